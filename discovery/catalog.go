@@ -1,0 +1,169 @@
+package discovery
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
+)
+
+// A Catalog is an immutable snapshot of servers and their tools. The zero
+// value is an empty catalogue. It is safe for concurrent use.
+type Catalog struct {
+	servers []*Server
+	tools   []*Tool
+	byID    map[string]*Tool
+	byAlias map[string]*Tool
+	byName  map[string]*Server
+}
+
+// NewCatalog names the servers and tools of listings, which are in config
+// order: where two names collide without regard to case, the later one gets
+// "_2", "_3" and so on. Listings are not modified but their tools are shared.
+func NewCatalog(listings []Listing) *Catalog {
+	c := &Catalog{
+		byID:    make(map[string]*Tool),
+		byAlias: make(map[string]*Tool),
+		byName:  make(map[string]*Server),
+	}
+	var prefixes, folders, namespaces tsname.Set
+	ids := tsname.Set{}
+	for _, l := range listings {
+		s := &Server{
+			Listing:   l,
+			Prefix:    prefixes.Add(tsname.Prefix(l.Server)),
+			Folder:    folders.Add(tsname.Folder(l.Server)),
+			Namespace: namespaces.Add(tsname.Namespace(l.Server)),
+		}
+		c.servers = append(c.servers, s)
+		c.byName[l.Server] = s
+		funcs := funcNames(l.Tools)
+		for i, lt := range l.Tools {
+			t := &Tool{ListedTool: lt, Server: l.Server, Func: funcs[i]}
+			t.ID = ids.Add(s.Prefix + "__" + lt.Name)
+			t.WrapperPath = fmt.Sprintf("servers/%s/%s.ts", s.Folder, t.Func)
+			s.Tools = append(s.Tools, t)
+			c.tools = append(c.tools, t)
+		}
+	}
+	c.index()
+	return c
+}
+
+// funcNames gives each tool of one server a function name. A tool that is
+// already spelt as its own function name keeps it; the others follow in
+// listed order.
+func funcNames(tools []ListedTool) []string {
+	var set tsname.Set
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		if f := tsname.Func(t.Name); f == t.Name {
+			names[i] = set.Add(f)
+		}
+	}
+	for i, t := range tools {
+		if names[i] == "" {
+			names[i] = set.Add(tsname.Func(t.Name))
+		}
+	}
+	return names
+}
+
+// index fills the look-up tables. An exact id always wins over an alias, and
+// an earlier server's alias over a later one's.
+func (c *Catalog) index() {
+	for _, t := range c.tools {
+		c.byID[t.ID] = t
+	}
+	alias := func(name string, t *Tool) {
+		if _, taken := c.byAlias[name]; !taken {
+			c.byAlias[name] = t
+		}
+	}
+	for _, s := range c.servers {
+		for _, t := range s.Tools {
+			for _, server := range []string{s.Listing.Server, s.Prefix, s.Folder, s.Namespace} {
+				for _, sep := range []string{".", "/", ":", "__"} {
+					alias(server+sep+t.Name, t)
+					alias(server+sep+t.Func, t)
+				}
+			}
+		}
+	}
+}
+
+// Servers returns the servers in config order. The caller must not modify it.
+func (c *Catalog) Servers() []*Server { return c.servers }
+
+// Tools returns every tool, in config and listed order. The caller must not
+// modify it.
+func (c *Catalog) Tools() []*Tool { return c.tools }
+
+// Server returns the server with the given config key.
+func (c *Catalog) Server(name string) (*Server, bool) {
+	s, ok := c.byName[name]
+	return s, ok
+}
+
+// FindServer finds a server by config key, tool id prefix, folder or
+// namespace, then by any of them without regard to case.
+func (c *Catalog) FindServer(name string) (*Server, bool) {
+	if s, ok := c.byName[name]; ok {
+		return s, true
+	}
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, s := range c.servers {
+			if same(name, s.Listing.Server) || same(name, s.Prefix) || same(name, s.Folder) || same(name, s.Namespace) {
+				return s, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Tool finds a tool by its id, else by "server.tool", "server/tool" or
+// "server:tool", where server is any of the server's names and tool is the
+// upstream's name or the function name.
+func (c *Catalog) Tool(name string) (*Tool, bool) {
+	if t, ok := c.byID[name]; ok {
+		return t, true
+	}
+	t, ok := c.byAlias[name]
+	return t, ok
+}
+
+// Filter returns a catalogue with the tools that keep accepts. Names are not
+// given anew: a tool is called the same with and without the filter.
+func (c *Catalog) Filter(keep func(*Tool) bool) *Catalog {
+	f := &Catalog{
+		byID:    make(map[string]*Tool),
+		byAlias: make(map[string]*Tool),
+		byName:  make(map[string]*Server),
+	}
+	for _, s := range c.servers {
+		kept := *s
+		kept.Tools = nil
+		for _, t := range s.Tools {
+			if keep(t) {
+				kept.Tools = append(kept.Tools, t)
+				f.tools = append(f.tools, t)
+			}
+		}
+		f.servers = append(f.servers, &kept)
+		f.byName[s.Listing.Server] = &kept
+	}
+	f.index()
+	return f
+}
+
+// SortedIDs returns all tool ids in ascending order.
+func (c *Catalog) SortedIDs() []string {
+	ids := make([]string, len(c.tools))
+	for i, t := range c.tools {
+		ids[i] = t.ID
+	}
+	slices.SortFunc(ids, cmp.Compare)
+	return ids
+}

@@ -1,0 +1,86 @@
+// Package discovery is the vocabulary that the rest of the broker shares: a
+// Server is one configured upstream, a Tool is one of its tools, and a Catalog
+// is an immutable snapshot of all of them with the names that the model and its
+// scripts use. The package does no I/O and needs only the standard library.
+//
+// Upstream connections produce a Listing per server; NewCatalog turns the
+// listings, in config order, into a Catalog. A Catalog is replaced, never
+// edited, so it can be shared between goroutines without locks.
+package discovery
+
+import "encoding/json"
+
+// A Listing is what one upstream server said of itself and its tools, as it
+// arrived. It is what the catalogue cache keeps on disk.
+type Listing struct {
+	// Server is the server's key in the configuration, verbatim.
+	Server string `json:"server"`
+	// Description is the configured description, else the server's own title.
+	Description string `json:"description,omitempty"`
+	// Transport is "stdio", "http" or "sse".
+	Transport string `json:"transport"`
+	// Instructions is the server's own text for clients, which may be empty.
+	Instructions string `json:"instructions,omitempty"`
+	// Version is the server's name and version as it reported them.
+	Version string `json:"version,omitempty"`
+	// Protocol is the negotiated protocol version, such as "2025-11-25".
+	Protocol string `json:"protocol,omitempty"`
+	// Tools are in the order in which the server listed them.
+	Tools []ListedTool `json:"tools"`
+	// Problems are tools that had to be left out or mended, one line each.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// A ListedTool is one entry of an upstream's tools/list.
+type ListedTool struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  Annotations     `json:"annotations"`
+}
+
+// Annotations are an upstream's hints about a tool. They are hints: a nil
+// pointer means that the server said nothing, for which the protocol assumes
+// the worst (writes, destructive, open world).
+type Annotations struct {
+	ReadOnly    *bool `json:"readOnlyHint,omitempty"`
+	Destructive *bool `json:"destructiveHint,omitempty"`
+	Idempotent  *bool `json:"idempotentHint,omitempty"`
+	OpenWorld   *bool `json:"openWorldHint,omitempty"`
+}
+
+// A Server is one upstream with the names under which scripts know it.
+type Server struct {
+	Listing
+	// Prefix is the first half of the ids of its tools: the config key with
+	// everything but ASCII letters and digits as "_".
+	Prefix string
+	// Folder is the name of its wrapper folder and import path: the config
+	// key with everything but A-Za-z0-9._- as "-".
+	Folder string
+	// Namespace is the camelCase identifier that scripts use without import.
+	Namespace string
+	// Tools are in listed order; they shadow Listing.Tools.
+	Tools []*Tool
+}
+
+// A Tool is one upstream tool with the names under which scripts know it.
+type Tool struct {
+	ListedTool
+	// ID is unique in the catalogue: Prefix + "__" + the tool's own name.
+	ID string
+	// Server is the config key of the server that has it.
+	Server string
+	// Func is the camelCase function name, unique within its server without
+	// regard to case.
+	Func string
+	// WrapperPath is where the typed wrapper stands: servers/FOLDER/FUNC.ts.
+	WrapperPath string
+}
+
+// ReadOnly reports whether the server marked the tool as read-only.
+func (t *Tool) ReadOnly() bool {
+	return t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly
+}

@@ -1,0 +1,72 @@
+// Package nearest finds the known names that are closest to one that is not
+// known, for "did you mean" answers.
+package nearest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// maxLen is the longest name that is compared; longer ones are typed by nobody.
+const maxLen = 128
+
+// Names returns at most n of known that are close to name, nearest first and
+// alphabetical among equals: equal but for case and separators, within an
+// edit distance of a third of the name's length, or containing it. The
+// comparison ignores case, "-", "_", "." and "/".
+func Names(name string, known []string, n int) []string {
+	if len(name) > maxLen {
+		return nil
+	}
+	type candidate struct {
+		name string
+		dist int
+	}
+	key := fold(name)
+	if key == "" {
+		return nil
+	}
+	var found []candidate
+	for _, k := range known {
+		if len(k) > maxLen {
+			continue
+		}
+		f := fold(k)
+		d := levenshtein.ComputeDistance(key, f)
+		limit := max(1, max(len(key), len(f))/3)
+		switch {
+		case d <= limit:
+		case len(key) >= 3 && strings.Contains(f, key), len(f) >= 3 && strings.Contains(key, f):
+			d = limit + 1 + d
+		default:
+			continue
+		}
+		found = append(found, candidate{k, d})
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.dist, b.dist), cmp.Compare(a.name, b.name))
+	})
+	var names []string
+	for _, c := range found {
+		if len(names) == n {
+			break
+		}
+		if !slices.Contains(names, c.name) {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '-', '_', '.', '/', ' ', ':':
+			return -1
+		}
+		return r
+	}, strings.ToLower(s))
+}

@@ -1,0 +1,157 @@
+// Package tsname turns the names of MCP servers and tools, which may hold any
+// character, into TypeScript identifiers, folder names and tool id prefixes.
+package tsname
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Prefix returns a server's tool id prefix: everything but ASCII letters and
+// digits becomes "_". An empty name becomes "_".
+func Prefix(server string) string {
+	return mapOr(server, "_", func(r rune) rune {
+		if isASCIIAlnum(r) {
+			return r
+		}
+		return '_'
+	})
+}
+
+// Folder returns a server's folder name: everything but A-Za-z0-9._- becomes
+// "-", and names that a file system gives a meaning of its own ("." and "..")
+// lose it.
+func Folder(server string) string {
+	f := mapOr(server, "-", func(r rune) rune {
+		if isASCIIAlnum(r) || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	})
+	if strings.Trim(f, ".") == "" {
+		return strings.Repeat("-", len(f))
+	}
+	return f
+}
+
+// Func returns the camelCase function name of a tool.
+func Func(tool string) string {
+	name := camel(tool)
+	if name == "" {
+		name = "tool"
+	}
+	if reserved[name] || ours[name] {
+		name += "_"
+	}
+	return name
+}
+
+// Namespace returns the camelCase identifier of a server. It never hides a
+// global of the language or of the script surface: those get a trailing "_".
+func Namespace(server string) string {
+	name := camel(server)
+	if name == "" {
+		name = "server"
+	}
+	if reserved[name] || ours[name] || globals[name] {
+		name += "_"
+	}
+	return name
+}
+
+// camel joins the runs of identifier characters of s in camelCase. A first
+// part in capitals is lowered (GET_user is getUser), and a leading digit gets
+// a "_" in front.
+func camel(s string) string {
+	parts := strings.FieldsFunc(s, func(r rune) bool {
+		return r == '_' || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	var b strings.Builder
+	for i, p := range parts {
+		r := []rune(p)
+		if i == 0 {
+			if strings.ToUpper(p) == p {
+				r = []rune(strings.ToLower(p))
+			} else {
+				r[0] = unicode.ToLower(r[0])
+			}
+		} else {
+			r[0] = unicode.ToUpper(r[0])
+		}
+		b.WriteString(string(r))
+	}
+	name := b.String()
+	if name != "" && unicode.IsDigit([]rune(name)[0]) {
+		name = "_" + name
+	}
+	return name
+}
+
+func isASCIIAlnum(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
+
+func mapOr(s, empty string, f func(rune) rune) string {
+	if s == "" {
+		return empty
+	}
+	return strings.Map(f, s)
+}
+
+// A Set hands out names that are unique without regard to case. The zero
+// value is ready to use; it is not safe for concurrent use.
+type Set struct{ taken map[string]bool }
+
+// Add returns name, or name with the first free suffix "_2", "_3", … and
+// takes it.
+func (s *Set) Add(name string) string {
+	if s.taken == nil {
+		s.taken = make(map[string]bool)
+	}
+	free := name
+	for n := 2; s.taken[strings.ToLower(free)]; n++ {
+		free = name + "_" + strconv.Itoa(n)
+	}
+	s.taken[strings.ToLower(free)] = true
+	return free
+}
+
+// IsIdentifier reports whether s can stand as a property name without quotes.
+func IsIdentifier(s string) bool {
+	for i, r := range s {
+		if r != '_' && r != '$' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func words(s string) map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(s) {
+		m[w] = true
+	}
+	return m
+}
+
+// reserved are the words of ECMAScript 2022 and TypeScript that cannot name a
+// function or a binding in a module.
+var reserved = words(`await break case catch class const continue debugger default delete do else enum
+	export extends false finally for function if implements import in instanceof interface let new
+	null package private protected public return static super switch this throw true try typeof var
+	void while with yield arguments eval undefined NaN Infinity`)
+
+// ours are the names that generated wrapper files use themselves.
+var ours = words(`callMCPTool Input Output Promise index ToolError`)
+
+// globals are what a script finds in scope: the language's, and the broker's.
+var globals = words(`Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date Error
+	EvalError Float32Array Float64Array Function Int16Array Int32Array Int8Array Intl Iterator JSON Map
+	Math Number Object Proxy RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError
+	TypeError URIError URL URLSearchParams Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap
+	WeakRef WeakSet AbortController AbortSignal AggregateError Buffer TextDecoder TextEncoder atob btoa
+	clearInterval clearTimeout clearImmediate console crypto decodeURI decodeURIComponent encodeURI
+	encodeURIComponent escape unescape fetch global globalThis isFinite isNaN parseFloat parseInt
+	performance process queueMicrotask require module exports setImmediate setInterval setTimeout
+	structuredClone self window document servers tools store results skills helpers fs path`)

@@ -1,0 +1,176 @@
+package index
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+func catalog(tools ...discovery.ListedTool) *discovery.Catalog {
+	return discovery.NewCatalog([]discovery.Listing{
+		{Server: "git-hub", Tools: tools},
+		{Server: "files", Tools: []discovery.ListedTool{
+			{Name: "read_file", Description: "Read the complete contents of a file."},
+			{Name: "list_directory", Description: "List what a directory holds.",
+				InputSchema: json.RawMessage(`{"type":"object","properties":{"sortBy":{"enum":["size","modified"],"description":"order of the entries"}}}`)},
+		}},
+	})
+}
+
+func newIndex(t testing.TB, c *discovery.Catalog) *Index {
+	t.Helper()
+	x, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	if err := x.Sync(c); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func ids(t testing.TB, x *Index, q Query) []string {
+	t.Helper()
+	h, err := x.Search(t.Context(), q)
+	if err != nil {
+		t.Fatalf("Search(%q): %v", q.Text, err)
+	}
+	var ids []string
+	for _, h := range h.Hits {
+		ids = append(ids, h.ID)
+	}
+	return ids
+}
+
+var issues = []discovery.ListedTool{
+	{Name: "listIssues", Description: "List issues of a repository."},
+	{Name: "create_issue", Description: "Open a new issue."},
+	{Name: "HTTPStatus", Description: "Say how the service is."},
+}
+
+func TestSearchFindsByWords(t *testing.T) {
+	x := newIndex(t, catalog(issues...))
+	for _, c := range []struct{ query, first string }{
+		{"list issues", "git_hub__listIssues"},
+		{"I am listing the issues", "git_hub__listIssues"},
+		{"creating an issue", "git_hub__create_issue"},
+		{"http status", "git_hub__HTTPStatus"},
+		{"reads files", "files__read_file"},
+		{"by modified", "files__list_directory"},
+		{"sort entries", "files__list_directory"},
+		{"files.read_file", "files__read_file"},
+		{"git_hub__create_issue", "git_hub__create_issue"},
+		{"git-hub/listIssues", "git_hub__listIssues"},
+	} {
+		got := ids(t, x, Query{Text: c.query})
+		if len(got) == 0 || got[0] != c.first {
+			t.Errorf("Search(%q) = %v, want %s first", c.query, got, c.first)
+		}
+	}
+}
+
+func TestSearchKeepsToTheServer(t *testing.T) {
+	x := newIndex(t, catalog(issues...))
+	got := ids(t, x, Query{Text: "list", Server: "files"})
+	if diff := cmp.Diff([]string{"files__list_directory"}, got); diff != "" {
+		t.Errorf("list on files (-want +got):\n%s", diff)
+	}
+}
+
+func TestSearchNeedsWords(t *testing.T) {
+	x := newIndex(t, catalog(issues...))
+	for _, q := range []string{"", "   ", "+-:*\"", "the of", "zzzz"} {
+		if got := ids(t, x, Query{Text: q}); len(got) != 0 {
+			t.Errorf("Search(%q) = %v, want nothing", q, got)
+		}
+	}
+}
+
+func TestSyncFollowsTheCatalogue(t *testing.T) {
+	x := newIndex(t, catalog(issues...))
+	changed := []discovery.ListedTool{{Name: "create_issue", Description: "Report a defect."}}
+	if err := x.Sync(catalog(changed...)); err != nil {
+		t.Fatal(err)
+	}
+	if n := x.Count(); n != 3 {
+		t.Errorf("Count() = %d after two of five tools went, want 3", n)
+	}
+	if got := ids(t, x, Query{Text: "defect"}); len(got) != 1 {
+		t.Errorf("changed description not found: %v", got)
+	}
+	if got := ids(t, x, Query{Text: "service status"}); len(got) != 0 {
+		t.Errorf("removed tool still found: %v", got)
+	}
+}
+
+// Equal scores must not depend on the order in which segments were written:
+// bleve's own order does.
+func TestOrderIsTheSameInEveryBuild(t *testing.T) {
+	var tools []discovery.ListedTool
+	for i := range 200 {
+		tools = append(tools, discovery.ListedTool{Name: fmt.Sprintf("get_thing_%d", i%50*4+i/50), Description: "Get a thing."})
+	}
+	want := ids(t, newIndex(t, catalog(tools...)), Query{Text: "get thing", Limit: 50})
+	if len(want) != 50 {
+		t.Fatalf("%d hits, want 50", len(want))
+	}
+	for range 5 {
+		got := ids(t, newIndex(t, catalog(tools...)), Query{Text: "get thing", Limit: 50})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("order differs between builds (-first +now):\n%s", diff)
+		}
+	}
+}
+
+func TestSearchBesideSync(t *testing.T) {
+	x := newIndex(t, catalog(issues...))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				if _, err := x.Search(t.Context(), Query{Text: "list issues"}); err != nil {
+					t.Errorf("search beside sync: %v", err)
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		if err := x.Sync(catalog(append(issues, discovery.ListedTool{Name: fmt.Sprint("t", i)})...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+}
+
+func TestSplitWords(t *testing.T) {
+	for in, want := range map[string]string{
+		"list_pullRequests.v2": "list pull Requests v2",
+		"HTTPServer":           "HTTP Server",
+		"get-user/byID":        "get user by ID",
+		"Plain words stay":     "Plain words stay",
+		"":                     "",
+	} {
+		if got := splitWords(in); got != want {
+			t.Errorf("splitWords(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func BenchmarkSearch1000(b *testing.B) {
+	var tools []discovery.ListedTool
+	for i := range 1000 {
+		tools = append(tools, discovery.ListedTool{Name: fmt.Sprintf("verb%d_thing%d", i%40, i%77),
+			Description: fmt.Sprintf("Does thing %d with object %d for a caller.", i%77, i%13)})
+	}
+	x := newIndex(b, catalog(tools...))
+	b.ReportAllocs()
+	for b.Loop() {
+		ids(b, x, Query{Text: "verb12 the thing33 with object 7"})
+	}
+}

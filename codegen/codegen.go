@@ -120,7 +120,7 @@ func outputType(t *discovery.Tool, p *printer) string {
 		return "any"
 	}
 	p.root = root
-	if props := root.object("properties"); props != nil && WrapsResult(t.OutputSchema) {
+	if props := root.object("properties"); props != nil && t.WrapsResult() {
 		return anyFor(p.typeOf(props.get("result"), 1))
 	}
 	return anyFor(p.typeOf(root, 0))
@@ -131,14 +131,6 @@ func anyFor(t string) string {
 		return "any"
 	}
 	return t
-}
-
-// WrapsResult reports whether an output schema only wraps a value that is no
-// object: its sole property is "result". Callers then see the value itself.
-func WrapsResult(schema []byte) bool {
-	root := rootObject(schema)
-	props := keys(root.object("properties"))
-	return len(props) == 1 && props[0] == "result"
 }
 
 func rootObject(schema []byte) *object {

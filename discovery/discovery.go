@@ -84,3 +84,17 @@ type Tool struct {
 func (t *Tool) ReadOnly() bool {
 	return t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly
 }
+
+// WrapsResult reports whether the tool's output schema only wraps a value that
+// is no object, as some frameworks do: its sole property is "result". Scripts
+// then get the value itself.
+func (t *Tool) WrapsResult() bool {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if len(t.OutputSchema) == 0 || json.Unmarshal(t.OutputSchema, &s) != nil {
+		return false
+	}
+	_, ok := s.Properties["result"]
+	return ok && len(s.Properties) == 1
+}

@@ -1,0 +1,208 @@
+// Package bridge makes the tool calls of one execution: it resolves the name,
+// checks the arguments against the tool's schema, asks the policy, sends the
+// call to its server, turns the answer into the value that the script gets,
+// and records all of it. What tools_called says comes from here, on the host's
+// side, not from the script.
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// A Caller sends one call to an upstream server and returns the raw JSON of
+// its CallToolResult. It must return soon after ctx is done.
+type Caller interface {
+	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
+}
+
+// A CallerFunc is a function that is a Caller.
+type CallerFunc func(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
+
+// Call calls f.
+func (f CallerFunc) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	return f(ctx, server, tool, args)
+}
+
+// A Resolver finds the tool that a script names. It may wait, until ctx is
+// done, for a server that is still starting. A name that is not known is an
+// *Error with code CodeUnknownTool.
+type Resolver func(ctx context.Context, name string) (*discovery.Tool, error)
+
+// Options says how a Bridge works. Resolve and Caller are required.
+type Options struct {
+	Resolve Resolver
+	Caller  Caller
+	// Policy refuses a call by returning an error; nil allows all.
+	Policy func(*discovery.Tool) error
+	// Record is called once for each call, when it has ended, from the
+	// goroutine that made it; it must not block. Nil records nothing.
+	Record func(Record)
+	// Started is called when a call is about to be sent. Nil is fine.
+	Started func(tool *discovery.Tool, seq int)
+	// Failure maps an error of Caller to an *Error, which knows what the
+	// transport's own errors mean. Nil, or a nil result, means unavailable.
+	Failure func(error) *Error
+	// Validator checks arguments; nil means a new one of this bridge's own.
+	// Share one between bridges: it keeps compiled schemas.
+	Validator *Validator
+}
+
+// A Record is one call that has ended.
+type Record struct {
+	Seq         int    // order of arrival in this execution, from 1
+	Server      string // config key; empty if the tool is unknown
+	Tool        string // upstream name; the name as given if unknown
+	ID          string // tool id; the name as given if unknown
+	Started     time.Time
+	Duration    time.Duration
+	Status      Status
+	Error       string // message, empty when Status is StatusOK
+	Args        json.RawMessage
+	Result      json.RawMessage // raw CallToolResult; nil if there was none
+	ResultBytes int             // bytes of the value that the script got
+}
+
+// A Status says how a call ended.
+type Status string
+
+// How a call can end.
+const (
+	StatusOK        Status = "ok"
+	StatusError     Status = "error"
+	StatusDenied    Status = "denied"
+	StatusTimeout   Status = "timeout"
+	StatusCancelled Status = "cancelled"
+)
+
+// A Bridge makes the calls of one execution. It is safe for concurrent use.
+type Bridge struct {
+	o Options
+
+	mu      sync.Mutex
+	seq     int
+	records []Record
+	bytes   int64
+}
+
+// New returns a bridge for one execution.
+func New(o Options) *Bridge {
+	if o.Validator == nil {
+		o.Validator = NewValidator()
+	}
+	return &Bridge{o: o}
+}
+
+// Call performs one call by tool name. The value is what the script gets; an
+// error is always an *Error.
+func (b *Bridge) Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+	b.mu.Lock()
+	b.seq++
+	r := Record{Seq: b.seq, Tool: name, ID: name, Args: args, Started: time.Now()}
+	b.mu.Unlock()
+
+	value, err := b.call(ctx, name, args, &r)
+	r.Duration = time.Since(r.Started)
+	r.Status = StatusOK
+	var failed *Error
+	if err != nil {
+		failed = asError(ctx, err, &r)
+		r.Status, r.Error = failed.status(), failed.Message
+	}
+	r.ResultBytes = len(value)
+	b.mu.Lock()
+	b.bytes += int64(len(value))
+	kept := r
+	kept.Args, kept.Result = nil, nil
+	b.records = append(b.records, kept)
+	b.mu.Unlock()
+	if b.o.Record != nil {
+		b.o.Record(r)
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return value, nil
+}
+
+func (b *Bridge) call(ctx context.Context, name string, args json.RawMessage, r *Record) (json.RawMessage, error) {
+	tool, err := b.o.Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	r.Server, r.Tool, r.ID = tool.Server, tool.Name, tool.ID
+	if b.o.Policy != nil {
+		if err := b.o.Policy(tool); err != nil {
+			return nil, err
+		}
+	}
+	args, err = b.o.Validator.Check(tool, args)
+	if err != nil {
+		return nil, err
+	}
+	r.Args = args
+	if b.o.Started != nil {
+		b.o.Started(tool, r.Seq)
+	}
+	// The clock that is recorded runs while the server works, not while the
+	// call waited for its server to start.
+	raw, err := b.o.Caller.Call(ctx, tool.Server, tool.Name, args)
+	if err != nil {
+		if b.o.Failure != nil {
+			if e := b.o.Failure(err); e != nil {
+				return nil, e
+			}
+		}
+		return nil, err
+	}
+	r.Result = raw
+	return Value(tool, raw)
+}
+
+// asError makes err the *Error that the script sees, with the names of r.
+func asError(ctx context.Context, err error, r *Record) *Error {
+	var e *Error
+	if known, ok := errors.AsType[*Error](err); ok {
+		copied := *known
+		e = &copied
+	} else {
+		e = &Error{Code: CodeUnavailable, Message: err.Error(), Retryable: true}
+	}
+	if ctx.Err() != nil && e.Code != CodeDenied {
+		e.Code, e.Retryable = CodeCancelled, false
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			e.Code = CodeTimeout
+		}
+		e.Message = fmt.Sprintf("call %s: %s", r.ID, "the execution ended before the server answered")
+	}
+	if e.Server == "" {
+		e.Server = r.Server
+	}
+	if e.Tool == "" {
+		e.Tool = r.Tool
+	}
+	return e
+}
+
+// Bytes returns the bytes of all values that the script got.
+func (b *Bridge) Bytes() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes
+}
+
+// Records returns the calls that have ended, in order of arrival, without
+// arguments and results.
+func (b *Bridge) Records() []Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sorted := append([]Record(nil), b.records...)
+	sortBySeq(sorted)
+	return sorted
+}

@@ -1,0 +1,205 @@
+package bridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+var catalog = discovery.NewCatalog([]discovery.Listing{{Server: "shop", Tools: []discovery.ListedTool{
+	{Name: "buy", InputSchema: json.RawMessage(`{"type":"object","properties":{
+		"item":{"type":"string"},"count":{"type":"integer","minimum":1},"speed":{"enum":["slow","fast"]},
+		"to":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}},
+		"required":["item"],"additionalProperties":false}`)},
+	{Name: "open", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)},
+	{Name: "wrapped", OutputSchema: json.RawMessage(`{"type":"object","properties":{"result":{"type":"array"}}}`)},
+	{Name: "odd", InputSchema: json.RawMessage(`{"$ref":"https://example.com/schema.json"}`)},
+}}})
+
+func resolve(_ context.Context, name string) (*discovery.Tool, error) {
+	if t, ok := catalog.Tool(name); ok {
+		return t, nil
+	}
+	return nil, &bridge.Error{Code: bridge.CodeUnknownTool, Message: "unknown tool " + name}
+}
+
+func answering(raw string) bridge.CallerFunc {
+	return func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(raw), nil
+	}
+}
+
+func TestValueIsWhatAScriptExpects(t *testing.T) {
+	for _, c := range []struct{ name, tool, raw, want string }{
+		{"structured content wins", "shop__open", `{"structuredContent":{"b":1,"a":9007199254740993},"content":[{"type":"text","text":"no"}]}`, `{"b":1,"a":9007199254740993}`},
+		{"one text block that is JSON", "shop__open", `{"content":[{"type":"text","text":" [1, 2] "}]}`, `[1, 2]`},
+		{"one text block that is none", "shop__open", `{"content":[{"type":"text","text":"hello <b>"}]}`, `"hello \u003cb\u003e"`},
+		{"null structured content is none", "shop__open", `{"structuredContent":null,"content":[{"type":"text","text":"x"}]}`, `"x"`},
+		{"several blocks", "shop__open", `{"content":[{"type":"text","text":"a"},{"type":"new","x":1}]}`, `[{"type":"text","text":"a"},{"type":"new","x":1}]`},
+		{"an image is its size", "shop__open", `{"content":[{"type":"image","mimeType":"image/png","data":"aGVsbG8="}]}`, `[{"type":"image","mimeType":"image/png","size":5}]`},
+		{"a blob is its size", "shop__open", `{"content":[{"type":"resource","resource":{"uri":"x:y","mimeType":"a/b","blob":"aGVsbA=="}}]}`, `[{"type":"resource","mimeType":"a/b","size":4}]`},
+		{"no content", "shop__open", `{"content":[]}`, `[]`},
+		{"a declared wrapper is taken off", "shop__wrapped", `{"structuredContent":{"result":[1]}}`, `[1]`},
+		{"an undeclared wrapper stays", "shop__open", `{"structuredContent":{"result":[1]}}`, `{"result":[1]}`},
+	} {
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(c.raw)})
+		got, err := b.Call(t.Context(), c.tool, nil)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestFailuresAreTyped(t *testing.T) {
+	fails := func(err error) bridge.CallerFunc {
+		return func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) { return nil, err }
+	}
+	for _, c := range []struct {
+		name, tool string
+		caller     bridge.Caller
+		want       bridge.Error
+	}{
+		{"the tool says so", "shop__open", answering(`{"isError":true,"content":[{"type":"text","text":"out of stock"}]}`),
+			bridge.Error{Server: "shop", Tool: "open", Code: bridge.CodeTool, Message: "out of stock"}},
+		{"the tool says so without words", "shop__open", answering(`{"isError":true,"content":[]}`),
+			bridge.Error{Server: "shop", Tool: "open", Code: bridge.CodeTool, Message: "the tool failed and did not say why"}},
+		{"unknown tool", "shop__bye", answering(`{}`),
+			bridge.Error{Tool: "shop__bye", Code: bridge.CodeUnknownTool, Message: "unknown tool shop__bye"}},
+		{"unreachable", "shop__open", fails(errors.New("connection refused")),
+			bridge.Error{Server: "shop", Tool: "open", Code: bridge.CodeUnavailable, Message: "connection refused", Retryable: true}},
+		{"no tool result", "shop__open", answering(`[]`),
+			bridge.Error{Server: "shop", Tool: "open", Code: bridge.CodeProtocol, Message: "call shop__open: the server's answer is no tool result but []"}},
+	} {
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: c.caller})
+		_, err := b.Call(t.Context(), c.tool, nil)
+		e, ok := errors.AsType[*bridge.Error](err)
+		if !ok {
+			t.Errorf("%s: error is %T, want *bridge.Error", c.name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, *e); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestArgumentsAreCheckedBeforeTheyLeave(t *testing.T) {
+	for _, c := range []struct{ tool, args, want string }{
+		{"shop__buy", `{"item":"x","count":2,"speed":"fast","to":{"city":"Rome"}}`, ""},
+		{"shop__open", ``, ""},
+		{"shop__open", `null`, ""},
+		{"shop__open", `{"more":1}`, ""},
+		{"shop__odd", `{"anything":1}`, ""},
+		{"shop__buy", `{}`, `shop__buy: missing parameter "item"`},
+		{"shop__buy", `{"itm":"x"}`, `shop__buy: unknown parameter "itm", did you mean "item"?; missing parameter "item"`},
+		{"shop__buy", `{"item":"x","speed":"quick"}`, `"speed" is "quick"; accepted: "slow", "fast"`},
+		{"shop__buy", `{"item":3}`, `"item": `},
+		{"shop__buy", `{"item":"x","count":0}`, `"count": `},
+		{"shop__buy", `{"item":"x","to":{}}`, `"to": `},
+		{"shop__buy", `[1]`, `arguments are one object, such as {name: value}; got an array`},
+		{"shop__buy", `"x"`, `got a string`},
+	} {
+		sent := false
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: bridge.CallerFunc(
+			func(_ context.Context, _, _ string, args json.RawMessage) (json.RawMessage, error) {
+				sent = true
+				if !strings.HasPrefix(string(args), "{") {
+					t.Errorf("%s: sent %s, want an object", c.args, args)
+				}
+				return json.RawMessage(`{"content":[]}`), nil
+			})})
+		_, err := b.Call(t.Context(), c.tool, json.RawMessage(c.args))
+		if c.want == "" {
+			if err != nil || !sent {
+				t.Errorf("%s: %v, want it sent", c.args, err)
+			}
+			continue
+		}
+		e, ok := errors.AsType[*bridge.Error](err)
+		if !ok || sent || e.Code != bridge.CodeArguments || !strings.Contains(e.Message, c.want) {
+			t.Errorf("%s: %v (sent: %v), want %q and nothing sent", c.args, err, sent, c.want)
+		}
+	}
+}
+
+func TestRefusedByPolicy(t *testing.T) {
+	b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"content":[]}`),
+		Policy: func(*discovery.Tool) error { return &bridge.Error{Code: bridge.CodeDenied, Message: "read only"} }})
+	_, err := b.Call(t.Context(), "shop__open", nil)
+	if e, ok := errors.AsType[*bridge.Error](err); !ok || e.Code != bridge.CodeDenied {
+		t.Errorf("error %v, want denied", err)
+	}
+	rows := bridge.Rows(b.Records())
+	if len(rows) != 1 || rows[0].Status != bridge.StatusDenied {
+		t.Errorf("rows %v, want one denied", rows)
+	}
+}
+
+func TestCancelledCallSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	b := bridge.New(bridge.Options{Resolve: resolve, Caller: bridge.CallerFunc(
+		func(ctx context.Context, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
+			cancel()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})})
+	_, err := b.Call(ctx, "shop__open", nil)
+	if e, ok := errors.AsType[*bridge.Error](err); !ok || e.Code != bridge.CodeCancelled {
+		t.Errorf("error %v, want cancelled", err)
+	}
+}
+
+func TestEveryCallIsRecordedOnce(t *testing.T) {
+	var mu sync.Mutex
+	var recorded []bridge.Record
+	b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"content":[{"type":"text","text":"ok"}]}`),
+		Record: func(r bridge.Record) { mu.Lock(); defer mu.Unlock(); recorded = append(recorded, r) }})
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			// Odd ones are refused: they are recorded as well.
+			_, _ = b.Call(t.Context(), "shop__buy", json.RawMessage(fmt.Sprintf(`{"item":%s}`, []string{`"x"`, `1`}[i%2])))
+		})
+	}
+	wg.Wait()
+	seen := map[int]bool{}
+	status := map[bridge.Status]int{}
+	for _, r := range recorded {
+		seen[r.Seq] = true
+		status[r.Status]++
+	}
+	if len(seen) != 20 || status[bridge.StatusOK] != 10 || status[bridge.StatusError] != 10 {
+		t.Errorf("%d different records, by status %v; want 20, ten of each", len(seen), status)
+	}
+	if got := b.Bytes(); got != 10*int64(len(`"ok"`)) {
+		t.Errorf("Bytes() = %d, want 40", got)
+	}
+}
+
+func TestRowsMergeEqualNeighbours(t *testing.T) {
+	rec := func(id string, s bridge.Status, us int) bridge.Record {
+		return bridge.Record{ID: id, Status: s, Duration: time.Duration(us) * time.Microsecond}
+	}
+	got := bridge.Rows([]bridge.Record{
+		rec("a", "ok", 400), rec("a", "ok", 400), rec("a", "ok", 400), rec("b", "ok", 2000), rec("a", "ok", 100), rec("a", "error", 100),
+	})
+	want := []bridge.Row{
+		{Tool: "a", Status: "ok", MS: 1, N: 3}, {Tool: "b", Status: "ok", MS: 2}, {Tool: "a", Status: "ok"}, {Tool: "a", Status: "error"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if b, err := json.Marshal(bridge.Rows(nil)); err != nil || string(b) != "[]" {
+		t.Errorf("no calls are %s, %v; want []", b, err)
+	}
+}

@@ -1,0 +1,90 @@
+package bridge
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// An Error is how a call fails in the script: its fields are the properties of
+// the ToolError that is thrown there.
+type Error struct {
+	Server    string `json:"server"`
+	Tool      string `json:"tool"`
+	Code      Code   `json:"code"`
+	Message   string `json:"-"`
+	Retryable bool   `json:"retryable"`
+	Hint      string `json:"hint,omitempty"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Fields are the properties of the ToolError but its message, as JSON.
+func (e *Error) Fields() json.RawMessage {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return json.RawMessage(`{}`)
+	}
+	return b
+}
+
+// A Code says what kind of failure an Error is.
+type Code string
+
+// The codes that scripts can tell apart.
+const (
+	CodeTool        Code = "tool_error"        // the tool ran and reported an error
+	CodeArguments   Code = "invalid_arguments" // refused before it was sent
+	CodeUnknownTool Code = "unknown_tool"      // no such tool
+	CodeDenied      Code = "denied"            // not allowed here
+	CodeUnavailable Code = "unavailable"       // the server cannot be reached
+	CodeProtocol    Code = "protocol_error"    // the server answered with a JSON-RPC error
+	CodeTimeout     Code = "timeout"           // no answer in time
+	CodeCancelled   Code = "cancelled"         // the execution ended first
+	CodeLimit       Code = "limit"             // a limit of this execution was hit
+)
+
+func (e *Error) status() Status {
+	switch e.Code {
+	case CodeDenied:
+		return StatusDenied
+	case CodeTimeout:
+		return StatusTimeout
+	case CodeCancelled:
+		return StatusCancelled
+	}
+	return StatusError
+}
+
+func sortBySeq(records []Record) {
+	slices.SortFunc(records, func(a, b Record) int { return a.Seq - b.Seq })
+}
+
+// A Row is one line of tools_called: equal consecutive calls are merged.
+type Row struct {
+	Tool   string `json:"tool"`
+	Status Status `json:"status"`
+	MS     int64  `json:"ms"`          // sum of the merged calls
+	N      int    `json:"n,omitempty"` // number of merged calls, when above one
+	Error  string `json:"error,omitempty"`
+}
+
+// Rows merges consecutive records of the same tool, status and error. The
+// answer is never nil.
+func Rows(records []Record) []Row {
+	rows := []Row{}
+	var micros int64
+	for i, r := range records {
+		if i > 0 {
+			last := &rows[len(rows)-1]
+			if last.Tool == r.ID && last.Status == r.Status && last.Error == r.Error {
+				last.N = max(last.N, 1) + 1
+				micros += r.Duration.Microseconds()
+				last.MS = (micros + 500) / 1000
+				continue
+			}
+		}
+		micros = r.Duration.Microseconds()
+		rows = append(rows, Row{Tool: r.ID, Status: r.Status, MS: (micros + 500) / 1000, Error: r.Error})
+	}
+	return rows
+}

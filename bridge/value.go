@@ -1,0 +1,115 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// content is one block of a tool result, of any kind.
+type content struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Data     string `json:"data"`
+	MIMEType string `json:"mimeType"`
+	Resource *struct {
+		URI      string `json:"uri"`
+		MIMEType string `json:"mimeType"`
+		Text     string `json:"text"`
+		Blob     string `json:"blob"`
+	} `json:"resource"`
+}
+
+// Value turns the raw CallToolResult of tool into what the script gets:
+// structuredContent, else the one text block parsed as JSON, else its text,
+// else the content array, in which the bytes of images and audio are replaced
+// by their size. A result that says isError is an *Error with its text.
+func Value(tool *discovery.Tool, raw json.RawMessage) (json.RawMessage, error) {
+	var res struct {
+		IsError           bool              `json:"isError"`
+		StructuredContent json.RawMessage   `json:"structuredContent"`
+		Content           []json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &res); err != nil {
+		return nil, &Error{Code: CodeProtocol, Message: fmt.Sprintf("call %s: the server's answer is no tool result but %s", tool.ID, clip(string(raw), 80))}
+	}
+	blocks := make([]content, len(res.Content))
+	for i, c := range res.Content {
+		// A block of a kind that nobody knows yet passes through as it is.
+		_ = json.Unmarshal(c, &blocks[i])
+	}
+	if res.IsError {
+		return nil, toolError(tool, blocks, res.StructuredContent)
+	}
+	if len(res.StructuredContent) > 0 && !bytes.Equal(res.StructuredContent, []byte("null")) {
+		return unwrap(tool, res.StructuredContent), nil
+	}
+	if len(blocks) == 1 && blocks[0].Type == "text" {
+		text := strings.TrimSpace(blocks[0].Text)
+		if json.Valid([]byte(text)) {
+			return unwrap(tool, json.RawMessage(text)), nil
+		}
+		return json.Marshal(blocks[0].Text)
+	}
+	return contentArray(res.Content, blocks)
+}
+
+// toolError is the failure that the tool itself reported.
+func toolError(tool *discovery.Tool, blocks []content, structured json.RawMessage) *Error {
+	var texts []string
+	for _, b := range blocks {
+		if b.Text != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	message := strings.TrimSpace(strings.Join(texts, "\n"))
+	if message == "" && len(structured) > 0 {
+		message = string(structured)
+	}
+	if message == "" {
+		message = "the tool failed and did not say why"
+	}
+	return &Error{Code: CodeTool, Message: message}
+}
+
+// unwrap takes the value out of a lone {"result": …} if the tool's output
+// schema says that it is only a wrapper.
+func unwrap(tool *discovery.Tool, value json.RawMessage) json.RawMessage {
+	if !bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) || !tool.WrapsResult() {
+		return value
+	}
+	var o map[string]json.RawMessage
+	if json.Unmarshal(value, &o) != nil || len(o) != 1 || o["result"] == nil {
+		return value
+	}
+	return o["result"]
+}
+
+// contentArray writes the blocks anew, with binary data as its size.
+func contentArray(raw []json.RawMessage, blocks []content) (json.RawMessage, error) {
+	out := make([]any, len(blocks))
+	for i, b := range blocks {
+		switch {
+		case b.Data != "":
+			out[i] = binary{b.Type, b.MIMEType, base64.StdEncoding.DecodedLen(len(b.Data)) - padding(b.Data)}
+		case b.Resource != nil && b.Resource.Blob != "":
+			out[i] = binary{b.Type, b.Resource.MIMEType, base64.StdEncoding.DecodedLen(len(b.Resource.Blob)) - padding(b.Resource.Blob)}
+		default:
+			out[i] = raw[i]
+		}
+	}
+	return json.Marshal(out)
+}
+
+// binary stands for an image, audio or blob in a script's value.
+type binary struct {
+	Type     string `json:"type"`
+	MIMEType string `json:"mimeType,omitempty"`
+	Size     int    `json:"size"`
+}
+
+func padding(b64 string) int { return strings.Count(b64[max(0, len(b64)-2):], "=") }

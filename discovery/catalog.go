@@ -15,7 +15,7 @@ type Catalog struct {
 	servers []*Server
 	tools   []*Tool
 	byID    map[string]*Tool
-	byAlias map[string]*Tool
+	byAlias map[string]*Server
 	byName  map[string]*Server
 }
 
@@ -25,7 +25,7 @@ type Catalog struct {
 func NewCatalog(listings []Listing) *Catalog {
 	c := &Catalog{
 		byID:    make(map[string]*Tool),
-		byAlias: make(map[string]*Tool),
+		byAlias: make(map[string]*Server),
 		byName:  make(map[string]*Server),
 	}
 	var prefixes, folders, namespaces tsname.Set
@@ -71,24 +71,23 @@ func funcNames(tools []ListedTool) []string {
 	return names
 }
 
-// index fills the look-up tables. An exact id always wins over an alias, and
-// an earlier server's alias over a later one's.
+// index fills the look-up tables. Where two servers share one of their other
+// names, the earlier one has it.
 func (c *Catalog) index() {
 	for _, t := range c.tools {
 		c.byID[t.ID] = t
 	}
-	alias := func(name string, t *Tool) {
-		if _, taken := c.byAlias[name]; !taken {
-			c.byAlias[name] = t
-		}
-	}
 	for _, s := range c.servers {
+		s.byName = make(map[string]*Tool, 2*len(s.Tools))
 		for _, t := range s.Tools {
-			for _, server := range []string{s.Listing.Server, s.Prefix, s.Folder, s.Namespace} {
-				for _, sep := range []string{".", "/", ":", "__"} {
-					alias(server+sep+t.Name, t)
-					alias(server+sep+t.Func, t)
-				}
+			s.byName[t.Func] = t
+		}
+		for _, t := range s.Tools {
+			s.byName[t.Name] = t
+		}
+		for _, name := range []string{s.Listing.Server, s.Prefix, s.Folder, s.Namespace} {
+			if _, taken := c.byAlias[name]; !taken {
+				c.byAlias[name] = s
 			}
 		}
 	}
@@ -130,8 +129,49 @@ func (c *Catalog) Tool(name string) (*Tool, bool) {
 	if t, ok := c.byID[name]; ok {
 		return t, true
 	}
-	t, ok := c.byAlias[name]
+	s, tool, ok := c.split(name)
+	if !ok {
+		return nil, false
+	}
+	t, ok := s.byName[tool]
 	return t, ok
+}
+
+// ServerOf returns the server whose tool name would be, whether or not it has
+// such a tool: the one that the part before a separator names.
+func (c *Catalog) ServerOf(name string) (*Server, bool) {
+	if t, ok := c.byID[name]; ok {
+		return c.byName[t.Server], true
+	}
+	s, _, ok := c.split(name)
+	return s, ok
+}
+
+// split takes a tool's full name apart. Server names may hold separators
+// themselves, so every place where it can be split is tried; a split that
+// gives a known tool wins.
+func (c *Catalog) split(name string) (*Server, string, bool) {
+	var found *Server
+	var rest string
+	for i := range name {
+		for _, sep := range []string{"__", ".", "/", ":"} {
+			if !strings.HasPrefix(name[i:], sep) {
+				continue
+			}
+			s, ok := c.byAlias[name[:i]]
+			if !ok {
+				continue
+			}
+			tool := name[i+len(sep):]
+			if _, ok := s.byName[tool]; ok {
+				return s, tool, true
+			}
+			if found == nil {
+				found, rest = s, tool
+			}
+		}
+	}
+	return found, rest, found != nil
 }
 
 // Filter returns a catalogue with the tools that keep accepts. Names are not
@@ -139,7 +179,7 @@ func (c *Catalog) Tool(name string) (*Tool, bool) {
 func (c *Catalog) Filter(keep func(*Tool) bool) *Catalog {
 	f := &Catalog{
 		byID:    make(map[string]*Tool),
-		byAlias: make(map[string]*Tool),
+		byAlias: make(map[string]*Server),
 		byName:  make(map[string]*Server),
 	}
 	for _, s := range c.servers {

@@ -64,6 +64,8 @@ type Server struct {
 	Namespace string
 	// Tools are in listed order; they shadow Listing.Tools.
 	Tools []*Tool
+
+	byName map[string]*Tool // by upstream name, else by function name
 }
 
 // A Tool is one upstream tool with the names under which scripts know it.

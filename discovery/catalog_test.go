@@ -1,0 +1,119 @@
+package discovery_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+func listing(server string, tools ...string) discovery.Listing {
+	l := discovery.Listing{Server: server}
+	for _, t := range tools {
+		l.Tools = append(l.Tools, discovery.ListedTool{Name: t})
+	}
+	return l
+}
+
+func TestNamesOfServersAndTools(t *testing.T) {
+	c := discovery.NewCatalog([]discovery.Listing{
+		listing("google-drive", "get_document", "getDocument", "Get-Document", "delete", "2fa", "日本"),
+		listing("google_drive", "get_document"),
+		listing("Google Drive", "x"),
+		listing("fetch", "fetch"),
+		listing("..", "a/b"),
+		listing("", ""),
+	})
+	type row struct{ Folder, Namespace, ID, Func, Path string }
+	var got []row
+	for _, s := range c.Servers() {
+		for _, tool := range s.Tools {
+			got = append(got, row{s.Folder, s.Namespace, tool.ID, tool.Func, tool.WrapperPath})
+		}
+	}
+	want := []row{
+		{"google-drive", "googleDrive", "google_drive__get_document", "getDocument_2", "servers/google-drive/getDocument_2.ts"},
+		{"google-drive", "googleDrive", "google_drive__getDocument", "getDocument", "servers/google-drive/getDocument.ts"},
+		{"google-drive", "googleDrive", "google_drive__Get-Document", "getDocument_3", "servers/google-drive/getDocument_3.ts"},
+		{"google-drive", "googleDrive", "google_drive__delete", "delete_", "servers/google-drive/delete_.ts"},
+		{"google-drive", "googleDrive", "google_drive__2fa", "_2fa", "servers/google-drive/_2fa.ts"},
+		{"google-drive", "googleDrive", "google_drive__日本", "日本", "servers/google-drive/日本.ts"},
+		{"google_drive", "googleDrive_2", "google_drive_2__get_document", "getDocument", "servers/google_drive/getDocument.ts"},
+		{"Google-Drive_2", "googleDrive_3", "Google_Drive_3__x", "x", "servers/Google-Drive_2/x.ts"},
+		{"fetch", "fetch_", "fetch__fetch", "fetch", "servers/fetch/fetch.ts"},
+		{"--", "server", "____a/b", "aB", "servers/--/aB.ts"},
+		{"-", "server_2", "___", "tool", "servers/-/tool.ts"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestToolIsFoundByEveryOfItsNames(t *testing.T) {
+	c := discovery.NewCatalog([]discovery.Listing{
+		listing("google-drive", "get_document", "a.b/c"),
+		listing("google", "drive.get_document"),
+		listing("v1.api", "run"),
+	})
+	for name, want := range map[string]string{
+		"google_drive__get_document": "google_drive__get_document",
+		"google-drive.get_document":  "google_drive__get_document",
+		"google-drive/get_document":  "google_drive__get_document",
+		"google-drive:get_document":  "google_drive__get_document",
+		"googleDrive.getDocument":    "google_drive__get_document",
+		"google-drive.a.b/c":         "google_drive__a.b/c",
+		"google.drive.get_document":  "google__drive.get_document",
+		"v1.api.run":                 "v1_api__run",
+		"v1_api__run":                "v1_api__run",
+		"google-drive.nothing":       "",
+		"nothing.get_document":       "",
+		"get_document":               "",
+		"":                           "",
+	} {
+		got := ""
+		if tool, ok := c.Tool(name); ok {
+			got = tool.ID
+		}
+		if got != want {
+			t.Errorf("Tool(%q) = %q, want %q", name, got, want)
+		}
+	}
+	if s, ok := c.ServerOf("googleDrive.nothing"); !ok || s.Listing.Server != "google-drive" {
+		t.Errorf("ServerOf an unknown tool = %v, %v; want google-drive", s, ok)
+	}
+}
+
+func TestFilterKeepsNames(t *testing.T) {
+	yes := true
+	c := discovery.NewCatalog([]discovery.Listing{{Server: "s", Tools: []discovery.ListedTool{
+		{Name: "do_it"}, {Name: "doIt_", Annotations: discovery.Annotations{ReadOnly: &yes}},
+	}}})
+	f := c.Filter((*discovery.Tool).ReadOnly)
+	if len(f.Tools()) != 1 || f.Tools()[0].Func != c.Tools()[1].Func {
+		t.Errorf("filtered tools %v, want the read-only one under its old name", f.SortedIDs())
+	}
+	if _, ok := f.Tool("s.do_it"); ok {
+		t.Error("a tool that was filtered out is still found")
+	}
+	if _, ok := c.Tool("s.do_it"); !ok {
+		t.Error("filtering changed the original")
+	}
+}
+
+func TestWrapsResult(t *testing.T) {
+	for schema, want := range map[string]bool{
+		`{"type":"object","properties":{"result":{"type":"string"}}}`: true,
+		`{"type":"object","properties":{"result":{},"more":{}}}`:      false,
+		`{"type":"object","properties":{"results":{}}}`:               false,
+		`{"type":"object"}`: false,
+		`true`:              false,
+		``:                  false,
+	} {
+		tool := discovery.Tool{ListedTool: discovery.ListedTool{OutputSchema: json.RawMessage(schema)}}
+		if got := tool.WrapsResult(); got != want {
+			t.Errorf("WrapsResult of %s = %v, want %v", schema, got, want)
+		}
+	}
+}

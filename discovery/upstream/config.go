@@ -1,0 +1,204 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	defaultIdleTimeout = 10 * time.Minute
+	defaultCallTimeout = 120 * time.Second
+	defaultMaxInFlight = 16
+
+	// A server that is installed already starts within seconds even on a busy
+	// machine. A package runner may have to download it first, for which up to
+	// 80 s were measured; cut off too early, it starts the download again.
+	defaultStartTimeout       = 60 * time.Second
+	defaultRunnerStartTimeout = 180 * time.Second
+)
+
+// Config is one upstream server as configured. Its values still hold ${VAR}
+// references, which Options.Expand resolves each time the server is connected.
+// Either Command or URL is set.
+type Config struct {
+	// Name is the server's key in the configuration, unique in a Pool.
+	Name string
+	// Description is shown instead of what the server says of itself.
+	Description string
+
+	// Command and Args start a server that speaks MCP on stdin and stdout.
+	Command string
+	Args    []string
+	// Env is added to the short list of variables that every server gets.
+	Env map[string]string
+	// Dir is the working directory; empty means the broker's own.
+	Dir string
+
+	// URL is the endpoint of a remote server.
+	URL string
+	// Headers are sent with each request to the URL's own origin, and to no
+	// other one.
+	Headers map[string]string
+	// Type is "stdio", "http" (Streamable HTTP) or "sse". Empty means stdio for
+	// a Command; for a URL, Streamable HTTP and then SSE if the server answers
+	// the former with 400, 404 or 405.
+	Type string
+
+	// Allow and Deny are patterns of tool names in the syntax of path.Match,
+	// except that "*" alone matches every name. A tool is usable if it matches
+	// an Allow pattern, or Allow is empty, and matches no Deny pattern.
+	Allow, Deny []string
+
+	// KeepAlive connects the server at Start, never stops it for being idle and
+	// reconnects it when it is lost.
+	KeepAlive bool
+	// IdleTimeout is how long a server may be unused before it is stopped; zero
+	// means 10 minutes.
+	IdleTimeout time.Duration
+	// StartTimeout bounds connecting and listing; zero means 60 s, and 180 s for
+	// commands such as npx and uvx, which may have to download the server first.
+	StartTimeout time.Duration
+	// CallTimeout bounds one call, counted from when it is sent; zero means
+	// 120 s.
+	CallTimeout time.Duration
+	// MaxInFlight is how many calls may run on the server at once; further
+	// ones wait. Zero means 16.
+	MaxInFlight int
+}
+
+// Options are the settings of a Pool. The zero value works.
+type Options struct {
+	// Logger gets what happens to connections, never arguments or results; nil
+	// discards it.
+	Logger *slog.Logger
+	// CacheDir is where listings are kept between runs; it is created if need
+	// be, and several pools may share it. Empty keeps none.
+	CacheDir string
+	// Expand resolves the ${VAR} references in a configured value; nil leaves
+	// values as they are. It must be safe for concurrent use.
+	Expand func(string) (string, error)
+	// OnListing is called, by one goroutine at a time, when the tools of a server
+	// are known for the first time, also from the cache inside NewPool, and when
+	// they changed. It must not call Close.
+	OnListing func(discovery.Listing)
+	// Implementation is how the broker names itself to servers; nil means
+	// "mcpbroker".
+	Implementation *mcp.Implementation
+}
+
+func (o *Options) withDefaults() Options {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.Logger == nil {
+		out.Logger = slog.New(slog.DiscardHandler)
+	}
+	if out.Expand == nil {
+		out.Expand = func(s string) (string, error) { return s, nil }
+	}
+	if out.OnListing == nil {
+		out.OnListing = func(discovery.Listing) {}
+	}
+	if out.Implementation == nil {
+		out.Implementation = &mcp.Implementation{Name: "mcpbroker", Version: "0"}
+	}
+	return out
+}
+
+func (c Config) withDefaults() Config {
+	if c.IdleTimeout <= 0 {
+		c.IdleTimeout = defaultIdleTimeout
+	}
+	if c.StartTimeout <= 0 {
+		c.StartTimeout = defaultStartTimeout
+		if isPackageRunner(c.Command) {
+			c.StartTimeout = defaultRunnerStartTimeout
+		}
+	}
+	if c.CallTimeout <= 0 {
+		c.CallTimeout = defaultCallTimeout
+	}
+	if c.MaxInFlight <= 0 {
+		c.MaxInFlight = defaultMaxInFlight
+	}
+	return c
+}
+
+// isPackageRunner reports whether command is one that may download the server
+// before it starts it.
+func isPackageRunner(command string) bool {
+	base := strings.ToLower(filepath.Base(command))
+	base = strings.TrimSuffix(strings.TrimSuffix(base, ".cmd"), ".exe")
+	switch base {
+	case "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun", "deno", "uvx", "uv", "pipx", "docker", "podman":
+		return true
+	}
+	return false
+}
+
+// kind is the configured transport: "stdio", "http", "sse", or "" for a remote
+// server whose transport has to be found out.
+func (c Config) kind() string {
+	switch {
+	case c.Type != "":
+		return c.Type
+	case c.URL == "":
+		return "stdio"
+	}
+	return ""
+}
+
+// allows reports whether the tool called name passes Allow and Deny.
+func (c Config) allows(name string) bool {
+	return (len(c.Allow) == 0 || matchAny(c.Allow, name)) && !matchAny(c.Deny, name)
+}
+
+func matchAny(patterns []string, name string) bool {
+	for _, p := range patterns {
+		if p == "*" || p == name {
+			return true
+		}
+		if ok, err := path.Match(p, name); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
+// filter returns l without the tools that the configuration denies, described
+// as configured.
+func (c Config) filter(l discovery.Listing) discovery.Listing {
+	if c.Description != "" {
+		l.Description = c.Description
+	}
+	kept := make([]discovery.ListedTool, 0, len(l.Tools))
+	for _, t := range l.Tools {
+		if c.allows(t.Name) {
+			kept = append(kept, t)
+		}
+	}
+	l.Tools = kept
+	return l
+}
+
+// fingerprint identifies what is started or dialled. It is made of references
+// and names only, so that nothing secret can be learnt from it.
+func (c Config) fingerprint() string {
+	b, _ := json.Marshal([]any{ // strings and slices of them always marshal
+		c.Name, c.Command, c.Args, slices.Sorted(maps.Keys(c.Env)), c.Dir, c.URL, c.Type,
+	})
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,99 @@
+package upstream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrDenied means that the configuration of the server does not allow the tool.
+var ErrDenied = errors.New("the tool is denied by the configuration of its server")
+
+// ErrClosed means that the Pool has been closed.
+var ErrClosed = errors.New("the connections to upstream servers are closed")
+
+// ErrUnknownServer means that no server of that name is configured.
+var ErrUnknownServer = errors.New("no such server is configured")
+
+// An RPCError is a protocol error that a server answered with. It is not the
+// same as a tool that failed, which is a result with isError.
+type RPCError struct {
+	Server, Tool string
+	Code         int64
+	Message      string
+	Data         json.RawMessage // as it came; may be nil
+}
+
+// Error names the tool, the server's message and its code.
+func (e *RPCError) Error() string {
+	return fmt.Sprintf("call %s/%s: %s (code %d)", e.Server, e.Tool, e.Message, e.Code)
+}
+
+// A ConnectError means that a server could not be reached or was lost.
+type ConnectError struct {
+	Server string
+	// State is StateFailed or StateNeedsSignIn.
+	State State
+	// Hint is a step or command that may mend it; it may be empty.
+	Hint string
+	// Sent is set when the connection was lost after a call had been sent, so
+	// that the tool may have run.
+	Sent bool
+	// RetryIn is how long further attempts are refused; zero if the next call
+	// tries at once.
+	RetryIn time.Duration
+	Err     error
+}
+
+// Error names the server and the cause.
+func (e *ConnectError) Error() string {
+	verb := "connect to"
+	if e.Sent {
+		verb = "lost connection to"
+	}
+	s := fmt.Sprintf("%s %s: %v", verb, e.Server, e.Err)
+	if e.RetryIn > 0 {
+		s += fmt.Sprintf(" (next attempt possible in %s)", max(e.RetryIn.Round(time.Second), time.Second))
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// A TimeoutError means that a server did not answer a call in time. The call
+// has been cancelled, but the tool may have run.
+type TimeoutError struct {
+	Server, Tool string
+	After        time.Duration
+}
+
+// Error names the tool and the limit.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("call %s/%s: no answer for %s", e.Server, e.Tool, seconds(e.After))
+}
+
+// Timeout reports true, as net.Error has it.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// seconds prints d in seconds, with a fraction only where it matters.
+func seconds(d time.Duration) string {
+	if d >= 10*time.Second {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.4g s", d.Seconds())
+}
+
+// exitError says how a server process ended.
+type exitError struct {
+	status string // such as "exit status 1"
+	stderr string // its last line; may be empty
+}
+
+func (e *exitError) Error() string {
+	if e.stderr == "" {
+		return "the server process ended: " + e.status
+	}
+	return fmt.Sprintf("the server process ended: %s: %s", e.status, e.stderr)
+}

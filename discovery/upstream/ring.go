@@ -1,0 +1,128 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+)
+
+// A ring keeps the last lines of a stream. It is safe for concurrent use.
+type ring struct {
+	maxLines, maxBytes, maxLine int
+
+	mu    sync.Mutex
+	lines []string
+	bytes int
+}
+
+func newRing() *ring {
+	return &ring{maxLines: 100, maxBytes: 16 << 10, maxLine: 2 << 10}
+}
+
+// add appends one line. Terminal escapes and invisible characters are taken
+// out, since these lines end up in error messages.
+func (r *ring) add(line []byte) {
+	cut := len(line) > r.maxLine
+	if cut {
+		line = line[:r.maxLine]
+	}
+	s := strings.TrimRight(cleanText(stripEscapes(strings.ToValidUTF8(string(line), "\uFFFD"))), " \t\n")
+	if s == "" {
+		return
+	}
+	if cut {
+		s += " …"
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, s)
+	r.bytes += len(s)
+	for len(r.lines) > r.maxLines || (r.bytes > r.maxBytes && len(r.lines) > 1) {
+		r.bytes -= len(r.lines[0])
+		r.lines[0] = "" // let go of the text, the array may live on
+		r.lines = r.lines[1:]
+	}
+}
+
+// snapshot returns a copy of the lines, oldest first.
+func (r *ring) snapshot() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.lines...)
+}
+
+// last returns the newest line that says something, else "". A stack trace ends
+// in frames and braces, so a line that mentions an error is preferred among the
+// last twenty.
+func (r *ring) last() string {
+	lines := r.snapshot()
+	for i := len(lines) - 1; i >= 0 && i >= len(lines)-20; i-- {
+		if l := strings.ToLower(lines[i]); strings.Contains(l, "error") && !strings.HasPrefix(strings.TrimSpace(l), "at ") {
+			return strings.TrimSpace(lines[i])
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// reset forgets all lines.
+func (r *ring) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines, r.bytes = nil, 0
+}
+
+// copyFrom adds every line of src until it ends. Lines of any length are read.
+func (r *ring) copyFrom(src io.Reader) {
+	br := bufio.NewReaderSize(src, 4<<10)
+	var line []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		if room := r.maxLine + 1 - len(line); room > 0 {
+			line = append(line, part[:min(room, len(part))]...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		r.add(bytes.TrimRight(line, "\r\n"))
+		line = line[:0]
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stripEscapes takes terminal escape sequences (colours, titles) out of s.
+func stripEscapes(s string) string {
+	if !strings.Contains(s, "\x1b") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != 0x1b {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if i >= len(s) {
+			break
+		}
+		switch s[i] {
+		case '[': // CSI: parameters, then one final byte
+			for i++; i < len(s) && (s[i] < 0x40 || s[i] > 0x7e); i++ {
+			}
+		case ']': // OSC: up to BEL or ST
+			for i++; i < len(s) && s[i] != 0x07 && s[i] != 0x1b; i++ {
+			}
+			if i+1 < len(s) && s[i] == 0x1b && s[i+1] == '\\' {
+				i++
+			}
+		}
+	}
+	return b.String()
+}

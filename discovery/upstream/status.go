@@ -1,0 +1,46 @@
+package upstream
+
+import "time"
+
+// State is where a server stands.
+type State string
+
+// The states of a server. A server that is not running can still be called if
+// it is cached or stopped, and also, after a while, if it failed.
+const (
+	StateIdle        State = "idle"          // configured, not known and not asked for yet
+	StateCached      State = "cached"        // its tools are known from the cache; it starts with the first call
+	StateStarting    State = "starting"      // being connected or listed for the first time
+	StateReady       State = "ready"         // connected
+	StateStopped     State = "stopped"       // was connected, and starts again with the next call
+	StateFailed      State = "failed"        // could not be connected or listed
+	StateDisabled    State = "disabled"      // switched off in the configuration; a Pool never reports it
+	StateNeedsSignIn State = "needs sign-in" // refuses the broker's credentials, or wants some
+)
+
+// Status is what a Pool knows about one server.
+type Status struct {
+	Name string
+	// Transport is "stdio", "http" or "sse"; "http" also while it is not yet
+	// known which of the two a remote server speaks.
+	Transport string
+	State     State
+	// Err is why the server failed, was lost or could not be listed again.
+	Err error
+	// Hint is a command or step that may mend it.
+	Hint string
+	// Since is when State was entered.
+	Since time.Time
+	// Took is how long the last successful connect and list took together.
+	Took time.Duration
+	// Tools is the number of tools that the configuration allows.
+	Tools int
+	// PID is the server's process, 0 if there is none.
+	PID int
+	// Stderr is what the server wrote there last, at most 100 lines and 16 KiB.
+	Stderr []string
+	// Dropped are the last stdout lines that were no JSON-RPC messages.
+	Dropped []string
+	// Protocol and Version are as in discovery.Listing.
+	Protocol, Version string
+}

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+)
+
+// broker reads the broker's own settings.
+func (c *collector) broker(v hujson.Value, b *Broker) {
+	const million = 1_000_000
+	of := func(k string) string { return fmt.Sprintf("%q of \"broker\"", k) }
+	section := func(name string, s schema) field {
+		return func(v hujson.Value) { c.object(v, of(name), s) }
+	}
+	seen := c.object(v, `"broker"`, schema{
+		"mode":           c.choice("mode", &b.Mode, "code", "tools", "auto"),
+		"autoThreshold":  c.count(of("autoThreshold"), &b.AutoThreshold, million),
+		"language":       c.choice("language", &b.Language, "typescript", "javascript", "python"),
+		"timeout":        c.duration(of("timeout"), &b.Timeout),
+		"maxTimeout":     c.duration(of("maxTimeout"), &b.MaxTimeout),
+		"maxOutputChars": c.count(of("maxOutputChars"), &b.MaxOutputChars, 100*million),
+		"readOnly":       c.boolean(of("readOnly"), &b.ReadOnly),
+		"typecheck":      c.typecheck(&b.Typecheck),
+		"notedReads":     c.optionalBool(of("notedReads"), &b.NotedReads),
+		"learn":          c.optionalBool(of("learn"), &b.Learn),
+		"skills":         c.raw(of("skills"), &b.Skills),
+		"plugins":        c.raw(of("plugins"), &b.Plugins),
+		"audit": section("audit", schema{
+			"payloads": c.boolean(of("audit.payloads"), &b.Audit.Payloads),
+			"days":     c.count(of("audit.days"), &b.Audit.Days, 36500),
+		}),
+		"search": section("search", schema{"vectors": c.text(of("search.vectors"), &b.Search.Vectors)}),
+		"sandbox": section("sandbox", schema{
+			"isolation": c.choice("isolation", &b.Sandbox.Isolation, "auto", "worker", "container", "inprocess"),
+			"require":   c.list(of("sandbox.require"), &b.Sandbox.Require, c.layer),
+			"memory":    c.memory(of("sandbox.memory"), &b.Sandbox.Memory),
+			"maxCalls":  c.count(of("sandbox.maxCalls"), &b.Sandbox.MaxCalls, million),
+			"inFlight":  c.count(of("sandbox.inFlight"), &b.Sandbox.InFlight, 10_000),
+		}),
+		"http": section("http", schema{
+			"tokens":     c.tokens(of("http.tokens"), &b.HTTP.Tokens),
+			"adminToken": c.secret(of("http.adminToken"), &b.HTTP.AdminToken),
+		}),
+	})
+	limit := b.MaxTimeout
+	if limit == 0 {
+		limit = defaultMaxTimeout
+	}
+	if b.Timeout > limit {
+		c.fail(seen["timeout"], `"timeout" (%s) is longer than "maxTimeout" (%s): raise "maxTimeout" too`, b.Timeout, limit.Round(time.Second))
+	}
+}
+
+// typecheck reads a word, true or false, or the path of a compiler.
+func (c *collector) typecheck(to *string) field {
+	return func(v hujson.Value) {
+		switch lit, _ := v.Value.(hujson.Literal); {
+		case lit.Kind() == 't':
+			*to = "auto"
+		case lit.Kind() == 'f':
+			*to = "off"
+		case lit.Kind() == '"' && strings.ContainsAny(lit.String(), `/\`):
+			*to = lit.String()
+		default:
+			c.choice("typecheck", to, "auto", "off", "builtin", "tsc", "tsgo")(v)
+		}
+	}
+}
+
+// layer reads the name of a layer of the sandbox.
+func (c *collector) layer(_ string, to *string) field {
+	return c.choice("sandbox layer", to, "seccomp", "landlock")
+}
+
+// secret reads a token, which must not be empty and should be a reference.
+func (c *collector) secret(where string, to *string) field {
+	return func(v hujson.Value) {
+		before := len(c.mistakes) + c.more
+		c.refText(where, to)(v)
+		switch {
+		case len(c.mistakes)+c.more > before:
+		case *to == "":
+			c.fail(v.StartOffset, "%s is empty: an empty token would let anybody in", where)
+		case !strings.Contains(*to, "${"):
+			c.note(v.StartOffset, "%s is a secret in a file: ${VAR} keeps it out", where)
+		}
+	}
+}
+
+func (c *collector) tokens(where string, to *map[string]string) field {
+	return func(v hujson.Value) {
+		c.members(v, where, func(name string, key, value hujson.Value) {
+			if strings.TrimSpace(name) == "" {
+				c.fail(key.StartOffset, "%s: a token needs the name of its client", where)
+				return
+			}
+			var s string
+			c.secret(fmt.Sprintf("the token of %s", quote(name)), &s)(value)
+			if *to == nil {
+				*to = map[string]string{}
+			}
+			(*to)[name] = s
+		})
+	}
+}

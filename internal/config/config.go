@@ -1,0 +1,241 @@
+// Package config reads servers.json: the upstream servers as people have them
+// already, and the broker's own settings under the key "broker".
+//
+// Parse and Load check the whole file and answer with every mistake at once, as
+// a *Report whose lines have the form file:line:column: what is wrong. Nothing
+// of the environment goes into a Config: references such as ${VAR} stay as they
+// are written until Expand resolves them, when a server is connected to.
+//
+// Find and StateDir say where the file and the broker's state are.
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// maxFileBytes bounds a configuration file; a larger one is some other file.
+const maxFileBytes = 16 << 20
+
+// A Config is one servers.json that was read and found right. It is not changed
+// after it was read, so it may be shared between goroutines.
+type Config struct {
+	// Path is where the file is, as it was given to Load or Parse.
+	Path string
+	// Name is the file's name without its extension, such as "servers".
+	Name string
+	// Servers are the upstream servers, disabled ones among them, in the order
+	// of the file.
+	Servers []Server
+	// Broker are the broker's own settings.
+	Broker Broker
+	// Notes are remarks that do not make the file wrong, such as unknown keys,
+	// in the order of the file. Each has the form file:line:column: text.
+	Notes []string
+}
+
+// A Server is one upstream server as it is configured. Exactly one of Command
+// and URL is set. Command, Args, Env, Dir, URL and Headers may hold references
+// that Expand resolves. A zero duration means the default of the connection.
+type Server struct {
+	// Name is its key in the file, verbatim; any text that is not blank.
+	Name string
+	// Description says in a line what it is for; it may be empty.
+	Description string
+	// Type is "stdio" if Command is set, otherwise "http", "sse", or empty when
+	// the file leaves open which of the two the URL speaks.
+	Type string
+	// Disabled means that the server is not to be used.
+	Disabled bool
+
+	// Command is the program of a stdio server, with its Args.
+	Command string
+	Args    []string
+	// Env is what the program finds in its environment beside the basics.
+	Env map[string]string
+	// Dir is its working directory as written; Config.Resolve makes a relative
+	// one absolute after it was expanded. Empty means the broker's own.
+	Dir string
+
+	// URL is where a remote server is, and Headers are sent with each request.
+	URL     string
+	Headers map[string]string
+
+	// Allow and Deny are patterns of tool names in the style of path.Match.
+	// Without Allow, all tools are allowed; Deny wins.
+	Allow, Deny []string
+
+	// KeepAlive keeps the server running when it is idle.
+	KeepAlive bool
+	// IdleTimeout is how long it may be idle before it is stopped.
+	IdleTimeout time.Duration
+	// StartTimeout is how long it may take to start and to list its tools.
+	StartTimeout time.Duration
+	// CallTimeout is how long one call may take.
+	CallTimeout time.Duration
+}
+
+// Remote reports whether the server is reached by URL.
+func (s *Server) Remote() bool { return s.URL != "" }
+
+// Broker is what stands under the key "broker". The zero value of every field
+// means its default, which is named beside it; WithDefaults fills them in.
+type Broker struct {
+	// Mode is what the model sees: "code" (default), "tools" or "auto".
+	Mode string
+	// AutoThreshold is up to how many upstream tools "auto" lists; default 20.
+	AutoThreshold int
+	// Language of programs that name none: "typescript" (default),
+	// "javascript" or "python".
+	Language string
+	// Timeout of an execution that asks for none; default 30 s.
+	Timeout time.Duration
+	// MaxTimeout is the longest that an execution may ask for; default 120 s.
+	MaxTimeout time.Duration
+	// MaxOutputChars is how many characters of stdout, and of the result, reach
+	// the model; default 10,000.
+	MaxOutputChars int
+	// ReadOnly takes every tool that is not marked read-only out of scope.
+	ReadOnly bool
+	// Typecheck is "auto" (default), "off", "builtin", "tsc", "tsgo" or the path
+	// of a compiler.
+	Typecheck string
+	// NotedReads notes reads of properties that no type has; default true.
+	NotedReads *bool
+	// Learn learns output types from results; default true.
+	Learn *bool
+	// Audit is about the record of executions and calls.
+	Audit Audit
+	// Search is about search_tools.
+	Search Search
+	// Sandbox is about where programs run.
+	Sandbox Sandbox
+	// HTTP is about serving over HTTP.
+	HTTP HTTP
+	// Skills and Plugins are those objects as plain JSON; nil if absent.
+	Skills, Plugins json.RawMessage
+}
+
+// Audit says what is recorded, and for how long.
+type Audit struct {
+	// Payloads records programs, arguments and results too, secrets redacted.
+	Payloads bool
+	// Days is how long records are kept; default 30.
+	Days int
+}
+
+// Search tunes search_tools.
+type Search struct {
+	// Vectors is the path of a table of word vectors; empty means none.
+	Vectors string
+}
+
+// Sandbox says where programs run and what they may use.
+type Sandbox struct {
+	// Isolation is "auto" (default), "worker", "container" or "inprocess".
+	Isolation string
+	// Require names the layers without which nothing runs: "seccomp",
+	// "landlock". Default none.
+	Require []string
+	// Memory of one execution in bytes; default 256 MiB.
+	Memory int64
+	// MaxCalls is the number of calls in one execution; default 500.
+	MaxCalls int
+	// InFlight is the number of calls at one time; default 16.
+	InFlight int
+}
+
+// HTTP says who may use the broker over HTTP. Its values may hold references
+// that Expand resolves.
+type HTTP struct {
+	// Tokens maps the name of a client to its bearer token; default none.
+	Tokens map[string]string
+	// AdminToken allows changes of skills and plugins; empty allows none.
+	AdminToken string
+}
+
+// WithDefaults returns b with every zero field set to its default.
+func (b Broker) WithDefaults() Broker {
+	orDefault(&b.Mode, "code")
+	orDefault(&b.AutoThreshold, 20)
+	orDefault(&b.Language, "typescript")
+	orDefault(&b.MaxTimeout, defaultMaxTimeout)
+	orDefault(&b.Timeout, min(30*time.Second, b.MaxTimeout))
+	orDefault(&b.MaxOutputChars, 10_000)
+	orDefault(&b.Typecheck, "auto")
+	orDefault(&b.NotedReads, new(true))
+	orDefault(&b.Learn, new(true))
+	orDefault(&b.Audit.Days, 30)
+	orDefault(&b.Sandbox.Isolation, "auto")
+	orDefault(&b.Sandbox.Memory, 256<<20)
+	orDefault(&b.Sandbox.MaxCalls, 500)
+	orDefault(&b.Sandbox.InFlight, 16)
+	return b
+}
+
+const defaultMaxTimeout = 120 * time.Second
+
+func orDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Load reads the file at path. A file that can be read but is wrong is a
+// *Report with every mistake.
+func Load(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read config: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read config: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Resolve makes a path that stands in the file absolute: a relative one counts
+// from the directory of the file. Empty stays empty.
+func (c *Config) Resolve(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	dir := filepath.Dir(c.Path)
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return filepath.Join(dir, path)
+}
+
+// Server returns the server of that name, or nil.
+func (c *Config) Server(name string) *Server {
+	for i := range c.Servers {
+		if c.Servers[i].Name == name {
+			return &c.Servers[i]
+		}
+	}
+	return nil
+}
+
+// configName is a file's name without extension and leading dots.
+func configName(path string) string {
+	base := filepath.Base(filepath.ToSlash(path))
+	base = strings.TrimLeft(strings.TrimSuffix(base, filepath.Ext(base)), ".")
+	if base == "" || base == string(filepath.Separator) {
+		return "config"
+	}
+	return base
+}
+
+// ErrNoConfig means that no configuration file was found where one is looked
+// for.
+var ErrNoConfig = errors.New("no config file")

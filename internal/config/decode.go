@@ -1,0 +1,294 @@
+package config
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/tailscale/hujson"
+)
+
+// A field reads the value of one key.
+type field func(v hujson.Value)
+
+// A schema is the keys of an object that are known.
+type schema map[string]field
+
+// object reads the members of v by schema, and the keys that it does not know
+// become notes. where is how messages name the object. It returns the offset of
+// each key that was read.
+func (c *collector) object(v hujson.Value, where string, s schema) map[string]int {
+	seen := map[string]int{}
+	known := slices.Sorted(maps.Keys(s))
+	c.members(v, where, func(name string, key, value hujson.Value) {
+		read, canonical := s[name], name
+		if read == nil {
+			canonical = sameName(name, known)
+			if read = s[canonical]; read == nil {
+				c.note(key.StartOffset, "unknown key %s in %s is ignored%s", quote(name), where, didYouMean(name, known))
+				return
+			}
+			// Ignoring "readonly" would leave on what its author took away.
+			c.note(key.StartOffset, "%s in %s is read as %q", quote(name), where, canonical)
+		}
+		if value.Value.Kind() == 'n' { // null is how generated files leave a key out
+			return
+		}
+		if first, ok := seen[canonical]; ok {
+			line, _ := c.position(first)
+			c.fail(key.StartOffset, "%q stands here twice, first in line %d", canonical, line)
+			return
+		}
+		seen[canonical] = key.StartOffset
+		read(value)
+	})
+	return seen
+}
+
+// members calls f for each member of the object v. What is no object and keys
+// that stand twice are mistakes.
+func (c *collector) members(v hujson.Value, where string, f func(name string, key, value hujson.Value)) {
+	obj, ok := v.Value.(*hujson.Object)
+	if !ok {
+		c.wrongType(v, where, "an object, { … }")
+		return
+	}
+	lines := map[string]int{}
+	for _, m := range obj.Members {
+		name := m.Name.Value.(hujson.Literal).String()
+		if first, ok := lines[name]; ok {
+			c.fail(m.Name.StartOffset, "%s stands twice in %s, first in line %d", quote(name), where, first)
+			continue
+		}
+		lines[name], _ = c.position(m.Name.StartOffset)
+		f(name, m.Name, m.Value)
+	}
+}
+
+// sameName returns the known name that differs from name in case and
+// separators only, or nothing.
+func sameName(name string, known []string) string {
+	for _, k := range nearest.Names(name, known, 1) {
+		if strings.EqualFold(strings.NewReplacer("-", "", "_", "").Replace(name), k) {
+			return k
+		}
+	}
+	return ""
+}
+
+func (c *collector) wrongType(v hujson.Value, where, want string) {
+	kinds := map[hujson.Kind]string{'n': "null", 't': "true", 'f': "false", '"': "a string", '0': "a number", '{': "an object", '[': "a list"}
+	c.fail(v.StartOffset, "%s must be %s, not %s", where, want, kinds[v.Value.Kind()])
+}
+
+func (c *collector) text(where string, to *string) field {
+	return func(v hujson.Value) {
+		if v.Value.Kind() != '"' {
+			c.wrongType(v, where, "a string")
+			return
+		}
+		*to = v.Value.(hujson.Literal).String()
+	}
+}
+
+// refText reads a string that may hold references, and checks how they are
+// written. Numbers and booleans, as in "PORT": 3000, are taken as they stand.
+func (c *collector) refText(where string, to *string) field {
+	return func(v hujson.Value) {
+		lit, ok := v.Value.(hujson.Literal)
+		if !ok || lit.Kind() == 'n' {
+			c.wrongType(v, where, "a string")
+			return
+		}
+		s := lit.String()
+		if strings.ContainsRune(s, 0) {
+			c.fail(v.StartOffset, "%s has a NUL character, which no program or server can be given", where)
+			return
+		}
+		if bad := checkRefs(s); bad != nil {
+			off := v.StartOffset
+			// Without escapes, the string stands in the file byte by byte.
+			if !strings.Contains(string(lit), `\`) {
+				off += 1 + bad.off
+			}
+			c.fail(off, "%s: %s", where, bad.text)
+			return
+		}
+		*to = s
+	}
+}
+
+func (c *collector) boolean(where string, to *bool) field {
+	return func(v hujson.Value) {
+		switch v.Value.Kind() {
+		case 't', 'f':
+			*to = v.Value.Kind() == 't'
+		default:
+			c.wrongType(v, where, "true or false")
+		}
+	}
+}
+
+func (c *collector) optionalBool(where string, to **bool) field {
+	return func(v hujson.Value) {
+		b := false
+		c.boolean(where, &b)(v)
+		*to = &b
+	}
+}
+
+// list reads a list of strings; one string alone is a list of one.
+func (c *collector) list(where string, to *[]string, item func(where string, to *string) field) field {
+	return func(v hujson.Value) {
+		elements := []hujson.Value{v}
+		if arr, ok := v.Value.(*hujson.Array); ok {
+			elements = arr.Elements
+		} else if v.Value.Kind() != '"' {
+			c.wrongType(v, where, "a list of strings")
+			return
+		}
+		*to = make([]string, len(elements))
+		for i, e := range elements {
+			item(where, &(*to)[i])(e)
+		}
+	}
+}
+
+// choice reads one of a few words.
+func (c *collector) choice(where string, to *string, words ...string) field {
+	return func(v hujson.Value) {
+		var s string
+		c.text(where, &s)(v)
+		switch {
+		case v.Value.Kind() != '"':
+		case slices.Contains(words, s):
+			*to = s
+		default:
+			hint := didYouMean(s, words)
+			if hint == "" {
+				hint = ": write " + orList(words)
+			}
+			c.fail(v.StartOffset, "unknown %s %s%s", where, quote(s), hint)
+		}
+	}
+}
+
+func orList(words []string) string {
+	var b strings.Builder
+	for i, w := range words {
+		switch {
+		case i > 0 && i == len(words)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Quote(w))
+	}
+	return b.String()
+}
+
+// count reads a whole number from 1 to limit.
+func (c *collector) count(where string, to *int, limit int) field {
+	return func(v hujson.Value) {
+		lit, _ := v.Value.(hujson.Literal)
+		if lit.Kind() != '0' {
+			c.wrongType(v, where, "a number")
+			return
+		}
+		n, err := strconv.Atoi(string(lit))
+		if err != nil || n < 1 || n > limit {
+			c.fail(v.StartOffset, "%s must be a whole number from 1 to %d; leave it out for the default", where, limit)
+			return
+		}
+		*to = n
+	}
+}
+
+// maxDuration is longer than any wait that makes sense, and far from overflow.
+const maxDuration = 366 * 24 * time.Hour
+
+// duration reads "30s" or a number of seconds.
+func (c *collector) duration(where string, to *time.Duration) field {
+	return func(v hujson.Value) {
+		lit, _ := v.Value.(hujson.Literal)
+		if k := lit.Kind(); k != '0' && k != '"' {
+			c.wrongType(v, where, `a duration such as "30s", or a number of seconds`)
+			return
+		}
+		d, ok := parseDuration(lit.String())
+		switch {
+		case !ok:
+			c.fail(v.StartOffset, `%s: %s is no duration: write "30s", "5m" or a number of seconds`, where, quote(lit.String()))
+		case d <= 0:
+			c.fail(v.StartOffset, "%s must be longer than 0; leave it out for the default", where)
+		case d > maxDuration:
+			c.fail(v.StartOffset, "%s must be at most a year", where)
+		default:
+			*to = d
+		}
+	}
+}
+
+func parseDuration(s string) (time.Duration, bool) {
+	s = strings.TrimSpace(s)
+	if seconds, err := strconv.ParseFloat(s, 64); err == nil && !math.IsNaN(seconds) {
+		limit := 2 * maxDuration.Seconds() // converting more would overflow
+		return time.Duration(min(max(seconds, -limit), limit) * float64(time.Second)), true
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil
+}
+
+// minMemory is what a program needs to start at all.
+const minMemory = 16 << 20
+
+// memory reads "256MiB" or a number of bytes.
+func (c *collector) memory(where string, to *int64) field {
+	return func(v hujson.Value) {
+		lit, _ := v.Value.(hujson.Literal)
+		if k := lit.Kind(); k != '0' && k != '"' {
+			c.wrongType(v, where, `a size such as "256MiB"`)
+			return
+		}
+		n, ok := parseSize(lit.String())
+		switch {
+		case !ok:
+			c.fail(v.StartOffset, `%s: %s is no size: write "256MiB"`, where, quote(lit.String()))
+		case n < minMemory:
+			c.fail(v.StartOffset, `%s: %s is less than the 16 MiB that a program needs: write "256MiB"`, where, quote(lit.String()))
+		default:
+			*to = n
+		}
+	}
+}
+
+func parseSize(s string) (int64, bool) {
+	units := map[string]float64{"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30,
+		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 1e3, "mb": 1e6, "gb": 1e9}
+	digits := strings.TrimRight(strings.ToLower(strings.TrimSpace(s)), "bgikm ")
+	unit := strings.TrimSpace(strings.ToLower(strings.TrimSpace(s))[len(digits):])
+	n, err := strconv.ParseFloat(digits, 64)
+	factor, known := units[unit]
+	if err != nil || !known || math.IsNaN(n) || math.Abs(n*factor) > 1<<50 {
+		return 0, false
+	}
+	return int64(n * factor), true
+}
+
+// raw reads an object as plain JSON, for a part that checks it itself.
+func (c *collector) raw(where string, to *json.RawMessage) field {
+	return func(v hujson.Value) {
+		if v.Value.Kind() != '{' {
+			c.wrongType(v, where, "an object, { … }")
+			return
+		}
+		plain := v.Clone()
+		plain.Minimize()
+		*to = plain.Pack()
+	}
+}

@@ -1,0 +1,265 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// The keys under which files hold their servers: everybody's, and VS Code's.
+const (
+	serversKey     = "mcpServers"
+	serversKeyCode = "servers"
+)
+
+// Parse reads a configuration from data; path is only used to name it. A wrong
+// file is a *Report with every mistake, after a syntax error just that.
+func Parse(path string, data []byte) (*Config, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	c := newCollector(data)
+	cfg := &Config{Path: path, Name: configName(path)}
+	if c.encoding() {
+		if v, ok := parseSyntax(c); ok {
+			c.root(v, cfg)
+		}
+	}
+	if err := c.report(path); err != nil {
+		return nil, err
+	}
+	for _, n := range c.notes {
+		cfg.Notes = append(cfg.Notes, n.at(path))
+	}
+	return cfg, nil
+}
+
+// encoding reports whether the data can be a configuration at all.
+func (c *collector) encoding() bool {
+	switch bad := firstInvalidUTF8(c.data); {
+	case len(c.data) > maxFileBytes:
+		c.fail(0, "the file is larger than %d MiB: this is no servers.json", maxFileBytes>>20)
+	case bytes.HasPrefix(c.data, []byte("\xff\xfe")), bytes.HasPrefix(c.data, []byte("\xfe\xff")):
+		c.fail(0, "the file is UTF-16: save it as UTF-8")
+	case bad >= 0:
+		c.fail(bad, "the file is not UTF-8 from here on: save it as UTF-8")
+	case len(bytes.TrimSpace(c.data)) == 0:
+		c.fail(0, `the file is empty: write {"mcpServers": {}} and put your servers in it, or type: broker import`)
+	default:
+		return true
+	}
+	return false
+}
+
+func (c *collector) root(v hujson.Value, cfg *Config) {
+	if v.Value.Kind() != '{' {
+		c.wrongType(v, "the file", `an object with the key "mcpServers"`)
+		return
+	}
+	ignore := func(hujson.Value) {}
+	var main, code *hujson.Value
+	seen := c.object(v, "the file", schema{
+		serversKey:     func(v hujson.Value) { main = &v },
+		serversKeyCode: func(v hujson.Value) { code = &v },
+		"broker":       func(v hujson.Value) { c.broker(v, &cfg.Broker) },
+		"$schema":      ignore,
+		"inputs":       ignore, // VS Code's prompts; ${input:…} is refused where it is used
+	})
+	switch {
+	case main != nil && code != nil:
+		c.note(seen[serversKeyCode], "%q is ignored, since there is %q too", serversKeyCode, serversKey)
+		c.servers(*main, cfg)
+	case main != nil:
+		c.servers(*main, cfg)
+	case code != nil:
+		c.servers(*code, cfg)
+	default:
+		c.fail(v.StartOffset, `the file has no "mcpServers": write {"mcpServers": {"name": {"command": "…"}}}; VS Code's "servers" is read too`)
+	}
+}
+
+func (c *collector) servers(v hujson.Value, cfg *Config) {
+	c.members(v, `"mcpServers"`, func(name string, key, value hujson.Value) {
+		if strings.TrimSpace(name) == "" {
+			c.fail(key.StartOffset, "a server needs a name that is not blank")
+			return
+		}
+		s := Server{Name: name}
+		c.server(key, value, &s)
+		cfg.Servers = append(cfg.Servers, s)
+	})
+}
+
+func (c *collector) server(key, v hujson.Value, s *Server) {
+	where := "server " + quote(s.Name)
+	if v.Value.Kind() != '{' {
+		c.wrongType(v, where, `an object with "command" or "url"`)
+		return
+	}
+	of := func(k string) string { return fmt.Sprintf("%q of %s", k, where) }
+	var serverURL, httpURL string
+	enabled := true
+	fields := schema{
+		"description": c.text(of("description"), &s.Description),
+		"type": c.choice("type of "+where, &s.Type,
+			"stdio", "http", "sse", "streamable-http", "streamableHttp", "streamable_http"),
+		"command":      c.command(of("command"), &s.Command),
+		"args":         c.list(of("args"), &s.Args, c.refText),
+		"env":          c.stringMap(of("env"), &s.Env, checkEnvName),
+		"cwd":          c.refText(of("cwd"), &s.Dir),
+		"url":          c.url(of("url"), &s.URL),
+		"serverUrl":    c.url(of("serverUrl"), &serverURL),
+		"httpUrl":      c.url(of("httpUrl"), &httpURL),
+		"headers":      c.stringMap(of("headers"), &s.Headers, checkHeaderName),
+		"disabled":     c.boolean(of("disabled"), &s.Disabled),
+		"enabled":      c.boolean(of("enabled"), &enabled),
+		"tools":        func(v hujson.Value) { c.tools(v, of, s) },
+		"keepAlive":    c.keepAlive(of("keepAlive"), s),
+		"startTimeout": c.duration(of("startTimeout"), &s.StartTimeout),
+		"callTimeout":  c.duration(of("callTimeout"), &s.CallTimeout),
+	}
+	seen := c.object(v, where, fields)
+	s.Disabled = s.Disabled || !enabled
+	for alias, u := range map[string]string{"serverUrl": serverURL, "httpUrl": httpURL} {
+		if off, ok := seen[alias]; ok && s.URL == "" {
+			s.URL = u
+			seen["url"] = off
+			c.note(off, "%q of %s is read as \"url\"", alias, where)
+		}
+	}
+	c.transport(key, where, s, seen)
+}
+
+// transport checks that command, url and type fit together.
+func (c *collector) transport(key hujson.Value, where string, s *Server, seen map[string]int) {
+	if strings.HasPrefix(strings.ToLower(s.Type), "streamable") {
+		s.Type = "http"
+	}
+	commandAt, hasCommand := seen["command"]
+	urlAt, hasURL := seen["url"]
+	switch {
+	case hasCommand && hasURL:
+		c.fail(max(commandAt, urlAt), `%s has both "command" and "url": keep the one that it is reached by`, where)
+	case !hasCommand && !hasURL:
+		c.fail(key.StartOffset, `%s needs "command" (a program to start) or "url" (a remote server)`, where)
+	case hasCommand && s.Type != "" && s.Type != "stdio":
+		c.fail(seen["type"], `%s has a "command", so its type is "stdio": mend the type, or give it a "url" instead`, where)
+	case hasURL && s.Type == "stdio":
+		c.fail(seen["type"], `%s has a "url", so its type is "http" or "sse": mend the type, or give it a "command" instead`, where)
+	}
+	if hasCommand {
+		s.Type = "stdio"
+	}
+}
+
+// command reads the name of a program.
+func (c *collector) command(where string, to *string) field {
+	return func(v hujson.Value) {
+		if v.Value.Kind() == '[' { // as some clients have it
+			c.fail(v.StartOffset, `%s must be one string: put the other words into "args"`, where)
+			return
+		}
+		c.refText(where, to)(v)
+		if lit, ok := v.Value.(hujson.Literal); ok && strings.TrimSpace(lit.String()) == "" {
+			c.fail(v.StartOffset, "%s is empty: name the program to start", where)
+		}
+	}
+}
+
+func (c *collector) tools(v hujson.Value, of func(string) string, s *Server) {
+	if v.Value.Kind() == '[' { // some clients list the allowed tools just so
+		c.list(of("tools"), &s.Allow, c.pattern)(v)
+		return
+	}
+	c.object(v, of("tools"), schema{
+		"allow": c.list(of("tools.allow"), &s.Allow, c.pattern),
+		"deny":  c.list(of("tools.deny"), &s.Deny, c.pattern),
+	})
+}
+
+// pattern reads a pattern of tool names.
+func (c *collector) pattern(where string, to *string) field {
+	return func(v hujson.Value) {
+		c.text(where, to)(v)
+		if _, err := path.Match(*to, ""); err != nil {
+			c.fail(v.StartOffset, "%s: %s is no pattern: * stands for any text, ? for one character, [ab] for one of these", where, quote(*to))
+		}
+	}
+}
+
+// keepAlive reads true, false, or how long the server may be idle.
+func (c *collector) keepAlive(where string, s *Server) field {
+	return func(v hujson.Value) {
+		if k := v.Value.Kind(); k == '"' || k == '0' {
+			c.duration(where, &s.IdleTimeout)(v)
+			return
+		}
+		if k := v.Value.Kind(); k != 't' && k != 'f' {
+			c.wrongType(v, where, `true, false, or how long it may be idle, such as "10m"`)
+			return
+		}
+		s.KeepAlive = v.Value.Kind() == 't'
+	}
+}
+
+// stringMap reads an object of strings whose names check accepts.
+func (c *collector) stringMap(where string, to *map[string]string, check func(string) string) field {
+	return func(v hujson.Value) {
+		c.members(v, where, func(name string, key, value hujson.Value) {
+			if problem := check(name); problem != "" {
+				c.fail(key.StartOffset, "%s: %s", where, problem)
+				return
+			}
+			if value.Value.Kind() == 'n' {
+				return
+			}
+			var s string
+			c.refText(fmt.Sprintf("%s in %s", quote(name), where), &s)(value)
+			if *to == nil {
+				*to = map[string]string{}
+			}
+			(*to)[name] = s
+		})
+	}
+}
+
+func checkEnvName(name string) string {
+	if name == "" || strings.ContainsAny(name, "=\x00") {
+		return quote(name) + ` is no name of a variable: it must not be empty or have a "="`
+	}
+	return ""
+}
+
+func checkHeaderName(name string) string {
+	for _, r := range name {
+		if r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) {
+			return quote(name) + " is no name of a header"
+		}
+	}
+	if name == "" {
+		return "a header needs a name"
+	}
+	return ""
+}
+
+// url reads an http or https address. The message never shows it, since it may
+// hold a key.
+func (c *collector) url(where string, to *string) field {
+	return func(v hujson.Value) {
+		if v.Value.Kind() != '"' {
+			c.wrongType(v, where, "a string")
+			return
+		}
+		before := len(c.mistakes) + c.more
+		c.refText(where, to)(v)
+		if len(c.mistakes)+c.more > before || strings.Contains(*to, "${") {
+			return
+		}
+		u, err := url.Parse(*to)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			c.fail(v.StartOffset, `%s is no address: write "https://host/path"`, where)
+		}
+	}
+}

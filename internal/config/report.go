@@ -1,0 +1,153 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// maxMistakes is how many lines of a report are kept: a file with more is not
+// a configuration at all.
+const maxMistakes = 100
+
+// A Report is the error for a file that is wrong: all its mistakes, in the
+// order of the file, and the notes that may explain them.
+type Report struct {
+	// Path is the file's path as it was given.
+	Path string
+	// Mistakes are what has to be mended, never empty, in the order of the file.
+	Mistakes []Mistake
+	// Notes are remarks, such as unknown keys, in the order of the file.
+	Notes []Mistake
+	// More is the number of mistakes that were left off.
+	More int
+}
+
+// A Mistake is one remark about a place in a file.
+type Mistake struct {
+	// Line and Column count from 1; the column counts characters, as editors do.
+	Line, Column int
+	// Text says what is wrong and what to do about it.
+	Text string
+}
+
+// Error is one line for each mistake and note, in the order of the file.
+func (r *Report) Error() string {
+	all := slices.Clone(r.Mistakes)
+	for _, n := range r.Notes {
+		n.Text = "note: " + n.Text
+		all = append(all, n)
+	}
+	sortMistakes(all)
+	var b strings.Builder
+	for i, m := range all {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(m.at(r.Path))
+	}
+	if r.More > 0 {
+		fmt.Fprintf(&b, "\n%s: and %d more", r.Path, r.More)
+	}
+	return b.String()
+}
+
+func (m Mistake) at(path string) string {
+	return fmt.Sprintf("%s:%d:%d: %s", path, m.Line, m.Column, m.Text)
+}
+
+func sortMistakes(ms []Mistake) {
+	slices.SortStableFunc(ms, func(a, b Mistake) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// A collector gathers the mistakes and notes of one file.
+type collector struct {
+	data     []byte
+	lines    []int // offset of the first byte of each line
+	mistakes []Mistake
+	notes    []Mistake
+	more     int
+}
+
+func newCollector(data []byte) *collector {
+	c := &collector{data: data, lines: []int{0}}
+	for i, b := range data {
+		if b == '\n' {
+			c.lines = append(c.lines, i+1)
+		}
+	}
+	return c
+}
+
+// position turns a byte offset into a line and a column of characters.
+func (c *collector) position(off int) (line, column int) {
+	off = min(max(off, 0), len(c.data))
+	i, found := slices.BinarySearch(c.lines, off)
+	if !found {
+		i--
+	}
+	return i + 1, 1 + utf8.RuneCount(c.data[c.lines[i]:off])
+}
+
+func (c *collector) fail(off int, format string, args ...any) {
+	if len(c.mistakes) == maxMistakes {
+		c.more++
+		return
+	}
+	line, column := c.position(off)
+	c.mistakes = append(c.mistakes, Mistake{line, column, fmt.Sprintf(format, args...)})
+}
+
+func (c *collector) note(off int, format string, args ...any) {
+	if len(c.notes) == maxMistakes {
+		return
+	}
+	line, column := c.position(off)
+	c.notes = append(c.notes, Mistake{line, column, fmt.Sprintf(format, args...)})
+}
+
+// report is the error for what was gathered, nil without mistakes.
+func (c *collector) report(path string) error {
+	sortMistakes(c.mistakes)
+	sortMistakes(c.notes)
+	if len(c.mistakes) == 0 {
+		return nil
+	}
+	return &Report{Path: path, Mistakes: c.mistakes, Notes: c.notes, More: c.more}
+}
+
+// didYouMean is a clause with the nearest of the known names, or nothing.
+func didYouMean(name string, known []string) string {
+	if near := nearest.Names(name, known, 1); len(near) > 0 {
+		return fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return ""
+}
+
+// quote shows a name from the file without letting a long one fill the screen.
+func quote(s string) string {
+	const limit = 60
+	if len(s) > limit {
+		cut := limit
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut] + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// firstInvalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
+func firstInvalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	return bytes.IndexFunc(data, func(r rune) bool { return r == utf8.RuneError })
+}

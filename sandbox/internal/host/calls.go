@@ -1,0 +1,150 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// Calls makes the host calls of one run: it counts them, lets at most
+// Limits.InFlight run at one time, and keeps the others waiting in order. Its
+// methods are safe for concurrent use.
+type Calls struct {
+	ctx    context.Context
+	call   sandbox.CallFunc
+	limits sandbox.Limits
+
+	mu       sync.Mutex
+	room     sync.Cond // signalled when waiting or held shrink
+	asked    int       // calls that the program asked for
+	made     int       // calls that reached call
+	running  int
+	waiting  []pending
+	held     int64 // bytes of argument in waiting and running calls
+	finished sync.WaitGroup
+	stop     func() bool
+}
+
+type pending struct {
+	call sandbox.Call
+	done func(json.RawMessage, error)
+}
+
+// NewCalls returns the Calls of a run whose calls go to call and end with ctx.
+// Close must be called.
+func NewCalls(ctx context.Context, call sandbox.CallFunc, limits sandbox.Limits) *Calls {
+	if call == nil {
+		call = func(context.Context, sandbox.Call) (json.RawMessage, error) {
+			return nil, errors.New("there is nothing to call here: this program runs without tools")
+		}
+	}
+	c := &Calls{ctx: ctx, call: call, limits: limits}
+	c.room.L = &c.mu
+	c.stop = context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.room.Broadcast()
+	})
+	return c
+}
+
+// Start makes call, now or when those before it have ended, and returns at
+// once. done is called once, from any goroutine; from the caller's own, before
+// Start returns, if the call is refused.
+func (c *Calls) Start(call sandbox.Call, done func(json.RawMessage, error)) {
+	c.mu.Lock()
+	c.asked++
+	if err := c.refuse(); err != nil {
+		c.mu.Unlock()
+		done(nil, err)
+		return
+	}
+	c.held += int64(len(call.Args))
+	p := pending{call, done}
+	if c.running >= c.limits.InFlight {
+		c.waiting = append(c.waiting, p)
+		c.mu.Unlock()
+		return
+	}
+	c.running++
+	c.made++
+	c.finished.Add(1)
+	c.mu.Unlock()
+	go c.work(p)
+}
+
+// refuse returns why no further call is made; c.mu is held.
+func (c *Calls) refuse() error {
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
+	if c.asked <= c.limits.Calls {
+		return nil
+	}
+	return &sandbox.CallError{
+		Name:    "ToolError",
+		Message: fmt.Sprintf("limit of %d calls per run reached: ask for more in one call, or go on in another run", c.limits.Calls),
+		Fields:  json.RawMessage(`{"code":"call_limit","retryable":false}`),
+	}
+}
+
+// work makes p, and then those that wait, until none does.
+func (c *Calls) work(p pending) {
+	defer c.finished.Done()
+	for {
+		value, err := c.call(c.ctx, p.call)
+		p.done(value, err)
+		c.mu.Lock()
+		c.held -= int64(len(p.call.Args))
+		c.room.Broadcast()
+		if len(c.waiting) == 0 || c.ctx.Err() != nil {
+			c.running--
+			c.mu.Unlock()
+			return
+		}
+		p = c.waiting[0]
+		c.waiting[0] = pending{}
+		c.waiting = c.waiting[1:]
+		c.made++
+		c.mu.Unlock()
+	}
+}
+
+// maxWaiting is the number of waiting calls at which Room stops a reader.
+const maxWaiting = 64
+
+// Room blocks while so many calls wait, or hold so much argument, that the
+// program should be held back: until some have ended, or the run has.
+func (c *Calls) Room() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.ctx.Err() == nil && (len(c.waiting) > maxWaiting || c.held > int64(c.limits.ResultBytes) && c.running > 0) {
+		c.room.Wait()
+	}
+}
+
+// Counts returns how many calls were made, and how many of them are running.
+func (c *Calls) Counts() (made, running int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.made, c.running
+}
+
+// Close waits for the calls that are running, and answers those that still
+// wait with the reason of the run's end. The run's context must be done by
+// then, so that the calls have been told to end.
+func (c *Calls) Close() {
+	c.finished.Wait()
+	c.stop()
+	c.mu.Lock()
+	waiting := c.waiting
+	c.waiting = nil
+	c.mu.Unlock()
+	for _, p := range waiting {
+		p.done(nil, context.Cause(c.ctx))
+	}
+}

@@ -1,0 +1,209 @@
+// Package host is what every runner does on the host's side of a program,
+// whatever runs it: make its calls within the limits, count and cap its
+// output, and put into words why it ended.
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// ErrTimeout is the cause with which a run ends when its time is up.
+var ErrTimeout error = timeoutError{}
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string        { return "time limit reached" }
+func (timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// ErrEnded is the cause with which the calls that are still running end when
+// the program has ended.
+var ErrEnded = errors.New("the program has ended")
+
+// Refuse returns the result for a request that is not worth starting a runner
+// for: too long, or in none of the languages.
+func Refuse(req *sandbox.Request, limits sandbox.Limits, languages ...sandbox.Language) (sandbox.Result, bool) {
+	refuse := func(format string, args ...any) (sandbox.Result, bool) {
+		return sandbox.Result{ExitCode: sandbox.ExitRefused, Error: fmt.Sprintf(format, args...)}, true
+	}
+	if n := len(req.Code); n > limits.CodeBytes {
+		return refuse("code of %s is over the limit of %s: pass data through tool calls instead of writing it into the program; 0 tools called",
+			Size(int64(n)), Size(int64(limits.CodeBytes)))
+	}
+	language := req.Language
+	if language == "" {
+		language = sandbox.TypeScript
+	}
+	if !slices.Contains(languages, language) {
+		known := make([]string, len(languages))
+		for i, l := range languages {
+			known[i] = string(l)
+		}
+		return refuse("language %q does not run in this sandbox: use %s; 0 tools called", language, strings.Join(known, " or "))
+	}
+	return sandbox.Result{}, false
+}
+
+// Timeout returns the text for a program whose time was up. detail, which may
+// be empty, says where the program was.
+func Timeout(limits sandbox.Limits, calls, inFlight int, detail string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "time limit of %s reached", Seconds(limits.Timeout))
+	switch {
+	case inFlight > 0:
+		fmt.Fprintf(&b, " while %s running: ask for a longer timeout, run calls in parallel, or split the work", count(inFlight, "call was", "calls were"))
+	case calls == 0:
+		b.WriteString(" before any call was made: look for a loop that does not end, or ask for a longer timeout")
+	default:
+		fmt.Fprintf(&b, " after %s: ask for a longer timeout, or split the work", count(calls, "call", "calls"))
+	}
+	if detail = strings.TrimSpace(detail); detail != "" {
+		b.WriteString("\n" + detail)
+	}
+	return b.String()
+}
+
+// Memory returns the text for a program that used up its memory.
+func Memory(limits sandbox.Limits) string {
+	return fmt.Sprintf("memory limit of %s reached: keep less at one time, such as one page of results, and print or return only what is needed", Size(limits.MemoryBytes))
+}
+
+// Nesting returns the text for a program that overflowed the stack of its
+// runner.
+func Nesting(limits sandbox.Limits) string {
+	return fmt.Sprintf("memory limit of %s reached by nesting: brackets, arrays or native calls are nested too deeply", Size(limits.MemoryBytes))
+}
+
+// ResultTooLarge returns the text for a result of n bytes.
+func ResultTooLarge(limits sandbox.Limits, n int64) string {
+	return fmt.Sprintf("result of %s is over the limit of %s: return a summary, or print what is needed", Size(n), Size(int64(limits.ResultBytes)))
+}
+
+// Canceled returns the code and the text for a run whose context ended with
+// cause.
+func Canceled(cause error) (int, string) {
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return sandbox.ExitTimeout, "the caller's time limit was reached before the program had ended"
+	}
+	if cause == nil || errors.Is(cause, context.Canceled) {
+		return sandbox.ExitCanceled, "cancelled by the caller before the program had ended"
+	}
+	return sandbox.ExitCanceled, "cancelled before the program had ended: " + cause.Error()
+}
+
+// Finish writes what a program says of its own end into r, within limits. The
+// program is not trusted: a failure without a reason gets one.
+func Finish(r *sandbox.Result, limits sandbox.Limits, exitCode int, value json.RawMessage, reason string, notes []string) {
+	r.ExitCode, r.Error, r.Notes = exitCode, Cut(reason, MaxErrorBytes), notes
+	if len(r.Notes) > maxNotes {
+		more := len(r.Notes) - maxNotes
+		r.Notes = append(slices.Clip(r.Notes[:maxNotes]), fmt.Sprintf("… and %d more remarks", more))
+	}
+	for i, n := range r.Notes {
+		r.Notes[i] = Cut(n, maxNoteBytes)
+	}
+	switch {
+	case len(value) > limits.ResultBytes:
+		if r.ExitCode == sandbox.ExitOK {
+			r.ExitCode, r.Error = sandbox.ExitThrew, ResultTooLarge(limits, int64(len(value)))
+		}
+	default:
+		r.Value = value
+	}
+	if r.ExitCode == sandbox.ExitOK {
+		r.Error = ""
+	} else if r.Error == "" {
+		r.Error = fmt.Sprintf("the program ended with exit code %d", r.ExitCode)
+	}
+}
+
+// What a program may say of its own end.
+const (
+	MaxErrorBytes = 64 << 10
+	maxNotes      = 100
+	maxNoteBytes  = 500
+)
+
+// Cut returns s, or as much of its beginning as max bytes hold and a mark that
+// it was cut.
+func Cut(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max] + "…"
+}
+
+// Size writes a number of bytes for people: "200 bytes", "256 KiB", "1.5 MiB".
+func Size(n int64) string {
+	unit := func(div int64, name string) string {
+		s := fmt.Sprintf("%.1f", float64(n)/float64(div))
+		return strings.TrimSuffix(s, ".0") + " " + name
+	}
+	switch {
+	case n >= 1<<30:
+		return unit(1<<30, "GiB")
+	case n >= 1<<20:
+		return unit(1<<20, "MiB")
+	case n >= 1<<10:
+		return unit(1<<10, "KiB")
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// Seconds writes a time limit for people: "2 s", "0.25 s".
+func Seconds(d time.Duration) string {
+	s := fmt.Sprintf("%.3f", d.Seconds())
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") + " s"
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Output passes on what a program prints to one stream: all is counted, as
+// much as the limit allows is written. It is for one goroutine.
+type Output struct {
+	w     io.Writer
+	left  int64
+	total int64
+}
+
+// NewOutput returns an Output to w, which may be nil, of at most limit bytes.
+func NewOutput(w io.Writer, limit int64) *Output {
+	if w == nil {
+		w = io.Discard
+	}
+	return &Output{w: w, left: limit}
+}
+
+// Print counts p and writes what the limit leaves of it. A writer that fails
+// once is not written to again.
+func (o *Output) Print(p []byte) {
+	o.total += int64(len(p))
+	p = p[:min(int64(len(p)), o.left)]
+	if len(p) == 0 {
+		return
+	}
+	o.left -= int64(len(p))
+	if _, err := o.w.Write(p); err != nil {
+		o.left = 0
+	}
+}
+
+// Bytes returns how much was printed.
+func (o *Output) Bytes() int64 { return o.total }

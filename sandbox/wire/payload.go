@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// Hello is the payload of the first frame: what the runner has to know before
+// it contains itself and warms up.
+type Hello struct {
+	// Version is the protocol's, see [Version].
+	Version int `json:"version"`
+	// MemoryBytes is what the program may use.
+	MemoryBytes int64 `json:"memory_bytes"`
+}
+
+// Exec is the program to run and the limits that the runner should know of.
+type Exec struct {
+	Language    sandbox.Language `json:"language"`
+	Code        string           `json:"code"`
+	Modules     []sandbox.Module `json:"modules,omitempty"`
+	ModuleNames []string         `json:"module_names,omitempty"`
+	// Timeout and Grace are sandbox.Limits'.
+	Timeout time.Duration `json:"timeout_ns"`
+	Grace   time.Duration `json:"grace_ns"`
+	// ResultBytes is the largest result, and the largest argument of a call.
+	ResultBytes int `json:"result_bytes"`
+}
+
+// Done is how a program ended.
+type Done struct {
+	ExitCode int             `json:"exit_code"`
+	Error    string          `json:"error,omitempty"`
+	Notes    []string        `json:"notes,omitempty"`
+	Value    json.RawMessage `json:"-"`
+}
+
+// Slack is what a frame needs besides the JSON that it carries: names, error
+// text, notes.
+const Slack = 256 << 10
+
+// Marshal returns v as JSON without the escapes that HTML would need.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// WriteCall writes c as a call frame.
+func (w *Writer) WriteCall(id uint32, c sandbox.Call) error {
+	if len(c.Func) > 1<<16-1 {
+		return fmt.Errorf("call: the function's name has %d bytes, at most %d are possible", len(c.Func), 1<<16-1)
+	}
+	b := make([]byte, 0, 6+len(c.Func)+len(c.Target))
+	b = binary.BigEndian.AppendUint16(b, uint16(len(c.Func)))
+	b = append(b, c.Func...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(c.Target)))
+	b = append(b, c.Target...)
+	return w.Write(TypeCall, id, b, c.Args)
+}
+
+// DecodeCall reads the payload of a call frame. Args share memory with p, and
+// are checked to be JSON.
+func DecodeCall(p []byte) (sandbox.Call, error) {
+	var c sandbox.Call
+	if len(p) < 2 {
+		return c, errors.New("call: payload ends inside the function's length")
+	}
+	n := int(binary.BigEndian.Uint16(p))
+	p = p[2:]
+	if len(p) < n+4 {
+		return c, errors.New("call: payload ends inside the function or the target's length")
+	}
+	c.Func = string(p[:n])
+	m := int64(binary.BigEndian.Uint32(p[n:]))
+	p = p[n+4:]
+	if int64(len(p)) < m {
+		return c, errors.New("call: payload ends inside the target")
+	}
+	c.Target = string(p[:m])
+	if p = p[m:]; len(p) > 0 {
+		if !json.Valid(p) {
+			return c, errors.New("call: the argument is not JSON")
+		}
+		c.Args = json.RawMessage(p)
+	}
+	return c, nil
+}
+
+// WriteError writes err as the answer to call id.
+func (w *Writer) WriteError(id uint32, err error) error {
+	ce, ok := errors.AsType[*sandbox.CallError](err)
+	if !ok {
+		ce = &sandbox.CallError{Message: err.Error()}
+	}
+	b, merr := Marshal(ce)
+	if merr != nil {
+		// Only Fields can be at fault: the program gets the rest.
+		b, merr = Marshal(&sandbox.CallError{Name: ce.Name, Message: ce.Message})
+	}
+	if merr != nil {
+		return merr
+	}
+	return w.Write(TypeError, id, b)
+}
+
+// DecodeError reads the payload of an error frame into the error that the
+// call ended with.
+func DecodeError(p []byte) error {
+	ce := new(sandbox.CallError)
+	if err := json.Unmarshal(p, ce); err != nil {
+		return fmt.Errorf("the host's error could not be read: %w", err)
+	}
+	if ce.Name == "" {
+		return errors.New(ce.Message)
+	}
+	return ce
+}
+
+// WriteDone writes d as the done frame.
+func (w *Writer) WriteDone(d Done) error {
+	h, err := Marshal(d)
+	if err != nil {
+		return err
+	}
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(h)), uint32(len(h)))
+	return w.Write(TypeDone, 0, append(b, h...), d.Value)
+}
+
+// DecodeDone reads the payload of a done frame. Value shares memory with p,
+// and is checked to be JSON.
+func DecodeDone(p []byte) (Done, error) {
+	var d Done
+	if len(p) < 4 {
+		return d, errors.New("done: payload ends inside the header's length")
+	}
+	n := int64(binary.BigEndian.Uint32(p))
+	p = p[4:]
+	if int64(len(p)) < n {
+		return d, errors.New("done: payload ends inside the header")
+	}
+	if err := json.Unmarshal(p[:n], &d); err != nil {
+		return Done{}, fmt.Errorf("done: header: %w", err)
+	}
+	if p = p[n:]; len(p) > 0 {
+		if !json.Valid(p) {
+			return Done{}, errors.New("done: the value is not JSON")
+		}
+		d.Value = json.RawMessage(p)
+	}
+	return d, nil
+}

@@ -1,0 +1,234 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
+)
+
+// The arguments that make a process a child. Nobody types the first.
+const (
+	argv0 = "broker-sandbox"
+	argv1 = "sandbox-worker"
+)
+
+// IsChild says whether this process was started to run one program. Then its
+// main must do nothing but call Main.
+func IsChild() bool {
+	return len(os.Args) >= 2 && os.Args[0] == argv0 && os.Args[1] == argv1
+}
+
+// Main contains this process, runs the program that its host sends, and ends
+// the process. It must come before everything that opens files, starts
+// goroutines, or reads the environment, which is empty.
+func Main() {
+	c := &conn{
+		r:     wire.NewReader(os.Stdin, wire.Slack),
+		w:     wire.NewWriter(os.Stdout),
+		calls: make(map[uint32]func(json.RawMessage, error)),
+		wake:  make(chan struct{}, 1),
+	}
+	if err := c.serve(); err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox process:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// A conn is the child's side of the frames. It is the jsrun.Host of the one
+// program that the child runs.
+type conn struct {
+	r    *wire.Reader
+	w    *wire.Writer
+	exec wire.Exec
+
+	mu    sync.Mutex
+	last  uint32
+	calls map[uint32]func(json.RawMessage, error) // by id, not yet answered
+
+	outMu     sync.Mutex
+	out       []byte // printed, not yet sent
+	outStream int
+	wake      chan struct{} // holds a token while flush should run
+}
+
+// serve does hello, ready, exec and done.
+func (c *conn) serve() error {
+	var hello wire.Hello
+	if err := c.expect(wire.TypeHello, &hello); err != nil {
+		return err
+	}
+	if hello.Version != wire.Version {
+		return fmt.Errorf("the host speaks version %d of the protocol, this is version %d", hello.Version, wire.Version)
+	}
+	tune(hello.MemoryBytes)
+	if err := harden(hello.MemoryBytes); err != nil {
+		return err
+	}
+	jsrun.Warm()
+	if err := c.w.Write(wire.TypeReady, 0); err != nil {
+		return err
+	}
+	// The host is trusted; the program that it sends may well be large.
+	c.r.SetMax(1<<31 - 1)
+	if err := c.expect(wire.TypeExec, &c.exec); err != nil {
+		return err
+	}
+	limitCPU(c.exec.Timeout)
+	go c.answers()
+	go c.flusher()
+	return c.run()
+}
+
+// expect reads the next frame, which must be of type t, into v.
+func (c *conn) expect(t wire.Type, v any) error {
+	f, err := c.r.Next()
+	if err != nil {
+		return fmt.Errorf("wait for %s: %w", t, err)
+	}
+	if f.Type != t {
+		return fmt.Errorf("wait for %s: the host sent %s", t, f.Type)
+	}
+	if err := json.Unmarshal(f.Payload, v); err != nil {
+		return fmt.Errorf("read %s: %w", t, err)
+	}
+	return nil
+}
+
+// run runs the program and reports its end.
+func (c *conn) run() error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), c.exec.Timeout, host.ErrTimeout)
+	defer cancel()
+	o := jsrun.Run(ctx, jsrun.Program{
+		Language:    c.exec.Language,
+		Code:        c.exec.Code,
+		Modules:     c.exec.Modules,
+		ModuleNames: c.exec.ModuleNames,
+		Grace:       c.exec.Grace,
+	}, c)
+	limits := sandbox.Limits{ResultBytes: c.exec.ResultBytes}
+	var res sandbox.Result
+	host.Finish(&res, limits, o.ExitCode, o.Value, o.Error, o.Notes)
+	c.flush()
+	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Error: res.Error, Notes: res.Notes, Value: res.Value})
+}
+
+// Call implements jsrun.Host.
+func (c *conn) Call(call sandbox.Call, done func(json.RawMessage, error)) {
+	if n := len(call.Args); n > c.exec.ResultBytes {
+		done(nil, &sandbox.CallError{
+			Name: "ToolError",
+			Message: fmt.Sprintf("argument of %s for %s is over the limit of %s: send it in parts",
+				host.Size(int64(n)), call.Target, host.Size(int64(c.exec.ResultBytes))),
+			Fields: json.RawMessage(`{"code":"argument_too_large","retryable":false}`),
+		})
+		return
+	}
+	c.mu.Lock()
+	c.last++
+	id := c.last
+	c.calls[id] = done
+	c.mu.Unlock()
+	c.flush()
+	if err := c.w.WriteCall(id, call); err != nil {
+		c.mu.Lock()
+		delete(c.calls, id)
+		c.mu.Unlock()
+		done(nil, err)
+	}
+}
+
+// answers hands the host's answers to the program. It always reads, so that
+// the host can always write. The end of the input is the end of the host.
+func (c *conn) answers() {
+	for {
+		f, err := c.r.Next()
+		if err != nil {
+			os.Exit(1)
+		}
+		c.mu.Lock()
+		done := c.calls[f.ID]
+		delete(c.calls, f.ID)
+		c.mu.Unlock()
+		if done == nil {
+			continue
+		}
+		switch {
+		case f.Type == wire.TypeError:
+			done(nil, wire.DecodeError(f.Payload))
+		case len(f.Payload) == 0:
+			done(nil, nil)
+		default:
+			done(json.RawMessage(f.Payload), nil)
+		}
+	}
+}
+
+// Output is gathered, because a program that prints a thousand lines should
+// not cost a thousand frames, and sent as soon as the flusher gets to it.
+const (
+	outBytes = 32 << 10
+	outDelay = time.Millisecond
+)
+
+// Output implements jsrun.Host.
+func (c *conn) Output(stream int, p []byte) {
+	c.outMu.Lock()
+	defer c.outMu.Unlock()
+	if stream != c.outStream {
+		c.flushLocked()
+		c.outStream = stream
+	}
+	c.out = append(c.out, p...)
+	if len(c.out) >= outBytes {
+		c.flushLocked()
+		return
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// flusher sends what was printed soon after it was printed.
+func (c *conn) flusher() {
+	for range c.wake {
+		time.Sleep(outDelay)
+		c.flush()
+	}
+}
+
+func (c *conn) flush() {
+	c.outMu.Lock()
+	defer c.outMu.Unlock()
+	c.flushLocked()
+}
+
+// flushLocked sends what was printed in frames of a size that the host
+// accepts. A write fails only when the host is gone, and then answers ends the
+// process.
+func (c *conn) flushLocked() {
+	t := wire.TypeStdout
+	if c.outStream == 2 {
+		t = wire.TypeStderr
+	}
+	for p := c.out; len(p) > 0; {
+		n := min(len(p), outBytes)
+		if c.w.Write(t, 0, p[:n]) != nil {
+			break
+		}
+		p = p[n:]
+	}
+	c.out = c.out[:0]
+	if cap(c.out) > 4*outBytes {
+		c.out = nil
+	}
+}

@@ -1,0 +1,104 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// dataMargin is what the Go runtime, esbuild and goja need besides what the
+// program may use.
+const dataMargin = 64 << 20
+
+// maxFiles is the number of descriptors of a child: the three that it has, and
+// those of the Go runtime's poller.
+const maxFiles = 16
+
+// harden takes from this process what the program does not need, in an order
+// in which each step still allows the next. It is called before anything that
+// the program has a hand in is read. A step that every kernel has must
+// succeed.
+func harden(memory int64) error {
+	if err := closeInherited(); err != nil {
+		return fmt.Errorf("harden: close inherited files: %w", err)
+	}
+	limits := []struct {
+		name     string
+		resource int
+		value    uint64
+	}{
+		{"memory", unix.RLIMIT_DATA, uint64(memory) + dataMargin},
+		{"core size", unix.RLIMIT_CORE, 0},
+		{"file size", unix.RLIMIT_FSIZE, 0},
+		{"open files", unix.RLIMIT_NOFILE, maxFiles},
+	}
+	for _, l := range limits {
+		if err := lower(l.resource, l.value); err != nil {
+			return fmt.Errorf("harden: limit %s to %d: %w", l.name, l.value, err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("harden: make memory unreadable to others: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("harden: give up new privileges: %w", err)
+	}
+	return nil
+}
+
+// lower sets both limits of a resource, or leaves them if they are lower.
+func lower(resource int, value uint64) error {
+	var old unix.Rlimit
+	if err := unix.Getrlimit(resource, &old); err != nil {
+		return err
+	}
+	value = min(value, old.Max)
+	return unix.Setrlimit(resource, &unix.Rlimit{Cur: value, Max: value})
+}
+
+// limitCPU bounds the processor time of this process by what a run of length
+// timeout can use. The host kills the process long before; this is for the
+// case that the host was killed itself.
+func limitCPU(timeout time.Duration) {
+	lower(unix.RLIMIT_CPU, uint64(timeout/time.Second+2)*procs)
+}
+
+// closeInherited closes what this process got from its host's own parent: the
+// host's files are closed on exec. What the Go runtime has opened for itself
+// stays.
+func closeInherited() error {
+	const dir = "/proc/self/fd"
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return nil // a system without /proc: there is no telling which is whose
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd <= 2 {
+			continue
+		}
+		target, err := os.Readlink(dir + "/" + e.Name())
+		if err != nil || ofRuntime(target) {
+			continue // it was the directory's own, or is needed
+		}
+		unix.Close(fd)
+	}
+	return nil
+}
+
+// ofRuntime says whether the Go runtime opens such a file: those of its
+// poller, and the control group's processor limit, which it reads again and
+// again.
+func ofRuntime(target string) bool {
+	return strings.HasPrefix(target, "anon_inode:[event") ||
+		strings.HasSuffix(target, "/cpu.max") ||
+		strings.HasSuffix(target, "/cpu.cfs_quota_us") ||
+		strings.HasSuffix(target, "/cpu.cfs_period_us")
+}

@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
+)
+
+// startTimeout is how long a process may take until it is ready. It takes
+// milliseconds; the rest is for machines that are very busy.
+const startTimeout = 30 * time.Second
+
+// drainTime is how long a killed process's pipes are still read. They end with
+// it, unless something else has got hold of them.
+const drainTime = 2 * time.Second
+
+// A process is a child, seen from its host.
+type process struct {
+	cmd     *exec.Cmd
+	in, out *os.File
+	w       *wire.Writer
+	r       *wire.Reader
+	crash   *crashText
+	once    sync.Once
+	state   *os.ProcessState // set by end
+}
+
+// startProcess starts a child and waits until it is ready. It gives up when
+// ctx is done.
+func startProcess(ctx context.Context, opts *Options, memory int64) (*process, error) {
+	p, err := spawn(opts)
+	if err != nil {
+		return nil, fmt.Errorf("start sandbox process: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", host.Seconds(startTimeout)))
+	defer cancel()
+	stop := context.AfterFunc(ctx, p.kill)
+	err = p.greet(memory)
+	if !stop() && err == nil {
+		err = context.Cause(ctx) // killed just now
+	}
+	if err == nil {
+		return p, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	p.end()
+	hint := "its main must call worker.Main first if worker.IsChild"
+	if said := firstLine(p.crash.text()); said != "" {
+		hint = "it said: " + said
+	}
+	return nil, fmt.Errorf("start sandbox process %s: %w (%s)", p.cmd.Path, err, hint)
+}
+
+// spawn starts the child's program.
+func spawn(opts *Options) (*process, error) {
+	path, err := executable(opts)
+	if err != nil {
+		return nil, err
+	}
+	var files [6]*os.File // read and write ends of the child's 0, 1 and 2
+	for i := 0; i < len(files); i += 2 {
+		if files[i], files[i+1], err = os.Pipe(); err != nil {
+			closeAll(files[:])
+			return nil, err
+		}
+	}
+	cmd := exec.Command(path)
+	cmd.Args = append([]string{argv0, argv1}, opts.Args...)
+	cmd.Env = []string{}
+	cmd.Dir = rootDir()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
+	cmd.SysProcAttr = processAttr()
+	if err := cmd.Start(); err != nil {
+		closeAll(files[:])
+		return nil, err
+	}
+	closeAll([]*os.File{files[0], files[3], files[5]})
+	p := &process{cmd: cmd, in: files[1], out: files[2], crash: newCrashText(files[4])}
+	p.w = wire.NewWriter(p.in)
+	p.r = wire.NewReader(p.out, wire.Slack)
+	return p, nil
+}
+
+// executable returns the path of the child's binary. On Linux it is one that
+// stays right when the file is replaced by a new version.
+func executable(opts *Options) (string, error) {
+	switch {
+	case opts.Executable != "":
+		return opts.Executable, nil
+	case runtime.GOOS == "linux":
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// greet says hello and waits for ready.
+func (p *process) greet(memory int64) error {
+	hello, err := wire.Marshal(wire.Hello{Version: wire.Version, MemoryBytes: memory})
+	if err != nil {
+		return err
+	}
+	if err := p.w.Write(wire.TypeHello, 0, hello); err != nil {
+		return fmt.Errorf("say hello: %w", err)
+	}
+	f, err := p.r.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("it ended before it was ready")
+	case err != nil:
+		return fmt.Errorf("wait for ready: %w", err)
+	case f.Type != wire.TypeReady:
+		return fmt.Errorf("wait for ready: it sent %s", f.Type)
+	}
+	return nil
+}
+
+// kill ends the process and all that it has started. It may be called at any
+// time and from anywhere: only the first call, which comes before the process
+// is waited for, does anything.
+func (p *process) kill() {
+	p.once.Do(func() {
+		killGroup(p.cmd.Process)
+		p.out.SetReadDeadline(time.Now().Add(drainTime))
+		p.crash.r.SetReadDeadline(time.Now().Add(drainTime))
+	})
+}
+
+// end kills the process, waits until it is gone, and frees what belonged to
+// it. It must be called once, and nothing may read or write p afterwards.
+func (p *process) end() {
+	p.kill()
+	p.cmd.Wait() // how it ended is in its state
+	p.state = p.cmd.ProcessState
+	closeAll([]*os.File{p.in, p.out})
+	<-p.crash.done
+}
+
+// alive says whether the process was still there just now.
+func (p *process) alive() bool {
+	select {
+	case <-p.crash.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// crashBytes is how much of a crash's text is kept: its beginning says why.
+const crashBytes = 16 << 10
+
+// crashText reads what a process writes to its stderr, which is nothing
+// unless the Go runtime gives up.
+type crashText struct {
+	r    *os.File
+	done chan struct{} // closed at the end of the text
+	buf  bytes.Buffer  // read after done
+}
+
+func newCrashText(r *os.File) *crashText {
+	c := &crashText{r: r, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		defer r.Close()
+		io.Copy(&c.buf, io.LimitReader(r, crashBytes))
+		io.Copy(io.Discard, r) // so that the writer is not held up
+	}()
+	return c
+}
+
+func (c *crashText) text() string { return c.buf.String() }
+
+// firstLine returns the first line of s that says anything.
+func firstLine(s string) string {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			return host.Cut(line, 300)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,200 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
+)
+
+// killMargin is how long after the time limit the process is killed. The
+// child knows the limit too, and a program that can be interrupted is then
+// reported with the line it was at.
+const killMargin = 150 * time.Millisecond
+
+// errMemory is the cause with which the watchdog ends a run.
+var errMemory = errors.New("memory limit reached")
+
+// An execution is one program in one process.
+type execution struct {
+	req            *sandbox.Request
+	limits         sandbox.Limits
+	p              *process
+	log            *slog.Logger
+	calls          *host.Calls
+	stdout, stderr *host.Output
+}
+
+// run runs the program to its end, which is the process's too.
+func (x *execution) run(ctx context.Context) sandbox.Result {
+	ctx, cancel := context.WithCancelCause(ctx)
+	x.calls = host.NewCalls(ctx, x.req.Call, x.limits)
+	x.stdout = host.NewOutput(x.req.Stdout, x.limits.OutputBytes)
+	x.stderr = host.NewOutput(x.req.Stderr, x.limits.OutputBytes)
+	unkill := context.AfterFunc(ctx, x.p.kill)
+	timer := time.AfterFunc(x.limits.Timeout+killMargin, func() { cancel(host.ErrTimeout) })
+	watch := make(chan struct{})
+	go func() {
+		defer close(watch)
+		watchMemory(ctx, x.p.cmd.Process.Pid, x.limits.MemoryBytes, func() { cancel(errMemory) })
+	}()
+
+	done, err := x.talk()
+	cause := context.Cause(ctx)
+	_, running := x.calls.Counts()
+	timer.Stop()
+	unkill()
+	cancel(host.ErrEnded)
+	x.p.end()
+	x.calls.Close()
+	<-watch
+
+	made, _ := x.calls.Counts()
+	res := sandbox.Result{
+		StdoutBytes: x.stdout.Bytes(),
+		StderrBytes: x.stderr.Bytes(),
+		Calls:       made,
+	}
+	if s := x.p.state; s != nil {
+		res.CPU = s.UserTime() + s.SystemTime()
+	}
+	switch {
+	case err != nil:
+		res.ExitCode, res.Error = x.failure(cause, err, made, running)
+	case done.ExitCode == sandbox.ExitTimeout:
+		reason := host.Timeout(x.limits, made, running, timeoutDetail(done.Error))
+		host.Finish(&res, x.limits, done.ExitCode, nil, reason, done.Notes)
+	default:
+		host.Finish(&res, x.limits, done.ExitCode, done.Value, done.Error, done.Notes)
+	}
+	return res
+}
+
+// timeoutDetail returns the trace in the runtime's text for a program that was
+// interrupted: all but its first line, which the host words itself.
+func timeoutDetail(s string) string {
+	_, trace, _ := strings.Cut(s, "\n")
+	return host.Cut(trace, 2000)
+}
+
+// talk sends the program and handles frames until it has ended.
+func (x *execution) talk() (wire.Done, error) {
+	language := x.req.Language
+	if language == "" {
+		language = sandbox.TypeScript
+	}
+	exec, err := wire.Marshal(wire.Exec{
+		Language:    language,
+		Code:        x.req.Code,
+		Modules:     x.req.Modules,
+		ModuleNames: x.req.ModuleNames,
+		Timeout:     x.limits.Timeout,
+		Grace:       min(x.limits.Grace, x.limits.Timeout),
+		ResultBytes: x.limits.ResultBytes,
+	})
+	if err != nil {
+		return wire.Done{}, err
+	}
+	// A process that does not read cannot block the host here or below for
+	// longer than it lives, and the timer bounds that.
+	if err := x.p.w.Write(wire.TypeExec, 0, exec); err != nil {
+		return wire.Done{}, errEnded
+	}
+	x.p.r.SetMax(x.limits.ResultBytes + wire.Slack)
+	for {
+		f, err := x.p.r.Next()
+		if err != nil {
+			if _, tooLong := errors.AsType[*wire.SizeError](err); tooLong {
+				return wire.Done{}, &protocolError{err}
+			}
+			return wire.Done{}, errEnded
+		}
+		switch f.Type {
+		case wire.TypeStdout:
+			x.stdout.Print(f.Payload)
+		case wire.TypeStderr:
+			x.stderr.Print(f.Payload)
+		case wire.TypeCall:
+			if err := x.call(f); err != nil {
+				return wire.Done{}, &protocolError{err}
+			}
+		case wire.TypeDone:
+			done, err := wire.DecodeDone(f.Payload)
+			if err != nil {
+				return wire.Done{}, &protocolError{err}
+			}
+			return done, nil
+		default:
+			return wire.Done{}, &protocolError{fmt.Errorf("%s is no frame of a running program", f.Type)}
+		}
+	}
+}
+
+// errEnded means that the process ended without saying how.
+var errEnded = fmt.Errorf("the process ended: %w", io.EOF)
+
+// A protocolError is a frame that a runner in its right mind does not send.
+type protocolError struct{ err error }
+
+func (e *protocolError) Error() string { return e.err.Error() }
+
+// call starts one host call. It comes back when there is room for the next
+// one, so that a program that calls and calls is held back by its own calls.
+func (x *execution) call(f wire.Frame) error {
+	c, err := wire.DecodeCall(f.Payload)
+	if err != nil {
+		return err
+	}
+	id := f.ID
+	x.calls.Start(c, func(value json.RawMessage, err error) {
+		// A write fails only when the process is gone, which talk sees.
+		if err != nil {
+			x.p.w.WriteError(id, err)
+			return
+		}
+		x.p.w.Write(wire.TypeResult, id, value)
+	})
+	x.calls.Room()
+	return nil
+}
+
+// failure says why a process ended without a done frame: cause is why its
+// context was done by then, if it was.
+func (x *execution) failure(cause, err error, made, running int) (int, string) {
+	switch {
+	case errors.Is(cause, errMemory):
+		return sandbox.ExitMemory, host.Memory(x.limits)
+	case cause == host.ErrTimeout:
+		return sandbox.ExitTimeout, host.Timeout(x.limits, made, running, "")
+	case cause != nil:
+		return host.Canceled(cause)
+	}
+	if _, ok := errors.AsType[*protocolError](err); ok {
+		x.log.Warn("sandbox process broke the protocol", "err", err)
+		return sandbox.ExitMemory, "the sandbox process was killed: " + err.Error()
+	}
+	crash := x.p.crash.text()
+	switch {
+	case strings.Contains(crash, "stack overflow") || strings.Contains(crash, "stack exceeds"):
+		return sandbox.ExitMemory, host.Nesting(x.limits)
+	case strings.Contains(crash, "out of memory") || strings.Contains(crash, "cannot allocate memory"):
+		return sandbox.ExitMemory, host.Memory(x.limits)
+	}
+	how := "without a word"
+	if x.p.state != nil {
+		how = x.p.state.String()
+	}
+	x.log.Warn("sandbox process died", "state", how, "stderr", crash)
+	if said := firstLine(crash); said != "" {
+		how = said
+	}
+	return sandbox.ExitMemory, fmt.Sprintf("the sandbox process died before the program had ended (%s): the system may be short of memory; run it again, with less data at one time", how)
+}

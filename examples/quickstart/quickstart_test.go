@@ -107,16 +107,15 @@ func sampleRepo(t *testing.T) string {
 			t.Fatalf("git %s: %v\n%s", args, err, out)
 		}
 	}
-	steps := []struct{ date, add string }{
-		{"2026-01-01T12:00:00+00:00", "package sample\n\nfunc one() {}\n"},
-		{"2026-01-02T12:00:00+00:00", "\nfunc two() {\n\tone()\n}\n"},
-		{"2026-01-03T12:00:00+00:00", "\nfunc three() {\n\ttwo()\n}\n"},
+	const one, two, three = "package sample\n\nfunc one() {}\n", "\nfunc two() {\n\tone()\n}\n", "\nfunc three() {\n\ttwo()\n}\n"
+	steps := []struct{ date, busy string }{
+		{"2026-01-01T12:00:00+00:00", one},
+		{"2026-01-02T12:00:00+00:00", one + two},
+		{"2026-01-03T12:00:00+00:00", one + two + three},
 	}
 	git(steps[0].date, "init", "-q")
-	text := ""
 	for i, s := range steps {
-		text += s.add
-		files := map[string]string{"busy.go": text, "quiet.go": "package sample\n", "busy_test.go": "package sample\n"}
+		files := map[string]string{"busy.go": s.busy, "quiet.go": "package sample\n", "busy_test.go": "package sample\n"}
 		for name, text := range files {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)

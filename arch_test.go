@@ -1,0 +1,360 @@
+// Package mcpbroker_test checks what no single package can check of itself:
+// that imports between the packages of this module follow the diagram in
+// docs/architecture.md.
+package mcpbroker_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+const module = "github.com/mcpbroker/mcpbroker"
+
+// A row says what one package may import. Patterns end in "/..." to mean a
+// package and all below it.
+type row struct {
+	pkg string
+	// imports are the packages of this module that it may draw on, besides
+	// those of everywhere. Nil means none.
+	imports []string
+	// modules are the other modules that it may draw on; "std" means none.
+	// Empty means any that reserved leaves free.
+	modules []string
+}
+
+// below are the packages that broker joins. They do not import each other:
+// what one needs of another is handed in as a function or a small interface.
+var below = []string{
+	"discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills",
+	"internal/config", "internal/audit", "internal/results", "internal/oauth", "internal/tokens",
+}
+
+// diagram is the picture in docs/architecture.md as data. A package that no
+// row names fails the test.
+var diagram = []row{
+	{pkg: "cmd/broker", imports: append([]string{"broker"}, below...)},
+	{pkg: "broker", imports: below},
+	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills"}},
+
+	{pkg: "index", imports: []string{"discovery"}},
+	{pkg: "codegen", imports: []string{"discovery"}},
+	{pkg: "bridge", imports: []string{"discovery"}},
+	{pkg: "skills", imports: []string{"discovery"}},
+	{pkg: "discovery/upstream", imports: []string{"discovery"}},
+	{pkg: "discovery", modules: []string{"std"}},
+
+	{pkg: "sandbox", modules: []string{"std"}},
+	{pkg: "sandbox/...", imports: []string{"sandbox/..."}, modules: []string{
+		"github.com/dop251/goja", "github.com/evanw/esbuild", "golang.org/x/sys",
+		"github.com/docker/docker", "github.com/moby/moby", "github.com/landlock-lsm/go-landlock",
+	}},
+
+	{pkg: "internal/config"},
+	{pkg: "internal/audit"},
+	{pkg: "internal/results"},
+	{pkg: "internal/oauth"},
+	{pkg: "internal/tokens"},
+	{pkg: "internal/tsname", modules: []string{"std"}},
+	{pkg: "internal/nearest"},
+	{pkg: "internal/fakeupstream"},
+	{pkg: "internal/deps"},
+}
+
+// everywhere are the packages that any other may import.
+var everywhere = []string{"internal/tsname", "internal/nearest"}
+
+// reserved are modules that belong to a few packages: each of them is behind
+// one package's interface so that it can be replaced there.
+var reserved = map[string][]string{
+	"github.com/modelcontextprotocol/go-sdk": {"discovery/upstream", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/oauth", "internal/deps"},
+	"github.com/dop251/goja":                 {"sandbox/...", "internal/deps"},
+	"github.com/evanw/esbuild":               {"sandbox/...", "internal/deps"},
+	"github.com/blevesearch/bleve":           {"index", "internal/deps"},
+	"modernc.org/sqlite":                     {"internal/audit", "internal/results", "internal/deps"},
+	"github.com/spf13/cobra":                 {"cmd/broker", "internal/deps"},
+	"github.com/tiktoken-go/tokenizer":       {"internal/tokens", "internal/deps"},
+}
+
+// above are the packages that a test of a lower package must not import
+// either. Otherwise tests may draw on anything: they use real neighbours.
+var above = []string{"broker", "cmd/...", "examples/..."}
+
+// An arrow is one import of one file.
+type arrow struct {
+	from, to string // directories of this module; to is an import path when it is another module's
+	pos      string
+	test     bool
+}
+
+func TestImportsFollowTheDiagram(t *testing.T) {
+	arrows, err := readArrows(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(arrows) == 0 {
+		t.Fatal("no imports found: is the test run in the root of the module?")
+	}
+	for _, problem := range check(arrows) {
+		t.Error(problem)
+	}
+}
+
+func TestDiagramIsDrawnInTheDocs(t *testing.T) {
+	doc, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range diagram {
+		name := strings.TrimSuffix(r.pkg, "/...")
+		if info, err := os.Stat(name); err != nil || !info.IsDir() || name == "internal/deps" {
+			continue
+		}
+		if !strings.Contains(string(doc), "`"+name+"`") {
+			t.Errorf("docs/architecture.md does not mention `%s`", name)
+		}
+	}
+}
+
+// The checker itself is proven on small trees, each with the one problem that
+// its comment names, or "ok".
+func TestCheckerFindsWrongArrows(t *testing.T) {
+	tests := []struct{ name, want, tree string }{
+		{"downwards is fine", "", `
+-- index/index.go --
+package index
+import _ "github.com/mcpbroker/mcpbroker/discovery"
+import _ "github.com/mcpbroker/mcpbroker/internal/tsname"
+import _ "github.com/blevesearch/bleve/v2"
+import _ "fmt"
+`},
+		{"sideways", `bridge/b.go:2: bridge imports index`, `
+-- bridge/b.go --
+package bridge
+import _ "github.com/mcpbroker/mcpbroker/index"
+`},
+		{"upwards", `discovery/upstream/u.go:2: discovery/upstream imports broker`, `
+-- discovery/upstream/u.go --
+package upstream
+import _ "github.com/mcpbroker/mcpbroker/broker"
+`},
+		{"hidden behind a build tag", `sandbox/worker/w_windows.go:3: sandbox/worker imports bridge`, `
+-- sandbox/worker/w_windows.go --
+//go:build windows
+package worker
+import _ "github.com/mcpbroker/mcpbroker/bridge"
+`},
+		{"sandbox learns of MCP", `sandbox/jsrun/j.go:2: sandbox/jsrun imports github.com/modelcontextprotocol/go-sdk/mcp`, `
+-- sandbox/jsrun/j.go --
+package jsrun
+import _ "github.com/modelcontextprotocol/go-sdk/mcp"
+`},
+		{"contract draws on its implementation", `sandbox/s.go:2: sandbox imports sandbox/worker`, `
+-- sandbox/s.go --
+package sandbox
+import _ "github.com/mcpbroker/mcpbroker/sandbox/worker"
+`},
+		{"vocabulary with a dependency", `discovery/d.go:2: discovery imports golang.org/x/text/width`, `
+-- discovery/d.go --
+package discovery
+import _ "golang.org/x/text/width"
+`},
+		{"reserved module", `codegen/c.go:2: codegen imports github.com/evanw/esbuild/pkg/api`, `
+-- codegen/c.go --
+package codegen
+import _ "github.com/evanw/esbuild/pkg/api"
+`},
+		{"somebody else's internals", `index/i.go:2: index imports internal/audit`, `
+-- index/i.go --
+package index
+import _ "github.com/mcpbroker/mcpbroker/internal/audit"
+`},
+		{"test kit outside tests", `broker/b.go:2: broker imports internal/fakeupstream`, `
+-- broker/b.go --
+package broker
+import _ "github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+`},
+		{"test kit and neighbours in tests are fine", "", `
+-- bridge/b_test.go --
+package bridge
+import _ "github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+import _ "github.com/mcpbroker/mcpbroker/discovery/upstream"
+`},
+		{"test looks upwards", `bridge/b_test.go:2: a test of bridge imports cmd/broker`, `
+-- bridge/b_test.go --
+package bridge
+import _ "github.com/mcpbroker/mcpbroker/cmd/broker"
+`},
+		{"new package", `util/u.go:2: package util is not in the diagram`, `
+-- util/u.go --
+package util
+import _ "fmt"
+`},
+		{"new package without imports", `util/u.go:1: package util is not in the diagram`, `
+-- util/u.go --
+package util
+`},
+		{"other modules and test data are not ours", "", `
+-- tools/go.mod --
+module x
+-- tools/t.go --
+package tools
+import _ "github.com/mcpbroker/mcpbroker/broker"
+-- index/testdata/t.go --
+package t
+import _ "github.com/mcpbroker/mcpbroker/broker"
+`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tree, err := txtar.FS(txtar.Parse([]byte(tt.tree)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			arrows, err := readArrows(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			problems := check(arrows)
+			switch {
+			case tt.want == "" && len(problems) > 0:
+				t.Errorf("unexpected problems: %q", problems)
+			case tt.want != "" && (len(problems) != 1 || !strings.HasPrefix(problems[0], tt.want)):
+				t.Errorf("problems = %q, want one that begins with %q", problems, tt.want)
+			}
+		})
+	}
+}
+
+// check returns one line per arrow that the diagram does not have.
+func check(arrows []arrow) []string {
+	var problems []string
+	unknown := map[string]bool{}
+	for _, a := range arrows {
+		r, ok := find(a.from)
+		switch {
+		case a.from == ".":
+			// This file, and others like it.
+		case !ok && !unknown[a.from]:
+			unknown[a.from] = true
+			problems = append(problems, fmt.Sprintf("%s: package %s is not in the diagram: add it to docs/architecture.md and to the table in arch_test.go", a.pos, a.from))
+		case !ok || a.to == "":
+		case a.test && matchAny(above, a.to) && !matchAny(above, a.from):
+			problems = append(problems, fmt.Sprintf("%s: a test of %s imports %s, which is above it: move the test up", a.pos, a.from, a.to))
+		case !a.test && !allowed(r, a.to):
+			problems = append(problems, fmt.Sprintf("%s: %s imports %s: the diagram has no such arrow; hand in what it needs as a function or a small interface", a.pos, a.from, a.to))
+		}
+	}
+	return problems
+}
+
+// find returns the row of a package: its own, else the one of a pattern.
+func find(pkg string) (row, bool) {
+	i := slices.IndexFunc(diagram, func(r row) bool { return r.pkg == pkg })
+	if i < 0 {
+		i = slices.IndexFunc(diagram, func(r row) bool { return match(r.pkg, pkg) })
+	}
+	if i < 0 {
+		return row{}, false
+	}
+	return diagram[i], true
+}
+
+// allowed reports whether the package of r may import to, which is a
+// directory of this module or the import path of another.
+func allowed(r row, to string) bool {
+	if first, _, _ := strings.Cut(to, "/"); !strings.Contains(first, ".") {
+		return matchAny(r.imports, to) || slices.Contains(everywhere, to)
+	}
+	if len(r.modules) > 0 && !slices.ContainsFunc(r.modules, func(m string) bool { return match(m+"/...", to) }) {
+		return false
+	}
+	for m, owners := range reserved {
+		if match(m+"/...", to) {
+			return matchAny(owners, r.pkg)
+		}
+	}
+	return true
+}
+
+func matchAny(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, pkg) })
+}
+
+// match reports whether pattern names pkg; "a/..." names a and all below it.
+func match(pattern, pkg string) bool {
+	base, deep := strings.CutSuffix(pattern, "/...")
+	return pkg == base || deep && strings.HasPrefix(pkg, base+"/")
+}
+
+// readArrows returns the imports of every Go file of the module at the root of
+// tree, for all operating systems and build tags, but not those of the
+// standard library. A package always has one arrow to "", so that one without
+// imports is seen too.
+func readArrows(tree fs.FS) ([]arrow, error) {
+	var arrows []arrow
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := path.Base(name)
+		if name != "." && (base[0] == '.' || base[0] == '_') {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			if _, err := fs.Stat(tree, name+"/go.mod"); base == "testdata" || base == "dist" || name != "." && err == nil {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		found, err := fileArrows(tree, name)
+		arrows = append(arrows, found...)
+		return err
+	})
+	return arrows, err
+}
+
+func fileArrows(tree fs.FS, name string) ([]arrow, error) {
+	src, err := fs.ReadFile(tree, name)
+	if err != nil {
+		return nil, err
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, src, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	a := arrow{from: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), pos: fmt.Sprintf("%s:%d", name, fset.Position(file.Package).Line)}
+	var arrows []arrow
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		a.pos = fmt.Sprintf("%s:%d", name, fset.Position(spec.Pos()).Line)
+		a.to = strings.TrimPrefix(imported, module+"/")
+		if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+			a.to = "" // the standard library
+		}
+		arrows = append(arrows, a)
+	}
+	if len(arrows) == 0 {
+		arrows = append(arrows, a)
+	}
+	return arrows, nil
+}

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode"
@@ -78,8 +77,9 @@ func cleanSchema(schema json.RawMessage) json.RawMessage {
 			var text string
 			if json.Unmarshal(schema[i:end], &text) == nil {
 				if cleaned := cleanText(text); cleaned != text {
+					quoted, _ := encode(cleaned) // text always encodes
 					out = append(out, schema[done:i]...)
-					out = append(out, quote(cleaned)...)
+					out = append(out, quoted...)
 					done = end
 				}
 			}
@@ -102,13 +102,4 @@ func mayHideText(b []byte) bool {
 		}
 	}
 	return false
-}
-
-// quote is s as a JSON string without HTML escapes.
-func quote(s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return bytes.TrimRight(b.Bytes(), "\n")
 }

@@ -1,0 +1,108 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// cacheVersion changes when the meaning of a cache file does; files of another
+// version are ignored.
+const cacheVersion = 1
+
+// An era is how a server opens a session.
+type era string
+
+const (
+	eraUnknown era = ""
+	eraLegacy  era = "initialize"
+	eraModern  era = "discover"
+)
+
+// A cacheEntry is what is kept of one server between runs. The listing is not
+// filtered: the configuration may allow more next time.
+type cacheEntry struct {
+	Version   int               `json:"version"`
+	Era       era               `json:"era"`
+	Transport string            `json:"transport"`
+	Listing   discovery.Listing `json:"listing"`
+}
+
+// A cache keeps entries as files in a directory. Several brokers may use one:
+// files are replaced as a whole.
+type cache struct{ dir string } // "" keeps nothing
+
+func (c cache) path(cfg Config) string {
+	return filepath.Join(c.dir, cfg.fingerprint()+".json")
+}
+
+// load returns the entry of cfg. Anything that is not a whole entry of this
+// version counts as none, since the server can always be asked again.
+func (c cache) load(cfg Config) (cacheEntry, bool) {
+	if c.dir == "" {
+		return cacheEntry{}, false
+	}
+	b, err := os.ReadFile(c.path(cfg))
+	if err != nil {
+		return cacheEntry{}, false
+	}
+	var e cacheEntry
+	if json.Unmarshal(b, &e) != nil || e.Version != cacheVersion || e.Listing.Server != cfg.Name {
+		return cacheEntry{}, false
+	}
+	return e, true
+}
+
+// save replaces the entry of cfg.
+func (c cache) save(cfg Config, e cacheEntry) error {
+	if c.dir == "" {
+		return nil
+	}
+	e.Version = cacheVersion
+	b, err := encode(e)
+	if err != nil {
+		return fmt.Errorf("encode listing of %s: %w", cfg.Name, err)
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return fmt.Errorf("keep listing of %s: %w", cfg.Name, err)
+	}
+	f, err := os.CreateTemp(c.dir, "listing-*.tmp") // readable by its owner only
+	if err != nil {
+		return fmt.Errorf("keep listing of %s: %w", cfg.Name, err)
+	}
+	_, err = f.Write(b)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), c.path(cfg))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("keep listing of %s: %w", cfg.Name, err)
+	}
+	return nil
+}
+
+// encode is json.Marshal without HTML escapes, so that schemas survive byte by
+// byte.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// sameListing reports whether two listings say the same.
+func sameListing(a, b discovery.Listing) bool {
+	x, errX := encode(a)
+	y, errY := encode(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}

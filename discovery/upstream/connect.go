@@ -1,0 +1,352 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	legacyVersion = "2025-11-25"
+	modernSince   = "2026-07-28"
+
+	// A server that is up answers the probe within milliseconds. One that is
+	// not up yet does not mind finding initialize behind it.
+	maxProbeWait = 4 * time.Second
+)
+
+// A dialer opens sessions to one server. It is used by one goroutine at a time.
+type dialer struct {
+	cfg     Config
+	opts    *Options
+	stderr  *ring
+	dropped *ring
+	changed func(*session) // the server says that its tools changed
+
+	era       era
+	transport string // "http" or "sse", once known
+
+	// pipes replaces the process in tests.
+	pipes func() (*stdioConn, error)
+}
+
+// dial opens a session within d.cfg.StartTimeout.
+func (d *dialer) dial(ctx context.Context) (*session, error) {
+	limit := d.cfg.StartTimeout
+	t, err := d.cfg.resolve(d.opts.Expand)
+	if err != nil {
+		return nil, &dialError{err: err, hint: "set it, or change the value in the configuration"}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to initialize for %s", seconds(limit)))
+	defer cancel()
+	var s *session
+	if d.cfg.kind() == "stdio" {
+		s, err = d.dialStdio(ctx, t)
+	} else {
+		s, err = d.dialRemote(ctx, t)
+	}
+	if err == nil {
+		return s, nil
+	}
+	if ctx.Err() != nil {
+		err = withCause(ctx, err)
+	}
+	return nil, d.explain(err, t.hide)
+}
+
+// withCause puts the reason why ctx ended in place of the error that it led to.
+func withCause(ctx context.Context, err error) error {
+	if e, ok := errors.AsType[*dialError](err); ok {
+		return &dialError{err: context.Cause(ctx), hint: e.hint, stderr: e.stderr}
+	}
+	return &dialError{err: context.Cause(ctx)}
+}
+
+// A dialError is why a server could not be connected.
+type dialError struct {
+	err    error
+	hint   string
+	stderr string // the last line that says something, when the error alone does not
+	signIn bool
+}
+
+func (e *dialError) Error() string {
+	if e.stderr != "" {
+		return e.err.Error() + "; it wrote: " + e.stderr
+	}
+	return e.err.Error()
+}
+
+func (e *dialError) Unwrap() error { return e.err }
+
+// hiddenError is an error whose text has been freed of resolved values.
+type hiddenError struct {
+	text string
+	err  error
+}
+
+func (e *hiddenError) Error() string { return e.text }
+func (e *hiddenError) Unwrap() error { return e.err }
+
+// explain adds what to do about err and hides resolved values in it.
+func (d *dialer) explain(err error, hide func(string) string) error {
+	e, ok := errors.AsType[*dialError](err)
+	if !ok {
+		e = &dialError{err: err}
+	}
+	if e.hint == "" {
+		e.hint = d.hint(e.err)
+	}
+	e.stderr = hide(e.stderr)
+	if text := e.err.Error(); hide(text) != text {
+		e.err = &hiddenError{text: hide(text), err: e.err}
+	}
+	return e
+}
+
+func (d *dialer) hint(err error) string {
+	if status, ok := errors.AsType[*httpStatusError](err); ok {
+		switch {
+		case status.status == http.StatusUnauthorized:
+			return fmt.Sprintf(`give %s valid credentials in its "headers", for example "Authorization": "Bearer ${TOKEN}"`, d.cfg.Name)
+		case status.status == http.StatusForbidden:
+			return `check that the credentials in "headers" may use this server`
+		case status.status == http.StatusNotFound || status.status == http.StatusMethodNotAllowed:
+			return `check the path of "url"; MCP endpoints often end in /mcp or /sse`
+		}
+		return "try again later, or ask whoever runs the server"
+	}
+	if _, ok := errors.AsType[net.Error](err); ok && d.cfg.Command == "" {
+		return `check "url" and the network`
+	}
+	if _, ok := errors.AsType[*exec.Error](err); ok || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return startHint(d.cfg.Command, err)
+	}
+	if d.cfg.Command != "" {
+		return "run it by hand and see what it prints: " + strings.Join(append([]string{d.cfg.Command}, d.cfg.Args...), " ")
+	}
+	return `check "url" and "type"`
+}
+
+// dialStdio starts the server and opens a session in the era that it speaks,
+// which may take a second process (see the package comment).
+func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
+	known := d.era
+	s, conn, err := d.openStdio(ctx, t, known)
+	if err == nil || ctx.Err() != nil {
+		if err != nil && conn != nil && conn.stuck() {
+			d.era = eraLegacy // the next attempt spends all its time on initialize
+		}
+		return s, err
+	}
+	switch {
+	case conn == nil: // not even started
+		return nil, err
+	case known == eraUnknown && !conn.initializeAnswered():
+		d.era = eraLegacy // it ended with the probe, or never recovered from it
+	case known == eraLegacy && conn.initializeAnswered():
+		d.era = eraUnknown // it refused initialize: perhaps it was updated
+	default:
+		return nil, err
+	}
+	s, _, err2 := d.openStdio(ctx, t, d.era)
+	if err2 != nil {
+		if d.era == eraUnknown {
+			return nil, err
+		}
+		return nil, err2
+	}
+	return s, nil
+}
+
+// openStdio makes one attempt with a process of its own. conn is nil if that
+// did not start.
+func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *stdioConn, error) {
+	s := newSession()
+	s.transport = "stdio"
+	wait := min(maxProbeWait, d.cfg.StartTimeout/8)
+	var conn *stdioConn
+	if d.pipes != nil {
+		c, err := d.pipes()
+		if err != nil {
+			return nil, nil, err
+		}
+		conn, c.probeWait = c, wait
+	} else {
+		proc, err := t.start(d.stderr)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.proc = proc
+		conn = newStdioConn(proc.stdout, proc.stdin, d.dropped, wait)
+		go func() { // nothing can come from a process that ended, only from what it left behind
+			<-proc.exited
+			proc.stop()
+		}()
+	}
+	if e == eraUnknown {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		stuck := time.AfterFunc(d.cfg.StartTimeout/2, func() {
+			if conn.stuck() {
+				cancel()
+			}
+		})
+		defer stuck.Stop()
+	}
+	err := d.open(ctx, s, stdioTransport{conn}, e)
+	if err != nil {
+		err = d.died(err, s.proc)
+		conn.Close()
+		if s.proc != nil {
+			s.proc.stop()
+		}
+		return nil, conn, err
+	}
+	return s, conn, nil
+}
+
+// open does the handshake over transport.
+func (d *dialer) open(ctx context.Context, s *session, transport mcp.Transport, e era) error {
+	var o *mcp.ClientSessionOptions
+	if e == eraLegacy {
+		o = &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion}
+	}
+	ms, err := s.client(d.opts.Implementation, func() { d.changed(s) }).Connect(ctx, transport, o)
+	if err != nil {
+		return err
+	}
+	s.mcp = ms
+	s.era = eraLegacy
+	if init := ms.InitializeResult(); init != nil && init.ProtocolVersion >= modernSince {
+		s.era = eraModern
+	}
+	d.era = s.era
+	return nil
+}
+
+// died says how the process ended if that is why err came about. A process
+// closes its pipes an instant before it can be reaped.
+func (d *dialer) died(err error, p *process) error {
+	if p == nil {
+		return err
+	}
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Code > -32000 {
+		return err // an answer
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(drainGrace):
+		return &dialError{err: err, stderr: d.stderr.last()}
+	}
+	select {
+	case <-p.stderrDone:
+	case <-time.After(drainGrace):
+	}
+	return &exitError{status: p.status, stderr: d.stderr.last()}
+}
+
+// dialRemote opens a session to a URL.
+func (d *dialer) dialRemote(ctx context.Context, t *target) (*session, error) {
+	kind := d.cfg.kind()
+	if kind == "" {
+		kind = d.transport
+	}
+	if kind == "sse" {
+		return d.openSSE(ctx, t)
+	}
+	s, status, err := d.openHTTP(ctx, t, d.era)
+	if err != nil && ctx.Err() == nil && errors.Is(err, errProbeSilent) {
+		d.era = eraLegacy
+		s, status, err = d.openHTTP(ctx, t, eraLegacy)
+	}
+	if err == nil {
+		d.transport = "http"
+		return s, nil
+	}
+	if kind == "" && (status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
+		if s, sseErr := d.openSSE(ctx, t); sseErr == nil {
+			d.transport = "sse"
+			return s, nil
+		}
+	}
+	return nil, err
+}
+
+var errProbeSilent = errors.New("no answer to server/discover")
+
+// openHTTP opens a session over Streamable HTTP and returns the last status
+// seen with an error.
+func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int, error) {
+	client, r, err := newRemote(t.url, t.headers, true)
+	if err != nil {
+		return nil, 0, &dialError{err: err, hint: `correct "url"`}
+	}
+	s := newSession()
+	s.transport, s.cleanup = "http", r.close
+	attempt := ctx
+	if e == eraUnknown {
+		var cancel context.CancelFunc
+		attempt, cancel = context.WithTimeout(ctx, d.cfg.StartTimeout/2)
+		defer cancel()
+	}
+	err = d.open(attempt, s, &mcp.StreamableClientTransport{Endpoint: t.url, HTTPClient: client, MaxEventSize: maxFrameBytes}, e)
+	if err == nil {
+		return s, 0, nil
+	}
+	r.close()
+	if attempt.Err() != nil && ctx.Err() == nil {
+		return nil, 0, errProbeSilent
+	}
+	status := int(r.status.Load())
+	return nil, status, withStatus(status, err)
+}
+
+// openSSE opens a session over the transport of protocol 2024-11-05.
+func (d *dialer) openSSE(ctx context.Context, t *target) (*session, error) {
+	client, r, err := newRemote(t.url, t.headers, false)
+	if err != nil {
+		return nil, &dialError{err: err, hint: `correct "url"`}
+	}
+	s := newSession()
+	s.transport = "sse"
+	// The stream lives as long as the context that it was opened with, so that
+	// must not be the attempt's. An attempt that is given up ends it.
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	s.cleanup = func() { end(context.Canceled); r.close() }
+	err = d.open(life, s, teeTransport{&mcp.SSEClientTransport{Endpoint: t.url, HTTPClient: client, MaxEventSize: maxFrameBytes}}, eraLegacy)
+	if err == nil && !stop() {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		if s.mcp != nil {
+			s.mcp.Close()
+		}
+		s.cleanup()
+		return nil, withStatus(int(r.status.Load()), err)
+	}
+	return s, nil
+}
+
+// withStatus says what the server answered, since the SDK keeps only the text
+// of the status, and marks what only a sign-in mends.
+func withStatus(status int, err error) error {
+	if _, ok := errors.AsType[*jsonrpc.Error](err); ok && status != http.StatusUnauthorized && status < 400 {
+		return err
+	}
+	if status < 400 {
+		return err
+	}
+	return &dialError{err: &httpStatusError{status: status}, signIn: status == http.StatusUnauthorized}
+}

@@ -1,0 +1,87 @@
+package upstream
+
+import (
+	"context"
+	"time"
+)
+
+// close ends the session and the timers. The pool is closing, so nothing starts
+// again.
+func (s *server) close() {
+	s.mu.Lock()
+	for _, t := range []*time.Timer{s.idleTimer, s.retryTimer, s.relist.timer} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	a, sess := s.attempt, s.sess
+	s.mu.Unlock()
+	if a != nil {
+		<-a.done // its context is done, so it ends soon
+		s.mu.Lock()
+		sess = s.sess
+		s.mu.Unlock()
+	}
+	if sess != nil {
+		sess.shut()
+	}
+}
+
+// refresh connects and lists anew.
+func (s *server) refresh(ctx context.Context) {
+	sess, err := s.acquire(ctx, true)
+	if err != nil {
+		return // recorded by the attempt
+	}
+	defer s.release(sess)
+	if !closed(sess.listed) {
+		select {
+		case <-sess.listed:
+		case <-ctx.Done():
+		}
+		return
+	}
+	err = s.list(ctx, sess, s.cfg.StartTimeout)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sess == sess {
+		s.setState(StateReady, err, "")
+	}
+}
+
+// awaitListing connects if need be and waits until the first listing of the
+// session is there.
+func (s *server) awaitListing(ctx context.Context, force bool) error {
+	sess, err := s.acquire(ctx, force)
+	if err != nil {
+		return err
+	}
+	defer s.release(sess)
+	select {
+	case <-sess.listed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known {
+		return nil
+	}
+	return s.connectError(s.err, 0)
+}
+
+// status returns what is known of the server now.
+func (s *server) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{
+		Name: s.cfg.Name, Transport: s.kind, State: s.state, Err: s.err, Hint: s.hint,
+		Since: s.since, Took: s.took, Tools: len(s.shown.Tools),
+		Stderr: s.stderr.snapshot(), Dropped: s.dropped.snapshot(),
+		Protocol: s.shown.Protocol, Version: s.shown.Version,
+	}
+	if s.sess != nil && s.sess.proc != nil {
+		st.PID = s.sess.proc.pid()
+	}
+	return st
+}

@@ -1,0 +1,216 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+const (
+	maxTools = 20_000
+	maxPages = 1_000
+)
+
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
+// splitPage splits the result of tools/list.
+func splitPage(page json.RawMessage) (tools []json.RawMessage, cursor string, err error) {
+	var p struct {
+		Tools      []json.RawMessage `json:"tools"`
+		NextCursor json.RawMessage   `json:"nextCursor"`
+	}
+	if err := json.Unmarshal(page, &p); err != nil {
+		return nil, "", fmt.Errorf("the result of tools/list is not a list of tools: %w", err)
+	}
+	if len(p.NextCursor) > 0 && string(p.NextCursor) != "null" {
+		if err := json.Unmarshal(p.NextCursor, &cursor); err != nil {
+			return nil, "", fmt.Errorf("nextCursor in tools/list is %s, not a string", clip(string(p.NextCursor), 40))
+		}
+	}
+	return p.Tools, cursor, nil
+}
+
+// A toolReader decodes tools one by one. What is wrong with one of them is
+// mended or leaves that one out, and is noted in problems either way.
+type toolReader struct {
+	tools    []discovery.ListedTool
+	problems []string
+	names    map[string]bool
+}
+
+func (r *toolReader) problem(format string, args ...any) {
+	r.problems = append(r.problems, cleanText(fmt.Sprintf(format, args...)))
+}
+
+// add decodes one entry of tools/list.
+func (r *toolReader) add(raw json.RawMessage) {
+	var t struct {
+		Name         json.RawMessage `json:"name"`
+		Title        json.RawMessage `json:"title"`
+		Description  json.RawMessage `json:"description"`
+		InputSchema  json.RawMessage `json:"inputSchema"`
+		OutputSchema json.RawMessage `json:"outputSchema"`
+		Annotations  json.RawMessage `json:"annotations"`
+	}
+	if err := json.Unmarshal(raw, &t); err != nil {
+		r.problem("a tool was left out: it is %s, not an object", clip(string(raw), 40))
+		return
+	}
+	var name string
+	if err := json.Unmarshal(t.Name, &name); err != nil || name == "" {
+		r.problem("a tool was left out: its name is %s", clip(orNone(t.Name), 40))
+		return
+	}
+	switch {
+	case cleanText(name) != name || strings.ContainsAny(name, "\n\t"):
+		r.problem("tool %q was left out: its name has invisible characters", name)
+		return
+	case r.names[name]:
+		r.problem("tool %q is listed twice: the first one counts", name)
+		return
+	}
+	if r.names == nil {
+		r.names = make(map[string]bool)
+	}
+	r.names[name] = true
+	r.tools = append(r.tools, discovery.ListedTool{
+		Name:         name,
+		Title:        r.text(name, "title", t.Title),
+		Description:  r.text(name, "description", t.Description),
+		InputSchema:  r.inputSchema(name, t.InputSchema),
+		OutputSchema: r.outputSchema(name, t.OutputSchema),
+		Annotations:  r.annotations(name, t.Annotations),
+	})
+}
+
+func (r *toolReader) text(tool, field string, raw json.RawMessage) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		r.problem("tool %q: %s is not text and was ignored", tool, field)
+		return ""
+	}
+	return cleanText(s)
+}
+
+// inputSchema keeps every object; the protocol wants one that describes an
+// object, but a root that is a $ref or a oneOf does so without saying it.
+func (r *toolReader) inputSchema(tool string, raw json.RawMessage) json.RawMessage {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
+		r.problem("tool %q: inputSchema is %s and was taken as any object", tool, clip(orNone(raw), 40))
+		return anyObject
+	}
+	if len(object) == 0 {
+		return anyObject
+	}
+	if kind, ok := object["type"]; ok && !strings.Contains(string(kind), `"object"`) {
+		r.problem("tool %q: inputSchema is of type %s and was taken as any object", tool, clip(string(kind), 40))
+		return anyObject
+	}
+	return cleanSchema(compact(raw))
+}
+
+func (r *toolReader) outputSchema(tool string, raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if raw[0] != '{' {
+		r.problem("tool %q: outputSchema is %s and was ignored", tool, clip(string(raw), 40))
+		return nil
+	}
+	return cleanSchema(compact(raw))
+}
+
+// annotations keeps the hints that are booleans. For the others the protocol's
+// defaults hold, which assume the worst, so a tool is never trusted by mistake.
+func (r *toolReader) annotations(tool string, raw json.RawMessage) discovery.Annotations {
+	var a discovery.Annotations
+	if len(raw) == 0 || string(raw) == "null" {
+		return a
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		r.problem("tool %q: annotations are no object and were ignored", tool)
+		return a
+	}
+	for _, h := range []struct {
+		name string
+		to   **bool
+	}{
+		{"readOnlyHint", &a.ReadOnly}, {"destructiveHint", &a.Destructive},
+		{"idempotentHint", &a.Idempotent}, {"openWorldHint", &a.OpenWorld},
+	} {
+		value, ok := fields[h.name]
+		if !ok || string(value) == "null" {
+			continue
+		}
+		var b bool
+		if err := json.Unmarshal(value, &b); err != nil {
+			r.problem("tool %q: annotation %s is %s, not true or false, and was ignored", tool, h.name, clip(string(value), 40))
+			continue
+		}
+		*h.to = &b
+	}
+	return a
+}
+
+// compact takes out white space, as the cache does: a listing from there and
+// the same from the server are then equal.
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+func orNone(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return "missing"
+	}
+	return string(raw)
+}
+
+// clip shortens s to at most n characters.
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}
+
+// A pager decides whether another page of tools is fetched.
+type pager struct {
+	seen  map[string]bool
+	pages int
+}
+
+var errEndless = errors.New("tools/list does not end")
+
+// next reports whether the page at cursor is to be fetched; an error says why
+// the pages before it are all that is taken.
+func (p *pager) next(cursor string, tools int) (bool, error) {
+	p.pages++
+	switch {
+	case cursor == "":
+		return false, nil
+	case p.seen[cursor]:
+		return false, fmt.Errorf("%w: it repeats a page", errEndless)
+	case tools >= maxTools:
+		return false, fmt.Errorf("%w: more than %d tools", errEndless, maxTools)
+	case p.pages >= maxPages:
+		return false, fmt.Errorf("%w: more than %d pages", errEndless, maxPages)
+	}
+	if p.seen == nil {
+		p.seen = make(map[string]bool)
+	}
+	p.seen[cursor] = true
+	return true, nil
+}

@@ -1,0 +1,58 @@
+package upstream
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+)
+
+func TestMain(m *testing.M) {
+	fakeupstream.RunIfAsked()
+	os.Exit(m.Run())
+}
+
+// fake is the configuration of a fake server. Its timeouts are long enough for
+// a loaded machine; a test that has to see one run out sets a short one.
+func fake(name string, mode fakeupstream.Mode) Config {
+	return Config{
+		Name: name, Command: fakeupstream.Command(), Args: fakeupstream.Args(mode),
+		StartTimeout: 30 * time.Second, CallTimeout: 30 * time.Second,
+	}
+}
+
+// newPool returns a pool that is closed with the test.
+func newPool(t testing.TB, o *Options, configs ...Config) *Pool {
+	t.Helper()
+	p := NewPool(configs, o)
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// textOf is the text of the first block of a result.
+func textOf(t testing.TB, result json.RawMessage) string {
+	t.Helper()
+	var r struct {
+		Content []struct{ Text string }
+	}
+	if err := json.Unmarshal(result, &r); err != nil || len(r.Content) == 0 {
+		t.Fatalf("result %.200s has no text", result)
+	}
+	return r.Content[0].Text
+}
+
+// toolNames are the names of the tools of the only listing of p.
+func toolNames(t testing.TB, p *Pool) []string {
+	t.Helper()
+	listings := p.Listings()
+	if len(listings) != 1 {
+		t.Fatalf("%d listings, want 1; status %+v", len(listings), p.Status())
+	}
+	names := []string{}
+	for _, tool := range listings[0].Tools {
+		names = append(names, tool.Name)
+	}
+	return names
+}

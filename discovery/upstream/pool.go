@@ -1,0 +1,316 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Pool holds the connections to all configured servers. It is safe for
+// concurrent use. Close must be called, or server processes are left behind.
+type Pool struct {
+	opts    Options
+	cache   cache
+	servers []*server
+	byName  map[string]*server
+	started atomic.Bool
+
+	ctx    context.Context // done when the pool is closed
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex // guards wg against Add after Wait
+	closed bool
+	wg     sync.WaitGroup
+
+	announcing sync.Mutex // held while OnListing runs
+}
+
+// NewPool returns a pool of the configured servers, whose names must differ. It
+// reads their cached listings, calling o.OnListing for each, and starts nothing.
+// Nil options are the zero value.
+func NewPool(configs []Config, o *Options) *Pool {
+	p := &Pool{opts: o.withDefaults(), byName: make(map[string]*server)}
+	p.cache = cache{dir: p.opts.CacheDir}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	for _, cfg := range configs {
+		s := newServer(p, cfg)
+		p.servers = append(p.servers, s)
+		p.byName[cfg.Name] = s
+		if s.known {
+			p.announce(s)
+		}
+	}
+	return p
+}
+
+// announce calls OnListing with the newest listing of s. Whoever comes second
+// announces the same again rather than something older.
+func (p *Pool) announce(s *server) {
+	p.announcing.Lock()
+	defer p.announcing.Unlock()
+	if p.closing() {
+		return
+	}
+	s.mu.Lock()
+	l := s.shown
+	s.mu.Unlock()
+	p.opts.OnListing(l)
+}
+
+// run runs f in a goroutine that Close waits for, with a context that Close
+// cancels. It reports false, and does nothing, if the pool is closed.
+func (p *Pool) run(f func(ctx context.Context)) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.wg.Go(func() { f(p.ctx) })
+	return true
+}
+
+func (p *Pool) closing() bool { return p.ctx.Err() != nil }
+
+// Start connects, in the background and in parallel, the servers that have no
+// cached listing and those that are kept alive, and returns at once. ctx does
+// not end what was started; Close does.
+func (p *Pool) Start(ctx context.Context) {
+	if ctx.Err() != nil || p.started.Swap(true) {
+		return
+	}
+	p.run(func(context.Context) { killOrphans() })
+	for _, s := range p.servers {
+		s.mu.Lock()
+		if (!s.known || s.cfg.KeepAlive) && s.sess == nil {
+			_, _ = s.joinLocked(false) // the attempt records how it went
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Refresh connects to the named servers, or to all, in parallel and lists them
+// anew, also those that failed a moment ago. It returns when each is done, has
+// failed, or ctx is done, with their status in config order. A name that is not
+// configured gets a failed status.
+func (p *Pool) Refresh(ctx context.Context, names ...string) []Status {
+	var wg sync.WaitGroup
+	wanted := make(map[string]bool)
+	for _, n := range names {
+		wanted[n] = true
+	}
+	for _, s := range p.servers {
+		if len(names) == 0 || wanted[s.cfg.Name] {
+			wg.Go(func() { s.refresh(ctx) })
+		}
+	}
+	wg.Wait()
+	var out []Status
+	for _, s := range p.servers {
+		if len(names) == 0 || wanted[s.cfg.Name] {
+			out = append(out, s.status())
+		}
+	}
+	for _, n := range names {
+		if p.byName[n] == nil {
+			out = append(out, Status{Name: n, State: StateFailed, Err: ErrUnknownServer})
+		}
+	}
+	return out
+}
+
+// Listings returns what is known of the servers' tools, in config order; servers
+// that were never listed are missing.
+func (p *Pool) Listings() []discovery.Listing {
+	var out []discovery.Listing
+	for _, s := range p.servers {
+		s.mu.Lock()
+		if s.known {
+			out = append(out, s.shown)
+		}
+		s.mu.Unlock()
+	}
+	return out
+}
+
+// Status returns the state of every server, in config order.
+func (p *Pool) Status() []Status {
+	out := make([]Status, len(p.servers))
+	for i, s := range p.servers {
+		out[i] = s.status()
+	}
+	return out
+}
+
+// Wait waits until the tools of the named server are known or it has failed,
+// connecting to it if nobody did yet. It returns nil at once if they are known
+// from the cache.
+func (p *Pool) Wait(ctx context.Context, name string) error {
+	s := p.byName[name]
+	if s == nil {
+		return fmt.Errorf("wait for %s: %w", name, ErrUnknownServer)
+	}
+	s.mu.Lock()
+	known := s.known
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	return s.awaitListing(ctx, false)
+}
+
+// CallOptions are what a call may have beside its arguments.
+type CallOptions struct {
+	// OnProgress is called with the server's progress messages, one at a time
+	// and not after Call has returned. It must not block: it holds up the
+	// connection.
+	OnProgress func(progress, total float64, message string)
+}
+
+// Call calls a tool, starting its server if need be, and returns the result
+// object exactly as the server sent it. args must be a JSON object or empty.
+//
+// When ctx is done, Call returns at once and the server is told that the call is
+// cancelled. A server that answered with a protocol error gives an *RPCError,
+// one that could not be reached or was lost a *ConnectError, one that did not
+// answer within its call timeout a *TimeoutError. A tool that failed is a
+// result. A call is not repeated once it may have reached the server.
+func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
+	s := p.byName[server]
+	if s == nil {
+		return nil, fmt.Errorf("call %s/%s: %w", server, tool, ErrUnknownServer)
+	}
+	if !s.cfg.allows(tool) {
+		return nil, fmt.Errorf("call %s/%s: %w", server, tool, ErrDenied)
+	}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	if i := skipSpace(args, 0); i == len(args) || args[i] != '{' {
+		return nil, &RPCError{Server: server, Tool: tool, Code: jsonrpc.CodeInvalidParams, Message: "the arguments are not a JSON object"}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.ctx, func() { cancel(ErrClosed) })()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("call %s/%s: %w", server, tool, context.Cause(ctx))
+	}
+	for tries := 0; ; tries++ {
+		raw, err := s.callOnce(ctx, tool, args, o)
+		if tries == 0 && errors.Is(err, errNotSent) {
+			continue // the session had ended without anyone noticing
+		}
+		return raw, err
+	}
+}
+
+// errNotSent means that a call failed before it was sent.
+var errNotSent = errors.New("the connection had ended")
+
+func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
+	sess, err := s.acquire(ctx, false)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("call %s/%s: %w", s.cfg.Name, tool, context.Cause(ctx))
+		}
+		return nil, err
+	}
+	defer s.release(sess)
+	if sess.transport == "http" && sess.era == eraModern {
+		// Arguments that have to be mirrored in headers are known from the list.
+		select {
+		case <-sess.listed:
+		case <-ctx.Done():
+		}
+	}
+	limit := s.cfg.CallTimeout
+	callCtx, cancel := context.WithTimeoutCause(ctx, limit, &TimeoutError{Server: s.cfg.Name, Tool: tool, After: limit})
+	defer cancel()
+	raw, err := sess.call(callCtx, tool, args, o)
+	if err == nil {
+		s.worked()
+		return raw, nil
+	}
+	if callCtx.Err() != nil {
+		cause := context.Cause(callCtx)
+		if timeout, ok := errors.AsType[*TimeoutError](cause); ok {
+			return nil, timeout
+		}
+		return nil, fmt.Errorf("call %s/%s: %w", s.cfg.Name, tool, cause)
+	}
+	return nil, s.callError(sess, tool, err)
+}
+
+// worked notes that the server answers calls.
+func (s *server) worked() {
+	s.mu.Lock()
+	s.quickDeaths = 0
+	s.mu.Unlock()
+}
+
+// callError turns what the SDK returned into one of the errors of Call.
+func (s *server) callError(sess *session, tool string, err error) error {
+	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) {
+		s.drop(sess)
+		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, err)
+	}
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Message != "rejected by transport" {
+		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: cleanText(rpc.Message), Data: rpc.Data}
+	}
+	// A connection that breaks is noticed here and by outlive at about the same
+	// time; outlive knows more about the reason.
+	select {
+	case <-sess.gone:
+	case <-time.After(drainGrace):
+	}
+	return s.lostCall(sess, err)
+}
+
+// lostCall is the error of a call whose connection broke.
+func (s *server) lostCall(sess *session, err error) error {
+	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: err}
+	if sess.ended() {
+		e.Err = s.dial.died(causeOfEnd(nil), sess.proc)
+		e.Hint = "it is started again by the next call"
+	}
+	return e
+}
+
+// drop ends a session that is of no use any more.
+func (s *server) drop(sess *session) {
+	s.mu.Lock()
+	if s.sess == sess {
+		s.sess = nil
+		s.setState(StateStopped, nil, "")
+	}
+	s.mu.Unlock()
+	s.pool.run(func(context.Context) { sess.shut() })
+}
+
+// Close ends all connections, in parallel, and returns when every server
+// process and what it started is gone: their stdin is closed, they get SIGTERM
+// after a second and SIGKILL after another one. Calls in flight fail with
+// ErrClosed. It may be called more than once and never fails.
+func (p *Pool) Close() error {
+	p.cancel(ErrClosed)
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range p.servers {
+		wg.Go(s.close)
+	}
+	wg.Wait()
+	p.wg.Wait()
+	return nil
+}

@@ -1,0 +1,122 @@
+package upstream
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+)
+
+// processAttributes put a server into a group of its own and let the kernel
+// kill it when the broker dies, however it dies.
+func processAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// spawner is where all servers are started. The parent-death signal is sent
+// when the thread that forked ends, not the process, and Go ends threads; this
+// one is held by a goroutine that never returns.
+var spawner = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+func spawn(cmd *exec.Cmd) error {
+	done := make(chan error, 1)
+	spawner() <- func() { done <- cmd.Start() }
+	return <-done
+}
+
+// killMarked kills the processes of this user whose environment holds mark:
+// those that a server started in a session of their own. It looks again until it
+// finds none, since they may be forking.
+func killMarked(mark string) {
+	for range 5 {
+		pids := markedProcesses(func(m string) bool { return m == mark })
+		if len(pids) == 0 {
+			return
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// killOrphans kills what brokers that no longer exist have left running.
+func killOrphans() {
+	for _, pid := range markedProcesses(ownerGone) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// markedProcesses returns the living processes whose mark is wanted.
+func markedProcesses(wanted func(mark string) bool) []int {
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // no error: the pattern is right
+	var pids []int
+	for _, path := range paths {
+		env, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(env, []byte(markVariable)) {
+			continue // another user's, or gone
+		}
+		for v := range bytes.SplitSeq(env, []byte{0}) {
+			m, ok := bytes.CutPrefix(v, []byte(markVariable+"="))
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if ok && err == nil && pid != os.Getpid() && wanted(string(m)) {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids
+}
+
+// startTime tells a process from a later one with the same id; "" if there is
+// none.
+func startTime(pid int) string {
+	fields := statFields(pid)
+	if len(fields) < 20 || string(fields[0]) == "Z" {
+		return ""
+	}
+	return string(fields[19])
+}
+
+// groupRuns reports whether the group has a process that is no zombie. A
+// grandchild that nobody reaps stays in the group for ever.
+func groupRuns(pgid int) bool {
+	want := []byte(strconv.Itoa(pgid))
+	paths, _ := filepath.Glob("/proc/[0-9]*")
+	for _, path := range paths {
+		pid, err := strconv.Atoi(filepath.Base(path))
+		if err != nil {
+			continue
+		}
+		if f := statFields(pid); len(f) > 2 && bytes.Equal(f[2], want) && string(f[0]) != "Z" && string(f[0]) != "X" {
+			return true
+		}
+	}
+	return false
+}
+
+// statFields are the fields of /proc/PID/stat from the state on: state, parent,
+// group and so on. The command before them may hold anything.
+func statFields(pid int) [][]byte {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	_, rest, ok := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" "))
+	if !ok {
+		return nil
+	}
+	return bytes.Fields(rest)
+}

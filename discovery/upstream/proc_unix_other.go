@@ -1,0 +1,26 @@
+//go:build unix && !linux
+
+package upstream
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// processAttributes put a server into a group of its own.
+func processAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}
+
+func spawn(cmd *exec.Cmd) error { return cmd.Start() }
+
+// groupRuns has no cheap way to tell a zombie from a process here.
+func groupRuns(int) bool { return true }
+
+// killMarked does nothing: environments of other processes cannot be read
+// everywhere, so the process group has to do.
+func killMarked(string) {}
+
+func killOrphans() {}
+
+func startTime(int) string { return "" }

@@ -1,0 +1,358 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+const (
+	firstBackoff = time.Second
+	maxBackoff   = 2 * time.Minute
+
+	// A server that dies within quickDeath of being connected, this many times
+	// running, is treated as one that cannot be connected.
+	quickDeath     = 10 * time.Second
+	maxQuickDeaths = 3
+)
+
+// A server is one configured upstream and what is going on with it. Its mutex
+// is never held over I/O or a callback.
+type server struct {
+	cfg     Config
+	pool    *Pool
+	log     *slog.Logger
+	slots   chan struct{} // one per call in flight
+	stderr  *ring
+	dropped *ring
+
+	mu      sync.Mutex
+	full    discovery.Listing // as listed; valid if known
+	shown   discovery.Listing // what the configuration allows of it
+	known   bool
+	dial    dialer // used by the attempt only, while there is one
+	kind    string // transport for Status
+	state   State
+	err     error
+	hint    string
+	since   time.Time
+	took    time.Duration
+	attempt *attempt
+	sess    *session
+	sessAt  time.Time
+
+	failures    int // in a row
+	quickDeaths int // in a row
+	retryAt     time.Time
+	retryTimer  *time.Timer
+	idleTimer   *time.Timer
+	relist      relister
+}
+
+// An attempt is a connection being made; all who want one share it.
+type attempt struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func newServer(p *Pool, cfg Config) *server {
+	cfg = cfg.withDefaults()
+	s := &server{
+		cfg: cfg, pool: p,
+		log:     p.opts.Logger.With("server", cfg.Name),
+		slots:   make(chan struct{}, cfg.MaxInFlight),
+		stderr:  newRing(),
+		dropped: newRing(),
+		state:   StateIdle,
+		since:   time.Now(),
+		kind:    cfg.kind(),
+	}
+	s.dial = dialer{cfg: cfg, opts: &p.opts, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged}
+	if s.kind == "" {
+		s.kind = "http"
+	}
+	if e, ok := p.cache.load(cfg); ok {
+		s.full, s.known = e.Listing, true
+		s.shown = cfg.filter(e.Listing)
+		s.dial.era, s.dial.transport = e.Era, e.Transport
+		s.kind = e.Listing.Transport
+		s.state = StateCached
+	}
+	return s
+}
+
+// setState records a change of state; s.mu is held.
+func (s *server) setState(state State, err error, hint string) {
+	if s.state != state {
+		s.since = time.Now()
+	}
+	s.state, s.err, s.hint = state, err, hint
+}
+
+// acquire returns the live session, connecting first if need be, and counts a
+// use of it, which release ends. An attempt that failed a moment ago is not
+// repeated unless force is set.
+func (s *server) acquire(ctx context.Context, force bool) (*session, error) {
+	for {
+		s.mu.Lock()
+		if s.sess != nil && !s.sess.ended() {
+			sess := s.sess
+			sess.inFlight++
+			if s.idleTimer != nil {
+				s.idleTimer.Stop()
+			}
+			s.mu.Unlock()
+			return sess, nil
+		}
+		a, err := s.joinLocked(force)
+		s.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-a.done:
+			if a.err != nil {
+				return nil, a.err
+			}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		force = false // a session that ended at once is not chased
+	}
+}
+
+// release ends a use of sess and starts the idle clock after the last one.
+func (s *server) release(sess *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sess.inFlight--
+	s.armIdleLocked(sess)
+}
+
+func (s *server) armIdleLocked(sess *session) {
+	if sess.inFlight > 0 || s.sess != sess || s.cfg.KeepAlive {
+		return
+	}
+	if s.idleTimer != nil {
+		s.idleTimer.Stop()
+	}
+	s.idleTimer = time.AfterFunc(s.cfg.IdleTimeout, func() { s.stopIdle(sess) })
+}
+
+// stopIdle stops a session that nobody uses.
+func (s *server) stopIdle(sess *session) {
+	s.mu.Lock()
+	if s.sess != sess || sess.inFlight > 0 || !closed(sess.listed) {
+		s.mu.Unlock()
+		return
+	}
+	s.sess = nil
+	s.setState(StateStopped, nil, "")
+	s.mu.Unlock()
+	s.log.Debug("stop idle server")
+	s.pool.run(func(context.Context) { sess.shut() })
+}
+
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// joinLocked returns the attempt under way or starts one; s.mu is held.
+func (s *server) joinLocked(force bool) (*attempt, error) {
+	if s.attempt != nil {
+		return s.attempt, nil
+	}
+	if wait := time.Until(s.retryAt); wait > 0 && !force && s.err != nil {
+		return nil, s.connectError(s.err, wait)
+	}
+	a := &attempt{done: make(chan struct{})}
+	s.sess = nil
+	if !s.pool.run(func(ctx context.Context) { s.connect(ctx, a) }) {
+		return nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: ErrClosed}
+	}
+	s.attempt = a
+	if s.retryTimer != nil {
+		s.retryTimer.Stop()
+	}
+	s.setState(StateStarting, nil, "")
+	return a, nil
+}
+
+// connectError dresses err for a caller; s.mu is held.
+func (s *server) connectError(err error, retryIn time.Duration) *ConnectError {
+	e := &ConnectError{Server: s.cfg.Name, State: s.state, Hint: s.hint, Err: err, RetryIn: retryIn}
+	if e.State != StateNeedsSignIn {
+		e.State = StateFailed
+	}
+	return e
+}
+
+// connect makes one attempt and, if it succeeds, lists the server's tools.
+func (s *server) connect(ctx context.Context, a *attempt) {
+	started := time.Now()
+	s.stderr.reset()
+	sess, err := s.dial.dial(ctx)
+	if err != nil {
+		s.mu.Lock()
+		s.attempt = nil
+		s.failLocked(err)
+		a.err = s.connectError(s.err, 0)
+		s.mu.Unlock()
+		close(a.done)
+		return
+	}
+	s.log.Debug("connected", "took", time.Since(started), "transport", sess.transport)
+	s.mu.Lock()
+	s.attempt = nil
+	s.sess, s.sessAt = sess, time.Now()
+	s.kind = sess.transport
+	if s.known {
+		s.setState(StateReady, nil, "")
+		s.failures, s.retryAt = 0, time.Time{}
+	}
+	s.mu.Unlock()
+	if !s.pool.run(func(context.Context) { s.outlive(sess) }) {
+		sess.shut() // the pool was closed meanwhile
+	}
+	close(a.done)
+	s.firstListing(ctx, sess, started)
+}
+
+// firstListing lists a new session. Calls do not wait for it if the tools are
+// known from before.
+func (s *server) firstListing(ctx context.Context, sess *session, started time.Time) {
+	defer close(sess.listed)
+	limit := max(s.cfg.StartTimeout-time.Since(started), s.cfg.StartTimeout/4)
+	err := s.list(ctx, sess, limit)
+	s.mu.Lock()
+	if err == nil {
+		s.took = time.Since(started)
+		s.failures, s.retryAt = 0, time.Time{}
+		if s.sess == sess {
+			s.setState(StateReady, nil, "")
+		}
+		s.armIdleLocked(sess)
+		s.mu.Unlock()
+		return
+	}
+	if s.sess != sess { // lost meanwhile, which outlive has reported
+		s.mu.Unlock()
+		return
+	}
+	if s.known { // what is known can still be called
+		s.setState(StateReady, err, "")
+		s.armIdleLocked(sess)
+		s.mu.Unlock()
+		return
+	}
+	s.sess = nil
+	s.failLocked(err)
+	s.mu.Unlock()
+	sess.shut()
+}
+
+// failLocked records that the server could not be connected or listed, and when
+// it may be tried again; s.mu is held.
+func (s *server) failLocked(err error) {
+	state, hint := StateFailed, ""
+	if e, ok := errors.AsType[*dialError](err); ok {
+		hint = e.hint
+		if e.signIn {
+			state = StateNeedsSignIn
+		}
+	}
+	s.failures++
+	s.retryAt = time.Now().Add(backoff(s.failures))
+	s.setState(state, err, hint)
+	s.log.Warn("cannot connect", "err", err)
+	s.retryLaterLocked(state)
+}
+
+// retryLaterLocked tries again by itself where that may help: a server that
+// nobody can call by name, since it was never listed, and one that is to be kept
+// alive. A process that does not start is tried three times, a remote server,
+// whose network may come back, for ever.
+func (s *server) retryLaterLocked(state State) {
+	if state == StateNeedsSignIn || isForbidden(s.err) || (s.known && !s.cfg.KeepAlive) || !s.pool.started.Load() {
+		return
+	}
+	if s.cfg.Command != "" && s.failures >= 3 {
+		return
+	}
+	s.retryTimer = time.AfterFunc(time.Until(s.retryAt), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.sess == nil {
+			_, _ = s.joinLocked(true) // the attempt records how it went
+		}
+	})
+}
+
+func isForbidden(err error) bool {
+	e, ok := errors.AsType[*httpStatusError](err)
+	return ok && e.status == 403
+}
+
+// backoff is how long to leave a server alone after so many failures: doubling,
+// with jitter, so that thirty servers do not come back in step.
+func backoff(failures int) time.Duration {
+	d := min(firstBackoff<<min(failures-1, 10), maxBackoff)
+	return d/2 + rand.N(d)/2
+}
+
+// outlive waits for the end of a session and sees to what follows from it.
+func (s *server) outlive(sess *session) {
+	cause := sess.mcp.Wait()
+	close(sess.gone)
+	cause = s.dial.died(causeOfEnd(cause), sess.proc)
+	s.mu.Lock()
+	unexpected := s.sess == sess && !s.pool.closing()
+	if unexpected {
+		s.lostLocked(cause)
+	}
+	s.mu.Unlock()
+	sess.shut()
+}
+
+// lostLocked records that the live session ended by itself; s.mu is held.
+func (s *server) lostLocked(cause error) {
+	s.log.Warn("connection lost", "err", cause)
+	if time.Since(s.sessAt) < quickDeath {
+		s.quickDeaths++
+	} else {
+		s.quickDeaths = 0
+	}
+	s.sess = nil
+	hint := "it is started again by the next call"
+	switch {
+	case !s.known || s.quickDeaths >= maxQuickDeaths:
+		s.failLocked(&dialError{err: cause, hint: s.dial.hint(cause)})
+		return
+	case s.cfg.KeepAlive:
+		s.retryAt = time.Now().Add(backoff(1))
+		s.setState(StateStopped, cause, hint)
+		s.retryLaterLocked(StateStopped)
+		s.retryAt = time.Time{} // a call need not wait
+	default:
+		s.setState(StateStopped, cause, hint)
+	}
+}
+
+var errConnectionEnded = errors.New("the server closed the connection")
+
+func causeOfEnd(err error) error {
+	if err == nil {
+		return errConnectionEnded
+	}
+	return err
+}

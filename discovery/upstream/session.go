@@ -1,0 +1,221 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A session is one live connection to a server.
+type session struct {
+	mcp       *mcp.ClientSession
+	proc      *process // nil for a remote server
+	transport string
+	era       era
+	cleanup   func() // drops what the transport holds; may be nil
+
+	gone   chan struct{} // closed when the connection has ended
+	listed chan struct{} // closed when the first listing of this session ended, well or not
+
+	inFlight int // guarded by the server's mutex
+
+	tokens   atomic.Int64
+	mu       sync.Mutex
+	progress map[string]*progressSink
+}
+
+// A progressSink is where the progress of one call goes, until it ends.
+type progressSink struct {
+	mu   sync.Mutex
+	f    func(progress, total float64, message string)
+	done bool
+}
+
+func newSession() *session {
+	return &session{
+		gone:     make(chan struct{}),
+		listed:   make(chan struct{}),
+		progress: make(map[string]*progressSink),
+	}
+}
+
+// client makes the SDK's client for one session. Capabilities are empty, not
+// nil: nil would advertise roots, which the broker does not have.
+func (s *session) client(impl *mcp.Implementation, toolsChanged func()) *mcp.Client {
+	return mcp.NewClient(impl, &mcp.ClientOptions{
+		Capabilities:                &mcp.ClientCapabilities{},
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { toolsChanged() },
+		ProgressNotificationHandler: s.onProgress,
+	})
+}
+
+func (s *session) onProgress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+	token, _ := req.Params.ProgressToken.(string)
+	s.mu.Lock()
+	sink := s.progress[token]
+	s.mu.Unlock()
+	if sink == nil {
+		return
+	}
+	sink.mu.Lock()
+	defer sink.mu.Unlock()
+	if !sink.done {
+		sink.f(req.Params.Progress, req.Params.Total, cleanText(req.Params.Message))
+	}
+}
+
+// watch registers f under a new progress token. After stop, f is not called any
+// more.
+func (s *session) watch(f func(progress, total float64, message string)) (token string, stop func()) {
+	token = "call-" + strconv.FormatInt(s.tokens.Add(1), 10)
+	sink := &progressSink{f: f}
+	s.mu.Lock()
+	s.progress[token] = sink
+	s.mu.Unlock()
+	return token, func() {
+		s.mu.Lock()
+		delete(s.progress, token)
+		s.mu.Unlock()
+		sink.mu.Lock()
+		sink.done = true
+		sink.mu.Unlock()
+	}
+}
+
+// call sends one tools/call and returns its result as it came.
+func (s *session) call(ctx context.Context, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
+	c := &capture{kind: callResult}
+	defer c.release()
+	params := &mcp.CallToolParams{Name: tool, Arguments: args}
+	if o != nil && o.OnProgress != nil {
+		token, stop := s.watch(o.OnProgress)
+		defer stop()
+		params.SetProgressToken(token)
+	}
+	if _, err := s.mcp.CallTool(withCapture(ctx, c), params); err != nil {
+		return nil, err
+	}
+	if c.raw == nil {
+		return nil, errors.New("the server answered without a result")
+	}
+	return c.raw, nil
+}
+
+// list fetches all pages of tools/list.
+func (s *session) list(ctx context.Context, server string) (discovery.Listing, error) {
+	l := discovery.Listing{Server: server, Transport: s.transport}
+	if init := s.mcp.InitializeResult(); init != nil {
+		l.Protocol = init.ProtocolVersion
+		l.Instructions = cleanText(init.Instructions)
+		if info := init.ServerInfo; info != nil {
+			l.Description = cleanText(info.Title)
+			l.Version = cleanText(strings.TrimSpace(info.Name + " " + info.Version))
+		}
+	}
+	var reader toolReader
+	var pages pager
+	for cursor := ""; ; {
+		raw, next, err := s.page(ctx, cursor, &reader)
+		if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
+			reader.problem("the server has no tools: it does not know tools/list")
+			break
+		}
+		if err != nil {
+			return l, fmt.Errorf("list tools: %w", err)
+		}
+		for _, r := range raw {
+			if len(reader.tools) >= maxTools {
+				break
+			}
+			reader.add(r)
+		}
+		more, err := pages.next(next, len(reader.tools))
+		if err != nil {
+			reader.problem("%v: the %d tools up to there are kept", err, len(reader.tools))
+		}
+		if !more {
+			break
+		}
+		cursor = next
+	}
+	l.Tools, l.Problems = reader.tools, reader.problems
+	if l.Tools == nil {
+		l.Tools = []discovery.ListedTool{}
+	}
+	return l, nil
+}
+
+// page fetches one page. Tools whose x-mcp-header the SDK finds invalid are
+// left out, as the protocol demands over HTTP: a call of them would be refused.
+func (s *session) page(ctx context.Context, cursor string, r *toolReader) ([]json.RawMessage, string, error) {
+	c := &capture{kind: listResult}
+	defer c.release()
+	res, err := s.mcp.ListTools(withCapture(ctx, c), &mcp.ListToolsParams{Cursor: cursor})
+	if err != nil {
+		return nil, "", err
+	}
+	if c.raw == nil {
+		return nil, "", errors.New("the server answered without a result")
+	}
+	raw, next, err := splitPage(c.raw)
+	if err != nil || s.transport == "stdio" {
+		return raw, next, err
+	}
+	kept := raw[:0]
+	for _, tool := range raw {
+		if name, bad := droppedBySDK(tool, res.Tools); bad {
+			r.problem("tool %q was left out: its x-mcp-header is invalid", name)
+			continue
+		}
+		kept = append(kept, tool)
+	}
+	return kept, next, nil
+}
+
+// droppedBySDK reports whether the SDK was shown tool and refused it.
+func droppedBySDK(tool json.RawMessage, accepted []*mcp.Tool) (name string, dropped bool) {
+	if !strings.Contains(string(tool), `"x-mcp-header"`) {
+		return "", false
+	}
+	var t struct{ Name string }
+	if json.Unmarshal(tool, &t) != nil {
+		return "", false
+	}
+	for _, a := range accepted {
+		if a.Name == t.Name {
+			return "", false
+		}
+	}
+	return t.Name, true
+}
+
+// ended reports whether the connection is gone.
+func (s *session) ended() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// shut ends the connection and, for stdio, the process with its tree. It returns
+// when nothing is left, and may be called more than once.
+func (s *session) shut() {
+	if s.proc != nil {
+		s.proc.stop() // the connection ends with the pipes
+	}
+	_ = s.mcp.Close() // nothing to do about a connection that does not close well
+	if s.cleanup != nil {
+		s.cleanup()
+	}
+}

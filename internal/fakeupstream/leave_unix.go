@@ -1,0 +1,23 @@
+//go:build unix
+
+package fakeupstream
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+)
+
+// leave starts a child that ignores signals and is not waited for.
+func leave(ownSession bool) error {
+	cmd := exec.Command(Command(), flag, string(sleeper))
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // keeps the pipes open as well
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: ownSession}
+	return cmd.Start()
+}
+
+func runSleeper() {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	block()
+}

@@ -123,13 +123,8 @@ func (c *conn) run() error {
 
 // Call implements jsrun.Host.
 func (c *conn) Call(call sandbox.Call, done func(json.RawMessage, error)) {
-	if n := len(call.Args); n > c.exec.ResultBytes {
-		done(nil, &sandbox.CallError{
-			Name: "ToolError",
-			Message: fmt.Sprintf("argument of %s for %s is over the limit of %s: send it in parts",
-				host.Size(int64(n)), call.Target, host.Size(int64(c.exec.ResultBytes))),
-			Fields: json.RawMessage(`{"code":"argument_too_large","retryable":false}`),
-		})
+	if err := host.ArgumentTooLarge(call, c.exec.ResultBytes); err != nil {
+		done(nil, err)
 		return
 	}
 	c.mu.Lock()

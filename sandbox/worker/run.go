@@ -70,19 +70,12 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	case err != nil:
 		res.ExitCode, res.Error = x.failure(cause, err, made, running)
 	case done.ExitCode == sandbox.ExitTimeout:
-		reason := host.Timeout(x.limits, made, running, timeoutDetail(done.Error))
+		reason := host.Timeout(x.limits, made, running, host.Trace(done.Error))
 		host.Finish(&res, x.limits, done.ExitCode, nil, reason, done.Notes)
 	default:
 		host.Finish(&res, x.limits, done.ExitCode, done.Value, done.Error, done.Notes)
 	}
 	return res
-}
-
-// timeoutDetail returns the trace in the runtime's text for a program that was
-// interrupted: all but its first line, which the host words itself.
-func timeoutDetail(s string) string {
-	_, trace, _ := strings.Cut(s, "\n")
-	return host.Cut(trace, 2000)
 }
 
 // talk sends the program and handles frames until it has ended.

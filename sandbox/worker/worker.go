@@ -39,7 +39,7 @@ import (
 
 // ErrClosed is the error of Run after Close, and the cause with which Close
 // ends the runs in progress.
-var ErrClosed = errors.New("the sandbox is closed")
+var ErrClosed = host.ErrClosed
 
 // errNested is the error of a runner in a process that is itself a child: its
 // main went on where it should have called Main.

@@ -58,7 +58,7 @@ func NewCalls(ctx context.Context, call sandbox.CallFunc, limits sandbox.Limits)
 func (c *Calls) Start(call sandbox.Call, done func(json.RawMessage, error)) {
 	c.mu.Lock()
 	c.asked++
-	if err := c.refuse(); err != nil {
+	if err := c.refuse(call); err != nil {
 		c.mu.Unlock()
 		done(nil, err)
 		return
@@ -77,13 +77,13 @@ func (c *Calls) Start(call sandbox.Call, done func(json.RawMessage, error)) {
 	go c.work(p)
 }
 
-// refuse returns why no further call is made; c.mu is held.
-func (c *Calls) refuse() error {
+// refuse returns why call is not made; c.mu is held.
+func (c *Calls) refuse(call sandbox.Call) error {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
 	}
 	if c.asked <= c.limits.Calls {
-		return nil
+		return ArgumentTooLarge(call, c.limits.ResultBytes)
 	}
 	return &sandbox.CallError{
 		Name:    "ToolError",

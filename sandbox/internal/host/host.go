@@ -29,6 +29,10 @@ func (timeoutError) Is(target error) bool { return target == context.DeadlineExc
 // the program has ended.
 var ErrEnded = errors.New("the program has ended")
 
+// ErrClosed is the error of a run after its runner was closed, and the cause
+// with which closing ends the runs in progress.
+var ErrClosed = errors.New("the sandbox is closed")
+
 // Refuse returns the result for a request that is not worth starting a runner
 // for: too long, or in none of the languages.
 func Refuse(req *sandbox.Request, limits sandbox.Limits, languages ...sandbox.Language) (sandbox.Result, bool) {
@@ -72,6 +76,13 @@ func Timeout(limits sandbox.Limits, calls, inFlight int, detail string) string {
 	return b.String()
 }
 
+// Trace returns where a program was, from the runtime's own text for one that
+// was interrupted: all but its first line, which Timeout words.
+func Trace(s string) string {
+	_, trace, _ := strings.Cut(s, "\n")
+	return Cut(trace, 2000)
+}
+
 // Memory returns the text for a program that used up its memory.
 func Memory(limits sandbox.Limits) string {
 	return fmt.Sprintf("memory limit of %s reached: keep less at one time, such as one page of results, and print or return only what is needed", Size(limits.MemoryBytes))
@@ -86,6 +97,21 @@ func Nesting(limits sandbox.Limits) string {
 // ResultTooLarge returns the text for a result of n bytes.
 func ResultTooLarge(limits sandbox.Limits, n int64) string {
 	return fmt.Sprintf("result of %s is over the limit of %s: return a summary, or print what is needed", Size(n), Size(int64(limits.ResultBytes)))
+}
+
+// ArgumentTooLarge returns the error that a call with a large argument is
+// answered with, and nil if it is not over max bytes.
+func ArgumentTooLarge(call sandbox.Call, max int) error {
+	n := len(call.Args)
+	if n <= max {
+		return nil
+	}
+	return &sandbox.CallError{
+		Name: "ToolError",
+		Message: fmt.Sprintf("argument of %s for %s is over the limit of %s: send it in parts",
+			Size(int64(n)), Cut(call.Target, 200), Size(int64(max))),
+		Fields: json.RawMessage(`{"code":"argument_too_large","retryable":false}`),
+	}
 }
 
 // Canceled returns the code and the text for a run whose context ended with

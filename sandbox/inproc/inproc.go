@@ -1,0 +1,51 @@
+// Package inproc runs programs with the JavaScript runtime in the caller's own
+// process. It is for tests, and for embedders that trust the code they run.
+//
+// Time, calls, output, code and result are limited as in every runner. Memory
+// is not, and Limits.MemoryBytes means nothing: a program can use up all that
+// the process has, or overflow its stack, and either ends the whole process. A
+// loop inside a built-in function, such as a regular expression that
+// backtracks for hours, cannot be interrupted: Run returns when it is over.
+// Code that nobody vouches for belongs into package worker.
+package inproc
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun"
+)
+
+// New returns a runner of JavaScript and TypeScript programs in this process.
+func New() sandbox.Runner { return new(runner) }
+
+type runner struct{ local host.Local }
+
+// Run implements sandbox.Runner, as far as the package comment says.
+func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
+	languages := []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
+	return r.local.Run(ctx, &req, languages, func(ctx context.Context, s *host.Session) host.End {
+		language := req.Language
+		if language == "" {
+			language = sandbox.TypeScript
+		}
+		return host.End(jsrun.Run(ctx, jsrun.Program{
+			Language:    language,
+			Code:        req.Code,
+			Modules:     req.Modules,
+			ModuleNames: req.ModuleNames,
+			Grace:       min(s.Limits.Grace, s.Limits.Timeout),
+		}, program{s}))
+	})
+}
+
+// Close implements sandbox.Runner.
+func (r *runner) Close() error { return r.local.Close() }
+
+// program is a session as jsrun sees it.
+type program struct{ s *host.Session }
+
+func (p program) Call(c sandbox.Call, done func(json.RawMessage, error)) { p.s.Calls.Start(c, done) }
+func (p program) Output(stream int, b []byte)                            { p.s.Print(stream, b) }

@@ -1,0 +1,201 @@
+// Package sandboxtest is the contract of sandbox.Runner in the form of a test
+// suite. Every runner passes it, and so does Fake, a runner of Go functions
+// for the tests of other packages.
+//
+//	func TestSuite(t *testing.T) {
+//		sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return worker.New(nil) },
+//			sandboxtest.JavaScript, sandboxtest.Containment)
+//	}
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A Feature is something that not every runner has.
+type Feature int
+
+// The features.
+const (
+	// JavaScript: the runner runs JavaScript and TypeScript. Without it only
+	// what does not depend on a language is tested, with the programs that
+	// Programs has.
+	JavaScript Feature = iota + 1
+	// Containment: the runner survives, and ends, programs that use up
+	// memory or the stack, or loop where nothing interrupts them.
+	Containment
+)
+
+// patience bounds everything that the suite waits for: far more than any of
+// it takes, so that a busy machine fails no test.
+const patience = 60 * time.Second
+
+// Run runs the suite. It calls new for each test and closes what it returns.
+func Run(t *testing.T, new func(*testing.T) sandbox.Runner, features ...Feature) {
+	for _, c := range commonCases {
+		t.Run(c.name, func(t *testing.T) { c.run(t, start(t, new)) })
+	}
+	t.Run("nothing is left after close", func(t *testing.T) { testNothingLeft(t, new) })
+	t.Run("close ends runs in progress", func(t *testing.T) { testClose(t, new) })
+	if slices.Contains(features, JavaScript) {
+		runJavaScript(t, new)
+	}
+	if slices.Contains(features, Containment) {
+		runContainment(t, new)
+	}
+}
+
+// A runnerTest is a runner under test with what tests do with it.
+type runnerTest struct {
+	sandbox.Runner
+	t *testing.T
+}
+
+func start(t *testing.T, new func(*testing.T) sandbox.Runner) *runnerTest {
+	t.Helper()
+	r := &runnerTest{Runner: new(t), t: t}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return r
+}
+
+// An ended is a result with what was printed.
+type ended struct {
+	sandbox.Result
+	stdout, stderr string
+}
+
+// do runs req and fails the test if the runner could not.
+func (r *runnerTest) do(ctx context.Context, req sandbox.Request) ended {
+	r.t.Helper()
+	var stdout, stderr bytes.Buffer
+	if req.Stdout == nil {
+		req.Stdout = &stdout
+	}
+	if req.Stderr == nil {
+		req.Stderr = &stderr
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	res, err := r.Run(ctx, req)
+	if err != nil {
+		r.t.Errorf("Run(%.60q): %v", req.Code, err)
+	}
+	if res.ExitCode != sandbox.ExitOK && res.Error == "" {
+		r.t.Errorf("Run(%.60q): exit code %d without a reason", req.Code, res.ExitCode)
+	}
+	if res.Duration <= 0 {
+		r.t.Errorf("Run(%.60q): duration %v", req.Code, res.Duration)
+	}
+	return ended{res, stdout.String(), stderr.String()}
+}
+
+// want fails the test unless the program ended with code, with value as its
+// result, and with an Error that has all of says in it.
+func (e ended) want(t *testing.T, code int, value string, says ...string) {
+	t.Helper()
+	if e.ExitCode != code {
+		t.Errorf("exit code %d, want %d; error: %s", e.ExitCode, code, e.Error)
+	}
+	if string(e.Value) != value {
+		t.Errorf("value %.200s, want %.200s", e.Value, value)
+	}
+	if code == sandbox.ExitOK && e.Error != "" {
+		t.Errorf("error of a program that ended well: %q", e.Error)
+	}
+	for _, s := range says {
+		if !strings.Contains(e.Error, s) {
+			t.Errorf("error %q does not say %q", e.Error, s)
+		}
+	}
+}
+
+// eventually fails the test unless ok becomes true in time. It asks again and
+// again, and lets others work in between.
+func eventually(t *testing.T, ok func() bool, what func() string) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); {
+		if time.Now().After(end) {
+			t.Fatal(what())
+		}
+		pause := time.NewTimer(2 * time.Millisecond)
+		<-pause.C
+	}
+}
+
+// testNothingLeft runs programs that end in all kinds of ways and wants no
+// goroutine and no process to remain.
+func testNothingLeft(t *testing.T, new func(*testing.T) sandbox.Runner) {
+	goroutines, processes := runtime.NumGoroutine(), children(t)
+	r := &runnerTest{Runner: new(t), t: t}
+	for _, code := range []string{codeAdd, codeThrow, codePrint, codeCallTwice} {
+		r.do(t.Context(), sandbox.Request{Code: code, Call: echo})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r.do(ctx, sandbox.Request{Code: codeCall, Call: func(ctx context.Context, _ sandbox.Call) (raw, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines }, func() string {
+		stacks := make([]byte, 1<<20)
+		return fmt.Sprintf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), goroutines, stacks[:runtime.Stack(stacks, true)])
+	})
+	if left := children(t); len(left) > len(processes) {
+		t.Errorf("child processes %v, %v before", left, processes)
+	}
+}
+
+// children returns the ids of this process's children, where /proc tells.
+func children(t *testing.T) []string {
+	t.Helper()
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var pids []string
+	for _, s := range stats {
+		text, err := os.ReadFile(s)
+		if err != nil {
+			continue // ended meanwhile
+		}
+		// pid (name) state ppid …; the name may hold anything.
+		_, rest, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+		if f := strings.Fields(rest); len(f) > 1 && f[1] == fmt.Sprint(os.Getpid()) {
+			pids = append(pids, filepath.Base(filepath.Dir(s)))
+		}
+	}
+	return pids
+}
+
+func testClose(t *testing.T, new func(*testing.T) sandbox.Runner) {
+	r := &runnerTest{Runner: new(t), t: t}
+	calling, over := make(chan struct{}), make(chan ended, 1)
+	go func() {
+		over <- r.do(t.Context(), sandbox.Request{Code: codeCall, Call: func(ctx context.Context, _ sandbox.Call) (raw, error) {
+			close(calling)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+	}()
+	<-calling
+	if err := r.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	got := <-over
+	got.want(t, sandbox.ExitCanceled, "", "closed")
+}

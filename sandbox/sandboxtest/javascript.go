@@ -1,10 +1,160 @@
 package sandboxtest
 
 import (
+	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-func runJavaScript(t *testing.T, new func(*testing.T) sandbox.Runner) {}
-func runContainment(t *testing.T, new func(*testing.T) sandbox.Runner) {}
+// A jsCase is a program whose end alone is of interest.
+type jsCase struct {
+	name   string
+	code   string
+	limits sandbox.Limits
+	exit   int // want
+	value  string
+	says   []string
+}
+
+var second = sandbox.Limits{Timeout: time.Second}
+
+var jsCases = []jsCase{
+	{name: "types are taken away", code: "const n: number = 20; enum E { A = 1 }\nreturn n + (E.A as number)", value: "21"},
+	{name: "a syntax error is refused with its place", code: "const x = 1;\nconst = 2", exit: sandbox.ExitRefused, says: []string{"agent.ts:2:"}},
+	{name: "an unknown import is refused", code: "import fs from 'fs'; return fs", exit: sandbox.ExitRefused, says: []string{"fs"}},
+	{name: "a promise that never settles is told at once", code: "await new Promise(() => {})", exit: sandbox.ExitStuck, says: []string{"never settles"}},
+	{name: "an unhandled rejection is a failure", code: "Promise.reject(new Error('nobody caught me')); await null", exit: sandbox.ExitThrew, says: []string{"nobody caught me"}},
+	{name: "a thrown value need not be an error", code: "throw {a: 1}", exit: sandbox.ExitThrew},
+	{name: "getters of a thrown value cannot hold the run", code: "throw {get message() { for (;;); }, toString() { for (;;); }}", limits: second, exit: -1},
+	{name: "an endless loop ends with the time limit", code: "for (;;);", limits: second, exit: sandbox.ExitTimeout, says: []string{"time limit of 1 s"}},
+	{name: "an endless loop of promises ends with the time limit", code: "for (;;) await null", limits: second, exit: sandbox.ExitTimeout, says: []string{"time limit of 1 s"}},
+	{name: "an endless chain of timers ends with the time limit", code: "await new Promise(() => { const f = () => setTimeout(f, 0); f() })", limits: second, exit: sandbox.ExitTimeout, says: []string{"time limit of 1 s"}},
+	{name: "endless recursion is an error", code: "const f = () => f() + 1; f()", exit: sandbox.ExitThrew},
+	{name: "patched built-ins do not reach the bridge", code: "JSON.stringify = JSON.parse = () => { throw 1 }; Promise.prototype.then = null; globalThis.Promise = null; return 7", value: "7"},
+}
+
+func runJavaScript(t *testing.T, new func(*testing.T) sandbox.Runner) {
+	for _, c := range jsCases {
+		t.Run(c.name, func(t *testing.T) {
+			got := start(t, new).do(t.Context(), sandbox.Request{Code: c.code, Limits: c.limits})
+			if c.exit >= 0 {
+				got.want(t, c.exit, c.value, c.says...)
+			}
+		})
+	}
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, *runnerTest)
+	}{
+		{"what was printed before an endless loop is there", testPrintThenLoop},
+		{"an endless loop says its line", testLoopLine},
+		{"cancelling ends an endless loop", testCancelLoop},
+		{"200 KiB of brackets end with a reason", testBrackets},
+		{"modules can be imported and are in scope", testModules},
+		{"a call that is not awaited is awaited and told", testFloating},
+		{"a call that outlives the grace is cancelled and told", testGrace},
+		{"runs share nothing", testNothingShared},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, start(t, new)) })
+	}
+}
+
+func testPrintThenLoop(t *testing.T, r *runnerTest) {
+	got := r.do(t.Context(), sandbox.Request{Code: `console.log("before"); for (;;);`, Limits: second})
+	got.want(t, sandbox.ExitTimeout, "")
+	if got.stdout != "before\n" {
+		t.Errorf("stdout %q", got.stdout)
+	}
+}
+
+func testLoopLine(t *testing.T, r *runnerTest) {
+	got := r.do(t.Context(), sandbox.Request{Code: "let n = 0\n\nwhile (true) {\n  n++\n}", Limits: second})
+	got.want(t, sandbox.ExitTimeout, "", "time limit of 1 s")
+	if !strings.Contains(got.Error, "agent.ts:3") && !strings.Contains(got.Error, "agent.ts:4") {
+		t.Errorf("error %q does not say agent.ts:3 or 4", got.Error)
+	}
+}
+
+// testCancelLoop cancels when the program has said that it is about to loop.
+func testCancelLoop(t *testing.T, r *runnerTest) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	got := r.do(ctx, sandbox.Request{
+		Code: `await callMCPTool("demo__echo", {}); for (;;);`,
+		Call: func(_ context.Context, c sandbox.Call) (raw, error) {
+			time.AfterFunc(10*time.Millisecond, cancel)
+			return c.Args, nil
+		},
+	})
+	got.want(t, sandbox.ExitCanceled, "", "cancelled")
+}
+
+func testBrackets(t *testing.T, r *runnerTest) {
+	for _, bracket := range []string{"(", "[", "{", "!", "a=>"} {
+		got := r.do(t.Context(), sandbox.Request{Code: strings.Repeat(bracket, 200<<10/len(bracket)), Limits: sandbox.Limits{Timeout: 5 * time.Second}})
+		if got.ExitCode == sandbox.ExitOK {
+			t.Errorf("200 KiB of %q ran", bracket)
+		}
+		if n := len(got.Error); n > 10_000 {
+			t.Errorf("200 KiB of %q: a reason of %d bytes", bracket, n)
+		}
+	}
+	r.do(t.Context(), sandbox.Request{Code: codeAdd}).want(t, sandbox.ExitOK, "2")
+}
+
+var demoModule = sandbox.Module{
+	Path:    "servers/demo",
+	Source:  "import { callMCPTool } from './helpers/callMCPTool';\nexport const echo = (input) => callMCPTool('demo__echo', input);\n",
+	Exports: []string{"echo"},
+	Global:  "demo",
+}
+
+func testModules(t *testing.T, r *runnerTest) {
+	for _, code := range []string{
+		"import { echo } from './servers/demo';\nreturn await echo({n: 1})",
+		"return await demo.echo({n: 1})",
+	} {
+		got := r.do(t.Context(), sandbox.Request{
+			Code: code, Call: echo,
+			Modules: []sandbox.Module{demoModule}, ModuleNames: []string{demoModule.Path},
+		})
+		got.want(t, sandbox.ExitOK, `{"n":1}`)
+	}
+	got := r.do(t.Context(), sandbox.Request{
+		Code:    "import { echo } from './servers/dmo';\nreturn await echo({n: 1})",
+		Modules: []sandbox.Module{demoModule}, ModuleNames: []string{demoModule.Path},
+	})
+	got.want(t, sandbox.ExitRefused, "", "servers/demo")
+}
+
+func testFloating(t *testing.T, r *runnerTest) {
+	got := r.do(t.Context(), sandbox.Request{Code: `callMCPTool("demo__echo", {n: 1}); return 5`, Call: echo})
+	got.want(t, sandbox.ExitOK, "5")
+	if got.Calls != 1 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "demo__echo") {
+		t.Errorf("%d calls, notes %q; want one of each", got.Calls, got.Notes)
+	}
+}
+
+func testGrace(t *testing.T, r *runnerTest) {
+	calling, callEnded := make(chan struct{}), make(chan struct{})
+	got := r.do(t.Context(), sandbox.Request{
+		Code:   `callMCPTool("demo__echo", {n: 1}); return 5`,
+		Limits: sandbox.Limits{Grace: 50 * time.Millisecond},
+		Call:   hang(calling, callEnded),
+	})
+	got.want(t, sandbox.ExitOK, "5")
+	<-callEnded
+	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "demo__echo") {
+		t.Errorf("notes %q, want one", got.Notes)
+	}
+}
+
+func testNothingShared(t *testing.T, r *runnerTest) {
+	r.do(t.Context(), sandbox.Request{Code: `globalThis.leak = 1; Object.prototype.leak = 1; Array.prototype.map = null`}).
+		want(t, sandbox.ExitOK, "")
+	r.do(t.Context(), sandbox.Request{Code: `return [typeof leak, typeof ({}).leak, typeof [].map].join()`}).
+		want(t, sandbox.ExitOK, `"undefined,undefined,function"`)
+}

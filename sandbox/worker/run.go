@@ -70,7 +70,7 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	case err != nil:
 		res.ExitCode, res.Error = x.failure(cause, err, made, running)
 	case done.ExitCode == sandbox.ExitTimeout:
-		reason := host.Timeout(x.limits, made, running, host.Trace(done.Error))
+		reason := host.Timeout(x.limits, made, running, done.Error)
 		host.Finish(&res, x.limits, done.ExitCode, nil, reason, done.Notes)
 	default:
 		host.Finish(&res, x.limits, done.ExitCode, done.Value, done.Error, done.Notes)

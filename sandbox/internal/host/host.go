@@ -57,30 +57,21 @@ func Refuse(req *sandbox.Request, limits sandbox.Limits, languages ...sandbox.La
 	return sandbox.Result{}, false
 }
 
-// Timeout returns the text for a program whose time was up. detail, which may
-// be empty, says where the program was.
-func Timeout(limits sandbox.Limits, calls, inFlight int, detail string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "time limit of %s reached", Seconds(limits.Timeout))
+// Timeout returns the text for a program whose time was up. said is what the
+// runtime says of it, if it got to say something: it knows the line, or what
+// was waited for, but not always the exact limit.
+func Timeout(limits sandbox.Limits, calls, inFlight int, said string) string {
+	text := fmt.Sprintf("time limit of %s reached", Seconds(limits.Timeout))
+	if _, where, ok := strings.Cut(said, " reached"); ok && strings.HasPrefix(said, "time limit of ") {
+		return text + where
+	}
 	switch {
 	case inFlight > 0:
-		fmt.Fprintf(&b, " while %s running: ask for a longer timeout, run calls in parallel, or split the work", count(inFlight, "call was", "calls were"))
+		return text + fmt.Sprintf(" while %s running: ask for a longer timeout, make calls at the same time, or split the work", count(inFlight, "call was", "calls were"))
 	case calls == 0:
-		b.WriteString(" before any call was made: look for a loop that does not end, or ask for a longer timeout")
-	default:
-		fmt.Fprintf(&b, " after %s: ask for a longer timeout, or split the work", count(calls, "call", "calls"))
+		return text + " before any call was made: look for a loop that does not end, or ask for a longer timeout"
 	}
-	if detail = strings.TrimSpace(detail); detail != "" {
-		b.WriteString("\n" + detail)
-	}
-	return b.String()
-}
-
-// Trace returns where a program was, from the runtime's own text for one that
-// was interrupted: all but its first line, which Timeout words.
-func Trace(s string) string {
-	_, trace, _ := strings.Cut(s, "\n")
-	return Cut(trace, 2000)
+	return text + fmt.Sprintf(" after %s: ask for a longer timeout, or split the work", count(calls, "call", "calls"))
 }
 
 // Memory returns the text for a program that used up its memory.

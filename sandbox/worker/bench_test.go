@@ -1,0 +1,82 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// pause is how long an agent leaves between two runs, at the very least; a
+// spare is warm by then.
+const pause = 30 * time.Millisecond
+
+// BenchmarkRun reports the median time of a run from the outside.
+func BenchmarkRun(b *testing.B) {
+	loop := func(n int) string {
+		return fmt.Sprintf(`let n = 0; for (let i = 0; i < %d; i++) n += (await callMCPTool("demo__echo", {i})).i; return n`, n)
+	}
+	all := func(n int) string {
+		return fmt.Sprintf(`return (await Promise.all(Array.from({length: %d}, (_, i) => callMCPTool("demo__echo", {i})))).length`, n)
+	}
+	for _, bb := range []struct {
+		name     string
+		language sandbox.Language
+		code     string
+		spares   int
+		pause    time.Duration
+	}{
+		{"js/spare", sandbox.JavaScript, "return 1+1", 1, pause},
+		{"js/back-to-back", sandbox.JavaScript, "return 1+1", 1, 0},
+		{"js/cold", sandbox.JavaScript, "return 1+1", -1, 0},
+		{"ts/spare", sandbox.TypeScript, "const n: number = 1; return n + 1", 1, pause},
+		{"ts/back-to-back", sandbox.TypeScript, "const n: number = 1; return n + 1", 1, 0},
+		{"ts/cold", sandbox.TypeScript, "const n: number = 1; return n + 1", -1, 0},
+		{"ts-import/spare", sandbox.TypeScript, "import { echo } from './servers/demo'; return await echo({n: 1})", 1, pause},
+		{"calls-100", sandbox.JavaScript, loop(100), 1, pause},
+		{"calls-1000", sandbox.JavaScript, loop(1000), 1, pause},
+		{"calls-1000-parallel", sandbox.JavaScript, all(1000), 1, pause},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			r := New(&Options{Spares: bb.spares})
+			defer r.Close()
+			req := sandbox.Request{
+				Language: bb.language,
+				Code:     bb.code,
+				Call:     func(_ context.Context, c sandbox.Call) (json.RawMessage, error) { return c.Args, nil },
+				Limits:   sandbox.Limits{Calls: 1000},
+				Modules: []sandbox.Module{{
+					Path:    "servers/demo",
+					Source:  "import { callMCPTool } from './helpers/callMCPTool';\nexport const echo = (input) => callMCPTool('demo__echo', input);\n",
+					Exports: []string{"echo"},
+					Global:  "demo",
+				}},
+				ModuleNames: []string{"servers/demo"},
+			}
+			var took, cpu []time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				<-time.After(bb.pause)
+				b.StartTimer()
+				res, err := r.Run(b.Context(), req)
+				if err != nil || res.ExitCode != 0 {
+					b.Fatalf("%v %+v", err, res)
+				}
+				took, cpu = append(took, res.Duration), append(cpu, res.CPU)
+			}
+			b.ReportMetric(milliseconds(took, 50), "p50-ms")
+			b.ReportMetric(milliseconds(took, 99), "p99-ms")
+			b.ReportMetric(milliseconds(cpu, 50), "cpu-p50-ms")
+		})
+	}
+}
+
+// milliseconds returns a percentile of d.
+func milliseconds(d []time.Duration, percent int) float64 {
+	slices.Sort(d)
+	return float64(d[len(d)*percent/100]) / float64(time.Millisecond)
+}

@@ -1,0 +1,129 @@
+package worker
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
+)
+
+// A view is what a child finds around itself.
+type view struct {
+	Env      []string
+	Dir      string
+	Files    map[string]string
+	Data     uint64
+	Core     uint64
+	NoFile   uint64
+	Group    bool // leads its process group
+	Dumpable int
+	NoPrivs  int
+}
+
+func init() { children["inspect"] = inspect }
+
+// inspect is the main of a child that contains itself as children do, and
+// then answers with its view instead of running a program.
+func inspect() {
+	r, w := wire.NewReader(os.Stdin, 1<<20), wire.NewWriter(os.Stdout)
+	f, _ := r.Next()
+	var hello wire.Hello
+	if err := json.Unmarshal(f.Payload, &hello); err != nil {
+		panic(err)
+	}
+	tune(hello.MemoryBytes)
+	if err := harden(hello.MemoryBytes); err != nil {
+		panic(err)
+	}
+	w.Write(wire.TypeReady, 0)
+	r.Next()
+	v := view{Env: os.Environ(), Files: make(map[string]string), Group: unix.Getpgrp() == os.Getpid()}
+	v.Dir, _ = os.Getwd()
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if target, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
+			v.Files[e.Name()] = target
+		}
+	}
+	limit := func(resource int) uint64 {
+		var l unix.Rlimit
+		unix.Getrlimit(resource, &l)
+		return l.Max
+	}
+	v.Data, v.Core, v.NoFile = limit(unix.RLIMIT_DATA), limit(unix.RLIMIT_CORE), limit(unix.RLIMIT_NOFILE)
+	v.Dumpable, _ = unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	v.NoPrivs, _ = unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	value, _ := json.Marshal(v)
+	w.WriteDone(wire.Done{Value: value})
+	r.Next()
+}
+
+func TestAChildHasNothingOfItsHost(t *testing.T) {
+	t.Setenv("BROKER_TEST_SECRET", "x")
+	// A file that the host itself was started with, as careless parents do.
+	fd, err := syscall.Open("/dev/null", syscall.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+
+	r := New(&Options{Args: []string{"inspect"}, Spares: -1})
+	defer r.Close()
+	const memory = 200 << 20
+	res, err := r.Run(t.Context(), sandbox.Request{Code: "1", Limits: sandbox.Limits{MemoryBytes: memory}})
+	if err != nil || res.ExitCode != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	var v view
+	if err := json.Unmarshal(res.Value, &v); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Env) != 0 {
+		t.Errorf("environment %q", v.Env)
+	}
+	if v.Dir != "/" {
+		t.Errorf("working directory %q", v.Dir)
+	}
+	for name, target := range v.Files {
+		if len(name) == 1 && name < "3" && strings.HasPrefix(target, "pipe:") || ofRuntime(target) || strings.HasPrefix(target, "/proc/") {
+			continue
+		}
+		t.Errorf("file %s is %s", name, target)
+	}
+	if v.Data != memory+dataMargin || v.Core != 0 || v.NoFile != maxFiles {
+		t.Errorf("limits: data %d, core %d, files %d", v.Data, v.Core, v.NoFile)
+	}
+	if !v.Group || v.Dumpable != 0 || v.NoPrivs != 1 {
+		t.Errorf("own group %v, dumpable %d, no new privileges %d", v.Group, v.Dumpable, v.NoPrivs)
+	}
+}
+
+func TestOwnPages(t *testing.T) {
+	for in, want := range map[string]int64{
+		"1000 300 100 1 0 1 0\n": 200,
+		"0 0 0":                  0,
+	} {
+		if got, ok := ownPages([]byte(in)); !ok || got != want {
+			t.Errorf("ownPages(%q) = %d, %v; want %d", in, got, ok, want)
+		}
+	}
+	for _, in := range []string{"", "1 2", "a b c"} {
+		if got, ok := ownPages([]byte(in)); ok {
+			t.Errorf("ownPages(%q) = %d", in, got)
+		}
+	}
+}
+
+func TestTheWatchdogSeesMemory(t *testing.T) {
+	over := false
+	watchMemory(t.Context(), os.Getpid(), 1, func() { over = true })
+	if !over {
+		t.Error("this process uses no memory")
+	}
+}

@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+func run(t *testing.T, r sandbox.Runner, req sandbox.Request) sandbox.Result {
+	t.Helper()
+	if req.Code == "" {
+		req.Code = "return 1 + 1"
+	}
+	res, err := r.Run(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.ExitCode != 0 || string(res.Value) != "2" {
+		t.Errorf("%+v, want the value 2", res)
+	}
+	return res
+}
+
+// waiting returns the runner's spares when they have started.
+func waiting(r *runner) []*spare {
+	r.mu.Lock()
+	spares := append([]*spare(nil), r.spares...)
+	r.mu.Unlock()
+	for _, s := range spares {
+		<-s.ready
+	}
+	return spares
+}
+
+func TestSparesAreReplacedWhenTheyAreUsed(t *testing.T) {
+	r := New(&Options{Spares: 2}).(*runner)
+	defer r.Close()
+	seen := make(map[int]bool)
+	for range 4 {
+		spares := waiting(r)
+		if len(spares) != 2 {
+			t.Fatalf("%d spares, want 2", len(spares))
+		}
+		for _, s := range spares {
+			seen[s.p.cmd.Process.Pid] = true
+		}
+		run(t, r, sandbox.Request{})
+	}
+	if len(seen) != 5 {
+		t.Errorf("%d different processes waited, want 5: the first two and one for each of the first three runs", len(seen))
+	}
+}
+
+func TestASpareThatDiedIsNotUsed(t *testing.T) {
+	r := New(nil).(*runner)
+	defer r.Close()
+	s := waiting(r)[0]
+	s.p.cmd.Process.Kill()
+	<-s.p.crash.done
+	run(t, r, sandbox.Request{})
+}
+
+func TestSparesFollowTheMemoryLimit(t *testing.T) {
+	r := New(&Options{MemoryBytes: 512 << 20}).(*runner)
+	defer r.Close()
+	if got := waiting(r)[0].memory; got != 512<<20 {
+		t.Errorf("the first spare is for %d bytes", got)
+	}
+	for _, memory := range []int64{128 << 20, 128 << 20, 256 << 20} {
+		run(t, r, sandbox.Request{Limits: sandbox.Limits{MemoryBytes: memory}})
+		if spares := waiting(r); len(spares) != 1 || spares[0].memory != memory {
+			t.Errorf("after a run with %d bytes: %d spares, the first for %d", memory, len(spares), spares[0].memory)
+		}
+	}
+}
+
+func TestRunAfterCloseIsAnError(t *testing.T) {
+	r := New(nil)
+	r.Close()
+	if _, err := r.Run(t.Context(), sandbox.Request{Code: "1"}); err != ErrClosed {
+		t.Errorf("error %v, want %v", err, ErrClosed)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func TestProcessorTimeIsReported(t *testing.T) {
+	r := New(nil)
+	defer r.Close()
+	if res := run(t, r, sandbox.Request{}); res.CPU <= 0 || res.Duration <= 0 {
+		t.Errorf("CPU %v in %v", res.CPU, res.Duration)
+	}
+}
+
+func TestFirstLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                       "",
+		"\n \nfatal: x\nmore":    "fatal: x",
+		strings.Repeat("x", 999): strings.Repeat("x", 300) + "…",
+	} {
+		if got := firstLine(in); got != want {
+			t.Errorf("firstLine(%.20q) = %q, want %q", in, got, want)
+		}
+	}
+}

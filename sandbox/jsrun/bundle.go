@@ -1,0 +1,138 @@
+package jsrun
+
+import (
+	"fmt"
+	goruntime "runtime"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// features corrects what ES2022 stands for: goja has less, and what takes a
+// module elsewhere stands inside of a function here.
+var features = map[string]bool{
+	"top-level-await": true,
+	"for-await":       false,
+	"async-generator": false,
+	"import-meta":     false,
+	"hashbang":        false,
+}
+
+// A built is what esbuild made of a program.
+type built struct {
+	code []byte
+	smap []byte
+}
+
+// A composed text is what esbuild reads: the program's function, and behind it
+// the imports. places says where each piece of it is in the agent's text.
+type composed struct {
+	text   string
+	places []place
+}
+
+type place struct{ at, from, length int }
+
+// compose puts the program together. Imports stand behind it, each on a line,
+// so that the lines of the program keep their numbers.
+func (src *source) compose(modules []sandbox.Module) composed {
+	var b strings.Builder
+	var places []place
+	b.WriteString(src.head)
+	places = append(places, place{b.Len(), 0, len(src.body)})
+	b.WriteString(src.body)
+	b.WriteString(src.tail)
+	for _, m := range src.moved {
+		b.WriteByte('\n')
+		for _, t := range m.pieces {
+			places = append(places, place{b.Len(), t.start, t.end - t.start})
+			b.WriteString(src.lexed.src[t.start:t.end])
+			b.WriteByte(' ')
+		}
+		b.WriteByte(';')
+	}
+	for _, m := range modules {
+		if m.Global != "" && src.names[m.Global] {
+			fmt.Fprintf(&b, "\nimport * as %s from %q;", m.Global, "./"+m.Path)
+		}
+	}
+	b.WriteByte('\n')
+	return composed{b.String(), places}
+}
+
+// origin returns the place in the agent's text of an offset in the composed
+// one. What is of our making belongs to what stands in front of it.
+func (c composed) origin(offset int) int {
+	at := 0
+	for _, p := range c.places {
+		if offset < p.at {
+			break
+		}
+		at = p.from + min(offset-p.at, p.length)
+	}
+	return at
+}
+
+// build runs esbuild over the program and, if it reaches any, its modules.
+func (src *source) build(p Program, loader api.Loader) (built, error) {
+	text := src.compose(p.Modules)
+	if !src.bundle {
+		res := api.Transform(text.text, api.TransformOptions{
+			LogLevel:         api.LogLevelSilent,
+			Sourcemap:        api.SourceMapExternal,
+			SourcesContent:   api.SourcesContentExclude,
+			Target:           api.ES2022,
+			Supported:        features,
+			Platform:         api.PlatformNeutral,
+			MinifyWhitespace: true, // indentation of nested blocks is quadratic
+			LegalComments:    api.LegalCommentsNone,
+			TsconfigRaw:      "{}",
+			Sourcefile:       src.file,
+			Loader:           loader,
+		})
+		if len(res.Errors) > 0 {
+			return built{}, src.refuse(p, loader, text, res.Errors)
+		}
+		return built{res.Code, res.Map}, nil
+	}
+	res := api.Build(api.BuildOptions{
+		LogLevel:         api.LogLevelSilent,
+		LogOverride:      map[string]api.LogLevel{"import-is-undefined": api.LogLevelError},
+		Bundle:           true,
+		Format:           api.FormatESModule,
+		Sourcemap:        api.SourceMapExternal,
+		SourcesContent:   api.SourcesContentExclude,
+		Target:           api.ES2022,
+		Supported:        features,
+		Platform:         api.PlatformNeutral,
+		MinifyWhitespace: true,
+		LegalComments:    api.LegalCommentsNone,
+		TsconfigRaw:      "{}",
+		AbsWorkingDir:    rootDir(),
+		Outfile:          "out.js",
+		Stdin:            &api.StdinOptions{Contents: text.text, Sourcefile: src.file, Loader: loader},
+		Plugins:          []api.Plugin{newResolver(p).plugin()},
+	})
+	if len(res.Errors) > 0 {
+		return built{}, src.refuse(p, loader, text, res.Errors)
+	}
+	var out built
+	for _, f := range res.OutputFiles {
+		if strings.HasSuffix(f.Path, ".map") {
+			out.smap = f.Contents
+		} else {
+			out.code = f.Contents
+		}
+	}
+	return out, nil
+}
+
+// rootDir is an absolute directory. esbuild wants one; nothing is read there.
+func rootDir() string {
+	if goruntime.GOOS == "windows" {
+		return `C:\`
+	}
+	return "/"
+}

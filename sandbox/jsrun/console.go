@@ -1,0 +1,208 @@
+package jsrun
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+)
+
+const (
+	stdout = 1
+	stderr = 2
+)
+
+// defineConsole gives the program its console. Names that have no meaning
+// here, such as console.clear, do nothing.
+func (r *runtime) defineConsole() {
+	console := r.vm.NewObject()
+	method := func(name string, f func(args []goja.Value)) {
+		r.defineValue(console, name, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+			f(c.Arguments)
+			return goja.Undefined()
+		}))
+	}
+	for _, name := range []string{"log", "info", "debug"} {
+		method(name, func(args []goja.Value) { r.print(stdout, r.format(args)) })
+	}
+	for _, name := range []string{"warn", "error"} {
+		method(name, func(args []goja.Value) { r.print(stderr, r.format(args)) })
+	}
+	method("trace", func(args []goja.Value) {
+		text := strings.TrimRight("Trace: "+r.format(args), " ")
+		if frames := r.cleanStack(r.vm.ToValue(r.trace()), maxFrames); frames != "" {
+			text += "\n" + frames
+		}
+		r.print(stderr, text)
+	})
+	method("dir", func(args []goja.Value) { r.print(stdout, r.inspect(argument(args, 0))) })
+	method("table", func(args []goja.Value) { r.print(stdout, r.table(argument(args, 0))) })
+	method("assert", func(args []goja.Value) {
+		if argument(args, 0).ToBoolean() {
+			return
+		}
+		text := "Assertion failed"
+		if len(args) > 1 {
+			text += ": " + r.format(args[1:])
+		}
+		r.print(stderr, text)
+	})
+	method("group", func(args []goja.Value) {
+		if len(args) > 0 {
+			r.print(stdout, r.format(args))
+		}
+		r.groups++
+	})
+	method("groupEnd", func([]goja.Value) { r.groups = max(0, r.groups-1) })
+	method("count", func(args []goja.Value) {
+		name := label(args)
+		r.counts[name]++
+		r.print(stdout, fmt.Sprintf("%s: %d", name, r.counts[name]))
+	})
+	method("countReset", func(args []goja.Value) { delete(r.counts, label(args)) })
+	r.defineClocks(method)
+	method("clear", func([]goja.Value) {})
+	_ = console.Set("groupCollapsed", console.Get("group"))
+	r.defineValue(r.vm.GlobalObject(), "console", console)
+}
+
+func (r *runtime) defineClocks(method func(string, func([]goja.Value))) {
+	method("time", func(args []goja.Value) { r.clocks[label(args)] = time.Now() })
+	elapsed := func(args []goja.Value) {
+		name := label(args)
+		start, ok := r.clocks[name]
+		if !ok {
+			r.print(stderr, fmt.Sprintf("console.time has not been called for %q", name))
+			return
+		}
+		text := fmt.Sprintf("%s: %.3fms", name, float64(time.Since(start).Microseconds())/1000)
+		if len(args) > 1 {
+			text += " " + r.format(args[1:])
+		}
+		r.print(stdout, text)
+	}
+	method("timeLog", elapsed)
+	method("timeEnd", func(args []goja.Value) {
+		elapsed(args)
+		delete(r.clocks, label(args))
+	})
+	performance := r.vm.NewObject()
+	r.defineValue(performance, "now", r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		return r.vm.ToValue(float64(time.Since(r.start).Microseconds()) / 1000)
+	}))
+	r.defineValue(performance, "timeOrigin", r.vm.ToValue(float64(r.start.UnixMicro())/1000))
+	r.defineValue(r.vm.GlobalObject(), "performance", performance)
+}
+
+func argument(args []goja.Value, i int) goja.Value {
+	if i < len(args) {
+		return args[i]
+	}
+	return goja.Undefined()
+}
+
+func label(args []goja.Value) string {
+	if v := argument(args, 0); !goja.IsUndefined(v) {
+		return v.String()
+	}
+	return "default"
+}
+
+// print writes one line, or several, in the open groups' indentation.
+func (r *runtime) print(stream int, text string) {
+	if stream == stdout {
+		r.printed = true
+	}
+	if r.groups > 0 {
+		indent := strings.Repeat("  ", min(r.groups, 20))
+		text = indent + strings.ReplaceAll(text, "\n", "\n"+indent)
+	}
+	r.host.Output(stream, append([]byte(text), '\n'))
+}
+
+// format joins what console.log was given: strings as they are, the rest
+// inspected. A first string may have the format verbs of Node.
+func (r *runtime) format(args []goja.Value) string {
+	var b strings.Builder
+	if len(args) > 1 && goja.IsString(args[0]) && strings.Contains(args[0].String(), "%") {
+		args = r.expand(&b, args[0].String(), args[1:])
+		if len(args) > 0 {
+			b.WriteByte(' ')
+		}
+	}
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if goja.IsString(a) {
+			b.WriteString(a.String())
+		} else {
+			b.WriteString(r.inspect(a))
+		}
+	}
+	return b.String()
+}
+
+// expand writes the format with its verbs filled in and returns the arguments
+// that are left.
+func (r *runtime) expand(b *strings.Builder, format string, args []goja.Value) []goja.Value {
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b.WriteByte(format[i])
+			continue
+		}
+		verb := format[i+1]
+		if verb == '%' {
+			b.WriteByte('%')
+			i++
+			continue
+		}
+		if !strings.ContainsRune("sdifjoOc", rune(verb)) || len(args) == 0 {
+			b.WriteByte('%')
+			continue
+		}
+		b.WriteString(r.verb(verb, args[0]))
+		args = args[1:]
+		i++
+	}
+	return args
+}
+
+func (r *runtime) verb(verb byte, v goja.Value) string {
+	switch verb {
+	case 'c': // CSS, for browsers
+		return ""
+	case 'd', 'i', 'f':
+		if goja.IsBigInt(v) || goja.IsString(v) && v.String() == "" {
+			return v.String()
+		}
+		if _, symbol := v.(*goja.Symbol); symbol {
+			return "NaN"
+		}
+		if verb == 'i' {
+			if f := v.ToFloat(); f == f { // a number
+				return strconv.FormatFloat(float64(int64(f)), 'f', -1, 64)
+			}
+		}
+		return v.ToNumber().String()
+	case 'j':
+		text, err := r.toJSON(v)
+		if err != nil {
+			panic(err)
+		}
+		return string(text)
+	case 's':
+		if _, object := v.(*goja.Object); !object {
+			return v.String()
+		}
+	}
+	return r.inspect(v)
+}
+
+// pad fills s up to n characters.
+func pad(s string, n int) string {
+	return s + strings.Repeat(" ", max(0, n-utf8.RuneCountInString(s)))
+}

@@ -1,0 +1,171 @@
+package jsrun
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// maxFrames is how many frames a described error shows.
+const maxFrames = 8
+
+// describe says in words what was thrown: the error, its frames in the
+// program's own lines, its causes. The error that it returns ended the run
+// meanwhile: getters and proxies of the value run the program's code.
+func (r *runtime) describe(v goja.Value) (string, error) {
+	var text string
+	err := r.guard(func() { text = r.describeValue(v, 0) })
+	if err != nil && !isEnd(err) {
+		return "an error was thrown that cannot be described: its own properties throw", nil
+	}
+	return text, err
+}
+
+func (r *runtime) describeValue(v goja.Value, depth int) string {
+	o, ok := v.(*goja.Object)
+	if !ok || o.ClassName() != "Error" {
+		return "a value that is not an Error was thrown: " + r.inspect(v)
+	}
+	name, message := r.errorHead(o)
+	text := name
+	if message != "" {
+		text += ": " + message
+	}
+	if frames := r.cleanStack(o.Get("stack"), maxFrames); frames != "" {
+		text += "\n" + frames
+	}
+	if hint := r.hint(name, message); hint != "" {
+		text += "\nhint: " + hint
+	}
+	if depth >= 3 {
+		return text
+	}
+	if cause := o.Get("cause"); cause != nil && !goja.IsUndefined(cause) {
+		text += "\ncaused by: " + r.describeValue(cause, depth+1)
+	}
+	if list, ok := o.Get("errors").(*goja.Object); ok && list.ClassName() == "Array" {
+		for i, n := int64(0), list.Get("length").ToInteger(); i < min(n, 5); i++ {
+			text += "\n- " + strings.ReplaceAll(r.describeValue(list.Get(strconv.FormatInt(i, 10)), depth+1), "\n", "\n  ")
+		}
+	}
+	return text
+}
+
+// errorHead returns an error's class and its message, in the words that other
+// engines have for it.
+func (r *runtime) errorHead(o *goja.Object) (name, message string) {
+	name = stringOr(o.Get("name"), "Error")
+	if c, ok := o.Get("constructor").(*goja.Object); ok && name == "Error" {
+		name = stringOr(c.Get("name"), name) // a class of the program that sets no name
+	}
+	message = stringOr(o.Get("message"), "")
+	if m := noMember.FindStringSubmatch(message); m != nil && name == "TypeError" {
+		message = m[1] + " is not a function"
+	}
+	return name, message
+}
+
+var (
+	noMember   = regexp.MustCompile(`^Object has no member '(.*)'$`)
+	notDefined = regexp.MustCompile(`^(\S+) is not defined$`)
+)
+
+func stringOr(v goja.Value, otherwise string) string {
+	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) || v.String() == "" {
+		return otherwise
+	}
+	return v.String()
+}
+
+// message is what an error says, for a sentence of ours.
+func (r *runtime) message(err error) string {
+	text := err.Error()
+	if ex, ok := errors.AsType[*goja.Exception](err); ok {
+		if described, err := r.describe(ex.Value()); err == nil {
+			text, _, _ = strings.Cut(described, "\n")
+		}
+	}
+	return text
+}
+
+// hint says where a name that is not defined can be had.
+func (r *runtime) hint(name, message string) string {
+	m := notDefined.FindStringSubmatch(message)
+	if m == nil || name != "ReferenceError" {
+		return ""
+	}
+	var globals []string
+	for _, mod := range r.prog.Modules {
+		if slices.Contains(mod.Exports, m[1]) {
+			return fmt.Sprintf("import { %s } from './%s';", m[1], mod.Path)
+		}
+		if mod.Global != "" {
+			globals = append(globals, mod.Global)
+		}
+	}
+	if near := nearest.Names(m[1], append(globals, "callMCPTool", "console", "ToolError"), 1); len(near) > 0 {
+		return fmt.Sprintf("did you mean %s?", near[0])
+	}
+	return ""
+}
+
+// A frame is one line of a trace as goja writes it.
+var frameLine = regexp.MustCompile(`^\s+at (?:(.*) \()?(.+?):(\d+):(\d+)\(\d+\)\)?$`)
+
+// cleanStack keeps of a stack property the frames of the program, at most n.
+func (r *runtime) cleanStack(stack goja.Value, n int) string {
+	if stack == nil || !goja.IsString(stack) {
+		return ""
+	}
+	var frames []string
+	for line := range strings.Lines(stack.String()) {
+		m := frameLine.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if m == nil || len(frames) == n {
+			continue
+		}
+		row, _ := strconv.Atoi(m[3])
+		col, _ := strconv.Atoi(m[4])
+		if f := r.frame(m[1], m[2], row, col); f != "" {
+			frames = append(frames, f)
+		}
+	}
+	return strings.Join(frames, "\n")
+}
+
+// frames writes the frames of the program among those of a stack, at most n.
+func (r *runtime) frames(stack []goja.StackFrame, n int) string {
+	var frames []string
+	for _, f := range stack {
+		p := f.Position()
+		if s := r.frame(f.FuncName(), p.Filename, p.Line, p.Column); s != "" && len(frames) < n {
+			frames = append(frames, s)
+		}
+	}
+	return strings.Join(frames, "\n")
+}
+
+// frame writes one frame; it is empty for one that is not of the program.
+func (r *runtime) frame(function, file string, line, col int) string {
+	if file != r.script.file {
+		return ""
+	}
+	if line == 1 {
+		col = max(1, col-r.script.shift)
+	}
+	if function == "" || function == "<anonymous>" {
+		return fmt.Sprintf("  at %s:%d:%d", file, line, col)
+	}
+	return fmt.Sprintf("  at %s (%s:%d:%d)", function, file, line, col)
+}
+
+func sorted(set map[string]bool) []string {
+	return slices.Sorted(maps.Keys(set))
+}

@@ -1,0 +1,203 @@
+package jsrun
+
+import (
+	"strings"
+
+	"github.com/dop251/goja/ast"
+)
+
+// finish gives a program without a return of its own a result: it calls the
+// program if that is a function, or only declares some, and otherwise returns
+// the last expression. It reports whether the result is such an expression,
+// which counts only if the program prints nothing.
+func finish(body *ast.BlockStatement) (implicit bool) {
+	list := body.List
+	for len(list) > 0 {
+		if _, empty := list[len(list)-1].(*ast.EmptyStatement); !empty {
+			break
+		}
+		list = list[:len(list)-1]
+	}
+	if len(list) == 0 || returns(list) {
+		return false
+	}
+	last := expression(list[len(list)-1])
+	switch {
+	case last != nil && alone(list) && isFunction(last):
+		list[len(list)-1] = returning(call(last))
+		return false
+	case last != nil:
+		if effectOnly(last) {
+			return false
+		}
+		list[len(list)-1] = returning(last)
+		return true
+	}
+	if name := entryPoint(list); name != nil {
+		body.List = append(list, returning(call(name)))
+	}
+	return false
+}
+
+// alone reports whether the last statement is the only one but for empty ones
+// and directives.
+func alone(list []ast.Statement) bool {
+	for _, s := range list[:len(list)-1] {
+		if _, empty := s.(*ast.EmptyStatement); empty {
+			continue
+		}
+		if _, directive := expression(s).(*ast.StringLiteral); !directive {
+			return false
+		}
+	}
+	return true
+}
+
+func isFunction(e ast.Expression) bool {
+	switch e.(type) {
+	case *ast.FunctionLiteral, *ast.ArrowFunctionLiteral:
+		return true
+	}
+	return false
+}
+
+func call(callee ast.Expression) ast.Expression {
+	return &ast.CallExpression{Callee: callee, LeftParenthesis: callee.Idx0(), RightParenthesis: callee.Idx1()}
+}
+
+func returning(e ast.Expression) ast.Statement {
+	return &ast.ReturnStatement{Return: e.Idx0(), Argument: e}
+}
+
+// silent are the functions whose value nobody means as a result.
+var silent = set("setTimeout setInterval setImmediate clearTimeout clearInterval queueMicrotask")
+
+func effectOnly(e ast.Expression) bool {
+	c, ok := e.(*ast.CallExpression)
+	if !ok {
+		return false
+	}
+	switch callee := c.Callee.(type) {
+	case *ast.Identifier:
+		return silent[callee.Name.String()]
+	case *ast.DotExpression:
+		object, ok := callee.Left.(*ast.Identifier)
+		return ok && object.Name == "console"
+	}
+	return false
+}
+
+// returns reports whether a statement returns, nested functions aside.
+func returns(list []ast.Statement) bool {
+	for _, s := range list {
+		if returnsOne(s) {
+			return true
+		}
+	}
+	return false
+}
+
+func returnsOne(s ast.Statement) bool {
+	switch s := s.(type) {
+	case *ast.ReturnStatement:
+		return true
+	case *ast.BlockStatement:
+		return s != nil && returns(s.List)
+	case *ast.IfStatement:
+		return returnsOne(s.Consequent) || s.Alternate != nil && returnsOne(s.Alternate)
+	case *ast.ForStatement:
+		return returnsOne(s.Body)
+	case *ast.ForInStatement:
+		return returnsOne(s.Body)
+	case *ast.ForOfStatement:
+		return returnsOne(s.Body)
+	case *ast.WhileStatement:
+		return returnsOne(s.Body)
+	case *ast.DoWhileStatement:
+		return returnsOne(s.Body)
+	case *ast.LabelledStatement:
+		return returnsOne(s.Statement)
+	case *ast.TryStatement:
+		return returnsOne(s.Body) || s.Catch != nil && returnsOne(s.Catch.Body) || returnsOne(s.Finally)
+	case *ast.SwitchStatement:
+		for _, c := range s.Body {
+			if returns(c.Consequent) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// entryPoint returns the function to call in a program that does nothing but
+// declare: main, run, or the only one if it takes no arguments.
+func entryPoint(list []ast.Statement) *ast.Identifier {
+	var found []*ast.Identifier
+	others := false
+	only := true
+	for _, s := range list {
+		name, params, inert := declared(s)
+		if !inert {
+			return nil
+		}
+		if name == nil {
+			_, empty := s.(*ast.EmptyStatement)
+			others = others || !empty
+			continue
+		}
+		found = append(found, name)
+		only = only && params == 0
+	}
+	for _, want := range []string{"main", "run"} {
+		for _, f := range found {
+			// esbuild numbers a name that a module has as well.
+			if name := f.Name.String(); name == want || strings.TrimRight(name, "0123456789") == want {
+				return at(f)
+			}
+		}
+	}
+	if len(found) == 1 && only && !others {
+		return at(found[0])
+	}
+	return nil
+}
+
+// at is a use of a declared name.
+func at(name *ast.Identifier) *ast.Identifier {
+	return &ast.Identifier{Name: name.Name, Idx: name.Idx}
+}
+
+// declared takes a declaration apart: the function that it declares, if it
+// does, and how many parameters that has. Inert means that running it does
+// nothing else.
+func declared(s ast.Statement) (name *ast.Identifier, params int, inert bool) {
+	var bindings []*ast.Binding
+	switch s := s.(type) {
+	case *ast.EmptyStatement, *ast.ClassDeclaration:
+		return nil, 0, true
+	case *ast.FunctionDeclaration:
+		return s.Function.Name, len(s.Function.ParameterList.List), true
+	case *ast.LexicalDeclaration:
+		bindings = s.List
+	case *ast.VariableStatement:
+		bindings = s.List
+	default:
+		return nil, 0, false
+	}
+	for _, b := range bindings {
+		target, ok := b.Target.(*ast.Identifier)
+		switch f := b.Initializer.(type) {
+		case *ast.FunctionLiteral:
+			name, params = target, len(f.ParameterList.List)
+		case *ast.ArrowFunctionLiteral:
+			name, params = target, len(f.ParameterList.List)
+		case nil, *ast.StringLiteral, *ast.NumberLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.RegExpLiteral:
+		default:
+			return nil, 0, false
+		}
+		if !ok {
+			return nil, 0, false
+		}
+	}
+	return name, params, true
+}

@@ -1,0 +1,183 @@
+package jsrun
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A hostFunc is a function of the program that its host performs. It returns a
+// promise.
+type hostFunc struct {
+	object string // the global that has it as a method; empty for a global itself
+	name   string
+	call   string // sandbox.Call.Func
+	// read makes a target and the arguments, undefined for none, of what the
+	// function was called with.
+	read func(args []goja.Value) (target string, arg goja.Value, err error)
+}
+
+// hostFuncs are all of them.
+var hostFuncs = []hostFunc{
+	{name: "callMCPTool", call: "call", read: readTool},
+}
+
+// readTool reads (id, args) and (server, tool, args).
+func readTool(args []goja.Value) (string, goja.Value, error) {
+	const usage = "callMCPTool: the first argument must be a tool id, as in callMCPTool('github__list_issues', { owner: 'o' })"
+	if len(args) == 0 || !goja.IsString(args[0]) || args[0].String() == "" {
+		return "", nil, errors.New(usage)
+	}
+	target, rest := args[0].String(), args[1:]
+	if len(rest) > 0 && goja.IsString(rest[0]) {
+		target, rest = target+"."+rest[0].String(), rest[1:]
+	}
+	if len(rest) == 0 || goja.IsNull(rest[0]) {
+		return target, goja.Undefined(), nil
+	}
+	if _, ok := rest[0].(*goja.Object); !ok && !goja.IsUndefined(rest[0]) {
+		return "", nil, fmt.Errorf("callMCPTool: the arguments of %s must be an object", target)
+	}
+	return target, rest[0], nil
+}
+
+// A hostCall is one host call under way.
+type hostCall struct {
+	call    sandbox.Call
+	resolve func(any) error
+	reject  func(any) error
+	trace   string // frames of where the program called
+	late    bool   // main ended before it did
+	err     error  // how it ended
+}
+
+// name is what notes call it.
+func (c *hostCall) name() string {
+	if c.call.Target != "" {
+		return c.call.Target
+	}
+	return c.call.Func
+}
+
+func (r *runtime) defineHost() {
+	for _, f := range hostFuncs {
+		on := r.vm.GlobalObject()
+		if f.object != "" {
+			if o, ok := on.Get(f.object).(*goja.Object); ok {
+				on = o
+			} else {
+				o := r.vm.NewObject()
+				r.defineValue(on, f.object, o)
+				on = o
+			}
+		}
+		r.defineValue(on, f.name, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+			return r.startCall(f, c.Arguments)
+		}))
+	}
+}
+
+// startCall starts a host call and returns its promise. What is wrong with the
+// arguments rejects it, as every other error does.
+func (r *runtime) startCall(f hostFunc, args []goja.Value) goja.Value {
+	promise, resolve, reject := r.vm.NewPromise()
+	c := &hostCall{resolve: resolve, reject: reject, trace: r.trace()}
+	target, arg, err := f.read(args)
+	if err == nil {
+		c.call = sandbox.Call{Func: f.call, Target: target}
+		c.call.Args, err = r.toJSON(arg)
+	}
+	if err != nil {
+		if isEnd(err) {
+			panic(err)
+		}
+		r.rejectCall(c, err)
+		return r.vm.ToValue(promise)
+	}
+	r.loop.calls[c] = struct{}{}
+	var once sync.Once
+	r.host.Call(c.call, func(value json.RawMessage, err error) {
+		once.Do(func() { r.loop.mailbox.put(answer{c, value, err}) })
+	})
+	return r.vm.ToValue(promise)
+}
+
+// trace returns the frames of the running call as goja writes them.
+func (r *runtime) trace() string {
+	var b strings.Builder
+	for _, f := range r.vm.CaptureCallStack(12, nil) {
+		if p := f.Position(); p.Filename != "" {
+			fmt.Fprintf(&b, "\tat %s (%s:%d:%d(0))\n", f.FuncName(), p.Filename, p.Line, p.Column)
+		}
+	}
+	return b.String()
+}
+
+// deliver settles the promise of a call. The error is one that ends the run.
+func (r *runtime) deliver(a answer) error {
+	delete(r.loop.calls, a.call)
+	a.call.err = a.err
+	if a.err != nil {
+		return r.rejectCall(a.call, a.err)
+	}
+	if a.value == nil {
+		return a.call.resolve(goja.Undefined())
+	}
+	v, err := fromJSON(r.vm, a.value)
+	if err != nil {
+		a.call.err = fmt.Errorf("%s answered with invalid JSON: %w", a.call.name(), err)
+		return r.rejectCall(a.call, a.call.err)
+	}
+	return a.call.resolve(v)
+}
+
+// rejectCall throws err in the program.
+func (r *runtime) rejectCall(c *hostCall, err error) error {
+	if thrown, ok := errors.AsType[*goja.Exception](err); ok { // the program's own, such as from a getter
+		return c.reject(thrown.Value())
+	}
+	name, message, fields := "", err.Error(), goja.Value(r.vm.NewObject())
+	if callErr, ok := errors.AsType[*sandbox.CallError](err); ok {
+		name, message = callErr.Name, callErr.Message
+		if v, err := fromJSON(r.vm, callErr.Fields); err == nil {
+			if o, ok := v.(*goja.Object); ok {
+				fields = o
+			}
+		}
+	}
+	v, failed := r.newError(goja.Undefined(), r.vm.ToValue(name), r.vm.ToValue(message), fields, r.vm.ToValue(c.trace))
+	if failed != nil {
+		return failed
+	}
+	if o, ok := v.(*goja.Object); ok && c.late {
+		r.late[o] = true
+	}
+	return c.reject(v)
+}
+
+// toJSON writes a value of the program as JSON; undefined and what JSON has no
+// text for is nil.
+func (r *runtime) toJSON(v goja.Value) (json.RawMessage, error) {
+	if v == nil || goja.IsUndefined(v) {
+		return nil, nil
+	}
+	s, err := r.stringify(goja.Undefined(), v)
+	if err != nil || goja.IsUndefined(s) {
+		return nil, err
+	}
+	return json.RawMessage(s.String()), nil
+}
+
+// isEnd reports whether err ends the run: an interrupt or a full stack, which
+// no program can catch.
+func isEnd(err error) bool {
+	_, interrupted := errors.AsType[*goja.InterruptedError](err)
+	_, overflow := errors.AsType[*goja.StackOverflowError](err)
+	return interrupted || overflow
+}

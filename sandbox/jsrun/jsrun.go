@@ -1,0 +1,103 @@
+// Package jsrun runs one TypeScript or JavaScript program with goja, after
+// esbuild has taken away what goja does not know. The same code runs in the
+// worker's child process and, for trusted programs, in the caller's own.
+//
+// A program goes through three steps. Preparation (prepare.go, scan.go,
+// bundle.go) makes one script of the program and the modules that it imports,
+// and keeps every position of the program's own text. The run (runtime.go,
+// loop.go, host.go) is a fresh goja runtime with an event loop in the caller's
+// goroutine. The end (outcome.go, errors.go) waits for what is still under way
+// and says in words what happened.
+//
+// jsrun does not bound memory, and built-ins of goja that loop natively cannot
+// be interrupted: code that nobody vouches for belongs into a process that can
+// be killed.
+package jsrun
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A Host is what a running program reaches. Its methods are called from the
+// goroutine that called Run and must not block for long.
+type Host interface {
+	// Call starts one host call. done takes its answer (nil is undefined) or
+	// the error to throw; it may be called from any goroutine, counts once,
+	// and does nothing after Run has returned.
+	Call(c sandbox.Call, done func(value json.RawMessage, err error))
+	// Output takes what the program prints: stream 1 is stdout, 2 stderr. p
+	// must not be kept.
+	Output(stream int, p []byte)
+}
+
+// A Program is what Run runs. Language and the module fields mean what they
+// mean in sandbox.Request.
+type Program struct {
+	Language    sandbox.Language
+	Code        string
+	Modules     []sandbox.Module
+	ModuleNames []string
+	// Grace is how long calls that are still running when the program has
+	// ended are waited for. Zero does not wait.
+	Grace time.Duration
+}
+
+// An Outcome is how a program ended; its fields mean what they mean in
+// sandbox.Result.
+type Outcome struct {
+	ExitCode int
+	Value    json.RawMessage
+	Error    string
+	Notes    []string
+}
+
+// Run runs p to its end. It returns soon after ctx is done, except from a loop
+// inside a built-in function, which only the end of the process ends; the
+// cause of ctx decides between ExitTimeout (context.DeadlineExceeded) and
+// ExitCanceled. Host calls that have no answer when Run returns are the
+// caller's to cancel. Run may be called from many goroutines at once.
+func Run(ctx context.Context, p Program, h Host) (out Outcome) {
+	defer func() {
+		// A fault in the engine must not take the host down with it.
+		if x := recover(); x != nil {
+			out = Outcome{
+				ExitCode: sandbox.ExitThrew,
+				Error:    fmt.Sprintf("internal error of the JavaScript engine: %v\nhint: write the program in another way", x),
+			}
+		}
+	}()
+	start := time.Now()
+	script, err := prepare(p)
+	if err != nil {
+		return Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error()}
+	}
+	return newRuntime(p, script, h, start).run(ctx)
+}
+
+// Warm makes the first Run fast: esbuild and goja build tables when they are
+// first used. It takes a few milliseconds.
+func Warm() {
+	Run(context.Background(), Program{
+		Language: sandbox.TypeScript,
+		Code: "import { ping } from './servers/warm';\n" +
+			"const xs: number[] = await Promise.all([ping({ n: 1 }), warm.ping({ n: 2 })]);\n" +
+			"console.log(JSON.stringify(xs), { a: new Map([[1, /x/]]) });\nreturn xs;",
+		Modules: []sandbox.Module{{
+			Path:    "servers/warm",
+			Source:  "import { callMCPTool } from './helpers/callMCPTool';\nexport const ping = (input) => callMCPTool('warm', input);\n",
+			Exports: []string{"ping"},
+			Global:  "warm",
+		}},
+	}, warmHost{})
+}
+
+// A warmHost answers every call at once and prints nothing.
+type warmHost struct{}
+
+func (warmHost) Call(c sandbox.Call, done func(json.RawMessage, error)) { done(c.Args, nil) }
+func (warmHost) Output(int, []byte)                                     {}

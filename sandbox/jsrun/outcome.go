@@ -1,0 +1,224 @@
+package jsrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// settled ends a run whose main function has ended: the result is taken as it
+// is now, then what is still under way gets its time.
+func (r *runtime) settled(ctx context.Context) Outcome {
+	var out Outcome
+	switch {
+	case r.main == nil:
+	case r.main.State() == goja.PromiseStateRejected:
+		text, err := r.describe(r.main.Result())
+		if err != nil {
+			return r.aborted(ctx, err)
+		}
+		out.ExitCode, out.Error = sandbox.ExitThrew, text
+	default:
+		value, err := r.toJSON(r.main.Result())
+		switch {
+		case err != nil && isEnd(err):
+			return r.aborted(ctx, err)
+		case err == nil:
+			out.Value = value
+		case !r.script.implicit: // a last expression that JSON cannot write is no result
+			out.ExitCode = sandbox.ExitThrew
+			out.Error = "the returned value cannot be written as JSON: " + r.message(err) +
+				"\nhint: return plain data: strings, numbers, arrays and objects without cycles"
+		}
+	}
+	out, aborted := r.drain(ctx, out)
+	if aborted {
+		return out
+	}
+	if r.script.implicit && r.printed {
+		out.Value = nil
+	}
+	return r.withRejections(ctx, out)
+}
+
+// drain waits, at most for the grace period, for the calls that the program
+// left running and for floating async functions that sleep.
+func (r *runtime) drain(ctx context.Context, out Outcome) (_ Outcome, aborted bool) {
+	var late []*hostCall
+	for c := range r.loop.calls {
+		c.late = true
+		late = append(late, c)
+	}
+	end := time.Now().Add(r.prog.Grace)
+	over := time.NewTimer(r.prog.Grace)
+	defer over.Stop()
+wait:
+	for r.prog.Grace > 0 && (len(r.loop.calls) > 0 || r.loop.timeoutBefore(end)) {
+		switch err := r.turn(ctx, over.C); {
+		case err == nil:
+		case isEnd(err):
+			return r.aborted(ctx, err), true
+		case errors.Is(err, errOver), errors.Is(err, errIdle), err == ctx.Err():
+			break wait
+		default: // a timer's callback threw
+			if out.ExitCode == sandbox.ExitOK {
+				out = r.threw(ctx, err)
+			}
+			break wait
+		}
+	}
+	if ctx.Err() != nil && !timedOut(ctx) {
+		return r.aborted(ctx, ctx.Err()), true
+	}
+	for c := range r.loop.calls {
+		if !c.late { // a floating function went on and made this one
+			late = append(late, c)
+		}
+	}
+	out.Notes = append(out.Notes, r.lateNotes(late)...)
+	return out, false
+}
+
+// lateNotes says what became of the calls that main did not wait for.
+func (r *runtime) lateNotes(late []*hostCall) []string {
+	var notes []string
+	for _, c := range late {
+		end := "it ended"
+		if _, open := r.loop.calls[c]; open {
+			end = "it was cancelled"
+		} else if c.err != nil {
+			end = "it failed: " + c.err.Error()
+		}
+		notes = append(notes, fmt.Sprintf("call to %s was not awaited; %s", c.name(), end))
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+// withRejections adds the rejections that nobody handled: the first is the
+// program's error unless it has one. What failed in a call that was left
+// behind is in the notes already and changes nothing.
+func (r *runtime) withRejections(ctx context.Context, out Outcome) Outcome {
+	for _, p := range r.unhandled {
+		reason := p.Result()
+		if o, ok := reason.(*goja.Object); p == r.main || ok && r.late[o] {
+			continue
+		}
+		text, err := r.describe(reason)
+		if err != nil {
+			return r.aborted(ctx, err)
+		}
+		if out.ExitCode != sandbox.ExitOK {
+			first, _, _ := strings.Cut(text, "\n")
+			if !strings.Contains(out.Error, first) {
+				out.Notes = append(out.Notes, "another promise was rejected and nobody caught it: "+first)
+			}
+			continue
+		}
+		out.ExitCode, out.Value = sandbox.ExitThrew, nil
+		out.Error = text + "\nhint: a promise was rejected and nobody caught it; await it, or add .catch"
+	}
+	return out
+}
+
+// stuck ends a run in which nothing can happen any more.
+func (r *runtime) stuck(ctx context.Context) Outcome {
+	out := r.withRejections(ctx, Outcome{})
+	if out.ExitCode != sandbox.ExitOK {
+		return out
+	}
+	return Outcome{
+		ExitCode: sandbox.ExitStuck,
+		Error: "the program never settles: it awaits a promise, and no call or timer is left that could resolve it" +
+			"\nhint: look for a new Promise whose resolve is never called",
+	}
+}
+
+// threw ends a run with an exception that no promise carries.
+func (r *runtime) threw(ctx context.Context, err error) Outcome {
+	if overflow, ok := errors.AsType[*goja.StackOverflowError](err); ok {
+		text := "RangeError: maximum call stack size exceeded"
+		if frames := r.frames(overflow.Stack(), 3); frames != "" {
+			text += "\n" + frames
+		}
+		return Outcome{
+			ExitCode: sandbox.ExitThrew,
+			Error:    text + "\nhint: a function calls itself without end, or too deeply: use a loop",
+		}
+	}
+	text := err.Error()
+	if ex, ok := errors.AsType[*goja.Exception](err); ok {
+		described, err := r.describe(ex.Value())
+		if err != nil {
+			return r.aborted(ctx, err)
+		}
+		text = described
+	}
+	return Outcome{ExitCode: sandbox.ExitThrew, Error: text}
+}
+
+// aborted ends a run that err broke off: the end of its context, or an
+// exception outside of any promise.
+func (r *runtime) aborted(ctx context.Context, err error) Outcome {
+	if ctx.Err() == nil {
+		return r.threw(ctx, err)
+	}
+	if !timedOut(ctx) {
+		return Outcome{ExitCode: sandbox.ExitCanceled, Error: "the execution was cancelled" + r.whereabouts(err)}
+	}
+	limit := "the time limit"
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = "time limit of " + seconds(deadline.Sub(r.start))
+	}
+	return Outcome{
+		ExitCode: sandbox.ExitTimeout,
+		Error: limit + " reached" + r.whereabouts(err) +
+			"\nhint: give a longer timeout, make calls at the same time with Promise.all, or do less in one run",
+	}
+}
+
+// whereabouts says what the program was doing when it was broken off.
+func (r *runtime) whereabouts(err error) string {
+	if stopped, ok := errors.AsType[*goja.InterruptedError](err); ok {
+		if frames := r.frames(stopped.Stack(), 1); frames != "" {
+			return " " + strings.TrimSpace(frames)
+		}
+	}
+	names := make(map[string]bool)
+	for c := range r.loop.calls {
+		names[c.name()] = true
+	}
+	if list := sorted(names); len(list) > 0 {
+		more := ""
+		if len(list) > 3 {
+			list, more = list[:3], fmt.Sprintf(" and %d more", len(list)-3)
+		}
+		return " while waiting for " + strings.Join(list, ", ") + more
+	}
+	if len(r.loop.timers) > 0 {
+		return " while waiting for a timer"
+	}
+	return ""
+}
+
+func timedOut(ctx context.Context) bool {
+	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+}
+
+// seconds writes a limit as it was given, though it began a moment before the
+// run did.
+func seconds(d time.Duration) string {
+	unit := time.Second
+	if d < 2*time.Second {
+		unit = 10 * time.Millisecond
+	}
+	s := fmt.Sprintf("%.2f", d.Round(unit).Seconds())
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".") + " s"
+}

@@ -1,0 +1,103 @@
+// Built-ins that goja does not have yet. Each stands for itself and is defined
+// only where it is missing.
+(function () {
+  'use strict';
+  const define = (object, name, value) => {
+    if (name in object) return;
+    Object.defineProperty(object, name, { value, writable: true, enumerable: false, configurable: true });
+  };
+
+  // What esbuild's lowered for await, async generators and using look for.
+  for (const name of ['asyncIterator', 'dispose', 'asyncDispose']) {
+    if (!(name in Symbol)) Object.defineProperty(Symbol, name, { value: Symbol('Symbol.' + name) });
+  }
+
+  define(Promise, 'withResolvers', function withResolvers() {
+    let resolve, reject;
+    const promise = new this((yes, no) => {
+      resolve = yes;
+      reject = no;
+    });
+    return { promise, resolve, reject };
+  });
+
+  define(Object, 'groupBy', function groupBy(items, key) {
+    const groups = Object.create(null);
+    let index = 0;
+    for (const item of items) {
+      const k = key(item, index++);
+      (groups[typeof k === 'symbol' ? k : String(k)] ??= []).push(item);
+    }
+    return groups;
+  });
+
+  define(Map, 'groupBy', function groupBy(items, key) {
+    const groups = new Map();
+    let index = 0;
+    for (const item of items) {
+      const k = key(item, index++);
+      const group = groups.get(k);
+      if (group) group.push(item);
+      else groups.set(k, [item]);
+    }
+    return groups;
+  });
+
+  define(Array, 'fromAsync', async function fromAsync(source, map, self) {
+    const list = [];
+    const add = async (item) => list.push(map ? await map.call(self, item, list.length) : item);
+    const method = source[Symbol.asyncIterator];
+    if (method) {
+      const iterator = method.call(source);
+      for (let step = await iterator.next(); !step.done; step = await iterator.next()) await add(step.value);
+      return list;
+    }
+    for (const item of source[Symbol.iterator] ? source : Array.from(source)) await add(await item);
+    return list;
+  });
+
+  define(globalThis, 'structuredClone', function structuredClone(value) {
+    const seen = new Map();
+    const refuse = (what) => {
+      throw new Error('structuredClone: ' + what + ' cannot be cloned');
+    };
+    const clone = (v) => {
+      if (typeof v === 'function') refuse('a function');
+      if (typeof v === 'symbol') refuse('a symbol');
+      if (typeof v !== 'object' || v === null) return v;
+      if (seen.has(v)) return seen.get(v);
+      const keep = (copy) => {
+        seen.set(v, copy);
+        return copy;
+      };
+      if (v instanceof Date) return keep(new Date(v.getTime()));
+      if (v instanceof RegExp) return keep(new RegExp(v.source, v.flags));
+      if (v instanceof Map) {
+        const copy = keep(new Map());
+        v.forEach((item, key) => copy.set(clone(key), clone(item)));
+        return copy;
+      }
+      if (v instanceof Set) {
+        const copy = keep(new Set());
+        v.forEach((item) => copy.add(clone(item)));
+        return copy;
+      }
+      if (v instanceof ArrayBuffer) return keep(v.slice(0));
+      if (v instanceof DataView) return keep(new DataView(clone(v.buffer), v.byteOffset, v.byteLength));
+      if (ArrayBuffer.isView(v)) return keep(new v.constructor(clone(v.buffer), v.byteOffset, v.length));
+      if (v instanceof Promise || v instanceof WeakMap || v instanceof WeakSet) refuse('a ' + v.constructor.name);
+      let copy = {};
+      if (Array.isArray(v)) copy = new Array(v.length);
+      else if (v instanceof Error) {
+        copy = new Error(v.message);
+        for (const name of ['name', 'stack']) {
+          Object.defineProperty(copy, name, { value: v[name], writable: true, enumerable: false, configurable: true });
+        }
+      }
+      keep(copy);
+      for (const key of Object.keys(v)) copy[key] = clone(v[key]);
+      return copy;
+    };
+    return clone(value);
+  });
+});

@@ -1,0 +1,70 @@
+// The part of the surface that is easier to say in JavaScript. It runs before
+// the program and keeps what it needs of the built-ins for itself, so that a
+// program that replaces them breaks nothing but itself. It returns what the
+// Go side needs. Frames of this file are cut out of traces.
+(function (withheld) {
+  'use strict';
+  const { apply } = Reflect;
+  const { defineProperty, keys } = Object;
+  const { stringify, rawJSON } = JSON;
+  const then = Promise.prototype.then;
+  const resolved = Promise.resolve();
+  const text = BigInt.prototype.toString;
+
+  const hidden = (object, name, value) =>
+    defineProperty(object, name, { value, writable: true, enumerable: false, configurable: true });
+
+  // A bigint is written as a plain integer. A replacer sees the bigint itself.
+  let replacing = false;
+  const integer = (n) => rawJSON(apply(text, n, []));
+  hidden(BigInt.prototype, 'toJSON', function toJSON() {
+    return replacing ? this : integer(this);
+  });
+  const toJSON = (value, replacer, space) => {
+    if (typeof replacer !== 'function') return stringify(value, replacer, space);
+    const before = replacing;
+    replacing = true;
+    try {
+      return stringify(value, function (key, item) {
+        const replaced = apply(replacer, this, [key, item]);
+        return typeof replaced === 'bigint' ? integer(replaced) : replaced;
+      }, space);
+    } finally {
+      replacing = before;
+    }
+  };
+  hidden(JSON, 'stringify', function stringify(value, replacer, space) {
+    return toJSON(value, replacer, space);
+  });
+
+  hidden(globalThis, 'queueMicrotask', function queueMicrotask(callback) {
+    if (typeof callback !== 'function') throw new TypeError('queueMicrotask: the argument must be a function');
+    apply(then, resolved, [() => void callback()]);
+  });
+
+  class ToolError extends Error {}
+  hidden(ToolError.prototype, 'name', 'ToolError');
+  hidden(globalThis, 'ToolError', ToolError);
+
+  const newError = (name, message, fields, trace) => {
+    const error = name === 'ToolError' ? new ToolError(message) : new Error(message);
+    if (name && name !== 'ToolError') hidden(error, 'name', name);
+    for (const key of keys(fields)) {
+      defineProperty(error, key, { value: fields[key], writable: true, enumerable: true, configurable: true });
+    }
+    hidden(error, 'stack', error.name + ': ' + message + '\n' + trace);
+    return error;
+  };
+
+  // Names that other runtimes have and this one does not: typeof works, use
+  // throws an error that says what to do instead.
+  for (const name of keys(withheld)) {
+    const refuse = () => {
+      throw new Error(withheld[name].message);
+    };
+    const traps = { get: refuse, has: refuse, ownKeys: refuse, apply: refuse, construct: refuse };
+    hidden(globalThis, name, new Proxy(withheld[name].callable ? function () {} : {}, traps));
+  }
+
+  return { ToolError, newError, stringify: (value) => toJSON(value) };
+});

@@ -1,0 +1,128 @@
+package jsrun
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
+	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A script is a program ready to run. Its value is a function of
+// ($keep, $call, $error) that gives $keep the program as an async function.
+type script struct {
+	program  *goja.Program
+	file     string // what its frames are called
+	shift    int    // columns that frames on the first line are off by
+	implicit bool   // its value is that of its last expression, without return
+}
+
+// The function around every script: the program's modules find the bridge in
+// its parameters, where no program can replace it.
+const (
+	scriptHead = `(function($keep,$call,$error){"use strict";`
+	scriptTail = "\n})"
+)
+
+// prepare compiles a program. The error, a *refusal, is for the agent to read.
+func prepare(p Program) (*script, error) {
+	if p.Language == "" {
+		p.Language = sandbox.TypeScript
+	}
+	if p.Language != sandbox.TypeScript && p.Language != sandbox.JavaScript {
+		return nil, fmt.Errorf("language %q does not run here; use typescript or javascript\n0 tools called", p.Language)
+	}
+	src, err := readSource(p)
+	if err != nil {
+		return nil, err
+	}
+	if src.plain {
+		if s, err := src.compile(scriptHead+src.head+src.body+src.tail+scriptTail, parser.WithDisableSourceMaps); err == nil {
+			s.shift = len(scriptHead) + len(src.head)
+			return s, nil
+		}
+		// What goja cannot read may be newer than goja, or wrong: esbuild
+		// lowers the one and explains the other.
+	}
+	loader := api.LoaderTS
+	if p.Language == sandbox.JavaScript {
+		loader = api.LoaderJS
+	}
+	out, err := src.build(p, loader)
+	if err != nil && loader == api.LoaderJS {
+		// TypeScript under the wrong name is TypeScript all the same.
+		if typed, failed := src.build(p, api.LoaderTS); failed == nil {
+			out, err = typed, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	text := scriptHead + "\n" + string(out.code) + scriptTail + "\n" + out.mapComment(src)
+	return src.compile(text, parser.WithSourceMapLoader(noSourceMaps))
+}
+
+// noSourceMaps refuses every source map that is not inside of the text.
+func noSourceMaps(string) ([]byte, error) {
+	return nil, errors.New("source maps are not read from files")
+}
+
+// compile parses a whole script, settles what its result is, and compiles it.
+func (src *source) compile(text string, opt parser.Option) (*script, error) {
+	tree, err := parser.ParseFile(nil, src.file, text, 0, opt)
+	if err != nil {
+		return nil, src.engineError(err)
+	}
+	s := &script{file: src.file}
+	if main := mainFunction(tree); main != nil && !src.asked {
+		s.implicit = finish(main.Body)
+	}
+	if s.program, err = goja.CompileAST(tree, false); err != nil {
+		return nil, src.engineError(err)
+	}
+	return s, nil
+}
+
+// engineError is about code that esbuild took and goja does not.
+func (src *source) engineError(err error) error {
+	message := err.Error()
+	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
+		message = fmt.Sprintf("%s:%d:%d: %s", src.file, list[0].Position.Line, list[0].Position.Column, list[0].Message)
+	}
+	message = strings.TrimPrefix(message, "SyntaxError: ")
+	return &refusal{problems: []string{message + "\nhint: this JavaScript engine does not know it; write it in another way"}}
+}
+
+// mainFunction finds the function that $keep gets.
+func mainFunction(tree *ast.Program) *ast.FunctionLiteral {
+	if len(tree.Body) != 1 {
+		return nil
+	}
+	outer, ok := expression(tree.Body[0]).(*ast.FunctionLiteral)
+	if !ok {
+		return nil
+	}
+	for _, s := range outer.Body.List {
+		call, ok := expression(s).(*ast.CallExpression)
+		if !ok || len(call.ArgumentList) != 1 {
+			continue
+		}
+		if name, ok := call.Callee.(*ast.Identifier); ok && name.Name == "$keep" {
+			main, _ := call.ArgumentList[0].(*ast.FunctionLiteral)
+			return main
+		}
+	}
+	return nil
+}
+
+func expression(s ast.Statement) ast.Expression {
+	if e, ok := s.(*ast.ExpressionStatement); ok {
+		return e.Expression
+	}
+	return nil
+}

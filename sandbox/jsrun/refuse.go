@@ -1,0 +1,149 @@
+package jsrun
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// maxProblems is how many problems a refusal shows.
+const maxProblems = 5
+
+// A refusal is the error of a program that was not run.
+type refusal struct {
+	problems []string
+}
+
+func (e *refusal) Error() string {
+	shown := e.problems
+	more := ""
+	if len(shown) > maxProblems {
+		more = fmt.Sprintf("\nand %d more", len(shown)-maxProblems)
+		shown = shown[:maxProblems]
+	}
+	return strings.Join(shown, "\n") + more + "\n0 tools called"
+}
+
+// refuse words esbuild's errors, with their places in the agent's text.
+func (src *source) refuse(p Program, loader api.Loader, text composed, errs []api.Message) error {
+	if own := src.syntaxErrors(loader, errs); len(own) > 0 {
+		// Without our function around it, the text of an error names nothing
+		// that the agent did not write.
+		text = composed{src.lexed.src, []place{{0, 0, len(src.text)}}}
+		errs = own
+	}
+	e := &refusal{}
+	for _, m := range errs {
+		problem := src.problem(p, text, m)
+		if !slices.Contains(e.problems, problem) {
+			e.problems = append(e.problems, problem)
+		}
+	}
+	return e
+}
+
+// syntaxErrors are the errors of the agent's text by itself; none if errs are
+// about imports.
+func (src *source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Message {
+	if !strings.HasPrefix(src.head, funcHead) || src.head != funcHead {
+		return nil
+	}
+	for _, m := range errs {
+		if m.PluginName != "" || missingExport.MatchString(m.Text) {
+			return nil
+		}
+	}
+	res := api.Transform(src.lexed.src, api.TransformOptions{
+		LogLevel: api.LogLevelSilent, Loader: loader, Sourcefile: src.file, TsconfigRaw: "{}",
+		Target: api.ES2022, Supported: features, MinifyWhitespace: true,
+	})
+	return slices.DeleteFunc(res.Errors, func(m api.Message) bool {
+		return strings.HasPrefix(m.Text, "Top-level return")
+	})
+}
+
+// missingExport matches both errors about a name that a module does not have.
+var missingExport = regexp.MustCompile(`^(?:No matching export in|Import) "(?:[a-z]+:)?([^"]*)" (?:for import|will always be undefined because there is no matching export in) "(?:vfs:)?([^"]*)"`)
+
+func (src *source) problem(p Program, text composed, m api.Message) string {
+	message := m.Text
+	if x := missingExport.FindStringSubmatch(message); x != nil {
+		name, module := x[2], x[1]
+		if strings.HasPrefix(message, "Import") {
+			name, module = x[1], x[2]
+		}
+		message = noExport(p, name, module)
+	} else {
+		message = strings.TrimSuffix(strings.ReplaceAll(message, namespace+":", ""), ".")
+	}
+	for _, n := range m.Notes {
+		if n.Text != "" && n.Location == nil && message == m.Text {
+			message += "; " + n.Text
+		}
+	}
+	if m.Location == nil {
+		return src.file + ": " + message
+	}
+	if m.Location.File != src.file {
+		return strings.TrimPrefix(m.Location.File, namespace+":") + ": " + message
+	}
+	return src.located(text.origin(offsetOf(text.text, m.Location.Line, m.Location.Column)), message)
+}
+
+func noExport(p Program, name, module string) string {
+	module, _, _ = strings.Cut(module, ":")
+	known := []string{"callMCPTool", "ToolError"}
+	for _, m := range p.Modules {
+		if m.Path == module {
+			known = m.Exports
+		}
+	}
+	hint := didYouMean(name, known)
+	if hint == "" && len(known) > 0 {
+		list := strings.Join(known[:min(len(known), 10)], ", ")
+		if len(known) > 10 {
+			list += ", …"
+		}
+		hint = "; it has " + list
+	}
+	return fmt.Sprintf("%s has no export %q%s", module, name, hint)
+}
+
+// offsetOf is the offset of a line, from 1, and a column, from 0 in bytes.
+func offsetOf(text string, line, column int) int {
+	offset := 0
+	for ; line > 1; line-- {
+		i := strings.IndexByte(text[offset:], '\n')
+		if i < 0 {
+			break
+		}
+		offset += i + 1
+	}
+	return min(offset+column, len(text))
+}
+
+// located writes a message with its place, the line, and a mark under it.
+func (src *source) located(offset int, message string) string {
+	text := src.text
+	offset = min(offset, len(text))
+	if offset == len(text) { // at the end: behind the last thing there is
+		offset = len(strings.TrimRight(text, " \t\r\n"))
+	}
+	start := strings.LastIndexByte(text[:offset], '\n') + 1
+	line := strings.Count(text[:start], "\n") + 1
+	column := utf8.RuneCountInString(text[start:offset]) + 1
+	shown, _, _ := strings.Cut(text[start:], "\n")
+	shown = strings.TrimRight(shown, " \t\r")
+	mark := column - 1
+	if runes := []rune(shown); len(runes) > 100 { // a long line is cut around the mark
+		from := max(0, min(mark-50, len(runes)-100))
+		shown = string(runes[from:min(from+100, len(runes))])
+		mark -= from
+	}
+	return fmt.Sprintf("%s:%d:%d: %s\n  %s\n  %s^", src.file, line, column, message,
+		strings.ReplaceAll(shown, "\t", " "), strings.Repeat(" ", max(0, mark)))
+}

@@ -1,0 +1,167 @@
+package jsrun
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// namespace is where esbuild finds modules: in memory and nowhere else.
+const namespace = "vfs"
+
+// bridgePath is the module that has callMCPTool. Its source takes the bridge
+// from the parameters of the function around the script.
+const (
+	bridgePath   = "helpers/callMCPTool"
+	bridgeSource = "export const callMCPTool = $call, ToolError = $error;\nexport default callMCPTool;\n"
+)
+
+// A resolver answers esbuild's questions about modules. It does not change
+// after newResolver, so esbuild may ask from many goroutines.
+type resolver struct {
+	sources map[string]string
+	modules map[string]sandbox.Module
+	names   []string // all that may be imported, sorted
+}
+
+func newResolver(p Program) *resolver {
+	v := &resolver{
+		sources: map[string]string{bridgePath: bridgeSource},
+		modules: make(map[string]sandbox.Module, len(p.Modules)),
+		names:   slices.Clone(p.ModuleNames),
+	}
+	for _, m := range p.Modules {
+		v.modules[m.Path] = m
+		v.names = append(v.names, m.Path)
+		if m.Path != bridgePath {
+			v.sources[m.Path] = m.Source
+		}
+	}
+	v.names = append(v.names, bridgePath)
+	slices.Sort(v.names)
+	v.names = slices.Compact(v.names)
+	return v
+}
+
+func (v *resolver) plugin() api.Plugin {
+	return api.Plugin{Name: "modules", Setup: func(b api.PluginBuild) {
+		b.OnResolve(api.OnResolveOptions{Filter: ".*"}, v.resolve)
+		b.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: namespace}, v.load)
+	}}
+}
+
+func (v *resolver) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
+	if key, ok := v.find(args.Path); ok {
+		return api.OnResolveResult{Path: key, Namespace: namespace, SideEffects: api.SideEffectsFalse}, nil
+	}
+	return api.OnResolveResult{Errors: []api.Message{{Text: v.unknown(args.Path)}}}, nil
+}
+
+// find returns the key of the module that an import names: its path, or
+// path:name for a single export of it.
+func (v *resolver) find(name string) (string, bool) {
+	key := normalize(name)
+	if _, ok := v.sources[key]; ok {
+		return key, true
+	}
+	if key == "helpers" || key == "callMCPTool" || key == "helpers/types" {
+		return bridgePath, true
+	}
+	dir, tool := path.Split(key)
+	m, ok := v.modules[strings.TrimSuffix(dir, "/")]
+	if ok && slices.Contains(m.Exports, tool) {
+		return m.Path + ":" + tool, true
+	}
+	return "", false
+}
+
+// normalize turns the many ways to write an import into a module's path.
+func normalize(name string) string {
+	name = strings.TrimPrefix(name, "@/")
+	for {
+		rest := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "./"), "../"), "/")
+		if rest == name {
+			break
+		}
+		name = rest
+	}
+	for _, ext := range []string{".ts", ".js", ".mts", ".mjs", "/"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return strings.TrimSuffix(name, "/index")
+}
+
+func (v *resolver) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
+	text, ok := v.sources[args.Path]
+	if !ok {
+		i := strings.LastIndexByte(args.Path, ':')
+		module, tool := args.Path[:i], args.Path[i+1:]
+		text = fmt.Sprintf("export { %s, %s as default } from %q;\n", tool, tool, module)
+	}
+	return api.OnLoadResult{Contents: &text, Loader: api.LoaderTS}, nil
+}
+
+// unknown says what to do about an import that names no module.
+func (v *resolver) unknown(name string) string {
+	bare := strings.TrimPrefix(name, "node:")
+	if reason, ok := builtins[strings.SplitN(bare, "/", 2)[0]]; ok {
+		return fmt.Sprintf("there is no module %q: %s", name, reason)
+	}
+	key := normalize(name)
+	if dir, tool := path.Split(key); tool != "" {
+		if m, ok := v.modules[strings.TrimSuffix(dir, "/")]; ok {
+			return fmt.Sprintf("%s has no tool %q%s", m.Path, tool, didYouMean(tool, m.Exports))
+		}
+	}
+	if slices.Contains(v.names, key) {
+		return fmt.Sprintf("module %q is not available at the moment", name)
+	}
+	if near := nearest.Names(key, v.names, 3); len(near) > 0 {
+		return fmt.Sprintf("there is no module %q; did you mean %s?", name, quoteAll(near))
+	}
+	if strings.HasPrefix(name, "node:") || !strings.HasPrefix(name, ".") && !strings.Contains(name, "servers") {
+		return fmt.Sprintf("there is no module %q: %s", name, noPackages)
+	}
+	return fmt.Sprintf("there is no module %q%s", name, v.list())
+}
+
+// list names some modules.
+func (v *resolver) list() string {
+	var servers []string
+	for _, n := range v.names {
+		if n != bridgePath {
+			servers = append(servers, n)
+		}
+	}
+	if len(servers) == 0 {
+		return "; no server has tools here"
+	}
+	more := ""
+	if len(servers) > 8 {
+		servers, more = servers[:8], ", …"
+	}
+	return "; there are " + quoteAll(servers) + more
+}
+
+func quoteAll(modules []string) string {
+	quoted := make([]string, len(modules))
+	for i, m := range modules {
+		quoted[i] = "./" + m
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// didYouMean is the end of a sentence about an unknown name.
+func didYouMean(name string, known []string) string {
+	near := nearest.Names(name, known, 3)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, ", ") + "?"
+}

@@ -1,0 +1,194 @@
+package jsrun
+
+import (
+	"context"
+	_ "embed"
+	"sync"
+	"time"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/parser"
+)
+
+// maxCallStack is the depth of JavaScript calls at which a run ends, before
+// goja's own memory for it does.
+const maxCallStack = 2000
+
+//go:embed prelude.js
+var preludeSource string
+
+//go:embed polyfill.js
+var polyfillSource string
+
+// The names that traces give to our own scripts. Frames of them are cut.
+const (
+	preludeFile  = "broker:prelude"
+	polyfillFile = "broker:polyfill"
+)
+
+var preludeProgram = sync.OnceValue(func() *goja.Program {
+	return goja.MustCompile(preludeFile, preludeSource, true)
+})
+
+var polyfillProgram = sync.OnceValue(func() *goja.Program {
+	return goja.MustCompile(polyfillFile, polyfillSource, true)
+})
+
+// A runtime is one run: a goja runtime, its loop and what it keeps of the
+// intrinsics. It belongs to the goroutine of Run.
+type runtime struct {
+	vm     *goja.Runtime
+	host   Host
+	prog   Program
+	script *script
+	start  time.Time
+	loop   loop
+
+	main      *goja.Promise
+	printed   bool                  // something went to stdout
+	unhandled []*goja.Promise       // rejected, and nobody has looked yet
+	late      map[*goja.Object]bool // errors of calls that main had left behind
+	groups    int                   // open console.group calls
+	counts    map[string]int        // console.count
+	clocks    map[string]time.Time  // console.time
+
+	toolError *goja.Object
+	newError  goja.Callable // name, message, fields, trace
+	stringify goja.Callable
+}
+
+func newRuntime(p Program, s *script, h Host, start time.Time) *runtime {
+	r := &runtime{
+		vm:     goja.New(),
+		host:   h,
+		prog:   p,
+		script: s,
+		start:  start,
+		loop:   newLoop(),
+		late:   make(map[*goja.Object]bool),
+		counts: make(map[string]int),
+		clocks: make(map[string]time.Time),
+	}
+	r.vm.SetMaxCallStackSize(maxCallStack)
+	// Source text that names a source map would make goja read that file.
+	r.vm.SetParserOptions(parser.WithDisableSourceMaps)
+	r.vm.SetPromiseRejectionTracker(r.trackRejection)
+	return r
+}
+
+// run runs the program to its end.
+func (r *runtime) run(ctx context.Context) Outcome {
+	stop := context.AfterFunc(ctx, func() { r.vm.Interrupt(context.Cause(ctx)) })
+	defer stop()
+	defer r.loop.mailbox.close()
+	if err := r.begin(); err != nil {
+		return r.aborted(ctx, err)
+	}
+	for r.main != nil && r.main.State() == goja.PromiseStatePending {
+		switch err := r.turn(ctx, nil); err {
+		case nil:
+		case errIdle:
+			return r.stuck(ctx)
+		default:
+			return r.aborted(ctx, err)
+		}
+	}
+	return r.settled(ctx)
+}
+
+// begin sets the surface up and starts the program; it returns when the
+// program awaits something for the first time.
+func (r *runtime) begin() error {
+	if err := r.setUp(); err != nil {
+		return err
+	}
+	v, err := r.vm.RunProgram(r.script.program)
+	if err != nil {
+		return err
+	}
+	enter, _ := goja.AssertFunction(v)
+	var main goja.Callable
+	keep := r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+		main, _ = goja.AssertFunction(c.Argument(0))
+		return goja.Undefined()
+	})
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError); err != nil {
+		return err
+	}
+	if v, err = main(goja.Undefined()); err != nil {
+		return err
+	}
+	r.main, _ = v.Export().(*goja.Promise)
+	return nil
+}
+
+func (r *runtime) setUp() error {
+	if err := r.runPart(polyfillProgram(), nil, nil); err != nil {
+		return err
+	}
+	var kept *goja.Object
+	if err := r.runPart(preludeProgram(), r.vm.ToValue(withheldNames()), &kept); err != nil {
+		return err
+	}
+	r.toolError = kept.Get("ToolError").(*goja.Object)
+	r.newError, _ = goja.AssertFunction(kept.Get("newError"))
+	r.stringify, _ = goja.AssertFunction(kept.Get("stringify"))
+	r.defineTimers()
+	r.defineConsole()
+	r.defineHost()
+	return nil
+}
+
+// runPart runs one of our own scripts, which is a function, and keeps what it
+// returns.
+func (r *runtime) runPart(p *goja.Program, arg goja.Value, result **goja.Object) error {
+	v, err := r.vm.RunProgram(p)
+	if err != nil {
+		return err
+	}
+	f, _ := goja.AssertFunction(v)
+	if v, err = f(goja.Undefined(), arg); err != nil {
+		return err
+	}
+	if result != nil {
+		*result = v.(*goja.Object)
+	}
+	return nil
+}
+
+// define makes f a global that a program may replace but does not enumerate.
+func (r *runtime) define(name string, f func(goja.FunctionCall) goja.Value) {
+	r.defineValue(r.vm.GlobalObject(), name, r.vm.ToValue(f))
+}
+
+func (r *runtime) defineValue(o *goja.Object, name string, v goja.Value) {
+	// A fresh global object takes every property.
+	_ = o.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+}
+
+// guard calls f where exceptions, and the end of the run, come back as errors.
+// f may touch values of the program, whose getters and proxies run code.
+func (r *runtime) guard(f func()) error {
+	g, _ := goja.AssertFunction(r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		f()
+		return goja.Undefined()
+	}))
+	_, err := g(goja.Undefined())
+	return err
+}
+
+// trackRejection keeps the rejected promises that nobody handles. Whether one
+// of them counts is decided at the end: a promise may well be awaited later
+// than it is rejected.
+func (r *runtime) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
+	if op == goja.PromiseRejectionReject {
+		r.unhandled = append(r.unhandled, p)
+		return
+	}
+	for i, q := range r.unhandled {
+		if p == q {
+			r.unhandled = append(r.unhandled[:i], r.unhandled[i+1:]...)
+			return
+		}
+	}
+}

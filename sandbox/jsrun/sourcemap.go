@@ -1,0 +1,134 @@
+package jsrun
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"path"
+	"strings"
+)
+
+// A sourceMap is the part of a version 3 source map that is used.
+type sourceMap struct {
+	Version  int      `json:"version"`
+	Sources  []string `json:"sources"`
+	Names    []string `json:"names"`
+	Mappings string   `json:"mappings"`
+}
+
+// mapComment is the comment that gives goja the source map. It starts one line
+// later than esbuild's output, and the columns of the program's first line do
+// without our head.
+func (b built) mapComment(src *source) string {
+	var m sourceMap
+	if err := json.Unmarshal(b.smap, &m); err != nil {
+		return ""
+	}
+	own := -1
+	for i, s := range m.Sources {
+		if path.Base(s) == src.file && !strings.Contains(s, ":") {
+			own = i
+			m.Sources[i] = src.file
+		}
+	}
+	m.Names = []string{}
+	m.Mappings = ";" + shiftFirstLine(m.Mappings, own, len(src.head))
+	text, err := json.Marshal(m)
+	if err != nil {
+		return ""
+	}
+	return "//# sourceMappingURL=data:application/json;base64," + base64.StdEncoding.EncodeToString(text)
+}
+
+// shiftFirstLine moves what mappings say about the first line of a source by
+// columns to the left. The numbers in mappings are differences, so all of them
+// are read and written again. Names are dropped.
+func shiftFirstLine(mappings string, source, columns int) string {
+	var out strings.Builder
+	var in, last segment
+	rest := vlq{mappings}
+	for rest.text != "" {
+		switch rest.text[0] {
+		case ';':
+			in.column, last.column = 0, 0
+			fallthrough
+		case ',':
+			out.WriteByte(rest.text[0])
+			rest.text = rest.text[1:]
+			continue
+		}
+		n := 0
+		for rest.text != "" && rest.text[0] != ',' && rest.text[0] != ';' {
+			d, ok := rest.next()
+			if !ok {
+				return mappings // not a source map: goja will say so
+			}
+			if n < len(in.fields()) {
+				*in.fields()[n] += d
+			}
+			n++
+		}
+		moved := in
+		if in.source == source && in.line == 0 {
+			moved.sourceColumn = max(0, in.sourceColumn-columns)
+		}
+		for i, f := range moved.fields()[:min(n, 4)] {
+			writeVLQ(&out, *f-*last.fields()[i])
+		}
+		if n == 1 { // it says nothing about the source
+			last.column = moved.column
+		} else {
+			last = moved
+		}
+	}
+	return out.String()
+}
+
+// A segment is one entry of the mappings.
+type segment struct {
+	column, source, line, sourceColumn int
+}
+
+func (s *segment) fields() []*int {
+	return []*int{&s.column, &s.source, &s.line, &s.sourceColumn}
+}
+
+const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// A vlq reads numbers in base 64 of variable length.
+type vlq struct{ text string }
+
+func (v *vlq) next() (int, bool) {
+	value := 0
+	for shift := 0; v.text != "" && shift < 32; shift += 5 {
+		digit := strings.IndexByte(base64Digits, v.text[0])
+		if digit < 0 {
+			return 0, false
+		}
+		v.text = v.text[1:]
+		value |= digit & 31 << shift
+		if digit&32 == 0 {
+			if value&1 == 1 {
+				return -(value >> 1), true
+			}
+			return value >> 1, true
+		}
+	}
+	return 0, false
+}
+
+func writeVLQ(b *strings.Builder, n int) {
+	u := n << 1
+	if n < 0 {
+		u = -n<<1 | 1
+	}
+	for {
+		digit := u & 31
+		if u >>= 5; u > 0 {
+			digit |= 32
+		}
+		b.WriteByte(base64Digits[digit])
+		if u == 0 {
+			return
+		}
+	}
+}

@@ -67,6 +67,7 @@ func run(ctx context.Context, repo, script string, stdout, stderr io.Writer) (in
 	start := time.Now()
 	fmt.Fprint(stderr, "building the broker and two MCP servers (a minute or two the first time) … ")
 	if err := build(ctx, root, dir); err != nil {
+		fmt.Fprintln(stderr)
 		return 1, err
 	}
 	fmt.Fprintf(stderr, "%.1f s\n", time.Since(start).Seconds())

@@ -60,7 +60,7 @@ one script, 9 tool calls, N ms:
 		if diff := cmp.Diff(sortCalls(want), sortCalls(got)); diff != "" {
 			t.Errorf("report, -want +got:\n%s", diff)
 		}
-		for _, re := range []string{`[1-9][\d,]* bytes stayed in the sandbox, [1-9][\d,]* went to the model`, `[1-9][\d,]* tokens for the 10 tools, [1-9][\d,]* with the broker`} {
+		for _, re := range []string{`[1-9][\d,]* bytes came into the sandbox, [1-9][\d,]* went to the model`, `[1-9][\d,]* tokens for the 10 tools, [1-9][\d,]* with the broker`} {
 			if !regexp.MustCompile(re).MatchString(saved) {
 				t.Errorf("what was saved does not match %q:\n%s", re, saved)
 			}

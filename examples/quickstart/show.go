@@ -61,7 +61,7 @@ func show(stdout, stderr io.Writer, idx index, ex execution, st stats) {
 	for _, r := range rows {
 		fmt.Fprintf(stdout, "  %5s × %s\n", comma(r.n), r.name)
 	}
-	fmt.Fprintf(stdout, "tool results:      %8s bytes stayed in the sandbox, %s went to the model\n", comma(int(st.BytesIn)), comma(int(st.BytesOut)))
+	fmt.Fprintf(stdout, "tool results:      %8s bytes came into the sandbox, %s went to the model\n", comma(int(st.BytesIn)), comma(int(st.BytesOut)))
 	fmt.Fprintf(stdout, "tool definitions:  %8s tokens for the %d tools, %s with the broker in front\n", comma(idx.TokensBefore), idx.Tools, comma(idx.TokensAfter))
 }
 

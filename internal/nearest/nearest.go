@@ -36,7 +36,7 @@ func Names(name string, known []string, n int) []string {
 		}
 		f := fold(k)
 		d := levenshtein.ComputeDistance(key, f)
-		limit := max(1, max(len(key), len(f))/3)
+		limit := max(1, (max(len(key), len(f))+1)/3)
 		switch {
 		case d <= limit:
 		case len(key) >= 3 && strings.Contains(f, key), len(f) >= 3 && strings.Contains(key, f):

@@ -1,0 +1,208 @@
+// Package broker joins the parts into what an agent sees: one MCP server with
+// list_servers, search_tools and execute_code in front of many upstream
+// servers. The same operations are plain Go methods, on which the command line
+// is built.
+//
+// A Broker answers from the catalogue that it knows: nothing here waits for an
+// upstream server unless a call or an import names that server.
+package broker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/index"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// Options says what a Broker is made of. Servers and Runner are required.
+type Options struct {
+	// Servers are the upstream servers, in config order; disabled ones are
+	// left out.
+	Servers []upstream.Config
+	// Runner executes the scripts. The broker closes it.
+	Runner sandbox.Runner
+	// Audit keeps the record of executions; nil keeps none. The broker does
+	// not close it.
+	Audit *audit.Store
+	// CacheDir holds the cached tool lists; "" keeps none.
+	CacheDir string
+	// Expand resolves ${VAR} in server configurations; nil leaves text as is.
+	Expand func(string) (string, error)
+	// Logger receives what happens; nil discards it.
+	Logger *slog.Logger
+	// Version is the broker's own version, as it tells it to both sides.
+	Version string
+
+	// ReadOnly takes every tool that is not marked read-only out of search
+	// and scope.
+	ReadOnly bool
+	// Language of code that names none; empty means TypeScript.
+	Language sandbox.Language
+	// Timeout of an execution that asks for none; zero means 30 s.
+	Timeout time.Duration
+	// MaxTimeout that an execution may ask for; zero means 120 s.
+	MaxTimeout time.Duration
+	// MaxOutputChars of stdout and result together; zero means 10,000.
+	MaxOutputChars int
+	// Limits of an execution; the timeout in it is not used.
+	Limits sandbox.Limits
+}
+
+// A Broker is safe for concurrent use.
+type Broker struct {
+	o         Options
+	log       *slog.Logger
+	pool      *upstream.Pool
+	index     *index.Index
+	validator *bridge.Validator
+	started   time.Time
+
+	mu       sync.Mutex
+	dirty    bool
+	full     *discovery.Catalog
+	scope    *discovery.Catalog
+	reindex  sync.Mutex
+	indexed  *discovery.Catalog
+	indexing sync.WaitGroup
+}
+
+// New returns a broker that knows what the cache knows. It starts no server;
+// Start does.
+func New(o Options) (*Broker, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Language == "" {
+		o.Language = sandbox.TypeScript
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.MaxTimeout == 0 {
+		o.MaxTimeout = 120 * time.Second
+	}
+	if o.MaxOutputChars == 0 {
+		o.MaxOutputChars = 10_000
+	}
+	x, err := index.New()
+	if err != nil {
+		return nil, err
+	}
+	b := &Broker{o: o, log: o.Logger, index: x, validator: bridge.NewValidator(), dirty: true, started: time.Now()}
+	pool := upstream.NewPool(o.Servers, &upstream.Options{
+		Logger:         o.Logger,
+		CacheDir:       o.CacheDir,
+		Expand:         o.Expand,
+		OnListing:      func(discovery.Listing) { b.changed() },
+		Implementation: implementation(o.Version),
+	})
+	b.mu.Lock()
+	b.pool = pool
+	b.mu.Unlock()
+	return b, nil
+}
+
+// Start connects, in the background, to the servers whose tools are not known
+// yet, and builds the search index from those that are. It returns at once.
+func (b *Broker) Start(ctx context.Context) {
+	b.pool.Start(ctx)
+	b.changed()
+}
+
+// Refresh connects to the named servers, or to all of them, in parallel, lists
+// their tools anew and says how each went.
+func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status {
+	return b.pool.Refresh(ctx, names...)
+}
+
+// Status says how each server is, in config order.
+func (b *Broker) Status() []upstream.Status { return b.pool.Status() }
+
+// Close stops the upstream servers and the runner. It returns when no process
+// of theirs is left.
+func (b *Broker) Close() error {
+	err := b.pool.Close()
+	if e := b.o.Runner.Close(); err == nil {
+		err = e
+	}
+	b.indexing.Wait()
+	if e := b.index.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// changed notes that a server's tools are new, and indexes them.
+func (b *Broker) changed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dirty = true
+	if b.pool == nil {
+		return // still reading the cache: the first user builds it all at once
+	}
+	b.indexing.Go(func() {
+		if err := b.sync(); err != nil {
+			b.log.Error("index tools", "err", err)
+		}
+	})
+}
+
+// Catalog returns the tools that scripts can use: all, or in read-only mode
+// those that are marked read-only.
+func (b *Broker) Catalog() *discovery.Catalog {
+	_, scope := b.catalogs()
+	return scope
+}
+
+// catalogs returns the catalogue of everything and that of what is in scope,
+// building both if a server's tools have changed. Servers that have not been
+// listed yet are in it without tools, so that no name shifts when they are.
+func (b *Broker) catalogs() (full, scope *discovery.Catalog) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.dirty {
+		return b.full, b.scope
+	}
+	b.dirty = false
+	known := make(map[string]discovery.Listing)
+	for _, l := range b.pool.Listings() {
+		known[l.Server] = l
+	}
+	listings := make([]discovery.Listing, 0, len(b.o.Servers))
+	for _, s := range b.o.Servers {
+		l, ok := known[s.Name]
+		if !ok {
+			l = discovery.Listing{Server: s.Name, Description: s.Description}
+		}
+		listings = append(listings, l)
+	}
+	b.full = discovery.NewCatalog(listings)
+	b.scope = b.full
+	if b.o.ReadOnly {
+		b.scope = b.full.Filter((*discovery.Tool).ReadOnly)
+	}
+	return b.full, b.scope
+}
+
+// sync brings the index up to the catalogue. Concurrent calls wait for each
+// other, so when it returns, what was listed before the call is searchable.
+func (b *Broker) sync() error {
+	b.reindex.Lock()
+	defer b.reindex.Unlock()
+	_, scope := b.catalogs()
+	if scope == b.indexed {
+		return nil
+	}
+	if err := b.index.Sync(scope); err != nil {
+		return err
+	}
+	b.indexed = scope
+	return nil
+}

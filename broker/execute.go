@@ -1,0 +1,296 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// An ExecuteRequest is one script to run.
+type ExecuteRequest struct {
+	Code string
+	// Language is "typescript" (also "ts"), "javascript" ("js") or "python"
+	// ("py"); empty means the broker's default.
+	Language string
+	// Timeout is what the caller asks for; zero means the default. It is
+	// clamped to the maximum.
+	Timeout time.Duration
+	// Client is who asks, for the audit log.
+	Client string
+	// Progress is told of each call that is sent: how many so far, and to
+	// which tool. It must not block. Nil is fine.
+	Progress func(calls int, message string)
+	// Stdout and Stderr receive what the script prints, uncut, while it runs.
+	// Nil is fine.
+	Stdout, Stderr io.Writer
+	// Whole leaves the answer's result uncut.
+	Whole bool
+}
+
+// An ExecuteAnswer is what the model gets, in the order in which it reads it.
+type ExecuteAnswer struct {
+	ExitCode    int             `json:"exit_code"`
+	Result      json.RawMessage `json:"result,omitempty"`
+	Stdout      string          `json:"stdout,omitempty"`
+	Stderr      string          `json:"stderr,omitempty"`
+	DurationMS  int64           `json:"duration_ms"`
+	ToolsCalled []bridge.Row    `json:"tools_called"`
+	Truncated   bool            `json:"truncated,omitempty"`
+	Hint        string          `json:"hint,omitempty"`
+
+	// Diagnostics is the part of Stderr that the script did not print itself,
+	// uncut: why it failed, and notes.
+	Diagnostics string `json:"-"`
+}
+
+// IsError reports whether the execution failed: its code is neither 0 nor
+// "waits for approval".
+func (a ExecuteAnswer) IsError() bool {
+	return a.ExitCode != sandbox.ExitOK && a.ExitCode != sandbox.ExitApproval
+}
+
+const maxStderrChars = 2_000
+
+// languages maps what people write to languages.
+var languages = map[string]sandbox.Language{
+	"typescript": sandbox.TypeScript, "ts": sandbox.TypeScript,
+	"javascript": sandbox.JavaScript, "js": sandbox.JavaScript,
+}
+
+// Execute runs one script. Whatever happens is in the answer: an execution
+// never fails without one. When ctx is cancelled, the script and its calls are
+// killed.
+func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer {
+	x := &execution{b: b, req: req, started: time.Now(),
+		stdout: &capture{limit: b.o.MaxOutputChars, tee: req.Stdout},
+		stderr: &capture{limit: maxStderrChars, tee: req.Stderr},
+	}
+	lang, ok := languages[strings.ToLower(req.Language)]
+	if req.Language == "" {
+		lang, ok = b.o.Language, true
+	}
+	if !ok {
+		return x.refuse(fmt.Sprintf("unknown language %q: use typescript or javascript. 0 tools called", req.Language))
+	}
+	if strings.TrimSpace(req.Code) == "" {
+		return x.refuse("there is no code to run: put the script into \"code\". 0 tools called")
+	}
+	return x.run(ctx, lang)
+}
+
+// An execution is one call of Execute under way.
+type execution struct {
+	b              *Broker
+	req            ExecuteRequest
+	started        time.Time
+	stdout, stderr *capture
+	notes          []string
+	id             string
+	bridge         *bridge.Bridge
+}
+
+func (x *execution) refuse(why string) ExecuteAnswer {
+	return ExecuteAnswer{ExitCode: sandbox.ExitRefused, Stderr: why, Diagnostics: why, ToolsCalled: []bridge.Row{}}
+}
+
+// timeout is the time that the script gets: what was asked for, within the
+// maximum, with a note when that is less.
+func (x *execution) timeout() time.Duration {
+	t := x.req.Timeout
+	if t <= 0 {
+		return min(x.b.o.Timeout, x.b.o.MaxTimeout)
+	}
+	if t > x.b.o.MaxTimeout {
+		x.notes = append(x.notes, fmt.Sprintf("timeout is at most %g s here; %g s were asked for", x.b.o.MaxTimeout.Seconds(), t.Seconds()))
+		return x.b.o.MaxTimeout
+	}
+	return t
+}
+
+func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswer {
+	limits := x.b.o.Limits
+	limits.Timeout = x.timeout()
+	x.begin(lang)
+	x.bridge = bridge.New(bridge.Options{
+		Resolve:   x.b.resolve,
+		Caller:    bridge.CallerFunc(x.call),
+		Record:    x.record,
+		Started:   x.announce,
+		Failure:   failure,
+		Validator: x.b.validator,
+	})
+	modules, names, err := x.b.modules(ctx, x.req.Code, limits.Timeout)
+	if err != nil {
+		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
+	}
+	res, err := x.b.o.Runner.Run(ctx, sandbox.Request{
+		Language:    lang,
+		Code:        x.req.Code,
+		Modules:     modules,
+		ModuleNames: names,
+		Call:        x.hostCall,
+		Stdout:      x.stdout,
+		Stderr:      x.stderr,
+		Limits:      limits,
+	})
+	if err != nil {
+		x.b.log.Error("run script", "execution", x.id, "err", err)
+		res.ExitCode = sandbox.ExitThrew
+		res.Error = "the sandbox could not run the script: " + err.Error() + "\nrun: broker doctor"
+	}
+	return x.finish(res)
+}
+
+// hostCall answers what the script asks of its host.
+func (x *execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	if c.Func != "call" {
+		return nil, fmt.Errorf("there is no function %q here", c.Func)
+	}
+	value, err := x.bridge.Call(ctx, c.Target, c.Args)
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
+		return nil, &sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}
+	}
+	return value, err
+}
+
+func (x *execution) call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	return x.b.pool.Call(ctx, server, tool, args, nil)
+}
+
+func (x *execution) announce(t *discovery.Tool, seq int) {
+	if x.req.Progress != nil {
+		x.req.Progress(seq, fmt.Sprintf("call %d: %s", seq, t.ID))
+	}
+}
+
+// finish makes the answer and commits the record of it before it is sent.
+func (x *execution) finish(res sandbox.Result) ExecuteAnswer {
+	a := x.answer(res)
+	if x.b.o.Audit != nil {
+		bytesOut := int64(len(compactJSON(a)))
+		e := x.entry(res, bytesOut)
+		if err := x.b.o.Audit.Finish(e); err != nil {
+			x.b.log.Error("record execution", "execution", x.id, "err", err)
+		}
+	}
+	x.b.log.Info("executed", "execution", x.id, "code", res.ExitCode, "took", time.Since(x.started), "calls", len(a.ToolsCalled))
+	return a
+}
+
+// answer fits what happened into the budgets of the model's context.
+func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
+	a := ExecuteAnswer{ExitCode: res.ExitCode, ToolsCalled: []bridge.Row{}}
+	budget := x.b.o.MaxOutputChars
+	var cutOut, cutErr, cutRes bool
+	// Stdout and result share the budget: each may use what the other leaves,
+	// and half of it in any case.
+	resultBudget := max(budget-int(min(x.stdout.chars, int64(budget))), budget/2)
+	a.Result = res.Value
+	if !x.req.Whole {
+		a.Result, cutRes = cutResult(res.Value, resultBudget)
+	}
+	a.Stdout, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
+	a.Diagnostics = diagnostics(res)
+	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
+	a.Truncated = cutOut || cutErr || cutRes
+	if x.bridge != nil {
+		a.ToolsCalled = bridge.Rows(x.bridge.Records())
+	}
+	hints := x.notes
+	if cutRes {
+		hints = append(hints, "the result is "+shape(res.Value)+"; return less of it")
+	} else if cutOut {
+		hints = append(hints, "print less: loop, filter and count in the script")
+	}
+	a.Hint = strings.Join(hints, "; ")
+	a.DurationMS = time.Since(x.started).Milliseconds()
+	return a
+}
+
+// diagnostics are the notes on a run and then why it failed.
+func diagnostics(res sandbox.Result) string {
+	lines := slices.Clone(res.Notes)
+	if res.Error != "" {
+		lines = append(lines, res.Error)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// stderrText is what the script printed there and then ours. What is ours is
+// kept when both are too long: it says what to do.
+func (x *execution) stderrText(ours string) (string, bool) {
+	cutOurs := false
+	if r := []rune(ours); len(r) > maxStderrChars*3/4 {
+		half := maxStderrChars * 3 / 8
+		ours = cut(string(r[:half]), string(r[len(r)-half:]), int64(len(r)-2*half), int64(len(r)))
+		cutOurs = true
+	}
+	printed, cutPrinted := x.stderr.text(maxStderrChars - len([]rune(ours)))
+	if printed != "" && ours != "" && !strings.HasSuffix(printed, "\n") {
+		printed += "\n"
+	}
+	return printed + ours, cutOurs || cutPrinted
+}
+
+// begin opens the record of the execution.
+func (x *execution) begin(lang sandbox.Language) {
+	if x.b.o.Audit == nil {
+		return
+	}
+	x.id = x.b.o.Audit.Begin(audit.Execution{Client: x.req.Client, Language: string(lang), Code: x.req.Code, Started: x.started})
+}
+
+// record writes one call that has ended.
+func (x *execution) record(r bridge.Record) {
+	if x.b.o.Audit == nil {
+		return
+	}
+	x.b.o.Audit.Record(audit.Call{
+		ExecutionID: x.id, Seq: r.Seq, Server: r.Server, Tool: r.Tool, ID: r.ID,
+		Started: r.Started, Duration: r.Duration, Status: string(r.Status), Error: r.Error,
+		ArgBytes: int64(len(r.Args)), ResultBytes: int64(len(r.Result)), Args: r.Args, Result: r.Result,
+	})
+}
+
+// entry is the finished execution as the audit log keeps it.
+func (x *execution) entry(res sandbox.Result, bytesOut int64) audit.Execution {
+	e := audit.Execution{
+		ID: x.id, Ended: time.Now(), ExitCode: res.ExitCode, Status: statusOf(res.ExitCode),
+		Duration: time.Since(x.started), CPU: res.CPU, BytesOut: bytesOut, Error: firstLine(res.Error),
+	}
+	if x.bridge != nil {
+		e.BytesIn = x.bridge.Bytes()
+		e.Calls = len(x.bridge.Records())
+	}
+	return e
+}
+
+func statusOf(code int) string {
+	switch code {
+	case sandbox.ExitOK:
+		return audit.StatusDone
+	case sandbox.ExitRefused:
+		return audit.StatusRefused
+	case sandbox.ExitTimeout:
+		return audit.StatusTimeout
+	case sandbox.ExitCanceled:
+		return audit.StatusCancelled
+	}
+	return audit.StatusFailed
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

@@ -1,0 +1,149 @@
+package broker
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// HTTPOptions says who may use the HTTP endpoint.
+type HTTPOptions struct {
+	// Addr is where the endpoint listens, as "host:port". An address that
+	// is not loopback needs tokens.
+	Addr string
+	// Tokens maps a client's name to its bearer token. When empty, everyone
+	// who can connect may use it.
+	Tokens map[string]string
+}
+
+// sessionTimeout ends the sessions of clients that went away without a word.
+const sessionTimeout = 30 * time.Minute
+
+// statelessSince is the first protocol version without sessions.
+const statelessSince = "2026-07-28"
+
+// Handler returns the Streamable HTTP endpoint at /mcp. It serves clients of
+// both protocol eras: those with sessions and, by the version that each
+// request names, those without.
+func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
+	loopback := isLoopback(o.Addr)
+	if !loopback && len(o.Tokens) == 0 {
+		return nil, fmt.Errorf("%s can be reached by other machines, so it needs a token\n"+
+			`hint: add "broker": {"http": {"tokens": {"me": "${BROKER_TOKEN}"}}} to the config, or listen on 127.0.0.1`, o.Addr)
+	}
+	for name, token := range o.Tokens {
+		if token == "" {
+			return nil, fmt.Errorf("the HTTP token of %q is empty", name)
+		}
+	}
+	servers := map[string]*mcp.Server{"": b.Server("http")}
+	for name := range o.Tokens {
+		servers[name] = b.Server(name)
+	}
+	serverFor := func(r *http.Request) *mcp.Server { return servers[clientOf(r, o.Tokens)] }
+	sessions := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{Logger: b.log, SessionTimeout: sessionTimeout})
+	stateless := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{
+		Logger: b.log, Stateless: true, PropagateRequestCancellation: true,
+	})
+	endpoint := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= statelessSince {
+			stateless.ServeHTTP(w, r)
+			return
+		}
+		sessions.ServeHTTP(w, r)
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", checked(endpoint, o, loopback))
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the MCP endpoint is /mcp", http.StatusNotFound)
+	})
+	return mux, nil
+}
+
+// checked refuses what a web page in the user's browser could send, and who
+// does not know a token.
+func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
+	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "requests from web pages of another origin are refused", http.StatusForbidden)
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A page that made its own name resolve to this machine sends that
+		// name as Host (DNS rebinding).
+		if loopback && !isLoopback(r.Host) {
+			http.Error(w, fmt.Sprintf("host %q is refused: use localhost or 127.0.0.1", r.Host), http.StatusForbidden)
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" && !sameHost(origin, r.Host) {
+			http.Error(w, fmt.Sprintf("origin %q is refused", origin), http.StatusForbidden)
+			return
+		}
+		if len(o.Tokens) > 0 && clientOf(r, o.Tokens) == "" {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "a bearer token of this broker is needed", http.StatusUnauthorized)
+			return
+		}
+		crossOrigin.Handler(next).ServeHTTP(w, r)
+	})
+}
+
+// clientOf returns the name of the token that the request bears, or "".
+func clientOf(r *http.Request, tokens map[string]string) string {
+	bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return ""
+	}
+	got := sha256.Sum256([]byte(strings.TrimSpace(bearer)))
+	client := ""
+	for name, token := range tokens {
+		want := sha256.Sum256([]byte(token))
+		if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+			client = name
+		}
+	}
+	return client
+}
+
+// isLoopback reports whether hostport names this machine for itself alone.
+func isLoopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func sameHost(origin, host string) bool {
+	_, rest, ok := strings.Cut(origin, "://")
+	return ok && strings.EqualFold(rest, host)
+}
+
+// ErrAddr is wrapped by the errors of NormalizeAddr.
+var ErrAddr = errors.New("no address to listen on")
+
+// NormalizeAddr completes what a user typed as an address: "8080" and ":8080"
+// listen on 127.0.0.1 only.
+func NormalizeAddr(addr string) (string, error) {
+	if !strings.Contains(addr, ":") {
+		addr = ":" + addr
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "" {
+		return "", fmt.Errorf("%w: %q\nhint: 127.0.0.1:8080, or 0.0.0.0:8080 for other machines", ErrAddr, addr)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}

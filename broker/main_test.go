@@ -1,0 +1,186 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+)
+
+// The test binary is also the sandbox's child and two upstream servers.
+func TestMain(m *testing.M) {
+	if worker.IsChild() {
+		worker.Main()
+		return
+	}
+	if len(os.Args) > 2 && os.Args[1] == "upstream" {
+		serveUpstream(os.Args[2])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// serveUpstream is a real MCP server on stdio. "files" reads, "notes" writes
+// notes. What happens to "wait" is seen in files that the environment names.
+func serveUpstream(kind string) {
+	s := mcp.NewServer(&mcp.Implementation{Name: kind, Version: "1"}, nil)
+	switch kind {
+	case "files":
+		addFileTools(s)
+	case "notes":
+		addNoteTools(s)
+	}
+	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+func addFileTools(s *mcp.Server) {
+	read := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	raw := func(name, description, schema string, a *mcp.ToolAnnotations, h func(ctx context.Context, args map[string]any) (*mcp.CallToolResult, error)) {
+		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema), Annotations: a},
+			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				var args map[string]any
+				if err := json.Unmarshal(req.Params.Arguments, &args); err != nil {
+					return nil, err
+				}
+				return h(ctx, args)
+			})
+	}
+	text := func(s string) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+	}
+	raw("read_file", "Read the text of a file. Fails if there is none.", `{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`, read,
+		func(_ context.Context, a map[string]any) (*mcp.CallToolResult, error) {
+			if a["path"] == "missing" {
+				r := text("no such file: missing")
+				r.IsError = true
+				return r, nil
+			}
+			return text("text of " + a["path"].(string)), nil
+		})
+	raw("list_rows", "List rows of a table, in JSON.", `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`, read,
+		func(_ context.Context, a map[string]any) (*mcp.CallToolResult, error) {
+			var b strings.Builder
+			b.WriteString(`{"zeta":9007199254740993,"alpha":[`)
+			for i := range int(a["n"].(float64)) {
+				if i > 0 {
+					b.WriteByte(',')
+				}
+				fmt.Fprintf(&b, `{"id":%d,"title":"row %d"}`, i, i)
+			}
+			return text(b.String() + `]}`), nil
+		})
+	raw("wait", "Wait until the call is cancelled.", `{"type":"object"}`, read,
+		func(ctx context.Context, _ map[string]any) (*mcp.CallToolResult, error) {
+			if f := os.Getenv("STARTED_FILE"); f != "" {
+				_ = os.WriteFile(f, []byte("started"), 0o600)
+			}
+			<-ctx.Done()
+			if f := os.Getenv("CANCELLED_FILE"); f != "" {
+				_ = os.WriteFile(f, []byte("cancelled"), 0o600)
+			}
+			return nil, ctx.Err()
+		})
+	raw("delete_file", "Delete a file for good.", `{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`, nil,
+		func(_ context.Context, _ map[string]any) (*mcp.CallToolResult, error) { return text("gone"), nil })
+}
+
+func addNoteTools(s *mcp.Server) {
+	type note struct {
+		Title string `json:"title" jsonschema:"the note's title"`
+	}
+	type stored struct {
+		Count int `json:"count"`
+	}
+	count := 0
+	mcp.AddTool(s, &mcp.Tool{Name: "create_note", Description: "Store a note."},
+		func(_ context.Context, _ *mcp.CallToolRequest, _ note) (*mcp.CallToolResult, stored, error) {
+			count++
+			return nil, stored{count}, nil
+		})
+}
+
+func upstreamConfig(t testing.TB, kind string) upstream.Config {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return upstream.Config{Name: kind, Command: exe, Args: []string{"upstream", kind}}
+}
+
+// newBroker returns a started broker with the servers files and notes, or
+// those of o, and real sandboxes.
+func newBroker(t testing.TB, o broker.Options) *broker.Broker {
+	t.Helper()
+	if o.Servers == nil {
+		o.Servers = []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}
+	}
+	o.Runner = worker.New(nil)
+	b, err := broker.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	b.Start(t.Context())
+	return b
+}
+
+// connect returns an MCP client of b that speaks the given protocol version.
+func connect(t testing.TB, b *broker.Broker, version string, o *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	ct, st := mcp.NewInMemoryTransports()
+	ss, err := b.Server("test").Connect(t.Context(), st, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
+	cs, err := c.Connect(t.Context(), ct, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cs.Close(); _ = ss.Wait() })
+	return cs
+}
+
+// call calls a tool of the broker and returns its one text block.
+func call(t testing.TB, cs *mcp.ClientSession, tool string, args any) (text string, isError bool) {
+	t.Helper()
+	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	if len(res.Content) != 1 || res.StructuredContent != nil {
+		t.Fatalf("%s answers %d blocks and structured content %v; want one block and nothing twice", tool, len(res.Content), res.StructuredContent)
+	}
+	return res.Content[0].(*mcp.TextContent).Text, res.IsError
+}
+
+// eventually polls until ok holds, for what another process does.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("%s: not within 20 s", what)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package broker
+
+// Prompt is a section for a system prompt that tells a model how to work with
+// the broker, for clients whose models do not find out by themselves.
+const Prompt = `## Tools behind the broker
+
+The MCP server "broker" stands in front of all other MCP servers. Their tools are not in your tool list; find and use them so:
+
+1. search_tools with what one step needs, in a few words ("list open issues"). Hits come with a TypeScript signature.
+2. execute_code with one script that does the whole task: it calls the tools, filters and joins what they return, and returns only what you need.
+
+Write code when a task needs more than one call, works through lists, or handles more data than you need to read. For one call with
+a small answer, a one-line script does: return await github.getIssue({ owner, repo, number: 7 }).
+
+In a script:
+- Each server is a global in camelCase: github.listIssues({ ... }). Or import: import { listIssues } from './servers/github'.
+- callMCPTool('github__list_issues', { ... }) calls by id.
+- A call takes one object. Its value is parsed already: do not JSON.parse it.
+- A failed call throws ToolError with server, tool, code, message and hint. If a call fails, earlier calls have had their effect: do not repeat writes.
+- await and return work at top level; Promise.all runs calls in parallel.
+- No network, files or packages.
+
+Example:
+
+    const issues = await github.listIssues({ owner: 'o', repo: 'r', state: 'OPEN' });
+    const old = issues.filter(i => Date.parse(i.updatedAt) < Date.now() - 30 * 864e5);
+    await slack.postMessage({ channel: 'dev', text: old.length + ' issues wait for more than 30 days' });
+    return old.slice(0, 5).map(i => i.title);
+`

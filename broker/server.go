@@ -1,0 +1,204 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func implementation(version string) *mcp.Implementation {
+	if version == "" {
+		version = "dev"
+	}
+	return &mcp.Implementation{Name: "broker", Title: "MCP broker", Version: version}
+}
+
+// Server returns an MCP server with the broker's tools, for any number of
+// sessions of one client, whose name goes into the audit log.
+func (b *Broker) Server(client string) *mcp.Server {
+	s := mcp.NewServer(implementation(b.o.Version), &mcp.ServerOptions{
+		Instructions: b.instructions(),
+		// Only tools, and a list of them that never changes.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		Logger:       b.log,
+	})
+	handlers := map[string]mcp.ToolHandler{
+		"list_servers": b.handleListServers,
+		"search_tools": b.handleSearch,
+		"execute_code": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return b.handleExecute(ctx, req, client)
+		},
+	}
+	for _, t := range b.tools() {
+		s.AddTool(t, handlers[t.Name])
+	}
+	return s
+}
+
+// ServeStdio answers one client over stdin and stdout until stdin ends or ctx
+// is done.
+func (b *Broker) ServeStdio(ctx context.Context, client string) error {
+	return b.Server(client).Run(ctx, &mcp.StdioTransport{})
+}
+
+func (b *Broker) handleListServers(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	a, err := parseArguments(req.Params.Arguments, "server")
+	if err != nil {
+		return failed(err), nil
+	}
+	return answered(b.ListServers(a.text("server")), false), nil
+}
+
+func (b *Broker) handleSearch(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	a, err := parseArguments(req.Params.Arguments, "query", "server", "detail", "limit")
+	if err != nil {
+		return failed(err), nil
+	}
+	limit, err := a.number("limit")
+	if err != nil {
+		return failed(err), nil
+	}
+	if a.has("limit") && limit < 1 {
+		return failed(fmt.Errorf("limit is %g: use 1 to %d", limit, maxHits)), nil
+	}
+	found, err := b.Search(ctx, SearchRequest{
+		Query: a.text("query"), Server: a.text("server"), Detail: Detail(a.text("detail")), Limit: int(min(limit, 1e6)),
+	})
+	if err != nil {
+		return failed(err), nil
+	}
+	return answered(found, false), nil
+}
+
+func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, client string) (*mcp.CallToolResult, error) {
+	a, err := parseArguments(req.Params.Arguments, "code", "language", "timeout")
+	if err != nil {
+		return failed(err), nil
+	}
+	timeout, err := a.number("timeout")
+	if err != nil {
+		return failed(err), nil
+	}
+	x := ExecuteRequest{
+		Code: a.text("code"), Language: a.text("language"), Client: client,
+		// More than a day is clamped like everything above the maximum.
+		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),
+	}
+	stop := b.progress(ctx, req, &x)
+	defer stop()
+	res := b.Execute(ctx, x)
+	return answered(res, res.IsError()), nil
+}
+
+// heartbeat is how often a client that asked for progress hears that a script
+// still runs; many give up on a request that is silent for a minute.
+const heartbeat = 5 * time.Second
+
+// progress makes x report to the client, if it asked for that. The function
+// it returns ends the reports and waits for the last one.
+func (b *Broker) progress(ctx context.Context, req *mcp.CallToolRequest, x *ExecuteRequest) (stop func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	messages := make(chan string, 64)
+	x.Progress = func(_ int, message string) {
+		select {
+		case messages <- message:
+		default: // a client that does not keep up loses remarks, not calls
+		}
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(heartbeat)
+		defer tick.Stop()
+		started := time.Now()
+		for n := 1.0; ; n++ {
+			var message string
+			select {
+			case <-done:
+				return
+			case message = <-messages:
+			case <-tick.C:
+				message = fmt.Sprintf("running for %d s", int(time.Since(started).Seconds()))
+			}
+			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message})
+			if err != nil {
+				b.log.Debug("send progress", "err", err)
+			}
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}
+
+// answered is one text block of compact JSON, and nothing twice: clients that
+// are given structured content as well forward both to the model.
+func answered(v any, isError bool) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(compactJSON(v))}}, IsError: isError}
+}
+
+func failed(err error) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}, IsError: true}
+}
+
+// arguments are a tool's arguments, read leniently: models send numbers as
+// strings, and nest or stringify the whole object.
+type arguments map[string]json.RawMessage
+
+// parseArguments reads raw. When it holds none of the names but is one object
+// or string around another object, that one is taken.
+func parseArguments(raw json.RawMessage, names ...string) (arguments, error) {
+	var a arguments
+	if len(raw) == 0 || string(raw) == "null" {
+		return arguments{}, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = json.RawMessage(text)
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, fmt.Errorf("arguments are one object with %s", strings.Join(names, ", "))
+	}
+	for _, n := range names {
+		if a.has(n) {
+			return a, nil
+		}
+	}
+	for _, wrapper := range []string{"arguments", "args", "input", "parameters"} {
+		if inner, ok := a[wrapper]; ok && len(a) == 1 {
+			return parseArguments(inner, names...)
+		}
+	}
+	return a, nil
+}
+
+func (a arguments) has(name string) bool { _, ok := a[name]; return ok }
+
+// text is a string argument; any other JSON value is its text.
+func (a arguments) text(name string) string {
+	raw := a[name]
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+func (a arguments) number(name string) (float64, error) {
+	text := strings.TrimSpace(a.text(name))
+	if text == "" || text == "null" {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "s"), 64)
+	if err != nil || n != n {
+		return 0, fmt.Errorf("%s is %s: use a number", name, compactJSON(text))
+	}
+	return n, nil
+}

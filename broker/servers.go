@@ -1,0 +1,93 @@
+package broker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// A ServerInfo is one row of list_servers.
+type ServerInfo struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Transport   string   `json:"transport"`
+	Status      string   `json:"status"`
+	ToolCount   int      `json:"tool_count"`
+	Error       string   `json:"error,omitempty"`
+	Tools       []string `json:"tools,omitempty"`
+}
+
+// A ServersAnswer is what list_servers answers.
+type ServersAnswer struct {
+	Servers    []ServerInfo `json:"servers"`
+	TotalTools int          `json:"total_tools"`
+	Note       string       `json:"note,omitempty"`
+}
+
+// slowStart is how long a server may be starting before that is worth a word.
+const slowStart = 2 * time.Second
+
+// ListServers says which servers are configured and how each is. With a
+// server's name it says only that one, with the ids of its tools; a name that
+// is not known lists all, with a note of the nearest.
+func (b *Broker) ListServers(server string) ServersAnswer {
+	scope := b.Catalog()
+	status := make(map[string]upstream.Status)
+	for _, s := range b.pool.Status() {
+		status[s.Name] = s
+	}
+	a := ServersAnswer{Servers: []ServerInfo{}}
+	only, found := scope.FindServer(server)
+	if server != "" && !found {
+		var names []string
+		for _, s := range scope.Servers() {
+			names = append(names, s.Listing.Server)
+		}
+		a.Note = fmt.Sprintf("no server is called %q", server)
+		if near := nearest.Names(server, names, 3); len(near) > 0 {
+			a.Note += "; did you mean " + strings.Join(near, ", ") + "?"
+		}
+	}
+	for _, s := range scope.Servers() {
+		if found && server != "" && s != only {
+			continue
+		}
+		st := status[s.Listing.Server]
+		info := ServerInfo{
+			Name: s.Listing.Server, Description: codegen.FirstSentence(s.Description, 200),
+			Transport: st.Transport, Status: string(st.State), ToolCount: len(s.Tools), Error: statusError(st),
+		}
+		if found && server != "" {
+			for _, t := range s.Tools {
+				info.Tools = append(info.Tools, t.ID)
+			}
+		}
+		a.TotalTools += len(s.Tools)
+		a.Servers = append(a.Servers, info)
+	}
+	return a
+}
+
+// statusError is why a server does not work, and what to do, on one line.
+func statusError(st upstream.Status) string {
+	var text string
+	switch {
+	case st.Err != nil:
+		text = strings.Join(strings.Fields(st.Err.Error()), " ")
+	case st.State == upstream.StateStarting && time.Since(st.Since) > slowStart:
+		return fmt.Sprintf("no answer to initialize for %d s", int(time.Since(st.Since).Seconds()))
+	default:
+		return ""
+	}
+	if r := []rune(text); len(r) > 300 {
+		text = string(r[:299]) + "…"
+	}
+	if st.Hint != "" {
+		text += "; " + st.Hint
+	}
+	return text
+}

@@ -1,0 +1,128 @@
+package broker
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The texts that every agent pays for in every turn. They name no counts and
+// no times, and servers in sorted order: the same bytes each time, so that
+// prompt caches hold. Clients cut a description at 2,048 characters; these stay
+// under 1,000.
+
+// namedServers is up to how many servers the description of search_tools
+// names: models ignore a search tool that does not say what it searches.
+const namedServers = 40
+
+// serverNames is the sorted list of the configured servers for a text.
+func (b *Broker) serverNames() string {
+	var names []string
+	for _, s := range b.o.Servers {
+		names = append(names, clipName(s.Name))
+	}
+	if len(names) == 0 {
+		return "none configured yet"
+	}
+	slices.Sort(names)
+	if len(names) > namedServers {
+		return strings.Join(names[:namedServers], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+func clipName(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 30 {
+		return string(r[:29]) + "…"
+	}
+	return s
+}
+
+// instructions stand alone in their first 512 characters, which is all that
+// some clients read.
+func (b *Broker) instructions() string {
+	const text = "One entry for many MCP servers: %s. To use any of them: search_tools with what you need, " +
+		"then ONE execute_code script that calls the tools found, works on the data there and returns only what you need. " +
+		"list_servers says what is connected."
+	names := b.serverNames()
+	if room := 511 - (len([]rune(text)) - 2); len([]rune(names)) > room {
+		names = string([]rune(names)[:room-1]) + "…"
+	}
+	return fmt.Sprintf(text, names)
+}
+
+func (b *Broker) searchDescription() string {
+	names := b.serverNames()
+	if r := []rune(names); len(r) > 480 {
+		names = string(r[:479]) + "…"
+	}
+	return `Find tools by what they do, e.g. {"query": "list open pull requests"}, on these servers: ` + names + `. ` +
+		`Look here before you decide that something cannot be done. Hits are best first, ready to call from execute_code: ` +
+		`id, TypeScript signature, first sentence; [write] may change something. ` +
+		`Search for one step, not a whole task.`
+}
+
+const executeDescription = "Run a TypeScript script that calls tools, e.g. `const r = await github.listIssues({ owner, repo }); return r.length`. " +
+	"Each server is a camelCase global and a module (`import { listIssues } from './servers/github'`); " +
+	"`callMCPTool('github__list_issues', { owner, repo })` calls by id. A call takes one object and gives the parsed result, " +
+	"or throws ToolError {server, tool, code, message, hint}. Top-level await and return work; Promise.all runs calls in parallel. " +
+	"Do a whole task in one script: loop, filter and join there, and return or print only what is needed; nothing else enters your context. " +
+	"No packages, files, processes or network: the outside is reached through tools. Answers {exit_code, result, stdout, stderr, tools_called}."
+
+const listDescription = `List the MCP servers with status and tool count, e.g. {"server": "github"} for one with its tool ids. ` +
+	`Those that failed or need sign-in say why and what to do.`
+
+const (
+	listSchema = `{"type":"object","properties":{"server":{"type":"string","description":"only this server, with its tools"}}}`
+
+	searchSchema = `{"type":"object","properties":{` +
+		`"query":{"type":"string","description":"what the tool should do, in a few words, or its name"},` +
+		`"server":{"type":"string","description":"only this server"},` +
+		`"detail":{"type":"string","enum":["name","desc","full"],"description":"ids only; signature and first sentence (default); all parameters"},` +
+		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 8"}},"required":["query"]}`
+)
+
+// executeSchema names only the languages that run here.
+func (b *Broker) executeSchema() string {
+	return fmt.Sprintf(`{"type":"object","properties":{`+
+		`"code":{"type":"string","description":"the script"},`+
+		`"language":{"type":"string","enum":["typescript","javascript"],"description":"default %s"},`+
+		`"timeout":{"type":"number","description":"seconds, default %g, at most %g"}},"required":["code"]}`,
+		b.o.Language, b.o.Timeout.Seconds(), b.o.MaxTimeout.Seconds())
+}
+
+// tools are the tools that the agent sees, without their handlers.
+func (b *Broker) tools() []*mcp.Tool {
+	no, yes := false, true
+	tool := func(name, description, schema string, a *mcp.ToolAnnotations) *mcp.Tool {
+		return &mcp.Tool{
+			Name: name, Description: description, InputSchema: json.RawMessage(schema), Annotations: a,
+			// Clients that defer tools until they are searched for would hide
+			// the very tool that searches.
+			Meta: mcp.Meta{"anthropic/alwaysLoad": true},
+		}
+	}
+	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
+	runs := &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &yes}
+	if b.o.ReadOnly {
+		runs = &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, OpenWorldHint: &yes}
+	}
+	return []*mcp.Tool{
+		tool("execute_code", executeDescription, b.executeSchema(), runs),
+		tool("list_servers", listDescription, listSchema, reads),
+		tool("search_tools", b.searchDescription(), searchSchema, reads),
+	}
+}
+
+// A Surface is all that a client loads of the broker before the first call.
+type Surface struct {
+	Instructions string      `json:"instructions"`
+	Tools        []*mcp.Tool `json:"tools"`
+}
+
+// Surface returns what tools/list and initialize cost a client.
+func (b *Broker) Surface() Surface { return Surface{b.instructions(), b.tools()} }

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// BenchmarkStart measures from the start of the process until tools/list is
+// answered, with 35 configured servers that all hang, and none cached. The
+// baseline is the same program printing its version.
+func BenchmarkStart(b *testing.B) {
+	broker := filepath.Join(b.TempDir(), "broker")
+	if out, err := exec.Command("go", "build", "-o", broker, ".").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	config := filepath.Join(b.TempDir(), "servers.json")
+	servers := map[string]any{}
+	for i := range 35 {
+		servers[fmt.Sprintf("server-%d", i)] = map[string]any{"command": "sleep", "args": []string{"60"}}
+	}
+	text, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	state := b.TempDir()
+	b.Run("tools-list", func(b *testing.B) {
+		var took []time.Duration
+		for b.Loop() {
+			took = append(took, startToTools(b, exec.Command(broker, "serve", "--config", config, "--state-dir", state)))
+		}
+		report(b, took)
+	})
+	b.Run("version", func(b *testing.B) {
+		var took []time.Duration
+		for b.Loop() {
+			start := time.Now()
+			if err := exec.Command(broker, "version").Run(); err != nil {
+				b.Fatal(err)
+			}
+			took = append(took, time.Since(start))
+		}
+		report(b, took)
+	})
+}
+
+func report(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "max-ms")
+}
+
+// startToTools starts the server and returns how long its tools took.
+func startToTools(b *testing.B, cmd *exec.Cmd) time.Duration {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	_, err = fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"b","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	var took time.Duration
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), `"id":2`) {
+			took = time.Since(start)
+			break
+		}
+	}
+	if took == 0 {
+		b.Fatal("tools/list was not answered")
+	}
+	_ = in.Close()
+	if err := cmd.Wait(); err != nil {
+		b.Fatalf("serve: %v", err)
+	}
+	return took
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+func (a *app) auditCommand() *cobra.Command {
+	return group("audit", "The record of executions and calls",
+		a.auditListCommand(), a.auditShowCommand(), a.auditStatsCommand(), a.auditExportCommand(), a.auditPruneCommand())
+}
+
+// readAudit opens the record of the config's state directory. One that has
+// not been written yet is said so, not made.
+func (a *app) readAudit() (*audit.Store, error) {
+	state, err := a.stateOnly()
+	if err != nil {
+		return nil, err
+	}
+	store, err := audit.OpenReadOnly(state)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nhint: it begins with the first broker serve or broker exec; --state-dir names another directory", err)
+	}
+	return store, nil
+}
+
+// stateOnly is the state directory; with --state-dir no config is needed.
+func (a *app) stateOnly() (string, error) {
+	if a.stateDir != "" && a.configPath == "" {
+		return config.StateDir(a.stateDir, "")
+	}
+	path, err := config.Find(a.configPath)
+	if err != nil {
+		return "", err
+	}
+	return config.StateDir(a.stateDir, path)
+}
+
+func (a *app) auditListCommand() *cobra.Command {
+	var f audit.Filter
+	var since time.Duration
+	c := &cobra.Command{
+		Use: "list", Short: "List executions, the latest first", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.Since = ago(since)
+			store, err := a.readAudit()
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			list, err := store.List(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"executions": orEmpty(list)})
+			}
+			return printExecutions(a.stdout, list)
+		},
+	}
+	flags := c.Flags()
+	flags.IntVar(&f.Limit, "limit", 50, "how many; below 0 all")
+	flags.StringVar(&f.Status, "status", "", "only these: running, done, failed, refused, timeout, cancelled, interrupted")
+	flags.StringVar(&f.Server, "server", "", "only those that called this server")
+	flags.StringVar(&f.Client, "client", "", "only those of this client")
+	flags.DurationVar(&since, "since", 0, "only those of the last time, such as 24h")
+	return c
+}
+
+// orEmpty keeps an empty list from being printed as null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// ago is the time d before now; no d means the beginning.
+func ago(d time.Duration) time.Time {
+	if d == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(-d)
+}
+
+func printExecutions(w io.Writer, list []audit.Execution) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tIN\tOUT\t")
+	for _, e := range list {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", e.ID, e.Started.Local().Format(time.DateTime), e.Status, e.ExitCode,
+			e.Calls, e.Duration.Round(time.Millisecond), size(e.BytesIn), size(e.BytesOut), oneLine(e.Error, 60))
+	}
+	return tw.Flush()
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d B", n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%d kB", n/1000)
+	}
+	return fmt.Sprintf("%d MB", n/1_000_000)
+}
+
+func (a *app) auditShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show EXECUTION", Short: "Show one execution with its calls", Args: oneArg("the id of an execution, or how it begins"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := a.readAudit()
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			e, calls, err := store.Show(cmd.Context(), args[0])
+			if err != nil {
+				return fmt.Errorf("%w\nhint: broker audit list", err)
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"execution": e, "calls": orEmpty(calls)})
+			}
+			return printExecution(a.stdout, e, calls)
+		},
+	}
+}
+
+func printExecution(w io.Writer, e audit.Execution, calls []audit.Call) error {
+	if err := printExecutions(w, []audit.Execution{e}); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s, code %s\n", e.Language, e.CodeHash)
+	if e.Code != "" {
+		fmt.Fprintf(w, "\n%s\n", strings.TrimRight(e.Code, "\n"))
+	}
+	fmt.Fprintln(w)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "CALL\tTOOL\tSTATUS\tTOOK\tARGUMENTS\tRESULT\t")
+	for _, c := range calls {
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Seq, c.ID, c.Status, c.Duration.Round(10*time.Microsecond), size(c.ArgBytes), size(c.ResultBytes), oneLine(c.Error, 80))
+		if len(c.Args) > 0 {
+			fmt.Fprintf(tw, "\t%s\n", oneLine(string(c.Args), 120))
+		}
+	}
+	return tw.Flush()
+}
+
+// auditStats is what "broker audit stats --json" prints.
+type auditStats struct {
+	audit.Stats
+	TokensSaved savedTokens `json:"tokens_saved"`
+}
+
+// savedTokens is what the model was spared. Results are estimated at four
+// bytes a token; definitions are counted.
+type savedTokens struct {
+	// Definitions is the price of all tool definitions less that of the
+	// broker's own tools, in each turn of a conversation.
+	Definitions int `json:"definitions_per_turn"`
+	// Results is what came into the sandbox and did not go to the model.
+	Results int64 `json:"results"`
+}
+
+const bytesPerToken = 4
+
+func (a *app) auditStatsCommand() *cobra.Command {
+	var since time.Duration
+	c := &cobra.Command{
+		Use: "stats", Short: "Sum up what was called, and the tokens that were saved", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.auditStats(cmd.Context(), ago(since))
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(s)
+			}
+			return printStats(a.stdout, s)
+		},
+	}
+	c.Flags().DurationVar(&since, "since", 0, "only the last time, such as 24h")
+	return c
+}
+
+// auditStats reads the record, and the cached catalogue for the price of its
+// definitions.
+func (a *app) auditStats(ctx context.Context, since time.Time) (auditStats, error) {
+	var out auditStats
+	store, err := a.readAudit()
+	if err != nil {
+		return out, err
+	}
+	defer store.Close()
+	if out.Stats, err = store.Stats(ctx, since); err != nil {
+		return out, err
+	}
+	out.TokensSaved.Results = out.BytesKept / bytesPerToken
+	if a.configPath == "" && a.stateDir != "" {
+		return out, nil // the definitions are those of a config
+	}
+	s, err := a.open(-1)
+	if err != nil {
+		return out, err
+	}
+	defer s.close()
+	before, err := definitionTokens(s.broker.Catalog().Tools())
+	if err != nil {
+		return out, err
+	}
+	after, err := surfaceTokens(s.broker.Surface())
+	if err != nil {
+		return out, err
+	}
+	out.TokensSaved.Definitions = max(0, before-after)
+	return out, nil
+}
+
+func printStats(w io.Writer, s auditStats) error {
+	fmt.Fprintf(w, "%d executions, %d calls, %d of them failed\n", s.Executions, s.Calls, s.Errors)
+	fmt.Fprintf(w, "%s came into scripts, %s went to the model: %s stayed out, about %d tokens\n",
+		size(s.BytesIn), size(s.BytesOut), size(s.BytesKept), s.TokensSaved.Results)
+	if s.TokensSaved.Definitions > 0 {
+		fmt.Fprintf(w, "%d tokens of tool definitions are not sent in each turn\n", s.TokensSaved.Definitions)
+	}
+	if len(s.Tools) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "SERVER\tTOOL\tCALLS\tERRORS\tP50 MS\tP99 MS\tRESULTS")
+	for _, t := range s.Tools {
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%.1f\t%.1f\t%s\n", t.Server, t.Tool, t.Calls, t.Errors, ms(t.P50), ms(t.P99), size(t.ResultBytes))
+	}
+	return tw.Flush()
+}
+
+func (a *app) auditExportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "export", Short: "Print every execution with its calls, one JSON object a line, the oldest first", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := a.readAudit()
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			enc := json.NewEncoder(a.stdout)
+			enc.SetEscapeHTML(false)
+			return store.Export(cmd.Context(), func(e audit.Execution, calls []audit.Call) error {
+				line := map[string]any{"calls": orEmpty(calls)}
+				if e.ID != "" {
+					line["execution"] = e
+				}
+				return enc.Encode(line)
+			})
+		},
+	}
+}
+
+func (a *app) auditPruneCommand() *cobra.Command {
+	var older time.Duration
+	c := &cobra.Command{
+		Use: "prune --older-than TIME", Short: "Remove old executions from the record", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if older <= 0 {
+				return usage("prune needs --older-than\nhint: broker audit prune --older-than 720h")
+			}
+			state, err := a.stateOnly()
+			if err != nil {
+				return err
+			}
+			store, err := audit.Open(state, &audit.Options{Days: -1, Logger: a.logger()})
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			n, err := store.Prune(cmd.Context(), ago(older))
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(map[string]int{"removed": n})
+			}
+			fmt.Fprintf(a.stdout, "removed %d executions\n", n)
+			return nil
+		},
+	}
+	c.Flags().DurationVar(&older, "older-than", 0, "such as 720h")
+	return c
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

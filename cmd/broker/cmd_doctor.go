@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+)
+
+// A check is one thing that doctor looked at.
+type check struct {
+	Name   string   `json:"name"`
+	OK     bool     `json:"ok"`
+	Detail string   `json:"detail"`
+	Hint   string   `json:"hint,omitempty"`
+	Log    []string `json:"log,omitempty"` // the last lines of a server's stderr
+}
+
+// A diagnosis is what "broker doctor --json" prints.
+type diagnosis struct {
+	Checks  []check `json:"checks"`
+	Servers []check `json:"servers"`
+	OK      bool    `json:"ok"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor [SERVER...]",
+		Short: "Say what is wrong, why, and what mends it",
+		Long: "Check the config, the state directory and the sandbox, then start each server (or only the named ones),\n" +
+			"list its tools and say how long that took. Exits with 3 if a server failed, 1 if something else did.",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args) },
+	}
+}
+
+func (a *app) doctor(ctx context.Context, names []string) error {
+	s, err := a.open(-1)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for _, n := range names {
+		if s.config.Server(n) == nil {
+			return usage("unknown server %q in doctor\nhint: broker servers list", n)
+		}
+	}
+	d := diagnosis{OK: true}
+	d.Checks = append(d.Checks, checkConfig(s), checkState(s), checkSandbox(ctx, s))
+	stop := a.showProgress(s, len(s.broker.Status()))
+	status := s.broker.Refresh(ctx, names...)
+	stop()
+	for _, st := range status {
+		d.Servers = append(d.Servers, checkServer(s, st))
+	}
+	code := exitOK
+	for _, c := range d.Servers {
+		if !c.OK {
+			d.OK, code = false, exitServers
+		}
+	}
+	for _, c := range d.Checks {
+		if !c.OK {
+			d.OK, code = false, exitFailed
+		}
+	}
+	if a.json {
+		if err := a.printJSON(d); err != nil {
+			return err
+		}
+	} else {
+		printDiagnosis(a.stdout, d)
+	}
+	if code != exitOK {
+		return &codeError{code: code}
+	}
+	return nil
+}
+
+func checkConfig(s *session) check {
+	disabled := 0
+	for _, srv := range s.config.Servers {
+		if srv.Disabled {
+			disabled++
+		}
+	}
+	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %d servers", s.config.Path, len(s.config.Servers))}
+	if disabled > 0 {
+		c.Detail += fmt.Sprintf(", %d of them disabled", disabled)
+	}
+	if len(s.config.Servers) == 0 {
+		c.Hint = "add servers under \"mcpServers\""
+	}
+	return c
+}
+
+// checkState writes a file where the broker keeps its state.
+func checkState(s *session) check {
+	c := check{Name: "state", OK: true, Detail: s.state}
+	f, err := os.CreateTemp(s.state, "doctor-*")
+	if err != nil {
+		return check{Name: "state", Detail: err.Error(), Hint: "--state-dir names another directory"}
+	}
+	name := f.Name()
+	if err := f.Close(); err != nil {
+		c.OK, c.Detail = false, err.Error()
+	}
+	if err := os.Remove(filepath.Clean(name)); err != nil {
+		c.OK, c.Detail = false, err.Error()
+	}
+	return c
+}
+
+// checkSandbox runs a script.
+func checkSandbox(ctx context.Context, s *session) check {
+	start := time.Now()
+	ans := s.broker.Execute(ctx, broker.ExecuteRequest{Code: "const n: number = 1; return n + 1", Client: "doctor"})
+	took := time.Since(start).Round(100 * time.Microsecond)
+	if ans.ExitCode != 0 || string(ans.Result) != "2" {
+		return check{Name: "sandbox", Detail: fmt.Sprintf("a small script ended with code %d: %s", ans.ExitCode, ans.Diagnostics),
+			Hint: "run doctor with --verbose"}
+	}
+	return check{Name: "sandbox", OK: true, Detail: fmt.Sprintf("%s, a small script took %s", s.config.Broker.WithDefaults().Sandbox.Isolation, took)}
+}
+
+func checkServer(s *session, st upstream.Status) check {
+	c := check{Name: st.Name, OK: st.Err == nil, Hint: st.Hint}
+	if st.Err != nil {
+		c.Detail = string(st.State) + ": " + st.Err.Error()
+		c.Log = st.Stderr[max(0, len(st.Stderr)-5):]
+		return c
+	}
+	c.Detail = fmt.Sprintf("%s, %d tools in %s", st.Transport, st.Tools, st.Took.Round(time.Millisecond))
+	if st.Version != "" {
+		c.Detail += ", " + st.Version
+	}
+	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Problems) > 0 {
+		c.Detail += fmt.Sprintf("; %d tools mended or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
+	}
+	if n := len(st.Dropped); n > 0 {
+		c.Detail += fmt.Sprintf("; it prints what is not MCP to stdout, such as %q", oneLine(st.Dropped[n-1], 60))
+	}
+	return c
+}
+
+func printDiagnosis(w io.Writer, d diagnosis) {
+	for _, c := range append(append([]check(nil), d.Checks...), d.Servers...) {
+		mark := "ok  "
+		if !c.OK {
+			mark = "FAIL"
+		}
+		fmt.Fprintf(w, "%s  %s: %s\n", mark, c.Name, strings.ReplaceAll(c.Detail, "\n", "\n      "))
+		for _, line := range c.Log {
+			fmt.Fprintf(w, "      | %s\n", oneLine(line, 160))
+		}
+		if c.Hint != "" {
+			fmt.Fprintf(w, "      do: %s\n", c.Hint)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+)
+
+func (a *app) execCommand() *cobra.Command {
+	var language string
+	var timeout float64
+	c := &cobra.Command{
+		Use:   "exec FILE|-",
+		Short: "Run a script that calls tools",
+		Long: "Run a script as execute_code does. What it prints goes to stdout and stderr, then its result as JSON;\n" +
+			"with --json, exactly what a model would get. The exit code is the script's.\n\n" + exitCodesHelp,
+		Args: oneArg("one script file, or - for stdin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			code, err := a.readScript(args[0])
+			if err != nil {
+				return usage("%w", err)
+			}
+			if timeout < 0 {
+				return usage("--timeout is %g: use seconds above 0", timeout)
+			}
+			if language == "" {
+				language = languageOf(args[0])
+			}
+			s, err := a.open(-1)
+			if err != nil {
+				return err
+			}
+			s.broker.Start(cmd.Context())
+			req := broker.ExecuteRequest{Code: code, Language: language, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
+			if !a.json {
+				req.Stdout, req.Stderr, req.Whole = a.stdout, a.stderr, true
+			}
+			ans := s.broker.Execute(cmd.Context(), req)
+			closed := s.close()
+			if err := a.printAnswer(ans); err != nil {
+				return err
+			}
+			if ans.ExitCode != 0 {
+				return &codeError{code: ans.ExitCode}
+			}
+			return closed
+		},
+	}
+	c.Flags().StringVar(&language, "language", "", "typescript or javascript (default by the file's ending)")
+	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
+	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	return c
+}
+
+func (a *app) readScript(name string) (string, error) {
+	if name == "-" {
+		b, err := io.ReadAll(a.stdin)
+		return string(b), err
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("read script: %w", err)
+	}
+	return string(b), nil
+}
+
+// languageOf goes by the ending; anything else is the configured default.
+func languageOf(name string) string {
+	switch filepath.Ext(name) {
+	case ".ts", ".mts":
+		return "typescript"
+	case ".js", ".mjs":
+		return "javascript"
+	case ".py":
+		return "python"
+	}
+	return ""
+}
+
+// printAnswer prints what a person has not seen yet: the script's own output
+// went to the terminal while it ran.
+func (a *app) printAnswer(ans broker.ExecuteAnswer) error {
+	if a.json {
+		return a.printJSON(ans)
+	}
+	if len(ans.Result) > 0 {
+		var text string
+		if json.Unmarshal(ans.Result, &text) == nil {
+			fmt.Fprintln(a.stdout, text)
+		} else {
+			fmt.Fprintln(a.stdout, string(ans.Result))
+		}
+	}
+	for _, line := range []string{ans.Diagnostics, ans.Hint} {
+		if line != "" {
+			fmt.Fprintln(a.stderr, line)
+		}
+	}
+	return nil
+}

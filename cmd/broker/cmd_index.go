@@ -1,0 +1,208 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/tokens"
+)
+
+// An indexReport is what "broker index --json" prints.
+type indexReport struct {
+	Servers      []indexRow `json:"servers"`
+	Tools        int        `json:"tools"`
+	TokensBefore int        `json:"tokens_before"`
+	TokensAfter  int        `json:"tokens_after"`
+}
+
+type indexRow struct {
+	Name     string   `json:"name"`
+	Status   string   `json:"status"`
+	Tools    int      `json:"tools"`
+	Tokens   int      `json:"tokens"`
+	MS       int64    `json:"ms"`
+	Error    string   `json:"error,omitempty"`
+	Hint     string   `json:"hint,omitempty"`
+	Problems []string `json:"problems,omitempty"`
+}
+
+func (a *app) indexCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "index",
+		Short: "Connect to every server, list and index its tools, and count the tokens saved",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.open(-1)
+			if err != nil {
+				return err
+			}
+			stop := a.showProgress(s, len(s.broker.Status()))
+			status := s.broker.Refresh(cmd.Context())
+			stop()
+			report, err := makeIndexReport(s.broker, status)
+			if e := s.close(); err == nil {
+				err = e
+			}
+			if err != nil {
+				return err
+			}
+			if a.json {
+				err = a.printJSON(report)
+			} else {
+				printIndex(a.stdout, report)
+			}
+			if err != nil {
+				return err
+			}
+			return failedServers(status)
+		},
+	}
+}
+
+// failedServers is the error of code 3 when a server could not be listed.
+func failedServers(status []upstream.Status) error {
+	var names []string
+	for _, st := range status {
+		if st.Err != nil {
+			names = append(names, st.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &codeError{exitServers, fmt.Errorf("%d of %d servers failed: %s\nhint: broker doctor", len(names), len(status), strings.Join(names, ", "))}
+}
+
+func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, error) {
+	r := indexReport{Servers: []indexRow{}}
+	catalog := b.Catalog()
+	for _, st := range status {
+		row := indexRow{Name: st.Name, Status: string(st.State), MS: st.Took.Milliseconds(), Hint: st.Hint}
+		if st.Err != nil {
+			row.Error = st.Err.Error()
+		}
+		if s, ok := catalog.Server(st.Name); ok {
+			n, err := definitionTokens(s.Tools)
+			if err != nil {
+				return r, err
+			}
+			row.Tools, row.Tokens, row.Problems = len(s.Tools), n, s.Problems
+		}
+		r.Tools += row.Tools
+		r.TokensBefore += row.Tokens
+		r.Servers = append(r.Servers, row)
+	}
+	after, err := surfaceTokens(b.Surface())
+	r.TokensAfter = after
+	return r, err
+}
+
+// definition is what a client puts into a model's context of one tool.
+type definition struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+// definitionTokens is what a model would pay for these tools in every turn.
+func definitionTokens(tools []*discovery.Tool) (int, error) {
+	if len(tools) == 0 {
+		return 0, nil
+	}
+	defs := make([]definition, len(tools))
+	for i, t := range tools {
+		defs[i] = definition{t.Name, t.Description, t.InputSchema}
+		if len(t.InputSchema) == 0 {
+			defs[i].InputSchema = json.RawMessage(`{}`)
+		}
+	}
+	return countJSON(defs)
+}
+
+// surfaceTokens is what a model pays for the broker's own tools instead.
+func surfaceTokens(s broker.Surface) (int, error) {
+	defs := make([]definition, len(s.Tools))
+	for i, t := range s.Tools {
+		defs[i] = definition{t.Name, t.Description, t.InputSchema.(json.RawMessage)}
+	}
+	return countJSON(defs)
+}
+
+func countJSON(v any) (int, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return 0, err
+	}
+	return tokens.Count(strings.TrimSpace(b.String()))
+}
+
+func printIndex(w io.Writer, r indexReport) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "SERVER\tTOOLS\tTOKENS\tTOOK\t")
+	for _, row := range r.Servers {
+		note := ""
+		switch {
+		case row.Error != "":
+			note = row.Status + ": " + oneLine(row.Error, 100)
+		case len(row.Problems) > 0:
+			note = fmt.Sprintf("%d tools mended or left out", len(row.Problems))
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", row.Name, row.Tools, row.Tokens, time.Duration(row.MS)*time.Millisecond, note)
+	}
+	_ = tw.Flush()
+	fmt.Fprintf(w, "\n%d tools: %d tokens in every turn before, %d now", r.Tools, r.TokensBefore, r.TokensAfter)
+	if r.TokensBefore > r.TokensAfter {
+		fmt.Fprintf(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))
+	}
+	fmt.Fprintln(w)
+}
+
+// oneLine is s on one line of at most n characters.
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// showProgress says on a terminal how many servers have answered, until the
+// function it returns is called.
+func (a *app) showProgress(s *session, all int) (stop func()) {
+	if !onTerminal(a.stderr) {
+		return func() {}
+	}
+	done, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var waiting []string
+			for _, st := range s.broker.Status() {
+				if st.State == upstream.StateStarting {
+					waiting = append(waiting, st.Name)
+				}
+			}
+			fmt.Fprintf(a.stderr, "\r\x1b[K%d of %d servers answered; waiting for %s", all-len(waiting), all, oneLine(strings.Join(waiting, ", "), 50))
+			select {
+			case <-done:
+				fmt.Fprint(a.stderr, "\r\x1b[K")
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() { close(done); <-gone }
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+)
+
+// version is set by release builds; others say what Go recorded.
+var version = buildVersion()
+
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "dev"
+	}
+	return info.Main.Version
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				return a.printJSON(map[string]string{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+			}
+			fmt.Fprintf(a.stdout, "broker %s (%s %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+	}
+}
+
+func (a *app) promptCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prompt",
+		Short: "Print a section for a system prompt",
+		Long:  "Print a section for a system prompt or CLAUDE.md: when to write code, how to find tools, one example.",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				return a.printJSON(map[string]string{"prompt": broker.Prompt})
+			}
+			fmt.Fprint(a.stdout, broker.Prompt)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+)
+
+func (a *app) searchCommand() *cobra.Command {
+	var req broker.SearchRequest
+	var detail string
+	c := &cobra.Command{
+		Use:   "search QUERY",
+		Short: "Find tools by what they do",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("search needs words to search for\nhint: broker search list open issues")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Query, req.Detail = strings.Join(args, " "), broker.Detail(detail)
+			s, err := a.open(-1)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			a.learnMissing(cmd, s)
+			found, err := s.broker.Search(cmd.Context(), req)
+			if err != nil {
+				return usage("%w", err)
+			}
+			if a.json {
+				return a.printJSON(found)
+			}
+			printHits(a.stdout, found)
+			if len(found.Tools) == 0 {
+				return &codeError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&req.Server, "server", "", "only this server")
+	c.Flags().StringVar(&detail, "detail", "desc", "name, desc or full")
+	c.Flags().IntVar(&req.Limit, "limit", 8, "how many, at most 50")
+	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	return c
+}
+
+// learnMissing connects to the servers whose tools are not known yet, so that
+// a command sees the whole catalogue.
+func (a *app) learnMissing(cmd *cobra.Command, s *session) {
+	var names []string
+	for _, st := range s.broker.Status() {
+		if st.State == upstream.StateIdle || st.State == upstream.StateStarting || st.State == upstream.StateFailed {
+			names = append(names, st.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	stop := a.showProgress(s, len(names))
+	s.broker.Refresh(cmd.Context(), names...)
+	stop()
+}
+
+func printHits(w io.Writer, found broker.SearchAnswer) {
+	for _, h := range found.Tools {
+		fmt.Fprintln(w, h.Name)
+		for _, line := range []string{h.Declaration, h.Description, string(h.Parameters)} {
+			if line != "" {
+				fmt.Fprintln(w, "   ", strings.ReplaceAll(line, "\n", "\n    "))
+			}
+		}
+		if h.Declaration == "" && h.Signature != "" {
+			fmt.Fprintln(w, "   ", h.Signature)
+		}
+	}
+	if found.MatchCount > found.Showing {
+		fmt.Fprintf(w, "%d of %d shown\n", found.Showing, found.MatchCount)
+	}
+	if found.Note != "" {
+		fmt.Fprintln(w, found.Note)
+	}
+	if len(found.Suggestions) > 0 {
+		fmt.Fprintln(w, "near:", strings.Join(found.Suggestions, ", "))
+	}
+	for _, u := range found.Unsearched {
+		fmt.Fprintln(w, "not searched:", u)
+	}
+}

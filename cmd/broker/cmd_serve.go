@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var addr string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Be the MCP server, on stdio or over HTTP",
+		Long: "Be the MCP server: on stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
+			"Upstream servers are started when they are needed and stopped with it.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.open(0)
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			s.broker.Start(ctx)
+			if addr != "" {
+				err = a.serveHTTP(ctx, s, addr)
+			} else {
+				err = serveStdio(ctx, s)
+			}
+			if e := s.close(); err == nil {
+				err = e
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
+	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	return c
+}
+
+// serveStdio ends without an error when stdin ends or a signal comes: both are
+// how a client says that it is done.
+func serveStdio(ctx context.Context, s *session) error {
+	err := s.broker.ServeStdio(ctx, "stdio")
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// shutdownGrace is how long requests may take to end after a signal.
+const shutdownGrace = 500 * time.Millisecond
+
+func (a *app) serveHTTP(ctx context.Context, s *session, addr string) error {
+	addr, err := broker.NormalizeAddr(addr)
+	if err != nil {
+		return usage("%w", err)
+	}
+	tokens := make(map[string]string)
+	for name, ref := range s.config.Broker.HTTP.Tokens {
+		if tokens[name], err = expand(ref); err != nil {
+			return usage("http token of %q: %w", name, err)
+		}
+	}
+	handler, err := s.broker.Handler(broker.HTTPOptions{Addr: addr, Tokens: tokens})
+	if err != nil {
+		return usage("%w", err)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
+	}
+	fmt.Fprintf(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
+	// Requests end with the server: a script whose client is gone is killed.
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return base }}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	cancel()
+	grace, end := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer end()
+	if server.Shutdown(grace) != nil {
+		_ = server.Close() // streams that clients keep open end here
+	}
+	<-done
+	return nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) serversCommand() *cobra.Command {
+	return group("servers", "The configured servers", a.serversListCommand())
+}
+
+func (a *app) serversListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list [SERVER]",
+		Short: "List the servers with status and number of tools; for one, its tools",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("servers list takes at most one server, got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.open(-1)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			a.learnMissing(cmd, s)
+			name := ""
+			if len(args) == 1 {
+				name = args[0]
+			}
+			ans := s.broker.ListServers(name)
+			if ans.Note != "" {
+				return usage("%s", ans.Note)
+			}
+			if a.json {
+				return a.printJSON(ans)
+			}
+			tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(tw, "SERVER\tTRANSPORT\tSTATUS\tTOOLS\t")
+			for _, i := range ans.Servers {
+				note := i.Error
+				if note == "" {
+					note = i.Description
+				}
+				fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Transport, i.Status, i.ToolCount, oneLine(note, 100))
+			}
+			if err := tw.Flush(); err != nil {
+				return err
+			}
+			for _, i := range ans.Servers {
+				for _, t := range i.Tools {
+					fmt.Fprintln(a.stdout, t)
+				}
+			}
+			return nil
+		},
+	}
+}

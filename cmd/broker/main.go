@@ -1,0 +1,214 @@
+// Command broker is one MCP server in front of many: it connects to the
+// servers of a config file, lets a model search their tools, and runs the
+// scripts that the model writes in a sandbox. Type "broker help" for the
+// commands.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+)
+
+func main() {
+	// A sandbox is this same program, started again: nothing else of it may
+	// run there first.
+	if worker.IsChild() {
+		worker.Main()
+		return
+	}
+	os.Exit(run())
+}
+
+// run runs the command line of this process and returns its exit code.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// After the first signal the default is back, so that a second one kills.
+	context.AfterFunc(ctx, stop)
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	return a.run(ctx, os.Args[1:])
+}
+
+// An app is one run of the command line.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	configPath string
+	stateDir   string
+	json       bool
+	verbose    bool
+	readOnly   bool
+}
+
+// exit codes of the command line. exec has its own for what is wrong with the
+// command itself, because a script may end with any of the others.
+const (
+	exitOK        = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitServers   = 3
+	exitExecUsage = 64
+)
+
+const exitCodesHelp = `Exit codes:
+  0   fine
+  1   failed
+  2   wrong usage or config
+  3   some servers failed
+For exec, the script's own:
+  0   done                    13  its promise can never settle
+  1   the script threw        64  wrong usage or config
+  2   refused before it ran   124 timeout
+  3   waits for approval      137 memory
+                              130 cancelled`
+
+// A codeError ends the program with a code of its own. Its text may be empty
+// when everything was said already.
+type codeError struct {
+	code int
+	err  error
+}
+
+func (e *codeError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *codeError) Unwrap() error { return e.err }
+
+// usage makes err one of wrong usage.
+func usage(format string, args ...any) error {
+	return &codeError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitFailed
+	if c, ok := errors.AsType[*codeError](err); ok {
+		code = c.code
+	} else if _, ok := errors.AsType[*config.Report](err); ok || errors.Is(err, config.ErrNoConfig) {
+		code = exitUsage
+	}
+	if code == exitUsage && cmd != nil && cmd.Name() == "exec" {
+		code = exitExecUsage
+	}
+	a.explain(err)
+	return code
+}
+
+// explain prints an error once. The lines of a config report begin with the
+// place of each mistake, where editors look for it.
+func (a *app) explain(err error) {
+	text := err.Error()
+	if text == "" {
+		return
+	}
+	if _, ok := errors.AsType[*config.Report](err); !ok {
+		text = "broker: " + text
+	}
+	fmt.Fprintln(a.stderr, text)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "broker",
+		Short:         "One MCP server in front of many: search their tools, run code that calls them",
+		Long:          "One MCP server in front of many: search their tools, run code that calls them.\n\n" + exitCodesHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return unknownCommand(cmd, args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.configPath, "config", "", "config file (default ./servers.json, then $XDG_CONFIG_HOME/broker/servers.json)")
+	flags.StringVar(&a.stateDir, "state-dir", "", "where the catalogue and the audit log are (default $XDG_STATE_HOME/broker/…)")
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w\nhint: %s --help", err, cmd.CommandPath())
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.execCommand(), a.serversCommand(),
+		a.auditCommand(), a.doctorCommand(), a.promptCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// unknownCommand names what is nearest to a command that does not exist.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var known []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			known = append(known, c.Name())
+		}
+	}
+	text := fmt.Sprintf("unknown command %q", name)
+	if near := nearest.Names(name, known, 2); len(near) > 0 {
+		text += fmt.Sprintf("\nhint: did you mean %q?", strings.Join(near, `" or "`))
+	} else {
+		text += "\nhint: broker help lists the commands"
+	}
+	return usage("%s", text)
+}
+
+// group is a command that only holds others.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return unknownCommand(cmd, args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(children...)
+	return c
+}
+
+// noArgs and oneArg check the number of arguments in words.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no argument, got %q\nhint: %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("%s needs %s\nhint: %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}

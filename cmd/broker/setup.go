@@ -1,0 +1,153 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/term"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+)
+
+// A session is a broker with what it stands on.
+type session struct {
+	config *config.Config
+	state  string
+	broker *broker.Broker
+	audit  *audit.Store
+}
+
+// close ends the servers, the sandbox and the audit log, in this order.
+func (s *session) close() error {
+	err := s.broker.Close()
+	if e := s.audit.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// load reads the config file and says what is odd in it.
+func (a *app) load() (*config.Config, error) {
+	path, err := config.Find(a.configPath)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range cfg.Notes {
+		fmt.Fprintln(a.stderr, n)
+	}
+	return cfg, nil
+}
+
+// open reads the config and makes a broker of it. spares is the number of
+// sandboxes kept ready; negative means none.
+func (a *app) open(spares int) (*session, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	state, err := config.StateDir(a.stateDir, cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	log := a.logger()
+	store, err := openAudit(state, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	set := cfg.Broker.WithDefaults()
+	b, err := broker.New(broker.Options{
+		Servers:        upstreams(cfg),
+		Runner:         runner(set.Sandbox, spares, log),
+		Audit:          store,
+		CacheDir:       filepath.Join(state, "catalogue"),
+		Expand:         expand,
+		Logger:         log,
+		Version:        version,
+		ReadOnly:       set.ReadOnly || a.readOnly,
+		Language:       sandbox.Language(set.Language),
+		Timeout:        set.Timeout,
+		MaxTimeout:     set.MaxTimeout,
+		MaxOutputChars: set.MaxOutputChars,
+		Limits:         sandbox.Limits{MemoryBytes: set.Sandbox.Memory, Calls: set.Sandbox.MaxCalls, InFlight: set.Sandbox.InFlight},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &session{cfg, state, b, store}, nil
+}
+
+func openAudit(state string, cfg *config.Config, log *slog.Logger) (*audit.Store, error) {
+	set := cfg.Broker.WithDefaults()
+	store, err := audit.Open(state, &audit.Options{Payloads: set.Audit.Payloads, Days: set.Audit.Days, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("%w\nhint: --state-dir names another directory", err)
+	}
+	return store, nil
+}
+
+// runner is where scripts run: in a process of their own, unless the config
+// says that they are trusted.
+func runner(s config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
+	if s.Isolation == "inprocess" {
+		return inproc.New()
+	}
+	return worker.New(&worker.Options{Spares: spares, Logger: log})
+}
+
+func expand(s string) (string, error) { return config.Expand(s, os.LookupEnv) }
+
+// upstreams are the enabled servers of a config as the upstream layer knows
+// them.
+func upstreams(cfg *config.Config) []upstream.Config {
+	var list []upstream.Config
+	for _, s := range cfg.Servers {
+		if s.Disabled {
+			continue
+		}
+		list = append(list, upstream.Config{
+			Name: s.Name, Description: s.Description,
+			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
+			URL: s.URL, Headers: s.Headers, Type: s.Type,
+			Allow: s.Allow, Deny: s.Deny,
+			KeepAlive: s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout,
+		})
+	}
+	return list
+}
+
+// logger writes to stderr: everything with --verbose, else what went wrong.
+func (a *app) logger() *slog.Logger {
+	level := slog.LevelError
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// printJSON prints v as indented JSON, without the escapes of HTML.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// onTerminal reports whether w is a terminal, where progress may be shown.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -25,10 +25,11 @@ func (r redactor) payload(data []byte) []byte {
 		return nil
 	}
 	// The last token and the note have to fit too.
-	p := &printer{redactor: r, budget: maxPayload - 1<<10, size: len(data)}
+	const budget = maxPayload - 1<<10
+	p := &printer{redactor: r, budget: budget, size: len(data)}
 	if err := p.print(data); err != nil {
-		p.out.Reset()
-		p.string(r.upTo(string(data[:min(len(data), maxPayload)]), maxPayload/2))
+		p = &printer{redactor: r, budget: budget, nested: maxNested}
+		p.leaf(string(data), false)
 	}
 	return p.out.Bytes()
 }

@@ -79,15 +79,10 @@ func (s *Store) open() error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	// SQLite gives the files beside it the mode of this one.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	if err := create(path); err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	s.db, err = sql.Open("sqlite", dataSource(path, "auto_vacuum(incremental)", "journal_mode(WAL)", "synchronous(NORMAL)"))
+	s.db, err = sql.Open("sqlite", dataSource(path, "synchronous(NORMAL)", "auto_vacuum(incremental)", "journal_mode(WAL)"))
 	if err != nil {
 		return err
 	}
@@ -107,6 +102,35 @@ func (s *Store) open() error {
 		return errors.Join(err, s.db.Close())
 	}
 	return nil
+}
+
+// create makes an empty file that only its user can read, if there is none.
+// SQLite gives the files beside it the same mode. The file is made elsewhere
+// and linked: to open and close it here would, by the rules of POSIX, take away
+// the locks that another Store of this process has on it.
+func create(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), fileName+"-new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := f.Close(); err != nil {
+		return err
+	}
+	err = os.Link(f.Name(), path)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		// Some file systems have no links.
+		if f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
+			err = f.Close()
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil // another process was faster
+	}
+	return err
 }
 
 // retryBusy repeats f while the file is locked. Turning a new file into a

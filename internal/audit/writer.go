@@ -18,7 +18,7 @@ const (
 	// processes get their turn.
 	maxBatch = 1024
 	// pruneDelay keeps the start of a broker free of tidying up.
-	pruneDelay = 2 * time.Second
+	pruneDelay = time.Second
 	// pruneBreak is how long records may pass between two steps of it, and
 	// pruneInterval how long it is before there is something to remove again.
 	pruneBreak    = 10 * time.Millisecond

@@ -67,7 +67,6 @@ var diagram = []row{
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/fakeupstream"},
-	{pkg: "internal/deps"},
 }
 
 // everywhere are the packages that any other may import.
@@ -76,13 +75,13 @@ var everywhere = []string{"internal/tsname", "internal/nearest"}
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk": {"discovery/upstream", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/oauth", "internal/deps"},
-	"github.com/dop251/goja":                 {"sandbox/...", "internal/deps"},
-	"github.com/evanw/esbuild":               {"sandbox/...", "internal/deps"},
-	"github.com/blevesearch/bleve":           {"index", "internal/deps"},
-	"modernc.org/sqlite":                     {"internal/audit", "internal/results", "internal/deps"},
-	"github.com/spf13/cobra":                 {"cmd/broker", "internal/deps"},
-	"github.com/tiktoken-go/tokenizer":       {"internal/tokens", "internal/deps"},
+	"github.com/modelcontextprotocol/go-sdk": {"discovery/upstream", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/oauth"},
+	"github.com/dop251/goja":                 {"sandbox/..."},
+	"github.com/evanw/esbuild":               {"sandbox/..."},
+	"github.com/blevesearch/bleve":           {"index"},
+	"modernc.org/sqlite":                     {"internal/audit", "internal/results"},
+	"github.com/spf13/cobra":                 {"cmd/broker"},
+	"github.com/tiktoken-go/tokenizer":       {"internal/tokens"},
 }
 
 // above are the packages that a test of a lower package must not import
@@ -116,7 +115,7 @@ func TestDiagramIsDrawnInTheDocs(t *testing.T) {
 	}
 	for _, r := range diagram {
 		name := strings.TrimSuffix(r.pkg, "/...")
-		if info, err := os.Stat(name); err != nil || !info.IsDir() || name == "internal/deps" {
+		if info, err := os.Stat(name); err != nil || !info.IsDir() {
 			continue
 		}
 		if !strings.Contains(string(doc), "`"+name+"`") {

@@ -51,8 +51,9 @@ type stats struct {
 
 // show prints the report and then what was called and saved.
 func show(stdout, stderr io.Writer, idx index, ex execution, st stats) {
-	fmt.Fprintln(stdout)
-	fmt.Fprintln(stdout, strings.TrimRight(ex.Stdout, "\n"))
+	if ex.Stdout != "" {
+		fmt.Fprintf(stdout, "\n%s\n", strings.TrimRight(ex.Stdout, "\n"))
+	}
 	if ex.Stderr != "" {
 		fmt.Fprintln(stderr, strings.TrimRight(ex.Stderr, "\n"))
 	}

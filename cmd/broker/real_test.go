@@ -141,8 +141,19 @@ func TestInspectorListsAndCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The Inspector takes --config for its own, so the broker's is in a file.
+	entry, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"broker": map[string]any{"command": path, "args": []string{"serve", "--config", config}, "env": map[string]string{"XDG_STATE_HOME": os.Getenv("XDG_STATE_HOME")}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := filepath.Join(t.TempDir(), "client.json")
+	if err := os.WriteFile(client, entry, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	over := map[string][]string{
-		"stdio": {path, "serve", "--config", config},
+		"stdio": {"--config", client, "--server", "broker"},
 		"http":  {serveHTTP(t, config), "--transport", "http"},
 	}
 	for name, target := range over {

@@ -33,7 +33,7 @@ func (r *runtime) defineConsole() {
 	}
 	method("trace", func(args []goja.Value) {
 		text := strings.TrimRight("Trace: "+r.format(args), " ")
-		if frames := r.cleanStack(r.vm.ToValue(r.trace()), maxFrames); frames != "" {
+		if frames := r.trace(); frames != "" {
 			text += "\n" + frames
 		}
 		r.print(stderr, text)

@@ -70,6 +70,9 @@ func (r *runtime) errorHead(o *goja.Object) (name, message string) {
 	if m := noMember.FindStringSubmatch(message); m != nil && name == "TypeError" {
 		message = m[1] + " is not a function"
 	}
+	if message == "Value is not object coercible" {
+		message = "cannot take undefined or null apart"
+	}
 	return name, message
 }
 
@@ -117,8 +120,9 @@ func (r *runtime) hint(name, message string) string {
 	return ""
 }
 
-// A frame is one line of a trace as goja writes it.
-var frameLine = regexp.MustCompile(`^\s+at (?:(.*) \()?(.+?):(\d+):(\d+)\(\d+\)\)?$`)
+// frameLine is one line of a trace as goja writes it, with the program counter
+// at its end, or as we do.
+var frameLine = regexp.MustCompile(`^\s+at (?:(.*) \()?(.+?):(\d+):(\d+)(\(\d+\))?\)?$`)
 
 // cleanStack keeps of a stack property the frames of the program, at most n.
 func (r *runtime) cleanStack(stack goja.Value, n int) string {
@@ -133,6 +137,9 @@ func (r *runtime) cleanStack(stack goja.Value, n int) string {
 		}
 		row, _ := strconv.Atoi(m[3])
 		col, _ := strconv.Atoi(m[4])
+		if m[5] == "" && row == 1 {
+			col += r.script.shift // frame takes off what is off already
+		}
 		if f := r.frame(m[1], m[2], row, col); f != "" {
 			frames = append(frames, f)
 		}

@@ -1,6 +1,7 @@
 package jsrun
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dop251/goja/ast"
@@ -191,13 +192,34 @@ func declared(s ast.Statement) (name *ast.Identifier, params int, inert bool) {
 			name, params = target, len(f.ParameterList.List)
 		case *ast.ArrowFunctionLiteral:
 			name, params = target, len(f.ParameterList.List)
-		case nil, *ast.StringLiteral, *ast.NumberLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.RegExpLiteral:
 		default:
-			return nil, 0, false
+			if !isData(f) {
+				return nil, 0, false
+			}
 		}
 		if !ok {
 			return nil, 0, false
 		}
 	}
 	return name, params, true
+}
+
+// isData reports whether an initializer is a literal, which does nothing.
+func isData(e ast.Expression) bool {
+	switch e := e.(type) {
+	case nil, *ast.StringLiteral, *ast.NumberLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.RegExpLiteral:
+		return true
+	case *ast.UnaryExpression:
+		return isData(e.Operand)
+	case *ast.TemplateLiteral:
+		return e.Tag == nil && len(e.Expressions) == 0
+	case *ast.ArrayLiteral:
+		return !slices.ContainsFunc(e.Value, func(item ast.Expression) bool { return !isData(item) })
+	case *ast.ObjectLiteral:
+		return !slices.ContainsFunc(e.Value, func(p ast.Property) bool {
+			keyed, ok := p.(*ast.PropertyKeyed)
+			return !ok || keyed.Computed || !isData(keyed.Value) && !isFunction(keyed.Value)
+		})
+	}
+	return false
 }

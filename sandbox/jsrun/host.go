@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/dop251/goja"
@@ -108,15 +107,9 @@ func (r *runtime) startCall(f hostFunc, args []goja.Value) goja.Value {
 	return r.vm.ToValue(promise)
 }
 
-// trace returns the frames of the running call as goja writes them.
+// trace returns the program's frames of the running call.
 func (r *runtime) trace() string {
-	var b strings.Builder
-	for _, f := range r.vm.CaptureCallStack(12, nil) {
-		if p := f.Position(); p.Filename != "" {
-			fmt.Fprintf(&b, "\tat %s (%s:%d:%d(0))\n", f.FuncName(), p.Filename, p.Line, p.Column)
-		}
-	}
-	return b.String()
+	return r.frames(r.vm.CaptureCallStack(12, nil), maxFrames)
 }
 
 // deliver settles the promise of a call. The error is one that ends the run.

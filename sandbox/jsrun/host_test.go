@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -99,4 +100,11 @@ func run(t testing.TB, lang sandbox.Language, code string) (Outcome, *memHost) {
 		Grace:       5 * time.Second,
 	}, h)
 	return out, h
+}
+
+func writeFile(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -2,6 +2,7 @@ package jsrun
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,12 @@ func (r *runtime) inspect(v goja.Value) string {
 	in := inspector{r: r}
 	return in.value(v, 0)
 }
+
+// What goja says about the types that have no class name of their own.
+var (
+	promiseType = reflect.TypeFor[*goja.Promise]()
+	proxyType   = reflect.TypeFor[goja.Proxy]()
+)
 
 type inspector struct {
 	r    *runtime
@@ -59,13 +66,11 @@ func (in *inspector) value(v goja.Value, depth int) string {
 }
 
 func (in *inspector) object(o *goja.Object, depth int) string {
-	switch exported := o.Export().(type) {
-	case *goja.Promise:
-		return in.promise(exported, depth)
-	case time.Time:
-		return exported.UTC().Format("2006-01-02T15:04:05.000Z")
-	case goja.Proxy:
-		if exported.Target() == nil {
+	switch o.ExportType() {
+	case promiseType:
+		return in.promise(o.Export().(*goja.Promise), depth)
+	case proxyType:
+		if o.Export().(goja.Proxy).Target() == nil {
 			return "[revoked Proxy]"
 		}
 	}
@@ -78,6 +83,9 @@ func (in *inspector) object(o *goja.Object, depth int) string {
 	case "RegExp":
 		return o.String()
 	case "Date":
+		if date, ok := o.Export().(time.Time); ok {
+			return date.UTC().Format("2006-01-02T15:04:05.000Z")
+		}
 		return "Invalid Date"
 	case "String", "Number", "Boolean":
 		return "[" + class + ": " + in.value(in.r.vm.ToValue(o.String()), depth) + "]"
@@ -88,12 +96,12 @@ func (in *inspector) object(o *goja.Object, depth int) string {
 		}
 		return "[" + in.constructor(o, class) + "]"
 	}
-	switch class {
-	case "Array":
+	switch {
+	case class == "Array":
 		return in.array(o, depth, "")
-	case "Map":
+	case in.r.vm.InstanceOf(o, in.r.mapClass):
 		return in.entries(o, "Map", depth, true)
-	case "Set":
+	case in.r.vm.InstanceOf(o, in.r.setClass):
 		return in.entries(o, "Set", depth, false)
 	}
 	if name := in.constructor(o, class); strings.HasSuffix(name, "Array") && o.Get("BYTES_PER_ELEMENT") != nil {

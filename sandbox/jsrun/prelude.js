@@ -66,5 +66,5 @@
     hidden(globalThis, name, new Proxy(withheld[name].callable ? function () {} : {}, traps));
   }
 
-  return { ToolError, newError, stringify: (value) => toJSON(value) };
+  return { Map, Set, ToolError, newError, stringify: (value) => toJSON(value) };
 });

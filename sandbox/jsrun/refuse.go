@@ -77,6 +77,8 @@ func (src *source) problem(p Program, text composed, m api.Message) string {
 			name, module = x[1], x[2]
 		}
 		message = noExport(p, name, module)
+	} else if strings.HasPrefix(message, "Could not resolve import(") {
+		message = computedImport
 	} else {
 		message = strings.TrimSuffix(strings.ReplaceAll(message, namespace+":", ""), ".")
 	}
@@ -93,6 +95,10 @@ func (src *source) problem(p Program, text composed, m api.Message) string {
 	}
 	return src.located(text.origin(offsetOf(text.text, m.Location.Line, m.Location.Column)), message)
 }
+
+// computedImport is about import() of a name that is only known in the run.
+const computedImport = "import() takes the name of a module as it is, such as import('./servers/github'); " +
+	"call a tool whose name is computed with callMCPTool(id, input)"
 
 func noExport(p Program, name, module string) string {
 	module, _, _ = strings.Cut(module, ":")
@@ -131,7 +137,7 @@ func (src *source) located(offset int, message string) string {
 	text := src.text
 	offset = min(offset, len(text))
 	if offset == len(text) { // at the end: behind the last thing there is
-		offset = len(strings.TrimRight(text, " \t\r\n"))
+		offset = len(strings.TrimRight(src.lexed.src, " \t\r\n"))
 	}
 	start := strings.LastIndexByte(text[:offset], '\n') + 1
 	line := strings.Count(text[:start], "\n") + 1

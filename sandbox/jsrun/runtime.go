@@ -55,6 +55,8 @@ type runtime struct {
 	toolError *goja.Object
 	newError  goja.Callable // name, message, fields, trace
 	stringify goja.Callable
+	mapClass  *goja.Object
+	setClass  *goja.Object
 }
 
 func newRuntime(p Program, s *script, h Host, start time.Time) *runtime {
@@ -133,6 +135,7 @@ func (r *runtime) setUp() error {
 	r.toolError = kept.Get("ToolError").(*goja.Object)
 	r.newError, _ = goja.AssertFunction(kept.Get("newError"))
 	r.stringify, _ = goja.AssertFunction(kept.Get("stringify"))
+	r.mapClass, r.setClass = kept.Get("Map").(*goja.Object), kept.Get("Set").(*goja.Object)
 	r.defineTimers()
 	r.defineConsole()
 	r.defineHost()

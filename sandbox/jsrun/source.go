@@ -11,17 +11,18 @@ import (
 // async function, so that await and return work at its top level. Every byte
 // of body stands where it stood in the agent's text; what had to go is blank.
 type source struct {
-	file   string // what positions call it
-	text   string // the agent's own
-	body   string // as long as text
-	head   string // goes in front of body
-	tail   string // goes behind it
-	lexed  *scanner
-	moved  []moved // import declarations, which go behind the function
-	names  map[string]bool
-	bundle bool // it reaches modules, so it takes more than one file
-	plain  bool // nothing in it needs esbuild, if goja can parse it
-	asked  bool // tail returns what "export default" named: that is a result
+	file    string // what positions call it
+	text    string // the agent's own
+	body    string // as long as text
+	head    string // goes in front of body
+	tail    string // goes behind it
+	lexed   *scanner
+	moved   []moved // import declarations, which go behind the function
+	names   map[string]bool
+	bundle  bool     // it reaches modules, so it takes more than one file
+	plain   bool     // nothing in it needs esbuild, if goja can parse it
+	refused []string // what cannot run, worded
+	asked   bool     // tail returns what "export default" named: that is a result
 }
 
 // A moved import is a declaration in pieces, each with its place in the text.
@@ -53,6 +54,9 @@ func readSource(p Program) (*source, error) {
 	w.anonymousFunction()
 	w.uses(p.Modules)
 	src.body = string(w.body)
+	if len(src.refused) > 0 {
+		return nil, &refusal{src.refused}
+	}
 	return src, nil
 }
 
@@ -93,6 +97,7 @@ type rewriter struct {
 	src  *source
 	lex  *scanner
 	body []byte
+	lead int // the first token behind what was removed at the start
 }
 
 // statements visits the imports and exports at the top level.
@@ -119,6 +124,9 @@ func (w *rewriter) property(i int) bool {
 // remove blanks the tokens from..to. A semicolon takes their place, so that
 // the statements around them stay apart.
 func (w *rewriter) remove(from, to int) {
+	if from == w.lead {
+		w.lead = to + 1
+	}
 	start := w.lex.tokens[from].start
 	blank(w.body, start, w.lex.tokens[to].end)
 	w.body[start] = ';'
@@ -253,10 +261,11 @@ func (w *rewriter) returnDefault(name string) {
 // could not stand as a statement.
 func (w *rewriter) anonymousFunction() {
 	tokens := w.lex.tokens
-	i := 0
-	for i < len(tokens) && w.body[tokens[i].start] != w.lex.src[tokens[i].start] || w.lex.text(i) == ";" {
-		i++ // moved imports
+	i := w.lead
+	for w.lex.text(i) == ";" {
+		i++
 	}
+	start := i
 	if w.lex.text(i) == "async" {
 		i++
 	}
@@ -270,6 +279,9 @@ func (w *rewriter) anonymousFunction() {
 	}
 	if w.lex.text(last) != "}" {
 		return
+	}
+	for _, t := range tokens[:start] { // nothing may end the statement
+		w.body[t.start] = ' '
 	}
 	w.src.head += "return ("
 	w.src.tail = "\n)()" + w.src.tail
@@ -288,6 +300,8 @@ func (w *rewriter) uses(modules []sandbox.Module) {
 		}
 		w.src.names[name] = true
 		switch {
+		case name == "import" && next == "(" && w.lex.kind(i+2) != str && w.lex.kind(i+2) != template:
+			w.src.refused = append(w.src.refused, w.src.located(t.start, computedImport))
 		case name == "import" && next == "(" || name == "require" && next == "(" && w.lex.kind(i+2) == str:
 			w.src.bundle = true
 		case name == "import":

@@ -31,7 +31,7 @@ func (b built) mapComment(src *source) string {
 		}
 	}
 	m.Names = []string{}
-	m.Mappings = ";" + shiftFirstLine(m.Mappings, own, len(src.head))
+	m.Mappings = ";" + rebase(m.Mappings, own, len(src.head))
 	text, err := json.Marshal(m)
 	if err != nil {
 		return ""
@@ -39,10 +39,11 @@ func (b built) mapComment(src *source) string {
 	return "//# sourceMappingURL=data:application/json;base64," + base64.StdEncoding.EncodeToString(text)
 }
 
-// shiftFirstLine moves what mappings say about the first line of a source by
-// columns to the left. The numbers in mappings are differences, so all of them
-// are read and written again. Names are dropped.
-func shiftFirstLine(mappings string, source, columns int) string {
+// rebase moves what mappings say about the first line of a source by columns to
+// the left, and counts all columns from 1: goja asks for those and hands on
+// what it finds. The numbers in mappings are differences, so all of them are
+// read and written again. Names are dropped.
+func rebase(mappings string, source, columns int) string {
 	var out strings.Builder
 	var in, last segment
 	rest := vlq{mappings}
@@ -68,9 +69,11 @@ func shiftFirstLine(mappings string, source, columns int) string {
 			n++
 		}
 		moved := in
+		moved.column++
 		if in.source == source && in.line == 0 {
 			moved.sourceColumn = max(0, in.sourceColumn-columns)
 		}
+		moved.sourceColumn++
 		for i, f := range moved.fields()[:min(n, 4)] {
 			writeVLQ(&out, *f-*last.fields()[i])
 		}

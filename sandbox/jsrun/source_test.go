@@ -1,0 +1,130 @@
+package jsrun
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+var testStart = time.Unix(0, 0)
+
+// tokens are the texts of a program's tokens, with a bar between.
+func tokens(src string) string {
+	s := scan(src)
+	texts := make([]string, len(s.tokens))
+	for i := range s.tokens {
+		texts[i] = s.text(i)
+	}
+	return strings.Join(texts, "|")
+}
+
+func TestScan(t *testing.T) {
+	for src, want := range map[string]string{
+		"a // b\n/* c */ d":              "a|d",
+		"#!/usr/bin/env node\nx":         "x",
+		"'a\\'b' + \"c\"":                "'a\\'b'|+|\"c\"",
+		"`a` + `b${c + `d${e}`}f`":       "`a`|+|`b${|c|+|`d${|e|}`|}f`",
+		"a / b / c":                      "a|/|b|/|c",
+		"x = /[/]\\/'/g.test(y)":         "x|=|/[/]\\/'/g|.|test|(|y|)",
+		"if (a) /'/.test(b)":             "if|(|a|)|/'/|.|test|(|b|)",
+		"f(a) / 'b' / c":                 "f|(|a|)|/|'b'|/|c",
+		"return /a/":                     "return|/a/",
+		"a.return / b / c":               "a|.|return|/|b|/|c",
+		"a! / b":                         "a|!|/|b",
+		"!/a/.test(b)":                   "!|/a/|.|test|(|b|)",
+		"1.5e-3 + 0x1F-1 + .5":           "1.5e-3|+|0x1F|-|1|+|.5",
+		"a?.b ?? c ? .5 : [...d] => e++": "a|?.|b|?|?|c|?|.5|:|[|...|d|]|=>|e|++",
+		"é + 'ü'":                        "é|+|'ü'",
+		"'unterminated\nnext":            "'unterminated|next",
+		"`unterminated ${":               "`unterminated ${",
+	} {
+		if got := tokens(src); got != want {
+			t.Errorf("scan(%q) = %s, want %s", src, got, want)
+		}
+	}
+}
+
+func TestImportsInStringsAndCommentsStay(t *testing.T) {
+	code := "const a = `\nimport x from 'y'\n${'import z'}`;\n/*\nimport b from 'c'\n*/\n// import d from 'e'\nreturn a.import + ({ import: 1 }).import"
+	src, err := readSource(Program{Code: code})
+	if err != nil || src.body != code || len(src.moved) > 0 || src.bundle {
+		t.Errorf("readSource changed %q to %q (%v)", code, src.body, err)
+	}
+}
+
+// Whatever the program is, preparation does not panic, and what it blanks
+// keeps every line and every byte in its place.
+func FuzzReadSource(f *testing.F) {
+	for _, seed := range []string{
+		"import { a } from './servers/github'\nexport default async function () {}", "```ts\nexport const x = 1\n```",
+		"import x = require('y'); export { x as default } from 'z' with { type: 'json' };", "`${`${/[`]/}`}`", "function(){};;", "export", "import",
+		"export default", "import * as a from", "export {", "\ufeffimport 'a'", "import(x)", "async function*(", "export default class extends A {}",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, code string) {
+		src, err := readSource(Program{Language: sandbox.JavaScript, Code: code, Modules: testModules})
+		if err != nil {
+			return
+		}
+		if len(src.body) != len(code) {
+			t.Fatalf("readSource(%q): %d bytes, want %d", code, len(src.body), len(code))
+		}
+		for i := range code {
+			if (code[i] == '\n') != (src.body[i] == '\n') {
+				t.Fatalf("readSource(%q) = %q: line end at %d", code, src.body, i)
+			}
+		}
+		text := src.compose(testModules)
+		for offset := range len(text.text) + 1 {
+			if at := text.origin(offset); at < 0 || at > len(code) {
+				t.Fatalf("origin(%d) = %d of %d", offset, at, len(code))
+			}
+		}
+	})
+}
+
+func TestRebase(t *testing.T) {
+	// Two segments on the first generated line, at columns 0 and 5, from
+	// columns 23 and 28 of line 0; one on the next, from column 2 of line 1.
+	var b strings.Builder
+	for _, n := range []int{0, 0, 0, 23} {
+		writeVLQ(&b, n)
+	}
+	b.WriteByte(',')
+	for _, n := range []int{5, 0, 0, 5} {
+		writeVLQ(&b, n)
+	}
+	b.WriteByte(';')
+	for _, n := range []int{0, 0, 1, -26} {
+		writeVLQ(&b, n)
+	}
+	var want strings.Builder
+	for _, n := range []int{1, 0, 0, 1} {
+		writeVLQ(&want, n)
+	}
+	want.WriteByte(',')
+	for _, n := range []int{5, 0, 0, 5} {
+		writeVLQ(&want, n)
+	}
+	want.WriteByte(';')
+	for _, n := range []int{1, 0, 1, -3} {
+		writeVLQ(&want, n)
+	}
+	if got := rebase(b.String(), 0, 23); got != want.String() {
+		t.Errorf("rebase(%q) = %q, want %q", b.String(), got, want.String())
+	}
+}
+
+func TestVLQRoundTrip(t *testing.T) {
+	for _, n := range []int{0, 1, -1, 15, 16, -16, 1023, -123456, 1 << 28} {
+		var b strings.Builder
+		writeVLQ(&b, n)
+		v := vlq{b.String()}
+		if got, ok := v.next(); !ok || got != n || v.text != "" {
+			t.Errorf("round trip of %d = %d, %v, rest %q", n, got, ok, v.text)
+		}
+	}
+}

@@ -169,13 +169,18 @@ func (c *collector) choice(where string, to *string, words ...string) field {
 		case slices.Contains(words, s):
 			*to = s
 		default:
-			hint := didYouMean(s, words)
-			if hint == "" {
-				hint = ": write " + orList(words)
-			}
-			c.fail(v.StartOffset, "unknown %s %s%s", where, quote(s), hint)
+			c.fail(v.StartOffset, "unknown %s %s%s", where, quote(s), hintWords(s, words))
 		}
 	}
+}
+
+// hintWords names the word that s is closest to, also among others that are
+// known but not shown, or all words.
+func hintWords(s string, words []string, others ...string) string {
+	if hint := didYouMean(s, slices.Concat(words, others)); hint != "" {
+		return hint
+	}
+	return ": write " + orList(words)
 }
 
 func orList(words []string) string {
@@ -240,7 +245,7 @@ func parseDuration(s string) (time.Duration, bool) {
 		limit := 2 * maxDuration.Seconds() // converting more would overflow
 		return time.Duration(min(max(seconds, -limit), limit) * float64(time.Second)), true
 	}
-	d, err := time.ParseDuration(s)
+	d, err := time.ParseDuration(strings.ReplaceAll(s, " ", ""))
 	return d, err == nil
 }
 

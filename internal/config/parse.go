@@ -46,7 +46,7 @@ func (c *collector) encoding() bool {
 	case bad >= 0:
 		c.fail(bad, "the file is not UTF-8 from here on: save it as UTF-8")
 	case len(bytes.TrimSpace(c.data)) == 0:
-		c.fail(0, `the file is empty: write {"mcpServers": {}} and put your servers in it, or type: broker import`)
+		c.fail(0, emptyFile)
 	default:
 		return true
 	}
@@ -102,9 +102,8 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 	var serverURL, httpURL string
 	enabled := true
 	fields := schema{
-		"description": c.text(of("description"), &s.Description),
-		"type": c.choice("type of "+where, &s.Type,
-			"stdio", "http", "sse", "streamable-http", "streamableHttp", "streamable_http"),
+		"description":  c.text(of("description"), &s.Description),
+		"type":         c.serverType(where, &s.Type),
 		"command":      c.command(of("command"), &s.Command),
 		"args":         c.list(of("args"), &s.Args, c.refText),
 		"env":          c.stringMap(of("env"), &s.Env, checkEnvName),
@@ -134,9 +133,6 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 
 // transport checks that command, url and type fit together.
 func (c *collector) transport(key hujson.Value, where string, s *Server, seen map[string]int) {
-	if strings.HasPrefix(strings.ToLower(s.Type), "streamable") {
-		s.Type = "http"
-	}
 	commandAt, hasCommand := seen["command"]
 	urlAt, hasURL := seen["url"]
 	switch {
@@ -151,6 +147,25 @@ func (c *collector) transport(key hujson.Value, where string, s *Server, seen ma
 	}
 	if hasCommand {
 		s.Type = "stdio"
+	}
+}
+
+// serverType reads how a server is reached; "http" has several names.
+func (c *collector) serverType(where string, to *string) field {
+	return func(v hujson.Value) {
+		var s string
+		c.text(fmt.Sprintf(`"type" of %s`, where), &s)(v)
+		switch s {
+		case "streamable-http", "streamableHttp", "streamable_http", "streamablehttp":
+			*to = "http"
+		case "stdio", "http", "sse":
+			*to = s
+		default:
+			if v.Value.Kind() == '"' {
+				c.fail(v.StartOffset, `unknown type %s of %s%s`, quote(s), where,
+					hintWords(s, []string{"stdio", "http", "sse"}, "streamable-http"))
+			}
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -146,8 +145,12 @@ func quote(s string) string {
 
 // firstInvalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
 func firstInvalidUTF8(data []byte) int {
-	if utf8.Valid(data) {
-		return -1
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
 	}
-	return bytes.IndexFunc(data, func(r rune) bool { return r == utf8.RuneError })
+	return -1
 }

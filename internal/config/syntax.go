@@ -18,34 +18,40 @@ const maxDepth = 200
 // place, and the answer is false.
 func parseSyntax(c *collector) (hujson.Value, bool) {
 	data := c.data
-	open, deep := scanBrackets(data)
-	if deep >= 0 {
-		c.fail(deep, "nested more than %d levels deep: this is no servers.json", maxDepth)
+	o := scanOutline(data)
+	if o.deep >= 0 {
+		c.fail(o.deep, "nested more than %d levels deep: this is no servers.json", maxDepth)
 		return hujson.Value{}, false
 	}
 	// A line comment on the last line needs no line break.
 	v, err := hujson.Parse(append(bytes.Clone(data), '\n'))
-	if err == nil {
-		return v, true
-	}
-	off := 0
-	var line, column int
-	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr == nil {
-		off = c.lines[min(max(line, 1), len(c.lines))-1] + column - 1
-	}
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF) && len(open) > 0:
-		at := open[len(open)-1]
-		l, col := c.position(at)
-		c.fail(len(data), "the file ends before the %q of line %d, column %d is closed", data[at], l, col)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		c.fail(len(data), "the file ends in the middle of a value, a string or a comment")
+	case err == nil:
+		return v, true
+	case !errors.Is(err, io.ErrUnexpectedEOF):
+		off := 0
+		var line, column int
+		if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr == nil {
+			off = c.lines[min(max(line, 1), len(c.lines))-1] + column - 1
+		}
+		at, text := explainSyntax(data, off, errors.Unwrap(err))
+		c.fail(at, "%s", text)
+	case o.str >= 0:
+		at, text := explainString(data[o.str:])
+		c.fail(o.str+at, "%s", text)
+	case o.comment >= 0:
+		c.fail(o.comment, `this comment has no end: "*/" is missing`)
+	case len(o.open) > 0:
+		at := o.open[len(o.open)-1]
+		line, column := c.position(at)
+		c.fail(len(data), "the file ends before the %q of line %d, column %d is closed", data[at], line, column)
 	default:
-		off, text := explainSyntax(data, off, errors.Unwrap(err))
-		c.fail(off, "%s", text)
+		c.fail(0, emptyFile)
 	}
 	return hujson.Value{}, false
 }
+
+const emptyFile = `the file is empty: write {"mcpServers": {}} and put your servers in it, or type: broker import`
 
 // explainSyntax says in our words what the parser found at off. It never
 // shows a string of the file, which may be a secret.
@@ -60,9 +66,7 @@ func explainSyntax(data []byte, off int, cause error) (int, string) {
 		at, text := explainString(rest)
 		return off + at, text
 	case strings.Contains(msg, "invalid literal"):
-		word := strings.TrimPrefix(msg, "invalid literal: ")
-		return off, fmt.Sprintf("%s is no JSON value%s: a text needs double quotes", quote(word),
-			didYouMean(word, []string{"true", "false", "null"}))
+		return off, explainWord(strings.TrimPrefix(msg, "invalid literal: "), rest)
 	case bytes.HasPrefix(rest, []byte("'")):
 		return off, "a single quote: JSON has only double quotes"
 	case bytes.HasPrefix(rest, []byte("#")):
@@ -106,26 +110,52 @@ func isHex(s []byte) bool {
 	return len(bytes.Trim(s, "0123456789abcdefABCDEF")) == 0
 }
 
-// scanBrackets returns the offsets of the brackets that are still open at the
-// end of data, outermost first, and where the nesting gets too deep, else -1.
-func scanBrackets(data []byte) (open []int, deep int) {
+// explainWord says what is wrong with a word without quotes that is no value.
+// The word is shown only if it is close to one: it may be a secret.
+func explainWord(word string, rest []byte) string {
+	after := bytes.TrimLeft(rest[min(len(word), len(rest)):], " \t\r\n")
+	if hint := didYouMean(word, []string{"true", "false", "null"}); hint != "" {
+		return quote(word) + " is no JSON value" + hint
+	}
+	if bytes.HasPrefix(after, []byte(":")) {
+		return "a key needs double quotes"
+	}
+	return "a text needs double quotes"
+}
+
+// An outline is where the parts of a file are that have a beginning and an end.
+type outline struct {
+	open    []int // the brackets that are never closed, outermost first
+	str     int   // the string that is never closed, or -1
+	comment int   // the comment that is never closed, or -1
+	deep    int   // where the nesting gets too deep, or -1
+}
+
+func scanOutline(data []byte) outline {
+	o := outline{str: -1, comment: -1, deep: -1}
 	for i := 0; i < len(data); i++ {
+		at := i
 		switch data[i] {
 		case '"':
-			i = skipString(data, i)
+			if i = skipString(data, i); i >= len(data) {
+				o.str = at
+			}
 		case '/':
-			i = skipComment(data, i)
+			if i = skipComment(data, i); i >= len(data) && data[at+1] == '*' {
+				o.comment = at
+			}
 		case '{', '[':
-			if open = append(open, i); len(open) > maxDepth {
-				return open, i
+			if o.open = append(o.open, i); len(o.open) > maxDepth {
+				o.deep = i
+				return o
 			}
 		case '}', ']':
-			if len(open) > 0 {
-				open = open[:len(open)-1]
+			if len(o.open) > 0 {
+				o.open = o.open[:len(o.open)-1]
 			}
 		}
 	}
-	return open, -1
+	return o
 }
 
 // skipString returns the offset of the quote that ends the string at i.

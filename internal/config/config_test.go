@@ -1,0 +1,357 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func parse(t *testing.T, text string) *Config {
+	t.Helper()
+	cfg, err := Parse("dir/servers.json", []byte(text))
+	if err != nil {
+		t.Fatalf("Parse:\n%v", err)
+	}
+	return cfg
+}
+
+func TestParseReadsEverything(t *testing.T) {
+	got := parse(t, "\ufeff"+`// servers of the team
+{
+	"$schema": "https://example.com/schema.json",
+	"mcpServers": {
+		"zeta": { // the order of the file counts
+			"command": "C:\\Program Files\\x.exe",
+			"args": ["-y", 3000, true, "${HOME}/x", "$${plain}", "$5"],
+			"env": {"PORT": 3000, "DEBUG": false, "TOKEN": "${env:TOKEN}", "OLD": null},
+			"cwd": "sub",
+			"url": null,
+			"description": "first",
+			"tools": {"allow": ["get_*"], "deny": "get_secret"},
+			"keepAlive": "5m", "startTimeout": "1m30s", "callTimeout": 2.5,
+		},
+		"Alpha Beta": {"type": "streamable-http", "url": "https://example.com/mcp?x=1", "headers": {"Authorization": "Bearer ${keyring:alpha}", "X-N": 1}},
+		"s": {"type": "sse", "url": "http://localhost:1/sse", "disabled": true, "keepAlive": true},
+		"w": {"serverUrl": "https://${HOST:-example.com}/", "enabled": false},
+		"c": {"command": "x", "tools": ["*"], "autoApprove": []},
+	},
+	"broker": {
+		"mode": "auto", "autoThreshold": 5, "language": "python", "timeout": "1m", "maxTimeout": 300, "maxOutputChars": 500,
+		"readonly": true, "typecheck": "/usr/bin/tsgo", "notedReads": false, "learn": true,
+		"audit": {"payloads": true, "days": 7}, "search": {"vectors": "v.bin"},
+		"sandbox": {"isolation": "container", "require": ["seccomp", "landlock"], "memory": "0.5 GiB", "maxCalls": 9, "inFlight": 2},
+		"http": {"tokens": {"ci": "${CI_TOKEN}"}, "adminToken": "${ADMIN}"},
+		"skills": {"dirs": ["a",], /* kept */ "n": 12345678901234567890}, "plugins": {},
+	},
+}`)
+	yes, no := true, false
+	want := &Config{
+		Path: "dir/servers.json", Name: "servers",
+		Servers: []Server{
+			{
+				Name: "zeta", Description: "first", Type: "stdio", Command: `C:\Program Files\x.exe`, Dir: "sub",
+				Args: []string{"-y", "3000", "true", "${HOME}/x", "$${plain}", "$5"},
+				Env:  map[string]string{"PORT": "3000", "DEBUG": "false", "TOKEN": "${env:TOKEN}"}, Allow: []string{"get_*"}, Deny: []string{"get_secret"},
+				IdleTimeout: 5 * time.Minute, StartTimeout: 90 * time.Second, CallTimeout: 2500 * time.Millisecond,
+			},
+			{Name: "Alpha Beta", Type: "http", URL: "https://example.com/mcp?x=1", Headers: map[string]string{"Authorization": "Bearer ${keyring:alpha}", "X-N": "1"}},
+			{Name: "s", Type: "sse", URL: "http://localhost:1/sse", Disabled: true, KeepAlive: true},
+			{Name: "w", URL: "https://${HOST:-example.com}/", Disabled: true},
+			{Name: "c", Type: "stdio", Command: "x", Allow: []string{"*"}},
+		},
+		Broker: Broker{
+			Mode: "auto", AutoThreshold: 5, Language: "python", Timeout: time.Minute, MaxTimeout: 5 * time.Minute, MaxOutputChars: 500,
+			ReadOnly: true, Typecheck: "/usr/bin/tsgo", NotedReads: &no, Learn: &yes,
+			Audit: Audit{Payloads: true, Days: 7}, Search: Search{Vectors: "v.bin"},
+			Sandbox: Sandbox{Isolation: "container", Require: []string{"seccomp", "landlock"}, Memory: 512 << 20, MaxCalls: 9, InFlight: 2},
+			HTTP:    HTTP{Tokens: map[string]string{"ci": "${CI_TOKEN}"}, AdminToken: "${ADMIN}"},
+			Skills:  []byte(`{"dirs":["a"],"n":12345678901234567890}`), Plugins: []byte(`{}`),
+		},
+		Notes: []string{
+			`dir/servers.json:17:9: "serverUrl" of server "w" is read as "url"`,
+			`dir/servers.json:18:41: unknown key "autoApprove" in server "c" is ignored`,
+			`dir/servers.json:22:3: "readonly" in "broker" is read as "readOnly"`,
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Parse (-want +got):\n%s", diff)
+	}
+	if s := got.Server("s"); s == nil || !s.Remote() || got.Server("S") != nil {
+		t.Errorf("Server finds %v", s)
+	}
+}
+
+func TestParseReadsTheFileOfVSCode(t *testing.T) {
+	cfg := parse(t, `{"inputs": [], "servers": {"a": {"type": "stdio", "command": "x"}}}`)
+	if len(cfg.Servers) != 1 || cfg.Servers[0].Name != "a" || len(cfg.Notes) != 0 {
+		t.Errorf("servers %v, notes %v", cfg.Servers, cfg.Notes)
+	}
+	cfg = parse(t, `{"servers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "x"}}}`)
+	if len(cfg.Servers) != 1 || cfg.Servers[0].Name != "b" || len(cfg.Notes) != 1 {
+		t.Errorf("with both keys: servers %v, notes %v", cfg.Servers, cfg.Notes)
+	}
+}
+
+func TestNothingIsADefault(t *testing.T) {
+	cfg := parse(t, `{"mcpServers": {}} // end`)
+	yes := true
+	want := Broker{
+		Mode: "code", AutoThreshold: 20, Language: "typescript", Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute,
+		MaxOutputChars: 10_000, Typecheck: "auto", NotedReads: &yes, Learn: &yes, Audit: Audit{Days: 30},
+		Sandbox: Sandbox{Isolation: "auto", Memory: 256 << 20, MaxCalls: 500, InFlight: 16},
+	}
+	if diff := cmp.Diff(want, cfg.Broker.WithDefaults()); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	if got := (Broker{MaxTimeout: time.Second}).WithDefaults().Timeout; got != time.Second {
+		t.Errorf("default timeout %s, want it within the longest one", got)
+	}
+}
+
+func TestReportsHideWhatMayBeASecret(t *testing.T) {
+	for _, text := range []string{
+		`{"mcpServers": {"a": {"command": "x", "env": {"T": "s3cret` + "\n" + `"}}}}`,
+		`{"mcpServers": {"a": {"command": "x", "env": {"T": "s3cret\q"}}}}`,
+		`{"mcpServers": {"a": {"command": "x", "env": {"T": s3cret}}}}`,
+		`{"mcpServers": {"a": {"command": "x", "env": {"T": "${A?s3cret`,
+		`{"mcpServers": {"a": {"command": "x", "env": {"T": "${A:-s3cret"}}}}`,
+		`{"mcpServers": {"a": {"url": "htp://s3cret"}}}`,
+		`{"mcpServers": {"a": {"command": "x", "env": {"T": ["s3cret"]}}}}`,
+	} {
+		_, err := Parse("f", []byte(text))
+		if err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("Parse(%s) = %v, want an error without the secret", text, err)
+		}
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	for _, tt := range []struct{ name, data, want string }{
+		{"UTF-16", "\xff\xfe{\x00}\x00", "f:1:1: the file is UTF-16: save it as UTF-8"},
+		{"Latin-1", "{\n \"mcpServers\": {\"\xe9\": {}}}", "f:2:18: the file is not UTF-8 from here on: save it as UTF-8"},
+		{"brackets", strings.Repeat("[", 1<<20), "f:1:201: nested more than 200 levels deep: this is no servers.json"},
+		{"replacement character, then a wrong byte", "{\"\ufffd\": \"\xff\"}", "f:1:8: the file is not UTF-8 from here on: save it as UTF-8"},
+		{"blank", " \n\t", "f:1:1: " + emptyFile},
+		{"huge", strings.Repeat(" ", maxFileBytes+1), "f:1:1: the file is larger than 16 MiB: this is no servers.json"},
+	} {
+		_, err := Parse("f", []byte(tt.data))
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestColumnsCountCharacters(t *testing.T) {
+	_, err := Parse("f", []byte("{\r\n\"mcpServers\": {\"日本\": 1}}"))
+	if err == nil || !strings.HasPrefix(err.Error(), "f:2:22: ") {
+		t.Errorf("Parse = %v, want a mistake at 2:22", err)
+	}
+}
+
+func TestReportIsBounded(t *testing.T) {
+	text := `{"mcpServers": {` + strings.Repeat(`"":1,`, 5000) + `}}`
+	_, err := Parse("f", []byte(text))
+	r, ok := errors.AsType[*Report](err)
+	if !ok || len(r.Mistakes) != maxMistakes || r.More != 5000-maxMistakes || !strings.HasSuffix(r.Error(), "f: and 4900 more") {
+		t.Errorf("Parse = %v", err)
+	}
+}
+
+func TestExpand(t *testing.T) {
+	env := map[string]string{"A": "1", "EMPTY": "", "B_2": "${A}", "ProgramFiles(x86)": "C:"}
+	lookup := func(k string) (string, bool) { v, ok := env[k]; return v, ok }
+	for _, tt := range []struct{ in, want, err string }{
+		{"", "", ""},
+		{"plain $A $ {A} }", "plain $A $ {A} }", ""},
+		{"${A}", "1", ""},
+		{"x${A}${env:A}y", "x11y", ""},
+		{"${B_2}", "${A}", ""}, // values are not expanded again
+		{"${A:-2}${EMPTY:-2}${NO:-}${env:NO:-a:-b}", "12a:-b", ""},
+		{"${EMPTY}", "", ""},
+		{"${env:ProgramFiles(x86)}", "C:", ""},
+		{"$${A} $$${A}", "${A} $${A}", ""},
+		{"${NO}", "", "environment variable NO is not set"},
+		{"${keyring:x}", "", "sign-in"},
+		{"${A", "", "never closed"},
+		{"${A-x}", "", "did you mean ${A:-…}?"},
+		{"${input:x}", "", "not known"},
+		{"${}", "", "no reference"},
+		{"${1A}", "", "no reference"},
+	} {
+		got, err := Expand(tt.in, lookup)
+		if tt.err == "" && (err != nil || got != tt.want) {
+			t.Errorf("Expand(%q) = %q, %v, want %q", tt.in, got, err, tt.want)
+		}
+		if tt.err != "" && (err == nil || got != "" || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("Expand(%q) = %q, %v, want the error %q", tt.in, got, err, tt.err)
+		}
+	}
+}
+
+func TestServerExpandsIntoACopy(t *testing.T) {
+	s := Server{Name: "n", Command: "${X}", Args: []string{"${X}"}, Env: map[string]string{"K": "${X}"}, Dir: "${X}",
+		URL: "${X}", Headers: map[string]string{"H": "${X}"}}
+	got, err := s.Expand(func(string) (string, bool) { return "v", true })
+	want := Server{Name: "n", Command: "v", Args: []string{"v"}, Env: map[string]string{"K": "v"}, Dir: "v", URL: "v", Headers: map[string]string{"H": "v"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("Expand: %v (-want +got):\n%s", err, diff)
+	}
+	if s.Args[0] != "${X}" || s.Env["K"] != "${X}" || s.Headers["H"] != "${X}" {
+		t.Errorf("the server itself was changed: %+v", s)
+	}
+	_, err = Server{Name: "n", Env: map[string]string{"K": "${X}"}}.Expand(func(string) (string, bool) { return "", false })
+	if want := `server "n", env.K: environment variable X is not set`; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("Expand = %v, want %s…", err, want)
+	}
+}
+
+func TestFind(t *testing.T) {
+	here, home := t.TempDir(), t.TempDir()
+	t.Chdir(here)
+	t.Setenv("XDG_CONFIG_HOME", home)
+	write := func(path string) string {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if _, err := Find(""); !errors.Is(err, ErrNoConfig) || !strings.Contains(err.Error(), "broker import") {
+		t.Errorf("Find with no file = %v, want ErrNoConfig and what to do", err)
+	}
+	if _, err := Find("none.json"); !errors.Is(err, ErrNoConfig) || !strings.Contains(err.Error(), "none.json") {
+		t.Errorf("Find(none.json) = %v", err)
+	}
+	if _, err := Find(here); err == nil || errors.Is(err, ErrNoConfig) {
+		t.Errorf("Find(directory) = %v", err)
+	}
+	inHome := write(filepath.Join(home, "broker", fileName))
+	if got, err := Find(""); err != nil || got != inHome {
+		t.Errorf("Find = %q, %v, want %q", got, err, inHome)
+	}
+	write(filepath.Join(here, fileName))
+	if got, err := Find(""); err != nil || got != fileName {
+		t.Errorf("Find = %q, %v, want the file here", got, err)
+	}
+	if got, err := Find(inHome); err != nil || got != inHome {
+		t.Errorf("Find(flag) = %q, %v", got, err)
+	}
+	cfg, err := Load(inHome)
+	if err != nil || cfg.Path != inHome {
+		t.Errorf("Load = %v, %v", cfg, err)
+	}
+	if _, err := Load("none.json"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Load(none.json) = %v", err)
+	}
+}
+
+func TestStateDir(t *testing.T) {
+	state, work := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	t.Chdir(work)
+	dir := func(flag, path string) string {
+		t.Helper()
+		d, err := StateDir(flag, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(d)
+		if err != nil || !info.IsDir() || (os.PathSeparator == '/' && info.Mode().Perm() != 0o700) {
+			t.Errorf("StateDir(%q, %q) = %s: %v, %v", flag, path, d, info, err)
+		}
+		return d
+	}
+	if err := os.WriteFile(fileName, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := dir("", fileName)
+	if filepath.Dir(first) != filepath.Join(state, "broker") || !strings.HasPrefix(filepath.Base(first), "servers-") {
+		t.Errorf("state directory %s", first)
+	}
+	if again := dir("", filepath.Join(work, fileName)); again != first {
+		t.Errorf("the absolute path gives %s, want %s", again, first)
+	}
+	if other := dir("", filepath.Join(t.TempDir(), fileName)); other == first {
+		t.Error("two files share a state directory")
+	}
+	if err := os.Symlink(fileName, "link.json"); err == nil && dir("", "link.json") != first {
+		t.Error("a link to the file has another state directory")
+	}
+	if odd := filepath.Base(dir("", ".mcp ü.json")); !strings.HasPrefix(odd, "mcp__-") {
+		t.Errorf("state directory of an odd name: %s", odd)
+	}
+	if got := dir("sub/state", fileName); !strings.HasSuffix(got, filepath.Join("sub", "state")) || !filepath.IsAbs(got) {
+		t.Errorf("StateDir(flag) = %s", got)
+	}
+	if got := filepath.Base(dir("", "")); got != "default" {
+		t.Errorf("without a file: %s", got)
+	}
+	if _, err := StateDir(fileName, ""); err == nil || !strings.Contains(err.Error(), "--state-dir") {
+		t.Errorf("StateDir(a file) = %v", err)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	dir := t.TempDir()
+	cfg := &Config{Path: filepath.Join(dir, fileName)}
+	for in, want := range map[string]string{"": "", "v.bin": filepath.Join(dir, "v.bin"), dir: dir} {
+		if got := cfg.Resolve(in); got != want {
+			t.Errorf("Resolve(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		`{"mcpServers": {"a": {"command": "x", "args": ["${A:-b}", 1]}}, "broker": {"timeout": "1s"}}`,
+		"{\n\"mcpServers\": {\"a\" {}}}", `{"a": "\u00zz"}`, "{'a'", "/* x", "\"a\nb", `{"broker": {"sandbox": {"memory": "1e99GiB"}}}`, "\xef\xbb\xbf{}", "// ü", `{"servers":[`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, err := Parse("f", data)
+		if (cfg == nil) == (err == nil) {
+			t.Fatalf("Parse = %v, %v: want one of them", cfg, err)
+		}
+		r, ok := errors.AsType[*Report](err)
+		if err == nil {
+			return
+		}
+		if !ok || len(r.Mistakes) == 0 {
+			t.Fatalf("Parse = %v, want a *Report with mistakes", err)
+		}
+		lines := strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")
+		for i, m := range r.Mistakes {
+			if m.Line < 1 || m.Line > len(lines) || m.Column < 1 || m.Column > len([]rune(lines[m.Line-1]))+1 || m.Text == "" {
+				t.Fatalf("mistake %+v is not in the file", m)
+			}
+			if i > 0 && (m.Line < r.Mistakes[i-1].Line || m.Line == r.Mistakes[i-1].Line && m.Column < r.Mistakes[i-1].Column) {
+				t.Fatalf("mistakes are not sorted: %v", r.Mistakes)
+			}
+		}
+	})
+}
+
+func FuzzExpand(f *testing.F) {
+	for _, s := range []string{"${A}", "$${A}", "${A:-${B}}", "${keyring:x}", "a$", "${"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := Expand(s, func(k string) (string, bool) { return "v", true })
+		if bad := checkRefs(s); bad != nil && (err == nil || bad.off < 0 || bad.off >= len(s)) {
+			t.Fatalf("checkRefs(%q) = %+v, but Expand = %q, %v", s, bad, got, err)
+		}
+		if err == nil && !strings.Contains(s, "${") && got != s {
+			t.Fatalf("Expand(%q) = %q, want it unchanged", s, got)
+		}
+	})
+}

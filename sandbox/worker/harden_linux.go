@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dataMargin is what the Go runtime, esbuild and goja need besides what the
-// program may use.
+// dataMargin is what the Go runtime, its threads' stacks, esbuild and goja need
+// besides what the program may use. It is on top of what the process has when
+// it starts, most of which the Go runtime has reserved and never touches.
 const dataMargin = 64 << 20
 
 // maxFiles is the number of descriptors of a child: the three that it has, and
@@ -31,7 +32,7 @@ func harden(memory int64) error {
 		resource int
 		value    uint64
 	}{
-		{"memory", unix.RLIMIT_DATA, uint64(memory) + dataMargin},
+		{"memory", unix.RLIMIT_DATA, dataSize() + uint64(memory) + dataMargin},
 		{"core size", unix.RLIMIT_CORE, 0},
 		{"file size", unix.RLIMIT_FSIZE, 0},
 		{"open files", unix.RLIMIT_NOFILE, maxFiles},
@@ -48,6 +49,18 @@ func harden(memory int64) error {
 		return fmt.Errorf("harden: give up new privileges: %w", err)
 	}
 	return nil
+}
+
+// dataSize returns how much private writable memory this process has mapped.
+func dataSize() uint64 {
+	const sixth = 5 // pages of data and stack
+	statm, _ := os.ReadFile("/proc/self/statm")
+	if fields := strings.Fields(string(statm)); len(fields) > sixth {
+		if pages, err := strconv.ParseUint(fields[sixth], 10, 64); err == nil {
+			return pages * uint64(os.Getpagesize())
+		}
+	}
+	return dataMargin // no /proc: about what the Go runtime starts with
 }
 
 // lower sets both limits of a resource, or leaves them if they are lower.

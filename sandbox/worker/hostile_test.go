@@ -125,10 +125,14 @@ func TestHostSurvivesAnyChild(t *testing.T) {
 			r := New(&Options{Args: []string{tt.how}, Spares: -1})
 			defer r.Close()
 			var out bytes.Buffer
+			timeout := time.Minute
+			if tt.code == sandbox.ExitTimeout {
+				timeout = 500 * time.Millisecond
+			}
 			res, err := r.Run(t.Context(), sandbox.Request{
 				Code:   "1",
 				Stdout: &out,
-				Limits: sandbox.Limits{Timeout: 500 * time.Millisecond, ResultBytes: 1000},
+				Limits: sandbox.Limits{Timeout: timeout, ResultBytes: 1000},
 				Call: func(context.Context, sandbox.Call) (json.RawMessage, error) {
 					return json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`), nil
 				},

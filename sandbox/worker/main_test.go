@@ -27,13 +27,9 @@ func TestMain(m *testing.M) {
 }
 
 func TestSuite(t *testing.T) {
-	for name, opts := range map[string]*Options{"one spare": nil, "no spare": {Spares: -1}} {
-		t.Run(name, func(t *testing.T) {
-			features := []sandboxtest.Feature{sandboxtest.JavaScript}
-			if opts == nil {
-				features = append(features, sandboxtest.Containment)
-			}
-			sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return New(opts) }, features...)
-		})
-	}
+	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return New(nil) }, sandboxtest.JavaScript, sandboxtest.Containment)
+}
+
+func TestSuiteWithoutSpares(t *testing.T) {
+	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return New(&Options{Spares: -1}) })
 }

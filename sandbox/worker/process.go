@@ -190,6 +190,31 @@ func newCrashText(r *os.File) *crashText {
 
 func (c *crashText) text() string { return c.buf.String() }
 
+// What a crash's text tells.
+const (
+	crashUnknown = iota
+	crashMemory
+	crashStack
+)
+
+// classify reads the text with which the Go runtime ended a process.
+func classify(text string) int {
+	first := firstLine(text)
+	has := func(s string) bool { return strings.Contains(text, s) }
+	switch {
+	case has("stack overflow") || has("stack exceeds"):
+		return crashStack
+	case has("out of memory") || has("cannot allocate memory") || has("failed to allocate"),
+		strings.Contains(first, "pthread_create failed"),
+		has("failed to create new OS thread"),
+		// Not a panic, which says so: the runtime itself, which where it does
+		// not check for an allocation that failed stumbles over it.
+		strings.HasPrefix(first, "SIGSEGV"), strings.HasPrefix(first, "SIGABRT"), strings.HasPrefix(first, "unexpected fault address"):
+		return crashMemory
+	}
+	return crashUnknown
+}
+
 // firstLine returns the first line of s that says anything.
 func firstLine(s string) string {
 	for line := range strings.Lines(s) {

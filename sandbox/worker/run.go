@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -175,10 +174,10 @@ func (x *execution) failure(cause, err error, made, running int) (int, string) {
 		return sandbox.ExitMemory, "the sandbox process was killed: " + err.Error()
 	}
 	crash := x.p.crash.text()
-	switch {
-	case strings.Contains(crash, "stack overflow") || strings.Contains(crash, "stack exceeds"):
+	switch classify(crash) {
+	case crashStack:
 		return sandbox.ExitMemory, host.Nesting(x.limits)
-	case strings.Contains(crash, "out of memory") || strings.Contains(crash, "cannot allocate memory"):
+	case crashMemory:
 		return sandbox.ExitMemory, host.Memory(x.limits)
 	}
 	how := "without a word"

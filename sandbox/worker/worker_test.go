@@ -105,3 +105,20 @@ func TestFirstLine(t *testing.T) {
 		}
 	}
 }
+
+func TestClassify(t *testing.T) {
+	for text, want := range map[string]int{
+		"": crashUnknown,
+		"panic: runtime error: invalid memory address or nil pointer dereference\n[signal SIGSEGV: segmentation violation": crashUnknown,
+		"fatal error: all goroutines are asleep - deadlock!":                                                               crashUnknown,
+		"runtime: out of memory: cannot allocate 8000004096-byte block\nfatal error: out of memory":                        crashMemory,
+		"fatal error: runtime: cannot allocate memory":                                                                     crashMemory,
+		"runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort":                             crashMemory,
+		"SIGSEGV: segmentation violation\nPC=0x4375dd m=4 sigcode=1 addr=0x0":                                              crashMemory,
+		"runtime: goroutine stack exceeds 67108864-byte limit\nfatal error: stack overflow":                                crashStack,
+	} {
+		if got := classify(text); got != want {
+			t.Errorf("classify(%q) = %d, want %d", text, got, want)
+		}
+	}
+}

@@ -57,18 +57,10 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	if err == nil {
 		return s, nil
 	}
-	if ctx.Err() != nil {
-		err = withCause(ctx, err)
+	if ctx.Err() != nil { // which is why it failed, whatever err says
+		err = &dialError{err: context.Cause(ctx), stderr: d.stderr.last()}
 	}
 	return nil, d.explain(err, t.hide)
-}
-
-// withCause puts the reason why ctx ended in place of the error that it led to.
-func withCause(ctx context.Context, err error) error {
-	if e, ok := errors.AsType[*dialError](err); ok {
-		return &dialError{err: context.Cause(ctx), hint: e.hint, stderr: e.stderr}
-	}
-	return &dialError{err: context.Cause(ctx)}
 }
 
 // A dialError is why a server could not be connected.
@@ -206,7 +198,9 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *st
 	}
 	err := d.open(ctx, s, stdioTransport{conn}, e)
 	if err != nil {
-		err = d.died(err, s.proc)
+		if !conn.initializeAnswered() { // else the answer is the reason
+			err = d.died(err, s.proc)
+		}
 		conn.Close()
 		if s.proc != nil {
 			s.proc.stop()

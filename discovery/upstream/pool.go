@@ -193,7 +193,7 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	if i := skipSpace(args, 0); i == len(args) || args[i] != '{' {
+	if i := skipSpace(args, 0); i == len(args) || args[i] != '{' || !json.Valid(args) {
 		return nil, &RPCError{Server: server, Tool: tool, Code: jsonrpc.CodeInvalidParams, Message: "the arguments are not a JSON object"}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

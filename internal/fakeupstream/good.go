@@ -14,8 +14,8 @@ import (
 
 // NewGood returns the server of mode Good, to be connected over any transport.
 // Its tools are echo (returns its arguments as one text block), add (structured
-// output), fail (isError), progress (three messages), wait (until cancelled or
-// for ms) and big (text of n bytes).
+// output), fail (isError), progress (three messages, then waits until it is
+// cancelled), wait (for ms or until cancelled) and big (text of n bytes).
 func NewGood() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "good", Title: "A good server", Version: "1.2.3"},
 		&mcp.ServerOptions{Instructions: "Call echo first.", Capabilities: &mcp.ServerCapabilities{}})
@@ -77,7 +77,8 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResul
 			return nil, err
 		}
 	}
-	return text("done"), nil
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 func wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

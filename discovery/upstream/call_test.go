@@ -58,6 +58,7 @@ func (p *Pool) inFlight(name string) int {
 }
 
 func TestHangingCallTimesOut(t *testing.T) {
+	t.Parallel()
 	cfg := fake("s", fakeupstream.Hangs)
 	cfg.CallTimeout = 100 * time.Millisecond
 	p := newPool(t, nil, cfg)
@@ -72,6 +73,7 @@ func TestHangingCallTimesOut(t *testing.T) {
 }
 
 func TestServerThatDiesInACallIsRestartedByTheNext(t *testing.T) {
+	t.Parallel()
 	p := newPool(t, nil, fake("s", fakeupstream.Dies))
 	p.Refresh(t.Context())
 	first := p.Status()[0].PID
@@ -94,6 +96,7 @@ func TestServerThatDiesInACallIsRestartedByTheNext(t *testing.T) {
 }
 
 func TestServerThatKeepsDyingIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	p := newPool(t, nil, fake("s", fakeupstream.Dies))
 	p.Refresh(t.Context())
 	var ce *ConnectError
@@ -110,6 +113,7 @@ func TestServerThatKeepsDyingIsLeftAlone(t *testing.T) {
 }
 
 func TestWriteToServerThatDoesNotReadEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	cfg := fake("s", fakeupstream.StopsReading)
 	cfg.CallTimeout = 200 * time.Millisecond
 	p := newPool(t, nil, cfg)
@@ -130,9 +134,11 @@ func TestWriteToServerThatDoesNotReadEndsWithItsContext(t *testing.T) {
 }
 
 func TestCallErrors(t *testing.T) {
+	t.Parallel()
 	cfg := fake("s", fakeupstream.Good)
 	cfg.Deny = []string{"a*"}
 	p := newPool(t, nil, cfg)
+	p.Refresh(t.Context())
 	var rpc *RPCError
 	tests := []struct {
 		name, server, tool, args string

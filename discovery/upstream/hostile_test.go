@@ -13,6 +13,7 @@ import (
 
 // Each server that misbehaves but can be used is used.
 func TestOddServersWork(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []fakeupstream.Mode{
 		fakeupstream.Legacy, fakeupstream.ExitsProbe, fakeupstream.Banner, fakeupstream.BOM, fakeupstream.BadAnnotation,
 		fakeupstream.OddSchemas, fakeupstream.OddNames, fakeupstream.Hidden, fakeupstream.RepeatedPage, fakeupstream.BigResult,
@@ -38,6 +39,7 @@ func TestOddServersWork(t *testing.T) {
 // A server that ignores the probe is sent initialize in the same process; one
 // that the probe has spoilt gets a second one. Both are remembered.
 func TestSilenceOnProbeIsOutlived(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []fakeupstream.Mode{fakeupstream.SilentProbe, fakeupstream.StuckProbe} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
@@ -57,6 +59,7 @@ func TestSilenceOnProbeIsOutlived(t *testing.T) {
 }
 
 func TestBrokenServersSayWhy(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		mode  fakeupstream.Mode
 		limit time.Duration
@@ -132,6 +135,7 @@ func TestDroppedLinesAreKept(t *testing.T) {
 }
 
 func TestListingsEnd(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		mode    fakeupstream.Mode
 		tools   int
@@ -169,6 +173,7 @@ func TestResultsArriveAsSent(t *testing.T) {
 }
 
 func TestBigResultArrives(t *testing.T) {
+	t.Parallel()
 	p := newPool(t, nil, fake("s", fakeupstream.BigResult))
 	got, err := p.Call(t.Context(), "s", "big", nil, nil)
 	if err != nil {
@@ -180,6 +185,7 @@ func TestBigResultArrives(t *testing.T) {
 }
 
 func TestHugeResultCostsOnlyItsCall(t *testing.T) {
+	t.Parallel()
 	p := newPool(t, nil, fake("s", fakeupstream.HugeResult))
 	_, err := p.Call(t.Context(), "s", "big", nil, nil)
 	var rpc *RPCError

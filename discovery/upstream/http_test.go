@@ -228,6 +228,7 @@ func TestBadURLs(t *testing.T) {
 }
 
 func TestHangingRemoteTimesOut(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	url := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {

@@ -36,6 +36,7 @@ func markOf(t *testing.T, p *Pool, name string) string {
 }
 
 func TestNoProcessIsLeft(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		mode   fakeupstream.Mode
 		rounds int

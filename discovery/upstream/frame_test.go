@@ -1,0 +1,132 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+func TestFramesAreDecoded(t *testing.T) {
+	tests := []struct {
+		name, line string
+		want       []string // re-encoded; nil: refused
+	}{
+		{"response", `{"jsonrpc":"2.0","id":1,"result":{"z":1,"a":9007199254740993}}`, []string{`{"jsonrpc":"2.0","id":1,"result":{"z":1,"a":9007199254740993}}`}},
+		{"members in another order", ` {"result" : [ 1 , {"id":5} ] , "id" : "x" , "jsonrpc" : "2.0"} `, []string{`{"jsonrpc":"2.0","id":"x","result":[1,{"id":5}]}`}},
+		{"escaped quotes", `{"jsonrpc":"2.0","id":1,"result":"\\\"id\":2\\\\"}`, []string{`{"jsonrpc":"2.0","id":1,"result":"\\\"id\":2\\\\"}`}},
+		{"escaped key", `{"jsonrpc":"2.0","\u0069d":1,"result":{}}`, []string{`{"jsonrpc":"2.0","id":1,"result":{}}`}},
+		{"null error beside a result", `{"jsonrpc":"2.0","id":1,"error":null,"result":{}}`, []string{`{"jsonrpc":"2.0","id":1,"result":{}}`}},
+		{"error", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":{"b":1}}}`, []string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":{"b":1}}}`}},
+		{"error that is text", `{"jsonrpc":"2.0","id":1,"error":"no"}`, []string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}`}},
+		{"notification", `{"jsonrpc":"2.0","method":"m","params":{"a":1}}`, []string{`{"jsonrpc":"2.0","method":"m","params":{"a":1}}`}},
+		{"batch", `[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":2,"result":3}]`, []string{`{"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","id":2,"result":3}`}},
+		{"byte order mark", "\ufeff{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r", []string{`{"jsonrpc":"2.0","id":1,"result":{}}`}},
+		{"log line", `{"level":30,"msg":"x"}`, nil},
+		{"other version", `{"jsonrpc":"1.0","id":1,"result":{}}`, nil},
+		{"neither result nor method", `{"jsonrpc":"2.0","id":1}`, nil},
+		{"response without id", `{"jsonrpc":"2.0","result":{}}`, nil},
+		{"two values", `{"jsonrpc":"2.0","id":1,"result":{}} {}`, nil},
+		{"text", `Server ready`, nil},
+		{"empty batch", `[]`, nil},
+		{"batch of numbers", `[1]`, nil},
+		{"cut", `{"jsonrpc":"2.0","id":1,"result":{`, nil},
+		{"nothing", ``, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			messages, err := decodeFrame([]byte(tt.line))
+			if (err != nil) != (tt.want == nil) {
+				t.Fatalf("err = %v", err)
+			}
+			var got []string
+			for _, m := range messages {
+				b, err := jsonrpc.EncodeMessage(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, string(b))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("messages (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What the scanner cuts out is what encoding/json finds.
+func FuzzEachMember(f *testing.F) {
+	f.Add(`{"a":1,"b":[1,{"c":"}"}],"d":"\\\"","e":null}`)
+	f.Add(` { "a" : -1.5e3 , "" : {} } `)
+	f.Add(`{"a":"\\"}`)
+	f.Fuzz(func(t *testing.T, object string) {
+		var want map[string]json.RawMessage
+		if !strings.HasPrefix(strings.TrimLeft(object, " \t\r\n"), "{") || json.Unmarshal([]byte(object), &want) != nil {
+			return
+		}
+		got := make(map[string]json.RawMessage)
+		eachMember([]byte(object), func(key string, value json.RawMessage) {
+			got[strings.ToValidUTF8(key, "\ufffd")] = value
+		})
+		for k, w := range want {
+			if g, ok := got[k]; !ok && !strings.Contains(k, "\ufffd") || ok && !bytes.Equal(g, w) {
+				t.Errorf("%q: member %q is %s, want %s", object, k, g, w)
+			}
+		}
+	})
+}
+
+func FuzzDecodeFrame(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+	f.Add([]byte(`[{"jsonrpc":"2.0","id":1.5,"error":{}}]`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		messages, err := decodeFrame(line)
+		if err != nil {
+			return
+		}
+		for _, m := range messages {
+			if resp, ok := m.(*jsonrpc.Response); ok && resp.Result != nil && !json.Valid(resp.Result) {
+				t.Errorf("%q: result %s is not valid", line, resp.Result)
+			}
+		}
+	})
+}
+
+func TestLongLinesAreCutNotKept(t *testing.T) {
+	br := bufio.NewReaderSize(strings.NewReader("short\n"+strings.Repeat("x", 100_000)+"\nlast"), 16)
+	want := []struct {
+		size int
+		err  error
+	}{{6, nil}, {100_001, nil}, {4, io.EOF}}
+	for i, w := range want {
+		line, size, err := readLine(br, 10_000)
+		if size != w.size || err != w.err || len(line) > 10_000+16 {
+			t.Errorf("line %d: %d bytes of %d, %v; want %d, %v", i, len(line), size, err, w.size, w.err)
+		}
+	}
+}
+
+// Whatever the stream holds, the tee passes on the same events.
+func FuzzEventTee(f *testing.F) {
+	f.Add("event: message\ndata: {\"a\":1}\n\n: c\n\ndata:x\ndata: y\r\n\r\nid: 7\n\ndata: cut")
+	f.Fuzz(func(t *testing.T, stream string) {
+		swap := func(b []byte) []byte { return b }
+		read := func(s string) string {
+			tee := &eventTee{body: io.NopCloser(strings.NewReader(s)), lines: bufio.NewReader(strings.NewReader(s)), swap: swap}
+			out, err := io.ReadAll(tee)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(out)
+		}
+		once := read(stream)
+		if twice := read(once); twice != once {
+			t.Errorf("%q became %q and then %q", stream, once, twice)
+		}
+	})
+}

@@ -48,7 +48,7 @@ func (a *app) execCommand() *cobra.Command {
 				return err
 			}
 			if ans.ExitCode != 0 {
-				return &codeError{code: ans.ExitCode}
+				return &scriptError{ans.ExitCode}
 			}
 			return closed
 		},

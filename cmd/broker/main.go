@@ -91,6 +91,11 @@ func (e *codeError) Error() string {
 
 func (e *codeError) Unwrap() error { return e.err }
 
+// A scriptError ends exec with the code of its script, which has said why.
+type scriptError struct{ code int }
+
+func (e *scriptError) Error() string { return "" }
+
 // usage makes err one of wrong usage.
 func usage(format string, args ...any) error {
 	return &codeError{exitUsage, fmt.Errorf(format, args...)}
@@ -107,12 +112,14 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return exitOK
 	}
 	code := exitFailed
-	if c, ok := errors.AsType[*codeError](err); ok {
+	if s, ok := errors.AsType[*scriptError](err); ok {
+		code = s.code
+	} else if c, ok := errors.AsType[*codeError](err); ok {
 		code = c.code
 	} else if _, ok := errors.AsType[*config.Report](err); ok || errors.Is(err, config.ErrNoConfig) {
 		code = exitUsage
 	}
-	if code == exitUsage && cmd != nil && cmd.Name() == "exec" {
+	if _, ended := errors.AsType[*scriptError](err); code == exitUsage && cmd != nil && cmd.Name() == "exec" && !ended {
 		code = exitExecUsage
 	}
 	a.explain(err)

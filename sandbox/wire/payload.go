@@ -12,12 +12,15 @@ import (
 )
 
 // Hello is the payload of the first frame: what the runner has to know before
-// it contains itself and warms up.
+// it contains itself.
 type Hello struct {
 	// Version is the protocol's, see [Version].
 	Version int `json:"version"`
 	// MemoryBytes is what the program may use.
 	MemoryBytes int64 `json:"memory_bytes"`
+	// Warm asks the runner to do, while it waits for the program, what makes
+	// the first program slow. Without it the program is about to come.
+	Warm bool `json:"warm,omitempty"`
 }
 
 // Exec is the program to run and the limits that the runner should know of.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
 // pause is how long an agent leaves between two runs, at the very least; a
@@ -79,4 +80,22 @@ func BenchmarkRun(b *testing.B) {
 func milliseconds(d []time.Duration, percent int) float64 {
 	slices.Sort(d)
 	return float64(d[len(d)*percent/100]) / float64(time.Millisecond)
+}
+
+// BenchmarkProcess is the baseline: a child that is started, contained, and
+// ended, without a program.
+func BenchmarkProcess(b *testing.B) {
+	memory := sandbox.Limits{}.WithDefaults().MemoryBytes
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		p, err := startProcess(b.Context(), &Options{}, wire.Hello{Version: wire.Version, MemoryBytes: memory})
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.end()
+		took = append(took, time.Since(start))
+	}
+	b.ReportMetric(milliseconds(took, 50), "p50-ms")
+	b.ReportMetric(milliseconds(took, 99), "p99-ms")
 }

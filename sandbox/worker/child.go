@@ -73,9 +73,13 @@ func (c *conn) serve() error {
 	if err := harden(hello.MemoryBytes); err != nil {
 		return err
 	}
-	jsrun.Warm()
 	if err := c.w.Write(wire.TypeReady, 0); err != nil {
 		return err
+	}
+	if hello.Warm {
+		// A program that comes before this is done does not wait for it:
+		// what both need is made once.
+		go jsrun.Warm()
 	}
 	// The host is trusted; the program that it sends may well be large.
 	c.r.SetMax(1<<31 - 1)

@@ -36,9 +36,9 @@ type process struct {
 	state   *os.ProcessState // set by end
 }
 
-// startProcess starts a child and waits until it is ready. It gives up when
+// startProcess starts a child, says hello, and waits until it is ready. It gives up when
 // ctx is done.
-func startProcess(ctx context.Context, opts *Options, memory int64) (*process, error) {
+func startProcess(ctx context.Context, opts *Options, hello wire.Hello) (*process, error) {
 	p, err := spawn(opts)
 	if err != nil {
 		return nil, fmt.Errorf("start sandbox process: %w", err)
@@ -46,7 +46,7 @@ func startProcess(ctx context.Context, opts *Options, memory int64) (*process, e
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", host.Seconds(startTimeout)))
 	defer cancel()
 	stop := context.AfterFunc(ctx, p.kill)
-	err = p.greet(memory)
+	err = p.greet(hello)
 	if !stop() && err == nil {
 		err = context.Cause(ctx) // killed just now
 	}
@@ -115,12 +115,12 @@ func closeAll(files []*os.File) {
 }
 
 // greet says hello and waits for ready.
-func (p *process) greet(memory int64) error {
-	hello, err := wire.Marshal(wire.Hello{Version: wire.Version, MemoryBytes: memory})
+func (p *process) greet(hello wire.Hello) error {
+	text, err := wire.Marshal(hello)
 	if err != nil {
 		return err
 	}
-	if err := p.w.Write(wire.TypeHello, 0, hello); err != nil {
+	if err := p.w.Write(wire.TypeHello, 0, text); err != nil {
 		return fmt.Errorf("say hello: %w", err)
 	}
 	f, err := p.r.Next()

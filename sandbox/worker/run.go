@@ -46,7 +46,7 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 		watchMemory(ctx, x.p.cmd.Process.Pid, x.limits.MemoryBytes, func() { cancel(errMemory) })
 	}()
 
-	done, err := x.talk()
+	done, err := x.talk(ctx)
 	cause := context.Cause(ctx)
 	_, running := x.calls.Counts()
 	timer.Stop()
@@ -78,7 +78,7 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 }
 
 // talk sends the program and handles frames until it has ended.
-func (x *execution) talk() (wire.Done, error) {
+func (x *execution) talk(ctx context.Context) (wire.Done, error) {
 	language := x.req.Language
 	if language == "" {
 		language = sandbox.TypeScript
@@ -115,7 +115,7 @@ func (x *execution) talk() (wire.Done, error) {
 		case wire.TypeStderr:
 			x.stderr.Print(f.Payload)
 		case wire.TypeCall:
-			if err := x.call(f); err != nil {
+			if err := x.call(ctx, f); err != nil {
 				return wire.Done{}, &protocolError{err}
 			}
 		case wire.TypeDone:
@@ -140,14 +140,19 @@ func (e *protocolError) Error() string { return e.err.Error() }
 
 // call starts one host call. It comes back when there is room for the next
 // one, so that a program that calls and calls is held back by its own calls.
-func (x *execution) call(f wire.Frame) error {
+func (x *execution) call(ctx context.Context, f wire.Frame) error {
 	c, err := wire.DecodeCall(f.Payload)
 	if err != nil {
 		return err
 	}
 	id := f.ID
 	x.calls.Start(c, func(value json.RawMessage, err error) {
-		// A write fails only when the process is gone, which talk sees.
+		// A run that is being ended ends for that reason, not for the errors
+		// that its calls end with. A write fails only when the process is
+		// gone, which talk sees.
+		if ctx.Err() != nil {
+			return
+		}
 		if err != nil {
 			x.p.w.WriteError(id, err)
 			return

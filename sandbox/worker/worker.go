@@ -35,6 +35,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
 // ErrClosed is the error of Run after Close, and the cause with which Close
@@ -226,7 +227,7 @@ func (r *runner) next(memory int64) (s *spare, own bool, err error) {
 		}
 	}
 	if best < 0 {
-		return r.start(memory), true, nil
+		return r.start(memory, false), true, nil
 	}
 	s = r.spares[best]
 	r.spares = slices.Delete(r.spares, best, best+1)
@@ -264,16 +265,17 @@ func (r *runner) fill() {
 	clear(r.spares[len(kept):])
 	r.spares = kept
 	for len(r.spares) < r.opts.Spares {
-		r.spares = append(r.spares, r.start(r.memory))
+		r.spares = append(r.spares, r.start(r.memory, true))
 	}
 }
 
-// start begins to start a process; r.mu is held and r is not closed.
-func (r *runner) start(memory int64) *spare {
+// start begins to start a process, one that waits if warm is set; r.mu is held
+// and r is not closed.
+func (r *runner) start(memory int64, warm bool) *spare {
 	s := &spare{memory: memory, ready: make(chan struct{})}
 	r.active.Go(func() {
 		defer close(s.ready)
-		s.p, s.err = startProcess(r.closed, &r.opts, memory)
+		s.p, s.err = startProcess(r.closed, &r.opts, wire.Hello{Version: wire.Version, MemoryBytes: memory, Warm: warm})
 	})
 	return s
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -81,6 +82,23 @@ func BenchmarkExecution(b *testing.B) {
 				if err := s.Finish(Execution{ID: id}); err != nil {
 					b.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// BenchmarkPayload is what a call pays more when payloads are recorded.
+func BenchmarkPayload(b *testing.B) {
+	for name, in := range map[string]string{
+		"small":  `{"owner":"o","repo":"r","limit":3}`,
+		"rows":   "[" + strings.Repeat(`{"id":12,"title":"Fix the key of the map","url":"https://example.com/1"},`, 800) + "1]",
+		"text":   `[{"type":"text","text":"` + strings.Repeat("A sentence about a key and a token. ", 1600) + `"}]`,
+		"16 MiB": "[" + strings.Repeat(`{"id":12,"title":"x"},`, 16<<20/22) + "1]",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				redactor{}.payload([]byte(in))
 			}
 		})
 	}

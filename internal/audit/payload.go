@@ -180,8 +180,21 @@ func (p *printer) number(digits string) {
 
 func (p *printer) string(s string) { p.out.Write(quoted(s)) }
 
+// isPlain reports whether s needs no escapes: nearly all keys and values do not.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 // quoted is s as JSON, "<" and "&" as they are.
 func quoted(s string) []byte {
+	if isPlain(s) {
+		return []byte(`"` + s + `"`)
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

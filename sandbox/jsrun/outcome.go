@@ -174,7 +174,7 @@ func (r *runtime) aborted(ctx context.Context, err error) Outcome {
 		return Outcome{ExitCode: sandbox.ExitCanceled, Error: "the execution was cancelled" + r.whereabouts(err)}
 	}
 	limit := "the time limit"
-	if deadline, ok := ctx.Deadline(); ok {
+	if deadline, ok := ctx.Deadline(); ok && deadline.After(r.start) {
 		limit = "time limit of " + seconds(deadline.Sub(r.start))
 	}
 	return Outcome{

@@ -83,6 +83,9 @@ func (r *runtime) run(ctx context.Context) Outcome {
 	stop := context.AfterFunc(ctx, func() { r.vm.Interrupt(context.Cause(ctx)) })
 	defer stop()
 	defer r.loop.mailbox.close()
+	if err := ctx.Err(); err != nil { // the interrupt comes a moment later
+		return r.aborted(ctx, err)
+	}
 	if err := r.begin(); err != nil {
 		return r.aborted(ctx, err)
 	}

@@ -62,6 +62,7 @@ func TestHangingCallTimesOut(t *testing.T) {
 	cfg := fake("s", fakeupstream.Hangs)
 	cfg.CallTimeout = 100 * time.Millisecond
 	p := newPool(t, nil, cfg)
+	p.Refresh(t.Context())
 	_, err := p.Call(t.Context(), "s", "hang", nil, nil)
 	var timeout *TimeoutError
 	if !errors.As(err, &timeout) || err.Error() != "call s/hang: no answer for 0.1 s" {
@@ -120,7 +121,7 @@ func TestWriteToServerThatDoesNotReadEndsWithItsContext(t *testing.T) {
 	if _, err := p.Call(t.Context(), "s", "stop", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	big := json.RawMessage(fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 1<<20))) // more than a pipe holds
+	big := json.RawMessage(fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 128<<10))) // more than a pipe holds
 	var wg sync.WaitGroup
 	for range 40 { // more than the queue holds
 		wg.Go(func() {

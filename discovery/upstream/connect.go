@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 
@@ -123,10 +124,28 @@ func (d *dialer) hint(err error) string {
 	if _, ok := errors.AsType[*exec.Error](err); ok || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return startHint(d.cfg.Command, err)
 	}
+	if dir := damagedInstall(d.stderr.snapshot()); dir != "" {
+		return "its npx installation is incomplete, which happens when npx is stopped while it installs: delete " + dir + " and try again"
+	}
 	if d.cfg.Command != "" {
 		return "run it by hand and see what it prints: " + strings.Join(append([]string{d.cfg.Command}, d.cfg.Args...), " ")
 	}
 	return `check "url" and "type"`
+}
+
+var npxInstall = regexp.MustCompile(`[^\s'"(]*[/\\]_npx[/\\][0-9a-f]+`)
+
+// damagedInstall returns the folder in npx's cache that lacks a module that the
+// server wants, "" if that is not the trouble. npx never mends such a folder.
+func damagedInstall(stderr []string) string {
+	for _, line := range stderr {
+		if strings.Contains(line, "Cannot find package") || strings.Contains(line, "Cannot find module") {
+			if dir := npxInstall.FindString(line); dir != "" {
+				return dir
+			}
+		}
+	}
+	return ""
 }
 
 // dialStdio starts the server and opens a session in the era that it speaks,

@@ -87,3 +87,17 @@ func TestHintsFitTheCommand(t *testing.T) {
 		}
 	}
 }
+
+func TestDamagedInstallIsFound(t *testing.T) {
+	tests := []struct{ line, want string }{
+		{"Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /h/.npm/_npx/c98ccc16/node_modules/a/index.js", "/h/.npm/_npx/c98ccc16"},
+		{`Error: Cannot find module 'C:\npm\_npx\0a1b\node_modules\x\y.js'`, `C:\npm\_npx\0a1b`},
+		{"Error: Cannot find module './x' in /srv/app/index.js", ""},
+		{"at /h/.npm/_npx/c98ccc16/node_modules/a/index.js:1", ""},
+	}
+	for _, tt := range tests {
+		if got := damagedInstall([]string{"first", tt.line}); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.line, got, tt.want)
+		}
+	}
+}

@@ -184,23 +184,6 @@ func TestBigResultArrives(t *testing.T) {
 	}
 }
 
-func TestHugeResultCostsOnlyItsCall(t *testing.T) {
-	t.Parallel()
-	p := newPool(t, nil, fake("s", fakeupstream.HugeResult))
-	_, err := p.Call(t.Context(), "s", "big", nil, nil)
-	var rpc *RPCError
-	if !errors.As(err, &rpc) || !strings.Contains(err.Error(), "result too large") {
-		t.Fatalf("err = %v", err)
-	}
-	pid := p.Status()[0].PID
-	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
-		t.Error(err)
-	}
-	if now := p.Status()[0].PID; now != pid || pid == 0 {
-		t.Errorf("process %d became %d: the server was restarted", pid, now)
-	}
-}
-
 // With all of them configured together, the good one is as quick as alone.
 func TestBadServersDelayNobody(t *testing.T) {
 	configs := []Config{fake("good", fakeupstream.Good)}

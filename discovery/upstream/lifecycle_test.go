@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,7 +40,9 @@ func newLab(t *testing.T, cfg Config, o *Options) *lab {
 		theirIn, ourOut := io.Pipe()
 		ourIn, theirOut := io.Pipe()
 		go l.mcp.Run(context.Background(), &mcp.IOTransport{Reader: theirIn, Writer: theirOut})
-		return newStdioConn(ourIn, ourOut, newRing(), 0), nil
+		conn := newStdioConn(ourIn, ourOut, l.server.dropped, 0)
+		conn.maxFrame = 1 << 20
+		return conn, nil
 	}
 	t.Cleanup(func() { l.Close() })
 	return l
@@ -187,10 +190,10 @@ func TestStormOfChangesIsFewListings(t *testing.T) {
 			}
 		})
 		l.Refresh(t.Context())
-		for range 3000 { // five minutes
+		for range 1000 { // five minutes
 			l.mcp.RemoveTools("new")
 			l.mcp.AddTool(&mcp.Tool{Name: "new", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
-			<-time.After(100 * time.Millisecond)
+			<-time.After(300 * time.Millisecond)
 		}
 		if n := lists.Load(); n < 5 || n > 40 {
 			t.Errorf("%d listings in five minutes of changes", n)
@@ -237,6 +240,24 @@ func TestInFlightLimitQueuesCallsWithoutTheirClock(t *testing.T) {
 		wg.Wait()
 		if took := time.Since(start).Round(time.Second); took != 3*time.Minute {
 			t.Errorf("six calls of a minute, two at a time, took %s", took)
+		}
+	})
+}
+
+func TestTooBigAResultCostsOnlyItsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, Config{}, nil)
+		defer l.Close()
+		var rpc *RPCError
+		if _, err := l.Call(t.Context(), "s", "big", json.RawMessage(`{"N":2000000}`), nil); !errors.As(err, &rpc) || !strings.Contains(err.Error(), "result too large") {
+			t.Errorf("err = %v", err)
+		}
+		l.echo(t)
+		if n := l.starts.Load(); n != 1 {
+			t.Errorf("connected %d times, want 1", n)
+		}
+		if dropped := l.Status()[0].Dropped; len(dropped) != 1 {
+			t.Errorf("dropped = %q", dropped)
 		}
 	})
 }

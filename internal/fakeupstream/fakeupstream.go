@@ -47,7 +47,6 @@ const (
 	Pages          Mode = "pages"          // lists three pages
 	ManyTools      Mode = "many-tools"     // lists 5,000 tools
 	BigResult      Mode = "big-result"     // "big" returns 20 MB of text
-	HugeResult     Mode = "huge-result"    // "big" returns more than 64 MiB
 	Numbers        Mode = "numbers"        // "echo" returns big integers, unsorted keys, unknown content
 	Dies           Mode = "dies"           // "die" ends the process
 	Hangs          Mode = "hangs"          // "hang" never answers; "cancelled" lists what was cancelled

@@ -207,7 +207,7 @@ func (s *raw) page(cursor string) (tools []string, next string) {
 		return numbered(n*2, 2), next
 	case ManyTools:
 		return numbered(0, 5000), ""
-	case BigResult, HugeResult:
+	case BigResult:
 		tools = append(tools, simpleTool("big"))
 	case Dies:
 		tools = append(tools, simpleTool("die"))
@@ -261,11 +261,7 @@ func (s *raw) call(m message) {
 		s.text(m.ID, "stopped")
 		block()
 	case "big":
-		n := 20 << 20
-		if s.mode == HugeResult {
-			n = 65 << 20
-		}
-		s.text(m.ID, strings.Repeat("x", n))
+		s.text(m.ID, strings.Repeat("x", 20<<20))
 	case "grow", "storm":
 		n := 1
 		if p.Name == "storm" {

@@ -49,7 +49,7 @@ func (src *source) refuse(p Program, loader api.Loader, text composed, errs []ap
 // syntaxErrors are the errors of the agent's text by itself; none if errs are
 // about imports.
 func (src *source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Message {
-	if !strings.HasPrefix(src.head, funcHead) || src.head != funcHead {
+	if src.head != funcHead { // by itself it could not even be parsed
 		return nil
 	}
 	for _, m := range errs {

@@ -17,12 +17,12 @@ type source struct {
 	head    string // goes in front of body
 	tail    string // goes behind it
 	lexed   *scanner
-	moved   []moved // import declarations, which go behind the function
-	names   map[string]bool
-	bundle  bool     // it reaches modules, so it takes more than one file
-	plain   bool     // nothing in it needs esbuild, if goja can parse it
-	refused []string // what cannot run, worded
-	asked   bool     // tail returns what "export default" named: that is a result
+	moved   []moved         // import declarations, which go behind the function
+	names   map[string]bool // the identifiers that it uses; false for those that its imports bind
+	bundle  bool            // it reaches modules, so it takes more than one file
+	plain   bool            // nothing in it needs esbuild, if goja can parse it
+	refused []string        // what cannot run, worded
+	asked   bool            // tail returns what "export default" named: that is a result
 }
 
 // A moved import is a declaration in pieces, each with its place in the text.

@@ -71,12 +71,18 @@ func testPrintThenLoop(t *testing.T, r *runnerTest) {
 	}
 }
 
+// testLoopLine tries more than once: where a kill ends what cannot be
+// interrupted, it comes first on a machine that is busy enough.
 func testLoopLine(t *testing.T, r *runnerTest) {
-	got := r.do(t.Context(), sandbox.Request{Code: "let n = 0\n\nwhile (true) {\n  n++\n}", Limits: short})
-	got.want(t, sandbox.ExitTimeout, "", "time limit of 0.3 s")
-	if !strings.Contains(got.Error, "agent.ts:3") && !strings.Contains(got.Error, "agent.ts:4") {
-		t.Errorf("error %q does not say agent.ts:3 or 4", got.Error)
+	var got ended
+	for range 10 {
+		got = r.do(t.Context(), sandbox.Request{Code: "let n = 0\n\nwhile (true) {\n  n++\n}", Limits: short})
+		got.want(t, sandbox.ExitTimeout, "", "time limit of 0.3 s")
+		if strings.Contains(got.Error, "agent.ts:3") || strings.Contains(got.Error, "agent.ts:4") {
+			return
+		}
 	}
+	t.Errorf("error %q does not say agent.ts:3 or 4", got.Error)
 }
 
 // testCancelLoop cancels when the program has said that it is about to loop.

@@ -69,6 +69,7 @@ func BenchmarkRun(b *testing.B) {
 				}
 				took, cpu = append(took, res.Duration), append(cpu, res.CPU)
 			}
+			b.ReportMetric(milliseconds(took, 10), "p10-ms")
 			b.ReportMetric(milliseconds(took, 50), "p50-ms")
 			b.ReportMetric(milliseconds(took, 99), "p99-ms")
 			b.ReportMetric(milliseconds(cpu, 50), "cpu-p50-ms")
@@ -96,6 +97,7 @@ func BenchmarkProcess(b *testing.B) {
 		p.end()
 		took = append(took, time.Since(start))
 	}
+	b.ReportMetric(milliseconds(took, 10), "p10-ms")
 	b.ReportMetric(milliseconds(took, 50), "p50-ms")
 	b.ReportMetric(milliseconds(took, 99), "p99-ms")
 }

@@ -17,7 +17,7 @@ import (
 // killMargin is how long after the time limit the process is killed. The
 // child knows the limit too, and a program that can be interrupted is then
 // reported with the line it was at.
-const killMargin = 150 * time.Millisecond
+const killMargin = 250 * time.Millisecond
 
 // errMemory is the cause with which the watchdog ends a run.
 var errMemory = errors.New("memory limit reached")

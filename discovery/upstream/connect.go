@@ -208,7 +208,11 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *st
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		stuck := time.AfterFunc(d.cfg.StartTimeout/2, func() {
+		patience := d.cfg.StartTimeout / 2
+		if isPackageRunner(d.cfg.Command) { // cut short, its installation may stay damaged
+			patience = d.cfg.StartTimeout * 2 / 3
+		}
+		stuck := time.AfterFunc(patience, func() {
 			if conn.stuck() {
 				cancel()
 			}

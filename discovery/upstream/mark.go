@@ -11,13 +11,14 @@ import (
 
 // markVariable is set in the environment of every server and inherited by what
 // it starts, so that processes that leave the group can be found. Its value
-// names the broker that owns them: process id, start time, number.
+// names the broker that owns them (pid namespace, process id, start time) and
+// numbers them.
 const markVariable = "MCPBROKER_UPSTREAM"
 
 var (
 	marks   atomic.Int64
 	ownMark = sync.OnceValue(func() string {
-		return fmt.Sprintf("%d.%s", os.Getpid(), startTime(os.Getpid()))
+		return fmt.Sprintf("%s.%d.%s", pidNamespace(), os.Getpid(), startTime(os.Getpid()))
 	})
 )
 
@@ -25,12 +26,13 @@ func newMark() string {
 	return fmt.Sprintf("%s.%d", ownMark(), marks.Add(1))
 }
 
-// ownerGone reports whether the broker that made mark no longer exists.
+// ownerGone reports whether the broker that made mark no longer exists. Of a
+// broker in another container that cannot be told.
 func ownerGone(mark string) bool {
 	parts := strings.Split(mark, ".")
-	if len(parts) != 3 || parts[1] == "" {
+	if len(parts) != 4 || parts[0] != pidNamespace() || parts[2] == "" {
 		return false
 	}
-	pid, err := strconv.Atoi(parts[0])
-	return err == nil && startTime(pid) != parts[1]
+	pid, err := strconv.Atoi(parts[1])
+	return err == nil && startTime(pid) != parts[2]
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -88,6 +89,12 @@ func startTime(pid int) string {
 		return ""
 	}
 	return string(fields[19])
+}
+
+// pidNamespace tells process ids of one container from those of another.
+func pidNamespace() string {
+	link, _ := os.Readlink("/proc/self/ns/pid") // such as pid:[4026531836]
+	return strings.Trim(link, "pid:[]")
 }
 
 // groupRuns reports whether the group has a process that is no zombie. A

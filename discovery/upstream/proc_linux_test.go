@@ -89,7 +89,7 @@ func TestOrphansOfADeadBrokerAreKilled(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Skip("no true: ", err)
 	}
-	mark := strconv.Itoa(gone.Process.Pid) + ".12345.1"
+	mark := pidNamespace() + "." + strconv.Itoa(gone.Process.Pid) + ".12345.1"
 	orphan := exec.Command(fakeupstream.Command(), fakeupstream.Args(fakeupstream.IgnoresTerm)...)
 	orphan.Env = []string{markVariable + "=" + mark}
 	in, err := orphan.StdinPipe()
@@ -112,12 +112,13 @@ func TestOrphansOfADeadBrokerAreKilled(t *testing.T) {
 }
 
 func TestOwnerGone(t *testing.T) {
-	self := strconv.Itoa(os.Getpid())
+	self := pidNamespace() + "." + strconv.Itoa(os.Getpid())
 	for mark, want := range map[string]bool{
 		self + "." + startTime(os.Getpid()) + ".1": false,
 		self + ".1.1": true, // an earlier process of the same id
 		"garbage":     false,
 		self + "..1":  false,
+		"1." + strconv.Itoa(os.Getpid()) + ".1.1": false, // in another container
 	} {
 		if got := ownerGone(mark); got != want {
 			t.Errorf("ownerGone(%q) = %v", mark, got)

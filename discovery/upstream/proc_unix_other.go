@@ -24,3 +24,5 @@ func killMarked(string) {}
 func killOrphans() {}
 
 func startTime(int) string { return "" }
+
+func pidNamespace() string { return "" }

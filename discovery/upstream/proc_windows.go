@@ -31,3 +31,5 @@ func killTree(p *os.Process, _ string) {
 func killOrphans() {}
 
 func startTime(int) string { return "" }
+
+func pidNamespace() string { return "" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -166,10 +167,8 @@ func parseArguments(raw json.RawMessage, names ...string) (arguments, error) {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, fmt.Errorf("arguments are one object with %s", strings.Join(names, ", "))
 	}
-	for _, n := range names {
-		if a.has(n) {
-			return a, nil
-		}
+	if slices.ContainsFunc(names, a.has) {
+		return a, nil
 	}
 	for _, wrapper := range []string{"arguments", "args", "input", "parameters"} {
 		if inner, ok := a[wrapper]; ok && len(a) == 1 {

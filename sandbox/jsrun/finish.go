@@ -90,12 +90,7 @@ func effectOnly(e ast.Expression) bool {
 
 // returns reports whether a statement returns, nested functions aside.
 func returns(list []ast.Statement) bool {
-	for _, s := range list {
-		if returnsOne(s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, returnsOne)
 }
 
 func returnsOne(s ast.Statement) bool {

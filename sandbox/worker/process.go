@@ -147,7 +147,8 @@ func (p *process) kill() {
 }
 
 // end kills the process, waits until it is gone, and frees what belonged to
-// it. It must be called once, and nothing may read or write p afterwards.
+// it. It must be called once, and nothing may read from p afterwards; writes
+// fail.
 func (p *process) end() {
 	p.kill()
 	p.cmd.Wait() // how it ended is in its state

@@ -30,6 +30,7 @@ type execution struct {
 	log            *slog.Logger
 	calls          *host.Calls
 	stdout, stderr *host.Output
+	background     func(func()) // runs what Close waits for
 }
 
 // run runs the program to its end, which is the process's too.
@@ -46,13 +47,14 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 		watchMemory(ctx, x.p.cmd.Process.Pid, x.limits.MemoryBytes, func() { cancel(errMemory) })
 	}()
 
+	before, _ := cpuTime(x.p.cmd.Process.Pid)
 	done, err := x.talk(ctx)
 	cause := context.Cause(ctx)
 	_, running := x.calls.Counts()
 	timer.Stop()
 	unkill()
+	cpu := x.end(err == nil) - before
 	cancel(host.ErrEnded)
-	x.p.end()
 	x.calls.Close()
 	<-watch
 
@@ -61,9 +63,7 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 		StdoutBytes: x.stdout.Bytes(),
 		StderrBytes: x.stderr.Bytes(),
 		Calls:       made,
-	}
-	if s := x.p.state; s != nil {
-		res.CPU = s.UserTime() + s.SystemTime()
+		CPU:         cpu,
 	}
 	switch {
 	case err != nil:
@@ -75,6 +75,23 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 		host.Finish(&res, x.limits, done.ExitCode, done.Value, done.Error, done.Notes)
 	}
 	return res
+}
+
+// end kills the process and returns the processor time that it has used. A
+// process whose program has told how it ended has nothing more to tell: what it
+// takes to take it apart, which is about as long as a small program runs, goes
+// on in the background.
+func (x *execution) end(told bool) time.Duration {
+	if cpu, ok := cpuTime(x.p.cmd.Process.Pid); ok && told {
+		x.p.kill()
+		x.background(x.p.end)
+		return cpu
+	}
+	x.p.end()
+	if s := x.p.state; s != nil {
+		return s.UserTime() + s.SystemTime()
+	}
+	return 0
 }
 
 // talk sends the program and handles frames until it has ended.

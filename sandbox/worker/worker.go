@@ -112,8 +112,9 @@ func New(opts *Options) sandbox.Runner {
 	return r
 }
 
-// Run implements sandbox.Runner. It returns when the child is gone and all
-// calls have returned: a CallFunc that goes on after its context is done keeps
+// Run implements sandbox.Runner. It returns when the child is killed and all
+// calls have returned; what is left of a killed child is gone a moment later,
+// which Close waits for. A CallFunc that goes on after its context is done keeps
 // Run from returning, and so does a writer that blocks.
 func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
 	start := time.Now()
@@ -141,7 +142,7 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 		return res, nil
 	}
 	refill := time.AfterFunc(refillAfter, r.fill)
-	x := &execution{req: &req, limits: limits, p: p, log: r.log}
+	x := &execution{req: &req, limits: limits, p: p, log: r.log, background: r.active.Go}
 	res := x.run(ctx)
 	refill.Stop()
 	r.fill()

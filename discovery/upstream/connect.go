@@ -162,8 +162,10 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 	switch {
 	case conn == nil: // not even started
 		return nil, err
-	case known == eraUnknown && !conn.initializeAnswered():
-		d.era = eraLegacy // it ended with the probe, or never recovered from it
+	case known == eraUnknown:
+		// It ended with the probe, never recovered from it, or refused the
+		// initialize that it found behind the probe when it was up at last.
+		d.era = eraLegacy
 	case known == eraLegacy && conn.initializeAnswered():
 		d.era = eraUnknown // it refused initialize: perhaps it was updated
 	default:

@@ -31,13 +31,15 @@ type Pool struct {
 	wg     sync.WaitGroup
 
 	announcing sync.Mutex // held while OnListing runs
+
+	installing chan struct{} // a place per server that may be being installed
 }
 
 // NewPool returns a pool of the configured servers, whose names must differ. It
 // reads their cached listings, calling o.OnListing for each, and starts nothing.
 // Nil options are the zero value.
 func NewPool(configs []Config, o *Options) *Pool {
-	p := &Pool{opts: o.withDefaults(), byName: make(map[string]*server)}
+	p := &Pool{opts: o.withDefaults(), byName: make(map[string]*server), installing: make(chan struct{}, maxInstalls)}
 	p.cache = cache{dir: p.opts.CacheDir}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	for _, cfg := range configs {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -54,21 +55,37 @@ func (r *ring) snapshot() []string {
 	return append([]string(nil), r.lines...)
 }
 
-// last returns the newest line that says something, else "". A stack trace ends
-// in frames and braces, so a line that mentions an error is preferred among the
-// last twenty.
+// last returns the line among the last twenty that says most about why a server
+// failed, "" if there is none: the newest that mentions an error, else the
+// newest. A stack trace ends in frames and braces, and npm's report in where its
+// log is.
 func (r *ring) last() string {
 	lines := r.snapshot()
+	newest := ""
 	for i := len(lines) - 1; i >= 0 && i >= len(lines)-20; i-- {
-		if l := strings.ToLower(lines[i]); strings.Contains(l, "error") && !strings.HasPrefix(strings.TrimSpace(l), "at ") {
-			return strings.TrimSpace(lines[i])
+		line := strings.TrimSpace(lines[i])
+		l := strings.ToLower(line)
+		if isNoise(l) {
+			continue
+		}
+		if strings.Contains(l, "error") {
+			return line
+		}
+		if newest == "" {
+			newest = line
 		}
 	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return strings.TrimSpace(lines[len(lines)-1])
+	return newest
 }
+
+// isNoise reports whether a line, in small letters, tells nothing of a failure.
+func isNoise(line string) bool {
+	return strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "npm warn") || strings.HasPrefix(line, "npm notice") ||
+		strings.Contains(line, "a complete log of this run") || line == "npm error" || npmCode.MatchString(line)
+}
+
+// npmCode is a line of npm's report that repeats one word of the next.
+var npmCode = regexp.MustCompile(`^npm error( (code|syscall|errno|path|enoent|signal|command) ?\S*)?$`)
 
 // reset forgets all lines.
 func (r *ring) reset() {

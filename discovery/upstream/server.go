@@ -199,9 +199,11 @@ func (s *server) connectError(err error, retryIn time.Duration) *ConnectError {
 
 // connect makes one attempt and, if it succeeds, lists the server's tools.
 func (s *server) connect(ctx context.Context, a *attempt) {
+	leave := s.pool.queueInstall(ctx, s)
 	started := time.Now()
 	s.stderr.reset()
 	sess, err := s.dial.dial(ctx)
+	leave()
 	if err != nil {
 		s.mu.Lock()
 		s.attempt = nil

@@ -43,7 +43,7 @@ func TestFromJSONRefuses(t *testing.T) {
 
 // roundTrip reads in and writes what came of it as a program would.
 func roundTrip(t testing.TB, in string) (string, error) {
-	r := newRuntime(Program{}, &script{}, &memHost{}, testStart)
+	r := newRuntime()
 	if err := r.setUp(); err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,34 @@ type Outcome struct {
 // cause of ctx decides between ExitTimeout (context.DeadlineExceeded) and
 // ExitCanceled. Host calls that have no answer when Run returns are the
 // caller's to cancel. Run may be called from many goroutines at once.
-func Run(ctx context.Context, p Program, h Host) (out Outcome) {
+func Run(ctx context.Context, p Program, h Host) Outcome {
+	return runIn(ctx, nil, p, h)
+}
+
+// A Spare is a runtime that was set up before its program is known. It serves
+// for one Run, in any goroutine.
+type Spare struct{ r *runtime }
+
+// NewSpare sets a runtime up, which is the larger part of what a small program
+// costs. It returns nil if that fails, which a Spare method takes as well.
+func NewSpare() *Spare {
+	r := newRuntime()
+	if r.setUp() != nil {
+		return nil // Run will say why
+	}
+	return &Spare{r}
+}
+
+// Run is as the function Run. It must be called at most once.
+func (s *Spare) Run(ctx context.Context, p Program, h Host) Outcome {
+	if s == nil {
+		return Run(ctx, p, h)
+	}
+	return runIn(ctx, s.r, p, h)
+}
+
+// runIn runs p in r, which is set up, or in a new runtime if it is nil.
+func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	defer func() {
 		// A fault in the engine must not take the host down with it.
 		if x := recover(); x != nil {
@@ -76,7 +103,15 @@ func Run(ctx context.Context, p Program, h Host) (out Outcome) {
 	if err != nil {
 		return Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error()}
 	}
-	return newRuntime(p, script, h, start).run(ctx)
+	if r == nil {
+		r = newRuntime()
+		err = r.setUp()
+	}
+	r.host, r.prog, r.script, r.start = h, p, script, start
+	if err != nil {
+		return r.aborted(ctx, err)
+	}
+	return r.run(ctx)
 }
 
 // Warm makes the first Run fast: esbuild and goja build tables when they are

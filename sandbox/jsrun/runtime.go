@@ -59,13 +59,10 @@ type runtime struct {
 	setClass  *goja.Object
 }
 
-func newRuntime(p Program, s *script, h Host, start time.Time) *runtime {
+// newRuntime returns a runtime without its program, whose fields Run fills in.
+func newRuntime() *runtime {
 	r := &runtime{
 		vm:     goja.New(),
-		host:   h,
-		prog:   p,
-		script: s,
-		start:  start,
 		loop:   newLoop(),
 		late:   make(map[*goja.Object]bool),
 		counts: make(map[string]int),
@@ -101,12 +98,9 @@ func (r *runtime) run(ctx context.Context) Outcome {
 	return r.settled(ctx)
 }
 
-// begin sets the surface up and starts the program; it returns when the
-// program awaits something for the first time.
+// begin starts the program; it returns when the program awaits something for
+// the first time.
 func (r *runtime) begin() error {
-	if err := r.setUp(); err != nil {
-		return err
-	}
 	v, err := r.vm.RunProgram(r.script.program)
 	if err != nil {
 		return err
@@ -127,6 +121,7 @@ func (r *runtime) begin() error {
 	return nil
 }
 
+// setUp makes everything that is there before the program is.
 func (r *runtime) setUp() error {
 	if err := r.runPart(polyfillProgram(), nil, nil); err != nil {
 		return err

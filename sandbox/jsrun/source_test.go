@@ -3,12 +3,9 @@ package jsrun
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
-
-var testStart = time.Unix(0, 0)
 
 // tokens are the texts of a program's tokens, with a bar between.
 func tokens(src string) string {

@@ -76,10 +76,14 @@ func (c *conn) serve() error {
 	if err := c.w.Write(wire.TypeReady, 0); err != nil {
 		return err
 	}
+	spare := make(chan *jsrun.Spare, 1)
 	if hello.Warm {
 		// A program that comes before this is done does not wait for it:
 		// what both need is made once.
-		go jsrun.Warm()
+		go func() {
+			jsrun.Warm()
+			spare <- jsrun.NewSpare()
+		}()
 	}
 	// The host is trusted; the program that it sends may well be large.
 	c.r.SetMax(1<<31 - 1)
@@ -89,7 +93,12 @@ func (c *conn) serve() error {
 	limitCPU(c.exec.Timeout)
 	go c.answers()
 	go c.flusher()
-	return c.run()
+	select {
+	case s := <-spare:
+		return c.run(s)
+	default:
+		return c.run(nil)
+	}
 }
 
 // expect reads the next frame, which must be of type t, into v.
@@ -107,11 +116,11 @@ func (c *conn) expect(t wire.Type, v any) error {
 	return nil
 }
 
-// run runs the program and reports its end.
-func (c *conn) run() error {
+// run runs the program, in s if that is not nil, and reports its end.
+func (c *conn) run(s *jsrun.Spare) error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), c.exec.Timeout, host.ErrTimeout)
 	defer cancel()
-	o := jsrun.Run(ctx, jsrun.Program{
+	o := s.Run(ctx, jsrun.Program{
 		Language:    c.exec.Language,
 		Code:        c.exec.Code,
 		Modules:     c.exec.Modules,

@@ -98,3 +98,65 @@ func startToTools(b *testing.B, cmd *exec.Cmd) time.Duration {
 	}
 	return took
 }
+
+// BenchmarkIdleMemory reports what a broker with a thousand cached tools takes
+// when it has answered, and the spare sandbox beside it. No server runs.
+func BenchmarkIdleMemory(b *testing.B) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		b.Skip("needs /proc")
+	}
+	dir := b.TempDir()
+	broker := filepath.Join(dir, "broker")
+	if out, err := exec.Command("go", "build", "-o", broker, ".").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	config := filepath.Join(dir, "servers.json")
+	if err := os.WriteFile(config, []byte(`{"mcpServers": {"library": {"command": "library"}}}`), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	flags := []string{"--config", config, "--state-dir", filepath.Join(dir, "state")}
+	if out, err := exec.Command(broker, append([]string{"index"}, flags...)...).CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	for b.Loop() {
+		c := startClient(b, exec.Command(broker, append([]string{"serve"}, flags...)...))
+		c.send(b, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_tools","arguments":{"query":"export things of kind 7"}}}`)
+		if a := c.answer(b, 1); !strings.Contains(a, "export_thing_7") {
+			b.Fatal(a)
+		}
+		c.send(b, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"return 1 + 1"}}}`)
+		c.answer(b, 2)
+		// By then the spare for the next script waits, and garbage is collected.
+		<-time.After(2 * time.Second)
+		pid := c.cmd.Process.Pid
+		b.ReportMetric(memoryMB(b, pid, "Rss"), "rss-MB")
+		for _, child := range descendants(b, pid) {
+			b.ReportMetric(memoryMB(b, child, "Rss"), "spare-rss-MB")
+			b.ReportMetric(memoryMB(b, child, "Pss"), "spare-pss-MB")
+		}
+		_ = c.in.Close()
+		if err := c.cmd.Wait(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// memoryMB reads one line of a process's memory summary.
+func memoryMB(b *testing.B, pid int, key string) float64 {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var kb float64
+		if rest, ok := strings.CutPrefix(line, key+":"); ok {
+			if _, err := fmt.Sscan(rest, &kb); err != nil {
+				b.Fatal(err)
+			}
+			return kb / 1024
+		}
+	}
+	b.Fatalf("no %s in smaps_rollup", key)
+	return 0
+}

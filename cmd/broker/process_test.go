@@ -57,9 +57,14 @@ type stdioClient struct {
 	lines *bufio.Scanner
 }
 
-func startStdio(t *testing.T, config string) *stdioClient {
+func startStdio(t testing.TB, config string) *stdioClient {
 	t.Helper()
-	cmd := brokerCommand(t, "serve", "--config", config)
+	return startClient(t, brokerCommand(t, "serve", "--config", config))
+}
+
+// startClient starts cmd, which serves, and opens a session with it.
+func startClient(t testing.TB, cmd *exec.Cmd) *stdioClient {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +85,7 @@ func startStdio(t *testing.T, config string) *stdioClient {
 	return c
 }
 
-func (c *stdioClient) send(t *testing.T, line string) {
+func (c *stdioClient) send(t testing.TB, line string) {
 	t.Helper()
 	if _, err := fmt.Fprintln(c.in, line); err != nil {
 		t.Fatal(err)
@@ -97,7 +102,7 @@ func (c *stdioClient) execute(t *testing.T, id int, code string) {
 }
 
 // answer reads until the answer with this id, which it returns.
-func (c *stdioClient) answer(t *testing.T, id int) string {
+func (c *stdioClient) answer(t testing.TB, id int) string {
 	t.Helper()
 	for c.lines.Scan() {
 		var m struct{ ID *int }
@@ -202,7 +207,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 }
 
 // descendants are the processes below pid, from /proc.
-func descendants(t *testing.T, pid int) []int {
+func descendants(t testing.TB, pid int) []int {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/task"); err != nil {
 		t.Skip("needs /proc to see processes")

@@ -55,7 +55,7 @@ func realServers(t *testing.T) (config, files string) {
 }
 
 // brokerCommand is the broker, as the test binary plays it.
-func brokerCommand(t *testing.T, args ...string) *exec.Cmd {
+func brokerCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("broker")
 	if err != nil {

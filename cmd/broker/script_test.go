@@ -24,8 +24,9 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testscript.Main(m, map[string]func(){
-		"broker": main,
-		"shelf":  serveShelf,
+		"broker":  main,
+		"shelf":   serveShelf,
+		"library": serveLibrary,
 	})
 }
 
@@ -49,6 +50,27 @@ func serveShelf() {
 			shelf.Books = append(shelf.Books, b)
 			return nil, books{shelf.Books}, nil
 		})
+	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// serveLibrary is an MCP server with a thousand tools that do nothing.
+func serveLibrary() {
+	s := mcp.NewServer(&mcp.Implementation{Name: "library", Version: "1"}, nil)
+	verbs := []string{"list", "get", "create", "update", "delete", "search", "export", "import", "archive", "share"}
+	for i := range 1000 {
+		type input struct {
+			ID    string `json:"id" jsonschema:"the id of the thing to work on"`
+			Limit int    `json:"limit,omitempty" jsonschema:"how many results to return at most"`
+		}
+		mcp.AddTool(s, &mcp.Tool{
+			Name:        fmt.Sprintf("%s_thing_%d", verbs[i%10], i/10),
+			Description: fmt.Sprintf("To %s things of kind %d in the library. Takes the id of one and returns what is known of it.", verbs[i%10], i/10),
+		}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+			return nil, nil, nil
+		})
+	}
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

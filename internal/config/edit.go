@@ -1,0 +1,180 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// NewFile is what a configuration without servers looks like.
+const NewFile = "{\n  \"mcpServers\": {}\n}\n"
+
+// Target returns the path of the configuration file that is to be changed, and
+// whether it is there already: flag if it is not empty, else the file that Find
+// finds, else where the user's own would be.
+func Target(flag string) (path string, exists bool, err error) {
+	path, err = Find(flag)
+	switch {
+	case err == nil:
+		return path, true, nil
+	case !errors.Is(err, ErrNoConfig):
+		return "", false, err
+	case flag != "":
+		return flag, false, nil
+	}
+	home, err := configHome()
+	if err != nil {
+		return "", false, fmt.Errorf("find the configuration directory: %w: name a file with --config", err)
+	}
+	return filepath.Join(home, "broker", fileName), false, nil
+}
+
+// Edit changes the configuration file at path, which is made with mode 0600 if
+// it is not there. The change gets the file's text and returns the new one,
+// which must be a right configuration: otherwise the error is its *Report, and
+// the file stays as it is. Comments and formatting are the change's own
+// business; AddServer, RemoveServer and SetDisabled keep them. The file is
+// replaced in one step and keeps its mode; a link stays one.
+func Edit(path string, change func(data []byte) ([]byte, error)) error {
+	before, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		before = nil
+	} else if err != nil {
+		return fmt.Errorf("read config: %w", err)
+	}
+	text := before
+	if before == nil {
+		text = []byte(NewFile)
+	}
+	after, err := change(text)
+	if err != nil {
+		return fmt.Errorf("edit %s: %w", path, err)
+	}
+	if _, err := Parse(path, after); err != nil {
+		return err
+	}
+	if before != nil && bytes.Equal(before, after) {
+		return nil
+	}
+	return Replace(path, before, after)
+}
+
+// Replace writes a whole file in one step, so that a reader sees either the old
+// or the new text, and a crash leaves one of both. It refuses when the file no
+// longer holds before, which is nil for a file that is not there yet. An
+// existing file keeps its mode, and a link to it stays one; a new file has mode
+// 0600, and missing directories are made with mode 0700.
+func Replace(path string, before, after []byte) error {
+	mode := fs.FileMode(0o600)
+	real := path
+	if r, err := filepath.EvalSymlinks(path); err == nil {
+		real = r
+	}
+	if info, err := os.Stat(real); err == nil {
+		mode = info.Mode().Perm()
+	}
+	dir := filepath.Dir(real)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(real)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer os.Remove(tmp.Name()) // nothing is there after the rename
+	_, err = tmp.Write(after)
+	err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	now, err := os.ReadFile(real)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || (before == nil) != (err != nil) || !bytes.Equal(now, before) {
+		return fmt.Errorf("write %s: somebody else has changed it just now: try again", path)
+	}
+	if err := os.Rename(tmp.Name(), real); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// AddServer returns the configuration data with a server of that name, which
+// takes the place of one that is there already.
+func AddServer(data []byte, name string, entry Object) ([]byte, error) {
+	key, err := serversKeyOf(data)
+	if err != nil {
+		return nil, err
+	}
+	return SetKey(data, []string{key, name}, entry)
+}
+
+// RemoveServer returns the configuration data without the server of that name.
+func RemoveServer(data []byte, name string) ([]byte, error) {
+	key, err := serversKeyOf(data)
+	if err != nil {
+		return nil, err
+	}
+	return DeleteKey(data, []string{key, name})
+}
+
+// SetDisabled returns the configuration data with the server of that name
+// switched off or on, which must be there.
+func SetDisabled(data []byte, name string, disabled bool) ([]byte, error) {
+	key, err := serversKeyOf(data)
+	if err != nil {
+		return nil, err
+	}
+	v, ok, err := LookupKey(data, []string{key, name})
+	obj, isObject := v.Value.(*hujson.Object)
+	if err != nil || !ok || !isObject {
+		return nil, errors.Join(err, fmt.Errorf("there is no server %s", quote(name)))
+	}
+	// A file may have either word, in any spelling; without one it is on.
+	word := "disabled"
+	for _, m := range obj.Members {
+		found := m.Name.Value.(hujson.Literal).String()
+		path := []string{key, name, found}
+		switch {
+		case strings.EqualFold(found, "disabled") && disabled:
+			word = found
+		case strings.EqualFold(found, "enabled") && disabled:
+			return SetKey(data, path, false)
+		case strings.EqualFold(found, "enabled"), strings.EqualFold(found, "disabled"):
+			if data, err = DeleteKey(data, path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !disabled {
+		return data, nil
+	}
+	return SetKey(data, []string{key, name, word}, true)
+}
+
+// serversKeyOf is the key under which the file has its servers.
+func serversKeyOf(data []byte) (string, error) {
+	root, ok, err := LookupKey(data, nil)
+	if err != nil || !ok {
+		return serversKey, err
+	}
+	obj, ok := root.Value.(*hujson.Object)
+	if !ok {
+		return "", errors.New("the file is no object")
+	}
+	key := serversKey
+	for _, m := range obj.Members {
+		word := m.Name.Value.(hujson.Literal).String()
+		if sameName(word, []string{serversKey}) != "" {
+			return word, nil
+		}
+		if sameName(word, []string{serversKeyCode}) != "" {
+			key = word
+		}
+	}
+	return key, nil
+}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
@@ -55,9 +56,24 @@ type Options struct {
 	Limits sandbox.Limits
 }
 
+func (o *Options) setDefaults() {
+	if o.Language == "" {
+		o.Language = sandbox.TypeScript
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.MaxTimeout == 0 {
+		o.MaxTimeout = 120 * time.Second
+	}
+	if o.MaxOutputChars == 0 {
+		o.MaxOutputChars = 10_000
+	}
+}
+
 // A Broker is safe for concurrent use.
 type Broker struct {
-	o         Options
+	opts      atomic.Pointer[Options] // replaced by Reconfigure
 	log       *slog.Logger
 	pool      *upstream.Pool
 	index     *index.Index
@@ -79,23 +95,13 @@ func New(o Options) (*Broker, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Language == "" {
-		o.Language = sandbox.TypeScript
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.MaxTimeout == 0 {
-		o.MaxTimeout = 120 * time.Second
-	}
-	if o.MaxOutputChars == 0 {
-		o.MaxOutputChars = 10_000
-	}
+	o.setDefaults()
 	x, err := index.New()
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{o: o, log: o.Logger, index: x, validator: bridge.NewValidator(), dirty: true, started: time.Now()}
+	b := &Broker{log: o.Logger, index: x, validator: bridge.NewValidator(), dirty: true, started: time.Now()}
+	b.opts.Store(&o)
 	pool := upstream.NewPool(o.Servers, &upstream.Options{
 		Logger:         o.Logger,
 		CacheDir:       o.CacheDir,
@@ -108,6 +114,10 @@ func New(o Options) (*Broker, error) {
 	b.mu.Unlock()
 	return b, nil
 }
+
+// options are the settings as they are now. Whoever needs two of them that
+// belong together asks once.
+func (b *Broker) options() *Options { return b.opts.Load() }
 
 // Start connects, in the background, to the servers whose tools are not known
 // yet, and builds the search index from those that are. It returns at once.
@@ -129,7 +139,7 @@ func (b *Broker) Status() []upstream.Status { return b.pool.Status() }
 // of theirs is left.
 func (b *Broker) Close() error {
 	err := b.pool.Close()
-	if e := b.o.Runner.Close(); err == nil {
+	if e := b.options().Runner.Close(); err == nil {
 		err = e
 	}
 	b.indexing.Wait()
@@ -175,8 +185,8 @@ func (b *Broker) catalogs() (full, scope *discovery.Catalog) {
 	for _, l := range b.pool.Listings() {
 		known[l.Server] = l
 	}
-	listings := make([]discovery.Listing, 0, len(b.o.Servers))
-	for _, s := range b.o.Servers {
+	listings := make([]discovery.Listing, 0, len(b.options().Servers))
+	for _, s := range b.options().Servers {
 		l, ok := known[s.Name]
 		if !ok {
 			l = discovery.Listing{Server: s.Name, Description: s.Description}
@@ -185,7 +195,7 @@ func (b *Broker) catalogs() (full, scope *discovery.Catalog) {
 	}
 	b.full = discovery.NewCatalog(listings)
 	b.scope = b.full
-	if b.o.ReadOnly {
+	if b.options().ReadOnly {
 		b.scope = b.full.Filter((*discovery.Tool).ReadOnly)
 	}
 	return b.full, b.scope

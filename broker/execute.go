@@ -73,12 +73,12 @@ var languages = map[string]sandbox.Language{
 // killed.
 func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer {
 	x := &execution{b: b, req: req, started: time.Now(),
-		stdout: &capture{limit: b.o.MaxOutputChars, tee: req.Stdout},
+		stdout: &capture{limit: b.options().MaxOutputChars, tee: req.Stdout},
 		stderr: &capture{limit: maxStderrChars, tee: req.Stderr},
 	}
 	lang, ok := languages[strings.ToLower(req.Language)]
 	if req.Language == "" {
-		lang, ok = b.o.Language, true
+		lang, ok = b.options().Language, true
 	}
 	if !ok {
 		return x.refuse(fmt.Sprintf("unknown language %q: use typescript or javascript. 0 tools called", req.Language))
@@ -109,17 +109,17 @@ func (x *execution) refuse(why string) ExecuteAnswer {
 func (x *execution) timeout() time.Duration {
 	t := x.req.Timeout
 	if t <= 0 {
-		return min(x.b.o.Timeout, x.b.o.MaxTimeout)
+		return min(x.b.options().Timeout, x.b.options().MaxTimeout)
 	}
-	if t > x.b.o.MaxTimeout {
-		x.notes = append(x.notes, fmt.Sprintf("timeout is at most %g s here; %g s were asked for", x.b.o.MaxTimeout.Seconds(), t.Seconds()))
-		return x.b.o.MaxTimeout
+	if t > x.b.options().MaxTimeout {
+		x.notes = append(x.notes, fmt.Sprintf("timeout is at most %g s here; %g s were asked for", x.b.options().MaxTimeout.Seconds(), t.Seconds()))
+		return x.b.options().MaxTimeout
 	}
 	return t
 }
 
 func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswer {
-	limits := x.b.o.Limits
+	limits := x.b.options().Limits
 	limits.Timeout = x.timeout()
 	x.begin(lang)
 	x.bridge = bridge.New(bridge.Options{
@@ -134,7 +134,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 	if err != nil {
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
 	}
-	res, err := x.b.o.Runner.Run(ctx, sandbox.Request{
+	res, err := x.b.options().Runner.Run(ctx, sandbox.Request{
 		Language:    lang,
 		Code:        x.req.Code,
 		Modules:     modules,
@@ -177,10 +177,10 @@ func (x *execution) announce(t *discovery.Tool, seq int) {
 // finish makes the answer and commits the record of it before it is sent.
 func (x *execution) finish(res sandbox.Result) ExecuteAnswer {
 	a := x.answer(res)
-	if x.b.o.Audit != nil {
+	if x.b.options().Audit != nil {
 		bytesOut := int64(len(compactJSON(a)))
 		e := x.entry(res, bytesOut)
-		if err := x.b.o.Audit.Finish(e); err != nil {
+		if err := x.b.options().Audit.Finish(e); err != nil {
 			x.b.log.Error("record execution", "execution", x.id, "err", err)
 		}
 	}
@@ -191,7 +191,7 @@ func (x *execution) finish(res sandbox.Result) ExecuteAnswer {
 // answer fits what happened into the budgets of the model's context.
 func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	a := ExecuteAnswer{ExitCode: res.ExitCode, ToolsCalled: []bridge.Row{}}
-	budget := x.b.o.MaxOutputChars
+	budget := x.b.options().MaxOutputChars
 	var cutOut, cutErr, cutRes bool
 	// Stdout and result share the budget: each may use what the other leaves,
 	// and half of it in any case.
@@ -245,18 +245,18 @@ func (x *execution) stderrText(ours string) (string, bool) {
 
 // begin opens the record of the execution.
 func (x *execution) begin(lang sandbox.Language) {
-	if x.b.o.Audit == nil {
+	if x.b.options().Audit == nil {
 		return
 	}
-	x.id = x.b.o.Audit.Begin(audit.Execution{Client: x.req.Client, Language: string(lang), Code: x.req.Code, Started: x.started})
+	x.id = x.b.options().Audit.Begin(audit.Execution{Client: x.req.Client, Language: string(lang), Code: x.req.Code, Started: x.started})
 }
 
 // record writes one call that has ended.
 func (x *execution) record(r bridge.Record) {
-	if x.b.o.Audit == nil {
+	if x.b.options().Audit == nil {
 		return
 	}
-	x.b.o.Audit.Record(audit.Call{
+	x.b.options().Audit.Record(audit.Call{
 		ExecutionID: x.id, Seq: r.Seq, Server: r.Server, Tool: r.Tool, ID: r.ID,
 		Started: r.Started, Duration: r.Duration, Status: string(r.Status), Error: r.Error,
 		ArgBytes: int64(len(r.Args)), ResultBytes: int64(len(r.Result)), Args: r.Args, Result: r.Result,

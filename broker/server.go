@@ -23,7 +23,7 @@ func implementation(version string) *mcp.Implementation {
 // Server returns an MCP server with the broker's tools, for any number of
 // sessions of one client, whose name goes into the audit log.
 func (b *Broker) Server(client string) *mcp.Server {
-	s := mcp.NewServer(implementation(b.o.Version), &mcp.ServerOptions{
+	s := mcp.NewServer(implementation(b.options().Version), &mcp.ServerOptions{
 		Instructions: b.instructions(),
 		// Only tools, and a list of them that never changes.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},

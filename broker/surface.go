@@ -21,7 +21,7 @@ const namedServers = 40
 // serverNames is the sorted list of the configured servers for a text.
 func (b *Broker) serverNames() string {
 	var names []string
-	for _, s := range b.o.Servers {
+	for _, s := range b.options().Servers {
 		names = append(names, clipName(s.Name))
 	}
 	if len(names) == 0 {
@@ -92,7 +92,7 @@ func (b *Broker) executeSchema() string {
 		`"code":{"type":"string","description":"the script"},`+
 		`"language":{"type":"string","enum":["typescript","javascript"],"description":"default %s"},`+
 		`"timeout":{"type":"number","description":"seconds, default %g, at most %g"}},"required":["code"]}`,
-		b.o.Language, b.o.Timeout.Seconds(), b.o.MaxTimeout.Seconds())
+		b.options().Language, b.options().Timeout.Seconds(), b.options().MaxTimeout.Seconds())
 }
 
 // tools are the tools that the agent sees, without their handlers.
@@ -108,7 +108,7 @@ func (b *Broker) tools() []*mcp.Tool {
 	}
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
 	runs := &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &yes}
-	if b.o.ReadOnly {
+	if b.options().ReadOnly {
 		runs = &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, OpenWorldHint: &yes}
 	}
 	return []*mcp.Tool{

@@ -43,6 +43,9 @@ var commonCases = []struct {
 	{"a cancelled context runs nothing", testCanceledBefore},
 	{"the time limit ends the run and its calls", testTimeout},
 	{"a deadline of the caller ends the run", testDeadline},
+	{"a pause is not counted as time of the run", testPause},
+	{"the time limit holds after a pause", testTimeoutAfterPause},
+	{"a cancelled run ends while it is paused", testCancelPaused},
 	{"many run at once, each for itself", testConcurrent},
 }
 
@@ -351,4 +354,43 @@ func testConcurrent(t *testing.T, r *runnerTest) {
 		})
 	}
 	wg.Wait()
+}
+
+// testPause lets a call wait for longer than the whole run may take.
+func testPause(t *testing.T, r *runnerTest) {
+	limits := sandbox.Limits{Timeout: 1500 * time.Millisecond}
+	got := r.do(t.Context(), sandbox.Request{Code: codeCallTwice, Limits: limits, Call: func(ctx context.Context, c sandbox.Call) (raw, error) {
+		if string(c.Args) != `{"n":1}` {
+			return c.Args, nil
+		}
+		resume, again := sandbox.Pause(ctx), sandbox.Pause(ctx)
+		again()
+		again() // counts once
+		person := time.NewTimer(limits.Timeout + limits.Timeout/10)
+		<-person.C
+		resume()
+		return c.Args, ctx.Err()
+	}})
+	got.want(t, sandbox.ExitOK, `[{"n":1},{"n":2}]`)
+}
+
+func testTimeoutAfterPause(t *testing.T, r *runnerTest) {
+	limits := sandbox.Limits{Timeout: 500 * time.Millisecond}
+	got := r.do(t.Context(), sandbox.Request{Code: codeCall, Limits: limits, Call: func(ctx context.Context, _ sandbox.Call) (raw, error) {
+		sandbox.Pause(ctx)()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	got.want(t, sandbox.ExitTimeout, "", "time limit of 0.5 s reached")
+}
+
+func testCancelPaused(t *testing.T, r *runnerTest) {
+	ctx, cancel := context.WithCancel(t.Context())
+	got := r.do(ctx, sandbox.Request{Code: codeCall, Call: func(ctx context.Context, _ sandbox.Call) (raw, error) {
+		defer sandbox.Pause(ctx)()
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	got.want(t, sandbox.ExitCanceled, "", "cancelled")
 }

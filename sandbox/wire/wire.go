@@ -20,6 +20,8 @@
 //	C call    runner → host   one host call, see below
 //	R result  host → runner   the call's value as raw JSON; empty is undefined
 //	X error   host → runner   JSON of sandbox.CallError; without a name it is a plain error
+//	P pause   host → runner   empty: the time limit's clock stands still
+//	U resume  host → runner   empty: it goes on
 //	O stdout  runner → host   bytes that the program printed
 //	e stderr  runner → host   bytes that the program printed
 //	D done    runner → host   how the program ended, see below
@@ -41,7 +43,8 @@
 // for the program as long as it takes. (What a container says before somebody
 // attaches to it is lost.) Exec follows once. Then calls, their answers and
 // output are mixed in any order until done, after which the runner sends
-// nothing more. A runner whose input ends must exit at once.
+// nothing more. A runner whose input ends must exit at once. Pause and resume
+// alternate, beginning with pause; a runner that keeps no time ignores them.
 //
 // # Trust
 //
@@ -79,6 +82,8 @@ const (
 	TypeStdout Type = 'O'
 	TypeStderr Type = 'e'
 	TypeDone   Type = 'D'
+	TypePause  Type = 'P'
+	TypeResume Type = 'U'
 )
 
 // String returns the type's name, or its byte for one that is not known.
@@ -102,6 +107,10 @@ func (t Type) String() string {
 		return "stderr"
 	case TypeDone:
 		return "done"
+	case TypePause:
+		return "pause"
+	case TypeResume:
+		return "resume"
 	}
 	return fmt.Sprintf("type 0x%02x", byte(t))
 }

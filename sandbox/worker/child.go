@@ -58,6 +58,9 @@ type conn struct {
 	out       []byte // printed, not yet sent
 	outStream int
 	wake      chan struct{} // holds a token while flush should run
+
+	clock  *host.Clock // of the program; set before answers runs
+	resume func()      // while the clock is paused; belongs to answers
 }
 
 // serve does hello, ready, exec and done.
@@ -91,13 +94,18 @@ func (c *conn) serve() error {
 		return err
 	}
 	limitCPU(c.exec.Timeout)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	ctx = host.WithLimit(ctx, time.Now(), c.exec.Timeout)
+	c.clock = host.NewClock(c.exec.Timeout, func() { cancel(host.ErrTimeout) }, nil)
+	defer c.clock.Stop()
 	go c.answers()
 	go c.flusher()
 	select {
 	case s := <-spare:
-		return c.run(s)
+		return c.run(ctx, s)
 	default:
-		return c.run(nil)
+		return c.run(ctx, nil)
 	}
 }
 
@@ -117,9 +125,7 @@ func (c *conn) expect(t wire.Type, v any) error {
 }
 
 // run runs the program, in s if that is not nil, and reports its end.
-func (c *conn) run(s *jsrun.Spare) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), c.exec.Timeout, host.ErrTimeout)
-	defer cancel()
+func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	o := s.Run(ctx, jsrun.Program{
 		Language:    c.exec.Language,
 		Code:        c.exec.Code,
@@ -161,6 +167,14 @@ func (c *conn) answers() {
 		f, err := c.r.Next()
 		if err != nil {
 			os.Exit(1)
+		}
+		switch f.Type {
+		case wire.TypePause:
+			c.resume = c.clock.Pause()
+			continue
+		case wire.TypeResume:
+			c.resume() // the host alternates
+			continue
 		}
 		c.mu.Lock()
 		done := c.calls[f.ID]

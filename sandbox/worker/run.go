@@ -36,11 +36,11 @@ type execution struct {
 // run runs the program to its end, which is the process's too.
 func (x *execution) run(ctx context.Context) sandbox.Result {
 	ctx, cancel := context.WithCancelCause(ctx)
-	x.calls = host.NewCalls(ctx, x.req.Call, x.limits)
+	clock := host.NewClock(x.limits.Timeout+killMargin, func() { cancel(host.ErrTimeout) }, x.tellClock)
+	x.calls = host.NewCalls(sandbox.WithPause(ctx, clock.Pause), x.req.Call, x.limits)
 	x.stdout = host.NewOutput(x.req.Stdout, x.limits.OutputBytes)
 	x.stderr = host.NewOutput(x.req.Stderr, x.limits.OutputBytes)
 	unkill := context.AfterFunc(ctx, x.p.kill)
-	timer := time.AfterFunc(x.limits.Timeout+killMargin, func() { cancel(host.ErrTimeout) })
 	watch := make(chan struct{})
 	go func() {
 		defer close(watch)
@@ -51,10 +51,10 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	done, err := x.talk(ctx)
 	cause := context.Cause(ctx)
 	_, running := x.calls.Counts()
-	timer.Stop()
 	unkill()
 	cpu := x.end(err == nil) - before
 	cancel(host.ErrEnded)
+	clock.Stop()
 	x.calls.Close()
 	<-watch
 
@@ -75,6 +75,16 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 		host.Finish(&res, x.limits, done.ExitCode, done.Value, done.Error, done.Notes)
 	}
 	return res
+}
+
+// tellClock lets the child's clock follow the host's. A write fails only when
+// the process is gone, which talk sees.
+func (x *execution) tellClock(paused bool) {
+	t := wire.TypeResume
+	if paused {
+		t = wire.TypePause
+	}
+	x.p.w.Write(t, 0)
 }
 
 // end kills the process and returns the processor time that it has used. A

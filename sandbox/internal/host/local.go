@@ -72,15 +72,15 @@ func runLocal(ctx context.Context, cancel context.CancelCauseFunc, req *sandbox.
 		res.ExitCode, res.Error = Canceled(context.Cause(ctx))
 		return res
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, limits.Timeout, ErrTimeout)
-	defer stop()
+	clock := NewClock(limits.Timeout, func() { cancel(ErrTimeout) }, nil)
+	defer clock.Stop()
 	s := &Session{
 		Limits: limits,
-		Calls:  NewCalls(ctx, req.Call, limits),
+		Calls:  NewCalls(sandbox.WithPause(ctx, clock.Pause), req.Call, limits),
 		stdout: NewOutput(req.Stdout, limits.OutputBytes),
 		stderr: NewOutput(req.Stderr, limits.OutputBytes),
 	}
-	end := program(ctx, s)
+	end := program(WithLimit(ctx, time.Now(), limits.Timeout), s)
 	cause := context.Cause(ctx)
 	_, running := s.Calls.Counts()
 	cancel(ErrEnded)

@@ -36,7 +36,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills",
-	"internal/config", "internal/audit", "internal/results", "internal/oauth", "internal/tokens",
+	"internal/config", "internal/audit", "internal/results", "internal/oauth", "internal/tokens", "internal/clients",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -64,6 +64,7 @@ var diagram = []row{
 	{pkg: "internal/results"},
 	{pkg: "internal/oauth"},
 	{pkg: "internal/tokens"},
+	{pkg: "internal/clients", imports: []string{"internal/config"}},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/fakeupstream"},
@@ -82,6 +83,7 @@ var reserved = map[string][]string{
 	"modernc.org/sqlite":                     {"internal/audit", "internal/results"},
 	"github.com/spf13/cobra":                 {"cmd/broker"},
 	"github.com/tiktoken-go/tokenizer":       {"internal/tokens"},
+	"github.com/pelletier/go-toml":           {"internal/clients"},
 }
 
 // above are the packages that a test of a lower package must not import

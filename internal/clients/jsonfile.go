@@ -1,0 +1,57 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// A fileFormat reads and edits the servers of a client's file, which stand
+// under the keys root. Its edits leave everything else as it is, byte for byte.
+type fileFormat interface {
+	// servers are the entries in the order of the file.
+	servers(data []byte, root []string) ([]config.Field, error)
+	// set writes one entry, in place of one of the same name.
+	set(data []byte, root []string, name string, entry config.Object) ([]byte, error)
+	// remove takes an entry out; one that is not there is no error.
+	remove(data []byte, root []string, name string) ([]byte, error)
+	// restore writes an entry as it stands in backup.
+	restore(data, backup []byte, root []string, name string) ([]byte, error)
+}
+
+// jsonFile is JSON, with comments and trailing commas or without.
+type jsonFile struct{}
+
+func (jsonFile) servers(data []byte, root []string) ([]config.Field, error) {
+	v, ok, err := config.LookupKey(data, root)
+	if err != nil || !ok || v.Value.Kind() == 'n' {
+		return nil, err
+	}
+	if v.Value.Kind() != '{' {
+		return nil, fmt.Errorf("%q is no object", strings.Join(root, "."))
+	}
+	return config.Value(v).(config.Object), nil
+}
+
+func (jsonFile) set(data []byte, root []string, name string, entry config.Object) ([]byte, error) {
+	return config.SetKey(data, append(slices.Clone(root), name), entry)
+}
+
+func (jsonFile) remove(data []byte, root []string, name string) ([]byte, error) {
+	return config.DeleteKey(data, append(slices.Clone(root), name))
+}
+
+func (jsonFile) restore(data, backup []byte, root []string, name string) ([]byte, error) {
+	path := append(slices.Clone(root), name)
+	v, ok, err := config.LookupKey(backup, path)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("%q is not in the backup", name)
+	}
+	v.BeforeExtra, v.AfterExtra = hujson.Extra{}, nil
+	return config.SetKey(data, path, json.RawMessage(v.Pack()))
+}

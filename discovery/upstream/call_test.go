@@ -48,7 +48,7 @@ func TestCancelledCallReturnsAndIsCancelledAtTheServer(t *testing.T) {
 
 // inFlight is the number of calls on a server beside the caller's own.
 func (p *Pool) inFlight(name string) int {
-	s := p.byName[name]
+	s := p.roster.Load().byName[name]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sess == nil {

@@ -144,7 +144,7 @@ func TestRefusedCredentialsAreNotRetried(t *testing.T) {
 			if err := p.Wait(t.Context(), "s"); !errors.As(err, &ce) || ce.State != want || !strings.Contains(err.Error(), fmt.Sprint("HTTP ", status)) {
 				t.Errorf("Wait = %v (%+v), want state %s", err, ce, want)
 			}
-			s := p.servers[0]
+			s := p.roster.Load().servers[0]
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.retryTimer != nil || s.state != want || !strings.Contains(s.hint, `"headers"`) {

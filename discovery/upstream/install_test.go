@@ -13,7 +13,7 @@ func TestInstallsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool([]Config{{Name: "npx", Command: "/usr/bin/npx"}, {Name: "own", Command: "/opt/server"}}, nil)
 		defer p.Close()
-		npx, own := p.byName["npx"], p.byName["own"]
+		npx, own := p.roster.Load().byName["npx"], p.roster.Load().byName["own"]
 		start := time.Now()
 		for range maxInstalls {
 			p.queueInstall(t.Context(), npx) // hangs: never leaves

@@ -5,10 +5,21 @@ import (
 	"time"
 )
 
-// close ends the session and the timers. The pool is closing, so nothing starts
-// again.
+// start connects a server whose tools are not known, or that is kept alive, in
+// the background.
+func (s *server) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if (!s.known || s.cfg.KeepAlive) && s.sess == nil {
+		_, _ = s.joinLocked(false) // the attempt records how it went
+	}
+}
+
+// close ends the session and the timers, for good: nothing starts it again.
 func (s *server) close() {
 	s.mu.Lock()
+	s.retired = true
+	s.cancel(ErrClosed)
 	for _, t := range []*time.Timer{s.idleTimer, s.retryTimer, s.relist.timer} {
 		if t != nil {
 			t.Stop()

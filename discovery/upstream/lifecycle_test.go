@@ -31,7 +31,7 @@ func newLab(t *testing.T, cfg Config, o *Options) *lab {
 	t.Helper()
 	cfg.Name = "s"
 	l := &lab{Pool: NewPool([]Config{cfg}, o), mcp: fakeupstream.NewGood()}
-	l.server = l.servers[0]
+	l.server = l.roster.Load().servers[0]
 	l.server.dial.pipes = func() (*stdioConn, error) {
 		l.starts.Add(1)
 		if l.broken.Load() {

@@ -17,11 +17,11 @@ import (
 // A Pool holds the connections to all configured servers. It is safe for
 // concurrent use. Close must be called, or server processes are left behind.
 type Pool struct {
-	opts    Options
-	cache   cache
-	servers []*server
-	byName  map[string]*server
-	started atomic.Bool
+	opts     Options
+	cache    cache
+	roster   atomic.Pointer[roster] // replaced by Update
+	updating sync.Mutex
+	started  atomic.Bool
 
 	ctx    context.Context // done when the pool is closed
 	cancel context.CancelCauseFunc
@@ -39,17 +39,11 @@ type Pool struct {
 // reads their cached listings, calling o.OnListing for each, and starts nothing.
 // Nil options are the zero value.
 func NewPool(configs []Config, o *Options) *Pool {
-	p := &Pool{opts: o.withDefaults(), byName: make(map[string]*server), installing: make(chan struct{}, maxInstalls)}
+	p := &Pool{opts: o.withDefaults(), installing: make(chan struct{}, maxInstalls)}
 	p.cache = cache{dir: p.opts.CacheDir}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
-	for _, cfg := range configs {
-		s := newServer(p, cfg)
-		p.servers = append(p.servers, s)
-		p.byName[cfg.Name] = s
-		if s.known {
-			p.announce(s)
-		}
-	}
+	p.roster.Store(&roster{})
+	p.Update(configs)
 	return p
 }
 
@@ -89,12 +83,8 @@ func (p *Pool) Start(ctx context.Context) {
 		return
 	}
 	p.run(func(context.Context) { killOrphans() })
-	for _, s := range p.servers {
-		s.mu.Lock()
-		if (!s.known || s.cfg.KeepAlive) && s.sess == nil {
-			_, _ = s.joinLocked(false) // the attempt records how it went
-		}
-		s.mu.Unlock()
+	for _, s := range p.roster.Load().servers {
+		s.start()
 	}
 }
 
@@ -108,20 +98,20 @@ func (p *Pool) Refresh(ctx context.Context, names ...string) []Status {
 	for _, n := range names {
 		wanted[n] = true
 	}
-	for _, s := range p.servers {
+	for _, s := range p.roster.Load().servers {
 		if len(names) == 0 || wanted[s.cfg.Name] {
 			wg.Go(func() { s.refresh(ctx) })
 		}
 	}
 	wg.Wait()
 	var out []Status
-	for _, s := range p.servers {
+	for _, s := range p.roster.Load().servers {
 		if len(names) == 0 || wanted[s.cfg.Name] {
 			out = append(out, s.status())
 		}
 	}
 	for _, n := range names {
-		if p.byName[n] == nil {
+		if p.roster.Load().byName[n] == nil {
 			out = append(out, Status{Name: n, State: StateFailed, Err: ErrUnknownServer})
 		}
 	}
@@ -132,7 +122,7 @@ func (p *Pool) Refresh(ctx context.Context, names ...string) []Status {
 // that were never listed are missing.
 func (p *Pool) Listings() []discovery.Listing {
 	var out []discovery.Listing
-	for _, s := range p.servers {
+	for _, s := range p.roster.Load().servers {
 		s.mu.Lock()
 		if s.known {
 			out = append(out, s.shown)
@@ -144,8 +134,9 @@ func (p *Pool) Listings() []discovery.Listing {
 
 // Status returns the state of every server, in config order.
 func (p *Pool) Status() []Status {
-	out := make([]Status, len(p.servers))
-	for i, s := range p.servers {
+	servers := p.roster.Load().servers
+	out := make([]Status, len(servers))
+	for i, s := range servers {
 		out[i] = s.status()
 	}
 	return out
@@ -155,7 +146,7 @@ func (p *Pool) Status() []Status {
 // connecting to it if nobody did yet. It returns nil at once if they are known
 // from the cache.
 func (p *Pool) Wait(ctx context.Context, name string) error {
-	s := p.byName[name]
+	s := p.roster.Load().byName[name]
 	if s == nil {
 		return fmt.Errorf("wait for %s: %w", name, ErrUnknownServer)
 	}
@@ -185,7 +176,7 @@ type CallOptions struct {
 // answer within its call timeout a *TimeoutError. A tool that failed is a
 // result. A call is not repeated once it may have reached the server.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
-	s := p.byName[server]
+	s := p.roster.Load().byName[server]
 	if s == nil {
 		return nil, fmt.Errorf("call %s/%s: %w", server, tool, ErrUnknownServer)
 	}
@@ -200,7 +191,7 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(p.ctx, func() { cancel(ErrClosed) })()
+	defer context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })()
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
@@ -309,7 +300,7 @@ func (p *Pool) Close() error {
 	p.closed = true
 	p.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, s := range p.servers {
+	for _, s := range p.roster.Load().servers {
 		wg.Go(s.close)
 	}
 	wg.Wait()

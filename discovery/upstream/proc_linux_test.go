@@ -26,7 +26,7 @@ func left(t *testing.T, mark string) []int {
 // markOf is the mark of the process that a server runs now.
 func markOf(t *testing.T, p *Pool, name string) string {
 	t.Helper()
-	s := p.byName[name]
+	s := p.roster.Load().byName[name]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sess == nil || s.sess.proc == nil {

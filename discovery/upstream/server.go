@@ -52,6 +52,10 @@ type server struct {
 	retryTimer  *time.Timer
 	idleTimer   *time.Timer
 	relist      relister
+	retired     bool // no longer configured, or the pool is closing
+
+	ctx    context.Context // done when the server is retired
+	cancel context.CancelCauseFunc
 }
 
 // An attempt is a connection being made; all who want one share it.
@@ -72,6 +76,7 @@ func newServer(p *Pool, cfg Config) *server {
 		since:   time.Now(),
 		kind:    cfg.kind(),
 	}
+	s.ctx, s.cancel = context.WithCancelCause(p.ctx)
 	s.dial = dialer{cfg: cfg, opts: &p.opts, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged}
 	if s.kind == "" {
 		s.kind = "http"
@@ -175,9 +180,12 @@ func (s *server) joinLocked(force bool) (*attempt, error) {
 	if wait := time.Until(s.retryAt); wait > 0 && !force && s.err != nil {
 		return nil, s.connectError(s.err, wait)
 	}
+	if s.retired {
+		return nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: ErrClosed}
+	}
 	a := &attempt{done: make(chan struct{})}
 	s.sess = nil
-	if !s.pool.run(func(ctx context.Context) { s.connect(ctx, a) }) {
+	if !s.pool.run(func(context.Context) { s.connect(s.ctx, a) }) {
 		return nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: ErrClosed}
 	}
 	s.attempt = a

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
@@ -36,6 +38,9 @@ type Options struct {
 	CacheDir string
 	// Expand resolves ${VAR} in server configurations; nil leaves text as is.
 	Expand func(string) (string, error)
+	// OAuth signs requests to remote servers, as upstream.Options says; nil
+	// signs none.
+	OAuth func(server upstream.Config, url string) (auth.OAuthHandler, error)
 	// Logger receives what happens; nil discards it.
 	Logger *slog.Logger
 	// Version is the broker's own version, as it tells it to both sides.
@@ -87,6 +92,10 @@ type Broker struct {
 	reindex  sync.Mutex
 	indexed  *discovery.Catalog
 	indexing sync.WaitGroup
+
+	notice  atomic.Pointer[string] // for list_servers; see SetNotice
+	facesMu sync.Mutex
+	faces   []*face
 }
 
 // New returns a broker that knows what the cache knows. It starts no server;
@@ -106,6 +115,7 @@ func New(o Options) (*Broker, error) {
 		Logger:         o.Logger,
 		CacheDir:       o.CacheDir,
 		Expand:         o.Expand,
+		OAuth:          o.OAuth,
 		OnListing:      func(discovery.Listing) { b.changed() },
 		Implementation: implementation(o.Version),
 	})

@@ -25,20 +25,23 @@ func implementation(version string) *mcp.Implementation {
 func (b *Broker) Server(client string) *mcp.Server {
 	s := mcp.NewServer(implementation(b.options().Version), &mcp.ServerOptions{
 		Instructions: b.instructions(),
-		// Only tools, and a list of them that never changes.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		// Only tools, and a list of them that changes with the config alone.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
 		Logger:       b.log,
 	})
-	handlers := map[string]mcp.ToolHandler{
+	f := &face{server: s, tools: b.tools(), handlers: map[string]mcp.ToolHandler{
 		"list_servers": b.handleListServers,
 		"search_tools": b.handleSearch,
 		"execute_code": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return b.handleExecute(ctx, req, client)
 		},
+	}}
+	for _, t := range f.tools {
+		s.AddTool(t, f.handlers[t.Name])
 	}
-	for _, t := range b.tools() {
-		s.AddTool(t, handlers[t.Name])
-	}
+	b.facesMu.Lock()
+	b.faces = append(b.faces, f)
+	b.facesMu.Unlock()
 	return s
 }
 

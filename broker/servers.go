@@ -41,13 +41,16 @@ func (b *Broker) ListServers(server string) ServersAnswer {
 		status[s.Name] = s
 	}
 	a := ServersAnswer{Servers: []ServerInfo{}}
+	if n := b.notice.Load(); n != nil {
+		a.Note = *n
+	}
 	only, found := scope.FindServer(server)
 	if server != "" && !found {
 		var names []string
 		for _, s := range scope.Servers() {
 			names = append(names, s.Listing.Server)
 		}
-		a.Note = fmt.Sprintf("no server is called %q", server)
+		a.Note = joinNotes(a.Note, fmt.Sprintf("no server is called %q", server))
 		if near := nearest.Names(server, names, 3); len(near) > 0 {
 			a.Note += "; did you mean " + strings.Join(near, ", ") + "?"
 		}

@@ -28,11 +28,13 @@ func (a *app) serveCommand() *cobra.Command {
 			}
 			ctx := cmd.Context()
 			s.broker.Start(ctx)
+			stop := a.watch(ctx, s)
 			if addr != "" {
 				err = a.serveHTTP(ctx, s, addr)
 			} else {
 				err = serveStdio(ctx, s)
 			}
+			stop()
 			if e := s.close(); err == nil {
 				err = e
 			}

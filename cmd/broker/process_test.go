@@ -169,6 +169,41 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 	}
 }
 
+// The config can be edited while the broker serves; a wrong edit changes
+// nothing, and the model is told.
+func TestConfigIsReloaded(t *testing.T) {
+	config := shelfConfig(t)
+	c := startStdio(t, config)
+	id := 0
+	servers := func() string {
+		id++
+		c.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_servers","arguments":{}}}`, id))
+		return c.answer(t, id)
+	}
+	edit := func(text string) {
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(`{"mcpServers": {"shelf": {"command": "shelf"}, "second": {"command": "shelf"}}}`)
+	waitFor(t, "the new server is listed", func() bool { return strings.Contains(servers(), `\"name\":\"second\"`) })
+	edit(`{"mcpServers": {"shelf": {"comand": "shelf"}}}`)
+	waitFor(t, "the wrong edit is told", func() bool { return strings.Contains(servers(), "did you mean") })
+	if a := servers(); !strings.Contains(a, "second") {
+		t.Errorf("a wrong edit took a server away: %s", a)
+	}
+	edit(`{"mcpServers": {"third": {"command": "shelf"}}}`)
+	waitFor(t, "the right edit is in force", func() bool {
+		a := servers()
+		return strings.Contains(a, "third") && !strings.Contains(a, "second") && !strings.Contains(a, "wrong")
+	})
+	id++
+	c.execute(t, id, "return (await third.listBooks()).books.length")
+	if a := c.answer(t, id); !strings.Contains(a, `\"result\":2`) {
+		t.Errorf("a call of the new server: %s", a)
+	}
+}
+
 // When its stdin ends, serve ends with 0 and takes everything with it: the
 // script, its sandbox and the servers.
 func TestServeEndsWithItsClient(t *testing.T) {

@@ -68,26 +68,29 @@ func (a *app) open(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	o := a.options(cfg)
+	o.Runner = runner(cfg.Broker.WithDefaults().Sandbox, spares, log)
+	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
+	b, err := broker.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &session{cfg, state, b, store}, nil
+}
+
+// options are the settings that the config file holds, and the flags that
+// overrule them.
+func (a *app) options(cfg *config.Config) broker.Options {
 	set := cfg.Broker.WithDefaults()
-	b, err := broker.New(broker.Options{
+	return broker.Options{
 		Servers:        upstreams(cfg),
-		Runner:         runner(set.Sandbox, spares, log),
-		Audit:          store,
-		CacheDir:       filepath.Join(state, "catalogue"),
-		Expand:         expand,
-		Logger:         log,
-		Version:        version,
 		ReadOnly:       set.ReadOnly || a.readOnly,
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,
 		MaxTimeout:     set.MaxTimeout,
 		MaxOutputChars: set.MaxOutputChars,
 		Limits:         sandbox.Limits{MemoryBytes: set.Sandbox.Memory, Calls: set.Sandbox.MaxCalls, InFlight: set.Sandbox.InFlight},
-	})
-	if err != nil {
-		return nil, err
 	}
-	return &session{cfg, state, b, store}, nil
 }
 
 func openAudit(state string, cfg *config.Config, log *slog.Logger) (*audit.Store, error) {
@@ -105,7 +108,7 @@ func runner(s config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
 	if s.Isolation == "inprocess" {
 		return inproc.New()
 	}
-	return worker.New(&worker.Options{Spares: spares, Logger: log})
+	return worker.New(&worker.Options{Spares: spares, MemoryBytes: s.Memory, Logger: log})
 }
 
 func expand(s string) (string, error) { return config.Expand(s, os.LookupEnv) }

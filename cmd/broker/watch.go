@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// watchEvery is how often the config file is looked at. Looking works on every
+// file system and whatever way an editor replaces files, and costs nothing.
+const watchEvery = time.Second
+
+// A stamp tells one state of a file from another.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+func stampOf(path string) (stamp, bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}, false
+	}
+	return stamp{info.ModTime(), info.Size()}, true
+}
+
+// watch puts changes of the config file in force until the function it returns
+// is called. A file that is wrong, or gone, changes nothing but is said so.
+func (a *app) watch(ctx context.Context, s *session) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	seen, _ := stampOf(s.config.Path)
+	wg.Go(func() {
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			now, ok := stampOf(s.config.Path)
+			if !ok || now == seen {
+				continue // an editor may be about to put the file back
+			}
+			seen = now
+			a.reload(s)
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
+// reload puts the config file in force, or says why not.
+func (a *app) reload(s *session) {
+	cfg, err := config.Load(s.config.Path)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "%v\nbroker: the config is wrong; the one before it stays in force\n", err)
+		s.broker.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + oneLine(err.Error(), 300))
+		return
+	}
+	s.broker.Reconfigure(a.options(cfg))
+	fmt.Fprintln(a.stderr, "broker: the config has changed and is in force")
+}

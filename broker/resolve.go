@@ -118,6 +118,9 @@ func failure(err error) *bridge.Error {
 		return &bridge.Error{Code: bridge.CodeProtocol, Message: rpc.Error()}
 	}
 	if conn, ok := errors.AsType[*upstream.ConnectError](err); ok {
+		if conn.State == upstream.StateNeedsSignIn { // no script can mend that
+			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Hint: conn.Hint}
+		}
 		return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Retryable: true,
 			Hint: "list_servers says how the server is"}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -88,6 +89,12 @@ type Options struct {
 	// Expand resolves the ${VAR} references in a configured value; nil leaves
 	// values as they are. It must be safe for concurrent use.
 	Expand func(string) (string, error)
+	// OAuth returns what signs the requests to a remote server at url, with
+	// every reference resolved; a nil handler signs none. It is called once for
+	// each address that a server has, and not for servers whose Headers have an
+	// Authorization. The handler must be safe for concurrent use. Nil means that
+	// no server is signed in to.
+	OAuth func(server Config, url string) (auth.OAuthHandler, error)
 	// OnListing is called, by one goroutine at a time, when the tools of a server
 	// are known for the first time, also from the cache inside NewPool, and when
 	// they changed. It must not call Close.

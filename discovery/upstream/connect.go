@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -35,6 +36,9 @@ type dialer struct {
 
 	era       era
 	transport string // "http" or "sse", once known
+
+	signIn    auth.OAuthHandler // for signInURL; nil until it is needed
+	signInURL string
 
 	// pipes replaces the process in tests.
 	pipes func() (*stdioConn, error)
@@ -70,6 +74,9 @@ type dialError struct {
 	hint   string
 	stderr string // the last line that says something, when the error alone does not
 	signIn bool
+	// handled means that an OAuth handler said so. It knows by itself when to
+	// ask the server again, so the next call may try at once.
+	handled bool
 }
 
 func (e *dialError) Error() string {
@@ -311,6 +318,9 @@ func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int,
 	if err != nil {
 		return nil, 0, &dialError{err: err, hint: `correct "url"`}
 	}
+	if r.auth, err = d.oauth(t); err != nil {
+		return nil, 0, err
+	}
 	s := newSession()
 	s.transport, s.cleanup = "http", r.close
 	attempt := ctx
@@ -328,7 +338,7 @@ func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int,
 		return nil, 0, errProbeSilent
 	}
 	status := int(r.status.Load())
-	return nil, status, withStatus(status, err)
+	return nil, status, r.signInError(withStatus(status, err))
 }
 
 // openSSE opens a session over the transport of protocol 2024-11-05.
@@ -336,6 +346,9 @@ func (d *dialer) openSSE(ctx context.Context, t *target) (*session, error) {
 	client, r, err := newRemote(t.url, t.headers, false)
 	if err != nil {
 		return nil, &dialError{err: err, hint: `correct "url"`}
+	}
+	if r.auth, err = d.oauth(t); err != nil {
+		return nil, err
 	}
 	s := newSession()
 	s.transport = "sse"
@@ -353,7 +366,7 @@ func (d *dialer) openSSE(ctx context.Context, t *target) (*session, error) {
 			s.mcp.Close()
 		}
 		s.cleanup()
-		return nil, withStatus(int(r.status.Load()), err)
+		return nil, r.signInError(withStatus(int(r.status.Load()), err))
 	}
 	return s, nil
 }

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -31,7 +32,9 @@ type remote struct {
 	headers map[string]string
 	base    http.RoundTripper
 	tee     bool
-	status  atomic.Int32 // of the last answer to a POST or to the first GET
+	status  atomic.Int32                 // of the last answer to a POST or to the first GET
+	auth    auth.OAuthHandler            // signs requests; nil for none
+	need    atomic.Pointer[SignInNeeded] // what auth said last, if that was that
 }
 
 // newRemote returns a client for endpoint. Its connections are its own, so that
@@ -72,7 +75,11 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 			out.Header.Del(k)
 		}
 	}
-	resp, err := r.base.RoundTrip(out)
+	send := r.base.RoundTrip
+	if r.auth != nil && sameOrigin(req.URL, r.origin) {
+		send = r.authorized
+	}
+	resp, err := send(out)
 	if err != nil {
 		return nil, err
 	}

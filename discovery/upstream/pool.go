@@ -253,6 +253,9 @@ func (s *server) worked() {
 
 // callError turns what the SDK returned into one of the errors of Call.
 func (s *server) callError(sess *session, tool string, err error) error {
+	if need, ok := errors.AsType[SignInNeeded](err); ok {
+		return s.signInFailed(sess, need)
+	}
 	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) {
 		s.drop(sess)
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, err)

@@ -259,7 +259,7 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 		s.mu.Unlock()
 		return
 	}
-	if s.known { // what is known can still be called
+	if _, _, _, handled := failure(err); s.known && !handled { // what is known can still be called
 		s.setState(StateReady, err, "")
 		s.armIdleLocked(sess)
 		s.mu.Unlock()
@@ -274,15 +274,12 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 // failLocked records that the server could not be connected or listed, and when
 // it may be tried again; s.mu is held.
 func (s *server) failLocked(err error) {
-	state, hint := StateFailed, ""
-	if e, ok := errors.AsType[*dialError](err); ok {
-		hint = e.hint
-		if e.signIn {
-			state = StateNeedsSignIn
-		}
-	}
+	err, state, hint, handled := failure(err)
 	s.failures++
 	s.retryAt = time.Now().Add(backoff(s.failures))
+	if handled {
+		s.retryAt = time.Time{}
+	}
 	s.setState(state, err, hint)
 	s.log.Warn("cannot connect", "err", err)
 	s.retryLaterLocked(state)

@@ -1,0 +1,172 @@
+package oauth
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+)
+
+const callbackPath = "/callback"
+
+// A callback waits for the browser to come back from the sign-in page.
+type callback struct {
+	server   string // whom the sign-in is for, as the page says
+	listener net.Listener
+	answers  chan answer
+
+	mu    sync.Mutex
+	state string // what an answer has to carry; empty while none is expected
+}
+
+// expect sets the state that the answer has to carry.
+func (c *callback) expect(state string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state = state
+}
+
+// An answer is how a sign-in ended.
+type answer struct {
+	result *auth.AuthorizationResult
+	err    error
+}
+
+func listen(server string, port int) (*callback, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(port)))
+	if err != nil {
+		return nil, fmt.Errorf("wait for the browser: %w: another \"callbackPort\" may be free", err)
+	}
+	return &callback{server: server, listener: l, answers: make(chan answer, 1)}, nil
+}
+
+func (c *callback) redirectURL() string {
+	return "http://" + c.listener.Addr().String() + callbackPath
+}
+
+// serve answers the browser until the returned function is called, which lets a
+// page that is being sent arrive.
+func (c *callback) serve() (stop func()) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+callbackPath, c.page)
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = srv.Serve(c.listener) // ends with stop
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if srv.Shutdown(ctx) != nil {
+			srv.Close()
+		}
+		<-done
+	}
+}
+
+var errWrongState = errors.New("this answer is not to the sign-in that is waiting: its state is another one")
+
+// page takes one answer. One with another state is somebody else's and changes
+// nothing.
+func (c *callback) page(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer") // the address has the code in it
+	a := c.read(r.URL.Query())
+	title, text := "You are signed in", "The broker may use "+c.server+" for you now. You can close this page."
+	switch {
+	case errors.Is(a.err, errWrongState):
+		title, text = "Not signed in", "This page belongs to no sign-in that is waiting. Type broker auth login again."
+		w.WriteHeader(http.StatusBadRequest)
+	case a.err != nil:
+		title, text = "Not signed in", a.err.Error()
+	}
+	fmt.Fprintf(w, "<!doctype html><html lang=en><title>%s</title><body style=\"font:16px sans-serif;margin:4em\"><h1>%[1]s</h1><p>%s</p>\n",
+		html.EscapeString(title), html.EscapeString(text))
+	if !errors.Is(a.err, errWrongState) {
+		c.give(a)
+	}
+}
+
+// give hands the first answer over; later ones are repetitions.
+func (c *callback) give(a answer) {
+	select {
+	case c.answers <- a:
+	default:
+	}
+}
+
+// read reads the query of a redirect.
+func (c *callback) read(q url.Values) answer {
+	c.mu.Lock()
+	state := c.state
+	c.mu.Unlock()
+	if state == "" || q.Get("state") != state {
+		return answer{err: errWrongState}
+	}
+	if code := q.Get("error"); code != "" {
+		text := "the authorization server says " + cleanCode(code)
+		if d := cleanText(q.Get("error_description")); d != "" {
+			text += ": " + d
+		}
+		return answer{err: errors.New(text)}
+	}
+	if q.Get("code") == "" {
+		return answer{err: errors.New("the authorization server sent the browser back without a code")}
+	}
+	return answer{result: &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}}
+}
+
+// paste reads redirect URLs that a person pastes until one is right. It ends
+// with its input, or when the program does: reading a terminal cannot be
+// broken off.
+func (c *callback) paste(in io.Reader, warn func(string)) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 64<<10)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		u, err := url.Parse(line)
+		if err != nil || !u.Query().Has("state") {
+			warn("that is not the address that the browser was sent to: it begins with " + c.redirectURL() + "?")
+			continue
+		}
+		a := c.read(u.Query())
+		if errors.Is(a.err, errWrongState) {
+			warn(a.err.Error())
+			continue
+		}
+		c.give(a)
+		return
+	}
+}
+
+// cleanText makes a text of the authorization server fit to be shown.
+func cleanText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff {
+			return ' '
+		}
+		return r
+	}, s)
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	if len(r) > 200 {
+		r = append(r[:199], '…')
+	}
+	return string(r)
+}

@@ -1,0 +1,291 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+)
+
+const (
+	// A refusal is remembered this long, so that a server is not asked again
+	// and again while nobody has signed in.
+	refusalMemory = time.Minute
+
+	// A refresh that has been sent is not broken off at once when its request
+	// is: its answer may hold the only refresh token that is still good.
+	refreshGrace = time.Second
+	refreshLimit = 30 * time.Second
+)
+
+// A handler gives the stored token of one server to its requests.
+type handler struct {
+	m   *Manager
+	s   Server
+	key string
+
+	mu      sync.Mutex
+	rec     *record     // as last read
+	stamp   fs.FileInfo // of the file that rec was read from
+	read    bool        // rec and stamp are set
+	forced  string      // the access token that was fetched because the one before it was refused
+	refused *refusal
+}
+
+// A refusal is a token, or none, that the server did not take.
+type refusal struct {
+	token string
+	until time.Time
+	err   *SignInError
+}
+
+// Handler returns what gives the stored token for s to requests, renewing it
+// when it has expired or is refused, and picking up a sign-in or sign-out that
+// happens meanwhile. It never asks a person: where one is needed, both its
+// methods fail with a *SignInError, without asking the network what is known
+// already. A server nobody has signed in to is first asked without a token.
+func (m *Manager) Handler(s Server) auth.OAuthHandler {
+	return &handler{m: m, s: s, key: m.store.key(s.Name, s.URL)}
+}
+
+// TokenSource returns a source with a token that is good now, nil if there is
+// none to give.
+func (h *handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	token, err := h.token(ctx)
+	if err != nil || token == "" {
+		return nil, err
+	}
+	return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token, TokenType: "Bearer"}), nil
+}
+
+func (h *handler) token(ctx context.Context) (string, error) {
+	rec, err := h.load()
+	if err != nil {
+		return "", err
+	}
+	if err := h.refusedBefore(rec); err != nil {
+		return "", err
+	}
+	switch {
+	case rec == nil:
+		return "", nil
+	case rec.fresh(h.m.now()):
+		return rec.AccessToken, nil
+	}
+	rec, err = h.renew(ctx, rec.AccessToken)
+	if err != nil {
+		return "", err
+	}
+	return rec.AccessToken, nil
+}
+
+// load returns the record as it is now, reading it only if it has changed.
+func (h *handler) load() (*record, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	stamp := h.m.store.stamp(h.key)
+	if h.read && sameStamp(stamp, h.stamp) {
+		return h.rec, nil
+	}
+	rec, err := h.m.store.load(h.key)
+	if err != nil {
+		return nil, err
+	}
+	h.rec, h.stamp, h.read = rec, stamp, true
+	return rec, nil
+}
+
+func (h *handler) signIn(reason string) *SignInError {
+	return &SignInError{Server: h.s.Name, Reason: reason}
+}
+
+// refusedBefore is the error for a token that was refused a moment ago.
+func (h *handler) refusedBefore(rec *record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refused == nil || h.refused.token != accessToken(rec) || h.m.now().After(h.refused.until) {
+		return nil
+	}
+	return h.refused.err
+}
+
+// refuse remembers that the server does not take token.
+func (h *handler) refuse(token, reason string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refused = &refusal{token: token, until: h.m.now().Add(refusalMemory), err: h.signIn(reason)}
+	return h.refused.err
+}
+
+func accessToken(rec *record) string {
+	if rec == nil {
+		return ""
+	}
+	return rec.AccessToken
+}
+
+// renew returns a record whose access token is fresh and is not used, which is
+// the one that the caller found stale. Whoever holds the lock first asks for a
+// new one; the others find it stored.
+func (h *handler) renew(ctx context.Context, used string) (*record, error) {
+	unlock, err := h.m.store.lock(ctx, h.key)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	rec, err := h.m.store.load(h.key)
+	switch {
+	case err != nil:
+		return nil, err
+	case rec == nil:
+		return nil, h.signIn("")
+	case rec.Ended != "":
+		return nil, h.signIn(rec.Ended)
+	case rec.AccessToken != used && rec.fresh(h.m.now()):
+		return rec, nil
+	case rec.RefreshToken == "":
+		return nil, h.signIn("the token has expired")
+	}
+	next := *rec
+	ctx, cancel := outlast(ctx)
+	defer cancel()
+	err = h.m.refresh(ctx, &next, h.s.Client)
+	if e, ok := errors.AsType[*endpointError](err); ok && e.final() {
+		next.end("the sign-in has ended, " + e.Error())
+		if err := h.m.store.save(h.key, &next); err != nil {
+			h.m.log.Error("cannot store that a sign-in has ended", "server", h.s.Name, "err", err)
+		}
+		return nil, h.signIn(next.Ended)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("renew the token for %s: %w", h.s.Name, err)
+	}
+	if err := h.m.store.save(h.key, &next); err != nil {
+		// The new token is good, but the next process will not have it.
+		h.m.log.Error("cannot store the new token", "server", h.s.Name, "err", err)
+		h.mu.Lock()
+		h.rec, h.stamp, h.read = &next, h.m.store.stamp(h.key), true
+		h.mu.Unlock()
+	}
+	h.m.log.Debug("renewed the token", "server", h.s.Name)
+	return &next, nil
+}
+
+// outlast returns a context that goes on for a moment when ctx is done.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshLimit)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(refreshGrace, cancel) })
+	return out, func() { stop(); cancel() }
+}
+
+// Authorize is told that a request was refused. It returns nil if another token
+// is there by now that is worth a try.
+func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	used := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+	rec, err := h.load()
+	if err != nil {
+		return err
+	}
+	if now := accessToken(rec); now != used && rec.fresh(h.m.now()) {
+		return nil // somebody has signed in, or renewed it
+	}
+	if resp.StatusCode == http.StatusForbidden {
+		return h.stepUp(ctx, challengedScopes(resp))
+	}
+	switch {
+	case used == "" && rec == nil:
+		return h.refuse("", "")
+	case used != "" && used == h.forcedToken():
+		return h.refuse(used, "it refuses a token that the authorization server has just issued")
+	case rec != nil && rec.Ended == "" && rec.RefreshToken == "":
+		return h.refuse(used, "it refuses the token")
+	}
+	rec, err = h.renew(ctx, used)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.forced = rec.AccessToken
+	h.mu.Unlock()
+	return nil
+}
+
+func (h *handler) forcedToken() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.forced
+}
+
+// stepUp notes the scopes that the token lacks, for the next sign-in.
+func (h *handler) stepUp(ctx context.Context, scopes []string) error {
+	need := &SignInError{Server: h.s.Name, Scopes: scopes}
+	if len(scopes) == 0 {
+		need.Scopes = []string{"scopes that it does not name"}
+		return need
+	}
+	unlock, err := h.m.store.lock(ctx, h.key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	rec, err := h.m.store.load(h.key)
+	if err != nil || rec == nil {
+		return need
+	}
+	wanted := union(rec.Wanted, scopes)
+	if len(wanted) == len(rec.Wanted) {
+		return need
+	}
+	next := *rec
+	next.Wanted = wanted
+	if err := h.m.store.save(h.key, &next); err != nil {
+		h.m.log.Error("cannot store the scopes that a server asks for", "server", h.s.Name, "err", err)
+	}
+	return need
+}
+
+// challengedScopes are the scopes that an answer of 403 asks for.
+func challengedScopes(resp *http.Response) []string {
+	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
+	if err != nil {
+		return nil
+	}
+	var scopes []string
+	for _, c := range challenges {
+		if c.Scheme == "bearer" {
+			scopes = union(scopes, cleanScopes(strings.Fields(c.Params["scope"])))
+		}
+	}
+	return scopes
+}
+
+// cleanScopes leaves out what cannot be a scope: the names are shown to people
+// and models.
+func cleanScopes(scopes []string) []string {
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool {
+		return len(s) > 200 || strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) >= 0
+	})
+}
+
+// union is a and what b has beyond it, in this order.
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,215 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Server is a remote server as the broker reaches it, every reference in its
+// values resolved.
+type Server struct {
+	// Name is its key in the configuration.
+	Name string
+	// URL is its endpoint.
+	URL string
+	// Headers are sent with the request that asks it how to sign in.
+	Headers map[string]string
+	// Client is what the broker is to the authorization server.
+	Client Client
+}
+
+// A Client says how the broker introduces itself to an authorization server.
+// With the zero value it registers itself, if the server allows that.
+type Client struct {
+	// ID and Secret are those of a client that was registered by hand; a public
+	// client has no Secret.
+	ID, Secret string
+	// Scopes are asked for instead of those that the server names.
+	Scopes []string
+	// CallbackPort is the port of http://127.0.0.1:PORT/callback, for clients
+	// that were registered with it. Zero takes a free one.
+	CallbackPort int
+	// MetadataURL is the address of a client ID metadata document, which is
+	// used where the authorization server supports them.
+	MetadataURL string
+}
+
+// Options are the settings of a Manager. The zero value works.
+type Options struct {
+	// Keyring keeps the tokens; nil means SystemKeyring.
+	Keyring Keyring
+	// HTTP talks to authorization servers; nil means a client with a time
+	// limit of 30 s. Redirects of requests that carry secrets are not followed.
+	HTTP *http.Client
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Logger gets what happens to tokens, never a token; nil discards it.
+	Logger *slog.Logger
+}
+
+// A Manager signs in, out, and keeps the tokens. It is safe for concurrent use,
+// also by several processes with the same state directory.
+type Manager struct {
+	store store
+	http  *http.Client
+	now   func() time.Time
+	log   *slog.Logger
+}
+
+// New returns a manager that keeps its files in the directory "oauth" below
+// stateDir. It touches neither the disk nor the network. Nil options are the
+// zero value.
+func New(stateDir string, o *Options) *Manager {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.Keyring == nil {
+		opts.Keyring = SystemKeyring()
+	}
+	if opts.HTTP == nil {
+		opts.HTTP = &http.Client{Timeout: 30 * time.Second}
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	client := *opts.HTTP
+	client.CheckRedirect = func(_ *http.Request, via []*http.Request) error {
+		// A redirected POST would hand codes and tokens to another address.
+		if via[0].Method != http.MethodGet || len(via) >= 5 {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+	return &Manager{
+		store: store{dir: filepath.Join(stateDir, "oauth"), keyring: opts.Keyring},
+		http:  &client, now: opts.Now, log: opts.Logger,
+	}
+}
+
+// A Status is what is known of the sign-in to one server.
+type Status struct {
+	Server string `json:"server"`
+	// SignedIn means that there is a token, or that one can be had without a
+	// person. The server may still refuse it.
+	SignedIn bool   `json:"signed_in"`
+	Issuer   string `json:"issuer,omitempty"`
+	// Expires is when the access token does; zero if it does not say.
+	Expires time.Time `json:"expires,omitzero"`
+	// Refreshable means that the token is renewed without a person.
+	Refreshable bool     `json:"refreshable"`
+	Scopes      []string `json:"scopes,omitempty"`
+	// Wanted are scopes that the server asked for and that the next sign-in
+	// asks for in turn.
+	Wanted []string `json:"wanted,omitempty"`
+	// Reason is why a sign-in ended.
+	Reason string `json:"reason,omitempty"`
+	// Stored is "keyring", or the path of a file.
+	Stored string `json:"stored,omitempty"`
+}
+
+// Status returns what is stored about s.
+func (m *Manager) Status(s Server) (Status, error) {
+	key := m.store.key(s.Name, s.URL)
+	r, err := m.store.load(key)
+	if err != nil || r == nil {
+		return Status{Server: s.Name}, err
+	}
+	return m.status(s, r), nil
+}
+
+func (m *Manager) status(s Server, r *record) Status {
+	st := Status{
+		Server: s.Name, Issuer: r.Issuer, Expires: r.Expiry, Refreshable: r.RefreshToken != "",
+		Scopes: r.Scopes, Wanted: r.Wanted, Reason: r.Ended,
+		Stored: m.store.where(m.store.key(s.Name, s.URL)),
+	}
+	st.SignedIn = r.fresh(m.now()) || st.Refreshable
+	if !st.SignedIn && st.Reason == "" {
+		st.Reason = "the token has expired"
+	}
+	return st
+}
+
+// ErrNotSignedIn means that nothing is stored about a server.
+var ErrNotSignedIn = errors.New("not signed in")
+
+// Logout forgets the tokens for s, after it has asked the authorization server
+// to revoke them if that can be asked. Revoked says whether it did. Without
+// tokens it is ErrNotSignedIn.
+func (m *Manager) Logout(ctx context.Context, s Server) (revoked bool, err error) {
+	key := m.store.key(s.Name, s.URL)
+	if m.store.stamp(key) == nil {
+		return false, ErrNotSignedIn
+	}
+	unlock, err := m.store.lock(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	r, err := m.store.load(key)
+	if err != nil {
+		return false, err
+	}
+	if r != nil && r.Ended == "" && r.RevocationURL != "" {
+		if err := m.revoke(ctx, r, s.Client); err != nil {
+			m.log.Warn("cannot revoke the token", "server", s.Name, "err", err)
+		} else {
+			revoked = true
+		}
+	}
+	return revoked, m.store.remove(key)
+}
+
+// A SignInError means that only a person can go on: there is no token, or it
+// is refused and cannot be renewed.
+type SignInError struct {
+	// Server is the server's name.
+	Server string
+	// Reason says why, if more is known than that there is no token.
+	Reason string
+	// Scopes are what the token lacks, if it is good for other requests.
+	Scopes []string
+}
+
+// Error says that a sign-in is needed and why. It holds no token.
+func (e *SignInError) Error() string {
+	switch {
+	case len(e.Scopes) > 0:
+		return "needs sign-in with more rights: it asks for " + strings.Join(e.Scopes, " ")
+	case e.Reason != "":
+		return "needs sign-in: " + e.Reason
+	}
+	return "needs sign-in"
+}
+
+// SignInHint is the command that a person types.
+func (e *SignInError) SignInHint() string { return "broker auth login " + Quote(e.Server) }
+
+// Partial reports whether the token is good for other requests.
+func (e *SignInError) Partial() bool { return len(e.Scopes) > 0 }
+
+// checkSecure refuses addresses that a secret must not be sent to.
+func checkSecure(what, address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("the %s is no address", what)
+	}
+	ip := net.ParseIP(u.Hostname())
+	loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
+		return fmt.Errorf("the %s %s://%s is not https: no secret is sent there", what, u.Scheme, u.Host)
+	}
+	return nil
+}

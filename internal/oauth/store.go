@@ -1,0 +1,224 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A record is what is kept about the sign-in to one server. It is secret.
+type record struct {
+	Server        string    `json:"server"`
+	Issuer        string    `json:"issuer"`
+	Resource      string    `json:"resource,omitempty"` // as the protected-resource metadata names it
+	TokenURL      string    `json:"token_url"`
+	RevocationURL string    `json:"revocation_url,omitempty"`
+	ClientID      string    `json:"client_id"`
+	ClientSecret  string    `json:"client_secret,omitempty"` // of a registered client; a configured one stays in the configuration
+	Configured    bool      `json:"configured,omitempty"`    // the client is that of the configuration
+	AuthStyle     int       `json:"auth_style,omitempty"`    // as oauth2.AuthStyle
+	Scopes        []string  `json:"scopes,omitempty"`
+	Wanted        []string  `json:"wanted,omitempty"` // scopes that a request was refused for lack of
+	AccessToken   string    `json:"access_token,omitempty"`
+	RefreshToken  string    `json:"refresh_token,omitempty"`
+	Expiry        time.Time `json:"expiry,omitzero"` // zero: it does not say
+	Ended         string    `json:"ended,omitempty"` // why the tokens are gone
+}
+
+// expiryMargin is how long before its end a token is not used any more, so
+// that it does not end on its way.
+const expiryMargin = 10 * time.Second
+
+// fresh reports whether the access token can be used now.
+func (r *record) fresh(now time.Time) bool {
+	return r != nil && r.AccessToken != "" && (r.Expiry.IsZero() || now.Add(expiryMargin).Before(r.Expiry))
+}
+
+// end forgets the tokens.
+func (r *record) end(why string) {
+	r.AccessToken, r.RefreshToken, r.Expiry, r.Ended = "", "", time.Time{}, why
+}
+
+// A store keeps records: in the keyring if there is one that works, else in
+// files. There is a file for each record in either case, so that a change by
+// another process is seen without asking the keyring.
+type store struct {
+	dir     string
+	keyring Keyring
+}
+
+// A stored file holds a record, or says that the keyring has it.
+type stored struct {
+	Keyring string    `json:"keyring,omitempty"` // the name of its entry
+	Saved   time.Time `json:"saved"`
+	Record  *record   `json:"record,omitempty"`
+}
+
+// key names the record of one server at one address. Two state directories do
+// not share records, because they do not share locks.
+func (s *store) key(server, url string) string {
+	sum := sha256.Sum256([]byte(server + "\x00" + url + "\x00" + s.dir))
+	name := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, server)
+	return name[:min(len(name), 40)] + "-" + hex.EncodeToString(sum[:8])
+}
+
+func (s *store) path(key string) string { return filepath.Join(s.dir, key+".json") }
+
+func (s *store) mkdir() error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("keep tokens: %w", err)
+	}
+	return nil
+}
+
+// lock excludes every other user of the record, in this process and in others.
+func (s *store) lock(ctx context.Context, key string) (unlock func(), err error) {
+	if err := s.mkdir(); err != nil {
+		return nil, err
+	}
+	return lockFile(ctx, filepath.Join(s.dir, key+".lock"))
+}
+
+// stamp changes whenever the record does; nil while there is none.
+func (s *store) stamp(key string) fs.FileInfo {
+	info, err := os.Stat(s.path(key))
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+func sameStamp(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// load returns the record, or nil if there is none.
+func (s *store) load(key string) (*record, error) {
+	f, err := s.file(key)
+	if f == nil || f.Keyring == "" {
+		return f.record(), err
+	}
+	text, err := s.keyring.Get(f.Keyring)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil // deleted with the keyring's own tools
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the token from the keyring: %w", err)
+	}
+	r := new(record)
+	if json.Unmarshal([]byte(text), r) != nil {
+		return nil, nil // as good as none
+	}
+	return r, nil
+}
+
+func (f *stored) record() *record {
+	if f == nil {
+		return nil
+	}
+	return f.Record
+}
+
+func (s *store) file(key string) (*stored, error) {
+	data, err := os.ReadFile(s.path(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the token: %w", err)
+	}
+	f := new(stored)
+	if json.Unmarshal(data, f) != nil {
+		return nil, nil // as good as none: files are replaced as a whole, so somebody else wrote this
+	}
+	return f, nil
+}
+
+// save replaces the record. The caller holds the lock.
+func (s *store) save(key string, r *record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("keep the token: %w", err)
+	}
+	f := stored{Keyring: entryPrefix + key, Saved: time.Now()}
+	if err := s.keyring.Set(f.Keyring, string(text)); err != nil {
+		if old, _ := s.file(key); old != nil && old.Keyring != "" {
+			_ = s.keyring.Delete(old.Keyring) // an old one must not outlive it; the file wins in any case
+		}
+		f.Keyring, f.Record = "", r
+	}
+	return s.write(key, f)
+}
+
+func (s *store) write(key string, f stored) error {
+	if err := s.mkdir(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		return fmt.Errorf("keep the token: %w", err)
+	}
+	tmp, err := os.CreateTemp(s.dir, key+".*.tmp") // mode 0600
+	if err != nil {
+		return fmt.Errorf("keep the token: %w", err)
+	}
+	_, err = tmp.Write(data)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if e := tmp.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), s.path(key))
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+		return fmt.Errorf("keep the token: %w", err)
+	}
+	return nil
+}
+
+// remove deletes the record. The caller holds the lock.
+func (s *store) remove(key string) error {
+	f, err := s.file(key)
+	if err != nil {
+		return err
+	}
+	if f != nil && f.Keyring != "" {
+		if err := s.keyring.Delete(f.Keyring); err != nil && !errors.Is(err, ErrNotFound) {
+			return fmt.Errorf("delete the token from the keyring: %w", err)
+		}
+	}
+	if err := os.Remove(s.path(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete the token: %w", err)
+	}
+	return nil
+}
+
+// where says in words where the record is kept.
+func (s *store) where(key string) string {
+	switch f, _ := s.file(key); {
+	case f == nil:
+		return ""
+	case f.Keyring != "":
+		return "keyring"
+	}
+	return s.path(key)
+}

@@ -1,0 +1,150 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// maxTokenAnswer bounds what a token endpoint may answer.
+const maxTokenAnswer = 1 << 20
+
+// An endpointError is how an authorization server refused a request.
+type endpointError struct {
+	status int
+	code   string // such as "invalid_grant"; empty if it did not say
+}
+
+func (e *endpointError) Error() string {
+	if e.code == "" {
+		return fmt.Sprintf("the authorization server answered HTTP %d", e.status)
+	}
+	return "the authorization server says " + e.code
+}
+
+// final reports whether trying again later is of no use.
+func (e *endpointError) final() bool {
+	return e.code != "" && e.code != "temporarily_unavailable" && e.code != "server_error" && e.code != "slow_down"
+}
+
+// A tokenAnswer is what a token endpoint answers.
+type tokenAnswer struct {
+	AccessToken  string      `json:"access_token"`
+	RefreshToken string      `json:"refresh_token"`
+	ExpiresIn    json.Number `json:"expires_in"` // some servers send a string
+	Scope        string      `json:"scope"`
+	Error        string      `json:"error"`
+}
+
+// refresh gets r a new access token. On an error r is as it was.
+func (m *Manager) refresh(ctx context.Context, r *record, c Client) error {
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.RefreshToken}}
+	if r.Resource != "" {
+		form.Set("resource", r.Resource)
+	}
+	asked := m.now()
+	body, err := m.post(ctx, r.TokenURL, form, r, c)
+	if err != nil {
+		return err
+	}
+	var a tokenAnswer
+	if err := json.Unmarshal(body, &a); err != nil || a.AccessToken == "" {
+		return errors.New("the authorization server answered without a token")
+	}
+	r.AccessToken, r.Expiry, r.Ended = a.AccessToken, time.Time{}, ""
+	if seconds, err := a.ExpiresIn.Float64(); err == nil && seconds > 0 {
+		r.Expiry = asked.Add(time.Duration(min(seconds, 1e9)) * time.Second)
+	}
+	if a.RefreshToken != "" { // else the old one stays good
+		r.RefreshToken = a.RefreshToken
+	}
+	if a.Scope != "" {
+		r.Scopes = strings.Fields(a.Scope)
+	}
+	return nil
+}
+
+// revoke takes back the refresh token, which takes the access token with it, or
+// else the access token.
+func (m *Manager) revoke(ctx context.Context, r *record, c Client) error {
+	form := url.Values{"token": {r.RefreshToken}, "token_type_hint": {"refresh_token"}}
+	if r.RefreshToken == "" {
+		form = url.Values{"token": {r.AccessToken}, "token_type_hint": {"access_token"}}
+	}
+	_, err := m.post(ctx, r.RevocationURL, form, r, c)
+	return err
+}
+
+// post sends a form as the client of r, which may have to be tried in two ways.
+func (m *Manager) post(ctx context.Context, address string, form url.Values, r *record, c Client) ([]byte, error) {
+	secret := r.ClientSecret
+	if r.Configured {
+		secret = c.Secret
+	}
+	style := oauth2.AuthStyle(r.AuthStyle)
+	if secret == "" {
+		style = oauth2.AuthStyleInParams
+	}
+	if style != oauth2.AuthStyleAutoDetect {
+		return m.postAs(ctx, address, form, r.ClientID, secret, style)
+	}
+	body, err := m.postAs(ctx, address, form, r.ClientID, secret, oauth2.AuthStyleInHeader)
+	if e, ok := errors.AsType[*endpointError](err); ok && (e.code == "invalid_client" || e.status == http.StatusUnauthorized) {
+		return m.postAs(ctx, address, form, r.ClientID, secret, oauth2.AuthStyleInParams)
+	}
+	return body, err
+}
+
+func (m *Manager) postAs(ctx context.Context, address string, form url.Values, id, secret string, style oauth2.AuthStyle) ([]byte, error) {
+	if err := checkSecure("authorization server at", address); err != nil {
+		return nil, err
+	}
+	form = url.Values(http.Header(form).Clone())
+	if style == oauth2.AuthStyleInParams {
+		form.Set("client_id", id)
+		if secret != "" {
+			form.Set("client_secret", secret)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	if style == oauth2.AuthStyleInHeader {
+		req.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret))
+	}
+	resp, err := m.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the authorization server: %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("ask the authorization server: %w", err)
+	}
+	var a tokenAnswer
+	_ = json.Unmarshal(body, &a) // an answer that is no JSON has no error code
+	if resp.StatusCode != http.StatusOK || a.Error != "" {
+		return nil, &endpointError{status: resp.StatusCode, code: cleanCode(a.Error)}
+	}
+	return body, nil
+}
+
+// cleanCode returns an error code if it looks like one. Anything else might be
+// an echo of what was sent.
+func cleanCode(code string) string {
+	if len(code) > 40 || strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		return "an error that is no OAuth error code"
+	}
+	return code
+}

@@ -66,6 +66,8 @@ type Server struct {
 	// URL is where a remote server is, and Headers are sent with each request.
 	URL     string
 	Headers map[string]string
+	// OAuth is what the broker is to the authorization server of the URL.
+	OAuth OAuth
 
 	// Allow and Deny are patterns of tool names in the style of path.Match.
 	// Without Allow, all tools are allowed; Deny wins.
@@ -79,6 +81,21 @@ type Server struct {
 	StartTimeout time.Duration
 	// CallTimeout is how long one call may take.
 	CallTimeout time.Duration
+}
+
+// OAuth is how the broker introduces itself when a remote server asks for a
+// sign-in. The zero value means that it registers itself. ClientID and
+// ClientSecret may hold references that Expand resolves.
+type OAuth struct {
+	// ClientID and ClientSecret are those of a client registered by hand.
+	ClientID, ClientSecret string
+	// Scopes are asked for instead of those that the server names.
+	Scopes []string
+	// CallbackPort is the port of the client's redirect address,
+	// http://127.0.0.1:PORT/callback; 0 takes a free one.
+	CallbackPort int
+	// ClientMetadataURL is the address of a client ID metadata document.
+	ClientMetadataURL string
 }
 
 // Remote reports whether the server is reached by URL.

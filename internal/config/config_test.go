@@ -177,7 +177,7 @@ func TestExpand(t *testing.T) {
 		{"${env:ProgramFiles(x86)}", "C:", ""},
 		{"$${A} $$${A}", "${A} $${A}", ""},
 		{"${NO}", "", "environment variable NO is not set"},
-		{"${keyring:x}", "", "sign-in"},
+		{"${keyring:x}", "", "no keyring"},
 		{"${A", "", "never closed"},
 		{"${A-x}", "", "did you mean ${A:-…}?"},
 		{"${input:x}", "", "not known"},

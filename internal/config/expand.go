@@ -7,21 +7,41 @@ import (
 	"strings"
 )
 
-// Expand resolves the references in s with lookup, which is os.LookupEnv for
-// the environment:
+// Sources are where the values of references come from.
+type Sources struct {
+	// Env finds an environment variable, as os.LookupEnv does. It is required.
+	Env func(name string) (value string, ok bool)
+	// Keyring finds a secret; its error says what to do and holds no value. Nil
+	// means that there is no keyring.
+	Keyring func(name string) (string, error)
+}
+
+// Expand is Sources.Expand with the environment alone.
+func Expand(s string, lookup func(string) (string, bool)) (string, error) {
+	return Sources{Env: lookup}.Expand(s)
+}
+
+// Expand resolves the references in text:
 //
 //	${VAR}, ${env:VAR}          the variable; one that is not set is an error
 //	${VAR:-text}                the variable, or text if it is unset or empty
-//	${keyring:name}             refused with a reason: it needs sign-in
+//	${keyring:name}             the secret of that name in the system's keyring
 //	$${                         a plain ${
 //
 // A "$" without "{" is kept. Errors name the variable, never a value.
-func Expand(s string, lookup func(string) (string, bool)) (string, error) {
-	return walkRefs(s, func(r ref) (string, error) {
+func (from Sources) Expand(text string) (string, error) {
+	return walkRefs(text, func(r ref) (string, error) {
 		if r.kind == keyringRef {
-			return "", fmt.Errorf("${keyring:%s}: keyring references come with sign-in, which this version does not have: use ${VAR}", r.name)
+			if from.Keyring == nil {
+				return "", fmt.Errorf("${keyring:%s}: there is no keyring here: use ${VAR}", r.name)
+			}
+			v, err := from.Keyring(r.name)
+			if err != nil {
+				return "", fmt.Errorf("${keyring:%s}: %w", r.name, err)
+			}
+			return v, nil
 		}
-		v, ok := lookup(r.name)
+		v, ok := from.Env(r.name)
 		switch {
 		case r.hasFallback && v == "":
 			return r.fallback, nil

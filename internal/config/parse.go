@@ -112,6 +112,7 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"serverUrl":    c.url(of("serverUrl"), &serverURL),
 		"httpUrl":      c.url(of("httpUrl"), &httpURL),
 		"headers":      c.stringMap(of("headers"), &s.Headers, checkHeaderName),
+		"oauth":        func(v hujson.Value) { c.oauth(v, where, &s.OAuth) },
 		"disabled":     c.boolean(of("disabled"), &s.Disabled),
 		"enabled":      c.boolean(of("enabled"), &enabled),
 		"tools":        func(v hujson.Value) { c.tools(v, of, s) },
@@ -147,6 +148,9 @@ func (c *collector) transport(key hujson.Value, where string, s *Server, seen ma
 	}
 	if hasCommand {
 		s.Type = "stdio"
+	}
+	if at, ok := seen["oauth"]; ok {
+		c.oauthFits(at, where, s, hasCommand)
 	}
 }
 

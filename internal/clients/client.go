@@ -1,0 +1,217 @@
+// Package clients knows the files in which MCP clients keep their servers: it
+// reads them for an import, and puts the broker into them and takes it out
+// again.
+//
+// Read and ReadFile turn the entries of a client into those of servers.json,
+// with notes about what has to be done by hand. Merge adds them to the text of
+// a servers.json. Install writes the one entry of the broker, and Uninstall
+// undoes that byte for byte.
+//
+// No secret is resolved on the way: references to variables stay references.
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// An Env is where clients keep their files. Its paths are absolute.
+type Env struct {
+	// OS is an operating system as in runtime.GOOS.
+	OS string
+	// Home is the user's home directory.
+	Home string
+	// Config is $XDG_CONFIG_HOME, or empty for ~/.config.
+	Config string
+	// AppData is %APPDATA%, used on Windows only.
+	AppData string
+	// Dir is the directory of the project.
+	Dir string
+	// Getenv looks up what single clients have for themselves, such as
+	// CODEX_HOME. Nil means that nothing is set.
+	Getenv func(string) string
+}
+
+// CurrentEnv is the Env of this process.
+func CurrentEnv() (Env, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return Env{}, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return Env{}, err
+	}
+	e := Env{OS: runtime.GOOS, Home: home, AppData: os.Getenv("APPDATA"), Dir: dir, Getenv: os.Getenv}
+	if c := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(c) {
+		e.Config = c
+	}
+	return e, nil
+}
+
+func (e Env) home(elem ...string) string { return filepath.Join(append([]string{e.Home}, elem...)...) }
+
+func (e Env) project(elem ...string) string {
+	return filepath.Join(append([]string{e.Dir}, elem...)...)
+}
+
+// xdg is a path below ~/.config, which some clients use everywhere.
+func (e Env) xdg(elem ...string) string {
+	if e.Config != "" {
+		return filepath.Join(append([]string{e.Config}, elem...)...)
+	}
+	return e.home(append([]string{".config"}, elem...)...)
+}
+
+// appSupport is a path below the directory that the operating system has for
+// the settings of programs.
+func (e Env) appSupport(elem ...string) string {
+	switch {
+	case e.OS == "darwin":
+		return e.home(append([]string{"Library", "Application Support"}, elem...)...)
+	case e.OS == "windows" && e.AppData != "":
+		return filepath.Join(append([]string{e.AppData}, elem...)...)
+	case e.OS == "windows":
+		return e.home(append([]string{"AppData", "Roaming"}, elem...)...)
+	}
+	return e.xdg(elem...)
+}
+
+// own is a path below the directory that the variable names, or else below
+// that directory in the home.
+func (e Env) own(variable, dir string, elem ...string) string {
+	if e.Getenv != nil {
+		if d := e.Getenv(variable); filepath.IsAbs(d) {
+			return filepath.Join(append([]string{d}, elem...)...)
+		}
+	}
+	return e.home(append([]string{dir}, elem...)...)
+}
+
+// A Client is a program that keeps MCP servers in a file.
+type Client struct {
+	// ID is how it is named on the command line, Title how its makers do.
+	ID, Title string
+
+	format  fileFormat
+	root    []string // the keys above the servers
+	dialect dialect
+	// project and user are its files, the first one being where the broker is
+	// put when none is there yet. Project is nil if it has no such file.
+	project, user func(Env) []string
+	// entry is how it wants to be told of the broker.
+	entry func(Launch) entryFields
+}
+
+// All are the clients that are known, in the order in which they are listed.
+func All() []*Client { return slices.Clone(all) }
+
+// Lookup returns the client of that ID, or nil.
+func Lookup(id string) *Client {
+	for _, c := range all {
+		if c.ID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// IDs are the names of all clients.
+func IDs() []string {
+	ids := make([]string, len(all))
+	for i, c := range all {
+		ids[i] = c.ID
+	}
+	return ids
+}
+
+var mcpServers = []string{"mcpServers"}
+
+var all = []*Client{
+	{
+		ID: "claude-code", Title: "Claude Code", format: jsonFile{}, root: mcpServers, dialect: claudeDialect,
+		project: func(e Env) []string { return []string{e.project(".mcp.json")} },
+		user: func(e Env) []string {
+			return []string{e.own("CLAUDE_CONFIG_DIR", "", ".claude.json")}
+		},
+		entry: claudeCodeEntry,
+	}, {
+		ID: "claude-desktop", Title: "Claude Desktop", format: jsonFile{}, root: mcpServers, dialect: plainDialect,
+		user:  func(e Env) []string { return []string{e.appSupport("Claude", "claude_desktop_config.json")} },
+		entry: plainEntry,
+	}, {
+		ID: "cursor", Title: "Cursor", format: jsonFile{}, root: mcpServers, dialect: editorDialect,
+		project: func(e Env) []string { return []string{e.project(".cursor", "mcp.json")} },
+		user:    func(e Env) []string { return []string{e.home(".cursor", "mcp.json")} },
+		entry:   plainEntry,
+	}, {
+		ID: "vscode", Title: "VS Code", format: jsonFile{}, root: []string{"servers"}, dialect: editorDialect,
+		project: func(e Env) []string { return []string{e.project(".vscode", "mcp.json")} },
+		user: func(e Env) []string {
+			return []string{e.appSupport("Code", "User", "mcp.json"), e.appSupport("Code - Insiders", "User", "mcp.json"),
+				e.appSupport("VSCodium", "User", "mcp.json")}
+		},
+		entry: typedEntry,
+	}, {
+		ID: "codex", Title: "Codex", format: tomlFile{}, root: []string{"mcp_servers"}, dialect: codexDialect,
+		project: func(e Env) []string { return []string{e.project(".codex", "config.toml")} },
+		user:    func(e Env) []string { return []string{e.own("CODEX_HOME", ".codex", "config.toml")} },
+		entry:   codexEntry,
+	}, {
+		ID: "gemini", Title: "Gemini CLI", format: jsonFile{}, root: mcpServers, dialect: geminiDialect,
+		project: func(e Env) []string { return []string{e.project(".gemini", "settings.json")} },
+		user:    func(e Env) []string { return []string{e.home(".gemini", "settings.json")} },
+		entry:   geminiEntry,
+	}, {
+		ID: "windsurf", Title: "Windsurf", format: jsonFile{}, root: mcpServers, dialect: editorDialect,
+		user: func(e Env) []string {
+			return []string{e.home(".codeium", "windsurf", "mcp_config.json"), e.home(".codeium", "mcp_config.json")}
+		},
+		entry: plainEntry,
+	}, {
+		ID: "zed", Title: "Zed", format: jsonFile{}, root: []string{"context_servers"}, dialect: plainDialect,
+		project: func(e Env) []string { return []string{e.project(".zed", "settings.json")} },
+		user: func(e Env) []string {
+			if e.OS == "windows" {
+				return []string{e.appSupport("Zed", "settings.json")}
+			}
+			return []string{e.xdg("zed", "settings.json")}
+		},
+		entry: zedEntry,
+	}, {
+		ID: "opencode", Title: "opencode", format: jsonFile{}, root: []string{"mcp"}, dialect: opencodeDialect,
+		project: func(e Env) []string { return []string{e.project("opencode.json"), e.project("opencode.jsonc")} },
+		user: func(e Env) []string {
+			return []string{e.xdg("opencode", "opencode.json"), e.xdg("opencode", "opencode.jsonc")}
+		},
+		entry: opencodeEntry,
+	},
+}
+
+// byFile guesses by its path which client a file belongs to, or returns nil.
+func byFile(path string) *Client {
+	slashed := "/" + strings.TrimPrefix(filepath.ToSlash(path), "/")
+	for suffix, id := range map[string]string{
+		"/.mcp.json": "claude-code", "/.claude.json": "claude-code", "/claude_desktop_config.json": "claude-desktop",
+		"/.cursor/mcp.json": "cursor", "/.vscode/mcp.json": "vscode", "/User/mcp.json": "vscode",
+		"/.codex/config.toml": "codex", "/.gemini/settings.json": "gemini", "/mcp_config.json": "windsurf",
+		"/zed/settings.json": "zed", "/.zed/settings.json": "zed",
+		"/opencode.json": "opencode", "/opencode.jsonc": "opencode",
+	} {
+		if strings.HasSuffix(slashed, suffix) {
+			return Lookup(id)
+		}
+	}
+	return nil
+}
+
+// generic stands for files of which it is not known whose they are.
+func generic(path string) *Client {
+	if strings.EqualFold(filepath.Ext(path), ".toml") {
+		return &Client{ID: "file", Title: "the file", format: tomlFile{}, root: []string{"mcp_servers"}, dialect: codexDialect}
+	}
+	return &Client{ID: "file", Title: "the file", format: jsonFile{}, dialect: anyDialect}
+}

@@ -1,0 +1,406 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// A converter turns one entry of a client into one of servers.json.
+type converter struct {
+	client      *Client
+	env         Env
+	dir         string // of the project, or of the file
+	relative    bool   // paths of the entry count from dir
+	inputs      map[string]string
+	looksSecret func(string) bool
+	self        string
+
+	out  Entry
+	got  parts
+	left []string // keys that mean something to the client only
+}
+
+// parts are the values of an entry as they were found.
+type parts struct {
+	description, kind     string
+	command, cwd          string
+	args                  []string
+	url                   string
+	env, headers          config.Object
+	allow, deny           []string
+	disabled              bool
+	keepAlive             any
+	startTimeout, timeout any // as servers.json writes them
+	extension             bool
+	unknown               config.Object
+}
+
+// clientOnly are keys that tell a client how to treat a server, which is not
+// the broker's business.
+var clientOnly = []string{"trust", "alwaysLoad", "autoApprove", "alwaysAllow", "gallery", "version", "source", "required", "icon",
+	"default_tools_approval_mode", "supports_parallel_tool_calls", "experimental_environment", "environment_id", "dev", "sandboxEnabled", "sandbox", "settings", "id", "name"}
+
+func (c *converter) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(c.out.Notes, text) {
+		c.out.Notes = append(c.out.Notes, text)
+	}
+}
+
+func (c *converter) convert(name string, raw any, off bool) Entry {
+	c.out.Name = name
+	c.got.disabled = off
+	o, ok := raw.(config.Object)
+	if !ok {
+		c.out.Skip = "it is no object"
+		return c.out
+	}
+	for _, f := range o {
+		c.field(f.Key, f.Value)
+	}
+	c.paths()
+	c.transport()
+	c.assemble()
+	c.secrets()
+	if len(c.left) > 0 {
+		c.note("left out, since only %s knows it: %s", c.client.Title, strings.Join(c.left, ", "))
+	}
+	c.out.Self = c.isSelf()
+	if c.out.Skip == "" {
+		c.check()
+	}
+	return c.out
+}
+
+// check lets the reader of servers.json have the last word.
+func (c *converter) check() {
+	data, err := config.AddServer(nil, c.out.Name, c.out.Config)
+	if err != nil {
+		c.out.Skip = err.Error()
+		return
+	}
+	_, err = config.Parse("", data)
+	if report, ok := err.(*config.Report); ok {
+		c.out.Skip = report.Mistakes[0].Text
+	}
+}
+
+// field reads one key. Clients have several words for most things.
+func (c *converter) field(key string, v any) {
+	if v == nil {
+		return
+	}
+	g := &c.got
+	switch key {
+	case "description":
+		g.description = text(v)
+	case "type", "transport", "transportType":
+		g.kind = text(v)
+	case "command", "cmd":
+		c.command(v)
+	case "args":
+		g.args = append(g.args, c.texts(v)...)
+	case "cwd", "workingDirectory":
+		g.cwd = c.refs(text(v))
+	case "env", "environment", "envs":
+		g.env = append(g.env, c.pairs(v)...)
+	case "env_vars":
+		for _, name := range list(v) {
+			if s := text(name); isVarName(s) {
+				g.env = append(g.env, config.Field{Key: s, Value: "${" + s + ":-}"})
+			} else {
+				c.note("env_vars has what is no name of a variable: write it into env by hand")
+			}
+		}
+	case "envFile", "env_file":
+		c.note("%s %q is not read by the broker: write what it sets into \"env\", as ${VAR}, or set it where the broker starts", key, text(v))
+	case "url", "serverUrl", "httpUrl", "uri":
+		g.url = c.refs(text(v))
+		if c.client.dialect.urlIsSSE && g.kind == "" {
+			g.kind = map[string]string{"url": "sse", "httpUrl": "http"}[key]
+		}
+	case "headers", "http_headers":
+		g.headers = append(g.headers, c.pairs(v)...)
+	case "env_http_headers":
+		for _, f := range object(v) {
+			g.headers = append(g.headers, config.Field{Key: f.Key, Value: c.need(text(f.Value), "")})
+		}
+	case "bearer_token_env_var":
+		g.headers = append(g.headers, config.Field{Key: "Authorization", Value: "Bearer " + c.need(text(v), "")})
+	case "bearer_token":
+		g.headers = append(g.headers, config.Field{Key: "Authorization", Value: "Bearer " + c.refs(text(v))})
+	case "disabled":
+		g.disabled = g.disabled || v == true
+	case "enabled":
+		g.disabled = g.disabled || v == false
+	default:
+		c.rarely(key, v)
+	}
+}
+
+// rarely reads the keys that are about tools and times, and those that are not
+// known.
+func (c *converter) rarely(key string, v any) {
+	g := &c.got
+	switch key {
+	case "tools":
+		switch v := v.(type) {
+		case []any:
+			if !slices.Contains(v, any("*")) {
+				g.allow = append(g.allow, patterns(v)...)
+			}
+		case config.Object:
+			g.allow, g.deny = append(g.allow, patterns(v.Get("allow"))...), append(g.deny, patterns(v.Get("deny"))...)
+			if v.Get("allow") == nil && v.Get("deny") == nil {
+				c.left = append(c.left, key)
+			}
+		}
+	case "enabled_tools", "includeTools", "enabledTools", "allowedTools":
+		g.allow = append(g.allow, patterns(v)...)
+	case "disabled_tools", "excludeTools", "disabledTools":
+		g.deny = append(g.deny, patterns(v)...)
+	case "startTimeout", "startup_timeout_sec":
+		g.startTimeout = duration(v, 1)
+	case "startup_timeout_ms":
+		g.startTimeout = duration(v, 1000)
+	case "callTimeout", "tool_timeout_sec":
+		g.timeout = duration(v, 1)
+	case "timeout":
+		c.timeout(v)
+	case "keepAlive":
+		g.keepAlive = v
+	default:
+		if c.client.ID == "zed" && key == "settings" {
+			g.extension = true
+		}
+		if slices.Contains(clientOnly, key) {
+			c.left = append(c.left, key)
+			return
+		}
+		g.unknown = append(g.unknown, config.Field{Key: key, Value: v})
+	}
+}
+
+// command reads a program: one word, a list of words, or an object of all that
+// belongs to it.
+func (c *converter) command(v any) {
+	switch v := v.(type) {
+	case string:
+		c.got.command = c.refs(v)
+	case []any:
+		words := c.texts(v)
+		if len(words) > 0 {
+			c.got.command, c.got.args = words[0], append(words[1:], c.got.args...)
+		}
+	case config.Object:
+		c.got.command = c.refs(text(v.Get("path")))
+		c.got.args = append(c.got.args, c.texts(v.Get("args"))...)
+		c.got.env = append(c.got.env, c.pairs(v.Get("env"))...)
+	}
+}
+
+// timeout reads what each client counts from another moment in another unit.
+func (c *converter) timeout(v any) {
+	d, perSecond := c.client.dialect, 1.0
+	if n, err := strconv.ParseFloat(text(v), 64); d.milliseconds || err == nil && n >= 1000 {
+		perSecond = 1000
+	}
+	to := &c.got.timeout
+	if d.timeout == "startTimeout" {
+		to = &c.got.startTimeout
+	}
+	if *to == nil {
+		*to = duration(v, perSecond)
+	}
+}
+
+// paths makes absolute what counts from the project's directory, since the
+// broker starts servers from elsewhere.
+func (c *converter) paths() {
+	g := &c.got
+	if g.cwd != "" && !filepath.IsAbs(g.cwd) && !strings.HasPrefix(g.cwd, "${") {
+		g.cwd = filepath.Join(c.dir, g.cwd)
+	}
+	if g.command == "" || !c.relative || g.cwd != "" {
+		return
+	}
+	if !slices.ContainsFunc(append([]string{g.command}, g.args...), c.isRelativePath) {
+		return
+	}
+	g.cwd = escapeRefs(c.dir)
+	c.note("runs in %s, since it has paths that count from there", c.dir)
+}
+
+func (c *converter) isRelativePath(s string) bool {
+	if s == "." || s == ".." || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../") || strings.HasPrefix(s, `.\`) || strings.HasPrefix(s, `..\`) {
+		return true
+	}
+	if s == "" || filepath.IsAbs(s) || !filepath.IsLocal(s) || !strings.ContainsAny(s, `/\.`) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(c.dir, s))
+	return err == nil
+}
+
+// transport settles how the server is reached.
+func (c *converter) transport() {
+	g := &c.got
+	switch {
+	case g.command == "" && g.url == "" && g.extension:
+		c.out.Skip = "it is run by an extension of " + c.client.Title + ": find out its command and add it with broker servers add"
+	case g.command == "" && g.url == "":
+		c.out.Skip = `it has neither "command" nor "url"`
+	case g.command != "" && g.url != "":
+		c.out.Skip = `it has both "command" and "url"`
+	}
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(g.kind)) {
+	case "", "stdio", "local", "remote":
+		g.kind = ""
+	case "http", "streamablehttp":
+		g.kind = "http"
+	case "sse":
+		g.kind = "sse"
+	default:
+		c.out.Skip = fmt.Sprintf("the broker cannot reach servers of type %q, only stdio, http and sse", g.kind)
+	}
+	if g.command != "" {
+		g.kind = ""
+	}
+}
+
+// assemble writes what was found in the order in which people write it.
+func (c *converter) assemble() {
+	g := &c.got
+	var o config.Object
+	add := func(key string, value any, there bool) {
+		if there {
+			o = append(o, config.Field{Key: key, Value: value})
+		}
+	}
+	add("description", g.description, g.description != "")
+	add("type", g.kind, g.kind != "")
+	add("command", g.command, g.command != "")
+	add("args", g.args, len(g.args) > 0)
+	add("cwd", g.cwd, g.cwd != "")
+	add("url", g.url, g.url != "")
+	add("env", lastOf(g.env), len(g.env) > 0)
+	add("headers", lastOf(g.headers), len(g.headers) > 0)
+	var tools config.Object
+	if len(g.allow) > 0 {
+		tools = append(tools, config.Field{Key: "allow", Value: g.allow})
+	}
+	if len(g.deny) > 0 {
+		tools = append(tools, config.Field{Key: "deny", Value: g.deny})
+	}
+	add("tools", tools, len(tools) > 0)
+	add("startTimeout", g.startTimeout, g.startTimeout != nil)
+	add("callTimeout", g.timeout, g.timeout != nil)
+	add("keepAlive", g.keepAlive, g.keepAlive != nil)
+	add("disabled", true, g.disabled)
+	c.out.Config = append(o, g.unknown...)
+}
+
+// isSelf reports whether the entry starts the broker.
+func (c *converter) isSelf() bool {
+	words := append([]string{c.got.command}, c.got.args...)
+	if !slices.Contains(words, "serve") {
+		return false
+	}
+	return slices.ContainsFunc(words, func(w string) bool { return isBroker(w, c.self) })
+}
+
+func isBroker(program, self string) bool {
+	base := strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/"))), ".exe")
+	return base == "broker" || base == "mcpbroker" || self != "" && program == self
+}
+
+// lastOf keeps the last of fields with the same key, as a client would.
+func lastOf(o config.Object) config.Object {
+	var out config.Object
+	for i, f := range o {
+		if !slices.ContainsFunc(o[i+1:], func(later config.Field) bool { return later.Key == f.Key }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func object(v any) config.Object {
+	o, _ := v.(config.Object)
+	return o
+}
+
+// list is v as a list; one thing alone is a list of one.
+func list(v any) []any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []any:
+		return v
+	}
+	return []any{v}
+}
+
+// text is v as a text: numbers and booleans as they are written.
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return ""
+}
+
+func (c *converter) texts(v any) []string {
+	var out []string
+	for _, e := range list(v) {
+		out = append(out, c.refs(text(e)))
+	}
+	return out
+}
+
+func (c *converter) pairs(v any) config.Object {
+	var out config.Object
+	for _, f := range object(v) {
+		if f.Value != nil {
+			out = append(out, config.Field{Key: f.Key, Value: c.refs(text(f.Value))})
+		}
+	}
+	return out
+}
+
+// patterns are names of tools, without what Gemini CLI writes in brackets
+// behind them.
+func patterns(v any) []string {
+	var out []string
+	for _, e := range list(v) {
+		name, _, _ := strings.Cut(text(e), "(")
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// duration is v as servers.json has it, nil if it is no time at all. A text
+// such as "30s" stays.
+func duration(v any, perSecond float64) any {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	n, err := strconv.ParseFloat(text(v), 64)
+	if err != nil || n <= 0 {
+		return nil
+	}
+	return json.Number(strconv.FormatFloat(n/perSecond, 'f', -1, 64))
+}

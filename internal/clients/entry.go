@@ -1,0 +1,68 @@
+package clients
+
+import (
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// A Launch is how a client starts the broker.
+type Launch struct {
+	// Command is the absolute path of the program, Args are its arguments.
+	Command string
+	Args    []string
+	// CallTimeout is how long a client should wait for an answer. Zero means
+	// 130 s, which is longer than the broker lets a script run.
+	CallTimeout time.Duration
+}
+
+// startTimeout is far more than the broker needs, since it answers at once;
+// but a cold disk may be slow.
+const startTimeout = 30 * time.Second
+
+func (l Launch) callTimeout() time.Duration {
+	if l.CallTimeout <= 0 {
+		return 130 * time.Second
+	}
+	return l.CallTimeout
+}
+
+type entryFields = config.Object
+
+func plainEntry(l Launch) entryFields {
+	return entryFields{{Key: "command", Value: l.Command}, {Key: "args", Value: l.Args}}
+}
+
+func typedEntry(l Launch) entryFields {
+	return append(entryFields{{Key: "type", Value: "stdio"}}, plainEntry(l)...)
+}
+
+// claudeCodeEntry keeps the broker's tools from being hidden behind the
+// client's own search for tools.
+func claudeCodeEntry(l Launch) entryFields {
+	return append(typedEntry(l), config.Field{Key: "alwaysLoad", Value: true})
+}
+
+func codexEntry(l Launch) entryFields {
+	return append(plainEntry(l),
+		config.Field{Key: "startup_timeout_sec", Value: int(startTimeout.Seconds())},
+		config.Field{Key: "tool_timeout_sec", Value: int(l.callTimeout().Seconds())})
+}
+
+func geminiEntry(l Launch) entryFields {
+	return append(plainEntry(l), config.Field{Key: "timeout", Value: int(l.callTimeout().Milliseconds())})
+}
+
+func zedEntry(l Launch) entryFields {
+	return append(plainEntry(l), config.Field{Key: "env", Value: config.Object{}})
+}
+
+// opencodeEntry has the timeout for listing tools; calls have none there.
+func opencodeEntry(l Launch) entryFields {
+	return entryFields{
+		{Key: "type", Value: "local"},
+		{Key: "command", Value: append([]string{l.Command}, l.Args...)},
+		{Key: "enabled", Value: true},
+		{Key: "timeout", Value: int(startTimeout.Milliseconds())},
+	}
+}

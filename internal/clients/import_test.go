@@ -1,0 +1,286 @@
+package clients
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// testEnv is an Env below a temporary directory, with these files in its home
+// ("~/…") and its project.
+func testEnv(t *testing.T, goos string, files map[string]string) Env {
+	t.Helper()
+	root := t.TempDir()
+	e := Env{OS: goos, Home: filepath.Join(root, "home"), AppData: filepath.Join(root, "home", "AppData", "Roaming"), Dir: filepath.Join(root, "project")}
+	for name, content := range files {
+		path := filepath.Join(e.Dir, name)
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			path = filepath.Join(e.Home, rest)
+		}
+		writeFile(t, path, strings.ReplaceAll(content, "$DIR", e.Dir))
+	}
+	return e
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// importAll is what an import of the client writes, minified, and its notes.
+func importAll(t *testing.T, id string, e Env) (servers string, outcomes []Outcome) {
+	t.Helper()
+	o := &Options{LooksSecret: func(s string) bool { return strings.Contains(s, "ghp_") }}
+	sources := Read(Lookup(id), e, o)
+	for _, s := range sources {
+		if s.Err != nil {
+			t.Fatalf("%s: %v", s.Path, s.Err)
+		}
+	}
+	data, outcomes, err := Merge("servers.json", []byte(config.NewFile), sources, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root struct {
+		McpServers json.RawMessage `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(data, &root); err != nil {
+		t.Fatal(err)
+	}
+	return compact(t, string(root.McpServers)), outcomes
+}
+
+func compact(t *testing.T, s string) string {
+	t.Helper()
+	v, _, err := config.LookupKey([]byte(s), nil)
+	if err != nil {
+		t.Fatalf("%v in %s", err, s)
+	}
+	out, err := json.Marshal(config.Value(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestImportConvertsEntries(t *testing.T) {
+	tests := []struct {
+		name, client string
+		files        map[string]string
+		want         string
+		notes        []string // each must be part of a note or detail
+	}{
+		{"claude code: local before project before user, and the broker left out", "claude-code", map[string]string{
+			".mcp.json": `{"mcpServers": {"a": {"type": "stdio", "command": "a-project"}, "b": {"type": "http", "url": "https://b/mcp", "headers": {"X": "${B_KEY}"}}, "off": {"command": "x"}}}`,
+			"~/.claude.json": `{"projects": {"$DIR": {"mcpServers": {"a": {"command": "a-local", "alwaysLoad": true}}, "disabledMcpjsonServers": ["off"]}},
+				"mcpServers": {"c": {"type": "sse", "url": "https://c/sse", "timeout": 60000}, "broker": {"command": "/usr/bin/broker", "args": ["serve"]}}}`,
+		}, `{"a": {"command": "a-local"}, "b": {"type": "http", "url": "https://b/mcp", "headers": {"X": "${B_KEY}"}}, "off": {"command": "x", "disabled": true},
+			"c": {"type": "sse", "url": "https://c/sse", "callTimeout": 60}}`,
+			[]string{"another server of this name", "alwaysLoad", "the broker itself"}},
+		{"claude desktop: no references", "claude-desktop", map[string]string{
+			"~/.config/Claude/claude_desktop_config.json": `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a", "${X}"], "env": {"GITHUB_TOKEN": "ghp_1"}}}}`,
+		}, `{"a": {"command": "npx", "args": ["-y", "a", "$${X}"], "env": {"GITHUB_TOKEN": "ghp_1"}}}`,
+			[]string{"Claude Desktop does not replace", `write "${GITHUB_TOKEN}" there`}},
+		{"cursor: comments, env references, workspace", "cursor", map[string]string{
+			".cursor/mcp.json": "{ // mine\n \"mcpServers\": {\"a\": {\"command\": \"${workspaceFolder}/bin/a\", \"env\": {\"K\": \"${env:MY_KEY}\", \"N\": 3,}, \"envFile\": \".env\"},},}",
+		}, `{"a": {"command": "$DIR/bin/a", "env": {"K": "${MY_KEY}", "N": "3"}}}`,
+			[]string{`envFile ".env" is not read`, "the broker knows no workspace"}},
+		{"vscode: inputs", "vscode", map[string]string{
+			".vscode/mcp.json": `{"inputs": [{"type": "promptString", "id": "gh-token", "description": "GitHub token", "password": true}],
+				"servers": {"gh": {"type": "http", "url": "https://gh/mcp", "headers": {"Authorization": "Bearer ${input:gh-token}"}, "gallery": "x"}, "cmd": {"command": "${command:pick}"}}}`,
+		}, `{"gh": {"type": "http", "url": "https://gh/mcp", "headers": {"Authorization": "Bearer ${GH_TOKEN}"}}, "cmd": {"command": "$${command:pick}"}}`,
+			[]string{"set GH_TOKEN in the broker's environment (was input gh-token: GitHub token)", "${command:pick} is kept as plain text", "gallery"}},
+		{"codex: toml", "codex", map[string]string{"~/.codex/config.toml": `model = "x"
+[mcp_servers.z]
+command = "z"
+args = ["--flag"]
+env_vars = ["HOME_PROXY"]
+startup_timeout_sec = 20
+tool_timeout_sec = 90.5
+enabled_tools = ["read", "list"]
+disabled_tools = ["rm"]
+[mcp_servers.z.env]
+B = "2"
+A = "1"
+[mcp_servers.a]
+url = "https://a/mcp"
+bearer_token_env_var = "A_TOKEN"
+http_headers = { "X-Team" = "core" }
+env_http_headers = { "X-Id" = "MY_ID" }
+enabled = false
+[mcp_servers.a.tools.rm]
+approval_mode = "prompt"
+`}, `{"z": {"command": "z", "args": ["--flag"], "env": {"A": "1", "B": "2", "HOME_PROXY": "${HOME_PROXY:-}"}, "tools": {"allow": ["read", "list"], "deny": ["rm"]}, "startTimeout": 20, "callTimeout": 90.5},
+			"a": {"url": "https://a/mcp", "headers": {"Authorization": "Bearer ${A_TOKEN}", "X-Id": "${MY_ID}", "X-Team": "core"}, "disabled": true}}`,
+			[]string{"only Codex knows it: tools"}},
+		{"gemini: sse, bare variables, excluded", "gemini", map[string]string{
+			"~/.gemini/settings.json": `{"mcp": {"excluded": ["c"]}, "mcpServers": {"a": {"url": "https://a/sse"}, "b": {"httpUrl": "https://b/mcp", "timeout": 30000, "trust": true},
+				"c": {"command": "c", "args": ["$HOME/x", "${Y}", "5$", "$1"], "includeTools": ["t(1)"], "excludeTools": ["u"]}}}`,
+		}, `{"a": {"type": "sse", "url": "https://a/sse"}, "b": {"type": "http", "url": "https://b/mcp", "callTimeout": 30},
+			"c": {"command": "c", "args": ["${HOME}/x", "${Y}", "5$", "$1"], "tools": {"allow": ["t"], "deny": ["u"]}, "disabled": true}}`,
+			[]string{"trust"}},
+		{"windsurf: serverUrl", "windsurf", map[string]string{
+			"~/.codeium/windsurf/mcp_config.json": `{"mcpServers": {"a": {"serverUrl": "https://a/mcp?api_key=abcdef123456", "disabledTools": ["x"], "disabled": true}}}`,
+		}, `{"a": {"url": "https://a/mcp?api_key=abcdef123456", "tools": {"deny": ["x"]}, "disabled": true}}`, []string{"a part of the url is a secret"}},
+		{"zed: old and new shape", "zed", map[string]string{
+			"~/.config/zed/settings.json": `{"theme": "x", /* c */ "context_servers": {"old": {"command": {"path": "o", "args": ["1"], "env": {"A": "b"}}}, "new": {"source": "custom", "command": "n", "args": []}, "ext": {"settings": {}}}}`,
+		}, `{"old": {"command": "o", "args": ["1"], "env": {"A": "b"}}, "new": {"command": "n"}}`, []string{"run by an extension of Zed"}},
+		{"opencode: command list", "opencode", map[string]string{
+			"opencode.json": `{"$schema": "x", "mcp": {"a": {"type": "local", "command": ["npx", "-y", "a"], "environment": {"T": "{env:A_T}"}, "timeout": 5000}, "b": {"type": "remote", "url": "https://b/mcp", "enabled": false}}}`,
+		}, `{"a": {"command": "npx", "args": ["-y", "a"], "env": {"T": "${A_T}"}, "startTimeout": 5}, "b": {"url": "https://b/mcp", "disabled": true}}`, nil},
+		{"what cannot be used is skipped with its reason", "cursor", map[string]string{
+			"~/.cursor/mcp.json": `{"mcpServers": {"none": {}, "both": {"command": "x", "url": "https://x"}, "ws": {"type": "ws", "url": "https://x"}, "bad": {"url": "nothing"}, "odd": 3, "good": {"command": "g"}}}`,
+		}, `{"good": {"command": "g"}}`, []string{"neither", "has both", `type "ws"`, "is no address", "no object"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := testEnv(t, "linux", tt.files)
+			got, outcomes := importAll(t, tt.client, e)
+			want := compact(t, strings.ReplaceAll(tt.want, "$DIR", filepath.ToSlash(e.Dir)))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("import mismatch (-want +got):\n%s", diff)
+			}
+			var said []string
+			for _, o := range outcomes {
+				said = append(append(said, o.Detail), o.Notes...)
+			}
+			for _, note := range tt.notes {
+				if !strings.Contains(strings.Join(said, "\n"), note) {
+					t.Errorf("nothing says %q:\n%s", note, strings.Join(said, "\n"))
+				}
+			}
+		})
+	}
+}
+
+func TestImportMakesProjectPathsAbsolute(t *testing.T) {
+	e := testEnv(t, "linux", map[string]string{
+		".mcp.json": `{"mcpServers": {"rel": {"command": "./srv"}, "file": {"command": "node", "args": ["srv.js"]}, "cwd": {"command": "x", "cwd": "sub"}, "plain": {"command": "npx", "args": ["-y", "a/b"]}}}`,
+		"srv.js":    "",
+	})
+	got, _ := importAll(t, "claude-code", e)
+	dir := e.Dir
+	want := compact(t, `{"rel": {"command": "./srv", "cwd": "`+dir+`"}, "file": {"command": "node", "args": ["srv.js"], "cwd": "`+dir+`"}, "cwd": {"command": "x", "cwd": "`+dir+`/sub"}, "plain": {"command": "npx", "args": ["-y", "a/b"]}}`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("import mismatch (-want +got):\n%s", diff)
+	}
+}
+
+func TestMergeKeepsWhatIsThere(t *testing.T) {
+	before := "{\n  // mine\n  \"mcpServers\": {\n    \"same\": { \"command\": \"x\", \"args\": [ \"1\" ] }, // s\n    \"other\": { \"command\": \"old\" }\n  }\n}\n"
+	entry := func(name, command string, args ...string) Entry {
+		o := config.Object{{Key: "command", Value: command}}
+		if len(args) > 0 {
+			o = append(o, config.Field{Key: "args", Value: args})
+		}
+		return Entry{Name: name, Config: o}
+	}
+	sources := []Source{{Path: "f", Servers: []Entry{entry("same", "x", "1"), entry("other", "new"), entry("fresh", "f")}}}
+	for _, force := range []bool{false, true} {
+		data, outcomes, err := Merge("servers.json", []byte(before), sources, force)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command, action := "old", Conflict
+		if force {
+			command, action = "new", Replaced
+		}
+		want := strings.Replace(before, `"command": "old" }`, `"command": "`+command+`" },`+"\n    \"fresh\": { \"command\": \"f\" }", 1)
+		if diff := cmp.Diff(want, string(data)); diff != "" {
+			t.Errorf("Merge(force %t) mismatch (-want +got):\n%s", force, diff)
+		}
+		for i, a := range []Action{Same, action, Added} {
+			if outcomes[i].Action != a {
+				t.Errorf("Merge(force %t): %s is %s, want %s", force, outcomes[i].Name, outcomes[i].Action, a)
+			}
+		}
+	}
+}
+
+func TestReadFileKnowsRootKeys(t *testing.T) {
+	for content, name := range map[string]string{
+		`{"mcpServers": {"a": {"command": "x"}}}`:         "any.json",
+		`{"servers": {"a": {"command": "x"}}}`:            "any.json",
+		`{"context_servers": {"a": {"command": "x"}}}`:    "any.json",
+		`{"mcp_servers": {"a": {"command": "x"}}}`:        "any.json",
+		`{"amp.mcpServers": {"a": {"command": "x"}}}`:     "any.json",
+		`{"mcp": {"servers": {"a": {"command": "x"}}}}`:   "any.json",
+		`{"mcp": {"a": {"command": ["x"]}}}`:              "opencode.json",
+		"[mcp_servers.a]\ncommand = \"x\"\n":              "any.toml",
+		`{"mcpServers": {"a": {"command": "x"}}, "n": 1}`: ".vscode/mcp.json",
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		writeFile(t, path, content)
+		sources, err := ReadFile(nil, path, testEnv(t, "linux", nil), nil)
+		if err != nil || len(sources) != 1 || len(sources[0].Servers) != 1 || sources[0].Servers[0].Config.Get("command") != "x" {
+			t.Errorf("ReadFile of %s = %+v, %v", content, sources, err)
+		}
+	}
+	for content, want := range map[string]string{`{"x": 1}`: "has no servers", `{"mcpServers": 1}`: "no object", `{"mcpServers": `: "closed"} {
+		path := filepath.Join(t.TempDir(), "x.json")
+		writeFile(t, path, content)
+		if _, err := ReadFile(nil, path, Env{}, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ReadFile of %s: %v, want an error with %q", content, err, want)
+		}
+	}
+}
+
+func TestPathsOfOperatingSystems(t *testing.T) {
+	e := Env{Home: "/h", AppData: "/h/AppData/Roaming", Dir: "/p"}
+	for goos, want := range map[string]map[string]string{
+		"linux": {"claude-desktop": "/h/.config/Claude/claude_desktop_config.json", "vscode": "/h/.config/Code/User/mcp.json", "zed": "/h/.config/zed/settings.json"},
+		"darwin": {"claude-desktop": "/h/Library/Application Support/Claude/claude_desktop_config.json", "vscode": "/h/Library/Application Support/Code/User/mcp.json",
+			"zed": "/h/.config/zed/settings.json", "opencode": "/h/.config/opencode/opencode.json"},
+		"windows": {"claude-desktop": "/h/AppData/Roaming/Claude/claude_desktop_config.json", "vscode": "/h/AppData/Roaming/Code/User/mcp.json", "zed": "/h/AppData/Roaming/Zed/settings.json"},
+	} {
+		e.OS = goos
+		for id, path := range want {
+			if got := filepath.ToSlash(Lookup(id).user(e)[0]); got != path {
+				t.Errorf("%s on %s keeps its servers in %s, want %s", id, goos, got, path)
+			}
+		}
+	}
+	e.OS, e.Config = "linux", "/x"
+	e.Getenv = func(name string) string { return map[string]string{"CODEX_HOME": "/c"}[name] }
+	if got := Lookup("zed").user(e)[0]; got != filepath.FromSlash("/x/zed/settings.json") {
+		t.Errorf("XDG_CONFIG_HOME is ignored: %s", got)
+	}
+	if got := Lookup("codex").user(e)[0]; got != filepath.FromSlash("/c/config.toml") {
+		t.Errorf("CODEX_HOME is ignored: %s", got)
+	}
+}
+
+// Whatever a client has in its files: what the import writes, loads.
+func FuzzImport(f *testing.F) {
+	for _, s := range []string{`{"a": {"command": "x", "args": ["${input:x}", "$${", "${", "$A"], "timeout": 1e9}}`, `{"a": {"url": "https://x", "headers": {"A": 1}}}`,
+		`{"": {"command": ""}, "b": {"command": ["x", null], "tools": {"allow": ["["]}}}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, servers string) {
+		for _, c := range all {
+			fields, err := jsonFile{}.servers([]byte(`{"s": `+servers+`}`), []string{"s"})
+			if err != nil {
+				return
+			}
+			s := Source{Path: "f"}
+			for _, field := range fields {
+				conv := converter{client: c, dir: "/dir", env: Env{Home: "/home", Dir: "/dir"}}
+				s.Servers = append(s.Servers, conv.convert(field.Key, field.Value, false))
+			}
+			if _, _, err := Merge("servers.json", []byte(config.NewFile), []Source{s}, false); err != nil {
+				t.Fatalf("%s in the format of %s: %v", servers, c.ID, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,298 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// maxFileBytes bounds a client's file: some keep their whole history in it.
+const maxFileBytes = 16 << 20
+
+// A Source is one place where a client has servers.
+type Source struct {
+	// Path is the file.
+	Path string
+	// Scope is "project", "user", "local" (of one user in one project), or
+	// "file" for a file that was named.
+	Scope string
+	// Servers are its entries in the order of the file.
+	Servers []Entry
+	// Err is why the file could not be read.
+	Err error
+}
+
+// An Entry is one server of a client as servers.json has it.
+type Entry struct {
+	// Name is its key, verbatim.
+	Name string
+	// Config is what becomes of it.
+	Config config.Object
+	// Notes say what the reader should know or do, one sentence each, without a
+	// secret in it.
+	Notes []string
+	// Needs are the variables that have to be set for it.
+	Needs []string
+	// Skip is why it cannot be taken over, or empty.
+	Skip string
+	// Self means that it is the broker itself.
+	Self bool
+}
+
+// Options tune how entries are read. Nil means the zero value, which works.
+type Options struct {
+	// LooksSecret reports whether a value looks like a secret, whatever its
+	// name. Nil means that only names are looked at.
+	LooksSecret func(string) bool
+	// Self is the absolute path of the broker's program; a program called
+	// "broker" that is told to serve is taken for it in any case.
+	Self string
+}
+
+// Read reads the files of a client: those of the project first, then those of
+// the user. Files that are not there are left out.
+func Read(c *Client, e Env, o *Options) []Source {
+	r := reader{client: c, env: e, options: orZero(o)}
+	var out []Source
+	if c.project != nil {
+		for _, path := range c.project(e) {
+			out = append(out, r.read(path, "project")...)
+		}
+	}
+	for _, path := range c.user(e) {
+		out = append(out, r.read(path, "user")...)
+	}
+	// What a user has for one project alone comes before everything else.
+	slices.SortStableFunc(out, func(a, b Source) int {
+		switch {
+		case a.Scope == b.Scope:
+			return 0
+		case a.Scope == "local":
+			return -1
+		case b.Scope == "local":
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// Paths are the files that Read looks for.
+func Paths(c *Client, e Env) []string {
+	var out []string
+	if c.project != nil {
+		out = c.project(e)
+	}
+	return append(slices.Clone(out), c.user(e)...)
+}
+
+// ReadFile reads one file in the format of c, or, if c is nil, in the one that
+// its name and its keys speak for.
+func ReadFile(c *Client, path string, e Env, o *Options) ([]Source, error) {
+	if c == nil {
+		if c = byFile(path); c == nil {
+			c = generic(path)
+		}
+	}
+	switch filepath.Ext(path) {
+	case ".yaml", ".yml":
+		return nil, fmt.Errorf("%s is YAML, which is not read: write its servers as {\"mcpServers\": {…}} into a .json file", path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	r := reader{client: c, env: e, options: orZero(o)}
+	sources := r.read(path, "file")
+	for _, s := range sources {
+		if s.Err != nil {
+			return nil, fmt.Errorf("%s: %w", path, s.Err)
+		}
+	}
+	if len(sources) == 0 {
+		return nil, fmt.Errorf("%s has no servers: they stand under mcpServers, servers, context_servers, mcp_servers or mcp", path)
+	}
+	return sources, nil
+}
+
+func orZero(o *Options) Options {
+	if o == nil {
+		return Options{}
+	}
+	return *o
+}
+
+type reader struct {
+	client  *Client
+	env     Env
+	options Options
+}
+
+// read returns the places of one file that have servers.
+func (r reader) read(path, scope string) []Source {
+	data, err := readAll(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return []Source{{Path: path, Scope: scope, Err: err}}
+	}
+	var out []Source
+	for _, p := range r.places(data, scope) {
+		s := Source{Path: path, Scope: p.scope}
+		fields, err := r.client.format.servers(data, p.root)
+		if err != nil {
+			s.Err = err
+		} else if fields == nil {
+			continue
+		}
+		off := r.switchedOff(data, path, p.scope)
+		inputs := inputsOf(r.client, data)
+		for _, f := range fields {
+			c := converter{client: r.client, env: r.env, dir: filepath.Dir(path), inputs: inputs,
+				looksSecret: r.options.LooksSecret, self: r.options.Self, relative: p.scope == "project" || p.scope == "file"}
+			if p.scope == "project" {
+				c.dir = r.env.Dir
+			}
+			if p.scope == "local" {
+				c.dir, c.relative = r.env.Dir, true
+			}
+			s.Servers = append(s.Servers, c.convert(f.Key, f.Value, off(f.Key)))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// A place is where in a file servers are.
+type place struct {
+	root  []string
+	scope string
+}
+
+// places are where the file may have servers. The list is never empty, so that
+// a file that cannot be read is told of.
+func (r reader) places(data []byte, scope string) []place {
+	if r.client.root == nil {
+		return []place{{guessRoot(data), scope}}
+	}
+	var out []place
+	if r.client.ID == "claude-code" && scope != "project" {
+		for _, dir := range r.projectKeys() {
+			if _, ok, _ := config.LookupKey(data, []string{"projects", dir, "mcpServers"}); ok {
+				out = append(out, place{[]string{"projects", dir, "mcpServers"}, "local"})
+				break
+			}
+		}
+	}
+	root := r.client.root
+	if _, ok, err := config.LookupKey(data, root); scope == "file" && !ok && err == nil {
+		if _, isJSON := r.client.format.(jsonFile); isJSON {
+			root = guessRoot(data)
+		}
+	}
+	return append(out, place{root, scope})
+}
+
+// projectKeys are the keys that Claude Code may have for the project.
+func (r reader) projectKeys() []string {
+	keys := []string{r.env.Dir, filepath.ToSlash(r.env.Dir)}
+	if real, err := filepath.EvalSymlinks(r.env.Dir); err == nil {
+		keys = append(keys, real, filepath.ToSlash(real))
+	}
+	return keys
+}
+
+// guessRoot finds the keys above the servers of a file of unknown origin.
+func guessRoot(data []byte) []string {
+	for _, root := range [][]string{{"mcpServers"}, {"servers"}, {"context_servers"}, {"mcp_servers"}, {"amp.mcpServers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}, {"mcp"}} {
+		if _, ok, err := config.LookupKey(data, root); ok && err == nil {
+			return root
+		}
+	}
+	return mcpServers
+}
+
+// switchedOff tells of servers that the client has been told elsewhere in its
+// files not to use.
+func (r reader) switchedOff(data []byte, path, scope string) func(name string) bool {
+	var names, only []string
+	switch {
+	case r.client.ID == "claude-code":
+		if scope == "project" {
+			// What a project brings along is refused in the user's own file.
+			data = nil
+			if user := r.client.user(r.env)[0]; user != path {
+				data, _ = readAll(user)
+			}
+		}
+		for _, dir := range r.projectKeys() {
+			names = append(names, stringsAt(data, "projects", dir, "disabledMcpServers")...)
+			if scope == "project" {
+				names = append(names, stringsAt(data, "projects", dir, "disabledMcpjsonServers")...)
+			}
+		}
+	case r.client.ID == "gemini":
+		names, only = stringsAt(data, "mcp", "excluded"), stringsAt(data, "mcp", "allowed")
+	}
+	return func(name string) bool {
+		return slices.Contains(names, name) || len(only) > 0 && !slices.Contains(only, name)
+	}
+}
+
+// inputsOf are the descriptions of what VS Code asks its user for.
+func inputsOf(c *Client, data []byte) map[string]string {
+	if _, ok := c.format.(jsonFile); !ok {
+		return nil
+	}
+	v, ok, err := config.LookupKey(data, []string{"inputs"})
+	if !ok || err != nil {
+		return nil
+	}
+	inputs := map[string]string{}
+	list, _ := config.Value(v).([]any)
+	for _, item := range list {
+		if o, ok := item.(config.Object); ok {
+			id, _ := o.Get("id").(string)
+			inputs[id], _ = o.Get("description").(string)
+		}
+	}
+	return inputs
+}
+
+func stringsAt(data []byte, path ...string) []string {
+	v, ok, err := config.LookupKey(data, path)
+	if !ok || err != nil {
+		return nil
+	}
+	list, _ := config.Value(v).([]any)
+	var out []string
+	for _, e := range list {
+		if s, ok := e.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func readAll(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err == nil && len(data) > maxFileBytes {
+		err = fmt.Errorf("larger than %d MiB", maxFileBytes>>20)
+	}
+	return data, err
+}

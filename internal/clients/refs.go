@@ -1,0 +1,154 @@
+package clients
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A dialect is how a client writes references to variables, and what it means
+// by keys that others use differently.
+type dialect struct {
+	dollar bool // ${…} is a reference
+	bare   bool // $NAME is one too
+	braces bool // {env:NAME} is one
+	// urlIsSSE says that "url" is for SSE and "httpUrl" for the rest.
+	urlIsSSE bool
+	// timeout is the key of servers.json that its "timeout" becomes, and
+	// milliseconds says how it counts; empty means a guess by the number.
+	timeout      string
+	milliseconds bool
+}
+
+var (
+	plainDialect    = dialect{timeout: "callTimeout", milliseconds: true}
+	claudeDialect   = dialect{dollar: true, timeout: "callTimeout", milliseconds: true}
+	editorDialect   = dialect{dollar: true, timeout: "callTimeout"}
+	codexDialect    = dialect{timeout: "callTimeout"}
+	geminiDialect   = dialect{dollar: true, bare: true, urlIsSSE: true, timeout: "callTimeout", milliseconds: true}
+	opencodeDialect = dialect{braces: true, timeout: "startTimeout", milliseconds: true}
+	anyDialect      = dialect{dollar: true, timeout: "callTimeout"}
+)
+
+// refs rewrites the references of s as servers.json has them. What only looks
+// like a reference to the broker is escaped, so that it stays what it was.
+func (c *converter) refs(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		rest := s[i:]
+		end := strings.IndexByte(rest, '}')
+		switch {
+		case strings.HasPrefix(rest, "$${") && c.client.dialect.dollar:
+			// The broker writes a plain "${" so, and so it may stand here.
+			b.WriteString("$${")
+			i += 3
+		case strings.HasPrefix(rest, "${"):
+			if end < 0 {
+				b.WriteString("$${")
+				i += 2
+				continue
+			}
+			b.WriteString(c.reference(rest[2:end]))
+			i += end + 1
+		case c.client.dialect.braces && end > 0 && strings.HasPrefix(rest, "{env:") && isVarName(rest[5:end]):
+			b.WriteString(c.need(rest[5:end], ""))
+			i += end + 1
+		case c.client.dialect.braces && end > 0 && strings.HasPrefix(rest, "{file:"):
+			c.note("%s is not read by the broker: put the content into a variable and write ${VAR}", rest[:end+1])
+			b.WriteString(rest[:end+1])
+			i += end + 1
+		case c.client.dialect.bare && rest[0] == '$' && varPrefix(rest[1:]) > 0:
+			n := 1 + varPrefix(rest[1:])
+			b.WriteString(c.need(rest[1:n], ""))
+			i += n
+		default:
+			b.WriteByte(rest[0])
+			i++
+		}
+	}
+	return b.String()
+}
+
+// reference rewrites what stands between "${" and "}".
+func (c *converter) reference(body string) string {
+	if !c.client.dialect.dollar {
+		c.note("${%s} is kept as plain text, since %s does not replace it; take one $ away for the variable's value", body, c.client.Title)
+		return "$${" + body + "}"
+	}
+	if id, ok := strings.CutPrefix(body, "input:"); ok {
+		return c.input(id)
+	}
+	switch body {
+	case "workspaceFolder", "workspaceRoot":
+		c.note("${%s} became %s: the broker knows no workspace", body, c.env.Dir)
+		return escapeRefs(c.env.Dir)
+	case "workspaceFolderBasename":
+		c.note("${%s} became %s: the broker knows no workspace", body, filepath.Base(c.env.Dir))
+		return escapeRefs(filepath.Base(c.env.Dir))
+	case "userHome":
+		return escapeRefs(c.env.Home)
+	case "pathSeparator", "/":
+		return string(filepath.Separator)
+	}
+	name, fallback, hasFallback := strings.Cut(strings.TrimPrefix(body, "env:"), ":-")
+	if isVarName(name) {
+		if hasFallback {
+			return c.need(name, ":-"+fallback)
+		}
+		return c.need(name, "")
+	}
+	c.note("${%s} is kept as plain text, since the broker only knows ${VAR} and ${VAR:-text}: put in what it stood for", body)
+	return "$${" + body + "}"
+}
+
+// input turns a value that a client asks its user for into a variable.
+func (c *converter) input(id string) string {
+	name := varName(id)
+	text := fmt.Sprintf("set %s in the broker's environment (was input %s)", name, id)
+	if d := c.inputs[id]; d != "" {
+		text = fmt.Sprintf("set %s in the broker's environment (was input %s: %s)", name, id, d)
+	}
+	c.note("%s", text)
+	return c.need(name, "")
+}
+
+// need notes that the variable has to be set, unless there is a fallback, and
+// returns the reference to it.
+func (c *converter) need(name, fallback string) string {
+	if fallback == "" && !slices.Contains(c.out.Needs, name) {
+		c.out.Needs = append(c.out.Needs, name)
+	}
+	return "${" + name + fallback + "}"
+}
+
+// escapeRefs keeps a text from being read as a reference.
+func escapeRefs(s string) string { return strings.ReplaceAll(s, "${", "$${") }
+
+func isVarName(s string) bool { return s != "" && varPrefix(s) == len(s) }
+
+// varPrefix is the length of the name of a variable at the beginning of s.
+func varPrefix(s string) int {
+	for i := range len(s) {
+		c := s[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// varName makes the name of a variable of any text.
+func varName(s string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && varPrefix("_"+string(r)) == 2 {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(s))
+	if !isVarName(name) {
+		name = "_" + name
+	}
+	return name
+}

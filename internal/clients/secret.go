@@ -1,0 +1,99 @@
+package clients
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// secretWords are parts of the names of secrets, in lower case.
+var secretWords = []string{"token", "key", "secret", "password", "passwd", "credential", "authorization", "cookie", "bearer"}
+
+func namesSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, w := range secretWords {
+		if strings.Contains(name, w) {
+			return true
+		}
+	}
+	switch name {
+	case "auth", "pat", "pwd", "pass":
+		return true
+	}
+	return strings.HasSuffix(name, "_pat") || strings.HasSuffix(name, "_pwd") || strings.HasSuffix(name, "_pass")
+}
+
+// isSecret reports whether a value under this name is a secret that is written
+// out.
+func (c *converter) isSecret(name, value string) bool {
+	if value == "" || strings.Contains(value, "${") {
+		return false
+	}
+	switch strings.ToLower(value) {
+	case "true", "false", "0", "1", "none":
+		return false
+	}
+	return namesSecret(name) || c.looksSecret != nil && c.looksSecret(value)
+}
+
+// secrets notes the secrets that the entry brings along. A message never shows
+// one.
+func (c *converter) secrets() {
+	note := func(where, variable, instead string) {
+		c.note("%s is a secret, now in a second file: write %q there and set %s in the broker's environment", where, instead, variable)
+	}
+	o := c.out.Config
+	if env, ok := o.Get("env").(config.Object); ok {
+		for _, f := range env {
+			if value, _ := f.Value.(string); c.isSecret(f.Key, value) {
+				note("env."+f.Key, varName(f.Key), "${"+varName(f.Key)+"}")
+			}
+		}
+	}
+	if headers, ok := o.Get("headers").(config.Object); ok {
+		for _, f := range headers {
+			value, _ := f.Value.(string)
+			if !c.isSecret(f.Key, value) {
+				continue
+			}
+			variable, scheme := varName(c.out.Name+"_token"), ""
+			if word, _, ok := strings.Cut(value, " "); ok {
+				scheme = word + " "
+			}
+			note("headers."+f.Key, variable, scheme+"${"+variable+"}")
+		}
+	}
+	variable := varName(c.out.Name + "_token")
+	if args, ok := o.Get("args").([]string); ok {
+		for i, arg := range args {
+			flag, value, hasValue := strings.Cut(arg, "=")
+			switch {
+			case hasValue && strings.HasPrefix(flag, "-") && c.isSecret(flag, value):
+				note("the argument "+flag, variable, flag+"=${"+variable+"}")
+			case i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.HasPrefix(arg, "-") && !strings.Contains(args[i-1], "=") && c.isSecret(args[i-1], arg),
+				!hasValue && c.isSecret("", arg):
+				note("an argument", variable, "${"+variable+"}")
+			}
+		}
+	}
+	if s, _ := o.Get("url").(string); s != "" && c.secretURL(s) {
+		note("a part of the url", variable, "${"+variable+"}")
+	}
+}
+
+func (c *converter) secretURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil {
+		return false
+	}
+	for name, values := range u.Query() {
+		for _, v := range values {
+			if c.isSecret(name, v) {
+				return true
+			}
+		}
+	}
+	password, _ := u.User.Password()
+	return password != "" && !strings.Contains(password, "${") || c.isSecret("", s)
+}

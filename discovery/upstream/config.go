@@ -51,6 +51,8 @@ type Config struct {
 	// Headers are sent with each request to the URL's own origin, and to no
 	// other one.
 	Headers map[string]string
+	// OAuth is for Options.OAuth; nothing else looks at it.
+	OAuth OAuthClient
 	// Type is "stdio", "http" (Streamable HTTP) or "sse". Empty means stdio for
 	// a Command; for a URL, Streamable HTTP and then SSE if the server answers
 	// the former with 400, 404 or 405.
@@ -76,6 +78,20 @@ type Config struct {
 	// MaxInFlight is how many calls may run on the server at once; further
 	// ones wait. Zero means 16.
 	MaxInFlight int
+}
+
+// An OAuthClient is what the broker is to an authorization server. With the zero
+// value it registers itself.
+type OAuthClient struct {
+	// ID and Secret are those of a client registered by hand. They may hold
+	// references, which are not resolved here.
+	ID, Secret string
+	// Scopes are asked for instead of those that the server names.
+	Scopes []string
+	// CallbackPort is the port of the redirect address; zero takes a free one.
+	CallbackPort int
+	// MetadataURL is the address of a client ID metadata document.
+	MetadataURL string
 }
 
 // Options are the settings of a Pool. The zero value works.

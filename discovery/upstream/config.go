@@ -115,6 +115,10 @@ type Options struct {
 	// are known for the first time, also from the cache inside NewPool, and when
 	// they changed. It must not call Close.
 	OnListing func(discovery.Listing)
+	// Capabilities is called when a server is connected: what can be asked of
+	// those who may call it. Nil means nothing. It must be safe for concurrent
+	// use.
+	Capabilities func() Capabilities
 	// Implementation is how the broker names itself to servers; nil means
 	// "mcpbroker".
 	Implementation *mcp.Implementation
@@ -133,6 +137,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.OnListing == nil {
 		out.OnListing = func(discovery.Listing) {}
+	}
+	if out.Capabilities == nil {
+		out.Capabilities = func() Capabilities { return Capabilities{} }
 	}
 	if out.Implementation == nil {
 		out.Implementation = &mcp.Implementation{Name: "mcpbroker", Version: "0"}

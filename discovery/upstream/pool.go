@@ -165,13 +165,27 @@ type CallOptions struct {
 	// and not after Call has returned. It must not block: it holds up the
 	// connection.
 	OnProgress func(progress, total float64, message string)
+	// OnLog is called with what the server logs, from level "info" on, while
+	// only calls of one caller are under way on it. It must not block.
+	OnLog func(level, text string)
+	// Talker answers what the server asks during the call; nil refuses.
+	Talker Talker
+	// Caller tells callers apart: a server's question that could belong to
+	// several calls is only asked if those have the same Caller. It must be
+	// comparable. Nil means that no other call has the same one.
+	Caller any
+	// Pause stops a clock of the caller's while a question is being answered.
+	// Nil is fine.
+	Pause func() (resume func())
 }
 
 // Call calls a tool, starting its server if need be, and returns the result
 // object exactly as the server sent it. args must be a JSON object or empty.
 //
 // When ctx is done, Call returns at once and the server is told that the call is
-// cancelled. A server that answered with a protocol error gives an *RPCError,
+// cancelled. A call that fails after its server asked for something that nobody
+// answered gives an *InputError. A server that answered with a protocol error
+// gives an *RPCError,
 // one that could not be reached or was lost a *ConnectError, one that did not
 // answer within its call timeout a *TimeoutError. A tool that failed is a
 // result. A call is not repeated once it may have reached the server.
@@ -227,12 +241,21 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 		}
 	}
 	limit := s.cfg.CallTimeout
-	callCtx, cancel := context.WithTimeoutCause(ctx, limit, &TimeoutError{Server: s.cfg.Name, Tool: tool, After: limit})
-	defer cancel()
-	raw, err := sess.call(callCtx, tool, args, o)
+	callCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c := &liveCall{ctx: callCtx, server: s.cfg.Name, tool: tool}
+	if o != nil {
+		c.o = *o
+	}
+	c.clock = newCallClock(limit, func() { cancel(&TimeoutError{Server: s.cfg.Name, Tool: tool, After: limit}) })
+	defer c.clock.stop()
+	raw, err := sess.call(c, args)
 	if err == nil {
 		s.worked()
 		return raw, nil
+	}
+	if input, ok := errors.AsType[*InputError](err); ok {
+		return nil, input
 	}
 	if callCtx.Err() != nil {
 		cause := context.Cause(callCtx)

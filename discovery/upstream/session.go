@@ -31,6 +31,12 @@ type session struct {
 	tokens   atomic.Int64
 	mu       sync.Mutex
 	progress map[string]*progressSink
+	calls    map[*liveCall]bool
+	pages    map[string]func() // by the server's id of a page: tells that it is done
+
+	promised Capabilities // what the server was told can be asked
+	logs     *ring        // where the server's log goes; may be nil
+	logging  sync.Once
 }
 
 // A progressSink is where the progress of one call goes, until it ends.
@@ -45,17 +51,20 @@ func newSession() *session {
 		gone:     make(chan struct{}),
 		listed:   make(chan struct{}),
 		progress: make(map[string]*progressSink),
+		calls:    make(map[*liveCall]bool),
 	}
 }
 
-// client makes the SDK's client for one session. Capabilities are empty, not
-// nil: nil would advertise roots, which the broker does not have.
+// client makes the SDK's client for one session.
 func (s *session) client(impl *mcp.Implementation, toolsChanged func()) *mcp.Client {
-	return mcp.NewClient(impl, &mcp.ClientOptions{
-		Capabilities:                &mcp.ClientCapabilities{},
+	o := &mcp.ClientOptions{
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { toolsChanged() },
 		ProgressNotificationHandler: s.onProgress,
-	})
+	}
+	s.talk(o)
+	c := mcp.NewClient(impl, o)
+	c.AddReceivingMiddleware(s.rootsQuestions)
+	return c
 }
 
 func (s *session) onProgress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
@@ -92,22 +101,35 @@ func (s *session) watch(f func(progress, total float64, message string)) (token 
 }
 
 // call sends one tools/call and returns its result as it came.
-func (s *session) call(ctx context.Context, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
-	c := &capture{kind: callResult}
-	defer c.release()
-	params := &mcp.CallToolParams{Name: tool, Arguments: args}
-	if o != nil && o.OnProgress != nil {
-		token, stop := s.watch(o.OnProgress)
+func (s *session) call(c *liveCall, args json.RawMessage) (json.RawMessage, error) {
+	s.mu.Lock()
+	s.calls[c] = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.calls, c)
+		s.mu.Unlock()
+	}()
+	params := &mcp.CallToolParams{Name: c.tool, Arguments: args}
+	if c.o.OnProgress != nil {
+		token, stop := s.watch(c.o.OnProgress)
 		defer stop()
 		params.SetProgressToken(token)
 	}
-	if _, err := s.mcp.CallTool(withCapture(ctx, c), params); err != nil {
-		return nil, err
+	if s.era == eraModern {
+		meta := params.GetMeta()
+		if meta == nil {
+			meta = make(map[string]any)
+		}
+		meta[mcp.MetaKeyClientCapabilities] = c.capabilities().meta()
+		if c.o.OnLog != nil {
+			meta[mcp.MetaKeyLogLevel] = logLevel
+		}
+		params.SetMeta(meta)
+	} else if c.o.OnLog != nil {
+		s.listenToLogs(c.ctx)
 	}
-	if c.raw == nil {
-		return nil, errors.New("the server answered without a result")
-	}
-	return c.raw, nil
+	return c.outcome(s.rounds(c.ctx, c, params))
 }
 
 // list fetches all pages of tools/list.

@@ -58,6 +58,8 @@ const (
 	Storm          Mode = "storm"          // "storm" announces 200 changes of its tools
 	Grows          Mode = "grows"          // "grow" adds a tool and announces it
 	CrashesOnStart Mode = "crashes"        // ends right after it was listed
+	Asks           Mode = "asks"           // made with the SDK: its tools ask questions, see NewAsks
+	AsksLegacy     Mode = "asks-legacy"    // the same in protocol 2025-11-25
 	sleeper        Mode = "sleeper"        // what Grandchild and Daemon leave behind
 )
 
@@ -84,6 +86,8 @@ func RunIfAsked() {
 	switch mode {
 	case Good:
 		err = runGood()
+	case Asks, AsksLegacy:
+		err = runAsks(mode)
 	case sleeper:
 		runSleeper()
 	default:

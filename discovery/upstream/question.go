@@ -1,0 +1,279 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// talk makes o handle what the server asks and tells on this session.
+func (s *session) talk(o *mcp.ClientOptions) {
+	o.Capabilities = s.promised.protocol()
+	o.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true} // see rounds
+	o.LoggingMessageHandler = s.onLog
+	if s.promised.Form || s.promised.URL {
+		o.ElicitationHandler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return questionOf[*mcp.ElicitResult](ctx, s, req.Params)
+		}
+		o.ElicitationCompleteHandler = func(_ context.Context, req *mcp.ElicitationCompleteNotificationRequest) {
+			s.pageDone(req.Params.ElicitationID)
+		}
+	}
+	if s.promised.Sampling {
+		o.CreateMessageWithToolsHandler = func(ctx context.Context, req *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
+			return questionOf[*mcp.CreateMessageWithToolsResult](ctx, s, req.Params)
+		}
+	}
+}
+
+// rootsQuestions handles roots/list, which the SDK would answer by itself.
+func (s *session) rootsQuestions(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method != "roots/list" {
+			return next(ctx, method, req)
+		}
+		return questionOf[*mcp.ListRootsResult](ctx, s, &mcp.ListRootsParams{})
+	}
+}
+
+// questionOf answers a request of the server that does not say which call it
+// belongs to.
+func questionOf[R mcp.InputResponse](ctx context.Context, s *session, q mcp.InputRequest) (R, error) {
+	var none R
+	calls, err := s.askers(q)
+	if err != nil {
+		return none, refusal(q, err)
+	}
+	answer, err := s.ask(ctx, calls, q)
+	if err != nil {
+		return none, refusal(q, err)
+	}
+	return answer.(R), nil // ask has seen to it
+}
+
+// refusal is err as the server gets it.
+func refusal(q mcp.InputRequest, err error) error {
+	code := int64(jsonrpc.CodeMethodNotFound)
+	if _, ok := q.(*mcp.ElicitParams); ok {
+		code = jsonrpc.CodeInvalidParams // as the protocol has it for modes that a client lacks
+	}
+	message := err.Error()
+	if e, ok := errors.AsType[*InputError](err); ok {
+		message = e.Why
+	}
+	return &jsonrpc.Error{Code: code, Message: message}
+}
+
+// askers returns the calls one of which q belongs to. They are all of one
+// caller; if that cannot be known, the error says so.
+func (s *session) askers(q mcp.InputRequest) ([]*liveCall, error) {
+	calls := s.live()
+	if len(calls) == 0 {
+		return nil, errors.New("no call is under way that this could belong to")
+	}
+	for _, c := range calls {
+		if c.caller() == calls[0].caller() {
+			continue
+		}
+		var e *InputError
+		for _, c := range calls {
+			e = c.refuse(q, "calls of several clients are under way on this server, and it did not say which of them it asks", "call again", true)
+		}
+		return nil, e
+	}
+	return calls, nil
+}
+
+// live returns the calls under way.
+func (s *session) live() []*liveCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := make([]*liveCall, 0, len(s.calls))
+	for c := range s.calls {
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// ask is ask, and remembers who was asked to open a page.
+func (s *session) ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputResponse, error) {
+	if p, ok := q.(*mcp.ElicitParams); ok && p.ElicitationID != "" && calls[0].o.Talker != nil {
+		s.mu.Lock()
+		if s.pages == nil || len(s.pages) >= maxPagesAsked {
+			s.pages = make(map[string]func())
+		}
+		talker, id := calls[0].o.Talker, pageID(calls[0].server, p.ElicitationID)
+		s.pages[p.ElicitationID] = func() { talker.PageDone(id) }
+		s.mu.Unlock()
+	}
+	return ask(ctx, calls, q)
+}
+
+// maxPagesAsked bounds what is remembered of pages that nobody completes.
+const maxPagesAsked = 100
+
+func (s *session) pageDone(id string) {
+	s.mu.Lock()
+	done := s.pages[id]
+	delete(s.pages, id)
+	s.mu.Unlock()
+	if done != nil {
+		done()
+	}
+}
+
+// rounds sends a call, again with the answers for as long as its result asks
+// questions, and returns the last result.
+func (s *session) rounds(ctx context.Context, c *liveCall, params *mcp.CallToolParams) (json.RawMessage, error) {
+	for round := 1; ; round++ {
+		kept := &capture{kind: callResult}
+		res, err := s.mcp.CallTool(withCapture(ctx, kept), params)
+		kept.release()
+		switch {
+		case err != nil:
+			return nil, s.pagesFirst(ctx, c, err)
+		case kept.raw != nil:
+			return kept.raw, nil
+		case !res.NeedsInput():
+			return nil, errors.New("the server answered without a result")
+		case round >= maxRounds:
+			return nil, fmt.Errorf("the server asked for input %d times and still has no result", round)
+		}
+		if len(res.InputRequests) == 0 { // it is busy and wants to be asked later
+			if err := wait(ctx, min(100*time.Millisecond<<min(round, 6), 5*time.Second)); err != nil {
+				return nil, err
+			}
+		}
+		answers, err := s.answers(ctx, c, res.InputRequests)
+		if err != nil {
+			return nil, err
+		}
+		next := *params
+		next.InputResponses, next.RequestState = answers, res.RequestState
+		params = &next
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// answers asks all of qs at the same time.
+func (s *session) answers(ctx context.Context, c *liveCall, qs mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		out   mcp.InputResponseMap
+		first error
+	)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for id, q := range qs {
+		wg.Go(func() {
+			answer, err := s.ask(ctx, []*liveCall{c}, q)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				if out == nil {
+					out = make(mcp.InputResponseMap)
+				}
+				out[id] = answer
+			case first == nil:
+				first = err
+				cancel() // the call fails, so the others need no answer
+			}
+		})
+	}
+	wg.Wait()
+	return out, first
+}
+
+// pagesFirst handles the error with which a server says that pages have to be
+// opened before the call can work. The caller is asked to open them; the call
+// is not repeated, since nobody knows how long a person takes there.
+func (s *session) pagesFirst(ctx context.Context, c *liveCall, err error) error {
+	rpc, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || rpc.Code != mcp.CodeURLElicitationRequired {
+		return err
+	}
+	var data struct {
+		Elicitations []*mcp.ElicitParams `json:"elicitations"`
+	}
+	if json.Unmarshal(rpc.Data, &data) != nil || len(data.Elicitations) == 0 {
+		return err
+	}
+	for _, q := range data.Elicitations {
+		if q == nil || !isPage(q) {
+			return err
+		}
+		answer, askErr := s.ask(ctx, []*liveCall{c}, q)
+		if askErr != nil {
+			return askErr
+		}
+		if answer.(*mcp.ElicitResult).Action != "accept" {
+			return c.refuse(q, "the person did not agree to that", "", false)
+		}
+	}
+	return c.refuse(data.Elicitations[0], "that takes a while", "call again when the person is done there", true)
+}
+
+// onLog keeps what the server logs among its output, and passes it on to the
+// caller of the calls under way if that is one.
+func (s *session) onLog(_ context.Context, req *mcp.LoggingMessageRequest) {
+	text, ok := req.Params.Data.(string)
+	if !ok {
+		b, err := json.Marshal(req.Params.Data)
+		if err != nil {
+			return
+		}
+		text = string(b)
+	}
+	if req.Params.Logger != "" {
+		text = req.Params.Logger + ": " + text
+	}
+	level := cleanText(string(req.Params.Level))
+	if s.logs != nil {
+		s.logs.add([]byte("[" + level + "] " + strings.ReplaceAll(text, "\n", " ")))
+	}
+	calls := s.live()
+	for _, c := range calls {
+		if c.caller() != calls[0].caller() {
+			return
+		}
+	}
+	if len(calls) > 0 && calls[0].o.OnLog != nil && level != "debug" {
+		calls[0].o.OnLog(level, cleanText(text))
+	}
+}
+
+// listenToLogs asks a server of the older protocols, once, for its log.
+func (s *session) listenToLogs(ctx context.Context) {
+	init := s.mcp.InitializeResult()
+	if s.era == eraModern || init == nil || init.Capabilities == nil || init.Capabilities.Logging == nil {
+		return
+	}
+	s.logging.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		// A server that does not do this keeps its log to itself, no more.
+		_ = s.mcp.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: logLevel})
+	})
+}
+
+// logLevel is from where on log messages are wanted.
+const logLevel = "info"

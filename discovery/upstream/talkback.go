@@ -1,0 +1,420 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Servers ask questions back while a call runs: for a form to be filled in, a
+// page to be opened, a text from the client's model, the client's roots.
+//
+// In protocol 2026-07-28 the question is a result of the call that it belongs
+// to. Before, it is a request on the session, which does not say to which call
+// it belongs, and the session is shared by all callers. It is put to the caller
+// of the calls that are in flight on the session; if those are several callers',
+// to nobody: a question that the wrong person answers is worse than one that is
+// refused. A question that comes while no call is in flight is refused as well.
+//
+// A session of the older protocols promises, when it is opened, what
+// Options.Capabilities says: what may be asked, though perhaps not of every
+// caller. Each call of the newer one promises what its own caller can be asked.
+// What cannot be asked is answered with a protocol error, never with "decline",
+// which would be a person's word. If the call then fails, its error is an
+// *InputError; a server that gets by without the answer has its result taken.
+
+const (
+	// maxQuestions bounds what one call may ask, since each question stops clocks.
+	maxQuestions = 20
+	// maxRounds bounds how often one call is sent again with answers.
+	maxRounds = 20
+)
+
+// Capabilities are what a client can be asked.
+type Capabilities struct {
+	Form          bool // elicitation: fill in a form
+	URL           bool // elicitation: open a page
+	Sampling      bool // let its model write a message
+	SamplingTools bool // the same, with tools
+	Roots         bool // tell its roots
+}
+
+// CapabilitiesOf returns what a client that said c of itself can be asked. c
+// may be nil.
+func CapabilitiesOf(c *mcp.ClientCapabilities) Capabilities {
+	var out Capabilities
+	if c == nil {
+		return out
+	}
+	if e := c.Elicitation; e != nil {
+		out.URL = e.URL != nil
+		out.Form = e.Form != nil || e.URL == nil // bare, as before there were modes
+	}
+	if s := c.Sampling; s != nil {
+		out.Sampling, out.SamplingTools = true, s.Tools != nil
+	}
+	out.Roots = c.RootsV2 != nil
+	return out
+}
+
+// Union returns what either of c and d can.
+func (c Capabilities) Union(d Capabilities) Capabilities {
+	return Capabilities{
+		Form: c.Form || d.Form, URL: c.URL || d.URL, Roots: c.Roots || d.Roots,
+		Sampling: c.Sampling || d.Sampling, SamplingTools: c.SamplingTools || d.SamplingTools,
+	}
+}
+
+// protocol is c as the protocol has it.
+func (c Capabilities) protocol() *mcp.ClientCapabilities {
+	out := &mcp.ClientCapabilities{}
+	if c.Form || c.URL {
+		out.Elicitation = &mcp.ElicitationCapabilities{}
+		if c.Form {
+			out.Elicitation.Form = &mcp.FormElicitationCapabilities{}
+		}
+		if c.URL {
+			out.Elicitation.URL = &mcp.URLElicitationCapabilities{}
+		}
+	}
+	if c.Sampling {
+		out.Sampling = &mcp.SamplingCapabilities{}
+		if c.SamplingTools {
+			out.Sampling.Tools = &mcp.SamplingToolsCapabilities{}
+		}
+	}
+	if c.Roots {
+		out.RootsV2 = &mcp.RootCapabilities{}
+	}
+	return out
+}
+
+// meta is c as the value of a request's _meta.
+func (c Capabilities) meta() any {
+	p := c.protocol()
+	m := make(map[string]any)
+	if p.Elicitation != nil {
+		m["elicitation"] = p.Elicitation
+	}
+	if p.Sampling != nil {
+		m["sampling"] = p.Sampling
+	}
+	if p.RootsV2 != nil {
+		m["roots"] = p.RootsV2
+	}
+	return m
+}
+
+// A Talker is who made a call, as the call's server can talk to him. Its
+// methods must be safe for concurrent use.
+type Talker interface {
+	// Capabilities are what the caller can be asked.
+	Capabilities() Capabilities
+	// Answer asks the caller q, which is a *mcp.ElicitParams, a
+	// *mcp.CreateMessageWithToolsParams or a *mcp.ListRootsParams that its
+	// capabilities admit, and returns the result that goes with it. It bounds
+	// by itself how long that may take, and returns soon after ctx, which is
+	// made from that of the call, is done. The error says why nobody answered,
+	// in words that follow "but".
+	Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error)
+	// PageDone passes on that the page of an *mcp.ElicitParams with this
+	// ElicitationID has been completed. It must not block for long.
+	PageDone(elicitationID string)
+}
+
+// An InputError means that a call failed because its server asked for something
+// that nobody answered.
+type InputError struct {
+	Server, Tool string
+	// Asked is what was asked for, such as a form and its message.
+	Asked string
+	// Why nobody answered.
+	Why string
+	// Hint is what may mend it; it may be empty.
+	Hint string
+	// Retry is set when the same call may work later.
+	Retry bool
+}
+
+// Error names the tool, what it asked for and why nobody answered.
+func (e *InputError) Error() string {
+	return fmt.Sprintf("call %s/%s: the server asked for %s, but %s", e.Server, e.Tool, e.Asked, e.Why)
+}
+
+// A liveCall is one call under way on a session.
+type liveCall struct {
+	ctx          context.Context // of the call; questions end with it
+	server, tool string
+	o            CallOptions
+	clock        *callClock
+
+	mu        sync.Mutex
+	questions int
+	refused   *InputError // the first question that nobody answered
+}
+
+func (c *liveCall) capabilities() Capabilities {
+	if c.o.Talker == nil {
+		return Capabilities{}
+	}
+	return c.o.Talker.Capabilities()
+}
+
+// caller is what calls of the same caller have in common.
+func (c *liveCall) caller() any {
+	if c.o.Caller != nil {
+		return c.o.Caller
+	}
+	return c
+}
+
+// pause stops all clocks of the call.
+func (c *liveCall) pause() (resume func()) {
+	mine := c.clock.pause()
+	if c.o.Pause == nil {
+		return mine
+	}
+	theirs := c.o.Pause()
+	return func() { mine(); theirs() }
+}
+
+// refuse notes that nobody answers q, and returns the error for the server.
+func (c *liveCall) refuse(q mcp.InputRequest, why, hint string, retry bool) *InputError {
+	e := &InputError{Server: c.server, Tool: c.tool, Asked: describe(q), Why: why, Hint: hint, Retry: retry}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused == nil {
+		c.refused = e
+	}
+	return e
+}
+
+// outcome replaces a failure that follows from a refused question.
+func (c *liveCall) outcome(raw json.RawMessage, err error) (json.RawMessage, error) {
+	if c.ctx.Err() != nil || (err == nil && !isToolError(raw)) {
+		return raw, err
+	}
+	c.mu.Lock()
+	refused := c.refused
+	c.mu.Unlock()
+	if refused == nil {
+		refused = c.refusedItself(raw, err)
+	}
+	if refused == nil {
+		return raw, err
+	}
+	return nil, refused
+}
+
+// unsupported is how servers' own libraries refuse to ask what the client did
+// not promise.
+var unsupported = regexp.MustCompile(`(?i)client does not support [^.]{0,40}(elicitation|sampling|createmessage|roots)`)
+
+// refusedItself is the error of a call whose server knew without asking that
+// the client cannot be asked; nil if it failed for another reason.
+func (c *liveCall) refusedItself(raw json.RawMessage, err error) *InputError {
+	said := string(raw)
+	code := int64(0)
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		said, code = rpc.Message, rpc.Code
+	}
+	match := unsupported.FindStringSubmatch(said)
+	if match == nil && code != mcp.CodeMissingRequiredClientCapabilities {
+		return nil
+	}
+	asked := "input that it could not ask this client for"
+	if match != nil {
+		asked = strings.ToLower(match[1])
+	}
+	return &InputError{Server: c.server, Tool: c.tool, Asked: asked,
+		Why: "this client cannot be asked for it", Hint: clientHint}
+}
+
+const clientHint = "use a client that has this MCP capability, or give the tool what it needs in its arguments"
+
+func isToolError(raw json.RawMessage) bool {
+	failed := false
+	eachMember(raw, func(key string, value json.RawMessage) {
+		failed = failed || key == "isError" && string(value) == "true"
+	})
+	return failed
+}
+
+// missing names the capability that q needs and caps lack; "" if none.
+func missing(caps Capabilities, q mcp.InputRequest) string {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		if isPage(q) {
+			return lacking(caps.URL, "elicitation.url")
+		}
+		return lacking(caps.Form, "elicitation.form")
+	case *mcp.CreateMessageWithToolsParams:
+		if len(q.Tools) > 0 && caps.Sampling {
+			return lacking(caps.SamplingTools, "sampling.tools")
+		}
+		return lacking(caps.Sampling, "sampling")
+	case *mcp.ListRootsParams:
+		return lacking(caps.Roots, "roots")
+	}
+	return fmt.Sprintf("%T", q)
+}
+
+func lacking(has bool, name string) string {
+	if has {
+		return ""
+	}
+	return name
+}
+
+func isPage(q *mcp.ElicitParams) bool {
+	return q.Mode == "url" || (q.Mode == "" && (q.URL != "" || q.ElicitationID != ""))
+}
+
+// describe says what q asks for.
+func describe(q mcp.InputRequest) string {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		if isPage(q) {
+			return fmt.Sprintf("the page %s to be opened (%q)", clip(cleanText(q.URL), 500), clip(cleanText(q.Message), 200))
+		}
+		return fmt.Sprintf("a form to be filled in (%q)", clip(cleanText(q.Message), 200))
+	case *mcp.CreateMessageWithToolsParams:
+		return "a message from the client's model (sampling)"
+	case *mcp.ListRootsParams:
+		return "the client's roots"
+	}
+	return fmt.Sprintf("%T", q)
+}
+
+// ask puts q to the caller of calls, which are all his; ctx is the request's.
+func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputResponse, error) {
+	c := calls[0]
+	refuse := func(why, hint string) error {
+		var e *InputError
+		for _, c := range calls {
+			e = c.refuse(q, why, hint, false)
+		}
+		return e
+	}
+	if name := missing(c.capabilities(), q); name != "" {
+		return nil, refuse(fmt.Sprintf("this client cannot be asked: it lacks the capability %s", name), clientHint)
+	}
+	if p, ok := q.(*mcp.ElicitParams); ok && isPage(p) && !isWebPage(p.URL) {
+		return nil, refuse("only pages at http and https are opened", "")
+	}
+	c.mu.Lock()
+	c.questions++
+	tooMany := c.questions > maxQuestions
+	c.mu.Unlock()
+	if tooMany {
+		return nil, refuse(fmt.Sprintf("it had asked %d times before", maxQuestions), "")
+	}
+	for _, c := range calls {
+		defer c.pause()()
+	}
+	answering, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	answer, err := c.o.Talker.Answer(answering, labelled(c.server, q))
+	switch {
+	case err != nil && answering.Err() != nil:
+		return nil, context.Cause(answering)
+	case err != nil:
+		return nil, refuse(cleanText(err.Error()), "")
+	case !fits(q, answer):
+		return nil, refuse("the client's answer is of another kind", "")
+	}
+	return answer, nil
+}
+
+// fits reports whether answer is of the kind that q asks for.
+func fits(q mcp.InputRequest, answer mcp.InputResponse) bool {
+	switch q.(type) {
+	case *mcp.ElicitParams:
+		a, ok := answer.(*mcp.ElicitResult)
+		return ok && a != nil && (a.Action == "accept" || a.Action == "decline" || a.Action == "cancel")
+	case *mcp.CreateMessageWithToolsParams:
+		a, ok := answer.(*mcp.CreateMessageWithToolsResult)
+		return ok && a != nil
+	case *mcp.ListRootsParams:
+		a, ok := answer.(*mcp.ListRootsResult)
+		return ok && a != nil
+	}
+	return false
+}
+
+func isWebPage(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
+}
+
+// labelled is q as people may see it: who asks is in front, since to the client
+// all of it comes from the broker, and nothing invisible is in it.
+func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		out := *q
+		out.Meta = nil
+		out.Message = fmt.Sprintf("[%s] %s", cleanText(server), cleanText(q.Message))
+		if out.ElicitationID != "" {
+			out.ElicitationID = pageID(server, q.ElicitationID)
+		}
+		if schema, err := json.Marshal(q.RequestedSchema); err == nil && q.RequestedSchema != nil {
+			out.RequestedSchema = cleanSchema(schema)
+		}
+		return &out
+	case *mcp.CreateMessageWithToolsParams:
+		out := *q
+		out.Meta = nil
+		out.SystemPrompt = cleanText(q.SystemPrompt)
+		return &out
+	}
+	return q
+}
+
+// pageID keeps the ids of different servers apart.
+func pageID(server, id string) string { return server + "/" + id }
+
+// A callClock is the time that a server has for a call. A question stops it,
+// and after the answer the server has its whole time again.
+type callClock struct {
+	mu     sync.Mutex
+	timer  *time.Timer
+	limit  time.Duration
+	pauses int
+	over   bool
+}
+
+func newCallClock(limit time.Duration, expire func()) *callClock {
+	return &callClock{limit: limit, timer: time.AfterFunc(limit, expire)}
+}
+
+func (c *callClock) pause() (resume func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pauses++
+	c.timer.Stop()
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.pauses--; c.pauses == 0 && !c.over {
+			c.timer.Reset(c.limit)
+		}
+	}
+}
+
+func (c *callClock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	c.timer.Stop()
+}

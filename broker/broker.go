@@ -117,6 +117,7 @@ func New(o Options) (*Broker, error) {
 		Expand:         o.Expand,
 		OAuth:          o.OAuth,
 		OnListing:      func(discovery.Listing) { b.changed() },
+		OnChange:       b.noteChanges,
 		Implementation: implementation(o.Version),
 	})
 	b.mu.Lock()
@@ -172,6 +173,14 @@ func (b *Broker) changed() {
 			b.log.Error("index tools", "err", err)
 		}
 	})
+}
+
+// noteChanges records that tools are not what they were at first.
+func (b *Broker) noteChanges(server string, changes []discovery.Change) {
+	b.log.Warn("tools changed", "server", server, "tools", len(changes))
+	if store := b.options().Audit; store != nil {
+		store.Note(audit.Event{Kind: audit.EventToolsChanged, Server: server, Detail: discovery.Changes(changes, 20)})
+	}
 }
 
 // Catalog returns the tools that scripts can use: all, or in read-only mode

@@ -6,19 +6,22 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
 // A ServerInfo is one row of list_servers.
 type ServerInfo struct {
-	Name        string   `json:"name"`
-	Description string   `json:"description,omitempty"`
-	Transport   string   `json:"transport"`
-	Status      string   `json:"status"`
-	ToolCount   int      `json:"tool_count"`
-	Error       string   `json:"error,omitempty"`
-	Tools       []string `json:"tools,omitempty"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Transport   string `json:"transport"`
+	Status      string `json:"status"`
+	ToolCount   int    `json:"tool_count"`
+	Error       string `json:"error,omitempty"`
+	// Changed says which tools differ from when they were first seen.
+	Changed string   `json:"changed,omitempty"`
+	Tools   []string `json:"tools,omitempty"`
 }
 
 // A ServersAnswer is what list_servers answers.
@@ -27,6 +30,9 @@ type ServersAnswer struct {
 	TotalTools int          `json:"total_tools"`
 	Note       string       `json:"note,omitempty"`
 }
+
+// maxChanges is how many changed tools of a server are named.
+const maxChanges = 3
 
 // slowStart is how long a server may be starting before that is worth a word.
 const slowStart = 2 * time.Second
@@ -63,6 +69,7 @@ func (b *Broker) ListServers(server string) ServersAnswer {
 		info := ServerInfo{
 			Name: s.Listing.Server, Description: codegen.FirstSentence(s.Description, 200),
 			Transport: st.Transport, Status: string(st.State), ToolCount: len(s.Tools), Error: statusError(st),
+			Changed: discovery.Changes(s.Changes, maxChanges),
 		}
 		if found && server != "" {
 			for _, t := range s.Tools {

@@ -29,6 +29,8 @@ type Listing struct {
 	Tools []ListedTool `json:"tools"`
 	// Problems are tools that had to be left out or mended, one line each.
 	Problems []string `json:"problems,omitempty"`
+	// Changes are the tools that differ from when they were first seen.
+	Changes []Change `json:"changes,omitempty"`
 }
 
 // A ListedTool is one entry of an upstream's tools/list.

@@ -17,7 +17,7 @@ import (
 
 func (a *app) auditCommand() *cobra.Command {
 	return group("audit", "The record of executions and calls",
-		a.auditListCommand(), a.auditShowCommand(), a.auditStatsCommand(), a.auditExportCommand(), a.auditPruneCommand())
+		a.auditListCommand(), a.auditShowCommand(), a.auditStatsCommand(), a.auditEventsCommand(), a.auditExportCommand(), a.auditPruneCommand())
 }
 
 // readAudit opens the record of the config's state directory. One that has
@@ -242,6 +242,35 @@ func printStats(w io.Writer, s auditStats) error {
 		fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%.1f\t%.1f\t%s\n", t.Server, t.Tool, t.Calls, t.Errors, ms(t.P50), ms(t.P99), size(t.ResultBytes))
 	}
 	return tw.Flush()
+}
+
+func (a *app) auditEventsCommand() *cobra.Command {
+	var since time.Duration
+	var limit int
+	c := &cobra.Command{
+		Use: "events", Short: "List what happened to servers, such as tools that changed, the latest first", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := a.readAudit()
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			list, err := store.Events(cmd.Context(), ago(since), limit)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"events": orEmpty(list)})
+			}
+			for _, e := range list {
+				fmt.Fprintf(a.stdout, "%s  %s  %s: %s\n", e.Time.Local().Format(time.DateTime), e.Kind, e.Server, e.Detail)
+			}
+			return nil
+		},
+	}
+	c.Flags().IntVar(&limit, "limit", 50, "how many")
+	c.Flags().DurationVar(&since, "since", 0, "only the last time, such as 24h")
+	return c
 }
 
 func (a *app) auditExportCommand() *cobra.Command {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
@@ -143,6 +144,9 @@ func checkServer(s *session, st upstream.Status) check {
 	}
 	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Problems) > 0 {
 		c.Detail += fmt.Sprintf("; %d tools mended or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
+	}
+	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Changes) > 0 {
+		c.Detail += "; changed since first seen: " + discovery.Changes(srv.Changes, 10)
 	}
 	if n := len(st.Dropped); n > 0 {
 		c.Detail += fmt.Sprintf("; it prints what is not MCP to stdout, such as %q", oneLine(st.Dropped[n-1], 60))

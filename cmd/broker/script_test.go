@@ -41,7 +41,11 @@ func serveShelf() {
 		Books []book `json:"books"`
 	}
 	var shelf books
-	mcp.AddTool(s, &mcp.Tool{Name: "list_books", Description: "List the books on the shelf.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+	description := "List the books on the shelf."
+	if d := os.Getenv("SHELF_DESCRIPTION"); d != "" {
+		description = d
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "list_books", Description: description, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, books, error) {
 			return nil, books{append([]book{{"Emma"}, {strings.Repeat("War and Peace ", 100)}}, shelf.Books...)}, nil
 		})
@@ -84,6 +88,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config")
 			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/state")
+			e.Setenv("BROKER_KEYRING", "off") // not that of whoever runs the tests
 			return nil
 		},
 	})

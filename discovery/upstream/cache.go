@@ -67,23 +67,37 @@ func (c cache) save(cfg Config, e cacheEntry) error {
 	if err != nil {
 		return fmt.Errorf("encode listing of %s: %w", cfg.Name, err)
 	}
+	return c.replace(c.path(cfg), b)
+}
+
+// write replaces the file at path by v.
+func (c cache) write(path string, v any) error {
+	b, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return c.replace(path, b)
+}
+
+// replace puts b into path as a whole, so that nobody reads half of it.
+func (c cache) replace(path string, b []byte) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return fmt.Errorf("keep listing of %s: %w", cfg.Name, err)
+		return fmt.Errorf("keep listing: %w", err)
 	}
 	f, err := os.CreateTemp(c.dir, "listing-*.tmp") // readable by its owner only
 	if err != nil {
-		return fmt.Errorf("keep listing of %s: %w", cfg.Name, err)
+		return fmt.Errorf("keep listing: %w", err)
 	}
 	_, err = f.Write(b)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), c.path(cfg))
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		os.Remove(f.Name())
-		return fmt.Errorf("keep listing of %s: %w", cfg.Name, err)
+		return fmt.Errorf("keep listing: %w", err)
 	}
 	return nil
 }

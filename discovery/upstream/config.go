@@ -119,6 +119,10 @@ type Options struct {
 	// those who may call it. Nil means nothing. It must be safe for concurrent
 	// use.
 	Capabilities func() Capabilities
+	// OnChange is called when tools are listed that differ from the last time and
+	// from when they were first seen; it needs a CacheDir. It must not block. Nil
+	// is fine.
+	OnChange func(server string, changes []discovery.Change)
 	// Implementation is how the broker names itself to servers; nil means
 	// "mcpbroker".
 	Implementation *mcp.Implementation

@@ -76,11 +76,19 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		}
 		return &dialError{err: err, stderr: s.stderr.last()}
 	}
+	changes, fresh, err := s.pool.cache.compare(l, time.Now())
+	if err != nil {
+		s.log.Warn("changes of tools not kept", "err", err)
+	}
+	l.Changes = changes
 	entry := cacheEntry{Era: sess.era, Transport: sess.transport, Listing: l}
 	if err := s.pool.cache.save(s.cfg, entry); err != nil {
 		s.log.Warn("listing not kept", "err", err) // works all the same, the next start is slower
 	}
 	s.learn(l)
+	if len(fresh) > 0 && s.pool.opts.OnChange != nil {
+		s.pool.opts.OnChange(s.cfg.Name, fresh)
+	}
 	return nil
 }
 

@@ -69,6 +69,14 @@ CREATE TABLE calls (
 	result       TEXT
 );
 CREATE INDEX calls_execution ON calls (execution, seq);
+CREATE TABLE events (
+	n      INTEGER PRIMARY KEY,
+	time   INTEGER NOT NULL,
+	kind   TEXT NOT NULL,
+	server TEXT NOT NULL,
+	detail TEXT NOT NULL
+);
+CREATE INDEX events_time ON events (time);
 `}
 
 // dataSource names the file for the driver. The timeout comes first, so that

@@ -33,6 +33,7 @@ const (
 	opBegin opKind = iota
 	opCall
 	opFinish
+	opEvent
 	opPrune
 )
 
@@ -41,6 +42,7 @@ type op struct {
 	kind      opKind
 	execution *Execution // opBegin, opFinish
 	call      Call       // opCall
+	event     *Event     // opEvent
 	before    time.Time  // opPrune
 	answer    chan reply // if somebody waits for the commit
 }
@@ -177,6 +179,7 @@ var statementText = map[opKind]string{
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 	opCall: `INSERT INTO calls (execution, seq, server, tool, tool_id, started, duration, status, arg_bytes, result_bytes, error, args, result)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	opEvent: `INSERT INTO events (time, kind, server, detail) VALUES (?, ?, ?, ?)`,
 	opFinish: `INSERT INTO executions (id, owner, client, language, code_hash, code, started, status, ended, exit_code, duration, cpu, calls, bytes_in, bytes_out, error)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, ended = excluded.ended, exit_code = excluded.exit_code,
@@ -194,11 +197,14 @@ func (w *writer) insert(ctx context.Context, o op) error {
 		w.statements[o.kind] = stmt
 	}
 	var args []any
-	if o.kind == opCall {
+	switch o.kind {
+	case opEvent:
+		args = []any{o.event.Time.UnixNano(), o.event.Kind, o.event.Server, o.event.Detail}
+	case opCall:
 		c := o.call
 		args = []any{c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Started.UnixNano(), int64(c.Duration), c.Status,
 			c.ArgBytes, c.ResultBytes, c.Error, textOrNull(string(c.Args)), textOrNull(string(c.Result))}
-	} else {
+	default:
 		if err := w.register(ctx); err != nil {
 			return err
 		}
@@ -330,6 +336,9 @@ func (w *writer) pruneSome(ctx context.Context, t time.Time) (n int, err error) 
 	const old = `SELECT id FROM executions WHERE started < ? AND status <> 'running' ORDER BY started LIMIT ?`
 	err = transaction(ctx, w.conn, func() error {
 		if _, err := w.conn.ExecContext(ctx, "DELETE FROM calls WHERE execution IN ("+old+")", t.UnixNano(), pruneStep); err != nil {
+			return err
+		}
+		if _, err := w.conn.ExecContext(ctx, "DELETE FROM events WHERE time < ?", t.UnixNano()); err != nil {
 			return err
 		}
 		executions, err := deleted(w.conn.ExecContext(ctx, "DELETE FROM executions WHERE id IN ("+old+")", t.UnixNano(), pruneStep))

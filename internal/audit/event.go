@@ -1,0 +1,51 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// EventToolsChanged is the kind of an Event that says that tools of a server
+// differ from when they were first seen.
+const EventToolsChanged = "tools_changed"
+
+// An Event is something that happened to a server outside of executions.
+type Event struct {
+	Time   time.Time `json:"time"`
+	Kind   string    `json:"kind"`
+	Server string    `json:"server"`
+	Detail string    `json:"detail"`
+}
+
+// Note records an event; a zero time is now. It does not wait for the file.
+func (s *Store) Note(e Event) {
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	e.Detail = s.redactor.short(e.Detail)
+	s.send(op{kind: opEvent, event: &e})
+}
+
+// Events returns the events since then, the latest first, at most limit.
+func (s *Store) Events(ctx context.Context, since time.Time, limit int) ([]Event, error) {
+	var list []Event
+	err := s.read(ctx, "list events of", func(conn *sql.Conn, _ []int64) error {
+		rows, err := conn.QueryContext(ctx, "SELECT time, kind, server, detail FROM events WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?", unixNano(since), limit)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var e Event
+			var at int64
+			if err := rows.Scan(&at, &e.Kind, &e.Server, &e.Detail); err != nil {
+				return err
+			}
+			e.Time = time.Unix(0, at).UTC()
+			list = append(list, e)
+		}
+		return rows.Err()
+	})
+	return list, err
+}

@@ -68,6 +68,7 @@ var diagram = []row{
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/fakeupstream"},
+	{pkg: "internal/fakeauth"},
 }
 
 // everywhere are the packages that any other may import.
@@ -76,7 +77,7 @@ var everywhere = []string{"internal/tsname", "internal/nearest"}
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk": {"discovery/upstream", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/oauth"},
+	"github.com/modelcontextprotocol/go-sdk": {"discovery/upstream", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth"},
 	"github.com/dop251/goja":                 {"sandbox/..."},
 	"github.com/evanw/esbuild":               {"sandbox/..."},
 	"github.com/blevesearch/bleve":           {"index"},

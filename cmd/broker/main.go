@@ -165,7 +165,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.execCommand(), a.serversCommand(),
-		a.auditCommand(), a.doctorCommand(), a.promptCommand(), a.versionCommand(),
+		a.auditCommand(), a.doctorCommand(), a.authCommand(), a.promptCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -71,6 +72,7 @@ func (a *app) open(spares int) (*session, error) {
 	o := a.options(cfg)
 	o.Runner = runner(cfg.Broker.WithDefaults().Sandbox, spares, log)
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
+	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
 	b, err := broker.New(o)
 	if err != nil {
 		return nil, err
@@ -111,8 +113,6 @@ func runner(s config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
 	return worker.New(&worker.Options{Spares: spares, MemoryBytes: s.Memory, Logger: log})
 }
 
-func expand(s string) (string, error) { return config.Expand(s, os.LookupEnv) }
-
 // upstreams are the enabled servers of a config as the upstream layer knows
 // them.
 func upstreams(cfg *config.Config) []upstream.Config {
@@ -125,7 +125,7 @@ func upstreams(cfg *config.Config) []upstream.Config {
 			Name: s.Name, Description: s.Description,
 			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
 			URL: s.URL, Headers: s.Headers, Type: s.Type,
-			Allow: s.Allow, Deny: s.Deny,
+			OAuth: upstreamOAuth(s.OAuth), Allow: s.Allow, Deny: s.Deny,
 			KeepAlive: s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout,
 		})
 	}

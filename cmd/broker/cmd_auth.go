@@ -1,0 +1,333 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
+)
+
+func (a *app) authCommand() *cobra.Command {
+	return group("auth", "Sign in to remote servers; secrets in the keyring",
+		a.authLoginCommand(), a.authLogoutCommand(), a.authStatusCommand(), a.authSetCommand(), a.authDeleteCommand())
+}
+
+// signIns reads the config and opens what is stored about sign-ins.
+func (a *app) signIns() (*config.Config, *oauth.Manager, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := config.StateDir(a.stateDir, cfg.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return cfg, oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: a.logger()}), nil
+}
+
+// remoteServer finds the server that a sign-in command names.
+func remoteServer(cfg *config.Config, name, command string) (*config.Server, error) {
+	s := cfg.Server(name)
+	var known []string
+	for i := range cfg.Servers {
+		if cfg.Servers[i].Remote() {
+			known = append(known, cfg.Servers[i].Name)
+		}
+	}
+	switch {
+	case s == nil:
+		hint := "broker auth status lists the servers that can be signed in to"
+		if near := nearest.Names(name, known, 1); len(near) > 0 {
+			hint = fmt.Sprintf("did you mean %q?", near[0])
+		}
+		return nil, usage("unknown server %q in auth %s\nhint: %s", name, command, hint)
+	case !s.Remote():
+		return nil, usage("%s is a program that the broker starts: there is nothing to sign in to\nhint: it gets its credentials through \"env\" in %s", name, cfg.Path)
+	}
+	return s, nil
+}
+
+func (a *app) authLoginCommand() *cobra.Command {
+	var noBrowser bool
+	var timeout time.Duration
+	var scopes []string
+	c := &cobra.Command{
+		Use:   "login SERVER",
+		Short: "Sign in to a remote server with your browser",
+		Long: "Sign in to a remote server (OAuth 2.1). Your browser shows its sign-in page and comes back to this machine.\n" +
+			"Where no browser can be started, or with --no-browser, the address of the page is printed, and the address\n" +
+			"that your browser ends at can be pasted. A broker that is running uses the new token with its next call.",
+		Args: oneArg("the name of a server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("nobody signed in for %s", timeout))
+			defer cancel()
+			return a.login(ctx, args[0], noBrowser, scopes)
+		},
+	}
+	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address of the sign-in page instead of opening it")
+	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait")
+	c.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this scope too; may be repeated")
+	return c
+}
+
+func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []string) error {
+	cfg, m, err := a.signIns()
+	if err != nil {
+		return err
+	}
+	conf, err := remoteServer(cfg, name, "login")
+	if err != nil {
+		return err
+	}
+	if ownAuthorization(conf) {
+		return usage("%s has an Authorization in its \"headers\", which is what it gets\nhint: remove it from %s to sign in", name, cfg.Path)
+	}
+	s, err := oauthServer(conf)
+	if err != nil {
+		return usage("%w", err)
+	}
+	o := oauth.LoginOptions{
+		Open: openBrowser, Show: a.showSignIn, Paste: a.stdin, Scopes: scopes,
+		Warn: func(text string) { fmt.Fprintln(a.stderr, text) },
+	}
+	if noBrowser {
+		o.Open = nil
+	} else {
+		fmt.Fprintf(a.stderr, "signing in to %s: waiting for your browser\n", name)
+	}
+	st, err := m.Login(ctx, s, o)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(st)
+	}
+	fmt.Fprintf(a.stdout, "signed in to %s at %s%s; the token is in %s\n", name, st.Issuer, expiry(st), where(st))
+	return nil
+}
+
+func (a *app) showSignIn(url string, why error) {
+	if why != nil {
+		fmt.Fprintf(a.stderr, "no browser was started: %v\n", why)
+	}
+	fmt.Fprintf(a.stderr, "open this address in a browser:\n\n%s\n\n"+
+		"if that browser is on another machine, paste the address that it ends at (http://127.0.0.1…):\n", url)
+}
+
+// expiry says how long a sign-in lasts.
+func expiry(st oauth.Status) string {
+	switch {
+	case st.Refreshable:
+		return ", renewed by itself"
+	case !st.Expires.IsZero():
+		return ", until " + st.Expires.Local().Format(time.DateTime)
+	}
+	return ""
+}
+
+// where says where a token is kept.
+func where(st oauth.Status) string {
+	if st.Stored == "keyring" {
+		return "the keyring"
+	}
+	return st.Stored + ", which only you can read"
+}
+
+func (a *app) authLogoutCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout SERVER",
+		Short: "Revoke and forget the token for a server",
+		Args:  oneArg("the name of a server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, m, err := a.signIns()
+			if err != nil {
+				return err
+			}
+			conf, err := remoteServer(cfg, args[0], "logout")
+			if err != nil {
+				return err
+			}
+			s, err := oauthServer(conf)
+			if err != nil {
+				return usage("%w", err)
+			}
+			revoked, err := m.Logout(cmd.Context(), s)
+			signedIn := !errors.Is(err, oauth.ErrNotSignedIn)
+			if err != nil && signedIn {
+				return err
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})
+			}
+			switch {
+			case !signedIn:
+				fmt.Fprintf(a.stdout, "not signed in to %s\n", s.Name)
+			case revoked:
+				fmt.Fprintf(a.stdout, "signed out of %s; the token is revoked\n", s.Name)
+			default:
+				fmt.Fprintf(a.stdout, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) authStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "List the remote servers and whether you are signed in",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cfg, m, err := a.signIns()
+			if err != nil {
+				return err
+			}
+			rows := []oauth.Status{}
+			for i := range cfg.Servers {
+				if conf := &cfg.Servers[i]; conf.Remote() {
+					rows = append(rows, signInStatus(m, conf))
+				}
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"servers": rows})
+			}
+			return printSignIns(a.stdout, rows)
+		},
+	}
+}
+
+// signInStatus says how the sign-in to one server stands; what cannot be found
+// out is a reason too.
+func signInStatus(m *oauth.Manager, conf *config.Server) oauth.Status {
+	if ownAuthorization(conf) {
+		return oauth.Status{Server: conf.Name, Reason: `its "headers" have an Authorization`}
+	}
+	url, err := expand(conf.URL)
+	if err != nil {
+		return oauth.Status{Server: conf.Name, Reason: "url: " + err.Error()}
+	}
+	st, err := m.Status(oauth.Server{Name: conf.Name, URL: url})
+	if err != nil {
+		st.Reason = err.Error()
+	}
+	return st
+}
+
+func printSignIns(w io.Writer, rows []oauth.Status) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "SERVER\tSIGNED IN\tISSUER\tEXPIRES\tSCOPES\t")
+	for _, st := range rows {
+		in, expires, last := "no", "-", strings.Join(st.Scopes, " ")
+		if st.SignedIn {
+			in = "yes"
+		}
+		switch {
+		case st.SignedIn && st.Refreshable:
+			expires = "renewed by itself"
+		case !st.Expires.IsZero():
+			expires = st.Expires.Local().Format(time.DateTime)
+		}
+		if len(st.Wanted) > 0 {
+			last += fmt.Sprintf(" (asked for: %s; broker auth login %s)", strings.Join(st.Wanted, " "), oauth.Quote(st.Server))
+		}
+		if st.Reason != "" {
+			last = st.Reason
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", st.Server, in, orDash(st.Issuer), expires, orDash(last))
+	}
+	return tw.Flush()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func (a *app) authSetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "set-secret NAME",
+		Short: "Put a secret into the keyring, for ${keyring:NAME} in the config",
+		Long:  "Put a secret into the system's keyring, for ${keyring:NAME} in the config. It is asked for, or read from stdin.",
+		Args:  oneArg("the name of the secret"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := oauth.CheckSecretName(args[0]); err != nil {
+				return usage("%w", err)
+			}
+			value, err := a.readSecret(args[0])
+			if err != nil {
+				return err
+			}
+			if err := keyring().Set(args[0], value); err != nil {
+				return keyringFailure("store", err)
+			}
+			fmt.Fprintf(a.stderr, "stored; write ${keyring:%s} in the config\n", args[0])
+			return nil
+		},
+	}
+}
+
+func (a *app) authDeleteCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete-secret NAME",
+		Short: "Remove a secret from the keyring",
+		Args:  oneArg("the name of the secret"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := oauth.CheckSecretName(args[0]); err != nil {
+				return usage("%w", err)
+			}
+			if err := keyring().Delete(args[0]); err != nil {
+				return keyringFailure("delete", err)
+			}
+			return nil
+		},
+	}
+}
+
+func keyringFailure(verb string, err error) error {
+	if errors.Is(err, oauth.ErrNoKeyring) {
+		return fmt.Errorf("%s the secret: %w, and a secret is not written to a plain file\nhint: put it into the environment and write ${VAR} in the config", verb, err)
+	}
+	return fmt.Errorf("%s the secret: %w", verb, err)
+}
+
+// maxSecret is more than any keyring takes.
+const maxSecret = 64 << 10
+
+// readSecret reads a secret without showing it, or the first line of stdin.
+func (a *app) readSecret(name string) (string, error) {
+	var secret string
+	if f, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(a.stderr, "secret for %s (not shown): ", name)
+		line, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(a.stderr)
+		if err != nil {
+			return "", fmt.Errorf("read the secret: %w", err)
+		}
+		secret = string(line)
+	} else {
+		line, err := bufio.NewReader(io.LimitReader(a.stdin, maxSecret)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", fmt.Errorf("read the secret: %w", err)
+		}
+		secret = line
+	}
+	secret = strings.TrimRight(secret, "\r\n")
+	if secret == "" {
+		return "", usage("the secret is empty\nhint: printf %%s \"$TOKEN\" | broker auth set-secret %s", oauth.Quote(name))
+	}
+	return secret, nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
+)
+
+// keyring is the system's, opened once: one that hangs is not asked again.
+var keyring = sync.OnceValue(oauth.SystemKeyring)
+
+// expand resolves references from the environment and the keyring.
+func expand(s string) (string, error) {
+	return config.Sources{
+		Env:     os.LookupEnv,
+		Keyring: func(name string) (string, error) { return oauth.Secret(keyring(), name) },
+	}.Expand(s)
+}
+
+// signer gives the upstream layer the stored tokens of m.
+func signer(m *oauth.Manager) func(upstream.Config, string) (auth.OAuthHandler, error) {
+	return func(c upstream.Config, url string) (auth.OAuthHandler, error) {
+		client, err := oauthClient(c.OAuth)
+		if err != nil {
+			return nil, err
+		}
+		return m.Handler(oauth.Server{Name: c.Name, URL: url, Client: client}), nil
+	}
+}
+
+// oauthClient resolves the references of a configured client.
+func oauthClient(c upstream.OAuthClient) (oauth.Client, error) {
+	id, err := expand(c.ID)
+	if err != nil {
+		return oauth.Client{}, fmt.Errorf("oauth.clientId: %w", err)
+	}
+	secret, err := expand(c.Secret)
+	if err != nil {
+		return oauth.Client{}, fmt.Errorf("oauth.clientSecret: %w", err)
+	}
+	return oauth.Client{ID: id, Secret: secret, Scopes: c.Scopes, CallbackPort: c.CallbackPort, MetadataURL: c.MetadataURL}, nil
+}
+
+// upstreamOAuth is a configured client as the upstream layer carries it.
+func upstreamOAuth(o config.OAuth) upstream.OAuthClient {
+	return upstream.OAuthClient{
+		ID: o.ClientID, Secret: o.ClientSecret, Scopes: o.Scopes,
+		CallbackPort: o.CallbackPort, MetadataURL: o.ClientMetadataURL,
+	}
+}
+
+// oauthServer resolves what signing in to a configured server needs.
+func oauthServer(s *config.Server) (oauth.Server, error) {
+	out := oauth.Server{Name: s.Name, Headers: make(map[string]string)}
+	var err error
+	if out.URL, err = expand(s.URL); err != nil {
+		return out, fmt.Errorf("url of %s: %w", s.Name, err)
+	}
+	for k, v := range s.Headers {
+		if out.Headers[k], err = expand(v); err != nil {
+			return out, fmt.Errorf("headers.%s of %s: %w", k, s.Name, err)
+		}
+	}
+	if out.Client, err = oauthClient(upstreamOAuth(s.OAuth)); err != nil {
+		return out, fmt.Errorf("%w, in server %s", err, s.Name)
+	}
+	return out, nil
+}
+
+// ownAuthorization reports whether the configuration itself says what to send,
+// which then is sent.
+func ownAuthorization(s *config.Server) bool {
+	for k := range s.Headers {
+		if strings.EqualFold(k, "Authorization") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,172 @@
+// Package fakeauth is a remote MCP server that asks for OAuth, with its
+// authorization server: real HTTP servers on the loopback interface for tests.
+// The sign-in page approves by itself, so a browser is an HTTP client that
+// follows redirects. What the specifications demand of clients is checked: PKCE,
+// the resource parameter, registered redirect addresses, a refresh token used
+// only once. A second use takes all tokens of that sign-in back, as real servers
+// do.
+package fakeauth
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+)
+
+// Secret is part of every token, code and client secret that a Server issues,
+// so that a test can look for it where it must not be.
+const Secret = "S3CR3T"
+
+// Behaviour is what a test can choose. It may be changed while the server runs,
+// through Server.Set.
+type Behaviour struct {
+	// Lifetime of access tokens; zero means an hour.
+	Lifetime time.Duration
+	// NoExpiry leaves expires_in out.
+	NoExpiry bool
+	// NoRefresh issues no refresh tokens.
+	NoRefresh bool
+	// NoRegistration refuses clients that register themselves.
+	NoRegistration bool
+	// ClientID and ClientSecret are those of a client registered by hand, for any
+	// redirect address.
+	ClientID, ClientSecret string
+	// Deny answers the sign-in page with access_denied.
+	Deny bool
+	// State, if not empty, is what the sign-in page answers instead of the
+	// client's own.
+	State string
+	// Issuer, if not empty, is what the sign-in page claims to be.
+	Issuer string
+	// Down makes the token endpoint answer 503.
+	Down bool
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Counts is what happened at a Server.
+type Counts struct {
+	Registered int // clients that registered
+	SignIns    int // answers of the sign-in page
+	Exchanged  int // codes turned into tokens
+	Refreshed  int // refresh tokens turned into tokens
+	Reused     int // refresh tokens that were sent a second time
+	Revoked    int // requests for revocation
+	Refused    int // answers of 401 or 403 from the MCP server
+}
+
+// A Server is an MCP server and its authorization server. It is safe for
+// concurrent use.
+type Server struct {
+	// URL is the MCP endpoint. Its tools are whoami and admin; admin needs the
+	// scope "admin", which clients do not ask for by themselves.
+	URL string
+	// Issuer is the authorization server.
+	Issuer string
+
+	mcp, as *httptest.Server
+
+	mu      sync.Mutex
+	b       Behaviour
+	counts  Counts
+	clients map[string]client
+	codes   map[string]code
+	access  map[string]grant
+	refresh map[string]*refreshToken
+}
+
+type client struct {
+	secret    string
+	redirects []string // nil: any
+}
+
+// A grant is what a token stands for.
+type grant struct {
+	family string // of the tokens that come from one sign-in
+	client string
+	scopes string
+	expiry time.Time
+}
+
+type code struct {
+	grant
+	challenge, redirect string
+}
+
+type refreshToken struct {
+	grant
+	used bool
+}
+
+// Start starts both servers. Close ends them.
+func Start() *Server {
+	s := &Server{
+		clients: make(map[string]client), codes: make(map[string]code),
+		access: make(map[string]grant), refresh: make(map[string]*refreshToken),
+	}
+	s.as = httptest.NewServer(s.authorizationServer())
+	s.mcp = httptest.NewServer(nil)
+	s.Issuer, s.URL = s.as.URL, s.mcp.URL+"/mcp"
+	s.mcp.Config.Handler = s.protectedServer()
+	return s
+}
+
+// Close ends the servers and their connections.
+func (s *Server) Close() {
+	for _, srv := range []*httptest.Server{s.mcp, s.as} {
+		srv.CloseClientConnections()
+		srv.Close()
+	}
+}
+
+// Set changes the behaviour.
+func (s *Server) Set(change func(*Behaviour)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.b)
+}
+
+// Counts says what has happened so far.
+func (s *Server) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts
+}
+
+// Forget makes every access token invalid before its time, and, if all is set,
+// every refresh token too.
+func (s *Server) Forget(all bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.access)
+	if all {
+		clear(s.refresh)
+	}
+}
+
+// now is the time; s.mu is held.
+func (s *Server) now() time.Time {
+	if s.b.Now != nil {
+		return s.b.Now()
+	}
+	return time.Now()
+}
+
+func newSecret(kind string) string { return fmt.Sprintf("%s-%s-%s", kind, Secret, rand.Text()) }
+
+// Browser opens url like a browser whose user agrees to everything: it follows
+// redirects to the end.
+func Browser(url string) error {
+	resp, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the browser ended at a page with status %s", resp.Status)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package fakeauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+const metadataPath = "/.well-known/oauth-protected-resource/mcp"
+
+// protectedServer is the MCP server behind the check of its tokens.
+func (s *Server) protectedServer() http.Handler {
+	tools := mcp.NewServer(&mcp.Implementation{Name: "protected", Version: "1"}, nil)
+	type none struct{}
+	for _, name := range []string{"whoami", "admin"} {
+		mcp.AddTool(tools, &mcp.Tool{Name: name, Description: "Say that " + name + " was called."},
+			func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name + " was called"}}}, nil, nil
+			})
+	}
+	at := strings.TrimSuffix(s.URL, "/mcp") + metadataPath
+	stream := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{Stateless: true})
+	bearer := auth.RequireBearerToken(s.verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: at})
+	mux := http.NewServeMux()
+	mux.Handle(metadataPath, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		Resource: s.URL, AuthorizationServers: []string{s.Issuer}, ScopesSupported: []string{"read"},
+	}))
+	mux.Handle("/mcp", s.count(bearer(s.stepUp(at, stream))))
+	return mux
+}
+
+// verify looks a token up. Its own clock decides, not that of the SDK.
+func (s *Server) verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := s.access[token]
+	if !ok || s.now().After(g.expiry) {
+		return nil, auth.ErrInvalidToken
+	}
+	return &auth.TokenInfo{Scopes: strings.Fields(g.scopes), Expiration: time.Now().Add(time.Hour)}, nil
+}
+
+// stepUp refuses calls of admin that lack its scope.
+func (s *Server) stepUp(metadata string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var m struct {
+			Method string
+			Params struct{ Name string }
+		}
+		_ = json.Unmarshal(body, &m) // what is no JSON is not for us to refuse
+		if m.Method == "tools/call" && m.Params.Name == "admin" && !slices.Contains(auth.TokenInfoFromContext(r.Context()).Scopes, "admin") {
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope="admin", resource_metadata=%q`, metadata))
+			http.Error(w, "more scope is needed", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// count counts refusals.
+func (s *Server) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(&countingWriter{ResponseWriter: w, s: s}, r)
+	})
+}
+
+type countingWriter struct {
+	http.ResponseWriter
+	s *Server
+}
+
+func (w *countingWriter) WriteHeader(status int) {
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		w.s.mu.Lock()
+		w.s.counts.Refused++
+		w.s.mu.Unlock()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController find Flush.
+func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush passes on what was written.
+func (w *countingWriter) Flush() {
+	if f, ok := w.ResponseWriter.(http.Flusher); ok {
+		f.Flush()
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
 // maxFrames is how many frames a described error shows.
@@ -112,6 +113,13 @@ func (r *runtime) hint(name, message string) string {
 		}
 		if mod.Global != "" {
 			globals = append(globals, mod.Global)
+		}
+	}
+	// Modules that the program does not mention are known by path alone; a
+	// server's namespace is called like its folder.
+	for _, path := range r.prog.ModuleNames {
+		if folder, ok := strings.CutPrefix(path, "servers/"); ok {
+			globals = append(globals, tsname.Namespace(folder))
 		}
 	}
 	if near := nearest.Names(m[1], append(globals, "callMCPTool", "console", "ToolError"), 1); len(near) > 0 {

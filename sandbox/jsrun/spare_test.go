@@ -2,6 +2,7 @@ package jsrun
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,5 +31,14 @@ func TestSpareRunsLikeANewRuntime(t *testing.T) {
 		if got.Seen != "undefined" || got.Origin < float64(started.UnixMilli()) {
 			t.Errorf("the program sees %+v, want nothing of another's and a clock that began with it", got)
 		}
+	}
+}
+
+// The namespace of a server that the program only nearly names is suggested,
+// although its module is not at hand.
+func TestMisspeltNamespaceIsSuggested(t *testing.T) {
+	o := Run(t.Context(), Program{Code: "await googleDrve.list()", ModuleNames: []string{"helpers/callMCPTool", "servers/google-drive"}}, &memHost{})
+	if want := "did you mean googleDrive?"; o.ExitCode != 1 || !strings.Contains(o.Error, want) {
+		t.Errorf("outcome %+v, want %q in it", o, want)
 	}
 }

@@ -149,28 +149,33 @@ func (r reader) read(path, scope string) []Source {
 	var out []Source
 	for _, p := range r.places(data, scope) {
 		s := Source{Path: path, Scope: p.scope}
-		fields, err := r.client.format.servers(data, p.root)
-		if err != nil {
-			s.Err = err
-		} else if fields == nil {
-			continue
+		s.Servers, s.Err = r.entries(data, path, p)
+		if s.Servers != nil || s.Err != nil {
+			out = append(out, s)
 		}
-		off := r.switchedOff(data, path, p.scope)
-		inputs := inputsOf(r.client, data)
-		for _, f := range fields {
-			c := converter{client: r.client, env: r.env, dir: filepath.Dir(path), inputs: inputs,
-				looksSecret: r.options.LooksSecret, self: r.options.Self, relative: p.scope == "project" || p.scope == "file"}
-			if p.scope == "project" {
-				c.dir = r.env.Dir
-			}
-			if p.scope == "local" {
-				c.dir, c.relative = r.env.Dir, true
-			}
-			s.Servers = append(s.Servers, c.convert(f.Key, f.Value, off(f.Key)))
-		}
-		out = append(out, s)
 	}
 	return out
+}
+
+// entries are the servers of one place; nil if it is not there at all.
+func (r reader) entries(data []byte, path string, p place) ([]Entry, error) {
+	fields, err := r.client.format.servers(data, p.root)
+	if err != nil || fields == nil {
+		return nil, err
+	}
+	off := r.switchedOff(data, path, p.scope)
+	inputs := inputsOf(r.client, data)
+	dir := filepath.Dir(path)
+	if p.scope == "project" || p.scope == "local" {
+		dir = r.env.Dir
+	}
+	out := []Entry{}
+	for _, f := range fields {
+		c := converter{client: r.client, env: r.env, dir: dir, relative: p.scope != "user",
+			inputs: inputs, looksSecret: r.options.LooksSecret, self: r.options.Self}
+		out = append(out, c.convert(f.Key, f.Value, off(f.Key)))
+	}
+	return out, nil
 }
 
 // A place is where in a file servers are.

@@ -1,0 +1,296 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// A Request says where the broker is to be installed or uninstalled.
+type Request struct {
+	// Client is whose file it is, Env where that is.
+	Client *Client
+	Env    Env
+	// Project means the project's file instead of the user's.
+	Project bool
+	// Journal is the file that remembers installs.
+	Journal string
+
+	// Name is the key of the entry, Launch what stands in it. Move also takes
+	// the other servers of the file over into Config, the absolute path of a
+	// servers.json, and out of the client's file. Uninstall ignores these.
+	Name   string
+	Launch Launch
+	Move   bool
+	Config string
+	// DryRun writes nothing.
+	DryRun bool
+	// Options tune how the other servers are read.
+	Options *Options
+}
+
+// An InstallResult is what Install did, or would do.
+type InstallResult struct {
+	Client string `json:"client"`
+	Path   string `json:"path"`
+	Name   string `json:"name"`
+	// Config is the servers.json of the broker.
+	Config string `json:"config"`
+	// Backup is where the file as it was is kept; empty if there was none.
+	Backup string `json:"backup,omitempty"`
+	// Created means that the client had no such file.
+	Created bool `json:"created"`
+	// Changed is false when the file has it all already.
+	Changed bool `json:"changed"`
+	// Moved is what became of the other servers.
+	Moved []Outcome `json:"moved,omitempty"`
+	// Others are servers that the client keeps beside the broker in this file.
+	Others []string `json:"others,omitempty"`
+}
+
+// A ConflictError means that a move would lose servers, because the config has
+// others of the same names. Nothing was written.
+type ConflictError struct {
+	Config string
+	Names  []string
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s has other servers with the same names: %s: rename or remove them there first, or use install without --move",
+		e.Config, strings.Join(e.Names, ", "))
+}
+
+// target is the file of the client that is meant: the first one that is there,
+// else the first.
+func (r Request) target() (string, error) {
+	files := r.Client.user
+	if r.Project {
+		files = r.Client.project
+	}
+	if files == nil {
+		return "", fmt.Errorf("%s has no file for a project: leave --project out", r.Client.Title)
+	}
+	paths := files(r.Env)
+	for _, p := range paths {
+		if _, err := os.Stat(p); err == nil {
+			return p, nil
+		}
+	}
+	return paths[0], nil
+}
+
+// Install writes the entry of the broker into a client's file, and remembers
+// how to undo it. Everything else in the file stays as it is, byte for byte.
+// Installing again brings the entry up to date and keeps the first backup.
+func Install(r Request) (InstallResult, error) {
+	path, err := r.target()
+	if err != nil {
+		return InstallResult{}, err
+	}
+	res := InstallResult{Client: r.Client.ID, Path: path, Name: r.Name, Config: r.Config}
+	before, err := readAll(path)
+	res.Created = errors.Is(err, fs.ErrNotExist)
+	if err != nil && !res.Created {
+		return res, err
+	}
+	j, err := openJournal(r.Journal)
+	if err != nil {
+		return res, err
+	}
+	old := j.of(path)
+	if old != nil && res.Created {
+		old = nil // the file is gone, and with it what could be undone
+	}
+	entries, err := r.entries(path, before)
+	if err != nil {
+		return res, fmt.Errorf("%s: %w", path, err)
+	}
+	text := before
+	if old != nil && old.Name != r.Name {
+		if text, err = r.Client.format.remove(text, r.Client.root, old.Name); err != nil {
+			return res, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	for _, e := range entries {
+		if e.Name == r.Name && !e.Self && (old == nil || old.Name != r.Name) {
+			return res, fmt.Errorf("%s has a server %q that is not the broker: choose another name with --name", path, r.Name)
+		}
+	}
+	var mv *move
+	if r.Move {
+		if mv, err = r.planMove(path, entries, &res); err != nil {
+			return res, err
+		}
+		for _, name := range mv.names {
+			if text, err = r.Client.format.remove(text, r.Client.root, name); err != nil {
+				return res, fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	if text, err = r.put(text); err != nil {
+		return res, fmt.Errorf("%s: %w", path, err)
+	}
+	if res.Others, err = r.others(text); err != nil {
+		return res, fmt.Errorf("%s: %w", path, err)
+	}
+	res.Changed = res.Created || !bytes.Equal(before, text)
+	if old != nil {
+		res.Backup = old.Backup
+	}
+	if r.DryRun || !res.Changed {
+		return res, nil
+	}
+	if mv != nil {
+		if err := mv.write(); err != nil {
+			return res, err
+		}
+	}
+	return r.commit(j, old, before, text, mv, res)
+}
+
+// put writes the entry, unless it is there just so: then its place and its
+// formatting are the user's.
+func (r Request) put(text []byte) ([]byte, error) {
+	entry := r.Client.entry(r.Launch)
+	fields, err := r.Client.format.servers(text, r.Client.root)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		if f.Key == r.Name && sameJSON(f.Value, entry) {
+			return text, nil
+		}
+	}
+	return r.Client.format.set(text, r.Client.root, r.Name, entry)
+}
+
+// sameJSON reports whether both have the same keys and values, in any order.
+func sameJSON(a, b any) bool {
+	plain := func(v any) (out any) {
+		data, err := json.Marshal(v)
+		if err != nil || json.Unmarshal(data, &out) != nil {
+			return err
+		}
+		return out
+	}
+	return reflect.DeepEqual(plain(a), plain(b))
+}
+
+// entries are the servers of the file where the broker's entry goes.
+func (r Request) entries(path string, data []byte) ([]Entry, error) {
+	rd := reader{client: r.Client, env: r.Env, options: orZero(r.Options)}
+	scope := "user"
+	if r.Project {
+		scope = "project"
+	}
+	return rd.entries(data, path, place{r.Client.root, scope})
+}
+
+// others are the servers in text beside the broker.
+func (r Request) others(text []byte) ([]string, error) {
+	fields, err := r.Client.format.servers(text, r.Client.root)
+	var names []string
+	for _, f := range fields {
+		if f.Key != r.Name {
+			names = append(names, f.Key)
+		}
+	}
+	return names, err
+}
+
+// commit writes backup, journal and file, in this order: whatever happens in
+// between, nothing is lost.
+func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, res InstallResult) (InstallResult, error) {
+	rec := record{Client: r.Client.ID, Path: res.Path, Name: r.Name, After: sum(text), Config: r.Config}
+	switch {
+	case old != nil:
+		rec.Backup, rec.Dirs, rec.Before, rec.Moved = old.Backup, old.Dirs, old.Before, old.Moved
+		if sum(before) != old.After {
+			// Somebody has edited the file since: going back to the backup would
+			// undo that too, so uninstall must not find this state unchanged.
+			rec.After = old.After
+		}
+	case res.Created:
+		rec.Dirs = missingDirs(res.Path)
+	default:
+		backup, err := saveBackup(res.Path, before)
+		if err != nil {
+			return res, err
+		}
+		rec.Backup, rec.Before = backup, sum(before)
+	}
+	if mv != nil {
+		for _, name := range mv.names {
+			if !slices.Contains(rec.Moved, name) {
+				rec.Moved = append(rec.Moved, name)
+			}
+		}
+	}
+	res.Backup = rec.Backup
+	if err := j.put(rec); err != nil {
+		return res, err
+	}
+	var was []byte
+	if !res.Created {
+		was = bytes.Clone(before)
+		if was == nil {
+			was = []byte{}
+		}
+	}
+	return res, config.Replace(res.Path, was, text)
+}
+
+// A move takes servers over into servers.json.
+type move struct {
+	names         []string // of the servers that leave the client's file
+	path          string
+	before, after []byte
+}
+
+func (m *move) write() error {
+	if m.before != nil && bytes.Equal(m.before, m.after) {
+		return nil
+	}
+	return config.Replace(m.path, m.before, m.after)
+}
+
+// planMove settles which servers move, and refuses when one would be lost.
+func (r Request) planMove(path string, entries []Entry, res *InstallResult) (*move, error) {
+	m := &move{path: r.Config}
+	before, err := os.ReadFile(r.Config)
+	text := before
+	if errors.Is(err, fs.ErrNotExist) {
+		text = []byte(config.NewFile)
+	} else if err != nil {
+		return nil, err
+	} else if m.before = before; before == nil {
+		m.before = []byte{}
+	}
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Self })
+	after, outcomes, err := Merge(r.Config, text, []Source{{Path: path, Servers: entries}}, false)
+	if err != nil {
+		return nil, err
+	}
+	var conflicts []string
+	for _, o := range outcomes {
+		switch o.Action {
+		case Conflict:
+			conflicts = append(conflicts, o.Name)
+		case Added, Same:
+			m.names = append(m.names, o.Name)
+		}
+	}
+	if len(conflicts) > 0 {
+		return nil, &ConflictError{r.Config, conflicts}
+	}
+	m.after, res.Moved = after, outcomes
+	return m, nil
+}

@@ -41,6 +41,7 @@ const (
 	CodeTimeout     Code = "timeout"           // no answer in time
 	CodeCancelled   Code = "cancelled"         // the execution ended first
 	CodeLimit       Code = "limit"             // a limit of this execution was hit
+	CodeNeedsInput  Code = "needs_input"       // the server asked for something that nobody answered
 )
 
 func (e *Error) status() Status {

@@ -59,6 +59,10 @@ type Options struct {
 	MaxOutputChars int
 	// Limits of an execution; the timeout in it is not used.
 	Limits sandbox.Limits
+	// AnswerTimeout is how long a question that a server asks the client waits
+	// for its answer; zero means 10 minutes. It does not count as time of the
+	// execution.
+	AnswerTimeout time.Duration
 }
 
 func (o *Options) setDefaults() {
@@ -93,6 +97,9 @@ type Broker struct {
 	indexed  *discovery.Catalog
 	indexing sync.WaitGroup
 
+	serving atomic.Bool // scripts may run; see promised
+	paused  paused
+
 	notice  atomic.Pointer[string] // for list_servers; see SetNotice
 	facesMu sync.Mutex
 	faces   []*face
@@ -118,6 +125,7 @@ func New(o Options) (*Broker, error) {
 		OAuth:          o.OAuth,
 		OnListing:      func(discovery.Listing) { b.changed() },
 		OnChange:       b.noteChanges,
+		Capabilities:   b.promised,
 		Implementation: implementation(o.Version),
 	})
 	b.mu.Lock()
@@ -133,6 +141,7 @@ func (b *Broker) options() *Options { return b.opts.Load() }
 // Start connects, in the background, to the servers whose tools are not known
 // yet, and builds the search index from those that are. It returns at once.
 func (b *Broker) Start(ctx context.Context) {
+	b.serving.Store(true)
 	b.pool.Start(ctx)
 	b.changed()
 }
@@ -153,6 +162,7 @@ func (b *Broker) Close() error {
 	if e := b.options().Runner.Close(); err == nil {
 		err = e
 	}
+	b.paused.close()
 	b.indexing.Wait()
 	if e := b.index.Close(); err == nil {
 		err = e

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
@@ -29,8 +30,12 @@ type ExecuteRequest struct {
 	// Client is who asks, for the audit log.
 	Client string
 	// Progress is told of each call that is sent: how many so far, and to
-	// which tool. It must not block. Nil is fine.
+	// which tool. It is also told, with 0, of the progress that servers report
+	// and of what they log. It must not block. Nil is fine.
 	Progress func(calls int, message string)
+	// Talker answers what servers ask while the script waits for them. Equal
+	// talkers are one client. Nil refuses all questions.
+	Talker upstream.Talker
 	// Stdout and Stderr receive what the script prints, uncut, while it runs.
 	// Nil is fine.
 	Stdout, Stderr io.Writer
@@ -162,10 +167,6 @@ func (x *execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessa
 		return nil, &sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}
 	}
 	return value, err
-}
-
-func (x *execution) call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
-	return x.b.pool.Call(ctx, server, tool, args, nil)
 }
 
 func (x *execution) announce(t *discovery.Tool, seq int) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 		worker.Main()
 		return
 	}
+	fakeupstream.RunIfAsked()
 	if len(os.Args) > 2 && os.Args[1] == "upstream" {
 		serveUpstream(os.Args[2])
 		return

@@ -114,6 +114,9 @@ func lastPart(name string) string {
 
 // failure turns what the upstream layer reports into what the script sees.
 func failure(err error) *bridge.Error {
+	if input, ok := errors.AsType[*upstream.InputError](err); ok {
+		return &bridge.Error{Code: bridge.CodeNeedsInput, Message: input.Error(), Hint: input.Hint, Retryable: input.Retry}
+	}
 	if rpc, ok := errors.AsType[*upstream.RPCError](err); ok {
 		return &bridge.Error{Code: bridge.CodeProtocol, Message: rpc.Error()}
 	}

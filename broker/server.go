@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 func implementation(version string) *mcp.Implementation {
@@ -81,6 +83,13 @@ func (b *Broker) handleSearch(ctx context.Context, req *mcp.CallToolRequest) (*m
 }
 
 func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, client string) (*mcp.CallToolResult, error) {
+	if state := req.Params.RequestState; state != "" {
+		v, err := b.returning(client, state, req.Params.InputResponses)
+		if err != nil {
+			return nil, err
+		}
+		return v.attend(ctx, req)
+	}
 	a, err := parseArguments(req.Params.Arguments, "code", "language", "timeout")
 	if err != nil {
 		return failed(err), nil
@@ -94,7 +103,24 @@ func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, cl
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),
 	}
-	stop := b.progress(ctx, req, &x)
+	messages := make(chan string, 64)
+	if req.Params.GetProgressToken() != nil {
+		x.Progress = func(_ int, message string) {
+			select {
+			case messages <- message:
+			default: // a client that does not keep up loses remarks, not calls
+			}
+		}
+	}
+	can := upstream.CapabilitiesOf(req.ClientCapabilities())
+	if can != (upstream.Capabilities{}) && req.ProtocolVersion() >= statelessSince {
+		if v, ok := b.startVisit(ctx, x, can, messages); ok {
+			return v.attend(ctx, req)
+		}
+		return failed(errClosing), nil
+	}
+	x.Talker = sessionTalker{req.Session, can, b.answerTime()}
+	stop := b.progress(ctx, req, messages)
 	defer stop()
 	res := b.Execute(ctx, x)
 	return answered(res, res.IsError()), nil
@@ -104,19 +130,12 @@ func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, cl
 // still runs; many give up on a request that is silent for a minute.
 const heartbeat = 5 * time.Second
 
-// progress makes x report to the client, if it asked for that. The function
-// it returns ends the reports and waits for the last one.
-func (b *Broker) progress(ctx context.Context, req *mcp.CallToolRequest, x *ExecuteRequest) (stop func()) {
+// progress sends messages to the client, if it asked for that. The function it
+// returns ends the reports when those that are there have been sent.
+func (b *Broker) progress(ctx context.Context, req *mcp.CallToolRequest, messages <-chan string) (stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func() {}
-	}
-	messages := make(chan string, 64)
-	x.Progress = func(_ int, message string) {
-		select {
-		case messages <- message:
-		default: // a client that does not keep up loses remarks, not calls
-		}
 	}
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -127,11 +146,15 @@ func (b *Broker) progress(ctx context.Context, req *mcp.CallToolRequest, x *Exec
 		for n := 1.0; ; n++ {
 			var message string
 			select {
-			case <-done:
-				return
 			case message = <-messages:
 			case <-tick.C:
 				message = fmt.Sprintf("running for %d s", int(time.Since(started).Seconds()))
+			case <-done:
+				select {
+				case message = <-messages:
+				default:
+					return
+				}
 			}
 			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message})
 			if err != nil {

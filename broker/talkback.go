@@ -1,0 +1,126 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// promised is what servers that are connected now are told they may ask. A
+// broker that runs scripts passes on forms, pages and messages for a model;
+// whether the client of the moment takes them is found out by each question.
+// Roots are answered but not promised: servers read them when they start, and
+// would then take one client's folders for everybody's.
+func (b *Broker) promised() upstream.Capabilities {
+	if !b.serving.Load() {
+		return upstream.Capabilities{} // to list tools nobody need be asked
+	}
+	return upstream.Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true}
+}
+
+// call sends one call of the script. What its server asks goes to the client
+// that sent the script, and the script's clock stands still meanwhile.
+func (x *execution) call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	o := &upstream.CallOptions{
+		Talker: x.req.Talker,
+		Caller: x, // one execution is one caller at least
+		Pause:  func() func() { return sandbox.Pause(ctx) },
+	}
+	if o.Talker != nil {
+		o.Caller = o.Talker
+	}
+	if tell := x.req.Progress; tell != nil {
+		o.OnProgress = func(n, total float64, message string) {
+			tell(0, progressText(server, tool, n, total, message))
+		}
+		o.OnLog = func(level, text string) {
+			tell(0, fmt.Sprintf("%s [%s]: %s", server, level, clip(text, maxProgressChars)))
+		}
+	}
+	return x.b.pool.Call(ctx, server, tool, args, o)
+}
+
+// maxProgressChars is how much of a server's remark is passed on.
+const maxProgressChars = 500
+
+// progressText is "server.tool: 3/7 message".
+func progressText(server, tool string, n, total float64, message string) string {
+	s := fmt.Sprintf("%s.%s: %g", server, tool, n)
+	if total > 0 {
+		s += fmt.Sprintf("/%g", total)
+	}
+	if message != "" {
+		s += " " + clip(message, maxProgressChars)
+	}
+	return s
+}
+
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}
+
+// answerTime is how long a question waits for an answer.
+func (b *Broker) answerTime() time.Duration {
+	if t := b.options().AnswerTimeout; t > 0 {
+		return t
+	}
+	return 10 * time.Minute
+}
+
+// A sessionTalker asks a client of the protocols before 2026-07-28 over its
+// session. Two of one session are equal, so that they count as one caller.
+type sessionTalker struct {
+	session *mcp.ServerSession
+	can     upstream.Capabilities
+	limit   time.Duration
+}
+
+// Capabilities implements upstream.Talker.
+func (t sessionTalker) Capabilities() upstream.Capabilities { return t.can }
+
+// Answer implements upstream.Talker. ctx stems from the client's request, over
+// whose stream the question goes when the client is connected over HTTP.
+func (t sessionTalker) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.limit, errUnanswered)
+	defer cancel()
+	answer, err := t.ask(ctx, q)
+	if err != nil && context.Cause(ctx) == errUnanswered {
+		return nil, fmt.Errorf("nobody answered for %g s", t.limit.Seconds())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the client did not answer: %w", err)
+	}
+	return answer, nil
+}
+
+var errUnanswered = errors.New("no answer in time")
+
+func (t sessionTalker) ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		return t.session.Elicit(ctx, q)
+	case *mcp.CreateMessageWithToolsParams:
+		return t.session.CreateMessageWithTools(ctx, q)
+	case *mcp.ListRootsParams:
+		return t.session.ListRoots(ctx, q)
+	}
+	return nil, fmt.Errorf("%T cannot be asked", q)
+}
+
+// PageDone implements upstream.Talker.
+func (t sessionTalker) PageDone(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	// A client that does not hear of it finds out by trying.
+	_ = t.session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id})
+}

@@ -48,6 +48,7 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 		RevocationEndpoint: s.Issuer + "/revoke", JWKSURI: s.Issuer + "/jwks",
 		ResponseTypesSupported: []string{"code"}, CodeChallengeMethodsSupported: []string{"S256"},
 		AuthorizationResponseIssParameterSupported: true,
+		ClientIDMetadataDocumentSupported:          s.b.MetadataClient != "",
 	}
 	if !s.b.NoRegistration {
 		m.RegistrationEndpoint = s.Issuer + "/register"
@@ -70,6 +71,9 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 // client finds a client and whether the redirect address is one of its own.
 func (s *Server) client(id, redirect string) bool {
 	if s.b.ClientID != "" && id == s.b.ClientID {
+		return true
+	}
+	if s.b.MetadataClient != "" && id == s.b.MetadataClient {
 		return true
 	}
 	c, ok := s.clients[id]
@@ -114,6 +118,9 @@ func (s *Server) authenticate(r *http.Request) (id string, ok bool) {
 	}
 	if s.b.ClientID != "" && id == s.b.ClientID {
 		return id, secret == s.b.ClientSecret
+	}
+	if s.b.MetadataClient != "" && id == s.b.MetadataClient {
+		return id, true
 	}
 	c, known := s.clients[id]
 	return id, known && c.secret == secret

@@ -34,6 +34,9 @@ type Behaviour struct {
 	// ClientID and ClientSecret are those of a client registered by hand, for any
 	// redirect address.
 	ClientID, ClientSecret string
+	// MetadataClient, if not empty, is the address of a client ID metadata
+	// document that is taken as a client, without being read.
+	MetadataClient string
 	// Deny answers the sign-in page with access_denied.
 	Deny bool
 	// State, if not empty, is what the sign-in page answers instead of the

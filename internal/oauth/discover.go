@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,12 +79,10 @@ func (m *Manager) authServer(ctx context.Context, s Server, resp *http.Response)
 	}
 	if asm == nil {
 		switch {
-		case prmErr != nil:
-			return nil, fmt.Errorf("%s does not say where to sign in: %w", s.Name, prmErr)
 		case resp.StatusCode != http.StatusUnauthorized:
 			return nil, fmt.Errorf("%s asks for no sign-in: it answered HTTP %d without one", s.Name, resp.StatusCode)
 		case s.Client.ID == "":
-			return nil, fmt.Errorf(`%s does not say where to sign in: give it credentials in its "headers" instead`, s.Name)
+			return nil, fmt.Errorf(`%s does not say where to sign in (%w): give it credentials in its "headers" instead`, s.Name, prmErr)
 		}
 		asm = &oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token"}
 	}
@@ -96,8 +95,7 @@ func (m *Manager) authServer(ctx context.Context, s Server, resp *http.Response)
 }
 
 // issuer is the authorization server that the metadata of the protected
-// resource names, "" if there is none. The error is why metadata that is there
-// was not believed.
+// resource names, or why there is none that can be believed.
 func (m *Manager) issuer(ctx context.Context, s Server, resp *http.Response) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -128,5 +126,5 @@ func (m *Manager) issuer(ctx context.Context, s Server, resp *http.Response) (st
 			return prm.AuthorizationServers[0], nil
 		}
 	}
-	return "", problem
+	return "", cmp.Or(problem, errors.New("its metadata names no authorization server"))
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -183,6 +184,7 @@ func (l *login) record(asm *oauthex.AuthServerMeta) *record {
 	if granted, ok := l.token.Extra("scope").(string); ok && granted != "" {
 		r.Scopes = cleanScopes(strings.Fields(granted))
 	}
+	r.Scopes = slices.Sorted(slices.Values(r.Scopes))
 	return r
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,7 +68,7 @@ func (m *Manager) refresh(ctx context.Context, r *record, c Client) error {
 		r.RefreshToken = a.RefreshToken
 	}
 	if a.Scope != "" {
-		r.Scopes = strings.Fields(a.Scope)
+		r.Scopes = slices.Sorted(slices.Values(cleanScopes(strings.Fields(a.Scope))))
 	}
 	return nil
 }

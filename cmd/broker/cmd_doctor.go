@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -59,7 +61,7 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 	status := s.broker.Refresh(ctx, names...)
 	stop()
 	for _, st := range status {
-		d.Servers = append(d.Servers, checkServer(s, st))
+		d.Servers = append(d.Servers, checkServer(ctx, s, st))
 	}
 	code := exitOK
 	for _, c := range d.Servers {
@@ -131,11 +133,18 @@ func checkSandbox(ctx context.Context, s *session) check {
 	return check{Name: "sandbox", OK: true, Detail: fmt.Sprintf("%s, a small script took %s", s.config.Broker.WithDefaults().Sandbox.Isolation, took)}
 }
 
-func checkServer(s *session, st upstream.Status) check {
+func checkServer(ctx context.Context, s *session, st upstream.Status) check {
+	command := ""
+	if srv := s.config.Server(st.Name); srv != nil {
+		command = srv.Command
+	}
 	c := check{Name: st.Name, OK: st.Err == nil, Hint: st.Hint}
 	if st.Err != nil {
 		c.Detail = string(st.State) + ": " + st.Err.Error()
 		c.Log = st.Stderr[max(0, len(st.Stderr)-5):]
+		if h := shellHint(ctx, command); h != "" {
+			c.Hint = h
+		}
 		return c
 	}
 	c.Detail = fmt.Sprintf("%s, %d tools in %s", st.Transport, st.Tools, st.Took.Round(time.Millisecond))
@@ -147,6 +156,9 @@ func checkServer(s *session, st upstream.Status) check {
 	}
 	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Changes) > 0 {
 		c.Detail += "; changed since first seen: " + discovery.Changes(srv.Changes, 10)
+	}
+	if note := pathNote(command, runtime.GOOS, exec.LookPath); note != "" {
+		c.Detail += "; " + note
 	}
 	if n := len(st.Dropped); n > 0 {
 		c.Detail += fmt.Sprintf("; it prints what is not MCP to stdout, such as %q", oneLine(st.Dropped[n-1], 60))

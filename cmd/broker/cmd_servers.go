@@ -8,7 +8,8 @@ import (
 )
 
 func (a *app) serversCommand() *cobra.Command {
-	return group("servers", "The configured servers", a.serversListCommand())
+	return group("servers", "The configured servers", a.serversListCommand(), a.serversAddCommand(), a.serversRemoveCommand(),
+		a.serversEnableCommand(), a.serversDisableCommand(), a.serversTestCommand(), a.serversLogsCommand())
 }
 
 func (a *app) serversListCommand() *cobra.Command {

@@ -165,7 +165,8 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.execCommand(), a.serversCommand(),
-		a.auditCommand(), a.doctorCommand(), a.authCommand(), a.promptCommand(), a.versionCommand(),
+		a.auditCommand(), a.doctorCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
+		a.promptCommand(), a.versionCommand(),
 	)
 	return root
 }

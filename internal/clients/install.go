@@ -253,27 +253,32 @@ type move struct {
 	names         []string // of the servers that leave the client's file
 	path          string
 	before, after []byte
+	secrets       bool
 }
 
-func (m *move) write() error {
-	if m.before != nil && bytes.Equal(m.before, m.after) {
+func (m *move) write() error { return WriteConfig(m.path, m.before, m.after, m.secrets) }
+
+// WriteConfig writes a merged servers.json, in which before stood, unless there
+// is nothing new in it. One that has got secrets is for its owner's eyes alone.
+func WriteConfig(path string, before, after []byte, secrets bool) error {
+	if before != nil && bytes.Equal(before, after) {
 		return nil
 	}
-	return config.Replace(m.path, m.before, m.after)
+	if secrets && before != nil {
+		if err := os.Chmod(path, 0o600); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+	}
+	return config.Replace(path, before, after)
 }
 
 // planMove settles which servers move, and refuses when one would be lost.
 func (r Request) planMove(path string, entries []Entry, res *InstallResult) (*move, error) {
-	m := &move{path: r.Config}
-	before, err := os.ReadFile(r.Config)
-	text := before
-	if errors.Is(err, fs.ErrNotExist) {
-		text = []byte(config.NewFile)
-	} else if err != nil {
+	before, text, err := config.ReadText(r.Config)
+	if err != nil {
 		return nil, err
-	} else if m.before = before; before == nil {
-		m.before = []byte{}
 	}
+	m := &move{path: r.Config, before: before}
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Self })
 	after, outcomes, err := Merge(r.Config, text, []Source{{Path: path, Servers: entries}}, false)
 	if err != nil {
@@ -292,5 +297,6 @@ func (r Request) planMove(path string, entries []Entry, res *InstallResult) (*mo
 		return nil, &ConflictError{r.Config, conflicts}
 	}
 	m.after, res.Moved = after, outcomes
+	m.secrets = slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Secret })
 	return m, nil
 }

@@ -28,6 +28,8 @@ type Outcome struct {
 	Detail string   `json:"detail,omitempty"`
 	Notes  []string `json:"notes,omitempty"`
 	Needs  []string `json:"needs,omitempty"`
+	// Secret means that a secret was copied with it.
+	Secret bool `json:"secret,omitempty"`
 }
 
 // Merge adds the servers of sources to the text of the configuration at path,
@@ -52,7 +54,7 @@ func Merge(path string, data []byte, sources []Source, force bool) ([]byte, []Ou
 					return nil, nil, err
 				}
 				taken[e.Name] = s.Path
-				o.Notes, o.Needs = e.Notes, e.Needs
+				o.Notes, o.Needs, o.Secret = e.Notes, e.Needs, e.Secret
 			}
 			outcomes = append(outcomes, o)
 		}

@@ -39,6 +39,8 @@ type Entry struct {
 	Notes []string
 	// Needs are the variables that have to be set for it.
 	Needs []string
+	// Secret means that it has a secret written out.
+	Secret bool
 	// Skip is why it cannot be taken over, or empty.
 	Skip string
 	// Self means that it is the broker itself.

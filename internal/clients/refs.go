@@ -91,6 +91,9 @@ func (c *converter) reference(body string) string {
 	case "pathSeparator", "/":
 		return string(filepath.Separator)
 	}
+	if c.client.ID == "file" && strings.HasPrefix(body, "keyring:") {
+		return "${" + body + "}" // the file is one of the broker's own kind
+	}
 	name, fallback, hasFallback := strings.Cut(strings.TrimPrefix(body, "env:"), ":-")
 	if isVarName(name) {
 		if hasFallback {

@@ -41,7 +41,8 @@ func (c *converter) isSecret(name, value string) bool {
 // one.
 func (c *converter) secrets() {
 	note := func(where, variable, instead string) {
-		c.note("%s is a secret, now in a second file: write %q there and set %s in the broker's environment", where, instead, variable)
+		c.out.Secret = true
+		c.note("%s is a secret, which now stands in servers.json: write %q there and set %s in the broker's environment", where, instead, variable)
 	}
 	o := c.out.Config
 	if env, ok := o.Get("env").(config.Object); ok {
@@ -96,4 +97,12 @@ func (c *converter) secretURL(s string) bool {
 	}
 	password, _ := u.User.Password()
 	return password != "" && !strings.Contains(password, "${") || c.isSecret("", s)
+}
+
+// SecretNotes says of the secrets that are written out in an entry how to keep
+// them out of the file.
+func (o *Options) SecretNotes(name string, entry config.Object) []string {
+	c := converter{looksSecret: orZero(o).LooksSecret, out: Entry{Name: name, Config: entry}}
+	c.secrets()
+	return c.out.Notes
 }

@@ -42,17 +42,14 @@ func Target(flag string) (path string, exists bool, err error) {
 // business; AddServer, RemoveServer and SetDisabled keep them. The file is
 // replaced in one step and keeps its mode; a link stays one.
 func Edit(path string, change func(data []byte) ([]byte, error)) error {
-	before, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		before = nil
-	} else if err != nil {
-		return fmt.Errorf("read config: %w", err)
-	}
-	text := before
-	if before == nil {
-		text = []byte(NewFile)
+	before, text, err := ReadText(path)
+	if err != nil {
+		return err
 	}
 	after, err := change(text)
+	if _, ok := errors.AsType[*Report](err); ok {
+		return err // which names the file and the line
+	}
 	if err != nil {
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
@@ -63,6 +60,21 @@ func Edit(path string, change func(data []byte) ([]byte, error)) error {
 		return nil
 	}
 	return Replace(path, before, after)
+}
+
+// ReadText returns what the file at path holds, nil if it is not there, and the
+// text that an edit starts from, which then is NewFile.
+func ReadText(path string) (before, text []byte, err error) {
+	before, err = os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, []byte(NewFile), nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("read config: %w", err)
+	case before == nil:
+		before = []byte{}
+	}
+	return before, before, nil
 }
 
 // Replace writes a whole file in one step, so that a reader sees either the old

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/clients"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// An importReport is what "broker import --json" prints.
+type importReport struct {
+	Config  string            `json:"config"`
+	DryRun  bool              `json:"dry_run"`
+	Servers []clients.Outcome `json:"servers"`
+	// Needs are variables that are not set here.
+	Needs []string `json:"needs"`
+	// Errors are files that could not be read.
+	Errors []string `json:"errors"`
+}
+
+func (a *app) importCommand() *cobra.Command {
+	var dryRun, force bool
+	var from string
+	c := &cobra.Command{
+		Use:   "import [CLIENT|FILE]",
+		Short: "Take the servers of a client over into servers.json",
+		Long: "Take the servers of a client over into servers.json, which is made if need be. Its comments stay, and so does\n" +
+			"a server that has the same name. The client's own files are not touched. Without an argument, list what the\n" +
+			"clients have.\n\nClients: " + strings.Join(clients.IDs(), ", "),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("import takes one client or file, got %d\nhint: broker import --help", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			env, err := clients.CurrentEnv()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 && from == "" {
+				return a.listClients(env)
+			}
+			sources, err := importSources(env, args, from)
+			if err != nil {
+				return err
+			}
+			return a.importServers(sources, dryRun, force)
+		},
+	}
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done and write nothing")
+	c.Flags().BoolVar(&force, "force", false, "replace servers that have the same name")
+	c.Flags().StringVar(&from, "from", "", "read this file in the format of the client")
+	return c
+}
+
+// clientOptions say what a secret and what the broker itself is.
+func clientOptions() *clients.Options {
+	o := &clients.Options{LooksSecret: func(s string) bool { return audit.Redact(s) != s }}
+	o.Self, _ = executable() // without, the broker is known by its name
+	return o
+}
+
+// importSources reads what the arguments name: a client's files, or one file.
+func importSources(env clients.Env, args []string, from string) ([]clients.Source, error) {
+	var client *clients.Client
+	if len(args) == 1 {
+		client = clients.Lookup(args[0])
+	}
+	switch {
+	case from != "" && len(args) == 1 && client == nil:
+		return nil, unknownClient(args[0])
+	case from != "":
+		return clients.ReadFile(client, from, env, clientOptions())
+	case client == nil:
+		if _, err := os.Stat(args[0]); errors.Is(err, os.ErrNotExist) {
+			return nil, unknownClient(args[0])
+		}
+		return clients.ReadFile(nil, args[0], env, clientOptions())
+	}
+	sources := clients.Read(client, env, clientOptions())
+	if len(sources) == 0 {
+		return nil, fmt.Errorf("%s has no servers here: looked at %s\nhint: --from names another file", client.Title, strings.Join(clients.Paths(client, env), ", "))
+	}
+	return sources, nil
+}
+
+func unknownClient(name string) error {
+	text := fmt.Sprintf("%q is no client that is known, and no file", name)
+	if near := nearest.Names(name, clients.IDs(), 1); len(near) > 0 {
+		return usage("%s\nhint: did you mean %q?", text, near[0])
+	}
+	return usage("%s\nhint: one of %s", text, strings.Join(clients.IDs(), ", "))
+}
+
+// importServers merges the servers of sources into the config.
+func (a *app) importServers(sources []clients.Source, dryRun, force bool) error {
+	path, _, err := config.Target(a.configPath)
+	if err != nil {
+		return err
+	}
+	before, text, err := config.ReadText(path)
+	if err != nil {
+		return err
+	}
+	after, outcomes, err := clients.Merge(path, text, sources, force)
+	if err != nil {
+		return err
+	}
+	r := importReport{Config: path, DryRun: dryRun, Servers: outcomes, Needs: unset(outcomes), Errors: []string{}}
+	for _, s := range sources {
+		if s.Err != nil {
+			r.Errors = append(r.Errors, fmt.Sprintf("%s: %v", s.Path, s.Err))
+		}
+	}
+	secret := func(o clients.Outcome) bool { return o.Secret }
+	if !dryRun && string(text) != string(after) {
+		if err := clients.WriteConfig(path, before, after, slices.ContainsFunc(outcomes, secret)); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		err = a.printJSON(r)
+	} else {
+		printImport(a.stdout, r)
+	}
+	if err == nil && len(r.Errors) > 0 {
+		err = errors.New(strings.Join(r.Errors, "\n"))
+	}
+	return err
+}
+
+// unset are the variables that the servers need and that are not set here.
+func unset(outcomes []clients.Outcome) []string {
+	names := []string{}
+	for _, o := range outcomes {
+		for _, n := range o.Needs {
+			if _, ok := os.LookupEnv(n); !ok && !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return names
+}
+
+func printImport(w io.Writer, r importReport) {
+	printOutcomes(w, r.Servers)
+	counts := map[clients.Action]int{}
+	for _, o := range r.Servers {
+		counts[o.Action]++
+	}
+	var parts []string
+	for _, c := range []struct {
+		action clients.Action
+		words  string
+	}{
+		{clients.Added, "added"}, {clients.Replaced, "replaced"}, {clients.Same, "there already"},
+		{clients.Conflict, "in conflict"}, {clients.Skipped, "skipped"},
+	} {
+		if n := counts[c.action]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, c.words))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing to import"}
+	}
+	fmt.Fprintf(w, "%s: %s\n", r.Config, strings.Join(parts, ", "))
+	if r.DryRun {
+		fmt.Fprintln(w, "this was a dry run: nothing was written")
+	}
+	printNeeds(w, r.Needs)
+}
+
+func printOutcomes(w io.Writer, outcomes []clients.Outcome) {
+	from := ""
+	for _, o := range outcomes {
+		if o.From != from {
+			from = o.From
+			fmt.Fprintln(w, from)
+		}
+		line := fmt.Sprintf("  %-8s  %s", o.Action, o.Name)
+		if o.Detail != "" {
+			line += ": " + o.Detail
+		}
+		fmt.Fprintln(w, line)
+		for _, n := range o.Notes {
+			fmt.Fprintln(w, "            "+n)
+		}
+	}
+}
+
+func printNeeds(w io.Writer, needs []string) {
+	if len(needs) > 0 {
+		fmt.Fprintf(w, "not set here, but needed where the broker starts: %s\n", strings.Join(needs, ", "))
+	}
+}
+
+// A clientRow is one file of a client, as "broker import --json" lists it.
+type clientRow struct {
+	Client  string   `json:"client"`
+	Scope   string   `json:"scope"`
+	Path    string   `json:"path"`
+	Servers []string `json:"servers"`
+	Broker  bool     `json:"broker"` // the broker is among them
+	Error   string   `json:"error,omitempty"`
+	Command string   `json:"command"`
+}
+
+// listClients shows what every client has.
+func (a *app) listClients(env clients.Env) error {
+	rows := []clientRow{}
+	for _, c := range clients.All() {
+		for _, s := range clients.Read(c, env, clientOptions()) {
+			row := clientRow{Client: c.ID, Scope: s.Scope, Path: s.Path, Servers: []string{}, Command: "broker import " + c.ID}
+			if s.Err != nil {
+				row.Error = s.Err.Error()
+			}
+			for _, e := range s.Servers {
+				if e.Self {
+					row.Broker = true
+				} else {
+					row.Servers = append(row.Servers, e.Name)
+				}
+			}
+			rows = append(rows, row)
+		}
+	}
+	if a.json {
+		return a.printJSON(rows)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintf(a.stdout, "no client with servers was found\nhint: broker import FILE reads any file with \"mcpServers\"\n")
+		return nil
+	}
+	tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "CLIENT\tFILE\tSERVERS\tTYPE THIS")
+	for _, r := range rows {
+		what := fmt.Sprintf("%d: %s", len(r.Servers), oneLine(strings.Join(r.Servers, ", "), 50))
+		switch {
+		case r.Error != "":
+			what, r.Command = oneLine(r.Error, 60), "mend the file first"
+		case len(r.Servers) == 0 && r.Broker:
+			what, r.Command = "only the broker", ""
+		case len(r.Servers) == 0:
+			what, r.Command = "none", ""
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.Client, r.Path, what, r.Command)
+	}
+	return tw.Flush()
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/clients"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+func (a *app) installCommand() *cobra.Command {
+	var r clients.Request
+	c := &cobra.Command{
+		Use:   "install CLIENT",
+		Short: "Put the broker into a client's config",
+		Long: "Put the broker into the config of a client, as one entry. Everything else in that file stays as it is; the file is\n" +
+			"backed up, and broker uninstall makes it what it was, byte for byte. With --move the client's other servers become\n" +
+			"the broker's. Installing again brings the entry up to date.\n\nClients: " + strings.Join(clients.IDs(), ", "),
+		Args: oneArg("a client"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := a.aim(&r, args[0]); err != nil {
+				return err
+			}
+			return a.install(r)
+		},
+	}
+	c.Flags().StringVar(&r.Name, "name", "broker", "the name of the entry")
+	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
+	c.Flags().BoolVar(&r.Move, "move", false, "take the other servers of the file over into servers.json")
+	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "say what would be done and write nothing")
+	return c
+}
+
+func (a *app) uninstallCommand() *cobra.Command {
+	var r clients.Request
+	c := &cobra.Command{
+		Use:   "uninstall CLIENT",
+		Short: "Take the broker out of a client's config",
+		Long: "Make the file of a client what it was before broker install, byte for byte. If it was edited since, only the\n" +
+			"broker's entry goes, and servers that were moved return.",
+		Args: oneArg("a client"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := a.aim(&r, args[0]); err != nil {
+				return err
+			}
+			res, err := clients.Uninstall(r)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(res)
+			}
+			printUninstall(a.stdout, res, r.DryRun)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
+	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "say what would be done and write nothing")
+	return c
+}
+
+// aim fills in what installing and uninstalling share.
+func (a *app) aim(r *clients.Request, client string) error {
+	if r.Client = clients.Lookup(client); r.Client == nil {
+		return unknownClient(client)
+	}
+	var err error
+	if r.Env, err = clients.CurrentEnv(); err != nil {
+		return err
+	}
+	// One place for all configs, so that uninstall finds what install did
+	// whatever flags it is given.
+	state, err := config.StateDir("", "")
+	if err != nil {
+		return err
+	}
+	r.Journal, r.Options = filepath.Join(state, "installs.json"), clientOptions()
+	return nil
+}
+
+func (a *app) install(r clients.Request) error {
+	if strings.TrimSpace(r.Name) == "" {
+		return usage("--name needs a name that is not blank")
+	}
+	path, exists, err := config.Target(a.configPath)
+	if err != nil {
+		return err
+	}
+	if r.Config, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	if !exists && !r.Move {
+		return fmt.Errorf("%w at %s, so the broker would have no servers\nhint: broker import %s, or broker install %s --move",
+			config.ErrNoConfig, r.Config, r.Client.ID, r.Client.ID)
+	}
+	if exists {
+		cfg, err := config.Load(path)
+		if err != nil {
+			return err
+		}
+		// A client must not give up on a call before the broker does.
+		r.Launch.CallTimeout = cfg.Broker.WithDefaults().MaxTimeout + 10*time.Second
+	}
+	if r.Launch.Command, err = executable(); err != nil {
+		return err
+	}
+	if duringGoRun.MatchString(filepath.ToSlash(r.Launch.Command)) {
+		return errors.New("this program is deleted when go run ends: type go install ./cmd/broker first")
+	}
+	r.Launch.Args = []string{"serve", "--config", r.Config}
+	if a.stateDir != "" {
+		state, err := filepath.Abs(a.stateDir)
+		if err != nil {
+			return err
+		}
+		r.Launch.Args = append(r.Launch.Args, "--state-dir", state)
+	}
+	res, err := clients.Install(r)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(res)
+	}
+	printInstall(a.stdout, r, res)
+	return nil
+}
+
+// duringGoRun is what the path of a program looks like that go run has built.
+var duringGoRun = regexp.MustCompile(`/go-build[0-9]+/b[0-9]+/exe/`)
+
+// executable is the absolute path of this program, links resolved.
+func executable() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return filepath.Abs(path)
+}
+
+func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
+	if !res.Changed {
+		fmt.Fprintf(w, "%s has the broker already: nothing to do\n", res.Path)
+		return
+	}
+	printOutcomes(w, res.Moved)
+	switch {
+	case r.DryRun:
+		fmt.Fprintf(w, "%s would get the entry %q\n", res.Path, res.Name)
+	case res.Created:
+		fmt.Fprintf(w, "%s was made, with the entry %q\n", res.Path, res.Name)
+	default:
+		fmt.Fprintf(w, "%s has the entry %q now; the file as it was: %s\n", res.Path, res.Name, res.Backup)
+	}
+	fmt.Fprintf(w, "the broker's servers: %s\n", res.Config)
+	printNeeds(w, unset(res.Moved))
+	if len(res.Others) > 0 && !r.Move {
+		fmt.Fprintf(w, "%s still starts itself: %s\nhint: broker install %s --move makes these the broker's\n", r.Client.Title, strings.Join(res.Others, ", "), r.Client.ID)
+	}
+	if r.DryRun {
+		fmt.Fprintln(w, "this was a dry run: nothing was written")
+		return
+	}
+	fmt.Fprintf(w, "restart %s; to undo: broker uninstall %s\n", r.Client.Title, r.Client.ID)
+}
+
+func printUninstall(w io.Writer, res clients.UninstallResult, dryRun bool) {
+	switch {
+	case res.Deleted:
+		fmt.Fprintf(w, "%s is gone, as it was before\n", res.Path)
+	case res.Restored:
+		fmt.Fprintf(w, "%s is what it was before, byte for byte\n", res.Path)
+	}
+	if len(res.Removed) > 0 {
+		fmt.Fprintf(w, "%s: removed %s\n", res.Path, strings.Join(res.Removed, ", "))
+	}
+	if len(res.Returned) > 0 {
+		fmt.Fprintf(w, "%s: put back %s\n", res.Path, strings.Join(res.Returned, ", "))
+	}
+	for _, n := range res.Notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
+	if res.Config != "" {
+		fmt.Fprintf(w, "%s stays as it is\n", res.Config)
+	}
+	if res.Backup != "" {
+		fmt.Fprintf(w, "the file as it was before the install: %s\n", res.Backup)
+	}
+	if dryRun {
+		fmt.Fprintln(w, "this was a dry run: nothing was written")
+	}
+}

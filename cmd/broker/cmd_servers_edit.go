@@ -1,0 +1,228 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// A serverEdit is what the commands that change a server print with --json.
+type serverEdit struct {
+	Config string   `json:"config"`
+	Server string   `json:"server"`
+	Action string   `json:"action"`
+	Notes  []string `json:"notes,omitempty"`
+}
+
+func (a *app) printEdit(e serverEdit) error {
+	if a.json {
+		return a.printJSON(e)
+	}
+	fmt.Fprintf(a.stdout, "%s: %s %s\n", e.Config, e.Action, e.Server)
+	for _, n := range e.Notes {
+		fmt.Fprintf(a.stdout, "note: %s\n", n)
+	}
+	return nil
+}
+
+// A newServer is what "servers add" was told.
+type newServer struct {
+	url, kind, description string
+	headers, env           []string
+	disabled               bool
+	command                []string
+}
+
+func (a *app) serversAddCommand() *cobra.Command {
+	var n newServer
+	c := &cobra.Command{
+		Use:   "add NAME --url URL | add NAME -- COMMAND [ARG...]",
+		Short: "Add a server to servers.json",
+		Example: "  broker servers add files -- npx -y @modelcontextprotocol/server-filesystem /home/me/notes\n" +
+			"  broker servers add github --url https://mcp.example.com/github --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
+		Args: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			switch {
+			case dash < 0 && len(args) > 1:
+				return usage("servers add takes one name, got %q too\nhint: the command stands behind --: broker servers add %s -- %s", args[1], args[0], strings.Join(args[1:], " "))
+			case len(args) == 0 || dash == 0:
+				return usage("servers add needs the name of a server\nhint: %s --help", cmd.CommandPath())
+			case dash > 1:
+				return usage("servers add takes one name, got %q too\nhint: %s --help", args[1], cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			n.command = args[1:]
+			return a.addServer(args[0], n)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&n.url, "url", "", "the address of a remote server")
+	f.StringVar(&n.kind, "type", "", "how a remote server is reached: http or sse (default: it is found out)")
+	f.StringArrayVar(&n.headers, "header", nil, "a header for every request, as 'Name: value'; may be given several times")
+	f.StringArrayVar(&n.env, "env", nil, "a variable for the program, as NAME=value; may be given several times")
+	f.StringVar(&n.description, "description", "", "what it is for, in a line")
+	f.BoolVar(&n.disabled, "disabled", false, "switch it off for now")
+	return c
+}
+
+// entry is the server as servers.json has it.
+func (n newServer) entry() (config.Object, error) {
+	var o config.Object
+	add := func(key string, value any, there bool) {
+		if there {
+			o = append(o, config.Field{Key: key, Value: value})
+		}
+	}
+	headers, err := pairs(n.headers, ":", "--header", "'Name: value'")
+	if err != nil {
+		return nil, err
+	}
+	env, err := pairs(n.env, "=", "--env", "NAME=value")
+	switch {
+	case err != nil:
+		return nil, err
+	case n.url == "" && len(n.command) == 0:
+		return nil, usage("servers add needs --url URL, or the command of the server behind --")
+	case n.url != "" && len(n.command) > 0:
+		return nil, usage("servers add takes --url or a command, not both")
+	case n.url == "" && len(headers) > 0:
+		return nil, usage("--header is for servers with --url; a program is told with --env")
+	case n.url != "" && len(env) > 0:
+		return nil, usage("--env is for programs; a server with --url is told with --header")
+	}
+	add("description", n.description, n.description != "")
+	add("type", n.kind, n.kind != "")
+	if len(n.command) > 0 {
+		add("command", n.command[0], true)
+		add("args", n.command[1:], len(n.command) > 1)
+	}
+	add("url", n.url, n.url != "")
+	add("env", env, len(env) > 0)
+	add("headers", headers, len(headers) > 0)
+	add("disabled", true, n.disabled)
+	return o, nil
+}
+
+// pairs reads the values of a flag that may be given several times. A message
+// does not show one, which may be a secret.
+func pairs(list []string, sep, flag, form string) (config.Object, error) {
+	var o config.Object
+	for i, s := range list {
+		key, value, ok := strings.Cut(s, sep)
+		key = strings.TrimSpace(key)
+		if !ok || key == "" {
+			return nil, usage("%s number %d has to have the form %s", flag, i+1, form)
+		}
+		if o.Get(key) != nil {
+			return nil, usage("%s %s is given twice", flag, key)
+		}
+		if sep == ":" {
+			value = strings.TrimSpace(value)
+		}
+		o = append(o, config.Field{Key: key, Value: value})
+	}
+	return o, nil
+}
+
+func (a *app) addServer(name string, n newServer) error {
+	entry, err := n.entry()
+	if err != nil {
+		return err
+	}
+	path, _, err := config.Target(a.configPath)
+	if err != nil {
+		return err
+	}
+	err = config.Edit(path, func(data []byte) ([]byte, error) {
+		cfg, err := config.Parse(path, data)
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Server(name) != nil {
+			return nil, usage("there is a server %q already\nhint: broker servers remove %s", name, name)
+		}
+		return config.AddServer(data, name, entry)
+	})
+	if err != nil {
+		return err
+	}
+	return a.printEdit(serverEdit{path, name, "added", clientOptions().SecretNotes(name, entry)})
+}
+
+func (a *app) serversRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Remove a server from servers.json", Args: oneArg("the name of a server"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.editServer(args[0], "remove", "removed", func(data []byte, s *config.Server) ([]byte, error) {
+				return config.RemoveServer(data, s.Name)
+			})
+		},
+	}
+}
+
+func (a *app) serversEnableCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "enable NAME", Short: "Switch a server on", Args: oneArg("the name of a server"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.switchServer(args[0], "enable", false) },
+	}
+}
+
+func (a *app) serversDisableCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "disable NAME", Short: "Switch a server off without removing it", Args: oneArg("the name of a server"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.switchServer(args[0], "disable", true) },
+	}
+}
+
+func (a *app) switchServer(name, command string, off bool) error {
+	return a.editServer(name, command, command+"d", func(data []byte, s *config.Server) ([]byte, error) {
+		if s.Disabled == off {
+			return data, nil
+		}
+		return config.SetDisabled(data, s.Name, off)
+	})
+}
+
+// editServer changes one server in the text of the config.
+func (a *app) editServer(name, command, done string, change func([]byte, *config.Server) ([]byte, error)) error {
+	path, err := config.Find(a.configPath)
+	if err != nil {
+		return err
+	}
+	err = config.Edit(path, func(data []byte) ([]byte, error) {
+		cfg, err := config.Parse(path, data)
+		if err != nil {
+			return nil, err
+		}
+		s, err := knownServer(cfg, name, command)
+		if err != nil {
+			return nil, err
+		}
+		return change(data, s)
+	})
+	if err != nil {
+		return err
+	}
+	return a.printEdit(serverEdit{Config: path, Server: name, Action: done})
+}
+
+// knownServer finds the server that a command names, or says which is nearest.
+func knownServer(cfg *config.Config, name, command string) (*config.Server, error) {
+	if s := cfg.Server(name); s != nil {
+		return s, nil
+	}
+	var known []string
+	for _, s := range cfg.Servers {
+		known = append(known, s.Name)
+	}
+	if near := nearest.Names(name, known, 1); len(near) > 0 {
+		return nil, usage("unknown server %q in servers %s\nhint: did you mean %q?", name, command, near[0])
+	}
+	return nil, usage("unknown server %q in servers %s\nhint: broker servers list", name, command)
+}

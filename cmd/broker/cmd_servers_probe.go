@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
+)
+
+// A probe is what one start of a server showed.
+type probe struct {
+	Server    string `json:"server"`
+	OK        bool   `json:"ok"`
+	Transport string `json:"transport"`
+	Status    string `json:"status"`
+	MS        int64  `json:"ms"` // until its tools were listed, or it had failed
+	Tools     int    `json:"tools"`
+	Version   string `json:"version,omitempty"`
+	Protocol  string `json:"protocol,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Hint      string `json:"hint,omitempty"`
+	// Stderr and Dropped are the last lines that it wrote to stderr, and to
+	// stdout without being MCP.
+	Stderr  []string `json:"stderr"`
+	Dropped []string `json:"stdout"`
+}
+
+func (a *app) serversTestCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "test NAME",
+		Short: "Start a server, list its tools, say how long that took",
+		Long:  "Start a server, also one that is disabled, list its tools and say how long that took. Exits with 3 if it failed.",
+		Args:  oneArg("the name of a server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.probe(cmd.Context(), args[0], "test")
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.finishProbe(p, a.printJSON(p))
+			}
+			if !p.OK {
+				fmt.Fprintf(a.stdout, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
+				for _, line := range p.Stderr {
+					fmt.Fprintf(a.stdout, "  | %s\n", oneLine(line, 200))
+				}
+				if p.Hint != "" {
+					fmt.Fprintf(a.stdout, "do: %s\n", p.Hint)
+				}
+				return a.finishProbe(p, nil)
+			}
+			fmt.Fprintf(a.stdout, "%s works: %s, %d tools in %s", p.Server, p.Transport, p.Tools, time.Duration(p.MS)*time.Millisecond)
+			if p.Version != "" {
+				fmt.Fprintf(a.stdout, ", %s", p.Version)
+			}
+			fmt.Fprintln(a.stdout)
+			return nil
+		},
+	}
+}
+
+func (a *app) serversLogsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Start a server and show what it writes beside MCP",
+		Long: "Start a server, list its tools, and show what it wrote meanwhile: to stderr, and to stdout without being MCP.\n" +
+			"Exits with 3 if the server failed.",
+		Args: oneArg("the name of a server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.probe(cmd.Context(), args[0], "logs")
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.finishProbe(p, a.printJSON(p))
+			}
+			for _, line := range p.Stderr {
+				fmt.Fprintf(a.stdout, "stderr | %s\n", line)
+			}
+			for _, line := range p.Dropped {
+				fmt.Fprintf(a.stdout, "stdout | %s\n", line)
+			}
+			if len(p.Stderr)+len(p.Dropped) == 0 {
+				fmt.Fprintf(a.stderr, "%s wrote nothing\n", p.Server)
+			}
+			if p.Error != "" {
+				fmt.Fprintf(a.stderr, "%s failed: %s\n", p.Server, p.Error)
+			}
+			return a.finishProbe(p, nil)
+		},
+	}
+}
+
+// finishProbe is the error of a probe that was shown.
+func (a *app) finishProbe(p probe, err error) error {
+	if err == nil && !p.OK {
+		err = &codeError{code: exitServers}
+	}
+	return err
+}
+
+// probe starts one server by itself, whether it is enabled or not.
+func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return probe{}, err
+	}
+	s, err := knownServer(cfg, name, command)
+	if err != nil {
+		return probe{}, err
+	}
+	state, err := config.StateDir(a.stateDir, cfg.Path)
+	if err != nil {
+		return probe{}, err
+	}
+	log := a.logger()
+	only := *cfg
+	only.Servers = []config.Server{*s}
+	only.Servers[0].Disabled = false
+	pool := upstream.NewPool(upstreams(&only), &upstream.Options{
+		Logger: log, CacheDir: filepath.Join(state, "catalogue"), Expand: expand,
+		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log})),
+	})
+	start := time.Now()
+	st := pool.Refresh(ctx, name)[0]
+	took := time.Since(start)
+	if err := pool.Close(); err != nil {
+		return probe{}, err
+	}
+	// After the end nothing is on its way any more.
+	last := pool.Status()[0]
+	p := probe{Server: name, OK: st.Err == nil, Transport: st.Transport, Status: string(st.State), MS: took.Milliseconds(), Tools: st.Tools,
+		Version: st.Version, Protocol: st.Protocol, Hint: st.Hint, Stderr: orEmpty(longer(st.Stderr, last.Stderr)), Dropped: orEmpty(longer(st.Dropped, last.Dropped))}
+	if st.Err != nil {
+		p.Error = st.Err.Error()
+	}
+	return p, nil
+}
+
+// longer is the one that has more lines.
+func longer(a, b []string) []string {
+	if len(b) > len(a) {
+		return b
+	}
+	return a
+}

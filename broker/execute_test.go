@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -215,4 +217,43 @@ func TestClientCancelsThroughMCP(t *testing.T) {
 		t.Error("a cancelled call was answered")
 	}
 	eventually(t, "the server hears of the cancellation", cancelled)
+}
+
+// A hundred executions leave nothing behind: no goroutine, and no process but
+// the servers and a spare.
+func TestExecutionsLeaveNothing(t *testing.T) {
+	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "files")}})
+	run := func(n int) {
+		var wg sync.WaitGroup
+		slots := make(chan struct{}, 8)
+		for range n {
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				a := b.Execute(t.Context(), broker.ExecuteRequest{Code: `console.log((await files.readFile({ path: 'a' })).length)`})
+				if a.ExitCode != 0 {
+					t.Errorf("%+v", a)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	run(10)
+	before := runtime.NumGoroutine()
+	run(100)
+	// A spare that is being started has goroutines of its own for a moment.
+	const slack = 6
+	eventually(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= before+slack })
+	children, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || len(children) == 0 {
+		t.Skip("needs /proc to see processes")
+	}
+	eventually(t, "processes end", func() bool {
+		n := 0
+		for _, c := range children {
+			text, _ := os.ReadFile(c) // the thread may have ended
+			n += len(strings.Fields(string(text)))
+		}
+		return n <= 2
+	})
 }

@@ -124,11 +124,20 @@ func failure(err error) *bridge.Error {
 		if conn.State == upstream.StateNeedsSignIn { // no script can mend that
 			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Hint: conn.Hint}
 		}
+		if conn.Sent {
+			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Hint: mayHaveRun}
+		}
 		return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Retryable: true,
 			Hint: "list_servers says how the server is"}
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return &bridge.Error{Code: bridge.CodeTimeout, Message: err.Error(), Retryable: true}
+	if _, ok := errors.AsType[*upstream.TimeoutError](err); ok || errors.Is(err, context.DeadlineExceeded) {
+		return &bridge.Error{Code: bridge.CodeTimeout, Message: err.Error(), Hint: mayHaveRun}
+	}
+	if errors.Is(err, upstream.ErrDenied) {
+		return &bridge.Error{Code: bridge.CodeDenied, Message: err.Error(), Hint: "use tools that search_tools finds here"}
 	}
 	return nil
 }
+
+// mayHaveRun is the hint for a call that was sent and got no answer.
+const mayHaveRun = "the tool may have run all the same: look before you call it again"

@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
@@ -23,10 +25,14 @@ func TestMain(m *testing.M) {
 		worker.Main()
 		return
 	}
+	fakeupstream.RunIfAsked()
 	testscript.Main(m, map[string]func(){
 		"broker":  main,
 		"shelf":   serveShelf,
 		"library": serveLibrary,
+		// The browser of Linux and macOS, whose user agrees to everything.
+		"xdg-open": openPage,
+		"open":     openPage,
 	})
 }
 
@@ -89,6 +95,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config")
 			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/state")
 			e.Setenv("BROKER_KEYRING", "off") // not that of whoever runs the tests
+			remote := fakeauth.Start()
+			e.Defer(remote.Close)
+			e.Setenv("REMOTE_URL", remote.URL)
+			e.Setenv("ISSUER", remote.Issuer)
 			return nil
 		},
 	})

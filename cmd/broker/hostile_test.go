@@ -41,7 +41,7 @@ var hostiles = []hostile{
 	{mode: fakeupstream.OddSchemas, status: "ready", tools: 1, call: echoWorks},
 	{mode: fakeupstream.OddNames, status: "ready", tools: 1, call: echoWorks},
 	{mode: fakeupstream.RepeatedPage, status: "ready", tools: 1, call: echoWorks},
-	{mode: fakeupstream.ManyTools, status: "ready", tools: 5000, call: `await callMCPTool('%s__tool_4999', {}).then(() => true)`},
+	{mode: fakeupstream.ManyTools, status: "ready", tools: 5000},
 	{mode: fakeupstream.Storm, status: "ready", tools: 1, call: echoWorks},
 	{mode: fakeupstream.Numbers, status: "ready", tools: 1, call: echoWorks},
 	{mode: fakeupstream.BigResult, status: "ready", tools: 1, call: `(await callMCPTool('%s__big')).length >= 20e6`},
@@ -131,7 +131,7 @@ func hostileConfig(t *testing.T) string {
 		case fakeupstream.SilentInit, fakeupstream.SilentList:
 			s["startTimeout"] = 4
 		case fakeupstream.StuckProbe:
-			s["startTimeout"] = 20
+			s["startTimeout"] = 10
 		case fakeupstream.Hangs:
 			s["callTimeout"] = 1
 		}

@@ -46,13 +46,17 @@ type ConnectError struct {
 	Err     error
 }
 
-// Error names the server and the cause.
+// Error names the server and the cause, and what mends it if that is a sign-in,
+// which no other call gets round.
 func (e *ConnectError) Error() string {
 	verb := "connect to"
 	if e.Sent {
 		verb = "lost connection to"
 	}
 	s := fmt.Sprintf("%s %s: %v", verb, e.Server, e.Err)
+	if e.State == StateNeedsSignIn && e.Hint != "" {
+		s += "; " + e.Hint
+	}
 	if e.RetryIn > 0 {
 		s += fmt.Sprintf(" (next attempt possible in %s)", max(e.RetryIn.Round(time.Second), time.Second))
 	}

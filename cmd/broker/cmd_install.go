@@ -192,7 +192,7 @@ func printUninstall(w io.Writer, res clients.UninstallResult, dryRun bool) {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
 	if res.Config != "" {
-		fmt.Fprintf(w, "%s stays as it is\n", res.Config)
+		fmt.Fprintf(w, "%s keeps the servers that were moved\n", res.Config)
 	}
 	if res.Backup != "" {
 		fmt.Fprintf(w, "the file as it was before the install: %s\n", res.Backup)

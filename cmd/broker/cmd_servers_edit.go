@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -135,6 +136,9 @@ func (a *app) addServer(name string, n newServer) error {
 	if err != nil {
 		return err
 	}
+	if err := checkEntry(name, entry); err != nil {
+		return err
+	}
 	path, _, err := config.Target(a.configPath)
 	if err != nil {
 		return err
@@ -153,6 +157,20 @@ func (a *app) addServer(name string, n newServer) error {
 		return err
 	}
 	return a.printEdit(serverEdit{path, name, "added", clientOptions().SecretNotes(name, entry)})
+}
+
+// checkEntry says what is wrong with a new server, before it has a place in a
+// file.
+func checkEntry(name string, entry config.Object) error {
+	data, err := config.AddServer(nil, name, entry)
+	if err != nil {
+		return err
+	}
+	_, err = config.Parse("", data)
+	if report, ok := errors.AsType[*config.Report](err); ok {
+		return usage("%s", report.Mistakes[0].Text)
+	}
+	return err
 }
 
 func (a *app) serversRemoveCommand() *cobra.Command {

@@ -177,6 +177,14 @@ func TestImportMakesProjectPathsAbsolute(t *testing.T) {
 	}
 }
 
+func TestHomeDirectoryIsNoSecondProject(t *testing.T) {
+	e := testEnv(t, "linux", map[string]string{"~/.cursor/mcp.json": `{"mcpServers": {"a": {"command": "x"}}}`})
+	e.Dir = e.Home
+	if sources := Read(Lookup("cursor"), e, nil); len(sources) != 1 || sources[0].Scope != "user" {
+		t.Errorf("Read = %+v, want the user's file alone", sources)
+	}
+}
+
 func TestMergeKeepsWhatIsThere(t *testing.T) {
 	before := "{\n  // mine\n  \"mcpServers\": {\n    \"same\": { \"command\": \"x\", \"args\": [ \"1\" ] }, // s\n    \"other\": { \"command\": \"old\" }\n  }\n}\n"
 	entry := func(name, command string, args ...string) Entry {

@@ -62,12 +62,16 @@ type Options struct {
 func Read(c *Client, e Env, o *Options) []Source {
 	r := reader{client: c, env: e, options: orZero(o)}
 	var out []Source
+	user := c.user(e)
 	if c.project != nil {
 		for _, path := range c.project(e) {
-			out = append(out, r.read(path, "project")...)
+			// In the home directory, the project's file may be the user's.
+			if !slices.ContainsFunc(user, func(u string) bool { return sameFile(u, path) }) {
+				out = append(out, r.read(path, "project")...)
+			}
 		}
 	}
-	for _, path := range c.user(e) {
+	for _, path := range user {
 		out = append(out, r.read(path, "user")...)
 	}
 	// What a user has for one project alone comes before everything else.
@@ -289,6 +293,12 @@ func stringsAt(data []byte, path ...string) []string {
 		}
 	}
 	return out
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
 func readAll(path string) ([]byte, error) {

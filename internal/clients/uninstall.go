@@ -60,7 +60,9 @@ func Uninstall(r Request) (UninstallResult, error) {
 		return res, err
 	}
 	if rec != nil {
-		res.Config = rec.Config
+		if len(rec.Moved) > 0 {
+			res.Config = rec.Config
+		}
 		if sum(now) == rec.After {
 			if done, err := r.restore(j, rec, now, &res); done || err != nil {
 				return res, err

@@ -233,6 +233,7 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 		return nil, err
 	}
 	defer s.release(sess)
+	s.relistIfStale(sess)
 	if sess.transport == "http" && sess.era == eraModern {
 		// Arguments that have to be mirrored in headers are known from the list.
 		select {

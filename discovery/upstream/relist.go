@@ -76,6 +76,9 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		}
 		return &dialError{err: err, stderr: s.stderr.last()}
 	}
+	s.mu.Lock()
+	s.expireLocked(sess, time.Now())
+	s.mu.Unlock()
 	changes, fresh, err := s.pool.cache.compare(l, time.Now())
 	if err != nil {
 		s.log.Warn("changes of tools not kept", "err", err)

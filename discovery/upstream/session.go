@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -26,7 +27,9 @@ type session struct {
 	gone   chan struct{} // closed when the connection has ended
 	listed chan struct{} // closed when the first listing of this session ended, well or not
 
-	inFlight int // guarded by the server's mutex
+	inFlight int           // guarded by the server's mutex
+	staleAt  time.Time     // likewise: when the tools have to be listed again; zero for never
+	ttl      time.Duration // of the last listing; read and written by whoever lists
 
 	tokens   atomic.Int64
 	mu       sync.Mutex
@@ -145,6 +148,7 @@ func (s *session) list(ctx context.Context, server string) (discovery.Listing, e
 	}
 	var reader toolReader
 	var pages pager
+	s.ttl = 0
 	for cursor := ""; ; {
 		raw, next, err := s.page(ctx, cursor, &reader)
 		if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
@@ -187,6 +191,9 @@ func (s *session) page(ctx context.Context, cursor string, r *toolReader) ([]jso
 	}
 	if c.raw == nil {
 		return nil, "", errors.New("the server answered without a result")
+	}
+	if ttl := pageTTL(c.raw); ttl > 0 && (s.ttl == 0 || ttl < s.ttl) {
+		s.ttl = ttl
 	}
 	raw, next, err := splitPage(c.raw)
 	if err != nil || s.transport == "stdio" {

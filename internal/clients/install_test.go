@@ -226,8 +226,8 @@ func TestInstallKeepsCommentsAndFormatting(t *testing.T) {
 			return strings.Replace(s, "\t\t},\n\t},\n}", "\t\t},\n\t\t\"broker\": {\n\t\t\t\"type\": \"stdio\",\n\t\t\t\"command\": \"/opt/broker\",\n\t\t\t\"args\": [\"serve\", \"--config\", \"/c/servers.json\"]\n\t\t},\n\t},\n}", 1)
 		}},
 		{"vscode", true, func(s string) string {
-			i, j := strings.Index(s, "\t\t\"fs\""), strings.Index(s, "\t},\n}")
-			return s[:i] + "\t\t\"broker\": {\n\t\t\t\"type\": \"stdio\",\n\t\t\t\"command\": \"/opt/broker\",\n\t\t\t\"args\": [\"serve\", \"--config\", \"/c/servers.json\"]\n\t\t}\n" + s[j:]
+			before, _, _ := strings.Cut(s, "\t\t\"fs\"")
+			return before + "\t\t\"broker\": {\n\t\t\t\"type\": \"stdio\",\n\t\t\t\"command\": \"/opt/broker\",\n\t\t\t\"args\": [\"serve\", \"--config\", \"/c/servers.json\"]\n\t\t}\n\t},\n}\n"
 		}},
 		{"codex", false, func(s string) string {
 			return s + "\n[mcp_servers.broker]\ncommand = \"/opt/broker\"\nargs = [\"serve\", \"--config\", \"/c/servers.json\"]\nstartup_timeout_sec = 30\ntool_timeout_sec = 130\n"

@@ -19,7 +19,6 @@ import (
 func SetKey(data []byte, path []string, value any) ([]byte, error) {
 	bom, data := cutBOM(data)
 	if len(bytes.TrimSpace(data)) == 0 {
-		data = []byte("{}\n")
 		text, err := layoutOf(nil).lines(nest(path, value), "")
 		return append(bom, text+"\n"...), err
 	}

@@ -274,6 +274,9 @@ func (a *app) authSetCommand() *cobra.Command {
 			if err := keyring().Set(args[0], value); err != nil {
 				return keyringFailure("store", err)
 			}
+			if a.json {
+				return a.printJSON(map[string]any{"stored": args[0]})
+			}
 			fmt.Fprintf(a.stderr, "stored; write ${keyring:%s} in the config\n", args[0])
 			return nil
 		},
@@ -291,6 +294,9 @@ func (a *app) authDeleteCommand() *cobra.Command {
 			}
 			if err := keyring().Delete(args[0]); err != nil {
 				return keyringFailure("delete", err)
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"deleted": args[0]})
 			}
 			return nil
 		},

@@ -98,7 +98,7 @@ func (r *remote) note(err error) error {
 		r.need.Store(&need)
 		return err
 	}
-	return fmt.Errorf("authorize the request: %w", err)
+	return &dialError{err: fmt.Errorf("authorize the request: %w", err), hint: "try again later; broker auth status says how the sign-in stands"}
 }
 
 // wantsSignIn reports whether another token might be taken. A plain 403 is for
@@ -127,24 +127,32 @@ func (r *remote) signInError(err error) error {
 
 // failure says what err makes of a server: its state, what mends it, and whether
 // an OAuth handler was at work, which knows by itself when to ask again.
-func failure(err error) (cause error, state State, hint string, handled bool) {
+func failure(err error) (state State, hint string, handled bool, cause error) {
 	if e, ok := errors.AsType[*dialError](err); ok {
 		state = StateFailed
 		if e.signIn {
 			state = StateNeedsSignIn
 		}
-		return err, state, e.hint, e.handled
+		return state, e.hint, e.handled, err
 	}
 	if need, ok := errors.AsType[SignInNeeded](err); ok {
-		return need, StateNeedsSignIn, need.SignInHint(), true
+		return StateNeedsSignIn, need.SignInHint(), true, need
 	}
-	return err, StateFailed, "", false
+	return StateFailed, "", false, err
 }
 
-// signInFailed is the error of a call that was refused for want of a sign-in.
-// The tool has not run. Unless other calls may still go through, the session is
+// authFailed is the error of a call for which there was no token, or that was
+// refused for want of a better one, nil if err is another. The tool has not run.
+// Unless other calls may still go through, a session that needs a sign-in is
 // given up: the next call asks for the token again.
-func (s *server) signInFailed(sess *session, need SignInNeeded) error {
+func (s *server) authFailed(sess *session, err error) error {
+	need, ok := errors.AsType[SignInNeeded](err)
+	if !ok {
+		if e, ok := errors.AsType[*dialError](err); ok {
+			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: e.hint, Err: e.err}
+		}
+		return nil
+	}
 	if !need.Partial() {
 		s.mu.Lock()
 		if s.sess == sess {

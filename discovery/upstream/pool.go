@@ -277,8 +277,8 @@ func (s *server) worked() {
 
 // callError turns what the SDK returned into one of the errors of Call.
 func (s *server) callError(sess *session, tool string, err error) error {
-	if need, ok := errors.AsType[SignInNeeded](err); ok {
-		return s.signInFailed(sess, need)
+	if e := s.authFailed(sess, err); e != nil {
+		return e
 	}
 	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) {
 		s.drop(sess)

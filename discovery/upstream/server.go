@@ -259,7 +259,7 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 		s.mu.Unlock()
 		return
 	}
-	if _, _, _, handled := failure(err); s.known && !handled { // what is known can still be called
+	if _, _, handled, _ := failure(err); s.known && !handled { // what is known can still be called
 		s.setState(StateReady, err, "")
 		s.armIdleLocked(sess)
 		s.mu.Unlock()
@@ -274,7 +274,7 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 // failLocked records that the server could not be connected or listed, and when
 // it may be tried again; s.mu is held.
 func (s *server) failLocked(err error) {
-	err, state, hint, handled := failure(err)
+	state, hint, handled, err := failure(err)
 	s.failures++
 	s.retryAt = time.Now().Add(backoff(s.failures))
 	if handled {

@@ -221,18 +221,25 @@ func TestExpiredTokenWithoutRefreshNeedsSignIn(t *testing.T) {
 func TestAuthorizationServerThatIsDownIsNotASignIn(t *testing.T) {
 	w := newWorld(t)
 	w.login()
-	p := w.pool()
+	running, fresh := w.pool(), w.pool()
+	if err := w.call(running, "whoami"); err != nil {
+		t.Fatal(err)
+	}
 	w.remote.Set(func(b *fakeauth.Behaviour) { b.Down = true })
 	w.clock.advance(2 * time.Hour)
-	err := w.call(p, "whoami")
-	ce, ok := errors.AsType[*upstream.ConnectError](err)
-	if !ok || ce.State != upstream.StateFailed || !strings.Contains(err.Error(), "HTTP 503") {
-		t.Fatalf("err = %v (%+v)", err, ce)
+	for _, p := range []*upstream.Pool{running, fresh} {
+		err := w.call(p, "whoami")
+		ce, ok := errors.AsType[*upstream.ConnectError](err)
+		if !ok || ce.State != upstream.StateFailed || ce.Sent || !strings.Contains(err.Error(), "HTTP 503") || !strings.Contains(ce.Hint, "broker auth status") {
+			t.Fatalf("err = %v (%+v)", err, ce)
+		}
 	}
 	w.remote.Set(func(b *fakeauth.Behaviour) { b.Down = false })
-	p.Refresh(t.Context()) // a call has to wait a moment
-	if err := w.call(p, "whoami"); err != nil {
-		t.Errorf("when it is back: %v", err)
+	fresh.Refresh(t.Context()) // a call has to wait a moment
+	for _, p := range []*upstream.Pool{running, fresh} {
+		if err := w.call(p, "whoami"); err != nil {
+			t.Errorf("when it is back: %v", err)
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func (h *handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 }
 
 func (h *handler) token(ctx context.Context) (string, error) {
-	rec, err := h.load()
+	rec, err := h.load(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -90,14 +90,14 @@ func (h *handler) token(ctx context.Context) (string, error) {
 }
 
 // load returns the record as it is now, reading it only if it has changed.
-func (h *handler) load() (*record, error) {
+func (h *handler) load(ctx context.Context) (*record, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	stamp := h.m.store.stamp(h.key)
 	if h.read && sameStamp(stamp, h.stamp) {
 		return h.rec, nil
 	}
-	rec, err := h.m.store.load(h.key)
+	rec, err := h.m.store.loadUntil(ctx, h.key)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (h *handler) renew(ctx context.Context, used string) (*record, error) {
 		return nil, err
 	}
 	defer unlock()
-	rec, err := h.m.store.load(h.key)
+	rec, err := h.m.store.loadUntil(ctx, h.key)
 	switch {
 	case err != nil:
 		return nil, err
@@ -194,7 +194,7 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
 	used := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
-	rec, err := h.load()
+	rec, err := h.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (h *handler) stepUp(ctx context.Context, scopes []string) error {
 		return err
 	}
 	defer unlock()
-	rec, err := h.m.store.load(h.key)
+	rec, err := h.m.store.loadUntil(ctx, h.key)
 	if err != nil || rec == nil {
 		return need
 	}

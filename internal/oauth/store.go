@@ -128,6 +128,29 @@ func (s *store) load(key string) (*record, error) {
 	return r, nil
 }
 
+// loadUntil is load, given up when ctx is done: a keyring that is locked waits
+// for its user, and the broker has to be able to stop meanwhile.
+func (s *store) loadUntil(ctx context.Context, key string) (*record, error) {
+	if f, err := s.file(key); f == nil || f.Keyring == "" {
+		return f.record(), err
+	}
+	type result struct {
+		rec *record
+		err error
+	}
+	done := make(chan result, 1)
+	go func() { // ends when the keyring answers, or is given up
+		rec, err := s.load(key)
+		done <- result{rec, err}
+	}()
+	select {
+	case r := <-done:
+		return r.rec, r.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read the token from the keyring: %w", context.Cause(ctx))
+	}
+}
+
 func (f *stored) record() *record {
 	if f == nil {
 		return nil

@@ -38,6 +38,7 @@ func combinations(t *testing.T, f func(t *testing.T, b *broker.Broker, version s
 	for _, mode := range []fakeupstream.Mode{fakeupstream.Asks, fakeupstream.AsksLegacy} {
 		for _, version := range versions {
 			t.Run(fmt.Sprintf("server %s, client %s", mode, version), func(t *testing.T) {
+				t.Parallel()
 				f(t, asking(t, mode, broker.Options{}), version)
 			})
 		}
@@ -142,7 +143,7 @@ return out`, nil)
 // The client answers later than the script's whole time.
 func TestWaitingForAPersonCostsTheScriptNoTime(t *testing.T) {
 	combinations(t, func(t *testing.T, b *broker.Broker, version string) {
-		const limit = 2 * time.Second
+		const limit = 3 * time.Second
 		cs := connect(t, b, version, user(func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			thinking := time.NewTimer(limit + limit/10)
 			<-thinking.C

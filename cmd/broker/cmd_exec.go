@@ -20,7 +20,8 @@ func (a *app) execCommand() *cobra.Command {
 		Use:   "exec FILE|-",
 		Short: "Run a script that calls tools",
 		Long: "Run a script as execute_code does. What it prints goes to stdout and stderr, then its result as JSON;\n" +
-			"with --json, exactly what a model would get. The exit code is the script's.\n\n" + exitCodesHelp,
+			"with --json, exactly what a model would get. The exit code is the script's.\n" +
+			"On a terminal, simple forms that servers ask for are filled in there.\n\n" + exitCodesHelp,
 		Args: oneArg("one script file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			code, err := a.readScript(args[0])
@@ -41,6 +42,10 @@ func (a *app) execCommand() *cobra.Command {
 			req := broker.ExecuteRequest{Code: code, Language: language, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
 			if !a.json {
 				req.Stdout, req.Stderr, req.Whole = a.stdout, a.stderr, true
+			}
+			// A file on stdin may be data, and a log on stderr is read by nobody now.
+			if in, ok := a.stdin.(*os.File); ok && args[0] != "-" && onTerminal(in) && onTerminal(a.stderr) {
+				req.Talker = newTerminal(in, a.stderr)
 			}
 			ans := s.broker.Execute(cmd.Context(), req)
 			closed := s.close()

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+)
+
+// askTime is how long a person at the terminal may take for a form.
+const askTime = 10 * time.Minute
+
+// A terminal lets the person who runs a script fill in simple forms that
+// servers ask for. It is the upstream.Talker of broker exec.
+type terminal struct {
+	in  io.Reader
+	out io.Writer
+
+	asking sync.Mutex // one question at a time
+	start  sync.Once
+	lines  chan string // what is typed; closed at its end
+}
+
+func newTerminal(in io.Reader, out io.Writer) *terminal {
+	return &terminal{in: in, out: out, lines: make(chan string)}
+}
+
+// Capabilities implements upstream.Talker.
+func (t *terminal) Capabilities() upstream.Capabilities { return upstream.Capabilities{Form: true} }
+
+// PageDone implements upstream.Talker.
+func (t *terminal) PageDone(string) {}
+
+// Answer implements upstream.Talker.
+func (t *terminal) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	e, ok := q.(*mcp.ElicitParams)
+	if !ok {
+		return nil, fmt.Errorf("%T cannot be asked at a terminal", q)
+	}
+	schema, err := json.Marshal(e.RequestedSchema)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := formFields(schema)
+	if err != nil {
+		return nil, err
+	}
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, askTime, fmt.Errorf("nobody answered for %g s", askTime.Seconds()))
+	defer cancel()
+	fmt.Fprintf(t.out, "%s\n(a single . declines)\n", printable(e.Message))
+	content := make(map[string]any)
+	for _, f := range fields {
+		value, err := t.field(ctx, f)
+		switch {
+		case errors.Is(err, errDeclined):
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		case errors.Is(err, io.EOF):
+			return &mcp.ElicitResult{Action: "cancel"}, nil
+		case err != nil:
+			return nil, err
+		}
+		if value != nil {
+			content[f.name] = value
+		}
+	}
+	return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+}
+
+var errDeclined = errors.New("declined")
+
+// field asks for one value until it fits; nil is none.
+func (t *terminal) field(ctx context.Context, f formField) (any, error) {
+	for {
+		fmt.Fprintf(t.out, "  %s: ", f.prompt())
+		line, err := t.line(ctx)
+		if err != nil {
+			fmt.Fprintln(t.out)
+			return nil, err
+		}
+		if line == "." {
+			return nil, errDeclined
+		}
+		value, err := f.read(line)
+		if err == nil {
+			return value, nil
+		}
+		fmt.Fprintf(t.out, "  %v\n", err)
+	}
+}
+
+// line returns the next line that is typed. What reads it cannot be
+// interrupted; it ends with the process.
+func (t *terminal) line(ctx context.Context) (string, error) {
+	t.start.Do(func() {
+		go func() {
+			defer close(t.lines)
+			for s := bufio.NewScanner(t.in); s.Scan(); {
+				t.lines <- strings.TrimSpace(s.Text())
+			}
+		}()
+	})
+	select {
+	case line, ok := <-t.lines:
+		if !ok {
+			return "", io.EOF
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// A formField is one value of a form.
+type formField struct {
+	name, title, kind string
+	options           []string // the only values; nil means any
+	preset            any      // taken when nothing is typed; nil means none
+	required          bool
+}
+
+// errForm is why a form is not asked for at a terminal.
+var errForm = errors.New("its form is more than a terminal can show: use a client with forms")
+
+// formFields reads the schema of a form, whose fields are in its order.
+func formFields(schema json.RawMessage) ([]formField, error) {
+	var form struct {
+		Properties map[string]struct {
+			Type    string   `json:"type"`
+			Title   string   `json:"title"`
+			Enum    []string `json:"enum"`
+			Default any      `json:"default"`
+			OneOf   []struct {
+				Const string `json:"const"`
+			} `json:"oneOf"`
+		} `json:"properties"`
+		Required []string `json:"required"`
+	}
+	var order struct {
+		Properties json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &form) != nil || json.Unmarshal(schema, &order) != nil {
+		return nil, errForm
+	}
+	var fields []formField
+	for _, name := range keys(order.Properties) {
+		p := form.Properties[name]
+		f := formField{name: name, title: p.Title, kind: p.Type, options: p.Enum, preset: p.Default, required: slices.Contains(form.Required, name)}
+		for _, o := range p.OneOf {
+			f.options = append(f.options, o.Const)
+		}
+		switch f.kind {
+		case "string", "integer", "number", "boolean":
+		default:
+			return nil, errForm
+		}
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+// keys are the keys of a JSON object in its order.
+func keys(object json.RawMessage) []string {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return nil
+	}
+	var names []string
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return names
+		}
+		if s, ok := name.(string); ok {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+func (f formField) prompt() string {
+	s := f.title
+	if s == "" {
+		s = f.name
+	}
+	switch {
+	case len(f.options) > 0:
+		s += " (" + strings.Join(f.options, ", ") + ")"
+	case f.kind == "boolean":
+		s += " (yes, no)"
+	case f.kind != "string":
+		s += " (" + f.kind + ")"
+	}
+	switch {
+	case f.preset != nil:
+		s += fmt.Sprintf(" [%v]", f.preset)
+	case !f.required:
+		s += " [none]"
+	}
+	return printable(s)
+}
+
+// read is the value of what was typed.
+func (f formField) read(line string) (any, error) {
+	switch {
+	case line == "" && f.preset != nil:
+		return f.preset, nil
+	case line == "" && f.required:
+		return nil, errors.New("this is needed")
+	case line == "":
+		return nil, nil
+	case len(f.options) > 0 && !slices.Contains(f.options, line):
+		return nil, errors.New(printable("one of " + strings.Join(f.options, ", ")))
+	}
+	switch f.kind {
+	case "integer":
+		n, err := strconv.ParseInt(line, 10, 64)
+		if err != nil {
+			return nil, errors.New("a whole number")
+		}
+		return n, nil
+	case "number":
+		n, err := strconv.ParseFloat(line, 64)
+		if err != nil || n-n != 0 {
+			return nil, errors.New("a number")
+		}
+		return n, nil
+	case "boolean":
+		switch strings.ToLower(line) {
+		case "yes", "y", "true":
+			return true, nil
+		case "no", "n", "false":
+			return false, nil
+		}
+		return nil, errors.New("yes or no")
+	}
+	return line, nil
+}
+
+// printable keeps a server's text from steering the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		return '·'
+	}, s)
+}

@@ -184,19 +184,19 @@ func (c *stdioClient) settled(t *testing.T, id *int) map[string]broker.ServerInf
 		var a broker.ServersAnswer
 		c.decode(t, *id, &a)
 		servers = make(map[string]broker.ServerInfo)
-		starting := ""
+		var starting strings.Builder
 		for _, s := range a.Servers {
 			servers[s.Name] = s
 			// A server that failed is tried again by itself a few times.
 			if s.Status == "starting" || s.Status == "idle" {
-				starting += " " + s.Name
+				starting.WriteString(" " + s.Name)
 			}
 		}
-		if starting == "" {
+		if starting.String() == "" {
 			return servers
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("still starting:%s", starting)
+			t.Fatalf("still starting:%s", starting.String())
 		}
 		<-time.After(50 * time.Millisecond)
 	}

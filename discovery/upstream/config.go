@@ -23,10 +23,11 @@ const (
 	defaultMaxInFlight = 16
 
 	// A server that is installed already starts within seconds even on a busy
-	// machine. A package runner may have to download it first, for which up to
-	// 80 s were measured; cut off too early, it starts the download again.
+	// machine. A package runner may have to download it first, for which 80 s were
+	// measured on a busy machine, and more than 180 s beside other downloads; cut
+	// off too early, it leaves half an installation behind.
 	defaultStartTimeout       = 60 * time.Second
-	defaultRunnerStartTimeout = 180 * time.Second
+	defaultRunnerStartTimeout = 300 * time.Second
 )
 
 // Config is one upstream server as configured. Its values still hold ${VAR}
@@ -69,7 +70,7 @@ type Config struct {
 	// IdleTimeout is how long a server may be unused before it is stopped; zero
 	// means 10 minutes.
 	IdleTimeout time.Duration
-	// StartTimeout bounds connecting and listing; zero means 60 s, and 180 s for
+	// StartTimeout bounds connecting and listing; zero means 60 s, and 300 s for
 	// commands such as npx and uvx, which may have to download the server first.
 	StartTimeout time.Duration
 	// CallTimeout bounds one call, counted from when it is sent; zero means

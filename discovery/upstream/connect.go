@@ -51,7 +51,7 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, &dialError{err: err, hint: "set it, or change the value in the configuration"}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to initialize for %s", seconds(limit)))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(limit)))
 	defer cancel()
 	var s *session
 	if d.cfg.kind() == "stdio" {
@@ -67,6 +67,8 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	}
 	return nil, d.explain(err, t.hide)
 }
+
+var errNoAnswer = errors.New("no answer to initialize")
 
 // A dialError is why a server could not be connected.
 type dialError struct {
@@ -133,6 +135,9 @@ func (d *dialer) hint(err error) string {
 	}
 	if dir := damagedInstall(d.stderr.snapshot()); dir != "" {
 		return "its npx installation is incomplete, which happens when npx is stopped while it installs: delete " + dir + " and try again"
+	}
+	if isPackageRunner(d.cfg.Command) && errors.Is(err, errNoAnswer) {
+		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + strings.Join(append([]string{d.cfg.Command}, d.cfg.Args...), " ")
 	}
 	if d.cfg.Command != "" {
 		return "run it by hand and see what it prints: " + strings.Join(append([]string{d.cfg.Command}, d.cfg.Args...), " ")

@@ -1,10 +1,13 @@
 package broker_test
 
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and servers use them still
+
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -76,9 +79,7 @@ func named(name string) elicitation {
 func script(t *testing.T, cs *mcp.ClientSession, code string, args map[string]any) broker.ExecuteAnswer {
 	t.Helper()
 	all := map[string]any{"code": code}
-	for k, v := range args {
-		all[k] = v
-	}
+	maps.Copy(all, args)
 	text, _ := call(t, cs, "execute_code", all)
 	return answerOf(t, text)
 }

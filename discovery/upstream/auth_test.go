@@ -175,6 +175,7 @@ func TestMissingRightsLeaveTheSessionAlone(t *testing.T) {
 	}))
 	k := &keeper{token: "good"}
 	p := newPool(t, &Options{OAuth: k.open}, remoteConfig(url))
+	p.Refresh(t.Context()) // until its tools are listed it is starting
 	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
 		t.Fatal(err)
 	}

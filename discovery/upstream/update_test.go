@@ -50,6 +50,7 @@ func TestUpdateTouchesOnlyWhatChanged(t *testing.T) {
 	if _, err := p.Call(ctx, "gone", "echo", nil, nil); !errors.Is(err, ErrUnknownServer) {
 		t.Errorf("a call to what is gone: %v, want ErrUnknownServer", err)
 	}
+	gone.close() // which Update does in the background
 	if _, err := gone.callOnce(ctx, "echo", json.RawMessage("{}"), nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("a call that was on its way to what is gone: %v, want ErrClosed", err)
 	}

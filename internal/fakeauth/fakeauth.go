@@ -111,9 +111,10 @@ func Start() *Server {
 		access: make(map[string]grant), refresh: make(map[string]*refreshToken),
 	}
 	s.as = httptest.NewServer(s.authorizationServer())
-	s.mcp = httptest.NewServer(nil)
-	s.Issuer, s.URL = s.as.URL, s.mcp.URL+"/mcp"
+	s.mcp = httptest.NewUnstartedServer(nil) // its handler has to know its address
+	s.Issuer, s.URL = s.as.URL, "http://"+s.mcp.Listener.Addr().String()+"/mcp"
 	s.mcp.Config.Handler = s.protectedServer()
+	s.mcp.Start()
 	return s
 }
 

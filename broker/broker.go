@@ -100,9 +100,10 @@ type Broker struct {
 	serving atomic.Bool // scripts may run; see promised
 	paused  paused
 
-	notice  atomic.Pointer[string] // for list_servers; see SetNotice
-	facesMu sync.Mutex
-	faces   []*face
+	requests httpRequests           // being answered; see join
+	notice   atomic.Pointer[string] // for list_servers; see SetNotice
+	facesMu  sync.Mutex
+	faces    []*face
 }
 
 // New returns a broker that knows what the cache knows. It starts no server;

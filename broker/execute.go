@@ -77,13 +77,14 @@ var languages = map[string]sandbox.Language{
 // never fails without one. When ctx is cancelled, the script and its calls are
 // killed.
 func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer {
-	x := &execution{b: b, req: req, started: time.Now(),
-		stdout: &capture{limit: b.options().MaxOutputChars, tee: req.Stdout},
+	o := b.options() // a reload in mid-run changes nothing
+	x := &execution{b: b, o: o, req: req, started: time.Now(),
+		stdout: &capture{limit: o.MaxOutputChars, tee: req.Stdout},
 		stderr: &capture{limit: maxStderrChars, tee: req.Stderr},
 	}
 	lang, ok := languages[strings.ToLower(req.Language)]
 	if req.Language == "" {
-		lang, ok = b.options().Language, true
+		lang, ok = o.Language, true
 	}
 	if !ok {
 		return x.refuse(fmt.Sprintf("unknown language %q: use typescript or javascript. 0 tools called", req.Language))
@@ -97,6 +98,7 @@ func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer 
 // An execution is one call of Execute under way.
 type execution struct {
 	b              *Broker
+	o              *Options
 	req            ExecuteRequest
 	started        time.Time
 	stdout, stderr *capture
@@ -114,17 +116,17 @@ func (x *execution) refuse(why string) ExecuteAnswer {
 func (x *execution) timeout() time.Duration {
 	t := x.req.Timeout
 	if t <= 0 {
-		return min(x.b.options().Timeout, x.b.options().MaxTimeout)
+		return min(x.o.Timeout, x.o.MaxTimeout)
 	}
-	if t > x.b.options().MaxTimeout {
-		x.notes = append(x.notes, fmt.Sprintf("timeout is at most %g s here; %g s were asked for", x.b.options().MaxTimeout.Seconds(), t.Seconds()))
-		return x.b.options().MaxTimeout
+	if t > x.o.MaxTimeout {
+		x.notes = append(x.notes, fmt.Sprintf("timeout is at most %g s here; %g s were asked for", x.o.MaxTimeout.Seconds(), t.Seconds()))
+		return x.o.MaxTimeout
 	}
 	return t
 }
 
 func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswer {
-	limits := x.b.options().Limits
+	limits := x.o.Limits
 	limits.Timeout = x.timeout()
 	x.begin(lang)
 	x.bridge = bridge.New(bridge.Options{
@@ -135,11 +137,15 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 		Failure:   failure,
 		Validator: x.b.validator,
 	})
-	modules, names, err := x.b.modules(ctx, x.req.Code, limits.Timeout)
+	waiting, cancel := context.WithTimeoutCause(ctx, limits.Timeout,
+		fmt.Errorf("no answer within the time limit of %g s", limits.Timeout.Seconds()))
+	modules, names, err := x.b.modules(waiting, x.req.Code)
+	cancel()
+	limits.Timeout = remaining(limits.Timeout, x.started)
 	if err != nil {
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
 	}
-	res, err := x.b.options().Runner.Run(ctx, sandbox.Request{
+	res, err := x.o.Runner.Run(ctx, sandbox.Request{
 		Language:    lang,
 		Code:        x.req.Code,
 		Modules:     modules,
@@ -178,10 +184,10 @@ func (x *execution) announce(t *discovery.Tool, seq int) {
 // finish makes the answer and commits the record of it before it is sent.
 func (x *execution) finish(res sandbox.Result) ExecuteAnswer {
 	a := x.answer(res)
-	if x.b.options().Audit != nil {
+	if x.o.Audit != nil {
 		bytesOut := int64(len(compactJSON(a)))
 		e := x.entry(res, bytesOut)
-		if err := x.b.options().Audit.Finish(e); err != nil {
+		if err := x.o.Audit.Finish(e); err != nil {
 			x.b.log.Error("record execution", "execution", x.id, "err", err)
 		}
 	}
@@ -192,7 +198,7 @@ func (x *execution) finish(res sandbox.Result) ExecuteAnswer {
 // answer fits what happened into the budgets of the model's context.
 func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	a := ExecuteAnswer{ExitCode: res.ExitCode, ToolsCalled: []bridge.Row{}}
-	budget := x.b.options().MaxOutputChars
+	budget := x.o.MaxOutputChars
 	var cutOut, cutErr, cutRes bool
 	// Stdout and result share the budget: each may use what the other leaves,
 	// and half of it in any case.
@@ -204,6 +210,10 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	a.Stdout, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
 	a.Diagnostics = diagnostics(res)
 	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
+	if !x.req.Whole {
+		// What upstream servers sent may be in all of it.
+		a.Stdout, a.Stderr, a.Result = upstream.CleanText(a.Stdout), upstream.CleanText(a.Stderr), cleanJSON(a.Result)
+	}
 	a.Truncated = cutOut || cutErr || cutRes
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
@@ -246,18 +256,18 @@ func (x *execution) stderrText(ours string) (string, bool) {
 
 // begin opens the record of the execution.
 func (x *execution) begin(lang sandbox.Language) {
-	if x.b.options().Audit == nil {
+	if x.o.Audit == nil {
 		return
 	}
-	x.id = x.b.options().Audit.Begin(audit.Execution{Client: x.req.Client, Language: string(lang), Code: x.req.Code, Started: x.started})
+	x.id = x.o.Audit.Begin(audit.Execution{Client: x.req.Client, Language: string(lang), Code: x.req.Code, Started: x.started})
 }
 
 // record writes one call that has ended.
 func (x *execution) record(r bridge.Record) {
-	if x.b.options().Audit == nil {
+	if x.o.Audit == nil {
 		return
 	}
-	x.b.options().Audit.Record(audit.Call{
+	x.o.Audit.Record(audit.Call{
 		ExecutionID: x.id, Seq: r.Seq, Server: r.Server, Tool: r.Tool, ID: r.ID,
 		Started: r.Started, Duration: r.Duration, Status: string(r.Status), Error: r.Error,
 		ArgBytes: int64(len(r.Args)), ResultBytes: int64(len(r.Result)), Args: r.Args, Result: r.Result,

@@ -1,15 +1,19 @@
 package broker
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -47,7 +51,7 @@ func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 	for name := range o.Tokens {
 		servers[name] = b.Server(name)
 	}
-	serverFor := func(r *http.Request) *mcp.Server { return servers[clientOf(r, o.Tokens)] }
+	serverFor := func(r *http.Request) *mcp.Server { return servers[clientOf(r)] }
 	sessions := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{Logger: b.log, SessionTimeout: sessionTimeout})
 	stateless := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{
 		Logger: b.log, Stateless: true, PropagateRequestCancellation: true,
@@ -60,7 +64,7 @@ func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 		sessions.ServeHTTP(w, r)
 	})
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", checked(endpoint, o, loopback))
+	mux.Handle("/mcp", checked(b.requests.track(endpoint), o, loopback))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the MCP endpoint is /mcp", http.StatusNotFound)
 	})
@@ -74,6 +78,10 @@ func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "requests from web pages of another origin are refused", http.StatusForbidden)
 	}))
+	next = crossOrigin.Handler(next)
+	if len(o.Tokens) > 0 {
+		next = withToken(next, o.Tokens)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A page that made its own name resolve to this machine sends that
 		// name as Host (DNS rebinding).
@@ -85,30 +93,90 @@ func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 			http.Error(w, fmt.Sprintf("origin %q is refused", origin), http.StatusForbidden)
 			return
 		}
-		if len(o.Tokens) > 0 && clientOf(r, o.Tokens) == "" {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "a bearer token of this broker is needed", http.StatusUnauthorized)
-			return
-		}
-		crossOrigin.Handler(next).ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
 }
 
-// clientOf returns the name of the token that the request bears, or "".
-func clientOf(r *http.Request, tokens map[string]string) string {
-	bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
-		return ""
-	}
-	got := sha256.Sum256([]byte(strings.TrimSpace(bearer)))
-	client := ""
-	for name, token := range tokens {
-		want := sha256.Sum256([]byte(token))
-		if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
-			client = name
+// withToken lets only those in who bear one of the tokens. The client's name
+// goes with the request as its user, to whom the SDK binds a session: another
+// client's token does not open it.
+func withToken(next http.Handler, tokens map[string]string) http.Handler {
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		got := sha256.Sum256([]byte(token))
+		client := ""
+		for name, t := range tokens {
+			want := sha256.Sum256([]byte(t))
+			if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+				client = name
+			}
 		}
+		if client == "" {
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{UserID: client}, nil
 	}
-	return client
+	return auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+}
+
+// clientOf returns the name of the client whose token the request bears; "" if
+// there are no tokens.
+func clientOf(r *http.Request) string {
+	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+		return info.UserID
+	}
+	return ""
+}
+
+// httpRequests are the HTTP requests that are being answered. In the protocol
+// with sessions the SDK lets a call go on when its request is gone, so that the
+// client can ask for the answer again. There is no such asking here: a script
+// whose client is gone is killed.
+type httpRequests struct {
+	mu   sync.Mutex
+	last uint64
+	byID map[string]context.Context
+}
+
+// requestHeader marks a request for the handler of the call in it.
+const requestHeader = "X-Broker-Request"
+
+// track marks requests and forgets them when they end.
+func (h *httpRequests) track(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		if h.byID == nil {
+			h.byID = make(map[string]context.Context)
+		}
+		h.last++
+		id := strconv.FormatUint(h.last, 36)
+		h.byID[id] = r.Context()
+		h.mu.Unlock()
+		defer func() {
+			h.mu.Lock()
+			delete(h.byID, id)
+			h.mu.Unlock()
+		}()
+		r.Header.Set(requestHeader, id) // whatever the client put there
+		next.ServeHTTP(w, r)
+	})
+}
+
+// join returns a context that is also done when the HTTP request that req came
+// in is. The function it returns must be called.
+func (h *httpRequests) join(ctx context.Context, req *mcp.CallToolRequest) (context.Context, func()) {
+	if req.Extra == nil || req.Extra.Header.Get(requestHeader) == "" {
+		return ctx, func() {}
+	}
+	h.mu.Lock()
+	request := h.byID[req.Extra.Header.Get(requestHeader)]
+	h.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	if request == nil { // it is gone already
+		cancel()
+		return ctx, func() {}
+	}
+	stop := context.AfterFunc(request, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // isLoopback reports whether hostport names this machine for itself alone.

@@ -3,9 +3,11 @@ package broker
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
+	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -13,34 +15,21 @@ import (
 )
 
 // modules returns the modules that a script may use, which are those of the
-// servers whose folder or namespace occurs in its text: the cost of a run does
-// not grow with the servers that it does not use. names are all that could be
-// imported. A server that the script imports and that is still starting is
-// waited for; one that cannot be reached is an error, because the import would
-// only say that there is no such module.
-func (b *Broker) modules(ctx context.Context, code string, wait time.Duration) (modules []sandbox.Module, names []string, err error) {
+// servers that it imports or whose namespace occurs in it: the cost of a run
+// does not grow with the servers that it does not use. names are all that could
+// be imported. Servers that the script uses and that are still starting are
+// waited for, all at the same time and at most until ctx is done; one that it
+// imports and that cannot be reached is an error, because the import would only
+// say that there is no such module.
+func (b *Broker) modules(ctx context.Context, code string) (modules []sandbox.Module, names []string, err error) {
+	if err := b.awaitUsed(ctx, code); err != nil {
+		return nil, nil, err
+	}
 	_, scope := b.catalogs()
-	waited := false
-	for _, s := range scope.Servers() {
-		name := s.Listing.Server
-		if len(s.Tools) > 0 || !b.unlisted(name) || !mentions(code, s) {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, wait)
-		err := b.pool.Wait(ctx, name)
-		cancel()
-		waited = true
-		if err != nil && imports(code, s) {
-			return nil, nil, fmt.Errorf("cannot import ./servers/%s: %w", s.Folder, b.unavailable(name, err))
-		}
-	}
-	if waited {
-		_, scope = b.catalogs()
-	}
 	names = append(names, "helpers/callMCPTool")
 	for _, s := range scope.Servers() {
 		names = append(names, codegen.ModulePath(s))
-		if mentions(code, s) {
+		if imports(code, s) || hasWord(code, s.Namespace, nil) {
 			m := codegen.RunModule(s)
 			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global})
 		}
@@ -48,13 +37,72 @@ func (b *Broker) modules(ctx context.Context, code string, wait time.Duration) (
 	return modules, names, nil
 }
 
-func mentions(code string, s *discovery.Server) bool {
-	return strings.Contains(code, s.Namespace) || strings.Contains(code, s.Folder)
+// awaitUsed waits for the servers that a script uses and that were never
+// listed.
+func (b *Broker) awaitUsed(ctx context.Context, code string) error {
+	_, scope := b.catalogs()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for _, s := range scope.Servers() {
+		name, imported := s.Listing.Server, imports(code, s)
+		if len(s.Tools) > 0 || !imported && !hasWord(code, s.Namespace, usedAsNamespace) || !b.unlisted(name) {
+			continue
+		}
+		wg.Go(func() {
+			if err := b.pool.Wait(ctx, name); err != nil && imported {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = fmt.Errorf("cannot import ./servers/%s: %w", s.Folder, b.unavailable(name, err))
+			}
+		})
+	}
+	wg.Wait()
+	return failed
 }
 
-// imports reports whether the code has a string that ends like an import of
-// the server's folder or of a file in it.
+// remaining is what a wait that began at start left of a time limit, and never
+// so little that a small script could not run in it.
+func remaining(limit time.Duration, start time.Time) time.Duration {
+	return max(limit-time.Since(start), min(limit, time.Second))
+}
+
+// imports reports whether the code has what looks like an import of the
+// server's module or of a file in it.
 func imports(code string, s *discovery.Server) bool {
-	re := regexp.MustCompile(`servers/` + regexp.QuoteMeta(s.Folder) + `["'/.` + "`" + `]`)
-	return re.MatchString(code)
+	return hasWord(code, "servers/"+s.Folder, func(rest string) bool {
+		return rest != "" && strings.ContainsRune("'\"`/.", rune(rest[0]))
+	})
+}
+
+// usedAsNamespace reports whether what follows a name takes a member of it.
+func usedAsNamespace(rest string) bool {
+	rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
+	return strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "[") || strings.HasPrefix(rest, "?.")
+}
+
+// hasWord reports whether word occurs in code as a whole identifier, and not as
+// a member of something, followed by what then accepts; nil accepts anything.
+func hasWord(code, word string, then func(rest string) bool) bool {
+	for at := 0; ; {
+		i := strings.Index(code[at:], word)
+		if i < 0 || word == "" {
+			return false
+		}
+		i += at
+		before, _ := utf8.DecodeLastRuneInString(code[:i])
+		rest := code[i+len(word):]
+		after, _ := utf8.DecodeRuneInString(rest)
+		spread := strings.HasSuffix(code[:i], "...")
+		if !partOfName(before) && (before != '.' || spread) && !partOfName(after) && (then == nil || then(rest)) {
+			return true
+		}
+		at = i + len(word)
+	}
+}
+
+// partOfName reports whether r continues an identifier. The end of the text,
+// which decodes as an error, does not.
+func partOfName(r rune) bool {
+	return r == '_' || r == '$' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

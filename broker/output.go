@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 // A capture keeps the head and the tail of a stream within a budget of
@@ -125,4 +127,31 @@ func compactJSON(v any) json.RawMessage {
 		return json.RawMessage(strconv.Quote(err.Error()))
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// cleanJSON takes out of the strings of a JSON value what a reader does not see
+// but a model does, also where it is written as an escape.
+func cleanJSON(value json.RawMessage) json.RawMessage {
+	if !bytes.Contains(value, []byte(`\u`)) {
+		return json.RawMessage(upstream.CleanText(string(value)))
+	}
+	var out []byte
+	for i := 0; i < len(value); {
+		if value[i] != '\\' || i+1 == len(value) {
+			out = append(out, value[i])
+			i++
+			continue
+		}
+		n := 2 // backslashes stand only in strings, where a character follows
+		if value[i+1] == 'u' {
+			n = min(6, len(value)-i)
+			if code, err := strconv.ParseUint(string(value[i+2:i+n]), 16, 16); err == nil && upstream.CleanText(string(rune(code))) == "" {
+				i += n
+				continue
+			}
+		}
+		out = append(out, value[i:i+n]...)
+		i += n
+	}
+	return json.RawMessage(upstream.CleanText(string(out)))
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +53,7 @@ func (b *Broker) Server(client string) *mcp.Server {
 // ServeStdio answers one client over stdin and stdout until stdin ends or ctx
 // is done.
 func (b *Broker) ServeStdio(ctx context.Context, client string) error {
-	return b.Server(client).Run(ctx, &mcp.StdioTransport{})
+	return b.Server(client).Run(ctx, &lineTransport{in: os.Stdin, out: os.Stdout})
 }
 
 func (b *Broker) handleListServers(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -83,6 +86,8 @@ func (b *Broker) handleSearch(ctx context.Context, req *mcp.CallToolRequest) (*m
 }
 
 func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, client string) (*mcp.CallToolResult, error) {
+	ctx, leave := b.requests.join(ctx, req)
+	defer leave()
 	if state := req.Params.RequestState; state != "" {
 		v, err := b.returning(client, state, req.Params.InputResponses)
 		if err != nil {
@@ -97,6 +102,12 @@ func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, cl
 	timeout, err := a.number("timeout")
 	if err != nil {
 		return failed(err), nil
+	}
+	if timeout < 0 {
+		return failed(fmt.Errorf("timeout is %g: use seconds above 0", timeout)), nil
+	}
+	if !a.has("code") && len(a) > 0 {
+		return failed(fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))), nil
 	}
 	x := ExecuteRequest{
 		Code: a.text("code"), Language: a.text("language"), Client: client,
@@ -222,7 +233,7 @@ func (a arguments) number(name string) (float64, error) {
 		return 0, nil
 	}
 	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "s"), 64)
-	if err != nil || n != n {
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 		return 0, fmt.Errorf("%s is %s: use a number", name, compactJSON(text))
 	}
 	return n, nil

@@ -22,6 +22,10 @@ func cleanText(s string) string {
 	}, s)
 }
 
+// CleanText takes control characters except tab and newline, bidirectional
+// overrides and invisible characters out of a text that a model will read.
+func CleanText(s string) string { return cleanText(s) }
+
 func isPlainASCII(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 0x20 && c != '\n' && c != '\t') || c >= 0x7f {

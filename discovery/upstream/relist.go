@@ -79,7 +79,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 	s.mu.Lock()
 	s.expireLocked(sess, time.Now())
 	s.mu.Unlock()
-	changes, fresh, err := s.pool.cache.compare(l, time.Now())
+	changes, fresh, err := s.pool.cache.compare(l, fmt.Sprint(sess.promised), time.Now())
 	if err != nil {
 		s.log.Warn("changes of tools not kept", "err", err)
 	}

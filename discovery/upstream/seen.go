@@ -18,6 +18,9 @@ type seenFile struct {
 	Version int                 `json:"version"`
 	First   time.Time           `json:"first"` // when the server was first listed
 	Tools   map[string]seenTool `json:"tools"`
+	// Promised is what the server was told last that it can ask its clients.
+	// Some have more tools for clients that can be asked.
+	Promised string `json:"promised,omitempty"`
 }
 
 // seenTool is one tool: how it was at first, how it was last, and when it
@@ -37,9 +40,9 @@ func (c cache) seenPath(server string) string {
 	return filepath.Join(c.dir, "seen-"+cfg.fingerprint()+".json")
 }
 
-// compare notes what l lists and returns how its tools differ from when they
+// compare notes what l lists for a client that promised so much, and returns how its tools differ from when they
 // were first seen, and which of that is new since the last time.
-func (c cache) compare(l discovery.Listing, now time.Time) (changes, fresh []discovery.Change, err error) {
+func (c cache) compare(l discovery.Listing, promised string, now time.Time) (changes, fresh []discovery.Change, err error) {
 	if c.dir == "" {
 		return nil, nil, nil
 	}
@@ -48,7 +51,9 @@ func (c cache) compare(l discovery.Listing, now time.Time) (changes, fresh []dis
 	if !known {
 		f = seenFile{First: now, Tools: make(map[string]seenTool)}
 	}
-	noted := f.note(l, now, known)
+	// Tools that come or go with what was promised are not news.
+	noted := f.note(l, now, known, known && f.Promised == promised)
+	f.Promised = promised
 	changes = f.changes()
 	for _, ch := range changes {
 		if slices.Contains(noted, ch.Tool) {
@@ -74,8 +79,9 @@ func loadSeen(path string) (seenFile, bool) {
 }
 
 // note brings f up to l and returns the tools for which anything is new. known
-// says that f is not of this listing itself.
-func (f *seenFile) note(l discovery.Listing, now time.Time, known bool) []string {
+// says that f is not of this listing itself, complete that a tool which is not
+// in one of the two was added or removed.
+func (f *seenFile) note(l discovery.Listing, now time.Time, known, complete bool) []string {
 	f.Version = cacheVersion
 	var noted []string
 	listed := make(map[string]bool)
@@ -86,7 +92,7 @@ func (f *seenFile) note(l discovery.Listing, now time.Time, known bool) []string
 		old, ok := f.Tools[t.Name]
 		switch {
 		case !ok:
-			old = seenTool{First: d, Last: d, Added: known, At: now}
+			old = seenTool{First: d, Last: d, Added: complete, At: now}
 		case old.Last != d || old.Removed:
 			old.Last, old.Removed, old.At = d, false, now
 		default:
@@ -96,7 +102,7 @@ func (f *seenFile) note(l discovery.Listing, now time.Time, known bool) []string
 		noted = append(noted, t.Name)
 	}
 	for name, t := range f.Tools {
-		if !listed[name] && !t.Removed {
+		if !listed[name] && !t.Removed && complete {
 			t.Removed, t.At = true, now
 			f.Tools[name] = t
 			noted = append(noted, name)

@@ -38,7 +38,7 @@ func TestChangesSinceFirstSeen(t *testing.T) {
 			[]discovery.Change{{Tool: "b", Parts: []string{"removed"}, At: day(5)}},
 			[]discovery.Change{{Tool: "b", Parts: []string{"removed"}, At: day(5)}}},
 	} {
-		changes, fresh, err := c.compare(discovery.Listing{Server: "s", Tools: step.tools}, day(step.day))
+		changes, fresh, err := c.compare(discovery.Listing{Server: "s", Tools: step.tools}, "", day(step.day))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,13 +49,41 @@ func TestChangesSinceFirstSeen(t *testing.T) {
 			t.Errorf("%s: fresh changes (-want +got):\n%s", step.name, diff)
 		}
 	}
-	if changes, _, err := c.compare(discovery.Listing{Server: "other", Tools: []discovery.ListedTool{tool("a", "x", "{}")}}, day(6)); err != nil || changes != nil {
+	if changes, _, err := c.compare(discovery.Listing{Server: "other", Tools: []discovery.ListedTool{tool("a", "x", "{}")}}, "", day(6)); err != nil || changes != nil {
 		t.Errorf("another server: %v, %v", changes, err)
 	}
 	if err := os.WriteFile(c.seenPath("s"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if changes, _, err := c.compare(discovery.Listing{Server: "s", Tools: []discovery.ListedTool{tool("z", "", "{}")}}, day(7)); err != nil || changes != nil {
+	if changes, _, err := c.compare(discovery.Listing{Server: "s", Tools: []discovery.ListedTool{tool("z", "", "{}")}}, "", day(7)); err != nil || changes != nil {
 		t.Errorf("after the file was damaged: %v, %v; want a new beginning", changes, err)
+	}
+}
+
+// Some servers have more tools for clients that can be asked something. That
+// they come and go with what was promised is no change of the server.
+func TestToolsThatDependOnTheClientAreNoChange(t *testing.T) {
+	c := cache{dir: t.TempDir()}
+	tool := func(name, description string) discovery.ListedTool {
+		return discovery.ListedTool{Name: name, Description: description}
+	}
+	for i, step := range []struct {
+		promised string
+		tools    []discovery.ListedTool
+		changed  string
+	}{
+		{"", []discovery.ListedTool{tool("a", "does a")}, ""},
+		{"form", []discovery.ListedTool{tool("a", "does a"), tool("ask", "asks")}, ""},
+		{"", []discovery.ListedTool{tool("a", "does a")}, ""},
+		{"form", []discovery.ListedTool{tool("a", "sends a away"), tool("ask", "asks")}, "a (description)"},
+		{"form", []discovery.ListedTool{tool("a", "sends a away"), tool("ask", "asks"), tool("new", "")}, "a (description), new (added)"},
+	} {
+		changes, _, err := c.compare(discovery.Listing{Server: "s", Tools: step.tools}, step.promised, time.Unix(int64(i), 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := discovery.Changes(changes, 10); got != step.changed {
+			t.Errorf("step %d: %q, want %q", i, got, step.changed)
+		}
 	}
 }

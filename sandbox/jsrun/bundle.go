@@ -52,6 +52,11 @@ func (src *source) compose(modules []sandbox.Module) composed {
 			b.WriteByte(' ')
 		}
 		b.WriteByte(';')
+		if name, ok := m.checked(src.lexed.src); ok {
+			b.WriteString("import ")
+			places = append(places, place{b.Len(), name.start, name.end - name.start})
+			b.WriteString(src.lexed.src[name.start:name.end] + ";")
+		}
 	}
 	for _, m := range modules {
 		if m.Global != "" && src.names[m.Global] {
@@ -60,6 +65,18 @@ func (src *source) compose(modules []sandbox.Module) composed {
 	}
 	b.WriteByte('\n')
 	return composed{b.String(), places}
+}
+
+// checked returns the module name of an import that esbuild would leave out,
+// unread, if the program does not use what it binds: TypeScript takes such
+// imports for types. A module that does not exist is a mistake all the same.
+func (m moved) checked(src string) (token, bool) {
+	text := func(i int) string { return src[m.pieces[i].start:m.pieces[i].end] }
+	last := len(m.pieces) - 1
+	if last < 2 || text(1) == "type" && text(2) != "from" && text(2) != "," {
+		return token{}, false
+	}
+	return m.pieces[last], true
 }
 
 // origin returns the place in the agent's text of an offset in the composed

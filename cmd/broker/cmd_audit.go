@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -46,6 +47,10 @@ func (a *app) stateOnly() (string, error) {
 	return config.StateDir(a.stateDir, path)
 }
 
+var auditStatuses = []string{
+	audit.StatusRunning, audit.StatusDone, audit.StatusFailed, audit.StatusRefused, audit.StatusTimeout, audit.StatusCancelled, audit.StatusInterrupted,
+}
+
 func (a *app) auditListCommand() *cobra.Command {
 	var f audit.Filter
 	var since time.Duration
@@ -53,6 +58,9 @@ func (a *app) auditListCommand() *cobra.Command {
 		Use: "list", Short: "List executions, the latest first", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Since = ago(since)
+			if f.Status != "" && !slices.Contains(auditStatuses, f.Status) {
+				return usage("unknown status %q\nhint: %s", f.Status, strings.Join(auditStatuses, ", "))
+			}
 			store, err := a.readAudit()
 			if err != nil {
 				return err
@@ -70,7 +78,7 @@ func (a *app) auditListCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.IntVar(&f.Limit, "limit", 50, "how many; below 0 all")
-	flags.StringVar(&f.Status, "status", "", "only these: running, done, failed, refused, timeout, cancelled, interrupted")
+	flags.StringVar(&f.Status, "status", "", "only these: "+strings.Join(auditStatuses, ", "))
 	flags.StringVar(&f.Server, "server", "", "only those that called this server")
 	flags.StringVar(&f.Client, "client", "", "only those of this client")
 	flags.DurationVar(&since, "since", 0, "only those of the last time, such as 24h")

@@ -6,12 +6,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 )
+
+// maxTimeoutSeconds is a day: whatever the config allows is less.
+const maxTimeoutSeconds = 86400
 
 func (a *app) execCommand() *cobra.Command {
 	var language string
@@ -28,8 +33,11 @@ func (a *app) execCommand() *cobra.Command {
 			if err != nil {
 				return usage("%w", err)
 			}
-			if timeout < 0 {
-				return usage("--timeout is %g: use seconds above 0", timeout)
+			if !(timeout >= 0 && timeout <= maxTimeoutSeconds) {
+				return usage("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
+			}
+			if language != "" && !slices.Contains([]string{"typescript", "ts", "javascript", "js"}, strings.ToLower(language)) {
+				return usage("--language is %q: use typescript or javascript", language)
 			}
 			if language == "" {
 				language = languageOf(args[0])

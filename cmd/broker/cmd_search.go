@@ -85,7 +85,7 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 		fmt.Fprintf(w, "%d of %d shown\n", found.Showing, found.MatchCount)
 	}
 	if found.Note != "" {
-		fmt.Fprintln(w, found.Note)
+		fmt.Fprintln(w, strings.ReplaceAll(found.Note, "list_servers", "broker servers list"))
 	}
 	if len(found.Suggestions) > 0 {
 		fmt.Fprintln(w, "near:", strings.Join(found.Suggestions, ", "))

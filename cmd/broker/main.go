@@ -163,12 +163,27 @@ func (a *app) root() *cobra.Command {
 		return usage("%w\nhint: %s --help", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.execCommand(), a.serversCommand(),
 		a.auditCommand(), a.doctorCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.promptCommand(), a.versionCommand(),
 	)
 	return root
+}
+
+// helpCommand is "help", which does not pass over what there is no help for.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help for a command; the exit codes",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(root, strings.Join(args, " "))
+			}
+			return cmd.Help()
+		},
+	}
 }
 
 // unknownCommand names what is nearest to a command that does not exist.
@@ -181,7 +196,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	}
 	text := fmt.Sprintf("unknown command %q", name)
 	if near := nearest.Names(name, known, 2); len(near) > 0 {
-		text += fmt.Sprintf("\nhint: did you mean %q?", strings.Join(near, `" or "`))
+		text += "\nhint: did you mean \"" + strings.Join(near, `" or "`) + "\"?"
 	} else {
 		text += "\nhint: broker help lists the commands"
 	}

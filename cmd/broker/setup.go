@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -60,6 +61,9 @@ func (a *app) open(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := runnable(cfg); err != nil {
+		return nil, err
+	}
 	state, err := config.StateDir(a.stateDir, cfg.Path)
 	if err != nil {
 		return nil, err
@@ -78,6 +82,20 @@ func (a *app) open(spares int) (*session, error) {
 		return nil, err
 	}
 	return &session{cfg, state, b, store}, nil
+}
+
+// runnable refuses settings that this program cannot follow: a default language
+// that never runs would only show at the first script.
+func runnable(cfg *config.Config) error {
+	switch {
+	case cfg.Broker.Language == string(sandbox.Python):
+		return usage(`%s: "language" is "python", which needs a container as sandbox, and there is none yet: use "typescript" or "javascript"`, cfg.Path)
+	case cfg.Broker.Sandbox.Isolation == "container":
+		return usage(`%s: "isolation" is "container", and there is none yet: use "auto" or "worker"`, cfg.Path)
+	case len(cfg.Broker.Sandbox.Require) > 0:
+		return usage(`%s: "require" names %s, and there is no such layer yet: leave it out`, cfg.Path, strings.Join(cfg.Broker.Sandbox.Require, ", "))
+	}
+	return nil
 }
 
 // options are the settings that the config file holds, and the flags that

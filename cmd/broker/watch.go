@@ -57,6 +57,9 @@ func (a *app) watch(ctx context.Context, s *session) (stop func()) {
 // reload puts the config file in force, or says why not.
 func (a *app) reload(s *session) {
 	cfg, err := config.Load(s.config.Path)
+	if err == nil {
+		err = runnable(cfg)
+	}
 	if err != nil {
 		fmt.Fprintf(a.stderr, "%v\nbroker: the config is wrong; the one before it stays in force\n", err)
 		s.broker.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + oneLine(err.Error(), 300))

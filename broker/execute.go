@@ -270,7 +270,7 @@ func (x *execution) record(r bridge.Record) {
 	x.o.Audit.Record(audit.Call{
 		ExecutionID: x.id, Seq: r.Seq, Server: r.Server, Tool: r.Tool, ID: r.ID,
 		Started: r.Started, Duration: r.Duration, Status: string(r.Status), Error: r.Error,
-		ArgBytes: int64(len(r.Args)), ResultBytes: int64(len(r.Result)), Args: r.Args, Result: r.Result,
+		ArgBytes: int64(len(r.Args)), ResultBytes: int64(r.ResultBytes), Args: r.Args, Result: r.Result,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -125,5 +126,20 @@ func TestTheWatchdogSeesMemory(t *testing.T) {
 	watchMemory(t.Context(), os.Getpid(), 1, func() { over = true })
 	if !over {
 		t.Error("this process uses no memory")
+	}
+}
+
+// A program that runs out of time because it is nearly out of memory is told
+// both.
+func TestTimeoutNearTheMemoryLimitSaysSo(t *testing.T) {
+	r := New(nil)
+	t.Cleanup(func() { _ = r.Close() })
+	res, err := r.Run(t.Context(), sandbox.Request{
+		Language: sandbox.JavaScript,
+		Code:     "const a = []; for (let i = 0; i < 6; i++) a.push('x'.repeat(8 << 20)); for (;;) {}",
+		Limits:   sandbox.Limits{Timeout: 3 * time.Second, MemoryBytes: 64 << 20},
+	})
+	if err != nil || res.ExitCode != sandbox.ExitTimeout || !strings.Contains(res.Error, "of the 64 MiB of memory") {
+		t.Errorf("result %+v, %v; want a timeout that tells of the memory", res, err)
 	}
 }

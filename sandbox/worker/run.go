@@ -41,10 +41,9 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	x.stdout = host.NewOutput(x.req.Stdout, x.limits.OutputBytes)
 	x.stderr = host.NewOutput(x.req.Stderr, x.limits.OutputBytes)
 	unkill := context.AfterFunc(ctx, x.p.kill)
-	watch := make(chan struct{})
+	watched := make(chan int64, 1)
 	go func() {
-		defer close(watch)
-		watchMemory(ctx, x.p.cmd.Process.Pid, x.limits.MemoryBytes, func() { cancel(errMemory) })
+		watched <- watchMemory(ctx, x.p.cmd.Process.Pid, x.limits.MemoryBytes, func() { cancel(errMemory) })
 	}()
 
 	before, _ := cpuTime(x.p.cmd.Process.Pid)
@@ -56,7 +55,7 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	cancel(host.ErrEnded)
 	clock.Stop()
 	x.calls.Close()
-	<-watch
+	peak := <-watched
 
 	made, _ := x.calls.Counts()
 	res := sandbox.Result{
@@ -73,6 +72,10 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 		host.Finish(&res, x.limits, done.ExitCode, nil, reason, done.Notes)
 	default:
 		host.Finish(&res, x.limits, done.ExitCode, done.Value, done.Error, done.Notes)
+	}
+	if res.ExitCode == sandbox.ExitTimeout && peak > x.limits.MemoryBytes/5*4 {
+		// Near its limit a program mostly collects garbage.
+		res.Error += fmt.Sprintf("\nit had come to %d MiB of the %d MiB of memory that it may use: keep less at one time", peak>>20, x.limits.MemoryBytes>>20)
 	}
 	return res
 }

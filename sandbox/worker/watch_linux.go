@@ -16,14 +16,14 @@ const watchEvery = 20 * time.Millisecond
 
 // watchMemory calls over, once, when the process's own memory (what is
 // resident and not shared with files) is above limit bytes. It returns then,
-// or when ctx is done, or when the process is gone.
+// or when ctx is done, or when the process is gone: the most bytes that it saw.
 //
 // It is second to the limit on writable memory that the child sets itself,
 // which is hard but must leave room for what is reserved and never touched.
-func watchMemory(ctx context.Context, pid int, limit int64, over func()) {
+func watchMemory(ctx context.Context, pid int, limit int64, over func()) (peak int64) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
-		return // gone, or no /proc here: the child's own limits remain
+		return 0 // gone, or no /proc here: the child's own limits remain
 	}
 	defer f.Close()
 	page := int64(os.Getpagesize())
@@ -32,17 +32,20 @@ func watchMemory(ctx context.Context, pid int, limit int64, over func()) {
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return peak
 		case <-tick.C:
 		}
 		var buf [128]byte
 		n, _ := f.ReadAt(buf[:], 0)
 		if n == 0 {
-			return
+			return peak
 		}
-		if pages, ok := ownPages(buf[:n]); ok && pages*page > limit {
+		if pages, ok := ownPages(buf[:n]); ok {
+			peak = max(peak, pages*page)
+		}
+		if peak > limit {
 			over()
-			return
+			return peak
 		}
 	}
 }

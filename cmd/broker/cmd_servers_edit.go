@@ -68,7 +68,7 @@ func (a *app) serversAddCommand() *cobra.Command {
 	f.StringArrayVar(&n.headers, "header", nil, "a header for every request, as 'Name: value'; may be given several times")
 	f.StringArrayVar(&n.env, "env", nil, "a variable for the program, as NAME=value; may be given several times")
 	f.StringVar(&n.description, "description", "", "what it is for, in a line")
-	f.BoolVar(&n.disabled, "disabled", false, "switch it off for now")
+	f.BoolVar(&n.disabled, "disabled", false, "add it switched off")
 	return c
 }
 

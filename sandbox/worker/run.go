@@ -73,11 +73,19 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	default:
 		host.Finish(&res, x.limits, done.ExitCode, done.Value, done.Error, done.Notes)
 	}
-	if res.ExitCode == sandbox.ExitTimeout && peak > x.limits.MemoryBytes/5*4 {
-		// Near its limit a program mostly collects garbage.
-		res.Error += fmt.Sprintf("\nit had come to %d MiB of the %d MiB of memory that it may use: keep less at one time", peak>>20, x.limits.MemoryBytes>>20)
+	if res.ExitCode == sandbox.ExitTimeout {
+		res.Error += nearMemory(peak, x.limits.MemoryBytes)
 	}
 	return res
+}
+
+// nearMemory is what a timeout says more when the program's memory had come near
+// its limit, where it mostly collects garbage.
+func nearMemory(peak, limit int64) string {
+	if peak < limit/5*4 {
+		return ""
+	}
+	return fmt.Sprintf("\nit had come to %d MiB of the %d MiB of memory that it may use: keep less at one time", peak>>20, limit>>20)
 }
 
 // tellClock lets the child's clock follow the host's. A write fails only when

@@ -92,13 +92,15 @@ func (c *stdioClient) send(t testing.TB, line string) {
 	}
 }
 
+// execute runs a script with more time than any needs here: the sandbox of a
+// test with the race detector is many times slower.
 func (c *stdioClient) execute(t *testing.T, id int, code string) {
 	t.Helper()
 	b, err := json.Marshal(code)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":%s}}}`, id, b))
+	c.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":%s,"timeout":100}}}`, id, b))
 }
 
 // answer reads until the answer with this id, which it returns.

@@ -113,7 +113,7 @@ func New(o Options) (*Broker, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.setDefaults()
-	x, err := index.New()
+	x, err := index.New(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type Index struct {
 
 	mu      sync.Mutex // serialises Sync
 	known   map[string]uint64
+	entries map[string]Entry
 	catalog catalogRef
 }
 
@@ -56,22 +57,50 @@ type Query struct {
 	Limit int
 }
 
-// A Hit is one tool that was found.
+// A Hit is one thing that was found.
 type Hit struct {
-	ID    string  // the tool's id
+	ID    string  // the tool's id, or the id of its Entry
+	Kind  string  // what it is if it is no tool, as in its Entry; "" is a tool
 	Score float64 // larger is better; comparable within one search only
 }
 
 // Hits is the answer to a Query: the best first, equal scores by id.
 type Hits struct {
 	Hits  []Hit
-	Total int // how many tools match at all
+	Total int // how many things match at all
+	// Unmatched are the words of the query, as typed, that nothing holds, not
+	// even after repair. Words that every query has are not among them.
+	Unmatched []string
+	// Repaired are the words that were taken for typing errors.
+	Repaired []Repair
+	// Exact says that the query is an id, a "server.tool" or a tool's name;
+	// what it names comes first.
+	Exact bool
 }
+
+// A Repair is a word of the query and what it was taken for.
+type Repair struct{ From, To string }
+
+// An Entry is something that is no tool but can be found: a prompt, a
+// resource, a skill.
+type Entry struct {
+	// ID is what Hit gives back; unique among the entries of its Kind.
+	ID string
+	// Kind says what it is, such as "prompt". It must not be empty.
+	Kind string
+	// Server is the config key of the server that has it, if one has.
+	Server string
+	// Name, Title and Description are searched.
+	Name, Title, Description string
+}
+
+// Options are what an Index may be given. Nil or zero values are fine.
+type Options struct{}
 
 const analyzer = "tools"
 
 // New returns an empty index.
-func New() (*Index, error) {
+func New(*Options) (*Index, error) {
 	m, err := newMapping()
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
@@ -82,7 +111,7 @@ func New() (*Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
-	return &Index{bleve: b, known: make(map[string]uint64), catalog: catalogRef{c: discovery.NewCatalog(nil)}}, nil
+	return &Index{bleve: b, known: make(map[string]uint64), entries: make(map[string]Entry), catalog: catalogRef{c: discovery.NewCatalog(nil)}}, nil
 }
 
 // newMapping describes the documents: stemmed text fields without stored
@@ -153,6 +182,55 @@ func (x *Index) Sync(c *discovery.Catalog) error {
 	return nil
 }
 
+// SyncEntries makes the index hold exactly these entries beside the tools.
+// It may be called with the same entries again at little cost.
+func (x *Index) SyncEntries(entries []Entry) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	batch := x.bleve.NewBatch()
+	seen := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		key := entryKey(e)
+		seen[key] = true
+		if old, ok := x.entries[key]; ok && old == e {
+			continue
+		}
+		if err := batch.Index(key, entryDocument(e)); err != nil {
+			return fmt.Errorf("index %s %s: %w", e.Kind, e.ID, err)
+		}
+		x.entries[key] = e
+	}
+	for key := range x.entries {
+		if !seen[key] {
+			batch.Delete(key)
+			delete(x.entries, key)
+		}
+	}
+	if batch.Size() == 0 {
+		return nil
+	}
+	if err := x.bleve.Batch(batch); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	return nil
+}
+
+// entryKey tells entries from tools, whose ids hold no control characters.
+func entryKey(e Entry) string { return e.Kind + "\x1f" + e.ID }
+
+func entryDocument(e Entry) map[string]any {
+	text := []string{splitWords(e.Server), splitWords(e.Name), e.Title, splitWords(e.Description)}
+	return map[string]any{"name": splitWords(e.Name), "text": strings.Join(text, "\n"), "server": e.Server}
+}
+
+// hit makes a Hit of a document's key.
+func hit(key string, score float64) Hit {
+	if kind, id, ok := strings.Cut(key, "\x1f"); ok {
+		return Hit{ID: id, Kind: kind, Score: score}
+	}
+	return Hit{ID: key, Score: score}
+}
+
 // Count returns how many tools the index holds.
 func (x *Index) Count() int {
 	x.mu.Lock()
@@ -200,12 +278,12 @@ func (x *Index) Search(ctx context.Context, q Query) (Hits, error) {
 	if err != nil {
 		return Hits{}, fmt.Errorf("search: %w", err)
 	}
-	found := Hits{Total: int(res.Total)}
+	found := Hits{Total: int(res.Total), Exact: isExact}
 	for _, h := range res.Hits {
 		if isExact && h.ID == exact.ID {
 			continue
 		}
-		found.Hits = append(found.Hits, Hit{ID: h.ID, Score: h.Score})
+		found.Hits = append(found.Hits, hit(h.ID, h.Score))
 	}
 	// bleve already sorts so; scores that differ only by the order in which
 	// its segments were summed are made equal here, and their order ours.

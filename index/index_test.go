@@ -24,7 +24,7 @@ func catalog(tools ...discovery.ListedTool) *discovery.Catalog {
 
 func newIndex(t testing.TB, c *discovery.Catalog) *Index {
 	t.Helper()
-	x, err := New()
+	x, err := New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +125,26 @@ func TestOrderIsTheSameInEveryBuild(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("order differs between builds (-first +now):\n%s", diff)
 		}
+	}
+}
+
+func TestEntriesAreFoundWithTheirKind(t *testing.T) {
+	x := newIndex(t, catalog(issues...))
+	if err := x.SyncEntries([]Entry{{ID: "triage", Kind: "skill", Name: "triage", Description: "Sort the incoming defects by urgency."}}); err != nil {
+		t.Fatal(err)
+	}
+	h, err := x.Search(t.Context(), Query{Text: "urgency of defects"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Hits) != 1 || h.Hits[0].ID != "triage" || h.Hits[0].Kind != "skill" {
+		t.Errorf("Search = %+v, want the skill triage", h.Hits)
+	}
+	if err := x.SyncEntries(nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(t, x, Query{Text: "urgency of defects"}); len(got) != 0 {
+		t.Errorf("an entry that went is still found: %v", got)
 	}
 }
 

@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -161,18 +160,6 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 		res.Error = "the sandbox could not run the script: " + err.Error() + "\nrun: broker doctor"
 	}
 	return x.finish(res)
-}
-
-// hostCall answers what the script asks of its host.
-func (x *execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
-	if c.Func != "call" {
-		return nil, fmt.Errorf("there is no function %q here", c.Func)
-	}
-	value, err := x.bridge.Call(ctx, c.Target, c.Args)
-	if e, ok := errors.AsType[*bridge.Error](err); ok {
-		return nil, &sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}
-	}
-	return value, err
 }
 
 func (x *execution) announce(t *discovery.Tool, seq int) {

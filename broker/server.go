@@ -65,24 +65,39 @@ func (b *Broker) handleListServers(_ context.Context, req *mcp.CallToolRequest) 
 }
 
 func (b *Broker) handleSearch(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	a, err := parseArguments(req.Params.Arguments, "query", "server", "detail", "limit")
+	a, err := parseArguments(req.Params.Arguments, searchArguments...)
 	if err != nil {
 		return failed(err), nil
 	}
-	limit, err := a.number("limit")
+	search, err := searchRequest(a)
 	if err != nil {
 		return failed(err), nil
 	}
-	if a.has("limit") && limit < 1 {
-		return failed(fmt.Errorf("limit is %g: use 1 to %d", limit, maxHits)), nil
-	}
-	found, err := b.Search(ctx, SearchRequest{
-		Query: a.text("query"), Server: a.text("server"), Detail: Detail(a.text("detail")), Limit: int(min(limit, 1e6)),
-	})
+	found, err := b.Search(ctx, search)
 	if err != nil {
 		return failed(err), nil
 	}
 	return answered(found, false), nil
+}
+
+var searchArguments = []string{"query", "server", "detail", "limit"}
+
+// searchRequest reads the arguments of a search. What is wrong with them is an
+// error in words for the one who gave them.
+func searchRequest(a arguments) (SearchRequest, error) {
+	if err := a.known(searchArguments...); err != nil {
+		return SearchRequest{}, err
+	}
+	limit, err := a.number("limit")
+	if err != nil {
+		return SearchRequest{}, err
+	}
+	if limit < 1 && a.given("limit") {
+		return SearchRequest{}, fmt.Errorf("limit is %g: use 1 to %d", limit, maxHits)
+	}
+	return SearchRequest{
+		Query: a.text("query"), Server: a.text("server"), Detail: Detail(a.text("detail")), Limit: int(min(limit, 1e6)),
+	}, nil
 }
 
 func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, client string) (*mcp.CallToolResult, error) {
@@ -217,9 +232,26 @@ func parseArguments(raw json.RawMessage, names ...string) (arguments, error) {
 
 func (a arguments) has(name string) bool { _, ok := a[name]; return ok }
 
-// text is a string argument; any other JSON value is its text.
+// given reports whether there is a value under name that is not null: models
+// send null for what they leave out.
+func (a arguments) given(name string) bool { return a.has(name) && string(a[name]) != "null" }
+
+// known is an error if a has something, and none of the names.
+func (a arguments) known(names ...string) error {
+	if len(a) == 0 || slices.ContainsFunc(names, a.has) {
+		return nil
+	}
+	return fmt.Errorf("there is no argument %s: use %s",
+		strings.Join(slices.Sorted(maps.Keys(a)), ", "), strings.Join(names, ", "))
+}
+
+// text is a string argument; null is none, and any other JSON value is its
+// text.
 func (a arguments) text(name string) string {
 	raw := a[name]
+	if string(raw) == "null" {
+		return ""
+	}
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s

@@ -122,7 +122,7 @@ func (r *runtime) hint(name, message string) string {
 			globals = append(globals, tsname.Namespace(folder))
 		}
 	}
-	if near := nearest.Names(m[1], append(globals, "callMCPTool", "console", "ToolError"), 1); len(near) > 0 {
+	if near := nearest.Names(m[1], append(globals, "callMCPTool", "console", "tools", "ToolError"), 1); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", near[0])
 	}
 	return ""

@@ -22,9 +22,12 @@ type hostFunc struct {
 	read func(args []goja.Value) (target string, arg goja.Value, err error)
 }
 
-// hostFuncs are all of them.
+// hostFuncs are all of them. What they do is the host's affair: a function is
+// a row here and an answer there.
 var hostFuncs = []hostFunc{
 	{name: "callMCPTool", call: "call", read: readTool},
+	{object: "tools", name: "search", call: "tools.search", read: readText("tools.search('list issues', { server: 'github', limit: 5 })")},
+	{object: "tools", name: "describe", call: "tools.describe", read: readText("tools.describe('github__list_issues')")},
 }
 
 // readTool reads (id, args) and (server, tool, args).
@@ -46,6 +49,24 @@ func readTool(args []goja.Value) (string, goja.Value, error) {
 	return target, rest[0], nil
 }
 
+// readText reads (text, options) and (options) for a function that is used as
+// in example.
+func readText(example string) func([]goja.Value) (string, goja.Value, error) {
+	return func(args []goja.Value) (string, goja.Value, error) {
+		text := ""
+		if len(args) > 0 && goja.IsString(args[0]) {
+			text, args = args[0].String(), args[1:]
+		}
+		if len(args) == 0 || goja.IsUndefined(args[0]) || goja.IsNull(args[0]) {
+			return text, goja.Undefined(), nil
+		}
+		if _, ok := args[0].(*goja.Object); !ok {
+			return "", nil, errors.New("use it as in " + example)
+		}
+		return text, args[0], nil
+	}
+}
+
 // A hostCall is one host call under way.
 type hostCall struct {
 	call    sandbox.Call
@@ -58,7 +79,7 @@ type hostCall struct {
 
 // name is what notes call it.
 func (c *hostCall) name() string {
-	if c.call.Target != "" {
+	if c.call.Func == "call" && c.call.Target != "" {
 		return c.call.Target
 	}
 	return c.call.Func

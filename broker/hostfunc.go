@@ -1,0 +1,123 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A hostFunc answers one function that scripts have from their host. Its
+// answer is JSON; an error is thrown in the script, a *bridge.Error as a
+// ToolError with its fields.
+type hostFunc func(x *execution, ctx context.Context, c sandbox.Call) (json.RawMessage, error)
+
+// hostFuncs are all of them, by sandbox.Call.Func. Only "call" is a tool call,
+// which is policed, recorded and listed in tools_called; the others ask the
+// broker itself.
+var hostFuncs = map[string]hostFunc{
+	"call":           (*execution).callTool,
+	"tools.search":   (*execution).searchTools,
+	"tools.describe": (*execution).describeTool,
+}
+
+// hostCall answers what the script asks of its host.
+func (x *execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	f, ok := hostFuncs[c.Func]
+	if !ok {
+		return nil, fmt.Errorf("there is no function %q here", c.Func)
+	}
+	value, err := f(x, ctx, c)
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
+		return nil, &sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}
+	}
+	return value, err
+}
+
+func (x *execution) callTool(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	return x.bridge.Call(ctx, c.Target, c.Args)
+}
+
+// searchTools is tools.search(query, {server, detail, limit}): what the tool
+// search_tools answers, as an object.
+func (x *execution) searchTools(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	a, err := hostArguments("tools.search", "query", c)
+	if err != nil {
+		return nil, err
+	}
+	req, err := searchRequest(a)
+	if err != nil {
+		return nil, fmt.Errorf("tools.search: %w", err)
+	}
+	found, err := x.b.Search(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("tools.search: %w", err)
+	}
+	return compactJSON(found), nil
+}
+
+// describeTool is tools.describe(name).
+func (x *execution) describeTool(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	a, err := hostArguments("tools.describe", "name", c)
+	if err != nil {
+		return nil, err
+	}
+	if a.text("name") == "" {
+		return nil, errors.New("tools.describe: which tool? Use it as in tools.describe('github__list_issues')")
+	}
+	d, err := x.b.Describe(ctx, a.text("name"))
+	if err != nil {
+		return nil, err
+	}
+	return compactJSON(d), nil
+}
+
+// hostArguments are the options of a host function, with its first argument,
+// if it was a text, under the name first.
+func hostArguments(function, first string, c sandbox.Call) (arguments, error) {
+	a := arguments{}
+	if len(c.Args) > 0 {
+		if err := json.Unmarshal(c.Args, &a); err != nil || a == nil {
+			return nil, fmt.Errorf("%s: the options must be an object", function)
+		}
+	}
+	if c.Target != "" {
+		a[first] = compactJSON(c.Target)
+	}
+	return a, nil
+}
+
+// A ToolDescription is all that is known of one tool.
+type ToolDescription struct {
+	Name        string `json:"name"`
+	Server      string `json:"server"`
+	Description string `json:"description,omitempty"`
+	// ReadOnly is false also where the server does not say.
+	ReadOnly     bool            `json:"read_only"`
+	Signature    string          `json:"signature"`
+	Declaration  string          `json:"declaration"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+}
+
+// Describe returns all that is known of the tool that name names, in any of
+// the forms that a call accepts. It waits, until ctx is done, for a server that
+// is still starting. An error is a *bridge.Error, with the nearest names if the
+// tool is unknown.
+func (b *Broker) Describe(ctx context.Context, name string) (ToolDescription, error) {
+	t, err := b.resolve(ctx, strings.TrimSpace(name))
+	if err != nil {
+		return ToolDescription{}, err
+	}
+	s, _ := b.Catalog().Server(t.Server)
+	return ToolDescription{
+		Name: t.ID, Server: t.Server, Description: t.Description, ReadOnly: t.ReadOnly(),
+		Signature: codegen.Signature(s, t), Declaration: codegen.Declaration(s, t),
+		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+	}, nil
+}

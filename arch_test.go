@@ -36,7 +36,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills",
-	"internal/config", "internal/audit", "internal/results", "internal/oauth", "internal/tokens", "internal/clients",
+	"internal/config", "internal/audit", "internal/learned", "internal/results", "internal/oauth", "internal/tokens", "internal/clients",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -61,6 +61,7 @@ var diagram = []row{
 
 	{pkg: "internal/config"},
 	{pkg: "internal/audit"},
+	{pkg: "internal/learned"},
 	{pkg: "internal/results"},
 	{pkg: "internal/oauth"},
 	{pkg: "internal/tokens"},
@@ -81,7 +82,7 @@ var reserved = map[string][]string{
 	"github.com/dop251/goja":                 {"sandbox/..."},
 	"github.com/evanw/esbuild":               {"sandbox/..."},
 	"github.com/blevesearch/bleve":           {"index"},
-	"modernc.org/sqlite":                     {"internal/audit", "internal/results"},
+	"modernc.org/sqlite":                     {"internal/audit", "internal/learned", "internal/results"},
 	"github.com/spf13/cobra":                 {"cmd/broker"},
 	"github.com/tiktoken-go/tokenizer":       {"internal/tokens"},
 	"github.com/pelletier/go-toml":           {"internal/clients"},

@@ -1,0 +1,106 @@
+package learned
+
+import "fmt"
+
+// maxDrifts is how many differences of one result are told.
+const maxDrifts = 5
+
+// drift compares a result with what all results before it had in common: a key
+// that was always there and is missing, a value of another kind. Null says
+// nothing of a kind.
+func drift(n *node, s *sample) []string {
+	d := &differ{}
+	d.compare("", n, s)
+	return d.found
+}
+
+type differ struct{ found []string }
+
+func (d *differ) add(format string, args ...any) {
+	if len(d.found) < maxDrifts {
+		d.found = append(d.found, fmt.Sprintf(format, args...))
+	}
+}
+
+// compare adds the differences at path and below.
+func (d *differ) compare(path string, n *node, s *sample) {
+	if was, ok := n.only(); ok {
+		if now, ok := s.other(was); ok {
+			d.add("%s was always %s and is %s now", place(path), article(was), article(now))
+			return
+		}
+	}
+	if n.Elem != nil && s.elem != nil {
+		d.compare(path+"[]", n.Elem, s.elem)
+	}
+	if n.Object != nil && s.object != nil && n.Object.Calls >= minDriftCalls && n.Object.Values == nil {
+		d.object(path, n.Object, s.object)
+	}
+}
+
+func (d *differ) object(path string, o *object, s *sampleObject) {
+	for _, f := range o.Fields {
+		at := f.Name
+		if path != "" {
+			at = path + "." + f.Name
+		}
+		m := s.members[f.Name]
+		switch {
+		case f.N < o.N: // it was not always there
+		case m == nil:
+			d.add("%s was there in all %d calls before and is missing now", at, o.Calls)
+		case m.n < s.n && !s.more:
+			d.add("%s was there in all %d calls before and is missing in %d of %d places now", at, o.Calls, s.n-m.n, s.n)
+		}
+		if m != nil {
+			d.compare(at, &f.node, &m.sample)
+		}
+	}
+}
+
+// only is the one kind of value that was ever seen here, null aside.
+func (n *node) only() (kind, bool) {
+	found, ok := kindNull, false
+	for k := kindBool; k < kinds; k++ {
+		if n.Kinds[k] == 0 {
+			continue
+		}
+		if ok && family(k) != family(found) {
+			return 0, false
+		}
+		found, ok = k, true
+	}
+	return family(found), ok
+}
+
+// other is a kind of value in s that is not k, null aside.
+func (s *sample) other(k kind) (kind, bool) {
+	for now := kindBool; now < kinds; now++ {
+		if s.kinds[now] > 0 && family(now) != k {
+			return family(now), true
+		}
+	}
+	return 0, false
+}
+
+// family is k, with integers among the numbers.
+func family(k kind) kind {
+	if k == kindInteger {
+		return kindNumber
+	}
+	return k
+}
+
+func article(k kind) string {
+	if k == kindArray || k == kindObject {
+		return "an " + kindNames[k]
+	}
+	return "a " + kindNames[k]
+}
+
+func place(path string) string {
+	if path == "" {
+		return "the result"
+	}
+	return path
+}

@@ -1,0 +1,125 @@
+// Package learned keeps what the results of tools look like, so that a tool
+// that declares no output schema still gets a return type. Results are merged
+// over calls into a shape: which keys there are, whether each is always there,
+// which kinds of value stand where, what format strings have. The values
+// themselves are never kept.
+//
+// Keys can be data too: a tool may answer with an object whose keys are the
+// names of people. So a key is kept in plain only after two calls with
+// different arguments had it, and only if it looks like a field's name; before
+// that it is a keyed hash. An object with other keys, or with more than 40,
+// counts as a map from string to one type.
+package learned
+
+import (
+	"encoding/json"
+	"regexp"
+)
+
+const (
+	// maxKeys is how many keys an object of a learned type can have.
+	maxKeys = 40
+	// maxDepth is how deep a learned type goes; what is deeper is unknown.
+	maxDepth = 6
+	// minCalls is how many calls a type must have been learned from before it
+	// is shown, and before a result that differs is called a drift.
+	minCalls, minDriftCalls = 2, 3
+)
+
+// fieldName is what the key of a record, unlike that of a map, looks like.
+var fieldName = regexp.MustCompile(`^[A-Za-z_$][\w$-]{0,39}$`)
+
+// A kind is a kind of JSON value. Integers are told apart from other numbers.
+type kind int
+
+const (
+	kindNull kind = iota
+	kindBool
+	kindInteger
+	kindNumber
+	kindString
+	kindArray
+	kindObject
+	kinds
+)
+
+var kindNames = [kinds]string{"null", "boolean", "integer", "number", "string", "array", "object"}
+
+// A node is one place in the results of a tool, and what was seen there. Its
+// JSON form is what the state directory holds.
+type node struct {
+	// Kinds counts the values of each kind.
+	Kinds [kinds]int `json:"k"`
+	// Formats are those that every string so far has.
+	Formats formats `json:"f,omitempty"`
+	// Object is what is known of the objects here; nil if there were none.
+	Object *object `json:"o,omitempty"`
+	// Elem is what is known of the elements of arrays here.
+	Elem *node `json:"e,omitempty"`
+}
+
+// An object is what was seen of the objects at one place.
+type object struct {
+	N     int `json:"n"` // how many objects
+	Calls int `json:"c"` // in how many calls
+	// Fields are the keys that are no secret any more, in the order of their
+	// confirmation, which is that of their first sight within a call.
+	Fields []*field `json:"p,omitempty"`
+	// Pending are keys that only calls with one set of arguments had, by
+	// hash.
+	Pending map[string]*pending `json:"q,omitempty"`
+	// Values is what the values of all keys have in common, for an object
+	// that is a map. Fields and Pending are empty then.
+	Values *node `json:"v,omitempty"`
+}
+
+type field struct {
+	Name string `json:"name"`
+	N    int    `json:"n"` // how many objects had it
+	node `json:"t"`
+}
+
+type pending struct {
+	Args  string `json:"a"` // hash of the arguments of the calls that had it
+	Order int    `json:"i"` // where the key stood when it was first seen
+	N     int    `json:"n"`
+	node  `json:"t"`
+}
+
+func (o *object) field(name string) *field {
+	for _, f := range o.Fields {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// A Type is what is known of the results of one tool.
+type Type struct {
+	// Calls is how many results it was learned from.
+	Calls int
+	// Schema is the type as a JSON Schema.
+	Schema json.RawMessage
+}
+
+// HasUse reports whether an output schema says anything of what a tool answers:
+// whether learning can add nothing to it.
+func HasUse(outputSchema json.RawMessage) bool {
+	var s map[string]json.RawMessage
+	if json.Unmarshal(outputSchema, &s) != nil {
+		return false
+	}
+	for _, k := range []string{"properties", "$ref", "anyOf", "oneOf", "allOf", "items", "prefixItems", "enum", "const", "patternProperties"} {
+		if v, ok := s[k]; ok && string(v) != "{}" && string(v) != "[]" {
+			return true
+		}
+	}
+	var typ string
+	if json.Unmarshal(s["type"], &typ) == nil && typ != "object" && typ != "array" {
+		return true
+	}
+	// {"type":"object","additionalProperties":{…}} is a map.
+	var extra map[string]json.RawMessage
+	return json.Unmarshal(s["additionalProperties"], &extra) == nil && len(extra) > 0
+}

@@ -1,0 +1,371 @@
+package learned
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A call is one result as a test gives it.
+type call struct{ args, value string }
+
+func observe(t *testing.T, s *Store, calls ...call) (drifts []string) {
+	t.Helper()
+	for _, c := range calls {
+		if !json.Valid([]byte(c.value)) {
+			t.Fatalf("test value is not JSON: %s", c.value)
+		}
+		drifts = append(drifts, s.Observe("srv", "tool", json.RawMessage(c.args), json.RawMessage(c.value))...)
+	}
+	return drifts
+}
+
+func open(t *testing.T, dir string) *Store {
+	t.Helper()
+	s := Open(dir, nil)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+func TestSchema(t *testing.T) {
+	many := func(prefix string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `%s"%s%d":%d`, strings.Repeat(",", min(i, 1)), prefix, i, i)
+		}
+		return "{" + b.String() + "}"
+	}
+	tests := []struct {
+		name  string
+		calls []call
+		want  string // "" means that nothing is shown
+	}{
+		{"one call shows nothing", []call{{`{"a":1}`, `{"id":1}`}}, ""},
+		{"keys that two calls with other arguments had are fields",
+			[]call{{`{"a":1}`, `{"id":1,"title":"x"}`}, {`{"a":2}`, `{"id":2,"title":"y"}`}},
+			`{"type":"object","properties":{"id":{"type":"integer"},"title":{"type":"string"}},"required":["id","title"]}`},
+		{"keys that only calls with the same arguments had are data",
+			[]call{{`{"a":1}`, `{"alice":1,"bob":2}`}, {`{ "a": 1 }`, `{"alice":1,"bob":2.5}`}},
+			`{"type":"object","additionalProperties":{"type":"number"}}`},
+		{"the order of arguments is no difference",
+			[]call{{`{"a":1,"b":2}`, `{"alice":1}`}, {`{"b":2,"a":1}`, `{"alice":1}`}},
+			`{"type":"object","additionalProperties":{"type":"integer"}}`},
+		{"a key that was absent once is optional",
+			[]call{{`1`, `{"id":1}`}, {`2`, `{"id":1,"closed":true}`}, {`3`, `{"id":1,"closed":false}`}},
+			`{"type":"object","properties":{"id":{"type":"integer"},"closed":{"type":"boolean"}},"required":["id"]}`},
+		{"a key that one element lacks is optional",
+			[]call{{`1`, `[{"a":1,"b":1},{"a":1}]`}, {`2`, `[{"a":1,"b":1}]`}},
+			`{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a"]}}`},
+		{"kinds unite, integers are numbers",
+			[]call{{`1`, `[1,"a",null]`}, {`2`, `[1.5,true]`}},
+			`{"type":"array","items":{"anyOf":[{"type":"boolean"},{"type":"number"},{"type":"string"},{"type":"null"}]}}`},
+		{"formats hold for every string",
+			[]call{
+				{`1`, `{"at":"2026-01-02T03:04:05Z","day":"2026-01-02","url":"https://x.org/a","mail":"a@b.org","id":"123e4567-e89b-12d3-a456-426614174000","mix":"2026-01-02"}`},
+				{`2`, `{"at":"2026-01-02T03:04:05.5+01:00","day":"2025-01-02","url":"ssh://x","mail":"c@d.org","id":"123E4567-e89b-12d3-a456-426614174000","mix":"tomorrow"}`}},
+			`{"type":"object","properties":{"at":{"type":"string","format":"date-time"},"day":{"type":"string","format":"date"},"url":{"type":"string","format":"uri"},` +
+				`"mail":{"type":"string","format":"email"},"id":{"type":"string","format":"uuid"},"mix":{"type":"string"}},"required":["at","day","url","mail","id","mix"]}`},
+		{"a key that is no name makes a map",
+			[]call{{`1`, `{"John Smith":{"age":1},"Eve":{"age":2}}`}, {`2`, `{"Eve":{"age":2}}`}},
+			`{"type":"object","additionalProperties":{"type":"object","properties":{"age":{"type":"integer"}},"required":["age"]}}`},
+		{"more keys than a record has make a map",
+			[]call{{`1`, many("k", 41)}, {`2`, many("k", 41)}},
+			`{"type":"object","additionalProperties":{"type":"integer"}}`},
+		{"keys that are other ones each time make a map",
+			[]call{{`1`, many("a", 30)}, {`2`, many("b", 30)}},
+			`{"type":"object","additionalProperties":{"type":"integer"}}`},
+		{"forty keys are a record",
+			[]call{{`1`, many("k", 40)}, {`2`, many("k", 40)}}, "40"},
+		{"text is a string", []call{{`1`, `"hello"`}, {`2`, `"there"`}}, `{"type":"string"}`},
+		{"an empty array has unknown elements", []call{{`1`, `[]`}, {`2`, `[]`}}, `{"type":"array"}`},
+		{"only null", []call{{`1`, `null`}, {`2`, `null`}}, `{"type":"null"}`},
+		{"escaped keys are read", []call{{`1`, `{"\u0061b":1}`}, {`2`, `{"ab":1}`}},
+			`{"type":"object","properties":{"ab":{"type":"integer"}},"required":["ab"]}`},
+		{"a key that is there twice is there once", []call{{`1`, `{"a":1,"a":"x"}`}, {`2`, `{"a":1}`}},
+			`{"type":"object","properties":{"a":{"anyOf":[{"type":"integer"},{"type":"string"}]}},"required":["a"]}`},
+		{"depth is bounded",
+			[]call{{`1`, strings.Repeat(`[`, 50) + strings.Repeat(`]`, 50)}, {`2`, `[]`}},
+			`{"type":"array","items":{"type":"array","items":{"type":"array","items":{"type":"array","items":{"type":"array","items":{"type":"array","items":{"type":"array"}}}}}}}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			observe(t, s, tt.calls...)
+			typ, ok := s.Type("srv", "tool")
+			if tt.want == "40" {
+				var schema struct{ Properties map[string]any }
+				if err := json.Unmarshal(typ.Schema, &schema); err != nil || len(schema.Properties) != 40 {
+					t.Errorf("%d properties, %v, want 40: %s", len(schema.Properties), err, typ.Schema)
+				}
+				return
+			}
+			if got := string(typ.Schema); got != tt.want || ok != (tt.want != "") {
+				t.Errorf("schema\n got %s\nwant %s", got, tt.want)
+			}
+			if ok && typ.Calls != len(tt.calls) {
+				t.Errorf("calls = %d, want %d", typ.Calls, len(tt.calls))
+			}
+		})
+	}
+}
+
+func TestDrift(t *testing.T) {
+	three := []call{
+		{`1`, `{"items":[{"n":1,"s":"a","o":null}],"total":1}`},
+		{`2`, `{"items":[{"n":1.5,"s":"a","x":1,"o":{}}],"total":1}`},
+		{`3`, `{"items":[{"n":2,"s":"b","o":null}],"total":1}`},
+	}
+	tests := []struct {
+		name  string
+		value string
+		want  []string
+	}{
+		{"the same", `{"items":[{"n":1,"s":"","o":null}],"total":3}`, nil},
+		{"more than before is no drift", `{"items":[{"n":1,"s":"","new":1,"o":null}],"total":3,"more":1}`, nil},
+		{"no items", `{"items":[],"total":0}`, nil},
+		{"missing", `{"items":[]}`, []string{"total was there in all 3 calls before and is missing now"}},
+		{"missing in some", `{"items":[{"n":1,"s":"","o":null},{"n":1,"o":null}],"total":0}`, []string{"items[].s was there in all 3 calls before and is missing in 1 of 2 places now"}},
+		{"kind", `{"items":[{"n":"1","s":"","o":null}],"total":3}`, []string{"items[].n was always a number and is a string now"}},
+		{"null is no kind", `{"items":[{"n":null,"s":"","o":null}],"total":3}`, nil},
+		{"root", `[]`, []string{"the result was always an object and is an array now"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			if d := observe(t, s, three...); d != nil {
+				t.Errorf("drift while learning: %v", d)
+			}
+			if diff := cmp.Diff(tt.want, observe(t, s, call{`4`, tt.value})); diff != "" {
+				t.Errorf("drift (-want +got):\n%s", diff)
+			}
+			if d := observe(t, s, call{`5`, tt.value}); d != nil {
+				t.Errorf("told twice: %v", d)
+			}
+		})
+	}
+}
+
+// No value of the data, and no key that might be data, is in any file.
+func TestNothingOfTheDataIsStored(t *testing.T) {
+	dir := t.TempDir()
+	s := Open(dir, nil)
+	observe(t, s,
+		call{`{"q":"secretargument"}`, `{"rows":[{"name":"secretvalue","secretkey":1}],"byUser":{"secretuser":1}}`},
+		call{`{"q":"other"}`, `{"rows":[{"name":"secretvalue2"}],"byUser":{"seldom":1,"secret user":2}}`})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b...)
+	}
+	if !bytes.Contains(all, []byte(`"byUser"`)) {
+		t.Error("the field byUser was not stored")
+	}
+	if bytes.Contains(all, []byte("secret")) && bytes.Contains(bytes.ReplaceAll(all, []byte("secret BLOB"), nil), []byte("secret")) {
+		i := bytes.Index(bytes.ReplaceAll(all, []byte("secret BLOB"), nil), []byte("secret"))
+		t.Errorf("data was stored: …%q…", bytes.ReplaceAll(all, []byte("secret BLOB"), nil)[max(0, i-20):i+20])
+	}
+}
+
+func TestTypesSurviveAndTwoProcessesShareThem(t *testing.T) {
+	dir := t.TempDir()
+	a, b := open(t, dir), open(t, dir)
+	// Both learn before either has written.
+	observe(t, a, call{`1`, `{"id":1}`})
+	observe(t, b, call{`2`, `{"id":1}`})
+	for _, s := range []*Store{a, b, a} {
+		if err := s.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := open(t, dir)
+	typ, ok := c.Type("srv", "tool")
+	if want := `{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`; !ok || typ.Calls != 2 || string(typ.Schema) != want {
+		t.Errorf("type = %d %s, want 2 %s", typ.Calls, typ.Schema, want)
+	}
+	if n, err := c.Reset("srv", ""); n != 1 || err != nil {
+		t.Errorf("Reset = %d, %v", n, err)
+	}
+	if _, ok := open(t, dir).Type("srv", "tool"); ok {
+		t.Error("the type is there after Reset")
+	}
+	// What the other process learned before the reset does not come back.
+	observe(t, b, call{`3`, `{"other":1}`})
+	if err := b.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := open(t, dir).List(); err != nil || len(list) != 1 || list[0].Calls != 1 {
+		t.Errorf("after reset and one call: %+v, %v", list, err)
+	}
+}
+
+func TestManyStoresWriteAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	const stores, each = 4, 20
+	for i := range stores {
+		wg.Go(func() {
+			s := Open(dir, nil)
+			for j := range each {
+				s.Observe("srv", "tool", json.RawMessage(fmt.Sprint(i*each+j)), json.RawMessage(`{"id":1}`))
+				if err := s.Flush(); err != nil {
+					t.Errorf("Flush: %v", err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if typ, ok := open(t, dir).Type("srv", "tool"); !ok || typ.Calls != stores*each {
+		t.Errorf("calls = %d, want %d", typ.Calls, stores*each)
+	}
+}
+
+func TestExportAndImport(t *testing.T) {
+	from, to := open(t, t.TempDir()), open(t, t.TempDir())
+	observe(t, from, call{`1`, `{"id":1,"x":{"secret":1}}`}, call{`2`, `{"id":1,"x":{}}`})
+	var file bytes.Buffer
+	if err := from.Export(&file); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(file.String(), "secret") || strings.Contains(file.String(), `"q"`) {
+		t.Errorf("the export has pending keys: %s", file.String())
+	}
+	text := file.String()
+	if n, err := to.Import(strings.NewReader(text)); n != 1 || err != nil {
+		t.Fatalf("Import = %d, %v", n, err)
+	}
+	want, _ := from.Type("srv", "tool")
+	got, ok := to.Type("srv", "tool")
+	if !ok || got.Calls != 2 || string(got.Schema) != string(want.Schema) {
+		t.Errorf("imported %s, want %s", got.Schema, want.Schema)
+	}
+	if n, err := to.Import(strings.NewReader(text)); n != 0 || err != nil {
+		t.Errorf("second Import = %d, %v, want 0", n, err)
+	}
+	observe(t, to, call{`3`, `{"id":1,"x":{}}`})
+	if err := to.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{``, `{}`, `{"format":"broker-learned-types/1","tools":[{"server":"s","tool":"t","calls":1,"root":{"k":[0,0,0,0,0,0,1],"o":{"n":1,"c":1,"p":[{"name":"a b","n":1,"t":{}}]}}}]}`} {
+		if n, err := to.Import(strings.NewReader(bad)); err == nil || n != 0 {
+			t.Errorf("Import(%q) = %d, nil", bad, n)
+		}
+	}
+}
+
+func TestLargeResultsAreLearnedInTheBackground(t *testing.T) {
+	dir := t.TempDir()
+	s := Open(dir, nil)
+	for i := range 2 {
+		var b strings.Builder
+		b.WriteString(`{"items":[`)
+		for j := range 5000 {
+			fmt.Fprintf(&b, `%s{"id":%d,"title":"row %d"}`, strings.Repeat(",", min(j, 1)), j, j)
+		}
+		b.WriteString(`]}`)
+		s.Observe("srv", "tool", json.RawMessage(fmt.Sprint(i)), json.RawMessage(b.String()))
+		s.large.Wait()
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	typ, ok := open(t, dir).Type("srv", "tool")
+	want := `{"type":"object","properties":{"items":{"type":"array","items":{"type":"object","properties":{"id":{"type":"integer"},"title":{"type":"string"}},"required":["id","title"]}}},"required":["items"]}`
+	if !ok || string(typ.Schema) != want {
+		t.Errorf("schema\n got %s\nwant %s", typ.Schema, want)
+	}
+}
+
+func TestHasUse(t *testing.T) {
+	for schema, want := range map[string]bool{
+		``: false, `{}`: false, `{"type":"object"}`: false, `true`: false, `{"type":"array"}`: false,
+		`{"type":"object","properties":{}}`: false, `{"type":"object","additionalProperties":true}`: false,
+		`{"type":"object","additionalProperties":{"type":"string"}}`: true,
+		`{"type":"object","properties":{"a":{}}}`:                    true, `{"$ref":"#/$defs/a"}`: true,
+		`{"type":"string"}`: true, `{"type":"array","items":{"type":"string"}}`: true,
+	} {
+		if got := HasUse(json.RawMessage(schema)); got != want {
+			t.Errorf("HasUse(%s) = %v", schema, got)
+		}
+	}
+}
+
+// Whatever JSON comes, learning ends, and the schema is JSON.
+func FuzzObserve(f *testing.F) {
+	for _, seed := range []string{`{}`, `[1,2.5,"x",null,{"a":[{}]}]`, `{"a":{"b":{"c":[[[[[1]]]]]}}}`, `"\ud800"`, `{"\"":1,"":2}`, `-0.1e5`, ` [ { } , [ ] ] `} {
+		f.Add(seed, seed)
+	}
+	f.Fuzz(func(t *testing.T, one, two string) {
+		if !json.Valid([]byte(one)) || !json.Valid([]byte(two)) {
+			return
+		}
+		var n learnedTool
+		for i, v := range []string{one, two, one} {
+			smp, err := take([]byte(v))
+			if err != nil {
+				t.Fatalf("take(%s): %v", v, err)
+			}
+			drift(&n.Root, smp)
+			n.merge(hasher("k"), queued{digest{byte(i)}, smp})
+		}
+		if s := n.Root.schema(0); !json.Valid([]byte(s)) {
+			t.Errorf("schema of %s and %s: %s", one, two, s)
+		}
+		n.Root.forgetPending()
+		if s := n.Root.schema(0); !json.Valid([]byte(s)) {
+			t.Errorf("exported schema of %s and %s: %s", one, two, s)
+		}
+	})
+}
+
+// A result of 10 kB beside the check of its syntax, which every result gets.
+func BenchmarkObserve(b *testing.B) {
+	var v strings.Builder
+	v.WriteString(`{"total":60,"items":[`)
+	for j := range 60 {
+		fmt.Fprintf(&v, `%s{"id":%d,"title":"the title of row %d","createdAt":"2026-01-02T03:04:05Z","url":"https://example.org/items/%d","open":true,"user":{"login":"someone","id":%d}}`, strings.Repeat(",", min(j, 1)), j, j, j, j)
+	}
+	v.WriteString(`]}`)
+	value := json.RawMessage(v.String())
+	b.Run("valid", func(b *testing.B) {
+		b.SetBytes(int64(len(value)))
+		for b.Loop() {
+			if !json.Valid(value) {
+				b.Fatal("not valid")
+			}
+		}
+	})
+	b.Run("observe", func(b *testing.B) {
+		s := Open(b.TempDir(), nil)
+		b.SetBytes(int64(len(value)))
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			i++
+			s.Observe("srv", "tool", json.RawMessage(fmt.Sprintf(`{"page":%d}`, i)), value)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+package learned
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+)
+
+// A hasher makes the keyed hashes that stand for what must not be stored.
+type hasher []byte
+
+func (h hasher) sum(s []byte) string {
+	m := hmac.New(sha256.New, h)
+	m.Write(s)
+	return hex.EncodeToString(m.Sum(nil)[:8])
+}
+
+// A merger adds the sample of one call.
+type merger struct {
+	hash hasher
+	args string // hash of the call's arguments
+}
+
+func (m merger) merge(n *node, s *sample) {
+	switch {
+	case s.kinds[kindString] == 0:
+	case n.Kinds[kindString] == 0:
+		n.Formats = s.formats
+	default:
+		n.Formats &= s.formats
+	}
+	for k, c := range s.kinds {
+		n.Kinds[k] += c
+	}
+	if s.elem != nil {
+		if n.Elem == nil {
+			n.Elem = &node{}
+		}
+		m.merge(n.Elem, s.elem)
+	}
+	if s.object != nil {
+		if n.Object == nil {
+			n.Object = &object{}
+		}
+		m.object(n.Object, s.object)
+	}
+}
+
+func (m merger) object(o *object, s *sampleObject) {
+	o.N += s.n
+	o.Calls++
+	if o.Values == nil && isMap(s) {
+		o.toMap()
+	}
+	for i, name := range s.keys {
+		member := s.members[name]
+		if o.Values != nil {
+			m.merge(o.Values, &member.sample)
+			continue
+		}
+		if f := o.field(name); f != nil {
+			f.N += member.n
+			m.merge(&f.node, &member.sample)
+			continue
+		}
+		m.pending(o, name, i, member)
+	}
+	if o.Values == nil && len(o.Fields)+len(o.Pending) > maxKeys {
+		o.toMap()
+	}
+}
+
+// pending adds a key that is not known yet, and makes it known when this call
+// has other arguments than the one before it.
+func (m merger) pending(o *object, name string, order int, member *sampleMember) {
+	h := m.hash.sum([]byte(name))
+	p := o.Pending[h]
+	if p == nil {
+		if o.Pending == nil {
+			o.Pending = map[string]*pending{}
+		}
+		p = &pending{Args: m.args, Order: order}
+		o.Pending[h] = p
+	}
+	p.N += member.n
+	m.merge(&p.node, &member.sample)
+	if p.Args == m.args {
+		return
+	}
+	delete(o.Pending, h)
+	o.Fields = append(o.Fields, &field{Name: name, N: p.N, node: p.node})
+}
+
+// isMap reports whether the keys of an object are data.
+func isMap(s *sampleObject) bool {
+	return s.more || len(s.keys) > maxKeys || slices.ContainsFunc(s.keys, func(k string) bool { return !fieldName.MatchString(k) })
+}
+
+// toMap forgets the keys and keeps what their values have in common.
+func (o *object) toMap() {
+	o.Values = o.common()
+	o.Fields, o.Pending = nil, nil
+}
+
+// common is what the values of all keys have in common.
+func (o *object) common() *node {
+	all := &node{}
+	for _, f := range o.Fields {
+		all.join(&f.node)
+	}
+	for _, p := range o.pendings() {
+		all.join(&p.node)
+	}
+	return all
+}
+
+// pendings are the pending keys in a stable order.
+func (o *object) pendings() []*pending {
+	type keyed struct {
+		hash string
+		p    *pending
+	}
+	var list []keyed
+	for h, p := range o.Pending {
+		list = append(list, keyed{h, p})
+	}
+	slices.SortFunc(list, func(a, b keyed) int {
+		return cmp.Or(cmp.Compare(a.p.Order, b.p.Order), cmp.Compare(a.hash, b.hash))
+	})
+	out := make([]*pending, len(list))
+	for i, k := range list {
+		out[i] = k.p
+	}
+	return out
+}
+
+// join adds what was seen at another place. Keys stay pending only where both
+// places have them so.
+func (n *node) join(m *node) {
+	switch {
+	case m.Kinds[kindString] == 0:
+	case n.Kinds[kindString] == 0:
+		n.Formats = m.Formats
+	default:
+		n.Formats &= m.Formats
+	}
+	for k, c := range m.Kinds {
+		n.Kinds[k] += c
+	}
+	if m.Elem != nil {
+		if n.Elem == nil {
+			n.Elem = &node{}
+		}
+		n.Elem.join(m.Elem)
+	}
+	if m.Object != nil {
+		if n.Object == nil {
+			n.Object = &object{}
+		}
+		n.Object.join(m.Object)
+	}
+}
+
+func (o *object) join(p *object) {
+	o.N += p.N
+	o.Calls = max(o.Calls, p.Calls)
+	if o.Values != nil || p.Values != nil {
+		if o.Values == nil {
+			o.toMap()
+		}
+		o.Values.join(p.mapped())
+		return
+	}
+	for _, f := range p.Fields {
+		to := o.field(f.Name)
+		if to == nil {
+			to = &field{Name: f.Name}
+			o.Fields = append(o.Fields, to)
+		}
+		to.N += f.N
+		to.node.join(&f.node)
+	}
+	for h, q := range p.Pending {
+		to := o.Pending[h]
+		if to == nil {
+			if o.Pending == nil {
+				o.Pending = map[string]*pending{}
+			}
+			to = &pending{Args: q.Args, Order: q.Order}
+			o.Pending[h] = to
+		}
+		to.N += q.N
+		to.node.join(&q.node)
+	}
+	if len(o.Fields)+len(o.Pending) > maxKeys {
+		o.toMap()
+	}
+}
+
+// mapped is what the values of an object have in common, whether it is a map
+// or not.
+func (o *object) mapped() *node {
+	if o.Values != nil {
+		return o.Values
+	}
+	return o.common()
+}

@@ -1,0 +1,88 @@
+package learned
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// schema writes what a node knows as a JSON Schema. Its bytes depend on the
+// node alone.
+func (n *node) schema(depth int) string {
+	if n == nil || depth > maxDepth {
+		return "{}"
+	}
+	var alternatives []string
+	nullable := n.Kinds[kindNull] > 0
+	for k := kindBool; k < kinds; k++ {
+		if n.Kinds[k] == 0 || k == kindInteger && n.Kinds[kindNumber] > 0 {
+			continue
+		}
+		alternatives = append(alternatives, n.alternative(k, depth))
+	}
+	if nullable {
+		alternatives = append(alternatives, `{"type":"null"}`)
+	}
+	switch len(alternatives) {
+	case 0:
+		return "{}"
+	case 1:
+		return alternatives[0]
+	}
+	return `{"anyOf":[` + strings.Join(alternatives, ",") + `]}`
+}
+
+// alternative is the schema of the values of one kind.
+func (n *node) alternative(k kind, depth int) string {
+	switch k {
+	case kindString:
+		if f := n.Formats.name(); f != "" {
+			return `{"type":"string","format":` + strconv.Quote(f) + `}`
+		}
+	case kindArray:
+		if items := n.Elem.schema(depth + 1); items != "{}" {
+			return `{"type":"array","items":` + items + `}`
+		}
+	case kindObject:
+		return n.Object.schema(depth)
+	}
+	return `{"type":` + strconv.Quote(kindNames[k]) + `}`
+}
+
+func (o *object) schema(depth int) string {
+	if o == nil || depth >= maxDepth {
+		return `{"type":"object"}`
+	}
+	if o.Values != nil || len(o.Fields) == 0 {
+		values := o.mapped().schema(depth + 1)
+		if values == "{}" {
+			return `{"type":"object"}`
+		}
+		return `{"type":"object","additionalProperties":` + values + `}`
+	}
+	var props, required []string
+	for _, f := range o.Fields {
+		name := quote(f.Name)
+		props = append(props, name+":"+f.node.schema(depth+1))
+		if f.N >= o.N {
+			required = append(required, name)
+		}
+	}
+	s := `{"type":"object","properties":{` + strings.Join(props, ",") + `}`
+	if len(required) > 0 {
+		s += `,"required":[` + strings.Join(required, ",") + `]`
+	}
+	return s + "}"
+}
+
+// quote writes a string as JSON, without the escapes that only HTML needs.
+func quote(s string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return strconv.Quote(s) // a string always encodes
+	}
+	return strings.TrimSpace(b.String())
+}

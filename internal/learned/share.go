@@ -1,0 +1,183 @@
+package learned
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Reset forgets what is known of the tools that match: those of server, or one
+// of them. Empty means all. It returns how many there were.
+func (s *Store) Reset(server, tool string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.load(); err != nil {
+		return 0, err
+	}
+	n := 0
+	for k := range s.tools {
+		if (server == "" || k.server == server) && (tool == "" || k.tool == tool) {
+			delete(s.tools, k)
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	if s.db == nil {
+		return n, nil
+	}
+	_, err := s.db.ExecContext(context.Background(),
+		"DELETE FROM learned WHERE (?1 = '' OR server = ?1) AND (?2 = '' OR tool = ?2)", server, tool)
+	if err != nil {
+		return 0, fmt.Errorf("learned types %s: %w", s.path, err)
+	}
+	return n, nil
+}
+
+// exported is the file that Export writes: for a team to ship.
+type exported struct {
+	Format string         `json:"format"`
+	Tools  []exportedTool `json:"tools"`
+}
+
+type exportedTool struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+	learnedTool
+}
+
+const exportFormat = "broker-learned-types/1"
+
+// Export writes all that is known as JSON, without the hashes of keys that are
+// not known yet.
+func (s *Store) Export(w io.Writer) error {
+	list, err := s.List()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := exported{Format: exportFormat, Tools: []exportedTool{}}
+	for _, t := range list {
+		e := s.tools[toolKey{t.Server, t.Tool}]
+		if e == nil {
+			continue
+		}
+		var copied learnedTool
+		text, err := json.Marshal(&e.learnedTool)
+		if err == nil {
+			err = json.Unmarshal(text, &copied)
+		}
+		if err != nil {
+			return err
+		}
+		copied.Root.forgetPending()
+		out.Tools = append(out.Tools, exportedTool{t.Server, t.Tool, copied})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(out)
+}
+
+// forgetPending turns objects of which no key is known into maps, and drops the
+// other keys that are not known.
+func (n *node) forgetPending() {
+	if n == nil {
+		return
+	}
+	n.Elem.forgetPending()
+	o := n.Object
+	if o == nil {
+		return
+	}
+	if o.Values == nil && len(o.Fields) == 0 && len(o.Pending) > 0 {
+		o.toMap()
+	}
+	o.Pending = nil
+	o.Values.forgetPending()
+	for _, f := range o.Fields {
+		f.node.forgetPending()
+	}
+}
+
+// Import reads what Export wrote. Of a tool that is known already, the type that
+// was learned from more calls stays. It returns how many types it took.
+func (s *Store) Import(r io.Reader) (int, error) {
+	var in exported
+	if err := json.NewDecoder(io.LimitReader(r, 256<<20)).Decode(&in); err != nil {
+		return 0, fmt.Errorf("not an export of learned types: %w", err)
+	}
+	if in.Format != exportFormat {
+		return 0, fmt.Errorf("not an export of learned types: \"format\" is %q, not %q", in.Format, exportFormat)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.load(); err != nil {
+		return 0, err
+	}
+	if err := s.open(); err != nil {
+		return 0, fmt.Errorf("learned types %s: %w", s.path, err)
+	}
+	taken := 0
+	for i, t := range in.Tools {
+		if t.Server == "" || t.Tool == "" || t.Calls < 1 || !t.Root.sane(0) {
+			return taken, fmt.Errorf("type %d of the export (%s/%s) is damaged", i+1, t.Server, t.Tool)
+		}
+		k := toolKey{t.Server, t.Tool}
+		if e := s.tools[k]; e != nil && e.Calls >= t.Calls {
+			continue
+		}
+		body, err := json.Marshal(&t.learnedTool)
+		if err != nil {
+			return taken, err
+		}
+		rev, err := s.replace(k, body)
+		if err != nil {
+			return taken, fmt.Errorf("learned types %s: %w", s.path, err)
+		}
+		s.tools[k] = &entry{learnedTool: t.learnedTool, rev: rev}
+		taken++
+	}
+	return taken, nil
+}
+
+// replace writes a row and returns its new revision.
+func (s *Store) replace(k toolKey, body []byte) (int64, error) {
+	var rev int64
+	err := s.db.QueryRow(`INSERT INTO learned (server, tool, rev, updated, body) VALUES (?, ?, 1, unixepoch()*1000, ?)
+		ON CONFLICT DO UPDATE SET rev = rev + 1, updated = excluded.updated, body = excluded.body RETURNING rev`,
+		k.server, k.tool, body).Scan(&rev)
+	return rev, err
+}
+
+// sane reports whether a node that came from outside is one that this package
+// could have made: its names are names and it ends.
+func (n *node) sane(depth int) bool {
+	if n == nil {
+		return true
+	}
+	if depth > maxDepth+1 || !n.Elem.sane(depth+1) {
+		return false
+	}
+	o := n.Object
+	if o == nil {
+		return true
+	}
+	if len(o.Fields) > maxKeys || len(o.Pending) > maxKeys || !o.Values.sane(depth+1) {
+		return false
+	}
+	for _, f := range o.Fields {
+		if f == nil || !fieldName.MatchString(f.Name) || !f.node.sane(depth+1) {
+			return false
+		}
+	}
+	for _, p := range o.Pending {
+		if p == nil || !p.node.sane(depth+1) {
+			return false
+		}
+	}
+	return true
+}

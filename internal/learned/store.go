@@ -1,0 +1,396 @@
+package learned
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // registers the driver
+)
+
+const fileName = "learned.db"
+
+const (
+	// inlineBytes is up to what size a result is read at once, by the call
+	// that got it. Larger ones are read in the background and only now and
+	// then, those above largeBytes never.
+	inlineBytes = 64 << 10
+	largeBytes  = 4 << 20
+	// maxQueued is how many samples of one tool wait to be written.
+	maxQueued = 1000
+)
+
+// A Store is the learned types of one state directory. Several processes may
+// have it open: each writes what it has learned into what the others wrote. It
+// is safe for concurrent use. Its file is opened by the first use, and made by
+// the first Flush that has something to write.
+type Store struct {
+	path string
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	db     *sql.DB
+	hash   hasher
+	loaded bool
+	tools  map[toolKey]*entry
+	closed bool
+	busy   bool // a large value is being read
+	large  sync.WaitGroup
+}
+
+type toolKey struct{ server, tool string }
+
+// An entry is the state of one tool.
+type entry struct {
+	learnedTool
+	rev    int64 // the row's that this was read from or written as; 0: none
+	large  int   // large results seen
+	queued []queued
+	schema json.RawMessage // of learnedTool; nil: not made yet
+}
+
+// learnedTool is what a row holds.
+type learnedTool struct {
+	Calls int  `json:"calls"`
+	Root  node `json:"root"`
+}
+
+type queued struct {
+	args digest
+	s    *sample
+}
+
+// A digest stands for the arguments of a call while this process runs; what is
+// stored is its keyed hash.
+type digest [sha256.Size]byte
+
+// Open returns the store in dir. A nil logger discards.
+func Open(dir string, log *slog.Logger) *Store {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Store{path: filepath.Join(dir, fileName), log: log, tools: map[toolKey]*entry{}}
+}
+
+// Close writes what is not written yet and closes the file.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.large.Wait()
+	err := s.Flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.db != nil {
+		err = errors.Join(err, s.db.Close())
+		s.db = nil
+	}
+	return err
+}
+
+// Observe learns from the value that a call of a tool gave, and returns how it
+// differs from all values before: nil if it does not, or if too few are known
+// to say. Large values are learned from in the background and in part. The
+// value must be valid JSON and must not be changed afterwards.
+func (s *Store) Observe(server, tool string, args, value json.RawMessage) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.load(); err != nil {
+		s.log.Warn("read learned types", "err", err)
+	}
+	k := toolKey{server, tool}
+	e := s.tools[k]
+	if e == nil {
+		e = &entry{}
+		s.tools[k] = e
+	}
+	a := canonical(args)
+	if len(value) > inlineBytes {
+		s.observeLarge(k, e, a, value)
+		return nil
+	}
+	smp, err := take(value)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	if e.Calls >= minDriftCalls {
+		found = drift(&e.Root, smp)
+	}
+	e.learn(s.hash, queued{a, smp})
+	return found
+}
+
+// observeLarge reads a large value in the background: the first four, then ever
+// fewer, and one at a time.
+func (s *Store) observeLarge(k toolKey, e *entry, args digest, value json.RawMessage) {
+	e.large++
+	if s.busy || e.large > 4 && e.large&(e.large-1) != 0 || len(value) > largeBytes || s.closed {
+		return
+	}
+	s.busy = true
+	s.large.Go(func() {
+		smp, err := take(value)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.busy = false
+		if err == nil && s.tools[k] == e {
+			e.learn(s.hash, queued{args, smp})
+		}
+	})
+}
+
+func (e *entry) learn(h hasher, q queued) {
+	e.merge(h, q)
+	e.schema = nil
+	if len(e.queued) < maxQueued {
+		e.queued = append(e.queued, q)
+	}
+}
+
+func (t *learnedTool) merge(h hasher, q queued) {
+	t.Calls++
+	merger{h, h.sum(q.args[:])}.merge(&t.Root, q.s)
+}
+
+// Type returns what is known of the results of a tool; false when that is too
+// little to be of use.
+func (s *Store) Type(server, tool string) (Type, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.load(); err != nil {
+		s.log.Warn("read learned types", "err", err)
+	}
+	e := s.tools[toolKey{server, tool}]
+	if e == nil || e.Calls < minCalls {
+		return Type{}, false
+	}
+	return e.typ(), true
+}
+
+func (e *entry) typ() Type {
+	if e.schema == nil {
+		e.schema = json.RawMessage(e.Root.schema(0))
+	}
+	return Type{Calls: e.Calls, Schema: e.schema}
+}
+
+// A Tool is a learned type with the tool that it is of.
+type Tool struct {
+	Server string          `json:"server"`
+	Tool   string          `json:"tool"`
+	Calls  int             `json:"calls"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// List returns all that is known, by server and tool.
+func (s *Store) List() ([]Tool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.load()
+	list := []Tool{}
+	for k, e := range s.tools {
+		if e.Calls > 0 {
+			list = append(list, Tool{k.server, k.tool, e.Calls, e.typ().Schema})
+		}
+	}
+	slices.SortFunc(list, func(a, b Tool) int {
+		return bytes.Compare([]byte(a.Server+"\x00"+a.Tool), []byte(b.Server+"\x00"+b.Tool))
+	})
+	return list, err
+}
+
+// canonical is the digest of args without what does not matter in them: white
+// space and order.
+func canonical(args json.RawMessage) digest {
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.UseNumber()
+	var v any
+	if len(args) == 0 || d.Decode(&v) != nil {
+		return sha256.Sum256(args)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return sha256.Sum256(args)
+	}
+	return sha256.Sum256(text)
+}
+
+// load reads the file, if there is one, once.
+func (s *Store) load() error {
+	if s.loaded {
+		return nil
+	}
+	s.loaded = true
+	if s.hash == nil {
+		s.hash = newHasher()
+	}
+	if _, err := os.Stat(s.path); err != nil {
+		return nil // nothing was learned yet
+	}
+	if err := s.open(); err != nil {
+		return fmt.Errorf("learned types %s: %w", s.path, err)
+	}
+	rows, err := s.db.QueryContext(context.Background(), "SELECT server, tool, rev, body FROM learned")
+	if err != nil {
+		return fmt.Errorf("learned types %s: %w", s.path, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k toolKey
+		var e entry
+		var body []byte
+		if err := rows.Scan(&k.server, &k.tool, &e.rev, &body); err != nil {
+			return fmt.Errorf("learned types %s: %w", s.path, err)
+		}
+		if json.Unmarshal(body, &e.learnedTool) == nil {
+			s.tools[k] = &e
+		}
+	}
+	return rows.Err()
+}
+
+func newHasher() hasher {
+	key := make([]byte, 32)
+	rand.Read(key) // never fails
+	return key
+}
+
+// open opens the file and makes what is missing in it.
+func (s *Store) open() error {
+	if s.db != nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(s.path)
+	if err != nil {
+		return err
+	}
+	q := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}, "_txlock": {"immediate"}}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: q.Encode()}).String())
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	if err := s.prepare(db); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	s.db = db
+	return nil
+}
+
+const schemaSQL = `
+CREATE TABLE IF NOT EXISTS key (id INTEGER PRIMARY KEY CHECK (id = 1), secret BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS learned (
+	server TEXT NOT NULL, tool TEXT NOT NULL,
+	rev INTEGER NOT NULL, updated INTEGER NOT NULL, body BLOB NOT NULL,
+	PRIMARY KEY (server, tool)) WITHOUT ROWID;`
+
+// prepare makes the tables and agrees with other processes on the key of the
+// hashes.
+func (s *Store) prepare(db *sql.DB) error {
+	ctx := context.Background()
+	if _, err := db.ExecContext(ctx, schemaSQL); err != nil {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, "INSERT OR IGNORE INTO key (id, secret) VALUES (1, ?)", []byte(s.hash)); err != nil {
+		return err
+	}
+	var key []byte
+	if err := db.QueryRowContext(ctx, "SELECT secret FROM key").Scan(&key); err != nil {
+		return err
+	}
+	if !bytes.Equal(key, s.hash) {
+		// What was merged under another key cannot be compared with it.
+		s.hash = key
+		for _, e := range s.tools {
+			e.rev = -1
+		}
+	}
+	return nil
+}
+
+// Flush writes what was learned since the last one.
+func (s *Store) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dirty := false
+	for _, e := range s.tools {
+		dirty = dirty || len(e.queued) > 0
+	}
+	if !dirty {
+		return nil
+	}
+	if err := s.open(); err != nil {
+		return fmt.Errorf("learned types %s: %w", s.path, err)
+	}
+	tx, err := s.db.BeginTx(context.Background(), nil)
+	if err != nil {
+		return fmt.Errorf("learned types %s: %w", s.path, err)
+	}
+	defer tx.Rollback() //nolint:errcheck // it is committed or an error is returned
+	for k, e := range s.tools {
+		if len(e.queued) == 0 {
+			continue
+		}
+		if err := s.write(tx, k, e); err != nil {
+			return fmt.Errorf("learned types %s: %w", s.path, err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("learned types %s: %w", s.path, err)
+	}
+	for _, e := range s.tools {
+		e.queued = nil
+	}
+	return nil
+}
+
+// write puts what is queued into the row of a tool. If another process wrote
+// the row meanwhile, or removed it, that is what counts.
+func (s *Store) write(tx *sql.Tx, k toolKey, e *entry) error {
+	var rev int64
+	var body []byte
+	err := tx.QueryRow("SELECT rev, body FROM learned WHERE server = ? AND tool = ?", k.server, k.tool).Scan(&rev, &body)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if rev != e.rev {
+		var there learnedTool
+		if rev != 0 && json.Unmarshal(body, &there) != nil {
+			there = learnedTool{}
+		}
+		for _, q := range e.queued {
+			there.merge(s.hash, q)
+		}
+		e.learnedTool, e.schema = there, nil
+	}
+	e.rev = rev + 1
+	if body, err = json.Marshal(&e.learnedTool); err != nil {
+		return err
+	}
+	_, err = tx.Exec("INSERT OR REPLACE INTO learned (server, tool, rev, updated, body) VALUES (?, ?, ?, ?, ?)",
+		k.server, k.tool, e.rev, time.Now().UnixMilli(), body)
+	return err
+}

@@ -35,7 +35,7 @@ type row struct {
 // below are the packages that broker joins. They do not import each other:
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
-	"discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills",
+	"discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/...",
 	"internal/config", "internal/audit", "internal/learned", "internal/results", "internal/oauth", "internal/tokens", "internal/clients",
 }
 
@@ -44,12 +44,13 @@ var below = []string{
 var diagram = []row{
 	{pkg: "cmd/broker", imports: append([]string{"broker"}, below...)},
 	{pkg: "broker", imports: below},
-	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills"}},
+	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/..."}},
 
 	{pkg: "index", imports: []string{"discovery"}},
 	{pkg: "codegen", imports: []string{"discovery"}},
 	{pkg: "bridge", imports: []string{"discovery"}},
-	{pkg: "skills", imports: []string{"discovery"}},
+	{pkg: "skills"},
+	{pkg: "skills/...", imports: []string{"skills"}},
 	{pkg: "discovery/upstream", imports: []string{"discovery"}},
 	{pkg: "discovery", modules: []string{"std"}},
 
@@ -70,6 +71,7 @@ var diagram = []row{
 	{pkg: "internal/nearest"},
 	{pkg: "internal/fakeupstream"},
 	{pkg: "internal/fakeauth"},
+	{pkg: "internal/skillcases"},
 }
 
 // everywhere are the packages that any other may import.

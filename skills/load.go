@@ -1,0 +1,164 @@
+package skills
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Read reads the SKILL.md of the skill whose own folder is root. folder is the
+// name of that folder as it was given, which is that of a link rather than that
+// of its target; empty means that the name does not matter. Like Parse it never
+// fails.
+func Read(root *os.Root, folder string) *Doc {
+	d := &Doc{}
+	name, err := skillFile(root)
+	if err != nil {
+		d.unreadable(err)
+		return d
+	}
+	return readFile(root, name, folder)
+}
+
+// readFile reads the SKILL.md that is called name.
+func readFile(root *os.Root, name, folder string) *Doc {
+	d := &Doc{}
+	data, err := readBounded(root, name, MaxFileBytes+1)
+	if err != nil {
+		d.unreadable(err)
+		return d
+	}
+	if name != FileName {
+		d.found("skill_md_case", 0, "the file is called %s: rename it to %s, which every client finds", name, FileName)
+	}
+	d.parse(data)
+	d.inFolder(folder)
+	return d
+}
+
+// ReadPath reads the skill in the folder at path, or whose SKILL.md is at path.
+func ReadPath(path string) *Doc {
+	if base := filepath.Base(path); base == FileName || base == lowerFileName {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			path = filepath.Dir(path)
+		}
+	}
+	folder := path
+	if abs, err := filepath.Abs(path); err == nil {
+		folder = abs
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		d := &Doc{}
+		d.unreadable(err)
+		return d
+	}
+	defer root.Close()
+	return Read(root, filepath.Base(folder))
+}
+
+// skillFile is the name of the file that makes root a skill. Names are compared
+// as they are in the folder, also where the system takes both spellings.
+func skillFile(root *os.Root) (string, error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return "", err
+	}
+	if name := pickFile(names); name != "" {
+		return name, nil
+	}
+	return "", fs.ErrNotExist
+}
+
+func pickFile(names []string) string {
+	switch {
+	case slices.Contains(names, FileName):
+		return FileName
+	case slices.Contains(names, lowerFileName):
+		return lowerFileName
+	}
+	return ""
+}
+
+// readBounded reads at most limit bytes of a regular file.
+func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
+	// What is no file could keep a reader waiting for ever.
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errNoFile}
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+var errNoFile = errors.New("it is no regular file")
+
+// escapes reports whether an error of an os.Root means that a name or a link
+// leads out of it. The package os has no value for it.
+func escapes(err error) bool {
+	return err != nil && strings.HasSuffix(err.Error(), "path escapes from parent")
+}
+
+func (d *Doc) unreadable(err error) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.found("missing_skill_md", 0, "there is no %s in this folder: a skill is a folder with that file", FileName)
+	case escapes(err):
+		d.found("symlink_escape", 0, "%s is a link that leads out of the skill's folder: put the file itself there", FileName)
+	default:
+		d.found("unreadable", 0, "%s cannot be read: %s", FileName, cause(err))
+	}
+}
+
+// cause is an error without the path that it happened at.
+func cause(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return err.Error()
+}
+
+// inFolder compares the name with that of the folder, which replaces one that
+// cannot be used.
+func (d *Doc) inFolder(folder string) {
+	folder = norm.NFKC.String(folder)
+	if folder == "" || d.header == nil {
+		return
+	}
+	if d.Name == "" {
+		d.Name = folder
+		return
+	}
+	if d.Name != folder {
+		d.found("name_dir_mismatch", d.lineOf("name"), "name is %s, but the folder is called %s: they have to be the same", quoted(d.Name), quoted(folder))
+	}
+}
+
+// lineOf is where a field stands; that of the header if it does not.
+func (d *Doc) lineOf(field string) int {
+	line := d.header.Line
+	for i := 0; i+1 < len(d.header.Content); i += 2 {
+		if d.header.Content[i].Value == field {
+			line = d.header.Content[i].Line
+		}
+	}
+	return line
+}

@@ -84,7 +84,7 @@ var reserved = map[string][]string{
 	"github.com/dop251/goja":                 {"sandbox/..."},
 	"github.com/evanw/esbuild":               {"sandbox/..."},
 	"github.com/blevesearch/bleve":           {"index"},
-	"modernc.org/sqlite":                     {"internal/audit", "internal/learned", "internal/results"},
+	"modernc.org/sqlite":                     {"internal/audit", "internal/learned"},
 	"github.com/spf13/cobra":                 {"cmd/broker"},
 	"github.com/tiktoken-go/tokenizer":       {"internal/tokens"},
 	"github.com/pelletier/go-toml":           {"internal/clients"},

@@ -23,6 +23,25 @@ type Hello struct {
 	Warm bool `json:"warm,omitempty"`
 }
 
+// Ready is the payload of the runner's answer to hello. A runner that has
+// nothing to tell sends an empty one.
+type Ready struct {
+	// Layers are what contains the runner by now, and what does not.
+	Layers []sandbox.Layer `json:"layers,omitempty"`
+}
+
+// DecodeReady reads the payload of a ready frame, which may be empty.
+func DecodeReady(p []byte) (Ready, error) {
+	var r Ready
+	if len(p) == 0 {
+		return r, nil
+	}
+	if err := json.Unmarshal(p, &r); err != nil {
+		return Ready{}, fmt.Errorf("ready: %w", err)
+	}
+	return r, nil
+}
+
 // Exec is the program to run and the limits that the runner should know of.
 type Exec struct {
 	Language    sandbox.Language `json:"language"`

@@ -15,7 +15,7 @@
 // meant. It is chosen by the runner and unique within the execution.
 //
 //	H hello   host → runner   JSON of [Hello]: version and limits known early
-//	Y ready   runner → host   empty: the runner is contained
+//	Y ready   runner → host   empty or JSON of [Ready]: the runner is contained
 //	E exec    host → runner   JSON of [Exec]: the program
 //	C call    runner → host   one host call, see below
 //	R result  host → runner   the call's value as raw JSON; empty is undefined

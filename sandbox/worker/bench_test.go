@@ -83,21 +83,68 @@ func milliseconds(d []time.Duration, percent int) float64 {
 	return float64(d[len(d)*percent/100]) / float64(time.Millisecond)
 }
 
-// BenchmarkProcess is the baseline: a child that is started, contained, and
-// ended, without a program.
+// bare is the main of a child that contains itself by nothing.
+func init() {
+	children["bare"] = func() { serve(func(int64) ([]sandbox.Layer, error) { return nil, nil }) }
+}
+
+// BenchmarkProcess is a child that is started and ended without a program:
+// contained, and as the baseline one that is not. They take turns, so that both
+// see the same machine.
 func BenchmarkProcess(b *testing.B) {
-	memory := sandbox.Limits{}.WithDefaults().MemoryBytes
-	var took []time.Duration
+	hello := wire.Hello{Version: wire.Version, MemoryBytes: sandbox.Limits{}.WithDefaults().MemoryBytes}
+	took := make(map[string][]time.Duration)
 	for b.Loop() {
-		start := time.Now()
-		p, err := startProcess(b.Context(), &Options{}, wire.Hello{Version: wire.Version, MemoryBytes: memory})
-		if err != nil {
-			b.Fatal(err)
+		for name, opts := range map[string]*Options{"contained": {}, "bare": {Args: []string{"bare"}}} {
+			start := time.Now()
+			p, err := startProcess(b.Context(), opts, hello)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.end()
+			took[name] = append(took[name], time.Since(start))
 		}
-		p.end()
-		took = append(took, time.Since(start))
 	}
-	b.ReportMetric(milliseconds(took, 10), "p10-ms")
-	b.ReportMetric(milliseconds(took, 50), "p50-ms")
-	b.ReportMetric(milliseconds(took, 99), "p99-ms")
+	contained, bare := milliseconds(took["contained"], 50), milliseconds(took["bare"], 50)
+	b.ReportMetric(contained, "contained-p50-ms")
+	b.ReportMetric(bare, "bare-p50-ms")
+	b.ReportMetric(contained/bare, "ratio")
+}
+
+// BenchmarkContainment compares whole runs in contained and in bare processes,
+// which take turns.
+func BenchmarkContainment(b *testing.B) {
+	loop := `for (let i = 0; i < 1000; i++) await callMCPTool("demo__echo", {i})`
+	all := `await Promise.all(Array.from({length: 1000}, (_, i) => callMCPTool("demo__echo", {i})))`
+	for _, bb := range []struct {
+		name, code string
+		spares     int
+	}{
+		{"js/spare", "return 1+1", 1}, {"js/cold", "return 1+1", -1}, {"calls-1000", loop, 1}, {"calls-1000-parallel", all, 1},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			runners := map[string]sandbox.Runner{"contained": New(&Options{Spares: bb.spares}), "bare": New(&Options{Spares: bb.spares, Args: []string{"bare"}})}
+			took := make(map[string][]time.Duration)
+			for b.Loop() {
+				for name, r := range runners {
+					<-time.After(pause)
+					res, err := r.Run(b.Context(), sandbox.Request{
+						Language: sandbox.JavaScript, Code: bb.code, Limits: sandbox.Limits{Calls: 1000},
+						Call: func(_ context.Context, c sandbox.Call) (json.RawMessage, error) { return c.Args, nil },
+					})
+					if err != nil || res.ExitCode != 0 {
+						b.Fatalf("%v %+v", err, res)
+					}
+					took[name] = append(took[name], res.Duration)
+				}
+			}
+			for _, r := range runners {
+				r.Close()
+			}
+			contained, bare := milliseconds(took["contained"], 50), milliseconds(took["bare"], 50)
+			b.ReportMetric(contained, "contained-p50-ms")
+			b.ReportMetric(bare, "bare-p50-ms")
+			b.ReportMetric(contained/bare, "ratio")
+		})
+	}
 }

@@ -29,12 +29,16 @@ func IsChild() bool {
 // Main contains this process, runs the program that its host sends, and ends
 // the process. It must come before everything that opens files, starts
 // goroutines, or reads the environment, which is empty.
-func Main() {
+func Main() { serve(harden) }
+
+// serve is Main for a process that contain contains.
+func serve(contain func(memory int64) ([]sandbox.Layer, error)) {
 	c := &conn{
-		r:     wire.NewReader(os.Stdin, wire.Slack),
-		w:     wire.NewWriter(os.Stdout),
-		calls: make(map[uint32]func(json.RawMessage, error)),
-		wake:  make(chan struct{}, 1),
+		contain: contain,
+		r:       wire.NewReader(os.Stdin, wire.Slack),
+		w:       wire.NewWriter(os.Stdout),
+		calls:   make(map[uint32]func(json.RawMessage, error)),
+		wake:    make(chan struct{}, 1),
 	}
 	if err := c.serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox process:", err)
@@ -46,9 +50,10 @@ func Main() {
 // A conn is the child's side of the frames. It is the jsrun.Host of the one
 // program that the child runs.
 type conn struct {
-	r    *wire.Reader
-	w    *wire.Writer
-	exec wire.Exec
+	contain func(memory int64) ([]sandbox.Layer, error)
+	r       *wire.Reader
+	w       *wire.Writer
+	exec    wire.Exec
 
 	mu    sync.Mutex
 	last  uint32
@@ -73,10 +78,15 @@ func (c *conn) serve() error {
 		return fmt.Errorf("the host speaks version %d of the protocol, this is version %d", hello.Version, wire.Version)
 	}
 	tune(hello.MemoryBytes)
-	if err := harden(hello.MemoryBytes); err != nil {
+	layers, err := c.contain(hello.MemoryBytes)
+	if err != nil {
 		return err
 	}
-	if err := c.w.Write(wire.TypeReady, 0); err != nil {
+	ready, err := wire.Marshal(wire.Ready{Layers: layers})
+	if err != nil {
+		return err
+	}
+	if err := c.w.Write(wire.TypeReady, 0, ready); err != nil {
 		return err
 	}
 	spare := make(chan *jsrun.Spare, 1)

@@ -3,11 +3,14 @@ package worker
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // dataMargin is what the Go runtime, its threads' stacks, esbuild and goja need
@@ -20,12 +23,36 @@ const dataMargin = 64 << 20
 const maxFiles = 16
 
 // harden takes from this process what the program does not need, in an order
-// in which each step still allows the next. It is called before anything that
-// the program has a hand in is read. A step that every kernel has must
-// succeed.
-func harden(memory int64) error {
+// in which each step still allows the next, and says what contains it then. It
+// is called before anything that the program has a hand in is read. A step that
+// every kernel has must succeed.
+func harden(memory int64) ([]sandbox.Layer, error) {
+	if err := limit(memory); err != nil {
+		return nil, fmt.Errorf("harden: %w", err)
+	}
+	_ = time.Local.String() // it is read from a file when it is first used
+	// What is set for one thread is handed on to all by the filter.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("harden: give up new privileges: %w", err)
+	}
+	return append(baseLayers(), restrictFiles(), seccomp()), nil
+}
+
+// baseLayers are those that every Linux has.
+func baseLayers() []sandbox.Layer {
+	return []sandbox.Layer{
+		{Name: sandbox.LayerProcess, Active: true, Detail: "one for each run, in a group of its own, without environment, killed after it and with its host"},
+		{Name: sandbox.LayerMemory, Active: true, Detail: "writable memory is limited by the kernel, used memory is watched"},
+		{Name: sandbox.LayerLimits, Active: true, Detail: "no open files but its pipes, no files written, no core dump, no new privileges, not traceable, processor time bounded"},
+	}
+}
+
+// limit closes what is open and sets the limits that every kernel has.
+func limit(memory int64) error {
 	if err := closeInherited(); err != nil {
-		return fmt.Errorf("harden: close inherited files: %w", err)
+		return fmt.Errorf("close inherited files: %w", err)
 	}
 	limits := []struct {
 		name     string
@@ -39,14 +66,11 @@ func harden(memory int64) error {
 	}
 	for _, l := range limits {
 		if err := lower(l.resource, l.value); err != nil {
-			return fmt.Errorf("harden: limit %s to %d: %w", l.name, l.value, err)
+			return fmt.Errorf("limit %s to %d: %w", l.name, l.value, err)
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("harden: make memory unreadable to others: %w", err)
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("harden: give up new privileges: %w", err)
+		return fmt.Errorf("make memory unreadable to others: %w", err)
 	}
 	return nil
 }
@@ -77,7 +101,9 @@ func lower(resource int, value uint64) error {
 // timeout can use. The host kills the process long before; this is for the
 // case that the host was killed itself.
 func limitCPU(timeout time.Duration) {
-	lower(unix.RLIMIT_CPU, uint64(timeout/time.Second+2)*procs)
+	value := uint64(timeout/time.Second+2) * procs
+	// Not by lower: this is the one call for which the filter has an exception.
+	_ = unix.Prlimit(0, unix.RLIMIT_CPU, &unix.Rlimit{Cur: value, Max: value}, nil)
 }
 
 // closeInherited closes what this process got from its host's own parent: the
@@ -106,12 +132,7 @@ func closeInherited() error {
 	return nil
 }
 
-// ofRuntime says whether the Go runtime opens such a file: those of its
-// poller, and the control group's processor limit, which it reads again and
-// again.
-func ofRuntime(target string) bool {
-	return strings.HasPrefix(target, "anon_inode:[event") ||
-		strings.HasSuffix(target, "/cpu.max") ||
-		strings.HasSuffix(target, "/cpu.cfs_quota_us") ||
-		strings.HasSuffix(target, "/cpu.cfs_period_us")
-}
+// ofRuntime says whether the Go runtime needs such a file: those of its poller.
+// What it has opened to follow the control group's processor limit is of no use
+// after tune.
+func ofRuntime(target string) bool { return strings.HasPrefix(target, "anon_inode:[event") }

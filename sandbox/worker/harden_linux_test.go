@@ -23,7 +23,6 @@ type view struct {
 	NoFile   uint64
 	Group    bool // leads its process group
 	Dumpable int
-	NoPrivs  int
 }
 
 func init() { children["inspect"] = inspect }
@@ -38,7 +37,9 @@ func inspect() {
 		panic(err)
 	}
 	tune(hello.MemoryBytes)
-	if err := harden(hello.MemoryBytes); err != nil {
+	// Only the limits: it looks at itself through files, see probe_linux_test.go
+	// for the rest.
+	if err := limit(hello.MemoryBytes); err != nil {
 		panic(err)
 	}
 	w.Write(wire.TypeReady, 0)
@@ -58,7 +59,6 @@ func inspect() {
 	}
 	v.Data, v.Core, v.NoFile = limit(unix.RLIMIT_DATA), limit(unix.RLIMIT_CORE), limit(unix.RLIMIT_NOFILE)
 	v.Dumpable, _ = unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-	v.NoPrivs, _ = unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
 	value, _ := json.Marshal(v)
 	w.WriteDone(wire.Done{Value: value})
 	r.Next()
@@ -99,8 +99,8 @@ func TestAChildHasNothingOfItsHost(t *testing.T) {
 	if v.Data < memory+dataMargin || v.Data > 1<<40 || v.Core != 0 || v.NoFile != maxFiles {
 		t.Errorf("limits: data %d, core %d, files %d", v.Data, v.Core, v.NoFile)
 	}
-	if !v.Group || v.Dumpable != 0 || v.NoPrivs != 1 {
-		t.Errorf("own group %v, dumpable %d, no new privileges %d", v.Group, v.Dumpable, v.NoPrivs)
+	if !v.Group || v.Dumpable != 0 {
+		t.Errorf("own group %v, dumpable %d", v.Group, v.Dumpable)
 	}
 }
 

@@ -5,16 +5,26 @@ package worker
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/metrics"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // harden bounds the memory of this process where the system does not do it
 // for us: the process watches itself. It cannot stop one allocation that is
 // larger than the machine, which ends the process in another way.
-func harden(memory int64) error {
+func harden(memory int64) ([]sandbox.Layer, error) {
 	go watchSelf(memory)
-	return nil
+	why := "only Linux has it, this is " + runtime.GOOS
+	return []sandbox.Layer{
+		{Name: sandbox.LayerProcess, Active: true, Detail: "one for each run, without environment, killed after it"},
+		{Name: sandbox.LayerMemory, Active: true, Detail: "the process watches itself; the system does not limit it"},
+		{Name: sandbox.LayerLimits, Detail: "not set on " + runtime.GOOS},
+		{Name: sandbox.LayerLandlock, Detail: why},
+		{Name: sandbox.LayerSeccomp, Detail: why},
+	}, nil
 }
 
 // watchSelf ends the process, with the text that the Go runtime has for it,

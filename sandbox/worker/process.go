@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
@@ -32,6 +33,7 @@ type process struct {
 	w       *wire.Writer
 	r       *wire.Reader
 	crash   *crashText
+	layers  []sandbox.Layer // what contains it, as it says itself before it has the program
 	once    sync.Once
 	state   *os.ProcessState // set by end
 }
@@ -51,7 +53,11 @@ func startProcess(ctx context.Context, opts *Options, hello wire.Hello) (*proces
 		err = context.Cause(ctx) // killed just now
 	}
 	if err == nil {
-		return p, nil
+		if err = sandbox.RequireLayers(p.layers, opts.Require); err == nil {
+			return p, nil
+		}
+		p.end()
+		return nil, err
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -132,7 +138,9 @@ func (p *process) greet(hello wire.Hello) error {
 	case f.Type != wire.TypeReady:
 		return fmt.Errorf("wait for ready: it sent %s", f.Type)
 	}
-	return nil
+	ready, err := wire.DecodeReady(f.Payload)
+	p.layers = ready.Layers
+	return err
 }
 
 // kill ends the process and all that it has started. It may be called at any

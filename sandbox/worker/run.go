@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -226,6 +227,10 @@ func (x *execution) failure(cause, err error, made, running int) (int, string) {
 	how := "without a word"
 	if x.p.state != nil {
 		how = x.p.state.String()
+	}
+	if strings.Contains(how, "bad system call") {
+		x.log.Error("sandbox process made a forbidden system call and was killed: a script may have taken it over")
+		return sandbox.ExitMemory, "the sandbox process was killed: it made a system call that is forbidden to scripts"
 	}
 	x.log.Warn("sandbox process died", "state", how, "stderr", crash)
 	if said := firstLine(crash); said != "" {

@@ -11,10 +11,9 @@ const procs = 2
 
 // tune sets the Go runtime up for one short program in memory bytes.
 func tune(memory int64) {
-	// Only if it changes anything: it stops the world.
-	if runtime.GOMAXPROCS(0) > procs {
-		runtime.GOMAXPROCS(procs)
-	}
+	// Even if the number stays: a number that was set is not looked up again,
+	// in files that are out of reach soon. The world stops only if it changes.
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), procs))
 	// Most programs then end before the first collection; the memory limit
 	// brings collections forward when it comes near.
 	debug.SetGCPercent(400)

@@ -60,6 +60,9 @@ type Options struct {
 	Executable string
 	// Args are further arguments of children, for tests.
 	Args []string
+	// Require names the layers, by the Layer constants of package sandbox,
+	// without which no program is run: Run fails with a *sandbox.LayerError.
+	Require []string
 	// Logger is told of children that crash; nil means nobody is.
 	Logger *slog.Logger
 }
@@ -164,6 +167,31 @@ func (r *runner) enter() error {
 	return nil
 }
 
+// Layers implements sandbox.Layered: it asks the process that the next run will
+// take.
+func (r *runner) Layers(ctx context.Context) ([]sandbox.Layer, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.active.Done()
+	s, _, err := r.next(0)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		r.giveBack(s)
+		return nil, context.Cause(ctx)
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	layers := s.p.layers
+	r.giveBack(s)
+	return layers, nil
+}
+
 // Close implements sandbox.Runner.
 func (r *runner) Close() error {
 	r.mu.Lock()
@@ -206,12 +234,16 @@ func (r *runner) take(ctx context.Context, memory int64) (*process, error) {
 
 // next removes the best spare from those that wait: one that is ready, else
 // one that is being started, which will be ready before a new one is. own says
-// that there was none and s was started for this run.
+// that there was none and s was started for this run. No memory means the limit
+// of the last run.
 func (r *runner) next(memory int64) (s *spare, own bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed.Err() != nil {
 		return nil, false, ErrClosed
+	}
+	if memory == 0 {
+		memory = r.memory
 	}
 	r.memory = memory
 	best := -1

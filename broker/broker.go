@@ -41,6 +41,9 @@ type Options struct {
 	// OAuth signs requests to remote servers, as upstream.Options says; nil
 	// signs none.
 	OAuth func(server upstream.Config, url string) (auth.OAuthHandler, error)
+	// Guard is that of upstream.Options: a process that outlives a killed broker
+	// for a moment. The program's main must let it in.
+	Guard bool
 	// Logger receives what happens; nil discards it.
 	Logger *slog.Logger
 	// Version is the broker's own version, as it tells it to both sides.
@@ -124,6 +127,7 @@ func New(o Options) (*Broker, error) {
 		CacheDir:       o.CacheDir,
 		Expand:         o.Expand,
 		OAuth:          o.OAuth,
+		Guard:          o.Guard,
 		OnListing:      func(discovery.Listing) { b.changed() },
 		OnChange:       b.noteChanges,
 		Capabilities:   b.promised,

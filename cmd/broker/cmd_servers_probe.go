@@ -124,7 +124,7 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	only.Servers = []config.Server{*s}
 	only.Servers[0].Disabled = false
 	pool := upstream.NewPool(upstreams(&only), &upstream.Options{
-		Logger: log, CacheDir: filepath.Join(state, "catalogue"), Expand: expand,
+		Logger: log, CacheDir: filepath.Join(state, "catalogue"), Expand: expand, Guard: true,
 		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log})),
 	})
 	start := time.Now()

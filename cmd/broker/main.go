@@ -16,16 +16,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
 func main() {
-	// A sandbox is this same program, started again: nothing else of it may
-	// run there first.
+	// A sandbox and the guard are this same program, started again: nothing else
+	// of it may run there first.
 	if worker.IsChild() {
 		worker.Main()
+		return
+	}
+	if upstream.IsGuard() {
+		upstream.GuardMain()
 		return
 	}
 	os.Exit(run())

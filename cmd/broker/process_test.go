@@ -8,11 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
 // shelfConfig is a config with the test binary's own server.
@@ -223,6 +226,40 @@ func TestServeEndsWithItsClient(t *testing.T) {
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("serve took %s to end", took)
 	}
+	for _, pid := range tree {
+		waitFor(t, fmt.Sprintf("process %d is gone", pid), func() bool { return !alive(pid) })
+	}
+}
+
+// A broker that is killed takes everything with it, also what a server has
+// started in a session of its own and what ignores signals.
+func TestKilledBrokerLeavesNoProcess(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "servers.json")
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"leaves": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Daemon)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	c := startStdio(t, config)
+	c.execute(t, 1, "return await callMCPTool('leaves__echo', { a: 1 })")
+	if a := c.executed(t, 1); a.ExitCode != 0 {
+		t.Fatalf("%+v", a)
+	}
+	waitFor(t, "the guard runs", func() bool {
+		return slices.ContainsFunc(descendants(t, c.cmd.Process.Pid), func(pid int) bool {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may be gone
+			return strings.HasPrefix(string(line), "broker-guard\x00")
+		})
+	})
+	tree := descendants(t, c.cmd.Process.Pid)
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.cmd.Wait()
 	for _, pid := range tree {
 		waitFor(t, fmt.Sprintf("process %d is gone", pid), func() bool { return !alive(pid) })
 	}

@@ -13,16 +13,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-// The test binary is the broker, the sandbox's child, and an upstream server
+// The test binary is the broker, its guard, the sandbox's child, and an upstream server
 // called "shelf" that scripts find on their PATH.
 func TestMain(m *testing.M) {
 	if worker.IsChild() {
 		worker.Main()
+		return
+	}
+	if upstream.IsGuard() {
+		upstream.GuardMain()
 		return
 	}
 	fakeupstream.RunIfAsked()

@@ -76,6 +76,7 @@ func (a *app) open(spares int) (*session, error) {
 	o := a.options(cfg)
 	o.Runner = runner(cfg.Broker.WithDefaults().Sandbox, spares, log)
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
+	o.Guard = true
 	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
 	b, err := broker.New(o)
 	if err != nil {

@@ -124,6 +124,11 @@ type Options struct {
 	// from when they were first seen; it needs a CacheDir. It must not block. Nil
 	// is fine.
 	OnChange func(server string, changes []discovery.Change)
+	// Guard keeps, on Linux, a small process beside the servers, which kills what
+	// they have left running when this process was killed. It is the program of
+	// this process: its main must call GuardMain, before anything else, if
+	// IsGuard. Elsewhere it does nothing.
+	Guard bool
 	// Implementation is how the broker names itself to servers; nil means
 	// "mcpbroker".
 	Implementation *mcp.Implementation

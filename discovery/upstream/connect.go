@@ -30,6 +30,7 @@ const (
 type dialer struct {
 	cfg     Config
 	opts    *Options
+	guard   *processGuard
 	stderr  *ring
 	dropped *ring
 	changed func(*session) // the server says that its tools changed
@@ -214,8 +215,10 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *st
 		s.proc = proc
 		conn = newStdioConn(proc.stdout, proc.stdin, d.dropped, wait)
 		go func() { // nothing can come from a process that ended, only from what it left behind
+			d.guard.enter()
 			<-proc.exited
 			proc.stop()
+			d.guard.leave()
 		}()
 	}
 	if e == eraUnknown {

@@ -1,7 +1,10 @@
 package upstream
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -9,9 +12,34 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
+// guardedArg makes the test binary a broker with a guard.
+const guardedArg = "guarded-broker"
+
 func TestMain(m *testing.M) {
+	if IsGuard() {
+		GuardMain()
+		return
+	}
 	fakeupstream.RunIfAsked()
+	if len(os.Args) == 2 && os.Args[1] == guardedArg {
+		runGuarded()
+		return
+	}
 	os.Exit(m.Run())
+}
+
+// runGuarded is such a broker: it has one server, which leaves a child in a
+// session of its own, and prints the mark of both. It lives until its stdin ends,
+// and then ends as it should.
+func runGuarded() {
+	p := NewPool([]Config{fake("s", fakeupstream.Daemon)}, &Options{Guard: true})
+	p.Refresh(context.Background())
+	s := p.roster.Load().byName["s"]
+	s.mu.Lock()
+	fmt.Println(s.sess.proc.mark)
+	s.mu.Unlock()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	p.Close()
 }
 
 // fake is the configuration of a fake server. Its timeouts are long enough for

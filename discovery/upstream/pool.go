@@ -33,6 +33,7 @@ type Pool struct {
 	announcing sync.Mutex // held while OnListing runs
 
 	installing chan struct{} // a place per server that may be being installed
+	guard      *processGuard
 }
 
 // NewPool returns a pool of the configured servers, whose names must differ. It
@@ -41,6 +42,7 @@ type Pool struct {
 func NewPool(configs []Config, o *Options) *Pool {
 	p := &Pool{opts: o.withDefaults(), installing: make(chan struct{}, maxInstalls)}
 	p.cache = cache{dir: p.opts.CacheDir}
+	p.guard = newGuard(&p.opts)
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.roster.Store(&roster{})
 	p.Update(configs)
@@ -332,5 +334,6 @@ func (p *Pool) Close() error {
 	}
 	wg.Wait()
 	p.wg.Wait()
+	p.guard.close()
 	return nil
 }

@@ -1,0 +1,120 @@
+package upstream
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// guardLinger is how long the guard outlives the last server process, so that
+// it is not started anew for each of a row of short ones.
+const guardLinger = 30 * time.Second
+
+// guardName and guardVerb are the arguments of a guard; the mark of its broker
+// is the third.
+const (
+	guardName = "broker-guard"
+	guardVerb = "of"
+)
+
+// A processGuard is a process that outlives a killed broker for a moment. The kernel
+// kills the servers with their broker, but not what those have started: a
+// grandchild that takes no notice of a closed stdin would live until the next
+// broker finds it. The guard holds the other end of a pipe, sees it break, and
+// kills what bears the broker's mark. It is this program once more, and runs
+// only while there are server processes.
+type processGuard struct {
+	on     bool
+	log    *slog.Logger
+	linger time.Duration
+
+	mu     sync.Mutex
+	users  int // server processes
+	proc   *guardProcess
+	timer  *time.Timer // ends proc
+	closed bool
+}
+
+// A guardProcess is a running guard.
+type guardProcess struct {
+	cmd  *exec.Cmd
+	pipe *os.File      // breaks when this process ends
+	gone chan struct{} // closed when the guard has been reaped
+}
+
+func newGuard(o *Options) *processGuard {
+	return &processGuard{on: o.Guard && canGuard && !IsGuard(), log: o.Logger, linger: guardLinger}
+}
+
+// enter counts a server process and starts the guard before the first. It takes
+// the milliseconds of a process start, so nobody should wait for it.
+func (g *processGuard) enter() {
+	if !g.on {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.users++
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	if g.closed || (g.proc != nil && !closed(g.proc.gone)) {
+		return
+	}
+	g.endLocked()
+	p, err := startGuard()
+	if err != nil {
+		g.log.Warn("cannot start the guard of server processes", "err", err)
+		return
+	}
+	g.proc = p
+}
+
+// leave counts a server process that is gone with all that it started.
+func (g *processGuard) leave() {
+	if !g.on {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.users--
+	if g.users > 0 || g.closed {
+		return
+	}
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	g.timer = time.AfterFunc(g.linger, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.users == 0 {
+			g.endLocked()
+		}
+	})
+}
+
+// close ends the guard for good. It returns when the process is gone.
+func (g *processGuard) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	g.endLocked()
+}
+
+// endLocked ends the process, if there is one, with a signal that leaves it no
+// time to do its work; g.mu is held.
+func (g *processGuard) endLocked() {
+	p := g.proc
+	if p == nil {
+		return
+	}
+	g.proc = nil
+	_ = p.cmd.Process.Kill() // gone already: nothing to do
+	<-p.gone
+	p.pipe.Close()
+}

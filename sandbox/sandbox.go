@@ -68,6 +68,12 @@ type Request struct {
 	// Limits.InFlight at a time, with a context that ends when the program
 	// does. Nil answers every call with an error.
 	Call CallFunc
+	// Check judges the program between parsing and running it. It is called
+	// only if there is something to judge, unless CheckSource is set. Nil
+	// refuses nothing; so does a runner that cannot say what a program calls.
+	Check CheckFunc
+	// CheckSource asks for Parsed.Source of programs in TypeScript.
+	CheckSource bool
 	// Stdout and Stderr receive what the program prints, as it prints it, at
 	// most Limits.OutputBytes each (what is beyond is counted, not written).
 	// Nil discards. Writes come from one goroutine at a time per writer.

@@ -37,6 +37,8 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 			Modules:     req.Modules,
 			ModuleNames: req.ModuleNames,
 			Grace:       min(s.Limits.Grace, s.Limits.Timeout),
+			Check:       req.Check,
+			CheckSource: req.CheckSource,
 		}, program{s}))
 	})
 }

@@ -106,6 +106,9 @@ func (r *runtime) hint(name, message string) string {
 	if m == nil || name != "ReferenceError" {
 		return ""
 	}
+	if hint := r.hints[m[1]]; hint != "" {
+		return hint
+	}
 	var globals []string
 	for _, mod := range r.prog.Modules {
 		if slices.Contains(mod.Exports, m[1]) {

@@ -45,6 +45,9 @@ type Program struct {
 	// Grace is how long calls that are still running when the program has
 	// ended are waited for. Zero does not wait.
 	Grace time.Duration
+	// Check and CheckSource mean what they mean in sandbox.Request.
+	Check       sandbox.CheckFunc
+	CheckSource bool
 }
 
 // An Outcome is how a program ended; its fields mean what they mean in
@@ -111,7 +114,13 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	if err != nil {
 		return r.aborted(ctx, err)
 	}
-	return r.run(ctx)
+	refused, notes := r.check(ctx)
+	if refused != nil {
+		return Outcome{ExitCode: sandbox.ExitRefused, Error: refused.Error(), Notes: notes}
+	}
+	out = r.run(ctx)
+	out.Notes = append(notes, out.Notes...)
+	return out
 }
 
 // Warm makes the first Run fast: esbuild and goja build tables when they are

@@ -20,6 +20,8 @@ type script struct {
 	file     string // what its frames are called
 	shift    int    // columns that frames on the first line are off by
 	implicit bool   // its value is that of its last expression, without return
+	source   *source
+	parsed   sandbox.Parsed // if the program is to be checked
 }
 
 // The function around every script: the program's modules find the bridge in
@@ -41,6 +43,7 @@ func prepare(p Program) (*script, error) {
 	if err != nil {
 		return nil, err
 	}
+	src.check = p.Check != nil
 	if src.plain {
 		if s, err := src.compile(scriptHead+src.head+src.body+src.tail+scriptTail, parser.WithDisableSourceMaps); err == nil {
 			s.shift = len(scriptHead) + len(src.head)
@@ -78,8 +81,12 @@ func (src *source) compile(text string, opt parser.Option) (*script, error) {
 	if err != nil {
 		return nil, src.engineError(err)
 	}
-	s := &script{file: src.file}
-	if main := mainFunction(tree); main != nil && !src.asked {
+	s := &script{file: src.file, source: src}
+	main := mainFunction(tree)
+	if main != nil && src.check {
+		s.parsed = surveyed(tree, main, src.places(tree, text))
+	}
+	if main != nil && !src.asked {
 		s.implicit = finish(main.Body)
 	}
 	if s.program, err = goja.CompileAST(tree, false); err != nil {

@@ -41,6 +41,7 @@ type runtime struct {
 	host   Host
 	prog   Program
 	script *script
+	hints  map[string]string // for names that are not defined
 	start  time.Time
 	loop   loop
 

@@ -22,6 +22,7 @@ type source struct {
 	bundle  bool            // it reaches modules, so it takes more than one file
 	plain   bool            // nothing in it needs esbuild, if goja can parse it
 	refused []string        // what cannot run, worded
+	check   bool            // what it says of its calls is wanted
 	asked   bool            // tail returns what "export default" named: that is a result
 }
 

@@ -58,6 +58,9 @@ func runJavaScript(t *testing.T, new func(*testing.T) sandbox.Runner) {
 		{"a call that is not awaited is awaited and told", testFloating},
 		{"a call that outlives the grace is cancelled and told", testGrace},
 		{"runs share nothing", testNothingShared},
+		{"a check refuses before the program runs", testCheckRefuses},
+		{"a check without problems changes nothing", testCheckPasses},
+		{"a check ends with the run", testCheckEnds},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, start(t, new)) })
 	}

@@ -53,6 +53,10 @@ type Exec struct {
 	Grace   time.Duration `json:"grace_ns"`
 	// ResultBytes is the largest result, and the largest argument of a call.
 	ResultBytes int `json:"result_bytes"`
+	// Check asks for a survey frame if the program has anything to check, and
+	// CheckSource for one with its source in any case.
+	Check       bool `json:"check,omitempty"`
+	CheckSource bool `json:"check_source,omitempty"`
 }
 
 // Done is how a program ended.

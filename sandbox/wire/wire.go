@@ -17,6 +17,8 @@
 //	H hello   host → runner   JSON of [Hello]: version and limits known early
 //	Y ready   runner → host   empty or JSON of [Ready]: the runner is contained
 //	E exec    host → runner   JSON of [Exec]: the program
+//	S survey  runner → host   JSON of sandbox.Parsed: what the program says of itself, if exec asked for it
+//	V verdict host → runner   JSON of sandbox.Verdict: the answer
 //	C call    runner → host   one host call, see below
 //	R result  host → runner   the call's value as raw JSON; empty is undefined
 //	X error   host → runner   JSON of sandbox.CallError; without a name it is a plain error
@@ -41,7 +43,8 @@
 //
 // The host speaks first: hello, then the runner answers ready, and may wait
 // for the program as long as it takes. (What a container says before somebody
-// attaches to it is lost.) Exec follows once. Then calls, their answers and
+// attaches to it is lost.) Exec follows once. If it asks for a survey, the
+// runner may send one before the program begins, and waits for the verdict. Then calls, their answers and
 // output are mixed in any order until done, after which the runner sends
 // nothing more. A runner whose input ends must exit at once. Pause and resume
 // alternate, beginning with pause; a runner that keeps no time ignores them.
@@ -84,6 +87,9 @@ const (
 	TypeDone   Type = 'D'
 	TypePause  Type = 'P'
 	TypeResume Type = 'U'
+
+	TypeSurvey  Type = 'S'
+	TypeVerdict Type = 'V'
 )
 
 // String returns the type's name, or its byte for one that is not known.
@@ -111,6 +117,10 @@ func (t Type) String() string {
 		return "pause"
 	case TypeResume:
 		return "resume"
+	case TypeSurvey:
+		return "survey"
+	case TypeVerdict:
+		return "verdict"
 	}
 	return fmt.Sprintf("type 0x%02x", byte(t))
 }

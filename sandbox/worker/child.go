@@ -39,6 +39,7 @@ func serve(contain func(memory int64) ([]sandbox.Layer, error)) {
 		w:       wire.NewWriter(os.Stdout),
 		calls:   make(map[uint32]func(json.RawMessage, error)),
 		wake:    make(chan struct{}, 1),
+		verdict: make(chan sandbox.Verdict, 1),
 	}
 	if err := c.serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox process:", err)
@@ -66,6 +67,8 @@ type conn struct {
 
 	clock  *host.Clock // of the program; set before answers runs
 	resume func()      // while the clock is paused; belongs to answers
+
+	verdict chan sandbox.Verdict // the answer to the one survey
 }
 
 // serve does hello, ready, exec and done.
@@ -136,18 +139,38 @@ func (c *conn) expect(t wire.Type, v any) error {
 
 // run runs the program, in s if that is not nil, and reports its end.
 func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
+	var check sandbox.CheckFunc
+	if c.exec.Check {
+		check = c.check
+	}
 	o := s.Run(ctx, jsrun.Program{
 		Language:    c.exec.Language,
 		Code:        c.exec.Code,
 		Modules:     c.exec.Modules,
 		ModuleNames: c.exec.ModuleNames,
 		Grace:       c.exec.Grace,
+		Check:       check,
+		CheckSource: c.exec.CheckSource,
 	}, c)
 	limits := sandbox.Limits{ResultBytes: c.exec.ResultBytes}
 	var res sandbox.Result
 	host.Finish(&res, limits, o.ExitCode, o.Value, o.Error, o.Notes)
 	c.flush()
 	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Error: res.Error, Notes: res.Notes, Value: res.Value})
+}
+
+// check asks the host what it thinks of the program.
+func (c *conn) check(ctx context.Context, p sandbox.Parsed) sandbox.Verdict {
+	raw, err := wire.Marshal(p)
+	if err != nil || c.w.Write(wire.TypeSurvey, 0, raw) != nil {
+		return sandbox.Verdict{} // the host is gone, and answers ends the process
+	}
+	select {
+	case v := <-c.verdict:
+		return v
+	case <-ctx.Done():
+		return sandbox.Verdict{}
+	}
 }
 
 // Call implements jsrun.Host.
@@ -184,6 +207,12 @@ func (c *conn) answers() {
 			continue
 		case wire.TypeResume:
 			c.resume() // the host alternates
+			continue
+		case wire.TypeVerdict:
+			var v sandbox.Verdict
+			if json.Unmarshal(f.Payload, &v) == nil { // the host wrote it
+				c.verdict <- v
+			}
 			continue
 		}
 		c.mu.Lock()

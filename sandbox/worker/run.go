@@ -31,6 +31,7 @@ type execution struct {
 	log            *slog.Logger
 	calls          *host.Calls
 	stdout, stderr *host.Output
+	surveyed       bool         // the program was checked
 	background     func(func()) // runs what Close waits for
 }
 
@@ -130,6 +131,8 @@ func (x *execution) talk(ctx context.Context) (wire.Done, error) {
 		Timeout:     x.limits.Timeout,
 		Grace:       min(x.limits.Grace, x.limits.Timeout),
 		ResultBytes: x.limits.ResultBytes,
+		Check:       x.req.Check != nil,
+		CheckSource: x.req.CheckSource,
 	})
 	if err != nil {
 		return wire.Done{}, err
@@ -155,6 +158,10 @@ func (x *execution) talk(ctx context.Context) (wire.Done, error) {
 			x.stderr.Print(f.Payload)
 		case wire.TypeCall:
 			if err := x.call(ctx, f); err != nil {
+				return wire.Done{}, &protocolError{err}
+			}
+		case wire.TypeSurvey:
+			if err := x.check(ctx, f); err != nil {
 				return wire.Done{}, &protocolError{err}
 			}
 		case wire.TypeDone:
@@ -199,6 +206,24 @@ func (x *execution) call(ctx context.Context, f wire.Frame) error {
 		x.p.w.Write(wire.TypeResult, id, value)
 	})
 	x.calls.Room()
+	return nil
+}
+
+// check answers the one survey of a program, which waits for it.
+func (x *execution) check(ctx context.Context, f wire.Frame) error {
+	if x.req.Check == nil || x.surveyed {
+		return errors.New("survey was not asked for")
+	}
+	x.surveyed = true
+	var p sandbox.Parsed
+	if err := json.Unmarshal(f.Payload, &p); err != nil {
+		return fmt.Errorf("survey: %w", err)
+	}
+	raw, err := wire.Marshal(x.req.Check(ctx, p))
+	if err != nil {
+		return err
+	}
+	x.p.w.Write(wire.TypeVerdict, 0, raw) // fails only when the process is gone, which talk sees
 	return nil
 }
 

@@ -1,0 +1,50 @@
+package jsrun
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// check hands what the program says of itself to whoever asked for it, and
+// returns the problems that keep it from running.
+func (r *runtime) check(ctx context.Context) (*refusal, []string) {
+	if r.prog.Check == nil {
+		return nil, nil
+	}
+	src, parsed := r.script.source, r.script.parsed
+	parsed.Names = slices.DeleteFunc(parsed.Names, func(n sandbox.FreeName) bool {
+		return r.vm.GlobalObject().Get(n.Name) != nil
+	})
+	parsed.Names = parsed.Names[:min(len(parsed.Names), maxSites)]
+	var whole composed
+	if r.prog.CheckSource && r.prog.Language != sandbox.JavaScript {
+		whole = src.compose(r.prog.Modules)
+		parsed.Source = whole.text
+	}
+	if len(parsed.Calls) == 0 && len(parsed.Names) == 0 && parsed.Source == "" {
+		return nil, nil
+	}
+	verdict := r.prog.Check(ctx, parsed)
+	r.hints = verdict.Hints
+	if len(verdict.Problems) == 0 {
+		return nil, verdict.Notes
+	}
+	e := &refusal{}
+	for _, p := range verdict.Problems {
+		offset := p.Offset
+		if p.InSource {
+			offset = whole.origin(offset)
+		}
+		text := src.located(max(0, offset), p.Message)
+		if p.Hint != "" {
+			text += "\n" + strings.TrimSuffix(p.Hint, "\n")
+		}
+		if !slices.Contains(e.problems, text) {
+			e.problems = append(e.problems, text)
+		}
+	}
+	return e, verdict.Notes
+}

@@ -1,0 +1,329 @@
+package jsrun
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/file"
+	jstoken "github.com/dop251/goja/token"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// maxSites is how many calls, and how many names, of one program are reported.
+const maxSites = 500
+
+// A survey collects what the text of a program says for certain: which host
+// calls it makes, with what, and which names it uses that nothing declares. It
+// follows names as far as that needs no scopes: a name that the program itself
+// declares or assigns anywhere is not followed at all, so what is reported is
+// never another thing of the same name.
+type survey struct {
+	at      func(file.Idx) (int, bool) // the offset in the agent's text
+	bridges map[string]bool            // names of callMCPTool
+	wrapped map[string]string          // names of functions that hand their argument to it, with the target
+	outside map[string]bool            // names that modules declare
+	bound   map[string]bool            // names that the program declares or assigns
+	asked   map[string]bool            // names whose type the program asks for
+	called  map[string]file.Idx        // names that it calls, or members of them
+	used    map[string]file.Idx        // all names that it uses
+	calls   []*ast.CallExpression
+	parsed  sandbox.Parsed
+}
+
+// surveyed returns what the tree of a whole script says about the program in
+// it, whose function is main.
+func surveyed(tree *ast.Program, main *ast.FunctionLiteral, at func(file.Idx) (int, bool)) sandbox.Parsed {
+	s := &survey{
+		at:      at,
+		bridges: map[string]bool{"callMCPTool": true},
+		wrapped: make(map[string]string),
+		outside: make(map[string]bool),
+		bound:   make(map[string]bool),
+		asked:   make(map[string]bool),
+		called:  make(map[string]file.Idx),
+		used:    make(map[string]file.Idx),
+	}
+	s.modules(tree, main)
+	s.program(main)
+	for _, c := range s.calls {
+		if len(s.parsed.Calls) < maxSites {
+			s.site(c)
+		}
+	}
+	s.names()
+	return s.parsed
+}
+
+// modules finds out what the functions are that modules declare.
+func (s *survey) modules(tree *ast.Program, main *ast.FunctionLiteral) {
+	functions := make(map[string]ast.Expression)
+	s.outside["$keep"], s.outside["$call"], s.outside["$error"] = true, true, true
+	declared := func(target, value ast.Expression) {
+		name, ok := target.(*ast.Identifier)
+		if !ok {
+			return
+		}
+		if from, ok := value.(*ast.Identifier); ok && from.Name == "$call" {
+			s.bridges[name.Name.String()] = true
+		} else if isFunction(value) {
+			functions[name.Name.String()] = value
+		}
+	}
+	w := walker{bind: func(i *ast.Identifier) { s.outside[i.Name.String()] = true }}
+	w.enter = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FunctionLiteral:
+			return n != main
+		case *ast.FunctionDeclaration:
+			declared(n.Function.Name, n.Function)
+		case *ast.AssignExpression:
+			declared(n.Left, n.Right)
+		case *ast.VariableStatement:
+			for _, b := range n.List {
+				declared(b.Target, b.Initializer)
+			}
+		case *ast.LexicalDeclaration:
+			for _, b := range n.List {
+				declared(b.Target, b.Initializer)
+			}
+		}
+		return true
+	}
+	w.statements(tree.Body)
+	for name, f := range functions {
+		if target, ok := s.wraps(f); ok {
+			s.wrapped[name] = target
+		}
+	}
+}
+
+// wraps recognises a function that does nothing but make one host call with
+// its own argument.
+func (s *survey) wraps(f ast.Expression) (target string, ok bool) {
+	var params *ast.ParameterList
+	var value ast.Expression
+	onlyReturn := func(b *ast.BlockStatement) ast.Expression {
+		if b == nil || len(b.List) != 1 {
+			return nil
+		}
+		if r, ok := b.List[0].(*ast.ReturnStatement); ok {
+			return r.Argument
+		}
+		return nil
+	}
+	switch f := f.(type) {
+	case *ast.FunctionLiteral:
+		params, value = f.ParameterList, onlyReturn(f.Body)
+	case *ast.ArrowFunctionLiteral:
+		params = f.ParameterList
+		switch body := f.Body.(type) {
+		case *ast.ExpressionBody:
+			value = body.Expression
+		case *ast.BlockStatement:
+			value = onlyReturn(body)
+		}
+	}
+	call, ok := value.(*ast.CallExpression)
+	if !ok || params == nil || len(params.List) != 1 || params.Rest != nil || len(call.ArgumentList) != 2 {
+		return "", false
+	}
+	callee, isName := call.Callee.(*ast.Identifier)
+	id, isText := call.ArgumentList[0].(*ast.StringLiteral)
+	input, passes := call.ArgumentList[1].(*ast.Identifier)
+	param, plain := params.List[0].Target.(*ast.Identifier)
+	if !isName || !isText || !passes || !plain || !s.bridges[callee.Name.String()] || input.Name != param.Name {
+		return "", false
+	}
+	return id.Value.String(), true
+}
+
+// program reads the program's own part of the tree.
+func (s *survey) program(main *ast.FunctionLiteral) {
+	bind := func(i *ast.Identifier) { s.bound[i.Name.String()] = true }
+	w := walker{bind: bind}
+	w.enter = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Identifier:
+			if name := n.Name.String(); s.used[name] == 0 {
+				s.used[name] = n.Idx
+			}
+		case *ast.UnaryExpression:
+			name, ok := n.Operand.(*ast.Identifier)
+			if ok && n.Operator == jstoken.TYPEOF {
+				s.asked[name.Name.String()] = true
+			}
+			if ok && (n.Operator == jstoken.INCREMENT || n.Operator == jstoken.DECREMENT) {
+				bind(name)
+			}
+		case *ast.AssignExpression: // globalThis.name = … makes a name too
+			if member, ok := n.Left.(*ast.DotExpression); ok {
+				bind(&member.Identifier)
+			}
+		case *ast.CallExpression:
+			s.calls = append(s.calls, n)
+			callee := bare(n.Callee)
+			if member, ok := callee.(*ast.DotExpression); ok {
+				callee = bare(member.Left)
+			}
+			if name, ok := callee.(*ast.Identifier); ok && s.called[name.Name.String()] == 0 {
+				s.called[name.Name.String()] = name.Idx
+			}
+		}
+		return true
+	}
+	w.node(main.Body)
+}
+
+// bare takes off what "?." puts around an expression.
+func bare(e ast.Expression) ast.Expression {
+	for {
+		switch x := e.(type) {
+		case *ast.OptionalChain:
+			e = x.Expression
+		case *ast.Optional:
+			e = x.Expression
+		default:
+			return e
+		}
+	}
+}
+
+// site reports a call if it is certain which host call it makes.
+func (s *survey) site(c *ast.CallExpression) {
+	callee, ok := bare(c.Callee).(*ast.Identifier)
+	if !ok {
+		return
+	}
+	name := callee.Name.String()
+	if s.bound[name] {
+		return
+	}
+	args := c.ArgumentList
+	target, wrapper := s.wrapped[name]
+	switch {
+	case wrapper:
+	case s.bridges[name]:
+		if target, args, ok = rawTarget(args); !ok {
+			return
+		}
+	default:
+		return
+	}
+	offset, ok := s.at(callee.Idx)
+	if !ok {
+		return
+	}
+	input := sandbox.Literal{Kind: sandbox.LiteralUndefined, Offset: offset}
+	if len(args) > 0 {
+		input = s.literal(args[0], 0)
+	}
+	s.parsed.Calls = append(s.parsed.Calls, sandbox.CallSite{Target: target, Offset: offset, Input: input})
+}
+
+// rawTarget reads the target of a call of callMCPTool itself, as readTool does
+// when it runs, and returns the arguments behind it.
+func rawTarget(args []ast.Expression) (target string, rest []ast.Expression, ok bool) {
+	if len(args) == 0 {
+		return "", nil, false
+	}
+	first, ok := text(args[0])
+	if !ok || first == "" {
+		return "", nil, false
+	}
+	if len(args) == 1 {
+		return first, nil, true
+	}
+	if second, ok := text(args[1]); ok {
+		return first + "." + second, args[2:], true
+	}
+	switch args[1].(type) {
+	case *ast.ObjectLiteral, *ast.NullLiteral:
+		return first, args[1:], true
+	}
+	return "", nil, false // it may be the tool's name, or spread arguments
+}
+
+// text is the string that an expression is, if the text says so.
+func text(e ast.Expression) (string, bool) {
+	switch e := e.(type) {
+	case *ast.StringLiteral:
+		return e.Value.String(), true
+	case *ast.TemplateLiteral:
+		if e.Tag == nil && len(e.Expressions) == 0 && len(e.Elements) == 1 {
+			return e.Elements[0].Parsed.String(), true
+		}
+	}
+	return "", false
+}
+
+// names reports what nothing declares. What the runtime has is taken out later.
+func (s *survey) names() {
+	for name, idx := range s.used {
+		if s.bound[name] || s.outside[name] || name == "undefined" || name == "arguments" {
+			continue
+		}
+		if offset, ok := s.at(idx); ok {
+			_, called := s.called[name]
+			s.parsed.Names = append(s.parsed.Names, sandbox.FreeName{Name: name, Offset: offset, Called: called && !s.asked[name]})
+		}
+	}
+	slices.SortFunc(s.parsed.Names, func(a, b sandbox.FreeName) int { return a.Offset - b.Offset })
+}
+
+// sourceText says where lines of the agent's text begin.
+type sourceText struct {
+	text  string
+	lines []int
+}
+
+// offset is the place of a line and a column, both from 1, the column in
+// UTF-16, as source maps count.
+func (t *sourceText) offset(line, column int) (int, bool) {
+	if t.lines == nil {
+		t.lines = []int{0}
+		for i := 0; i < len(t.text); i++ {
+			if t.text[i] == '\n' {
+				t.lines = append(t.lines, i+1)
+			}
+		}
+	}
+	if line < 1 || line > len(t.lines) || column < 1 {
+		return 0, false
+	}
+	at := t.lines[line-1]
+	left := column - 1
+	for i, r := range t.text[at:] {
+		if left <= 0 {
+			return at + i, true
+		}
+		if r == '\n' {
+			return 0, false
+		}
+		left--
+		if r > 0xFFFF {
+			left--
+		}
+	}
+	return len(t.text), left <= 0
+}
+
+// places returns how to find the place in the agent's text of what stands in a
+// parsed script.
+func (src *source) places(tree *ast.Program, text string) func(file.Idx) (int, bool) {
+	if start := strings.Index(text, src.body); strings.HasPrefix(text, scriptHead+src.head) && start == len(scriptHead)+len(src.head) {
+		return func(i file.Idx) (int, bool) { // not compiled: every byte is in its place
+			offset := int(i) - tree.File.Base() - start
+			return offset, 0 <= offset && offset <= len(src.text)
+		}
+	}
+	lines := &sourceText{text: src.text}
+	return func(i file.Idx) (int, bool) {
+		p := tree.File.Position(int(i) - tree.File.Base())
+		if p.Filename != src.file {
+			return 0, false
+		}
+		return lines.offset(p.Line, p.Column)
+	}
+}

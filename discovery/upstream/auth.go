@@ -149,7 +149,7 @@ func (s *server) authFailed(sess *session, err error) error {
 	need, ok := errors.AsType[SignInNeeded](err)
 	if !ok {
 		if e, ok := errors.AsType[*dialError](err); ok {
-			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: e.hint, Err: e.err}
+			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: e.hint, Err: sess.hide.inErr(e.err)}
 		}
 		return nil
 	}

@@ -54,6 +54,8 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(limit)))
 	defer cancel()
+	d.stderr.setHider(t.hide)
+	d.dropped.setHider(t.hide)
 	var s *session
 	if d.cfg.kind() == "stdio" {
 		s, err = d.dialStdio(ctx, t)
@@ -91,17 +93,8 @@ func (e *dialError) Error() string {
 
 func (e *dialError) Unwrap() error { return e.err }
 
-// hiddenError is an error whose text has been freed of resolved values.
-type hiddenError struct {
-	text string
-	err  error
-}
-
-func (e *hiddenError) Error() string { return e.text }
-func (e *hiddenError) Unwrap() error { return e.err }
-
 // explain adds what to do about err and hides resolved values in it.
-func (d *dialer) explain(err error, hide func(string) string) error {
+func (d *dialer) explain(err error, hide *hider) error {
 	e, ok := errors.AsType[*dialError](err)
 	if !ok {
 		e = &dialError{err: err}
@@ -109,10 +102,9 @@ func (d *dialer) explain(err error, hide func(string) string) error {
 	if e.hint == "" {
 		e.hint = d.hint(e.err)
 	}
-	e.stderr = hide(e.stderr)
-	if text := e.err.Error(); hide(text) != text {
-		e.err = &hiddenError{text: hide(text), err: e.err}
-	}
+	e.hint = hide.in(e.hint)
+	e.stderr = hide.in(e.stderr)
+	e.err = hide.inErr(e.err)
 	return e
 }
 
@@ -197,7 +189,7 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 // openStdio makes one attempt with a process of its own. conn is nil if that
 // did not start.
 func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *stdioConn, error) {
-	s := newSession()
+	s := newSession(t.hide)
 	s.transport = "stdio"
 	wait := min(maxProbeWait, d.cfg.StartTimeout/8)
 	var conn *stdioConn
@@ -330,7 +322,7 @@ func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int,
 	if r.auth, err = d.oauth(t); err != nil {
 		return nil, 0, err
 	}
-	s := newSession()
+	s := newSession(t.hide)
 	s.transport, s.cleanup = "http", r.close
 	attempt := ctx
 	if e == eraUnknown {
@@ -359,7 +351,7 @@ func (d *dialer) openSSE(ctx context.Context, t *target) (*session, error) {
 	if r.auth, err = d.oauth(t); err != nil {
 		return nil, err
 	}
-	s := newSession()
+	s := newSession(t.hide)
 	s.transport = "sse"
 	// The stream lives as long as the context that it was opened with, so that
 	// must not be the attempt's. An attempt that is given up ends it.

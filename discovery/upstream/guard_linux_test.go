@@ -75,21 +75,6 @@ func ignores(pid int, s syscall.Signal) bool {
 	return err == nil && mask&(1<<(s-1)) != 0
 }
 
-// eventually polls until ok holds, for what other processes do.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(60 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("%s: not within 60 s", what)
-		case <-tick.C:
-		}
-	}
-}
-
 // A broker that is killed takes everything with it, also a grandchild that
 // ignores signals and the end of its stdin, and nothing of the broker beside it.
 func TestKilledBrokerLeavesNothing(t *testing.T) {

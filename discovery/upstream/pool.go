@@ -255,7 +255,7 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 	raw, err := sess.call(c, args)
 	if err == nil {
 		s.worked()
-		return raw, nil
+		return sess.hide.failedResult(raw), nil
 	}
 	if input, ok := errors.AsType[*InputError](err); ok {
 		return nil, input
@@ -284,10 +284,10 @@ func (s *server) callError(sess *session, tool string, err error) error {
 	}
 	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) {
 		s.drop(sess)
-		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, err)
+		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.inErr(err))
 	}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Message != "rejected by transport" {
-		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: cleanText(rpc.Message), Data: rpc.Data}
+		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.hide.in(cleanText(rpc.Message)), Data: sess.hide.inJSON(rpc.Data)}
 	}
 	// A connection that breaks is noticed here and by outlive at about the same
 	// time; outlive knows more about the reason.
@@ -300,7 +300,7 @@ func (s *server) callError(sess *session, tool string, err error) error {
 
 // lostCall is the error of a call whose connection broke.
 func (s *server) lostCall(sess *session, err error) error {
-	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: err}
+	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.hide.inErr(err)}
 	if sess.ended() {
 		e.Err = s.dial.died(causeOfEnd(nil), sess.proc)
 		e.Hint = "it is started again by the next call"

@@ -259,7 +259,7 @@ func (s *session) onLog(_ context.Context, req *mcp.LoggingMessageRequest) {
 		}
 	}
 	if len(calls) > 0 && calls[0].o.OnLog != nil && level != "debug" {
-		calls[0].o.OnLog(level, cleanText(text))
+		calls[0].o.OnLog(level, s.hide.in(cleanText(text)))
 	}
 }
 

@@ -74,7 +74,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return &dialError{err: err, stderr: s.stderr.last()}
+		return &dialError{err: sess.hide.inErr(err), stderr: s.stderr.last()}
 	}
 	s.mu.Lock()
 	s.expireLocked(sess, time.Now())

@@ -17,6 +17,18 @@ type ring struct {
 	mu    sync.Mutex
 	lines []string
 	bytes int
+	hide  *hider
+}
+
+// hideSlack is how much of a long line is read beyond what is kept, so that a
+// value that the cut goes through is recognised.
+const hideSlack = 1 << 10
+
+// setHider makes r hide values in the lines that come from now on.
+func (r *ring) setHider(h *hider) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hide = h
 }
 
 func newRing() *ring {
@@ -24,21 +36,22 @@ func newRing() *ring {
 }
 
 // add appends one line. Terminal escapes and invisible characters are taken
-// out, since these lines end up in error messages.
+// out and values hidden, since these lines end up in error messages.
 func (r *ring) add(line []byte) {
 	cut := len(line) > r.maxLine
 	if cut {
-		line = line[:r.maxLine]
+		line = line[:min(len(line), r.maxLine+hideSlack)]
 	}
 	s := strings.TrimRight(cleanText(stripEscapes(strings.ToValidUTF8(string(line), "\uFFFD"))), " \t\n")
 	if s == "" {
 		return
 	}
-	if cut {
-		s += " …"
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	s = r.hide.in(s)
+	if cut {
+		s = strings.ToValidUTF8(s[:min(len(s), r.maxLine)], "") + " …"
+	}
 	r.lines = append(r.lines, s)
 	r.bytes += len(s)
 	for len(r.lines) > r.maxLines || (r.bytes > r.maxBytes && len(r.lines) > 1) {
@@ -100,7 +113,7 @@ func (r *ring) copyFrom(src io.Reader) {
 	var line []byte
 	for {
 		part, err := br.ReadSlice('\n')
-		if room := r.maxLine + 1 - len(line); room > 0 {
+		if room := r.maxLine + hideSlack - len(line); room > 0 {
 			line = append(line, part[:min(room, len(part))]...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {

@@ -321,18 +321,18 @@ func backoff(failures int) time.Duration {
 func (s *server) outlive(sess *session) {
 	cause := sess.mcp.Wait()
 	close(sess.gone)
-	cause = s.dial.died(causeOfEnd(cause), sess.proc)
+	cause = sess.hide.inErr(s.dial.died(causeOfEnd(cause), sess.proc))
 	s.mu.Lock()
 	unexpected := s.sess == sess && !s.pool.closing()
 	if unexpected {
-		s.lostLocked(cause)
+		s.lostLocked(sess, cause)
 	}
 	s.mu.Unlock()
 	sess.shut()
 }
 
 // lostLocked records that the live session ended by itself; s.mu is held.
-func (s *server) lostLocked(cause error) {
+func (s *server) lostLocked(sess *session, cause error) {
 	s.log.Warn("connection lost", "err", cause)
 	if time.Since(s.sessAt) < quickDeath {
 		s.quickDeaths++
@@ -343,7 +343,7 @@ func (s *server) lostLocked(cause error) {
 	hint := "it is started again by the next call"
 	switch {
 	case !s.known || s.quickDeaths >= maxQuickDeaths:
-		s.failLocked(&dialError{err: cause, hint: s.dial.hint(cause)})
+		s.failLocked(&dialError{err: cause, hint: sess.hide.in(s.dial.hint(cause))})
 		return
 	case s.cfg.KeepAlive:
 		s.retryAt = time.Now().Add(backoff(1))

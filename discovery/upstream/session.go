@@ -41,6 +41,7 @@ type session struct {
 
 	promised Capabilities // what the server was told can be asked
 	logs     *ring        // where the server's log goes; may be nil
+	hide     *hider       // of what the server was given
 	logging  sync.Once
 }
 
@@ -51,8 +52,10 @@ type progressSink struct {
 	done bool
 }
 
-func newSession() *session {
+// newSession returns a session that is not open yet.
+func newSession(h *hider) *session {
 	return &session{
+		hide:     h,
 		gone:     make(chan struct{}),
 		listed:   make(chan struct{}),
 		progress: make(map[string]*progressSink),
@@ -83,7 +86,7 @@ func (s *session) onProgress(_ context.Context, req *mcp.ProgressNotificationCli
 	sink.mu.Lock()
 	defer sink.mu.Unlock()
 	if !sink.done {
-		sink.f(req.Params.Progress, req.Params.Total, cleanText(req.Params.Message))
+		sink.f(req.Params.Progress, req.Params.Total, s.hide.in(cleanText(req.Params.Message)))
 	}
 }
 

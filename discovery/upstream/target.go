@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,7 +21,7 @@ type target struct {
 	dir     string
 	url     string
 	headers map[string]string
-	hide    func(string) string // puts references back in place of their values
+	hide    *hider
 }
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}`)
@@ -38,44 +37,50 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 			return ""
 		}
 		for _, ref := range reference.FindAllString(s, -1) {
-			// A short value would also be hidden where it stands for itself.
-			if v, err := expand(ref); err == nil && len(v) >= 6 {
+			if v, err := expand(ref); err == nil {
 				values[v] = ref
+			}
+		}
+		return out
+	}
+	given := func(kind, name, s string) string {
+		out := one(kind+"."+name, s)
+		if !reference.MatchString(s) && !looksPublic(name, s) {
+			values[s] = "[" + kind + "." + name + "]"
+			if _, rest, ok := strings.Cut(s, " "); ok && kind == "headers" {
+				values[rest] = values[s] // such as what follows "Bearer"
 			}
 		}
 		return out
 	}
 	t := &target{command: one("command", c.Command), dir: one("cwd", c.Dir), url: one("url", c.URL)}
 	for i, a := range c.Args {
-		t.args = append(t.args, one(fmt.Sprintf("args[%d]", i), a))
+		where := fmt.Sprintf("args[%d]", i)
+		t.args = append(t.args, one(where, a))
+		before := ""
+		if i > 0 {
+			before = c.Args[i-1]
+		}
+		if v := secretArg(before, a); v != "" && !reference.MatchString(v) {
+			values[v] = "[" + where + "]"
+		}
+	}
+	for _, v := range secretsInURL(c.URL) {
+		if !reference.MatchString(v) {
+			values[v] = "[url]"
+		}
 	}
 	env := make(map[string]string, len(c.Env))
 	for _, k := range slices.Sorted(maps.Keys(c.Env)) {
-		env[k] = one("env."+k, c.Env[k])
+		env[k] = given("env", k, c.Env[k])
 	}
 	t.headers = make(map[string]string, len(c.Headers))
 	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
-		t.headers[k] = one("headers."+k, c.Headers[k])
+		t.headers[k] = given("headers", k, c.Headers[k])
 	}
 	t.env = environment(os.Environ(), env)
-	t.hide = hider(values)
+	t.hide = newHider(values)
 	return t, errors.Join(errs...)
-}
-
-// hider returns a function that replaces values by their references.
-func hider(values map[string]string) func(string) string {
-	if len(values) == 0 {
-		return func(s string) string { return s }
-	}
-	// A value may contain another one: the longer goes first.
-	longest := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
-	})
-	var pairs []string
-	for _, v := range longest {
-		pairs = append(pairs, v, values[v])
-	}
-	return strings.NewReplacer(pairs...).Replace
 }
 
 // start runs the command of t.

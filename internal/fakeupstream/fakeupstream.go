@@ -60,6 +60,7 @@ const (
 	CrashesOnStart Mode = "crashes"        // ends right after it was listed
 	Asks           Mode = "asks"           // made with the SDK: its tools ask questions, see NewAsks
 	AsksLegacy     Mode = "asks-legacy"    // the same in protocol 2025-11-25
+	Leaks          Mode = "leaks"          // repeats FAKE_SECRET everywhere; "refuse" is a protocol error, "fail" a failed tool, "die" ends it
 	sleeper        Mode = "sleeper"        // what Grandchild and Daemon leave behind
 )
 

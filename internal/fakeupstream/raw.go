@@ -75,6 +75,9 @@ func (s *raw) start() error {
 		s.line(`{"level":30,"msg":"ready"}`)
 		s.line(`[1,2]`)
 		s.line(``)
+	case Leaks:
+		fmt.Fprintln(os.Stderr, "connecting with "+os.Getenv("FAKE_SECRET"))
+		s.line("password: " + os.Getenv("FAKE_SECRET"))
 	case IgnoresTerm:
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 	case Grandchild, Daemon:
@@ -219,6 +222,8 @@ func (s *raw) page(cursor string) (tools []string, next string) {
 		tools = append(tools, simpleTool("storm"), simpleTool("lists"))
 	case Grows:
 		tools = append(tools, simpleTool("grow"))
+	case Leaks:
+		tools = append(tools, simpleTool("refuse"), simpleTool("fail"), simpleTool("die"))
 	}
 	return append(tools, numbered(0, s.tools)...), ""
 }
@@ -251,8 +256,13 @@ func (s *raw) call(m message) {
 			return
 		}
 		s.text(m.ID, string(p.Arguments))
+	case "refuse":
+		s.fail(m.ID, -32000, "not with "+os.Getenv("FAKE_SECRET"))
+	case "fail":
+		s.line(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":` + quote("tried "+os.Getenv("FAKE_SECRET")) + `}}`)
+		s.result(m.ID, `{"content":[{"type":"text","text":`+quote("no luck with "+os.Getenv("FAKE_SECRET"))+`}],"isError":true}`)
 	case "die":
-		fmt.Fprintln(os.Stderr, "Error: out of cheese")
+		fmt.Fprintln(os.Stderr, "Error: out of cheese "+os.Getenv("FAKE_SECRET"))
 		os.Exit(9)
 	case "hang":
 	case "cancelled":
@@ -278,9 +288,14 @@ func (s *raw) call(m message) {
 }
 
 func (s *raw) text(id json.RawMessage, text string) {
+	s.result(id, `{"content":[{"type":"text","text":`+quote(text)+`}]}`)
+}
+
+// quote is text as a JSON string.
+func quote(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
 		panic(err) // a string always marshals
 	}
-	s.result(id, `{"content":[{"type":"text","text":`+string(b)+`}]}`)
+	return string(b)
 }

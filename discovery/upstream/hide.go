@@ -1,0 +1,193 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A hider puts references back in place of the values that a server was given:
+// those of its ${VAR} references, and what its configuration has as env and
+// headers without one. Servers repeat such values in what they write to stderr,
+// log and answer. A nil hider hides nothing. It is safe for concurrent use.
+type hider struct {
+	text *strings.Replacer
+	json *strings.Replacer // the same inside a JSON string
+}
+
+// minHidden is the length from which a value is hidden: a shorter one would also
+// be hidden where it stands for itself.
+const minHidden = 6
+
+// newHider returns a hider of values, each with what is shown in its place; nil
+// if there are none.
+func newHider(values map[string]string) *hider {
+	all := make(map[string]string)
+	for v, shown := range values {
+		for _, form := range forms(v) {
+			if len(form) >= minHidden {
+				all[form] = shown
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	// A value may contain another one: the longer goes first.
+	longest := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	})
+	var text, inJSON []string
+	for _, v := range longest {
+		text = append(text, v, all[v])
+		inJSON = append(inJSON, jsonEscaped(v), jsonEscaped(all[v]))
+	}
+	return &hider{strings.NewReplacer(text...), strings.NewReplacer(inJSON...)}
+}
+
+// forms are the ways in which a value may turn up: as it is, as part of a URL,
+// and line by line, as in a log.
+func forms(value string) []string {
+	out := []string{value, url.QueryEscape(value), url.PathEscape(value)}
+	if strings.ContainsAny(value, "\r\n") {
+		for line := range strings.Lines(value) {
+			if line = strings.TrimSpace(line); len(line) >= 16 { // else it may be a brace or "-----"
+				out = append(out, line)
+			}
+		}
+	}
+	return out
+}
+
+// jsonEscaped is s as it stands between the quotes of a JSON string.
+func jsonEscaped(s string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // strings always encode
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
+}
+
+// in returns s with the values hidden.
+func (h *hider) in(s string) string {
+	if h == nil {
+		return s
+	}
+	return h.text.Replace(s)
+}
+
+// inJSON does the same for the strings of a JSON text.
+func (h *hider) inJSON(raw json.RawMessage) json.RawMessage {
+	if h == nil || len(raw) == 0 {
+		return raw
+	}
+	return json.RawMessage(h.json.Replace(string(raw)))
+}
+
+// inErr hides the values in the text of err, and keeps what it wraps.
+func (h *hider) inErr(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := err.Error(); h.in(text) != text {
+		return &hiddenError{text: h.in(text), err: err}
+	}
+	return err
+}
+
+// hiddenError is an error whose text has been freed of resolved values.
+type hiddenError struct {
+	text string
+	err  error
+}
+
+func (e *hiddenError) Error() string { return e.text }
+func (e *hiddenError) Unwrap() error { return e.err }
+
+// failedResult hides the values in a result with isError, which is a message to
+// whoever called. What a tool returns otherwise is data, and stays as it came.
+func (h *hider) failedResult(raw json.RawMessage) json.RawMessage {
+	if h == nil || !bytes.Contains(raw, []byte(`"isError"`)) {
+		return raw
+	}
+	failed := false
+	eachMember(raw, func(key string, value json.RawMessage) {
+		if key == "isError" {
+			failed = string(value) == "true"
+		}
+	})
+	if !failed {
+		return raw
+	}
+	return h.inJSON(raw)
+}
+
+// looksPublic reports whether a value that is configured as it is, without a
+// reference, can be shown: a word, a small number, a path or a plain address
+// says more in a message than the name of its variable.
+func looksPublic(name, value string) bool {
+	if holdsCredentials(strings.ReplaceAll(name, "-", "_"), value) || strings.EqualFold(name, "cookie") {
+		return false
+	}
+	if filepath.IsAbs(value) || strings.HasPrefix(value, "~/") || strings.HasPrefix(value, "./") {
+		return true
+	}
+	if u, err := url.Parse(value); err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" {
+		return true
+	}
+	return !strings.ContainsFunc(value, func(r rune) bool { return !isLetter(r) }) ||
+		len(value) < 12 && !strings.ContainsFunc(value, func(r rune) bool { return !strings.ContainsRune("0123456789.:,", r) })
+}
+
+// secretArg returns what is secret in the argument arg, which stands after
+// before, by the name of its flag or header; "" if nothing is.
+func secretArg(before, arg string) string {
+	secret := func(name string) bool {
+		return len(name) < 40 && holdsCredentials(strings.ReplaceAll(name, "-", "_"), "")
+	}
+	if strings.HasPrefix(arg, "-") {
+		if name, value, ok := strings.Cut(arg, "="); ok && secret(name) {
+			return value
+		}
+		return ""
+	}
+	if name, value, ok := strings.Cut(arg, ":"); ok && !strings.HasPrefix(value, "//") && secret(name) {
+		value = strings.TrimSpace(value) // such as "Authorization: Bearer x"
+		if _, rest, ok := strings.Cut(value, " "); ok {
+			return rest
+		}
+		return value
+	}
+	if strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && secret(before) {
+		return arg
+	}
+	return ""
+}
+
+// secretsInURL returns the password and the values of a query whose names say
+// that they are secret.
+func secretsInURL(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	if password, ok := u.User.Password(); ok {
+		out = append(out, password)
+	}
+	for name, values := range u.Query() {
+		if lower := strings.ToLower(name); strings.Contains(lower, "key") || holdsCredentials(name, "") {
+			out = append(out, values...)
+		}
+	}
+	return out
+}
+
+func isLetter(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || strings.ContainsRune("/;,=-_. ", r)
+}

@@ -42,7 +42,8 @@ type Options struct {
 	// Policy refuses a call by returning an error; nil allows all.
 	Policy func(*discovery.Tool) error
 	// Record is called once for each call, when it has ended, from the
-	// goroutine that made it; it must not block. Nil records nothing.
+	// goroutine that made it; it must not block, and not change what it is
+	// given. Nil records nothing.
 	Record func(Record)
 	// Started is called when a call is about to be sent. Nil is fine.
 	Started func(tool *discovery.Tool, seq int)
@@ -66,6 +67,7 @@ type Record struct {
 	Error       string // message, empty when Status is StatusOK
 	Args        json.RawMessage
 	Result      json.RawMessage // raw CallToolResult; nil if there was none
+	Value       json.RawMessage // what the script got; nil if it failed
 	ResultBytes int             // bytes of the value that the script got
 }
 
@@ -115,11 +117,11 @@ func (b *Bridge) Call(ctx context.Context, name string, args json.RawMessage) (j
 		failed = asError(ctx, err, &r)
 		r.Status, r.Error = failed.status(), failed.Message
 	}
-	r.ResultBytes = len(value)
+	r.Value, r.ResultBytes = value, len(value)
 	b.mu.Lock()
 	b.bytes += int64(len(value))
 	kept := r
-	kept.Args, kept.Result = nil, nil
+	kept.Args, kept.Result, kept.Value = nil, nil, nil
 	b.records = append(b.records, kept)
 	b.mu.Unlock()
 	if b.o.Record != nil {

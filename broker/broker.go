@@ -21,6 +21,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/learned"
+	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -34,6 +36,14 @@ type Options struct {
 	// Audit keeps the record of executions; nil keeps none. The broker does
 	// not close it.
 	Audit *audit.Store
+	// Results keeps what is too big for an answer, and the values that scripts
+	// store; nil keeps nothing. One that is replaced needs no closing.
+	Results *results.Store
+	// Learned learns what tools that declare no output schema answer; nil
+	// learns nothing. The broker does not close it.
+	Learned *learned.Store
+	// Unlearned are the servers whose results nothing is learned from.
+	Unlearned map[string]bool
 	// CacheDir holds the cached tool lists; "" keeps none.
 	CacheDir string
 	// Expand resolves ${VAR} in server configurations; nil leaves text as is.

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,9 @@ type ExecuteRequest struct {
 	Timeout time.Duration
 	// Client is who asks, for the audit log.
 	Client string
+	// Owner is whose values and results the script reads and writes: the name
+	// of the token that the client has, or results.Local.
+	Owner string
 	// Progress is told of each call that is sent: how many so far, and to
 	// which tool. It is also told, with 0, of the progress that servers report
 	// and of what they log. It must not block. Nil is fine.
@@ -51,7 +55,10 @@ type ExecuteAnswer struct {
 	DurationMS  int64           `json:"duration_ms"`
 	ToolsCalled []bridge.Row    `json:"tools_called"`
 	Truncated   bool            `json:"truncated,omitempty"`
-	Hint        string          `json:"hint,omitempty"`
+	// Ref is under what results.get finds the whole of what was cut: the
+	// result if it was, else what was printed.
+	Ref  string `json:"ref,omitempty"`
+	Hint string `json:"hint,omitempty"`
 
 	// Diagnostics is the part of Stderr that the script did not print itself,
 	// uncut: why it failed, and notes.
@@ -77,10 +84,11 @@ var languages = map[string]sandbox.Language{
 // killed.
 func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer {
 	o := b.options() // a reload in mid-run changes nothing
-	x := &execution{b: b, o: o, req: req, started: time.Now(),
-		stdout: &capture{limit: o.MaxOutputChars, tee: req.Stdout},
-		stderr: &capture{limit: maxStderrChars, tee: req.Stderr},
-	}
+	x := &execution{b: b, o: o, req: req, started: time.Now()}
+	x.stdout = &capture{limit: o.MaxOutputChars, tee: req.Stdout, whole: x.keeper()}
+	x.stderr = &capture{limit: maxStderrChars, tee: req.Stderr, whole: x.keeper()}
+	defer x.stdout.whole.discard()
+	defer x.stderr.whole.discard()
 	lang, ok := languages[strings.ToLower(req.Language)]
 	if req.Language == "" {
 		lang, ok = o.Language, true
@@ -104,6 +112,7 @@ type execution struct {
 	notes          []string
 	id             string
 	bridge         *bridge.Bridge
+	drifts         drifts
 }
 
 func (x *execution) refuse(why string) ExecuteAnswer {
@@ -178,6 +187,9 @@ func (x *execution) finish(res sandbox.Result) ExecuteAnswer {
 			x.b.log.Error("record execution", "execution", x.id, "err", err)
 		}
 	}
+	if x.o.Learned != nil {
+		x.o.Learned.FlushSoon()
+	}
 	x.b.log.Info("executed", "execution", x.id, "code", res.ExitCode, "took", time.Since(x.started), "calls", len(a.ToolsCalled))
 	return a
 }
@@ -192,9 +204,12 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	resultBudget := max(budget-int(min(x.stdout.chars, int64(budget))), budget/2)
 	a.Result = res.Value
 	if !x.req.Whole {
-		a.Result, cutRes = cutResult(res.Value, resultBudget)
+		a.Result, a.Ref, cutRes = cutResult(res.Value, resultBudget, x.keepResult)
 	}
-	a.Stdout, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
+	var ref string
+	a.Stdout, ref, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
+	a.Ref = cmp.Or(a.Ref, ref)
+	res.Notes = append(slices.Clone(res.Notes), x.drifts.notes()...)
 	a.Diagnostics = diagnostics(res)
 	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
 	if !x.req.Whole {
@@ -207,9 +222,9 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	}
 	hints := x.notes
 	if cutRes {
-		hints = append(hints, "the result is "+shape(res.Value)+"; return less of it")
+		hints = append(hints, "the result is "+shape(res.Value)+"; return less of it"+readRest(a.Ref, "{ path, offset, limit }"))
 	} else if cutOut {
-		hints = append(hints, "print less: loop, filter and count in the script")
+		hints = append(hints, "print less: loop, filter and count in the script"+readRest(a.Ref, "{ offset, limit }"))
 	}
 	a.Hint = strings.Join(hints, "; ")
 	a.DurationMS = time.Since(x.started).Milliseconds()
@@ -231,10 +246,10 @@ func (x *execution) stderrText(ours string) (string, bool) {
 	cutOurs := false
 	if r := []rune(ours); len(r) > maxStderrChars*3/4 {
 		half := maxStderrChars * 3 / 8
-		ours = cut(string(r[:half]), string(r[len(r)-half:]), int64(len(r)-2*half), int64(len(r)))
+		ours = cut(string(r[:half]), string(r[len(r)-half:]), int64(len(r)-2*half), int64(len(r)), "")
 		cutOurs = true
 	}
-	printed, cutPrinted := x.stderr.text(maxStderrChars - len([]rune(ours)))
+	printed, _, cutPrinted := x.stderr.text(maxStderrChars - len([]rune(ours)))
 	if printed != "" && ours != "" && !strings.HasSuffix(printed, "\n") {
 		printed += "\n"
 	}
@@ -249,8 +264,9 @@ func (x *execution) begin(lang sandbox.Language) {
 	x.id = x.o.Audit.Begin(audit.Execution{Client: x.req.Client, Language: string(lang), Code: x.req.Code, Started: x.started})
 }
 
-// record writes one call that has ended.
+// record learns from one call that has ended, and writes it down.
 func (x *execution) record(r bridge.Record) {
+	x.learn(r)
 	if x.o.Audit == nil {
 		return
 	}

@@ -24,6 +24,11 @@ var hostFuncs = map[string]hostFunc{
 	"call":           (*execution).callTool,
 	"tools.search":   (*execution).searchTools,
 	"tools.describe": (*execution).describeTool,
+	"results.get":    (*execution).getResult,
+	"store.get":      (*execution).getValue,
+	"store.set":      (*execution).setValue,
+	"store.delete":   (*execution).deleteValue,
+	"store.keys":     (*execution).listKeys,
 }
 
 // hostCall answers what the script asks of its host.

@@ -40,6 +40,8 @@ func serveUpstream(kind string) {
 		addFileTools(s)
 	case "notes":
 		addNoteTools(s)
+	case "shifty":
+		addShiftyTools(s)
 	}
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -109,6 +111,21 @@ func addNoteTools(s *mcp.Server) {
 		func(_ context.Context, _ *mcp.CallToolRequest, _ note) (*mcp.CallToolResult, stored, error) {
 			count++
 			return nil, stored{count}, nil
+		})
+}
+
+// addShiftyTools adds a tool whose answers look otherwise from 100 on.
+func addShiftyTools(s *mcp.Server) {
+	type which struct {
+		N int `json:"n"`
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "get_thing", Description: "Get a thing."},
+		func(_ context.Context, _ *mcp.CallToolRequest, w which) (*mcp.CallToolResult, any, error) {
+			text := fmt.Sprintf(`{"id":%d,"title":"thing"}`, w.N)
+			if w.N >= 100 {
+				text = `{"id":"x"}`
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 		})
 }
 

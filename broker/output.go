@@ -14,10 +14,12 @@ import (
 )
 
 // A capture keeps the head and the tail of a stream within a budget of
-// characters, and counts the rest. It is not safe for concurrent use.
+// characters, counts the rest, and has all of it kept elsewhere once it is
+// over. It is not safe for concurrent use.
 type capture struct {
 	limit int       // characters
 	tee   io.Writer // receives everything as well; may be nil
+	whole *keeper   // keeps all of it when it is too long; may be nil
 	head  []byte
 	tail  []byte
 	bytes int64
@@ -44,6 +46,11 @@ func (c *capture) Write(p []byte) (int, error) {
 		rest = rest[n:]
 	}
 	c.tail = append(c.tail, rest...)
+	if c.whole.started() {
+		c.whole.write(p)
+	} else if c.chars > int64(c.limit) {
+		c.whole.write(c.head, c.tail) // nothing was dropped yet
+	}
 	// Trimming at twice the room makes it cheap: each byte moves once.
 	if len(c.tail) > 2*room {
 		c.tail = slices.Delete(c.tail, 0, len(c.tail)-room)
@@ -52,23 +59,32 @@ func (c *capture) Write(p []byte) (int, error) {
 }
 
 // text returns what was written, or its head and tail around a note of what
-// was cut, and whether it was cut. limit may be smaller than the capture's.
-func (c *capture) text(limit int) (string, bool) {
+// was cut, and whether it was cut. limit may be smaller than the capture's. The
+// reference is that of the whole, if it was cut and could be kept.
+func (c *capture) text(limit int) (text, ref string, truncated bool) {
 	if c.chars <= int64(limit) {
-		return strings.ToValidUTF8(string(c.head)+string(c.tail), "�"), false
+		return strings.ToValidUTF8(string(c.head)+string(c.tail), "�"), "", false
 	}
+	if !c.whole.started() {
+		c.whole.write(c.head, c.tail)
+	}
+	ref = c.whole.commit()
 	headChars := limit * 2 / 3
 	tailChars := limit - headChars
 	tail := c.tail
 	if len(tail) < tailChars*utf8.UTFMax {
 		tail = append(slices.Clone(c.head), c.tail...)
 	}
-	return cut(firstChars(c.head, headChars), lastChars(tail, tailChars), c.chars-int64(limit), c.chars), true
+	return cut(firstChars(c.head, headChars), lastChars(tail, tailChars), c.chars-int64(limit), c.chars, ref), ref, true
 }
 
-// cut joins the two ends of a text around a note that says what is missing.
-func cut(head, tail string, missing, all int64) string {
-	return fmt.Sprintf("%s… [truncated: %s of %s characters] …%s", head, thousands(missing), thousands(all), tail)
+// cut joins the two ends of a text around a note that says what is missing,
+// and, if it was kept, how to read it.
+func cut(head, tail string, missing, all int64, ref string) string {
+	if ref != "" {
+		ref = "; results.get('" + ref + "')"
+	}
+	return fmt.Sprintf("%s… [truncated: %s of %s characters%s] …%s", head, thousands(missing), thousands(all), ref, tail)
 }
 
 func firstChars(b []byte, n int) string {
@@ -100,17 +116,19 @@ func thousands(n int64) string {
 }
 
 // cutResult fits a result into limit characters: whole if it fits, else the
-// head and tail of its JSON as a string, which its escapes make longer.
-func cutResult(value json.RawMessage, limit int) (json.RawMessage, bool) {
+// head and tail of its JSON as a string, which its escapes make longer, with
+// the reference under which keep has kept it.
+func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
 	chars := utf8.RuneCount(value)
 	if chars <= limit {
-		return value, false
+		return value, "", false
 	}
-	for keep := limit; ; keep = keep * 9 / 10 {
-		headChars := keep * 2 / 3
-		text := cut(firstChars(value, headChars), lastChars(value, keep-headChars), int64(chars-keep), int64(chars))
-		if quoted := compactJSON(text); utf8.RuneCount(quoted) <= limit || keep < 100 {
-			return quoted, true
+	ref = keep(value)
+	for n := limit; ; n = n * 9 / 10 {
+		headChars := n * 2 / 3
+		text := cut(firstChars(value, headChars), lastChars(value, n-headChars), int64(chars-n), int64(chars), ref)
+		if quoted := compactJSON(text); utf8.RuneCount(quoted) <= limit || n < 100 {
+			return quoted, ref, true
 		}
 	}
 }

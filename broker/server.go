@@ -125,7 +125,7 @@ func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, cl
 		return failed(fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))), nil
 	}
 	x := ExecuteRequest{
-		Code: a.text("code"), Language: a.text("language"), Client: client,
+		Code: a.text("code"), Language: a.text("language"), Client: client, Owner: owner(req),
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,7 +16,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -23,19 +26,16 @@ import (
 
 // A session is a broker with what it stands on.
 type session struct {
-	config *config.Config
-	state  string
-	broker *broker.Broker
-	audit  *audit.Store
+	config  *config.Config
+	state   string
+	broker  *broker.Broker
+	audit   *audit.Store
+	learned *learned.Store
 }
 
-// close ends the servers, the sandbox and the audit log, in this order.
+// close ends the servers and the sandbox, then what they write to.
 func (s *session) close() error {
-	err := s.broker.Close()
-	if e := s.audit.Close(); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(s.broker.Close(), s.learned.Close(), s.audit.Close())
 }
 
 // load reads the config file and says what is odd in it.
@@ -78,11 +78,13 @@ func (a *app) open(spares int) (*session, error) {
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
 	o.Guard = true
 	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
+	types := learned.Open(state, log)
+	o.Learned, o.Results = types, results.Open(filepath.Join(state, "results"), nil)
 	b, err := broker.New(o)
 	if err != nil {
 		return nil, err
 	}
-	return &session{cfg, state, b, store}, nil
+	return &session{cfg, state, b, store, types}, nil
 }
 
 // runnable refuses settings that this program cannot follow: a default language
@@ -105,6 +107,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 	set := cfg.Broker.WithDefaults()
 	return broker.Options{
 		Servers:        upstreams(cfg),
+		Unlearned:      unlearned(cfg),
 		ReadOnly:       set.ReadOnly || a.readOnly,
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,
@@ -112,6 +115,21 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		MaxOutputChars: set.MaxOutputChars,
 		Limits:         sandbox.Limits{MemoryBytes: set.Sandbox.Memory, Calls: set.Sandbox.MaxCalls, InFlight: set.Sandbox.InFlight},
 	}
+}
+
+// unlearned are the servers of whose results nothing shall be learned.
+func unlearned(cfg *config.Config) map[string]bool {
+	names := map[string]bool{}
+	for _, s := range cfg.Servers {
+		learn := cfg.Broker.WithDefaults().Learn
+		if s.Learn != nil {
+			learn = s.Learn
+		}
+		if !*learn {
+			names[s.Name] = true
+		}
+	}
+	return names
 }
 
 func openAudit(state string, cfg *config.Config, log *slog.Logger) (*audit.Store, error) {

@@ -10,6 +10,10 @@ import (
 // differ from when they were first seen.
 const EventToolsChanged = "tools_changed"
 
+// EventDrift is the kind of an Event that says that a result was not what all
+// results of its tool had been before. Its detail names the tool and the field.
+const EventDrift = "result_drift"
+
 // An Event is something that happened to a server outside of executions.
 type Event struct {
 	Time   time.Time `json:"time"`

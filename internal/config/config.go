@@ -81,6 +81,9 @@ type Server struct {
 	StartTimeout time.Duration
 	// CallTimeout is how long one call may take.
 	CallTimeout time.Duration
+	// Learn learns output types from this server's results; nil means as
+	// Broker.Learn says.
+	Learn *bool
 }
 
 // OAuth is how the broker introduces itself when a remote server asks for a

@@ -119,6 +119,7 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"keepAlive":    c.keepAlive(of("keepAlive"), s),
 		"startTimeout": c.duration(of("startTimeout"), &s.StartTimeout),
 		"callTimeout":  c.duration(of("callTimeout"), &s.CallTimeout),
+		"learn":        c.optionalBool(of("learn"), &s.Learn),
 	}
 	seen := c.object(v, where, fields)
 	s.Disabled = s.Disabled || !enabled

@@ -287,7 +287,7 @@ func TestLargeResultsAreLearnedInTheBackground(t *testing.T) {
 		}
 		b.WriteString(`]}`)
 		s.Observe("srv", "tool", json.RawMessage(fmt.Sprint(i)), json.RawMessage(b.String()))
-		s.large.Wait()
+		s.background.Wait()
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

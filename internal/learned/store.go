@@ -40,14 +40,15 @@ type Store struct {
 	path string
 	log  *slog.Logger
 
-	mu     sync.Mutex
-	db     *sql.DB
-	hash   hasher
-	loaded bool
-	tools  map[toolKey]*entry
-	closed bool
-	busy   bool // a large value is being read
-	large  sync.WaitGroup
+	mu         sync.Mutex
+	db         *sql.DB
+	hash       hasher
+	loaded     bool
+	tools      map[toolKey]*entry
+	closed     bool
+	busy       bool // a large value is being read
+	background sync.WaitGroup
+	soon       bool // a Flush is about to run
 }
 
 type toolKey struct{ server, tool string }
@@ -89,7 +90,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.large.Wait()
+	s.background.Wait()
 	err := s.Flush()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +142,7 @@ func (s *Store) observeLarge(k toolKey, e *entry, args digest, value json.RawMes
 		return
 	}
 	s.busy = true
-	s.large.Go(func() {
+	s.background.Go(func() {
 		smp, err := take(value)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -331,15 +332,39 @@ func (s *Store) prepare(db *sql.DB) error {
 	return nil
 }
 
+// FlushSoon has what was learned written in the background.
+func (s *Store) FlushSoon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.soon || s.closed || !s.dirty() {
+		return
+	}
+	s.soon = true
+	s.background.Go(func() {
+		err := s.Flush()
+		s.mu.Lock()
+		s.soon = false
+		s.mu.Unlock()
+		if err != nil {
+			s.log.Warn("write learned types", "err", err)
+		}
+	})
+}
+
+func (s *Store) dirty() bool {
+	for _, e := range s.tools {
+		if len(e.queued) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Flush writes what was learned since the last one.
 func (s *Store) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	dirty := false
-	for _, e := range s.tools {
-		dirty = dirty || len(e.queued) > 0
-	}
-	if !dirty {
+	if !s.dirty() {
 		return nil
 	}
 	if err := s.open(); err != nil {

@@ -28,6 +28,11 @@ var hostFuncs = []hostFunc{
 	{name: "callMCPTool", call: "call", read: readTool},
 	{object: "tools", name: "search", call: "tools.search", read: readText("tools.search('list issues', { server: 'github', limit: 5 })")},
 	{object: "tools", name: "describe", call: "tools.describe", read: readText("tools.describe('github__list_issues')")},
+	{object: "results", name: "get", call: "results.get", read: readText("results.get('r_…', { path: 'items', offset: 0, limit: 20 })")},
+	{object: "store", name: "get", call: "store.get", read: readKey("store.get('cursor')")},
+	{object: "store", name: "set", call: "store.set", read: readKey("store.set('cursor', { page: 3 })")},
+	{object: "store", name: "delete", call: "store.delete", read: readKey("store.delete('cursor')")},
+	{object: "store", name: "keys", call: "store.keys", read: readNothing},
 }
 
 // readTool reads (id, args) and (server, tool, args).
@@ -48,6 +53,22 @@ func readTool(args []goja.Value) (string, goja.Value, error) {
 	}
 	return target, rest[0], nil
 }
+
+// readKey reads (key, any value) for a function that is used as in example.
+func readKey(example string) func([]goja.Value) (string, goja.Value, error) {
+	return func(args []goja.Value) (string, goja.Value, error) {
+		if len(args) == 0 || !goja.IsString(args[0]) || args[0].String() == "" {
+			return "", nil, fmt.Errorf("the key must be a text that is not empty, as in %s", example)
+		}
+		if len(args) == 1 {
+			return args[0].String(), goja.Undefined(), nil
+		}
+		return args[0].String(), args[1], nil
+	}
+}
+
+// readNothing is for a function without arguments.
+func readNothing([]goja.Value) (string, goja.Value, error) { return "", goja.Undefined(), nil }
 
 // readText reads (text, options) and (options) for a function that is used as
 // in example.

@@ -1,0 +1,107 @@
+package broker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+)
+
+func TestWhatIsCutIsReadInTheNextScript(t *testing.T) {
+	b := newBroker(t, broker.Options{Results: results.Open(t.TempDir(), nil)})
+	a := execute(t, b, `return await files.listRows({ n: 2000 })`)
+	if !a.Truncated || a.Ref == "" || !strings.Contains(string(a.Result), "; results.get('"+a.Ref+"')] …") || !strings.Contains(a.Hint, a.Ref) {
+		t.Fatalf("ref %q, hint %q, result %.60s", a.Ref, a.Hint, a.Result)
+	}
+	next := execute(t, b, fmt.Sprintf(`
+		const whole = await results.get('%[1]s');
+		const some = await results.get('%[1]s', { path: 'alpha', offset: 1998, limit: 5 });
+		const title = await results.get('%[1]s', { path: 'alpha[7].title' });
+		return [whole.alpha.length, whole.zeta, Object.keys(whole), some, title]`, a.Ref))
+	if want := `[2000,9007199254740993,["zeta","alpha"],[{"id":1998,"title":"row 1998"},{"id":1999,"title":"row 1999"}],"row 7"]`; string(next.Result) != want {
+		t.Errorf("the next script reads %s %s, want %s", next.Result, next.Stderr, want)
+	}
+
+	printed := execute(t, b, `for (let i = 0; i < 5000; i++) console.log('line ' + i)`)
+	if printed.Ref == "" || !strings.Contains(printed.Stdout, "; results.get('"+printed.Ref+"')] …") {
+		t.Fatalf("ref %q of what was printed: %.80s", printed.Ref, printed.Stdout)
+	}
+	next = execute(t, b, fmt.Sprintf(`const text = await results.get('%s'); return [text.length, text.split('\n')[4321]]`, printed.Ref))
+	if want := `[48890,"line 4321"]`; string(next.Result) != want {
+		t.Errorf("what was printed is %s %s, want %s", next.Result, next.Stderr, want)
+	}
+
+	for code, want := range map[string]string{
+		`await results.get('r_nope')`: `results.get: there is no result "r_nope"`,
+		`await results.get()`:         `results.get: there is no result ""`,
+		fmt.Sprintf(`await results.get('%s', { path: 'beta' })`, a.Ref):      `there is no "beta"; here is an object with alpha, zeta`,
+		fmt.Sprintf(`await results.get('%s', { offset: 'x' })`, a.Ref):       `results.get: offset`,
+		fmt.Sprintf(`await results.get('%s', { ofset: 1 })`, a.Ref):          `results.get: `,
+		fmt.Sprintf(`await results.get('%s', { path: 'beta' })`, a.Ref[:10]): `results.get: there is no result`,
+	} {
+		if got := execute(t, b, code); got.ExitCode != 1 || !strings.Contains(got.Stderr, want) {
+			t.Errorf("%s: exit %d, %s, want %q", code, got.ExitCode, got.Stderr, want)
+		}
+	}
+}
+
+func TestValuesLastFromScriptToScript(t *testing.T) {
+	b := newBroker(t, broker.Options{Results: results.Open(t.TempDir(), nil)})
+	first := execute(t, b, `
+		await store.set('cursor', { page: 3, big: 9007199254740993n, text: 'ü' });
+		await store.set('gone', 1);
+		await store.set('undefined', 1);
+		await store.set('undefined', undefined);
+		return [await store.get('nothing') === undefined, await store.delete('gone'), await store.delete('gone')]`)
+	if string(first.Result) != `[true,true,false]` {
+		t.Errorf("first script: %s %s", first.Result, first.Stderr)
+	}
+	second := execute(t, b, `return [await store.get('cursor'), await store.keys()]`)
+	if want := `[{"page":3,"big":9007199254740993,"text":"ü"},["cursor"]]`; string(second.Result) != want {
+		t.Errorf("second script: %s %s, want %s", second.Result, second.Stderr, want)
+	}
+	if len(second.ToolsCalled) != 0 {
+		t.Errorf("tools_called %+v, want none", second.ToolsCalled)
+	}
+	for code, want := range map[string]string{
+		`await store.set(5, 1)`:                               `the key must be a text that is not empty, as in store.set('cursor', { page: 3 })`,
+		`await store.set('big', 'x'.repeat(2 * 1024 * 1024))`: `store.set: the value of "big" has 2097154 bytes; at most 1048576`,
+	} {
+		if got := execute(t, b, code); got.ExitCode != 1 || !strings.Contains(got.Stderr, want) {
+			t.Errorf("%s: exit %d, %s, want %q", code, got.ExitCode, got.Stderr, want)
+		}
+	}
+}
+
+// What one token keeps, another does not see.
+func TestNoClientReadsAnother(t *testing.T) {
+	b := newBroker(t, broker.Options{Results: results.Open(t.TempDir(), nil)})
+	run := func(owner, code string) broker.ExecuteAnswer {
+		return b.Execute(t.Context(), broker.ExecuteRequest{Code: code, Owner: owner})
+	}
+	a := run("alice", `await store.set('k', 1); return 'x'.repeat(20000)`)
+	if a.Ref == "" {
+		t.Fatalf("no ref: %+v", a)
+	}
+	read := fmt.Sprintf(`const kept = await results.get('%s').then(s => s.length, () => 0); return [await store.get('k') ?? 0, await store.keys(), kept]`, a.Ref)
+	for owner, want := range map[string]string{"alice": `[1,["k"],20000]`, "bob": `[0,[],0]`, results.Local: `[0,[],0]`} {
+		if got := run(owner, read); string(got.Result) != want {
+			t.Errorf("%q reads %s %s, want %s", owner, got.Result, got.Stderr, want)
+		}
+	}
+}
+
+func TestWithoutAStoreScriptsSaySo(t *testing.T) {
+	b := newBroker(t, broker.Options{})
+	a := execute(t, b, `try { await store.set('a', 1) } catch (e) { return e.message }`)
+	var message string
+	if err := json.Unmarshal(a.Result, &message); err != nil || message != "store.set: this broker keeps nothing between executions" {
+		t.Errorf("%s, %v", a.Result, err)
+	}
+	if cut := execute(t, b, `return 'x'.repeat(20000)`); cut.Ref != "" || !cut.Truncated {
+		t.Errorf("ref %q", cut.Ref)
+	}
+}

@@ -1,0 +1,62 @@
+package broker
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/learned"
+)
+
+// learns reports whether the results of t are learned from: it says too little
+// of them itself, and nobody forbade it.
+func (o *Options) learns(t *discovery.Tool) bool {
+	return o.Learned != nil && !o.Unlearned[t.Server] && !learned.HasUse(t.OutputSchema)
+}
+
+// learn merges the result of a call into the type of its tool, and notes where
+// it is not what all results before it were.
+func (x *execution) learn(r bridge.Record) {
+	if x.o.Learned == nil || r.Status != bridge.StatusOK {
+		return
+	}
+	t, ok := x.b.Catalog().Tool(r.ID)
+	if !ok || !x.o.learns(t) {
+		return
+	}
+	for _, d := range x.o.Learned.Observe(t.Server, t.Name, r.Args, r.Value) {
+		note := t.ID + ": " + d
+		if x.drifts.add(note) && x.o.Audit != nil {
+			x.o.Audit.Note(audit.Event{Kind: audit.EventDrift, Server: t.Server, Detail: note})
+		}
+	}
+}
+
+// drifts are the notes on results of one execution that were not as expected.
+// It is safe for concurrent use.
+type drifts struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// maxDrifts is how many one execution tells.
+const maxDrifts = 5
+
+// add notes a drift, if it is new and not one too many.
+func (d *drifts) add(note string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.list) >= maxDrifts || slices.Contains(d.list, note) {
+		return false
+	}
+	d.list = append(d.list, note)
+	return true
+}
+
+func (d *drifts) notes() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.list)
+}

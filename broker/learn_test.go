@@ -1,0 +1,74 @@
+package broker_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/learned"
+)
+
+func TestTypesAreLearnedFromCalls(t *testing.T) {
+	dir := t.TempDir()
+	store := learned.Open(dir, nil)
+	b := newBroker(t, broker.Options{Learned: store, Unlearned: map[string]bool{"notes": true}})
+	for _, code := range []string{
+		`await files.listRows({ n: 1 })`, `await files.listRows({ n: 2 }); await notes.createNote({ title: 'a' })`,
+		`await files.listRows({ n: 0 }); await files.readFile({ path: 'missing' }).catch(() => 0)`,
+	} {
+		if a := execute(t, b, code); a.ExitCode != 0 {
+			t.Fatalf("%s: %s", code, a.Stderr)
+		}
+	}
+	want := `{"type":"object","properties":{"zeta":{"type":"integer"},"alpha":{"type":"array","items":` +
+		`{"type":"object","properties":{"id":{"type":"integer"},"title":{"type":"string"}},"required":["id","title"]}}},"required":["zeta","alpha"]}`
+	if typ, ok := store.Type("files", "list_rows"); !ok || typ.Calls != 3 || string(typ.Schema) != want {
+		t.Errorf("learned from %d calls\n got %s\nwant %s", typ.Calls, typ.Schema, want)
+	}
+	list, err := store.List()
+	if err != nil || len(list) != 1 {
+		t.Errorf("learned %+v, %v; want list_rows alone: notes declares its output and is excepted, a failure teaches nothing", list, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := learned.Open(dir, nil)
+	defer again.Close()
+	if typ, ok := again.Type("files", "list_rows"); !ok || string(typ.Schema) != want {
+		t.Errorf("after a restart: %s", typ.Schema)
+	}
+}
+
+func TestDriftIsTold(t *testing.T) {
+	log, err := audit.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	store := learned.Open(t.TempDir(), nil)
+	t.Cleanup(func() { store.Close() })
+	b := newBroker(t, broker.Options{Learned: store, Audit: log, Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
+	quiet := execute(t, b, `for (let i = 0; i < 4; i++) await shifty.getThing({ n: i }); return 1`)
+	if quiet.Stderr != "" {
+		t.Errorf("stderr %q while the results are alike", quiet.Stderr)
+	}
+	a := execute(t, b, `return [await shifty.getThing({ n: 100 }), await shifty.getThing({ n: 101 })]`)
+	for _, want := range []string{
+		"shifty__get_thing: id was always a number and is a string now",
+		"shifty__get_thing: title was there in all 4 calls before and is missing now",
+	} {
+		if strings.Count(a.Stderr, want) != 1 {
+			t.Errorf("stderr lacks %q or has it twice:\n%s", want, a.Stderr)
+		}
+	}
+	if a.ExitCode != 0 {
+		t.Errorf("exit code %d, want 0", a.ExitCode)
+	}
+	eventually(t, "drift in the audit record", func() bool {
+		events, err := log.Events(t.Context(), time.Time{}, 10)
+		return err == nil && len(events) == 2 && events[0].Kind == audit.EventDrift && events[0].Server == "shifty"
+	})
+}

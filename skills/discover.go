@@ -1,0 +1,272 @@
+package skills
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// maxDepth is how far below a root skills are looked for.
+	maxDepth = 6
+	// maxFolders bounds how many folders of one root are looked into.
+	maxFolders = 2000
+)
+
+// A Root is a folder in which skills are looked for, in all folders below it. A
+// skill's own folder is not searched for others.
+type Root struct {
+	Path  string
+	Scope Scope
+	// Plugin names the plugin for ScopePlugin.
+	Plugin string
+	// Within is the folder that no link may lead out of; empty allows links to
+	// anywhere, as for folders that the user keeps himself.
+	Within string
+}
+
+// A Problem is a diagnostic about something on the disk. It is for the user's
+// eyes: Path is one of this host.
+type Problem struct {
+	Path string `json:"path"`
+	Diagnostic
+}
+
+// A seen is the state of a file or folder, to notice a change of it.
+type seen struct {
+	path     string
+	there    bool
+	size     int64
+	modified time.Time
+}
+
+func look(path string) seen {
+	info, err := os.Stat(path)
+	if err != nil {
+		return seen{path: path}
+	}
+	s := seen{path: path, there: true, modified: info.ModTime()}
+	if !info.IsDir() { // the size of a folder means different things
+		s.size = info.Size()
+	}
+	return s
+}
+
+// A loaded is a SKILL.md that was read, and is not read again while it stays
+// the same.
+type loaded struct {
+	seen
+	folder string
+	ok     bool
+	skill  Skill
+	list   []Diagnostic
+}
+
+// A walker looks for skills. Its cache is that of the last walk.
+type walker struct {
+	cache, next map[string]*loaded
+	visited     map[string]bool // real paths of folders
+	watched     []seen
+	skills      []*Skill
+	problems    []Problem
+	folders     int
+}
+
+func newWalker(cache map[string]*loaded) *walker {
+	return &walker{cache: cache, next: map[string]*loaded{}, visited: map[string]bool{}}
+}
+
+// walk looks into one root. A root that does not exist is none.
+func (w *walker) walk(r Root) {
+	w.folders = 0
+	real, err := filepath.EvalSymlinks(r.Path)
+	if err != nil {
+		w.watched = append(w.watched, seen{path: r.Path})
+		if !errors.Is(err, fs.ErrNotExist) {
+			w.problem(r.Path, "unreadable", "the folder cannot be read: %s", cause(err))
+		}
+		return
+	}
+	if r.Within != "" && !inside(r.Within, real) {
+		w.problem(r.Path, "symlink_escape", "the folder is a link that leads out of the project: it is not followed")
+		return
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		w.watched = append(w.watched, look(real))
+		w.problem(r.Path, "unreadable", "the folder cannot be read: %s", cause(err))
+		return
+	}
+	defer root.Close()
+	w.folder(root, place{real, r.Path}, 0, r)
+}
+
+// inside reports whether a real path is a folder or in it.
+func inside(folder, real string) bool {
+	if r, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = r
+	}
+	rel, err := filepath.Rel(folder, real)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// A place is a folder by its real path and by the one that it was found at.
+type place struct{ real, shown string }
+
+func (p place) join(name string) place {
+	return place{filepath.Join(p.real, name), filepath.Join(p.shown, name)}
+}
+
+func (w *walker) problem(path, code, format string, args ...any) {
+	w.problems = append(w.problems, Problem{path, Diagnostic{Code: code, Severity: Warning, Message: fmt.Sprintf(format, args...)}})
+}
+
+// folder looks into a folder, which is open, and those below it. Links come
+// last, so that a folder is found where it really is.
+func (w *walker) folder(root *os.Root, at place, depth int, r Root) {
+	if w.visited[at.real] {
+		return
+	}
+	w.visited[at.real] = true
+	if w.folders++; w.folders > maxFolders {
+		if w.folders == maxFolders+1 {
+			w.problem(r.Path, "too_many_folders", "only %d folders are looked into: name the folder of the skills itself", maxFolders)
+		}
+		return
+	}
+	w.watched = append(w.watched, look(at.real))
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		w.problem(at.shown, "unreadable", "the folder cannot be read: %s", cause(err))
+		return
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	if file := pickFile(names); file != "" {
+		w.skill(root, file, at, r)
+		return
+	}
+	if depth == maxDepth {
+		return
+	}
+	for _, e := range entries {
+		if !e.IsDir() || skipped(e.Name()) {
+			continue
+		}
+		if sub, err := root.OpenRoot(e.Name()); err != nil {
+			w.problem(at.join(e.Name()).shown, "unreadable", "the folder cannot be read: %s", cause(err))
+		} else {
+			w.folder(sub, at.join(e.Name()), depth+1, r)
+			sub.Close()
+		}
+	}
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink != 0 && !skipped(e.Name()) {
+			w.link(at.join(e.Name()), depth, r)
+		}
+	}
+}
+
+// link follows a link to a folder.
+func (w *walker) link(at place, depth int, r Root) {
+	real, err := filepath.EvalSymlinks(at.real)
+	if err != nil {
+		return // it leads nowhere
+	}
+	info, err := os.Stat(real)
+	if err != nil || !info.IsDir() || w.visited[real] {
+		return
+	}
+	if r.Within != "" && !inside(r.Within, real) {
+		w.problem(at.shown, "symlink_escape", "the link leads out of the project: it is not followed")
+		return
+	}
+	sub, err := os.OpenRoot(real)
+	if err != nil {
+		w.problem(at.shown, "unreadable", "the folder cannot be read: %s", cause(err))
+		return
+	}
+	defer sub.Close()
+	w.folder(sub, place{real, at.shown}, depth+1, r)
+}
+
+// skill reads the skill in a folder, unless it was read before.
+func (w *walker) skill(root *os.Root, file string, at place, r Root) {
+	now := look(filepath.Join(at.real, file))
+	w.watched = append(w.watched, now)
+	folder := filepath.Base(at.shown)
+	if abs, err := filepath.Abs(at.shown); err == nil {
+		folder = filepath.Base(abs)
+	}
+	l := w.cache[at.real]
+	if l == nil || l.seen != now || l.folder != folder {
+		l = &loaded{seen: now, folder: folder}
+		doc := readFile(root, file, folder)
+		if l.ok, l.list = doc.Judge(Lenient); l.ok {
+			l.skill.fill(doc)
+		}
+	}
+	w.next[at.real] = l
+	if !l.ok {
+		for _, d := range l.list {
+			if d.Severity == Error {
+				w.problems = append(w.problems, Problem{at.shown, d})
+			}
+		}
+		return
+	}
+	s := l.skill
+	s.Scope, s.Plugin, s.Diagnostics = r.Scope, r.Plugin, l.list
+	s.dir, s.shown, s.folder = at.real, at.shown, folder
+	w.skills = append(w.skills, &s)
+}
+
+// choose decides which skill has a name. The others are reported, but for
+// those of plugins, which can be asked for as plugin:name.
+func choose(list []*Skill, problem func(path, code, format string, args ...any)) []*Skill {
+	slices.SortStableFunc(list, func(a, b *Skill) int {
+		return cmp.Compare(slices.Index(scopes, a.Scope), slices.Index(scopes, b.Scope))
+	})
+	taken := map[string]*Skill{}
+	var chosen []*Skill
+	for _, s := range list {
+		s.Ref = s.Name
+		if s.Scope == ScopePlugin && (taken[s.Ref] != nil || strings.Contains(s.Name, ":")) {
+			s.Ref = s.ID()
+		}
+		if first := taken[s.Ref]; first != nil {
+			where := first.shown
+			if where == "" {
+				where = "a skill of the program"
+			}
+			problem(s.shown, "shadowed", "there is another skill %s, of %s, which is taken: %s", quoted(s.Name), first.Origin(), where)
+			continue
+		}
+		taken[s.Ref] = s
+		chosen = append(chosen, s)
+	}
+	slices.SortStableFunc(chosen, func(a, b *Skill) int {
+		// Those of the program keep their order, after the others.
+		if av, bv := a.virtual != nil, b.virtual != nil; av || bv {
+			switch {
+			case av && bv:
+				return 0
+			case av:
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a.Ref, b.Ref)
+	})
+	return chosen
+}

@@ -1,0 +1,245 @@
+package skills
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// Options say where a Registry finds its skills. The zero value finds none but
+// those that are registered.
+type Options struct {
+	// Roots returns the folders to look into, those of plugins among them, and
+	// what is wrong with them. It is called at each look for changes; nil means
+	// none.
+	Roots func() ([]Root, []Problem)
+	// SwitchesPath is the file of what is switched off; empty means that nothing
+	// is.
+	SwitchesPath string
+	// Include and Exclude are patterns of names in the style of path.Match.
+	// Without Include all are included; Exclude wins.
+	Include, Exclude []string
+}
+
+// A Registry knows the skills of many places. It may be used by several
+// goroutines.
+type Registry struct {
+	o       Options
+	mu      sync.Mutex // guards what follows, and makes one load at a time
+	virtual []*Virtual
+	cache   map[string]*loaded
+	roots   []Root
+	watched []seen
+	stale   bool
+	current atomic.Pointer[Snapshot]
+}
+
+// NewRegistry returns a registry that has not looked anywhere yet.
+func NewRegistry(o *Options) *Registry {
+	r := &Registry{stale: true}
+	if o != nil {
+		r.o = *o
+	}
+	return r
+}
+
+// Register adds a skill that is defined in Go. Its rules are the strict ones;
+// its name and the names of its tools have to be new.
+func (r *Registry) Register(v Virtual) error {
+	v.Name = norm.NFKC.String(v.Name)
+	if err := v.check(); err != nil {
+		return err
+	}
+	v.Tools = slices.Clone(v.Tools)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.virtual, func(o *Virtual) bool { return o.Name == v.Name }) {
+		return fmt.Errorf("virtual skill %s: there is one of this name already", quoted(v.Name))
+	}
+	r.virtual = append(r.virtual, &v)
+	r.stale = true
+	return nil
+}
+
+// Unregister takes a skill that is defined in Go away and reports whether it
+// was there.
+func (r *Registry) Unregister(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.virtual)
+	r.virtual = slices.DeleteFunc(r.virtual, func(v *Virtual) bool { return v.Name == name })
+	r.stale = r.stale || len(r.virtual) < n
+	return len(r.virtual) < n
+}
+
+// Snapshot returns the skills as they were at the last look, without looking
+// anew, unless there was none yet.
+func (r *Registry) Snapshot() *Snapshot {
+	if s := r.current.Load(); s != nil {
+		return s
+	}
+	return r.Refresh()
+}
+
+// Refresh looks for changes and returns the skills as they are now: the same
+// Snapshot as before if nothing has changed. To look costs some microseconds
+// for each skill; only files that have changed are read.
+func (r *Registry) Refresh() *Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var roots []Root
+	var problems []Problem
+	if r.o.Roots != nil {
+		roots, problems = r.o.Roots()
+	}
+	if s := r.current.Load(); s != nil && !r.stale && slices.Equal(roots, r.roots) && slices.Equal(problems, s.given) && r.unchanged() {
+		return s
+	}
+	s := r.load(roots, problems)
+	r.current.Store(s)
+	return s
+}
+
+func (r *Registry) unchanged() bool {
+	for _, s := range r.watched {
+		if look(s.path) != s {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
+	w := newWalker(r.cache)
+	w.problems = slices.Clone(problems)
+	var off Switches
+	var broken error
+	if p := r.o.SwitchesPath; p != "" {
+		w.watched = append(w.watched, look(p))
+		if off, broken = ReadSwitches(p); broken != nil {
+			w.problem(p, "bad_switches", "%s; until then every skill is off", broken)
+		}
+	}
+	for _, root := range roots {
+		w.walk(root)
+	}
+	for _, v := range r.virtual {
+		w.skills = append(w.skills, v.skill())
+	}
+	s := &Snapshot{byRef: map[string]*Skill{}, given: problems}
+	s.all = choose(w.skills, w.problem)
+	for _, k := range s.all {
+		switch {
+		case !included(k, r.o.Include, true) || included(k, r.o.Exclude, false):
+			k.State = Excluded
+		case broken != nil || !off.On(KindSkill, k.ID()):
+			k.State = Disabled
+		default:
+			k.State = Enabled
+		}
+		s.byRef[k.Ref] = k
+		if k.visible() {
+			s.shown = append(s.shown, k)
+		}
+	}
+	s.Problems = w.problems
+	r.cache, r.roots, r.watched, r.stale = w.next, roots, w.watched, false
+	return s
+}
+
+// included reports whether a pattern matches the skill, and otherwise if there
+// is none.
+func included(s *Skill, patterns []string, otherwise bool) bool {
+	if len(patterns) == 0 {
+		return otherwise
+	}
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		byName, _ := path.Match(p, s.Name) // a wrong pattern matches nothing
+		byID, _ := path.Match(p, s.ID())
+		return byName || byID
+	})
+}
+
+// Watch refreshes the registry at intervals and calls changed with each new
+// snapshot, one after the other, until ctx is done. Looking works on every file
+// system, also where notifications do not.
+func (r *Registry) Watch(ctx context.Context, every time.Duration, changed func(*Snapshot)) {
+	last := r.Snapshot()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if s := r.Refresh(); s != last {
+			last = s
+			changed(s)
+		}
+	}
+}
+
+// A Snapshot is the skills at one moment. It is not changed.
+type Snapshot struct {
+	all, shown []*Skill
+	byRef      map[string]*Skill
+	given      []Problem // those that came with the roots
+	// Problems are what is wrong on the disk: skills that do not load, that are
+	// shadowed by others, that are not trusted.
+	Problems []Problem
+}
+
+// All returns every skill that loads and is not shadowed, whatever its state,
+// sorted by Ref; those that are defined in Go come last, in their order.
+func (s *Snapshot) All() []*Skill { return slices.Clone(s.all) }
+
+// Shown returns the skills that a model may know of, in the order of All.
+func (s *Snapshot) Shown() []*Skill { return slices.Clone(s.shown) }
+
+// Prompts returns the skills that a user may pick, in the order of All.
+func (s *Snapshot) Prompts() []*Skill {
+	return slices.DeleteFunc(s.All(), func(k *Skill) bool { return k.State != Enabled || !k.UserInvocable })
+}
+
+// Find returns the skill of that name, whatever its state. An unknown name is a
+// *FileError with the nearest ones.
+func (s *Snapshot) Find(name string) (*Skill, error) { return s.find(name, s.all) }
+
+// Get returns the skill of that name if a model may know of it; otherwise the
+// error is that of an unknown name.
+func (s *Snapshot) Get(name string) (*Skill, error) { return s.find(name, s.shown) }
+
+func (s *Snapshot) find(name string, among []*Skill) (*Skill, error) {
+	key := norm.NFKC.String(strings.TrimSpace(name))
+	if k := s.byRef[key]; k != nil && slices.Contains(among, k) {
+		return k, nil
+	}
+	// A plugin's skill may always be asked for with the name of the plugin.
+	if i := slices.IndexFunc(among, func(k *Skill) bool { return k.ID() == key }); i >= 0 {
+		return among[i], nil
+	}
+	var known []string
+	for _, k := range among {
+		known = append(known, k.Ref)
+	}
+	text := "unknown skill " + quoted(name)
+	switch near := nearest.Names(name, known, 3); {
+	case len(near) > 0:
+		text += ": did you mean " + strings.Join(near, ", ") + "?"
+	case len(known) > 0:
+		text += "; there are: " + short(known)
+	default:
+		text += ": there are none"
+	}
+	return nil, &FileError{"skill_not_found", text}
+}

@@ -1,0 +1,133 @@
+package skills
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Switches say which skills and plugins are switched off. They are kept in a
+// file of their own beside the config, so that switching one changes nothing
+// that a person has written.
+type Switches struct {
+	skills, plugins map[string]bool // the value is whether it is on
+}
+
+// A Kind is what a switch is for.
+type Kind string
+
+// The kinds of switches, which are keys of the file.
+const (
+	KindSkill  Kind = "skills"
+	KindPlugin Kind = "plugins"
+)
+
+// On reports whether something is on, which is so unless it was switched off.
+func (s Switches) On(kind Kind, id string) bool {
+	m := s.skills
+	if kind == KindPlugin {
+		m = s.plugins
+	}
+	on, known := m[id]
+	return on || !known
+}
+
+type switchEntry struct {
+	Enabled *bool `json:"enabled"`
+}
+
+// ReadSwitches reads the file at path. Without a file everything is on.
+func ReadSwitches(path string) (Switches, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Switches{}, nil
+	}
+	if err != nil {
+		return Switches{}, fmt.Errorf("read what is switched off: %w", err)
+	}
+	var file struct {
+		Skills  map[string]switchEntry `json:"skills"`
+		Plugins map[string]switchEntry `json:"plugins"`
+	}
+	if len(bytes.TrimSpace(data)) > 0 {
+		if err := json.Unmarshal(data, &file); err != nil {
+			return Switches{}, fmt.Errorf("read what is switched off: %s is broken: %w: mend it or delete it, which switches everything on", path, err)
+		}
+	}
+	flat := func(m map[string]switchEntry) map[string]bool {
+		on := map[string]bool{}
+		for id, e := range m {
+			on[id] = e.Enabled == nil || *e.Enabled
+		}
+		return on
+	}
+	return Switches{flat(file.Skills), flat(file.Plugins)}, nil
+}
+
+// SetSwitch switches something on or off in the file at path, which is made if
+// it is not there. Everything else in the file is kept. The file is replaced in
+// one step.
+func SetSwitch(path string, kind Kind, id string, on bool) error {
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("switch %s: %w", quoted(id), err)
+	}
+	if _, err := ReadSwitches(path); err != nil {
+		return err
+	}
+	file, err := object(before)
+	if err != nil {
+		return fmt.Errorf("switch %s: %s: %w", quoted(id), path, err)
+	}
+	// ReadSwitches has found that these are objects.
+	group, _ := object(file[string(kind)])
+	entry, _ := object(group[id])
+	entry["enabled"], _ = json.Marshal(on)
+	group[id], _ = json.Marshal(entry)
+	file[string(kind)], _ = json.Marshal(group)
+	after, err := json.MarshalIndent(file, "", "  ")
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", quoted(id), err)
+	}
+	return replaceFile(path, append(after, '\n'))
+}
+
+// object reads an object, of which nothing and null are empty ones.
+func object(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	var m map[string]json.RawMessage
+	if len(bytes.TrimSpace(raw)) > 0 {
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return nil, err
+		}
+	}
+	if m == nil {
+		m = map[string]json.RawMessage{}
+	}
+	return m, nil
+}
+
+// replaceFile writes a whole file in one step.
+func replaceFile(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer os.Remove(tmp.Name()) // nothing is there after the rename
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package skills
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// A Virtual skill is defined in Go: its text, and tools with handlers. A model
+// uses it like any other.
+type Virtual struct {
+	// Name and Description are those of a header, and judged like them.
+	Name, Description string
+	// License and Compatibility may be empty.
+	License, Compatibility string
+	// Body is Markdown.
+	Body string
+	// Tools have different names. They cost nothing until the skill is activated.
+	Tools []Tool
+	// Files stand beside the SKILL.md, such as an embed.FS; nil means none.
+	Files fs.FS
+	// ArgumentHint says what arguments a user may give.
+	ArgumentHint string
+	// ByUserOnly hides the skill from models until a user picks it.
+	ByUserOnly bool
+}
+
+// check says what is wrong with a virtual skill.
+func (v *Virtual) check() error {
+	var problems []error
+	if ok, list := Parse(v.text()).Judge(Strict); !ok {
+		for _, d := range list {
+			if d.Severity == Error {
+				problems = append(problems, errors.New(d.Message))
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, t := range v.Tools {
+		switch {
+		case strings.TrimSpace(t.Name) == "":
+			problems = append(problems, errors.New("a tool has no name"))
+		case seen[t.Name]:
+			problems = append(problems, fmt.Errorf("two tools are called %s", quoted(t.Name)))
+		case t.Handler == nil:
+			problems = append(problems, fmt.Errorf("tool %s has no handler", quoted(t.Name)))
+		case t.InputSchema != nil && !json.Valid(t.InputSchema):
+			problems = append(problems, fmt.Errorf("the input schema of tool %s is no JSON", quoted(t.Name)))
+		}
+		seen[t.Name] = true
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("virtual skill %s: %w", quoted(v.Name), errors.Join(problems...))
+	}
+	return nil
+}
+
+// text is the SKILL.md that the skill would have. JSON strings are YAML.
+func (v *Virtual) text() []byte {
+	var b bytes.Buffer
+	b.WriteString("---\n")
+	for _, f := range []struct{ key, value string }{{"name", v.Name}, {"description", v.Description}, {"license", v.License}, {"compatibility", v.Compatibility}} {
+		if f.value != "" || f.key == "name" {
+			b.WriteString(f.key + ": ")
+			marshalTo(&b, f.value)
+			b.WriteByte('\n')
+		}
+	}
+	b.WriteString("---\n\n" + strings.TrimSpace(v.Body) + "\n")
+	return b.Bytes()
+}
+
+func (v *Virtual) skill() *Skill {
+	return &Skill{
+		Name: v.Name, Description: v.Description, License: v.License, Compatibility: v.Compatibility,
+		ArgumentHint: v.ArgumentHint, UserInvocable: true, ModelInvocable: !v.ByUserOnly,
+		Scope: ScopeVirtual, Tools: slices.Clone(v.Tools), folder: v.Name, virtual: v,
+	}
+}
+
+func (v *Virtual) fs() fs.FS { return withText{v.Files, v.text()} }
+
+// Call runs a tool that is defined in Go and returns its answer as JSON. An
+// unknown tool is a *FileError that names the nearest; other errors are the
+// handler's own.
+func (s *Skill) Call(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
+	i := slices.IndexFunc(s.Tools, func(t Tool) bool { return t.Name == tool })
+	if i < 0 {
+		return nil, s.unknownTool(tool)
+	}
+	answer, err := s.Tools[i].Handler(ctx, input)
+	if err != nil {
+		return nil, fmt.Errorf("call %s of skill %s: %w", tool, s.Ref, err)
+	}
+	if raw, ok := answer.(json.RawMessage); ok && json.Valid(raw) {
+		return raw, nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(answer); err != nil {
+		return nil, fmt.Errorf("call %s of skill %s: its answer has no JSON form: %w", tool, s.Ref, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func (s *Skill) unknownTool(tool string) error {
+	var known []string
+	for _, t := range s.Tools {
+		known = append(known, t.Name)
+	}
+	text := fmt.Sprintf("skill %s has no tool %s", quoted(s.Ref), quoted(tool))
+	switch near := nearest.Names(tool, known, 3); {
+	case len(near) > 0:
+		text += ": did you mean " + strings.Join(near, ", ") + "?"
+	case len(known) > 0:
+		text += "; it has: " + short(known)
+	default:
+		text += ": it has none"
+	}
+	return &FileError{"tool_not_found", text}
+}
+
+// withText is a file system with a SKILL.md on top of another one, or nil.
+type withText struct {
+	base fs.FS
+	text []byte
+}
+
+func (w withText) Open(name string) (fs.File, error) {
+	switch {
+	case name == FileName:
+		return &textFile{Reader: bytes.NewReader(w.text), info: textInfo(len(w.text))}, nil
+	case w.base != nil:
+		return w.base.Open(name)
+	case name == ".":
+		return &textFile{Reader: bytes.NewReader(nil), info: textInfo(-1)}, nil
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (w withText) ReadDir(name string) ([]fs.DirEntry, error) {
+	var entries []fs.DirEntry
+	if w.base != nil {
+		var err error
+		if entries, err = fs.ReadDir(w.base, name); err != nil {
+			return nil, err
+		}
+	}
+	if name == "." {
+		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == FileName })
+		entries = append(entries, fs.FileInfoToDirEntry(textInfo(len(w.text))))
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	} else if w.base == nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
+	}
+	return entries, nil
+}
+
+type textFile struct {
+	*bytes.Reader
+	info textInfo
+}
+
+func (f *textFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *textFile) Close() error               { return nil }
+
+var _ io.Seeker = (*textFile)(nil)
+
+// textInfo is the size of the text; negative means the root folder.
+type textInfo int
+
+func (i textInfo) Name() string {
+	if i.IsDir() {
+		return "."
+	}
+	return FileName
+}
+func (i textInfo) Size() int64 { return max(int64(i), 0) }
+func (i textInfo) Mode() fs.FileMode {
+	if i.IsDir() {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+func (i textInfo) ModTime() time.Time { return time.Time{} }
+func (i textInfo) IsDir() bool        { return i < 0 }
+func (i textInfo) Sys() any           { return nil }

@@ -1,136 +1,132 @@
-// Package codegen turns catalogue tools into TypeScript: the module that a
-// script imports, the one-line signature in a search hit, and the compact
-// declaration. It is pure: a catalogue goes in, text comes out, the same bytes
-// every time, and it does no I/O.
+// Package codegen turns catalogue tools into code that a person, a model and a
+// compiler can read: the typed wrappers that an editor completes, the compact
+// declaration and the one-line signature in a search hit, stubs for Python, and
+// the untyped module that a script runs.
+//
+// It is pure: a catalogue goes in, text comes out, the same bytes every time,
+// and it does no I/O. All texts of a tool are written from one model, which is
+// built of its JSON Schemas (2020-12 and draft-07). Schemas come from strangers:
+// what one says wrongly, or in too many words, becomes "unknown"; no schema
+// makes an error or costs a tool its wrapper.
 package codegen
 
 import (
-	"fmt"
+	"encoding/json"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
-// signatureMax is the length in bytes from which a signature leaves optional
-// parameters out; a model can ask for the whole with detail "full".
-const signatureMax = 320
-
-// Signature returns the tool as one line of TypeScript, ready to call:
-//
-//	github.listIssues(input: { owner: string; repo: string }): Promise<any>
-//
-// A long input keeps its required parameters and counts the others.
-func Signature(s *discovery.Server, t *discovery.Tool) string {
-	in := inputType(t, &printer{enumMax: 6})
-	sig := callable(s, t, in, outputType(t, &printer{enumMax: 6}))
-	if len(sig) <= signatureMax {
-		return sig
-	}
-	return callable(s, t, shortInput(t), shorten(outputType(t, &printer{enumMax: 4}), 120, "object"))
+// A Generator writes code for tools. The zero value shows the types that the
+// tools declare. It is safe for concurrent use if Output is.
+type Generator struct {
+	// Output returns what is known of a tool's results besides what the tool
+	// declares, and takes its place; nil leaves the declared type. It is called
+	// once for every text that is written of a tool. A nil Output knows
+	// nothing.
+	Output func(t *discovery.Tool) *Output
 }
 
-// Declaration returns the compact declaration of the tool: every parameter
-// with a short comment, the output type, and the description's first sentence.
-func Declaration(s *discovery.Server, t *discovery.Tool) string {
-	in := inputType(t, &printer{enumMax: 20, comments: true})
-	sig := callable(s, t, in, outputType(t, &printer{enumMax: 20}))
-	if d := FirstSentence(t.Description, 200); d != "" {
-		return "/** " + strings.ReplaceAll(d, "*/", "* /") + " */ " + sig
-	}
-	return sig
+// An Output is the type of a tool's results.
+type Output struct {
+	// Schema is a JSON Schema of the value that a call gives, as a script
+	// sees it: nothing is unwrapped.
+	Schema json.RawMessage
+	// Note stands beside the type as a comment, such as "learned from 14
+	// calls"; empty writes none.
+	Note string
 }
 
-func callable(s *discovery.Server, t *discovery.Tool, in, out string) string {
-	arg := ""
-	switch {
-	case in == "":
-	case strings.HasPrefix(in, "?"):
-		arg = "input?: " + in[1:]
-	default:
-		arg = "input: " + in
-	}
-	return fmt.Sprintf("%s.%s(%s): Promise<%s>", s.Namespace, t.Func, arg, out)
+// A model is what the texts of one tool are written from.
+type model struct {
+	input, output *typ
+	// named are the types that input and output refer to: the first inputs of
+	// them are the input's.
+	named  []*named
+	inputs int
+	// noInput is whether the tool takes no argument worth mentioning.
+	noInput bool
+	note    string
 }
 
-// inputType is the type of the tool's argument: empty when it takes none, and
-// with "?" in front when it can be left out.
-func inputType(t *discovery.Tool, p *printer) string {
-	root := rootObject(t.InputSchema)
+// model builds the model of t, with the comments of its fields if docs is true.
+func (g *Generator) model(t *discovery.Tool, docs bool) *model {
+	names := &tsname.Set{}
+	for _, taken := range []string{"Input", "Output"} {
+		names.Add(taken)
+	}
+	m := &model{}
+	in := newBuilder(inputRoot(t.InputSchema), "Input", names)
+	in.docs = docs
+	m.input = in.build(in.root)
+	m.noInput = m.input.kind == kindObject && len(m.input.fields) == 0 && !hasExtraKeys(in.root)
+	m.named, m.inputs = in.named, len(in.named)
+
+	m.output = unknown
+	out, at, note := g.outputRoot(t, names)
+	if out != nil {
+		out.docs = docs
+		m.output = out.build(at)
+		m.named = append(m.named, out.named...)
+		m.note = note
+	}
+	if same(m.output, anyObject) {
+		m.output = unknown // says nothing that helps
+	}
+	return m
+}
+
+// hasExtraKeys reports whether a schema asks for keys that it does not declare.
+func hasExtraKeys(s *object) bool {
+	_, isSchema := s.get("additionalProperties").(*object)
+	return isSchema || s.get("additionalProperties") == true || s.has("patternProperties")
+}
+
+// inputRoot is the schema of a tool's argument, which is always an object.
+func inputRoot(raw []byte) *object {
+	root := rootObject(raw)
 	if root == nil {
-		return "?Record<string, unknown>"
+		root = &object{}
 	}
-	p.root = root
-	if len(keys(root.object("properties"))) == 0 && !root.has("anyOf") && !root.has("oneOf") &&
-		!root.has("allOf") && !root.has("$ref") {
-		switch root.get("additionalProperties").(type) {
-		case *object:
-		default:
-			return ""
+	if _, stated := statedKinds(root); stated || root.has("$ref") || root.has("anyOf") || root.has("oneOf") || root.has("allOf") {
+		return root
+	}
+	typed := &object{}
+	for i, k := range root.keys {
+		if k != "type" {
+			typed.set(k, root.vals[i])
 		}
 	}
-	in := orUnknown(p.typeOf(root, 0))
-	if len(root.list("required")) == 0 && strings.HasPrefix(in, "{") {
-		return "?" + in
-	}
-	return in
+	typed.set("type", "object")
+	return typed
 }
 
-// shortInput is the input with its required parameters only.
-func shortInput(t *discovery.Tool) string {
-	root := rootObject(t.InputSchema)
-	props := root.object("properties")
-	if props == nil {
-		return "Record<string, unknown>"
-	}
-	p := &printer{root: root, enumMax: 4}
-	required := map[string]bool{}
-	for _, r := range root.list("required") {
-		if name, ok := r.(string); ok {
-			required[name] = true
+// outputRoot returns the builder of the output type and the schema to build: the
+// one that the caller knows, else the declared one, where a lone "result" is
+// unwrapped as the bridge does it. It returns nil when nothing is known: the
+// type is then any, because unknown makes ordinary code fail.
+func (g *Generator) outputRoot(t *discovery.Tool, names *tsname.Set) (b *builder, at value, note string) {
+	if g.Output != nil {
+		if o := g.Output(t); o != nil {
+			if v, err := decode(o.Schema); err == nil {
+				root, ok := v.(*object)
+				if !ok {
+					root = &object{}
+				}
+				note := strings.Join(strings.Fields(commentText(o.Note)), " ")
+				return newBuilder(root, "Output", names), root, note
+			}
 		}
 	}
-	var fields []string
-	left := 0
-	for _, name := range props.keys {
-		if !required[name] {
-			left++
-			continue
-		}
-		fields = append(fields, key(name)+": "+shorten(orUnknown(p.typeOf(props.get(name), 1)), 80, "object"))
-	}
-	if left > 0 {
-		fields = append(fields, fmt.Sprintf("…%d optional", left))
-	}
-	return "{ " + strings.Join(fields, "; ") + " }"
-}
-
-func shorten(typ string, limit int, instead string) string {
-	if len(typ) > limit {
-		return instead
-	}
-	return typ
-}
-
-// outputType is the type of the value that a call gives: that of the declared
-// output schema, where a lone "result" is unwrapped as the bridge does it;
-// without one it is any, because unknown makes ordinary code fail.
-func outputType(t *discovery.Tool, p *printer) string {
 	root := rootObject(t.OutputSchema)
-	if root == nil || len(root.keys) == 0 {
-		return "any"
+	if root.size() == 0 {
+		return nil, nil, ""
 	}
-	p.root = root
 	if props := root.object("properties"); props != nil && t.WrapsResult() {
-		return anyFor(p.typeOf(props.get("result"), 1))
+		return newBuilder(root, "", names), props.get("result"), ""
 	}
-	return anyFor(p.typeOf(root, 0))
-}
-
-func anyFor(t string) string {
-	if t == "" || t == "unknown" || t == "Record<string, unknown>" {
-		return "any"
-	}
-	return t
+	return newBuilder(root, "Output", names), root, ""
 }
 
 func rootObject(schema []byte) *object {
@@ -145,43 +141,66 @@ func rootObject(schema []byte) *object {
 	return o
 }
 
-func keys(o *object) []string {
-	if o == nil {
+// worthNaming are the named types that a compact text writes by name: those
+// that hold themselves, which cannot be expanded, and larger ones that occur
+// more than once.
+func (m *model) worthNaming() []*named {
+	if len(m.named) == 0 {
 		return nil
 	}
-	return o.keys
+	w := &weighing{uses: make(map[*named]int), looping: make(map[*named]bool)}
+	w.walk(m.input)
+	w.walk(m.output)
+	var kept []*named
+	for _, n := range m.named {
+		if w.looping[n] || w.uses[n] > 1 && !primitive(n.typ) && isLong(n.typ) {
+			kept = append(kept, n)
+		}
+	}
+	return kept
 }
 
-// FirstSentence returns the first sentence of text on one line, at most limit
-// characters, with "…" where it was cut.
-func FirstSentence(text string, limit int) string {
-	line := strings.Join(strings.Fields(text), " ")
-	for i, r := range line {
-		if r != '.' && r != '!' && r != '?' && r != '。' {
-			continue
-		}
-		end := i + len(string(r))
-		if r == '。' || end == len(line) || line[end] == ' ' && !abbreviated(line[:end]) {
-			line = line[:end]
-			break
-		}
-	}
-	if runes := []rune(line); len(runes) > limit {
-		cut := string(runes[:limit-1])
-		if sp := strings.LastIndexByte(cut, ' '); sp > limit/2 {
-			cut = cut[:sp]
-		}
-		return strings.TrimRight(cut, " ,;:") + "…"
-	}
-	return line
+// isLong reports whether a type is longer than its name would be.
+func isLong(t *typ) bool {
+	p := &printer{limit: 40}
+	p.typ(t, kindUnknown)
+	return p.failed || p.b.Len() > p.limit
 }
 
-// abbreviated reports whether text ends in an abbreviation, not a sentence.
-func abbreviated(text string) bool {
-	for _, a := range []string{"e.g.", "i.e.", "etc.", "vs.", "approx.", "max.", "min.", "no.", "Inc."} {
-		if strings.HasSuffix(text, a) {
-			return true
+// weighing counts the references of a model, each named type walked once.
+type weighing struct {
+	uses    map[*named]int
+	looping map[*named]bool
+	path    []*named
+}
+
+func (w *weighing) walk(t *typ) {
+	if t.kind == kindRef {
+		n := t.ref
+		for i, at := range w.path {
+			if at == n {
+				for _, in := range w.path[i:] {
+					w.looping[in] = true
+				}
+			}
 		}
+		if w.uses[n]++; w.uses[n] == 1 {
+			w.path = append(w.path, n)
+			w.walk(n.typ)
+			w.path = w.path[:len(w.path)-1]
+		}
+		return
 	}
-	return false
+	if t.elem != nil {
+		w.walk(t.elem)
+	}
+	for _, item := range t.items {
+		w.walk(item)
+	}
+	for _, f := range t.fields {
+		w.walk(f.typ)
+	}
+	for _, x := range t.index {
+		w.walk(x.typ)
+	}
 }

@@ -60,6 +60,50 @@ func Namespace(server string) string {
 	return name
 }
 
+// Type returns the name of a type in PascalCase, which is no word of the
+// language and none of the names that generated files use.
+func Type(name string) string {
+	name = camel(name)
+	if name == "" {
+		name = "type"
+	}
+	r := []rune(name)
+	r[0] = unicode.ToUpper(r[0])
+	if name = string(r); reserved[name] || ours[name] || globals[name] {
+		name += "_"
+	}
+	return name
+}
+
+// Snake returns the snake_case name of a tool in ASCII, as Python writes it:
+// listIssues and list-issues are list_issues. It is empty when nothing is left.
+func Snake(name string) string {
+	var b strings.Builder
+	before := rune(0)
+	for _, r := range name {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			if 'a' <= before && before <= 'z' || '0' <= before && before <= '9' {
+				b.WriteByte('_')
+			}
+			b.WriteRune(r - 'A' + 'a')
+		case isASCIIAlnum(r):
+			b.WriteRune(r)
+		case before != '_':
+			b.WriteByte('_')
+			r = '_'
+		default:
+			r = '_'
+		}
+		before = r
+	}
+	snake := strings.Trim(b.String(), "_")
+	if snake != "" && snake[0] <= '9' {
+		snake = "_" + snake
+	}
+	return snake
+}
+
 // camel joins the runs of identifier characters of s in camelCase. A first
 // part in capitals is lowered (GET_user is getUser), and a leading digit gets
 // a "_" in front.

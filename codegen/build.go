@@ -1,0 +1,407 @@
+package codegen
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
+)
+
+const (
+	// maxDepth is how deep a type is nested, references not counted.
+	maxDepth = 40
+	// maxNodes is how many schemas of one document are looked at.
+	maxNodes = 50_000
+	// maxNamed is how many targets of references get a name.
+	maxNamed = 1_000
+)
+
+// A builder makes types of the schemas of one JSON document. What it cannot say
+// is unknown: a wrong schema makes a vague type, never an error.
+type builder struct {
+	root     *object
+	rootName string      // the name of references to the whole document
+	names    *tsname.Set // of types, shared by the documents of one file
+	docs     bool        // read descriptions too
+	named    []*named    // in the order of their first reference
+	byTarget map[*object]*named
+	places   *places // of anchors and ids, once somebody asks
+	scope    *object // what "#" means here
+	nodes    int
+}
+
+func newBuilder(root *object, rootName string, names *tsname.Set) *builder {
+	return &builder{root: root, rootName: rootName, names: names, byTarget: make(map[*object]*named), scope: root}
+}
+
+// build returns the type of schema v and, in b.named, those of everything that
+// it refers to.
+func (b *builder) build(v value) *typ {
+	t := b.of(v, 0)
+	for i := 0; i < len(b.named); i++ {
+		n := b.named[i]
+		b.scope = n.scope
+		n.typ = b.of(n.schema, 0)
+	}
+	b.scope = b.root
+	return b.cutLoops(t)
+}
+
+// of returns the type of schema v at the given depth.
+func (b *builder) of(v value, depth int) *typ {
+	s, ok := v.(*object)
+	if !ok {
+		if v == false {
+			return never
+		}
+		return unknown
+	}
+	if b.nodes++; depth > maxDepth || b.nodes > maxNodes {
+		return unknown
+	}
+	if inner := scopeOf(s, b.scope); inner != b.scope {
+		outer := b.scope
+		b.scope = inner
+		defer func() { b.scope = outer }()
+	}
+	own := b.own(s, depth)
+	t := own
+	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		if ref := s.text(key); ref != "" {
+			t = intersect(t, b.reference(ref))
+		}
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if branches := s.list(key); len(branches) > 0 && !slices.ContainsFunc(branches, restricting) {
+			continue // says only which keys go together, which the comment tells
+		} else if len(branches) > 0 {
+			t = intersect(t, b.union(branches, depth))
+		}
+	}
+	for _, branch := range s.list("allOf") {
+		t = intersect(t, b.of(branch, depth+1))
+	}
+	if t == never && own != never {
+		return unknown // its parts contradict each other: rather vague than useless
+	}
+	if s.get("nullable") == true && !s.has("enum") && !s.has("const") && t != unknown {
+		t = unite(t, null)
+	}
+	return t
+}
+
+// restricting reports whether a branch of anyOf or oneOf says more than which
+// keys are required.
+func restricting(branch value) bool {
+	s, ok := branch.(*object)
+	if !ok {
+		return true
+	}
+	for _, k := range s.keys {
+		if k != "required" && k != "not" && k != "description" && k != "title" {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *builder) union(branches []value, depth int) *typ {
+	types := make([]*typ, len(branches))
+	for i, branch := range branches {
+		if restricting(branch) {
+			types[i] = b.of(branch, depth+1)
+		} else {
+			types[i] = unknown
+		}
+	}
+	return unite(types...)
+}
+
+// own is the type that a schema says by itself, without references and
+// combinators; unknown when it says nothing.
+func (b *builder) own(s *object, depth int) *typ {
+	kinds, stated := statedKinds(s)
+	if s.has("const") {
+		return literals([]value{s.get("const")}, kinds, stated)
+	}
+	if values := s.list("enum"); len(values) > 0 {
+		return literals(values, kinds, stated)
+	}
+	if !stated {
+		switch {
+		case s.has("properties") || s.has("patternProperties") || s.has("required") || hasExtra(s):
+			return b.object(s, depth)
+		case s.has("items") || s.has("prefixItems"):
+			return b.array(s, depth)
+		}
+		return unknown
+	}
+	types := make([]*typ, 0, len(kinds))
+	for _, k := range kinds {
+		types = append(types, b.kind(k, s, depth))
+	}
+	return unite(types...)
+}
+
+// hasExtra reports whether additionalProperties says anything.
+func hasExtra(s *object) bool {
+	extra := s.get("additionalProperties")
+	o, ok := extra.(*object)
+	return ok && o.size() > 0 || extra == false
+}
+
+// statedKinds are the names in the schema's type. Names that JSON Schema does
+// not have say nothing.
+func statedKinds(s *object) (kinds []string, stated bool) {
+	switch t := s.get("type").(type) {
+	case string:
+		kinds = []string{t}
+	case []value:
+		for _, k := range t {
+			if k, ok := k.(string); ok {
+				kinds = append(kinds, k)
+			}
+		}
+	}
+	for _, k := range kinds {
+		switch k {
+		case "string", "boolean", "null", "number", "integer", "array", "object":
+		default:
+			return nil, false
+		}
+	}
+	if s.get("nullable") == true && len(kinds) > 0 && s.has("enum") {
+		kinds = append(kinds, "null")
+	}
+	return kinds, len(kinds) > 0
+}
+
+// literals is the union of those values that are of the stated kinds. When none
+// is, the schema contradicts itself, and the kinds count.
+func literals(values []value, kinds []string, stated bool) *typ {
+	types := make([]*typ, 0, len(values))
+	for _, v := range values {
+		if !stated || slices.ContainsFunc(kinds, func(k string) bool { return isKind(v, k) }) {
+			types = append(types, literalOf(v))
+		}
+	}
+	if len(types) > 0 {
+		return unite(types...)
+	}
+	for _, k := range kinds {
+		types = append(types, simple(k))
+	}
+	return unite(types...)
+}
+
+func isKind(v value, kind string) bool {
+	switch v.(type) {
+	case string:
+		return kind == "string"
+	case number:
+		return kind == "number" || kind == "integer"
+	case bool:
+		return kind == "boolean"
+	case *object:
+		return kind == "object"
+	case []value:
+		return kind == "array"
+	}
+	return kind == "null"
+}
+
+// simple is the widest type of a kind.
+func simple(kind string) *typ {
+	switch kind {
+	case "string":
+		return text
+	case "boolean":
+		return boolean
+	case "null":
+		return null
+	case "number", "integer":
+		return numeric
+	case "array":
+		return anyArray
+	case "object":
+		return anyObject
+	}
+	return unknown
+}
+
+func (b *builder) kind(kind string, s *object, depth int) *typ {
+	switch kind {
+	case "array":
+		return b.array(s, depth)
+	case "object":
+		return b.object(s, depth)
+	}
+	return simple(kind)
+}
+
+func (b *builder) array(s *object, depth int) *typ {
+	first, rest := s.list("prefixItems"), s.get("items")
+	hasRest := s.has("items")
+	if first == nil {
+		if first = s.list("items"); first != nil {
+			rest, hasRest = s.get("additionalItems"), s.has("additionalItems")
+		}
+	}
+	elem := unknown
+	if hasRest {
+		elem = b.of(rest, depth+1)
+	}
+	if first == nil {
+		return &typ{kind: kindArray, elem: elem}
+	}
+	t := &typ{kind: kindTuple, items: make([]*typ, len(first)), elem: elem}
+	for i, item := range first {
+		t.items[i] = b.of(item, depth+1)
+	}
+	t.min = min(integer(s.get("minItems"), 0), len(first))
+	if elem == never || integer(s.get("maxItems"), len(first)+1) <= len(first) {
+		t.elem = nil
+	}
+	return t
+}
+
+// integer is a small whole number in a schema, or what is given instead.
+func integer(v value, otherwise int) int {
+	n, ok := v.(number)
+	if !ok || len(n) > 9 {
+		return otherwise
+	}
+	i := 0
+	for _, c := range n {
+		if c < '0' || c > '9' {
+			return otherwise
+		}
+		i = 10*i + int(c-'0')
+	}
+	return i
+}
+
+func (b *builder) object(s *object, depth int) *typ {
+	props := s.object("properties")
+	required := requiredNames(s)
+	t := &typ{kind: kindObject, fields: make([]field, 0, props.size())}
+	for i := range props.size() {
+		f := field{name: props.keys[i], typ: b.of(props.vals[i], depth+1)}
+		if f.optional = !required[f.name]; !f.optional {
+			delete(required, f.name)
+		}
+		if b.docs {
+			f.doc = docOf(props.vals[i])
+		}
+		t.fields = append(t.fields, f)
+	}
+	extra, open := b.extra(s, depth, len(t.fields) == 0 && len(required) == 0)
+	for _, name := range requiredOrder(s, required) {
+		of := unknown
+		if open {
+			of = extra
+		}
+		t.fields = append(t.fields, field{name: name, typ: of})
+	}
+	t.index = b.index(s, t.fields, extra, open, depth)
+	return t
+}
+
+// extra is the type of keys that are not declared, and whether there may be
+// any. Where nothing is said of them, there are none if anything is declared:
+// what is not declared is nearly always misspelt.
+func (b *builder) extra(s *object, depth int, nothingDeclared bool) (*typ, bool) {
+	switch e := s.get("additionalProperties").(type) {
+	case bool:
+		return unknown, e
+	case *object:
+		return b.of(e, depth+1), true
+	}
+	return unknown, nothingDeclared || s.object("patternProperties").size() > 0
+}
+
+// requiredNames are the names of required keys.
+func requiredNames(s *object) map[string]bool {
+	list := s.list("required")
+	names := make(map[string]bool, len(list))
+	for _, r := range list {
+		if name, ok := r.(string); ok {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// requiredOrder are the names of left, in the order of the schema.
+func requiredOrder(s *object, left map[string]bool) []string {
+	var names []string
+	for _, r := range s.list("required") {
+		if name, ok := r.(string); ok && left[name] {
+			delete(left, name)
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// index are the index signatures of an object. TypeScript wants declared keys
+// to be of their type as well, so theirs are united with it.
+func (b *builder) index(s *object, fields []field, extra *typ, open bool, depth int) []index {
+	patterns := s.object("patternProperties")
+	var of []index
+	prefixed := !open
+	for i := range patterns.size() {
+		prefix, ok := literalPrefix(patterns.keys[i])
+		prefixed = prefixed && ok
+		of = append(of, index{prefix: prefix, typ: b.of(patterns.vals[i], depth+1)})
+	}
+	if !prefixed && len(of) > 0 {
+		for _, x := range of {
+			extra = unite(extra, x.typ)
+		}
+		if !open { // several patterns, and nothing else
+			extra = unite(typesOf(of)...)
+		}
+		of, open = nil, true
+	}
+	if open {
+		of = append(of, index{typ: extra})
+	}
+	for i, x := range of {
+		types := []*typ{x.typ}
+		optional := false
+		for _, f := range fields {
+			if strings.HasPrefix(f.name, x.prefix) {
+				types = append(types, f.typ)
+				optional = optional || f.optional
+			}
+		}
+		for _, y := range of { // prefixes may overlap
+			if y.prefix != x.prefix && strings.HasPrefix(y.prefix, x.prefix) {
+				types = append(types, y.typ)
+			}
+		}
+		of[i].typ = unite(types...)
+		of[i].optional = optional
+	}
+	return of
+}
+
+func typesOf(of []index) []*typ {
+	types := make([]*typ, len(of))
+	for i, x := range of {
+		types[i] = x.typ
+	}
+	return types
+}
+
+// literalPrefix returns the text that all keys begin with which match a
+// pattern, if the pattern says nothing else.
+func literalPrefix(pattern string) (string, bool) {
+	text, ok := strings.CutPrefix(pattern, "^")
+	text = strings.TrimSuffix(text, ".*")
+	if !ok || text == "" || strings.ContainsAny(text, `\^$.*+?()[]{}|`+"`") {
+		return "", false
+	}
+	return text, true
+}

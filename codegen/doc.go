@@ -1,0 +1,194 @@
+package codegen
+
+import (
+	"strings"
+	"unicode"
+)
+
+// A doc is what the comment on a type says besides the type.
+type doc struct {
+	text  string
+	facts []fact
+}
+
+// A fact is one thing that a type cannot say. brief is how a short comment puts
+// it; empty when it leaves it out.
+type fact struct{ tag, text, brief string }
+
+// docOf returns the comment of a schema, nil if there is nothing to say.
+func docOf(v value) *doc {
+	s, ok := v.(*object)
+	if !ok {
+		return nil
+	}
+	d := &doc{text: commentText(s.text("description"))}
+	add := func(tag, text, brief string) {
+		d.facts = append(d.facts, fact{tag, commentText(text), commentText(brief)})
+	}
+	if s.has("default") {
+		text := clip(encode(s.get("default")), 200)
+		add("default", text, "default "+clip(text, 40))
+	}
+	if f := s.text("format"); f != "" {
+		add("format", clip(f, 80), clip(f, 40))
+	}
+	if s.text("type") == "integer" {
+		add("integer", "", "")
+	}
+	if r := rangeOf(s); r != "" {
+		add("range", r, r)
+	}
+	if m, ok := s.get("multipleOf").(number); ok && m != "1" {
+		add("multipleOf", string(m), "")
+	}
+	if r := between(s, "minLength", "maxLength"); r != "" {
+		add("length", r, "")
+	}
+	if r := between(s, "minItems", "maxItems"); r != "" {
+		add("items", r, "")
+	}
+	if p := s.text("pattern"); p != "" && len(p) <= 80 {
+		add("pattern", p, "")
+	}
+	if e := s.list("examples"); len(e) > 0 {
+		add("example", clip(encode(e[0]), 80), "")
+	}
+	if r := together(s); r != "" {
+		add("requires", r, "needs "+r)
+	}
+	if s.get("deprecated") == true {
+		add("deprecated", "", "deprecated")
+	}
+	if d.text == "" && len(d.facts) == 0 {
+		return nil
+	}
+	return d
+}
+
+// rangeOf says which numbers are allowed: ">=1 <=100".
+func rangeOf(s *object) string {
+	var parts []string
+	for _, bound := range []struct{ key, exclusive, sign string }{
+		{"minimum", "exclusiveMinimum", ">"}, {"maximum", "exclusiveMaximum", "<"},
+	} {
+		n, ok := s.get(bound.key).(number)
+		strict := s.get(bound.exclusive) == true // draft-04
+		if x, isNumber := s.get(bound.exclusive).(number); isNumber {
+			n, ok, strict = x, true, true
+		}
+		switch {
+		case !ok || strings.TrimPrefix(string(n), "-") == "9007199254740991":
+			// Generators write the largest safe integers, which says nothing.
+		case strict:
+			parts = append(parts, bound.sign+string(n))
+		default:
+			parts = append(parts, bound.sign+"="+string(n))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// between says how long something may be: "1..200", ">=1", "<=10".
+func between(s *object, least, most string) string {
+	low, hasLow := s.get(least).(number)
+	high, hasHigh := s.get(most).(number)
+	hasHigh = hasHigh && high != "9007199254740991"
+	switch hasLow = hasLow && low != "0"; {
+	case hasLow && hasHigh:
+		return string(low) + ".." + string(high)
+	case hasLow:
+		return ">=" + string(low)
+	case hasHigh:
+		return "<=" + string(high)
+	}
+	return ""
+}
+
+// together says which keys have to be there, where anyOf or oneOf say just
+// that: "owner and repo, or url".
+func together(s *object) string {
+	for _, key := range []string{"anyOf", "oneOf"} {
+		var groups []string
+		for _, branch := range s.list(key) {
+			o, ok := branch.(*object)
+			if !ok || restricting(o) {
+				return ""
+			}
+			var names []string
+			for _, r := range o.list("required") {
+				if name, ok := r.(string); ok {
+					names = append(names, name)
+				}
+			}
+			if len(names) > 0 {
+				groups = append(groups, strings.Join(names, " and "))
+			}
+		}
+		if len(groups) > 1 {
+			return clip(strings.Join(groups, ", or "), 200)
+		}
+	}
+	return ""
+}
+
+// commentText makes a stranger's text fit to stand in a comment: nothing ends
+// the comment, lines end with \n, and what no reader sees is gone.
+func commentText(s string) string {
+	if plainComment(s) {
+		return strings.TrimSpace(s)
+	}
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r' || r == '\u2028' || r == '\u2029':
+			return '\n'
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, s)
+	return strings.TrimSpace(strings.ReplaceAll(s, "*/", `*\/`))
+}
+
+func plainComment(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7f || c == '/' && i > 0 && s[i-1] == '*' {
+			return false
+		}
+	}
+	return true
+}
+
+// clip cuts text to limit characters, with "…" where it was cut.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n++; n == limit {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// brief is the comment in a few words: the first sentence and what the type
+// leaves out. It has no line breaks.
+func (d *doc) brief(limit int) string {
+	if d == nil {
+		return ""
+	}
+	parts := make([]string, 0, 1+len(d.facts))
+	if limit > 0 && d.text != "" {
+		parts = append(parts, FirstSentence(d.text, limit))
+	}
+	for _, f := range d.facts {
+		if f.brief != "" {
+			parts = append(parts, strings.Join(strings.Fields(f.brief), " "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,364 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
+)
+
+// A style says how much of a type is written. The zero style is everything on
+// one line, without comments.
+type style struct {
+	lines    bool   // one field a line where an object is long or has comments
+	docs     bool   // whole comments in front of fields
+	brief    int    // short comments behind fields, with this much of each description
+	briefTo  int    // objects nested deeper have none
+	enumMax  int    // literals of a union that are shown; zero means all
+	depth    int    // objects nested deeper are "object"; zero means none
+	required bool   // of the outermost object, optional fields are only counted
+	vague    string // what unknown is called: any in what a call gives
+	whole    string // the file to name where something is left out
+	// named tells which references are written as a name; the others are
+	// expanded. Nil means none.
+	named func(*named) bool
+}
+
+const (
+	// lineMax is the width from which an object gets a line for each field.
+	lineMax = 90
+	// expandMax ends the expansion of references that multiply.
+	expandMax = 64 << 10
+)
+
+// A printer writes types as TypeScript.
+type printer struct {
+	style
+	b         strings.Builder
+	indent    int
+	lineStart int
+	level     int // of objects
+	limit     int // when more than this is written, failed is set; zero means never
+	failed    bool
+	commented bool // a comment ends the line: the semicolon is in front of it
+	expanding []*named
+}
+
+func (s style) print(t *typ) string {
+	p := &printer{style: s}
+	p.typ(t, kindUnknown)
+	return p.b.String()
+}
+
+func (p *printer) newline() {
+	p.b.WriteByte('\n')
+	p.lineStart = p.b.Len()
+	for range p.indent {
+		p.b.WriteString("  ")
+	}
+}
+
+// flat is t on one line, if it fits there and no comment is lost by it.
+func (p *printer) flat(t *typ, limit int) (string, bool) {
+	q := &printer{style: p.style, limit: limit, level: p.level, expanding: p.expanding}
+	q.lines = false
+	q.typ(t, kindUnknown)
+	return q.b.String(), !q.failed && q.b.Len() <= limit
+}
+
+// typ writes t inside of what binds its parts: an array, a union, an
+// intersection.
+func (p *printer) typ(t *typ, inside kind) {
+	if p.failed || p.limit > 0 && p.b.Len() > p.limit {
+		p.failed = true
+		return
+	}
+	if t.kind == kindRef {
+		p.reference(t, inside)
+		return
+	}
+	torn := t.kind == kindUnion && inside != kindUnknown && inside != kindUnion ||
+		t.kind == kindInter && inside != kindUnknown && inside != kindInter
+	if torn {
+		p.b.WriteByte('(')
+		defer p.b.WriteByte(')')
+	}
+	switch t.kind {
+	case kindUnknown:
+		p.b.WriteString(p.vagueName())
+	case kindNever:
+		p.b.WriteString("never")
+	case kindString:
+		p.b.WriteString("string")
+	case kindNumber:
+		p.b.WriteString("number")
+	case kindBoolean:
+		p.b.WriteString("boolean")
+	case kindNull:
+		p.b.WriteString("null")
+	case kindLiteral:
+		p.b.WriteString(encode(t.lit))
+	case kindArray:
+		p.typ(t.elem, kindArray)
+		p.b.WriteString("[]")
+	case kindTuple:
+		p.tuple(t)
+	case kindObject:
+		p.object(t)
+	case kindUnion:
+		p.union(t)
+	case kindInter:
+		for i, item := range t.items {
+			if i > 0 {
+				p.b.WriteString(" & ")
+			}
+			p.typ(item, kindInter)
+		}
+	}
+}
+
+func (p *printer) vagueName() string {
+	if p.vague != "" {
+		return p.vague
+	}
+	return "unknown"
+}
+
+func (p *printer) reference(t *typ, inside kind) {
+	n := t.ref
+	switch {
+	case !primitive(n.typ) && p.named != nil && p.named(n):
+		p.b.WriteString(n.name)
+	case slices.Contains(p.expanding, n) || p.b.Len() > expandMax || len(p.expanding) > maxDepth:
+		p.b.WriteString(p.vagueName())
+	default:
+		p.expanding = append(p.expanding, n)
+		p.typ(n.typ, inside)
+		p.expanding = p.expanding[:len(p.expanding)-1]
+	}
+}
+
+func (p *printer) tuple(t *typ) {
+	p.b.WriteByte('[')
+	for i, item := range t.items {
+		if i > 0 {
+			p.b.WriteString(", ")
+		}
+		if i < t.min {
+			p.typ(item, kindUnknown)
+			continue
+		}
+		p.typ(item, kindArray)
+		p.b.WriteByte('?')
+	}
+	if t.elem != nil {
+		if len(t.items) > 0 {
+			p.b.WriteString(", ")
+		}
+		p.b.WriteString("...")
+		p.typ(t.elem, kindArray)
+		p.b.WriteString("[]")
+	}
+	p.b.WriteByte(']')
+}
+
+func (p *printer) union(t *typ) {
+	shown, left := 0, 0
+	written := false
+	for _, item := range t.items {
+		if item.kind == kindLiteral {
+			if shown++; p.enumMax > 0 && shown > p.enumMax {
+				left++
+				continue
+			}
+		}
+		if written {
+			if p.lines && p.b.Len()-p.lineStart > lineMax+20 {
+				p.indent++
+				p.newline()
+				p.indent--
+				p.b.WriteString("| ")
+			} else {
+				p.b.WriteString(" | ")
+			}
+		}
+		p.typ(item, kindUnion)
+		written = true
+	}
+	if left > 0 {
+		fmt.Fprintf(&p.b, " /* …%d more%s */", left, p.see())
+	}
+}
+
+func (p *printer) see() string {
+	if p.whole == "" {
+		return ""
+	}
+	return ", see " + p.whole
+}
+
+func (p *printer) object(t *typ) {
+	if len(t.fields) == 0 && len(t.index) <= 1 && (len(t.index) == 0 || t.index[0].prefix == "") {
+		p.record(t)
+		return
+	}
+	if p.depth > 0 && p.level >= p.depth {
+		p.b.WriteString("object")
+		return
+	}
+	if p.lines {
+		if s, ok := p.flat(t, lineMax-min(lineMax/2, 2*p.indent)); ok {
+			p.b.WriteString(s)
+			return
+		}
+	}
+	p.level++
+	p.indent++
+	p.b.WriteByte('{')
+	n, left := 0, 0
+	for _, f := range t.fields {
+		if p.required && p.level == 1 && f.optional {
+			left++
+			continue
+		}
+		p.field(f, n)
+		n++
+	}
+	for _, x := range t.index {
+		p.separate(n)
+		p.indexSignature(x)
+		n++
+	}
+	if left > 0 {
+		p.separate(n)
+		fmt.Fprintf(&p.b, "/* …%d optional */", left)
+	}
+	p.indent--
+	p.level--
+	if p.lines {
+		if n > 0 && left == 0 && !p.commented {
+			p.b.WriteByte(';')
+		}
+		p.newline()
+	} else {
+		p.b.WriteByte(' ')
+	}
+	p.commented = false
+	p.b.WriteByte('}')
+}
+
+// separate begins the nth member of an object.
+func (p *printer) separate(n int) {
+	switch {
+	case n > 0 && p.lines && !p.commented:
+		p.b.WriteByte(';')
+	case n > 0 && !p.lines:
+		p.b.WriteByte(';')
+	}
+	p.commented = false
+	if p.lines {
+		p.newline()
+	} else {
+		p.b.WriteByte(' ')
+	}
+}
+
+func (p *printer) field(f field, n int) {
+	brief := ""
+	if p.brief > 0 && p.level <= p.briefTo {
+		brief = f.doc.brief(p.brief)
+	}
+	if !p.lines && (brief != "" || p.docs && f.doc != nil) {
+		p.failed = true // a comment needs lines
+		return
+	}
+	p.separate(n)
+	if p.docs && f.doc != nil {
+		p.comment(f.doc)
+		p.newline()
+	}
+	p.b.WriteString(key(f.name))
+	if f.optional {
+		p.b.WriteByte('?')
+	}
+	p.b.WriteString(": ")
+	p.typ(f.typ, kindUnknown)
+	if brief != "" {
+		p.b.WriteString("; // " + brief)
+		p.commented = true
+	}
+}
+
+func (p *printer) indexSignature(x index) {
+	if x.prefix == "" {
+		p.b.WriteString("[key: string]: ")
+	} else {
+		p.b.WriteString("[key: `" + x.prefix + "${string}`]: ")
+	}
+	p.typ(x.typ, kindUnknown)
+	if x.optional && x.typ.kind != kindUnknown {
+		p.b.WriteString(" | undefined")
+	}
+}
+
+// record writes an object without declared keys.
+func (p *printer) record(t *typ) {
+	if len(t.index) == 0 {
+		p.b.WriteString("Record<string, never>")
+		return
+	}
+	elem := t.index[0].typ
+	if !refers(elem, 4) {
+		p.b.WriteString("Record<string, ")
+		p.typ(elem, kindUnknown)
+		p.b.WriteByte('>')
+		return
+	}
+	// Record is an alias itself, and an alias may not refer to itself in the
+	// arguments of another.
+	p.b.WriteString("{ [key: string]: ")
+	p.typ(elem, kindUnknown)
+	p.b.WriteString(" }")
+}
+
+// refers reports whether a reference is, or may be, in t.
+func refers(t *typ, depth int) bool {
+	if t.kind == kindRef || depth == 0 {
+		return true
+	}
+	deeper := func(t *typ) bool { return refers(t, depth-1) }
+	return t.elem != nil && deeper(t.elem) || slices.ContainsFunc(t.items, deeper) ||
+		slices.ContainsFunc(t.fields, func(f field) bool { return deeper(f.typ) }) ||
+		slices.ContainsFunc(t.index, func(x index) bool { return deeper(x.typ) })
+}
+
+// comment writes a JSDoc comment, on one line where that is enough.
+func (p *printer) comment(d *doc) {
+	var lines []string
+	if d.text != "" {
+		lines = strings.Split(d.text, "\n")
+	}
+	for _, f := range d.facts {
+		lines = append(lines, strings.Split(strings.TrimSpace("@"+f.tag+" "+f.text), "\n")...)
+	}
+	if len(lines) == 1 && len(lines[0]) <= 110 {
+		p.b.WriteString("/** " + lines[0] + " */")
+		return
+	}
+	p.b.WriteString("/**")
+	for _, line := range lines {
+		p.newline()
+		p.b.WriteString(strings.TrimRight(" * "+line, " \t"))
+	}
+	p.newline()
+	p.b.WriteString(" */")
+}
+
+// key is a property name as TypeScript writes it.
+func key(name string) string {
+	if tsname.IsIdentifier(name) {
+		return name
+	}
+	return quote(name)
+}

@@ -1,0 +1,13 @@
+export { ToolError } from './types';
+
+/**
+ * Calls a tool by its id and returns what it answers: its structured content,
+ * else its text, parsed if it is JSON. A failed call throws a ToolError.
+ *
+ * The broker puts its own in the place of this module when it runs a script.
+ */
+export function callMCPTool<T = any>(tool: string, input?: object): Promise<T> {
+  return Promise.reject(new Error(`call ${tool}: there is no broker here; run the script with "broker exec"`));
+}
+
+export default callMCPTool;

@@ -1,0 +1,34 @@
+/** What a call of a tool throws when it fails. */
+export class ToolError extends Error {
+  /** The server's name in the configuration. */
+  declare readonly server: string;
+  /** The tool's own name. */
+  declare readonly tool: string;
+  /** What kind of failure it is. */
+  declare readonly code: ToolErrorCode;
+  /** Whether the same call may succeed later. */
+  declare readonly retryable: boolean;
+  /** What to do about it. */
+  declare readonly hint?: string;
+}
+
+/** What kinds of failure there are. */
+export type ToolErrorCode =
+  | 'tool_error' // the tool ran and reported an error
+  | 'invalid_arguments' // refused before it was sent
+  | 'unknown_tool'
+  | 'denied' // not allowed here
+  | 'unavailable' // the server cannot be reached
+  | 'protocol_error' // the server did not understand
+  | 'timeout' // no answer in time; the tool may have run all the same
+  | 'cancelled' // the script ended first
+  | 'limit' // too many calls in one script
+  | 'needs_input'; // the server asked for something that nobody answered
+
+/** Stands for an image or a sound in a tool's answer. */
+export interface Media {
+  type: 'image' | 'audio' | 'resource';
+  mimeType?: string;
+  /** Its length in bytes. */
+  size: number;
+}

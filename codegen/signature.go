@@ -1,0 +1,170 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// signatureMax is the length in bytes from which a signature leaves optional
+// parameters out; a model can ask for the whole with detail "full".
+const signatureMax = 320
+
+// declarationMax is the length in bytes that a declaration keeps to: about 800
+// tokens.
+const declarationMax = 2900
+
+// Signature is that of the zero Generator.
+func Signature(s *discovery.Server, t *discovery.Tool) string {
+	return new(Generator).Signature(s, t)
+}
+
+// Declaration is that of the zero Generator.
+func Declaration(s *discovery.Server, t *discovery.Tool) string {
+	return new(Generator).Declaration(s, t)
+}
+
+// Signature returns the tool as one line of TypeScript, ready to call:
+//
+//	github.listIssues(input: { owner: string; repo: string }): Promise<any>
+//
+// A long input keeps its required parameters and counts the others.
+func (g *Generator) Signature(s *discovery.Server, t *discovery.Tool) string {
+	m := g.model(t, false)
+	in, out := style{enumMax: 6}, style{enumMax: 6, vague: "any"}
+	sig := m.callable(s, t, in.print(m.input), out.print(m.output))
+	if len(sig) <= signatureMax {
+		return sig
+	}
+	in = style{enumMax: 4, required: true, depth: 2}
+	short := in.print(m.input)
+	if len(short) > signatureMax/2 {
+		in.depth = 1
+		short = in.print(m.input)
+	}
+	out = style{enumMax: 4, vague: "any", depth: 3}
+	given := out.print(m.output)
+	for out.depth > 1 && len(given) > signatureMax/2 {
+		out.depth--
+		given = out.print(m.output)
+	}
+	return m.callable(s, t, shorten(short), shorten(given))
+}
+
+// shorten gives up on a type that is long however little of it is written.
+func shorten(typ string) string {
+	if len(typ) > signatureMax {
+		return "object /* … */"
+	}
+	return typ
+}
+
+// declarationStyles are from whole to short; the first that fits is taken.
+var declarationStyles = []style{
+	{lines: true, brief: 80, briefTo: 99, enumMax: 20},
+	{lines: true, brief: 60, briefTo: 2, enumMax: 12},
+	{lines: true, brief: 40, briefTo: 1, enumMax: 8, depth: 4},
+	{lines: true, enumMax: 6, depth: 3},
+	{lines: true, enumMax: 4, depth: 2},
+	{lines: true, enumMax: 3, depth: 1},
+	{lines: true, enumMax: 3, depth: 1, required: true},
+}
+
+// Declaration returns the compact declaration of the tool: every parameter with
+// a short comment, the output type, and the description's first sentence. Types
+// that refer to themselves, or that occur more than once, stand in front. What
+// would be longer than about 800 tokens has fewer comments, then fewer levels,
+// and says where the whole is.
+func (g *Generator) Declaration(s *discovery.Server, t *discovery.Tool) string {
+	return g.declaration(s, t, declarationMax)
+}
+
+func (g *Generator) declaration(s *discovery.Server, t *discovery.Tool, limit int) string {
+	m := g.model(t, true)
+	head := ""
+	if d := FirstSentence(commentText(t.Description), 200); d != "" {
+		head = "/** " + d + " */\n"
+	}
+	text := ""
+	for i, st := range declarationStyles {
+		st.whole = t.WrapperPath
+		text = m.declare(s, t, st, head)
+		if len(text) <= limit {
+			if i > 0 {
+				text += " // shortened, see " + t.WrapperPath
+			}
+			return text
+		}
+	}
+	return head + g.Signature(s, t) + " // shortened, see " + t.WrapperPath
+}
+
+// declare writes the named types that the tool needs, and the tool with its
+// comment.
+func (m *model) declare(s *discovery.Server, t *discovery.Tool, st style, comment string) string {
+	shown := m.worthNaming()
+	st.named = func(n *named) bool { return slices.Contains(shown, n) }
+	out := st
+	out.vague = "any"
+	text := m.callable(s, t, st.print(m.input), out.print(m.output))
+	var b strings.Builder
+	for _, n := range shown {
+		// With few levels, some of them are no longer referred to.
+		if strings.Contains(text, n.name) || strings.Contains(b.String(), n.name) {
+			fmt.Fprintf(&b, "type %s = %s;\n", n.name, st.print(n.typ))
+		}
+	}
+	return b.String() + comment + text
+}
+
+// callable writes the function; what is said of the output stands behind it.
+func (m *model) callable(s *discovery.Server, t *discovery.Tool, in, out string) string {
+	arg := "input: " + in
+	switch {
+	case m.noInput:
+		arg = ""
+	case acceptsEmpty(m.input):
+		arg = "input?: " + in
+	}
+	sig := fmt.Sprintf("%s.%s(%s): Promise<%s>", s.Namespace, t.Func, arg, out)
+	if m.note != "" {
+		sig += " // " + m.note
+	}
+	return sig
+}
+
+// FirstSentence returns the first sentence of text on one line, at most limit
+// characters, with "…" where it was cut.
+func FirstSentence(text string, limit int) string {
+	line := strings.Join(strings.Fields(text), " ")
+	for i, r := range line {
+		if r != '.' && r != '!' && r != '?' && r != '。' {
+			continue
+		}
+		end := i + len(string(r))
+		if r == '。' || end == len(line) || line[end] == ' ' && !abbreviated(line[:end]) {
+			line = line[:end]
+			break
+		}
+	}
+	if runes := []rune(line); len(runes) > limit {
+		cut := string(runes[:limit-1])
+		if sp := strings.LastIndexByte(cut, ' '); sp > limit/2 {
+			cut = cut[:sp]
+		}
+		return strings.TrimRight(cut, " ,;:") + "…"
+	}
+	return line
+}
+
+// abbreviated reports whether text ends in an abbreviation, not a sentence.
+func abbreviated(text string) bool {
+	for _, a := range []string{"e.g.", "i.e.", "etc.", "vs.", "approx.", "max.", "min.", "no.", "Inc."} {
+		if strings.HasSuffix(text, a) {
+			return true
+		}
+	}
+	return false
+}

@@ -56,7 +56,7 @@ var diagram = []row{
 
 	{pkg: "sandbox", modules: []string{"std"}},
 	{pkg: "sandbox/...", imports: []string{"sandbox/..."}, modules: []string{
-		"github.com/dop251/goja", "github.com/evanw/esbuild", "golang.org/x/sys",
+		"github.com/dop251/goja", "github.com/evanw/esbuild", "golang.org/x/sys", "golang.org/x/text",
 		"github.com/docker/docker", "github.com/moby/moby", "github.com/landlock-lsm/go-landlock",
 	}},
 

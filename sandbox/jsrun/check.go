@@ -8,6 +8,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
+// knows reports whether a name means something without a declaration: it is a
+// global, or one that says what to use instead.
+func (r *runtime) knows(name string) bool {
+	return withheld[name] != "" || libGlobals[name] != "" || r.vm.GlobalObject().Get(name) != nil
+}
+
 // check hands what the program says of itself to whoever asked for it, and
 // returns the problems that keep it from running.
 func (r *runtime) check(ctx context.Context) (*refusal, []string) {
@@ -16,7 +22,7 @@ func (r *runtime) check(ctx context.Context) (*refusal, []string) {
 	}
 	src, parsed := r.script.source, r.script.parsed
 	parsed.Names = slices.DeleteFunc(parsed.Names, func(n sandbox.FreeName) bool {
-		return r.vm.GlobalObject().Get(n.Name) != nil
+		return r.knows(n.Name)
 	})
 	parsed.Names = parsed.Names[:min(len(parsed.Names), maxSites)]
 	var whole composed

@@ -89,6 +89,16 @@ func stringOr(v goja.Value, otherwise string) string {
 	return v.String()
 }
 
+// failure makes an error for the program of one of the classes Error,
+// TypeError, RangeError and SyntaxError.
+func (r *runtime) failure(class, message string) goja.Value {
+	o, err := r.vm.New(r.classes.Get(class), r.vm.ToValue(message))
+	if err != nil {
+		panic(err)
+	}
+	return o
+}
+
 // message is what an error says, for a sentence of ours.
 func (r *runtime) message(err error) string {
 	text := err.Error()
@@ -108,6 +118,9 @@ func (r *runtime) hint(name, message string) string {
 	}
 	if hint := r.hints[m[1]]; hint != "" {
 		return hint
+	}
+	if reason, ok := withheld[m[1]]; ok { // in code that was made while running
+		return reason
 	}
 	var globals []string
 	for _, mod := range r.prog.Modules {

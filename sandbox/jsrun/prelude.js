@@ -2,7 +2,7 @@
 // the program and keeps what it needs of the built-ins for itself, so that a
 // program that replaces them breaks nothing but itself. It returns what the
 // Go side needs. Frames of this file are cut out of traces.
-(function (withheld) {
+(function () {
   'use strict';
   const { apply } = Reflect;
   const { defineProperty, keys } = Object;
@@ -56,15 +56,6 @@
     return error;
   };
 
-  // Names that other runtimes have and this one does not: typeof works, use
-  // throws an error that says what to do instead.
-  for (const name of keys(withheld)) {
-    const refuse = () => {
-      throw new Error(withheld[name].message);
-    };
-    const traps = { get: refuse, has: refuse, ownKeys: refuse, apply: refuse, construct: refuse };
-    hidden(globalThis, name, new Proxy(withheld[name].callable ? function () {} : {}, traps));
-  }
-
-  return { Map, Set, ToolError, newError, stringify: (value) => toJSON(value) };
+  const iterator = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
+  return { Map, Set, iterator,  ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
 });

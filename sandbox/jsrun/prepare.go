@@ -14,11 +14,12 @@ import (
 )
 
 // A script is a program ready to run. Its value is a function of
-// ($keep, $call, $error) that gives $keep the program as an async function.
+// ($keep, $call, $error, $join, $absent) that gives $keep the program as an async function.
 type script struct {
 	program  *goja.Program
 	file     string // what its frames are called
 	shift    int    // columns that frames on the first line are off by
+	regexes  bool   // it makes regular expressions while it runs
 	implicit bool   // its value is that of its last expression, without return
 	source   *source
 	parsed   sandbox.Parsed // if the program is to be checked
@@ -27,7 +28,7 @@ type script struct {
 // The function around every script: the program's modules find the bridge in
 // its parameters, where no program can replace it.
 const (
-	scriptHead = `(function($keep,$call,$error){"use strict";`
+	scriptHead = `(function($keep,$call,$error,$join,$absent){"use strict";`
 	scriptTail = "\n})"
 )
 
@@ -81,10 +82,13 @@ func (src *source) compile(text string, opt parser.Option) (*script, error) {
 	if err != nil {
 		return nil, src.engineError(err)
 	}
-	s := &script{file: src.file, source: src}
+	s := &script{file: src.file, source: src, regexes: src.names["RegExp"] || src.hasClasses()}
 	main := mainFunction(tree)
 	if main != nil && src.check {
 		s.parsed = surveyed(tree, main, src.places(tree, text))
+	}
+	if err := src.amend(tree); err != nil {
+		return nil, err
 	}
 	if main != nil && !src.asked {
 		s.implicit = finish(main.Body)

@@ -17,21 +17,11 @@ const maxCallStack = 2000
 //go:embed prelude.js
 var preludeSource string
 
-//go:embed polyfill.js
-var polyfillSource string
-
-// The names that traces give to our own scripts. Frames of them are cut.
-const (
-	preludeFile  = "broker:prelude"
-	polyfillFile = "broker:polyfill"
-)
+// preludeFile is the name that traces give to it. Its frames are cut.
+const preludeFile = "broker:prelude"
 
 var preludeProgram = sync.OnceValue(func() *goja.Program {
 	return goja.MustCompile(preludeFile, preludeSource, true)
-})
-
-var polyfillProgram = sync.OnceValue(func() *goja.Program {
-	return goja.MustCompile(polyfillFile, polyfillSource, true)
 })
 
 // A runtime is one run: a goja runtime, its loop and what it keeps of the
@@ -52,12 +42,19 @@ type runtime struct {
 	groups    int                   // open console.group calls
 	counts    map[string]int        // console.count
 	clocks    map[string]time.Time  // console.time
+	libs      map[string]*goja.Object
 
 	toolError *goja.Object
+	add       goja.Callable // +
+	joins     [maxJoins]joined
+	nextJoin  int
 	newError  goja.Callable // name, message, fields, trace
 	stringify goja.Callable
-	mapClass  *goja.Object
-	setClass  *goja.Object
+
+	classes           *goja.Object // of errors, by name
+	iteratorPrototype *goja.Object
+	mapClass          *goja.Object
+	setClass          *goja.Object
 }
 
 // newRuntime returns a runtime without its program, whose fields Run fills in.
@@ -68,6 +65,7 @@ func newRuntime() *runtime {
 		late:   make(map[*goja.Object]bool),
 		counts: make(map[string]int),
 		clocks: make(map[string]time.Time),
+		libs:   make(map[string]*goja.Object),
 	}
 	r.vm.SetMaxCallStackSize(maxCallStack)
 	// Source text that names a source map would make goja read that file.
@@ -112,7 +110,10 @@ func (r *runtime) begin() error {
 		main, _ = goja.AssertFunction(c.Argument(0))
 		return goja.Undefined()
 	})
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError); err != nil {
+	if r.script.regexes {
+		r.defineRegExp()
+	}
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent)); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {
@@ -124,19 +125,23 @@ func (r *runtime) begin() error {
 
 // setUp makes everything that is there before the program is.
 func (r *runtime) setUp() error {
-	if err := r.runPart(polyfillProgram(), nil, nil); err != nil {
+	if err := r.runPart(libProgram("builtins"), nil, nil); err != nil {
 		return err
 	}
 	var kept *goja.Object
-	if err := r.runPart(preludeProgram(), r.vm.ToValue(withheldNames()), &kept); err != nil {
+	if err := r.runPart(preludeProgram(), nil, &kept); err != nil {
 		return err
 	}
 	r.toolError = kept.Get("ToolError").(*goja.Object)
+	r.add, _ = goja.AssertFunction(kept.Get("add"))
 	r.newError, _ = goja.AssertFunction(kept.Get("newError"))
 	r.stringify, _ = goja.AssertFunction(kept.Get("stringify"))
+	r.classes = kept.Get("classes").(*goja.Object)
+	r.iteratorPrototype = kept.Get("iterator").(*goja.Object)
 	r.mapClass, r.setClass = kept.Get("Map").(*goja.Object), kept.Get("Set").(*goja.Object)
 	r.defineTimers()
 	r.defineConsole()
+	r.defineLibs()
 	r.defineHost()
 	return nil
 }

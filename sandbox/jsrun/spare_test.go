@@ -2,6 +2,7 @@ package jsrun
 
 import (
 	"encoding/json"
+	"github.com/dop251/goja"
 	"strings"
 	"testing"
 	"time"
@@ -41,4 +42,23 @@ func TestMisspeltNamespaceIsSuggested(t *testing.T) {
 	if want := "did you mean googleDrive?"; o.ExitCode != 1 || !strings.Contains(o.Error, want) {
 		t.Errorf("outcome %+v, want %q in it", o, want)
 	}
+}
+
+// BenchmarkSetup is what a runtime costs before its program is known, beside
+// the bare engine's.
+func BenchmarkSetup(b *testing.B) {
+	b.Run("jsrun", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if NewSpare() == nil {
+				b.Fatal("no spare")
+			}
+		}
+	})
+	b.Run("goja", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			goja.New()
+		}
+	})
 }

@@ -1,5 +1,9 @@
 package jsrun
 
+import (
+	"github.com/dop251/goja"
+)
+
 // What other runtimes offer and this one does not, and what a program uses
 // instead.
 const (
@@ -7,10 +11,13 @@ const (
 	noPackages = "there are no packages here; import from './servers/…', or use callMCPTool"
 	noFiles    = "there are no files here; use the tools of a filesystem server, through its wrapper or callMCPTool"
 	noProcess  = "there is no process and no environment here; print with console.log, end with return"
+	noBrowser  = "this is no browser; there are the language, console, timers and callMCPTool"
 	noRuntime  = "this is no Node, Deno or Bun; there are the language, console, timers and callMCPTool"
 )
 
-// withheld are the globals that answer with an error that says what to use.
+// withheld are the globals of other runtimes that a program gets an error for
+// which says what to use. They are not there: typeof finds nothing, and neither
+// does globalThis.
 var withheld = map[string]string{
 	"fetch":          noNetwork,
 	"XMLHttpRequest": noNetwork,
@@ -22,16 +29,16 @@ var withheld = map[string]string{
 	"process":        noProcess,
 	"Deno":           noRuntime,
 	"Bun":            noRuntime,
+	"__dirname":      noFiles,
+	"__filename":     noFiles,
+	"window":         noBrowser,
+	"document":       noBrowser,
 }
 
-// withheldNames is withheld in the form that the prelude takes.
-func withheldNames() map[string]map[string]any {
-	names := make(map[string]map[string]any, len(withheld))
-	for name, reason := range withheld {
-		object := name == "fs" || name == "process" || name == "Deno" || name == "Bun"
-		names[name] = map[string]any{"message": name + " is not available: " + reason, "callable": !object}
-	}
-	return names
+// absent throws the error of a withheld name that a program uses.
+func (r *runtime) absent(c goja.FunctionCall) goja.Value {
+	name := c.Argument(0).String()
+	panic(r.failure("Error", name+" is not available: "+withheld[name]))
 }
 
 // builtins are the modules of Node, for which "did you mean" would be noise.

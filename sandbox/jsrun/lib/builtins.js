@@ -21,6 +21,10 @@
     return { promise, resolve, reject };
   });
 
+  define(Promise, 'try', function (f, ...args) {
+    return new this((resolve) => resolve(f(...args)));
+  });
+
   define(Object, 'groupBy', function groupBy(items, key) {
     const groups = Object.create(null);
     let index = 0;
@@ -54,6 +58,19 @@
     }
     for (const item of source[Symbol.iterator] ? source : Array.from(source)) await add(await item);
     return list;
+  });
+
+  define(String.prototype, 'isWellFormed', function isWellFormed() {
+    return !/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(String(this));
+  });
+  define(String.prototype, 'toWellFormed', function toWellFormed() {
+    return String(this).replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '\ufffd');
+  });
+  define(Error, 'captureStackTrace', function captureStackTrace(object) {
+    Object.defineProperty(object, 'stack', { value: new Error().stack, writable: true, enumerable: false, configurable: true });
+  });
+  define(Error, 'isError', function isError(value) {
+    return Object.prototype.toString.call(value) === '[object Error]';
   });
 
   define(globalThis, 'structuredClone', function structuredClone(value) {

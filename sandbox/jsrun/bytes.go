@@ -1,0 +1,241 @@
+package jsrun
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"hash"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+)
+
+// maxRandom is how many random bytes a program gets at once.
+const maxRandom = 1 << 16
+
+// byteNatives are the natives of the files of lib that deal with bytes.
+func (r *runtime) byteNatives(add func(string, func(goja.FunctionCall) goja.Value)) {
+	buffer := func(b []byte) goja.Value { return r.vm.ToValue(r.vm.NewArrayBuffer(b)) }
+	add("toBytes", func(c goja.FunctionCall) goja.Value {
+		return buffer(encodeText(c.Argument(0), c.Argument(1).String()))
+	})
+	add("toText", r.toText)
+	add("toBase64", func(c goja.FunctionCall) goja.Value {
+		encoding := base64.StdEncoding
+		if c.Argument(3).ToBoolean() {
+			encoding = base64.RawURLEncoding
+		}
+		return r.vm.ToValue(encoding.EncodeToString(r.bytes(c.Arguments)))
+	})
+	add("fromBase64", func(c goja.FunctionCall) goja.Value {
+		b, ok := decodeBase64(c.Argument(0).String(), c.Argument(1).ToBoolean())
+		if !ok {
+			return goja.Null()
+		}
+		return buffer(b)
+	})
+	add("random", func(c goja.FunctionCall) goja.Value {
+		b := make([]byte, min(max(c.Argument(0).ToInteger(), 0), maxRandom))
+		_, _ = rand.Read(b) // never fails
+		return buffer(b)
+	})
+	add("digest", func(c goja.FunctionCall) goja.Value {
+		h := hashes[c.Argument(0).String()]()
+		h.Write(r.bytes(c.Arguments[1:]))
+		return buffer(h.Sum(nil))
+	})
+	add("hmac", func(c goja.FunctionCall) goja.Value {
+		h := hmac.New(hashes[c.Argument(0).String()], r.bytes(c.Arguments[1:2]))
+		h.Write(r.bytes(c.Arguments[2:]))
+		return buffer(h.Sum(nil))
+	})
+}
+
+var hashes = map[string]func() hash.Hash{
+	"SHA-1": sha1.New, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New,
+}
+
+// bytes reads the arguments (buffer, offset, length), of which the last two
+// may be missing. What it returns is the buffer's own memory.
+func (r *runtime) bytes(args []goja.Value) []byte {
+	buffer, ok := argument(args, 0).Export().(goja.ArrayBuffer)
+	if !ok || buffer.Detached() {
+		panic(r.failure("TypeError", "the data must be an ArrayBuffer or a view of one"))
+	}
+	b := buffer.Bytes()
+	if len(args) < 3 {
+		return b
+	}
+	start := min(max(args[1].ToInteger(), 0), int64(len(b)))
+	return b[start:min(start+max(args[2].ToInteger(), 0), int64(len(b)))]
+}
+
+// encodeText writes a string as bytes. Base64 has a function of its own.
+func encodeText(v goja.Value, encoding string) []byte {
+	s, ok := v.(goja.String)
+	if !ok || encoding == "utf8" {
+		return []byte(v.String()) // half of a surrogate pair becomes U+FFFD
+	}
+	n := s.Length()
+	switch encoding {
+	case "hex":
+		text := s.String()
+		end := 0
+		for end < len(text) && strings.IndexByte("0123456789abcdefABCDEF", text[end]) >= 0 {
+			end++
+		}
+		b, _ := hex.DecodeString(text[:end&^1])
+		return b
+	case "utf16le":
+		b := make([]byte, 0, 2*n)
+		for i := range n {
+			c := s.CharAt(i)
+			b = append(b, byte(c), byte(c>>8))
+		}
+		return b
+	}
+	b := make([]byte, n) // latin1
+	for i := range n {
+		b[i] = byte(s.CharAt(i))
+	}
+	return b
+}
+
+// decodeBase64 reads base64 and base64url, padded or not. Strict is as atob
+// is; otherwise what is no digit is passed over, as Node does.
+func decodeBase64(text string, strict bool) ([]byte, bool) {
+	if strict {
+		if len(text)%4 == 0 {
+			text = strings.TrimSuffix(strings.TrimSuffix(text, "="), "=")
+		}
+		b, err := base64.RawStdEncoding.DecodeString(text)
+		return b, err == nil
+	}
+	var digits strings.Builder
+	for _, c := range []byte(text) {
+		switch {
+		case c == '=':
+			goto end
+		case c == '-':
+			c = '+'
+		case c == '_':
+			c = '/'
+		}
+		if c == '+' || c == '/' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' {
+			digits.WriteByte(c)
+		}
+	}
+end:
+	text = digits.String()
+	if len(text)%4 == 1 {
+		text = text[:len(text)-1]
+	}
+	b, _ := base64.RawStdEncoding.DecodeString(text)
+	return b, true
+}
+
+// toText is (buffer, offset, length, encoding, fatal, stream): the text, and
+// the number of bytes at the end that wait for more.
+func (r *runtime) toText(c goja.FunctionCall) goja.Value {
+	b := r.bytes(c.Arguments[:3])
+	left := 0
+	var text goja.Value
+	switch c.Argument(3).String() {
+	case "utf8":
+		if c.Argument(5).ToBoolean() {
+			left = incomplete(b)
+			b = b[:len(b)-left]
+		}
+		if utf8.Valid(b) {
+			text = r.vm.ToValue(string(b))
+			break
+		}
+		if c.Argument(4).ToBoolean() {
+			panic(r.failure("TypeError", "The encoded data was not valid for encoding utf-8"))
+		}
+		text = r.vm.ToValue(repaired(b))
+	case "utf16le":
+		units := make([]uint16, len(b)/2)
+		for i := range units {
+			units[i] = uint16(b[2*i]) | uint16(b[2*i+1])<<8
+		}
+		left = len(b) % 2
+		text = goja.StringFromUTF16(units)
+	case "hex":
+		text = r.vm.ToValue(hex.EncodeToString(b))
+	case "ascii":
+		text = widened(b, func(c byte) uint16 { return uint16(c & 0x7f) })
+	case "windows1252":
+		text = widened(b, func(c byte) uint16 {
+			if c >= 0x80 && c < 0xa0 {
+				return windows1252[c-0x80]
+			}
+			return uint16(c)
+		})
+	default:
+		text = widened(b, func(c byte) uint16 { return uint16(c) })
+	}
+	return r.vm.NewArray(text, left)
+}
+
+// windows1252 are its characters from 0x80 to 0x9f.
+var windows1252 = [32]uint16{
+	0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
+	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
+}
+
+func widened(b []byte, unit func(byte) uint16) goja.Value {
+	units := make([]uint16, len(b))
+	for i, c := range b {
+		units[i] = unit(c)
+	}
+	return goja.StringFromUTF16(units)
+}
+
+// incomplete is the number of bytes at the end of b that begin a character.
+func incomplete(b []byte) int {
+	for n := 1; n <= min(3, len(b)); n++ {
+		if tail := b[len(b)-n:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// repaired reads UTF-8 with one U+FFFD for each longest beginning of a
+// character that breaks off, and for every other wrong byte.
+func repaired(b []byte) string {
+	var text strings.Builder
+	for len(b) > 0 {
+		if c, n := utf8.DecodeRune(b); c != utf8.RuneError || n > 1 {
+			text.WriteRune(c)
+			b = b[n:]
+			continue
+		}
+		n := 1
+		for n < min(len(b), 3) && !utf8.RuneStart(b[n]) && beginsRune(b[:n+1]) {
+			n++
+		}
+		text.WriteRune(utf8.RuneError)
+		b = b[n:]
+	}
+	return text.String()
+}
+
+// beginsRune reports whether some bytes behind b would make a character of it.
+func beginsRune(b []byte) bool {
+	for _, tail := range []string{"\x80", "\x80\x80", "\xbf\xbf", "\xbf"} {
+		if c, n := utf8.DecodeRuneInString(string(b) + tail); c != utf8.RuneError && n == len(b)+len(tail) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,326 @@
+package jsrun
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/dop251/goja"
+)
+
+// hasClass reports whether a regular expression has \p{…} or \P{…}.
+func hasClass(pattern string) bool {
+	return strings.Contains(pattern, `\p{`) || strings.Contains(pattern, `\P{`)
+}
+
+// spellOut writes the classes \p{…} and \P{…} of a pattern with the flag u or v
+// as ranges of characters, and the flag v as u, which is the same where the
+// pattern has none of v's set operations.
+func spellOut(pattern, flags string) (string, string, error) {
+	if !strings.ContainsAny(flags, "uv") {
+		return pattern, flags, nil
+	}
+	p := speller{in: pattern}
+	if strings.Contains(flags, "v") {
+		if p.setOperations() {
+			return "", "", fmt.Errorf("the flag v is known here, but not sets within sets, -- and &&: use u")
+		}
+		flags = strings.Replace(flags, "v", "u", 1)
+	}
+	if !hasClass(pattern) {
+		return pattern, flags, nil
+	}
+	if err := p.spell(); err != nil {
+		return "", "", err
+	}
+	return p.out.String(), flags, nil
+}
+
+// A speller goes through one pattern.
+type speller struct {
+	in  string
+	out strings.Builder
+}
+
+// setOperations reports whether a class holds another one, or a difference.
+func (p *speller) setOperations() bool {
+	class := false
+	for i := 0; i < len(p.in); i++ {
+		switch c := p.in[i]; {
+		case c == '\\':
+			i++
+		case class && (c == '[' || strings.HasPrefix(p.in[i:], "--") || strings.HasPrefix(p.in[i:], "&&")):
+			return true
+		case c == '[':
+			class = true
+		case c == ']':
+			class = false
+		}
+	}
+	return false
+}
+
+func (p *speller) spell() error {
+	class := false
+	for i := 0; i < len(p.in); i++ {
+		c := p.in[i]
+		switch c {
+		case '[':
+			class = true
+		case ']':
+			class = false
+		case '\\':
+			end := strings.IndexByte(p.in[i:], '}')
+			if next := p.in[i+1:]; end < 0 || !strings.HasPrefix(next, "p{") && !strings.HasPrefix(next, "P{") {
+				p.out.WriteString(p.in[i:min(i+2, len(p.in))])
+				i++
+				continue
+			}
+			if err := p.class(p.in[i+3:i+end], p.in[i+1] == 'P', class); err != nil {
+				return err
+			}
+			i += end
+			continue
+		}
+		p.out.WriteByte(c)
+	}
+	return nil
+}
+
+// class writes the characters of the class called name.
+func (p *speller) class(name string, negated, within bool) error {
+	if name == "RGI_Emoji" && !negated && !within {
+		return p.emoji()
+	}
+	table, err := classTable(name)
+	if err != nil {
+		return err
+	}
+	if !within {
+		p.out.WriteByte('[')
+	}
+	writeTable(&p.out, table, negated)
+	if !within {
+		p.out.WriteByte(']')
+	}
+	return nil
+}
+
+// emoji writes what an emoji of several characters can be: a flag, a key, or
+// pictures that are joined.
+func (p *speller) emoji() error {
+	const picture = `(?:\p{Emoji_Presentation}|\p{Emoji}\uFE0F|\p{Emoji_Modifier_Base})\uFE0F?\p{Emoji_Modifier}?`
+	q := speller{in: `(?:\p{RI}\p{RI}|[0-9#*]\uFE0F?\u20E3|` + picture + `(?:\u200D` + picture + `)*)`}
+	err := q.spell()
+	p.out.WriteString(q.out.String())
+	return err
+}
+
+// writeTable writes the ranges of a table, or those between them. Surrogates
+// are no characters of a text in UTF-8, and escaped.
+func writeTable(b *strings.Builder, table []*unicode.RangeTable, negated bool) {
+	var ranges []unicode.Range32
+	for _, t := range table {
+		for _, r := range t.R16 {
+			ranges = addRange(ranges, uint32(r.Lo), uint32(r.Hi), uint32(r.Stride))
+		}
+		for _, r := range t.R32 {
+			ranges = addRange(ranges, r.Lo, r.Hi, r.Stride)
+		}
+	}
+	if len(table) > 1 || negated {
+		ranges = merged(ranges)
+	}
+	if negated {
+		var gaps []unicode.Range32
+		next := uint32(0)
+		for _, r := range ranges {
+			if r.Lo > next {
+				gaps = append(gaps, unicode.Range32{Lo: next, Hi: r.Lo - 1})
+			}
+			next = r.Hi + 1
+		}
+		if next <= unicode.MaxRune {
+			gaps = append(gaps, unicode.Range32{Lo: next, Hi: unicode.MaxRune})
+		}
+		ranges = gaps
+	}
+	for _, r := range ranges {
+		writeRange(b, r.Lo, r.Hi)
+	}
+}
+
+// merged sorts ranges and joins those that touch.
+func merged(ranges []unicode.Range32) []unicode.Range32 {
+	slices.SortFunc(ranges, func(a, b unicode.Range32) int { return cmp.Compare(a.Lo, b.Lo) })
+	var out []unicode.Range32
+	for _, r := range ranges {
+		if n := len(out); n > 0 && r.Lo <= out[n-1].Hi+1 {
+			out[n-1].Hi = max(out[n-1].Hi, r.Hi)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func addRange(ranges []unicode.Range32, lo, hi, stride uint32) []unicode.Range32 {
+	if stride == 1 {
+		return append(ranges, unicode.Range32{Lo: lo, Hi: hi})
+	}
+	for ; lo <= hi; lo += stride {
+		ranges = append(ranges, unicode.Range32{Lo: lo, Hi: lo})
+	}
+	return ranges
+}
+
+func writeRange(b *strings.Builder, lo, hi uint32) {
+	const first, last = 0xD800, 0xDFFF // surrogates
+	if lo < first && hi > last {
+		writeRange(b, lo, first-1)
+		writeRange(b, first, last)
+		writeRange(b, last+1, hi)
+		return
+	}
+	writeChar(b, lo)
+	if hi > lo {
+		b.WriteByte('-')
+		writeChar(b, hi)
+	}
+}
+
+func writeChar(b *strings.Builder, c uint32) {
+	if c < 0x80 || c >= 0xD800 && c <= 0xDFFF {
+		fmt.Fprintf(b, `\u%04x`, c)
+		return
+	}
+	b.WriteRune(rune(c))
+}
+
+// classTable returns the tables whose union is the class called name.
+func classTable(name string) ([]*unicode.RangeTable, error) {
+	kind, value, pair := strings.Cut(name, "=")
+	if pair {
+		switch kind {
+		case "Script", "sc", "Script_Extensions", "scx":
+			if long, ok := scriptNames[value]; ok {
+				value = long
+			}
+			if t := unicode.Scripts[value]; t != nil {
+				return []*unicode.RangeTable{t}, nil
+			}
+		case "General_Category", "gc":
+			if t := category(value); t != nil {
+				return []*unicode.RangeTable{t}, nil
+			}
+		}
+	} else if t := category(name); t != nil {
+		return []*unicode.RangeTable{t}, nil
+	} else if t := binaryProperty(name); t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf(`invalid property name in \p{%s}`, name)
+}
+
+func category(name string) *unicode.RangeTable {
+	if short, ok := unicode.CategoryAliases[name]; ok {
+		name = short
+	}
+	return unicode.Categories[name]
+}
+
+// scriptNames are short names of scripts.
+var scriptNames = map[string]string{
+	"Latn": "Latin", "Grek": "Greek", "Cyrl": "Cyrillic", "Arab": "Arabic", "Hebr": "Hebrew", "Hani": "Han",
+	"Hira": "Hiragana", "Kana": "Katakana", "Hang": "Hangul", "Thai": "Thai", "Deva": "Devanagari",
+	"Armn": "Armenian", "Geor": "Georgian", "Beng": "Bengali", "Taml": "Tamil", "Telu": "Telugu",
+	"Ethi": "Ethiopic", "Khmr": "Khmer", "Laoo": "Lao", "Mong": "Mongolian", "Tibt": "Tibetan",
+	"Zyyy": "Common", "Zinh": "Inherited", "Qaai": "Inherited", "Bopo": "Bopomofo", "Gujr": "Gujarati",
+	"Guru": "Gurmukhi", "Knda": "Kannada", "Mlym": "Malayalam", "Mymr": "Myanmar", "Sinh": "Sinhala",
+}
+
+var (
+	anyChar   = &unicode.RangeTable{R32: []unicode.Range32{{Lo: 0, Hi: unicode.MaxRune, Stride: 1}}}
+	asciiChar = &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0, Hi: 0x7f, Stride: 1}}}
+	emojiPart = &unicode.RangeTable{R16: []unicode.Range16{
+		{Lo: '#', Hi: '#', Stride: 1}, {Lo: '*', Hi: '*', Stride: 1}, {Lo: '0', Hi: '9', Stride: 1},
+		{Lo: 0x200d, Hi: 0x200d, Stride: 1}, {Lo: 0x20e3, Hi: 0x20e3, Stride: 1}, {Lo: 0xfe0f, Hi: 0xfe0f, Stride: 1},
+	}, R32: []unicode.Range32{
+		{Lo: 0x1f1e6, Hi: 0x1f1ff, Stride: 1}, {Lo: 0x1f3fb, Hi: 0x1f3ff, Stride: 1},
+		{Lo: 0x1f9b0, Hi: 0x1f9b3, Stride: 1}, {Lo: 0xe0020, Hi: 0xe007f, Stride: 1},
+	}}
+	skinTone = &unicode.RangeTable{R32: []unicode.Range32{{Lo: 0x1f3fb, Hi: 0x1f3ff, Stride: 1}}}
+)
+
+// binaryProperty returns the tables of a property that a character has or has
+// not; nil for an unknown one.
+func binaryProperty(name string) []*unicode.RangeTable {
+	p := unicode.Properties
+	switch name {
+	case "Any":
+		return []*unicode.RangeTable{anyChar}
+	case "ASCII":
+		return []*unicode.RangeTable{asciiChar}
+	case "Assigned":
+		return []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.C, unicode.Cs}
+	case "Alphabetic", "Alpha":
+		return []*unicode.RangeTable{unicode.L, unicode.Nl, p["Other_Alphabetic"]}
+	case "Uppercase", "Upper":
+		return []*unicode.RangeTable{unicode.Lu, p["Other_Uppercase"]}
+	case "Lowercase", "Lower":
+		return []*unicode.RangeTable{unicode.Ll, p["Other_Lowercase"]}
+	case "Cased":
+		return []*unicode.RangeTable{unicode.Lu, unicode.Ll, unicode.Lt, p["Other_Uppercase"], p["Other_Lowercase"]}
+	case "Math":
+		return []*unicode.RangeTable{unicode.Sm, p["Other_Math"]}
+	case "ID_Start", "IDS", "XID_Start", "XIDS":
+		return []*unicode.RangeTable{unicode.L, unicode.Nl, p["Other_ID_Start"]}
+	case "ID_Continue", "IDC", "XID_Continue", "XIDC":
+		return []*unicode.RangeTable{unicode.L, unicode.Nl, p["Other_ID_Start"], unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, p["Other_ID_Continue"]}
+	case "Emoji":
+		return []*unicode.RangeTable{emoji}
+	case "Emoji_Presentation", "EPres":
+		return []*unicode.RangeTable{emojiPresentation}
+	case "Emoji_Modifier", "EMod":
+		return []*unicode.RangeTable{skinTone}
+	case "Emoji_Modifier_Base", "EBase":
+		return []*unicode.RangeTable{emojiModifierBase}
+	case "Emoji_Component", "EComp":
+		return []*unicode.RangeTable{emojiPart}
+	case "Extended_Pictographic", "ExtPict":
+		return []*unicode.RangeTable{extendedPictographic}
+	}
+	if long, ok := propertyNames[name]; ok {
+		name = long
+	}
+	if t := p[name]; t != nil && !strings.HasPrefix(name, "Other_") {
+		return []*unicode.RangeTable{t}
+	}
+	return nil
+}
+
+// propertyNames are short names of properties.
+var propertyNames = map[string]string{
+	"space": "White_Space", "AHex": "ASCII_Hex_Digit", "Hex": "Hex_Digit", "RI": "Regional_Indicator",
+	"Ideo": "Ideographic", "UIdeo": "Unified_Ideograph", "Dia": "Diacritic", "Ext": "Extender",
+	"VS": "Variation_Selector", "QMark": "Quotation_Mark", "Term": "Terminal_Punctuation",
+	"STerm": "Sentence_Terminal", "Join_C": "Join_Control", "Dash": "Dash",
+}
+
+// defineRegExp makes the constructor know the classes, too. It is called for
+// programs that name it.
+func (r *runtime) defineRegExp() {
+	r.defineValue(r.vm.GlobalObject(), "RegExp", r.load("regexp").Get("RegExp"))
+}
+
+// spellOut is the function spellOut for lib.
+func (r *runtime) spellOut(c goja.FunctionCall) goja.Value {
+	pattern, flags := c.Argument(0).String(), c.Argument(1).String()
+	spelled, plain, err := spellOut(pattern, flags)
+	if err != nil {
+		panic(r.failure("SyntaxError", "Invalid regular expression: /"+pattern+"/"+flags+": "+err.Error()))
+	}
+	return r.vm.NewArray(spelled, plain)
+}

@@ -1,0 +1,125 @@
+package jsrun
+
+import (
+	"embed"
+	"sync"
+
+	"github.com/dop251/goja"
+)
+
+// Much of what programs expect is seldom used. It stands in lib: a file for
+// each topic, a function of the natives that it draws on (see natives) which
+// returns what it defines. A file is compiled once in a process, and run when a
+// program first reads one of its globals.
+//
+//go:embed lib/*.js
+var libFiles embed.FS
+
+// libGlobals are the globals that are there when they are first read, with the
+// file that has them.
+var libGlobals = map[string]string{
+	"Iterator":        "iterator",
+	"DOMException":    "events",
+	"Event":           "events",
+	"CustomEvent":     "events",
+	"EventTarget":     "events",
+	"AbortSignal":     "events",
+	"AbortController": "events",
+	"URL":             "url",
+	"URLSearchParams": "url",
+	"TextEncoder":     "text",
+	"TextDecoder":     "text",
+	"atob":            "text",
+	"btoa":            "text",
+	"Buffer":          "buffer",
+	"crypto":          "crypto",
+	"Crypto":          "crypto",
+	"SubtleCrypto":    "crypto",
+	"CryptoKey":       "crypto",
+	"WeakRef":         "weak",
+
+	"FinalizationRegistry": "weak",
+}
+
+var libPrograms sync.Map // of file names to func() *goja.Program
+
+// libProgram compiles lib/name.js, once. Traces call it broker:name, and its
+// frames are cut.
+func libProgram(name string) *goja.Program {
+	once, _ := libPrograms.LoadOrStore(name, sync.OnceValue(func() *goja.Program {
+		text, err := libFiles.ReadFile("lib/" + name + ".js")
+		if err != nil {
+			panic(err) // a name of our own
+		}
+		return goja.MustCompile("broker:"+name, string(text), true)
+	}))
+	return once.(func() *goja.Program)()
+}
+
+// load runs a file of lib, once in a runtime, and returns what it defines.
+func (r *runtime) load(name string) *goja.Object {
+	if o := r.libs[name]; o != nil {
+		return o
+	}
+	var o *goja.Object
+	if err := r.runPart(libProgram(name), r.natives(name), &o); err != nil {
+		panic(err)
+	}
+	r.libs[name] = o
+	return o
+}
+
+// defineLibs puts a getter in the place of every global of lib.
+func (r *runtime) defineLibs() {
+	global := r.vm.GlobalObject()
+	for name, file := range libGlobals {
+		get := r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+			v := r.load(file).Get(name)
+			r.defineValue(global, name, v)
+			return v
+		})
+		set := r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+			r.defineValue(global, name, c.Argument(0))
+			return goja.Undefined()
+		})
+		_ = global.DefineAccessorProperty(name, get, set, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	}
+	r.defineValue(global, "global", global)
+	r.lazyMethods(r.iteratorPrototype, "iterator", "map", "filter", "take", "drop", "flatMap", "reduce", "toArray", "forEach", "some", "every", "find")
+}
+
+// lazyMethods gives object methods that load their file when one of them is
+// first called, and then stand aside.
+func (r *runtime) lazyMethods(object *goja.Object, file string, names ...string) {
+	for _, name := range names {
+		if object.Get(name) != nil {
+			continue
+		}
+		r.defineValue(object, name, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+			f := r.load(file).Get(name)
+			r.defineValue(object, name, f)
+			call, _ := goja.AssertFunction(f)
+			v, err := call(c.This, c.Arguments...)
+			if err != nil {
+				panic(err)
+			}
+			return v
+		}))
+	}
+}
+
+// natives are the functions in Go that a file of lib gets. None of them
+// reaches anything outside of the runtime.
+func (r *runtime) natives(name string) goja.Value {
+	o := r.vm.NewObject()
+	add := func(name string, f func(c goja.FunctionCall) goja.Value) { _ = o.Set(name, f) }
+	switch name {
+	case "regexp":
+		add("spellOut", r.spellOut)
+	case "text", "buffer", "crypto":
+		r.byteNatives(add)
+	case "url":
+		r.urlNatives(add)
+	}
+	return o
+}

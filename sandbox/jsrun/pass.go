@@ -1,0 +1,323 @@
+package jsrun
+
+import "github.com/dop251/goja/ast"
+
+// A pass goes over a syntax tree and may change it. The functions that
+// are nil are not called.
+type pass struct {
+	// leave gets the place of every expression that is read, once those below
+	// it have been visited; it may put another one there.
+	leave func(slot *ast.Expression)
+	// enter gets every expression that is read before those below it.
+	enter func(e ast.Expression)
+	// bound gets what a declaration, a parameter or a property binds, with
+	// what it is given first, which may be nil.
+	bound func(target ast.Expression, initial ast.Expression)
+}
+
+func (w *pass) bind(target, initial ast.Expression) {
+	if w.bound != nil && target != nil {
+		w.bound(target, initial)
+	}
+}
+
+func (w *pass) statements(list []ast.Statement) {
+	for _, s := range list {
+		w.statement(s)
+	}
+}
+
+func (w *pass) statement(s ast.Statement) {
+	switch s := s.(type) {
+	case *ast.BlockStatement:
+		w.block(s)
+	case *ast.ExpressionStatement:
+		w.expr(&s.Expression)
+	case *ast.VariableStatement:
+		w.bindings(s.List)
+	case *ast.LexicalDeclaration:
+		w.bindings(s.List)
+	case *ast.FunctionDeclaration:
+		w.function(s.Function)
+	case *ast.ClassDeclaration:
+		w.class(s.Class)
+	case *ast.ReturnStatement:
+		w.expr(&s.Argument)
+	case *ast.ThrowStatement:
+		w.expr(&s.Argument)
+	case *ast.IfStatement:
+		w.expr(&s.Test)
+		w.statement(s.Consequent)
+		w.statement(s.Alternate)
+	case *ast.LabelledStatement:
+		w.statement(s.Statement)
+	case *ast.TryStatement:
+		w.block(s.Body)
+		if s.Catch != nil {
+			if s.Catch.Parameter != nil {
+				w.target(s.Catch.Parameter, nil)
+			}
+			w.block(s.Catch.Body)
+		}
+		w.block(s.Finally)
+	case *ast.SwitchStatement:
+		w.expr(&s.Discriminant)
+		for _, c := range s.Body {
+			w.expr(&c.Test)
+			w.statements(c.Consequent)
+		}
+	default:
+		w.loop(s)
+	}
+}
+
+func (w *pass) loop(s ast.Statement) {
+	switch s := s.(type) {
+	case *ast.WhileStatement:
+		w.expr(&s.Test)
+		w.statement(s.Body)
+	case *ast.DoWhileStatement:
+		w.statement(s.Body)
+		w.expr(&s.Test)
+	case *ast.ForInStatement:
+		w.into(s.Into)
+		w.expr(&s.Source)
+		w.statement(s.Body)
+	case *ast.ForOfStatement:
+		w.into(s.Into)
+		w.expr(&s.Source)
+		w.statement(s.Body)
+	case *ast.ForStatement:
+		switch init := s.Initializer.(type) {
+		case *ast.ForLoopInitializerExpression:
+			w.expr(&init.Expression)
+		case *ast.ForLoopInitializerVarDeclList:
+			w.bindings(init.List)
+		case *ast.ForLoopInitializerLexicalDecl:
+			w.bindings(init.LexicalDeclaration.List)
+		}
+		w.expr(&s.Test)
+		w.expr(&s.Update)
+		w.statement(s.Body)
+	case *ast.WithStatement:
+		w.expr(&s.Object)
+		w.statement(s.Body)
+	}
+}
+
+func (w *pass) block(b *ast.BlockStatement) {
+	if b != nil {
+		w.statements(b.List)
+	}
+}
+
+func (w *pass) into(into ast.ForInto) {
+	switch into := into.(type) {
+	case *ast.ForIntoVar:
+		w.target(into.Binding.Target, nil)
+		w.expr(&into.Binding.Initializer)
+	case *ast.ForDeclaration:
+		w.target(into.Target, nil)
+	case *ast.ForIntoExpression:
+		w.target(into.Expression, nil)
+	}
+}
+
+func (w *pass) bindings(list []*ast.Binding) {
+	for _, b := range list {
+		w.target(b.Target, b.Initializer)
+		w.expr(&b.Initializer)
+	}
+}
+
+// target visits what is assigned to: names are bound, not read.
+func (w *pass) target(t, initial ast.Expression) {
+	switch t := t.(type) {
+	case *ast.ArrayPattern:
+		for _, e := range t.Elements {
+			w.target(e, nil)
+		}
+		w.target(t.Rest, nil)
+	case *ast.ObjectPattern:
+		for _, p := range t.Properties {
+			switch p := p.(type) {
+			case *ast.PropertyShort:
+				w.bind(&p.Name, p.Initializer)
+				w.expr(&p.Initializer)
+			case *ast.PropertyKeyed:
+				if p.Computed {
+					w.expr(&p.Key)
+				}
+				w.target(p.Value, nil)
+			}
+		}
+		w.target(t.Rest, nil)
+	case *ast.AssignExpression: // a default value in a pattern
+		w.target(t.Left, t.Right)
+		w.expr(&t.Right)
+	case *ast.Binding:
+		w.target(t.Target, t.Initializer)
+		w.expr(&t.Initializer)
+	case *ast.DotExpression:
+		w.bind(t, initial)
+		w.expr(&t.Left)
+	case *ast.PrivateDotExpression:
+		w.bind(t, initial)
+		w.expr(&t.Left)
+	case *ast.BracketExpression:
+		w.expr(&t.Left)
+		w.expr(&t.Member)
+	case *ast.Identifier:
+		w.bind(t, initial)
+	}
+}
+
+func (w *pass) function(f *ast.FunctionLiteral) {
+	if f.Name != nil {
+		w.bind(f.Name, f)
+	}
+	w.parameters(f.ParameterList)
+	w.block(f.Body)
+}
+
+func (w *pass) parameters(list *ast.ParameterList) {
+	if list == nil {
+		return
+	}
+	w.bindings(list.List)
+	w.target(list.Rest, nil)
+}
+
+func (w *pass) class(c *ast.ClassLiteral) {
+	if c.Name != nil {
+		w.bind(c.Name, c)
+	}
+	w.expr(&c.SuperClass)
+	for _, e := range c.Body {
+		switch e := e.(type) {
+		case *ast.FieldDefinition:
+			w.key(&e.Key, e.Computed)
+			w.bind(e.Key, e.Initializer)
+			w.expr(&e.Initializer)
+		case *ast.MethodDefinition:
+			w.key(&e.Key, e.Computed)
+			w.function(e.Body)
+		case *ast.ClassStaticBlock:
+			w.block(e.Block)
+		}
+	}
+}
+
+func (w *pass) key(slot *ast.Expression, computed bool) {
+	if computed {
+		w.expr(slot)
+	}
+}
+
+func (w *pass) list(slots []ast.Expression) {
+	for i := range slots {
+		w.expr(&slots[i])
+	}
+}
+
+// expr visits the expression at slot, which may be empty.
+func (w *pass) expr(slot *ast.Expression) {
+	if *slot == nil {
+		return
+	}
+	if w.enter != nil {
+		w.enter(*slot)
+	}
+	w.below(*slot)
+	if w.leave != nil {
+		w.leave(slot)
+	}
+}
+
+func (w *pass) below(e ast.Expression) {
+	switch e := e.(type) {
+	case *ast.AssignExpression:
+		w.target(e.Left, e.Right)
+		w.expr(&e.Right)
+	case *ast.BinaryExpression:
+		// A long chain of operators must not take a stack as deep.
+		var chain []*ast.BinaryExpression
+		for b := e; b != nil; b, _ = b.Left.(*ast.BinaryExpression) {
+			chain = append(chain, b)
+		}
+		w.expr(&chain[len(chain)-1].Left)
+		for i := len(chain) - 1; i >= 0; i-- {
+			w.expr(&chain[i].Right)
+		}
+	case *ast.BracketExpression:
+		w.expr(&e.Left)
+		w.expr(&e.Member)
+	case *ast.CallExpression:
+		w.expr(&e.Callee)
+		w.list(e.ArgumentList)
+	case *ast.NewExpression:
+		w.expr(&e.Callee)
+		w.list(e.ArgumentList)
+	case *ast.ConditionalExpression:
+		w.expr(&e.Test)
+		w.expr(&e.Consequent)
+		w.expr(&e.Alternate)
+	case *ast.DotExpression:
+		w.expr(&e.Left)
+	case *ast.PrivateDotExpression:
+		w.expr(&e.Left)
+	case *ast.OptionalChain:
+		w.expr(&e.Expression)
+	case *ast.Optional:
+		w.expr(&e.Expression)
+	case *ast.SpreadElement:
+		w.expr(&e.Expression)
+	case *ast.SequenceExpression:
+		w.list(e.Sequence)
+	case *ast.UnaryExpression:
+		w.expr(&e.Operand)
+	case *ast.AwaitExpression:
+		w.expr(&e.Argument)
+	case *ast.YieldExpression:
+		w.expr(&e.Argument)
+	default:
+		w.literal(e)
+	}
+}
+
+func (w *pass) literal(e ast.Expression) {
+	switch e := e.(type) {
+	case *ast.ArrayLiteral:
+		w.list(e.Value)
+	case *ast.ObjectLiteral:
+		for _, p := range e.Value {
+			w.property(p)
+		}
+	case *ast.TemplateLiteral:
+		w.expr(&e.Tag)
+		w.list(e.Expressions)
+	case *ast.FunctionLiteral:
+		w.function(e)
+	case *ast.ClassLiteral:
+		w.class(e)
+	case *ast.ArrowFunctionLiteral:
+		w.parameters(e.ParameterList)
+		switch body := e.Body.(type) {
+		case *ast.BlockStatement:
+			w.block(body)
+		case *ast.ExpressionBody:
+			w.expr(&body.Expression)
+		}
+	}
+}
+
+func (w *pass) property(p ast.Property) {
+	switch p := p.(type) {
+	case *ast.PropertyKeyed:
+		w.key(&p.Key, p.Computed)
+		w.bind(p.Key, p.Value)
+		w.expr(&p.Value)
+	case *ast.SpreadElement:
+		w.expr(&p.Expression)
+	}
+}

@@ -108,7 +108,10 @@ type Broker struct {
 	scope    *discovery.Catalog
 	reindex  sync.Mutex
 	indexed  *discovery.Catalog
+	entered  uint64 // the version of entries that is indexed
 	indexing sync.WaitGroup
+
+	entries entries // what search finds beside tools
 
 	serving atomic.Bool // scripts may run; see promised
 	paused  paused
@@ -250,6 +253,12 @@ func (b *Broker) catalogs() (full, scope *discovery.Catalog) {
 func (b *Broker) sync() error {
 	b.reindex.Lock()
 	defer b.reindex.Unlock()
+	if others, version := b.entries.all(); version != b.entered {
+		if err := b.index.SyncEntries(others); err != nil {
+			return err
+		}
+		b.entered = version
+	}
 	_, scope := b.catalogs()
 	if scope == b.indexed {
 		return nil

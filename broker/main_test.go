@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,8 @@ func serveUpstream(kind string) {
 		addNoteTools(s)
 	case "shifty":
 		addShiftyTools(s)
+	default:
+		addListedTools(s, kind)
 	}
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -127,6 +130,59 @@ func addShiftyTools(s *mcp.Server) {
 			}
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 		})
+}
+
+// addListedTools adds the tools in a JSON file. Each answers with the text of
+// its arguments.
+func addListedTools(s *mcp.Server, file string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		panic(err)
+	}
+	var tools []*mcp.Tool
+	if err := json.Unmarshal(data, &tools); err != nil {
+		panic(err)
+	}
+	for _, t := range tools {
+		s.AddTool(t, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: t.Name + " " + string(req.Params.Arguments)}}}, nil
+		})
+	}
+}
+
+// A listedTool is one of the tools of a server that listing configures.
+type listedTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+	Annotations any             `json:"annotations,omitempty"`
+}
+
+// stringParams is the schema of an object with the given optional strings.
+func stringParams(names ...string) json.RawMessage {
+	var props []string
+	for _, n := range names {
+		props = append(props, fmt.Sprintf("%q:{\"type\":\"string\"}", n))
+	}
+	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(props, ",") + `}}`)
+}
+
+var readOnly = map[string]bool{"readOnlyHint": true}
+
+// listing configures a real server that has these tools.
+func listing(t testing.TB, name string, tools ...listedTool) upstream.Config {
+	t.Helper()
+	data, err := json.Marshal(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "tools.json")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := upstreamConfig(t, file)
+	c.Name = name
+	return c
 }
 
 func upstreamConfig(t testing.TB, kind string) upstream.Config {

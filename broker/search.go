@@ -2,15 +2,13 @@ package broker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
-	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/index"
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
 // A Detail says how much search_tools tells of each hit.
@@ -25,223 +23,244 @@ const (
 
 // A SearchRequest is one search.
 type SearchRequest struct {
-	// Query is what the tool should do, or its name; empty lists tools.
+	// Query is what the tool should do, or its name. Without words in it the
+	// answer is for browsing: the servers with their first tools, or a
+	// server's tools in its own order.
 	Query string
 	// Server restricts the search to one server; a name that is no server's
 	// counts as part of the query.
 	Server string
-	Detail Detail // empty means DetailDesc
-	Limit  int    // 1 to 50; zero means 8
+	// Detail is empty for DetailDesc, or DetailName when browsing.
+	Detail Detail
+	// Limit is 1 to 50, more counts as 50; zero means 8, or 50 when browsing
+	// names.
+	Limit int
+	// Offset leaves out that many of the best hits, to page on.
+	Offset int
 }
 
 // A SearchAnswer is what search_tools answers.
 type SearchAnswer struct {
-	MatchCount  int         `json:"match_count"`
-	Showing     int         `json:"showing"`
-	Tools       []SearchHit `json:"tools"`
-	Suggestions []string    `json:"suggestions,omitempty"`
-	Unsearched  []string    `json:"unsearched,omitempty"`
-	Note        string      `json:"note,omitempty"`
-}
-
-// A SearchHit is one tool of a SearchAnswer; what is in it depends on Detail.
-type SearchHit struct {
-	Name              string          `json:"name"`
-	Server            string          `json:"server"`
-	Signature         string          `json:"signature,omitempty"`
-	Description       string          `json:"description,omitempty"`
-	Declaration       string          `json:"declaration,omitempty"`
-	Parameters        json.RawMessage `json:"parameters,omitempty"`
-	ParametersOmitted bool            `json:"parameters_omitted,omitempty"`
+	// MatchCount is how many match at all, Showing how many of them are here.
+	MatchCount int         `json:"match_count"`
+	Showing    int         `json:"showing"`
+	Tools      []SearchHit `json:"tools"`
+	// Servers are there when browsing all of them.
+	Servers []BrowsedServer `json:"servers,omitempty"`
+	// Suggestions are near names, when nothing was found.
+	Suggestions []string `json:"suggestions,omitempty"`
+	// Unsearched are the servers whose tools are not known, each with why.
+	Unsearched []string `json:"unsearched,omitempty"`
+	// Note says in words what the rest does not.
+	Note string `json:"note,omitempty"`
 }
 
 const (
 	defaultHits = 8
 	maxHits     = 50
-	// maxParameterBytes is where a hit's JSON Schema is left out: about 800
-	// tokens of schema, at the 3.7 bytes a token that real ones have.
-	maxParameterBytes = 3000
-	// fewHits is up to how many hits "desc" adds the declaration.
-	fewHits = 3
+	maxOffset   = 1_000_000
+	// maxQuery is how many characters of a query are searched for: nobody
+	// means the rest of 100 kB.
+	maxQuery = 1000
 )
 
-// Search finds tools. An error is a mistake in the request, in words for the
-// one who made it.
+// Search finds tools, and whatever else there is to find. An error is a mistake
+// in the request, in words for the one who made it.
 func (b *Broker) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
-	if req.Detail == "" {
-		req.Detail = DetailDesc
-	}
-	if !slices.Contains([]Detail{DetailName, DetailDesc, DetailFull}, req.Detail) {
-		return SearchAnswer{}, fmt.Errorf("unknown detail %q: use name, desc or full", req.Detail)
-	}
-	if req.Limit < 0 {
-		return SearchAnswer{}, fmt.Errorf("limit is %d: use 1 to %d", req.Limit, maxHits)
+	return b.search(ctx, req, false)
+}
+
+// search is Search for a client that writes code, or for one that calls tools
+// one by one.
+func (b *Broker) search(ctx context.Context, req SearchRequest, callsOnly bool) (SearchAnswer, error) {
+	if err := req.check(); err != nil {
+		return SearchAnswer{}, err
 	}
 	if err := b.sync(); err != nil {
 		return SearchAnswer{}, err
 	}
-	a := SearchAnswer{Tools: []SearchHit{}}
-	scope := b.Catalog()
-	q := index.Query{Text: clipQuery(req.Query), Limit: min(req.Limit, maxHits)}
-	if q.Limit == 0 {
-		q.Limit = defaultHits
-	}
+	s := &search{b: b, scope: b.Catalog(), req: req, renderer: renderer{detail: req.Detail, callsOnly: callsOnly}}
+	s.answer.Tools = []SearchHit{}
 	if req.Limit > maxHits {
-		a.Note = fmt.Sprintf("limit is at most %d", maxHits)
+		s.req.Limit = maxHits
+		s.note("limit is at most %d", maxHits)
 	}
-	if req.Server != "" {
-		if s, ok := scope.FindServer(req.Server); ok {
-			q.Server = s.Listing.Server
-		} else {
-			q.Text = strings.TrimSpace(req.Server + " " + q.Text)
-			a.Note = joinNotes(a.Note, fmt.Sprintf("no server is called %q; it was searched for as words", req.Server))
-		}
+	s.readQuery()
+	if s.text == "" {
+		s.browse()
+		return s.answer, nil
 	}
-	found, err := b.find(ctx, scope, q)
-	if err != nil {
+	if err := s.find(ctx); err != nil {
 		return SearchAnswer{}, err
 	}
-	a.MatchCount, a.Showing = found.Total, len(found.Hits)
-	for _, h := range found.Hits {
-		if t, ok := scope.Tool(h.ID); ok {
-			a.Tools = append(a.Tools, hit(scope, t, req.Detail, len(found.Hits)))
-		}
-	}
-	a.Unsearched = b.unsearched(q.Server)
-	if len(a.Tools) == 0 {
-		b.explainNothing(&a, scope, q)
-	}
-	return a, nil
+	return s.answer, nil
 }
 
-// find searches, or lists in catalogue order when there are no words.
-func (b *Broker) find(ctx context.Context, scope *discovery.Catalog, q index.Query) (index.Hits, error) {
-	if strings.TrimSpace(q.Text) != "" {
-		return b.index.Search(ctx, q)
+func (r SearchRequest) check() error {
+	if !slices.Contains([]Detail{"", DetailName, DetailDesc, DetailFull}, r.Detail) {
+		return fmt.Errorf("unknown detail %q: use name, desc or full", clip(string(r.Detail), 40))
 	}
-	var all index.Hits
-	for _, t := range scope.Tools() {
-		if q.Server != "" && t.Server != q.Server {
-			continue
-		}
-		all.Total++
-		if len(all.Hits) < q.Limit {
-			all.Hits = append(all.Hits, index.Hit{ID: t.ID})
-		}
+	if r.Limit < 0 {
+		return fmt.Errorf("limit is %d: use 1 to %d", r.Limit, maxHits)
 	}
-	return all, nil
+	if r.Offset < 0 || r.Offset > maxOffset {
+		return fmt.Errorf("offset is %d: use 0 to %d", r.Offset, maxOffset)
+	}
+	return nil
 }
 
-// clipQuery bounds what is searched for: nobody means the rest of 100 kB.
-func clipQuery(s string) string {
-	const maxQuery = 1000
-	if r := []rune(s); len(r) > maxQuery {
-		return string(r[:maxQuery])
-	}
-	return s
+// A search is one call of Search under way.
+type search struct {
+	b        *Broker
+	scope    *discovery.Catalog
+	req      SearchRequest
+	renderer renderer
+	text     string // what is searched for; empty to browse
+	server   string // config key, or empty for all
+	answer   SearchAnswer
 }
 
-func hit(c *discovery.Catalog, t *discovery.Tool, d Detail, hits int) SearchHit {
-	h := SearchHit{Name: t.ID, Server: t.Server}
-	if d == DetailName {
-		return h
-	}
-	s, _ := c.Server(t.Server)
-	if d == DetailDesc {
-		h.Signature = codegen.Signature(s, t)
-		h.Description = marked(codegen.FirstSentence(t.Description, 200), t)
-		if hits <= fewHits {
-			h.Declaration = codegen.Declaration(s, t)
-		}
-		return h
-	}
-	h.Description = marked(t.Description, t)
-	h.Declaration = codegen.Declaration(s, t)
-	if len(t.InputSchema) > maxParameterBytes {
-		h.ParametersOmitted = true
-	} else {
-		h.Parameters = t.InputSchema
-	}
-	return h
-}
-
-// marked adds that a tool may change something.
-func marked(description string, t *discovery.Tool) string {
-	if t.ReadOnly() {
-		return description
-	}
-	return strings.TrimSpace(description + " [write]")
-}
-
-// unsearched names the servers whose tools are not known, and why.
-func (b *Broker) unsearched(server string) []string {
-	var names []string
-	for _, st := range b.pool.Status() {
-		if server != "" && st.Name != server || !b.unlisted(st.Name) {
-			continue
-		}
-		why := string(st.State)
-		if e := statusError(st); e != "" {
-			why += ": " + e
-		}
-		names = append(names, st.Name+" ("+why+")")
-	}
-	return names
-}
-
-// explainNothing says what an empty answer means and what is near.
-func (b *Broker) explainNothing(a *SearchAnswer, scope *discovery.Catalog, q index.Query) {
-	a.Suggestions = suggestions(scope, q)
-	switch {
-	case len(scope.Tools()) == 0:
-		a.Note = joinNotes(a.Note, "no tools are known yet; list_servers says how the servers are")
-	case q.Server != "":
-		a.Note = joinNotes(a.Note, fmt.Sprintf("nothing on %s matches; try other words, or all servers", q.Server))
-	default:
-		a.Note = joinNotes(a.Note, "no tool has any of these words; say what it should do in other words")
-	}
-}
-
-// maxSuggestions is how many near names an empty answer gives.
-const maxSuggestions = 5
-
-// suggestions are the servers and tool ids whose names are near the query or
-// one of its words.
-func suggestions(scope *discovery.Catalog, q index.Query) []string {
-	var names []string
-	byName := make(map[string][]string)
-	add := func(name, suggestion string) {
-		if byName[name] == nil {
-			names = append(names, name)
-		}
-		byName[name] = append(byName[name], suggestion)
-	}
-	for _, s := range scope.Servers() {
-		if q.Server != "" && q.Server != s.Listing.Server {
-			continue
-		}
-		add(s.Listing.Server, s.Listing.Server)
-		for _, t := range s.Tools {
-			add(t.Name, t.ID)
-			add(t.ID, t.ID)
-		}
-	}
-	var near []string
-	for _, word := range append([]string{q.Text}, strings.Fields(q.Text)...) {
-		for _, n := range nearest.Names(word, names, 3) {
-			for _, s := range byName[n] {
-				if !slices.Contains(near, s) && len(near) < maxSuggestions {
-					near = append(near, s)
-				}
-			}
-		}
-	}
-	return near
+func (s *search) note(format string, args ...any) {
+	s.answer.Note = joinNotes(s.answer.Note, fmt.Sprintf(format, args...))
 }
 
 func joinNotes(a, b string) string {
-	if a == "" {
-		return b
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + "; " + b
+}
+
+// readQuery decides what is searched for, and where. A server that does not
+// exist is a guess of a model at who might have the tool: its name is as good
+// as a word of the query, and an empty answer would help nobody.
+func (s *search) readQuery() {
+	s.text = s.words(s.req.Query)
+	name := strings.TrimSpace(s.req.Server)
+	if name == "" {
+		return
+	}
+	if server, ok := s.scope.FindServer(name); ok {
+		s.server = server.Listing.Server
+		return
+	}
+	s.text = s.words(name + " " + s.text)
+	note := fmt.Sprintf("no server is called %q", clip(cleanWords(name), 60))
+	if near := nearServers(s.scope, name); len(near) > 0 {
+		note += " (did you mean " + strings.Join(near, ", ") + "?)"
+	}
+	s.note("%s; it was searched for as words", note)
+}
+
+// words is a query as it is searched for: printable, and not endless.
+func (s *search) words(query string) string {
+	query = cleanWords(query)
+	if r := []rune(query); len(r) > maxQuery {
+		s.note("only the first %d characters of the query were searched for", maxQuery)
+		query = string(r[:maxQuery])
+	}
+	if strings.IndexFunc(query, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) < 0 {
+		if query != "" {
+			s.note("the query has no words, so this is what there is to find")
+		}
+		return ""
+	}
+	return query
+}
+
+// cleanWords makes control characters, and what is no text at all, blanks.
+func cleanWords(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, text))
+}
+
+// foldDepth is how far down the ranking equal tools are looked for.
+const foldDepth = 50
+
+// find searches for s.text.
+func (s *search) find(ctx context.Context) error {
+	limit := s.req.Limit
+	if limit == 0 {
+		limit = defaultHits
+	}
+	found, err := s.b.index.Search(ctx, index.Query{Text: s.text, Server: s.server, Limit: s.req.Offset + limit + foldDepth})
+	if err != nil {
+		return err
+	}
+	results := s.resolve(found.Hits)
+	results = foldEqual(results)
+	results = results[min(s.req.Offset, len(results)):]
+	results = results[:min(limit, len(results))]
+	s.answer.MatchCount = found.Total
+	s.answer.Unsearched = s.unsearched(len(results) == 0)
+	s.show(results)
+	s.explainWords(found)
+	switch {
+	case len(results) > 0:
+	case found.Total > 0:
+		s.note("there are only %d", found.Total)
+	default:
+		return s.explainNothing(ctx)
+	}
+	return nil
+}
+
+// show renders what was found.
+func (s *search) show(results []result) {
+	s.answer.Showing = len(results)
+	for _, r := range results {
+		s.answer.Tools = append(s.answer.Tools, s.renderer.hit(s.scope, r, len(results)))
+	}
+}
+
+// A result is one thing that was found: a tool, or an entry.
+type result struct {
+	tool  *discovery.Tool
+	entry *entry
+}
+
+// resolve looks hits up. One that was found and is gone meanwhile is left out.
+func (s *search) resolve(hits []index.Hit) []result {
+	results := make([]result, 0, len(hits))
+	for _, h := range hits {
+		if h.Kind != "" {
+			if e, ok := s.b.entries.find(h.Kind, h.ID); ok {
+				results = append(results, result{entry: e})
+			}
+			continue
+		}
+		if t, ok := s.scope.Tool(h.ID); ok {
+			results = append(results, result{tool: t})
+		}
+	}
+	return results
+}
+
+// foldEqual puts equal tools of several servers side by side, at the rank of
+// the best of them: apart, the second looks like another tool, and is missed.
+func foldEqual(results []result) []result {
+	type key struct{ name, description, schema string }
+	first := make(map[key]int) // where in groups
+	var groups [][]result
+	for _, r := range results {
+		if r.tool == nil {
+			groups = append(groups, []result{r})
+			continue
+		}
+		k := key{name: r.tool.Name, description: r.tool.Description}
+		if k.description == "" {
+			k.schema = string(r.tool.InputSchema)
+		}
+		if at, ok := first[k]; ok {
+			groups[at] = append(groups[at], r)
+			continue
+		}
+		first[k] = len(groups)
+		groups = append(groups, []result{r})
+	}
+	return slices.Concat(groups...)
 }

@@ -80,7 +80,7 @@ func (b *Broker) handleSearch(ctx context.Context, req *mcp.CallToolRequest) (*m
 	return answered(found, false), nil
 }
 
-var searchArguments = []string{"query", "server", "detail", "limit"}
+var searchArguments = []string{"query", "server", "detail", "limit", "offset"}
 
 // searchRequest reads the arguments of a search. What is wrong with them is an
 // error in words for the one who gave them.
@@ -95,8 +95,14 @@ func searchRequest(a arguments) (SearchRequest, error) {
 	if limit < 1 && a.given("limit") {
 		return SearchRequest{}, fmt.Errorf("limit is %g: use 1 to %d", limit, maxHits)
 	}
+	offset, err := a.number("offset")
+	if err != nil {
+		return SearchRequest{}, err
+	}
 	return SearchRequest{
-		Query: a.text("query"), Server: a.text("server"), Detail: Detail(a.text("detail")), Limit: int(min(limit, 1e6)),
+		Query: a.text("query"), Server: a.text("server"), Detail: Detail(strings.TrimSpace(a.text("detail"))),
+		// Larger ones mean no more, and fit an int.
+		Limit: int(min(limit, maxOffset)), Offset: int(max(-1, min(offset, maxOffset+1))),
 	}, nil
 }
 

@@ -19,12 +19,15 @@ func (a *app) searchCommand() *cobra.Command {
 		Short: "Find tools by what they do",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("search needs words to search for\nhint: broker search list open issues")
+				return usage("search needs words to search for\nhint: broker search list open issues; broker search \"\" lists what there is")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Query, req.Detail = strings.Join(args, " "), broker.Detail(detail)
+			if cmd.Flags().Changed("limit") && req.Limit < 1 {
+				return usage("limit is %d: use 1 to 50", req.Limit)
+			}
 			s, err := a.open(-1)
 			if err != nil {
 				return err
@@ -46,8 +49,9 @@ func (a *app) searchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&req.Server, "server", "", "only this server")
-	c.Flags().StringVar(&detail, "detail", "desc", "name, desc or full")
-	c.Flags().IntVar(&req.Limit, "limit", 8, "how many, at most 50")
+	c.Flags().StringVar(&detail, "detail", "", "name, desc (default) or full")
+	c.Flags().IntVar(&req.Limit, "limit", 0, "how many, at most 50 (default 8)")
+	c.Flags().IntVar(&req.Offset, "offset", 0, "leave out so many of the best")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
@@ -70,9 +74,16 @@ func (a *app) learnMissing(cmd *cobra.Command, s *session) {
 }
 
 func printHits(w io.Writer, found broker.SearchAnswer) {
+	for _, s := range found.Servers {
+		fmt.Fprintf(w, "%s: %d tools\n", s.Name, s.ToolCount)
+	}
 	for _, h := range found.Tools {
-		fmt.Fprintln(w, h.Name)
-		for _, line := range []string{h.Declaration, h.Description, string(h.Parameters)} {
+		name := h.Name
+		if h.Kind != "" {
+			name += " (" + h.Kind + ")"
+		}
+		fmt.Fprintln(w, name)
+		for _, line := range []string{h.Declaration, h.Description, h.Use, string(h.Parameters)} {
 			if line != "" {
 				fmt.Fprintln(w, "   ", strings.ReplaceAll(line, "\n", "\n    "))
 			}

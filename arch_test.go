@@ -36,7 +36,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/...",
-	"internal/config", "internal/audit", "internal/learned", "internal/results", "internal/oauth", "internal/tokens", "internal/clients",
+	"internal/config", "internal/audit", "internal/learned", "internal/results", "internal/oauth", "internal/tokens", "internal/clients", "internal/evaluate",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -69,6 +69,7 @@ var diagram = []row{
 	{pkg: "internal/clients", imports: []string{"internal/config"}},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
+	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream"},
 	{pkg: "internal/fakeauth"},
 	{pkg: "internal/skillcases"},
@@ -84,6 +85,7 @@ var reserved = map[string][]string{
 	"github.com/dop251/goja":                 {"sandbox/..."},
 	"github.com/evanw/esbuild":               {"sandbox/..."},
 	"github.com/blevesearch/bleve":           {"index"},
+	"github.com/blevesearch/snowballstem":    {"index"},
 	"modernc.org/sqlite":                     {"internal/audit", "internal/learned"},
 	"github.com/spf13/cobra":                 {"cmd/broker"},
 	"github.com/tiktoken-go/tokenizer":       {"internal/tokens"},

@@ -186,7 +186,7 @@ func TestSearchTools(t *testing.T) {
 		{"in full", map[string]any{"query": "files.read_file", "detail": "full", "limit": 1}, false, []string{`"parameters":{"type":"object"`, `"declaration"`, "Fails if there is none"}, nil},
 		{"on one server", map[string]any{"query": "note file", "server": "notes"}, false, []string{"notes__create_note"}, []string{"files__"}},
 		{"on no server", map[string]any{"query": "note", "server": "notebook"}, false, []string{"notes__create_note", "searched for as words"}, nil},
-		{"nothing found", map[string]any{"query": "redd_fil"}, false, []string{`"match_count":0,"showing":0,"tools":[]`, "files__read_file", "note"}, nil},
+		{"nothing found", map[string]any{"query": "qead_qile"}, false, []string{`"match_count":0,"showing":0,"tools":[]`, "files__read_file", "note"}, nil},
 		{"no words", map[string]any{"query": ""}, false, []string{`"match_count":5`}, nil},
 		{"arguments in a string", map[string]any{"arguments": `{"query":"note"}`}, false, []string{"notes__create_note"}, nil},
 		{"unknown detail", map[string]any{"query": "x", "detail": "huge"}, true, []string{"use name, desc or full"}, nil},

@@ -1,31 +1,18 @@
-// Package index finds tools by what they do. An Index holds a catalogue in a
-// bleve index in memory (scorch: the cheaper of bleve's two engines, in time
-// and in memory); Sync brings it up to a new catalogue by indexing only what
-// changed, and Search is answered from the last state meanwhile.
+// Package index finds tools by what they do. Sync brings an Index up to a new
+// catalogue by reading only what changed, and Search is answered from the last
+// state meanwhile. docs/search.md says how the order comes about.
 //
-// The index is not kept on disk: building it from cached tool lists takes a
-// tenth of a second for a thousand tools, and a bleve directory admits one
-// process only, while every client starts a broker of its own.
+// The index is not kept on disk: reading ten thousand cached tools takes half a
+// second, and a directory would have to be shared by the brokers of all
+// clients.
 package index
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"hash/fnv"
-	"slices"
 	"strings"
 	"sync"
-
-	"github.com/blevesearch/bleve/v2"
-	"github.com/blevesearch/bleve/v2/analysis/analyzer/custom"
-	"github.com/blevesearch/bleve/v2/analysis/analyzer/keyword"
-	"github.com/blevesearch/bleve/v2/analysis/lang/en"
-	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
-	"github.com/blevesearch/bleve/v2/analysis/token/porter"
-	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
-	"github.com/blevesearch/bleve/v2/mapping"
-	"github.com/blevesearch/bleve/v2/search/query"
+	"sync/atomic"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
@@ -33,18 +20,11 @@ import (
 // An Index is a searchable catalogue. It is safe for concurrent use: any
 // number of searches run beside one Sync.
 type Index struct {
-	bleve bleve.Index
+	current atomic.Pointer[snapshot]
 
-	mu      sync.Mutex // serialises Sync
-	known   map[string]uint64
-	entries map[string]Entry
-	catalog catalogRef
-}
-
-// catalogRef is the catalogue that the index holds, for exact look-ups.
-type catalogRef struct {
-	sync.RWMutex
-	c *discovery.Catalog
+	mu    sync.Mutex     // serialises changes
+	slots map[string]int // by record key: the place of its document
+	free  []int          // places of documents that were removed
 }
 
 // A Query is one search.
@@ -97,88 +77,29 @@ type Entry struct {
 // Options are what an Index may be given. Nil or zero values are fine.
 type Options struct{}
 
-const analyzer = "tools"
-
 // New returns an empty index.
 func New(*Options) (*Index, error) {
-	m, err := newMapping()
-	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
-	}
-	// bleve.New with no path is scorch in memory; bleve.NewMemOnly would be
-	// the older engine, which takes sixteen times the memory.
-	b, err := bleve.New("", m)
-	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
-	}
-	return &Index{bleve: b, known: make(map[string]uint64), entries: make(map[string]Entry), catalog: catalogRef{c: discovery.NewCatalog(nil)}}, nil
+	words() // a mistake in the data shows here and not in a search
+	x := &Index{slots: map[string]int{}}
+	x.current.Store(&snapshot{catalog: discovery.NewCatalog(nil), vocabulary: &vocabulary{}})
+	return x, nil
 }
 
-// newMapping describes the documents: stemmed text fields without stored
-// values, and the server as one keyword.
-func newMapping() (mapping.IndexMapping, error) {
-	m := bleve.NewIndexMapping()
-	err := m.AddCustomAnalyzer(analyzer, map[string]any{
-		"type":          custom.Name,
-		"tokenizer":     unicode.Name,
-		"token_filters": []any{en.PossessiveName, lowercase.Name, en.StopName, porter.Name},
-	})
-	if err != nil {
-		return nil, err
-	}
-	text := bleve.NewTextFieldMapping()
-	text.Analyzer = analyzer
-	text.Store, text.IncludeTermVectors, text.DocValues, text.IncludeInAll = false, false, false, false
-	key := bleve.NewTextFieldMapping()
-	key.Analyzer = keyword.Name
-	key.Store, key.IncludeTermVectors, key.DocValues, key.IncludeInAll = false, false, false, false
-
-	doc := bleve.NewDocumentStaticMapping()
-	doc.AddFieldMappingsAt("name", text)
-	doc.AddFieldMappingsAt("text", text)
-	doc.AddFieldMappingsAt("server", key)
-	m.DefaultMapping = doc
-	m.DefaultAnalyzer = analyzer
-	return m, nil
-}
-
-// Close frees the index. Searches must have ended.
-func (x *Index) Close() error { return x.bleve.Close() }
+// Close ends the use of the index. Searches must have ended.
+func (x *Index) Close() error { return nil }
 
 // Sync makes the index hold exactly the tools of c, touching only those that
 // were added, removed or changed since the last call. Searches go on meanwhile
-// and see either state of a tool.
+// and see either the old state or the new one.
 func (x *Index) Sync(c *discovery.Catalog) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	batch := x.bleve.NewBatch()
-	seen := make(map[string]bool, len(c.Tools()))
+	e := x.edit()
+	e.next.catalog = c
 	for _, t := range c.Tools() {
-		seen[t.ID] = true
-		sum := fingerprint(t)
-		if old, ok := x.known[t.ID]; ok && old == sum {
-			continue
-		}
-		if err := batch.Index(t.ID, document(t)); err != nil {
-			return fmt.Errorf("index tool %s: %w", t.ID, err)
-		}
-		x.known[t.ID] = sum
+		e.put(toolRecord(t), fingerprint(t))
 	}
-	for id := range x.known {
-		if !seen[id] {
-			batch.Delete(id)
-			delete(x.known, id)
-		}
-	}
-	x.catalog.Lock()
-	x.catalog.c = c
-	x.catalog.Unlock()
-	if batch.Size() == 0 {
-		return nil
-	}
-	if err := x.bleve.Batch(batch); err != nil {
-		return fmt.Errorf("index: %w", err)
-	}
+	e.finish(func(kind string) bool { return kind == "" })
 	return nil
 }
 
@@ -187,135 +108,86 @@ func (x *Index) Sync(c *discovery.Catalog) error {
 func (x *Index) SyncEntries(entries []Entry) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	batch := x.bleve.NewBatch()
-	seen := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		key := entryKey(e)
-		seen[key] = true
-		if old, ok := x.entries[key]; ok && old == e {
-			continue
+	e := x.edit()
+	for _, entry := range entries {
+		if entry.Kind == "" {
+			return fmt.Errorf("index: entry %q has no kind", entry.ID)
 		}
-		if err := batch.Index(key, entryDocument(e)); err != nil {
-			return fmt.Errorf("index %s %s: %w", e.Kind, e.ID, err)
-		}
-		x.entries[key] = e
+		e.put(entryRecord(entry), entryPrint(entry))
 	}
-	for key := range x.entries {
-		if !seen[key] {
-			batch.Delete(key)
-			delete(x.entries, key)
-		}
-	}
-	if batch.Size() == 0 {
-		return nil
-	}
-	if err := x.bleve.Batch(batch); err != nil {
-		return fmt.Errorf("index: %w", err)
-	}
+	e.finish(func(kind string) bool { return kind != "" })
 	return nil
 }
 
-// entryKey tells entries from tools, whose ids hold no control characters.
-func entryKey(e Entry) string { return e.Kind + "\x1f" + e.ID }
+// Count returns how many tools and entries the index holds.
+func (x *Index) Count() int { return x.current.Load().live }
 
-func entryDocument(e Entry) map[string]any {
-	text := []string{splitWords(e.Server), splitWords(e.Name), e.Title, splitWords(e.Description)}
-	return map[string]any{"name": splitWords(e.Name), "text": strings.Join(text, "\n"), "server": e.Server}
-}
-
-// hit makes a Hit of a document's key.
-func hit(key string, score float64) Hit {
-	if kind, id, ok := strings.Cut(key, "\x1f"); ok {
-		return Hit{ID: id, Kind: kind, Score: score}
-	}
-	return Hit{ID: key, Score: score}
-}
-
-// Count returns how many tools the index holds.
-func (x *Index) Count() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return len(x.known)
-}
-
-func document(t *discovery.Tool) map[string]any {
-	text := []string{splitWords(t.Server), splitWords(t.Name), t.Title, splitWords(t.Description)}
-	text = append(text, parameterText(t.InputSchema)...)
-	return map[string]any{
-		"name":   splitWords(t.Name),
-		"text":   strings.Join(text, "\n"),
-		"server": t.Server,
-	}
-}
-
-// fingerprint changes when anything that is searched changes.
-func fingerprint(t *discovery.Tool) uint64 {
-	h := fnv.New64a()
-	for _, s := range []string{t.Server, t.Name, t.Title, t.Description, string(t.InputSchema)} {
-		_, _ = h.Write([]byte(s))
-		_, _ = h.Write([]byte{0})
-	}
-	return h.Sum64()
-}
-
-// Search returns the tools that match q. A query that is a tool's id or
-// "server.tool" puts that tool first. An empty text matches nothing.
+// Search returns what matches q. A query that is a tool's id, "server.tool" or
+// a tool's name puts what it names first. An empty text matches nothing. The
+// error is that of ctx.
 func (x *Index) Search(ctx context.Context, q Query) (Hits, error) {
+	if err := ctx.Err(); err != nil {
+		return Hits{}, fmt.Errorf("search: %w", err)
+	}
 	if q.Limit <= 0 {
 		q.Limit = 8
 	}
-	x.catalog.RLock()
-	catalog := x.catalog.c
-	x.catalog.RUnlock()
-
-	exact, isExact := catalog.Tool(strings.TrimSpace(q.Text))
-	if isExact && q.Server != "" && exact.Server != q.Server {
-		isExact = false
-	}
-	req := bleve.NewSearchRequestOptions(buildQuery(q), q.Limit+1, 0, false)
-	req.SortBy([]string{"-_score", "_id"})
-	res, err := x.bleve.SearchInContext(ctx, req)
-	if err != nil {
-		return Hits{}, fmt.Errorf("search: %w", err)
-	}
-	found := Hits{Total: int(res.Total), Exact: isExact}
-	for _, h := range res.Hits {
-		if isExact && h.ID == exact.ID {
-			continue
-		}
-		found.Hits = append(found.Hits, hit(h.ID, h.Score))
-	}
-	// bleve already sorts so; scores that differ only by the order in which
-	// its segments were summed are made equal here, and their order ours.
-	slices.SortStableFunc(found.Hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(round(b.Score), round(a.Score)), cmp.Compare(a.ID, b.ID))
-	})
-	if isExact {
-		found.Hits = slices.Insert(found.Hits, 0, Hit{ID: exact.ID, Score: res.MaxScore + 1})
-		found.Total = max(found.Total, len(found.Hits))
-	}
-	if len(found.Hits) > q.Limit {
-		found.Hits = found.Hits[:q.Limit]
-	}
-	return found, nil
+	s := x.current.Load()
+	p := s.parse(q.Text)
+	sc := s.getScratch()
+	defer s.release(sc, p.wanted)
+	sc.prepare(p.wanted)
+	s.scoreAll(sc, p.wanted, q.Server)
+	named := s.named(sc, q)
+	hits := s.rank(sc.hits, min(q.Limit, len(sc.hits)))
+	return Hits{Hits: hits, Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Exact: named}, nil
 }
 
-func round(score float64) int64 { return int64(score * 1e9) }
-
-// buildQuery asks for any word of the text, in the name first of all.
-func buildQuery(q Query) query.Query {
-	text := splitWords(q.Text)
-	name := bleve.NewMatchQuery(text)
-	name.SetField("name")
-	name.SetBoost(1.5)
-	all := bleve.NewMatchQuery(text)
-	all.SetField("text")
-	words := bleve.NewDisjunctionQuery(all, name)
-	if q.Server == "" {
-		return words
+// named puts what the query names above everything else in sc, and reports
+// whether it names anything: by id, by "server.tool", or by a tool's own name,
+// which several servers may have.
+func (s *snapshot) named(sc *scratch, q Query) bool {
+	text := strings.TrimSpace(q.Text)
+	if text == "" || len(text) > maxQueryBytes {
+		return false
 	}
-	server := bleve.NewTermQuery(q.Server)
-	server.SetField("server")
-	server.SetBoost(0)
-	return bleve.NewConjunctionQuery(words, server)
+	id := ""
+	if t, ok := s.catalog.Tool(text); ok {
+		id = t.ID
+	}
+	name := foldName(text)
+	spaced := strings.ContainsAny(text, " \t\n")
+	best := 0.0
+	for _, h := range sc.hits {
+		best = max(best, h.score)
+	}
+	found := false
+	for slot, d := range s.docs {
+		if d == nil || q.Server != "" && d.server != q.Server {
+			continue
+		}
+		above := 0.0
+		switch {
+		case id != "" && d.hit.ID == id && d.hit.Kind == "":
+			above = 2
+		case id == "" && !spaced && name != "" && d.name == name:
+			above = 1
+		default:
+			continue
+		}
+		found = true
+		sc.raise(int32(slot), best, above)
+	}
+	return found
+}
+
+// raise gives the document at slot a score that is above best.
+func (sc *scratch) raise(slot int32, best, above float64) {
+	for i := range sc.hits {
+		if sc.hits[i].slot == slot {
+			sc.hits[i].score += best + above
+			return
+		}
+	}
+	sc.hits = append(sc.hits, scored{slot, best + above})
 }

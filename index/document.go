@@ -1,0 +1,235 @@
+package index
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// A record is what the index is told of one thing that can be found.
+type record struct {
+	id, kind, server         string
+	name, title, description string
+	parameters               func() []parameter
+}
+
+func toolRecord(t *discovery.Tool) record {
+	return record{
+		id: t.ID, server: t.Server, name: t.Name, title: t.Title, description: t.Description,
+		parameters: func() []parameter { return parameters(t.InputSchema) },
+	}
+}
+
+func entryRecord(e Entry) record {
+	return record{
+		id: e.ID, kind: e.Kind, server: e.Server, name: e.Name, title: e.Title, description: e.Description,
+		parameters: func() []parameter { return nil },
+	}
+}
+
+// key tells records apart. No id of a tool holds a control character.
+func (r record) key() string {
+	if r.kind == "" {
+		return r.id
+	}
+	return r.kind + "\x1f" + r.id
+}
+
+// fingerprint changes when anything that is searched changes.
+func fingerprint(t *discovery.Tool) uint64 {
+	h := fnv.New64a()
+	for _, s := range []string{t.Server, t.Name, t.Title, t.Description, string(t.InputSchema)} {
+		_, _ = h.Write([]byte(s))
+		_, _ = h.Write([]byte{0})
+	}
+	return h.Sum64()
+}
+
+// A parameter is one property of a tool's input.
+type parameter struct {
+	name, description string
+	values            []string // of its enum
+}
+
+// parameters returns the top level of an input schema. A schema that cannot be
+// read has none.
+func parameters(schema json.RawMessage) []parameter {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return nil
+	}
+	list := make([]parameter, 0, len(s.Properties))
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		var p struct {
+			Description string `json:"description"`
+			Enum        []any  `json:"enum"`
+		}
+		// A parameter whose schema is odd still has its name.
+		_ = json.Unmarshal(s.Properties[name], &p)
+		q := parameter{name: name, description: p.Description}
+		for _, v := range p.Enum {
+			if v, ok := v.(string); ok {
+				q.values = append(q.values, v)
+			}
+		}
+		list = append(list, q)
+	}
+	return list
+}
+
+// The fields of a document. What a word counts depends on where it stands and
+// on how long that text is against the usual: a word among three says more
+// than one among three hundred. The usual lengths are those of ten thousand
+// published tools and not of the catalogue at hand, so that a tool's place
+// does not depend on what else is connected.
+type field struct {
+	weight float64
+	b      float64 // how much the length counts, from 0 to 1
+	length float64 // the usual length, in words
+}
+
+var fields = [...]field{
+	nameField:        {3, .5, 2.9},
+	descriptionField: {.5, .6, 23},
+	sentenceField:    {.5, .4, 10},
+	serverField:      {.75, .2, 1.9},
+	parameterField:   {.3, .4, 5.2},
+	textField:        {.3, .1, 31},
+}
+
+const (
+	nameField = iota
+	descriptionField
+	sentenceField
+	serverField
+	parameterField
+	textField // descriptions of parameters, values of enums
+)
+
+// A posting is one word of a document and its weight: how often it occurs,
+// summed over the fields.
+type posting struct {
+	term   term
+	weight float32
+}
+
+// A document is a record as the search sees it. It is immutable.
+type document struct {
+	hit      Hit // without score
+	server   string
+	name     string    // folded; see foldName
+	nameLen  int       // different words in the name
+	postings []posting // the words of the name first, then by term
+	sum      uint64    // what it was made of
+	vector   []int8
+}
+
+// foldName makes names that differ in case or separators equal.
+func foldName(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '_', '-', '.', '/', ':', ' ':
+			return -1
+		}
+		return r
+	}, strings.ToLower(s))
+}
+
+// A reader takes records apart into documents. Not for concurrent use.
+type reader struct {
+	terms  *lexer
+	counts [len(fields)]map[term]int
+	order  []term // as they were met
+	sums   map[term]float64
+}
+
+func newReader(l *lexer) *reader {
+	r := &reader{terms: l, sums: map[term]float64{}}
+	for i := range r.counts {
+		r.counts[i] = map[term]int{}
+	}
+	return r
+}
+
+// read makes a document of a record.
+func (r *reader) read(rec record, sum uint64) *document {
+	for i := range r.counts {
+		clear(r.counts[i])
+	}
+	clear(r.sums)
+	r.order = r.order[:0]
+
+	lengths := [len(fields)]int{
+		nameField:        r.text(nameField, rec.name, false),
+		descriptionField: r.text(descriptionField, rec.description, true),
+		sentenceField:    r.text(sentenceField, firstSentence(rec.description), true) + r.text(sentenceField, rec.title, true),
+		serverField:      r.text(serverField, rec.server, false) + r.text(serverField, rec.kind, false),
+	}
+	for _, p := range rec.parameters() {
+		lengths[parameterField] += r.text(parameterField, p.name, false)
+		lengths[textField] += r.text(textField, p.description, true)
+		for _, v := range p.values {
+			lengths[textField] += r.text(textField, v, true)
+		}
+	}
+	d := &document{
+		hit: Hit{ID: rec.id, Kind: rec.kind}, server: rec.server, name: foldName(rec.name),
+		nameLen: len(r.counts[nameField]), sum: sum,
+	}
+	for f, counts := range r.counts {
+		of := fields[f]
+		norm := of.weight / (1 - of.b + of.b*float64(lengths[f])/of.length)
+		for t, n := range counts {
+			r.sums[t] += norm * float64(n)
+		}
+	}
+	d.postings = make([]posting, 0, len(r.sums))
+	for t, w := range r.sums {
+		d.postings = append(d.postings, posting{t, float32(w)})
+	}
+	slices.SortFunc(d.postings, func(a, b posting) int {
+		an, bn := r.counts[nameField][a.term], r.counts[nameField][b.term]
+		if (an > 0) != (bn > 0) {
+			return bn - an
+		}
+		return int(a.term) - int(b.term)
+	})
+	return d
+}
+
+// text counts the words of s into a field and returns how many there were.
+func (r *reader) text(f int, s string, prose bool) int {
+	n := 0
+	counts := r.counts[f]
+	eachWord(s, prose, func(w string) {
+		if t, ok := r.terms.intern(w); ok {
+			counts[t]++
+			n++
+		}
+	})
+	return n
+}
+
+// firstSentence is the text up to the first full stop or line break.
+func firstSentence(s string) string {
+	s = strings.TrimSpace(s)
+	for i, r := range s {
+		switch {
+		case r == '\n', r == '。':
+			return s[:i]
+		case (r == '.' || r == '!' || r == '?') && (i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\n'):
+			// "e.g. " and "i.e. " end no sentence.
+			if i >= 2 && s[i-2] == '.' {
+				continue
+			}
+			return s[:i]
+		}
+	}
+	return s
+}

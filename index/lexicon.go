@@ -1,0 +1,150 @@
+package index
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/english"
+)
+
+//go:embed words.txt
+var wordsFile string
+
+// How much a tool that says a related word counts against one that says what
+// was asked for.
+const (
+	sameWeight = 0.45
+	likeWeight = 0.25
+	fromWeight = 0.35
+)
+
+// A synonym is what a word may also be called, as a stem.
+type synonym struct {
+	stem   string
+	weight float64
+}
+
+// A lexicon is what is known of words before any tool is: see words.txt.
+type lexicon struct {
+	stop      map[string]bool      // by word
+	synonyms  map[string][]synonym // by stem; strongest first, then by name
+	compounds map[[2]string]bool   // pairs of words that are also written as one
+}
+
+// words is the lexicon that ships with the program.
+var words = sync.OnceValue(func() *lexicon {
+	l, err := parseLexicon(wordsFile)
+	if err != nil {
+		panic("index: words.txt: " + err.Error()) // a test reads the file
+	}
+	return l
+})
+
+// parseLexicon reads the format that the head of words.txt explains.
+func parseLexicon(text string) (*lexicon, error) {
+	l := &lexicon{stop: map[string]bool{}, synonyms: map[string][]synonym{}, compounds: map[[2]string]bool{}}
+	weights := map[string]map[string]float64{}
+	relate := func(from, to string, weight float64) {
+		from, to = stem(from), stem(to)
+		if from == to {
+			return
+		}
+		if weights[from] == nil {
+			weights[from] = map[string]float64{}
+		}
+		weights[from][to] = max(weights[from][to], weight)
+	}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line, _, _ = strings.Cut(line, "#")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		rule, rest, _ := strings.Cut(line, ":")
+		if err := l.rule(strings.TrimSpace(rule), rest, relate); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	for from, to := range weights {
+		for s, w := range to {
+			l.synonyms[from] = append(l.synonyms[from], synonym{s, w})
+		}
+		slices.SortFunc(l.synonyms[from], func(a, b synonym) int {
+			return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.stem, b.stem))
+		})
+	}
+	return l, nil
+}
+
+func (l *lexicon) rule(name, rest string, relate func(from, to string, weight float64)) error {
+	all := strings.Fields(rest)
+	switch name {
+	case "same", "like":
+		weight := sameWeight
+		if name == "like" {
+			weight = likeWeight
+		}
+		if len(all) < 2 {
+			return fmt.Errorf("%q needs two words", name)
+		}
+		for _, a := range all {
+			for _, b := range all {
+				relate(a, b, weight)
+			}
+		}
+	case "from":
+		from, to, ok := strings.Cut(rest, ">")
+		if !ok || len(strings.Fields(from)) != 1 || len(strings.Fields(to)) == 0 {
+			return fmt.Errorf(`"from" needs one word, ">" and what it may mean`)
+		}
+		for _, b := range strings.Fields(to) {
+			relate(strings.TrimSpace(from), b, fromWeight)
+		}
+	case "join":
+		if len(all) != 2 {
+			return fmt.Errorf(`"join" needs two words`)
+		}
+		l.compounds[[2]string{all[0], all[1]}] = true
+	case "stop":
+		for _, w := range all {
+			for _, part := range strings.Split(w, "'") {
+				l.stop[part] = true
+			}
+		}
+	default:
+		return fmt.Errorf("unknown rule %q", name)
+	}
+	return nil
+}
+
+// stem is what a word has in common with its other forms. Words of other
+// alphabets come back as they are, mostly: the rules are those of English.
+func stem(word string) string {
+	if s, ok := irregular[word]; ok {
+		return s
+	}
+	if len(word) < 3 || hasDigit(word) || word[0] >= 0x80 {
+		return word
+	}
+	env := snowballstem.NewEnv(word)
+	english.Stem(env)
+	return env.Current()
+}
+
+// irregular are words that the rules do not lead to one stem.
+var irregular = map[string]string{
+	"people": "person", "persons": "person", "children": "child", "men": "man", "women": "woman",
+	"indices": "index", "indexes": "index", "vertices": "vertex", "matrices": "matrix", "criteria": "criterion",
+	"queries": "queri", "sent": "send", "made": "make", "found": "find", "got": "get", "written": "write", "wrote": "write",
+	"ran": "run", "bought": "buy", "paid": "pay", "sold": "sell", "left": "left", "deletion": "delet", "deletions": "delet",
+	"retrieval": "retriev", "removal": "remov", "analyses": "analyz", "analysis": "analyz", "analyse": "analyz", "analysing": "analyz",
+	"creation": "creat", "creator": "creat", "installation": "instal", "uninstallation": "uninstal",
+	"news": "news", "aws": "aws", "ids": "id", "apis": "api", "urls": "url", "prs": "prs", "media": "media",
+	"organisation": "organiz", "organisations": "organiz", "colour": "color", "colours": "color",
+}

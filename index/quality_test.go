@@ -1,0 +1,141 @@
+package index
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/evaluate"
+)
+
+// retrieval is the directory of recorded tools and labelled queries, which is
+// not part of the repository.
+const retrieval = "../../shared/retrieval"
+
+func loadTools(t testing.TB, path string) *discovery.Catalog {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	by := map[string]int{}
+	var list []discovery.Listing
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<24)
+	for sc.Scan() {
+		var tool struct {
+			Server string
+			discovery.ListedTool
+		}
+		if err := json.Unmarshal(sc.Bytes(), &tool); err != nil {
+			t.Fatal(err)
+		}
+		i, ok := by[tool.Server]
+		if !ok {
+			i = len(list)
+			by[tool.Server] = i
+			list = append(list, discovery.Listing{Server: tool.Server})
+		}
+		list[i].Tools = append(list[i].Tools, tool.ListedTool)
+	}
+	return discovery.NewCatalog(list)
+}
+
+func searcher(x *Index, c *discovery.Catalog) evaluate.Search {
+	return func(ctx context.Context, text string) (evaluate.Answer, error) {
+		start := time.Now()
+		h, err := x.Search(ctx, Query{Text: text, Limit: evaluate.Depth})
+		a := evaluate.Answer{Took: time.Since(start)}
+		for _, h := range h.Hits {
+			t, _ := c.Tool(h.ID)
+			a.Found = append(a.Found, t.Server+"/"+t.Name)
+		}
+		return a, err
+	}
+}
+
+// needRetrieval skips a test where the recorded tools are not at hand.
+func needRetrieval(t testing.TB) {
+	t.Helper()
+	if _, err := os.Stat(retrieval); err != nil {
+		t.Skip("no recorded tools and queries beside the repository: " + retrieval)
+	}
+}
+
+func loadQueries(t testing.TB, path string) []evaluate.Query {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	queries, err := evaluate.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return queries
+}
+
+// Ranking must not fall below what it was measured to be. The floors are a
+// little under the figures in docs/performance.md; raise them with those.
+func TestRankingOfRecordedQueries(t *testing.T) {
+	needRetrieval(t)
+	c := loadTools(t, filepath.Join(retrieval, "tools_core.jsonl"))
+	r, err := evaluate.Run(t.Context(), loadQueries(t, filepath.Join(retrieval, "queries.jsonl")), searcher(newIndex(t, c), c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := r.Sets[slices.IndexFunc(r.Sets, func(f evaluate.Figures) bool { return f.Set == "agent" })]
+	for _, f := range []struct {
+		what       string
+		got, floor float64
+	}{
+		{"hit@1 of all", r.All.Hit1, .71},
+		{"hit@5 of all", r.All.Hit5, .91},
+		{"hit@5 of agents' queries", agent.Hit5, .76},
+		{"hit@5, mean of the sets", r.Macro.Hit5, .889},
+		{"MRR@10, mean of the sets", r.Macro.MRR, .74},
+	} {
+		t.Logf("%s: %.3f", f.what, f.got)
+		if f.got < f.floor {
+			t.Errorf("%s is %.3f, want at least %.3f", f.what, f.got, f.floor)
+		}
+	}
+}
+
+func TestExperiment(t *testing.T) {
+	if os.Getenv("EXPERIMENT") == "" {
+		t.Skip()
+	}
+	for _, name := range []string{"tools_core.jsonl", "tools.jsonl"} {
+		c := loadTools(t, filepath.Join(retrieval, name))
+		start := time.Now()
+		x := newIndex(t, c)
+		fmt.Println(name, len(c.Tools()), "built", time.Since(start))
+		f, _ := os.Open(filepath.Join(retrieval, "queries.jsonl"))
+		qs, err := evaluate.Read(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := evaluate.Run(t.Context(), qs, searcher(x, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range append(r.Sets, r.All, r.Macro) {
+			fmt.Printf("%-8s %4d  @1 %.3f @5 %.3f @10 %.3f @15 %.3f mrr %.3f ndcg %.3f  %.3f/%.3f\n", s.Set, s.Queries, s.Hit1, s.Hit5, s.Hit10, s.Hit15, s.MRR, s.NDCG, s.P50, s.P99)
+		}
+		if os.Getenv("MISSES") != "" && name == "tools_core.jsonl" {
+			for _, m := range r.Misses {
+				fmt.Printf("%s %d %q want %v\n    got %v\n", m.Query.Set, m.Rank, m.Query.Text, m.Query.Relevant, m.Found)
+			}
+		}
+	}
+}

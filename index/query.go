@@ -1,0 +1,217 @@
+package index
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds on what one query may cost. Nobody means the rest of 100 kB.
+const (
+	maxQueryBytes = 4096
+	maxQueryWords = 48
+)
+
+// A wanted is one word of a query and the terms that answer it: the word
+// itself, its synonyms, or what it was repaired to. A document has the word if
+// it has any of them, and only the best counts.
+type wanted struct {
+	surface string // as typed
+	to      []variant
+	idf     float64
+}
+
+type variant struct {
+	term   term
+	weight float64
+}
+
+// A parsed query.
+type parsed struct {
+	wanted    []wanted
+	unmatched []string
+	repaired  []Repair
+}
+
+// parse finds out what the words of text mean in this snapshot.
+func (s *snapshot) parse(text string) parsed {
+	var q parsed
+	if len(text) > maxQueryBytes {
+		text = strings.ToValidUTF8(text[:maxQueryBytes], "")
+	}
+	seen := map[string]bool{}
+	prev := -1 // the place of the word before, if it stands right before
+	prevWord := ""
+	pieces(text, func(p piece) bool {
+		surface := surfaceOf(text, p)
+		for _, w := range s.queryWords(p) {
+			if seen[w] || s.stop(w) {
+				prev, prevWord = -1, ""
+				continue
+			}
+			seen[w] = true
+			found := s.resolve(w)
+			at := len(q.wanted)
+			q.wanted = append(q.wanted, wanted{surface: surface, to: found.to})
+			if found.repair != "" {
+				q.repaired = append(q.repaired, Repair{From: surface, To: found.repair})
+			}
+			if prev >= 0 {
+				s.joinWanted(q.wanted, prev, at, prevWord+w)
+			}
+			prev, prevWord = at, w
+		}
+		return len(q.wanted) < maxQueryWords
+	})
+	q.settle(s)
+	return q
+}
+
+// queryWords are the words of a piece of a query. A name of several words is
+// one word where the tools write it as one.
+func (s *snapshot) queryWords(p piece) []string {
+	if p.cjk || len(p.parts) == 0 {
+		if p.cjk {
+			return p.parts
+		}
+		return []string{p.whole}
+	}
+	if t, ok := s.vocabulary.find(p.whole); ok && s.df[t] > 0 {
+		return []string{p.whole}
+	}
+	return p.parts
+}
+
+// surfaceOf is the word around a piece as it was typed, between blanks,
+// without the punctuation at its ends.
+func surfaceOf(text string, p piece) string {
+	start, end := p.start, p.end
+	for start > 0 && end-start < maxWord {
+		r, n := utf8.DecodeLastRuneInString(text[:start])
+		if !inWord(r) {
+			break
+		}
+		start -= n
+	}
+	for end < len(text) && end-start < maxWord {
+		r, n := utf8.DecodeRuneInString(text[end:])
+		if !inWord(r) {
+			break
+		}
+		end += n
+	}
+	return strings.Trim(strings.ToValidUTF8(text[start:end], ""), "'-_./")
+}
+
+func inWord(r rune) bool {
+	return wordRune(r) && !isCJK(r) || strings.ContainsRune("'-_./", r) && !unicode.IsSpace(r)
+}
+
+// joinWanted lets two words that stand side by side be answered by their
+// compound, and by the terms of it: "file system" finds "filesystem".
+func (s *snapshot) joinWanted(all []wanted, a, b int, compound string) {
+	t, ok := s.vocabulary.find(compound)
+	if !ok || s.df[t] == 0 {
+		return
+	}
+	for _, i := range []int{a, b} {
+		all[i].to = addVariant(all[i].to, variant{t, joinedWeight})
+	}
+}
+
+// joinedWeight is what a compound counts for each of its two words.
+const joinedWeight = 0.8
+
+func addVariant(list []variant, v variant) []variant {
+	for i := range list {
+		if list[i].term == v.term {
+			list[i].weight = max(list[i].weight, v.weight)
+			return list
+		}
+	}
+	return append(list, v)
+}
+
+// settle weighs the words by how rare they are and puts those that nothing
+// answers aside.
+func (q *parsed) settle(s *snapshot) {
+	matched := map[string]bool{}
+	kept := q.wanted[:0]
+	var lost []string
+	for _, w := range q.wanted {
+		if len(w.to) == 0 {
+			lost = append(lost, w.surface)
+			continue
+		}
+		matched[w.surface] = true
+		w.idf = s.idfOf(w.to)
+		kept = append(kept, w)
+	}
+	for _, surface := range lost {
+		if !matched[surface] && !slices.Contains(q.unmatched, surface) {
+			q.unmatched = append(q.unmatched, surface)
+		}
+	}
+	q.wanted = kept
+}
+
+// idfOf is how much finding one of the variants says: that of the word itself,
+// which is the first, or of the best of its stand-ins.
+func (s *snapshot) idfOf(to []variant) float64 {
+	if to[0].weight >= 1 {
+		return s.idf(float64(s.df[to[0].term]))
+	}
+	df := 0.0
+	for _, v := range to {
+		df = max(df, float64(s.df[v.term]))
+	}
+	return s.idf(df)
+}
+
+func (s *snapshot) idf(df float64) float64 {
+	n := float64(s.live)
+	return math.Log(1 + (n-df+0.5)/(df+0.5))
+}
+
+func (s *snapshot) stop(word string) bool { return words().stop[word] }
+
+// A resolution is what a word of a query was found to be.
+type resolution struct {
+	to     []variant
+	repair string // what it was taken for, if it was taken for something else
+}
+
+// resolve finds the terms that answer a word: itself and its synonyms, and
+// when there are none of these, the nearest word that the tools use.
+func (s *snapshot) resolve(word string) resolution {
+	to := s.variants(word, 1)
+	if len(to) > 0 {
+		return resolution{to: to}
+	}
+	for _, w := range s.repair(word) {
+		for _, v := range s.variants(w.word, w.weight) {
+			to = addVariant(to, v)
+		}
+	}
+	if len(to) == 0 {
+		return resolution{}
+	}
+	return resolution{to: to, repair: joinWords(s.repair(word))}
+}
+
+// variants are the live terms of a word and its synonyms, itself first.
+func (s *snapshot) variants(word string, weight float64) []variant {
+	var to []variant
+	st := stem(word)
+	if t, ok := s.vocabulary.findStem(st); ok && s.df[t] > 0 {
+		to = append(to, variant{t, weight})
+	}
+	for _, syn := range words().synonyms[st] {
+		if t, ok := s.vocabulary.findStem(syn.stem); ok && s.df[t] > 0 {
+			to = addVariant(to, variant{t, weight * syn.weight})
+		}
+	}
+	return to
+}

@@ -50,6 +50,8 @@ type Options struct {
 	// Failure maps an error of Caller to an *Error, which knows what the
 	// transport's own errors mean. Nil, or a nil result, means unavailable.
 	Failure func(error) *Error
+	// Keep keeps the images and other binary data of results. Nil keeps none.
+	Keep Keep
 	// Validator checks arguments; nil means a new one of this bridge's own.
 	// Share one between bridges: it keeps compiled schemas.
 	Validator *Validator
@@ -164,7 +166,7 @@ func (b *Bridge) call(ctx context.Context, name string, args json.RawMessage, r 
 		return nil, err
 	}
 	r.Result = raw
-	return Value(tool, raw)
+	return Value(tool, raw, b.o.Keep)
 }
 
 // asError makes err the *Error that the script sees, with the names of r.

@@ -26,9 +26,10 @@ type content struct {
 
 // Value turns the raw CallToolResult of tool into what the script gets:
 // structuredContent, else the one text block parsed as JSON, else its text,
-// else the content array, in which the bytes of images and audio are replaced
-// by their size. A result that says isError is an *Error with its text.
-func Value(tool *discovery.Tool, raw json.RawMessage) (json.RawMessage, error) {
+// else the content array, in which the bytes of images, audio and blobs are
+// replaced by their size and the reference under which keep has kept them. A
+// nil keep keeps nothing. A result that says isError is an *Error with its text.
+func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessage, error) {
 	var res struct {
 		IsError           bool              `json:"isError"`
 		StructuredContent json.RawMessage   `json:"structuredContent"`
@@ -55,7 +56,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage) (json.RawMessage, error) {
 		}
 		return json.Marshal(blocks[0].Text)
 	}
-	return contentArray(res.Content, blocks)
+	return contentArray(res.Content, blocks, keep)
 }
 
 // toolError is the failure that the tool itself reported.
@@ -90,14 +91,14 @@ func unwrap(tool *discovery.Tool, value json.RawMessage) json.RawMessage {
 }
 
 // contentArray writes the blocks anew, with binary data as its size.
-func contentArray(raw []json.RawMessage, blocks []content) (json.RawMessage, error) {
+func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawMessage, error) {
 	out := make([]any, len(blocks))
 	for i, b := range blocks {
 		switch {
 		case b.Data != "":
-			out[i] = binary{b.Type, b.MIMEType, base64.StdEncoding.DecodedLen(len(b.Data)) - padding(b.Data)}
+			out[i] = newBinary(b.Type, b.MIMEType, b.Data, keep)
 		case b.Resource != nil && b.Resource.Blob != "":
-			out[i] = binary{b.Type, b.Resource.MIMEType, base64.StdEncoding.DecodedLen(len(b.Resource.Blob)) - padding(b.Resource.Blob)}
+			out[i] = newBinary(b.Type, b.Resource.MIMEType, b.Resource.Blob, keep)
 		default:
 			out[i] = raw[i]
 		}
@@ -105,11 +106,26 @@ func contentArray(raw []json.RawMessage, blocks []content) (json.RawMessage, err
 	return json.Marshal(out)
 }
 
+// A Keep keeps binary data and returns its reference; "" if it cannot.
+type Keep func(mimeType string, data []byte) (ref string)
+
 // binary stands for an image, audio or blob in a script's value.
 type binary struct {
 	Type     string `json:"type"`
 	MIMEType string `json:"mimeType,omitempty"`
 	Size     int    `json:"size"`
+	Ref      string `json:"ref,omitempty"`
+}
+
+// newBinary keeps data, which is in base64; what is not is kept by nobody.
+func newBinary(kind, mimeType, b64 string, keep Keep) binary {
+	b := binary{Type: kind, MIMEType: mimeType, Size: base64.StdEncoding.DecodedLen(len(b64)) - padding(b64)}
+	if keep != nil {
+		if data, err := base64.StdEncoding.DecodeString(b64); err == nil {
+			b.Size, b.Ref = len(data), keep(mimeType, data)
+		}
+	}
+	return b
 }
 
 func padding(b64 string) int { return strings.Count(b64[max(0, len(b64)-2):], "=") }

@@ -63,6 +63,9 @@ type ExecuteAnswer struct {
 	// Diagnostics is the part of Stderr that the script did not print itself,
 	// uncut: why it failed, and notes.
 	Diagnostics string `json:"-"`
+	// Media are the kept images and sounds that the result refers to, for a
+	// client that can show them.
+	Media []Media `json:"-"`
 }
 
 // IsError reports whether the execution failed: its code is neither 0 nor
@@ -143,6 +146,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 		Record:    x.record,
 		Started:   x.announce,
 		Failure:   failure,
+		Keep:      x.keepBinary,
 		Validator: x.b.validator,
 	})
 	waiting, cancel := context.WithTimeoutCause(ctx, limits.Timeout,
@@ -217,6 +221,7 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 		a.Stdout, a.Stderr, a.Result = upstream.CleanText(a.Stdout), upstream.CleanText(a.Stderr), cleanJSON(a.Result)
 	}
 	a.Truncated = cutOut || cutErr || cutRes
+	a.Media = x.media(res.Value)
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}

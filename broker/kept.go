@@ -140,6 +140,9 @@ func (x *execution) getResult(_ context.Context, c sandbox.Call) (json.RawMessag
 	if err != nil {
 		return nil, fmt.Errorf("results.get: %w", err)
 	}
+	if item.MIME != results.JSON && item.MIME != results.Text {
+		return compactJSON(describeBinary(item)), nil
+	}
 	part, err := results.Slice(item, data, results.Part{Path: a.text("path"), Offset: clampInt(offset), Limit: clampInt(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("results.get: %w", err)

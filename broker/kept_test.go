@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
@@ -103,5 +106,47 @@ func TestWithoutAStoreScriptsSaySo(t *testing.T) {
 	}
 	if cut := execute(t, b, `return 'x'.repeat(20000)`); cut.Ref != "" || !cut.Truncated {
 		t.Errorf("ref %q", cut.Ref)
+	}
+}
+
+// An image goes to the client as an image when the script returns it, and never
+// as text.
+func TestImagesFollowTheAnswer(t *testing.T) {
+	b := newBroker(t, broker.Options{Results: results.Open(t.TempDir(), nil), Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
+	cs := connect(t, b, "2025-11-25", nil)
+	run := func(code string) (broker.ExecuteAnswer, []mcp.Content) {
+		t.Helper()
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": code}})
+		if err != nil || res.IsError {
+			t.Fatalf("%v %+v", err, res)
+		}
+		var a broker.ExecuteAnswer
+		if err := json.Unmarshal([]byte(res.Content[0].(*mcp.TextContent).Text), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a, res.Content[1:]
+	}
+	a, media := run(`const r = await shifty.getImage(); console.log(r[0].size); return { picture: r[0], again: r }`)
+	if len(media) != 1 {
+		t.Fatalf("%d blocks after the text, want the image once: %s", len(media), a.Result)
+	}
+	if i, ok := media[0].(*mcp.ImageContent); !ok || i.MIMEType != "image/png" || string(i.Data) != "\x89PNG picture" {
+		t.Errorf("block %+v", media[0])
+	}
+	var result struct {
+		Picture struct {
+			Type, MIMEType, Ref string
+			Size                int
+		}
+	}
+	if err := json.Unmarshal(a.Result, &result); err != nil || result.Picture.Type != "image" || result.Picture.Size != 12 || result.Picture.Ref == "" || a.Stdout != "12\n" {
+		t.Errorf("result %s, stdout %q, %v", a.Result, a.Stdout, err)
+	}
+	if _, media := run(`const r = await shifty.getImage(); return r.length`); len(media) != 0 {
+		t.Errorf("an image that was not returned is in the answer")
+	}
+	later, media := run(fmt.Sprintf(`return results.get('%s')`, result.Picture.Ref))
+	if want := fmt.Sprintf(`{"type":"image","mimeType":"image/png","size":12,"ref":"%s"}`, result.Picture.Ref); string(later.Result) != want || len(media) != 1 {
+		t.Errorf("a later script gets %s and %d blocks, want %s and the image", later.Result, len(media), want)
 	}
 }

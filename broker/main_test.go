@@ -130,6 +130,10 @@ func addShiftyTools(s *mcp.Server) {
 			}
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 		})
+	mcp.AddTool(s, &mcp.Tool{Name: "get_image", Description: "Get a picture."},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("\x89PNG picture")}}}, nil, nil
+		})
 }
 
 // addListedTools adds the tools in a JSON file. Each answers with the text of

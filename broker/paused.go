@@ -108,7 +108,7 @@ func (v *visit) attend(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Call
 	for {
 		select {
 		case a := <-v.done:
-			return answered(a, a.IsError()), nil
+			return a.result(), nil
 		case <-v.asked:
 			select {
 			case <-time.After(gatherTime):
@@ -121,7 +121,7 @@ func (v *visit) attend(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Call
 		case <-ctx.Done():
 			v.cancel(context.Cause(ctx))
 			a := <-v.done
-			return answered(a, a.IsError()), nil
+			return a.result(), nil
 		}
 	}
 }

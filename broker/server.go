@@ -154,8 +154,7 @@ func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, cl
 	x.Talker = sessionTalker{req.Session, can, b.answerTime()}
 	stop := b.progress(ctx, req, messages)
 	defer stop()
-	res := b.Execute(ctx, x)
-	return answered(res, res.IsError()), nil
+	return b.Execute(ctx, x).result(), nil
 }
 
 // heartbeat is how often a client that asked for progress hears that a script

@@ -181,6 +181,13 @@ func (a *app) storeGetCommand() *cobra.Command {
 					data = []byte(text)
 				}
 			}
+			if item.MIME != results.JSON && item.MIME != results.Text {
+				if onTerminal(a.stdout) {
+					return usage("%s is %s, %d bytes\nhint: broker store get %s > FILE", args[0], item.MIME, item.Bytes, args[0])
+				}
+				_, err = a.stdout.Write(data)
+				return err
+			}
 			_, err = fmt.Fprintln(a.stdout, strings.TrimSuffix(string(data), "\n"))
 			return err
 		},

@@ -130,7 +130,7 @@ func (x *execution) timeout() time.Duration {
 		return min(x.o.Timeout, x.o.MaxTimeout)
 	}
 	if t > x.o.MaxTimeout {
-		x.notes = append(x.notes, fmt.Sprintf("timeout is at most %g s here; %g s were asked for", x.o.MaxTimeout.Seconds(), t.Seconds()))
+		x.notes = append(x.notes, fmt.Sprintf("timeout is at most %g s here (config: maxTimeout); %g s were asked for", x.o.MaxTimeout.Seconds(), t.Seconds()))
 		return x.o.MaxTimeout
 	}
 	return t
@@ -166,6 +166,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 		Stdout:      x.stdout,
 		Stderr:      x.stderr,
 		Limits:      limits,
+		Owner:       x.req.Client,
 	})
 	if err != nil {
 		x.b.log.Error("run script", "execution", x.id, "err", err)

@@ -37,6 +37,14 @@ type Layered interface {
 	Layers(ctx context.Context) ([]Layer, error)
 }
 
+// LayersOf returns the layers of r, which are none unless it is Layered.
+func LayersOf(ctx context.Context, r Runner) ([]Layer, error) {
+	if l, ok := r.(Layered); ok {
+		return l.Layers(ctx)
+	}
+	return nil, nil
+}
+
 // A LayerError means that a layer that was required is not active: no program
 // is run.
 type LayerError struct {

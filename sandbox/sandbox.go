@@ -80,6 +80,8 @@ type Request struct {
 	Stdout, Stderr io.Writer
 	// Limits bounds the run.
 	Limits Limits
+	// Owner says whose program it is. A queue lets owners take turns.
+	Owner string
 }
 
 // A Module is a virtual module: TypeScript source that the program can import

@@ -57,6 +57,7 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 	}
 	d := diagnosis{OK: true}
 	d.Checks = append(d.Checks, checkConfig(s), checkState(s), checkSandbox(ctx, s))
+	d.Checks = append(d.Checks, checkLayers(ctx, s)...)
 	stop := a.showProgress(s, len(s.broker.Status()))
 	status := s.broker.Refresh(ctx, names...)
 	stop()

@@ -46,6 +46,10 @@ func (a *app) execCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := s.requireLayers(cmd.Context()); err != nil {
+				_ = s.close() // nothing has run
+				return err
+			}
 			s.broker.Start(cmd.Context())
 			req := broker.ExecuteRequest{Code: code, Language: language, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
 			if !a.json {

@@ -27,12 +27,16 @@ func (a *app) serveCommand() *cobra.Command {
 				return err
 			}
 			ctx := cmd.Context()
+			if err := s.requireLayers(ctx); err != nil {
+				_ = s.close() // nothing has run
+				return err
+			}
 			s.broker.Start(ctx)
 			stop := a.watch(ctx, s)
 			if addr != "" {
 				err = a.serveHTTP(ctx, s, addr)
 			} else {
-				err = serveStdio(ctx, s)
+				err = a.serveStdio(ctx, s)
 			}
 			stop()
 			if e := s.close(); err == nil {
@@ -48,7 +52,8 @@ func (a *app) serveCommand() *cobra.Command {
 
 // serveStdio ends without an error when stdin ends or a signal comes: both are
 // how a client says that it is done.
-func serveStdio(ctx context.Context, s *session) error {
+func (a *app) serveStdio(ctx context.Context, s *session) error {
+	defer a.logLayers(ctx, s)()
 	err := s.broker.ServeStdio(ctx, "stdio")
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return nil
@@ -79,6 +84,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, addr string) error {
 		return fmt.Errorf("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
 	}
 	fmt.Fprintf(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
+	defer a.logLayers(ctx, s)()
 	// Requests end with the server: a script whose client is gone is killed.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/term"
 
@@ -31,6 +30,7 @@ type session struct {
 	broker  *broker.Broker
 	audit   *audit.Store
 	learned *learned.Store
+	runner  sandbox.Runner // the broker's
 }
 
 // close ends the servers and the sandbox, then what they write to.
@@ -84,7 +84,7 @@ func (a *app) open(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{cfg, state, b, store, types}, nil
+	return &session{cfg, state, b, store, types, o.Runner}, nil
 }
 
 // runnable refuses settings that this program cannot follow: a default language
@@ -95,8 +95,6 @@ func runnable(cfg *config.Config) error {
 		return usage(`%s: "language" is "python", which needs a container as sandbox, and there is none yet: use "typescript" or "javascript"`, cfg.Path)
 	case cfg.Broker.Sandbox.Isolation == "container":
 		return usage(`%s: "isolation" is "container", and there is none yet: use "auto" or "worker"`, cfg.Path)
-	case len(cfg.Broker.Sandbox.Require) > 0:
-		return usage(`%s: "require" names %s, and there is no such layer yet: leave it out`, cfg.Path, strings.Join(cfg.Broker.Sandbox.Require, ", "))
 	}
 	return nil
 }
@@ -113,7 +111,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		Timeout:        set.Timeout,
 		MaxTimeout:     set.MaxTimeout,
 		MaxOutputChars: set.MaxOutputChars,
-		Limits:         sandbox.Limits{MemoryBytes: set.Sandbox.Memory, Calls: set.Sandbox.MaxCalls, InFlight: set.Sandbox.InFlight},
+		Limits:         limits(set.Sandbox),
 	}
 }
 
@@ -141,13 +139,22 @@ func openAudit(state string, cfg *config.Config, log *slog.Logger) (*audit.Store
 	return store, nil
 }
 
-// runner is where scripts run: in a process of their own, unless the config
+// limits are those of every script; its time is the broker's to set.
+func limits(s config.Sandbox) sandbox.Limits {
+	return sandbox.Limits{
+		MemoryBytes: s.Memory, CodeBytes: int(s.MaxCode), ResultBytes: int(s.MaxResult), OutputBytes: s.MaxOutput,
+		Calls: s.MaxCalls, InFlight: s.InFlight,
+	}
+}
+
+// runner is where scripts run, so many at one time: in a process of their own, unless the config
 // says that they are trusted.
 func runner(s config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
 	if s.Isolation == "inprocess" {
-		return inproc.New()
+		return sandbox.NewQueue(inproc.New(), s.MaxExecutions)
 	}
-	return worker.New(&worker.Options{Spares: spares, MemoryBytes: s.Memory, Logger: log})
+	w := worker.New(&worker.Options{Spares: spares, MemoryBytes: s.Memory, Require: s.Require, Logger: log})
+	return sandbox.NewQueue(w, s.MaxExecutions)
 }
 
 // upstreams are the enabled servers of a config as the upstream layer knows

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,5 +68,24 @@ func (a *app) reload(s *session) {
 		return
 	}
 	s.broker.Reconfigure(a.options(cfg))
-	fmt.Fprintln(a.stderr, "broker: the config has changed and is in force")
+	fmt.Fprintln(a.stderr, "broker: the config has changed and is in force"+notInForce(s.config.Broker.Sandbox, cfg.Broker.Sandbox))
+}
+
+// notInForce says which settings of the sandbox differ from those that the
+// broker was started with: they are the runner's, which is not replaced.
+func notInForce(started, now config.Sandbox) string {
+	var names []string
+	if started.Isolation != now.Isolation {
+		names = append(names, "isolation")
+	}
+	if !slices.Equal(started.Require, now.Require) {
+		names = append(names, "require")
+	}
+	if started.MaxExecutions != now.MaxExecutions {
+		names = append(names, "maxExecutions")
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", but for " + strings.Join(names, ", ") + " of \"sandbox\": start the broker again for them"
 }

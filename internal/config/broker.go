@@ -10,7 +10,10 @@ import (
 
 // broker reads the broker's own settings.
 func (c *collector) broker(v hujson.Value, b *Broker) {
-	const million = 1_000_000
+	const (
+		million = 1_000_000
+		ki, mi  = int64(1) << 10, int64(1) << 20
+	)
 	of := func(k string) string { return fmt.Sprintf("%q of \"broker\"", k) }
 	section := func(name string, s schema) field {
 		return func(v hujson.Value) { c.object(v, of(name), s) }
@@ -34,11 +37,15 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		}),
 		"search": section("search", schema{"vectors": c.text(of("search.vectors"), &b.Search.Vectors)}),
 		"sandbox": section("sandbox", schema{
-			"isolation": c.choice("isolation", &b.Sandbox.Isolation, "auto", "worker", "container", "inprocess"),
-			"require":   c.list(of("sandbox.require"), &b.Sandbox.Require, c.layer),
-			"memory":    c.memory(of("sandbox.memory"), &b.Sandbox.Memory),
-			"maxCalls":  c.count(of("sandbox.maxCalls"), &b.Sandbox.MaxCalls, million),
-			"inFlight":  c.count(of("sandbox.inFlight"), &b.Sandbox.InFlight, 10_000),
+			"isolation":     c.choice("isolation", &b.Sandbox.Isolation, "auto", "worker", "container", "inprocess"),
+			"require":       c.list(of("sandbox.require"), &b.Sandbox.Require, c.layer),
+			"memory":        c.size(of("sandbox.memory"), &b.Sandbox.Memory, 16*mi, 1024*1024*mi),
+			"maxCode":       c.size(of("sandbox.maxCode"), &b.Sandbox.MaxCode, ki, 64*mi),
+			"maxResult":     c.size(of("sandbox.maxResult"), &b.Sandbox.MaxResult, 64*ki, 1024*mi),
+			"maxOutput":     c.size(of("sandbox.maxOutput"), &b.Sandbox.MaxOutput, 64*ki, 1024*1024*mi),
+			"maxCalls":      c.count(of("sandbox.maxCalls"), &b.Sandbox.MaxCalls, million),
+			"inFlight":      c.count(of("sandbox.inFlight"), &b.Sandbox.InFlight, 10_000),
+			"maxExecutions": c.count(of("sandbox.maxExecutions"), &b.Sandbox.MaxExecutions, 1000),
 		}),
 		"http": section("http", schema{
 			"tokens":     c.tokens(of("http.tokens"), &b.HTTP.Tokens),

@@ -165,10 +165,21 @@ type Sandbox struct {
 	Require []string
 	// Memory of one execution in bytes; default 256 MiB.
 	Memory int64
+	// MaxCode is the longest program in bytes; default 256 KiB.
+	MaxCode int64
+	// MaxResult is the largest result of an execution, and the largest argument
+	// of a call, in bytes; default 16 MiB.
+	MaxResult int64
+	// MaxOutput is how many bytes of what a program prints to each of stdout and
+	// stderr are taken at all; default 64 MiB.
+	MaxOutput int64
 	// MaxCalls is the number of calls in one execution; default 500.
 	MaxCalls int
-	// InFlight is the number of calls at one time; default 16.
+	// InFlight is the number of calls of one execution at one time; default 16.
 	InFlight int
+	// MaxExecutions is the number of executions at one time; further ones wait.
+	// Zero is the default: four for each processor, at least 8 and at most 64.
+	MaxExecutions int
 }
 
 // HTTP says who may use the broker over HTTP. Its values may hold references
@@ -194,6 +205,9 @@ func (b Broker) WithDefaults() Broker {
 	orDefault(&b.Audit.Days, 30)
 	orDefault(&b.Sandbox.Isolation, "auto")
 	orDefault(&b.Sandbox.Memory, 256<<20)
+	orDefault(&b.Sandbox.MaxCode, 256<<10)
+	orDefault(&b.Sandbox.MaxResult, 16<<20)
+	orDefault(&b.Sandbox.MaxOutput, 64<<20)
 	orDefault(&b.Sandbox.MaxCalls, 500)
 	orDefault(&b.Sandbox.InFlight, 16)
 	return b

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -249,11 +250,8 @@ func parseDuration(s string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// minMemory is what a program needs to start at all.
-const minMemory = 16 << 20
-
-// memory reads "256MiB" or a number of bytes.
-func (c *collector) memory(where string, to *int64) field {
+// size reads "256MiB" or a number of bytes, at least and at most so many.
+func (c *collector) size(where string, to *int64, least, most int64) field {
 	return func(v hujson.Value) {
 		lit, _ := v.Value.(hujson.Literal)
 		if k := lit.Kind(); k != '0' && k != '"' {
@@ -264,12 +262,27 @@ func (c *collector) memory(where string, to *int64) field {
 		switch {
 		case !ok:
 			c.fail(v.StartOffset, `%s: %s is no size: write "256MiB"`, where, quote(lit.String()))
-		case n < minMemory:
-			c.fail(v.StartOffset, `%s: %s is less than the 16 MiB that a program needs: write "256MiB"`, where, quote(lit.String()))
+		case n < least:
+			c.fail(v.StartOffset, `%s: %s is too little: it must be at least "%s"`, where, quote(lit.String()), writeSize(least))
+		case n > most:
+			c.fail(v.StartOffset, `%s: %s is too much: it can be at most "%s"`, where, quote(lit.String()), writeSize(most))
 		default:
 			*to = n
 		}
 	}
+}
+
+// writeSize writes a size as people write it in a config.
+func writeSize(n int64) string {
+	for _, u := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n%u.bytes == 0 {
+			return fmt.Sprintf("%d%s", n/u.bytes, u.name)
+		}
+	}
+	return fmt.Sprint(n)
 }
 
 func parseSize(s string) (int64, bool) {

@@ -68,9 +68,9 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	}
 	switch {
 	case err != nil:
-		res.ExitCode, res.Error = x.failure(cause, err, made, running)
+		res.ExitCode, res.Error = x.failure(cause, err, made, running, cpu)
 	case done.ExitCode == sandbox.ExitTimeout:
-		reason := host.Timeout(x.limits, made, running, done.Error)
+		reason := host.Timeout(x.limits, made, running, cpu, done.Error)
 		host.Finish(&res, x.limits, done.ExitCode, nil, reason, done.Notes)
 	default:
 		host.Finish(&res, x.limits, done.ExitCode, done.Value, done.Error, done.Notes)
@@ -78,6 +78,7 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	if res.ExitCode == sandbox.ExitTimeout {
 		res.Error += nearMemory(peak, x.limits.MemoryBytes)
 	}
+	res.Notes = append(res.Notes, host.Dropped(x.limits, x.stdout, x.stderr)...)
 	return res
 }
 
@@ -229,12 +230,12 @@ func (x *execution) check(ctx context.Context, f wire.Frame) error {
 
 // failure says why a process ended without a done frame: cause is why its
 // context was done by then, if it was.
-func (x *execution) failure(cause, err error, made, running int) (int, string) {
+func (x *execution) failure(cause, err error, made, running int, cpu time.Duration) (int, string) {
 	switch {
 	case errors.Is(cause, errMemory):
 		return sandbox.ExitMemory, host.Memory(x.limits)
 	case cause == host.ErrTimeout:
-		return sandbox.ExitTimeout, host.Timeout(x.limits, made, running, "")
+		return sandbox.ExitTimeout, host.Timeout(x.limits, made, running, cpu, "")
 	case cause != nil:
 		return host.Canceled(cause)
 	}

@@ -87,7 +87,7 @@ func (c *Calls) refuse(call sandbox.Call) error {
 	}
 	return &sandbox.CallError{
 		Name:    "ToolError",
-		Message: fmt.Sprintf("limit of %d calls per run reached: ask for more in one call, or go on in another run", c.limits.Calls),
+		Message: fmt.Sprintf("limit of %d calls per run reached (config: sandbox.maxCalls): ask for more in one call, or go on in another run", c.limits.Calls),
 		Fields:  json.RawMessage(`{"code":"call_limit","retryable":false}`),
 	}
 }

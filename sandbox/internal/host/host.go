@@ -40,7 +40,7 @@ func Refuse(req *sandbox.Request, limits sandbox.Limits, languages ...sandbox.La
 		return sandbox.Result{ExitCode: sandbox.ExitRefused, Error: fmt.Sprintf(format, args...)}, true
 	}
 	if n := len(req.Code); n > limits.CodeBytes {
-		return refuse("code of %s is over the limit of %s: pass data through tool calls instead of writing it into the program; 0 tools called",
+		return refuse("code of %s is over the limit of %s (config: sandbox.maxCode): pass data through tool calls instead of writing it into the program; 0 tools called",
 			Size(int64(n)), Size(int64(limits.CodeBytes)))
 	}
 	language := req.Language
@@ -59,35 +59,66 @@ func Refuse(req *sandbox.Request, limits sandbox.Limits, languages ...sandbox.La
 
 // Timeout returns the text for a program whose time was up. said is what the
 // runtime says of it, if it got to say something: it knows the line, or what
-// was waited for, but not always the exact limit.
-func Timeout(limits sandbox.Limits, calls, inFlight int, said string) string {
-	text := fmt.Sprintf("time limit of %s reached", Seconds(limits.Timeout))
+// was waited for, but not always the exact limit. cpu is the processor time that
+// the program has used, negative if that is not known: it tells a loop from
+// waiting for something slow.
+func Timeout(limits sandbox.Limits, calls, inFlight int, cpu time.Duration, said string) string {
+	text, hint := timeout(limits, calls, inFlight, said)
+	if cpu < 0 {
+		return text + "\nhint: " + hint
+	}
+	text += fmt.Sprintf(" (processor time: %.2f s)", cpu.Seconds())
+	switch {
+	case cpu > limits.Timeout/2:
+		hint = "it was computing: look for a loop that does not end, or do less in one run"
+	case inFlight > 0:
+		hint = "it was waiting, not computing: make calls at the same time with Promise.all, or give a longer timeout"
+	}
+	return text + "\nhint: " + hint
+}
+
+// timeout is where the program was, and what to do if no more is known.
+func timeout(limits sandbox.Limits, calls, inFlight int, said string) (text, hint string) {
+	text = fmt.Sprintf("time limit of %s reached", Seconds(limits.Timeout))
 	if _, where, ok := strings.Cut(said, " reached"); ok && strings.HasPrefix(said, "time limit of ") {
-		return text + where
+		where, hint, _ = strings.Cut(where, "\nhint: ")
+		if hint != "" {
+			return text + where, hint
+		}
+		text += where
+	} else {
+		switch {
+		case inFlight > 0:
+			text += fmt.Sprintf(" while %s running", count(inFlight, "call was", "calls were"))
+		case calls == 0:
+			text += " before any call was made"
+		default:
+			text += fmt.Sprintf(" after %s", count(calls, "call", "calls"))
+		}
 	}
 	switch {
 	case inFlight > 0:
-		return text + fmt.Sprintf(" while %s running: ask for a longer timeout, make calls at the same time, or split the work", count(inFlight, "call was", "calls were"))
+		return text, "give a longer timeout, make calls at the same time with Promise.all, or split the work"
 	case calls == 0:
-		return text + " before any call was made: look for a loop that does not end, or ask for a longer timeout"
+		return text, "look for a loop that does not end, or give a longer timeout"
 	}
-	return text + fmt.Sprintf(" after %s: ask for a longer timeout, or split the work", count(calls, "call", "calls"))
+	return text, "give a longer timeout, or split the work"
 }
 
 // Memory returns the text for a program that used up its memory.
 func Memory(limits sandbox.Limits) string {
-	return fmt.Sprintf("memory limit of %s reached: keep less at one time, such as one page of results, and print or return only what is needed", Size(limits.MemoryBytes))
+	return fmt.Sprintf("memory limit of %s reached (config: sandbox.memory): keep less at one time, such as one page of results, and print or return only what is needed", Size(limits.MemoryBytes))
 }
 
 // Nesting returns the text for a program that overflowed the stack of its
 // runner.
 func Nesting(limits sandbox.Limits) string {
-	return fmt.Sprintf("memory limit of %s reached by nesting: brackets, arrays or native calls are nested too deeply", Size(limits.MemoryBytes))
+	return fmt.Sprintf("memory limit of %s reached by nesting (config: sandbox.memory): brackets, arrays or native calls are nested too deeply", Size(limits.MemoryBytes))
 }
 
 // ResultTooLarge returns the text for a result of n bytes.
 func ResultTooLarge(limits sandbox.Limits, n int64) string {
-	return fmt.Sprintf("result of %s is over the limit of %s: return a summary, or print what is needed", Size(n), Size(int64(limits.ResultBytes)))
+	return fmt.Sprintf("result of %s is over the limit of %s (config: sandbox.maxResult): return a summary, or print what is needed", Size(n), Size(int64(limits.ResultBytes)))
 }
 
 // ArgumentTooLarge returns the error that a call with a large argument is
@@ -99,7 +130,7 @@ func ArgumentTooLarge(call sandbox.Call, max int) error {
 	}
 	return &sandbox.CallError{
 		Name: "ToolError",
-		Message: fmt.Sprintf("argument of %s for %s is over the limit of %s: send it in parts",
+		Message: fmt.Sprintf("argument of %s for %s is over the limit of %s (config: sandbox.maxResult): send it in parts",
 			Size(int64(n)), Cut(call.Target, 200), Size(int64(max))),
 		Fields: json.RawMessage(`{"code":"argument_too_large","retryable":false}`),
 	}
@@ -224,3 +255,18 @@ func (o *Output) Print(p []byte) {
 
 // Bytes returns how much was printed.
 func (o *Output) Bytes() int64 { return o.total }
+
+// Dropped returns a remark for each of the two streams that was over the limit.
+func Dropped(limits sandbox.Limits, stdout, stderr *Output) []string {
+	var notes []string
+	for _, o := range []struct {
+		name string
+		*Output
+	}{{"stdout", stdout}, {"stderr", stderr}} {
+		if o.total > limits.OutputBytes {
+			notes = append(notes, fmt.Sprintf("%s of %s is over the limit of %s (config: sandbox.maxOutput): the rest is lost",
+				o.name, Size(o.total), Size(limits.OutputBytes)))
+		}
+	}
+	return notes
+}

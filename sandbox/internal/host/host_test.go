@@ -45,19 +45,28 @@ func TestCutKeepsCharactersWhole(t *testing.T) {
 
 func TestTimeoutSaysWhatIsKnown(t *testing.T) {
 	limits := sandbox.Limits{Timeout: 2500 * time.Millisecond}
+	const unknown = -1
 	for _, tt := range []struct {
 		calls, running int
+		cpu            time.Duration
 		said, want     string
 	}{
-		{3, 0, "time limit of 3 s reached at agent.ts:3:1\nhint: do less", "time limit of 2.5 s reached at agent.ts:3:1\nhint: do less"},
-		{3, 0, "", "time limit of 2.5 s reached after 3 calls"},
-		{1, 0, "nonsense", "time limit of 2.5 s reached after 1 call"},
-		{3, 1, "", "time limit of 2.5 s reached while 1 call was running"},
-		{3, 2, "", "time limit of 2.5 s reached while 2 calls were running"},
-		{0, 0, "", "time limit of 2.5 s reached before any call was made"},
+		{3, 0, unknown, "time limit of 3 s reached at agent.ts:3:1\nhint: do less", "time limit of 2.5 s reached at agent.ts:3:1\nhint: do less"},
+		{3, 0, unknown, "", "time limit of 2.5 s reached after 3 calls\nhint: give a longer"},
+		{1, 0, unknown, "nonsense", "time limit of 2.5 s reached after 1 call\nhint: give a longer"},
+		{3, 1, unknown, "", "time limit of 2.5 s reached while 1 call was running\nhint: give a longer"},
+		{3, 2, unknown, "", "time limit of 2.5 s reached while 2 calls were running\nhint: give a longer"},
+		{0, 0, unknown, "", "time limit of 2.5 s reached before any call was made\nhint: look for a loop"},
+		{3, 0, 2400 * time.Millisecond, "time limit of 3 s reached at agent.ts:3:1\nhint: do less",
+			"time limit of 2.5 s reached at agent.ts:3:1 (processor time: 2.40 s)\nhint: it was computing"},
+		{3, 1, 20 * time.Millisecond, "time limit of 3 s reached while waiting for slow__job\nhint: do less",
+			"time limit of 2.5 s reached while waiting for slow__job (processor time: 0.02 s)\nhint: it was waiting, not computing"},
+		{3, 0, 20 * time.Millisecond, "time limit of 3 s reached while waiting for a timer\nhint: do less",
+			"time limit of 2.5 s reached while waiting for a timer (processor time: 0.02 s)\nhint: do less"},
+		{0, 0, 2400 * time.Millisecond, "", "time limit of 2.5 s reached before any call was made (processor time: 2.40 s)\nhint: it was computing"},
 	} {
-		if got := Timeout(limits, tt.calls, tt.running, tt.said); !strings.HasPrefix(got, tt.want) {
-			t.Errorf("Timeout(%d, %d, %q) = %q, want %q in front", tt.calls, tt.running, tt.said, got, tt.want)
+		if got := Timeout(limits, tt.calls, tt.running, tt.cpu, tt.said); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("Timeout(%d, %d, %v, %q) = %q, want %q in front", tt.calls, tt.running, tt.cpu, tt.said, got, tt.want)
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,30 +39,99 @@ func markOf(t *testing.T, p *Pool, name string) string {
 
 func TestNoProcessIsLeft(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		mode   fakeupstream.Mode
-		rounds int
-	}{
-		{fakeupstream.Good, 20}, {fakeupstream.Grandchild, 1}, {fakeupstream.Daemon, 1}, {fakeupstream.IgnoresTerm, 1}, {fakeupstream.Hangs, 1},
-	} {
-		t.Run(string(tt.mode), func(t *testing.T) {
+	for _, mode := range []fakeupstream.Mode{fakeupstream.Good, fakeupstream.Grandchild, fakeupstream.Daemon, fakeupstream.IgnoresTerm, fakeupstream.Hangs} {
+		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			for range tt.rounds {
-				p := NewPool([]Config{fake("s", tt.mode)}, nil)
-				if st := p.Refresh(t.Context())[0]; st.State != StateReady {
-					t.Fatalf("status = %+v", st)
-				}
-				mark := markOf(t, p, "s")
-				if n := len(left(t, mark)); n == 0 {
-					t.Fatal("the running server is not found by its mark")
-				}
-				p.Close()
-				if pids := left(t, mark); len(pids) > 0 {
-					t.Fatalf("processes %v are left", pids)
-				}
+			p := NewPool([]Config{fake("s", mode)}, nil)
+			if st := p.Refresh(t.Context())[0]; st.State != StateReady {
+				t.Fatalf("status = %+v", st)
+			}
+			mark := markOf(t, p, "s")
+			if n := len(left(t, mark)); n == 0 {
+				t.Fatal("the running server is not found by its mark")
+			}
+			p.Close()
+			if pids := left(t, mark); len(pids) > 0 {
+				t.Fatalf("processes %v are left", pids)
 			}
 		})
 	}
+}
+
+// shellServer is a server that starts in a millisecond, which the test binary
+// with the race detector does not.
+const shellServer = `while read -r line; do
+	id=${line#*\"id\":}; id=${id%%[,\}]*}
+	case $line in
+	*\"initialize\"*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+	*\"tools/list\"*) result='{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}' ;;
+	*\"tools/call\"*) result='{"content":[{"type":"text","text":"hello"}]}' ;;
+	*\"server/discover\"*) echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"no"}}'; continue ;;
+	*) continue ;;
+	esac
+	echo '{"jsonrpc":"2.0","id":'$id',"result":'$result'}'
+done`
+
+// A hundred servers that are started, called and stopped, their guard beside
+// them, leave no process, no zombie and no open file behind. It must not run
+// beside other tests, which have files open.
+func TestHundredRoundsLeaveNothing(t *testing.T) {
+	const perRound = 10
+	var configs []Config
+	for i := range perRound {
+		configs = append(configs, Config{Name: strconv.Itoa(i), Command: "sh", Args: []string{"-c", shellServer}, StartTimeout: time.Minute})
+	}
+	round := func() {
+		p := NewPool(configs, &Options{Guard: true})
+		for _, st := range p.Refresh(t.Context()) {
+			if st.State != StateReady {
+				t.Fatalf("status = %+v", st)
+			}
+			if _, err := p.Call(t.Context(), st.Name, "echo", nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.Close()
+	}
+	round() // whatever is opened once is open now
+	files := openFiles(t)
+	for range 100 / perRound {
+		round()
+	}
+	if pids := markedProcesses(func(m string) bool { return strings.HasPrefix(m, ownMark()+".") }); len(pids) > 0 {
+		t.Errorf("processes %v are left", pids)
+	}
+	if pids := children(); len(pids) > 0 {
+		t.Errorf("children %v are left, running or as zombies", pids)
+	}
+	if n := openFiles(t); n > files {
+		t.Errorf("%d files are open, %d more than after the first round", n, n-files)
+	}
+}
+
+// openFiles is the number of this process's open files.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// children are the processes that this one has started and that are there, if
+// only because nobody has waited for them.
+func children() []int {
+	var pids []int
+	self := strconv.Itoa(os.Getpid())
+	paths, _ := filepath.Glob("/proc/[0-9]*")
+	for _, path := range paths {
+		pid, err := strconv.Atoi(filepath.Base(path))
+		if f := statFields(pid); err == nil && len(f) > 1 && string(f[1]) == self {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func TestCloseWhileStartingLeavesNothing(t *testing.T) {

@@ -48,6 +48,7 @@ func (r result) id() string {
 
 // A renderer writes hits for one answer.
 type renderer struct {
+	types     *codegen.Generator
 	detail    Detail // empty means DetailDesc
 	callsOnly bool   // for a client that calls tools and writes no code
 }
@@ -112,7 +113,7 @@ func (w renderer) parameters(h *SearchHit, s *discovery.Server, t *discovery.Too
 		w.schema(h, t, limit)
 		return
 	}
-	h.Declaration = codegen.Declaration(s, t)
+	h.Declaration = w.types.Declaration(s, t)
 	if cost(h.Declaration) > limit {
 		// What can be left out goes first, then whatever is at the end.
 		h.Declaration = clipBytes(w.signature(s, t), limit)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
-	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -120,9 +119,10 @@ func (b *Broker) Describe(ctx context.Context, name string) (ToolDescription, er
 		return ToolDescription{}, err
 	}
 	s, _ := b.Catalog().Server(t.Server)
+	types := b.options().types()
 	return ToolDescription{
 		Name: t.ID, Server: t.Server, Description: t.Description, ReadOnly: t.ReadOnly(),
-		Signature: codegen.Signature(s, t), Declaration: codegen.Declaration(s, t),
+		Signature: types.Signature(s, t), Declaration: types.Declaration(s, t),
 		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
 	}, nil
 }

@@ -1,10 +1,12 @@
 package broker
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
@@ -14,6 +16,21 @@ import (
 // of them itself, and nobody forbade it.
 func (o *Options) learns(t *discovery.Tool) bool {
 	return o.Learned != nil && !o.Unlearned[t.Server] && !learned.HasUse(t.OutputSchema)
+}
+
+// types writes the types of tools: those that they declare, else those that
+// were learned.
+func (o *Options) types() *codegen.Generator {
+	return &codegen.Generator{Output: func(t *discovery.Tool) *codegen.Output {
+		if !o.learns(t) {
+			return nil
+		}
+		typ, ok := o.Learned.Type(t.Server, t.Name)
+		if !ok {
+			return nil
+		}
+		return &codegen.Output{Schema: typ.Schema, Note: fmt.Sprintf("learned from %d calls", typ.Calls)}
+	}}
 }
 
 // learn merges the result of a call into the type of its tool, and notes where

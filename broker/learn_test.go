@@ -28,6 +28,16 @@ func TestTypesAreLearnedFromCalls(t *testing.T) {
 	if typ, ok := store.Type("files", "list_rows"); !ok || typ.Calls != 3 || string(typ.Schema) != want {
 		t.Errorf("learned from %d calls\n got %s\nwant %s", typ.Calls, typ.Schema, want)
 	}
+	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "list rows of a table", Limit: 1})
+	if err != nil || len(found.Tools) != 1 {
+		t.Fatalf("search: %+v, %v", found, err)
+	}
+	if want := "files.listRows({n:number}): Promise<{zeta:number;alpha:{id:number;title:string}[]}> // learned from 3 calls"; found.Tools[0].Signature != want {
+		t.Errorf("signature\n got %s\nwant %s", found.Tools[0].Signature, want)
+	}
+	if want := "// learned from 3 calls"; !strings.Contains(found.Tools[0].Declaration, want) {
+		t.Errorf("declaration lacks %q:\n%s", want, found.Tools[0].Declaration)
+	}
 	list, err := store.List()
 	if err != nil || len(list) != 1 {
 		t.Errorf("learned %+v, %v; want list_rows alone: notes declares its output and is excepted, a failure teaches nothing", list, err)

@@ -79,7 +79,7 @@ func (b *Broker) search(ctx context.Context, req SearchRequest, callsOnly bool) 
 	if err := b.sync(); err != nil {
 		return SearchAnswer{}, err
 	}
-	s := &search{b: b, scope: b.Catalog(), req: req, renderer: renderer{detail: req.Detail, callsOnly: callsOnly}}
+	s := &search{b: b, scope: b.Catalog(), req: req, renderer: renderer{types: b.options().types(), detail: req.Detail, callsOnly: callsOnly}}
 	s.answer.Tools = []SearchHit{}
 	if req.Limit > maxHits {
 		s.req.Limit = maxHits

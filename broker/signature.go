@@ -3,7 +3,6 @@ package broker
 import (
 	"strings"
 
-	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
@@ -16,7 +15,7 @@ import (
 // Every hit of every answer pays for it, so what says nothing is left out: the
 // parameter's name, blanks, and an output of which nothing is known.
 func (w renderer) signature(s *discovery.Server, t *discovery.Tool) string {
-	name, input, output := splitSignature(codegen.Signature(s, t))
+	name, input, output := splitSignature(w.types.Signature(s, t))
 	input = strings.TrimPrefix(strings.TrimPrefix(input, "input?: "), "input: ")
 	input = closeUp(input)
 	if w.callsOnly {

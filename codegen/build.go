@@ -25,13 +25,14 @@ type builder struct {
 	docs     bool        // read descriptions too
 	named    []*named    // in the order of their first reference
 	byTarget map[*object]*named
-	places   *places // of anchors and ids, once somebody asks
-	scope    *object // what "#" means here
+	aliases  map[*object]*typ // of schemas that are nothing but a reference
+	places   *places          // of anchors and ids, once somebody asks
+	scope    *object          // what "#" means here
 	nodes    int
 }
 
 func newBuilder(root *object, rootName string, names *tsname.Set) *builder {
-	return &builder{root: root, rootName: rootName, names: names, byTarget: make(map[*object]*named), scope: root}
+	return &builder{root: root, rootName: rootName, names: names, byTarget: make(map[*object]*named), aliases: make(map[*object]*typ), scope: root}
 }
 
 // build returns the type of schema v and, in b.named, those of everything that

@@ -63,15 +63,14 @@ type named struct {
 }
 
 var (
-	unknown     = &typ{kind: kindUnknown}
-	never       = &typ{kind: kindNever}
-	null        = &typ{kind: kindNull}
-	text        = &typ{kind: kindString}
-	numeric     = &typ{kind: kindNumber}
-	boolean     = &typ{kind: kindBoolean}
-	anyObject   = &typ{kind: kindObject, index: []index{{typ: unknown}}}
-	anyArray    = &typ{kind: kindArray, elem: unknown}
-	emptyObject = &typ{kind: kindObject}
+	unknown   = &typ{kind: kindUnknown}
+	never     = &typ{kind: kindNever}
+	null      = &typ{kind: kindNull}
+	text      = &typ{kind: kindString}
+	numeric   = &typ{kind: kindNumber}
+	boolean   = &typ{kind: kindBoolean}
+	anyObject = &typ{kind: kindObject, index: []index{{typ: unknown}}}
+	anyArray  = &typ{kind: kindArray, elem: unknown}
 )
 
 // literalOf is the type of exactly one JSON value.
@@ -312,13 +311,10 @@ func meetObjects(a, b *typ) *typ {
 		return &typ{kind: kindInter, items: []*typ{a, b}}
 	}
 	m := &typ{kind: kindObject, fields: slices.Clone(a.fields)}
-	at := make(map[string]int, len(a.fields))
-	for i, f := range a.fields {
-		at[f.name] = i
-	}
+	place := fieldPlaces(a.fields, len(b.fields))
 	for _, f := range b.fields {
-		i, ok := at[f.name]
-		if !ok {
+		i := place(f.name)
+		if i < 0 {
 			m.fields = append(m.fields, f)
 			continue
 		}
@@ -330,6 +326,26 @@ func meetObjects(a, b *typ) *typ {
 		}
 	}
 	return m
+}
+
+// fieldPlaces returns a function that finds a field by name, for so many
+// questions; it gives -1 for none.
+func fieldPlaces(fields []field, questions int) func(name string) int {
+	if questions < 8 {
+		return func(name string) int {
+			return slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+		}
+	}
+	at := make(map[string]int, len(fields))
+	for i, f := range fields {
+		at[f.name] = i
+	}
+	return func(name string) int {
+		if i, ok := at[name]; ok {
+			return i
+		}
+		return -1
+	}
 }
 
 // acceptsEmpty reports whether {} is of type t.

@@ -8,28 +8,38 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
+// maxHops bounds the references to references that are followed.
+const maxHops = 100
+
 // reference returns the type behind a $ref. What leads nowhere, in a circle or
 // out of the document is unknown: nothing is fetched.
 func (b *builder) reference(ref string) *typ {
 	target, scope, ok := b.find(ref, b.scope)
-	seen := map[*object]bool{}
-	for ok {
+	var passed []*object
+	t := unknown
+	for ok && len(passed) < maxHops {
 		s, isObject := target.(*object)
 		if !isObject {
-			return b.of(target, 0)
+			t = b.of(target, 0)
+			break
 		}
 		next, onlyRef := soleReference(s)
 		if !onlyRef {
-			return b.name(s, scope, ref)
-		}
-		if seen[s] {
+			t = b.name(s, scope, ref)
 			break
 		}
-		seen[s] = true
+		if known := b.aliases[s]; known != nil {
+			t = known
+			break
+		}
+		passed = append(passed, s)
 		ref, scope = next, scopeOf(s, scope)
 		target, scope, ok = b.find(ref, scope)
 	}
-	return unknown
+	for _, s := range passed {
+		b.aliases[s] = t
+	}
+	return t
 }
 
 // soleReference returns the reference of a schema that says nothing else.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -23,19 +24,59 @@ const maxSafeInteger = 1<<53 - 1
 // the keys in their order, and integers that a number cannot hold as bigint.
 // It accepts what encoding/json accepts.
 func fromJSON(vm *goja.Runtime, raw []byte) (goja.Value, error) {
-	s := jsonScanner{vm: vm, in: raw}
+	s := jsonScanner{vm: vm, in: raw, keys: make(map[string]string), words: make(map[string]goja.Value)}
 	v, err := s.document()
+	if wrong, ok := errors.AsType[*jsonError](err); ok && wrong.message == "" {
+		c, _ := utf8.DecodeRune(raw[wrong.at:])
+		wrong.message = fmt.Sprintf("Unexpected token '%c', %s is not valid JSON", c, excerpt(raw, wrong.at))
+	}
 	if err != nil {
 		return nil, err
 	}
 	return v, nil
 }
 
+// excerpt quotes what is around a byte of a text.
+func excerpt(raw []byte, at int) string {
+	const around = 10
+	if len(raw) <= 4*around {
+		return `"` + string(raw) + `"`
+	}
+	from, to := max(0, at-around), min(len(raw), at+around)
+	text := `"` + strings.ToValidUTF8(string(raw[from:to]), "") + `"`
+	if at >= around {
+		text = "..." + text
+	}
+	if to < len(raw) {
+		text += "..."
+	}
+	return text
+}
+
+// A jsonError is what is wrong with a text, in the words of V8, which programs
+// print and models know.
+type jsonError struct {
+	message string
+	at      int // a byte of the text
+}
+
+func (e *jsonError) Error() string { return e.message + " at byte " + strconv.Itoa(e.at) }
+
+// Texts up to maxInterned bytes that come again and again, as keys and words
+// do, are made once, as long as there are not too many.
+const (
+	maxInterned = 24
+	maxInterns  = 1024
+)
+
 type jsonScanner struct {
 	vm    *goja.Runtime
 	in    []byte
 	pos   int
 	depth int
+	items []any // of the arrays that are being read, one behind the other
+	keys  map[string]string
+	words map[string]goja.Value
 }
 
 func (s *jsonScanner) document() (goja.Value, error) {
@@ -45,7 +86,7 @@ func (s *jsonScanner) document() (goja.Value, error) {
 	}
 	s.space()
 	if s.pos != len(s.in) {
-		return nil, s.unexpected("after the value")
+		return nil, s.wrong("Unexpected non-whitespace character after JSON")
 	}
 	return v, nil
 }
@@ -71,11 +112,17 @@ func (s *jsonScanner) peek() byte {
 	return s.in[s.pos]
 }
 
-func (s *jsonScanner) unexpected(where string) error {
+// unexpected is the error of a character that nothing can begin with.
+func (s *jsonScanner) unexpected() error {
 	if s.pos >= len(s.in) {
-		return errors.New("json: unexpected end")
+		return &jsonError{"Unexpected end of JSON input", len(s.in)}
 	}
-	return fmt.Errorf("json: unexpected %q %s at byte %d", s.in[s.pos], where, s.pos)
+	return &jsonError{"", s.pos}
+}
+
+// wrong is an error at the present place.
+func (s *jsonScanner) wrong(message string) error {
+	return &jsonError{message, min(s.pos, len(s.in))}
 }
 
 func (s *jsonScanner) value() (goja.Value, error) {
@@ -95,12 +142,12 @@ func (s *jsonScanner) value() (goja.Value, error) {
 	case c == 'n':
 		return goja.Null(), s.word("null")
 	}
-	return nil, s.unexpected("where a value starts")
+	return nil, s.unexpected()
 }
 
 func (s *jsonScanner) nested(f func() (goja.Value, error)) (goja.Value, error) {
 	if s.depth++; s.depth > maxJSONDepth {
-		return nil, fmt.Errorf("json: nested more than %d deep", maxJSONDepth)
+		return nil, s.wrong(fmt.Sprintf("Nested more than %d deep", maxJSONDepth))
 	}
 	s.pos++
 	v, err := f()
@@ -109,10 +156,12 @@ func (s *jsonScanner) nested(f func() (goja.Value, error)) (goja.Value, error) {
 }
 
 func (s *jsonScanner) word(w string) error {
-	if len(s.in)-s.pos < len(w) || string(s.in[s.pos:s.pos+len(w)]) != w {
-		return fmt.Errorf("json: invalid word at byte %d", s.pos)
+	for i := range len(w) {
+		if s.pos == len(s.in) || s.in[s.pos] != w[i] {
+			return s.unexpected()
+		}
+		s.pos++
 	}
-	s.pos += len(w)
 	return nil
 }
 
@@ -122,23 +171,24 @@ func (s *jsonScanner) object() (goja.Value, error) {
 		s.pos++
 		return o, nil
 	}
+	expected := "Expected property name or '}' in JSON"
 	for {
 		if s.peek() != '"' {
-			return nil, s.unexpected("where a key starts")
+			return nil, s.wrong(expected)
 		}
-		key, err := s.str()
+		key, err := s.key()
 		if err != nil {
 			return nil, err
 		}
 		if s.peek() != ':' {
-			return nil, s.unexpected("after a key")
+			return nil, s.wrong("Expected ':' after property name in JSON")
 		}
 		s.pos++
 		v, err := s.value()
 		if err != nil {
 			return nil, err
 		}
-		if err := setOwn(o, key.String(), v); err != nil {
+		if err := setOwn(o, key, v); err != nil {
 			return nil, err
 		}
 		switch s.peek() {
@@ -148,9 +198,46 @@ func (s *jsonScanner) object() (goja.Value, error) {
 			s.pos++
 			return o, nil
 		default:
-			return nil, s.unexpected("in an object")
+			return nil, s.wrong("Expected ',' or '}' after property value in JSON")
+		}
+		expected = "Expected double-quoted property name in JSON"
+	}
+}
+
+// key reads the name of a property.
+func (s *jsonScanner) key() (string, error) {
+	start := s.pos + 1
+	end, plain := s.plainEnd(start)
+	if !plain {
+		v, err := s.str()
+		if err != nil {
+			return "", err
+		}
+		return v.String(), nil
+	}
+	s.pos = end + 1
+	raw := s.in[start:end]
+	if key, ok := s.keys[string(raw)]; ok {
+		return key, nil
+	}
+	key := string(raw)
+	if len(key) <= maxInterned && len(s.keys) < maxInterns {
+		s.keys[key] = key
+	}
+	return key, nil
+}
+
+// plainEnd returns where a string ends that is ASCII and has no escapes.
+func (s *jsonScanner) plainEnd(start int) (end int, plain bool) {
+	for i := start; i < len(s.in); i++ {
+		switch c := s.in[i]; {
+		case c == '"':
+			return i, true
+		case c < 0x20 || c == '\\' || c >= utf8.RuneSelf:
+			return i, false
 		}
 	}
+	return len(s.in), false
 }
 
 // setOwn gives o an ordinary property. Plain assignment would call the
@@ -164,21 +251,24 @@ func (s *jsonScanner) array() (goja.Value, error) {
 		s.pos++
 		return s.vm.NewArray(), nil
 	}
-	var items []any
+	first := len(s.items)
 	for {
 		v, err := s.value()
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, v)
+		s.items = append(s.items, v)
 		switch s.peek() {
 		case ',':
 			s.pos++
 		case ']':
 			s.pos++
-			return s.vm.NewArray(items...), nil
+			a := s.vm.NewArray(s.items[first:]...) // which copies them
+			clear(s.items[first:])
+			s.items = s.items[:first]
+			return a, nil
 		default:
-			return nil, s.unexpected("in an array")
+			return nil, s.wrong("Expected ',' or ']' after array element in JSON")
 		}
 	}
 }
@@ -191,15 +281,18 @@ func (s *jsonScanner) number() (goja.Value, error) {
 	switch {
 	case s.pos < len(s.in) && s.in[s.pos] == '0':
 		s.pos++
+		if s.pos < len(s.in) && isDigit(s.in[s.pos]) {
+			return nil, s.wrong("Unexpected number in JSON")
+		}
 	case s.digits() == 0:
-		return nil, s.unexpected("in a number")
+		return nil, s.wrong("No number after minus sign in JSON")
 	}
 	integer := true
 	if s.pos < len(s.in) && s.in[s.pos] == '.' {
 		integer = false
 		s.pos++
 		if s.digits() == 0 {
-			return nil, s.unexpected("in a number")
+			return nil, s.wrong("Unterminated fractional number in JSON")
 		}
 	}
 	if s.pos < len(s.in) && s.in[s.pos]|0x20 == 'e' {
@@ -209,7 +302,7 @@ func (s *jsonScanner) number() (goja.Value, error) {
 			s.pos++
 		}
 		if s.digits() == 0 {
-			return nil, s.unexpected("in a number")
+			return nil, s.wrong("Exponent part is missing a number in JSON")
 		}
 	}
 	return s.toNumber(string(s.in[start:s.pos]), integer)
@@ -235,36 +328,56 @@ func (s *jsonScanner) toNumber(text string, integer bool) (goja.Value, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return nil, fmt.Errorf("json: number %q: %w", text, err)
+		return nil, s.wrong("Unexpected number in JSON")
 	}
 	return s.vm.ToValue(f), nil // beyond the range it is Infinity, as in JSON.parse
 }
 
-// str reads a string. The common case, ASCII without escapes, copies once.
+// str reads a string. The common case, ASCII without escapes, copies once, or
+// not at all.
 func (s *jsonScanner) str() (goja.Value, error) {
 	s.pos++
 	start := s.pos
-	ascii := true
-	for i := s.pos; i < len(s.in); i++ {
+	end, plain := s.plainEnd(start)
+	if !plain {
+		return s.wideString(start, end)
+	}
+	s.pos = end + 1
+	raw := s.in[start:end]
+	if len(raw) > maxInterned {
+		return s.vm.ToValue(string(raw)), nil
+	}
+	if v, ok := s.words[string(raw)]; ok {
+		return v, nil
+	}
+	text := string(raw)
+	v := s.vm.ToValue(text)
+	if len(s.words) < maxInterns {
+		s.words[text] = v
+	}
+	return v, nil
+}
+
+// wideString reads a string that plainEnd did not get through.
+func (s *jsonScanner) wideString(start, at int) (goja.Value, error) {
+	for i := at; i < len(s.in); i++ {
 		switch c := s.in[i]; {
 		case c == '"':
 			s.pos = i + 1
 			text := string(s.in[start:i])
-			if !ascii && !utf8.ValidString(text) {
-				return s.vm.ToValue(string([]rune(text))), nil
+			if !utf8.ValidString(text) {
+				text = string([]rune(text))
 			}
 			return s.vm.ToValue(text), nil
 		case c == '\\':
 			return s.escaped(start)
 		case c < 0x20:
 			s.pos = i
-			return nil, s.unexpected("in a string")
-		case c >= utf8.RuneSelf:
-			ascii = false
+			return nil, s.wrong("Bad control character in string literal in JSON")
 		}
 	}
 	s.pos = len(s.in)
-	return nil, s.unexpected("in a string")
+	return nil, s.wrong("Unterminated string in JSON")
 }
 
 // escaped reads a string that has an escape. It collects UTF-16, so that a
@@ -277,7 +390,7 @@ func (s *jsonScanner) escaped(start int) (goja.Value, error) {
 			s.pos++
 			return goja.StringFromUTF16(units), nil
 		case c < 0x20:
-			return nil, s.unexpected("in a string")
+			return nil, s.wrong("Bad control character in string literal in JSON")
 		case c == '\\':
 			u, err := s.escape()
 			if err != nil {
@@ -290,13 +403,13 @@ func (s *jsonScanner) escaped(start int) (goja.Value, error) {
 			s.pos += n
 		}
 	}
-	return nil, s.unexpected("in a string")
+	return nil, s.wrong("Unterminated string in JSON")
 }
 
 func (s *jsonScanner) escape() (uint16, error) {
 	s.pos++
 	if s.pos == len(s.in) {
-		return 0, s.unexpected("in an escape")
+		return 0, s.wrong("Unterminated string in JSON")
 	}
 	c := s.in[s.pos]
 	switch c {
@@ -312,35 +425,34 @@ func (s *jsonScanner) escape() (uint16, error) {
 	case 't':
 		c = '\t'
 	case 'u':
-		if len(s.in)-s.pos < 5 {
-			s.pos = len(s.in)
-			return 0, s.unexpected("in an escape")
-		}
-		u, ok := hex4(s.in[s.pos+1 : s.pos+5])
-		if !ok {
-			return 0, s.unexpected("in an escape")
+		u, n := hex4(s.in[s.pos+1:])
+		if n < 4 {
+			s.pos += 1 + n
+			return 0, s.wrong("Bad Unicode escape in JSON")
 		}
 		s.pos += 5
 		return u, nil
 	default:
-		return 0, s.unexpected("in an escape")
+		return 0, s.wrong("Bad escaped character in JSON")
 	}
 	s.pos++
 	return uint16(c), nil
 }
 
-func hex4(b []byte) (uint16, bool) {
-	var u uint16
-	for _, c := range b {
+// hex4 reads up to four hexadecimal digits, and says how many there are.
+func hex4(b []byte) (u uint16, n int) {
+	for n < min(4, len(b)) {
+		c := b[n]
 		switch {
 		case '0' <= c && c <= '9':
 			c -= '0'
 		case 'a' <= c|0x20 && c|0x20 <= 'f':
 			c = c | 0x20 - 'a' + 10
 		default:
-			return 0, false
+			return u, n
 		}
 		u = u<<4 | uint16(c)
+		n++
 	}
-	return u, true
+	return u, n
 }

@@ -114,14 +114,42 @@ func canonical(t *testing.T, in []byte) string {
 	return string(out)
 }
 
-func BenchmarkFromJSON1MB(b *testing.B) {
+// BenchmarkJSON reads 1 MB as a result of a tool and as JSON.parse does, beside
+// the engine's own JSON.parse and encoding/json.
+func BenchmarkJSON(b *testing.B) {
 	raw := []byte("[" + strings.TrimSuffix(strings.Repeat(`{"id":12345,"title":"some title of an issue","open":true,"labels":["a","b"]},`, 13000), ",") + "]")
-	vm := goja.New()
-	b.SetBytes(int64(len(raw)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := fromJSON(vm, raw); err != nil {
-			b.Fatal(err)
+	bench := func(name string, f func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := f(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	r := newRuntime()
+	parser := func(vm *goja.Runtime) func() error {
+		text := vm.ToValue(string(raw))
+		parse, _ := goja.AssertFunction(vm.Get("JSON").(*goja.Object).Get("parse"))
+		return func() error {
+			_, err := parse(goja.Undefined(), text)
+			return err
 		}
 	}
+	engine := parser(r.vm)
+	if err := r.setUp(); err != nil {
+		b.Fatal(err)
+	}
+	bench("result", func() error {
+		_, err := fromJSON(r.vm, raw)
+		return err
+	})
+	bench("JSON.parse", parser(r.vm))
+	bench("engine", engine)
+	bench("encoding-json", func() error {
+		var v any
+		return json.Unmarshal(raw, &v)
+	})
 }

@@ -45,6 +45,7 @@ type runtime struct {
 	libs      map[string]*goja.Object
 
 	toolError *goja.Object
+	revive    goja.Callable // value, reviver
 	add       goja.Callable // +
 	joins     [maxJoins]joined
 	nextJoin  int
@@ -133,12 +134,14 @@ func (r *runtime) setUp() error {
 		return err
 	}
 	r.toolError = kept.Get("ToolError").(*goja.Object)
+	r.revive, _ = goja.AssertFunction(kept.Get("revive"))
 	r.add, _ = goja.AssertFunction(kept.Get("add"))
 	r.newError, _ = goja.AssertFunction(kept.Get("newError"))
 	r.stringify, _ = goja.AssertFunction(kept.Get("stringify"))
 	r.classes = kept.Get("classes").(*goja.Object)
 	r.iteratorPrototype = kept.Get("iterator").(*goja.Object)
 	r.mapClass, r.setClass = kept.Get("Map").(*goja.Object), kept.Get("Set").(*goja.Object)
+	r.defineParse()
 	r.defineTimers()
 	r.defineConsole()
 	r.defineLibs()

@@ -39,7 +39,7 @@ func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
-			if u, ok := hex4([]byte{'0', '0', s[i+1], s[i+2]}); ok {
+			if u, n := hex4([]byte{s[i+1], s[i+2]}); n == 2 {
 				b.WriteByte(byte(u))
 				i += 2
 				continue

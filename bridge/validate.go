@@ -13,7 +13,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
 // A Validator checks arguments against input schemas, each of which it
@@ -28,6 +27,7 @@ type Validator struct {
 type schema struct {
 	resolved *jsonschema.Resolved
 	top      *jsonschema.Schema
+	root     any // the same, as JSON
 }
 
 // NewValidator returns a Validator that has compiled nothing yet.
@@ -66,6 +66,11 @@ func compile(raw json.RawMessage) (s *schema) {
 	if len(raw) == 0 || json.Unmarshal(raw, &js) != nil {
 		return s
 	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&s.root) != nil {
+		return s
+	}
 	s.top = &js
 	// References to other documents are not fetched: such a schema stays
 	// unresolved.
@@ -76,122 +81,61 @@ func compile(raw json.RawMessage) (s *schema) {
 }
 
 // Check returns the arguments to send: args, or {} when there are none. A
-// mistake is an *Error that names the parameter, what is accepted and the
-// nearest name.
+// mistake is an *Error that names every parameter that is wrong, what is
+// accepted and the nearest name.
 func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || bytes.Equal(args, []byte("null")) {
 		args = json.RawMessage(`{}`)
 	}
-	refuse := func(format string, a ...any) (json.RawMessage, error) {
-		return nil, &Error{Code: CodeArguments, Message: t.ID + ": " + fmt.Sprintf(format, a...), Hint: expectation(v.schema(t).top)}
-	}
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(args, &given); err != nil {
-		return refuse("arguments are one object, such as {name: value}; got %s", kindOf(args))
-	}
 	s := v.schema(t)
+	refuse := func(why string) (json.RawMessage, error) {
+		return nil, &Error{Code: CodeArguments, Message: t.ID + ": " + why, Hint: expectation(s.top)}
+	}
+	if args[0] != '{' {
+		return refuse("arguments are one object, such as {name: value}; got " + kindOf(args))
+	}
 	if s.top == nil {
 		return args, nil
 	}
-	if problem := topLevel(s.top, given); problem != "" {
-		return refuse("%s", problem)
+	var invalid error
+	if s.resolved != nil {
+		var instance any
+		if err := json.Unmarshal(args, &instance); err != nil {
+			return refuse(err.Error())
+		}
+		if invalid = s.resolved.Validate(instance); invalid == nil {
+			return args, nil
+		}
 	}
-	if s.resolved == nil {
-		return args, nil
+	// What is wrong is looked for by ourselves, because a validator stops at
+	// the first mistake and tells it in terms of the schema.
+	input, err := ParseLiteral(args)
+	if err != nil {
+		return refuse(err.Error())
 	}
-	var instance any
-	if err := json.Unmarshal(args, &instance); err != nil {
-		return refuse("%v", err)
-	}
-	if err := s.resolved.Validate(instance); err != nil {
-		return refuse("%s", readable(err))
+	found := findings(s.root, input, false)
+	switch {
+	case len(found) > 0:
+		return refuse(sentences(found))
+	case invalid != nil:
+		return refuse(readable(invalid))
 	}
 	return args, nil
 }
 
-// topLevel finds the mistakes that can be told better than a validator does:
-// missing and unknown parameters, and values outside an enum.
-func topLevel(s *jsonschema.Schema, given map[string]json.RawMessage) string {
-	known := make([]string, 0, len(s.Properties))
-	for name := range s.Properties {
-		known = append(known, name)
-	}
-	slices.Sort(known)
-	var problems []string
-	closed := s.AdditionalProperties != nil && isFalse(s.AdditionalProperties)
-	var unknown []string
-	for name := range given {
-		if s.Properties[name] == nil && closed && len(s.PatternProperties) == 0 {
-			unknown = append(unknown, name)
-		}
-	}
-	slices.Sort(unknown)
-	for _, name := range unknown {
-		p := fmt.Sprintf("unknown parameter %q", name)
-		if near := nearest.Names(name, known, 1); len(near) > 0 {
-			p += fmt.Sprintf(", did you mean %q?", near[0])
-		}
-		problems = append(problems, p)
-	}
-	for _, name := range s.Required {
-		if _, ok := given[name]; ok {
-			continue
-		}
-		p := fmt.Sprintf("missing parameter %q", name)
-		if near := nearest.Names(name, slices.Sorted(keysOf(given)), 1); len(near) > 0 && !slices.Contains(known, near[0]) && len(unknown) == 0 {
-			p += fmt.Sprintf(" (%q was given)", near[0])
-		}
-		problems = append(problems, p)
-	}
-	for _, name := range known {
-		if raw, ok := given[name]; ok {
-			if p := enumProblem(name, s.Properties[name], raw); p != "" {
-				problems = append(problems, p)
-			}
-		}
-	}
-	return strings.Join(problems, "; ")
-}
+// maxFindings is how many mistakes one error tells.
+const maxFindings = 6
 
-func keysOf(m map[string]json.RawMessage) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
+func sentences(found []Finding) string {
+	var texts []string
+	for _, f := range found[:min(len(found), maxFindings)] {
+		texts = append(texts, f.Message)
 	}
-}
-
-func enumProblem(name string, s *jsonschema.Schema, raw json.RawMessage) string {
-	if s == nil || len(s.Enum) == 0 {
-		return ""
+	if more := len(found) - maxFindings; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	var got any
-	if json.Unmarshal(raw, &got) != nil {
-		return ""
-	}
-	accepted := make([]string, 0, len(s.Enum))
-	for _, e := range s.Enum {
-		b, err := json.Marshal(e)
-		if err != nil || e == got || fmt.Sprint(e) == fmt.Sprint(got) {
-			return ""
-		}
-		accepted = append(accepted, string(b))
-	}
-	if len(accepted) > 12 {
-		more := len(accepted) - 12
-		near := nearest.Names(strings.Trim(string(raw), `"`), accepted, 3)
-		accepted = append(append(near, accepted[:12-len(near)]...), fmt.Sprintf("… %d more", more))
-	}
-	return fmt.Sprintf("%q is %s; accepted: %s", name, clip(string(raw), 60), strings.Join(accepted, ", "))
-}
-
-// isFalse recognises the schema false, which jsonschema-go writes as not {}.
-func isFalse(s *jsonschema.Schema) bool {
-	b, err := json.Marshal(s)
-	return err == nil && string(b) == "false"
+	return strings.Join(unique(texts), "; ")
 }
 
 // expectation is the list of parameters, required ones first and marked.

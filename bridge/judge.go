@@ -1,0 +1,449 @@
+package bridge
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// A Finding is one mistake in the arguments of a call.
+type Finding struct {
+	// Offset is that of the literal, or of the key, that is wrong.
+	Offset int
+	// Message names the parameter, what is accepted and the nearest name.
+	Message string
+
+	path     string
+	kind     findingKind
+	accepted []string // values or types, for the kinds that have them
+	got      string
+}
+
+type findingKind uint8
+
+const (
+	wrongOther findingKind = iota
+	wrongType
+	wrongValue
+	unknownKey
+	missingKey
+)
+
+// Judge returns what is certainly wrong with the arguments of a call, of which
+// only a part may be known. Each mistake is there once, in the order of the
+// arguments. It does not take a schema that leaves it open which other keys
+// there are by its word: a key that no property has is a mistake where nothing
+// in the schema speaks of more keys, as it is for a TypeScript compiler.
+func (v *Validator) Judge(t *discovery.Tool, input Literal) []Finding {
+	s := v.schema(t)
+	if s.top == nil {
+		return nil
+	}
+	return findings(s.root, input, true)
+}
+
+// findings judges the arguments of a call. strict means that a schema without
+// a word about further keys has none.
+func findings(root any, input Literal, strict bool) []Finding {
+	switch {
+	case input.Kind == Unknown:
+		return nil
+	case input.Kind == Undefined || input.Kind == KnownValue && input.Value == nil:
+		input = Literal{Kind: KnownObject, Offset: input.Offset}
+	case input.Kind != KnownObject:
+		return []Finding{{Offset: input.Offset, Message: "arguments are one object, such as {name: value}; got " + input.String()}}
+	}
+	j := &judge{root: root, budget: maxJudged}
+	return j.check(root, input, "", strict)
+}
+
+// maxJudged is the number of pairs of a schema and a value that are compared
+// before the rest is let pass.
+const maxJudged = 20_000
+
+// maxJudgedDepth is how deep references and values are followed.
+const maxJudgedDepth = 64
+
+// A judge compares values with schemas and is certain of what it finds: what
+// it does not understand is right.
+type judge struct {
+	root   any
+	budget int
+	depth  int
+}
+
+func (j *judge) check(s any, l Literal, path string, strict bool) []Finding {
+	if j.budget--; j.budget < 0 || j.depth > maxJudgedDepth || l.Kind == Unknown || l.Kind == Undefined {
+		return nil
+	}
+	j.depth++
+	defer func() { j.depth-- }()
+	schema, ok := s.(map[string]any)
+	if !ok {
+		if s == false {
+			return []Finding{{Offset: l.Offset, path: path, Message: quoted(path) + " is not accepted"}}
+		}
+		return nil
+	}
+	if ref, ok := schema["$ref"].(string); ok {
+		return j.check(j.resolve(ref), l, path, strict)
+	}
+	if f := checkType(schema, l, path); f != nil {
+		return []Finding{*f}
+	}
+	if f := checkValue(schema, l, path); f != nil {
+		return []Finding{*f}
+	}
+	composed := slices.ContainsFunc([]string{"allOf", "anyOf", "oneOf", "if", "dependentSchemas", "unevaluatedProperties"}, func(k string) bool {
+		_, has := schema[k]
+		return has
+	})
+	strict = strict && !composed
+	var found []Finding
+	switch l.Kind {
+	case KnownObject:
+		found = j.object(schema, l, path, strict)
+	case KnownArray:
+		found = j.array(schema, l, path, strict)
+	}
+	return append(found, j.combined(schema, l, path)...)
+}
+
+// resolve finds a schema that a reference names in this document; what it does
+// not find accepts everything.
+func (j *judge) resolve(ref string) any {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok || pointer != "" && pointer[0] != '/' {
+		return true
+	}
+	at := j.root
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if part == "" {
+			continue
+		}
+		part = strings.NewReplacer("~1", "/", "~0", "~", "%20", " ").Replace(part)
+		switch v := at.(type) {
+		case map[string]any:
+			if at, ok = v[part]; !ok {
+				return true
+			}
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(v) {
+				return true
+			}
+			at = v[i]
+		default:
+			return true
+		}
+	}
+	return at
+}
+
+// combined judges by the schemas that a schema is combined of.
+func (j *judge) combined(schema map[string]any, l Literal, path string) []Finding {
+	var found []Finding
+	for _, b := range list(schema, "allOf") {
+		found = append(found, j.check(b, l, path, false)...)
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		found = append(found, j.any(list(schema, key), l, path)...)
+	}
+	return found
+}
+
+// any judges by branches one of which must hold.
+func (j *judge) any(branches []any, l Literal, path string) []Finding {
+	var wrong [][]Finding
+	for _, b := range branches {
+		f := j.check(b, l, path, false)
+		if len(f) == 0 {
+			return nil
+		}
+		wrong = append(wrong, f)
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	// Branches that are for another type, or another value, say nothing of use
+	// beside one that the value was meant for.
+	meant := slices.DeleteFunc(slices.Clone(wrong), func(f []Finding) bool {
+		return slices.ContainsFunc(f, func(f Finding) bool {
+			return f.path == path && (f.kind == wrongType || f.kind == wrongValue) || f.kind == wrongValue && discriminates(f)
+		})
+	})
+	if len(meant) == 1 {
+		return meant[0]
+	}
+	if f := merged(wrong, path); f != nil {
+		return []Finding{*f}
+	}
+	if len(meant) > 1 {
+		slices.SortStableFunc(meant, func(a, b []Finding) int { return len(a) - len(b) })
+		if len(meant[0]) < len(meant[1]) {
+			return meant[0]
+		}
+		return []Finding{{Offset: l.Offset, path: path, Message: fmt.Sprintf("%s matches none of the %d accepted forms; the nearest: %s",
+			quoted(path), len(branches), meant[0][0].Message)}}
+	}
+	return wrong[0]
+}
+
+// discriminates reports whether a wrong value is one of a key that tells forms
+// apart: it accepts a single value.
+func discriminates(f Finding) bool { return len(f.accepted) == 1 }
+
+// merged makes one finding of branches that each refuse the value itself for
+// its type or for not being one of the accepted ones.
+func merged(wrong [][]Finding, path string) *Finding {
+	var values, types []string
+	for _, f := range wrong {
+		if len(f) != 1 || f[0].path != path {
+			return nil
+		}
+		switch f[0].kind {
+		case wrongValue:
+			values = append(values, f[0].accepted...)
+		case wrongType:
+			types = append(types, f[0].accepted...)
+		default:
+			return nil
+		}
+	}
+	first := wrong[0][0]
+	if len(values) > 0 {
+		f := valueFinding(path, first.got, first.Offset, unique(values))
+		return &f
+	}
+	f := typeFinding(path, first.got, first.Offset, unique(types))
+	return &f
+}
+
+func unique(list []string) []string {
+	var u []string
+	for _, s := range list {
+		if !slices.Contains(u, s) {
+			u = append(u, s)
+		}
+	}
+	return u
+}
+
+func (j *judge) array(schema map[string]any, l Literal, path string, strict bool) []Finding {
+	if l.Open {
+		return nil
+	}
+	wrong := func(format string, n json.Number) []Finding {
+		return []Finding{{Offset: l.Offset, path: path, Message: quoted(path) + fmt.Sprintf(format, n) + "; got " + strconv.Itoa(len(l.Items))}}
+	}
+	if n, ok := schema["minItems"].(json.Number); ok && compare(strconv.Itoa(len(l.Items)), n) < 0 {
+		return wrong(" takes at least %s items", n)
+	}
+	if n, ok := schema["maxItems"].(json.Number); ok && compare(strconv.Itoa(len(l.Items)), n) > 0 {
+		return wrong(" takes at most %s items", n)
+	}
+	tuple := list(schema, "prefixItems")
+	rest := schema["items"]
+	if t := list(schema, "items"); t != nil {
+		tuple, rest = t, nil
+	}
+	var found []Finding
+	for i, item := range l.Items {
+		s := rest
+		if i < len(tuple) {
+			s = tuple[i]
+		}
+		found = append(found, j.check(s, item, fmt.Sprintf("%s[%d]", path, i), strict)...)
+	}
+	return found
+}
+
+// checkType returns a finding if l is of none of the types of schema.
+func checkType(schema map[string]any, l Literal, path string) *Finding {
+	var types []string
+	switch t := schema["type"].(type) {
+	case string:
+		types = []string{t}
+	case []any:
+		for _, k := range t {
+			if k, ok := k.(string); ok {
+				types = append(types, k)
+			}
+		}
+	}
+	is := l.typeName()
+	if len(types) == 0 || is == "" || is == "null" && schema["nullable"] == true {
+		return nil
+	}
+	for _, t := range types {
+		switch t {
+		case is:
+			return nil
+		case "integer":
+			if is == "number" && isInteger(l.Value) {
+				return nil
+			}
+		case "string", "number", "boolean", "null", "object", "array":
+		default:
+			return nil // no type of JSON Schema
+		}
+	}
+	f := typeFinding(path, l.String(), l.Offset, types)
+	return &f
+}
+
+func typeFinding(path, got string, offset int, types []string) Finding {
+	named := make([]string, len(types))
+	for i, t := range types {
+		switch t {
+		case "null":
+			named[i] = "null"
+		case "integer", "object", "array":
+			named[i] = "an " + t
+		default:
+			named[i] = "a " + t
+		}
+	}
+	return Finding{Offset: offset, path: path, kind: wrongType, accepted: types, got: got,
+		Message: fmt.Sprintf("%s takes %s; got %s", quoted(path), strings.Join(named, " or "), got)}
+}
+
+func isInteger(v any) bool {
+	n, ok := v.(json.Number)
+	if !ok {
+		return false
+	}
+	r, ok := rational(string(n))
+	return !ok || r.IsInt()
+}
+
+// rational reads a number; false for one that is too large to be looked at.
+func rational(s string) (*big.Rat, bool) {
+	if len(s) > 400 {
+		return nil, false
+	}
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		if e, err := strconv.Atoi(s[i+1:]); err != nil || e > 400 || e < -400 {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(s)
+}
+
+// compare compares two numbers; those that cannot be read are equal.
+func compare(a string, b json.Number) int {
+	x, ok := rational(a)
+	y, ok2 := rational(string(b))
+	if !ok || !ok2 {
+		return 0
+	}
+	return x.Cmp(y)
+}
+
+// checkValue judges a value that is no container.
+func checkValue(schema map[string]any, l Literal, path string) *Finding {
+	if l.Kind != KnownValue {
+		return nil
+	}
+	accepted, isEnum := schema["enum"].([]any)
+	if c, ok := schema["const"]; ok {
+		accepted, isEnum = []any{c}, true
+	}
+	if isEnum && !slices.ContainsFunc(accepted, func(a any) bool { return equal(a, l.Value) }) {
+		if l.Value == nil && schema["nullable"] == true {
+			return nil
+		}
+		values := make([]string, len(accepted))
+		for i, a := range accepted {
+			values[i] = compact(a)
+		}
+		f := valueFinding(path, l.String(), l.Offset, values)
+		return &f
+	}
+	var why string
+	switch v := l.Value.(type) {
+	case json.Number:
+		why = rangeProblem(schema, v)
+	case string:
+		why = textProblem(schema, v)
+	}
+	if why == "" {
+		return nil
+	}
+	return &Finding{Offset: l.Offset, path: path, Message: fmt.Sprintf("%s %s; got %s", quoted(path), why, l)}
+}
+
+func equal(a, b any) bool {
+	x, ok := a.(json.Number)
+	y, ok2 := b.(json.Number)
+	if ok && ok2 {
+		return compare(string(x), y) == 0
+	}
+	switch a.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+func rangeProblem(schema map[string]any, v json.Number) string {
+	for _, c := range []struct {
+		key, says string
+		wrong     func(int) bool
+	}{
+		{"minimum", "must be at least", func(c int) bool { return c < 0 }},
+		{"maximum", "must be at most", func(c int) bool { return c > 0 }},
+		{"exclusiveMinimum", "must be more than", func(c int) bool { return c <= 0 }},
+		{"exclusiveMaximum", "must be less than", func(c int) bool { return c >= 0 }},
+	} {
+		limit, ok := schema[c.key].(json.Number)
+		if !ok {
+			continue
+		}
+		x, ok := rational(string(v))
+		y, ok2 := rational(string(limit))
+		if ok && ok2 && c.wrong(x.Cmp(y)) {
+			return c.says + " " + limit.String()
+		}
+	}
+	return ""
+}
+
+func textProblem(schema map[string]any, v string) string {
+	n := strconv.Itoa(utf8.RuneCountInString(v))
+	if limit, ok := schema["minLength"].(json.Number); ok && compare(n, limit) < 0 {
+		if limit == "1" {
+			return "must not be empty"
+		}
+		return "must have at least " + limit.String() + " characters"
+	}
+	if limit, ok := schema["maxLength"].(json.Number); ok && compare(n, limit) > 0 {
+		return "must have at most " + limit.String() + " characters"
+	}
+	if p, ok := schema["pattern"].(string); ok {
+		if re, err := regexp.Compile(p); err == nil && !re.MatchString(v) {
+			return "must match /" + clip(p, 80) + "/"
+		}
+	}
+	return ""
+}
+
+func list(schema map[string]any, key string) []any {
+	l, _ := schema[key].([]any)
+	return l
+}
+
+// quoted is how a message names a parameter.
+func quoted(path string) string {
+	if path == "" {
+		return "the argument"
+	}
+	return strconv.Quote(path)
+}

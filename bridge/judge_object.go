@@ -1,0 +1,156 @@
+package bridge
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// object judges the keys of an object and their values.
+func (j *judge) object(schema map[string]any, l Literal, path string, strict bool) []Finding {
+	properties, _ := schema["properties"].(map[string]any)
+	known := slices.Sorted(maps.Keys(properties))
+	extra, others := j.others(schema, properties, strict)
+	var found []Finding
+	meant := make(map[string]bool) // keys that were spelt wrong
+	given := make(map[string]bool)
+	for _, f := range l.Fields {
+		if f.Value.Kind == Undefined {
+			continue
+		}
+		given[f.Name] = true
+		at := join(path, f.Name)
+		property, ok := properties[f.Name]
+		if ok {
+			found = append(found, j.check(property, f.Value, at, strict)...)
+		}
+		patterns, certain := matching(schema, f.Name)
+		for _, p := range patterns {
+			found = append(found, j.check(p, f.Value, at, strict)...)
+		}
+		switch {
+		case ok || len(patterns) > 0 || !certain:
+		case others:
+			found = append(found, j.check(extra, f.Value, at, strict)...)
+		default:
+			u := Finding{Offset: f.Offset, path: at, kind: unknownKey, Message: "unknown parameter " + quoted(at)}
+			if near := nearestKey(f.Name, known, l.Fields); near != "" {
+				meant[near] = true
+				u.Message += fmt.Sprintf(", did you mean %q?", near)
+			} else if len(known) > 0 && len(known) <= 12 {
+				u.Message += "; there are " + strings.Join(known, ", ")
+			}
+			found = append(found, u)
+		}
+	}
+	if l.Open {
+		return found
+	}
+	return append(found, missing(schema, l, path, known, given, meant)...)
+}
+
+// others says what holds for keys that are no properties: their schema, or
+// false if there may be none.
+func (j *judge) others(schema, properties map[string]any, strict bool) (extra any, allowed bool) {
+	extra, declared := schema["additionalProperties"]
+	if declared {
+		return extra, extra != false
+	}
+	_, patterns := schema["patternProperties"]
+	return nil, !strict || len(properties) == 0 || patterns
+}
+
+// matching returns the schemas of patternProperties for a key; certain is
+// false if one of the patterns cannot be read.
+func matching(schema map[string]any, key string) (schemas []any, certain bool) {
+	patterns, _ := schema["patternProperties"].(map[string]any)
+	certain = true
+	for _, p := range slices.Sorted(maps.Keys(patterns)) {
+		re, err := regexp.Compile(p)
+		switch {
+		case err != nil:
+			certain = false
+		case re.MatchString(key):
+			schemas = append(schemas, patterns[p])
+		}
+	}
+	return schemas, certain
+}
+
+// nearestKey is the known key that was meant, if there is one that is not there
+// already.
+func nearestKey(name string, known []string, given []Field) string {
+	for _, near := range nearest.Names(name, known, 3) {
+		if !slices.ContainsFunc(given, func(f Field) bool { return f.Name == near }) {
+			return near
+		}
+	}
+	return ""
+}
+
+// missing returns the required keys that are not there. One that was spelt
+// wrong has been told already.
+func missing(schema map[string]any, l Literal, path string, known []string, given, meant map[string]bool) []Finding {
+	var found []Finding
+	for _, r := range list(schema, "required") {
+		name, ok := r.(string)
+		if !ok || given[name] || meant[name] {
+			continue
+		}
+		f := Finding{Offset: l.Offset, path: join(path, name), kind: missingKey, Message: "missing parameter " + quoted(join(path, name))}
+		for _, near := range nearest.Names(name, slices.Sorted(maps.Keys(given)), 1) {
+			if !slices.Contains(known, near) {
+				f.Message += fmt.Sprintf(" (%q was given)", near)
+			}
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// maxAccepted is how many accepted values a message lists.
+const maxAccepted = 12
+
+func valueFinding(path, got string, offset int, accepted []string) Finding {
+	f := Finding{Offset: offset, path: path, kind: wrongValue, accepted: accepted, got: got}
+	bare := make(map[string]string, len(accepted))
+	for _, a := range accepted {
+		text, err := strconv.Unquote(a)
+		if err != nil {
+			text = a
+		}
+		bare[text] = a
+	}
+	var near []string
+	for _, n := range nearest.Names(strings.Trim(got, `"`), slices.Sorted(maps.Keys(bare)), 3) {
+		near = append(near, bare[n])
+	}
+	shown := accepted
+	more := ""
+	if len(shown) > maxAccepted {
+		rest := slices.DeleteFunc(slices.Clone(accepted), func(a string) bool { return slices.Contains(near, a) })
+		shown = append(slices.Clone(near), rest[:maxAccepted-len(near)]...)
+		more = fmt.Sprintf(", … %d more", len(accepted)-maxAccepted)
+	}
+	clipped := make([]string, len(shown))
+	for i, s := range shown {
+		clipped[i] = clip(s, 60)
+	}
+	f.Message = fmt.Sprintf("%s is %s; accepted: %s%s", quoted(path), got, strings.Join(clipped, ", "), more)
+	if len(near) > 0 {
+		f.Message += "; did you mean " + near[0] + "?"
+	}
+	return f
+}

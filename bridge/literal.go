@@ -1,0 +1,123 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Literal is what is known of a value: all of it when a call is made, what
+// the program's text says before that. Offset is handed back in findings.
+type Literal struct {
+	Kind   Kind
+	Offset int
+	// Value is the value of a KnownValue: a string, a json.Number, a bool or nil.
+	Value any
+	// Open says that an object may have more keys than Fields, or an array
+	// other elements than Items.
+	Open   bool
+	Fields []Field
+	Items  []Literal
+}
+
+// A Field is a key that an object has, and its value.
+type Field struct {
+	Name   string
+	Offset int
+	Value  Literal
+}
+
+// A Kind says what is known of a value.
+type Kind string
+
+// The kinds of literals.
+const (
+	Unknown     Kind = ""          // nothing
+	KnownValue  Kind = "value"     // a string, a number, a boolean or null
+	KnownText   Kind = "text"      // a string, but not which
+	Undefined   Kind = "undefined" // it will not be sent
+	KnownObject Kind = "object"
+	KnownArray  Kind = "array"
+)
+
+// ParseLiteral returns JSON as a literal of which everything is known.
+func ParseLiteral(raw json.RawMessage) (Literal, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return Literal{}, err
+	}
+	return literalOf(v), nil
+}
+
+func literalOf(v any) Literal {
+	switch v := v.(type) {
+	case map[string]any:
+		l := Literal{Kind: KnownObject}
+		for name, value := range v {
+			l.Fields = append(l.Fields, Field{Name: name, Value: literalOf(value)})
+		}
+		slices.SortFunc(l.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+		return l
+	case []any:
+		l := Literal{Kind: KnownArray}
+		for _, item := range v {
+			l.Items = append(l.Items, literalOf(item))
+		}
+		return l
+	}
+	return Literal{Kind: KnownValue, Value: v}
+}
+
+// typeName is the JSON Schema type of l; empty if it is not known.
+func (l Literal) typeName() string {
+	switch l.Kind {
+	case KnownText:
+		return "string"
+	case KnownObject:
+		return "object"
+	case KnownArray:
+		return "array"
+	case KnownValue:
+		switch l.Value.(type) {
+		case nil:
+			return "null"
+		case string:
+			return "string"
+		case bool:
+			return "boolean"
+		case json.Number:
+			return "number"
+		}
+	}
+	return ""
+}
+
+// String is how a message shows l.
+func (l Literal) String() string {
+	switch l.Kind {
+	case KnownValue:
+		return clip(compact(l.Value), 60)
+	case KnownText:
+		return "a string"
+	case KnownObject:
+		return "an object"
+	case KnownArray:
+		return "an array"
+	}
+	return "nothing"
+}
+
+// compact writes a value as JSON without the escapes of HTML.
+func compact(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -184,7 +185,7 @@ func (m *maker) value(s any, depth int) any {
 	}
 	if ref, ok := schema["$ref"].(string); ok {
 		at := any(m.root)
-		for _, part := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+		for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 			o, _ := at.(map[string]any)
 			at = o[part]
 		}
@@ -322,9 +323,7 @@ func breakings(root, made map[string]any) []map[string]any {
 	var broken []map[string]any
 	change := func(f func(map[string]any)) {
 		c := make(map[string]any, len(made))
-		for k, v := range made {
-			c[k] = v
-		}
+		maps.Copy(c, made)
 		f(c)
 		broken = append(broken, c)
 	}

@@ -163,6 +163,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 		Modules:     modules,
 		ModuleNames: names,
 		Call:        x.hostCall,
+		Check:       x.check,
 		Stdout:      x.stdout,
 		Stderr:      x.stderr,
 		Limits:      limits,

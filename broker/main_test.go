@@ -41,6 +41,8 @@ func serveUpstream(kind string) {
 		addFileTools(s)
 	case "notes":
 		addNoteTools(s)
+	case "github":
+		addIssueTools(s)
 	case "shifty":
 		addShiftyTools(s)
 	default:

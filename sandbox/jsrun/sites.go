@@ -161,6 +161,11 @@ func (s *survey) program(main *ast.FunctionLiteral) {
 			if member, ok := n.Left.(*ast.DotExpression); ok {
 				bind(&member.Identifier)
 			}
+			if member, ok := n.Left.(*ast.BracketExpression); ok {
+				if name, ok := text(member.Member); ok {
+					s.bound[name] = true
+				}
+			}
 		case *ast.CallExpression:
 			s.calls = append(s.calls, n)
 			callee := bare(n.Callee)
@@ -259,14 +264,16 @@ func text(e ast.Expression) (string, bool) {
 }
 
 // names reports what nothing declares. What the runtime has is taken out later.
+// A program that uses globalThis may make names in more ways than can be seen.
 func (s *survey) names() {
+	certain := s.used["globalThis"] == 0
 	for name, idx := range s.used {
 		if s.bound[name] || s.outside[name] || name == "undefined" || name == "arguments" {
 			continue
 		}
 		if offset, ok := s.at(idx); ok {
 			_, called := s.called[name]
-			s.parsed.Names = append(s.parsed.Names, sandbox.FreeName{Name: name, Offset: offset, Called: called && !s.asked[name]})
+			s.parsed.Names = append(s.parsed.Names, sandbox.FreeName{Name: name, Offset: offset, Called: called && certain && !s.asked[name]})
 		}
 	}
 	slices.SortFunc(s.parsed.Names, func(a, b sandbox.FreeName) int { return a.Offset - b.Offset })

@@ -22,6 +22,9 @@ type SearchHit struct {
 	Declaration       string          `json:"declaration,omitempty"`
 	Parameters        json.RawMessage `json:"parameters,omitempty"`
 	ParametersOmitted bool            `json:"parameters_omitted,omitempty"`
+	// WrapperPath is where everything of the tool stands: below the folder of
+	// "broker types", and as the resource broker://code/PATH.
+	WrapperPath string `json:"wrapper_path,omitempty"`
 }
 
 const (
@@ -99,6 +102,8 @@ func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
 	if w.callsOnly {
 		left -= len(h.Parameters)
 	} else {
+		h.WrapperPath = t.WrapperPath
+		left -= cost(t.WrapperPath)
 		left -= cost(h.Declaration)
 		w.schema(h, t, left)
 		left -= len(h.Parameters)
@@ -113,7 +118,8 @@ func (w renderer) parameters(h *SearchHit, s *discovery.Server, t *discovery.Too
 		w.schema(h, t, limit)
 		return
 	}
-	h.Declaration = w.types.Declaration(s, t)
+	// A tenth is for the escapes that it takes in an answer.
+	h.Declaration = w.types.DeclarationWithin(s, t, limit*9/10)
 	if cost(h.Declaration) > limit {
 		// What can be left out goes first, then whatever is at the end.
 		h.Declaration = clipBytes(w.signature(s, t), limit)

@@ -30,8 +30,9 @@ func implementation(version string) *mcp.Implementation {
 func (b *Broker) Server(client string) *mcp.Server {
 	s := mcp.NewServer(implementation(b.options().Version), &mcp.ServerOptions{
 		Instructions: b.instructions(),
-		// Only tools, and a list of them that changes with the config alone.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		// A list of tools that changes with the config alone, and what
+		// serveCode gives.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{}},
 		Logger:       b.log,
 	})
 	f := &face{server: s, tools: b.tools(), handlers: map[string]mcp.ToolHandler{
@@ -44,6 +45,7 @@ func (b *Broker) Server(client string) *mcp.Server {
 	for _, t := range f.tools {
 		s.AddTool(t, f.handlers[t.Name])
 	}
+	b.serveCode(s)
 	b.facesMu.Lock()
 	b.faces = append(b.faces, f)
 	b.facesMu.Unlock()

@@ -75,7 +75,7 @@ func BenchmarkTool(b *testing.B) {
 		s, _ := c.Server(t.Server)
 		g := new(codegen.Generator)
 		for name, text := range map[string]func() string{
-			"file":        func() string { return g.Wrapper(s, t) },
+			"file":        func() string { return g.Wrapper(t) },
 			"declaration": func() string { return g.Declaration(s, t) },
 			"signature":   func() string { return g.Signature(s, t) },
 		} {

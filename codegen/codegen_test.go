@@ -147,7 +147,7 @@ func checkParses(t *testing.T, g *codegen.Generator, c *discovery.Catalog) {
 			}
 			want := transform(t, "import { callMCPTool } from '../../helpers/callMCPTool';\n"+
 				"export function "+tool.Func+"(input) { return callMCPTool("+jsonText(tool.ID)+", input); }")
-			if got := transform(t, g.Wrapper(s, tool)); got != want {
+			if got := transform(t, g.Wrapper(tool)); got != want {
 				t.Errorf("wrapper runs\n%s\nwant\n%s", got, want)
 			}
 		}
@@ -204,4 +204,13 @@ func TestFirstSentence(t *testing.T) {
 			t.Errorf("FirstSentence(%q, %d) = %q, want %q", c.in, c.limit, got, c.want)
 		}
 	}
+}
+
+func toolsOf(t testing.TB, raw []byte) []discovery.ListedTool {
+	t.Helper()
+	var tools []discovery.ListedTool
+	if err := json.Unmarshal(raw, &tools); err != nil {
+		t.Fatal(err)
+	}
+	return tools
 }

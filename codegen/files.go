@@ -43,14 +43,13 @@ type ManifestEntry struct {
 //go:embed runtime
 var runtimeFiles embed.FS
 
-// Files yields the wrappers of every tool of c and what an editor needs beside
-// them, in path order. It is slow only for who takes all of them: each file is
-// made when it is yielded.
-func (g *Generator) Files(c *discovery.Catalog) iter.Seq[File] {
-	type source struct {
-		path string
-		make func() []byte
-	}
+// A source is a file that is made when it is asked for.
+type source struct {
+	path string
+	make func() []byte
+}
+
+func (g *Generator) sources(c *discovery.Catalog) []source {
 	static := func(path, name string) source {
 		return source{path, func() []byte { return runtimeFile(name) }}
 	}
@@ -58,15 +57,22 @@ func (g *Generator) Files(c *discovery.Catalog) iter.Seq[File] {
 		{"globals.d.ts", func() []byte { return globals(c) }},
 		static("helpers/callMCPTool.ts", "callMCPTool.ts"),
 		static("helpers/types.ts", "types.ts"),
-		{ManifestPath, func() []byte { return manifest(c) }},
+		{ManifestPath, func() []byte { return Manifest(Entries(c)) }},
 		static("tsconfig.json", "tsconfig.json"),
 	}
 	for _, s := range c.Servers() {
 		files = append(files, source{IndexPath(s), func() []byte { return []byte(Index(s)) }})
 		for _, t := range s.Tools {
-			files = append(files, source{t.WrapperPath, func() []byte { return []byte(g.Wrapper(s, t)) }})
+			files = append(files, source{t.WrapperPath, func() []byte { return []byte(g.Wrapper(t)) }})
 		}
 	}
+	return files
+}
+
+// Files yields the wrappers of every tool of c and what an editor needs beside
+// them, in path order. Each file is made when it is yielded.
+func (g *Generator) Files(c *discovery.Catalog) iter.Seq[File] {
+	files := g.sources(c)
 	slices.SortFunc(files, func(a, b source) int { return strings.Compare(a.path, b.path) })
 	return func(yield func(File) bool) {
 		for _, f := range files {
@@ -77,9 +83,19 @@ func (g *Generator) Files(c *discovery.Catalog) iter.Seq[File] {
 	}
 }
 
+// File returns the one of Files that has the given path.
+func (g *Generator) File(c *discovery.Catalog, path string) (File, bool) {
+	for _, f := range g.sources(c) {
+		if f.path == path {
+			return File{f.path, f.make()}, true
+		}
+	}
+	return File{}, false
+}
+
 // Wrapper returns the file of one tool: its types with everything that its
 // schemas say, and one function.
-func (g *Generator) Wrapper(_ *discovery.Server, t *discovery.Tool) string {
+func (g *Generator) Wrapper(t *discovery.Tool) string {
 	m := g.model(t, true)
 	st := style{lines: true, docs: true, named: func(*named) bool { return true }}
 	out := st
@@ -190,19 +206,28 @@ func globals(c *discovery.Catalog) []byte {
 	return b.Bytes()
 }
 
-// manifest is a JSON array with an entry on each line.
-func manifest(c *discovery.Catalog) []byte {
+// Entries are the entries of a catalogue's manifest.
+func Entries(c *discovery.Catalog) []ManifestEntry {
+	entries := make([]ManifestEntry, len(c.Tools()))
+	for i, t := range c.Tools() {
+		entries[i] = ManifestEntry{t.Server, t.Name, t.ID, t.WrapperPath, t.Func}
+	}
+	return entries
+}
+
+// Manifest is a JSON array with an entry on each line.
+func Manifest(entries []ManifestEntry) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	b.WriteString("[")
-	for i, t := range c.Tools() {
+	for i, e := range entries {
 		if i > 0 {
 			b.Truncate(b.Len() - 1) // the encoder's line break
 			b.WriteByte(',')
 		}
 		b.WriteByte('\n')
-		if err := enc.Encode(ManifestEntry{t.Server, t.Name, t.ID, t.WrapperPath, t.Func}); err != nil {
+		if err := enc.Encode(e); err != nil {
 			panic(err) // it holds only strings
 		}
 	}

@@ -78,10 +78,12 @@ var declarationStyles = []style{
 // would be longer than about 800 tokens has fewer comments, then fewer levels,
 // and says where the whole is.
 func (g *Generator) Declaration(s *discovery.Server, t *discovery.Tool) string {
-	return g.declaration(s, t, declarationMax)
+	return g.DeclarationWithin(s, t, declarationMax)
 }
 
-func (g *Generator) declaration(s *discovery.Server, t *discovery.Tool, limit int) string {
+// DeclarationWithin is Declaration within limit bytes, as far as a signature
+// with the required parameters is shorter than that.
+func (g *Generator) DeclarationWithin(s *discovery.Server, t *discovery.Tool, limit int) string {
 	m := g.model(t, true)
 	head := ""
 	if d := FirstSentence(commentText(t.Description), 200); d != "" {

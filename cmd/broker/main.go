@@ -172,7 +172,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.execCommand(), a.serversCommand(),
 		a.auditCommand(), a.doctorCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
-		a.storeCommand(), a.promptCommand(), a.skillsCommand(), a.versionCommand(),
+		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.skillsCommand(), a.versionCommand(),
 	)
 	return root
 }

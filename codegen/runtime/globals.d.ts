@@ -23,11 +23,28 @@ declare const console: {
   timeEnd(label?: string): void;
 };
 
-declare function setTimeout<A extends unknown[]>(callback: (...args: A) => void, ms?: number, ...args: A): number;
+declare function setTimeout(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;
 declare function clearTimeout(timer?: number): void;
-declare function setInterval<A extends unknown[]>(callback: (...args: A) => void, ms?: number, ...args: A): number;
+declare function setInterval(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;
 declare function clearInterval(timer?: number): void;
-declare function setImmediate<A extends unknown[]>(callback: (...args: A) => void, ...args: A): number;
+declare function setImmediate(callback: (...args: any[]) => void, ...args: any[]): number;
 declare function clearImmediate(timer?: number): void;
 declare function queueMicrotask(callback: () => void): void;
 declare function structuredClone<T>(value: T): T;
+
+/** What search_tools and its details tell, inside of a script. */
+declare const tools: {
+  search(query: string, options?: { server?: string; detail?: 'name' | 'desc' | 'full'; limit?: number }): Promise<any>;
+  describe(name: string): Promise<any>;
+};
+/** Values that are kept from one script to the next. */
+declare const store: {
+  get<T = any>(key: string): Promise<T | undefined>;
+  set(key: string, value: unknown): Promise<void>;
+  delete(key: string): Promise<boolean>;
+  keys(): Promise<string[]>;
+};
+/** Results of earlier scripts that were too long for the answer. */
+declare const results: {
+  get<T = any>(ref: string, options?: { path?: string; offset?: number; limit?: number }): Promise<T>;
+};

@@ -25,10 +25,11 @@ export type ToolErrorCode =
   | 'limit' // too many calls in one script
   | 'needs_input'; // the server asked for something that nobody answered
 
-/** Stands for an image or a sound in a tool's answer. */
+/** Stands for an image or a sound in a tool's answer. A script that returns it shows it to the model. */
 export interface Media {
   type: 'image' | 'audio' | 'resource';
   mimeType?: string;
   /** Its length in bytes. */
   size: number;
+  ref?: string;
 }

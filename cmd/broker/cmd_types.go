@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) typesCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "types --out DIR",
+		Short: "Write typed wrappers of all tools, which an editor then completes",
+		Long: "Write servers/SERVER/TOOL.ts for every tool, and what an editor needs beside them. A script in DIR that the\n" +
+			"editor accepts runs unchanged with broker exec. Files that are up to date are not touched, those of tools that\n" +
+			"are gone are removed, and those that somebody else wrote are left alone.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if out == "" {
+				return usage("types needs a directory to write to\nhint: broker types --out code")
+			}
+			s, err := a.open(-1)
+			if err != nil {
+				return err
+			}
+			a.learnMissing(cmd, s)
+			unlisted := s.broker.Unlisted()
+			r, err := writeTree(out, s.broker.CodeFiles(), unlisted)
+			if e := s.close(); err == nil {
+				err = e
+			}
+			if err != nil {
+				return err
+			}
+			if err := a.printTree(r); err != nil {
+				return err
+			}
+			if len(unlisted) > 0 {
+				return &codeError{exitServers, fmt.Errorf("no tools are known of %s: what was written for them before is kept\nhint: broker doctor",
+					strings.Join(unlisted, ", "))}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "the directory to write to; it is made if it is not there")
+	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	return c
+}
+
+func (a *app) printTree(r treeReport) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	for _, path := range r.Foreign {
+		fmt.Fprintf(a.stderr, "%s was not written by broker types: left alone\n", path)
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s: %d tools; %d files written, %d removed, %d unchanged\n", r.Dir, r.Tools, r.Written, r.Removed, r.Unchanged)
+	return err
+}

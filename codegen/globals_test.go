@@ -1,0 +1,50 @@
+package codegen_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun"
+)
+
+// A silentHost answers every call with its arguments.
+type silentHost struct{}
+
+func (silentHost) Call(c sandbox.Call, done func(json.RawMessage, error)) { done(c.Args, nil) }
+func (silentHost) Output(int, []byte)                                     {}
+
+// What an editor is told to be there is there when the script runs.
+func TestDeclaredGlobalsExist(t *testing.T) {
+	f, ok := new(codegen.Generator).File(discovery.NewCatalog(nil), "globals.d.ts")
+	if !ok {
+		t.Fatal("no globals.d.ts")
+	}
+	var names []string
+	object := ""
+	for line := range strings.Lines(string(f.Data)) {
+		if m := regexp.MustCompile(`^declare (?:const|function|class) (\w+)(.*)`).FindStringSubmatch(line); m != nil {
+			if object = m[1]; !strings.HasSuffix(m[2], "{") {
+				names = append(names, m[1])
+			}
+		} else if m := regexp.MustCompile(`^  (\w+)[<(]`).FindStringSubmatch(line); m != nil {
+			names = append(names, object+"."+m[1])
+		}
+	}
+	if len(names) < 30 {
+		t.Fatalf("found only %v", names)
+	}
+	code := "const missing = [];\n"
+	for _, n := range names {
+		code += fmt.Sprintf("if (typeof %s !== 'function') missing.push(%q);\n", n, n)
+	}
+	out := jsrun.Run(t.Context(), jsrun.Program{Language: sandbox.TypeScript, Code: code + "return missing"}, silentHost{})
+	if string(out.Value) != "[]" {
+		t.Errorf("declared and not there: %s %s", out.Value, out.Error)
+	}
+}

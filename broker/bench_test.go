@@ -1,6 +1,8 @@
 package broker_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,17 +15,19 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// audited is a broker with everything on that is on for users.
-func audited(b *testing.B) *broker.Broker {
+// audited is a broker with everything on that is on for users. A nil runner is
+// the one that users have.
+func audited(b *testing.B, runner sandbox.Runner) *broker.Broker {
 	b.Helper()
 	store, err := audit.Open(b.TempDir(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = store.Close() })
-	br := newBroker(b, broker.Options{Audit: store, Servers: []upstream.Config{upstreamConfig(b, "files")}})
+	br := newBroker(b, broker.Options{Audit: store, Runner: runner, Servers: []upstream.Config{upstreamConfig(b, "files")}})
 	br.Refresh(b.Context())
 	return br
 }
@@ -51,7 +55,7 @@ func BenchmarkExecute(b *testing.B) {
 				name = c.name + "/ready"
 			}
 			b.Run(name, func(b *testing.B) {
-				br := audited(b)
+				br := audited(b, nil)
 				var took []time.Duration
 				for b.Loop() {
 					<-time.After(pause)
@@ -72,7 +76,7 @@ func BenchmarkExecute(b *testing.B) {
 // and the same calls made directly with go-sdk.
 func BenchmarkCalls100(b *testing.B) {
 	b.Run("script", func(b *testing.B) {
-		br := audited(b)
+		br := audited(b, nil)
 		var took []time.Duration
 		for b.Loop() {
 			<-time.After(30 * time.Millisecond)
@@ -87,17 +91,7 @@ func BenchmarkCalls100(b *testing.B) {
 		percentiles(b, took)
 	})
 	b.Run("direct", func(b *testing.B) {
-		exe, err := os.Executable()
-		if err != nil {
-			b.Fatal(err)
-		}
-		client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-		cs, err := client.Connect(b.Context(), &mcp.CommandTransport{Command: exec.Command(exe, "upstream", "files")},
-			&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer cs.Close()
+		cs := direct(b)
 		var took []time.Duration
 		for b.Loop() {
 			start := time.Now()
@@ -110,4 +104,70 @@ func BenchmarkCalls100(b *testing.B) {
 		}
 		percentiles(b, took)
 	})
+}
+
+// direct is a session of go-sdk's own with the server "files".
+func direct(b *testing.B) *mcp.ClientSession {
+	b.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+	cs, err := client.Connect(b.Context(), &mcp.CommandTransport{Command: exec.Command(exe, "upstream", "files")}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = cs.Close() })
+	return cs
+}
+
+// A caller is a Runner whose program is a Go function: what remains of an
+// execution without its sandbox is the way from a script's call to the server
+// and back.
+type caller func(ctx context.Context, call sandbox.CallFunc) error
+
+func (f caller) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
+	return sandbox.Result{}, f(ctx, req.Call)
+}
+
+func (caller) Close() error { return nil }
+
+// BenchmarkCall measures one call through the bridge, the pool and the audit
+// log, by turns with the same call by go-sdk itself, so that both meet the same
+// load.
+func BenchmarkCall(b *testing.B) {
+	cs := direct(b)
+	var bridged, direct []time.Duration
+	br := audited(b, caller(func(ctx context.Context, call sandbox.CallFunc) error {
+		for i := 0; b.Loop(); i++ {
+			path := fmt.Sprint("a", i)
+			args, err := json.Marshal(map[string]string{"path": path})
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			if _, err := call(ctx, sandbox.Call{Func: "call", Target: "files__read_file", Args: args}); err != nil {
+				return err
+			}
+			bridged = append(bridged, time.Since(start))
+			start = time.Now()
+			if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "read_file", Arguments: map[string]any{"path": path}}); err != nil {
+				return err
+			}
+			direct = append(direct, time.Since(start))
+		}
+		return nil
+	}))
+	if a := br.Execute(b.Context(), broker.ExecuteRequest{Code: "-", Timeout: time.Hour}); a.ExitCode != 0 {
+		b.Fatalf("%+v", a)
+	}
+	slices.Sort(bridged)
+	slices.Sort(direct)
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	ours, theirs := bridged[len(bridged)/2], direct[len(direct)/2]
+	b.ReportMetric(ms(ours), "p50-ms")
+	b.ReportMetric(ms(theirs), "direct-p50-ms")
+	b.ReportMetric(ms(ours-theirs), "added-ms")
+	b.ReportMetric(float64(ours)/float64(theirs), "ratio")
 }

@@ -201,13 +201,15 @@ func upstreamConfig(t testing.TB, kind string) upstream.Config {
 }
 
 // newBroker returns a started broker with the servers files and notes, or
-// those of o, and real sandboxes.
+// those of o, and real sandboxes unless o has others.
 func newBroker(t testing.TB, o broker.Options) *broker.Broker {
 	t.Helper()
 	if o.Servers == nil {
 		o.Servers = []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}
 	}
-	o.Runner = worker.New(nil)
+	if o.Runner == nil {
+		o.Runner = worker.New(nil)
+	}
 	b, err := broker.New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,36 +12,59 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
 // BenchmarkStart measures from the start of the process until tools/list is
-// answered, with 35 configured servers that all hang, and none cached. The
-// baseline is the same program printing its version.
+// answered, with 35 configured servers: thirty whose tools are cached and five
+// dead ones, and 35 that all hang and of which nothing is cached. The baseline is
+// the same program printing its version.
 func BenchmarkStart(b *testing.B) {
 	broker := filepath.Join(b.TempDir(), "broker")
 	if out, err := exec.Command("go", "build", "-o", broker, ".").CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	config := filepath.Join(b.TempDir(), "servers.json")
-	servers := map[string]any{}
+	dead := map[string]any{
+		"no-command": map[string]any{"command": "no-such-program"},
+		"exits":      map[string]any{"command": "false"},
+		"hangs":      map[string]any{"command": "sleep", "args": []string{"60"}},
+		"dead-url":   map[string]any{"url": "http://127.0.0.1:1/mcp"},
+		"no-host":    map[string]any{"url": "http://no-such-host.invalid/mcp"},
+	}
+	cached, hung := map[string]any{}, map[string]any{}
 	for i := range 35 {
-		servers[fmt.Sprintf("server-%d", i)] = map[string]any{"command": "sleep", "args": []string{"60"}}
-	}
-	text, err := json.Marshal(map[string]any{"mcpServers": servers})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(config, text, 0o600); err != nil {
-		b.Fatal(err)
-	}
-	state := b.TempDir()
-	b.Run("tools-list", func(b *testing.B) {
-		var took []time.Duration
-		for b.Loop() {
-			took = append(took, startToTools(b, exec.Command(broker, "serve", "--config", config, "--state-dir", state)))
+		if i < 30 {
+			cached[fmt.Sprintf("server-%d", i)] = map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Good)}
 		}
-		report(b, took)
-	})
+		hung[fmt.Sprintf("server-%d", i)] = map[string]any{"command": "sleep", "args": []string{"60"}}
+	}
+	serve := func(servers map[string]any, index bool) func(b *testing.B) {
+		return func(b *testing.B) {
+			config := writeServers(b, servers)
+			flags := []string{"--config", config, "--state-dir", b.TempDir()}
+			if index {
+				if out, err := exec.Command(broker, append([]string{"index"}, flags...)...).CombinedOutput(); err != nil {
+					b.Fatalf("%v\n%s", err, out)
+				}
+				maps.Copy(servers, dead)
+				text, err := os.ReadFile(writeServers(b, servers))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := os.WriteFile(config, text, 0o600); err != nil {
+					b.Fatal(err)
+				}
+			}
+			var took []time.Duration
+			for b.Loop() {
+				took = append(took, startToTools(b, exec.Command(broker, append([]string{"serve"}, flags...)...)))
+			}
+			report(b, took)
+		}
+	}
+	b.Run("five-dead", serve(cached, true))
+	b.Run("all-hang", serve(hung, false))
 	b.Run("version", func(b *testing.B) {
 		var took []time.Duration
 		for b.Loop() {
@@ -52,6 +76,20 @@ func BenchmarkStart(b *testing.B) {
 		}
 		report(b, took)
 	})
+}
+
+// writeServers writes a config with these servers and returns its path.
+func writeServers(b *testing.B, servers map[string]any) string {
+	b.Helper()
+	text, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.TempDir(), "servers.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return path
 }
 
 func report(b *testing.B, took []time.Duration) {

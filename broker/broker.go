@@ -111,6 +111,8 @@ type Broker struct {
 	entered  uint64 // the version of entries that is indexed
 	indexing sync.WaitGroup
 
+	cancelStart context.CancelFunc // of StartSoon; nil before it
+
 	entries entries // what search finds beside tools
 
 	serving atomic.Bool // scripts may run; see promised
@@ -164,6 +166,32 @@ func (b *Broker) Start(ctx context.Context) {
 	b.changed()
 }
 
+// startDelay is what StartSoon waits: longer than a program needs to answer the
+// first questions of its client even on a busy machine, and little beside the
+// seconds that servers take.
+const startDelay = 200 * time.Millisecond
+
+// StartSoon does what Start does, a moment later: dozens of starting servers
+// take the processors that the first answers need. A server that is named
+// meanwhile is connected at once.
+func (b *Broker) StartSoon(ctx context.Context) {
+	b.serving.Store(true)
+	ctx, cancel := context.WithCancel(ctx)
+	b.mu.Lock()
+	b.cancelStart = cancel
+	b.mu.Unlock()
+	b.indexing.Go(func() {
+		defer cancel()
+		delay := time.NewTimer(startDelay)
+		defer delay.Stop()
+		select {
+		case <-delay.C:
+			b.Start(ctx)
+		case <-ctx.Done():
+		}
+	})
+}
+
 // Refresh connects to the named servers, or to all of them, in parallel, lists
 // their tools anew and says how each went.
 func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status {
@@ -176,6 +204,12 @@ func (b *Broker) Status() []upstream.Status { return b.pool.Status() }
 // Close stops the upstream servers and the runner. It returns when no process
 // of theirs is left.
 func (b *Broker) Close() error {
+	b.mu.Lock()
+	cancel := b.cancelStart
+	b.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
 	err := b.pool.Close()
 	if e := b.options().Runner.Close(); err == nil {
 		err = e

@@ -31,7 +31,7 @@ func (a *app) serveCommand() *cobra.Command {
 				_ = s.close() // nothing has run
 				return err
 			}
-			s.broker.Start(ctx)
+			s.broker.StartSoon(ctx)
 			stop := a.watch(ctx, s)
 			if addr != "" {
 				err = a.serveHTTP(ctx, s, addr)

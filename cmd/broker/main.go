@@ -171,7 +171,7 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.execCommand(), a.serversCommand(),
-		a.auditCommand(), a.doctorCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
+		a.auditCommand(), a.doctorCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.skillsCommand(), a.versionCommand(),
 	)
 	return root

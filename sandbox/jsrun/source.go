@@ -270,7 +270,11 @@ func (w *rewriter) anonymousFunction() {
 	if w.lex.text(i) == "async" {
 		i++
 	}
-	if next := w.lex.text(i + 1); w.lex.text(i) != "function" || next != "(" && next != "*" {
+	next := i + 1
+	if w.lex.text(next) == "*" {
+		next++
+	}
+	if w.lex.text(i) != "function" || w.lex.text(next) != "(" {
 		return
 	}
 	last := len(tokens) - 1

@@ -24,6 +24,8 @@ var short = sandbox.Limits{Timeout: 300 * time.Millisecond}
 
 var jsCases = []jsCase{
 	{name: "types are taken away", code: "const n: number = 20; enum E { A = 1 }\nreturn n + (E.A as number)", value: "21"},
+	{name: "a generator with a name is a statement", code: "function* g() { yield 21 }\nfor (const x of g()) { console.log(x); }\nreturn [...g()][0]", value: "21"},
+	{name: "a generator with a name can be all there is in front of a block", code: "function* g() { yield 21 } for (const x of g()) {}", value: ""},
 	{name: "a syntax error is refused with its place", code: "const x = 1;\nconst = 2", exit: sandbox.ExitRefused, says: []string{"agent.ts:2:"}},
 	{name: "an unknown import is refused", code: "import fs from 'fs'; return fs", exit: sandbox.ExitRefused, says: []string{"fs"}},
 	{name: "a promise that never settles is told at once", code: "await new Promise(() => {})", exit: sandbox.ExitStuck, says: []string{"never settles"}},

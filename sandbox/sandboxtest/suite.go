@@ -11,12 +11,14 @@ package sandboxtest
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,6 +52,9 @@ func Run(t *testing.T, new func(*testing.T) sandbox.Runner, features ...Feature)
 	t.Run("close ends runs in progress", func(t *testing.T) { testClose(t, new) })
 	if slices.Contains(features, JavaScript) {
 		runJavaScript(t, new)
+		t.Run("attacks are contained", func(t *testing.T) {
+			runAttacks(t, new, !slices.Contains(features, Containment))
+		})
 	}
 	if slices.Contains(features, Containment) {
 		runContainment(t, new)
@@ -137,14 +142,33 @@ func eventually(t *testing.T, ok func() bool, what func() string) {
 	}
 }
 
-// testNothingLeft runs programs that end in all kinds of ways and wants no
-// goroutine and no process to remain.
+// executions is how many programs testNothingLeft runs.
+var executions = flag.Int("executions", 100, "programs that the test for leaks runs")
+
+// testNothingLeft runs programs that end in all kinds of ways, some at the same
+// time, and wants no goroutine, process, open file, temporary file or memory to
+// remain.
 func testNothingLeft(t *testing.T, new func(*testing.T) sandbox.Runner) {
-	goroutines, processes := runtime.NumGoroutine(), children(t)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	goroutines, processes, files := runtime.NumGoroutine(), children(t), openFiles()
+	heap := heapBytes()
 	r := &runnerTest{Runner: new(t), t: t}
-	for _, code := range []string{codeAdd, codeThrow, codePrint, codeCallTwice} {
-		r.do(t.Context(), sandbox.Request{Code: code, Call: echo})
+	codes := []string{codeAdd, codeThrow, codePrint, codeCallTwice}
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range next {
+				r.do(t.Context(), sandbox.Request{Code: codes[i%len(codes)], Call: echo})
+			}
+		})
 	}
+	for i := range *executions {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
 	ctx, cancel := context.WithCancel(t.Context())
 	r.do(ctx, sandbox.Request{Code: codeCall, Call: func(ctx context.Context, _ sandbox.Call) (raw, error) {
 		cancel()
@@ -161,6 +185,30 @@ func testNothingLeft(t *testing.T, new func(*testing.T) sandbox.Runner) {
 	if left := children(t); len(left) > len(processes) {
 		t.Errorf("child processes %v, %v before", left, processes)
 	}
+	// The Go runtime keeps a few for itself.
+	if left := openFiles(); left > files+4 {
+		t.Errorf("%d open files, %d before", left, files)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("temporary files %v, %v", left, err)
+	}
+	if grown := heapBytes() - heap; grown > 20<<20 {
+		t.Errorf("the heap grew by %d MiB in %d executions", grown>>20, *executions)
+	}
+}
+
+// heapBytes is what is in use after a collection.
+func heapBytes() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// openFiles is the number of open files of this process, where /proc tells.
+func openFiles() int {
+	files, _ := os.ReadDir("/proc/self/fd")
+	return len(files)
 }
 
 // children returns the ids of this process's children, where /proc tells.

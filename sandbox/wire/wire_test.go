@@ -236,6 +236,7 @@ func FuzzReader(f *testing.F) {
 	w.WriteCall(1, sandbox.Call{Func: "call", Target: "a__b", Args: json.RawMessage(`{"a":1}`)})
 	w.WriteDone(wire.Done{ExitCode: 1, Error: "e", Value: json.RawMessage(`[1]`)})
 	w.WriteError(2, errors.New("x"))
+	w.Write(wire.TypeReady, 0, []byte(`{"layers":[{"name":"seccomp","active":true}]}`))
 	f.Add(b.Bytes())
 	f.Add([]byte("C\x00\x00\x00\x01\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00"))
 	f.Add([]byte("O\x00\x00\x00\x00\xff\xff\xff\xff"))
@@ -264,6 +265,9 @@ func FuzzReader(f *testing.F) {
 				t.Errorf("done with the value %q", d.Value)
 			}
 			wire.DecodeError(fr.Payload)
+			if ready, err := wire.DecodeReady(fr.Payload); err != nil && len(ready.Layers) > 0 {
+				t.Errorf("layers of a payload that is none: %q", fr.Payload)
+			}
 		}
 		if !bytes.HasPrefix(text, again.Bytes()) {
 			t.Errorf("read %q, wrote %q", text, again.Bytes())

@@ -1,0 +1,274 @@
+// Package attack is a list of hostile programs, and the rules by which a
+// sandbox has contained one: it ended in time, it got nothing, it made no more
+// calls than it may, it left nothing behind, and the next program runs as if it
+// had not been. The tests of every runner go through the list, and so does
+// "broker sandbox test" on a user's own machine.
+package attack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// An Attack is one hostile program, in JavaScript.
+type Attack struct {
+	Name  string
+	Group string // what it goes for, one word
+	Code  string
+	// Want is the value, as JSON, with which it ends if it ends well; empty
+	// means that any will do.
+	Want string
+	// Tame attacks are held even by a runner that shares a process with them.
+	Tame bool
+}
+
+// An Outcome is what became of an attack.
+type Outcome struct {
+	Name  string `json:"name"`
+	Group string `json:"group"`
+	// Contained says whether the sandbox held.
+	Contained bool `json:"contained"`
+	// How it ended, in a few words.
+	How string `json:"how"`
+	// Problem is what got out; empty if Contained.
+	Problem string `json:"problem,omitempty"`
+	// ExitCode is the program's.
+	ExitCode int `json:"exit_code"`
+	// Took is how long the program ran.
+	Took time.Duration `json:"took_ns"`
+}
+
+// Options adjust Run. The zero value works.
+type Options struct {
+	// Timeout and MemoryBytes limit each attack; zero means 1 s and 128 MiB.
+	Timeout     time.Duration
+	MemoryBytes int64
+	// Parallel is how many attacks run at one time; zero means one for each
+	// processor.
+	Parallel int
+	// Tame leaves out what a runner without a process around it cannot hold.
+	Tame bool
+	// Groups are those to try; none means all.
+	Groups []string
+	// Progress is told of each outcome as it comes, one at a time; nil is not.
+	Progress func(Outcome)
+}
+
+// A Report is what became of all attacks.
+type Report struct {
+	// Outcomes are in the order of List.
+	Outcomes []Outcome
+	// HostBytes is the most memory that this process held meanwhile, and
+	// HostGrown how much more that is than at the start.
+	HostBytes, HostGrown int64
+}
+
+// OK says whether all were contained.
+func (r Report) OK() bool {
+	for _, o := range r.Outcomes {
+		if !o.Contained {
+			return false
+		}
+	}
+	return true
+}
+
+// late is how much longer than its time limit a program may take until Run has
+// returned, on a machine that is busy with other attacks.
+const late = 20 * time.Second
+
+// Run lets the attacks loose on r. It ends early, with those that ran, when
+// ctx is done.
+func Run(ctx context.Context, r sandbox.Runner, opts Options) Report {
+	if opts.Timeout == 0 {
+		opts.Timeout = time.Second
+	}
+	if opts.MemoryBytes == 0 {
+		opts.MemoryBytes = 128 << 20
+	}
+	if opts.Parallel == 0 {
+		opts.Parallel = runtime.GOMAXPROCS(0)
+	}
+	list := slices.DeleteFunc(List(), func(a Attack) bool {
+		return opts.Tame && !a.Tame || len(opts.Groups) > 0 && !slices.Contains(opts.Groups, a.Group)
+	})
+	outcomes := make([]Outcome, len(list))
+	next := make(chan int)
+	peak := watchMemory()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range opts.Parallel {
+		wg.Go(func() {
+			for i := range next {
+				outcomes[i] = Try(ctx, r, list[i], opts)
+				if opts.Progress != nil {
+					mu.Lock()
+					opts.Progress(outcomes[i])
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	n := 0
+	for ; n < len(list) && ctx.Err() == nil; n++ {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	rep := Report{Outcomes: outcomes[:n]}
+	rep.HostBytes, rep.HostGrown = peak()
+	return rep
+}
+
+// Try lets one attack loose on r, and then sees whether r still works.
+func Try(ctx context.Context, r sandbox.Runner, a Attack, opts Options) Outcome {
+	o := Outcome{Name: a.Name, Group: a.Group}
+	limits := sandbox.Limits{Timeout: opts.Timeout, MemoryBytes: opts.MemoryBytes, Grace: opts.Timeout / 4}.WithDefaults()
+	host := &target{}
+	start := time.Now()
+	res, err := r.Run(ctx, sandbox.Request{
+		Language: sandbox.JavaScript, Code: a.Code, Limits: limits,
+		Call: host.call, Stdout: counter{}, Stderr: counter{},
+	})
+	o.Took, o.ExitCode = time.Since(start), res.ExitCode
+	o.How = describe(res)
+	switch {
+	case err != nil:
+		o.Problem = "the runner failed: " + err.Error()
+	case o.Took > limits.Timeout+late:
+		o.Problem = fmt.Sprintf("it ran for %v with a time limit of %v", o.Took.Round(time.Millisecond), limits.Timeout)
+	case a.Want != "" && res.ExitCode == sandbox.ExitOK && string(res.Value) != a.Want:
+		o.Problem = fmt.Sprintf("it got %.200s", res.Value)
+	case host.made() > limits.Calls:
+		o.Problem = fmt.Sprintf("it made %d calls, %d are allowed", host.made(), limits.Calls)
+	case host.most > limits.InFlight:
+		o.Problem = fmt.Sprintf("it had %d calls running at one time, %d are allowed", host.most, limits.InFlight)
+	default:
+		o.Problem = stillWorks(ctx, r)
+	}
+	o.Contained = o.Problem == ""
+	return o
+}
+
+// after is the program that runs after each attack, and afterWant what it must
+// return: nothing of what was left behind.
+const (
+	after     = `return [1 + 1, typeof ({}).polluted, typeof [].polluted, typeof globalThis.leftover]`
+	afterWant = `[2,"undefined","undefined","undefined"]`
+)
+
+// stillWorks returns what is wrong with r after an attack.
+func stillWorks(ctx context.Context, r sandbox.Runner) string {
+	res, err := r.Run(ctx, sandbox.Request{Language: sandbox.JavaScript, Code: after})
+	switch {
+	case err != nil:
+		return "afterwards the runner failed: " + err.Error()
+	case res.ExitCode != sandbox.ExitOK:
+		return "afterwards a small program ended with: " + res.Error
+	case string(res.Value) != afterWant:
+		return fmt.Sprintf("afterwards a small program returned %s, want %s", res.Value, afterWant)
+	}
+	return ""
+}
+
+// describe says in a few words how a program ended.
+func describe(res sandbox.Result) string {
+	switch res.ExitCode {
+	case sandbox.ExitOK:
+		return "ended by itself"
+	case sandbox.ExitThrew:
+		return "threw an error"
+	case sandbox.ExitRefused:
+		return "refused"
+	case sandbox.ExitStuck:
+		return "cannot go on"
+	case sandbox.ExitTimeout:
+		return "time limit"
+	case sandbox.ExitCanceled:
+		return "cancelled"
+	case sandbox.ExitMemory:
+		if strings.HasPrefix(res.Error, "memory limit") {
+			return "memory limit"
+		}
+		return "killed"
+	}
+	return fmt.Sprintf("exit code %d", res.ExitCode)
+}
+
+// A target answers the calls of an attack, and counts them. A tool "slow" never
+// answers.
+type target struct {
+	mu               sync.Mutex
+	n, running, most int
+}
+
+func (t *target) call(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	t.mu.Lock()
+	t.n++
+	t.running++
+	t.most = max(t.most, t.running)
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		t.running--
+		t.mu.Unlock()
+	}()
+	if strings.HasSuffix(c.Target, "slow") {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return c.Args, nil
+}
+
+func (t *target) made() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.n
+}
+
+// counter is a writer that, unlike nil, is written to.
+type counter struct{}
+
+func (counter) Write(p []byte) (int, error) { return len(p), nil }
+
+// watchMemory looks at the memory of this process until the function that it
+// returns is called, which returns the most that was seen, and how much that is
+// above the start.
+func watchMemory() (stop func() (peak, grown int64)) {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	var most int64
+	look := func() {
+		metrics.Read(samples)
+		most = max(most, int64(samples[0].Value.Uint64()-samples[1].Value.Uint64()))
+	}
+	look()
+	start := most
+	end, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			look()
+			select {
+			case <-tick.C:
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() (int64, int64) {
+		close(end)
+		<-done
+		return most, most - start
+	}
+}

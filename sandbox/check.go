@@ -88,6 +88,24 @@ type Verdict struct {
 	// Hints say where names can be had that are not defined, by name. They are
 	// shown when the program fails for one.
 	Hints map[string]string `json:"hints,omitempty"`
+	// Shapes are what the answers of calls are known to look like, by
+	// CallSite.Target. A read of a property that is not in them is noted in
+	// Result.Reads.
+	Shapes map[string]*Shape `json:"shapes,omitempty"`
+}
+
+// A Shape is what is known of the values at one place of an answer. Reads are
+// watched of objects with Props.
+type Shape struct {
+	// Props are the known properties of an object, each with the shape of its
+	// value, which may be empty but not nil. Empty means that any property may
+	// be there.
+	Props map[string]*Shape `json:"p,omitempty"`
+	// Elem is the shape of the elements of an array; nil if nothing is known.
+	Elem *Shape `json:"e,omitempty"`
+	// Closed says that an object never has any but these properties: a read of
+	// another one that does not test for it throws.
+	Closed bool `json:"c,omitempty"`
 }
 
 // A Problem is one reason not to run a program.

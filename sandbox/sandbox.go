@@ -165,6 +165,9 @@ type Result struct {
 	// Notes are remarks that do not change the exit code, one line each, such
 	// as calls that were not awaited.
 	Notes []string
+	// Reads are the program's reads of properties that gave undefined and that
+	// nobody knows (see Shape), one line each, with what was meant.
+	Reads []string
 	// StdoutBytes and StderrBytes count what the program printed, also what
 	// was over the limit.
 	StdoutBytes, StderrBytes int64

@@ -34,7 +34,7 @@ func (r *runtime) check(ctx context.Context) (*refusal, []string) {
 		return nil, nil
 	}
 	verdict := r.prog.Check(ctx, parsed)
-	r.hints = verdict.Hints
+	r.hints, r.reads.shapes, r.reads.sites = verdict.Hints, verdict.Shapes, r.script.reads
 	if len(verdict.Problems) == 0 {
 		return nil, verdict.Notes
 	}

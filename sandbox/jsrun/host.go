@@ -169,6 +169,7 @@ func (r *runtime) deliver(a answer) error {
 		a.call.err = fmt.Errorf("%s answered with invalid JSON: %w", a.call.name(), err)
 		return r.rejectCall(a.call, a.call.err)
 	}
+	r.watch(v, r.shapeOf(a.call.call.Target, len(a.value)), a.call.call.Target)
 	return a.call.resolve(v)
 }
 

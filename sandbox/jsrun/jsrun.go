@@ -57,6 +57,7 @@ type Outcome struct {
 	Value    json.RawMessage
 	Error    string
 	Notes    []string
+	Reads    []string
 }
 
 // Run runs p to its end. It returns soon after ctx is done, except from a loop
@@ -119,7 +120,7 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 		return Outcome{ExitCode: sandbox.ExitRefused, Error: refused.Error(), Notes: notes}
 	}
 	out = r.run(ctx)
-	out.Notes = append(notes, out.Notes...)
+	out.Notes, out.Reads = append(notes, out.Notes...), r.reads.notes
 	return out
 }
 

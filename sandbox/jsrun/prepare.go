@@ -22,7 +22,8 @@ type script struct {
 	regexes  bool   // it makes regular expressions while it runs
 	implicit bool   // its value is that of its last expression, without return
 	source   *source
-	parsed   sandbox.Parsed // if the program is to be checked
+	parsed   sandbox.Parsed    // if the program is to be checked
+	reads    map[spot]readSite // likewise
 }
 
 // The function around every script: the program's modules find the bridge in
@@ -86,6 +87,7 @@ func (src *source) compile(text string, opt parser.Option) (*script, error) {
 	main := mainFunction(tree)
 	if main != nil && src.check {
 		s.parsed = surveyed(tree, main, src.places(tree, text))
+		s.reads = readSites(tree)
 	}
 	if err := src.amend(tree); err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ type runtime struct {
 	clocks    map[string]time.Time  // console.time
 	libs      map[string]*goja.Object
 
+	reads     reads
 	toolError *goja.Object
 	revive    goja.Callable // value, reviver
 	add       goja.Callable // +

@@ -62,9 +62,10 @@ type Exec struct {
 // Done is how a program ended.
 type Done struct {
 	ExitCode int             `json:"exit_code"`
+	Value    json.RawMessage `json:"-"`
 	Error    string          `json:"error,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
-	Value    json.RawMessage `json:"-"`
+	Reads    []string        `json:"reads,omitempty"`
 }
 
 // Slack is what a frame needs besides the JSON that it carries: names, error

@@ -154,9 +154,9 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	}, c)
 	limits := sandbox.Limits{ResultBytes: c.exec.ResultBytes}
 	var res sandbox.Result
-	host.Finish(&res, limits, o.ExitCode, o.Value, o.Error, o.Notes)
+	host.Finish(&res, limits, host.End(o))
 	c.flush()
-	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Error: res.Error, Notes: res.Notes, Value: res.Value})
+	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Value: res.Value, Error: res.Error, Notes: res.Notes, Reads: res.Reads})
 }
 
 // check asks the host what it thinks of the program.

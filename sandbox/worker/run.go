@@ -70,10 +70,10 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	case err != nil:
 		res.ExitCode, res.Error = x.failure(cause, err, made, running, cpu)
 	case done.ExitCode == sandbox.ExitTimeout:
-		reason := host.Timeout(x.limits, made, running, cpu, done.Error)
-		host.Finish(&res, x.limits, done.ExitCode, nil, reason, done.Notes)
+		done.Value, done.Error = nil, host.Timeout(x.limits, made, running, cpu, done.Error)
+		host.Finish(&res, x.limits, host.End(done))
 	default:
-		host.Finish(&res, x.limits, done.ExitCode, done.Value, done.Error, done.Notes)
+		host.Finish(&res, x.limits, host.End(done))
 	}
 	if res.ExitCode == sandbox.ExitTimeout {
 		res.Error += nearMemory(peak, x.limits.MemoryBytes)

@@ -150,28 +150,33 @@ func Canceled(cause error) (int, string) {
 
 // Finish writes what a program says of its own end into r, within limits. The
 // program is not trusted: a failure without a reason gets one.
-func Finish(r *sandbox.Result, limits sandbox.Limits, exitCode int, value json.RawMessage, reason string, notes []string) {
-	r.ExitCode, r.Error, r.Notes = exitCode, Cut(reason, MaxErrorBytes), notes
-	if len(r.Notes) > maxNotes {
-		more := len(r.Notes) - maxNotes
-		r.Notes = append(slices.Clip(r.Notes[:maxNotes]), fmt.Sprintf("… and %d more remarks", more))
-	}
-	for i, n := range r.Notes {
-		r.Notes[i] = Cut(n, maxNoteBytes)
-	}
+func Finish(r *sandbox.Result, limits sandbox.Limits, e End) {
+	r.ExitCode, r.Error = e.ExitCode, Cut(e.Error, MaxErrorBytes)
+	r.Notes, r.Reads = remarks(e.Notes), remarks(e.Reads)
 	switch {
-	case len(value) > limits.ResultBytes:
+	case len(e.Value) > limits.ResultBytes:
 		if r.ExitCode == sandbox.ExitOK {
-			r.ExitCode, r.Error = sandbox.ExitThrew, ResultTooLarge(limits, int64(len(value)))
+			r.ExitCode, r.Error = sandbox.ExitThrew, ResultTooLarge(limits, int64(len(e.Value)))
 		}
 	default:
-		r.Value = value
+		r.Value = e.Value
 	}
 	if r.ExitCode == sandbox.ExitOK {
 		r.Error = ""
 	} else if r.Error == "" {
 		r.Error = fmt.Sprintf("the program ended with exit code %d", r.ExitCode)
 	}
+}
+
+// remarks bounds what a program remarks.
+func remarks(list []string) []string {
+	if more := len(list) - maxNotes; more > 0 {
+		list = append(slices.Clip(list[:maxNotes]), fmt.Sprintf("… and %d more remarks", more))
+	}
+	for i, n := range list {
+		list[i] = Cut(n, maxNoteBytes)
+	}
+	return list
 }
 
 // What a program may say of its own end.

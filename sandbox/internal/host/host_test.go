@@ -109,7 +109,7 @@ func TestFinishTrustsNothing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got sandbox.Result
-			Finish(&got, limits, tt.code, json.RawMessage(tt.value), tt.reason, many)
+			Finish(&got, limits, End{ExitCode: tt.code, Value: json.RawMessage(tt.value), Error: tt.reason, Notes: many})
 			if got.ExitCode != tt.want.ExitCode || string(got.Value) != string(tt.want.Value) || got.Error != tt.want.Error {
 				t.Errorf("got %d %s %.100q, want %d %s %.100q", got.ExitCode, got.Value, got.Error, tt.want.ExitCode, tt.want.Value, tt.want.Error)
 			}

@@ -36,6 +36,7 @@ type End struct {
 	Value    json.RawMessage
 	Error    string
 	Notes    []string
+	Reads    []string
 }
 
 // A Local runs programs in this process. The zero value works; what it runs
@@ -97,7 +98,7 @@ func runLocal(ctx context.Context, cancel context.CancelCauseFunc, req *sandbox.
 		end.ExitCode, end.Error = Canceled(cause)
 		end.Value = nil
 	}
-	Finish(&res, limits, end.ExitCode, end.Value, end.Error, end.Notes)
+	Finish(&res, limits, end)
 	res.Notes = append(res.Notes, Dropped(limits, s.stdout, s.stderr)...)
 	return res
 }

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/learned"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+func (a *app) typesLearnedCommand() *cobra.Command {
+	return group("learned", "Output types that were learned from the results of tools",
+		a.learnedListCommand(), a.learnedShowCommand(), a.learnedResetCommand(), a.learnedExportCommand(), a.learnedImportCommand())
+}
+
+// withLearned calls f with the learned types of the config's state directory.
+func (a *app) withLearned(f func(*learned.Store) error) (err error) {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	state, err := config.StateDir(a.stateDir, cfg.Path)
+	if err != nil {
+		return err
+	}
+	s := learned.Open(state, a.logger())
+	defer func() {
+		if e := s.Close(); err == nil {
+			err = e
+		}
+	}()
+	return f(s)
+}
+
+func (a *app) learnedListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the tools whose output type was learned", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.withLearned(func(s *learned.Store) error {
+				list, err := s.List()
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(list)
+				}
+				if len(list) == 0 {
+					fmt.Fprintln(a.stdout, "nothing was learned yet: types are learned from the calls of scripts")
+					return nil
+				}
+				tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(tw, "SERVER\tTOOL\tCALLS")
+				for _, t := range list {
+					fmt.Fprintf(tw, "%s\t%s\t%d\n", t.Server, t.Tool, t.Calls)
+				}
+				return tw.Flush()
+			})
+		},
+	}
+}
+
+// learnedOf picks the tools that args name: "server", "server tool" or one name
+// in the form server.tool, server/tool or server__tool. None means all.
+func learnedOf(list []learned.Tool, args []string) ([]learned.Tool, error) {
+	if len(args) == 0 {
+		return list, nil
+	}
+	var names []string
+	var found []learned.Tool
+	for _, t := range list {
+		forms := []string{t.Server, t.Server + "." + t.Tool, t.Server + "/" + t.Tool, t.Server + "__" + t.Tool}
+		names = append(names, forms[0], forms[1])
+		if len(args) == 1 && slices.Contains(forms, args[0]) || len(args) == 2 && t.Server == args[0] && t.Tool == args[1] {
+			found = append(found, t)
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	name := strings.Join(args, ".")
+	hint := "broker types learned list"
+	slices.Sort(names)
+	if near := nearest.Names(name, slices.Compact(names), 2); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return nil, usage("nothing was learned of %q\nhint: %s", name, hint)
+}
+
+func upToTwo(cmd *cobra.Command, args []string) error {
+	if len(args) > 2 {
+		return usage("%s takes a server and a tool, got %d names\nhint: %s --help", cmd.CommandPath(), len(args), cmd.CommandPath())
+	}
+	return nil
+}
+
+func (a *app) learnedShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show [SERVER [TOOL]]", Short: "Print learned types as JSON Schema", Args: upToTwo,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.withLearned(func(s *learned.Store) error {
+				list, err := s.List()
+				if err != nil {
+					return err
+				}
+				if list, err = learnedOf(list, args); err != nil {
+					return err
+				}
+				return a.printJSON(list)
+			})
+		},
+	}
+}
+
+func (a *app) learnedResetCommand() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use: "reset [SERVER [TOOL]]", Short: "Forget learned types, such as after a server was updated", Args: upToTwo,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 && !all {
+				return usage("which types? Name a server, or --all\nhint: broker types learned list")
+			}
+			return a.withLearned(func(s *learned.Store) error {
+				list, err := s.List()
+				if err != nil {
+					return err
+				}
+				if list, err = learnedOf(list, args); err != nil {
+					return err
+				}
+				for _, t := range list {
+					if _, err := s.Reset(t.Server, t.Tool); err != nil {
+						return err
+					}
+				}
+				if a.json {
+					return a.printJSON(map[string]int{"forgotten": len(list)})
+				}
+				fmt.Fprintf(a.stdout, "forgot %s\n", count(len(list), "type"))
+				return nil
+			})
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "forget all")
+	return c
+}
+
+func (a *app) learnedExportCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use: "export", Short: "Write the learned types as a file that a team can share", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.withLearned(func(s *learned.Store) error {
+				if out == "" || out == "-" {
+					return s.Export(a.stdout)
+				}
+				f, err := os.Create(out)
+				if err != nil {
+					return err
+				}
+				if err := s.Export(f); err != nil {
+					f.Close()
+					return err
+				}
+				return f.Close()
+			})
+		},
+	}
+	c.Flags().StringVarP(&out, "out", "o", "", "the file to write (default: stdout)")
+	return c
+}
+
+func (a *app) learnedImportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "import FILE|-", Short: "Take over the types that export wrote; what was learned from more calls here stays",
+		Args: oneArg("a file that broker types learned export wrote, or -"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := cmd.InOrStdin()
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return usage("%w", err)
+				}
+				defer f.Close()
+				in = io.Reader(f)
+			}
+			return a.withLearned(func(s *learned.Store) error {
+				n, err := s.Import(in)
+				if err != nil {
+					return usage("%s: %w", args[0], err)
+				}
+				if a.json {
+					return a.printJSON(map[string]int{"imported": n})
+				}
+				fmt.Fprintf(a.stdout, "imported %s\n", count(n, "type"))
+				return nil
+			})
+		},
+	}
+}
+
+// count is "1 type" or "2 types".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

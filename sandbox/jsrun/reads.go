@@ -1,0 +1,201 @@
+package jsrun
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+const (
+	// maxReads is how many reads of one run are told of.
+	maxReads = 10
+	// maxShaped is the longest answer, in bytes, whose reads are watched.
+	maxShaped = 256 << 10
+	// shownFields is how many fields are named when none is near.
+	shownFields = 8
+)
+
+// reads notices reads of properties that nobody knows. The objects of an answer
+// whose shape is known have, in place of Object.prototype, an object between
+// them and it, which is asked only for properties that the object itself does
+// not have: everything else about them is as in plain JavaScript, and as fast.
+type reads struct {
+	shapes map[string]*sandbox.Shape // by target of the call
+	sites  map[spot]readSite
+	protos map[*sandbox.Shape]*goja.Object
+	plain  *goja.Object // Object.prototype
+	seen   map[string]bool
+	notes  []string
+}
+
+// shapeOf is the shape of the answer to a call, if its reads are watched.
+func (r *runtime) shapeOf(target string, bytes int) *sandbox.Shape {
+	if bytes > maxShaped {
+		return nil
+	}
+	return r.reads.shapes[target]
+}
+
+// watch makes reads of v noticed, as far as its shape is known.
+func (r *runtime) watch(v goja.Value, s *sandbox.Shape, target string) {
+	o, ok := v.(*goja.Object)
+	if !ok || s == nil {
+		return
+	}
+	if o.ClassName() == "Array" {
+		if s.Elem != nil && (len(s.Elem.Props) > 0 || s.Elem.Elem != nil) {
+			for i := range o.Get("length").ToInteger() {
+				r.watch(o.Get(strconv.FormatInt(i, 10)), s.Elem, target)
+			}
+		}
+		return
+	}
+	for name, of := range s.Props {
+		if of != nil && (len(of.Props) > 0 || of.Elem != nil) {
+			r.watch(o.Get(name), of, target)
+		}
+	}
+	if p := r.prototype(s, target); p != nil {
+		// An ordinary object takes any prototype.
+		_ = o.SetPrototype(p)
+	}
+}
+
+// prototype is what an object of that shape has as its prototype; nil means
+// the usual one.
+func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
+	if s == nil || len(s.Props) == 0 {
+		return nil
+	}
+	if p := r.reads.protos[s]; p != nil {
+		return p
+	}
+	if r.reads.protos == nil {
+		r.reads.protos = make(map[*sandbox.Shape]*goja.Object)
+		r.reads.seen = make(map[string]bool)
+		r.reads.plain = r.vm.NewObject().Prototype()
+		r.hidePrototypes()
+	}
+	proxy := r.vm.NewProxy(r.vm.NewObject(), &goja.ProxyTrapConfig{
+		Get: func(_ *goja.Object, property string, receiver goja.Value) goja.Value {
+			return r.missed(s, target, property, receiver)
+		},
+	})
+	p := r.vm.ToValue(proxy).(*goja.Object)
+	r.reads.protos[s] = p
+	return p
+}
+
+// hidePrototypes makes the functions that tell an object's prototype tell the
+// usual one: code that asks whether an object is a plain one hears that it is.
+func (r *runtime) hidePrototypes() {
+	hide := func(owner *goja.Object) {
+		original, ok := goja.AssertFunction(owner.Get("getPrototypeOf"))
+		if !ok {
+			return
+		}
+		r.defineValue(owner, "getPrototypeOf", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+			v, err := original(goja.Undefined(), c.Arguments...)
+			if err != nil {
+				panic(err)
+			}
+			if o, ok := v.(*goja.Object); ok && r.isShaped(o) {
+				return r.reads.plain
+			}
+			return v
+		}))
+	}
+	for _, name := range []string{"Object", "Reflect"} {
+		if o, ok := r.vm.GlobalObject().Get(name).(*goja.Object); ok {
+			hide(o)
+		}
+	}
+}
+
+// isShaped reports whether o is one of our prototypes.
+func (r *runtime) isShaped(o *goja.Object) bool {
+	for _, p := range r.reads.protos {
+		if p == o {
+			return true
+		}
+	}
+	return false
+}
+
+// missed answers a read of a property that an object of shape s does not have
+// itself, and notes it if nobody knows that property.
+func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goja.Value) goja.Value {
+	if property == "__proto__" {
+		return r.reads.plain
+	}
+	if v := r.reads.plain.Get(property); v != nil {
+		return v
+	}
+	if s.Props[property] != nil || property == "then" || property == "toJSON" {
+		return goja.Undefined()
+	}
+	at, agent := r.reader()
+	if !agent {
+		return goja.Undefined()
+	}
+	site := r.reads.sites[at]
+	near := nearest.Names(property, slices.Sorted(maps.Keys(s.Props)), 2)
+	if len(near) == 0 && (site == readTested || site == readDynamic) {
+		return goja.Undefined() // it asked, and was answered
+	}
+	if s.Closed && site == readPlain {
+		panic(r.failure("TypeError", fmt.Sprintf("%s is no field of what %s answers%s", property, target, wayOut(s, near))))
+	}
+	r.noteRead(at.line, property, wayOut(s, near))
+	return goja.Undefined()
+}
+
+// wayOut names the fields that were meant, or those that there are.
+func wayOut(s *sandbox.Shape, near []string) string {
+	if len(near) > 0 {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	names := slices.Sorted(maps.Keys(s.Props))
+	if len(names) > shownFields {
+		return fmt.Sprintf("; there are %s and %d more", strings.Join(names[:shownFields], ", "), len(names)-shownFields)
+	}
+	return "; there is " + strings.Join(names, ", ")
+}
+
+func (r *runtime) noteRead(line int, property, rest string) {
+	if property = clipped(property, 60); r.reads.seen[property] || len(r.reads.notes) == maxReads {
+		return
+	}
+	r.reads.seen[property] = true
+	r.reads.notes = append(r.reads.notes, fmt.Sprintf("line %d: %s is undefined%s", line, property, rest))
+}
+
+func clipped(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}
+
+// reader is where the code stands that reads at the moment, if it is the
+// program's own.
+func (r *runtime) reader() (spot, bool) {
+	for _, f := range r.vm.CaptureCallStack(2, nil) {
+		p := f.Position()
+		if p.Filename == "" && p.Line == 0 { // a function of Go
+			continue
+		}
+		if p.Filename != r.script.file {
+			return spot{}, false
+		}
+		return spot{p.Line, p.Column}, true
+	}
+	return spot{}, false
+}

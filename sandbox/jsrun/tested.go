@@ -1,0 +1,160 @@
+package jsrun
+
+import (
+	"slices"
+
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/file"
+	jstoken "github.com/dop251/goja/token"
+)
+
+// A readSite says how the text of a program reads a property.
+type readSite uint8
+
+const (
+	// readPlain is a read whose value is used as it comes.
+	readPlain readSite = iota + 1
+	// readTested is a read that the program expects to be undefined at times:
+	// it stands before ?. or ??, in a condition, in a comparison.
+	readTested
+	// readDynamic is a read of a property that the text does not name.
+	readDynamic
+)
+
+// A spot is a position as the frames of a trace have it.
+type spot struct{ line, col int }
+
+// readSites says of each place in the tree how a property is read there. A place
+// that has reads of several kinds counts as the mildest of them.
+func readSites(tree *ast.Program) map[spot]readSite {
+	t := &testedReads{tested: make(map[ast.Node]bool), sites: make(map[spot]readSite)}
+	w := walker{bind: func(*ast.Identifier) {}}
+	w.enter = func(n ast.Node) bool {
+		t.marks(n)
+		switch n := n.(type) {
+		case *ast.DotExpression:
+			t.note(tree, n.Identifier.Idx, n, readPlain)
+		case *ast.BracketExpression:
+			kind := readPlain
+			if _, named := n.Member.(*ast.StringLiteral); !named {
+				kind = readDynamic
+			}
+			t.note(tree, n.LeftBracket, n, kind)
+		}
+		return true
+	}
+	w.statements(tree.Body)
+	return t.sites
+}
+
+type testedReads struct {
+	tested map[ast.Node]bool // expressions whose value is tested
+	sites  map[spot]readSite
+}
+
+func (t *testedReads) note(tree *ast.Program, at file.Idx, n ast.Node, kind readSite) {
+	if t.tested[n] {
+		kind = readTested
+	}
+	p := tree.File.Position(int(at) - tree.File.Base())
+	if at := (spot{p.Line, p.Column}); t.sites[at] < kind {
+		t.sites[at] = kind
+	}
+}
+
+// filters are the methods whose callback's value is a condition.
+var filters = []string{"filter", "some", "every", "find", "findIndex", "findLast", "findLastIndex"}
+
+// marks marks the operands of n that n tests. It is called for n before what is
+// below it.
+func (t *testedReads) marks(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.IfStatement:
+		t.mark(n.Test)
+	case *ast.WhileStatement:
+		t.mark(n.Test)
+	case *ast.DoWhileStatement:
+		t.mark(n.Test)
+	case *ast.ForStatement:
+		t.mark(n.Test)
+	case *ast.SwitchStatement:
+		t.mark(n.Discriminant)
+	case *ast.ConditionalExpression:
+		t.mark(n.Test)
+		t.inherit(n, n.Consequent, n.Alternate)
+	case *ast.Optional:
+		t.mark(n.Expression)
+	case *ast.OptionalChain:
+		t.mark(n.Expression)
+	case *ast.UnaryExpression:
+		if n.Operator == jstoken.NOT || n.Operator == jstoken.TYPEOF {
+			t.mark(n.Operand)
+		}
+	case *ast.BinaryExpression:
+		t.binary(n)
+	case *ast.AssignExpression:
+		// a.b ??= 1 and destructuring with a default test what they read.
+		if n.Operator == jstoken.LOGICAL_AND || n.Operator == jstoken.LOGICAL_OR || n.Operator == jstoken.COALESCE {
+			t.mark(n.Left)
+		}
+	case *ast.SequenceExpression:
+		if len(n.Sequence) > 0 {
+			t.inherit(n, n.Sequence[len(n.Sequence)-1])
+		}
+	case *ast.AwaitExpression:
+		t.inherit(n, n.Argument)
+	case *ast.CallExpression:
+		t.call(n)
+	}
+}
+
+func (t *testedReads) binary(n *ast.BinaryExpression) {
+	switch n.Operator {
+	case jstoken.LOGICAL_AND, jstoken.LOGICAL_OR, jstoken.COALESCE:
+		t.mark(n.Left)
+		t.inherit(n, n.Right)
+	case jstoken.EQUAL, jstoken.NOT_EQUAL, jstoken.STRICT_EQUAL, jstoken.STRICT_NOT_EQUAL, jstoken.LESS, jstoken.GREATER,
+		jstoken.LESS_OR_EQUAL, jstoken.GREATER_OR_EQUAL, jstoken.IN, jstoken.INSTANCEOF:
+		t.mark(n.Left)
+		t.mark(n.Right)
+	}
+}
+
+// call marks what functions test that are known for it.
+func (t *testedReads) call(n *ast.CallExpression) {
+	// What is called for ?.( is marked as Optional.
+	switch callee := n.Callee.(type) {
+	case *ast.Identifier:
+		if callee.Name == "Boolean" {
+			t.mark(n.ArgumentList...)
+		}
+	case *ast.DotExpression:
+		name := callee.Identifier.Name.String()
+		if owner, ok := callee.Left.(*ast.Identifier); ok && owner.Name == "Array" && name == "isArray" {
+			t.mark(n.ArgumentList...)
+		}
+		if len(n.ArgumentList) == 0 || !slices.Contains(filters, name) {
+			return
+		}
+		if f, ok := n.ArgumentList[0].(*ast.ArrowFunctionLiteral); ok {
+			if body, ok := f.Body.(*ast.ExpressionBody); ok {
+				t.mark(body.Expression)
+			}
+		}
+	}
+}
+
+func (t *testedReads) mark(list ...ast.Expression) {
+	for _, e := range list {
+		if e != nil && !isNil(e) {
+			t.tested[e] = true
+		}
+	}
+}
+
+// inherit marks parts whose value is that of the whole.
+func (t *testedReads) inherit(whole ast.Node, parts ...ast.Expression) {
+	if t.tested[whole] {
+		t.mark(parts...)
+	}
+}

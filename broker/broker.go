@@ -44,6 +44,9 @@ type Options struct {
 	Learned *learned.Store
 	// Unlearned are the servers whose results nothing is learned from.
 	Unlearned map[string]bool
+	// UnnotedReads turns off that reads of properties are noted which no type
+	// of a result has.
+	UnnotedReads bool
 	// CacheDir holds the cached tool lists; "" keeps none.
 	CacheDir string
 	// Expand resolves ${VAR} in server configurations; nil leaves text as is.

@@ -19,7 +19,7 @@ import (
 // not known passes: its server may be about to offer it.
 func (x *execution) check(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
 	_, scope := x.b.catalogs()
-	var v sandbox.Verdict
+	v := sandbox.Verdict{Shapes: x.shapes(scope, p.Calls)}
 	for _, c := range p.Calls {
 		v.Problems = append(v.Problems, x.checkCall(scope, c)...)
 	}

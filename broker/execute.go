@@ -215,7 +215,7 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	var ref string
 	a.Stdout, ref, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
 	a.Ref = cmp.Or(a.Ref, ref)
-	res.Notes = append(slices.Clone(res.Notes), x.drifts.notes()...)
+	res.Notes = slices.Concat(res.Notes, res.Reads, x.drifts.notes())
 	a.Diagnostics = diagnostics(res)
 	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
 	if !x.req.Whole {
@@ -227,7 +227,7 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
-	hints := x.notes
+	hints := slices.Concat(x.notes, res.Reads)
 	if cutRes {
 		hints = append(hints, "the result is "+shape(res.Value)+"; return less of it"+readRest(a.Ref, "{ path, offset, limit }"))
 	} else if cutOut {

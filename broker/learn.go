@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // learns reports whether the results of t are learned from: it says too little
@@ -31,6 +33,43 @@ func (o *Options) types() *codegen.Generator {
 		}
 		return &codegen.Output{Schema: typ.Schema, Note: fmt.Sprintf("learned from %d calls", typ.Calls)}
 	}}
+}
+
+// shapes are what is known of the answers to calls: reads of other properties
+// are noted.
+func (x *execution) shapes(scope *discovery.Catalog, calls []sandbox.CallSite) map[string]*sandbox.Shape {
+	if x.o.UnnotedReads {
+		return nil
+	}
+	shapes := make(map[string]*sandbox.Shape)
+	types := x.o.types()
+	for _, c := range calls {
+		if _, done := shapes[c.Target]; done {
+			continue
+		}
+		if t, ok := scope.Tool(c.Target); ok {
+			shapes[c.Target] = shapeOf(types.Fields(t))
+		}
+	}
+	maps.DeleteFunc(shapes, func(_ string, s *sandbox.Shape) bool { return s == nil })
+	return shapes
+}
+
+// shapeOf is what codegen knows of a place, as the sandbox wants it.
+func shapeOf(f *codegen.Fields) *sandbox.Shape {
+	if f == nil {
+		return nil
+	}
+	s := &sandbox.Shape{Open: f.Open, Closed: f.Closed, Elem: shapeOf(f.Elem)}
+	if len(f.Props) > 0 {
+		s.Props = make(map[string]*sandbox.Shape, len(f.Props))
+	}
+	for name, of := range f.Props {
+		if s.Props[name] = shapeOf(of); s.Props[name] == nil {
+			s.Props[name] = &sandbox.Shape{}
+		}
+	}
+	return s
 }
 
 // learn merges the result of a call into the type of its tool, and notes where

@@ -82,3 +82,27 @@ func TestDriftIsTold(t *testing.T) {
 		return err == nil && len(events) == 2 && events[0].Kind == audit.EventDrift && events[0].Server == "shifty"
 	})
 }
+
+// What was learned names the field that was meant.
+func TestMisspeltFieldsAreNamed(t *testing.T) {
+	store := learned.Open(t.TempDir(), nil)
+	t.Cleanup(func() { store.Close() })
+	b := newBroker(t, broker.Options{Learned: store})
+	const misspelt = "const r = await files.listRows({ n: 3 });\nreturn (r.alpa ?? []).length"
+	if a := execute(t, b, misspelt); a.Hint != "" || a.Stderr != "" {
+		t.Errorf("before anything was learned: hint %q, stderr %q", a.Hint, a.Stderr)
+	}
+	execute(t, b, `for (let n = 0; n < 3; n++) await files.listRows({ n })`)
+	a := execute(t, b, misspelt)
+	if want := "line 2: alpa is undefined; did you mean alpha?"; a.ExitCode != 0 || a.Hint != want || a.Stderr != want {
+		t.Errorf("exit %d, hint %q, stderr %q, want %q in both", a.ExitCode, a.Hint, a.Stderr, want)
+	}
+	deep := execute(t, b, "const { alpha } = await callMCPTool('files__list_rows', { n: 2 });\nreturn alpha.map(row => row.titel)")
+	if want := "line 2: titel is undefined; did you mean title?"; deep.Hint != want {
+		t.Errorf("hint %q, want %q", deep.Hint, want)
+	}
+	off := newBroker(t, broker.Options{Learned: store, UnnotedReads: true})
+	if a := execute(t, off, misspelt); a.Hint != "" {
+		t.Errorf("hint %q although reads are not noted", a.Hint)
+	}
+}

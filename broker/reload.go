@@ -13,7 +13,7 @@ import (
 func (b *Broker) Reconfigure(o Options) {
 	next := *b.options()
 	next.Servers, next.ReadOnly, next.Language = o.Servers, o.ReadOnly, o.Language
-	next.Unlearned = o.Unlearned
+	next.Unlearned, next.UnnotedReads = o.Unlearned, o.UnnotedReads
 	next.Timeout, next.MaxTimeout, next.MaxOutputChars, next.Limits = o.Timeout, o.MaxTimeout, o.MaxOutputChars, o.Limits
 	next.setDefaults()
 	b.opts.Store(&next)

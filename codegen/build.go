@@ -305,6 +305,7 @@ func (b *builder) object(s *object, depth int) *typ {
 		t.fields = append(t.fields, field{name: name, typ: of})
 	}
 	t.index = b.index(s, t.fields, extra, open, depth)
+	t.closed = s.get("additionalProperties") == false
 	return t
 }
 

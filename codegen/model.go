@@ -35,6 +35,7 @@ type typ struct {
 	fields []field
 	index  []index // an object without fields and index has no keys
 	ref    *named
+	closed bool // an object whose schema says that it has no other keys
 }
 
 // A field is one declared key of an object.

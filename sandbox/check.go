@@ -95,12 +95,13 @@ type Verdict struct {
 }
 
 // A Shape is what is known of the values at one place of an answer. Reads are
-// watched of objects with Props.
+// watched of objects with Props that are not Open.
 type Shape struct {
 	// Props are the known properties of an object, each with the shape of its
-	// value, which may be empty but not nil. Empty means that any property may
-	// be there.
+	// value, which may be empty but not nil.
 	Props map[string]*Shape `json:"p,omitempty"`
+	// Open says that any other property may be there too.
+	Open bool `json:"o,omitempty"`
 	// Elem is the shape of the elements of an array; nil if nothing is known.
 	Elem *Shape `json:"e,omitempty"`
 	// Closed says that an object never has any but these properties: a read of

@@ -106,6 +106,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 	return broker.Options{
 		Servers:        upstreams(cfg),
 		Unlearned:      unlearned(cfg),
+		UnnotedReads:   !*set.NotedReads,
 		ReadOnly:       set.ReadOnly || a.readOnly,
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,

@@ -71,7 +71,7 @@ func (r *runtime) watch(v goja.Value, s *sandbox.Shape, target string) {
 // prototype is what an object of that shape has as its prototype; nil means
 // the usual one.
 func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
-	if s == nil || len(s.Props) == 0 {
+	if s == nil || len(s.Props) == 0 || s.Open {
 		return nil
 	}
 	if p := r.reads.protos[s]; p != nil {

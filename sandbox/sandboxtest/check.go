@@ -49,6 +49,17 @@ func testCheckPasses(t *testing.T, r *runnerTest) {
 	if got.stdout != "ran\n" || len(got.Notes) != 1 {
 		t.Errorf("printed %q, notes %q", got.stdout, got.Notes)
 	}
+	if len(got.Reads) != 0 {
+		t.Errorf("reads %q", got.Reads)
+	}
+	shaped := func(context.Context, sandbox.Parsed) sandbox.Verdict {
+		return sandbox.Verdict{Shapes: map[string]*sandbox.Shape{"a__b": {Props: map[string]*sandbox.Shape{"state": {}}}}}
+	}
+	got = r.do(t.Context(), sandbox.Request{Code: "return (await callMCPTool('a__b', { state: 1 })).sate", Check: shaped, Call: echo})
+	got.want(t, sandbox.ExitOK, "")
+	if len(got.Reads) != 1 || got.Reads[0] != "line 1: sate is undefined; did you mean state?" {
+		t.Errorf("reads %q, want the misspelt one", got.Reads)
+	}
 	r.do(t.Context(), sandbox.Request{Code: "gone()", Check: check}).want(t, sandbox.ExitThrew, "", "hint: it is elsewhere")
 	r.do(t.Context(), sandbox.Request{Code: "return 2", Check: check}).want(t, sandbox.ExitOK, "2")
 	if checks != 2 {

@@ -1,0 +1,141 @@
+package codegen
+
+import "github.com/mcpbroker/mcpbroker/discovery"
+
+// Fields are what is known of the values at one place of a tool's results. Nil
+// knows nothing.
+type Fields struct {
+	// Props are the known properties of an object, nil values among them.
+	Props map[string]*Fields
+	// Open says that an object may have other properties too, Closed that its
+	// schema says it never has. Where neither is said, both are false.
+	Open, Closed bool
+	// Elem is about the elements of an array.
+	Elem *Fields
+}
+
+const (
+	// maxFieldsDepth and maxFields bound what is told of one tool.
+	maxFieldsDepth = 8
+	maxFields      = 2000
+)
+
+// Fields returns what is known of the value that a call of t gives; nil if
+// nothing is.
+func (g *Generator) Fields(t *discovery.Tool) *Fields {
+	r := fieldReader{left: maxFields}
+	f := r.read(g.model(t, false).output, 0)
+	if r.left < 0 {
+		return nil // half of it would call the other half unknown
+	}
+	return f
+}
+
+type fieldReader struct{ left int }
+
+func (r *fieldReader) read(t *typ, depth int) *Fields {
+	if depth > maxFieldsDepth || r.left < 0 {
+		return nil
+	}
+	switch t.kind {
+	case kindObject:
+		return r.object(t, depth)
+	case kindArray:
+		return elements(r.read(t.elem, depth+1))
+	case kindTuple:
+		return elements(r.alternatives(append(t.items[:len(t.items):len(t.items)], rest(t)...), depth+1))
+	case kindRef:
+		return r.read(t.ref.typ, depth+1)
+	case kindUnion:
+		return r.alternatives(t.items, depth)
+	case kindInter:
+		return r.together(t.items, depth)
+	}
+	return nil
+}
+
+func rest(t *typ) []*typ {
+	if t.elem == nil {
+		return nil
+	}
+	return []*typ{t.elem}
+}
+
+func elements(of *Fields) *Fields {
+	if of == nil {
+		return nil
+	}
+	return &Fields{Open: true, Elem: of}
+}
+
+func (r *fieldReader) object(t *typ, depth int) *Fields {
+	if len(t.fields) == 0 {
+		return nil
+	}
+	f := &Fields{Props: make(map[string]*Fields, len(t.fields)), Open: len(t.index) > 0, Closed: t.closed && len(t.index) == 0}
+	for _, p := range t.fields {
+		r.left--
+		f.Props[p.name] = r.read(p.typ, depth+1)
+	}
+	return f
+}
+
+// alternatives is what is known of a value that is one of types. Of primitive
+// values nobody reads fields; an object of which nothing is known makes all
+// unknown.
+func (r *fieldReader) alternatives(types []*typ, depth int) *Fields {
+	var all *Fields
+	for _, t := range types {
+		if primitive(t) || t.kind == kindNever {
+			continue
+		}
+		f := r.read(t, depth)
+		if f == nil {
+			return nil
+		}
+		if all = join(all, f); all == nil {
+			return nil
+		}
+	}
+	return all
+}
+
+// together is what is known of a value that is all of types.
+func (r *fieldReader) together(types []*typ, depth int) *Fields {
+	var all *Fields
+	for _, t := range types {
+		f := r.read(t, depth)
+		if f == nil {
+			return nil
+		}
+		all = join(all, f)
+	}
+	if all != nil {
+		all.Closed = false
+	}
+	return all
+}
+
+// join knows what a or b knows. It may change a.
+func join(a, b *Fields) *Fields {
+	if a == nil {
+		return b
+	}
+	if (a.Elem == nil) != (b.Elem == nil) {
+		return nil // an array or an object: too much to keep apart
+	}
+	a.Open, a.Closed = a.Open || b.Open, a.Closed && b.Closed
+	if a.Elem != nil {
+		a.Elem = join(a.Elem, b.Elem)
+	}
+	for name, f := range b.Props {
+		if known, ok := a.Props[name]; !ok {
+			a.Props[name] = f
+		} else if known == nil || f == nil {
+			a.Props[name] = nil
+		} else {
+			a.Props[name] = join(known, f)
+		}
+	}
+	return a
+}

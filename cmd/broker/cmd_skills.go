@@ -2,78 +2,389 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/pack"
 )
 
 func (a *app) skillsCommand() *cobra.Command {
-	return group("skills", "Skills: folders that tell an agent how something is done", a.skillsValidateCommand())
+	return group("skills", "Skills: folders that tell an agent how something is done",
+		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(), a.skillsPromptCommand(),
+		a.skillsSwitchCommand("enable", "Switch a skill on", true), a.skillsSwitchCommand("disable", "Switch a skill off without removing it", false),
+		a.skillsInstallCommand(), a.skillsRemoveCommand(), a.skillsNewCommand(), a.skillsPackCommand(), a.skillsValidateCommand(), a.skillsLintCommand())
 }
 
-// A verdict is what "skills validate" prints.
-type verdict struct {
-	Valid       bool                `json:"valid"`
+// A skillHome is where skills and plugins are found and kept.
+type skillHome struct {
+	config   *config.Config // without a file it holds defaults
+	skills   string         // the folder with custom/
+	plugins  string
+	switches string
+}
+
+// skillHome reads the config, if there is one.
+func (a *app) skillHome() (*skillHome, error) {
+	path, exists, err := config.Target(a.configPath)
+	if err != nil {
+		return nil, err
+	}
+	h := &skillHome{config: &config.Config{Path: path}}
+	if exists {
+		if h.config, err = config.Load(path); err != nil {
+			return nil, err
+		}
+	}
+	h.skills = h.resolve(cmp.Or(h.config.Broker.Skills.Path, "skills"))
+	h.plugins = h.resolve(cmp.Or(h.config.Broker.Plugins.Path, "plugins"))
+	h.switches = h.config.Resolve(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".state.json")
+	return h, nil
+}
+
+// resolve makes a path of the config absolute; ~ is the user's folder.
+func (h *skillHome) resolve(path string) string {
+	if rest, ok := strings.CutPrefix(filepath.ToSlash(path), "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, filepath.FromSlash(rest))
+		}
+	}
+	return h.config.Resolve(path)
+}
+
+func (h *skillHome) custom() string { return filepath.Join(h.skills, string(skills.ScopeCustom)) }
+
+// registry finds the skills that the config means.
+func (h *skillHome) registry() *skills.Registry {
+	s := h.config.Broker.Skills
+	o := &skills.Options{SwitchesPath: h.switches, Include: s.Include, Exclude: s.Exclude}
+	if s.Enabled == nil || *s.Enabled {
+		p := h.places()
+		o.Roots = p.Roots
+	}
+	return skills.NewRegistry(o)
+}
+
+func (h *skillHome) places() skills.Places {
+	s := h.config.Broker.Skills
+	p := skills.Places{Path: h.skills, Scan: s.Scan == nil || *s.Scan, Env: os.Getenv("AGENT_SKILLS_PATH"), Trusted: h.trusts}
+	for _, path := range s.Paths {
+		p.Paths = append(p.Paths, h.resolve(path))
+	}
+	// Without either, there is less to look into, and nothing is wrong.
+	p.Dir, _ = os.Getwd()
+	p.Home, _ = os.UserHomeDir()
+	return p
+}
+
+// trusts reports whether the skills of a project are used.
+func (h *skillHome) trusts(project string) bool {
+	s := h.config.Broker.Skills
+	return s.TrustProject || slices.ContainsFunc(s.TrustedProjects, func(dir string) bool {
+		rel, err := filepath.Rel(h.resolve(dir), project)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// snapshot finds the skills of the config, or of folders that were named.
+func (a *app) snapshot(folders []string) (*skills.Snapshot, error) {
+	if len(folders) == 0 {
+		h, err := a.skillHome()
+		if err != nil {
+			return nil, err
+		}
+		return h.registry().Refresh(), nil
+	}
+	var roots []skills.Root
+	for _, f := range folders {
+		if _, err := os.Stat(f); err != nil {
+			return nil, usage("skills list: %w", err)
+		}
+		roots = append(roots, skills.Root{Path: f, Scope: skills.ScopeConfigured})
+	}
+	return skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return roots, nil }}).Refresh(), nil
+}
+
+// A skillRow is a skill in the answers of the commands.
+type skillRow struct {
 	Name        string              `json:"name"`
 	Description string              `json:"description"`
+	Origin      string              `json:"origin"`
+	State       skills.State        `json:"state"`
+	Path        string              `json:"path,omitempty"`
+	Version     string              `json:"version,omitempty"`
+	Model       bool                `json:"model_invocable"`
+	User        bool                `json:"user_invocable"`
 	Diagnostics []skills.Diagnostic `json:"diagnostics"`
 }
 
-func (a *app) skillsValidateCommand() *cobra.Command {
-	var strict, lenient bool
+func rowOf(s *skills.Skill) skillRow {
+	return skillRow{s.Ref, s.Description, s.Origin(), s.State, s.Dir(), s.Version, s.ModelInvocable, s.UserInvocable, append([]skills.Diagnostic{}, s.Diagnostics...)}
+}
+
+func (a *app) skillsListCommand() *cobra.Command {
+	var diagnostics bool
 	c := &cobra.Command{
-		Use:   "validate PATH",
-		Short: "Check the SKILL.md of a folder",
-		Long: "Check the SKILL.md of a folder. --strict (the default) asks whether it is what the standard says, --lenient whether it would load.\n" +
-			"The exit code is 0 if so and 1 if not.",
-		Args: oneArg("the folder of a skill"),
+		Use:   "list [FOLDER...]",
+		Short: "List the skills, or those below the folders",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if strict && lenient {
-				return usage("skills validate takes --strict or --lenient, not both")
-			}
-			mode := skills.Strict
-			if lenient {
-				mode = skills.Lenient
-			}
-			doc := skills.ReadPath(args[0])
-			ok, list := doc.Judge(mode)
-			v := verdict{ok, doc.Name, doc.Description, append([]skills.Diagnostic{}, list...)}
-			if err := a.printVerdict(args[0], v); err != nil {
+			s, err := a.snapshot(args)
+			if err != nil {
 				return err
 			}
-			if !ok {
-				return &codeError{code: exitFailed}
+			rows := []skillRow{}
+			for _, k := range s.All() {
+				rows = append(rows, rowOf(k))
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"skills": rows, "problems": append([]skills.Problem{}, s.Problems...)})
+			}
+			if err := a.printSkills(rows); err != nil {
+				return err
+			}
+			a.printProblems(rows, s.Problems, diagnostics)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&diagnostics, "diagnostics", false, "say what is wrong with each")
+	return c
+}
+
+func (a *app) printSkills(rows []skillRow) error {
+	tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "SKILL\tORIGIN\tSTATE\t")
+	for _, r := range rows {
+		state := string(r.State)
+		if r.State == skills.Enabled && !r.Model {
+			state = "by users only"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", oneLine(r.Name, 64), r.Origin, state, oneLine(r.Description, 90))
+	}
+	return tw.Flush()
+}
+
+// printProblems says what does not load, and with all what is remarked about
+// the others.
+func (a *app) printProblems(rows []skillRow, problems []skills.Problem, all bool) {
+	remarks := 0
+	for _, r := range rows {
+		remarks += len(r.Diagnostics)
+		for _, d := range r.Diagnostics {
+			if all {
+				fmt.Fprintf(a.stderr, "%s: %s\n", r.Path, d)
+			}
+		}
+	}
+	for _, p := range problems {
+		fmt.Fprintf(a.stderr, "%s: %s\n", p.Path, p.Diagnostic)
+	}
+	if remarks > 0 && !all {
+		fmt.Fprintf(a.stderr, "%d remarks: --diagnostics shows them\n", remarks)
+	}
+}
+
+func (a *app) skillsSearchCommand() *cobra.Command {
+	limit := 8
+	c := &cobra.Command{
+		Use: "search QUERY", Short: "Search the skills by name and description", Args: oneArg("a query"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if limit < 1 {
+				return usage("--limit has to be at least 1")
+			}
+			s, err := a.snapshot(nil)
+			if err != nil {
+				return err
+			}
+			rows := []skillRow{}
+			for _, k := range s.Search(args[0], limit) {
+				rows = append(rows, rowOf(k))
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"skills": rows})
+			}
+			return a.printSkills(rows)
+		},
+	}
+	c.Flags().IntVar(&limit, "limit", limit, "how many at most")
+	return c
+}
+
+// knownSkill finds a skill whatever its state.
+func (a *app) knownSkill(name string) (*skills.Skill, error) {
+	s, err := a.snapshot(nil)
+	if err != nil {
+		return nil, err
+	}
+	k, err := s.Find(name)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	return k, nil
+}
+
+func (a *app) skillsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show what a skill says of itself, and its files", Args: oneArg("the name of a skill"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			k, err := a.knownSkill(args[0])
+			if err != nil {
+				return err
+			}
+			files, complete, err := k.Files()
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(struct {
+					skillRow
+					License       string        `json:"license,omitempty"`
+					Compatibility string        `json:"compatibility,omitempty"`
+					AllowedTools  []string      `json:"allowed_tools,omitempty"`
+					Files         []skills.File `json:"files"`
+					Complete      bool          `json:"complete"`
+				}{rowOf(k), k.License, k.Compatibility, k.AllowedTools, append([]skills.File{}, files...), complete})
+			}
+			for _, f := range [][2]string{{"name", k.Ref}, {"description", k.Description}, {"origin", k.Origin()}, {"state", string(k.State)}, {"path", k.Dir()},
+				{"version", k.Version}, {"license", k.License}, {"compatibility", k.Compatibility}, {"allowed tools", strings.Join(k.AllowedTools, ", ")}} {
+				if f[1] != "" {
+					fmt.Fprintf(a.stdout, "%-14s %s\n", f[0], oneLine(f[1], 1024))
+				}
+			}
+			for _, f := range files {
+				fmt.Fprintf(a.stdout, "%10d  %s\n", f.Size, f.Path)
+			}
+			if !complete {
+				fmt.Fprintln(a.stdout, "            … and more")
+			}
+			a.printProblems([]skillRow{rowOf(k)}, nil, true)
+			return nil
+		},
+	}
+}
+
+func (a *app) skillsReadCommand() *cobra.Command {
+	var offset, limit int64
+	c := &cobra.Command{
+		Use:   "read NAME [FILE]",
+		Short: "Print a file of a skill; without one, SKILL.md",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usage("%s needs the name of a skill, and may have a file\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			k, err := a.knownSkill(args[0])
+			if err != nil {
+				return err
+			}
+			p, err := k.ReadFile(append(args, skills.FileName)[1], offset, limit)
+			if _, ok := errors.AsType[*skills.FileError](err); ok {
+				return usage("%w", err)
+			}
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(p)
+			}
+			fmt.Fprint(a.stdout, p.Text)
+			if p.Truncated {
+				fmt.Fprintf(a.stderr, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
 			}
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "is it what the standard says? (default)")
-	c.Flags().BoolVar(&lenient, "lenient", false, "would it load?")
+	c.Flags().Int64Var(&offset, "offset", 0, "where to begin, in bytes")
+	c.Flags().Int64Var(&limit, "limit", 0, "how many bytes at most (default 10000)")
 	return c
 }
 
-func (a *app) printVerdict(path string, v verdict) error {
+func (a *app) skillsPromptCommand() *cobra.Command {
+	format, budget := "budget", 0
+	c := &cobra.Command{
+		Use:   "prompt",
+		Short: "Print the catalogue of skills for a system prompt",
+		Long:  "Print the catalogue of skills for a system prompt: within the budget of tokens that the broker keeps to, or with --format xml as a whole.",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			h, err := a.skillHome()
+			if err != nil {
+				return err
+			}
+			s := h.registry().Refresh()
+			var text string
+			switch format {
+			case "budget":
+				text = s.Catalogue(cmp.Or(budget, h.config.Broker.Skills.CatalogBudget))
+			case "xml":
+				text = s.XML()
+			default:
+				return usage("unknown format %q: write budget or xml", format)
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"prompt": text, "skills": len(s.Shown()), "tokens": skills.Tokens(text)})
+			}
+			if text != "" {
+				fmt.Fprintln(a.stdout, text)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&format, "format", format, "budget or xml")
+	c.Flags().IntVar(&budget, "budget", budget, "how many tokens it may cost (default 1500)")
+	return c
+}
+
+func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " NAME", Short: short, Args: oneArg("the name of a skill"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			h, err := a.skillHome()
+			if err != nil {
+				return err
+			}
+			k, err := h.registry().Refresh().Find(args[0])
+			if err != nil {
+				return usage("%w", err)
+			}
+			if err := skills.SetSwitch(h.switches, skills.KindSkill, k.ID(), on); err != nil {
+				return err
+			}
+			return a.printChange(h.switches, use+"d", k.ID())
+		},
+	}
+}
+
+// printChange says what a command has done.
+func (a *app) printChange(path, action, name string) error {
 	if a.json {
-		return a.printJSON(v)
+		return a.printJSON(map[string]string{"path": path, "action": action, "name": name})
 	}
-	file := path
-	if filepath.Base(path) != skills.FileName {
-		file = filepath.Join(path, skills.FileName)
-	}
-	for _, d := range v.Diagnostics {
-		where := file
-		if d.Line > 0 {
-			where = fmt.Sprintf("%s:%d", file, d.Line)
-		}
-		fmt.Fprintf(a.stdout, "%s: %s: %s [%s]\n", where, d.Severity, d.Message, d.Code)
-	}
-	word := "is valid"
-	if !v.Valid {
-		word = "is not valid"
-	}
-	_, err := fmt.Fprintf(a.stdout, "%s %s\n", cmp.Or(v.Name, path), word)
+	_, err := fmt.Fprintf(a.stdout, "%s: %s %s\n", path, action, name)
 	return err
+}
+
+// packError makes what is wrong with a source one of usage, and keeps the code
+// and diagnostics for --json.
+func (a *app) packError(err error) error {
+	e, ok := errors.AsType[*pack.Error](err)
+	if !ok {
+		return err
+	}
+	if a.json {
+		if err := a.printJSON(map[string]any{"error": map[string]any{"code": e.Code, "message": e.Message, "diagnostics": append([]skills.Diagnostic{}, e.Diagnostics...)}}); err != nil {
+			return err
+		}
+		return &codeError{code: exitFailed}
+	}
+	return &codeError{exitFailed, fmt.Errorf("%w [%s]", e, e.Code)}
 }

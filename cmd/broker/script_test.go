@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strconv"
@@ -104,6 +106,9 @@ func TestScripts(t *testing.T) {
 			e.Defer(remote.Close)
 			e.Setenv("REMOTE_URL", remote.URL)
 			e.Setenv("ISSUER", remote.Issuer)
+			site := httptest.NewServer(http.FileServer(http.Dir(e.WorkDir + "/site")))
+			e.Defer(site.Close)
+			e.Setenv("SITE_URL", site.URL)
 			return nil
 		},
 	})

@@ -29,8 +29,8 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"typecheck":      c.typecheck(&b.Typecheck),
 		"notedReads":     c.optionalBool(of("notedReads"), &b.NotedReads),
 		"learn":          c.optionalBool(of("learn"), &b.Learn),
-		"skills":         c.raw(of("skills"), &b.Skills),
-		"plugins":        c.raw(of("plugins"), &b.Plugins),
+		"skills":         c.skills(of, &b.Skills),
+		"plugins":        c.plugins(of, &b.Plugins),
 		"audit": section("audit", schema{
 			"payloads": c.boolean(of("audit.payloads"), &b.Audit.Payloads),
 			"days":     c.count(of("audit.days"), &b.Audit.Days, 36500),

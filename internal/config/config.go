@@ -10,7 +10,6 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,8 +137,10 @@ type Broker struct {
 	Sandbox Sandbox
 	// HTTP is about serving over HTTP.
 	HTTP HTTP
-	// Skills and Plugins are those objects as plain JSON; nil if absent.
-	Skills, Plugins json.RawMessage
+	// Skills is about where skills are found and which are used.
+	Skills Skills
+	// Plugins is about where plugins are installed.
+	Plugins Plugins
 }
 
 // Audit says what is recorded, and for how long.

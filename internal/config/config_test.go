@@ -47,7 +47,10 @@ func TestParseReadsEverything(t *testing.T) {
 		"audit": {"payloads": true, "days": 7}, "search": {"vectors": "v.bin"},
 		"sandbox": {"isolation": "container", "require": ["seccomp", "landlock"], "memory": "0.5 GiB", "maxCalls": 9, "inFlight": 2},
 		"http": {"tokens": {"ci": "${CI_TOKEN}"}, "adminToken": "${ADMIN}"},
-		"skills": {"dirs": ["a",], /* kept */ "n": 12345678901234567890}, "plugins": {},
+		"skills": {
+			"enabled": true, "path": "s", "paths": ["a", "~/b",], "scan": false, "trustProject": ["/work"], "include": ["x-*"], "exclude": "old-*", "catalogBudget": 900,
+		},
+		"plugins": {"path": "p", "autoMergeMCP": false},
 	},
 }`)
 	yes, no := true, false
@@ -71,7 +74,11 @@ func TestParseReadsEverything(t *testing.T) {
 			Audit: Audit{Payloads: true, Days: 7}, Search: Search{Vectors: "v.bin"},
 			Sandbox: Sandbox{Isolation: "container", Require: []string{"seccomp", "landlock"}, Memory: 512 << 20, MaxCalls: 9, InFlight: 2},
 			HTTP:    HTTP{Tokens: map[string]string{"ci": "${CI_TOKEN}"}, AdminToken: "${ADMIN}"},
-			Skills:  []byte(`{"dirs":["a"],"n":12345678901234567890}`), Plugins: []byte(`{}`),
+			Skills: Skills{
+				Enabled: &yes, Path: "s", Paths: []string{"a", "~/b"}, Scan: &no, TrustedProjects: []string{"/work"},
+				Include: []string{"x-*"}, Exclude: []string{"old-*"}, CatalogBudget: 900,
+			},
+			Plugins: Plugins{Path: "p", AutoMergeMCP: &no},
 		},
 		Notes: []string{
 			`dir/servers.json:17:9: "serverUrl" of server "w" is read as "url"`,

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -296,17 +295,4 @@ func parseSize(s string) (int64, bool) {
 		return 0, false
 	}
 	return int64(n * factor), true
-}
-
-// raw reads an object as plain JSON, for a part that checks it itself.
-func (c *collector) raw(where string, to *json.RawMessage) field {
-	return func(v hujson.Value) {
-		if v.Value.Kind() != '{' {
-			c.wrongType(v, where, "an object, { … }")
-			return
-		}
-		plain := v.Clone()
-		plain.Minimize()
-		*to = plain.Pack()
-	}
 }

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/pack"
+	"github.com/mcpbroker/mcpbroker/skills/remote"
+)
+
+// fetchTimeout bounds one request to a host of skills.
+const fetchTimeout = 2 * time.Minute
+
+func (a *app) skillsInstallCommand() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:   "install SOURCE [NAME...]",
+		Short: "Install a skill from an archive, a folder or a host",
+		Long: "Install a skill into the folder custom of the config's skills: from an archive (.skill, .zip, .tar.gz), a folder, or a host that lists its\n" +
+			"skills (https://host). Of a host, all are installed or those that are named. Nothing of a skill is run.",
+		Example: "  broker skills install review.skill\n  broker skills install https://example.com review",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("%s needs an archive, a folder or https://host\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := a.skillHome()
+			if err != nil {
+				return err
+			}
+			if strings.Contains(args[0], "://") {
+				return a.installRemote(cmd.Context(), h, args[0], args[1:], force)
+			}
+			if len(args) > 1 {
+				return usage("skills install takes one source, got %q too; names are for hosts", args[1])
+			}
+			got, err := pack.Install(h.custom(), args[0], force)
+			if err != nil {
+				return a.packError(err)
+			}
+			return a.printInstalled([]*pack.Installed{got})
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "replace a skill of that name")
+	return c
+}
+
+func (a *app) printInstalled(list []*pack.Installed) error {
+	if a.json {
+		return a.printJSON(map[string]any{"installed": list})
+	}
+	for _, i := range list {
+		word := "installed"
+		if i.Replaced {
+			word = "replaced"
+		}
+		fmt.Fprintf(a.stdout, "%s: %s %s, %d files\n", i.Path, word, i.Name, len(i.Files))
+	}
+	return nil
+}
+
+// installRemote installs skills of a host.
+func (a *app) installRemote(ctx context.Context, h *skillHome, address string, names []string, force bool) error {
+	client, err := remote.New(address, fetchTimeout)
+	if err != nil {
+		return usage("%w", err)
+	}
+	index, notes, err := client.Index(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		fmt.Fprintf(a.stderr, "%s: %s\n", client.Host(), n)
+	}
+	entries, err := pickEntries(index, names, client.Host())
+	if err != nil {
+		return err
+	}
+	list := []*pack.Installed{}
+	var failed []error
+	for _, e := range entries {
+		got, err := fetchSkill(ctx, client, e, h.custom(), force)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", e.Name, err))
+			continue
+		}
+		list = append(list, got)
+	}
+	if err := a.printInstalled(list); err != nil {
+		return err
+	}
+	return errors.Join(failed...)
+}
+
+// pickEntries are those of the names, or all.
+func pickEntries(index *remote.Index, names []string, host string) ([]remote.Entry, error) {
+	if len(names) == 0 {
+		return index.Skills, nil
+	}
+	byName := map[string]remote.Entry{}
+	var known []string
+	for _, e := range index.Skills {
+		byName[e.Name] = e
+		known = append(known, e.Name)
+	}
+	var picked []remote.Entry
+	for _, n := range names {
+		e, ok := byName[n]
+		if !ok {
+			text := fmt.Sprintf("%s has no skill %q", host, n)
+			if near := nearest.Names(n, known, 3); len(near) > 0 {
+				text += "\nhint: did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return nil, usage("%s", text)
+		}
+		picked = append(picked, e)
+	}
+	return picked, nil
+}
+
+func fetchSkill(ctx context.Context, c *remote.Client, e remote.Entry, dest string, force bool) (*pack.Installed, error) {
+	tmp, err := os.MkdirTemp("", "broker-skill-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	path, err := c.Fetch(ctx, e, tmp)
+	if err != nil {
+		return nil, err
+	}
+	return pack.Install(dest, path, force)
+}
+
+func (a *app) skillsRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Remove a skill that was installed", Args: oneArg("the name of a skill"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			h, err := a.skillHome()
+			if err != nil {
+				return err
+			}
+			if err := pack.Remove(h.custom(), args[0]); err != nil {
+				if k, e := h.registry().Refresh().Find(args[0]); e == nil && k.Scope != skills.ScopeCustom {
+					return usage("skill %q was not installed here: it is %s\nhint: broker skills disable %s", args[0], k.Dir(), k.Ref)
+				}
+				return a.packError(err)
+			}
+			return a.printChange(h.custom(), "removed", args[0])
+		},
+	}
+}
+
+func (a *app) skillsNewCommand() *cobra.Command {
+	dir, description := ".", ""
+	c := &cobra.Command{
+		Use: "new NAME", Short: "Write the beginnings of a skill", Args: oneArg("the name of a skill"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if description == "" {
+				description = "Describes what " + args[0] + " does. Use when it is wanted."
+			}
+			text := fmt.Sprintf("---\nname: %s\ndescription: %q\n---\n\n# %s\n\nSay here, step by step, how it is done. Put what is only sometimes needed into references/ and link to it.\n",
+				args[0], description, args[0])
+			if ok, list := skills.Parse([]byte(text)).Judge(skills.Install); !ok {
+				return usage("%s", list[0].Message)
+			}
+			path := filepath.Join(dir, args[0])
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			if err := os.Mkdir(path, 0o755); err != nil {
+				return usage("make a skill: %w", err)
+			}
+			if err := os.WriteFile(filepath.Join(path, skills.FileName), []byte(text), 0o644); err != nil {
+				return err
+			}
+			return a.printChange(path, "made", args[0])
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", dir, "the folder that it is made in")
+	c.Flags().StringVar(&description, "description", "", "what it does and when to use it")
+	return c
+}
+
+func (a *app) skillsPackCommand() *cobra.Command {
+	var out, site string
+	c := &cobra.Command{
+		Use:   "pack FOLDER...",
+		Short: "Pack a skill into an archive, or several for a host",
+		Long: "Pack a skill into NAME.skill. With --site, pack each into a folder that a web server can serve: .well-known/agent-skills with a list and\n" +
+			"the digests, from which broker skills install https://host installs them.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return usage("%s needs the folder of a skill\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
+			case len(args) > 1 && site == "":
+				return usage("several skills are only packed with --site")
+			case out != "" && site != "":
+				return usage("skills pack takes --out or --site, not both")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if site != "" {
+				return a.packSite(site, args)
+			}
+			var archive bytes.Buffer
+			doc, err := pack.Write(&archive, args[0], false)
+			if err != nil {
+				return a.packError(err)
+			}
+			if out == "" {
+				out = doc.Name + ".skill"
+			}
+			if err := os.WriteFile(out, archive.Bytes(), 0o644); err != nil {
+				return err
+			}
+			return a.printChange(out, "packed", doc.Name)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "the archive (default NAME.skill)")
+	c.Flags().StringVar(&site, "site", "", "the folder of a web server's files")
+	return c
+}
+
+// packSite writes what a host serves.
+func (a *app) packSite(site string, dirs []string) error {
+	base := filepath.Join(site, filepath.FromSlash(filepath.Dir(remote.Path)))
+	if err := os.MkdirAll(base, 0o755); err != nil {
+		return err
+	}
+	index := remote.Index{Schema: remote.Schema, Skills: []remote.Entry{}}
+	for _, dir := range dirs {
+		var archive bytes.Buffer
+		doc, err := pack.Write(&archive, dir, true)
+		if err != nil {
+			return a.packError(err)
+		}
+		sum := sha256.Sum256(archive.Bytes())
+		file := doc.Name + ".zip"
+		if err := os.WriteFile(filepath.Join(base, file), archive.Bytes(), 0o644); err != nil {
+			return err
+		}
+		index.Skills = append(index.Skills, remote.Entry{Name: doc.Name, Type: remote.TypeArchive, Description: doc.Description, URL: file, Digest: skills.Digest(sum[:])})
+	}
+	path := filepath.Join(base, filepath.Base(remote.Path))
+	if err := writeJSONFile(path, index); err != nil {
+		return err
+	}
+	return a.printChange(path, "packed", fmt.Sprintf("%d skills", len(dirs)))
+}
+
+func (a *app) skillsLintCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "lint FOLDER",
+		Short: "Check a skill beyond the standard: links, files that nothing mentions, its description",
+		Args:  oneArg("the folder of a skill"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			doc := skills.ReadPath(args[0])
+			ok, list := doc.Judge(skills.Strict)
+			more, err := skills.Lint(args[0])
+			if err != nil && ok {
+				return err
+			}
+			for _, d := range more {
+				ok = ok && d.Severity != skills.Error
+			}
+			v := verdict{ok, doc.Name, doc.Description, append(append([]skills.Diagnostic{}, list...), more...)}
+			if err := a.printVerdict(args[0], v); err != nil {
+				return err
+			}
+			if !ok {
+				return &codeError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+}
+
+// writeJSONFile writes a file that people may read.
+func writeJSONFile(path string, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
+}

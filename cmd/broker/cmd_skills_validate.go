@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+// A verdict is what "skills validate" prints.
+type verdict struct {
+	Valid       bool                `json:"valid"`
+	Name        string              `json:"name"`
+	Description string              `json:"description"`
+	Diagnostics []skills.Diagnostic `json:"diagnostics"`
+}
+
+func (a *app) skillsValidateCommand() *cobra.Command {
+	var strict, lenient bool
+	c := &cobra.Command{
+		Use:   "validate PATH",
+		Short: "Check the SKILL.md of a folder",
+		Long: "Check the SKILL.md of a folder. --strict (the default) asks whether it is what the standard says, --lenient whether it would load.\n" +
+			"The exit code is 0 if so and 1 if not.",
+		Args: oneArg("the folder of a skill"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if strict && lenient {
+				return usage("skills validate takes --strict or --lenient, not both")
+			}
+			mode := skills.Strict
+			if lenient {
+				mode = skills.Lenient
+			}
+			doc := skills.ReadPath(args[0])
+			ok, list := doc.Judge(mode)
+			v := verdict{ok, doc.Name, doc.Description, append([]skills.Diagnostic{}, list...)}
+			if err := a.printVerdict(args[0], v); err != nil {
+				return err
+			}
+			if !ok {
+				return &codeError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&strict, "strict", false, "is it what the standard says? (default)")
+	c.Flags().BoolVar(&lenient, "lenient", false, "would it load?")
+	return c
+}
+
+func (a *app) printVerdict(path string, v verdict) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	file := path
+	if filepath.Base(path) != skills.FileName {
+		file = filepath.Join(path, skills.FileName)
+	}
+	for _, d := range v.Diagnostics {
+		where := file
+		if d.Line > 0 {
+			where = fmt.Sprintf("%s:%d", file, d.Line)
+		}
+		fmt.Fprintf(a.stdout, "%s: %s: %s [%s]\n", where, d.Severity, d.Message, d.Code)
+	}
+	word := "is valid"
+	if !v.Valid {
+		word = "is not valid"
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s %s\n", cmp.Or(v.Name, path), word)
+	return err
+}

@@ -1,0 +1,75 @@
+package config
+
+import "github.com/tailscale/hujson"
+
+// Skills say where skills are found and which of them are used. Paths stand as
+// they are written: Config.Resolve makes relative ones absolute.
+type Skills struct {
+	// Enabled false means that there are no skills; default true.
+	Enabled *bool
+	// Path is the folder with public/ and custom/, into which skills are
+	// installed; default "skills" beside the configuration file.
+	Path string
+	// Paths are further folders with skills.
+	Paths []string
+	// Scan looks into the folders that several clients share, such as
+	// .agents/skills of the project and of the user; default true.
+	Scan *bool
+	// TrustProject uses the skills of any project that the broker is started in,
+	// TrustedProjects those of the projects in these folders; default none.
+	TrustProject    bool
+	TrustedProjects []string
+	// Include and Exclude are patterns of names in the style of path.Match.
+	// Without Include, all are included; Exclude wins.
+	Include, Exclude []string
+	// CatalogBudget is how many tokens the catalogue of skills may cost; default
+	// 1,500.
+	CatalogBudget int
+}
+
+// Plugins say where plugins are installed.
+type Plugins struct {
+	// Path is the folder that they are in; default "plugins" beside the
+	// configuration file.
+	Path string
+	// AutoMergeMCP takes the servers of plugins in; default true.
+	AutoMergeMCP *bool
+}
+
+func (c *collector) skills(of func(string) string, to *Skills) field {
+	return func(v hujson.Value) {
+		c.object(v, of("skills"), schema{
+			"enabled":       c.optionalBool(of("skills.enabled"), &to.Enabled),
+			"path":          c.text(of("skills.path"), &to.Path),
+			"paths":         c.list(of("skills.paths"), &to.Paths, c.text),
+			"scan":          c.optionalBool(of("skills.scan"), &to.Scan),
+			"trustProject":  c.trust(of("skills.trustProject"), to),
+			"include":       c.list(of("skills.include"), &to.Include, c.pattern),
+			"exclude":       c.list(of("skills.exclude"), &to.Exclude, c.pattern),
+			"catalogBudget": c.count(of("skills.catalogBudget"), &to.CatalogBudget, 1_000_000),
+		})
+	}
+}
+
+func (c *collector) plugins(of func(string) string, to *Plugins) field {
+	return func(v hujson.Value) {
+		c.object(v, of("plugins"), schema{
+			"path":         c.text(of("plugins.path"), &to.Path),
+			"autoMergeMCP": c.optionalBool(of("plugins.autoMergeMCP"), &to.AutoMergeMCP),
+		})
+	}
+}
+
+// trust reads true, false or a list of folders.
+func (c *collector) trust(where string, to *Skills) field {
+	return func(v hujson.Value) {
+		switch v.Value.Kind() {
+		case 't', 'f':
+			to.TrustProject = v.Value.Kind() == 't'
+		case '[', '"':
+			c.list(where, &to.TrustedProjects, c.text)(v)
+		default:
+			c.wrongType(v, where, "true, false or a list of folders")
+		}
+	}
+}

@@ -51,6 +51,7 @@ var diagram = []row{
 	{pkg: "bridge", imports: []string{"discovery"}},
 	{pkg: "skills"},
 	{pkg: "skills/...", imports: []string{"skills"}},
+	{pkg: "skills/plugin", imports: []string{"skills", "skills/pack"}},
 	{pkg: "discovery/upstream", imports: []string{"discovery"}},
 	{pkg: "discovery", modules: []string{"std"}},
 

@@ -199,10 +199,29 @@ func (d *Doc) readExtra(key, value *yaml.Node) {
 	}
 	d.found("unknown_field", key.Line, "%s is no field of the standard: %s", quoted(key.Value), hint)
 	d.findings[len(d.findings)-1].field = key.Value
-	if value.Kind == yaml.ScalarNode {
+	if text, ok := plainValue(value); ok {
 		if d.Extra == nil {
 			d.Extra = map[string]string{}
 		}
-		d.Extra[key.Value] = value.Value
+		d.Extra[key.Value] = text
 	}
+}
+
+// plainValue is the text of a scalar, or of an inline list of them, which is
+// what a hint in brackets is for YAML.
+func plainValue(n *yaml.Node) (string, bool) {
+	switch {
+	case n.Kind == yaml.ScalarNode:
+		return n.Value, true
+	case n.Kind != yaml.SequenceNode || n.Style&yaml.FlowStyle == 0:
+		return "", false
+	}
+	var items []string
+	for _, c := range n.Content {
+		if c.Kind != yaml.ScalarNode {
+			return "", false
+		}
+		items = append(items, c.Value)
+	}
+	return "[" + strings.Join(items, ", ") + "]", true
 }

@@ -67,8 +67,15 @@ func (h *skillHome) registry() *skills.Registry {
 	s := h.config.Broker.Skills
 	o := &skills.Options{SwitchesPath: h.switches, Include: s.Include, Exclude: s.Exclude}
 	if s.Enabled == nil || *s.Enabled {
-		p := h.places()
-		o.Roots = p.Roots
+		places := h.places()
+		o.Roots = func() ([]skills.Root, []skills.Problem) {
+			roots, problems := places.Roots()
+			list, more := h.enabledPlugins()
+			for _, p := range list {
+				roots = append(roots, p.Roots()...)
+			}
+			return roots, append(problems, more...)
+		}
 	}
 	return skills.NewRegistry(o)
 }

@@ -172,7 +172,8 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.execCommand(), a.serversCommand(),
 		a.auditCommand(), a.doctorCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
-		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.skillsCommand(), a.versionCommand(),
+		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
+		a.skillsCommand(), a.pluginsCommand(),
 	)
 	return root
 }

@@ -72,12 +72,24 @@ type Installed struct {
 // already is only replaced with force. On an error nothing has changed; it is an
 // *Error if the source is at fault.
 func Install(dest, source string, force bool) (*Installed, error) {
+	return InstallAs(dest, source, skills.FileName, Limits{}, force, func(root *os.Root) (string, error) {
+		doc := skills.Read(root, "")
+		if ok, list := doc.Judge(skills.Install); !ok {
+			return "", &Error{Code: "invalid_skill", Message: "the skill is not valid: " + firstError(list), Diagnostics: list}
+		}
+		return doc.Name, nil
+	})
+}
+
+// InstallAs is Install for what is made by another file than SKILL.md, under
+// the name that the function finds in the unpacked folder.
+func InstallAs(dest, source, mark string, limits Limits, force bool, name func(*os.Root) (string, error)) (*Installed, error) {
 	tmp, err := newTemp(dest)
 	if err != nil {
 		return nil, err
 	}
 	defer tmp.remove()
-	dir, err := Fill(tmp.root, source, skills.FileName, Limits{})
+	dir, err := Fill(tmp.root, source, mark, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -85,19 +97,16 @@ func Install(dest, source string, force bool) (*Installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := skills.Read(inner, "")
+	called, err := name(inner)
 	files := listFiles(inner)
-	if err := inner.Close(); err != nil {
+	if err := errors.Join(err, inner.Close()); err != nil {
 		return nil, err
 	}
-	if ok, list := doc.Judge(skills.Install); !ok {
-		return nil, &Error{Code: "invalid_skill", Message: "the skill is not valid: " + firstError(list), Diagnostics: list}
-	}
-	replaced, err := tmp.publish(dir, doc.Name, force)
+	replaced, err := tmp.publish(dir, called, force)
 	if err != nil {
 		return nil, err
 	}
-	return &Installed{doc.Name, filepath.Join(dest, doc.Name), files, replaced}, nil
+	return &Installed{called, filepath.Join(dest, called), files, replaced}, nil
 }
 
 func firstError(list []skills.Diagnostic) string {

@@ -1,0 +1,320 @@
+// Package plugin reads plugins: folders with a manifest, MCP servers, skills and
+// commands (.claude-plugin/plugin.json, .mcp.json, skills/, commands/).
+//
+// It reads and runs nothing. Servers are handed on as they would stand in a
+// config, under the name plugin:server; skills as roots for a registry; commands
+// as prompts whose text is rendered when it is asked for. No path in a plugin
+// leads out of its folder.
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/pack"
+)
+
+const (
+	// ManifestFile makes a folder a plugin.
+	ManifestFile = ".claude-plugin/plugin.json"
+
+	serversFile  = ".mcp.json"
+	rootVariable = "${CLAUDE_PLUGIN_ROOT}"
+	maxJSONBytes = 4 << 20
+)
+
+// limits bound a plugin that is installed.
+var limits = pack.Limits{Files: 4096, Bytes: 64 << 20}
+
+// An Error says why a folder is no plugin.
+type Error struct {
+	// Code is missing_manifest or bad_manifest.
+	Code    string
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// A Plugin is one that was read. It is not changed.
+type Plugin struct {
+	Name        string `json:"name"`
+	Version     string `json:"version"`
+	Description string `json:"description"`
+	Author      string `json:"author,omitempty"`
+	// Dir is its folder on this host.
+	Dir string `json:"path"`
+	// Servers are those that can be used, sorted by name, and Skipped the names
+	// of the others.
+	Servers  []Server  `json:"servers"`
+	Skipped  []string  `json:"skipped_servers"`
+	Commands []Command `json:"commands"`
+	// Problems are what is wrong with parts of it: server_no_endpoint,
+	// bad_servers, bad_command, path_escape.
+	Problems []skills.Problem `json:"problems"`
+
+	skillDirs []string // relative, with slashes
+}
+
+// A Server is an MCP server of a plugin.
+type Server struct {
+	// Name is plugin:key.
+	Name string `json:"name"`
+	// Config is the entry as it would stand in a config, with the plugin's folder
+	// put in where it is named.
+	Config json.RawMessage `json:"config"`
+}
+
+// manifest is the file of that name; paths may be one or several.
+type manifest struct {
+	Name        string          `json:"name"`
+	Version     string          `json:"version"`
+	Description string          `json:"description"`
+	Author      json.RawMessage `json:"author"`
+	MCPServers  json.RawMessage `json:"mcpServers"`
+	Skills      oneOrMore       `json:"skills"`
+	Commands    oneOrMore       `json:"commands"`
+}
+
+type oneOrMore []string
+
+func (o *oneOrMore) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*o = nil
+		if one != "" {
+			*o = oneOrMore{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(o))
+}
+
+var usableName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// Load reads the plugin in the folder dir. A folder that is none is an *Error;
+// what is wrong with a part of one is a problem of the plugin.
+func Load(dir string) (*Plugin, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, &Error{"missing_manifest", fmt.Sprintf("there is no folder %s", dir)}
+	}
+	defer root.Close()
+	m, err := readManifest(root)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plugin{
+		Name: m.Name, Version: m.Version, Description: m.Description, Author: author(m.Author), Dir: abs,
+		Servers: []Server{}, Skipped: []string{}, Commands: []Command{}, Problems: []skills.Problem{},
+	}
+	p.readServers(root, m.MCPServers)
+	p.skillDirs = p.folders("skills", m.Skills)
+	for _, dir := range p.folders("commands", m.Commands) {
+		p.readCommands(root, dir)
+	}
+	slices.SortFunc(p.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.Commands, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
+	return p, nil
+}
+
+func readManifest(root *os.Root) (*manifest, error) {
+	data, err := readFile(root, ManifestFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is no plugin"}
+	}
+	var m manifest
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	switch {
+	case err != nil:
+		return nil, &Error{"bad_manifest", ManifestFile + ": " + cause(err)}
+	case m.Name == "":
+		return nil, &Error{"bad_manifest", ManifestFile + ` has no "name"`}
+	case !usableName.MatchString(m.Name) || strings.Contains(m.Name, ".."):
+		return nil, &Error{"bad_manifest", fmt.Sprintf("%s: %.80q cannot be a name: use letters, digits, hyphens, at most 64", ManifestFile, m.Name)}
+	}
+	return &m, nil
+}
+
+// readFile reads a JSON file, without a byte order mark.
+func readFile(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxJSONBytes {
+		return nil, errors.New("it is no regular file, or too large")
+	}
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxJSONBytes))
+	return bytes.TrimPrefix(data, []byte("\ufeff")), err
+}
+
+// cause is an error without the path that it happened at.
+func cause(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return err.Error()
+}
+
+// author is a name, or an object with one.
+func author(raw json.RawMessage) string {
+	var name string
+	if json.Unmarshal(raw, &name) == nil {
+		return name
+	}
+	var person struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(raw, &person) // else nobody says who it is
+	return person.Name
+}
+
+func (p *Plugin) problem(at, code, format string, args ...any) {
+	p.Problems = append(p.Problems, skills.Problem{
+		Path:       filepath.Join(p.Dir, filepath.FromSlash(at)),
+		Diagnostic: skills.Diagnostic{Code: code, Severity: skills.Warning, Message: fmt.Sprintf(format, args...)},
+	})
+}
+
+// inside cleans a path of the manifest; ok is false if it leads out.
+func (p *Plugin) inside(name string) (clean string, ok bool) {
+	clean = path.Clean(strings.ReplaceAll(name, `\`, "/"))
+	if path.IsAbs(clean) || !filepath.IsLocal(filepath.FromSlash(clean)) {
+		p.problem(ManifestFile, "path_escape", "%q leads out of the plugin: it is left out", name)
+		return "", false
+	}
+	return clean, true
+}
+
+// folders are the usual folder and those that the manifest adds.
+func (p *Plugin) folders(usual string, more oneOrMore) []string {
+	list := []string{usual}
+	for _, m := range more {
+		if clean, ok := p.inside(m); ok && !slices.Contains(list, clean) {
+			list = append(list, clean)
+		}
+	}
+	return list
+}
+
+// Roots are the folders with the plugin's skills.
+func (p *Plugin) Roots() []skills.Root {
+	var roots []skills.Root
+	for _, dir := range p.skillDirs {
+		roots = append(roots, skills.Root{Path: filepath.Join(p.Dir, filepath.FromSlash(dir)), Scope: skills.ScopePlugin, Plugin: p.Name, Within: p.Dir})
+	}
+	return roots
+}
+
+// readServers reads .mcp.json, and what the manifest has: servers, or the name
+// of a file with them. A server of the file .mcp.json wins.
+func (p *Plugin) readServers(root *os.Root, inManifest json.RawMessage) {
+	p.serverFile(root, serversFile, true)
+	var file string
+	switch {
+	case len(inManifest) == 0:
+	case json.Unmarshal(inManifest, &file) == nil:
+		if clean, ok := p.inside(file); ok && clean != serversFile && file != "" {
+			p.serverFile(root, clean, false)
+		}
+	default:
+		p.addServers(ManifestFile, inManifest)
+	}
+}
+
+func (p *Plugin) serverFile(root *os.Root, name string, optional bool) {
+	data, err := readFile(root, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && optional:
+	case err != nil:
+		p.problem(name, "bad_servers", "the servers cannot be read: %s", cause(err))
+	default:
+		p.addServers(name, data)
+	}
+}
+
+func (p *Plugin) addServers(from string, data []byte) {
+	var file map[string]json.RawMessage
+	if err := json.Unmarshal(data, &file); err != nil {
+		p.problem(from, "bad_servers", "the servers cannot be read: %s", cause(err))
+		return
+	}
+	if inner, ok := file["mcpServers"]; ok { // else the servers stand there by themselves
+		file = nil
+		if err := json.Unmarshal(inner, &file); err != nil {
+			p.problem(from, "bad_servers", `"mcpServers" is no object: %s`, cause(err))
+			return
+		}
+	}
+	for key, raw := range file {
+		p.addServer(from, key, raw)
+	}
+	slices.Sort(p.Skipped)
+}
+
+func (p *Plugin) addServer(from, key string, raw json.RawMessage) {
+	name := p.Name + ":" + key
+	if slices.ContainsFunc(p.Servers, func(s Server) bool { return s.Name == name }) {
+		return
+	}
+	var ends struct {
+		Command string `json:"command"`
+		URL     string `json:"url"`
+	}
+	err := json.Unmarshal(raw, &ends)
+	if err == nil && strings.TrimSpace(ends.Command) == "" && strings.TrimSpace(ends.URL) == "" {
+		err = errors.New(`it has neither "command" nor "url"`)
+	}
+	if err != nil || strings.TrimSpace(key) == "" {
+		p.Skipped = append(p.Skipped, name)
+		p.problem(from, "server_no_endpoint", "server %q is left out: %v", key, err)
+		return
+	}
+	p.Servers = append(p.Servers, Server{name, substitute(raw, p.Dir)})
+}
+
+// substitute puts the plugin's folder into the strings of a JSON value.
+func substitute(raw json.RawMessage, dir string) json.RawMessage {
+	quoted, err := json.Marshal(dir)
+	if err != nil || !bytes.Contains(raw, []byte(rootVariable)) {
+		return raw
+	}
+	// Inside of a string, which is the only place where the variable can stand.
+	return bytes.ReplaceAll(raw, []byte(rootVariable), quoted[1:len(quoted)-1])
+}
+
+// Servers joins the servers of plugins, in order. taken reports the names that
+// the config has already, which win.
+func Servers(plugins []*Plugin, taken func(name string) bool) []Server {
+	var list []Server
+	for _, p := range plugins {
+		for _, s := range p.Servers {
+			if !taken(s.Name) {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}

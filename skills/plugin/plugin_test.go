@@ -1,0 +1,235 @@
+package plugin_test
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/internal/skillcases"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/pack"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
+)
+
+// skillsOf are the names of a plugin's skills.
+func skillsOf(p *plugin.Plugin) []string {
+	names := []string{}
+	reg := skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return p.Roots(), nil }})
+	for _, s := range reg.Refresh().All() {
+		names = append(names, s.ID())
+	}
+	return names
+}
+
+func code(err error) string {
+	if e, ok := errors.AsType[*plugin.Error](err); ok {
+		return e.Code
+	}
+	if e, ok := errors.AsType[*pack.Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+func TestPluginCases(t *testing.T) {
+	type command struct {
+		Name, Description string
+		ArgumentHint      string `json:"argument_hint"`
+	}
+	type input struct{ Plugin string }
+	type want struct {
+		Name, Version, Error string
+		Servers              []string
+		Skipped              []string `json:"skipped_servers"`
+		Commands             []command
+		Skills               []string
+		ServerDetail         map[string]json.RawMessage `json:"server_detail"`
+	}
+	skillcases.Run(t, "plugin", func(t *testing.T, dir string, in input, want want) {
+		at := filepath.Join(dir, in.Plugin)
+		p, err := plugin.Load(at)
+		if want.Error != "" {
+			if code(err) != want.Error {
+				t.Errorf("Load: %v, want %s", err, want.Error)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := want
+		got.Name, got.Version, got.Skipped, got.Skills = p.Name, p.Version, p.Skipped, skillsOf(p)
+		got.Servers, got.Commands = []string{}, []command{}
+		for _, s := range p.Servers {
+			got.Servers = append(got.Servers, s.Name)
+			if detail, ok := want.ServerDetail[s.Name]; ok {
+				text := strings.ReplaceAll(string(detail), "{plugin}", strings.Trim(quote(at), `"`))
+				if diff := cmp.Diff(value(t, []byte(text)), value(t, s.Config)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", s.Name, diff)
+				}
+			}
+		}
+		for _, c := range p.Commands {
+			got.Commands = append(got.Commands, command{c.Name, c.Description, c.ArgumentHint})
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("plugin (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func quote(s string) string {
+	data, _ := json.Marshal(s)
+	return string(data)
+}
+
+func value(t *testing.T, data []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return v
+}
+
+func entry(path, text string) skillcases.Entry { return skillcases.Entry{Path: path, Text: text} }
+
+func codes(list []skills.Problem) []string {
+	var found []string
+	for _, p := range list {
+		found = append(found, p.Code)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestOddParts(t *testing.T) {
+	dir := t.TempDir()
+	skillcases.Write(t, dir, []skillcases.Entry{
+		entry("p/.claude-plugin/plugin.json", "\ufeff"+`{"name": "p", "author": "Me", "skills": ["./more", "../out"], "commands": "./extra",
+			"mcpServers": {"a": {"url": "https://second"}, "b": {"command": "b"}, "c": 1}}`),
+		entry("p/.mcp.json", `{"a": {"url": "https://first"}, "empty": {"url": ""}, " ": {"command": "x"}}`),
+		entry("p/commands/git/fix.md", "# Fix the issue\n\nFix $0.\n"),
+		entry("p/commands/bad.md", "---\ndescription: &a x\n---\n"),
+		entry("p/commands/notes.txt", "x"),
+		entry("p/extra/go.md", "---\nargument-hint: [a, b]\n---\nGo $ARGUMENTS.\n"),
+		entry("p/more/k/SKILL.md", "---\nname: k\ndescription: More.\n---\n"),
+		entry("out/o/SKILL.md", "---\nname: o\ndescription: Outside.\n---\n"),
+	})
+	p, err := plugin.Load(filepath.Join(dir, "p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"bad_command", "path_escape", "server_no_endpoint", "server_no_endpoint", "server_no_endpoint"}, codes(p.Problems)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s%v", diff, p.Problems)
+	}
+	if diff := cmp.Diff([]string{"p:k"}, skillsOf(p)); diff != "" {
+		t.Errorf("skills (-want +got):\n%s", diff)
+	}
+	var servers []string
+	for _, s := range plugin.Servers([]*plugin.Plugin{p}, func(name string) bool { return name == "p:b" }) {
+		servers = append(servers, s.Name+" "+string(s.Config))
+	}
+	if diff := cmp.Diff([]string{`p:a {"url": "https://first"}`}, servers); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	texts := map[string]string{}
+	for _, c := range p.Commands {
+		if texts[c.Name], err = c.Text("'x y' z"); err != nil {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"p:git:fix": "# Fix the issue\n\nFix x y.", "p:go": "Go 'x y' z."}, texts); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	if p.Author != "Me" || p.Commands[0].Description != "Fix the issue" || p.Commands[1].ArgumentHint != "[a, b]" {
+		t.Errorf("plugin %+v", p)
+	}
+}
+
+func TestManifestsThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	for manifest, want := range map[string]string{
+		`{`: "bad_manifest", `[]`: "bad_manifest", `{}`: "bad_manifest", `{"name": 1}`: "bad_manifest", `{"name": "../x"}`: "bad_manifest", `{"name": "a..b"}`: "bad_manifest",
+		`{"name": "` + strings.Repeat("x", 65) + `"}`: "bad_manifest", `{"name": "x", "skills": {}}`: "bad_manifest",
+	} {
+		skillcases.Write(t, dir, []skillcases.Entry{entry("p/.claude-plugin/plugin.json", manifest)})
+		if _, err := plugin.Load(filepath.Join(dir, "p")); code(err) != want || strings.Contains(err.Error(), dir) {
+			t.Errorf("%.40s: %v, want %s", manifest, err, want)
+		}
+	}
+	if _, err := plugin.Load(filepath.Join(dir, "nowhere")); code(err) != "missing_manifest" {
+		t.Errorf("nowhere: %v", err)
+	}
+}
+
+func TestInstallFromAMarket(t *testing.T) {
+	dir := t.TempDir()
+	skillcases.Write(t, dir, []skillcases.Entry{
+		entry("m/.claude-plugin/marketplace.json", `{"name": "bazaar", "metadata": {"pluginRoot": "./plugins"}, "plugins": [
+			{"name": "one", "source": "./one", "description": "First."}, {"name": "two", "source": {"source": "github", "repo": "x/y"}},
+			{"name": "three", "source": "../../etc"}, {"name": "four", "source": "https://x/y.git"}]}`),
+		entry("m/plugins/one/.claude-plugin/plugin.json", `{"name": "one", "version": "2"}`),
+		entry("m/plugins/one/skills/k/SKILL.md", "---\nname: k\ndescription: A skill.\n---\n"),
+	})
+	m, err := plugin.OpenMarket(filepath.Join(dir, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dest := filepath.Join(dir, "dest")
+	for name, want := range map[string]string{"two": "kept elsewhere", "three": "kept elsewhere", "four": "kept elsewhere", "on": "did you mean one"} {
+		if _, err := m.Find(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Find(%s) = %v, want %q in it", name, err, want)
+		}
+	}
+	source, err := m.Find("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plugin.Install(dest, source, false)
+	if err != nil || p.Version != "2" || !slices.Equal(skillsOf(p), []string{"one:k"}) {
+		t.Errorf("Install = %+v, %v", p, err)
+	}
+	if _, err := plugin.Install(dest, source, false); code(err) != "already_exists" {
+		t.Errorf("again: %v", err)
+	}
+	if _, err := plugin.Install(dest, filepath.Join(dir, "m", "plugins", "one", "skills"), false); code(err) != "missing_manifest" {
+		t.Errorf("no plugin: %v", err)
+	}
+	skillcases.Write(t, dest, []skillcases.Entry{entry("copy/.claude-plugin/plugin.json", `{"name": "one"}`), entry("none/x", "x"), entry("file", "x")})
+	list, problems := plugin.Installed(dest)
+	if diff := cmp.Diff([]string{"missing_manifest", "shadowed"}, codes(problems)); len(list) != 1 || diff != "" {
+		t.Errorf("%d plugins, problems (-want +got):\n%s", len(list), diff)
+	}
+	if list, problems := plugin.Installed(filepath.Join(dir, "nowhere")); len(list)+len(problems) > 0 {
+		t.Errorf("nowhere: %v, %v", list, problems)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add(`{"name": "p", "mcpServers": {"a": {"url": "x"}}}`, `{"mcpServers": {"a": {"command": "${CLAUDE_PLUGIN_ROOT}/x"}}}`)
+	f.Add(`{"name": "p", "skills": "../..", "commands": ["/etc"]}`, `[]`)
+	f.Fuzz(func(t *testing.T, manifest, servers string) {
+		dir := t.TempDir()
+		skillcases.Write(t, dir, []skillcases.Entry{entry(".claude-plugin/plugin.json", manifest), entry(".mcp.json", servers)})
+		p, err := plugin.Load(dir)
+		if err != nil {
+			return
+		}
+		for _, r := range p.Roots() {
+			if rel, err := filepath.Rel(dir, r.Path); err != nil || !filepath.IsLocal(rel) {
+				t.Errorf("%q looks for skills in %s", manifest, r.Path)
+			}
+		}
+		for _, s := range p.Servers {
+			if !json.Valid(s.Config) || !strings.HasPrefix(s.Name, p.Name+":") {
+				t.Errorf("%q gives %+v", servers, s)
+			}
+		}
+	})
+}

@@ -62,6 +62,11 @@ type Options struct {
 	// Version is the broker's own version, as it tells it to both sides.
 	Version string
 
+	// Mode is what clients are shown; empty means ModeCode.
+	Mode Mode
+	// AutoThreshold is up to how many upstream tools ModeAuto lists; zero means
+	// 20.
+	AutoThreshold int
 	// ReadOnly takes every tool that is not marked read-only out of search
 	// and scope.
 	ReadOnly bool
@@ -82,6 +87,12 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
+	if o.Mode == "" {
+		o.Mode = ModeCode
+	}
+	if o.AutoThreshold == 0 {
+		o.AutoThreshold = 20
+	}
 	if o.Language == "" {
 		o.Language = sandbox.TypeScript
 	}
@@ -123,7 +134,7 @@ type Broker struct {
 
 	requests httpRequests           // being answered; see join
 	notice   atomic.Pointer[string] // for list_servers; see SetNotice
-	facesMu  sync.Mutex
+	facesMu  sync.Mutex             // guards faces and what is in them
 	faces    []*face
 }
 
@@ -236,6 +247,9 @@ func (b *Broker) changed() {
 	b.indexing.Go(func() {
 		if err := b.sync(); err != nil {
 			b.log.Error("index tools", "err", err)
+		}
+		if b.options().Mode == ModeAuto {
+			b.showAll()
 		}
 	})
 }

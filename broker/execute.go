@@ -140,15 +140,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 	limits := x.o.Limits
 	limits.Timeout = x.timeout()
 	x.begin(lang)
-	x.bridge = bridge.New(bridge.Options{
-		Resolve:   x.b.resolve,
-		Caller:    bridge.CallerFunc(x.call),
-		Record:    x.record,
-		Started:   x.announce,
-		Failure:   failure,
-		Keep:      x.keepBinary,
-		Validator: x.b.validator,
-	})
+	x.bridge = x.newBridge(x.record, x.keepBinary)
 	waiting, cancel := context.WithTimeoutCause(ctx, limits.Timeout,
 		fmt.Errorf("no answer within the time limit of %g s", limits.Timeout.Seconds()))
 	modules, names, err := x.b.modules(waiting, x.req.Code)
@@ -177,6 +169,20 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 	return x.finish(res)
 }
 
+// newBridge returns the bridge of x, which tells record of each call. What is
+// no text goes to keep, as in bridge.Options.
+func (x *execution) newBridge(record func(bridge.Record), keep bridge.Keep) *bridge.Bridge {
+	return bridge.New(bridge.Options{
+		Resolve:   x.b.resolve,
+		Caller:    bridge.CallerFunc(x.call),
+		Record:    record,
+		Started:   x.announce,
+		Failure:   failure,
+		Keep:      keep,
+		Validator: x.b.validator,
+	})
+}
+
 func (x *execution) announce(t *discovery.Tool, seq int) {
 	if x.req.Progress != nil {
 		x.req.Progress(seq, fmt.Sprintf("call %d: %s", seq, t.ID))
@@ -186,18 +192,21 @@ func (x *execution) announce(t *discovery.Tool, seq int) {
 // finish makes the answer and commits the record of it before it is sent.
 func (x *execution) finish(res sandbox.Result) ExecuteAnswer {
 	a := x.answer(res)
+	x.commit(res, int64(len(compactJSON(a))))
+	return a
+}
+
+// commit ends the record of x, whose answer has so many bytes.
+func (x *execution) commit(res sandbox.Result, bytesOut int64) {
 	if x.o.Audit != nil {
-		bytesOut := int64(len(compactJSON(a)))
-		e := x.entry(res, bytesOut)
-		if err := x.o.Audit.Finish(e); err != nil {
+		if err := x.o.Audit.Finish(x.entry(res, bytesOut)); err != nil {
 			x.b.log.Error("record execution", "execution", x.id, "err", err)
 		}
 	}
 	if x.o.Learned != nil {
 		x.o.Learned.FlushSoon()
 	}
-	x.b.log.Info("executed", "execution", x.id, "code", res.ExitCode, "took", time.Since(x.started), "calls", len(a.ToolsCalled))
-	return a
+	x.b.log.Info("executed", "execution", x.id, "code", res.ExitCode, "took", time.Since(x.started), "calls", len(x.bridge.Records()))
 }
 
 // answer fits what happened into the budgets of the model's context.

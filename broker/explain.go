@@ -96,8 +96,7 @@ func (s *search) explainNothing(ctx context.Context) error {
 		s.note("%s has no tools%s", s.server, s.b.inThisMode())
 	case s.server != "":
 		s.note("nothing on %s matches; try other words, or all servers", s.server)
-	case s.b.hidden(s.text):
-		s.note("there is such a tool, but it is not marked read-only, and this broker runs read-only")
+	case s.b.hidden(s.text): // which has been said
 	default:
 		s.note("no tool has any of these words; say what it should do in other words")
 	}

@@ -58,7 +58,7 @@ func (x *execution) searchTools(ctx context.Context, c sandbox.Call) (json.RawMe
 	if err != nil {
 		return nil, fmt.Errorf("tools.search: %w", err)
 	}
-	found, err := x.b.Search(ctx, req)
+	found, err := x.b.search(ctx, req, false)
 	if err != nil {
 		return nil, fmt.Errorf("tools.search: %w", err)
 	}

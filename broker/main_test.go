@@ -43,6 +43,8 @@ func serveUpstream(kind string) {
 		addNoteTools(s)
 	case "github":
 		addIssueTools(s)
+	case "media":
+		addMediaTools(s)
 	case "shifty":
 		addShiftyTools(s)
 	default:
@@ -136,6 +138,21 @@ func addShiftyTools(s *mcp.Server) {
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("\x89PNG picture")}}}, nil, nil
 		})
+}
+
+// addMediaTools adds tools whose results are not one text.
+func addMediaTools(s *mcp.Server) {
+	add := func(name string, content ...mcp.Content) {
+		s.AddTool(&mcp.Tool{Name: name, Description: "Give some media.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: content}, nil
+			})
+	}
+	add("picture", &mcp.TextContent{Text: "a picture"}, &mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}, &mcp.TextContent{Text: "of a house"})
+	add("sound", &mcp.AudioContent{Data: []byte("wav"), MIMEType: "audio/wav"})
+	add("book", &mcp.TextContent{Text: strings.Repeat("word ", 20_000)})
+	add("page", &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", Text: "what it says"}})
+	add("nothing")
 }
 
 // addListedTools adds the tools in a JSON file. Each answers with the text of

@@ -40,7 +40,7 @@ type paused struct {
 	wg      sync.WaitGroup // one per visit
 }
 
-// A visit is an execution that outlives the request that started it. It is the
+// A visit is a job that outlives the request that started it. It is the
 // upstream.Talker of its calls.
 type visit struct {
 	b        *Broker
@@ -48,8 +48,8 @@ type visit struct {
 	can      upstream.Capabilities
 	messages chan string
 	cancel   context.CancelCauseFunc
-	done     chan ExecuteAnswer // holds the answer when the script has ended
-	asked    chan struct{}      // holds a token when there are new questions
+	done     chan *mcp.CallToolResult // holds the answer when the script has ended
+	asked    chan struct{}            // holds a token when there are new questions
 
 	expiry *time.Timer // guarded by paused.mu
 
@@ -70,15 +70,14 @@ type reply struct {
 	err      error
 }
 
-// startVisit starts x for the client that sent req. It is false when the broker
-// is being closed.
-func (b *Broker) startVisit(ctx context.Context, x ExecuteRequest, can upstream.Capabilities, messages chan string) (*visit, bool) {
+// startVisit starts do for a client. It is false when the broker is being
+// closed.
+func (b *Broker) startVisit(ctx context.Context, client string, can upstream.Capabilities, messages chan string, progress func(int, string), do job) (*visit, bool) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	v := &visit{
-		b: b, client: x.Client, can: can, messages: messages, cancel: cancel,
-		done: make(chan ExecuteAnswer, 1), asked: make(chan struct{}, 1), questions: make(map[string]*question),
+		b: b, client: client, can: can, messages: messages, cancel: cancel,
+		done: make(chan *mcp.CallToolResult, 1), asked: make(chan struct{}, 1), questions: make(map[string]*question),
 	}
-	x.Talker = v
 	b.paused.mu.Lock()
 	defer b.paused.mu.Unlock()
 	if b.paused.closed {
@@ -92,7 +91,7 @@ func (b *Broker) startVisit(ctx context.Context, x ExecuteRequest, can upstream.
 	b.paused.running[v] = true
 	b.paused.wg.Go(func() {
 		defer cancel(nil)
-		v.done <- b.Execute(ctx, x)
+		v.done <- do(ctx, v, progress)
 		b.paused.mu.Lock()
 		defer b.paused.mu.Unlock()
 		delete(b.paused.running, v)
@@ -107,8 +106,8 @@ func (v *visit) attend(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Call
 	defer stop()
 	for {
 		select {
-		case a := <-v.done:
-			return a.result(), nil
+		case res := <-v.done:
+			return res, nil
 		case <-v.asked:
 			select {
 			case <-time.After(gatherTime):
@@ -120,8 +119,7 @@ func (v *visit) attend(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Call
 			}
 		case <-ctx.Done():
 			v.cancel(context.Cause(ctx))
-			a := <-v.done
-			return a.result(), nil
+			return <-v.done, nil
 		}
 	}
 }

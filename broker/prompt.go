@@ -1,5 +1,31 @@
 package broker
 
+// PromptFor is the section for a system prompt in a mode: Prompt, or
+// PromptTools for models that write no code.
+func PromptFor(m Mode) string {
+	if m == ModeTools {
+		return PromptTools
+	}
+	return Prompt
+}
+
+// PromptTools is Prompt for ModeTools.
+const PromptTools = `## Tools behind the broker
+
+The MCP server "broker" stands in front of all other MCP servers. Their tools are not in your tool list; find and use them so:
+
+1. search_tools with what one step needs, in a few words ("list open issues"). Hits come with their id and their arguments.
+2. call_tool with the id of one, and its arguments as an object.
+
+If a call fails, the answer says why and what to do. Do not repeat calls that write something. [write] marks tools that may.
+list_servers says what is connected, and what is wrong with a server that is not.
+
+Example:
+
+    search_tools {"query": "list issues of a repository"}
+    call_tool {"tool": "github__list_issues", "arguments": {"owner": "o", "repo": "r", "state": "OPEN"}}
+`
+
 // Prompt is a section for a system prompt that tells a model how to work with
 // the broker, for clients whose models do not find out by themselves.
 const Prompt = `## Tools behind the broker

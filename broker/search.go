@@ -67,7 +67,7 @@ const (
 // Search finds tools, and whatever else there is to find. An error is a mistake
 // in the request, in words for the one who made it.
 func (b *Broker) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
-	return b.search(ctx, req, false)
+	return b.search(ctx, req, b.options().Mode == ModeTools)
 }
 
 // search is Search for a client that writes code, or for one that calls tools
@@ -198,7 +198,11 @@ func (s *search) find(ctx context.Context) error {
 	s.answer.MatchCount = found.Total
 	s.answer.Unsearched = s.unsearched(len(results) == 0)
 	s.show(results)
-	s.explainWords(found)
+	if s.b.hidden(s.text) {
+		s.note("there is a tool of this name, but it is not marked read-only, and this broker runs read-only")
+	} else {
+		s.explainWords(found)
+	}
 	switch {
 	case len(results) > 0:
 	case found.Total > 0:

@@ -30,25 +30,18 @@ func implementation(version string) *mcp.Implementation {
 func (b *Broker) Server(client string) *mcp.Server {
 	s := mcp.NewServer(implementation(b.options().Version), &mcp.ServerOptions{
 		Instructions: b.instructions(),
-		// A list of tools that changes with the config alone, and what
-		// serveCode gives.
+		// A list of tools that changes with the config, and in mode "auto" with
+		// the tools of the servers, and what serveCode gives.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{}},
 		Logger:       b.log,
 	})
-	f := &face{server: s, tools: b.tools(), handlers: map[string]mcp.ToolHandler{
+	b.addFace(&face{server: s, shown: make(map[string]*mcp.Tool), handlers: map[string]mcp.ToolHandler{
 		"list_servers": b.handleListServers,
 		"search_tools": b.handleSearch,
-		"execute_code": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return b.handleExecute(ctx, req, client)
-		},
-	}}
-	for _, t := range f.tools {
-		s.AddTool(t, f.handlers[t.Name])
-	}
+		"execute_code": b.waiting(client, b.readExecute),
+		"call_tool":    b.waiting(client, b.readCall),
+	}, direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }})
 	b.serveCode(s)
-	b.facesMu.Lock()
-	b.faces = append(b.faces, f)
-	b.facesMu.Unlock()
 	return s
 }
 
@@ -108,55 +101,76 @@ func searchRequest(a arguments) (SearchRequest, error) {
 	}, nil
 }
 
-func (b *Broker) handleExecute(ctx context.Context, req *mcp.CallToolRequest, client string) (*mcp.CallToolResult, error) {
-	ctx, leave := b.requests.join(ctx, req)
-	defer leave()
-	if state := req.Params.RequestState; state != "" {
-		v, err := b.returning(client, state, req.Params.InputResponses)
-		if err != nil {
-			return nil, err
+// A job is what a client waits for. Servers may ask talker meanwhile; progress
+// is nil if the client wants to hear of none.
+type job func(ctx context.Context, talker upstream.Talker, progress func(calls int, message string)) *mcp.CallToolResult
+
+// waiting is the handler of a tool whose job may take its time, and may ask the
+// client something before it is done. read makes the job of a request of this
+// client, or says what is wrong with it.
+func (b *Broker) waiting(client string, read func(client string, req *mcp.CallToolRequest) (job, error)) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ctx, leave := b.requests.join(ctx, req)
+		defer leave()
+		if state := req.Params.RequestState; state != "" {
+			v, err := b.returning(client, state, req.Params.InputResponses)
+			if err != nil {
+				return nil, err
+			}
+			return v.attend(ctx, req)
 		}
-		return v.attend(ctx, req)
+		do, err := read(client, req)
+		if err != nil {
+			return failed(err), nil
+		}
+		messages := make(chan string, 64)
+		var progress func(int, string)
+		if req.Params.GetProgressToken() != nil {
+			progress = func(_ int, message string) {
+				select {
+				case messages <- message:
+				default: // a client that does not keep up loses remarks, not calls
+				}
+			}
+		}
+		can := upstream.CapabilitiesOf(req.ClientCapabilities())
+		if can != (upstream.Capabilities{}) && req.ProtocolVersion() >= statelessSince {
+			if v, ok := b.startVisit(ctx, client, can, messages, progress, do); ok {
+				return v.attend(ctx, req)
+			}
+			return failed(errClosing), nil
+		}
+		stop := b.progress(ctx, req, messages)
+		defer stop()
+		return do(ctx, sessionTalker{req.Session, can, b.answerTime()}, progress), nil
 	}
+}
+
+// readExecute reads a request for execute_code.
+func (b *Broker) readExecute(client string, req *mcp.CallToolRequest) (job, error) {
 	a, err := parseArguments(req.Params.Arguments, "code", "language", "timeout")
 	if err != nil {
-		return failed(err), nil
+		return nil, err
 	}
 	timeout, err := a.number("timeout")
 	if err != nil {
-		return failed(err), nil
+		return nil, err
 	}
 	if timeout < 0 {
-		return failed(fmt.Errorf("timeout is %g: use seconds above 0", timeout)), nil
+		return nil, fmt.Errorf("timeout is %g: use seconds above 0", timeout)
 	}
 	if !a.has("code") && len(a) > 0 {
-		return failed(fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))), nil
+		return nil, fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))
 	}
 	x := ExecuteRequest{
 		Code: a.text("code"), Language: a.text("language"), Client: client, Owner: owner(req),
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),
 	}
-	messages := make(chan string, 64)
-	if req.Params.GetProgressToken() != nil {
-		x.Progress = func(_ int, message string) {
-			select {
-			case messages <- message:
-			default: // a client that does not keep up loses remarks, not calls
-			}
-		}
-	}
-	can := upstream.CapabilitiesOf(req.ClientCapabilities())
-	if can != (upstream.Capabilities{}) && req.ProtocolVersion() >= statelessSince {
-		if v, ok := b.startVisit(ctx, x, can, messages); ok {
-			return v.attend(ctx, req)
-		}
-		return failed(errClosing), nil
-	}
-	x.Talker = sessionTalker{req.Session, can, b.answerTime()}
-	stop := b.progress(ctx, req, messages)
-	defer stop()
-	return b.Execute(ctx, x).result(), nil
+	return func(ctx context.Context, talker upstream.Talker, progress func(int, string)) *mcp.CallToolResult {
+		x.Talker, x.Progress = talker, progress
+		return b.Execute(ctx, x).result()
+	}, nil
 }
 
 // heartbeat is how often a client that asked for progress hears that a script

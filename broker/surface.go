@@ -45,11 +45,22 @@ func clipName(s string) string {
 // instructions stand alone in their first 512 characters, which is all that
 // some clients read.
 func (b *Broker) instructions() string {
-	const text = "One entry for many MCP servers: %s. To use any of them: search_tools with what you need, " +
-		"then ONE execute_code script that calls the tools found, works on the data there and returns only what you need. " +
-		"list_servers says what is connected."
+	const (
+		head  = "One entry for many MCP servers: %s. To use any of them: search_tools with what you need, then "
+		code  = "ONE execute_code script that calls the tools found, works on the data there and returns only what you need. "
+		calls = "call_tool with the id and the arguments of the tool found. "
+		auto  = "Tools that are listed by id can be called directly. "
+		tail  = "list_servers says what is connected."
+	)
+	text := head + code + tail
+	switch b.options().Mode {
+	case ModeTools:
+		text = head + calls + tail
+	case ModeAuto:
+		text = head + code + auto + tail
+	}
 	names := b.serverNames()
-	if room := 511 - (len([]rune(text)) - 2); len([]rune(names)) > room {
+	if room := 511 - (len([]rune(text)) - len("%s")); len([]rune(names)) > room {
 		names = string([]rune(names)[:room-1]) + "…"
 	}
 	return fmt.Sprintf(text, names)
@@ -60,11 +71,17 @@ func (b *Broker) searchDescription() string {
 	if r := []rune(names); len(r) > 480 {
 		names = string(r[:479]) + "…"
 	}
+	use := "ready to call from execute_code: id, TypeScript signature, first sentence"
+	if b.options().Mode == ModeTools {
+		use = "ready for call_tool: id with its arguments, first sentence"
+	}
 	return `Find tools by what they do, e.g. {"query": "list open pull requests"}, on these servers: ` + names + `. ` +
-		`Look here before you decide that something cannot be done. Hits are best first, ready to call from execute_code: ` +
-		`id, TypeScript signature, first sentence; [write] may change something. ` +
+		`Look here before you decide that something cannot be done. Hits are best first, ` + use + `; [write] may change something. ` +
 		`Search for one step, not a whole task.`
 }
+
+const callDescription = "Call a tool that search_tools found, e.g. {\"tool\": \"github__list_issues\", \"arguments\": {\"owner\": \"o\", \"repo\": \"r\"}}. " +
+	"The answer is what the tool sends; a long one is cut, so ask for little. A failure says what to do."
 
 const executeDescription = "Run a TypeScript script that calls tools, e.g. `const r = await github.listIssues({ owner, repo }); return r.length`. " +
 	"Each server is a camelCase global and a module (`import { listIssues } from './servers/github'`); " +
@@ -84,6 +101,10 @@ const (
 		`"server":{"type":"string","description":"only this server"},` +
 		`"detail":{"type":"string","enum":["name","desc","full"],"description":"ids only; signature and first sentence (default); all parameters"},` +
 		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 8"}},"required":["query"]}`
+
+	callSchema = `{"type":"object","properties":{` +
+		`"tool":{"type":"string","description":"the id"},` +
+		`"arguments":{"type":"object","description":"what the tool takes"}},"required":["tool"]}`
 )
 
 // executeSchema names only the languages that run here.
@@ -111,11 +132,15 @@ func (b *Broker) tools() []*mcp.Tool {
 	if b.options().ReadOnly {
 		runs = &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, OpenWorldHint: &yes}
 	}
-	return []*mcp.Tool{
-		tool("execute_code", executeDescription, b.executeSchema(), runs),
+	acts := tool("execute_code", executeDescription, b.executeSchema(), runs)
+	if b.options().Mode == ModeTools {
+		acts = tool("call_tool", callDescription, callSchema, runs)
+	}
+	return append([]*mcp.Tool{
+		acts,
 		tool("list_servers", listDescription, listSchema, reads),
 		tool("search_tools", b.searchDescription(), searchSchema, reads),
-	}
+	}, b.directTools()...)
 }
 
 // A Surface is all that a client loads of the broker before the first call.

@@ -20,14 +20,15 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// surfaceOf returns the surface of a broker with n configured servers.
-func surfaceOf(t testing.TB, n int) broker.Surface {
+// surfaceOf returns the surface of a broker with n configured servers, of which
+// nothing is known yet.
+func surfaceOf(t testing.TB, mode broker.Mode, n int) broker.Surface {
 	t.Helper()
 	var servers []upstream.Config
 	for i := range n {
 		servers = append(servers, upstream.Config{Name: fmt.Sprintf("%s-%d", []string{"github", "slack", "google-drive", "postgres"}[i%4], i), Command: "none"})
 	}
-	b, err := broker.New(broker.Options{Servers: servers, Runner: worker.New(&worker.Options{Spares: -1}), Version: "1"})
+	b, err := broker.New(broker.Options{Servers: servers, Runner: worker.New(&worker.Options{Spares: -1}), Version: "1", Mode: mode})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,16 +39,18 @@ func surfaceOf(t testing.TB, n int) broker.Surface {
 // What every agent pays for in every turn is a golden file: a change of it is
 // seen in review, with its price.
 func TestSurfaceGolden(t *testing.T) {
-	s := surfaceOf(t, 2)
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	if err := enc.Encode(s); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{2, 20, 60} {
-		fmt.Fprintf(&b, "%d servers: %d tokens\n", n, surfaceTokens(t, surfaceOf(t, n)))
+	for _, mode := range []broker.Mode{broker.ModeCode, broker.ModeAuto, broker.ModeTools} {
+		fmt.Fprintf(&b, "mode %s\n", mode)
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", " ")
+		if err := enc.Encode(surfaceOf(t, mode, 2)); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{2, 20, 60} {
+			fmt.Fprintf(&b, "%d servers: %d tokens\n", n, surfaceTokens(t, surfaceOf(t, mode, n)))
+		}
 	}
 	const file = "testdata/surface.golden"
 	if *update {
@@ -96,24 +99,30 @@ func definitions(t testing.TB, s broker.Surface) []byte {
 }
 
 func TestSurfaceKeepsToItsBudget(t *testing.T) {
-	if n := len(definitions(t, surfaceOf(t, 2))); n > 3000 {
-		t.Errorf("the tools of a broker with two servers take %d bytes, want at most 3000", n)
+	for _, mode := range []broker.Mode{broker.ModeCode, broker.ModeAuto, broker.ModeTools} {
+		if n := len(definitions(t, surfaceOf(t, mode, 2))); n > 3000 {
+			t.Errorf("mode %s: the tools of a broker with two servers take %d bytes, want at most 3000", mode, n)
+		}
+		for _, n := range []int{0, 2, 20, 60} {
+			checkBudget(t, fmt.Sprintf("mode %s, %d servers", mode, n), surfaceOf(t, mode, n), n)
+		}
 	}
-	for _, n := range []int{0, 2, 20, 60} {
-		s := surfaceOf(t, n)
-		if got := surfaceTokens(t, s); got > 600 && n <= 20 {
-			t.Errorf("%d servers: %d tokens, want at most 600", n, got)
+}
+
+func checkBudget(t *testing.T, name string, s broker.Surface, servers int) {
+	t.Helper()
+	if got := surfaceTokens(t, s); got > 600 && servers <= 20 {
+		t.Errorf("%s: %d tokens, want at most 600", name, got)
+	}
+	if n := len([]rune(s.Instructions)); n >= 512 {
+		t.Errorf("%s: instructions of %d characters, want fewer than 512", name, n)
+	}
+	for _, tool := range s.Tools {
+		if n := len([]rune(tool.Description)); n >= 1000 {
+			t.Errorf("%s: %s is described in %d characters, want fewer than 1000", name, tool.Name, n)
 		}
-		if len([]rune(s.Instructions)) >= 512 {
-			t.Errorf("%d servers: instructions of %d characters, want fewer than 512", n, len([]rune(s.Instructions)))
-		}
-		for _, tool := range s.Tools {
-			if len([]rune(tool.Description)) >= 1000 {
-				t.Errorf("%d servers: %s is described in %d characters, want fewer than 1000", n, tool.Name, len([]rune(tool.Description)))
-			}
-			if tool.Meta["anthropic/alwaysLoad"] != true || tool.Annotations == nil {
-				t.Errorf("%s lacks _meta or annotations", tool.Name)
-			}
+		if tool.Meta["anthropic/alwaysLoad"] != true || tool.Annotations == nil {
+			t.Errorf("%s: %s lacks _meta or annotations", name, tool.Name)
 		}
 	}
 }

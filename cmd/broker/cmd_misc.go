@@ -37,17 +37,33 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 func (a *app) promptCommand() *cobra.Command {
-	return &cobra.Command{
+	var mode string
+	c := &cobra.Command{
 		Use:   "prompt",
 		Short: "Print a section for a system prompt",
 		Long:  "Print a section for a system prompt or CLAUDE.md: when to write code, how to find tools, one example.",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if a.json {
-				return a.printJSON(map[string]string{"prompt": broker.Prompt})
+			if err := checkMode(mode); err != nil {
+				return err
 			}
-			fmt.Fprint(a.stdout, broker.Prompt)
+			text := broker.PromptFor(broker.Mode(mode))
+			if a.json {
+				return a.printJSON(map[string]string{"prompt": text})
+			}
+			fmt.Fprint(a.stdout, text)
 			return nil
 		},
 	}
+	c.Flags().StringVar(&mode, "mode", "", "the mode of the broker that it is for: code (default), tools or auto")
+	return c
+}
+
+// checkMode refuses what --mode cannot be.
+func checkMode(mode string) error {
+	switch broker.Mode(mode) {
+	case "", broker.ModeCode, broker.ModeTools, broker.ModeAuto:
+		return nil
+	}
+	return usage("unknown mode %q\nhint: --mode code, tools or auto", mode)
 }

@@ -22,6 +22,9 @@ func (a *app) serveCommand() *cobra.Command {
 			"Upstream servers are started when they are needed and stopped with it.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkMode(a.mode); err != nil {
+				return err
+			}
 			s, err := a.open(0)
 			if err != nil {
 				return err
@@ -46,6 +49,7 @@ func (a *app) serveCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
+	c.Flags().StringVar(&a.mode, "mode", "", "what clients are shown: code (default), tools or auto")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }

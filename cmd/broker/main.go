@@ -56,6 +56,7 @@ type app struct {
 	json       bool
 	verbose    bool
 	readOnly   bool
+	mode       string // overrules the config's
 }
 
 // exit codes of the command line. exec has its own for what is wrong with the

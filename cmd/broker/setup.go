@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,6 +108,8 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		Servers:        upstreams(cfg),
 		Unlearned:      unlearned(cfg),
 		UnnotedReads:   !*set.NotedReads,
+		Mode:           broker.Mode(cmp.Or(a.mode, set.Mode)),
+		AutoThreshold:  set.AutoThreshold,
 		ReadOnly:       set.ReadOnly || a.readOnly,
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,

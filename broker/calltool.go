@@ -1,0 +1,281 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A CallRequest is one tool call without a script around it.
+type CallRequest struct {
+	// Tool names the tool, in any of the forms that a script may use.
+	Tool string
+	// Arguments is a JSON object; nil for none. An object in a string, or one
+	// that is wrapped in another as "arguments", is taken out.
+	Arguments json.RawMessage
+	// Client, Owner, Progress and Talker are as in ExecuteRequest.
+	Client   string
+	Owner    string
+	Progress func(calls int, message string)
+	Talker   upstream.Talker
+}
+
+// CallTool calls one tool, with the checks, errors and record that the call of a
+// script has. The result is one text block within the budget of an answer, and
+// what images and audio the tool sent. A call that fails is a result that says
+// so.
+func (b *Broker) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolResult {
+	o := b.options()
+	x := &execution{b: b, o: o, started: time.Now(), req: ExecuteRequest{
+		Code: "call_tool " + clip(req.Tool, 200), Client: req.Client, Owner: req.Owner, Progress: req.Progress, Talker: req.Talker,
+	}}
+	x.begin(languageCall)
+	var raw json.RawMessage
+	x.bridge = x.newBridge(func(r bridge.Record) {
+		raw = r.Result
+		x.record(r)
+	}, nil) // what is no text goes to the client
+	value, err := x.bridge.Call(ctx, strings.TrimSpace(req.Tool), b.unwrapArguments(ctx, req.Tool, req.Arguments))
+	var res sandbox.Result
+	var answer *mcp.CallToolResult
+	if err != nil {
+		res.ExitCode, res.Error = exitOf(err), errorText(err)
+		answer = x.textResult(res.Error)
+		answer.IsError = true
+	} else {
+		answer = x.callResult(raw, value)
+	}
+	x.commit(res, int64(len(compactJSON(answer))))
+	return answer
+}
+
+// languageCall is what the record says where a script's language stands.
+const languageCall sandbox.Language = "call"
+
+// exitOf is the exit code of a script whose only call failed so.
+func exitOf(err error) int {
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
+		switch e.Code {
+		case bridge.CodeTimeout:
+			return sandbox.ExitTimeout
+		case bridge.CodeCancelled:
+			return sandbox.ExitCanceled
+		}
+	}
+	return sandbox.ExitThrew
+}
+
+// errorText is a failure as the model reads it: what a script would be thrown.
+func errorText(err error) string {
+	e, ok := errors.AsType[*bridge.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	text := e.Message
+	if e.Server != "" && !strings.Contains(text, e.Server) {
+		text = fmt.Sprintf("%s/%s: %s", e.Server, e.Tool, text)
+	}
+	if e.Hint != "" {
+		text += "\nhint: " + e.Hint
+	}
+	return text
+}
+
+// callResult is what a model is given of a result: its texts, or if there are
+// none the value that a script would get, and then its images and audio.
+func (x *execution) callResult(raw, value json.RawMessage) *mcp.CallToolResult {
+	var sent struct {
+		Content []json.RawMessage `json:"content"`
+	}
+	_ = json.Unmarshal(raw, &sent) // the bridge has read it before
+	var texts []string
+	var media []mcp.Content
+	for _, block := range sent.Content {
+		var c struct {
+			Type     string `json:"type"`
+			Text     string `json:"text"`
+			Data     []byte `json:"data"`
+			MIMEType string `json:"mimeType"`
+			Resource *struct {
+				Text string `json:"text"`
+				Blob string `json:"blob"`
+			} `json:"resource"`
+		}
+		if json.Unmarshal(block, &c) != nil {
+			continue
+		}
+		switch {
+		case c.Type == "text":
+			texts = append(texts, c.Text)
+		case c.Type == "image":
+			media = append(media, &mcp.ImageContent{Data: c.Data, MIMEType: c.MIMEType})
+		case c.Type == "audio":
+			media = append(media, &mcp.AudioContent{Data: c.Data, MIMEType: c.MIMEType})
+		case c.Resource != nil && c.Resource.Text != "":
+			texts = append(texts, c.Resource.Text)
+		case c.Resource != nil && c.Resource.Blob != "":
+			texts = append(texts, fmt.Sprintf("[a resource of %d bytes that is no text]", len(c.Resource.Blob)/4*3))
+		default:
+			texts = append(texts, string(block))
+		}
+	}
+	text := strings.Join(texts, "\n")
+	if text == "" && len(media) == 0 {
+		text = string(value)
+	}
+	res := x.textResult(text)
+	if text == "" && len(media) > 0 {
+		res.Content = nil
+	}
+	res.Content = append(res.Content, media...)
+	return res
+}
+
+// textResult is one text block within the budget. What is longer is cut
+// visibly, and kept for scripts where the client can write some.
+func (x *execution) textResult(text string) *mcp.CallToolResult {
+	out := &capture{limit: x.o.MaxOutputChars}
+	writesCode := x.o.Mode != ModeTools
+	if writesCode {
+		out.whole = x.keeper()
+	}
+	_, _ = out.Write([]byte(text)) // it has no other writer that could fail
+	shown, ref, cut := out.text(x.o.MaxOutputChars)
+	if cut && !writesCode {
+		shown += "\n[too long: ask for less with the tool's own filters and limits]"
+	} else if cut {
+		shown += "\n[too long: ask for less, or work on it in an execute_code script" + readRest(ref, "{ offset, limit }") + "]"
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: upstream.CleanText(shown)}}}
+}
+
+// The names under which models send arguments.
+var (
+	toolKeys     = []string{"tool", "name", "tool_name", "toolName", "id"}
+	argumentKeys = []string{"arguments", "args", "input", "parameters", "params"}
+)
+
+// readCall reads a request for call_tool.
+func (b *Broker) readCall(client string, req *mcp.CallToolRequest) (job, error) {
+	a, err := parseArguments(req.Params.Arguments, toolKeys...)
+	if err != nil {
+		return nil, err
+	}
+	tool, args := b.readTarget(a)
+	if tool == "" {
+		return nil, errors.New(`which tool? Use {"tool": "github__list_issues", "arguments": {…}}; search_tools finds the names`)
+	}
+	return b.callJob(client, req, tool, args), nil
+}
+
+// readDirect reads a request for an upstream tool that is listed itself.
+func (b *Broker) readDirect(id string) func(client string, req *mcp.CallToolRequest) (job, error) {
+	return func(client string, req *mcp.CallToolRequest) (job, error) {
+		return b.callJob(client, req, id, req.Params.Arguments), nil
+	}
+}
+
+func (b *Broker) callJob(client string, req *mcp.CallToolRequest, tool string, args json.RawMessage) job {
+	call := CallRequest{Tool: tool, Arguments: args, Client: client, Owner: owner(req)}
+	return func(ctx context.Context, talker upstream.Talker, progress func(int, string)) *mcp.CallToolResult {
+		call.Talker, call.Progress = talker, progress
+		return b.CallTool(ctx, call)
+	}
+}
+
+// readTarget takes tool and arguments out of what a model sent. A server beside
+// the tool is the first half of its name; arguments that stand beside the tool
+// instead of in "arguments" are taken from there.
+func (b *Broker) readTarget(a arguments) (tool string, args json.RawMessage) {
+	rest := maps.Clone(a)
+	take := func(keys []string) (json.RawMessage, bool) {
+		for _, k := range keys {
+			if a.has(k) {
+				delete(rest, k)
+				return a[k], true
+			}
+		}
+		return nil, false
+	}
+	if _, ok := take(toolKeys); !ok {
+		return "", nil
+	}
+	for _, k := range toolKeys {
+		if a.has(k) {
+			tool = strings.TrimSpace(a.text(k))
+			break
+		}
+	}
+	full, _ := b.catalogs()
+	if _, known := full.Tool(tool); !known && tool != "" && a.text("server") != "" {
+		if _, known := full.ServerOf(tool); !known {
+			tool = a.text("server") + "." + tool
+			delete(rest, "server")
+		}
+	}
+	if args, ok := take(argumentKeys); ok {
+		return tool, args
+	}
+	if len(rest) == 0 {
+		return tool, nil
+	}
+	return tool, compactJSON(rest)
+}
+
+// unwrapArguments takes the arguments of a tool out of a string, and out of an
+// object that has nothing but them. What has no such wrapper stays as it is;
+// so does what the tool itself has a parameter for.
+func (b *Broker) unwrapArguments(ctx context.Context, tool string, args json.RawMessage) json.RawMessage {
+	const maxWrappers = 4
+	var t *discovery.Tool
+	for range maxWrappers {
+		var text string
+		if json.Unmarshal(args, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
+			args = json.RawMessage(text)
+			continue
+		}
+		var o map[string]json.RawMessage
+		if json.Unmarshal(args, &o) != nil || len(o) != 1 {
+			return args
+		}
+		key := slices.Collect(maps.Keys(o))[0]
+		if !slices.Contains(argumentKeys, key) || !strings.ContainsAny(string(o[key][:1]), `{"`) {
+			return args
+		}
+		if t == nil {
+			found, err := b.resolve(ctx, strings.TrimSpace(tool))
+			if err != nil {
+				return args // the call says so
+			}
+			t = found
+		}
+		if hasParameter(t, key) {
+			return args
+		}
+		args = o[key]
+	}
+	return args
+}
+
+// hasParameter reports whether t may take a parameter of this name.
+func hasParameter(t *discovery.Tool, name string) bool {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(t.InputSchema, &s) != nil {
+		return true
+	}
+	return s.Properties[name] != nil || len(s.Properties) == 0
+}

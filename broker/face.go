@@ -1,0 +1,79 @@
+package broker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A face is one MCP server that Server returned, with the tools that its
+// clients have seen.
+type face struct {
+	server   *mcp.Server
+	handlers map[string]mcp.ToolHandler // of the broker's own tools, by name
+	direct   func(id string) mcp.ToolHandler
+	shown    map[string]*mcp.Tool
+}
+
+func (b *Broker) addFace(f *face) {
+	b.facesMu.Lock()
+	defer b.facesMu.Unlock()
+	b.show(f, b.tools())
+	b.faces = append(b.faces, f)
+}
+
+// showAll gives every client the tools that are new or described anew, and
+// takes those that are gone, which tells it that the list changed. The others
+// stay as they are.
+func (b *Broker) showAll() {
+	b.facesMu.Lock()
+	defer b.facesMu.Unlock()
+	tools := b.tools()
+	for _, f := range b.faces {
+		b.show(f, tools)
+	}
+}
+
+// show makes f have these tools; b.facesMu is held.
+func (b *Broker) show(f *face, tools []*mcp.Tool) {
+	next := make(map[string]*mcp.Tool, len(tools))
+	for _, t := range tools {
+		if old, ok := f.shown[t.Name]; !ok || !sameTool(old, t) {
+			if err := f.add(t); err != nil {
+				b.log.Warn("list tool", "tool", t.Name, "err", err)
+				continue // it can still be found and called
+			}
+		}
+		next[t.Name] = t
+	}
+	var gone []string
+	for _, name := range slices.Sorted(maps.Keys(f.shown)) {
+		if next[name] == nil {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) > 0 {
+		f.server.RemoveTools(gone...)
+	}
+	f.shown = next
+}
+
+// add lists a tool. The SDK panics at a definition that it cannot serve, which
+// is a mistake in the broker's own tools and can be anything in a server's.
+func (f *face) add(t *mcp.Tool) (err error) {
+	h, own := f.handlers[t.Name]
+	if !own {
+		h = f.direct(t.Name)
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("%v", p)
+			}
+		}()
+	}
+	f.server.AddTool(t, h)
+	return nil
+}
+
+func sameTool(a, b *mcp.Tool) bool { return string(compactJSON(a)) == string(compactJSON(b)) }

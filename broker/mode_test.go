@@ -1,0 +1,208 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+)
+
+func listed(t testing.TB, cs *mcp.ClientSession) map[string]*mcp.Tool {
+	t.Helper()
+	res, err := cs.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := make(map[string]*mcp.Tool)
+	for _, tool := range res.Tools {
+		tools[tool.Name] = tool
+	}
+	return tools
+}
+
+func keys[T any](m map[string]T) string {
+	var names []string
+	for _, k := range []string{"call_tool", "execute_code", "list_servers", "search_tools"} {
+		if _, ok := m[k]; ok {
+			names = append(names, k)
+		}
+	}
+	return fmt.Sprint(strings.Join(names, " "), " and ", len(m)-len(names))
+}
+
+// A client that writes no code finds tools with their ids and arguments, and
+// calls them one by one.
+func TestToolsMode(t *testing.T) {
+	b := newBroker(t, broker.Options{Mode: broker.ModeTools})
+	b.Refresh(t.Context())
+	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
+		cs := connect(t, b, version, nil)
+		if got := keys(listed(t, cs)); got != "call_tool list_servers search_tools and 0" {
+			t.Errorf("%s: tools are %s", version, got)
+		}
+		text, _ := call(t, cs, "search_tools", map[string]any{"query": "read file", "limit": 1})
+		for _, want := range []string{`"signature":"files__read_file({path:string})"`, `"parameters":{"type":"object"`} {
+			if !strings.Contains(text, want) || strings.Contains(text, "declaration") {
+				t.Errorf("%s: hits without %s, or with a declaration:\n%s", version, want, text)
+			}
+		}
+		text, isError := call(t, cs, "call_tool", map[string]any{"tool": "files__read_file", "arguments": map[string]any{"path": "a"}})
+		if isError || text != "text of a" {
+			t.Errorf("%s: error %v, %q", version, isError, text)
+		}
+	}
+}
+
+func TestCallToolTakesWhatModelsSend(t *testing.T) {
+	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Servers: []upstream.Config{upstreamConfig(t, "files"),
+		listing(t, "odd", listedTool{Name: "run", InputSchema: json.RawMessage(`{"type":"object","properties":{"args":{"type":"object"}}}`)})}})
+	b.Refresh(t.Context())
+	cs := connect(t, b, "2025-11-25", nil)
+	path := map[string]any{"path": "a"}
+	for _, args := range []any{
+		map[string]any{"tool": "files__read_file", "arguments": path},
+		map[string]any{"tool": "files.read_file", "arguments": `{"path": "a"}`},
+		map[string]any{"name": " files/readFile ", "args": path},
+		map[string]any{"server": "files", "tool": "read_file", "arguments": path},
+		map[string]any{"tool": "files__read_file", "path": "a"},
+		map[string]any{"tool": "files__read_file", "arguments": map[string]any{"arguments": path}},
+		map[string]any{"tool": "files__read_file", "arguments": map[string]any{"input": `{"path": "a"}`}},
+		map[string]any{"arguments": map[string]any{"tool": "files__read_file", "arguments": path}},
+		map[string]any{"arguments": `{"tool": "files__read_file", "arguments": "{\"path\": \"a\"}"}`},
+	} {
+		if text, isError := call(t, cs, "call_tool", args); isError || text != "text of a" {
+			t.Errorf("%v: error %v, %q", args, isError, text)
+		}
+	}
+	// A tool that has such a parameter itself gets it.
+	text, _ := call(t, cs, "call_tool", map[string]any{"tool": "odd__run", "arguments": map[string]any{"args": path}})
+	if text != `run {"args":{"path":"a"}}` {
+		t.Errorf("a parameter called args: %q", text)
+	}
+}
+
+func TestCallToolFailsInWords(t *testing.T) {
+	b := newBroker(t, broker.Options{Mode: broker.ModeTools, ReadOnly: true,
+		Servers: []upstream.Config{upstreamConfig(t, "files"), {Name: "dead", Command: "/no/such/program"}}})
+	b.Refresh(t.Context())
+	cs := connect(t, b, "2026-07-28", nil)
+	for _, c := range []struct {
+		args any
+		want string
+	}{
+		{map[string]any{"tool": "files__red_file"}, `unknown tool "files__red_file"; did you mean files__read_file?`},
+		{map[string]any{"tool": "files__read_file", "arguments": map[string]any{}}, "path"},
+		{map[string]any{"tool": "files__read_file", "arguments": "path=a"}, "object"},
+		{map[string]any{"tool": "files__read_file", "arguments": map[string]any{"path": "missing"}}, "no such file: missing"},
+		{map[string]any{"tool": "files__delete_file", "arguments": map[string]any{"path": "a"}}, "files__delete_file is not marked read-only"},
+		{map[string]any{"tool": "dead__anything"}, "server dead is not available"},
+		{map[string]any{}, "which tool?"},
+		{map[string]any{"tool": ""}, "which tool?"},
+		{nil, "which tool?"},
+	} {
+		if text, isError := call(t, cs, "call_tool", c.args); !isError || !strings.Contains(text, c.want) {
+			t.Errorf("%v: error %v, %q; want %q in it", c.args, isError, text, c.want)
+		}
+	}
+}
+
+// What a tool sends reaches the client as it is, within the budget.
+func TestCalledToolsSendMedia(t *testing.T) {
+	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Servers: []upstream.Config{upstreamConfig(t, "media")}})
+	b.Refresh(t.Context())
+	cs := connect(t, b, "2025-11-25", nil)
+	content := func(tool string) []mcp.Content {
+		t.Helper()
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "media__" + tool}})
+		if err != nil || res.IsError {
+			t.Fatalf("%s: %v %+v", tool, err, res)
+		}
+		return res.Content
+	}
+	for tool, want := range map[string][]mcp.Content{
+		"picture": {&mcp.TextContent{Text: "a picture\nof a house"}, &mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}},
+		"sound":   {&mcp.AudioContent{Data: []byte("wav"), MIMEType: "audio/wav"}},
+		"page":    {&mcp.TextContent{Text: "what it says"}},
+		"nothing": {&mcp.TextContent{Text: "[]"}},
+	} {
+		if diff := cmp.Diff(want, content(tool)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tool, diff)
+		}
+	}
+	text := content("book")[0].(*mcp.TextContent).Text
+	if n := len(text); n > 10_400 || !strings.Contains(text, "[truncated: 90,000 of 100,000 characters]") || !strings.Contains(text, "ask for less") {
+		t.Errorf("a long text has %d bytes, and ends …%s", n, text[max(0, n-200):])
+	}
+}
+
+// A call without a script is recorded like one in a script.
+func TestCalledToolsAreRecorded(t *testing.T) {
+	log, err := audit.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Audit: log})
+	b.Refresh(t.Context())
+	cs := connect(t, b, "2025-11-25", nil)
+	call(t, cs, "call_tool", map[string]any{"tool": "files.read_file", "arguments": map[string]any{"path": "a"}})
+	call(t, cs, "call_tool", map[string]any{"tool": "files.read_file", "arguments": map[string]any{"path": "missing"}})
+	got := make(map[string]string)
+	err = log.Export(t.Context(), func(e audit.Execution, calls []audit.Call) error {
+		for _, c := range calls {
+			got[e.Status] += fmt.Sprintf("%s %s: %s %s %s", e.Client, e.Language, c.ID, c.Status, c.Error)
+		}
+		return nil
+	})
+	want := map[string]string{
+		audit.StatusDone:   "test call: files__read_file ok ",
+		audit.StatusFailed: "test call: files__read_file error no such file: missing",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// While they are few, upstream tools are listed themselves; when a server makes
+// them many, clients are told that the list changed.
+func TestAutoMode(t *testing.T) {
+	few := []upstream.Config{upstreamConfig(t, "files"), listing(t, "odd",
+		listedTool{Name: "any", Description: "Anything.", InputSchema: stringParams()},
+		listedTool{Name: "with.dots", InputSchema: stringParams()})}
+	b := newBroker(t, broker.Options{Mode: broker.ModeAuto, AutoThreshold: 6, Servers: few})
+	b.Refresh(t.Context())
+	changed := make(chan struct{}, 16)
+	cs := connect(t, b, "2025-11-25", &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+		changed <- struct{}{}
+	}})
+	tools := listed(t, cs)
+	read := tools["files__read_file"]
+	if read == nil || !read.Annotations.ReadOnlyHint || tools["files__delete_file"].Annotations.ReadOnlyHint || read.OutputSchema != nil {
+		t.Fatalf("listed are %s, read_file %+v", keys(tools), read)
+	}
+	if got := keys(tools); got != "execute_code list_servers search_tools and 5" || tools["odd__with.dots"] != nil {
+		t.Errorf("listed are %s, want the broker's own and those whose names every client takes", got)
+	}
+	text, isError := call(t, cs, "files__read_file", map[string]any{"path": "a"})
+	if isError || text != "text of a" {
+		t.Errorf("called directly: error %v, %q", isError, text)
+	}
+	text, isError = call(t, cs, "files__read_file", map[string]any{})
+	if !isError || !strings.Contains(text, "path") {
+		t.Errorf("wrong arguments: error %v, %q", isError, text)
+	}
+	b.Reconfigure(broker.Options{Mode: broker.ModeAuto, AutoThreshold: 6, Servers: append(few, upstreamConfig(t, "notes"))})
+	b.Refresh(t.Context())
+	eventually(t, "the list is that of mode code", func() bool { return keys(listed(t, cs)) == "execute_code list_servers search_tools and 0" })
+	<-changed
+	b.Reconfigure(broker.Options{Mode: broker.ModeAuto, AutoThreshold: 6, Servers: few[:1]})
+	eventually(t, "the tools are listed again", func() bool { return keys(listed(t, cs)) == "execute_code list_servers search_tools and 4" })
+}

@@ -11,6 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/tokens"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun"
 )
 
 // realListings are the tools of the published servers in the shared catalogue.
@@ -163,6 +165,50 @@ func TestHostileSchemasEndSoon(t *testing.T) {
 			// A hang would be minutes; this much is a slow machine.
 			if d := time.Since(start); d > 20*time.Second {
 				t.Errorf("took %v", d)
+			}
+		})
+	}
+}
+
+// BenchmarkImport bundles and runs a script that imports from two of 40
+// servers, in a runtime that stands ready, as a warm worker has it. The tools of
+// the other servers cost nothing, and those of the two that are not imported
+// next to nothing.
+func BenchmarkImport(b *testing.B) {
+	for _, per := range []int{10, 100, 350} {
+		b.Run(fmt.Sprintf("%d tools", 40*per), func(b *testing.B) {
+			listings := make([]discovery.Listing, 40)
+			for i := range listings {
+				listings[i].Server = fmt.Sprintf("server-%d", i)
+				n := per
+				if i < 2 {
+					n = 30
+				}
+				for j := range n {
+					listings[i].Tools = append(listings[i].Tools, discovery.ListedTool{Name: fmt.Sprintf("list_things_%d", j)})
+				}
+			}
+			c := discovery.NewCatalog(listings)
+			p := jsrun.Program{Language: sandbox.TypeScript, Code: `
+import { listThings3 } from './servers/server-0';
+import { listThings5 } from './servers/server-1';
+const a: { n: number } = await listThings3({ n: 1 });
+return a.n + (await listThings5({ n: 2 })).n`}
+			for i, s := range c.Servers() {
+				p.ModuleNames = append(p.ModuleNames, codegen.ModulePath(s))
+				if i < 2 {
+					m := codegen.RunModule(s)
+					p.Modules = append(p.Modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global})
+				}
+			}
+			jsrun.Warm()
+			for b.Loop() {
+				b.StopTimer()
+				spare := jsrun.NewSpare()
+				b.StartTimer()
+				if out := spare.Run(b.Context(), p, silentHost{}); string(out.Value) != "3" {
+					b.Fatalf("%s %s", out.Value, out.Error)
+				}
 			}
 		})
 	}

@@ -39,11 +39,12 @@ func TestDeclaredGlobalsExist(t *testing.T) {
 	if len(names) < 30 {
 		t.Fatalf("found only %v", names)
 	}
-	code := "const missing = [];\n"
+	var code strings.Builder
+	code.WriteString("const missing = [];\n")
 	for _, n := range names {
-		code += fmt.Sprintf("if (typeof %s !== 'function') missing.push(%q);\n", n, n)
+		fmt.Fprintf(&code, "if (typeof %s !== 'function') missing.push(%q);\n", n, n)
 	}
-	out := jsrun.Run(t.Context(), jsrun.Program{Language: sandbox.TypeScript, Code: code + "return missing"}, silentHost{})
+	out := jsrun.Run(t.Context(), jsrun.Program{Language: sandbox.TypeScript, Code: code.String() + "return missing"}, silentHost{})
 	if string(out.Value) != "[]" {
 		t.Errorf("declared and not there: %s %s", out.Value, out.Error)
 	}

@@ -110,7 +110,16 @@ func (m *model) declare(s *discovery.Server, t *discovery.Tool, st style, commen
 	st.named = func(n *named) bool { return slices.Contains(shown, n) }
 	out := st
 	out.vague = "any"
-	text := m.callable(s, t, st.print(m.input), out.print(m.output))
+	in, given := st.print(m.input), out.print(m.output)
+	for _, n := range shown { // one that refers to itself as a whole
+		switch n.name {
+		case "Input":
+			in = n.name
+		case "Output":
+			given = n.name
+		}
+	}
+	text := m.callable(s, t, in, given)
 	var b strings.Builder
 	for _, n := range shown {
 		// With few levels, some of them are no longer referred to.

@@ -174,7 +174,7 @@ func upstreams(cfg *config.Config) []upstream.Config {
 			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
 			URL: s.URL, Headers: s.Headers, Type: s.Type,
 			OAuth: upstreamOAuth(s.OAuth), Allow: s.Allow, Deny: s.Deny,
-			KeepAlive: s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout,
+			KeepAlive: s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
 		})
 	}
 	return list

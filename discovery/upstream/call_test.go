@@ -255,3 +255,28 @@ func TestFilterPatterns(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsBeyondTheLimitWait(t *testing.T) {
+	t.Parallel()
+	cfg := fake("s", fakeupstream.Hangs)
+	cfg.MaxInFlight = 1
+	p := newPool(t, nil, cfg)
+	p.Refresh(t.Context())
+	first, end := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = p.Call(first, "s", "hang", nil, nil) // it is cancelled
+	}()
+	eventually(t, "the first call has its place", func() bool { return len(p.roster.Load().byName["s"].slots) == 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := p.Call(ctx, "s", "echo", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a second call beside the one that is allowed: %v, want that it waits", err)
+	}
+	end()
+	<-ended
+	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
+		t.Errorf("when the place is free: %v", err)
+	}
+}

@@ -80,6 +80,8 @@ type Server struct {
 	StartTimeout time.Duration
 	// CallTimeout is how long one call may take.
 	CallTimeout time.Duration
+	// InFlight is how many calls may run on it at once; further ones wait.
+	InFlight int
 	// Learn learns output types from this server's results; nil means as
 	// Broker.Learn says.
 	Learn *bool

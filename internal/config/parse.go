@@ -119,6 +119,7 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"keepAlive":    c.keepAlive(of("keepAlive"), s),
 		"startTimeout": c.duration(of("startTimeout"), &s.StartTimeout),
 		"callTimeout":  c.duration(of("callTimeout"), &s.CallTimeout),
+		"inFlight":     c.count(of("inFlight"), &s.InFlight, 10_000),
 		"learn":        c.optionalBool(of("learn"), &s.Learn),
 	}
 	seen := c.object(v, where, fields)

@@ -36,7 +36,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/...",
-	"internal/config", "internal/audit", "internal/learned", "internal/results", "internal/oauth", "internal/tokens", "internal/clients", "internal/evaluate",
+	"internal/config", "internal/audit", "internal/learned", "internal/results", "internal/oauth", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -68,6 +68,7 @@ var diagram = []row{
 	{pkg: "internal/oauth"},
 	{pkg: "internal/tokens"},
 	{pkg: "internal/clients", imports: []string{"internal/config"}},
+	{pkg: "internal/typecheck"},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/evaluate", modules: []string{"std"}},

@@ -23,6 +23,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -67,6 +68,13 @@ type Options struct {
 	// AutoThreshold is up to how many upstream tools ModeAuto lists; zero means
 	// 20.
 	AutoThreshold int
+
+	// Typecheck checks the types of scripts before they run; nil checks none.
+	Typecheck *typecheck.Checker
+	// TypecheckStrict refuses scripts in TypeScript that could not be checked.
+	// Otherwise the absence or the failure of a compiler stops nothing.
+	TypecheckStrict bool
+
 	// ReadOnly takes every tool that is not marked read-only out of search
 	// and scope.
 	ReadOnly bool
@@ -178,6 +186,9 @@ func (b *Broker) Start(ctx context.Context) {
 	b.serving.Store(true)
 	b.pool.Start(ctx)
 	b.changed()
+	if c := b.options().Typecheck; c != nil {
+		b.indexing.Go(func() { _, _ = c.Compiler(ctx) }) // found by the time of the first script
+	}
 }
 
 // startDelay is what StartSoon waits: longer than a program needs to answer the

@@ -16,8 +16,9 @@ import (
 
 // check judges a script before it runs: the arguments of its calls to tools
 // that are known, and names that it calls and nothing declares. A tool that is
-// not known passes: its server may be about to offer it.
-func (x *execution) check(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
+// not known passes: its server may be about to offer it. If nothing is wrong with
+// those, a compiler looks at the types, if there is one.
+func (x *execution) check(ctx context.Context, p sandbox.Parsed) sandbox.Verdict {
 	_, scope := x.b.catalogs()
 	v := sandbox.Verdict{Shapes: x.shapes(scope, p.Calls)}
 	for _, c := range p.Calls {
@@ -37,6 +38,9 @@ func (x *execution) check(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
 	}
 	slices.SortStableFunc(v.Problems, func(a, b sandbox.Problem) int { return a.Offset - b.Offset })
 	signOnce(v.Problems)
+	if len(v.Problems) == 0 && p.Source != "" {
+		x.checkTypes(ctx, scope, p, &v)
+	}
 	return v
 }
 

@@ -156,6 +156,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 		ModuleNames: names,
 		Call:        x.hostCall,
 		Check:       x.check,
+		CheckSource: x.typechecks(ctx, lang, modules),
 		Stdout:      x.stdout,
 		Stderr:      x.stderr,
 		Limits:      limits,

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
@@ -22,6 +23,14 @@ import (
 func TestMain(m *testing.M) {
 	if worker.IsChild() {
 		worker.Main()
+		return
+	}
+	if typecheck.IsLauncher() {
+		typecheck.Launch()
+		return
+	}
+	if filepath.Base(os.Args[0]) == brokenCompiler {
+		runBrokenCompiler()
 		return
 	}
 	fakeupstream.RunIfAsked()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 )
 
 // A check is one thing that doctor looked at.
@@ -56,7 +58,7 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 		}
 	}
 	d := diagnosis{OK: true}
-	d.Checks = append(d.Checks, checkConfig(s), checkState(s), checkSandbox(ctx, s))
+	d.Checks = append(d.Checks, checkConfig(s), checkState(s), checkSandbox(ctx, s), checkTypes(ctx, s))
 	d.Checks = append(d.Checks, checkLayers(ctx, s)...)
 	stop := a.showProgress(s, len(s.broker.Status()))
 	status := s.broker.Refresh(ctx, names...)
@@ -132,6 +134,24 @@ func checkSandbox(ctx context.Context, s *session) check {
 			Hint: "run doctor with --verbose"}
 	}
 	return check{Name: "sandbox", OK: true, Detail: fmt.Sprintf("%s, a small script took %s", s.config.Broker.WithDefaults().Sandbox.Isolation, took)}
+}
+
+// checkTypes looks for the compiler that scripts are checked with.
+func checkTypes(ctx context.Context, s *session) check {
+	c := check{Name: "typecheck", OK: true}
+	checker := typechecker(s.config, slog.New(slog.DiscardHandler))
+	if checker == nil {
+		c.Detail = "off; arguments are checked all the same"
+		return c
+	}
+	compiler, err := checker.Compiler(ctx)
+	if err == nil {
+		c.Detail = fmt.Sprintf("TypeScript %s, %s", compiler.Version, compiler.Path)
+		return c
+	}
+	c.OK = s.config.Broker.WithDefaults().Typecheck != "strict"
+	c.Detail, c.Hint = err.Error()+": names and arguments are checked, types are not", typecheck.Install
+	return c
 }
 
 func checkServer(ctx context.Context, s *session, st upstream.Status) check {

@@ -19,18 +19,23 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
 func main() {
-	// A sandbox and the guard are this same program, started again: nothing else
-	// of it may run there first.
+	// A sandbox, the guard and the launcher of a compiler are this same program,
+	// started again: nothing else of it may run there first.
 	if worker.IsChild() {
 		worker.Main()
 		return
 	}
 	if upstream.IsGuard() {
 		upstream.GuardMain()
+		return
+	}
+	if typecheck.IsLauncher() {
+		typecheck.Launch()
 		return
 	}
 	os.Exit(run())

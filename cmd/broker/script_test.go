@@ -18,10 +18,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-// The test binary is the broker, its guard, the sandbox's child, and an upstream server
+// The test binary is the broker, its guard, its launcher, the sandbox's child, and an upstream server
 // called "shelf" that scripts find on their PATH.
 func TestMain(m *testing.M) {
 	if worker.IsChild() {
@@ -30,6 +31,10 @@ func TestMain(m *testing.M) {
 	}
 	if upstream.IsGuard() {
 		upstream.GuardMain()
+		return
+	}
+	if typecheck.IsLauncher() {
+		typecheck.Launch()
 		return
 	}
 	fakeupstream.RunIfAsked()

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -105,6 +106,9 @@ func runnable(cfg *config.Config) error {
 func (a *app) options(cfg *config.Config) broker.Options {
 	set := cfg.Broker.WithDefaults()
 	return broker.Options{
+		Typecheck:       typechecker(cfg, a.logger()),
+		TypecheckStrict: set.Typecheck == "strict",
+
 		Servers:        upstreams(cfg),
 		Unlearned:      unlearned(cfg),
 		UnnotedReads:   !*set.NotedReads,
@@ -117,6 +121,19 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		MaxOutputChars: set.MaxOutputChars,
 		Limits:         limits(set.Sandbox),
 	}
+}
+
+// typechecker is the compiler that scripts are checked with, or nil.
+func typechecker(cfg *config.Config, log *slog.Logger) *typecheck.Checker {
+	o := typecheck.Options{Dirs: []string{filepath.Dir(cfg.Path)}, Logger: log}
+	switch set := cfg.Broker.WithDefaults().Typecheck; set {
+	case "off":
+		return nil
+	case "auto", "strict":
+	default:
+		o.Compiler = cfg.Resolve(set)
+	}
+	return typecheck.New(o)
 }
 
 // unlearned are the servers of whose results nothing shall be learned.

@@ -72,7 +72,7 @@ func (c *collector) typecheck(to *string) field {
 		case lit.Kind() == '"' && strings.ContainsAny(lit.String(), `/\`):
 			*to = lit.String()
 		default:
-			c.choice("typecheck", to, "auto", "off", "builtin", "tsc", "tsgo")(v)
+			c.choice("typecheck", to, "auto", "off", "strict")(v)
 		}
 	}
 }

@@ -124,8 +124,8 @@ type Broker struct {
 	MaxOutputChars int
 	// ReadOnly takes every tool that is not marked read-only out of scope.
 	ReadOnly bool
-	// Typecheck is "auto" (default), "off", "builtin", "tsc", "tsgo" or the path
-	// of a compiler.
+	// Typecheck is "auto" (default), "off", "strict", which refuses scripts that
+	// no compiler has checked, or the path of a compiler.
 	Typecheck string
 	// NotedReads notes reads of properties that no type has; default true.
 	NotedReads *bool

@@ -27,6 +27,9 @@ func (r *runtime) check(ctx context.Context) (*refusal, []string) {
 	parsed.Names = parsed.Names[:min(len(parsed.Names), maxSites)]
 	var whole composed
 	if r.prog.CheckSource && r.prog.Language != sandbox.JavaScript {
+		if problems := src.outside(r.prog); len(problems) > 0 {
+			return &refusal{problems}, nil
+		}
 		whole = src.compose(r.prog.Modules)
 		parsed.Source = whole.text
 	}

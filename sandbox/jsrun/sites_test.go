@@ -241,6 +241,33 @@ func TestSourceIsAModuleWithPlacesOfTheAgent(t *testing.T) {
 	}
 }
 
+// What only a type checker would follow stays within the modules that there are.
+func TestTypesNameNoFiles(t *testing.T) {
+	for _, tt := range []struct{ name, code, says string }{
+		{"a type of a file", "let x: typeof import('/etc/x.json') = 5 as any; x", "agent.ts:1:22: there is no module"},
+		{"a name in escapes", `let x: import('\x2fetc/passwd').X; x`, "there is no module"},
+		{"an import of types", "import type { X } from '/etc/x';\nlet x: X", "agent.ts:1:24: there is no module"},
+		{"types among values", "import { type X } from '../x';\nlet x: X", "there is no module"},
+		{"an export of types", "export type { X } from '../../x';", "there is no module"},
+		{"a directive", "  /// <reference path='/etc/passwd' />\nreturn 1", "agent.ts:1:1: a triple-slash directive"},
+		{"types of a server are fine", "import type { X } from './servers/github';\nlet x: typeof import('./servers/github') | undefined; return 1 // import('x')", ""},
+		{"text is text", "return \"import('/etc/passwd')\"", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, _, told := checked(t, "", tt.code, true, sandbox.Verdict{})
+			if tt.says == "" {
+				if out.ExitCode != sandbox.ExitOK || told == nil {
+					t.Errorf("outcome %+v, want it to run", out)
+				}
+				return
+			}
+			if out.ExitCode != sandbox.ExitRefused || told != nil || !strings.Contains(out.Error, tt.says) {
+				t.Errorf("outcome %+v, told %v; want it refused with %q", out, told, tt.says)
+			}
+		})
+	}
+}
+
 // BenchmarkCheck is what the survey costs on top of a run without it.
 func BenchmarkCheck(b *testing.B) {
 	var code strings.Builder

@@ -1,0 +1,104 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// typechecks reports whether a compiler is to look at a script. Without tools a
+// script has no types that it could not see itself, so only strict checks those.
+func (x *execution) typechecks(ctx context.Context, lang sandbox.Language, modules []sandbox.Module) bool {
+	if x.o.Typecheck == nil || lang != sandbox.TypeScript {
+		return false
+	}
+	if x.o.TypecheckStrict {
+		return true
+	}
+	if len(modules) == 0 {
+		return false
+	}
+	_, err := x.o.Typecheck.Compiler(ctx)
+	return err == nil
+}
+
+// maxTypeErrors is how many errors of a compiler are told.
+const maxTypeErrors = 10
+
+// checkTypes adds to v what a compiler finds in a script. One that is not there
+// or fails stops nothing, unless it must not.
+func (x *execution) checkTypes(ctx context.Context, scope *discovery.Catalog, p sandbox.Parsed, v *sandbox.Verdict) {
+	found, err := x.o.Typecheck.Check(ctx, typecheck.Program{Source: p.Source, Files: x.typeTree(scope)})
+	if err != nil {
+		hint := ""
+		if errors.Is(err, typecheck.ErrNoCompiler) {
+			hint = "install one: " + typecheck.Install
+		}
+		if x.o.TypecheckStrict {
+			v.Problems = append(v.Problems, sandbox.Problem{Message: fmt.Sprintf(`types could not be checked, and "typecheck" is "strict": %v`, err), Hint: hint})
+			return
+		}
+		v.Notes = append(v.Notes, "types were not checked: "+err.Error())
+		return
+	}
+	for _, d := range found {
+		if !d.Blocks || !certain(d, p) || len(v.Problems) == maxTypeErrors {
+			continue
+		}
+		message, more, _ := strings.Cut(d.Message, "\n")
+		v.Problems = append(v.Problems, sandbox.Problem{InSource: true, Offset: d.Offset, Message: fmt.Sprintf("%s (TS%d)", message, d.Code), Hint: more})
+	}
+}
+
+// ours is what the runtime gives scripts besides the tools. Declarations of it
+// are made by hand and may lack something, which is no reason to refuse.
+var ours = regexp.MustCompile(`\b(?:console|globalThis|crypto|performance|Intl|Buffer|process|tools|store|results|skills|[A-Z]\w*)\s*\??\.\s*$`)
+
+// notFound matches errors about names that nothing declares.
+var notFound = regexp.MustCompile(`^Cannot find name '([^']*)'`)
+
+// certain reports whether an error holds in this runtime too, whose own names
+// and members the compiler knows only from declarations.
+func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
+	if m := notFound.FindStringSubmatch(d.Message); m != nil {
+		return slices.ContainsFunc(p.Names, func(n sandbox.FreeName) bool { return n.Name == m[1] })
+	}
+	if d.Code == 2339 || d.Code == 2551 {
+		return !ours.MatchString(p.Source[:min(d.Offset, len(p.Source))])
+	}
+	return true
+}
+
+// typeTree are the files that the types of a script are made of: the wrappers
+// of the tools that its text may mean, and what they stand on.
+func (x *execution) typeTree(scope *discovery.Catalog) map[string][]byte {
+	used := make(map[string]bool)
+	for _, s := range scope.Servers() {
+		if imports(x.req.Code, s) || hasWord(x.req.Code, s.Namespace, nil) {
+			used[s.Listing.Server] = true
+		}
+	}
+	mentioned := scope.Filter(func(t *discovery.Tool) bool { return used[t.Server] && strings.Contains(x.req.Code, t.Func) })
+	indexes := make(map[string]bool)
+	for _, s := range mentioned.Servers() {
+		indexes[codegen.IndexPath(s)] = used[s.Listing.Server]
+	}
+	files := map[string][]byte{
+		"script.d.ts": []byte("declare function $keep(script: () => Promise<unknown>): void;\n"),
+	}
+	for f := range x.o.types().Files(mentioned) {
+		if keep, isIndex := indexes[f.Path]; isIndex && !keep || strings.HasSuffix(f.Path, ".json") {
+			continue
+		}
+		files[f.Path] = f.Data
+	}
+	return files
+}

@@ -1,0 +1,202 @@
+// Package typecheck asks a native TypeScript compiler, if there is one, what it
+// thinks of a script before it runs.
+//
+// The compiler is a program of the host that reads a stranger's text, so it is
+// held as a sandbox is: it runs once for each check over a scratch tree that
+// holds the script and the wrappers it may use, in a process group and with an
+// environment of its own, within limits of memory and time, and, where the
+// kernel has Landlock, with no file to read but that tree and its own
+// libraries. Its modules are those of the tree: it is told to follow no name
+// out of it.
+package typecheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Options says which compiler is used and how. The zero value finds one.
+type Options struct {
+	// Compiler is the path of a compiler, or of the npm package that holds one;
+	// empty looks for tsgo and tsc in PATH.
+	Compiler string
+	// Dirs are further directories whose node_modules may hold a compiler.
+	Dirs []string
+	// Launcher is a program whose main calls [Launch] if [IsLauncher]; empty
+	// means this one.
+	Launcher string
+	// Timeout of one check; zero means 5 s.
+	Timeout time.Duration
+	// MemoryBytes is what the compiler may use; zero means 768 MiB.
+	MemoryBytes int64
+	// Logger receives what goes wrong; nil discards it.
+	Logger *slog.Logger
+}
+
+// A Checker checks programs with one compiler. It is safe for concurrent use.
+type Checker struct {
+	o    Options
+	slot chan struct{} // bounds how many compilers run at one time
+
+	mu       sync.Mutex
+	looked   bool
+	compiler Compiler
+	err      error
+}
+
+// maxConcurrent is how many compilers run at one time; further checks wait.
+const maxConcurrent = 2
+
+// New returns a Checker. It does not look for the compiler yet.
+func New(o Options) *Checker {
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.MemoryBytes == 0 {
+		o.MemoryBytes = 768 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Checker{o: o, slot: make(chan struct{}, maxConcurrent)}
+}
+
+// ErrNoCompiler is the error of a check for which there is no compiler.
+var ErrNoCompiler = errors.New("no native TypeScript compiler was found")
+
+// Install is how to get a compiler.
+const Install = "npm install -g typescript@7 (or name a compiler under \"typecheck\")"
+
+// Compiler returns the compiler that is used, which is looked for once. The
+// error wraps ErrNoCompiler if there is none.
+func (c *Checker) Compiler(ctx context.Context) (Compiler, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.looked {
+		c.compiler, c.err = c.find(ctx)
+		// What failed because the caller went away is no answer.
+		c.looked = c.err == nil || ctx.Err() == nil
+	}
+	return c.compiler, c.err
+}
+
+// A Program is what is checked.
+type Program struct {
+	// Source is the script, an ES module.
+	Source string
+	// Files are the other files by path: the wrappers, what they import, and
+	// declarations of globals. Paths are relative, with slashes, and stay inside.
+	Files map[string][]byte
+}
+
+// A Diagnostic is one error that the compiler reports in the script.
+type Diagnostic struct {
+	// Offset is its place in Program.Source, in bytes.
+	Offset int
+	// Code is the compiler's number for this kind of error: 2322 for TS2322.
+	Code int
+	// Message is what it says, on one line or more.
+	Message string
+	// Blocks says that the script would go wrong. The others are matters of
+	// taste, or of what a compiler cannot know.
+	Blocks bool
+}
+
+// source and config are the names of the files that each scratch tree has.
+const (
+	source = "agent.ts"
+	config = "tsconfig.json"
+)
+
+// Check runs the compiler over p and returns what it says about the script,
+// nothing about the other files. An error means that it could not be asked,
+// and says nothing about the script.
+func (c *Checker) Check(ctx context.Context, p Program) ([]Diagnostic, error) {
+	compiler, err := c.Compiler(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("no answer from %s within %s", filepath.Base(compiler.Path), c.o.Timeout))
+	defer cancel()
+	select {
+	case c.slot <- struct{}{}:
+		defer func() { <-c.slot }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	dir, err := scratch(p)
+	if dir != "" {
+		defer os.RemoveAll(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("type check: %w", err)
+	}
+	out, err := c.run(ctx, compiler, dir, "-p", filepath.Join(dir, config))
+	if err != nil {
+		return nil, fmt.Errorf("type check: %w", err)
+	}
+	found := parse(string(out), p.Source, dir)
+	if len(found) == 0 && len(out) > 0 && !mentionsFile(string(out)) {
+		return nil, fmt.Errorf("type check: %s: %s", filepath.Base(compiler.Path), firstLine(string(out)))
+	}
+	return found, nil
+}
+
+// options are those under which what passes also runs, and what is refused
+// does not. noResolve keeps the compiler from reading files that are named by
+// the script: every file of the tree is listed instead.
+var options = map[string]any{
+	"strict": true, "noImplicitAny": false, "useUnknownInCatchVariables": false,
+	"noEmit": true, "noResolve": true, "skipLibCheck": true, "incremental": false, "pretty": false,
+	"target": "es2022", "lib": []string{"esnext"}, "types": []string{},
+	"module": "esnext", "moduleResolution": "bundler", "moduleDetection": "force",
+	"allowImportingTsExtensions": true, "paths": map[string][]string{"@/*": {"./*"}},
+}
+
+// scratch writes the tree of p into a new directory, which is the caller's to
+// remove also after an error.
+func scratch(p Program) (string, error) {
+	dir, err := os.MkdirTemp("", "broker-typecheck-")
+	if err != nil {
+		return "", err
+	}
+	// A compiler that follows links would find itself outside of what it may read.
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return dir, err
+	}
+	defer root.Close()
+	names := []string{source}
+	for name := range p.Files {
+		if name != source && name != config {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if err := root.WriteFile(config, tsconfig(names), 0o600); err != nil {
+		return dir, err
+	}
+	for _, name := range names {
+		data := p.Files[name]
+		if name == source {
+			data = []byte(p.Source)
+		}
+		if err := root.MkdirAll(filepath.Dir(filepath.FromSlash(name)), 0o700); err != nil {
+			return dir, err
+		}
+		if err := root.WriteFile(filepath.FromSlash(name), data, 0o600); err != nil {
+			return dir, err
+		}
+	}
+	return dir, nil
+}

@@ -1,0 +1,108 @@
+//go:build unix
+
+package script_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/skillcases"
+	"github.com/mcpbroker/mcpbroker/skills/script"
+)
+
+func TestScriptCases(t *testing.T) {
+	type input struct {
+		Skill    string
+		Requests []struct {
+			Script    string
+			Args      []string
+			TimeoutMS int `json:"timeout_ms"`
+			MaxOutput int `json:"max_output"`
+		}
+	}
+	type want struct {
+		Results []struct {
+			OK             bool
+			ExitCode       *int `json:"exit_code"`
+			Stdout         *string
+			Stderr         *string
+			Codes          []script.Code
+			StdoutPrefix   string `json:"stdout_prefix"`
+			StdoutContains string `json:"stdout_contains"`
+			StdoutMaxBytes int    `json:"stdout_max_bytes"`
+		}
+	}
+	skillcases.Run(t, "script", func(t *testing.T, dir string, in input, want want) {
+		for i, w := range want.Results {
+			r := in.Requests[i]
+			got := script.Run(t.Context(), script.Request{
+				Dir: filepath.Join(dir, in.Skill), Script: r.Script, Args: r.Args,
+				Timeout: time.Duration(r.TimeoutMS) * time.Millisecond, MaxOutput: r.MaxOutput,
+			})
+			if got.Success != w.OK || !w.OK && !slices.Contains(w.Codes, got.Code) || w.OK && got.Code != "" {
+				t.Errorf("%s: %+v, want ok = %v, codes %v", r.Script, got, w.OK, w.Codes)
+			}
+			if w.ExitCode != nil && got.ExitCode != *w.ExitCode || w.Stdout != nil && got.Stdout != *w.Stdout || w.Stderr != nil && got.Stderr != *w.Stderr {
+				t.Errorf("%s: %+v, want %+v", r.Script, got, w)
+			}
+			if !strings.HasPrefix(got.Stdout, w.StdoutPrefix) || !strings.Contains(got.Stdout, w.StdoutContains) || w.StdoutMaxBytes > 0 && len(got.Stdout) > w.StdoutMaxBytes {
+				t.Errorf("%s: %d bytes of stdout, %.60q", r.Script, len(got.Stdout), got.Stdout)
+			}
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "*", "PWNED*")); len(left) > 0 {
+			t.Errorf("a shell has run: %v", left)
+		}
+	})
+}
+
+func TestTheWholeGroupEndsWithTheScript(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "alive")
+	// The child keeps writing its mark as long as it lives.
+	skillcases.Write(t, dir, []skillcases.Entry{
+		{Path: "s/a.sh", Text: "#!/bin/sh\n(while :; do echo x >>" + fifo + "; sleep 0.05; done) &\nwait\n", Mode: "0755"},
+		{Path: "s/b.sh", Text: "#!/bin/sh\nsleep 60 >/dev/null 2>&1 &\necho $!\n"},
+		{Path: "s/c.sh", Text: "#!/bin/sh\necho \"$SECRET|$GIVEN|$SKILL_DIR\"\n"},
+		{Path: "s/d.xyz", Text: "x"},
+	})
+	t.Setenv("SECRET", "swordfish")
+	skill := filepath.Join(dir, "s")
+	if r := script.Run(t.Context(), script.Request{Dir: skill, Script: "a.sh", Timeout: 300 * time.Millisecond}); r.Code != script.Timeout {
+		t.Errorf("endless: %+v", r)
+	}
+	// Not executable: its interpreter is known. What it leaves behind is killed.
+	r := script.Run(t.Context(), script.Request{Dir: skill, Script: "b.sh"})
+	pid := strings.TrimSpace(r.Stdout)
+	if !r.Success || pid == "" {
+		t.Fatalf("background: %+v", r)
+	}
+	if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") && !strings.Contains(string(stat), ") X ") {
+		// SIGKILL is sent, but who reads may be faster than it is carried out.
+		deadline := time.Now().Add(10 * time.Second)
+		for time.Now().Before(deadline) && err == nil && !strings.Contains(string(stat), ") Z ") {
+			stat, err = os.ReadFile("/proc/" + pid + "/stat")
+		}
+		if err == nil && !strings.Contains(string(stat), ") Z ") {
+			t.Errorf("process %s lives on: %s", pid, stat)
+		}
+	}
+	if r := script.Run(t.Context(), script.Request{Dir: skill, Script: "c.sh", Env: []string{"GIVEN=yes"}}); r.Stdout != "|yes|"+skill+"\n" {
+		t.Errorf("environment: %+v", r)
+	}
+	if r := script.Run(t.Context(), script.Request{Dir: skill, Script: "d.xyz"}); r.Code != script.NotAllowed {
+		t.Errorf("unknown kind: %+v", r)
+	}
+	if r := script.Run(t.Context(), script.Request{Dir: skill, Script: "cc.sh"}); r.Code != script.NotFound || !strings.Contains(r.Error, "did you mean") {
+		t.Errorf("unknown name: %+v", r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := script.Run(ctx, script.Request{Dir: skill, Script: "c.sh"}); r.Success || r.Code == "" {
+		t.Errorf("cancelled: %+v", r)
+	}
+}

@@ -34,6 +34,7 @@ var commonCases = []struct {
 	{"an error of a call is thrown with its fields", testCallError},
 	{"a program without host calls is told so", testNoCalls},
 	{"a large answer arrives", testLargeAnswer},
+	{"an answer over half of the memory is refused", testHugeAnswer},
 	{"output over the limit is counted, not written", testOutputLimit},
 	{"a writer that fails stops nothing", testFailingWriter},
 	{"a result over the limit is an error", testResultLimit},
@@ -227,6 +228,19 @@ func testLargeAnswer(t *testing.T, r *runnerTest) {
 		return raw(`"` + strings.Repeat("x", n) + `"`), nil
 	}})
 	got.want(t, sandbox.ExitOK, fmt.Sprint(n))
+}
+
+func testHugeAnswer(t *testing.T, r *runnerTest) {
+	got := r.do(t.Context(), sandbox.Request{
+		Code:   codeCatch,
+		Limits: sandbox.Limits{MemoryBytes: 64 << 20},
+		Call: func(context.Context, sandbox.Call) (raw, error) {
+			return raw(`"` + strings.Repeat("x", 33<<20) + `"`), nil
+		},
+	})
+	if got.ExitCode != 0 || !strings.Contains(string(got.Value), "half of the memory limit of 64 MiB") || !strings.Contains(string(got.Value), "answer_too_large") {
+		t.Errorf("exit code %d, value %.300s, error %s; want the limit named", got.ExitCode, got.Value, got.Error)
+	}
 }
 
 func testOutputLimit(t *testing.T, r *runnerTest) {

@@ -143,7 +143,7 @@ func eventually(t *testing.T, ok func() bool, what func() string) {
 }
 
 // executions is how many programs testNothingLeft runs.
-var executions = flag.Int("executions", 100, "programs that the test for leaks runs")
+var executions = flag.Int("executions", 60, "programs that the test for leaks runs")
 
 // testNothingLeft runs programs that end in all kinds of ways, some at the same
 // time, and wants no goroutine, process, open file, temporary file or memory to

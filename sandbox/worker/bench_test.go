@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,6 +74,38 @@ func BenchmarkRun(b *testing.B) {
 			b.ReportMetric(milliseconds(took, 50), "p50-ms")
 			b.ReportMetric(milliseconds(took, 99), "p99-ms")
 			b.ReportMetric(milliseconds(cpu, 50), "cpu-p50-ms")
+		})
+	}
+}
+
+// BenchmarkFiftyAtOnce starts fifty programs, each of which computes for some
+// milliseconds, and compares the longest wait of one with all of them one after
+// the other: with a queue that bounds them, and all at the same time.
+func BenchmarkFiftyAtOnce(b *testing.B) {
+	req := sandbox.Request{Language: sandbox.JavaScript, Code: `let n = 0; for (let i = 0; i < 1e5; i++) n += i; return n`}
+	for name, places := range map[string]int{"queue": 0, "no-queue": 50} {
+		b.Run(name, func(b *testing.B) {
+			q := sandbox.NewQueue(New(&Options{Spares: 2}), places)
+			defer q.Close()
+			var last, first []time.Duration
+			for b.Loop() {
+				took := make([]time.Duration, 50)
+				var all sync.WaitGroup
+				for i := range took {
+					all.Go(func() {
+						res, err := q.Run(b.Context(), req)
+						if err != nil || res.ExitCode != 0 {
+							b.Errorf("%v %+v", err, res)
+						}
+						took[i] = res.Duration
+					})
+				}
+				all.Wait()
+				slices.Sort(took)
+				first, last = append(first, took[0]), append(last, took[49])
+			}
+			b.ReportMetric(milliseconds(first, 50), "first-ms")
+			b.ReportMetric(milliseconds(last, 50), "last-ms")
 		})
 	}
 }

@@ -1,7 +1,11 @@
 package worker
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -92,6 +96,27 @@ func TestProcessorTimeIsReported(t *testing.T) {
 	if res := run(t, r, sandbox.Request{}); res.CPU <= 0 || res.Duration <= 0 {
 		t.Errorf("CPU %v in %v", res.CPU, res.Duration)
 	}
+}
+
+// Fifty programs at once, of which a few run at one time: all end right, and
+// those that come late in the queue still find warm or new processes.
+func TestFiftyAtOnce(t *testing.T) {
+	q := sandbox.NewQueue(New(&Options{Spares: 2}), 4)
+	defer q.Close()
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			res, err := q.Run(t.Context(), sandbox.Request{
+				Code:  fmt.Sprintf(`return (await callMCPTool("demo__echo", {i: %d})).i`, i),
+				Call:  func(_ context.Context, c sandbox.Call) (json.RawMessage, error) { return c.Args, nil },
+				Owner: fmt.Sprint(i % 5),
+			})
+			if err != nil || res.ExitCode != 0 || string(res.Value) != fmt.Sprint(i) {
+				t.Errorf("program %d: %+v, %v", i, res, err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestFirstLine(t *testing.T) {

@@ -92,11 +92,28 @@ func (c *Calls) refuse(call sandbox.Call) error {
 	}
 }
 
+// answerTooLarge returns the error for an answer that the program has no memory
+// to read, and that the host should not hold many of.
+func answerTooLarge(call sandbox.Call, n int, limits sandbox.Limits) error {
+	if limits.MemoryBytes == 0 || int64(n) <= limits.MemoryBytes/2 {
+		return nil
+	}
+	return &sandbox.CallError{
+		Name: "ToolError",
+		Message: fmt.Sprintf("answer of %s from %s is over half of the memory limit of %s (config: sandbox.memory): ask for less, such as one page or fewer fields",
+			Size(int64(n)), Cut(call.Target, 200), Size(limits.MemoryBytes)),
+		Fields: json.RawMessage(`{"code":"answer_too_large","retryable":false}`),
+	}
+}
+
 // work makes p, and then those that wait, until none does.
 func (c *Calls) work(p pending) {
 	defer c.finished.Done()
 	for {
 		value, err := c.call(c.ctx, p.call)
+		if large := answerTooLarge(p.call, len(value), c.limits); large != nil {
+			value, err = nil, large
+		}
 		p.done(value, err)
 		c.mu.Lock()
 		c.held -= int64(len(p.call.Args))

@@ -16,9 +16,9 @@ import (
 
 // owner is whose results and values a request is about: those of the token that
 // it came with, or of the user of the state directory.
-func owner(req *mcp.CallToolRequest) string {
-	if req.Extra != nil && req.Extra.TokenInfo != nil {
-		return req.Extra.TokenInfo.UserID
+func owner(extra *mcp.RequestExtra) string {
+	if extra != nil && extra.TokenInfo != nil {
+		return extra.TokenInfo.UserID
 	}
 	return results.Local
 }

@@ -150,3 +150,36 @@ func TestImagesFollowTheAnswer(t *testing.T) {
 		t.Errorf("a later script gets %s and %d blocks, want %s and the image", later.Result, len(media), want)
 	}
 }
+
+// People read what was cut as a resource, each client its own.
+func TestKeptResultsAreResources(t *testing.T) {
+	store := results.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Results: store})
+	theirs, err := store.Client("alice").Put(results.Text, []byte("hers"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := execute(t, b, `return 'x'.repeat(20000)`)
+	cs := connect(t, b, "2025-11-25", nil)
+	list, err := cs.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for _, r := range list.Resources {
+		if strings.HasPrefix(r.URI, "broker://results/") {
+			kept = append(kept, r.URI)
+		}
+	}
+	uri := "broker://results/" + a.Ref
+	if len(kept) != 1 || kept[0] != uri {
+		t.Errorf("listed %q, want %q", kept, uri)
+	}
+	read, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+	if err != nil || len(read.Contents) != 1 || read.Contents[0].MIMEType != results.JSON || len(read.Contents[0].Text) != 20002 {
+		t.Errorf("read %+v, %v", read, err)
+	}
+	if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "broker://results/" + theirs}); err == nil {
+		t.Error("another client's result can be read")
+	}
+}

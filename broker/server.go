@@ -42,6 +42,7 @@ func (b *Broker) Server(client string) *mcp.Server {
 		"call_tool":    b.waiting(client, b.readCall),
 	}, direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }})
 	b.serveCode(s)
+	b.serveResults(s)
 	return s
 }
 
@@ -163,7 +164,7 @@ func (b *Broker) readExecute(client string, req *mcp.CallToolRequest) (job, erro
 		return nil, fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))
 	}
 	x := ExecuteRequest{
-		Code: a.text("code"), Language: a.text("language"), Client: client, Owner: owner(req),
+		Code: a.text("code"), Language: a.text("language"), Client: client, Owner: owner(req.Extra),
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),
 	}

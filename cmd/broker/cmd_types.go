@@ -43,6 +43,7 @@ func (a *app) typesCommand() *cobra.Command {
 			return nil
 		},
 	}
+	c.AddCommand(a.typesLearnedCommand())
 	c.Flags().StringVar(&out, "out", "", "the directory to write to; it is made if it is not there")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c

@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"broker":  main,
 		"shelf":   serveShelf,
+		"diary":   serveDiary,
 		"library": serveLibrary,
 		// The browser of Linux and macOS, whose user agrees to everything.
 		"xdg-open": openPage,
@@ -71,6 +72,22 @@ func serveShelf() {
 		func(_ context.Context, _ *mcp.CallToolRequest, b book) (*mcp.CallToolResult, books, error) {
 			shelf.Books = append(shelf.Books, b)
 			return nil, books{shelf.Books}, nil
+		})
+	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// serveDiary is an MCP server that does not say what it answers.
+func serveDiary() {
+	type which struct {
+		Day int `json:"day"`
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "diary", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "read_day", Description: "Read what was written on a day."},
+		func(_ context.Context, _ *mcp.CallToolRequest, w which) (*mcp.CallToolResult, any, error) {
+			text := fmt.Sprintf(`{"day":%d,"entries":[{"text":"Rain.","at":"2026-11-21T08:00:00Z"}]}`, w.Day)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 		})
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -188,7 +188,7 @@ func (b *Broker) readDirect(id string) func(client string, req *mcp.CallToolRequ
 }
 
 func (b *Broker) callJob(client string, req *mcp.CallToolRequest, tool string, args json.RawMessage) job {
-	call := CallRequest{Tool: tool, Arguments: args, Client: client, Owner: owner(req)}
+	call := CallRequest{Tool: tool, Arguments: args, Client: client, Owner: owner(req.Extra)}
 	return func(ctx context.Context, talker upstream.Talker, progress func(int, string)) *mcp.CallToolResult {
 		call.Talker, call.Progress = talker, progress
 		return b.CallTool(ctx, call)

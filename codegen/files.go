@@ -172,13 +172,14 @@ func Index(s *discovery.Server) string {
 	var b strings.Builder
 	b.WriteString(Marker + "\n")
 	for _, t := range s.Tools {
-		names := t.Func
+		var names strings.Builder
+		names.WriteString(t.Func)
 		for _, part := range []string{"Input", "Output"} {
 			if name := typeName(t, part); !funcs[name] {
-				names += ", type " + part + " as " + name
+				names.WriteString(", type " + part + " as " + name)
 			}
 		}
-		fmt.Fprintf(&b, "export { %s } from './%s';\n", names, t.Func)
+		fmt.Fprintf(&b, "export { %s } from './%s';\n", names.String(), t.Func)
 	}
 	if len(s.Tools) == 0 {
 		b.WriteString("export {};\n")

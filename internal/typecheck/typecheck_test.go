@@ -210,13 +210,17 @@ func TestACompilerThatMisbehavesIsAnError(t *testing.T) {
 				t.Skip("memory is limited on Linux only")
 			}
 			c := fake(t, tt.how, tt.o)
-			// The version is asked for with time enough, whatever the check has.
-			c.o.Timeout = 20 * time.Second
+			// The version is asked for with time and memory enough, whatever the
+			// check has.
+			c.o.Timeout, c.o.MemoryBytes = 20*time.Second, 1<<40
 			if _, err := c.Compiler(ctx); err != nil {
 				t.Fatal(err)
 			}
 			if tt.o.Timeout > 0 {
 				c.o.Timeout = tt.o.Timeout
+			}
+			if tt.o.MemoryBytes > 0 {
+				c.o.MemoryBytes = tt.o.MemoryBytes
 			}
 			found, err := c.Check(ctx, p)
 			if err == nil || !strings.Contains(err.Error(), tt.says) {

@@ -74,7 +74,13 @@ func (h *skillHome) registry() *skills.Registry {
 			for _, p := range list {
 				roots = append(roots, p.Roots()...)
 			}
-			return roots, append(problems, more...)
+			for _, p := range more {
+				// Servers and commands are the business of "plugins list".
+				if !slices.Contains([]string{"server_no_endpoint", "bad_servers", "bad_command"}, p.Code) {
+					problems = append(problems, p)
+				}
+			}
+			return roots, problems
 		}
 	}
 	return skills.NewRegistry(o)

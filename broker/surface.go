@@ -87,8 +87,9 @@ const executeDescription = "Run a TypeScript script that calls tools, e.g. `cons
 	"Each server is a camelCase global and a module (`import { listIssues } from './servers/github'`); " +
 	"`callMCPTool('github__list_issues', { owner, repo })` calls by id. A call takes one object and gives the parsed result, " +
 	"or throws ToolError {server, tool, code, message, hint}. Top-level await and return work; Promise.all runs calls in parallel. " +
-	"Do a whole task in one script: loop, filter and join there, and return or print only what is needed; nothing else enters your context. " +
-	"No packages, files, processes or network: the outside is reached through tools. Answers {exit_code, result, stdout, stderr, tools_called}."
+	"Do a whole task in one script: loop, filter and join there; only what it returns or prints enters your context. " +
+	"Also there: tools.search(query), tools.describe(id), store.get/set (kept), results.get(ref). " +
+	"No packages, files or network."
 
 const listDescription = `List the MCP servers with status and tool count, e.g. {"server": "github"} for one with its tool ids. ` +
 	`Those that failed or need sign-in say why and what to do.`
@@ -97,7 +98,7 @@ const (
 	listSchema = `{"type":"object","properties":{"server":{"type":"string","description":"only this server, with its tools"}}}`
 
 	searchSchema = `{"type":"object","properties":{` +
-		`"query":{"type":"string","description":"what the tool should do, in a few words, or its name"},` +
+		`"query":{"type":"string","description":"what the tool should do, in a few words, or its name; empty lists all"},` +
 		`"server":{"type":"string","description":"only this server"},` +
 		`"detail":{"type":"string","enum":["name","desc","full"],"description":"ids only; signature and first sentence (default); all parameters"},` +
 		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 8"}},"required":["query"]}`

@@ -37,6 +37,7 @@ var libGlobals = map[string]string{
 	"SubtleCrypto":    "crypto",
 	"CryptoKey":       "crypto",
 	"WeakRef":         "weak",
+	"Intl":            "intl",
 
 	"FinalizationRegistry": "weak",
 }
@@ -118,8 +119,20 @@ func (r *runtime) natives(name string) goja.Value {
 		add("spellOut", r.spellOut)
 	case "text", "buffer", "crypto":
 		r.byteNatives(add)
+	case "intl":
+		r.intlNatives(add)
+		clusters, _, _ := spellOut(clusterPattern, "u")
+		words, _, _ := spellOut(wordPattern, "u")
+		_ = o.Set("clusters", clusters)
+		_ = o.Set("words", words)
 	case "url":
 		r.urlNatives(add)
 	}
 	return o
 }
+
+// The patterns of what people take for a character and for a word.
+const (
+	clusterPattern = `\p{RI}\p{RI}|\p{Extended_Pictographic}(?:[\p{M}\p{Emoji_Modifier}\uFE0F]*\u200D\p{Extended_Pictographic})*[\p{M}\p{Emoji_Modifier}\uFE0F\u200D]*|\P{M}[\p{M}\u200D\uFE0F]+`
+	wordPattern    = `((?:[\p{L}\p{M}\p{N}_]+(?:['’.][\p{L}\p{N}]+)*))`
+)

@@ -3,6 +3,8 @@ package jsrun
 import (
 	"context"
 	_ "embed"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +45,7 @@ type runtime struct {
 	counts    map[string]int        // console.count
 	clocks    map[string]time.Time  // console.time
 	libs      map[string]*goja.Object
+	collators map[string]*collator
 
 	reads     reads
 	toolError *goja.Object
@@ -62,12 +65,13 @@ type runtime struct {
 // newRuntime returns a runtime without its program, whose fields Run fills in.
 func newRuntime() *runtime {
 	r := &runtime{
-		vm:     goja.New(),
-		loop:   newLoop(),
-		late:   make(map[*goja.Object]bool),
-		counts: make(map[string]int),
-		clocks: make(map[string]time.Time),
-		libs:   make(map[string]*goja.Object),
+		vm:        goja.New(),
+		loop:      newLoop(),
+		late:      make(map[*goja.Object]bool),
+		counts:    make(map[string]int),
+		clocks:    make(map[string]time.Time),
+		libs:      make(map[string]*goja.Object),
+		collators: make(map[string]*collator),
 	}
 	r.vm.SetMaxCallStackSize(maxCallStack)
 	// Source text that names a source map would make goja read that file.
@@ -112,8 +116,8 @@ func (r *runtime) begin() error {
 		main, _ = goja.AssertFunction(c.Argument(0))
 		return goja.Undefined()
 	})
-	if r.script.regexes {
-		r.defineRegExp()
+	if err := r.guard(r.defineNamed); err != nil {
+		return err
 	}
 	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent)); err != nil {
 		return err
@@ -123,6 +127,21 @@ func (r *runtime) begin() error {
 	}
 	r.main, _ = v.Export().(*goja.Promise)
 	return nil
+}
+
+// defineNamed makes better built-ins where the program names them: they would
+// cost every run that does not.
+func (r *runtime) defineNamed() {
+	if r.script.regexes {
+		r.defineRegExp()
+	}
+	text := r.script.source.text
+	if strings.Contains(text, "ocale") {
+		r.defineLocale()
+	}
+	if typedFrom.MatchString(text) {
+		r.load("typed")
+	}
 }
 
 // setUp makes everything that is there before the program is.
@@ -203,3 +222,6 @@ func (r *runtime) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperat
 		}
 	}
 }
+
+// typedFrom finds uses of Uint8Array.from and its like.
+var typedFrom = regexp.MustCompile(`\b(?:Uint|Int|Float|BigInt|BigUint)\d+(?:Clamped)?Array\.from\b`)

@@ -1,0 +1,3 @@
+const tag = (s, ...v) => s.raw.map((x, i) => x + (v[i] ?? '')).join('').toUpperCase();
+const issues = [{ n: 1, t: 'Fix `x`' }, { n: 22, t: 'Add y' }];
+console.log(tag`a${1}\n${'b'}`, `# Report\n${issues.map(({ n, t }) => `- #${String(n).padStart(3, '0')} ${t}`).join('\n')}\n`, 'a-b_c d'.split(/[-_ ]/).map((w, i) => (i ? w[0].toUpperCase() + w.slice(1) : w)).join(''), 'camelCaseText'.replace(/([A-Z])/g, ' $1').toLowerCase(), 'x'.repeat(3), 'abc'.at(-1), 'a,b,,c'.split(',').filter(Boolean).length, 'title case me'.replace(/\b\w/g, (c) => c.toUpperCase()), 'trim  me '.trimEnd().length, 'aXbX'.replaceAll('X', '-'), 'naïve'.includes('ï'), 'z'.codePointAt(0), 'long text here'.slice(0, 8).concat('…'));

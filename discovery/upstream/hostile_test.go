@@ -149,9 +149,11 @@ func TestListingsEnd(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(string(tt.mode), func(t *testing.T) {
 			t.Parallel()
-			p := newPool(t, nil, fake("s", tt.mode))
+			cfg := fake("s", tt.mode)
+			cfg.StartTimeout = 5 * time.Minute // twenty thousand tools, perhaps with the race detector beside other work
+			p := newPool(t, nil, cfg)
 			if st := p.Refresh(t.Context())[0]; st.State != StateReady || st.Tools != tt.tools {
-				t.Errorf("status = %+v, want %d tools", st, tt.tools)
+				t.Fatalf("status = %+v, want %d tools", st, tt.tools)
 			}
 			problems := strings.Join(p.Listings()[0].Problems, "\n")
 			if !strings.Contains(problems, tt.problem) || (tt.problem == "") != (problems == "") {

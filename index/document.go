@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"encoding/json"
 	"hash/fnv"
 	"maps"
@@ -125,7 +126,7 @@ type document struct {
 	server   string
 	name     string    // folded; see foldName
 	nameLen  int       // different words in the name
-	postings []posting // the words of the name first, then by term
+	postings []posting // the words of the name first
 	sum      uint64    // what it was made of
 	vector   []int8
 }
@@ -143,28 +144,19 @@ func foldName(s string) string {
 
 // A reader takes records apart into documents. Not for concurrent use.
 type reader struct {
-	terms  *lexer
-	counts [len(fields)]map[term]int
-	order  []term // as they were met
-	sums   map[term]float64
+	terms *lexer
+	met   []occurrence
 }
 
-func newReader(l *lexer) *reader {
-	r := &reader{terms: l, sums: map[term]float64{}}
-	for i := range r.counts {
-		r.counts[i] = map[term]int{}
-	}
-	return r
+// An occurrence is one word in one field.
+type occurrence struct {
+	term  term
+	field uint8
 }
 
 // read makes a document of a record.
 func (r *reader) read(rec record, sum uint64) *document {
-	for i := range r.counts {
-		clear(r.counts[i])
-	}
-	clear(r.sums)
-	r.order = r.order[:0]
-
+	r.met = r.met[:0]
 	lengths := [len(fields)]int{
 		nameField:        r.text(nameField, rec.name, false),
 		descriptionField: r.text(descriptionField, rec.description, true),
@@ -178,42 +170,52 @@ func (r *reader) read(rec record, sum uint64) *document {
 			lengths[textField] += r.text(textField, v, true)
 		}
 	}
-	d := &document{
-		hit: Hit{ID: rec.id, Kind: rec.kind}, server: rec.server, name: foldName(rec.name),
-		nameLen: len(r.counts[nameField]), sum: sum,
-	}
-	for f, counts := range r.counts {
-		of := fields[f]
-		norm := of.weight / (1 - of.b + of.b*float64(lengths[f])/of.length)
-		for t, n := range counts {
-			r.sums[t] += norm * float64(n)
-		}
-	}
-	d.postings = make([]posting, 0, len(r.sums))
-	for t, w := range r.sums {
-		d.postings = append(d.postings, posting{t, float32(w)})
-	}
-	slices.SortFunc(d.postings, func(a, b posting) int {
-		an, bn := r.counts[nameField][a.term], r.counts[nameField][b.term]
-		if (an > 0) != (bn > 0) {
-			return bn - an
-		}
-		return int(a.term) - int(b.term)
-	})
+	d := &document{hit: Hit{ID: rec.id, Kind: rec.kind}, server: rec.server, name: foldName(rec.name), sum: sum}
+	d.postings, d.nameLen = r.weigh(lengths)
 	return d
+}
+
+// weigh sums the occurrences of each word, those of the name first, and says
+// how many words the name has.
+func (r *reader) weigh(lengths [len(fields)]int) (list []posting, named int) {
+	var weights [len(fields)]float64
+	for f, of := range fields {
+		weights[f] = of.weight / (1 - of.b + of.b*float64(lengths[f])/of.length)
+	}
+	slices.SortFunc(r.met, func(a, b occurrence) int {
+		return cmp.Or(cmp.Compare(a.term, b.term), cmp.Compare(a.field, b.field))
+	})
+	different := 0
+	for i := range r.met {
+		if i == 0 || r.met[i].term != r.met[i-1].term {
+			different++
+		}
+	}
+	list = make([]posting, 0, different)
+	for i := 0; i < len(r.met); {
+		t, inName, sum := r.met[i].term, r.met[i].field == nameField, 0.0
+		for ; i < len(r.met) && r.met[i].term == t; i++ {
+			sum += weights[r.met[i].field]
+		}
+		list = append(list, posting{t, float32(sum)})
+		if inName {
+			last := len(list) - 1
+			list[named], list[last] = list[last], list[named]
+			named++
+		}
+	}
+	return list, named
 }
 
 // text counts the words of s into a field and returns how many there were.
 func (r *reader) text(f int, s string, prose bool) int {
-	n := 0
-	counts := r.counts[f]
+	before := len(r.met)
 	eachWord(s, prose, func(w string) {
 		if t, ok := r.terms.intern(w); ok {
-			counts[t]++
-			n++
+			r.met = append(r.met, occurrence{t, uint8(f)})
 		}
 	})
-	return n
+	return len(r.met) - before
 }
 
 // firstSentence is the text up to the first full stop or line break.

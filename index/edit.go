@@ -34,7 +34,7 @@ func (e *edit) change() {
 	}
 	e.dirty = true
 	l := newLexer(e.old.vocabulary)
-	e.reader = newReader(l)
+	e.reader = &reader{terms: l}
 	e.next.vocabulary = l.v
 	e.next.docs = append([]*document(nil), e.old.docs...)
 	e.next.df = append([]uint32(nil), e.old.df...)

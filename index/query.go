@@ -41,6 +41,7 @@ func (s *snapshot) parse(text string) parsed {
 	if len(text) > maxQueryBytes {
 		text = strings.ToValidUTF8(text[:maxQueryBytes], "")
 	}
+	text = withoutData(text)
 	seen := map[string]bool{}
 	prev := -1 // the place of the word before, if it stands right before
 	prevWord := ""

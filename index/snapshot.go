@@ -157,8 +157,11 @@ func (s *snapshot) scoreAll(sc *scratch, q []wanted, server string) {
 // id.
 func (s *snapshot) rank(hits []scored, limit int) []Hit {
 	order := func(a, b scored) int {
+		if a.score != b.score { // most often; the rest costs look-ups
+			return cmp.Compare(b.score, a.score)
+		}
 		x, y := &s.docs[a.slot].hit, &s.docs[b.slot].hit
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Kind, y.Kind))
+		return cmp.Or(cmp.Compare(x.ID, y.ID), cmp.Compare(x.Kind, y.Kind))
 	}
 	hits = top(hits, limit, order)
 	out := make([]Hit, len(hits))

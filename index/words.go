@@ -70,11 +70,34 @@ func newPiece(s string, start, end int, cjk, ascii bool) piece {
 		// Keep what a name may begin with; the rest is data.
 		s = strings.ToValidUTF8(s[:maxWord], "")
 	}
+	s = singular(s)
 	p.whole = strings.ToLower(s)
-	if parts := humps(s); len(parts) > 1 {
-		p.parts = parts
+	if severalWords(s) {
+		if parts := humps(s); len(parts) > 1 {
+			p.parts = parts
+		}
 	}
 	return p
+}
+
+// singular takes the small s off an abbreviation: VMs, PRs, URLs.
+func singular(s string) string {
+	if n := len(s) - 1; n >= 2 && s[n] == 's' && strings.ToUpper(s[:n]) == s[:n] && !hasDigit(s) {
+		return s[:n]
+	}
+	return s
+}
+
+// severalWords reports whether s may have humps: it has a digit, or a capital
+// that is not the first letter.
+func severalWords(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if '0' <= c && c <= '9' || c >= utf8.RuneSelf || i > 0 && 'A' <= c && c <= 'Z' {
+			return true
+		}
+	}
+	return false
 }
 
 func wordRune(r rune) bool {
@@ -143,8 +166,7 @@ func wordStarts(r []rune, i int) bool {
 	case unicode.IsLower(prev):
 		return true
 	}
-	return unicode.IsUpper(prev) && i+1 < len(r) && unicode.IsLower(r[i+1]) &&
-		!(i+2 == len(r) && r[i+1] == 's') // the plural of an abbreviation: URLs, IDs
+	return unicode.IsUpper(prev) && i+1 < len(r) && unicode.IsLower(r[i+1])
 }
 
 // eachWord calls emit with every word that text is to be found by. A name of

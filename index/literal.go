@@ -1,0 +1,68 @@
+package index
+
+import (
+	"net/url"
+	"strings"
+)
+
+// withoutData puts what a value is in the place of the value: agents write
+// "fetch https://example.com/a/b.html" and "read /home/me/notes.txt", where the
+// words of the address say nothing about the tool.
+func withoutData(text string) string {
+	if !strings.ContainsAny(text, "/@.\\") {
+		return text
+	}
+	words := strings.Fields(text)
+	for i, w := range words {
+		if kind := valueKind(strings.Trim(w, `"'`+"`()<>[]{},;")); kind != "" {
+			words[i] = kind
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// valueKind says in words of tools what a value is, or nothing if it is no
+// value: an address on the web, of a mailbox, of a file.
+func valueKind(s string) string {
+	lower := strings.ToLower(s)
+	switch {
+	case strings.HasPrefix(lower, "http://"), strings.HasPrefix(lower, "https://"), strings.HasPrefix(lower, "www."):
+		return "url"
+	case strings.Count(s, "@") == 1 && isDomain(lower[strings.IndexByte(lower, '@')+1:]) && s[0] != '@':
+		return "email"
+	case isPath(s):
+		return "file"
+	}
+	if host, _, _ := strings.Cut(lower, "/"); isDomain(strings.TrimSuffix(host, ".")) {
+		return "url"
+	}
+	return ""
+}
+
+// topLevels are the ends of host names that people write without "https://".
+// Those that are also the ends of file names or of tools' names are left out.
+var topLevels = map[string]bool{
+	"com": true, "org": true, "net": true, "edu": true, "gov": true, "io": true, "dev": true, "info": true,
+	"co": true, "uk": true, "de": true, "fr": true, "eu": true, "cn": true, "jp": true,
+}
+
+// isDomain reports whether s looks like a host's name.
+func isDomain(s string) bool {
+	dot := strings.LastIndexByte(s, '.')
+	if dot < 1 || !topLevels[s[dot+1:]] {
+		return false
+	}
+	u, err := url.Parse("//" + s)
+	return err == nil && u.Hostname() == s && !strings.ContainsAny(s, "_")
+}
+
+// isPath reports whether s is a path from a root: /a/b, ~/a, C:\a.
+func isPath(s string) bool {
+	switch {
+	case strings.HasPrefix(s, "/"):
+		return strings.Count(s, "/") > 1 && !strings.HasPrefix(s, "//")
+	case strings.HasPrefix(s, "~/"), strings.HasPrefix(s, "./"), strings.HasPrefix(s, "../"):
+		return len(s) > 3
+	}
+	return len(s) > 3 && s[1:3] == `:\`
+}

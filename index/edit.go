@@ -23,7 +23,7 @@ type edit struct {
 
 func (x *Index) edit() *edit {
 	old := x.current.Load()
-	next := &snapshot{catalog: old.catalog, vocabulary: old.vocabulary, docs: old.docs, df: old.df, live: old.live, inverted: old.inverted, fresh: old.fresh}
+	next := &snapshot{catalog: old.catalog, vocabulary: old.vocabulary, docs: old.docs, df: old.df, live: old.live, inverted: old.inverted, fresh: old.fresh, vectors: old.vectors}
 	return &edit{x: x, old: old, next: next, seen: map[string]bool{}}
 }
 
@@ -54,6 +54,9 @@ func (e *edit) put(rec record, sum uint64) {
 	}
 	e.change()
 	d := e.reader.read(rec, sum)
+	if e.next.vectors != nil {
+		d.vector = e.next.vectors.of(rec)
+	}
 	switch {
 	case known:
 		e.count(e.next.docs[slot], -1)

@@ -74,14 +74,21 @@ type Entry struct {
 	Name, Title, Description string
 }
 
-// Options are what an Index may be given. Nil or zero values are fine.
-type Options struct{}
+// Options are what an Index may be given.
+type Options struct {
+	// Vectors lets tools be found whose words are other than the query's but
+	// mean the like; nil leaves that to the synonyms.
+	Vectors *Vectors
+}
 
-// New returns an empty index.
-func New(*Options) (*Index, error) {
+// New returns an empty index. Nil options are the zero Options.
+func New(o *Options) (*Index, error) {
+	if o == nil {
+		o = &Options{}
+	}
 	words() // a mistake in the data shows here and not in a search
 	x := &Index{slots: map[string]int{}}
-	x.current.Store(&snapshot{catalog: discovery.NewCatalog(nil), vocabulary: &vocabulary{}})
+	x.current.Store(&snapshot{catalog: discovery.NewCatalog(nil), vocabulary: &vocabulary{}, vectors: o.Vectors})
 	return x, nil
 }
 
@@ -138,6 +145,9 @@ func (x *Index) Search(ctx context.Context, q Query) (Hits, error) {
 	defer s.release(sc, p.wanted)
 	sc.prepare(p.wanted)
 	s.scoreAll(sc, p.wanted, q.Server)
+	if s.vectors != nil {
+		s.fuse(sc, p, q.Text, q.Server)
+	}
 	named := s.named(sc, q)
 	hits := s.rank(sc.hits, min(q.Limit, len(sc.hits)))
 	return Hits{Hits: hits, Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Exact: named}, nil

@@ -15,6 +15,9 @@ type vocabulary struct {
 	stems layered
 	// samples is a word for each term, to show: the shortest that was seen.
 	samples []string
+	// spellings are the words by their first byte, to repair others with.
+	// Vocabularies share the memory; each sees its own part.
+	spellings [256][]spelling
 }
 
 // find returns the term of a word in lower case.
@@ -65,7 +68,8 @@ func newLexer(old *vocabulary) *lexer {
 	return &lexer{
 		v: &vocabulary{
 			words: old.words.extended(), stems: old.stems.extended(),
-			samples: append(make([]string, 0, len(old.samples)+64), old.samples...),
+			samples:   append(make([]string, 0, len(old.samples)+64), old.samples...),
+			spellings: old.spellings,
 		},
 		stop: words().stop,
 	}
@@ -92,5 +96,9 @@ func (l *lexer) intern(word string) (term, bool) {
 		l.v.samples[t] = word
 	}
 	l.v.words.top[word] = t
+	if repairable(word) {
+		list := &l.v.spellings[word[0]]
+		*list = append(*list, spelling{word, t, letters(word)})
+	}
 	return t, true
 }

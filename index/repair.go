@@ -22,6 +22,11 @@ type repairedWord struct {
 	weight float64
 }
 
+// repairable reports whether a word may be what another was meant to be.
+func repairable(word string) bool {
+	return len(word) >= shortestRepaired-1 && len(word) <= longestRepaired && !hasDigit(word)
+}
+
 func joinWords(list []repairedWord) string {
 	var b strings.Builder
 	for i, w := range list {
@@ -64,15 +69,18 @@ func (s *snapshot) nearest(word string, limit int) (best string, dist int) {
 	dist = limit + 1
 	bestDF := uint32(0)
 	mask := letters(word)
-	for _, c := range s.spelled()[word[0]] {
+	for _, c := range s.vocabulary.spellings[word[0]] {
 		if bits.OnesCount32(c.mask^mask) > 2*limit || abs(len(c.word)-len(word)) > limit {
+			continue
+		}
+		df := s.df[c.term]
+		if df == 0 {
 			continue
 		}
 		d := distance(word, c.word, min(limit, dist))
 		if d > limit || d > dist {
 			continue
 		}
-		df := s.df[c.term]
 		if d < dist || df > bestDF || df == bestDF && c.word < best {
 			best, dist, bestDF = c.word, d, df
 		}
@@ -100,27 +108,11 @@ func (s *snapshot) split(word string) (a, b string, ok bool) {
 	return a, b, best > 0
 }
 
-// A spelling is a word that some tool uses, as candidate for a repair.
+// A spelling is a word that some tool used, as candidate for a repair.
 type spelling struct {
 	word string
 	term term
 	mask uint32
-}
-
-// spell lists the words of live tools by their first byte, in no order.
-func (s *snapshot) spell() map[byte][]spelling {
-	by := map[byte][]spelling{}
-	add := func(words map[string]term) {
-		for w, t := range words {
-			if t == none || s.df[t] == 0 || len(w) < shortestRepaired-1 || len(w) > longestRepaired || hasDigit(w) {
-				continue
-			}
-			by[w[0]] = append(by[w[0]], spelling{w, t, letters(w)})
-		}
-	}
-	add(s.vocabulary.words.base)
-	add(s.vocabulary.words.top)
-	return by
 }
 
 // letters is a set of the letters of a word.

@@ -18,15 +18,9 @@ type snapshot struct {
 	inverted   *inverted    // nil while there are few documents
 	fresh      map[int]bool // slots whose document is not the one in inverted
 
-	spellOnce sync.Once
-	spelling  map[byte][]spelling
-	scratch   sync.Pool
-}
+	vectors *Vectors // nil if there are none
 
-// spelled is made by the first query that needs a repair.
-func (s *snapshot) spelled() map[byte][]spelling {
-	s.spellOnce.Do(func() { s.spelling = s.spell() })
-	return s.spelling
+	scratch sync.Pool
 }
 
 // How a document's words become its score: BM25F, then more for documents that

@@ -48,6 +48,11 @@ type Options struct {
 	// UnnotedReads turns off that reads of properties are noted which no type
 	// of a result has.
 	UnnotedReads bool
+	// Fixed are tools that no server stands behind: they can be searched but
+	// not called. It is for measuring the search.
+	Fixed []discovery.Listing
+	// Vectors improves the search, see index.Options; may be nil.
+	Vectors *index.Vectors
 	// CacheDir holds the cached tool lists; "" keeps none.
 	CacheDir string
 	// Expand resolves ${VAR} in server configurations; nil leaves text as is.
@@ -153,7 +158,7 @@ func New(o Options) (*Broker, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.setDefaults()
-	x, err := index.New(nil)
+	x, err := index.New(&index.Options{Vectors: o.Vectors})
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +307,7 @@ func (b *Broker) catalogs() (full, scope *discovery.Catalog) {
 		}
 		listings = append(listings, l)
 	}
-	b.full = discovery.NewCatalog(listings)
+	b.full = discovery.NewCatalog(append(listings, b.options().Fixed...))
 	b.scope = b.full
 	if b.options().ReadOnly {
 		b.scope = b.full.Filter((*discovery.Tool).ReadOnly)

@@ -36,11 +36,18 @@ type indexRow struct {
 }
 
 func (a *app) indexCommand() *cobra.Command {
-	return &cobra.Command{
+	var build vectorBuild
+	c := &cobra.Command{
 		Use:   "index",
 		Short: "Connect to every server, list and index its tools, and count the tokens saved",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if build.source != "" {
+				return a.buildVectors(build)
+			}
+			if build.out != "" {
+				return usage("--out needs --build-vectors\nhint: broker index --help")
+			}
 			s, err := a.open(-1)
 			if err != nil {
 				return err
@@ -66,6 +73,10 @@ func (a *app) indexCommand() *cobra.Command {
 			return failedServers(status)
 		},
 	}
+	c.Flags().StringVar(&build.source, "build-vectors", "", "instead, make a table of word vectors from this text file: a word and its numbers a line")
+	c.Flags().StringVar(&build.out, "out", "", "where the table goes (default vectors.bin beside the config)")
+	c.Flags().IntVar(&build.words, "words", 50_000, "how many words of the text file, from its beginning")
+	return c
 }
 
 // failedServers is the error of code 3 when a server could not be listed.

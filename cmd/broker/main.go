@@ -62,6 +62,7 @@ type app struct {
 	verbose    bool
 	readOnly   bool
 	mode       string // overrules the config's
+	vectors    string // overrules that of the config
 }
 
 // exit codes of the command line. exec has its own for what is wrong with the
@@ -176,7 +177,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(
-		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.execCommand(), a.serversCommand(),
+		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.evalCommand(), a.execCommand(), a.serversCommand(),
 		a.auditCommand(), a.doctorCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
 		a.skillsCommand(), a.pluginsCommand(),

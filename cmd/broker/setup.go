@@ -70,12 +70,17 @@ func (a *app) open(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	vectors, err := loadVectors(cmp.Or(a.vectors, cfg.Resolve(cfg.Broker.Search.Vectors)))
+	if err != nil {
+		return nil, err
+	}
 	log := a.logger()
 	store, err := openAudit(state, cfg, log)
 	if err != nil {
 		return nil, err
 	}
 	o := a.options(cfg)
+	o.Vectors = vectors
 	o.Runner = runner(cfg.Broker.WithDefaults().Sandbox, spares, log)
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
 	o.Guard = true

@@ -1,9 +1,9 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -15,21 +15,18 @@ import (
 type record struct {
 	id, kind, server         string
 	name, title, description string
-	parameters               func() []parameter
+	schema                   json.RawMessage
 }
 
 func toolRecord(t *discovery.Tool) record {
 	return record{
 		id: t.ID, server: t.Server, name: t.Name, title: t.Title, description: t.Description,
-		parameters: func() []parameter { return parameters(t.InputSchema) },
+		schema: t.InputSchema,
 	}
 }
 
 func entryRecord(e Entry) record {
-	return record{
-		id: e.ID, kind: e.Kind, server: e.Server, name: e.Name, title: e.Title, description: e.Description,
-		parameters: func() []parameter { return nil },
-	}
+	return record{id: e.ID, kind: e.Kind, server: e.Server, name: e.Name, title: e.Title, description: e.Description}
 }
 
 // key tells records apart. No id of a tool holds a control character.
@@ -40,14 +37,12 @@ func (r record) key() string {
 	return r.kind + "\x1f" + r.id
 }
 
-// fingerprint changes when anything that is searched changes.
-func fingerprint(t *discovery.Tool) uint64 {
-	h := fnv.New64a()
-	for _, s := range []string{t.Server, t.Name, t.Title, t.Description, string(t.InputSchema)} {
-		_, _ = h.Write([]byte(s))
-		_, _ = h.Write([]byte{0})
-	}
-	return h.Sum64()
+// same reports whether two records of one key are found by the same words. It
+// costs little for what was not listed anew: texts that share their memory are
+// not compared.
+func (r record) same(o record) bool {
+	return r.description == o.description && r.title == o.title && r.name == o.name && r.server == o.server &&
+		bytes.Equal(r.schema, o.schema)
 }
 
 // A parameter is one property of a tool's input.
@@ -59,6 +54,9 @@ type parameter struct {
 // parameters returns the top level of an input schema. A schema that cannot be
 // read has none.
 func parameters(schema json.RawMessage) []parameter {
+	if len(schema) == 0 {
+		return nil
+	}
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
@@ -127,7 +125,7 @@ type document struct {
 	name     string    // folded; see foldName
 	nameLen  int       // different words in the name
 	postings []posting // the words of the name first
-	sum      uint64    // what it was made of
+	made     record    // what it was made of; its texts belong to the catalogue
 	vector   []int8
 }
 
@@ -155,7 +153,7 @@ type occurrence struct {
 }
 
 // read makes a document of a record.
-func (r *reader) read(rec record, sum uint64) *document {
+func (r *reader) read(rec record) *document {
 	r.met = r.met[:0]
 	lengths := [len(fields)]int{
 		nameField:        r.text(nameField, rec.name, false),
@@ -163,14 +161,14 @@ func (r *reader) read(rec record, sum uint64) *document {
 		sentenceField:    r.text(sentenceField, firstSentence(rec.description), true) + r.text(sentenceField, rec.title, true),
 		serverField:      r.text(serverField, rec.server, false) + r.text(serverField, rec.kind, false),
 	}
-	for _, p := range rec.parameters() {
+	for _, p := range parameters(rec.schema) {
 		lengths[parameterField] += r.text(parameterField, p.name, false)
 		lengths[textField] += r.text(textField, p.description, true)
 		for _, v := range p.values {
 			lengths[textField] += r.text(textField, v, true)
 		}
 	}
-	d := &document{hit: Hit{ID: rec.id, Kind: rec.kind}, server: rec.server, name: foldName(rec.name), sum: sum}
+	d := &document{hit: Hit{ID: rec.id, Kind: rec.kind}, server: rec.server, name: foldName(rec.name), made: rec}
 	d.postings, d.nameLen = r.weigh(lengths)
 	return d
 }

@@ -1,9 +1,6 @@
 package index
 
-import (
-	"hash/fnv"
-	"maps"
-)
+import "maps"
 
 // scanned is how many documents a search reads one by one before lists of the
 // documents of each word pay. So many may change before the lists are made
@@ -24,7 +21,7 @@ type edit struct {
 func (x *Index) edit() *edit {
 	old := x.current.Load()
 	next := &snapshot{catalog: old.catalog, vocabulary: old.vocabulary, docs: old.docs, df: old.df, live: old.live, inverted: old.inverted, fresh: old.fresh, vectors: old.vectors}
-	return &edit{x: x, old: old, next: next, seen: map[string]bool{}}
+	return &edit{x: x, old: old, next: next, seen: make(map[string]bool, len(x.slots))}
 }
 
 // change makes the parts of the new snapshot that are about to change its own.
@@ -45,15 +42,15 @@ func (e *edit) change() {
 }
 
 // put enters a record, unless it is there as it is.
-func (e *edit) put(rec record, sum uint64) {
+func (e *edit) put(rec record) {
 	key := rec.key()
 	e.seen[key] = true
 	slot, known := e.x.slots[key]
-	if known && e.next.docs[slot].sum == sum {
+	if known && e.next.docs[slot].made.same(rec) {
 		return
 	}
 	e.change()
-	d := e.reader.read(rec, sum)
+	d := e.reader.read(rec)
 	if e.next.vectors != nil {
 		d.vector = e.next.vectors.of(rec)
 	}
@@ -103,13 +100,4 @@ func (e *edit) finish(ours func(kind string) bool) {
 		e.next.fresh = map[int]bool{}
 	}
 	e.x.current.Store(e.next)
-}
-
-func entryPrint(e Entry) uint64 {
-	h := fnv.New64a()
-	for _, s := range []string{e.Kind, e.Server, e.Name, e.Title, e.Description} {
-		_, _ = h.Write([]byte(s))
-		_, _ = h.Write([]byte{0})
-	}
-	return h.Sum64()
 }

@@ -104,7 +104,7 @@ func (x *Index) Sync(c *discovery.Catalog) error {
 	e := x.edit()
 	e.next.catalog = c
 	for _, t := range c.Tools() {
-		e.put(toolRecord(t), fingerprint(t))
+		e.put(toolRecord(t))
 	}
 	e.finish(func(kind string) bool { return kind == "" })
 	return nil
@@ -120,7 +120,7 @@ func (x *Index) SyncEntries(entries []Entry) error {
 		if entry.Kind == "" {
 			return fmt.Errorf("index: entry %q has no kind", entry.ID)
 		}
-		e.put(entryRecord(entry), entryPrint(entry))
+		e.put(entryRecord(entry))
 	}
 	e.finish(func(kind string) bool { return kind != "" })
 	return nil

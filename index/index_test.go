@@ -184,16 +184,3 @@ func TestEachWord(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkSearch1000(b *testing.B) {
-	var tools []discovery.ListedTool
-	for i := range 1000 {
-		tools = append(tools, discovery.ListedTool{Name: fmt.Sprintf("verb%d_thing%d", i%40, i%77),
-			Description: fmt.Sprintf("Does thing %d with object %d for a caller.", i%77, i%13)})
-	}
-	x := newIndex(b, catalog(tools...))
-	b.ReportAllocs()
-	for b.Loop() {
-		ids(b, x, Query{Text: "verb12 the thing33 with object 7"})
-	}
-}

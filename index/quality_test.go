@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,31 +111,28 @@ func TestRankingOfRecordedQueries(t *testing.T) {
 	}
 }
 
-func TestExperiment(t *testing.T) {
-	if os.Getenv("EXPERIMENT") == "" {
-		t.Skip()
+// loadCatalogues reads the recorded tool lists of published servers.
+func loadCatalogues(t testing.TB, dir string) *discovery.Catalog {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Skip("no recorded catalogues beside the repository: " + dir)
 	}
-	for _, name := range []string{"tools_core.jsonl", "tools.jsonl"} {
-		c := loadTools(t, filepath.Join(retrieval, name))
-		start := time.Now()
-		x := newIndex(t, c)
-		fmt.Println(name, len(c.Tools()), "built", time.Since(start))
-		f, _ := os.Open(filepath.Join(retrieval, "queries.jsonl"))
-		qs, err := evaluate.Read(f)
+	var list []discovery.Listing
+	for _, path := range paths {
+		server := strings.TrimSuffix(filepath.Base(path), ".json")
+		if server == "servers" {
+			continue
+		}
+		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := evaluate.Run(t.Context(), qs, searcher(x, c))
-		if err != nil {
-			t.Fatal(err)
+		var l struct{ Tools []discovery.ListedTool }
+		if err := json.Unmarshal(b, &l); err != nil {
+			t.Fatalf("%s: %v", path, err)
 		}
-		for _, s := range append(r.Sets, r.All, r.Macro) {
-			fmt.Printf("%-8s %4d  @1 %.3f @5 %.3f @10 %.3f @15 %.3f mrr %.3f ndcg %.3f  %.3f/%.3f\n", s.Set, s.Queries, s.Hit1, s.Hit5, s.Hit10, s.Hit15, s.MRR, s.NDCG, s.P50, s.P99)
-		}
-		if os.Getenv("MISSES") != "" && name == "tools_core.jsonl" {
-			for _, m := range r.Misses {
-				fmt.Printf("%s %d %q want %v\n    got %v\n", m.Query.Set, m.Rank, m.Query.Text, m.Query.Relevant, m.Found)
-			}
-		}
+		list = append(list, discovery.Listing{Server: server, Tools: l.Tools})
 	}
+	return discovery.NewCatalog(list)
 }

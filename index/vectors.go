@@ -2,12 +2,17 @@ package index
 
 import (
 	"math"
+	"strings"
 )
 
-// vectorWeight is how much the likeness of meaning counts against the words,
-// whose score is taken relative to that of a tool that held them all. So it
-// decides where the words say little.
-const vectorWeight = 0.25
+// Where the words find a tool whose score is more than unsure of what a tool
+// that held them all would have, the words decide alone. Below, the likeness of
+// meaning counts vectorWeight against them. Both were chosen so that no figure
+// for ordinary queries falls.
+const (
+	unsure       = 0.3
+	vectorWeight = 0.1
+)
 
 // leastLikeness is how alike a tool that holds no word of the query must be to
 // be a hit.
@@ -112,11 +117,17 @@ func (v *Vectors) ofQuery(s *snapshot, text string) []int8 {
 // fuse adds the likeness of meaning to the scores of sc, and the documents that
 // hold no word of the query but are much like it.
 func (s *snapshot) fuse(sc *scratch, q parsed, text, server string) {
-	meaning := s.vectors.ofQuery(s, text)
+	meaning := s.vectors.ofQuery(s, q.mended(text))
 	if meaning == nil {
 		return
 	}
-	ceiling := s.ceiling(q)
+	ceiling, best := s.ceiling(q), 0.0
+	for _, h := range sc.hits {
+		best = max(best, h.score/ceiling)
+	}
+	if best > unsure {
+		return
+	}
 	has := make(map[int32]bool, len(sc.hits))
 	for i := range sc.hits {
 		h := &sc.hits[i]
@@ -145,4 +156,12 @@ func (s *snapshot) ceiling(q parsed) float64 {
 		return 1
 	}
 	return sum * saturated(float32(fields[nameField].weight)) * (1 + coverage) * (1 + nameCoverage)
+}
+
+// mended is the text with its typing errors repaired.
+func (q parsed) mended(text string) string {
+	for _, r := range q.repaired {
+		text = strings.ReplaceAll(text, r.From, r.To)
+	}
+	return text
 }

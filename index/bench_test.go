@@ -1,0 +1,154 @@
+package index
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/evaluate"
+)
+
+// recorded are the catalogues of the benchmarks: about 800 and 10,000 tools.
+var recorded = []string{"tools_core.jsonl", "tools.jsonl"}
+
+// BenchmarkSearch reports p50 and p99 over the recorded queries, ours and those
+// of bleve with its defaults, taken in turns.
+func BenchmarkSearch(b *testing.B) {
+	needRetrieval(b)
+	queries := loadQueries(b, filepath.Join(retrieval, "queries.jsonl"))
+	for _, file := range recorded {
+		c := loadTools(b, filepath.Join(retrieval, file))
+		x, reference := newIndex(b, c), newBleve(b, c)
+		b.Run(fmt.Sprintf("%d tools", len(c.Tools())), func(b *testing.B) {
+			var ours, theirs []time.Duration
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, q := range queries {
+					start := time.Now()
+					ids(b, x, Query{Text: q.Text})
+					middle := time.Now()
+					searchBleve(b, reference, q.Text, 8)
+					ours, theirs = append(ours, middle.Sub(start)), append(theirs, time.Since(middle))
+				}
+			}
+			for name, list := range map[string][]time.Duration{"": ours, "-bleve": theirs} {
+				slices.Sort(list)
+				b.ReportMetric(float64(list[len(list)/2].Microseconds()), "p50"+name+"-µs")
+				b.ReportMetric(float64(list[len(list)*99/100].Microseconds()), "p99"+name+"-µs")
+			}
+		})
+	}
+}
+
+// BenchmarkSync is the time until a catalogue can be searched, and after a
+// change of 20 tools.
+func BenchmarkSync(b *testing.B) {
+	needRetrieval(b)
+	for _, file := range recorded {
+		c := loadTools(b, filepath.Join(retrieval, file))
+		n := len(c.Tools())
+		b.Run(fmt.Sprintf("%d tools/first", n), func(b *testing.B) {
+			for b.Loop() {
+				newIndex(b, c)
+			}
+		})
+		b.Run(fmt.Sprintf("%d tools/first, bleve", n), func(b *testing.B) {
+			for b.Loop() {
+				newBleve(b, c)
+			}
+		})
+		b.Run(fmt.Sprintf("%d tools/20 changed", n), func(b *testing.B) {
+			x := newIndex(b, c)
+			turn := 0
+			for b.Loop() {
+				b.StopTimer()
+				next := changed(c, 20, turn)
+				turn++
+				b.StartTimer()
+				if err := x.Sync(next); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// changed is the catalogue with other descriptions for n of its tools.
+func changed(c *discovery.Catalog, n, turn int) *discovery.Catalog {
+	var list []discovery.Listing
+	i := 0
+	for _, s := range c.Servers() {
+		l := s.Listing
+		l.Tools = slices.Clone(l.Tools)
+		for j := range l.Tools {
+			if i < n {
+				l.Tools[j].Description += fmt.Sprintf(" Changed for the time %d.", turn)
+			}
+			i++
+		}
+		list = append(list, l)
+	}
+	return discovery.NewCatalog(list)
+}
+
+// BenchmarkMemory reports what an index adds to the heap.
+func BenchmarkMemory(b *testing.B) {
+	needRetrieval(b)
+	for _, file := range recorded {
+		c := loadTools(b, filepath.Join(retrieval, file))
+		b.Run(fmt.Sprintf("%d tools", len(c.Tools())), func(b *testing.B) {
+			for b.Loop() {
+				before := heap()
+				x := newIndex(b, c)
+				b.ReportMetric(float64(heap()-before)/1e6, "MB")
+				runtime.KeepAlive(x)
+			}
+		})
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// BenchmarkRanking reports the figures of bleve's defaults, to compare with
+// those of "broker eval".
+func BenchmarkRanking(b *testing.B) {
+	needRetrieval(b)
+	queries := loadQueries(b, filepath.Join(retrieval, "queries.jsonl"))
+	for _, file := range recorded {
+		c := loadTools(b, filepath.Join(retrieval, file))
+		x, reference := newIndex(b, c), newBleve(b, c)
+		b.Run(fmt.Sprintf("%d tools", len(c.Tools())), func(b *testing.B) {
+			for b.Loop() {
+				for name, search := range map[string]func(string) []string{
+					"":       func(text string) []string { return ids(b, x, Query{Text: text, Limit: 5}) },
+					"-bleve": func(text string) []string { return searchBleve(b, reference, text, 5) },
+				} {
+					b.ReportMetric(hitAt5(c, queries, search), "hit@5"+name)
+				}
+			}
+		})
+	}
+}
+
+func hitAt5(c *discovery.Catalog, queries []evaluate.Query, search func(string) []string) float64 {
+	hits := 0
+	for _, q := range queries {
+		if slices.ContainsFunc(search(q.Text), func(id string) bool {
+			t, ok := c.Tool(id)
+			return ok && slices.Contains(q.Relevant, t.Server+"/"+t.Name)
+		}) {
+			hits++
+		}
+	}
+	return float64(hits) / float64(len(queries))
+}

@@ -103,7 +103,7 @@ func (l *lexicon) rule(name, rest string, relate func(from, to string, weight fl
 		if !ok || len(strings.Fields(from)) != 1 || len(strings.Fields(to)) == 0 {
 			return fmt.Errorf(`"from" needs one word, ">" and what it may mean`)
 		}
-		for _, b := range strings.Fields(to) {
+		for b := range strings.FieldsSeq(to) {
 			relate(strings.TrimSpace(from), b, fromWeight)
 		}
 	case "join":
@@ -113,7 +113,7 @@ func (l *lexicon) rule(name, rest string, relate func(from, to string, weight fl
 		l.compounds[[2]string{all[0], all[1]}] = true
 	case "stop":
 		for _, w := range all {
-			for _, part := range strings.Split(w, "'") {
+			for part := range strings.SplitSeq(w, "'") {
 				l.stop[part] = true
 			}
 		}

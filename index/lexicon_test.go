@@ -21,7 +21,7 @@ func TestWordsFileIsRead(t *testing.T) {
 			t.Errorf("%q does not stand for %q: %v", c.from, c.to, l.synonyms[stem(c.from)])
 		}
 	}
-	for _, verb := range strings.Fields("list get create show add set run find open close move send read write") {
+	for verb := range strings.FieldsSeq("list get create show add set run find open close move send read write") {
 		if l.stop[verb] {
 			t.Errorf("the verb %q is a stop word", verb)
 		}

@@ -50,7 +50,7 @@ func TestPythonParses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	g := new(codegen.Generator)
 	files := g.PythonFiles(discovery.NewCatalog(listings))
-	for range 100 {
+	for range 40 {
 		files = append(files, g.PythonFiles(maker{r.IntN}.catalogue(t))...)
 	}
 	type text struct {

@@ -118,7 +118,7 @@ func (m maker) catalogue(t testing.TB) *discovery.Catalog {
 
 func FuzzKeywords(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 60 {
+	for range 25 {
 		seed := make([]byte, 40+r.IntN(200))
 		for i := range seed {
 			seed[i] = byte(r.Uint32())

@@ -135,12 +135,14 @@ const wrongLocale = "Incorrect locale information provided"
 
 var errLocale = errors.New("not a language tag")
 
-var localePattern = regexp.MustCompile(`^[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|\d{3}))?([-_].*)?$`)
+var localePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|\d{3}))?([-_].*)?$`)
+})
 
 // findLocale returns the name of the locale that serves best for a tag, and
 // the tag as it is written properly. The name is empty if none serves.
 func findLocale(tag string) (name, canonical string, err error) {
-	m := localePattern.FindStringSubmatch(tag)
+	m := localePattern().FindStringSubmatch(tag)
 	if m == nil {
 		return "", "", errLocale
 	}

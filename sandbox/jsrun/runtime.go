@@ -139,7 +139,7 @@ func (r *runtime) defineNamed() {
 	if strings.Contains(text, "ocale") {
 		r.defineLocale()
 	}
-	if typedFrom.MatchString(text) {
+	if strings.Contains(text, "Array.from") && typedFrom().MatchString(text) {
 		r.load("typed")
 	}
 }
@@ -224,4 +224,6 @@ func (r *runtime) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperat
 }
 
 // typedFrom finds uses of Uint8Array.from and its like.
-var typedFrom = regexp.MustCompile(`\b(?:Uint|Int|Float|BigInt|BigUint)\d+(?:Clamped)?Array\.from\b`)
+var typedFrom = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:Uint|Int|Float|BigInt|BigUint)\d+(?:Clamped)?Array\.from\b`)
+})

@@ -19,7 +19,7 @@ func hasClass(pattern string) bool {
 // as ranges of characters, and the flag v as u, which is the same where the
 // pattern has none of v's set operations.
 func spellOut(pattern, flags string) (string, string, error) {
-	if !strings.ContainsAny(flags, "uv") {
+	if strings.Count(flags, "u")+strings.Count(flags, "v") != 1 { // none, or what the engine refuses
 		return pattern, flags, nil
 	}
 	p := speller{in: pattern}
@@ -264,7 +264,7 @@ func binaryProperty(name string) []*unicode.RangeTable {
 	case "ASCII":
 		return []*unicode.RangeTable{asciiChar}
 	case "Assigned":
-		return []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.C, unicode.Cs}
+		return []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs}
 	case "Alphabetic", "Alpha":
 		return []*unicode.RangeTable{unicode.L, unicode.Nl, p["Other_Alphabetic"]}
 	case "Uppercase", "Upper":

@@ -28,12 +28,20 @@ func TestDeclaredGlobalsExist(t *testing.T) {
 	var names []string
 	object := ""
 	for line := range strings.Lines(string(f.Data)) {
-		if m := regexp.MustCompile(`^declare (?:const|function|class) (\w+)(.*)`).FindStringSubmatch(line); m != nil {
-			if object = m[1]; !strings.HasSuffix(m[2], "{") {
-				names = append(names, m[1])
+		if m := regexp.MustCompile(`^declare (const|function|class|namespace) (\w+)(.*)`).FindStringSubmatch(line); m != nil {
+			object = m[2]
+			if !strings.HasSuffix(m[3], "{") || m[1] == "class" {
+				names = append(names, m[2])
 			}
-		} else if m := regexp.MustCompile(`^  (\w+)[<(]`).FindStringSubmatch(line); m != nil {
-			names = append(names, object+"."+m[1])
+			if m[1] == "class" {
+				object += ".prototype"
+			}
+		} else if m := regexp.MustCompile(`^  (static |function )?(\w+)[<(]`).FindStringSubmatch(line); m != nil && m[2] != "constructor" {
+			owner := object
+			if m[1] == "static " {
+				owner = strings.TrimSuffix(object, ".prototype")
+			}
+			names = append(names, owner+"."+m[2])
 		}
 	}
 	if len(names) < 30 {

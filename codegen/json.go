@@ -99,99 +99,185 @@ const maxNesting = 200
 
 var errNotJSON = errors.New("schema is not valid JSON")
 
+// maxJSONDepth is where a text is no schema any more; encoding/json draws the
+// same line.
+const maxJSONDepth = 10000
+
 // decode reads one JSON value. encoding/json would lose the order of keys and
 // the digits of numbers, and its token reader takes longer than everything else
-// that is done with a schema.
-func decode(raw []byte) (value, error) {
-	if !json.Valid(raw) {
+// that is done with a schema. What is valid is what encoding/json takes.
+func decode(raw []byte) (v value, err error) {
+	d := decoder{raw: string(raw)}
+	defer func() {
+		if r := recover(); r == errNotJSON {
+			v, err = nil, errNotJSON
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	v = d.value(0)
+	if d.space() != 0 || d.pos < len(d.raw) {
 		return nil, errNotJSON
 	}
-	d := decoder{raw: string(raw)}
-	return d.value(0), nil
+	return v, nil
 }
 
-// A decoder reads text that is known to be valid JSON.
+// A decoder reads one text. Where that is not valid it panics with errNotJSON.
 type decoder struct {
 	raw string
 	pos int
 }
 
+// space passes over white space and returns the byte behind it, 0 at the end. A
+// 0 in the text is valid nowhere.
 func (d *decoder) space() byte {
-	for {
+	for ; d.pos < len(d.raw); d.pos++ {
 		switch c := d.raw[d.pos]; c {
 		case ' ', '\t', '\n', '\r':
-			d.pos++
 		default:
 			return c
 		}
 	}
+	return 0
 }
 
 func (d *decoder) value(depth int) value {
+	var v value
 	switch c := d.space(); c {
 	case '{', '[':
-		if depth > maxNesting {
-			d.skip()
-			return true
+		if depth >= maxJSONDepth {
+			panic(errNotJSON)
 		}
 		if c == '{' {
-			return d.object(depth)
+			v = d.object(depth)
+		} else {
+			v = d.list(depth)
 		}
-		return d.list(depth)
 	case '"':
 		return d.string()
 	case 't':
-		d.pos += len("true")
-		return true
+		return d.word("true", true)
 	case 'f':
-		d.pos += len("false")
-		return false
+		return d.word("false", false)
 	case 'n':
-		d.pos += len("null")
-		return nil
+		return d.word("null", nil)
+	default:
+		return d.number()
 	}
+	if depth > maxNesting {
+		return true
+	}
+	return v
+}
+
+func (d *decoder) word(w string, v value) value {
+	if !strings.HasPrefix(d.raw[d.pos:], w) {
+		panic(errNotJSON)
+	}
+	d.pos += len(w)
+	return v
+}
+
+func (d *decoder) number() number {
 	start := d.pos
-	for d.pos < len(d.raw) && strings.IndexByte("+-.eE0123456789", d.raw[d.pos]) >= 0 {
-		d.pos++
+	d.pass("-")
+	if !d.pass("0") && d.digits() == 0 {
+		panic(errNotJSON)
+	}
+	if d.pass(".") && d.digits() == 0 {
+		panic(errNotJSON)
+	}
+	if d.pass("eE") {
+		d.pass("+-")
+		if d.digits() == 0 {
+			panic(errNotJSON)
+		}
 	}
 	return number(d.raw[start:d.pos])
+}
+
+// pass passes over one byte if it is one of set.
+func (d *decoder) pass(set string) bool {
+	if d.pos < len(d.raw) && strings.IndexByte(set, d.raw[d.pos]) >= 0 {
+		d.pos++
+		return true
+	}
+	return false
+}
+
+func (d *decoder) digits() int {
+	start := d.pos
+	for d.pos < len(d.raw) && d.raw[d.pos] >= '0' && d.raw[d.pos] <= '9' {
+		d.pos++
+	}
+	return d.pos - start
 }
 
 func (d *decoder) object(depth int) *object {
 	o := &object{}
 	d.pos++
-	for d.space() != '}' {
-		if d.raw[d.pos] == ',' {
-			d.pos++
-			d.space()
+	if d.space() == '}' {
+		d.pos++
+		return o
+	}
+	for {
+		if d.space() != '"' {
+			panic(errNotJSON)
 		}
 		key := d.string()
-		d.space()
-		d.pos++ // the colon
+		if d.space() != ':' {
+			panic(errNotJSON)
+		}
+		d.pos++
 		o.set(key, d.value(depth+1))
+		if !d.more('}') {
+			return o
+		}
 	}
-	d.pos++
-	return o
 }
 
 func (d *decoder) list(depth int) []value {
 	list := []value{}
 	d.pos++
-	for d.space() != ']' {
-		if d.raw[d.pos] == ',' {
-			d.pos++
-		}
+	if d.space() == ']' {
+		d.pos++
+		return list
+	}
+	for {
 		list = append(list, d.value(depth+1))
+		if !d.more(']') {
+			return list
+		}
+	}
+}
+
+// more passes over a comma, or over the end, of which it says so.
+func (d *decoder) more(end byte) bool {
+	c := d.space()
+	if c != ',' && c != end {
+		panic(errNotJSON)
 	}
 	d.pos++
-	return list
+	return c == ','
 }
 
 func (d *decoder) string() string {
 	start := d.pos
 	plain := true
-	for d.pos++; d.raw[d.pos] != '"'; d.pos++ {
+	for d.pos++; d.pos < len(d.raw); d.pos++ {
 		switch c := d.raw[d.pos]; {
+		case c == '"':
+			d.pos++
+			if plain {
+				return d.raw[start+1 : d.pos-1]
+			}
+			var s string
+			if err := json.Unmarshal([]byte(d.raw[start:d.pos]), &s); err != nil {
+				panic(errNotJSON)
+			}
+			return s
+		case c < ' ':
+			panic(errNotJSON)
 		case c == '\\':
 			d.pos++
 			plain = false
@@ -199,34 +285,7 @@ func (d *decoder) string() string {
 			plain = false
 		}
 	}
-	d.pos++
-	if plain {
-		return d.raw[start+1 : d.pos-1]
-	}
-	var s string
-	if err := json.Unmarshal([]byte(d.raw[start:d.pos]), &s); err != nil {
-		return "" // cannot be: the text is valid
-	}
-	return s
-}
-
-// skip passes over an object or a list.
-func (d *decoder) skip() {
-	for depth := 0; ; {
-		switch d.raw[d.pos] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		case '"':
-			d.string()
-			continue
-		}
-		d.pos++
-		if depth == 0 {
-			return
-		}
-	}
+	panic(errNotJSON)
 }
 
 // encode is v as compact JSON.

@@ -25,6 +25,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/skills"
 )
 
 // Options says what a Broker is made of. Servers and Runner are required.
@@ -67,6 +68,15 @@ type Options struct {
 	Logger *slog.Logger
 	// Version is the broker's own version, as it tells it to both sides.
 	Version string
+
+	// Skills are the skills that models may activate; nil means none.
+	Skills *skills.Registry
+	// SkillBudget is how many tokens the catalogue of skills may cost; zero means
+	// skills.DefaultBudget.
+	SkillBudget int
+	// WorkflowDir keeps the sessions of workflows; "" keeps them until the broker
+	// is closed.
+	WorkflowDir string
 
 	// Mode is what clients are shown; empty means ModeCode.
 	Mode Mode
@@ -141,6 +151,7 @@ type Broker struct {
 	cancelStart context.CancelFunc // of StartSoon; nil before it
 
 	entries entries // what search finds beside tools
+	skills  skillState
 
 	serving atomic.Bool // scripts may run; see promised
 	paused  paused
@@ -178,6 +189,7 @@ func New(o Options) (*Broker, error) {
 	b.mu.Lock()
 	b.pool = pool
 	b.mu.Unlock()
+	b.lookAtSkills()
 	return b, nil
 }
 
@@ -246,6 +258,9 @@ func (b *Broker) Close() error {
 	}
 	b.paused.close()
 	b.indexing.Wait()
+	if e := b.closeWorkflows(); err == nil {
+		err = e
+	}
 	if e := b.index.Close(); err == nil {
 		err = e
 	}

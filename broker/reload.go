@@ -1,7 +1,7 @@
 package broker
 
 // Reconfigure puts the servers, mode, time limits, output budget, default language,
-// read-only mode, type checks and sandbox limits of o in force. Servers that are configured
+// read-only mode, skills, type checks and sandbox limits of o in force. Servers that are configured
 // as before go on undisturbed; executions under way keep what they began with.
 // The other options cannot be changed and are ignored.
 func (b *Broker) Reconfigure(o Options) {
@@ -9,12 +9,14 @@ func (b *Broker) Reconfigure(o Options) {
 	next.Servers, next.ReadOnly, next.Language = o.Servers, o.ReadOnly, o.Language
 	next.Unlearned, next.UnnotedReads = o.Unlearned, o.UnnotedReads
 	next.Mode, next.AutoThreshold = o.Mode, o.AutoThreshold
+	next.Skills, next.SkillBudget = o.Skills, o.SkillBudget
 	next.Typecheck, next.TypecheckStrict = o.Typecheck, o.TypecheckStrict
 	next.Timeout, next.MaxTimeout, next.MaxOutputChars, next.Limits = o.Timeout, o.MaxTimeout, o.MaxOutputChars, o.Limits
 	next.setDefaults()
 	b.opts.Store(&next)
 	b.pool.Update(next.Servers)
 	b.SetNotice("")
+	b.lookAtSkills()
 	b.changed()
 	b.showAll()
 }

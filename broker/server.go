@@ -40,6 +40,10 @@ func (b *Broker) Server(client string) *mcp.Server {
 		"search_tools": b.handleSearch,
 		"execute_code": b.waiting(client, b.readExecute),
 		"call_tool":    b.waiting(client, b.readCall),
+
+		"activate_skill":  b.handleActivate(client),
+		"read_skill_file": b.handleReadSkill(client),
+		"call_skill_tool": b.waiting(client, b.readSkillCall),
 	}, direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }})
 	b.serveCode(s)
 	b.serveResults(s)

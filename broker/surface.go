@@ -137,11 +137,12 @@ func (b *Broker) tools() []*mcp.Tool {
 	if b.options().Mode == ModeTools {
 		acts = tool("call_tool", callDescription, callSchema, runs)
 	}
-	return append([]*mcp.Tool{
+	own := []*mcp.Tool{
 		acts,
 		tool("list_servers", listDescription, listSchema, reads),
 		tool("search_tools", b.searchDescription(), searchSchema, reads),
-	}, b.directTools()...)
+	}
+	return slices.Concat(own, b.skillTools(tool, reads), b.directTools())
 }
 
 // A Surface is all that a client loads of the broker before the first call.

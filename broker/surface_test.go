@@ -24,16 +24,20 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // nothing is known yet.
 func surfaceOf(t testing.TB, mode broker.Mode, n int) broker.Surface {
 	t.Helper()
-	var servers []upstream.Config
-	for i := range n {
-		servers = append(servers, upstream.Config{Name: fmt.Sprintf("%s-%d", []string{"github", "slack", "google-drive", "postgres"}[i%4], i), Command: "none"})
-	}
-	b, err := broker.New(broker.Options{Servers: servers, Runner: worker.New(&worker.Options{Spares: -1}), Version: "1", Mode: mode})
+	b, err := broker.New(broker.Options{Servers: surfaceServers(n), Runner: worker.New(&worker.Options{Spares: -1}), Version: "1", Mode: mode})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
 	return b.Surface()
+}
+
+func surfaceServers(n int) []upstream.Config {
+	var servers []upstream.Config
+	for i := range n {
+		servers = append(servers, upstream.Config{Name: fmt.Sprintf("%s-%d", []string{"github", "slack", "google-drive", "postgres"}[i%4], i), Command: "none"})
+	}
+	return servers
 }
 
 // What every agent pays for in every turn is a golden file: a change of it is

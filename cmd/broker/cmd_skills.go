@@ -38,16 +38,22 @@ func (a *app) skillHome() (*skillHome, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &skillHome{config: &config.Config{Path: path}}
+	cfg := &config.Config{Path: path}
 	if exists {
-		if h.config, err = config.Load(path); err != nil {
+		if cfg, err = config.Load(path); err != nil {
 			return nil, err
 		}
 	}
+	return homeOf(cfg), nil
+}
+
+// homeOf is where the skills and plugins of a config are.
+func homeOf(cfg *config.Config) *skillHome {
+	h := &skillHome{config: cfg}
 	h.skills = h.resolve(cmp.Or(h.config.Broker.Skills.Path, "skills"))
 	h.plugins = h.resolve(cmp.Or(h.config.Broker.Plugins.Path, "plugins"))
-	h.switches = h.config.Resolve(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".state.json")
-	return h, nil
+	h.switches = h.config.Resolve(strings.TrimSuffix(filepath.Base(cfg.Path), filepath.Ext(cfg.Path)) + ".state.json")
+	return h
 }
 
 // resolve makes a path of the config absolute; ~ is the user's folder.

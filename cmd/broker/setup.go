@@ -84,6 +84,7 @@ func (a *app) open(spares int) (*session, error) {
 	o.Runner = runner(cfg.Broker.WithDefaults().Sandbox, spares, log)
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
 	o.Guard = true
+	o.WorkflowDir = filepath.Join(state, "workflows")
 	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
 	types := learned.Open(state, log)
 	o.Learned, o.Results = types, results.Open(filepath.Join(state, "results"), nil)
@@ -113,6 +114,9 @@ func (a *app) options(cfg *config.Config) broker.Options {
 	return broker.Options{
 		Typecheck:       typechecker(cfg, a.logger()),
 		TypecheckStrict: set.Typecheck == "strict",
+
+		Skills:      homeOf(cfg).registry(),
+		SkillBudget: cfg.Broker.Skills.CatalogBudget,
 
 		Servers:        upstreams(cfg),
 		Unlearned:      unlearned(cfg),

@@ -30,7 +30,7 @@ func stampOf(path string) (stamp, bool) {
 	return stamp{info.ModTime(), info.Size()}, true
 }
 
-// watch puts changes of the config file in force until the function it returns
+// watch puts changes of the config file, and of the skills, in force until the function it returns
 // is called. A file that is wrong, or gone, changes nothing but is said so.
 func (a *app) watch(ctx context.Context, s *session) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -45,6 +45,7 @@ func (a *app) watch(ctx context.Context, s *session) (stop func()) {
 				return
 			case <-tick.C:
 			}
+			s.broker.RefreshSkills()
 			now, ok := stampOf(s.config.Path)
 			if !ok || now == seen {
 				continue // an editor may be about to put the file back

@@ -14,11 +14,19 @@ const EventToolsChanged = "tools_changed"
 // results of its tool had been before. Its detail names the tool and the field.
 const EventDrift = "result_drift"
 
-// An Event is something that happened to a server outside of executions.
+// The kinds of an Event about a skill. Its detail names the skill and its
+// origin, then what was done: the digest of its SKILL.md, the file, the tool.
+const (
+	EventSkillActivated  = "skill_activated"
+	EventSkillFileRead   = "skill_file_read"
+	EventSkillToolCalled = "skill_tool_called"
+)
+
+// An Event is something that happened to a server, or with a skill, outside of executions.
 type Event struct {
 	Time   time.Time `json:"time"`
 	Kind   string    `json:"kind"`
-	Server string    `json:"server"`
+	Server string    `json:"server"` // empty if it is about a skill
 	Detail string    `json:"detail"`
 }
 

@@ -1,0 +1,156 @@
+package broker
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+// skillState is what the broker knows of skills beside their registry. The zero
+// value is ready to use.
+type skillState struct {
+	shown atomic.Pointer[skills.Snapshot] // what clients see
+
+	mu       sync.Mutex
+	sessions map[reader]*skillSession
+	engines  map[engineKey]*engine
+}
+
+// A reader is one conversation that skills are activated in: that of a client,
+// and where the protocol has sessions, one of them.
+type reader struct{ owner, session string }
+
+func readerOf(req *mcp.CallToolRequest) reader {
+	r := reader{owner: owner(req.Extra)}
+	if req.Session != nil {
+		r.session = req.Session.ID()
+	}
+	return r
+}
+
+// A skillSession is what a reader has activated.
+type skillSession struct {
+	skills.Session
+	used time.Time
+}
+
+// maxSkillSessions bounds what is remembered of readers. One that is forgotten
+// is given again what it has had.
+const maxSkillSessions = 1000
+
+// session returns what r has activated.
+func (s *skillState) session(r reader) *skills.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.sessions[r]
+	if one == nil {
+		if s.sessions == nil {
+			s.sessions = make(map[reader]*skillSession)
+		}
+		if len(s.sessions) >= maxSkillSessions {
+			s.forgetOldest()
+		}
+		one = &skillSession{}
+		s.sessions[r] = one
+	}
+	one.used = time.Now()
+	return &one.Session
+}
+
+func (s *skillState) forgetOldest() {
+	var oldest reader
+	var when time.Time
+	for r, one := range s.sessions {
+		if when.IsZero() || one.used.Before(when) {
+			oldest, when = r, one.used
+		}
+	}
+	delete(s.sessions, oldest)
+}
+
+// skillsNow are the skills that clients see.
+func (b *Broker) skillsNow() *skills.Snapshot { return b.skills.shown.Load() }
+
+// noSkills is what a broker without a registry knows.
+var noSkills = sync.OnceValue(func() *skills.Snapshot { return skills.NewRegistry(nil).Snapshot() })
+
+// lookAtSkills looks for changes of the skills and reports whether there are any.
+func (b *Broker) lookAtSkills() bool {
+	next := noSkills()
+	if r := b.options().Skills; r != nil {
+		next = r.Refresh()
+	}
+	return b.skills.shown.Swap(next) != next
+}
+
+// RefreshSkills looks for changes of the skills and shows them to the clients.
+// Without a change it costs a few microseconds for each skill.
+func (b *Broker) RefreshSkills() {
+	if b.lookAtSkills() {
+		b.showAll()
+	}
+}
+
+// findSkill is the skill that a reader names: one that models may know of, or
+// one that its user has picked.
+func (b *Broker) findSkill(r reader, name string) (*skills.Skill, error) {
+	s := b.skillsNow()
+	k, err := s.Get(name)
+	if err == nil {
+		return k, nil
+	}
+	if k, e := s.Find(name); e == nil && k.State == skills.Enabled {
+		if slices.Contains(b.skills.session(r).Active(), k.Ref) {
+			return k, nil
+		}
+	}
+	return nil, err
+}
+
+// skillFailure is an error about a skill in words for a model, after its code.
+func skillFailure(err error) error {
+	if e, ok := errors.AsType[*skills.FileError](err); ok {
+		return errors.New(e.Code + ": " + e.Message)
+	}
+	return err
+}
+
+// noteSkill records what was done with a skill. The details are names, sizes
+// and digests, not contents.
+func (b *Broker) noteSkill(kind string, k *skills.Skill, client string, details ...string) {
+	store := b.options().Audit
+	if store == nil {
+		return
+	}
+	parts := append([]string{k.Ref, k.Origin()}, details...)
+	parts = append(parts, "by "+cmp.Or(client, "unknown"))
+	store.Note(audit.Event{Kind: kind, Detail: clip(strings.Join(parts, " "), 500)})
+}
+
+// readWhole reads a text file of a skill up to limit bytes; a longer one is an
+// error.
+func readWhole(k *skills.Skill, path string, limit int64) (string, error) {
+	var text strings.Builder
+	for {
+		p, err := k.ReadFile(path, int64(text.Len()), skills.MaxReadBytes)
+		if err != nil {
+			return "", err
+		}
+		if p.TotalBytes > limit {
+			return "", &skills.FileError{Code: "too_large", Message: "the file is too large to be read as a whole: read_skill_file reads it in pages"}
+		}
+		text.WriteString(p.Text)
+		if !p.Truncated || p.Text == "" {
+			return text.String(), nil
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package broker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+// The names under which models send skills.
+var skillKeys = []string{"skill", "name", "skill_name"}
+
+// skillArguments reads the arguments of a tool for skills: which skill, and the
+// others.
+func skillArguments(raw json.RawMessage, example string) (string, arguments, error) {
+	a, err := parseArguments(raw, skillKeys...)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, k := range skillKeys {
+		if name := strings.TrimSpace(a.text(k)); name != "" {
+			return name, a, nil
+		}
+	}
+	return "", nil, errors.New("which skill? Use " + example)
+}
+
+func (b *Broker) handleActivate(client string) mcp.ToolHandler {
+	return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		name, a, err := skillArguments(req.Params.Arguments, `{"name": "…"}`)
+		if err != nil {
+			return failed(err), nil
+		}
+		b.RefreshSkills()
+		text, err := b.activate(client, readerOf(req), name, a.text("arguments"), a.text("force") == "true")
+		if err != nil {
+			return failed(skillFailure(err)), nil
+		}
+		return textAnswer(text), nil
+	}
+}
+
+// activate is the text of a skill for a reader.
+func (b *Broker) activate(client string, r reader, name, arguments string, force bool) (string, error) {
+	k, err := b.findSkill(r, name)
+	if err != nil {
+		return "", err
+	}
+	act, err := k.Activate(b.skills.session(r), arguments, force)
+	if err != nil {
+		return "", err
+	}
+	if act.AlreadyActive {
+		return act.Text, nil
+	}
+	b.noteSkill(audit.EventSkillActivated, k, client, "sha256:"+digestOf(k))
+	return act.Text + b.workflowUse(k), nil
+}
+
+// digestOf tells one version of a skill's SKILL.md from another.
+func digestOf(k *skills.Skill) string {
+	text, err := readWhole(k, skills.FileName, skills.MaxFileBytes)
+	if err != nil {
+		return "unknown"
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
+	return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		name, a, err := skillArguments(req.Params.Arguments, `{"skill": "…", "path": "references/guide.md"}`)
+		if err != nil {
+			return failed(err), nil
+		}
+		offset, err := a.number("offset")
+		if err != nil {
+			return failed(err), nil
+		}
+		limit, err := a.number("limit")
+		if err != nil {
+			return failed(err), nil
+		}
+		b.RefreshSkills()
+		k, err := b.findSkill(readerOf(req), name)
+		if err != nil {
+			return failed(skillFailure(err)), nil
+		}
+		page, err := k.ReadFile(a.text("path"), int64(clampInt(offset)), int64(clampInt(limit)))
+		if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "is_directory" {
+			return textAnswer(e.Message), nil // what is in it is what was asked for
+		}
+		if err != nil {
+			return failed(skillFailure(err)), nil
+		}
+		b.noteSkill(audit.EventSkillFileRead, k, client, clip(a.text("path"), 200), fmt.Sprintf("%d bytes", len(page.Text)))
+		page.Text = upstream.CleanText(page.Text)
+		return answered(page, false), nil
+	}
+}
+
+func textAnswer(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: upstream.CleanText(text)}}}
+}
+
+// readSkillCall reads a request for call_skill_tool.
+func (b *Broker) readSkillCall(client string, req *mcp.CallToolRequest) (job, error) {
+	name, a, err := skillArguments(req.Params.Arguments, `{"skill": "…", "tool": "start", "input": {…}}`)
+	if err != nil {
+		return nil, err
+	}
+	c := skillCall{reader: readerOf(req), skill: name, tool: strings.TrimSpace(a.text("tool"))}
+	if c.tool == "" {
+		return nil, errors.New(`which tool of the skill? Use {"skill": "…", "tool": "start", "input": {…}}; activate_skill names them`)
+	}
+	for _, key := range argumentKeys {
+		if a.given(key) {
+			c.input = a[key]
+			break
+		}
+	}
+	return func(ctx context.Context, talker upstream.Talker, progress func(int, string)) *mcp.CallToolResult {
+		b.RefreshSkills()
+		return b.callSkill(ctx, c, ExecuteRequest{Client: client, Owner: c.reader.owner, Talker: talker, Progress: progress})
+	}, nil
+}
+
+// A skillCall is the call of one tool of a skill.
+type skillCall struct {
+	reader      reader
+	skill, tool string
+	input       json.RawMessage // a JSON value, also as text in a string; nil for none
+}
+
+// callSkill answers call_skill_tool. It is recorded like a script, so that the
+// calls of tools that a workflow makes are found under it.
+func (b *Broker) callSkill(ctx context.Context, c skillCall, req ExecuteRequest) *mcp.CallToolResult {
+	req.Code = "call_skill_tool " + clip(c.skill, 100) + " " + clip(c.tool, 100)
+	x := &execution{b: b, o: b.options(), started: time.Now(), req: req}
+	x.begin(languageCall)
+	x.bridge = x.newBridge(x.record, x.keepBinary)
+	value, err := x.skillTool(ctx, c)
+	var res sandbox.Result
+	var answer *mcp.CallToolResult
+	if err != nil {
+		res.ExitCode, res.Error = exitOf(err), errorText(skillFailure(err))
+		answer = x.textResult(res.Error)
+		answer.IsError = true
+	} else {
+		text := string(value)
+		_ = json.Unmarshal(value, &text) // what is no text stays JSON
+		answer = x.textResult(text)
+	}
+	x.commit(res, int64(len(compactJSON(answer))))
+	return answer
+}
+
+// skillTool calls a tool of a skill for x, which has a bridge: one that is
+// defined in Go, or the workflow's start and advance.
+func (x *execution) skillTool(ctx context.Context, c skillCall) (json.RawMessage, error) {
+	k, err := x.b.findSkill(c.reader, c.skill)
+	if err != nil {
+		return nil, err
+	}
+	input := unquoted(c.input)
+	value, err := x.ofWorkflow(ctx, k, c, input)
+	if errors.Is(err, errNoWorkflowTool) {
+		value, err = callHandler(ctx, k, c.tool, input)
+	}
+	state := "ok"
+	if err != nil {
+		state = "failed"
+	}
+	x.b.noteSkill(audit.EventSkillToolCalled, k, x.req.Client, clip(c.tool, 200), state)
+	return value, err
+}
+
+// unquoted takes a JSON value out of a string, in which models put objects.
+func unquoted(input json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(input, &text) != nil {
+		return input
+	}
+	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") && json.Valid([]byte(t)) {
+		return json.RawMessage(t)
+	}
+	return input
+}
+
+// callHandler calls a tool that is defined in Go. One that panics has failed,
+// and nothing else has.
+func callHandler(ctx context.Context, k *skills.Skill, tool string, input json.RawMessage) (value json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("call %s of skill %s: its handler panicked: %v", tool, k.Ref, p)
+		}
+	}()
+	value, err = k.Call(ctx, tool, input)
+	if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "tool_not_found" {
+		if p, _ := k.ReadFile(tool, 0, 1); p != nil {
+			return nil, &skills.FileError{Code: "script_refused", Message: fmt.Sprintf(
+				"scripts of skills do not run here: read %s with read_skill_file, and do what it does with execute_code", clip(tool, 200))}
+		}
+	}
+	return value, err
+}

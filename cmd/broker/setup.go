@@ -40,7 +40,7 @@ func (s *session) close() error {
 	return errors.Join(s.broker.Close(), s.learned.Close(), s.audit.Close())
 }
 
-// load reads the config file and says what is odd in it.
+// load reads the config file, takes the servers of plugins in and says what is odd in it.
 func (a *app) load() (*config.Config, error) {
 	path, err := config.Find(a.configPath)
 	if err != nil {
@@ -50,6 +50,7 @@ func (a *app) load() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg = withPlugins(cfg)
 	for _, n := range cfg.Notes {
 		fmt.Fprintln(a.stderr, n)
 	}
@@ -116,6 +117,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		TypecheckStrict: set.Typecheck == "strict",
 
 		Skills:      homeOf(cfg).registry(),
+		Commands:    pluginCommands(cfg),
 		SkillBudget: cfg.Broker.Skills.CatalogBudget,
 
 		Servers:        upstreams(cfg),

@@ -42,7 +42,7 @@ var below = []string{
 // diagram is the picture in docs/architecture.md as data. A package that no
 // row names fails the test.
 var diagram = []row{
-	{pkg: "cmd/broker", imports: append([]string{"broker"}, below...)},
+	{pkg: "cmd/broker", imports: append([]string{"broker", "images"}, below...)},
 	{pkg: "broker", imports: below},
 	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/..."}},
 
@@ -58,9 +58,10 @@ var diagram = []row{
 	{pkg: "sandbox", modules: []string{"std"}},
 	{pkg: "sandbox/...", imports: []string{"sandbox/..."}, modules: []string{
 		"github.com/dop251/goja", "github.com/evanw/esbuild", "golang.org/x/sys", "golang.org/x/text",
-		"github.com/docker/docker", "github.com/moby/moby", "github.com/landlock-lsm/go-landlock",
+		"github.com/docker/docker", "github.com/containerd/errdefs", "github.com/landlock-lsm/go-landlock",
 	}},
 
+	{pkg: "images", modules: []string{"std"}},
 	{pkg: "internal/config"},
 	{pkg: "internal/audit"},
 	{pkg: "internal/learned"},

@@ -7,7 +7,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
@@ -49,10 +48,7 @@ func (b *Broker) readResult(_ context.Context, req *mcp.ReadResourceRequest) (*m
 	}
 	c := &mcp.ResourceContents{URI: uri, MIMEType: item.MIME}
 	if item.MIME == results.JSON || item.MIME == results.Text {
-		c.Text = upstream.CleanText(string(data))
-		if item.MIME == results.JSON {
-			c.Text = string(cleanJSON(data))
-		}
+		c.Text = string(data)
 	} else {
 		c.Blob = data
 	}

@@ -32,7 +32,7 @@ func (b *Broker) Server(client string) *mcp.Server {
 		Instructions: b.instructions(),
 		// A list of tools that changes with the config, and in mode "auto" with
 		// the tools of the servers, and what serveCode gives.
-		Capabilities: b.capabilities(),
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{}},
 		Logger:       b.log,
 	})
 	b.addFace(&face{server: s, shown: make(map[string]*mcp.Tool), handlers: map[string]mcp.ToolHandler{
@@ -44,18 +44,10 @@ func (b *Broker) Server(client string) *mcp.Server {
 		"activate_skill":  b.handleActivate(client),
 		"read_skill_file": b.handleReadSkill(client),
 		"call_skill_tool": b.waiting(client, b.readSkillCall),
-	}, prompt: b.prompter(client), direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }})
+	}, direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }})
 	b.serveCode(s)
 	b.serveResults(s)
 	return s
-}
-
-func (b *Broker) capabilities() *mcp.ServerCapabilities {
-	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{}}
-	if b.options().Skills != nil {
-		c.Prompts = &mcp.PromptCapabilities{ListChanged: true} // those that come later are told
-	}
-	return c
 }
 
 // ServeStdio answers one client over stdin and stdout until stdin ends or ctx

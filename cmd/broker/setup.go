@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
@@ -40,7 +41,7 @@ func (s *session) close() error {
 	return errors.Join(s.broker.Close(), s.learned.Close(), s.audit.Close())
 }
 
-// load reads the config file, takes the servers of plugins in and says what is odd in it.
+// load reads the config file and says what is odd in it.
 func (a *app) load() (*config.Config, error) {
 	path, err := config.Find(a.configPath)
 	if err != nil {
@@ -50,7 +51,6 @@ func (a *app) load() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg = withPlugins(cfg)
 	for _, n := range cfg.Notes {
 		fmt.Fprintln(a.stderr, n)
 	}
@@ -102,8 +102,6 @@ func runnable(cfg *config.Config) error {
 	switch {
 	case cfg.Broker.Language == string(sandbox.Python):
 		return usage(`%s: "language" is "python", which needs a container as sandbox, and there is none yet: use "typescript" or "javascript"`, cfg.Path)
-	case cfg.Broker.Sandbox.Isolation == "container":
-		return usage(`%s: "isolation" is "container", and there is none yet: use "auto" or "worker"`, cfg.Path)
 	}
 	return nil
 }
@@ -117,7 +115,6 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		TypecheckStrict: set.Typecheck == "strict",
 
 		Skills:      homeOf(cfg).registry(),
-		Commands:    pluginCommands(cfg),
 		SkillBudget: cfg.Broker.Skills.CatalogBudget,
 
 		Servers:        upstreams(cfg),
@@ -180,10 +177,13 @@ func limits(s config.Sandbox) sandbox.Limits {
 }
 
 // runner is where scripts run, so many at one time: in a process of their own, unless the config
-// says that they are trusted.
+// says that they are trusted, or asks for containers.
 func runner(s config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
 	if s.Isolation == "inprocess" {
 		return sandbox.NewQueue(inproc.New(), s.MaxExecutions)
+	}
+	if s.Isolation == "container" {
+		return sandbox.NewQueue(docker.New(&docker.Options{Spares: spares, MemoryBytes: s.Memory, Require: s.Require, Logger: log}), s.MaxExecutions)
 	}
 	w := worker.New(&worker.Options{Spares: spares, MemoryBytes: s.Memory, Require: s.Require, Logger: log})
 	return sandbox.NewQueue(w, s.MaxExecutions)

@@ -59,6 +59,9 @@ type Options struct {
 	Tame bool
 	// Groups are those to try; none means all.
 	Groups []string
+	// Every leaves out all but every n-th of those, for runners that are slow
+	// to start; zero means that none is left out.
+	Every int
 	// Progress is told of each outcome as it comes, one at a time; nil is not.
 	Progress func(Outcome)
 }
@@ -101,6 +104,13 @@ func Run(ctx context.Context, r sandbox.Runner, opts Options) Report {
 	list := slices.DeleteFunc(List(), func(a Attack) bool {
 		return opts.Tame && !a.Tame || len(opts.Groups) > 0 && !slices.Contains(opts.Groups, a.Group)
 	})
+	if opts.Every > 1 {
+		all := list
+		list = nil
+		for i := 0; i < len(all); i += opts.Every {
+			list = append(list, all[i])
+		}
+	}
 	outcomes := make([]Outcome, len(list))
 	next := make(chan int)
 	peak := watchMemory()

@@ -11,11 +11,11 @@ import (
 // maxHostBytes is how much the host may grow while all attacks run.
 const maxHostBytes = 100 << 20
 
-// runAttacks goes through the list of attacks: all of it, or what a runner
-// without a process around the program can hold.
-func runAttacks(t *testing.T, new func(*testing.T) sandbox.Runner, tame bool) {
+// runAttacks goes through the list of attacks: all of it, or what opts leave.
+func runAttacks(t *testing.T, new func(*testing.T) sandbox.Runner, opts attack.Options) {
 	r := start(t, new)
-	rep := attack.Run(t.Context(), r, attack.Options{Timeout: 300 * time.Millisecond, Parallel: 4, Tame: tame})
+	opts.Timeout, opts.Parallel = 300*time.Millisecond, 4
+	rep := attack.Run(t.Context(), r, opts)
 	for _, o := range rep.Outcomes {
 		if !o.Contained {
 			t.Errorf("%s (%s, %v): %s", o.Name, o.How, o.Took, o.Problem)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 )
 
 // A Feature is something that not every runner has.
@@ -37,6 +38,10 @@ const (
 	// Containment: the runner survives, and ends, programs that use up
 	// memory or the stack, or loop where nothing interrupts them.
 	Containment
+	// SlowStart: each program takes a good part of a second, so the suite runs
+	// fewer of them where it is the number that counts. The flag -executions
+	// brings all back.
+	SlowStart
 )
 
 // patience bounds everything that the suite waits for: far more than any of
@@ -48,12 +53,16 @@ func Run(t *testing.T, new func(*testing.T) sandbox.Runner, features ...Feature)
 	for _, c := range commonCases {
 		t.Run(c.name, func(t *testing.T) { c.run(t, start(t, new)) })
 	}
-	t.Run("nothing is left after close", func(t *testing.T) { testNothingLeft(t, new) })
+	programs, every := *executions, 1
+	if slices.Contains(features, SlowStart) && programs == defaultExecutions {
+		programs, every = programs/4, 6
+	}
+	t.Run("nothing is left after close", func(t *testing.T) { testNothingLeft(t, new, programs) })
 	t.Run("close ends runs in progress", func(t *testing.T) { testClose(t, new) })
 	if slices.Contains(features, JavaScript) {
 		runJavaScript(t, new)
 		t.Run("attacks are contained", func(t *testing.T) {
-			runAttacks(t, new, !slices.Contains(features, Containment))
+			runAttacks(t, new, attack.Options{Tame: !slices.Contains(features, Containment), Every: every})
 		})
 	}
 	if slices.Contains(features, Containment) {
@@ -142,13 +151,15 @@ func eventually(t *testing.T, ok func() bool, what func() string) {
 	}
 }
 
+const defaultExecutions = 60
+
 // executions is how many programs testNothingLeft runs.
-var executions = flag.Int("executions", 60, "programs that the test for leaks runs")
+var executions = flag.Int("executions", defaultExecutions, "programs that the test for leaks runs")
 
 // testNothingLeft runs programs that end in all kinds of ways, some at the same
 // time, and wants no goroutine, process, open file, temporary file or memory to
 // remain.
-func testNothingLeft(t *testing.T, new func(*testing.T) sandbox.Runner) {
+func testNothingLeft(t *testing.T, new func(*testing.T) sandbox.Runner, programs int) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	goroutines, processes, files := runtime.NumGoroutine(), children(t), openFiles()
@@ -164,7 +175,7 @@ func testNothingLeft(t *testing.T, new func(*testing.T) sandbox.Runner) {
 			}
 		})
 	}
-	for i := range *executions {
+	for i := range programs {
 		next <- i
 	}
 	close(next)
@@ -193,7 +204,7 @@ func testNothingLeft(t *testing.T, new func(*testing.T) sandbox.Runner) {
 		t.Errorf("temporary files %v, %v", left, err)
 	}
 	if grown := heapBytes() - heap; grown > 20<<20 {
-		t.Errorf("the heap grew by %d MiB in %d executions", grown>>20, *executions)
+		t.Errorf("the heap grew by %d MiB in %d executions", grown>>20, programs)
 	}
 }
 

@@ -20,6 +20,11 @@ const (
 	argv1 = "sandbox-worker"
 )
 
+// Command is the command line of a process that runs one program, for hosts that
+// start it by other means than this package, such as in a container. Its main
+// must call Main if IsChild.
+func Command() []string { return []string{argv0, argv1} }
+
 // IsChild says whether this process was started to run one program. Then its
 // main must do nothing but call Main.
 func IsChild() bool {

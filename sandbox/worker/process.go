@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -64,7 +63,7 @@ func startProcess(ctx context.Context, opts *Options, hello wire.Hello) (*proces
 	}
 	p.end()
 	hint := "its main must call worker.Main first if worker.IsChild"
-	if said := firstLine(p.crash.text()); said != "" {
+	if said := host.FirstLine(p.crash.text()); said != "" {
 		hint = "it said: " + said
 	}
 	return nil, fmt.Errorf("start sandbox process %s: %w (%s)", p.cmd.Path, err, hint)
@@ -175,9 +174,6 @@ func (p *process) alive() bool {
 	}
 }
 
-// crashBytes is how much of a crash's text is kept: its beginning says why.
-const crashBytes = 16 << 10
-
 // crashText reads what a process writes to its stderr, which is nothing
 // unless the Go runtime gives up.
 type crashText struct {
@@ -191,45 +187,10 @@ func newCrashText(r *os.File) *crashText {
 	go func() {
 		defer close(c.done)
 		defer r.Close()
-		io.Copy(&c.buf, io.LimitReader(r, crashBytes))
+		io.Copy(&c.buf, io.LimitReader(r, host.CrashBytes))
 		io.Copy(io.Discard, r) // so that the writer is not held up
 	}()
 	return c
 }
 
 func (c *crashText) text() string { return c.buf.String() }
-
-// What a crash's text tells.
-const (
-	crashUnknown = iota
-	crashMemory
-	crashStack
-)
-
-// classify reads the text with which the Go runtime ended a process.
-func classify(text string) int {
-	first := firstLine(text)
-	has := func(s string) bool { return strings.Contains(text, s) }
-	switch {
-	case has("stack overflow") || has("stack exceeds"):
-		return crashStack
-	case has("out of memory") || has("cannot allocate memory") || has("failed to allocate"),
-		strings.Contains(first, "pthread_create failed"),
-		has("failed to create new OS thread"),
-		// Not a panic, which says so: the runtime itself, which where it does
-		// not check for an allocation that failed stumbles over it.
-		strings.HasPrefix(first, "SIGSEGV"), strings.HasPrefix(first, "SIGABRT"), strings.HasPrefix(first, "unexpected fault address"):
-		return crashMemory
-	}
-	return crashUnknown
-}
-
-// firstLine returns the first line of s that says anything.
-func firstLine(s string) string {
-	for line := range strings.Lines(s) {
-		if line = strings.TrimSpace(line); line != "" {
-			return host.Cut(line, 300)
-		}
-	}
-	return ""
-}

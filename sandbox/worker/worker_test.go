@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -117,33 +116,4 @@ func TestFiftyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-func TestFirstLine(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                       "",
-		"\n \nfatal: x\nmore":    "fatal: x",
-		strings.Repeat("x", 999): strings.Repeat("x", 300) + "…",
-	} {
-		if got := firstLine(in); got != want {
-			t.Errorf("firstLine(%.20q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-func TestClassify(t *testing.T) {
-	for text, want := range map[string]int{
-		"": crashUnknown,
-		"panic: runtime error: invalid memory address or nil pointer dereference\n[signal SIGSEGV: segmentation violation": crashUnknown,
-		"fatal error: all goroutines are asleep - deadlock!":                                                               crashUnknown,
-		"runtime: out of memory: cannot allocate 8000004096-byte block\nfatal error: out of memory":                        crashMemory,
-		"fatal error: runtime: cannot allocate memory":                                                                     crashMemory,
-		"runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort":                             crashMemory,
-		"SIGSEGV: segmentation violation\nPC=0x4375dd m=4 sigcode=1 addr=0x0":                                              crashMemory,
-		"runtime: goroutine stack exceeds 67108864-byte limit\nfatal error: stack overflow":                                crashStack,
-	} {
-		if got := classify(text); got != want {
-			t.Errorf("classify(%q) = %d, want %d", text, got, want)
-		}
-	}
 }

@@ -1,0 +1,257 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
+	typec "github.com/docker/docker/api/types/container"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
+)
+
+// Limits of a container besides those of the run.
+const (
+	maxProcesses = 64  // of one container, threads among them
+	maxFiles     = 256 // of one process
+	maxOwned     = 4096
+	processors   = 1e9 // in billionths
+	user         = "65534:65534"
+	tmpfsOptions = "rw,noexec,nosuid,nodev,size=32m,mode=1777"
+	shmBytes     = 64 << 10
+)
+
+const (
+	// startTimeout is how long a container may take until it is ready. It takes
+	// a fraction of a second; the rest is for machines that are very busy.
+	startTimeout = 60 * time.Second
+	// removeTimeout is how long the engine may take to remove one.
+	removeTimeout = 60 * time.Second
+	// askTimeout is how long the engine may take to tell how one ended.
+	askTimeout = 5 * time.Second
+)
+
+// A container has been started, and waits for its one program.
+type container struct {
+	id     string
+	eng    *engine
+	r      *runner
+	conn   types.HijackedResponse
+	out    *demux
+	reader *wire.Reader
+	writer *wire.Writer
+	layers []sandbox.Layer
+}
+
+// startContainer makes a container and waits until it is ready. It gives up when
+// ctx is done.
+func (r *runner) startContainer(ctx context.Context, memory int64) (*container, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", host.Seconds(startTimeout)))
+	defer cancel()
+	c, image, err := r.create(ctx, memory)
+	if cerrdefs.IsNotFound(err) {
+		r.forgetImage() // somebody has removed it
+		c, image, err = r.create(ctx, memory)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = c.attach(ctx); err == nil {
+		err = c.greet(ctx, memory)
+	}
+	if err != nil {
+		err = fmt.Errorf("start sandbox container from %s: %w%s", image, because(ctx, err), c.lastWords())
+		c.remove()
+		return nil, err
+	}
+	c.layers = append(r.engineLayers(c.eng, memory), c.layers...)
+	if err := sandbox.RequireLayers(c.layers, r.opts.Require); err != nil {
+		c.remove()
+		return nil, err
+	}
+	return c, nil
+}
+
+// create makes a container from the image that it returns too.
+func (r *runner) create(ctx context.Context, memory int64) (*container, string, error) {
+	eng, image, err := r.prepare(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	config, hostConfig := r.config(image, memory)
+	// Not to be cancelled: the engine would make it all the same, and nobody
+	// would know its id.
+	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	defer cancel()
+	made, err := eng.api.ContainerCreate(making, config, hostConfig, nil, nil, "")
+	if err != nil {
+		return nil, "", fmt.Errorf("create sandbox container: %w", brief(err))
+	}
+	return &container{id: made.ID, eng: eng, r: r}, image, nil
+}
+
+// because is why something failed: the context's cause, if that is why.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return brief(err)
+}
+
+// config is what the engine is asked for.
+func (r *runner) config(image string, memory int64) (*typec.Config, *typec.HostConfig) {
+	config := &typec.Config{
+		Image: image, User: user, Hostname: "sandbox", WorkingDir: "/",
+		// Not as its command, so that an entry point of the image plays no part.
+		Entrypoint: r.kind.command(), Env: r.kind.env(),
+		OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		NetworkDisabled: true,
+		Healthcheck:     &typec.HealthConfig{Test: []string{"NONE"}},
+		Labels:          map[string]string{labelKind: r.kind.name(), labelOwner: owner()},
+	}
+	total, pids := memory+r.kind.overhead(), int64(maxProcesses)
+	hostConfig := &typec.HostConfig{
+		NetworkMode: "none", IpcMode: "private", ReadonlyRootfs: true,
+		CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
+		LogConfig: typec.LogConfig{Type: "none"}, ShmSize: shmBytes, Tmpfs: r.kind.tmpfs(),
+		Resources: typec.Resources{
+			Memory: total, MemorySwap: total, NanoCPUs: processors, PidsLimit: &pids,
+			// Podman without rights of root wants to be told the number of processes.
+			Ulimits: []*typec.Ulimit{
+				{Name: "nofile", Soft: maxFiles, Hard: maxFiles}, {Name: "core"}, {Name: "nproc", Soft: maxOwned, Hard: maxOwned},
+			},
+		},
+	}
+	return config, hostConfig
+}
+
+// attach connects the container's streams and starts it. Docker attaches before
+// the start; Podman refuses that, and the runner waits for its host anyway.
+func (c *container) attach(ctx context.Context) error {
+	opts := typec.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true}
+	conn, err := c.eng.api.ContainerAttach(ctx, c.id, opts)
+	early := err == nil
+	if err != nil && !cerrdefs.IsConflict(err) {
+		return fmt.Errorf("attach: %w", err)
+	}
+	if err := c.eng.api.ContainerStart(ctx, c.id, typec.StartOptions{}); err != nil {
+		if early {
+			conn.Close()
+		}
+		return fmt.Errorf("start: %w", err)
+	}
+	if !early {
+		if conn, err = c.eng.api.ContainerAttach(ctx, c.id, opts); err != nil {
+			return fmt.Errorf("attach: %w", err)
+		}
+	}
+	c.conn = conn
+	c.out = &demux{r: conn.Reader}
+	c.reader = wire.NewReader(c.out, wire.Slack)
+	c.writer = wire.NewWriter(conn.Conn)
+	return nil
+}
+
+// greet says hello and waits for ready.
+func (c *container) greet(ctx context.Context, memory int64) error {
+	defer context.AfterFunc(ctx, c.cut)()
+	hello, err := wire.Marshal(wire.Hello{Version: wire.Version, MemoryBytes: memory, Warm: true})
+	if err != nil {
+		return err
+	}
+	if err := c.writer.Write(wire.TypeHello, 0, hello); err != nil {
+		return fmt.Errorf("say hello: %w", err)
+	}
+	f, err := c.reader.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("it ended before it was ready")
+	case err != nil:
+		return fmt.Errorf("wait for ready: %w", err)
+	case f.Type != wire.TypeReady:
+		return fmt.Errorf("wait for ready: it sent %s", f.Type)
+	}
+	ready, err := wire.DecodeReady(f.Payload)
+	c.layers = ready.Layers
+	return err
+}
+
+// lastWords is what a container that did not get ready said, for an error.
+func (c *container) lastWords() string {
+	if c.out == nil {
+		return ""
+	}
+	if said := host.FirstLine(c.out.crash.String()); said != "" {
+		return " (it said: " + said + ")"
+	}
+	return ""
+}
+
+// cut ends the connection, and with it what blocks on it. It may be called at
+// any time and from anywhere. The runner inside ends with its input.
+func (c *container) cut() {
+	if c.conn.Conn != nil {
+		c.conn.Close()
+	}
+}
+
+// remove kills the container and waits until it is gone.
+func (c *container) remove() {
+	c.cut()
+	if err := c.eng.removeContainer(c.id); err != nil {
+		c.r.log.Warn("remove sandbox container", "container", c.id, "err", err)
+	}
+}
+
+// removeContainer kills and removes a container, unless that has been done. It
+// takes as long as it takes: a container that stays is worse than a slow end.
+func (e *engine) removeContainer(id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
+	defer cancel()
+	err := e.api.ContainerRemove(ctx, id, typec.RemoveOptions{Force: true, RemoveVolumes: true})
+	if err == nil || cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) { // conflict: it is being removed
+		return nil
+	}
+	return brief(err)
+}
+
+// cpuTime is how much processor time the container has used, negative if the
+// engine does not say.
+func (c *container) cpuTime() time.Duration {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	answer, err := c.eng.api.ContainerStatsOneShot(ctx, c.id)
+	if err != nil {
+		return -1
+	}
+	defer answer.Body.Close()
+	var stats typec.StatsResponse
+	if json.NewDecoder(answer.Body).Decode(&stats) != nil || stats.CPUStats.CPUUsage.TotalUsage == 0 {
+		return -1
+	}
+	return time.Duration(stats.CPUStats.CPUUsage.TotalUsage)
+}
+
+// state is how a container ended whose streams have ended.
+func (c *container) state() (*typec.State, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	over, failed := c.eng.api.ContainerWait(ctx, c.id, typec.WaitConditionNotRunning)
+	select {
+	case <-over:
+	case err := <-failed:
+		return nil, brief(err)
+	}
+	info, err := c.eng.api.ContainerInspect(ctx, c.id)
+	if err != nil {
+		return nil, brief(err)
+	}
+	return info.State, nil
+}

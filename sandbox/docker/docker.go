@@ -1,0 +1,324 @@
+// Package docker runs each program in a container of its own, through the API
+// of Docker (20.10 and newer) or Podman: JavaScript and TypeScript in an image
+// that holds nothing but this program's own binary, Python in an image that has
+// python3.
+//
+// A container has no network, no file that can be written but a small /tmp (for
+// Python only), no capability, no way to new privileges, and limits on memory,
+// processes and processor. No port is opened and nothing of the host is
+// mounted: frames (package wire) go over the streams that the engine attaches.
+// The program's runner is trusted with nothing: the host makes the calls, counts
+// and caps, and ends the container when the time is up.
+//
+// Starting a container takes about a tenth of a second, so one that is ready
+// waits as a spare. Containers are removed in the background. Those that a
+// broker left behind which was killed are removed by the next one that starts
+// any: labels say whose they are.
+package docker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+)
+
+// ErrNoEngine means that no container engine answers.
+var ErrNoEngine = errors.New("no container engine answers")
+
+// ErrNoImage means that the image that programs run in does not exist yet.
+var ErrNoImage = errors.New("there is no image for the sandbox")
+
+// Options adjust a runner. The zero value works.
+type Options struct {
+	// Engine is the address of the engine's API, such as
+	// "unix:///run/podman/podman.sock". Empty means $DOCKER_HOST, else the
+	// usual sockets of Docker and Podman.
+	Engine string
+	// Spares is the number of containers that wait, started, once the first
+	// program or Layers has asked for one; zero means one, a negative number
+	// none.
+	Spares int
+	// MemoryBytes is the memory limit that the first spares are started for;
+	// zero means the default of sandbox.Limits.
+	MemoryBytes int64
+	// Executable is the binary that JavaScript runs in: static, for Linux,
+	// with a main that calls worker.Main if worker.IsChild. Empty means this
+	// program's own.
+	Executable string
+	// Image is the image that Python runs in; empty means PythonImage. It must
+	// have a command python3, of version 3.9 or newer.
+	Image string
+	// Require names the layers without which no program is run: Run fails with
+	// a *sandbox.LayerError.
+	Require []string
+	// Logger is told of containers that crash or cannot be removed; nil means
+	// nobody is.
+	Logger *slog.Logger
+}
+
+// runner is the sandbox.Runner. It owns the containers that wait.
+type runner struct {
+	kind   kind
+	opts   Options
+	log    *slog.Logger
+	closed context.Context // done when Close is called
+	close  context.CancelCauseFunc
+
+	connecting sync.Mutex // held while eng is made
+	eng        *engine    // nil until it was needed
+	image      string     // of eng, once it is known to be there
+
+	mu     sync.Mutex
+	memory int64 // what spares are started for
+	spares []*spare
+	active sync.WaitGroup // runs, starts and removals; added to under mu, while not closed, or by one of them
+}
+
+// A spare is a container that has been started, or is being started.
+type spare struct {
+	memory int64
+	ready  chan struct{} // closed when c or err is set
+	c      *container
+	err    error
+}
+
+// New returns a runner of JavaScript and TypeScript programs. It starts nothing
+// before it is used; what is wrong with the engine is reported by Run and
+// Layers. Close must be called.
+func New(opts *Options) sandbox.Runner { return newRunner(javaScript{}, opts) }
+
+// NewPython returns a runner of Python programs, as New does.
+func NewPython(opts *Options) sandbox.Runner { return newRunner(python{}, opts) }
+
+func newRunner(k kind, opts *Options) *runner {
+	r := &runner{kind: k, log: slog.New(slog.DiscardHandler)}
+	if opts != nil {
+		r.opts = *opts
+	}
+	if r.opts.Logger != nil {
+		r.log = r.opts.Logger
+	}
+	switch {
+	case r.opts.Spares == 0:
+		r.opts.Spares = 1
+	case r.opts.Spares < 0:
+		r.opts.Spares = 0
+	}
+	r.memory = sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes
+	r.closed, r.close = context.WithCancelCause(context.Background())
+	return r
+}
+
+// refillAfter is how long a run may have the machine to itself before the spare
+// that it took is replaced.
+const refillAfter = 100 * time.Millisecond
+
+// Run implements sandbox.Runner. It returns when the program has ended and all
+// calls have returned; its container is gone a moment later, which Close waits
+// for.
+func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
+	start := time.Now()
+	limits := req.Limits.WithDefaults()
+	if res, refused := host.Refuse(&req, limits, r.kind.languages()...); refused {
+		res.Duration = time.Since(start)
+		return res, nil
+	}
+	if err := r.enter(); err != nil {
+		return sandbox.Result{}, err
+	}
+	defer r.active.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.closed, func() { cancel(host.ErrClosed) })()
+
+	refill := time.AfterFunc(refillAfter, r.fill)
+	defer r.fill()
+	defer refill.Stop()
+	for fresh := false; ; fresh = true {
+		c, own, err := r.take(ctx, limits.MemoryBytes, fresh)
+		if err != nil {
+			if ctx.Err() == nil {
+				return sandbox.Result{}, err
+			}
+			var res sandbox.Result
+			res.ExitCode, res.Error = host.Canceled(context.Cause(ctx))
+			res.Duration = time.Since(start)
+			return res, nil
+		}
+		x := &execution{r: r, req: &req, limits: limits, c: c}
+		res, stillborn := x.run(ctx)
+		if stillborn && !own && ctx.Err() == nil {
+			continue // the spare had died while it waited: nothing has been done
+		}
+		res.Duration = time.Since(start)
+		return res, nil
+	}
+}
+
+// enter registers a run.
+func (r *runner) enter() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Err() != nil {
+		return host.ErrClosed
+	}
+	r.active.Add(1)
+	return nil
+}
+
+// Layers implements sandbox.Layered: it asks the container that the next run
+// will take.
+func (r *runner) Layers(ctx context.Context) ([]sandbox.Layer, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.active.Done()
+	r.mu.Lock()
+	memory := r.memory
+	r.mu.Unlock()
+	s, _ := r.next(memory, false)
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		r.giveBack(s)
+		return nil, context.Cause(ctx)
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	layers := s.c.layers
+	r.giveBack(s)
+	return layers, nil
+}
+
+// Close implements sandbox.Runner.
+func (r *runner) Close() error {
+	r.mu.Lock()
+	r.close(host.ErrClosed)
+	spares := r.spares
+	r.spares = nil
+	r.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range spares {
+		wg.Go(func() { r.discard(s) })
+	}
+	wg.Wait()
+	r.active.Wait()
+	r.connecting.Lock()
+	defer r.connecting.Unlock()
+	if r.eng != nil {
+		return r.eng.api.Close()
+	}
+	return nil
+}
+
+// take returns a container that is ready for one program: a spare, one that is
+// being started, or one of the run's own, which it is in any case if fresh is
+// set.
+func (r *runner) take(ctx context.Context, memory int64, fresh bool) (c *container, own bool, err error) {
+	for {
+		s, own := r.next(memory, fresh)
+		select {
+		case <-s.ready:
+		case <-ctx.Done():
+			r.giveBack(s)
+			return nil, own, context.Cause(ctx)
+		}
+		if s.err == nil {
+			return s.c, own, nil
+		}
+		if own {
+			return nil, own, s.err
+		}
+		// A spare that could not start says nothing about the next one.
+	}
+}
+
+// next removes the best spare from those that wait, or starts a container: own
+// says which.
+func (r *runner) next(memory int64, fresh bool) (s *spare, own bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.memory = memory
+	best := -1
+	for i, s := range r.spares {
+		if s.memory == memory && !fresh && (best < 0 || s.started() && !r.spares[best].started()) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return r.start(memory), true
+	}
+	s = r.spares[best]
+	r.spares = append(r.spares[:best:best], r.spares[best+1:]...)
+	return s, false
+}
+
+// giveBack returns a spare that was not used.
+func (r *runner) giveBack(s *spare) {
+	r.mu.Lock()
+	if r.closed.Err() == nil && len(r.spares) < r.opts.Spares {
+		r.spares = append(r.spares, s)
+		r.mu.Unlock()
+		return
+	}
+	r.mu.Unlock()
+	r.active.Go(func() { r.discard(s) }) // its caller is one of the active
+}
+
+// fill starts as many spares as are missing, and ends those that are for
+// another memory limit.
+func (r *runner) fill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Err() != nil {
+		return
+	}
+	var kept []*spare
+	for _, s := range r.spares {
+		if s.memory == r.memory && len(kept) < r.opts.Spares && !s.failed() {
+			kept = append(kept, s)
+		} else {
+			r.active.Go(func() { r.discard(s) })
+		}
+	}
+	for len(kept) < r.opts.Spares {
+		kept = append(kept, r.start(r.memory))
+	}
+	r.spares = kept
+}
+
+// start begins to start a container; r.mu is held. The caller is an active run,
+// or r is not closed.
+func (r *runner) start(memory int64) *spare {
+	s := &spare{memory: memory, ready: make(chan struct{})}
+	r.active.Go(func() {
+		defer close(s.ready)
+		s.c, s.err = r.startContainer(r.closed, memory)
+	})
+	return s
+}
+
+func (s *spare) started() bool {
+	select {
+	case <-s.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *spare) failed() bool { return s.started() && s.err != nil }
+
+// discard removes the container once it has started.
+func (r *runner) discard(s *spare) {
+	<-s.ready
+	if s.c != nil {
+		s.c.remove()
+	}
+}

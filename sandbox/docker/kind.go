@@ -1,0 +1,94 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+)
+
+// A kind is what tells one language's containers from another's.
+type kind interface {
+	name() string // for labels and images
+	languages() []sandbox.Language
+	command() []string
+	env() []string
+	tmpfs() map[string]string
+	overhead() int64 // what the runner needs besides the program's memory
+	// image returns the image to start from, which is there.
+	image(ctx context.Context, e *engine, o *Options) (string, error)
+}
+
+// The names of kinds.
+const (
+	kindGoja   = "goja"
+	kindPython = "python"
+)
+
+// javaScript is JavaScript and TypeScript, run by this program's own binary.
+type javaScript struct{}
+
+func (javaScript) name() string { return kindGoja }
+func (javaScript) languages() []sandbox.Language {
+	return []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
+}
+func (javaScript) command() []string        { return worker.Command() }
+func (javaScript) env() []string            { return []string{"PATH=/"} }
+func (javaScript) tmpfs() map[string]string { return nil }
+func (javaScript) overhead() int64          { return 64 << 20 }
+
+func (javaScript) image(ctx context.Context, e *engine, o *Options) (string, error) {
+	return e.gojaImage(ctx, o.Executable)
+}
+
+// prepare returns the engine and the image that containers are started from. It
+// connects once, and removes then what dead brokers left behind.
+func (r *runner) prepare(ctx context.Context) (*engine, string, error) {
+	r.connecting.Lock()
+	defer r.connecting.Unlock()
+	if r.eng == nil {
+		e, err := connect(ctx, r.opts.Engine)
+		if err != nil {
+			return nil, "", err
+		}
+		r.eng = e
+		r.active.Go(func() { e.sweep(r.closed, r.log) }) // the caller is a start, which is one of the active
+	}
+	if r.image == "" {
+		image, err := r.kind.image(ctx, r.eng, &r.opts)
+		if err != nil {
+			return nil, "", err
+		}
+		r.image = image
+	}
+	return r.eng, r.image, nil
+}
+
+// forgetImage makes the next start look for the image again.
+func (r *runner) forgetImage() {
+	r.connecting.Lock()
+	defer r.connecting.Unlock()
+	r.image = ""
+}
+
+// engineLayers are what the engine contains programs with.
+func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
+	layers := []sandbox.Layer{
+		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, at most %d processes", e.name, user, maxProcesses)},
+		{Name: sandbox.LayerMemory, Active: true, Detail: "limited by the kernel to " + host.Size(memory+r.kind.overhead()) + " for the container"},
+	}
+	if r.kind.name() == kindPython {
+		seccomp := sandbox.Layer{Name: sandbox.LayerSeccomp, Active: e.seccomp, Detail: "the engine's filter of system calls"}
+		if !e.seccomp {
+			seccomp.Detail = "the engine filters no system calls"
+		}
+		layers = append(layers, seccomp)
+	}
+	return layers
+}
+
+// LayerContainer is the layer that containers are: namespaces, without
+// capabilities, removed after the run.
+const LayerContainer = "container"

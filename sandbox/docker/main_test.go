@@ -1,0 +1,105 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
+)
+
+// tempDir is for what all tests share.
+var tempDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "docker-test")
+	if err != nil {
+		panic(err)
+	}
+	tempDir = dir
+	code := m.Run()
+	if err := leftBehind(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// leftBehind says whether containers of this process are there after all tests.
+func leftBehind() error {
+	e, err := testEngine()
+	if err != nil {
+		return nil // no test has made any
+	}
+	defer e.api.Close()
+	defer removeTestImage(e)
+	list, err := e.containers(context.Background())
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		if c.Labels[labelOwner] == owner() {
+			return fmt.Errorf("container %s (%s) was left behind", c.ID, c.Status)
+		}
+	}
+	return nil
+}
+
+var testEngine = sync.OnceValues(func() (*engine, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return connect(ctx, "")
+})
+
+// needEngine skips a test where there is no engine, and fails it where there
+// must be one.
+func needEngine(t *testing.T) *engine {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the images of the tests are made of this machine's own binaries, which are not for Linux")
+	}
+	e, err := testEngine()
+	switch {
+	case errors.Is(err, ErrNoEngine) && os.Getenv("BROKER_CI") == "":
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	return e
+}
+
+// child builds the static binary that runs programs in containers.
+var child = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(tempDir, "child")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "./testdata/child")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// options are those of a runner under test.
+func options(t *testing.T) *Options {
+	t.Helper()
+	needEngine(t)
+	path, err := child()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Options{Executable: path}
+}
+
+func TestSuite(t *testing.T) {
+	o := options(t)
+	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return New(o) }, sandboxtest.JavaScript, sandboxtest.Containment, sandboxtest.SlowStart)
+}

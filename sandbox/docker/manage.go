@@ -1,0 +1,168 @@
+package docker
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/api/types/filters"
+	typei "github.com/docker/docker/api/types/image"
+)
+
+// drain reads what the engine says while it makes an image, and returns what it
+// says of a failure.
+func drain(answer io.ReadCloser) error {
+	defer answer.Close()
+	dec := json.NewDecoder(answer)
+	for {
+		var m struct {
+			Error string `json:"error"`
+		}
+		switch err := dec.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case m.Error != "":
+			return errors.New(m.Error)
+		}
+	}
+}
+
+// A Manager looks after the images of sandboxes. Close must be called.
+type Manager struct{ eng *engine }
+
+// NewManager connects to the engine at address, which is as in Options. The
+// error is ErrNoEngine if there is none.
+func NewManager(ctx context.Context, address string) (*Manager, error) {
+	e, err := connect(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{e}, nil
+}
+
+// Close ends the connection.
+func (m *Manager) Close() error { return m.eng.api.Close() }
+
+// Address is where the engine answers.
+func (m *Manager) Address() string { return m.eng.address }
+
+// BuildGoja makes the image of executable, which is as in Options, unless it is
+// there, and returns its name.
+func (m *Manager) BuildGoja(ctx context.Context, executable string) (string, error) {
+	return m.eng.gojaImage(ctx, executable)
+}
+
+// ImportPython makes the image name, which is PythonImage if it is empty, of a
+// file system in a tar archive, which may be compressed. It must have a command
+// python3.
+func (m *Manager) ImportPython(ctx context.Context, name string, rootfs io.Reader) (string, error) {
+	name = cmp.Or(name, PythonImage)
+	return name, m.eng.importImage(ctx, rootfs, name, kindPython)
+}
+
+// BuildPython makes the image name, which is PythonImage if it is empty, by a Dockerfile that has an argument BASE, the
+// image to begin with, which the engine downloads unless it has it.
+func (m *Manager) BuildPython(ctx context.Context, name string, dockerfile []byte, base string) (string, error) {
+	name = cmp.Or(name, PythonImage)
+	var dir bytes.Buffer
+	t := tar.NewWriter(&dir)
+	if err := t.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(dockerfile)), Typeflag: tar.TypeReg}); err != nil {
+		return "", err
+	}
+	if _, err := t.Write(dockerfile); err != nil {
+		return "", err
+	}
+	if err := t.Close(); err != nil {
+		return "", err
+	}
+	args := map[string]*string{"BASE": &base}
+	answer, err := m.eng.api.ImageBuild(ctx, &dir, build.ImageBuildOptions{
+		Tags: []string{name}, BuildArgs: args, Remove: true, ForceRemove: true,
+		Labels: map[string]string{labelKind: kindPython},
+	})
+	if err == nil {
+		err = drain(answer.Body)
+	}
+	if err != nil {
+		return "", fmt.Errorf("build image %s from %s: %w", name, base, because(ctx, err))
+	}
+	return name, nil
+}
+
+// Images returns the images of sandboxes, by kind and name. executable is as in
+// Options: its image is a current one.
+func (m *Manager) Images(ctx context.Context, executable string) ([]Image, error) {
+	list, err := m.eng.api.ImageList(ctx, typei.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelKind))})
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", because(ctx, err))
+	}
+	goja, err := gojaName(executable)
+	if err != nil {
+		return nil, err
+	}
+	var images []Image
+	for _, i := range list {
+		image := Image{Kind: i.Labels[labelKind], ID: shortID(i.ID), Bytes: i.Size}
+		for _, name := range i.RepoTags {
+			if name == "<none>:<none>" {
+				continue
+			}
+			name = strings.TrimPrefix(strings.TrimPrefix(name, "docker.io/"), "localhost/")
+			image.Names = append(image.Names, name)
+			image.Current = image.Current || name == goja || name == PythonImage
+		}
+		images = append(images, image)
+	}
+	slices.SortFunc(images, func(a, b Image) int {
+		return strings.Compare(a.Kind+strings.Join(a.Names, " ")+a.ID, b.Kind+strings.Join(b.Names, " ")+b.ID)
+	})
+	return images, nil
+}
+
+// A Pruned says what Prune has removed.
+type Pruned struct {
+	// Containers that brokers left behind which are gone.
+	Containers int `json:"containers"`
+	// Images that no broker of this version uses, and all of them if asked.
+	Images []Image `json:"images"`
+}
+
+// Prune removes the containers of brokers that are gone, and the images that are
+// not current, or all of them. An image that is in use stays.
+func (m *Manager) Prune(ctx context.Context, executable string, all bool, log *slog.Logger) (Pruned, error) {
+	p := Pruned{Containers: m.eng.sweep(ctx, log), Images: []Image{}}
+	images, err := m.Images(ctx, executable)
+	if err != nil {
+		return p, err
+	}
+	var failed []error
+	for _, i := range images {
+		if i.Current && !all {
+			continue
+		}
+		if _, err := m.eng.api.ImageRemove(ctx, i.ID, typei.RemoveOptions{Force: len(i.Names) > 1, PruneChildren: true}); err != nil {
+			failed = append(failed, fmt.Errorf("remove image %s: %w", i.ID, because(ctx, err)))
+			continue
+		}
+		p.Images = append(p.Images, i)
+	}
+	return p, errors.Join(failed...)
+}
+
+// HasPython returns nil if the engine has the image that Python runs in, which
+// is as in Options, else ErrNoImage.
+func (m *Manager) HasPython(ctx context.Context, image string) error {
+	_, err := python{}.image(ctx, m.eng, &Options{Image: image})
+	return err
+}

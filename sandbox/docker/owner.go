@@ -1,0 +1,111 @@
+package docker
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	typec "github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+)
+
+// Labels of containers and images. Every container of a sandbox has both, every
+// image the first.
+const (
+	labelKind  = "mcpbroker.sandbox"
+	labelOwner = "mcpbroker.owner" // see owner
+)
+
+// owner says which process a container belongs to: its machine, as far as
+// process ids mean something, its id, and when it was started.
+var owner = sync.OnceValue(func() string {
+	return fmt.Sprintf("%s/%d/%s", machine(), os.Getpid(), processStart(os.Getpid()))
+})
+
+// machine names what has these process ids: this start of this machine, and the
+// container that the broker may be in.
+var machine = sync.OnceValue(func() string {
+	name, _ := os.Hostname()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	space, _ := os.Readlink("/proc/self/ns/pid")
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", name, boot, space))
+	return fmt.Sprintf("%x", sum[:8])
+})
+
+// processStart is when a process was started, where /proc tells: it tells the
+// process from a later one with the same id.
+func processStart(pid int) string {
+	const startTime = 22 - 3 // the fields after the name, which may hold anything
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	if fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])); len(fields) > startTime {
+		return fields[startTime]
+	}
+	return ""
+}
+
+// orphan says whether the owner of a container is gone. Of one that belongs to
+// another machine, only one that has ended is: an engine may serve many.
+func orphan(label string, ended bool) bool {
+	parts := strings.Split(label, "/")
+	if len(parts) != 3 || parts[0] != machine() {
+		return ended
+	}
+	pid, err := strconv.Atoi(parts[1])
+	if err != nil || pid <= 0 {
+		return ended
+	}
+	if pid == os.Getpid() {
+		return label != owner()
+	}
+	if runtime.GOOS == "linux" {
+		return processStart(pid) != parts[2]
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return true
+	}
+	defer p.Release()
+	return runtime.GOOS != "windows" && p.Signal(syscall.Signal(0)) != nil && !os.IsPermission(err)
+}
+
+// sweep removes the containers of brokers that are gone, and returns how many.
+func (e *engine) sweep(ctx context.Context, log *slog.Logger) (removed int) {
+	list, err := e.containers(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			log.Warn("look for containers left behind", "err", err)
+		}
+		return 0
+	}
+	for _, c := range list {
+		ended := c.State == "exited" || c.State == "dead"
+		if ctx.Err() != nil || !orphan(c.Labels[labelOwner], ended) {
+			continue
+		}
+		if err := e.removeContainer(c.ID); err != nil {
+			log.Warn("remove container left behind", "container", c.ID, "err", err)
+			continue
+		}
+		removed++
+	}
+	return removed
+}
+
+// containers are all those of sandboxes.
+func (e *engine) containers(ctx context.Context) ([]typec.Summary, error) {
+	list, err := e.api.ContainerList(ctx, typec.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelKind))})
+	if err != nil {
+		return nil, brief(err)
+	}
+	return list, nil
+}

@@ -1,0 +1,243 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	typei "github.com/docker/docker/api/types/image"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// testImage is made of this machine's own Python, and removed after the tests.
+const testImage = "mcpbroker/sandbox-python:test"
+
+var pythonImage = sync.OnceValues(func() (string, error) {
+	e, err := testEngine()
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		return "", err
+	}
+	script := exec.Command("../../images/python/rootfs.sh")
+	script.Stderr = os.Stderr
+	rootfs, err := script.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := script.Start(); err != nil {
+		return "", err
+	}
+	err = e.importImage(context.Background(), rootfs, testImage, kindPython)
+	return testImage, errors.Join(err, script.Wait())
+})
+
+// removeTestImage removes what pythonImage has made, if it has.
+func removeTestImage(e *engine) {
+	e.api.ImageRemove(context.Background(), testImage, typei.RemoveOptions{PruneChildren: true})
+}
+
+func newTestPython(t *testing.T) sandbox.Runner {
+	t.Helper()
+	needEngine(t)
+	image, err := pythonImage()
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewPython(&Options{Image: image})
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// serversGitHub is what codegen writes for a server, in short.
+const serversGitHub = `from __future__ import annotations
+from typing import Any
+from helpers.call_mcp_tool import call_mcp_tool
+
+async def list_issues(input: Any | None = None, /, **arguments: Any) -> Any:
+    """Lists them."""
+    return await call_mcp_tool("github__list_issues", {**(input or {}), **arguments})
+
+listIssues = list_issues
+`
+
+// answer is a host that echoes, and has a tool that fails.
+func answer(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+	if strings.HasSuffix(c.Target, "__fail") {
+		return nil, &sandbox.CallError{Name: "ToolError", Message: "no such repository", Fields: json.RawMessage(`{"server":"github","code":"not_found","hint":"look for it"}`)}
+	}
+	raw, err := json.Marshal(map[string]any{"func": c.Func, "id": c.Target, "args": c.Args})
+	return raw, err
+}
+
+func TestPythonPrograms(t *testing.T) {
+	r := newTestPython(t)
+	for _, tt := range []struct {
+		name, code string
+		exit       int
+		value      string
+		stdout     string
+		says       string // in Error, Notes or stderr
+	}{
+		{name: "the last expression is the result", code: "x = 20\nx + 1", value: "21"},
+		{name: "unless something was printed", code: "print('hello')\n1", stdout: "hello\n"},
+		{name: "return at the top level", code: "import math\nfor i in range(5):\n    if i == 3:\n        return {'i': i, 'pi': math.floor(math.pi)}", value: `{"i":3,"pi":3}`},
+		{name: "return after printing", code: "print('x')\nreturn 1", value: "1", stdout: "x\n"},
+		{name: "functions see what a program that returns has set", code: "n = 1\ndef f():\n    global n\n    n += 1\n    return n\nf()\nreturn [f(), n]", value: "[3,3]"},
+		{name: "a call by id", code: "await call_mcp_tool('github__get', {'n': 12345678901234567890})", value: `{"args":{"n":12345678901234567890},"func":"call","id":"github__get"}`},
+		{name: "a call by server and tool", code: "(await call_mcp_tool('github', 'get', {}))['id']", value: `"github.get"`},
+		{name: "helpers can be imported", code: "from helpers.call_mcp_tool import call_mcp_tool as c\nfrom helpers import ToolError\n(await c('a__b'))['args']", value: "{}"},
+		{name: "a server's module", code: "from servers import github\n(await github.list_issues(owner='o', state='open'))['args']", value: `{"owner":"o","state":"open"}`},
+		{name: "a function of a server's module", code: "from servers.github import list_issues\nreturn (await list_issues({'owner': 'ü'}))['id']", value: `"github__list_issues"`},
+		{name: "a server's name is in scope", code: "(await github.listIssues())['id']", value: `"github__list_issues"`},
+		{name: "asyncio.run is fine too", code: "import asyncio\nasync def main():\n    return (await call_mcp_tool('a__b'))['id']\nif __name__ == '__main__':\n    print(asyncio.run(main()))", stdout: "a__b\n"},
+		{name: "a coroutine as result is awaited", code: "async def main():\n    return 5\nmain()", value: "5"},
+		{name: "gather", code: "import asyncio\nr = await asyncio.gather(*(call_mcp_tool('a__b', i=i) for i in range(5)))\n[x['args']['i'] for x in r]", value: "[0,1,2,3,4]"},
+		{name: "a task left running is awaited", code: "import asyncio\nt = asyncio.create_task(call_mcp_tool('a__b'))\nawait asyncio.sleep(0)\nNone", value: ""},
+		{name: "a tool's error", code: "try:\n    await call_mcp_tool('github__fail')\nexcept ToolError as e:\n    r = [e.message, str(e), e.server, e.code, e.retryable]\nr", value: `["no such repository","no such repository","github","not_found",false]`},
+		{name: "a tool's error that nobody catches", code: "def f():\n    return call_mcp_tool('github__fail')\nx = 1\nawait f()", exit: 1, says: "ToolError: no such repository\n    at agent.py:4\nhint: look for it"},
+		{name: "an error has its lines", code: "def f(x):\n    return 1 / x\n\nf(0)", exit: 1, says: "ZeroDivisionError: division by zero\n    at f (agent.py:2)\n    at agent.py:4"},
+		{name: "lines are right in a program that returns", code: "a = 1\nif a:\n    raise ValueError('bad')\nreturn a", exit: 1, says: "ValueError: bad\n    at agent.py:3"},
+		{name: "a syntax error", code: "x = 1\nif x\n    y", exit: 2, says: "agent.py:2:5: expected ':'"},
+		{name: "an unknown server", code: "print('ran')\nfrom servers import githb", exit: 2, says: "there is no server module 'githb'; did you mean: github\n0 tools called"},
+		{name: "a package that is not there", code: "import requests", exit: 1, says: "hint: the standard library is here"},
+		{name: "no network", code: "import urllib.request\nurllib.request.urlopen('http://10.0.0.1', timeout=2)", exit: 1, says: "hint: there is no network here"},
+		{name: "a forgotten await", code: "r = call_mcp_tool('a__b')\nr['id']", exit: 1, says: "need await in front"},
+		{name: "an exit", code: "import sys\nprint('a')\nsys.exit(0)", stdout: "a\n"},
+		{name: "an exit with a code", code: "import sys\nsys.exit('gave up')", exit: 1, says: "SystemExit: gave up"},
+		{name: "stderr", code: "import sys\nprint('oops', file=sys.stderr)", says: "oops"},
+		{name: "host functions", code: "[(await tools.search('issues', limit=2))['func'], (await store.set('k', [1]))['args']]", value: `["tools.search",[1]]`},
+		{name: "values that JSON does not have", code: "import datetime, decimal, dataclasses\n@dataclasses.dataclass\nclass P:\n    x: int\n[{1}, float('nan'), datetime.date(2026, 1, 2), decimal.Decimal('1.5'), P(2), b'b', range(2), '\\ud800']",
+			value: `[[1],null,"2026-01-02",1.5,{"x":2},"b",[0,1],"\ud800"]`},
+		{name: "fenced code", code: "```python\n1 + 1\n```", value: "2"},
+		{name: "descriptors cannot break the frames", code: "import os\nos.write(1, b'D' * 100)\nos.system('true')\nos.read(0, 10)\n'fine'", value: `"fine"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			res, err := r.Run(t.Context(), sandbox.Request{
+				Language: sandbox.Python, Code: tt.code, Call: answer, Stdout: &stdout, Stderr: &stderr,
+				Modules:     []sandbox.Module{{Path: "servers/github", Source: serversGitHub, Global: "github"}},
+				ModuleNames: []string{"servers/github", "servers/slack"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.ExitCode != tt.exit || string(res.Value) != tt.value || stdout.String() != tt.stdout {
+				t.Errorf("exit code %d, value %s, stdout %q; want %d, %s, %q\n%s", res.ExitCode, res.Value, stdout.String(), tt.exit, tt.value, tt.stdout, res.Error)
+			}
+			if all := res.Error + strings.Join(res.Notes, "\n") + stderr.String(); !strings.Contains(all, tt.says) {
+				t.Errorf("it says %q, want %q in it", all, tt.says)
+			}
+		})
+	}
+}
+
+// Hostile programs in Python end, get nothing, and the next one runs.
+func TestPythonIsContained(t *testing.T) {
+	r := newTestPython(t)
+	for _, tt := range []struct {
+		name, code string
+		exit       int
+		value      string
+		says       string
+	}{
+		{"an endless loop says its line", "x = 1\nwhile True:\n    pass", sandbox.ExitTimeout, "", "time limit of 2 s reached at agent.py:"},
+		{"a loop that catches everything", "while True:\n    try:\n        while True: pass\n    except BaseException: pass", sandbox.ExitTimeout, "", "time limit of 2 s"},
+		{"a loop that takes the signal away", "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass", sandbox.ExitTimeout, "", "time limit of 2 s"},
+		{"a slow call is told", "await call_mcp_tool('a__slow')", sandbox.ExitTimeout, "", "while waiting for a__slow"},
+		{"memory", "a = []\nwhile True:\n    a.append(bytearray(1 << 20))", sandbox.ExitMemory, "", "memory limit of 128 MiB"},
+		{"processes", "import os\ntry:\n    while True:\n        if os.fork() == 0:\n            while True: os.sched_yield()\nexcept OSError as e:\n    r = type(e).__name__\nr", 0, `"BlockingIOError"`, ""},
+		{"files, network and rights", `import os, socket
+got = []
+def attempt(name, f):
+    try:
+        f()
+        got.append(name)
+    except OSError:
+        pass
+attempt('write', lambda: open('/x', 'w'))
+attempt('write etc', lambda: open('/etc/x', 'w'))
+attempt('network', lambda: socket.create_connection(('8.8.8.8', 53), 1))
+attempt('root', lambda: os.setuid(0))
+attempt('chroot', lambda: os.chroot('/tmp'))
+attempt('execute', lambda: (open('/tmp/x', 'w').write('#!/usr/bin/python3'), os.chmod('/tmp/x', 0o755), os.execv('/tmp/x', ['x'])))
+attempt('mount', lambda: os.listdir('/var/run/docker.sock'))
+[got, os.getuid(), sorted(n for _, n in socket.if_nameindex()), 'HOME' in os.environ and len(os.environ) < 12]`, 0, `[[],65534,["lo"],true]`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res, err := r.Run(t.Context(), sandbox.Request{Language: sandbox.Python, Code: tt.code,
+				Limits: sandbox.Limits{Timeout: 2 * time.Second, MemoryBytes: 128 << 20},
+				Call: func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.ExitCode != tt.exit || string(res.Value) != tt.value || !strings.Contains(res.Error, tt.says) {
+				t.Errorf("exit code %d, value %s, error %q; want %d, %s, %q", res.ExitCode, res.Value, res.Error, tt.exit, tt.value, tt.says)
+			}
+		})
+	}
+	res, err := r.Run(t.Context(), sandbox.Request{Language: sandbox.Python, Code: "1 + 1"})
+	if err != nil || string(res.Value) != "2" {
+		t.Errorf("afterwards: %+v, %v", res, err)
+	}
+}
+
+func TestWithoutAnImagePythonIsRefused(t *testing.T) {
+	needEngine(t)
+	r := NewPython(&Options{Image: "mcpbroker/sandbox-python:none"})
+	defer r.Close()
+	if _, err := r.Run(t.Context(), sandbox.Request{Language: sandbox.Python, Code: "1"}); !errors.Is(err, ErrNoImage) {
+		t.Errorf("error %v, want %v", err, ErrNoImage)
+	}
+	res, err := r.Run(t.Context(), sandbox.Request{Language: sandbox.JavaScript, Code: "1"})
+	if err != nil || res.ExitCode != sandbox.ExitRefused {
+		t.Errorf("JavaScript: %+v, %v; want a refusal", res, err)
+	}
+}
+
+// A base image that the engine has is enough: nothing is downloaded.
+func TestPythonIsBuiltFromABase(t *testing.T) {
+	e := needEngine(t)
+	base, err := pythonImage()
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Manager{e}
+	dockerfile, err := os.ReadFile("../../images/python/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "mcpbroker/sandbox-python:built"
+	if _, err := m.BuildPython(t.Context(), name, []byte("FROM mcpbroker/no-such-image:1\nLABEL x\n"), base); err == nil {
+		t.Error("an image was built from nothing")
+	}
+	if _, err := m.BuildPython(t.Context(), name, dockerfile, base); err != nil {
+		t.Fatal(err)
+	}
+	defer e.api.ImageRemove(context.Background(), name, typei.RemoveOptions{})
+	if err := m.HasPython(t.Context(), name); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,148 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+)
+
+// killMargin is how long after the time limit the container is ended. Its
+// runner knows the limit too, and tells the line that the program was at.
+const killMargin = 500 * time.Millisecond
+
+// An execution is one program in one container.
+type execution struct {
+	r      *runner
+	req    *sandbox.Request
+	limits sandbox.Limits
+	c      *container
+	cpu    *cpuSample
+}
+
+// run runs the program to its end, which is the container's too. stillborn means
+// that the container was dead before it said a word, for no reason that the
+// program could have given it.
+func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	t := &host.Talk{
+		Request: x.req, Limits: x.limits, R: x.c.reader, W: x.c.writer,
+		Stdout: host.NewOutput(x.req.Stdout, x.limits.OutputBytes),
+		Stderr: host.NewOutput(x.req.Stderr, x.limits.OutputBytes),
+	}
+	clock := host.NewClock(x.limits.Timeout+killMargin, func() { cancel(host.ErrTimeout) }, t.TellClock)
+	t.Calls = host.NewCalls(sandbox.WithPause(ctx, clock.Pause), x.req.Call, x.limits)
+	x.cpu = sampleCPU(x.c, x.limits.Timeout)
+	unkill := context.AfterFunc(ctx, func() {
+		if context.Cause(ctx) == host.ErrTimeout {
+			x.cpu.take()
+		}
+		x.c.cut()
+	})
+
+	done, err := t.Run(ctx)
+	cause := context.Cause(ctx)
+	made, running := t.Calls.Counts()
+	unkill()
+	cancel(host.ErrEnded)
+	clock.Stop()
+	t.Calls.Close()
+
+	res = sandbox.Result{StdoutBytes: t.Stdout.Bytes(), StderrBytes: t.Stderr.Bytes(), Calls: made}
+	switch {
+	case err != nil:
+		res.ExitCode, res.Error, stillborn = x.failure(cause, err, made, running)
+		stillborn = stillborn && !t.Heard
+	case done.ExitCode == sandbox.ExitTimeout:
+		cpu := x.cpu.end()
+		res.CPU = max(cpu, 0)
+		done.Value, done.Error = nil, host.Timeout(x.limits, made, running, cpu, done.Error)
+		host.Finish(&res, x.limits, host.End(done))
+	default:
+		host.Finish(&res, x.limits, host.End(done))
+	}
+	res.Notes = append(res.Notes, host.Dropped(x.limits, t.Stdout, t.Stderr)...)
+	x.r.active.Go(func() {
+		x.cpu.end()
+		x.c.remove()
+	})
+	return res, stillborn
+}
+
+// failure says why a container ended without a done frame: cause is why its
+// context was done by then, if it was. unexplained means that nothing is known.
+func (x *execution) failure(cause, err error, made, running int) (code int, text string, unexplained bool) {
+	switch {
+	case cause == host.ErrTimeout:
+		return sandbox.ExitTimeout, host.Timeout(x.limits, made, running, x.cpu.end(), ""), false
+	case cause != nil:
+		code, text = host.Canceled(cause)
+		return code, text, false
+	}
+	if _, ok := errors.AsType[*host.ProtocolError](err); ok {
+		x.r.log.Warn("sandbox container broke the protocol", "err", err)
+		return sandbox.ExitMemory, "the sandbox container was killed: " + err.Error(), false
+	}
+	crash := x.c.out.crash.String()
+	switch host.Classify(crash) {
+	case host.CrashStack:
+		return sandbox.ExitMemory, host.Nesting(x.limits), false
+	case host.CrashMemory:
+		return sandbox.ExitMemory, host.Memory(x.limits), false
+	}
+	how := "without a word"
+	state, err := x.c.state()
+	switch {
+	case err != nil:
+		how = err.Error()
+	case state.OOMKilled:
+		return sandbox.ExitMemory, host.Memory(x.limits), false
+	case state.ExitCode != 0:
+		how = fmt.Sprintf("exit status %d", state.ExitCode)
+	}
+	if state != nil && state.ExitCode == exitBadCall {
+		x.r.log.Error("sandbox container made a forbidden system call and was killed: a script may have taken it over")
+		return sandbox.ExitMemory, "the sandbox container was killed: it made a system call that is forbidden to scripts", false
+	}
+	if said := host.FirstLine(crash); said != "" {
+		how = said
+	}
+	x.r.log.Warn("sandbox container died", "state", how, "stderr", crash)
+	return sandbox.ExitMemory, fmt.Sprintf("the sandbox container died before the program had ended (%s): the system may be short of memory; run it again, with less data at one time", how), crash == ""
+}
+
+// exitBadCall is how a container ends whose process was killed by SIGSYS.
+const exitBadCall = 128 + 31
+
+// A cpuSample is the processor time that a container had used when the time of
+// its program was nearly up: of one that has ended no engine tells. Its methods
+// are safe for concurrent use.
+type cpuSample struct {
+	c     *container
+	timer *time.Timer
+	once  sync.Once
+	value time.Duration // read after once
+}
+
+// sampleEarly is how long before the time limit the sample is taken, at most.
+const sampleEarly = 500 * time.Millisecond
+
+func sampleCPU(c *container, limit time.Duration) *cpuSample {
+	s := &cpuSample{c: c}
+	s.timer = time.AfterFunc(max(limit-sampleEarly, limit*3/4), s.take)
+	return s
+}
+
+// take takes the sample now, if there is none.
+func (s *cpuSample) take() { s.once.Do(func() { s.value = s.c.cpuTime() }) }
+
+// end returns the sample, negative if there is none and will be none.
+func (s *cpuSample) end() time.Duration {
+	s.timer.Stop()
+	s.once.Do(func() { s.value = -1 })
+	return s.value
+}

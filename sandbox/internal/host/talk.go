@@ -1,0 +1,157 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
+)
+
+// A Talk is the host's side of one program that runs behind frames, in a
+// process or a container that has said that it is ready.
+type Talk struct {
+	Request        *sandbox.Request
+	Limits         sandbox.Limits // of the request, with defaults
+	R              *wire.Reader
+	W              *wire.Writer
+	Calls          *Calls
+	Stdout, Stderr *Output
+
+	// Heard says, after Run, whether the runner has said anything.
+	Heard bool
+
+	surveyed bool // the program was checked
+}
+
+// ErrGone means that the runner ended without saying how its program ended.
+var ErrGone = fmt.Errorf("the process ended: %w", io.EOF)
+
+// A ProtocolError is a frame that a runner in its right mind does not send.
+type ProtocolError struct{ Err error }
+
+func (e *ProtocolError) Error() string { return e.Err.Error() }
+func (e *ProtocolError) Unwrap() error { return e.Err }
+
+// Run sends the program and handles frames until it has ended. An error is
+// ErrGone, a *ProtocolError, or that the request cannot be sent. It blocks as
+// long as the runner is silent: who ends the run ends the streams.
+func (t *Talk) Run(ctx context.Context) (wire.Done, error) {
+	language := t.Request.Language
+	if language == "" {
+		language = sandbox.TypeScript
+	}
+	exec, err := wire.Marshal(wire.Exec{
+		Language:    language,
+		Code:        t.Request.Code,
+		Modules:     t.Request.Modules,
+		ModuleNames: t.Request.ModuleNames,
+		Timeout:     t.Limits.Timeout,
+		Grace:       min(t.Limits.Grace, t.Limits.Timeout),
+		ResultBytes: t.Limits.ResultBytes,
+		Check:       t.Request.Check != nil,
+		CheckSource: t.Request.CheckSource,
+	})
+	if err != nil {
+		return wire.Done{}, err
+	}
+	// A runner that does not read cannot block the host here or below for
+	// longer than it lives, and the clock bounds that.
+	if err := t.W.Write(wire.TypeExec, 0, exec); err != nil {
+		return wire.Done{}, ErrGone
+	}
+	t.R.SetMax(t.Limits.ResultBytes + wire.Slack)
+	for {
+		f, err := t.R.Next()
+		if err != nil {
+			if _, tooLong := errors.AsType[*wire.SizeError](err); tooLong {
+				return wire.Done{}, &ProtocolError{err}
+			}
+			return wire.Done{}, ErrGone
+		}
+		t.Heard = true
+		if f.Type == wire.TypeDone {
+			done, err := wire.DecodeDone(f.Payload)
+			if err != nil {
+				return wire.Done{}, &ProtocolError{err}
+			}
+			return done, nil
+		}
+		if err := t.handle(ctx, f); err != nil {
+			return wire.Done{}, &ProtocolError{err}
+		}
+	}
+}
+
+// handle does what one frame of a running program asks for.
+func (t *Talk) handle(ctx context.Context, f wire.Frame) error {
+	switch f.Type {
+	case wire.TypeStdout:
+		t.Stdout.Print(f.Payload)
+	case wire.TypeStderr:
+		t.Stderr.Print(f.Payload)
+	case wire.TypeCall:
+		return t.call(ctx, f)
+	case wire.TypeSurvey:
+		return t.check(ctx, f)
+	default:
+		return fmt.Errorf("%s is no frame of a running program", f.Type)
+	}
+	return nil
+}
+
+// call starts one host call. It comes back when there is room for the next
+// one, so that a program that calls and calls is held back by its own calls.
+func (t *Talk) call(ctx context.Context, f wire.Frame) error {
+	c, err := wire.DecodeCall(f.Payload)
+	if err != nil {
+		return err
+	}
+	id := f.ID
+	t.Calls.Start(c, func(value json.RawMessage, err error) {
+		// A run that is being ended ends for that reason, not for the errors
+		// that its calls end with. A write fails only when the runner is
+		// gone, which Run sees.
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			t.W.WriteError(id, err)
+			return
+		}
+		t.W.Write(wire.TypeResult, id, value)
+	})
+	t.Calls.Room()
+	return nil
+}
+
+// check answers the one survey of a program, which waits for it.
+func (t *Talk) check(ctx context.Context, f wire.Frame) error {
+	if t.Request.Check == nil || t.surveyed {
+		return errors.New("survey was not asked for")
+	}
+	t.surveyed = true
+	var p sandbox.Parsed
+	if err := json.Unmarshal(f.Payload, &p); err != nil {
+		return fmt.Errorf("survey: %w", err)
+	}
+	raw, err := wire.Marshal(t.Request.Check(ctx, p))
+	if err != nil {
+		return err
+	}
+	t.W.Write(wire.TypeVerdict, 0, raw) // fails only when the runner is gone, which Run sees
+	return nil
+}
+
+// TellClock lets the runner's clock follow the host's. A write fails only when
+// the runner is gone, which Run sees.
+func (t *Talk) TellClock(paused bool) {
+	f := wire.TypeResume
+	if paused {
+		f = wire.TypePause
+	}
+	t.W.Write(f, 0)
+}

@@ -36,7 +36,7 @@ const maxTypeErrors = 10
 // checkTypes adds to v what a compiler finds in a script. One that is not there
 // or fails stops nothing, unless it must not.
 func (x *execution) checkTypes(ctx context.Context, scope *discovery.Catalog, p sandbox.Parsed, v *sandbox.Verdict) {
-	found, err := x.o.Typecheck.Check(ctx, typecheck.Program{Source: p.Source, Files: x.typeTree(scope)})
+	found, err := x.o.Typecheck.Check(ctx, typecheck.Program{Source: p.Source, Files: x.typeTree(scope), Namespaces: namespaces(scope)})
 	if err != nil {
 		hint := ""
 		if errors.Is(err, typecheck.ErrNoCompiler) {
@@ -56,6 +56,15 @@ func (x *execution) checkTypes(ctx context.Context, scope *discovery.Catalog, p 
 		message, more, _ := strings.Cut(d.Message, "\n")
 		v.Problems = append(v.Problems, sandbox.Problem{InSource: true, Offset: d.Offset, Message: fmt.Sprintf("%s (TS%d)", message, d.Code), Hint: more})
 	}
+}
+
+// namespaces are the globals through which scripts reach tools.
+func namespaces(scope *discovery.Catalog) []string {
+	var names []string
+	for _, s := range scope.Servers() {
+		names = append(names, s.Namespace)
+	}
+	return names
 }
 
 // ours is what the runtime gives scripts besides the tools. Declarations of it
@@ -78,7 +87,9 @@ func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 }
 
 // typeTree are the files that the types of a script are made of: the wrappers
-// of the tools that its text may mean, and what they stand on.
+// of the tools that its text may mean, and what they stand on. Of results it
+// has only what tools declare: what was learned from calls is what has been, and
+// a script may well ask for what has not.
 func (x *execution) typeTree(scope *discovery.Catalog) map[string][]byte {
 	used := make(map[string]bool)
 	for _, s := range scope.Servers() {
@@ -94,7 +105,7 @@ func (x *execution) typeTree(scope *discovery.Catalog) map[string][]byte {
 	files := map[string][]byte{
 		"script.d.ts": []byte("declare function $keep(script: () => Promise<unknown>): void;\n"),
 	}
-	for f := range x.o.types().Files(mentioned) {
+	for f := range new(codegen.Generator).Files(mentioned) {
 		if keep, isIndex := indexes[f.Path]; isIndex && !keep || strings.HasSuffix(f.Path, ".json") {
 			continue
 		}

@@ -21,20 +21,17 @@ var (
 	header = regexp.MustCompile(`^([^\s(][^(]*)\((\d+),(\d+)\): error TS(\d+): (.*)$`)
 	// promised matches errors about a value that was not awaited.
 	promised = regexp.MustCompile(`'Promise<`)
-	// nullish matches the last line of an error that is only about a value that
-	// might be undefined or null.
-	nullish = regexp.MustCompile(`^Type '(undefined|null)' is not assignable to type`)
-	// loose matches errors about an object that grows while the script runs.
-	loose = regexp.MustCompile(`does not exist on type '(\{\}|object|never|unknown)'`)
 )
 
 func mentionsFile(out string) bool {
 	return slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool { return header.MatchString(strings.TrimRight(line, "\r")) })
 }
 
-// parse reads what the compiler prints, and keeps what is about the script. dir
-// is the scratch tree, whose name nobody needs to know.
-func parse(out, text, dir string) []Diagnostic {
+// parse reads what the compiler prints about p, and keeps what is about the
+// script. dir is the scratch tree, whose name nobody needs to know.
+func parse(out string, p Program, dir string) []Diagnostic {
+	text := p.Source
+	var judges *judge
 	var found []Diagnostic
 	current := -1
 	var lines []string
@@ -43,7 +40,10 @@ func parse(out, text, dir string) []Diagnostic {
 			d := &found[current]
 			d.Message = strings.ReplaceAll(strings.Join(lines, "\n"), dir+"/", "./")
 			d.Message = strings.ReplaceAll(d.Message, dir, ".")
-			d.Blocks = blocks(d.Code, lines)
+			if judges == nil {
+				judges = newJudge(p)
+			}
+			d.Blocks = judges.blocks(d.Code, d.Offset, lines)
 			if promised.MatchString(lines[0]) {
 				d.Message += " (did you forget await?)"
 			}
@@ -94,24 +94,4 @@ func offset(text string, row, column int) int {
 		}
 	}
 	return len(text)
-}
-
-// blocking are the errors after which a script does not do what it says: names,
-// members, arguments and values that are not there or of the wrong kind.
-var blocking = []int{2304, 2305, 2322, 2339, 2345, 2353, 2551, 2552, 2554, 2561, 2724, 2739, 2740, 2741, 2769, 2801, 2820}
-
-// blocks says whether an error keeps a script from running. Modules that are
-// not found do not: whoever bundles the script says that better.
-func blocks(code int, lines []string) bool {
-	switch {
-	case code >= 1000 && code < 2000:
-		return true // syntax
-	case code == 2488:
-		return promised.MatchString(lines[0])
-	case !slices.Contains(blocking, code):
-		return false
-	case loose.MatchString(lines[0]):
-		return false
-	}
-	return !nullish.MatchString(lines[len(lines)-1])
 }

@@ -94,6 +94,9 @@ type Program struct {
 	// Files are the other files by path: the wrappers, what they import, and
 	// declarations of globals. Paths are relative, with slashes, and stay inside.
 	Files map[string][]byte
+	// Namespaces are the globals whose members are tools. Only arguments of
+	// those, and of functions imported from "servers/", are judged.
+	Namespaces []string
 }
 
 // A Diagnostic is one error that the compiler reports in the script.
@@ -104,8 +107,8 @@ type Diagnostic struct {
 	Code int
 	// Message is what it says, on one line or more.
 	Message string
-	// Blocks says that the script would go wrong. The others are matters of
-	// taste, or of what a compiler cannot know.
+	// Blocks says that the script goes wrong whatever its own values are. The
+	// others may be matters of taste, or of what a compiler cannot know.
 	Blocks bool
 }
 
@@ -142,7 +145,7 @@ func (c *Checker) Check(ctx context.Context, p Program) ([]Diagnostic, error) {
 	if err != nil {
 		return nil, fmt.Errorf("type check: %w", err)
 	}
-	found := parse(string(out), p.Source, dir)
+	found := parse(string(out), p, dir)
 	if len(found) == 0 && len(out) > 0 && !mentionsFile(string(out)) {
 		return nil, fmt.Errorf("type check: %s: %s", filepath.Base(compiler.Path), firstLine(string(out)))
 	}
@@ -150,10 +153,11 @@ func (c *Checker) Check(ctx context.Context, p Program) ([]Diagnostic, error) {
 }
 
 // options are those under which what passes also runs, and what is refused
-// does not. noResolve keeps the compiler from reading files that are named by
+// does not. noImplicitAny lets variables begin as [] or null and get their type
+// later; what it finds besides blocks nothing. noResolve keeps the compiler from reading files that are named by
 // the script: every file of the tree is listed instead.
 var options = map[string]any{
-	"strict": true, "noImplicitAny": false, "useUnknownInCatchVariables": false,
+	"strict": true, "noImplicitAny": true, "useUnknownInCatchVariables": false,
 	"noEmit": true, "noResolve": true, "skipLibCheck": true, "incremental": false, "pretty": false,
 	"target": "es2022", "lib": []string{"esnext"}, "types": []string{},
 	"module": "esnext", "moduleResolution": "bundler", "moduleDetection": "force",

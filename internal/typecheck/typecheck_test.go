@@ -108,13 +108,16 @@ var tree = map[string][]byte{
 	"servers/github/listIssues.ts": []byte("import { callMCPTool } from '../../helpers/callMCPTool';\n" +
 		"export type Input = { owner: string; repo: string; state?: \"OPEN\" | \"CLOSED\"; perPage?: number };\n" +
 		"export function listIssues(input: Input): Promise<any> { return callMCPTool('github__list_issues', input); }\n"),
-	"servers/github/index.ts": []byte("export { listIssues } from './listIssues';\n"),
-	"helpers/callMCPTool.ts":  []byte("export declare function callMCPTool<T = any>(tool: string, input?: object): Promise<T>;\n"),
+	"servers/github/index.ts": []byte("export { listIssues } from './listIssues';\nexport { forecast } from './forecast';\n"),
+	"servers/github/forecast.ts": []byte("import { callMCPTool } from '../../helpers/callMCPTool';\n" +
+		"export type Input = { location: \"Chicago\" | \"New York\"; days?: number; ids?: number[]; since?: string };\nexport type Output = { high: number; rows: { day: string }[] };\n" +
+		"export function forecast(input: Input): Promise<Output> { return callMCPTool('github__forecast', input); }\n"),
+	"helpers/callMCPTool.ts": []byte("export declare function callMCPTool<T = any>(tool: string, input?: object): Promise<T>;\n"),
 }
 
 func check(t testing.TB, c *Checker, code string) []Diagnostic {
 	t.Helper()
-	found, err := c.Check(t.Context(), Program{Files: tree, Source: "$keep(async function(){" + code + "\n});\nimport { listIssues } from './servers/github';\nimport * as github from './servers/github/index.ts';\n"})
+	found, err := c.Check(t.Context(), Program{Files: tree, Source: "$keep(async function(){" + code + "\n});\nimport { listIssues, forecast } from './servers/github';\nimport * as github from './servers/github/index.ts';\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,10 +300,10 @@ func TestScriptsLeadToTheCompilerBesideThem(t *testing.T) {
 func TestParseKeepsWhatIsOfTheScript(t *testing.T) {
 	out := "servers/x.ts(1,1): error TS2304: not ours\n  nor this\nagent.ts(2,3): error TS2345: Argument of type 'string | undefined' is wrong.\r\n  Type 'undefined' is not assignable to type 'string'.\n" +
 		"agent.ts(9,9): error TS2307: Cannot find module\nnoise\n  more noise\nagent.ts(1,1): error TS1005: ';' expected.\n"
-	got := parse(out, "ab\ncdé\n", "/scratch")
+	got := parse(out, Program{Source: "ab\ncdé\n"}, "/scratch")
 	want := []Diagnostic{
 		{5, 2345, "Argument of type 'string | undefined' is wrong.\nType 'undefined' is not assignable to type 'string'.", false},
-		{8, 2307, "Cannot find module", false}, {0, 1005, "';' expected.", true},
+		{8, 2307, "Cannot find module", false}, {0, 1005, "';' expected.", false},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%+v, want %+v", got, want)
@@ -316,7 +319,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("agent.ts(1,2): error TS2322: x\n  y\n", "abc")
 	f.Add("agent.ts(99999999999999999999,2): error TS2322: x", "a\nb")
 	f.Fuzz(func(t *testing.T, out, text string) {
-		for _, d := range parse(out, text, "/scratch") {
+		for _, d := range parse(out, Program{Source: text}, "/scratch") {
 			if d.Offset < 0 || d.Offset > len(text) {
 				t.Errorf("offset %d outside of %d bytes", d.Offset, len(text))
 			}

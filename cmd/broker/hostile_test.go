@@ -118,7 +118,7 @@ func TestBadServersCostOnlyThemselves(t *testing.T) {
 func hostileConfig(t *testing.T) string {
 	t.Helper()
 	server := func(mode fakeupstream.Mode, start int) map[string]any {
-		return map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(mode), "startTimeout": start, "callTimeout": 20}
+		return map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(mode), "startTimeout": start, "callTimeout": 90}
 	}
 	servers := map[string]any{
 		"good":       server(fakeupstream.Good, 60),

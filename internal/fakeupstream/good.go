@@ -77,8 +77,14 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResul
 			return nil, err
 		}
 	}
-	<-ctx.Done()
-	return nil, ctx.Err()
+	// The SDK's server, when a session ends, waits for its calls and does not
+	// cancel them: one whose cancellation was lost must end by itself.
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(30 * time.Second):
+		return text("never cancelled"), nil
+	}
 }
 
 func wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

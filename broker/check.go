@@ -118,6 +118,7 @@ func undefined(scope *discovery.Catalog, n sandbox.FreeName) (message, hint stri
 		}
 	}
 	near := nearest.Names(n.Name, append(names, "callMCPTool", "tools", "console"), 3)
+	near = slices.DeleteFunc(near, func(name string) bool { return name == n.Name })
 	if len(near) == 0 {
 		return "", ""
 	}

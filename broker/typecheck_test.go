@@ -103,16 +103,18 @@ func TestACompilerThatIsAbsentOrFailsStopsNothingUnlessStrict(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := copyOf(t, exe)
+	t.Setenv("PATH", t.TempDir())
 	const code = "return (await github.createIssue({ title: 'x' })).title"
 	for _, tt := range []struct {
 		name, path, says string
 	}{
-		{"absent", "/nowhere/tsc", "npm install -g typescript"},
+		{"absent", "", "no native TypeScript compiler was found"},
+		{"misnamed", "/nowhere/tsc", "/nowhere/tsc"},
 		{"broken", broken, "fell over"},
 	} {
 		a := execute(t, github(t, broker.Options{Typecheck: compiler(t, tt.path)}), code)
-		if a.ExitCode != 0 || string(a.Result) != `"x"` || strings.Contains(a.Stderr, tt.says) != (tt.name == "broken") {
-			t.Errorf("%s, auto: %+v; want it to run, with a note only if the compiler fails", tt.name, a)
+		if a.ExitCode != 0 || string(a.Result) != `"x"` || strings.Contains(a.Stderr, tt.says) == (tt.name == "absent") {
+			t.Errorf("%s, auto: %+v; want it to run, with a note unless nobody asked for a compiler", tt.name, a)
 		}
 		a = execute(t, github(t, broker.Options{Typecheck: compiler(t, tt.path), TypecheckStrict: true}), code)
 		if a.ExitCode != sandbox.ExitRefused || len(a.ToolsCalled) > 0 || !strings.Contains(a.Stderr, tt.says) || !strings.Contains(a.Stderr, `"strict"`) {

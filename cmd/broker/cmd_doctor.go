@@ -149,7 +149,7 @@ func checkTypes(ctx context.Context, s *session) check {
 		c.Detail = fmt.Sprintf("TypeScript %s, %s", compiler.Version, compiler.Path)
 		return c
 	}
-	c.OK = s.config.Broker.WithDefaults().Typecheck != "strict"
+	c.OK = !checker.Named() && s.config.Broker.WithDefaults().Typecheck != "strict"
 	c.Detail, c.Hint = err.Error()+": names and arguments are checked, types are not", typecheck.Install
 	return c
 }

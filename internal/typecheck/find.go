@@ -31,7 +31,7 @@ func (c *Checker) find(ctx context.Context) (Compiler, error) {
 	if c.o.Compiler != "" {
 		path, err := native(c.o.Compiler)
 		if err != nil {
-			return Compiler{}, fmt.Errorf("%w: %w", ErrNoCompiler, err)
+			return Compiler{}, fmt.Errorf("%w at %s: %w", ErrNoCompiler, c.o.Compiler, err)
 		}
 		return c.ask(ctx, path)
 	}

@@ -73,19 +73,22 @@ func parse(out string, p Program, dir string) []Diagnostic {
 	return found
 }
 
+// lineEnd is what ends a line of JavaScript.
+var lineEnd = regexp.MustCompile("\r\n|[\n\r\u2028\u2029]")
+
 // offset is the place of a line and a column, both from 1, the column in UTF-16.
 func offset(text string, row, column int) int {
 	at := 0
 	for ; row > 1; row-- {
-		i := strings.IndexByte(text[at:], '\n')
-		if i < 0 {
+		end := lineEnd.FindStringIndex(text[at:])
+		if end == nil {
 			return len(text)
 		}
-		at += i + 1
+		at += end[1]
 	}
 	left := column - 1
 	for i, r := range text[at:] {
-		if left <= 0 || r == '\n' {
+		if left <= 0 || r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029' {
 			return at + i
 		}
 		left--

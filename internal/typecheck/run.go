@@ -64,7 +64,9 @@ func (c *Checker) run(ctx context.Context, compiler Compiler, dir string, args .
 	cmd.WaitDelay = time.Second
 	var out, stderr limited
 	cmd.Stdout, cmd.Stderr = &out, &stderr
-	err = cmd.Run()
+	if err = spawn(cmd); err == nil {
+		err = cmd.Wait()
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}

@@ -49,7 +49,11 @@ type Checker struct {
 	looked   bool
 	compiler Compiler
 	err      error
+	again    time.Time // when to look again after an error
 }
+
+// lookAgain is how long a compiler that is not there is not looked for again.
+const lookAgain = time.Minute
 
 // maxConcurrent is how many compilers run at one time; further checks wait.
 const maxConcurrent = 2
@@ -74,13 +78,18 @@ var ErrNoCompiler = errors.New("no native TypeScript compiler was found")
 // Install is how to get a compiler.
 const Install = "npm install -g typescript@7 (or name a compiler under \"typecheck\")"
 
-// Compiler returns the compiler that is used, which is looked for once. The
-// error wraps ErrNoCompiler if there is none.
+// Named reports whether the options name a compiler, so that it is a mistake if
+// there is none.
+func (c *Checker) Named() bool { return c.o.Compiler != "" }
+
+// Compiler returns the compiler that is used. It is looked for until it is
+// found, once a minute at most. The error wraps ErrNoCompiler if there is none.
 func (c *Checker) Compiler(ctx context.Context) (Compiler, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.looked {
+	if !c.looked || c.err != nil && time.Now().After(c.again) {
 		c.compiler, c.err = c.find(ctx)
+		c.again = time.Now().Add(lookAgain)
 		// What failed because the caller went away is no answer.
 		c.looked = c.err == nil || ctx.Err() == nil
 	}
@@ -126,14 +135,15 @@ func (c *Checker) Check(ctx context.Context, p Program) ([]Diagnostic, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("no answer from %s within %s", filepath.Base(compiler.Path), c.o.Timeout))
-	defer cancel()
 	select {
 	case c.slot <- struct{}{}:
 		defer func() { <-c.slot }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	// What it waits for others is no time of the compiler.
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("no answer from %s within %s", filepath.Base(compiler.Path), c.o.Timeout))
+	defer cancel()
 	dir, err := scratch(p)
 	if dir != "" {
 		defer os.RemoveAll(dir)

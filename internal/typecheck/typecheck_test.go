@@ -254,6 +254,56 @@ func TestNoCompilerSaysSo(t *testing.T) {
 	}
 }
 
+func TestACompilerThatComesLaterIsFound(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links programs by names without .exe")
+	}
+	ctx := t.Context()
+	c := fake(t, "crash", Options{})
+	path := c.o.Compiler
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Compiler(ctx); !errors.Is(err, ErrNoCompiler) {
+		t.Fatalf("error %v, want ErrNoCompiler", err)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Compiler(ctx); !errors.Is(err, ErrNoCompiler) {
+		t.Errorf("error %v; want what was found a moment ago", err)
+	}
+	c.again = time.Now().Add(-time.Second)
+	if _, err := c.Compiler(ctx); err != nil {
+		t.Errorf("a minute later: %v", err)
+	}
+}
+
+func TestWaitingForOthersIsNoTimeOfTheCompiler(t *testing.T) {
+	c := fake(t, "environment", Options{})
+	if _, err := c.Compiler(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range maxConcurrent {
+		c.slot <- struct{}{}
+	}
+	c.o.Timeout = time.Nanosecond
+	gone := errors.New("the caller went away")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, gone)
+	defer cancel()
+	if _, err := c.Check(ctx, Program{}); !errors.Is(err, gone) {
+		t.Errorf("error %v, want %v", err, gone)
+	}
+}
+
+func TestLinesEndAsInJavaScript(t *testing.T) {
+	for _, end := range []string{"\n", "\r", "\r\n", "\u2028", "\u2029"} {
+		if text := "é" + end + "abc"; offset(text, 2, 2) != len(text)-2 {
+			t.Errorf("line 2, column 2 of %q is %d", text, offset(text, 2, 2))
+		}
+	}
+}
+
 // npm puts a script for Node where the compiler is expected.
 func TestScriptsLeadToTheCompilerBesideThem(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -26,11 +26,11 @@ func (src *source) outside(p Program) []string {
 			problems = append(problems, src.located(t.start, v.unknown(name)))
 		}
 	}
-	if at := directive.FindStringIndex(lex.src); at != nil {
-		problems = append(problems, src.located(at[0], "a triple-slash directive names no file here: leave it out"))
+	if len(lex.orders) > 0 {
+		problems = append(problems, src.located(lex.orders[0], "a triple-slash directive names no file here: leave it out"))
 	}
 	return problems
 }
 
 // directive matches a comment that a TypeScript compiler takes for an order.
-var directive = regexp.MustCompile(`(?m)^[ \t]*///[ \t]*<\s*(?:reference|amd-)`)
+var directive = regexp.MustCompile(`^///\s*<\s*(?:reference|amd-)`)

@@ -159,7 +159,7 @@ func quoteAll(modules []string) string {
 
 // didYouMean is the end of a sentence about an unknown name.
 func didYouMean(name string, known []string) string {
-	near := nearest.Names(name, known, 3)
+	near := slices.DeleteFunc(nearest.Names(name, known, 3), func(n string) bool { return n == name })
 	if len(near) == 0 {
 		return ""
 	}

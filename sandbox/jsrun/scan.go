@@ -41,6 +41,7 @@ type scanner struct {
 	open    []opened
 	newline bool
 	deepest int
+	orders  []int // where comments are that a TypeScript compiler obeys
 }
 
 // An opened bracket waits for its other half.
@@ -89,11 +90,13 @@ func (s *scanner) at(i int) byte {
 }
 
 func (s *scanner) next() {
-	switch c := s.src[s.pos]; {
-	case c == '\n':
+	if n := lineBreak(s.src, s.pos); n > 0 {
 		s.newline = true
-		s.pos++
-	case c == ' ' || c == '\t' || c == '\r':
+		s.pos += n
+		return
+	}
+	switch c := s.src[s.pos]; {
+	case c == ' ' || c == '\t':
 		s.pos++
 	case c == '/' && s.at(s.pos+1) == '/':
 		s.line()
@@ -105,7 +108,7 @@ func (s *scanner) next() {
 		s.template()
 	case isWord(c):
 		end := s.pos
-		for end < len(s.src) && (isWord(s.src[end]) || isDigit(s.src[end])) {
+		for end < len(s.src) && (isWord(s.src[end]) || isDigit(s.src[end])) && lineBreak(s.src, end) == 0 {
 			end++
 		}
 		s.emit(word, end)
@@ -118,9 +121,28 @@ func (s *scanner) next() {
 	}
 }
 
+// lineBreak is the length of what ends a line at i, in bytes; 0 if none ends.
+// JavaScript has four characters that do, two of them beyond ASCII.
+func lineBreak(src string, i int) int {
+	switch src[i] {
+	case '\n', '\r':
+		return 1
+	case 0xE2:
+		if rest := src[i:]; strings.HasPrefix(rest, "\u2028") || strings.HasPrefix(rest, "\u2029") {
+			return 3
+		}
+	}
+	return 0
+}
+
+// line skips a comment to the end of its line.
 func (s *scanner) line() {
-	for s.pos < len(s.src) && s.src[s.pos] != '\n' {
+	start := s.pos
+	for s.pos < len(s.src) && lineBreak(s.src, s.pos) == 0 {
 		s.pos++
+	}
+	if directive.MatchString(s.src[start:s.pos]) {
+		s.orders = append(s.orders, start)
 	}
 }
 
@@ -131,7 +153,7 @@ func (s *scanner) comment() {
 	} else {
 		end += s.pos + 4
 	}
-	s.newline = s.newline || strings.Contains(s.src[s.pos:end], "\n")
+	s.newline = s.newline || strings.ContainsAny(s.src[s.pos:end], "\n\r\u2028\u2029")
 	s.pos = end
 }
 
@@ -139,10 +161,12 @@ func (s *scanner) stringEnd(quote byte) int {
 	for i := s.pos + 1; i < len(s.src); i++ {
 		switch s.src[i] {
 		case '\\':
-			i++
+			if i++; strings.HasPrefix(s.src[min(i, len(s.src)):], "\r\n") {
+				i++ // one end of a line
+			}
 		case quote:
 			return i + 1
-		case '\n':
+		case '\n', '\r': // the other two may stand in a string
 			return i
 		}
 	}
@@ -189,7 +213,7 @@ func (s *scanner) numberEnd() int {
 func (s *scanner) regexEnd() int {
 	class := false
 	i := s.pos + 1
-	for ; i < len(s.src) && s.src[i] != '\n'; i++ {
+	for ; i < len(s.src) && lineBreak(s.src, i) == 0; i++ {
 		switch s.src[i] {
 		case '\\':
 			i++

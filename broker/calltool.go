@@ -119,6 +119,8 @@ func (x *execution) callResult(raw, value json.RawMessage) *mcp.CallToolResult {
 		switch {
 		case c.Type == "text":
 			texts = append(texts, c.Text)
+		case (c.Type == "image" || c.Type == "audio") && (len(c.Data) > maxMediaBytes || len(media) == maxMedia):
+			texts = append(texts, tooMuchMedia(c.Type, len(c.Data)))
 		case c.Type == "image":
 			media = append(media, &mcp.ImageContent{Data: c.Data, MIMEType: c.MIMEType})
 		case c.Type == "audio":
@@ -141,6 +143,14 @@ func (x *execution) callResult(raw, value json.RawMessage) *mcp.CallToolResult {
 	}
 	res.Content = append(res.Content, media...)
 	return res
+}
+
+// tooMuchMedia stands for an image or a sound that the answer does not carry.
+func tooMuchMedia(kind string, size int) string {
+	if size > maxMediaBytes {
+		return fmt.Sprintf("[%s of %d bytes left out: at most %d; ask for a smaller one]", kind, size, maxMediaBytes)
+	}
+	return fmt.Sprintf("[%s of %d bytes left out: at most %d images and sounds in one answer; ask for fewer]", kind, size, maxMedia)
 }
 
 // textResult is one text block within the budget. What is longer is cut

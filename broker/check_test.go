@@ -137,7 +137,7 @@ func TestForgottenAwaitIsNoticed(t *testing.T) {
 	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "github")}})
 	b.Refresh(t.Context())
 	a := execute(t, b, `github.createIssue({ title: 'x' }); return 1`)
-	if a.ExitCode != 0 || len(a.ToolsCalled) != 1 || !strings.Contains(a.Stderr, "call to github__create_issue was not awaited") {
+	if a.ExitCode != 0 || len(a.ToolsCalled) != 1 || !strings.Contains(a.Stderr, "call to github__create_issue was still running when the script ended") {
 		t.Errorf("answer %+v, want the call made and a note that it was not awaited", a)
 	}
 }

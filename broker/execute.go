@@ -237,7 +237,10 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
-	hints := slices.Concat(x.notes, res.Reads)
+	hints := slices.Clone(x.notes)
+	if !x.req.Whole { // who is shown all has read them among the diagnostics
+		hints = append(hints, res.Reads...)
+	}
 	if cutRes {
 		hints = append(hints, "the result is "+shape(res.Value)+"; return less of it"+readRest(a.Ref, "{ path, offset, limit }"))
 	} else if cutOut {

@@ -147,6 +147,14 @@ func TestReadOnlyLeavesWritersOut(t *testing.T) {
 	if a := execute(t, b, `return typeof files.deleteFile`); a.ExitCode != 2 && string(a.Result) != `"undefined"` {
 		t.Errorf("deleteFile is in scope: %+v", a)
 	}
+	for _, code := range []string{
+		`return await files.deleteFile({ path: 'a' })`,
+		`import { deleteFile } from './servers/files'; return await deleteFile({ path: 'a' })`,
+	} {
+		if a := execute(t, b, code); a.ExitCode == 0 || !strings.Contains(a.Stderr, "files__delete_file is not marked read-only") {
+			t.Errorf("%s: %+v, want why it is not there", code, a)
+		}
+	}
 	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "delete a file", Limit: 50})
 	if err != nil {
 		t.Fatal(err)

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -54,6 +57,9 @@ func (x *execution) searchTools(ctx context.Context, c sandbox.Call) (json.RawMe
 	if err != nil {
 		return nil, err
 	}
+	if err := onlyOptions(a, searchArguments...); err != nil {
+		return nil, fmt.Errorf("tools.search: %w", err)
+	}
 	req, err := searchRequest(a)
 	if err != nil {
 		return nil, fmt.Errorf("tools.search: %w", err)
@@ -94,6 +100,20 @@ func hostArguments(function, first string, c sandbox.Call) (arguments, error) {
 		a[first] = compactJSON(c.Target)
 	}
 	return a, nil
+}
+
+// onlyOptions refuses an option that none of names is.
+func onlyOptions(a arguments, names ...string) error {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		if near := nearest.Names(name, names, 1); len(near) > 0 {
+			return fmt.Errorf("there is no option %q: did you mean %s?", name, near[0])
+		}
+		return fmt.Errorf("there is no option %q: use %s", name, strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // A ToolDescription is all that is known of one tool.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -116,10 +115,8 @@ func (x *execution) getResult(_ context.Context, c sandbox.Call) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	for name := range a {
-		if !slices.Contains([]string{"ref", "path", "offset", "limit"}, name) {
-			return nil, fmt.Errorf("results.get: there is no option %q: use path, offset and limit", name)
-		}
+	if err := onlyOptions(a, "ref", "path", "offset", "limit"); err != nil {
+		return nil, fmt.Errorf("results.get: %w", err)
 	}
 	offset, err := a.number("offset")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,8 @@ func addMediaTools(s *mcp.Server) {
 	add("book", &mcp.TextContent{Text: strings.Repeat("word ", 20_000)})
 	add("page", &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", Text: "what it says"}})
 	add("nothing")
+	add("album", slices.Repeat([]mcp.Content{&mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}}, 10)...)
+	add("poster", &mcp.ImageContent{Data: make([]byte, 5<<20+1), MIMEType: "image/png"})
 }
 
 // addListedTools adds the tools in a JSON file. Each answers with the text of

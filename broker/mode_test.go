@@ -48,6 +48,9 @@ func TestToolsMode(t *testing.T) {
 		if got := keys(listed(t, cs)); got != "call_tool list_servers search_tools and 0" {
 			t.Errorf("%s: tools are %s", version, got)
 		}
+		if r := cs.InitializeResult(); r != nil && r.Capabilities.Resources != nil {
+			t.Errorf("%s: resources are offered to a client that writes no code", version)
+		}
 		text, _ := call(t, cs, "search_tools", map[string]any{"query": "read file", "limit": 1})
 		for _, want := range []string{`"signature":"files__read_file({path:string})"`, `"parameters":{"type":"object"`} {
 			if !strings.Contains(text, want) || strings.Contains(text, "declaration") {
@@ -136,6 +139,12 @@ func TestCalledToolsSendMedia(t *testing.T) {
 		if diff := cmp.Diff(want, content(tool)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tool, diff)
 		}
+	}
+	if album := content("album"); len(album) != 9 || strings.Count(album[0].(*mcp.TextContent).Text, "image of 3 bytes left out") != 2 {
+		t.Errorf("ten images became %d blocks, the first %+v; want a note and eight images", len(album), album[0])
+	}
+	if poster := content("poster"); len(poster) != 1 || !strings.Contains(poster[0].(*mcp.TextContent).Text, "image of 5242881 bytes left out") {
+		t.Errorf("a large image became %d blocks, want a note alone", len(poster))
 	}
 	text := content("book")[0].(*mcp.TextContent).Text
 	if n := len(text); n > 10_400 || !strings.Contains(text, "[truncated: 90,000 of 100,000 characters]") || !strings.Contains(text, "ask for less") {

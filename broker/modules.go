@@ -25,16 +25,35 @@ func (b *Broker) modules(ctx context.Context, code string) (modules []sandbox.Mo
 	if err := b.awaitUsed(ctx, code); err != nil {
 		return nil, nil, err
 	}
-	_, scope := b.catalogs()
+	full, scope := b.catalogs()
 	names = append(names, "helpers/callMCPTool")
 	for _, s := range scope.Servers() {
 		names = append(names, codegen.ModulePath(s))
 		if imports(code, s) || hasWord(code, s.Namespace, nil) {
 			m := codegen.RunModule(s)
-			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global})
+			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global, Withheld: withheld(full, scope, s)})
 		}
 	}
 	return modules, names, nil
+}
+
+// withheld says why the module of s lacks the functions of tools that are not
+// in scope, in the words that a call of one by its id gets.
+func withheld(full, scope *discovery.Catalog, s *discovery.Server) map[string]string {
+	if full == scope {
+		return nil
+	}
+	all, ok := full.Server(s.Listing.Server)
+	if !ok {
+		return nil
+	}
+	why := make(map[string]string)
+	for _, t := range all.Tools {
+		if _, usable := scope.Tool(t.ID); !usable {
+			why[t.Func] = outOfScope(t).Message
+		}
+	}
+	return why
 }
 
 // awaitUsed waits for the servers that a script uses and that were never

@@ -28,12 +28,15 @@ func implementation(version string) *mcp.Implementation {
 // Server returns an MCP server with the broker's tools, for any number of
 // sessions of one client, whose name goes into the audit log.
 func (b *Broker) Server(client string) *mcp.Server {
+	// A list of tools that changes with the config, and in mode "auto" with the
+	// tools of the servers.
+	can := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	writesCode := b.options().Mode != ModeTools
+	if writesCode {
+		can.Resources = &mcp.ResourceCapabilities{} // what serveCode and serveResults give
+	}
 	s := mcp.NewServer(implementation(b.options().Version), &mcp.ServerOptions{
-		Instructions: b.instructions(),
-		// A list of tools that changes with the config, and in mode "auto" with
-		// the tools of the servers, and what serveCode gives.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{}},
-		Logger:       b.log,
+		Instructions: b.instructions(), Capabilities: can, Logger: b.log,
 	})
 	b.addFace(&face{server: s, shown: make(map[string]*mcp.Tool), handlers: map[string]mcp.ToolHandler{
 		"list_servers": b.handleListServers,
@@ -45,8 +48,10 @@ func (b *Broker) Server(client string) *mcp.Server {
 		"read_skill_file": b.handleReadSkill(client),
 		"call_skill_tool": b.waiting(client, b.readSkillCall),
 	}, direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }})
-	b.serveCode(s)
-	b.serveResults(s)
+	if writesCode { // who does not can use neither
+		b.serveCode(s)
+		b.serveResults(s)
+	}
 	return s
 }
 

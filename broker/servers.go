@@ -66,6 +66,9 @@ func (b *Broker) ListServers(server string) ServersAnswer {
 			continue
 		}
 		st := status[s.Listing.Server]
+		if st.State == upstream.StateIdle && b.serving.Load() {
+			st.State = upstream.StateStarting // it is about to: see StartSoon
+		}
 		info := ServerInfo{
 			Name: s.Listing.Server, Description: codegen.FirstSentence(s.Description, 200),
 			Transport: st.Transport, Status: string(st.State), ToolCount: len(s.Tools), Error: statusError(st),
@@ -86,6 +89,8 @@ func (b *Broker) ListServers(server string) ServersAnswer {
 func statusError(st upstream.Status) string {
 	var text string
 	switch {
+	case st.Err != nil && st.State == upstream.StateStarting:
+		text = "being tried again; the last time: " + strings.Join(strings.Fields(st.Err.Error()), " ")
 	case st.Err != nil:
 		text = strings.Join(strings.Fields(st.Err.Error()), " ")
 	case st.State == upstream.StateStarting && time.Since(st.Since) > slowStart:

@@ -94,6 +94,9 @@ type Module struct {
 	Source string `json:"source"`
 	// Exports are the names that Source exports.
 	Exports []string `json:"exports"`
+	// Withheld says of names that the program may expect here why they are
+	// not among Exports.
+	Withheld map[string]string `json:"withheld,omitempty"`
 	// Global is the identifier that is bound to the module's namespace in the
 	// program's scope if the program uses it without declaring it.
 	Global string `json:"global,omitempty"`
@@ -163,7 +166,7 @@ type Result struct {
 	// hit, or the syntax errors. It is not part of what went to Stderr.
 	Error string
 	// Notes are remarks that do not change the exit code, one line each, such
-	// as calls that were not awaited.
+	// as calls that were still running at the end.
 	Notes []string
 	// Reads are the program's reads of properties that gave undefined and that
 	// nobody knows (see Shape), one line each, with what was meant.

@@ -192,7 +192,11 @@ func (s *server) joinLocked(force bool) (*attempt, error) {
 	if s.retryTimer != nil {
 		s.retryTimer.Stop()
 	}
-	s.setState(StateStarting, nil, "")
+	if s.failures > 0 { // trying again disproves nothing yet
+		s.setState(StateStarting, s.err, s.hint)
+	} else {
+		s.setState(StateStarting, nil, "")
+	}
 	return a, nil
 }
 

@@ -25,7 +25,8 @@ type Status struct {
 	// known which of the two a remote server speaks.
 	Transport string
 	State     State
-	// Err is why the server failed, was lost or could not be listed again.
+	// Err is why the server failed, was lost or could not be listed again. It
+	// stays, with Hint, while a server that failed is tried again.
 	Err error
 	// Hint is a command or step that may mend it.
 	Hint string

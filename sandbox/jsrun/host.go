@@ -191,8 +191,11 @@ func (r *runtime) rejectCall(c *hostCall, err error) error {
 	if failed != nil {
 		return failed
 	}
-	if o, ok := v.(*goja.Object); ok && c.late {
-		r.late[o] = true
+	if o, ok := v.(*goja.Object); ok {
+		r.thrown[o] = true
+		if c.late {
+			r.late[o] = true
+		}
 	}
 	return c.reject(v)
 }

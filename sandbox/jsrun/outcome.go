@@ -32,6 +32,9 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 			return r.aborted(ctx, err)
 		case err == nil:
 			out.Value = value
+			if _, isFunction := goja.AssertFunction(r.main.Result()); isFunction && value == nil && !(r.script.implicit && r.printed) {
+				out.Notes = append(out.Notes, "a function was returned: call it")
+			}
 		case !r.script.implicit: // a last expression that JSON cannot write is no result
 			out.ExitCode = sandbox.ExitThrew
 			out.Error = "the returned value cannot be written as JSON: " + r.message(err) +
@@ -82,21 +85,51 @@ wait:
 			late = append(late, c)
 		}
 	}
-	out.Notes = append(out.Notes, r.lateNotes(late)...)
+	if !r.failedByCall() { // the others of a Promise.all are no news beside its error
+		out.Notes = append(out.Notes, r.lateNotes(late)...)
+	}
 	return out, false
 }
 
-// lateNotes says what became of the calls that main did not wait for.
+// failedByCall reports whether main ended with the error of a call.
+func (r *runtime) failedByCall() bool {
+	if r.main == nil || r.main.State() != goja.PromiseStateRejected {
+		return false
+	}
+	o, ok := r.main.Result().(*goja.Object)
+	return ok && r.thrown[o]
+}
+
+// lateNotes says what became of the calls that were still running when main
+// ended, those that went alike together.
 func (r *runtime) lateNotes(late []*hostCall) []string {
-	var notes []string
+	const cancelled = "cancelled"
+	type fate struct{ name, end string }
+	counts := make(map[fate]int)
 	for _, c := range late {
-		end := "it ended"
+		end := "ended"
 		if _, open := r.loop.calls[c]; open {
-			end = "it was cancelled"
+			end = cancelled
 		} else if c.err != nil {
-			end = "it failed: " + c.err.Error()
+			end = "failed: " + c.err.Error()
 		}
-		notes = append(notes, fmt.Sprintf("call to %s was not awaited; %s", c.name(), end))
+		counts[fate{c.name(), end}]++
+	}
+	var notes []string
+	for f, n := range counts {
+		if n > 1 {
+			many := "they " + f.end
+			if f.end == cancelled {
+				many = "they were " + f.end
+			}
+			notes = append(notes, fmt.Sprintf("%d calls to %s were still running when the script ended; %s", n, f.name, many))
+			continue
+		}
+		one := "it " + f.end
+		if f.end == cancelled {
+			one = "it was " + f.end
+		}
+		notes = append(notes, fmt.Sprintf("call to %s was still running when the script ended; %s", f.name, one))
 	}
 	slices.Sort(notes)
 	return notes

@@ -105,6 +105,9 @@ func noExport(p Program, name, module string) string {
 	known := []string{"callMCPTool", "ToolError"}
 	for _, m := range p.Modules {
 		if m.Path == module {
+			if why, ok := m.Withheld[name]; ok {
+				return fmt.Sprintf("%s does not export %q here: %s", module, name, why)
+			}
 			known = m.Exports
 		}
 	}

@@ -81,9 +81,38 @@ func TestDeadlineBeforeTheStart(t *testing.T) {
 func TestCallLeftBehindIsCancelledAfterTheGrace(t *testing.T) {
 	for _, grace := range []time.Duration{0, 20 * time.Millisecond} {
 		out := Run(t.Context(), Program{Code: "callMCPTool('slow__never'); return 1", Grace: grace}, &memHost{})
-		want := "call to slow__never was not awaited; it was cancelled"
+		want := "call to slow__never was still running when the script ended; it was cancelled"
 		if out.ExitCode != 0 || string(out.Value) != "1" || len(out.Notes) != 1 || out.Notes[0] != want {
 			t.Errorf("grace %v: Run = %+v, want value 1 and note %q", grace, out, want)
+		}
+	}
+}
+
+func TestCallsLeftBehindAreNotedOncePerFate(t *testing.T) {
+	const many = "for (let i = 0; i < 100; i++) callMCPTool('slow__never', { i });"
+	out := Run(t.Context(), Program{Code: many + "return 1"}, &memHost{})
+	want := "100 calls to slow__never were still running when the script ended; they were cancelled"
+	if len(out.Notes) != 1 || out.Notes[0] != want {
+		t.Errorf("notes %q, want %q alone", out.Notes, want)
+	}
+	out = Run(t.Context(), Program{Code: many + "await callMCPTool('x__y', {})"}, &memHost{})
+	if out.ExitCode != sandbox.ExitThrew || len(out.Notes) != 0 {
+		t.Errorf("a failed call: exit %d, notes %q; want its error alone", out.ExitCode, out.Notes)
+	}
+	out = Run(t.Context(), Program{Code: many + "throw new Error('own')"}, &memHost{})
+	if out.ExitCode != sandbox.ExitThrew || len(out.Notes) != 1 {
+		t.Errorf("an error of the script's own: exit %d, notes %q; want the note", out.ExitCode, out.Notes)
+	}
+}
+
+func TestReturnedFunctionIsNoted(t *testing.T) {
+	for code, want := range map[string]int{
+		"return Math.max": 1, "return await Math.max": 1, "return Math.max(1)": 0, "return undefined": 0,
+		"const f = () => 1; f": 1, "console.log(1); globalThis.f = () => 1": 0,
+	} {
+		out := Run(t.Context(), Program{Code: code}, &memHost{})
+		if len(out.Notes) != want || want == 1 && out.Notes[0] != "a function was returned: call it" {
+			t.Errorf("Run(%q): notes %q, want %d", code, out.Notes, want)
 		}
 	}
 }

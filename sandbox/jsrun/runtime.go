@@ -41,6 +41,7 @@ type runtime struct {
 	printed   bool                  // something went to stdout
 	unhandled []*goja.Promise       // rejected, and nobody has looked yet
 	late      map[*goja.Object]bool // errors of calls that main had left behind
+	thrown    map[*goja.Object]bool // errors of calls
 	groups    int                   // open console.group calls
 	counts    map[string]int        // console.count
 	clocks    map[string]time.Time  // console.time
@@ -68,6 +69,7 @@ func newRuntime() *runtime {
 		vm:        goja.New(),
 		loop:      newLoop(),
 		late:      make(map[*goja.Object]bool),
+		thrown:    make(map[*goja.Object]bool),
 		counts:    make(map[string]int),
 		clocks:    make(map[string]time.Time),
 		libs:      make(map[string]*goja.Object),

@@ -33,7 +33,7 @@ const (
 func LoadVectors(path string) (*Vectors, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("word vectors: %w", err)
+		return nil, fmt.Errorf("word vectors: %w: make one with broker index --build-vectors SOURCE", err)
 	}
 	v, err := decodeVectors(b)
 	if err != nil {

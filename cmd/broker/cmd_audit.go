@@ -216,7 +216,7 @@ func (a *app) auditStats(ctx context.Context, since time.Time) (auditStats, erro
 	if a.configPath == "" && a.stateDir != "" {
 		return out, nil // the definitions are those of a config
 	}
-	s, err := a.open(-1)
+	s, err := a.openAnyway(-1)
 	if err != nil {
 		return out, err
 	}

@@ -47,7 +47,7 @@ func (a *app) doctorCommand() *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context, names []string) error {
-	s, err := a.open(-1)
+	s, err := a.openAnyway(-1)
 	if err != nil {
 		return err
 	}
@@ -59,6 +59,10 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 	}
 	d := diagnosis{OK: true}
 	d.Checks = append(d.Checks, checkConfig(s), checkState(s), checkSandbox(ctx, s), checkTypes(ctx, s))
+	if s.unvectored != nil {
+		d.Checks = append(d.Checks, check{Name: "search", Detail: s.unvectored.Error(),
+			Hint: "broker index --build-vectors SOURCE, or take \"vectors\" out of the config"})
+	}
 	d.Checks = append(d.Checks, checkLayers(ctx, s)...)
 	stop := a.showProgress(s, len(s.broker.Status()))
 	status := s.broker.Refresh(ctx, names...)

@@ -42,7 +42,7 @@ func (a *app) execCommand() *cobra.Command {
 			if language == "" {
 				language = languageOf(args[0])
 			}
-			s, err := a.open(-1)
+			s, err := a.openAnyway(-1)
 			if err != nil {
 				return err
 			}

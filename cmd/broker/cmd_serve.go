@@ -25,7 +25,7 @@ func (a *app) serveCommand() *cobra.Command {
 			if err := checkMode(a.mode); err != nil {
 				return err
 			}
-			s, err := a.open(0)
+			s, err := a.openAnyway(0)
 			if err != nil {
 				return err
 			}
@@ -34,6 +34,10 @@ func (a *app) serveCommand() *cobra.Command {
 				_ = s.close() // nothing has run
 				return err
 			}
+			if s.unvectored != nil {
+				fmt.Fprintf(a.stderr, "broker: searching without word vectors: %v\n", s.unvectored)
+			}
+			s.notice()
 			s.broker.StartSoon(ctx)
 			stop := a.watch(ctx, s)
 			if addr != "" {

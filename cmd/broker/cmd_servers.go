@@ -23,7 +23,7 @@ func (a *app) serversListCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.open(-1)
+			s, err := a.openAnyway(-1)
 			if err != nil {
 				return err
 			}

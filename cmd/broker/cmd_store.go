@@ -144,6 +144,11 @@ func find(store *results.Store, name, client string, anyClient bool) (*results.C
 	} else if !errors.Is(err, results.ErrNotFound) {
 		return nil, false, err
 	}
+	for _, other := range clients {
+		if _, err := other.Value(name); err == nil && other.Name() != client {
+			return nil, false, usage("%s has nothing kept as %q\nhint: --client %q has", clientLabel(client), name, other.Name())
+		}
+	}
 	return nil, false, usage("nothing is kept as %q\nhint: broker store list", name)
 }
 

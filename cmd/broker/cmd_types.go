@@ -20,7 +20,7 @@ func (a *app) typesCommand() *cobra.Command {
 			if out == "" {
 				return usage("types needs a directory to write to\nhint: broker types --out code")
 			}
-			s, err := a.open(-1)
+			s, err := a.openAnyway(-1)
 			if err != nil {
 				return err
 			}

@@ -34,11 +34,20 @@ type session struct {
 	audit   *audit.Store
 	learned *learned.Store
 	runner  sandbox.Runner // the broker's
+
+	unvectored error // why the search goes without the table of the config
 }
 
 // close ends the servers and the sandbox, then what they write to.
 func (s *session) close() error {
 	return errors.Join(s.broker.Close(), s.learned.Close(), s.audit.Close())
+}
+
+// notice tells models what is missing.
+func (s *session) notice() {
+	if s.unvectored != nil {
+		s.broker.SetNotice("the search goes without its table of word vectors: " + oneLine(s.unvectored.Error(), 300))
+	}
 }
 
 // load reads the config file and says what is odd in it.
@@ -60,6 +69,18 @@ func (a *app) load() (*config.Config, error) {
 // open reads the config and makes a broker of it. spares is the number of
 // sandboxes kept ready; negative means none.
 func (a *app) open(spares int) (*session, error) {
+	s, err := a.openAnyway(spares)
+	if err == nil && s.unvectored != nil {
+		err = s.unvectored
+		_ = s.close() // nothing has run
+		return nil, err
+	}
+	return s, err
+}
+
+// openAnyway is open for commands that do not need the table of word vectors,
+// and go on without it.
+func (a *app) openAnyway(spares int) (*session, error) {
 	cfg, err := a.load()
 	if err != nil {
 		return nil, err
@@ -71,10 +92,7 @@ func (a *app) open(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	vectors, err := loadVectors(cmp.Or(a.vectors, cfg.Resolve(cfg.Broker.Search.Vectors)))
-	if err != nil {
-		return nil, err
-	}
+	vectors, unvectored := loadVectors(cmp.Or(a.vectors, cfg.Resolve(cfg.Broker.Search.Vectors)))
 	log := a.logger()
 	store, err := openAudit(state, cfg, log)
 	if err != nil {
@@ -93,7 +111,7 @@ func (a *app) open(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{cfg, state, b, store, types, o.Runner}, nil
+	return &session{cfg, state, b, store, types, o.Runner, unvectored}, nil
 }
 
 // runnable refuses settings that this program cannot follow: a default language

@@ -69,6 +69,7 @@ func (a *app) reload(s *session) {
 		return
 	}
 	s.broker.Reconfigure(a.options(cfg))
+	s.notice()
 	fmt.Fprintln(a.stderr, "broker: the config has changed and is in force"+notInForce(s.config.Broker.Sandbox, cfg.Broker.Sandbox))
 }
 

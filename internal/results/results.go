@@ -31,7 +31,8 @@ import (
 
 // Options bounds a Store. Zero means the default.
 type Options struct {
-	// MaxBytes is what all results together may take; the oldest go first.
+	// MaxBytes is what all results of one client may take; its oldest go first,
+	// and one that is larger is refused.
 	// Default 512 MiB.
 	MaxBytes int64
 	// MaxAge is how long a result is kept; default 7 days.
@@ -154,6 +155,7 @@ type Writer struct {
 	f     *os.File
 	ref   string
 	bytes int64
+	size  int64 // of the file, with its header
 }
 
 // Create begins a result whose size is not known yet.
@@ -165,8 +167,8 @@ func (c *Client) Create(mime string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep result: %w", err)
 	}
-	w := &Writer{c: c, f: f, ref: newRef()}
 	head, err := json.Marshal(header{mime})
+	w := &Writer{c: c, f: f, ref: newRef(), size: int64(len(head)) + 1}
 	if err == nil {
 		_, err = f.Write(append(head, '\n'))
 	}
@@ -182,7 +184,11 @@ func (w *Writer) Ref() string { return w.ref }
 
 // Write appends p.
 func (w *Writer) Write(p []byte) (int, error) {
+	if w.size+int64(len(p)) > w.c.s.o.MaxBytes {
+		return 0, fmt.Errorf("keep result: it is longer than the %d bytes that a client may keep", w.c.s.o.MaxBytes)
+	}
 	n, err := w.f.Write(p)
+	w.size += int64(n)
 	w.bytes += int64(n)
 	return n, err
 }

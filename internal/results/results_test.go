@@ -140,6 +140,22 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+func TestOneClientsFloodSparesTheOthers(t *testing.T) {
+	s := Open(t.TempDir(), &Options{MaxBytes: 170})
+	alice := s.Client("alice")
+	ref := put(t, alice, Text, "hers")
+	for range 20 {
+		put(t, s.Client("bob"), Text, strings.Repeat("x", 50))
+	}
+	s.Sweep()
+	if _, _, err := alice.Get(ref); err != nil {
+		t.Errorf("another client's results removed it: %v", err)
+	}
+	if ref, err := alice.Put(Text, make([]byte, 170)); err == nil || ref != "" {
+		t.Errorf("Put of more than fits = %q, %v; want it refused", ref, err)
+	}
+}
+
 func TestValues(t *testing.T) {
 	s := Open(t.TempDir(), &Options{MaxValueBytes: 10, MaxKeys: 3, MaxValuesBytes: 200})
 	c := s.Client(Local)

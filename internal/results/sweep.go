@@ -29,18 +29,19 @@ type sweepFile struct {
 	at   time.Time
 }
 
-// Sweep removes what is older than the store keeps it, then the oldest results
-// until they fit into MaxBytes, and files that a process left half written an
+// Sweep removes what is older than the store keeps it, then each client's oldest
+// results until they fit into MaxBytes, and files that a process left half written an
 // hour ago. What cannot be removed stays for the next time.
 func (s *Store) Sweep() {
 	results := s.files("results")
 	slices.SortFunc(results, func(a, b sweepFile) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.path, b.path)) })
-	var total int64
+	totals := make(map[string]int64) // by the client's folder
 	for _, f := range results {
 		age := time.Since(f.at)
 		half := !refPattern.MatchString(filepath.Base(f.path))
-		total += f.size
-		if age > s.o.MaxAge || half && age > time.Hour || !half && total > s.o.MaxBytes {
+		dir := filepath.Dir(f.path)
+		totals[dir] += f.size
+		if age > s.o.MaxAge || half && age > time.Hour || !half && totals[dir] > s.o.MaxBytes {
 			os.Remove(f.path)
 		}
 	}

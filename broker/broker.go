@@ -26,6 +26,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
 )
 
 // Options says what a Broker is made of. Servers and Runner are required.
@@ -71,6 +72,8 @@ type Options struct {
 
 	// Skills are the skills that models may activate; nil means none.
 	Skills *skills.Registry
+	// Commands are prompts of plugins that users may pick.
+	Commands []plugin.Command
 	// SkillBudget is how many tokens the catalogue of skills may cost; zero means
 	// skills.DefaultBudget.
 	SkillBudget int

@@ -8,31 +8,35 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A face is one MCP server that Server returned, with the tools that its
-// clients have seen.
+// A face is one MCP server that Server returned, with the tools and
+// prompts that its clients have seen.
 type face struct {
 	server   *mcp.Server
 	handlers map[string]mcp.ToolHandler // of the broker's own tools, by name
 	direct   func(id string) mcp.ToolHandler
+	prompt   mcp.PromptHandler
 	shown    map[string]*mcp.Tool
+	prompts  map[string]*mcp.Prompt
 }
 
 func (b *Broker) addFace(f *face) {
 	b.facesMu.Lock()
 	defer b.facesMu.Unlock()
 	b.show(f, b.tools())
+	f.showPrompts(b.prompts())
 	b.faces = append(b.faces, f)
 }
 
-// showAll gives every client the tools that are new or described anew, and
+// showAll gives every client the tools and prompts that are new or described anew, and
 // takes those that are gone, which tells it that the list changed. The others
 // stay as they are.
 func (b *Broker) showAll() {
 	b.facesMu.Lock()
 	defer b.facesMu.Unlock()
-	tools := b.tools()
+	tools, prompts := b.tools(), b.prompts()
 	for _, f := range b.faces {
 		b.show(f, tools)
+		f.showPrompts(prompts)
 	}
 }
 

@@ -9,7 +9,7 @@ func (b *Broker) Reconfigure(o Options) {
 	next.Servers, next.ReadOnly, next.Language = o.Servers, o.ReadOnly, o.Language
 	next.Unlearned, next.UnnotedReads = o.Unlearned, o.UnnotedReads
 	next.Mode, next.AutoThreshold = o.Mode, o.AutoThreshold
-	next.Skills, next.SkillBudget = o.Skills, o.SkillBudget
+	next.Skills, next.SkillBudget, next.Commands = o.Skills, o.SkillBudget, o.Commands
 	next.Typecheck, next.TypecheckStrict = o.Typecheck, o.TypecheckStrict
 	next.Timeout, next.MaxTimeout, next.MaxOutputChars, next.Limits = o.Timeout, o.MaxTimeout, o.MaxOutputChars, o.Limits
 	next.setDefaults()

@@ -35,6 +35,9 @@ func (b *Broker) Server(client string) *mcp.Server {
 	if writesCode {
 		can.Resources = &mcp.ResourceCapabilities{} // what serveCode and serveResults give
 	}
+	if b.options().Skills != nil {
+		can.Prompts = &mcp.PromptCapabilities{ListChanged: true} // those that come later are told
+	}
 	s := mcp.NewServer(implementation(b.options().Version), &mcp.ServerOptions{
 		Instructions: b.instructions(), Capabilities: can, Logger: b.log,
 	})
@@ -47,7 +50,7 @@ func (b *Broker) Server(client string) *mcp.Server {
 		"activate_skill":  b.handleActivate(client),
 		"read_skill_file": b.handleReadSkill(client),
 		"call_skill_tool": b.waiting(client, b.readSkillCall),
-	}, direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }})
+	}, prompt: b.prompter(client), direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }})
 	if writesCode { // who does not can use neither
 		b.serveCode(s)
 		b.serveResults(s)

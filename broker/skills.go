@@ -29,10 +29,10 @@ type skillState struct {
 // and where the protocol has sessions, one of them.
 type reader struct{ owner, session string }
 
-func readerOf(req *mcp.CallToolRequest) reader {
-	r := reader{owner: owner(req.Extra)}
-	if req.Session != nil {
-		r.session = req.Session.ID()
+func readerOf(extra *mcp.RequestExtra, session *mcp.ServerSession) reader {
+	r := reader{owner: owner(extra)}
+	if session != nil {
+		r.session = session.ID()
 	}
 	return r
 }
@@ -89,13 +89,18 @@ func (b *Broker) lookAtSkills() bool {
 	if r := b.options().Skills; r != nil {
 		next = r.Refresh()
 	}
-	return b.skills.shown.Swap(next) != next
+	if b.skills.shown.Swap(next) == next {
+		return false
+	}
+	b.enterSkills()
+	return true
 }
 
 // RefreshSkills looks for changes of the skills and shows them to the clients.
 // Without a change it costs a few microseconds for each skill.
 func (b *Broker) RefreshSkills() {
 	if b.lookAtSkills() {
+		b.changed() // what search finds
 		b.showAll()
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
 )
 
 // writeSkill makes a skill in dir, with files by path.
@@ -286,5 +287,87 @@ func TestSkillSurfaceKeepsToItsBudget(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), golden.String()); diff != "" {
 		t.Errorf("the surface changed; go test ./broker -update accepts it (-want +got):\n%s", diff)
+	}
+}
+
+func TestSkillsAreFound(t *testing.T) {
+	_, r := newSkills(t)
+	b := newBroker(t, broker.Options{Skills: r})
+	cs := connect(t, b, "2025-11-25", nil)
+	text, _ := call(t, cs, "search_tools", map[string]any{"query": "write release notes"})
+	const want = `{"kind":"skill","name":"release-notes","use":"activate_skill {\"name\":\"release-notes\"}","description":"Write release notes."}`
+	if !strings.Contains(text, want) {
+		t.Errorf("the search answers %s, want %s in it", text, want)
+	}
+	if text, _ := call(t, cs, "search_tools", map[string]any{"query": "deploy"}); strings.Contains(text, `"name":"deploy"`) {
+		t.Errorf("a skill for users only is found: %s", text)
+	}
+}
+
+func TestSkillsAndCommandsArePrompts(t *testing.T) {
+	dir, r := newSkills(t)
+	home := filepath.Join(t.TempDir(), "sales")
+	for path, text := range map[string]string{
+		".claude-plugin/plugin.json": `{"name": "sales"}`,
+		"commands/report.md":         "---\ndescription: Write a report.\nargument-hint: REGION\n---\nReport on $0 for $1.\n",
+	} {
+		file := filepath.Join(home, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := plugin.Load(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := make(chan struct{}, 10)
+	b := newBroker(t, broker.Options{Skills: r, Commands: p.Commands})
+	cs := connect(t, b, "2025-11-25", &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { changed <- struct{}{} }})
+	list, err := cs.ListPrompts(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range list.Prompts {
+		names = append(names, p.Name)
+	}
+	if got := strings.Join(names, " "); got != "deploy dice release-notes sales:report triage use-broker" {
+		t.Errorf("the prompts are %s", got)
+	}
+	get := func(name, arguments string) string {
+		t.Helper()
+		res, err := cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name, Arguments: map[string]string{"arguments": arguments}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(res.Messages) != 1 || res.Messages[0].Role != "user" {
+			t.Fatalf("%s gives %d messages", name, len(res.Messages))
+		}
+		return res.Messages[0].Content.(*mcp.TextContent).Text
+	}
+	if text := get("sales:report", `north "last year"`); text != "Report on north for last year." {
+		t.Errorf("the command says %q", text)
+	}
+	if text, isError := call(t, cs, "read_skill_file", map[string]any{"skill": "deploy", "path": "list.md"}); !isError {
+		t.Errorf("a file of a skill that nobody has picked is read: %s", text)
+	}
+	if text := get("deploy", "blue"); !strings.Contains(text, "Deploy blue now.") {
+		t.Errorf("the skill says %q", text)
+	}
+	if text, isError := call(t, cs, "read_skill_file", map[string]any{"skill": "deploy", "path": "list.md"}); isError {
+		t.Errorf("a file of a skill that the user has picked: %s", text)
+	}
+	if !strings.Contains(get("use-broker", ""), "search_tools") {
+		t.Error("use-broker does not say how to use the broker")
+	}
+	writeSkill(t, dir, "another", "Another one.", "Do it.", nil)
+	b.RefreshSkills()
+	select {
+	case <-changed:
+	case <-time.After(20 * time.Second):
+		t.Error("nobody said that the prompts have changed")
 	}
 }

@@ -43,7 +43,7 @@ func (b *Broker) handleActivate(client string) mcp.ToolHandler {
 			return failed(err), nil
 		}
 		b.RefreshSkills()
-		text, err := b.activate(client, readerOf(req), name, a.text("arguments"), a.text("force") == "true")
+		text, err := b.activate(client, readerOf(req.Extra, req.Session), name, a.text("arguments"), a.text("force") == "true")
 		if err != nil {
 			return failed(skillFailure(err)), nil
 		}
@@ -93,7 +93,7 @@ func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
 			return failed(err), nil
 		}
 		b.RefreshSkills()
-		k, err := b.findSkill(readerOf(req), name)
+		k, err := b.findSkill(readerOf(req.Extra, req.Session), name)
 		if err != nil {
 			return failed(skillFailure(err)), nil
 		}
@@ -120,7 +120,7 @@ func (b *Broker) readSkillCall(client string, req *mcp.CallToolRequest) (job, er
 	if err != nil {
 		return nil, err
 	}
-	c := skillCall{reader: readerOf(req), skill: name, tool: strings.TrimSpace(a.text("tool"))}
+	c := skillCall{reader: readerOf(req.Extra, req.Session), skill: name, tool: strings.TrimSpace(a.text("tool"))}
 	if c.tool == "" {
 		return nil, errors.New(`which tool of the skill? Use {"skill": "…", "tool": "start", "input": {…}}; activate_skill names them`)
 	}

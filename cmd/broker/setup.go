@@ -50,7 +50,7 @@ func (s *session) notice() {
 	}
 }
 
-// load reads the config file and says what is odd in it.
+// load reads the config file, takes the servers of plugins in and says what is odd in it.
 func (a *app) load() (*config.Config, error) {
 	path, err := config.Find(a.configPath)
 	if err != nil {
@@ -60,6 +60,7 @@ func (a *app) load() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg = withPlugins(cfg)
 	for _, n := range cfg.Notes {
 		fmt.Fprintln(a.stderr, n)
 	}
@@ -133,6 +134,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		TypecheckStrict: set.Typecheck == "strict",
 
 		Skills:      homeOf(cfg).registry(),
+		Commands:    pluginCommands(cfg),
 		SkillBudget: cfg.Broker.Skills.CatalogBudget,
 
 		Servers:        upstreams(cfg),

@@ -16,6 +16,10 @@ import (
 // file system and whatever way an editor replaces files, and costs nothing.
 const watchEvery = time.Second
 
+// skillTicks is how many of these pass between looks at skills and plugins,
+// which are more files.
+const skillTicks = 2
+
 // A stamp tells one state of a file from another.
 type stamp struct {
 	modified time.Time
@@ -36,21 +40,32 @@ func (a *app) watch(ctx context.Context, s *session) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	seen, _ := stampOf(s.config.Path)
+	plugins := pluginState(s.config)
 	wg.Go(func() {
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
-		for {
+		for ticks := 0; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
 			}
-			s.broker.RefreshSkills()
+			ticks++
+			if ticks%skillTicks == 0 {
+				s.broker.RefreshSkills()
+			}
 			now, ok := stampOf(s.config.Path)
-			if !ok || now == seen {
+			if !ok {
 				continue // an editor may be about to put the file back
 			}
-			seen = now
+			installed := plugins
+			if ticks%skillTicks == 0 {
+				installed = pluginState(s.config)
+			}
+			if now == seen && installed == plugins {
+				continue
+			}
+			seen, plugins = now, installed
 			a.reload(s)
 		}
 	})
@@ -61,6 +76,7 @@ func (a *app) watch(ctx context.Context, s *session) (stop func()) {
 func (a *app) reload(s *session) {
 	cfg, err := config.Load(s.config.Path)
 	if err == nil {
+		cfg = withPlugins(cfg)
 		err = runnable(cfg)
 	}
 	if err != nil {
@@ -70,7 +86,7 @@ func (a *app) reload(s *session) {
 	}
 	s.broker.Reconfigure(a.options(cfg))
 	s.notice()
-	fmt.Fprintln(a.stderr, "broker: the config has changed and is in force"+notInForce(s.config.Broker.Sandbox, cfg.Broker.Sandbox))
+	fmt.Fprintln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker.Sandbox, cfg.Broker.Sandbox))
 }
 
 // notInForce says which settings of the sandbox differ from those that the

@@ -1,0 +1,127 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/index"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+// kindSkill is the kind of search hits that are skills.
+const kindSkill = "skill"
+
+// enterSkills makes the skills hits of search_tools.
+func (b *Broker) enterSkills() {
+	var list []entry
+	for _, k := range b.skillsNow().Shown() {
+		list = append(list, entry{
+			Entry: index.Entry{ID: k.Ref, Kind: kindSkill, Name: k.Ref, Description: k.Description},
+			use:   "activate_skill " + string(compactJSON(map[string]string{"name": k.Ref})),
+		})
+	}
+	b.entries.set("skills", list)
+}
+
+// A shownPrompt is a prompt with what it says for the arguments of a user.
+type shownPrompt struct {
+	*mcp.Prompt
+	text func(client string, r reader, arguments string) (string, error)
+}
+
+// argumentsKey is the one argument that prompts take.
+const argumentsKey = "arguments"
+
+func newPrompt(name, description, hint string) *mcp.Prompt {
+	if hint == "" {
+		hint = "what to put in for $ARGUMENTS"
+	}
+	return &mcp.Prompt{
+		Name: name, Description: upstream.CleanText(description),
+		Arguments: []*mcp.PromptArgument{{Name: argumentsKey, Description: upstream.CleanText(hint)}},
+	}
+}
+
+// promptBroker is the name of the prompt that tells how to work with the broker.
+const promptBroker = "use-broker"
+
+// prompts are what users may pick, by name: commands of plugins, skills, which
+// win, and beside any of them the long text about the broker itself.
+func (b *Broker) prompts() map[string]shownPrompt {
+	list := make(map[string]shownPrompt)
+	for _, c := range b.options().Commands {
+		list[c.Name] = shownPrompt{newPrompt(c.Name, c.Description, c.ArgumentHint), func(_ string, _ reader, arguments string) (string, error) {
+			return c.Text(arguments)
+		}}
+	}
+	for _, k := range b.skillsNow().Prompts() {
+		list[k.Ref] = shownPrompt{newPrompt(k.Ref, k.Description, k.ArgumentHint), func(client string, r reader, arguments string) (string, error) {
+			b.RefreshSkills()
+			now, err := b.skillsNow().Find(k.Ref)
+			if err != nil {
+				return "", skillFailure(err)
+			}
+			if now.State != skills.Enabled || !now.UserInvocable {
+				return "", fmt.Errorf("skill %s is not there for users any more", now.Ref)
+			}
+			a, err := now.Activate(b.skills.session(r), arguments, true)
+			if err != nil {
+				return "", skillFailure(err)
+			}
+			b.noteSkill(audit.EventSkillActivated, now, client, "sha256:"+digestOf(now), "by a user")
+			return a.Text + b.workflowUse(now), nil
+		}}
+	}
+	if _, taken := list[promptBroker]; len(list) > 0 && !taken {
+		list[promptBroker] = shownPrompt{&mcp.Prompt{Name: promptBroker, Description: "How to find and use the tools behind the broker."},
+			func(string, reader, string) (string, error) { return PromptFor(b.options().Mode), nil }}
+	}
+	return list
+}
+
+// showPrompts makes f have the prompts of list; b.facesMu is held.
+func (f *face) showPrompts(list map[string]shownPrompt) {
+	next := make(map[string]*mcp.Prompt, len(list))
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		p := list[name]
+		next[name] = p.Prompt
+		if old := f.prompts[name]; old != nil && string(compactJSON(old)) == string(compactJSON(p.Prompt)) {
+			continue
+		}
+		f.server.AddPrompt(p.Prompt, f.prompt)
+	}
+	var gone []string
+	for _, name := range slices.Sorted(maps.Keys(f.prompts)) {
+		if next[name] == nil {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) > 0 {
+		f.server.RemovePrompts(gone...)
+	}
+	f.prompts = next
+}
+
+// prompter answers prompts/get for a client with the prompts as they are now.
+func (b *Broker) prompter(client string) mcp.PromptHandler {
+	return func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		p, ok := b.prompts()[req.Params.Name]
+		if !ok {
+			return nil, fmt.Errorf("prompt %q is gone", clip(req.Params.Name, 60))
+		}
+		text, err := p.text(client, readerOf(req.Extra, req.Session), req.Params.Arguments[argumentsKey])
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.GetPromptResult{
+			Description: p.Description,
+			Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: upstream.CleanText(text)}}},
+		}, nil
+	}
+}

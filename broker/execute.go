@@ -32,6 +32,9 @@ type ExecuteRequest struct {
 	// Owner is whose values and results the script reads and writes: the name
 	// of the token that the client has, or results.Local.
 	Owner string
+	// Session is which of the client's conversations it is, where the protocol
+	// tells them apart; skills that a user has picked belong to one.
+	Session string
 	// Progress is told of each call that is sent: how many so far, and to
 	// which tool. It is also told, with 0, of the progress that servers report
 	// and of what they log. It must not block. Nil is fine.
@@ -116,6 +119,8 @@ type execution struct {
 	id             string
 	bridge         *bridge.Bridge
 	drifts         drifts
+
+	skillModulesUsed []sandbox.Module // that the script may import
 }
 
 func (x *execution) refuse(why string) ExecuteAnswer {
@@ -145,6 +150,9 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 		fmt.Errorf("no answer within the time limit of %g s", limits.Timeout.Seconds()))
 	modules, names, err := x.b.modules(waiting, x.req.Code)
 	cancel()
+	ofSkills, skillNames := x.skillModules()
+	modules, names = append(modules, ofSkills...), append(names, skillNames...)
+	x.skillModulesUsed = ofSkills
 	limits.Timeout = remaining(limits.Timeout, x.started)
 	if err != nil {
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})

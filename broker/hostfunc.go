@@ -31,6 +31,8 @@ var hostFuncs = map[string]hostFunc{
 	"store.set":      (*execution).setValue,
 	"store.delete":   (*execution).deleteValue,
 	"store.keys":     (*execution).listKeys,
+	"skills.read":    (*execution).readSkill,
+	"skills.call":    (*execution).callSkillTool,
 }
 
 // hostCall answers what the script asks of its host.

@@ -176,7 +176,7 @@ func (b *Broker) readExecute(client string, req *mcp.CallToolRequest) (job, erro
 		return nil, fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))
 	}
 	x := ExecuteRequest{
-		Code: a.text("code"), Language: a.text("language"), Client: client, Owner: owner(req.Extra),
+		Code: a.text("code"), Language: a.text("language"), Client: client, Owner: owner(req.Extra), Session: readerOf(req.Extra, req.Session).session,
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),
 	}

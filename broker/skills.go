@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -139,6 +140,10 @@ func (b *Broker) noteSkill(kind string, k *skills.Skill, client string, details 
 	parts := append([]string{k.Ref, k.Origin()}, details...)
 	parts = append(parts, "by "+cmp.Or(client, "unknown"))
 	store.Note(audit.Event{Kind: kind, Detail: clip(strings.Join(parts, " "), 500)})
+}
+
+func (b *Broker) noteSkillRead(k *skills.Skill, client, path string, bytes int) {
+	b.noteSkill(audit.EventSkillFileRead, k, client, clip(path, 200), fmt.Sprintf("%d bytes", bytes))
 }
 
 // readWhole reads a text file of a skill up to limit bytes; a longer one is an

@@ -104,7 +104,7 @@ func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
 		if err != nil {
 			return failed(skillFailure(err)), nil
 		}
-		b.noteSkill(audit.EventSkillFileRead, k, client, clip(a.text("path"), 200), fmt.Sprintf("%d bytes", len(page.Text)))
+		b.noteSkillRead(k, client, a.text("path"), len(page.Text))
 		page.Text = upstream.CleanText(page.Text)
 		return answered(page, false), nil
 	}
@@ -132,7 +132,7 @@ func (b *Broker) readSkillCall(client string, req *mcp.CallToolRequest) (job, er
 	}
 	return func(ctx context.Context, talker upstream.Talker, progress func(int, string)) *mcp.CallToolResult {
 		b.RefreshSkills()
-		return b.callSkill(ctx, c, ExecuteRequest{Client: client, Owner: c.reader.owner, Talker: talker, Progress: progress})
+		return b.callSkill(ctx, c, ExecuteRequest{Client: client, Owner: c.reader.owner, Session: c.reader.session, Talker: talker, Progress: progress})
 	}, nil
 }
 
@@ -209,9 +209,16 @@ func callHandler(ctx context.Context, k *skills.Skill, tool string, input json.R
 	value, err = k.Call(ctx, tool, input)
 	if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "tool_not_found" {
 		if p, _ := k.ReadFile(tool, 0, 1); p != nil {
-			return nil, &skills.FileError{Code: "script_refused", Message: fmt.Sprintf(
-				"scripts of skills do not run here: read %s with read_skill_file, and do what it does with execute_code", clip(tool, 200))}
+			return nil, &skills.FileError{Code: "script_refused", Message: "scripts of skills do not run here: " + insteadOf(k, tool)}
 		}
 	}
 	return value, err
+}
+
+// insteadOf says how a script of a skill is used that is not run.
+func insteadOf(k *skills.Skill, script string) string {
+	if _, ok := moduleOf(script); ok {
+		return fmt.Sprintf("import it in execute_code, as in import * as script from './skills/%s/%s'", k.Ref, clip(script, 200))
+	}
+	return fmt.Sprintf("read %s with read_skill_file, and do what it does with execute_code", clip(script, 200))
 }

@@ -48,6 +48,11 @@ declare const store: {
 declare const results: {
   get<T = any>(ref: string, options?: { path?: string; offset?: number; limit?: number }): Promise<T>;
 };
+/** Skills: their files as text, and their tools. */
+declare const skills: {
+  read(name: string, path: string): Promise<string>;
+  call<T = any>(name: string, tool: string, input?: unknown): Promise<T>;
+};
 
 declare const performance: {
   now(): number;

@@ -20,6 +20,9 @@ type hostFunc struct {
 	// read makes a target and the arguments, undefined for none, of what the
 	// function was called with.
 	read func(args []goja.Value) (target string, arg goja.Value, err error)
+	// rest makes one array of all that follows the target, instead of what read
+	// returns as arg.
+	rest bool
 }
 
 // hostFuncs are all of them. What they do is the host's affair: a function is
@@ -33,6 +36,8 @@ var hostFuncs = []hostFunc{
 	{object: "store", name: "set", call: "store.set", read: readKey("store.set('cursor', { page: 3 })")},
 	{object: "store", name: "delete", call: "store.delete", read: readKey("store.delete('cursor')")},
 	{object: "store", name: "keys", call: "store.keys", read: readNothing},
+	{object: "skills", name: "read", call: "skills.read", read: readTexts(2, "skills.read('release-notes', 'references/style.md')"), rest: true},
+	{object: "skills", name: "call", call: "skills.call", read: readTexts(2, "skills.call('release-notes', 'start', { version: '2' })"), rest: true},
 }
 
 // readTool reads (id, args) and (server, tool, args).
@@ -64,6 +69,19 @@ func readKey(example string) func([]goja.Value) (string, goja.Value, error) {
 			return args[0].String(), goja.Undefined(), nil
 		}
 		return args[0].String(), args[1], nil
+	}
+}
+
+// readTexts reads n texts that are not empty for a function that is used as in
+// example; the first is the target.
+func readTexts(n int, example string) func([]goja.Value) (string, goja.Value, error) {
+	return func(args []goja.Value) (string, goja.Value, error) {
+		for i := range n {
+			if i >= len(args) || !goja.IsString(args[i]) || args[i].String() == "" {
+				return "", nil, errors.New("use it as in " + example)
+			}
+		}
+		return args[0].String(), goja.Undefined(), nil
 	}
 }
 
@@ -131,6 +149,13 @@ func (r *runtime) startCall(f hostFunc, args []goja.Value) goja.Value {
 	c := &hostCall{resolve: resolve, reject: reject, trace: r.trace()}
 	target, arg, err := f.read(args)
 	if err == nil {
+		if f.rest {
+			list := make([]any, 0, len(args))
+			for _, v := range args[1:] {
+				list = append(list, v)
+			}
+			arg = r.vm.NewArray(list...)
+		}
 		c.call = sandbox.Call{Func: f.call, Target: target}
 		c.call.Args, err = r.toJSON(arg)
 	}

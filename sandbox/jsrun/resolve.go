@@ -57,10 +57,33 @@ func (v *resolver) plugin() api.Plugin {
 }
 
 func (v *resolver) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
-	if key, ok := v.find(args.Path); ok {
-		return api.OnResolveResult{Path: key, Namespace: namespace, SideEffects: api.SideEffectsFalse}, nil
+	key, ok := v.beside(args)
+	if !ok {
+		key, ok = v.find(args.Path)
+	}
+	if ok {
+		effects := api.SideEffectsFalse
+		if m, ok := v.modules[key]; ok && len(m.Exports) == 0 {
+			effects = api.SideEffectsTrue // nobody has said that it only exports
+		}
+		return api.OnResolveResult{Path: key, Namespace: namespace, SideEffects: effects}, nil
 	}
 	return api.OnResolveResult{Errors: []api.Message{{Text: v.unknown(args.Path)}}}, nil
+}
+
+// beside returns the key of a module that another one imports by a path that is
+// relative to its own, or to its folder if it is the index of that.
+func (v *resolver) beside(args api.OnResolveArgs) (string, bool) {
+	if args.Namespace != namespace || !strings.HasPrefix(args.Path, "./") && !strings.HasPrefix(args.Path, "../") {
+		return "", false
+	}
+	for _, dir := range []string{path.Dir(args.Importer), args.Importer} {
+		key := normalize(path.Join(dir, args.Path))
+		if _, ok := v.sources[key]; ok {
+			return key, true
+		}
+	}
+	return "", false
 }
 
 // find returns the key of the module that an import names: its path, or

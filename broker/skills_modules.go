@@ -1,0 +1,135 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+const (
+	// maxSkillModules bounds the text of the modules of one skill.
+	maxSkillModules = 1 << 20
+	// maxSkillText bounds a file that a script reads as a whole.
+	maxSkillText = 4 << 20
+	// maxNamedSkills is of how many skills the modules are named to a script
+	// that imports from skills.
+	maxNamedSkills = 64
+)
+
+// reader is whose activations the script of x has.
+func (x *execution) reader() reader { return reader{x.req.Owner, x.req.Session} }
+
+// skillModules are the modules of the skills that a script imports from, and the
+// names of those that it could. Skills that it does not name cost nothing.
+func (x *execution) skillModules() (modules []sandbox.Module, names []string) {
+	const folder = "skills/"
+	if !strings.Contains(x.req.Code, folder) {
+		return nil, nil
+	}
+	candidates := x.b.skillsNow().Shown()
+	for _, ref := range x.b.skills.session(x.reader()).Active() {
+		if k, err := x.b.findSkill(x.reader(), ref); err == nil && !slices.Contains(candidates, k) {
+			candidates = append(candidates, k)
+		}
+	}
+	for i, k := range candidates {
+		used := strings.Contains(x.req.Code, folder+k.Ref+"/")
+		if !used && i >= maxNamedSkills || !fs.ValidPath(k.Ref) || strings.ContainsAny(k.Ref, `/\`) || k.Ref == "." {
+			continue
+		}
+		files, _, err := k.Files()
+		if err != nil {
+			continue // the import says that there is no such module
+		}
+		left := maxSkillModules
+		for _, f := range files {
+			module, ok := moduleOf(f.Path)
+			if !ok {
+				continue
+			}
+			module = folder + k.Ref + "/" + module
+			names = append(names, module)
+			if !used || f.Size > int64(left) || slices.ContainsFunc(modules, func(m sandbox.Module) bool { return m.Path == module }) {
+				continue
+			}
+			text, err := readWhole(k, f.Path, int64(left))
+			if err != nil {
+				continue
+			}
+			left -= len(text)
+			if path.Ext(f.Path) == ".json" {
+				text = "export default " + text
+			}
+			modules = append(modules, sandbox.Module{Path: module, Source: text})
+		}
+	}
+	return modules, names
+}
+
+// moduleOf is the path under which a file of a skill is imported; ok is false
+// if it is no module.
+func moduleOf(file string) (module string, ok bool) {
+	switch ext := path.Ext(file); ext {
+	case ".json":
+		return file, true
+	case ".ts", ".mts", ".js", ".mjs":
+		return strings.TrimSuffix(strings.TrimSuffix(file, ext), "/index"), !strings.HasSuffix(file, ".d.ts")
+	}
+	return "", false
+}
+
+// readSkill is skills.read(name, path): the text of a file.
+func (x *execution) readSkill(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+	var args []string
+	if err := json.Unmarshal(c.Args, &args); err != nil || len(args) == 0 {
+		return nil, errors.New("skills.read: use it as in skills.read('release-notes', 'references/style.md')")
+	}
+	k, err := x.b.findSkill(x.reader(), c.Target)
+	if err != nil {
+		return nil, thrownSkill("skills.read", err)
+	}
+	text, err := readWhole(k, args[0], maxSkillText)
+	if err != nil {
+		return nil, thrownSkill("skills.read", err)
+	}
+	x.b.noteSkillRead(k, x.req.Client, args[0], len(text))
+	return compactJSON(text), nil
+}
+
+// callSkillTool is skills.call(name, tool, input). What a workflow answers is a
+// value, also when it is that an answer was wrong.
+func (x *execution) callSkillTool(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	var args []json.RawMessage
+	var tool string
+	if json.Unmarshal(c.Args, &args) != nil || len(args) == 0 || json.Unmarshal(args[0], &tool) != nil {
+		return nil, errors.New("skills.call: use it as in skills.call('release-notes', 'start', { version: '2' })")
+	}
+	call := skillCall{reader: x.reader(), skill: c.Target, tool: tool}
+	if len(args) > 1 && string(args[1]) != "null" {
+		call.input = args[1]
+	}
+	value, err := x.skillTool(ctx, call)
+	if e, ok := errors.AsType[*workflowError](err); ok {
+		return e.answer, nil
+	}
+	if err != nil {
+		return nil, thrownSkill("skills.call", err)
+	}
+	return value, nil
+}
+
+// thrownSkill is an error as a script catches it, with the code of what it is.
+func thrownSkill(function string, err error) error {
+	e, ok := errors.AsType[*skills.FileError](err)
+	if !ok {
+		return err
+	}
+	return &sandbox.CallError{Name: "SkillError", Message: function + ": " + e.Message, Fields: compactJSON(map[string]string{"code": e.Code})}
+}

@@ -1,0 +1,75 @@
+package broker_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+)
+
+// A script joins what a skill brings, its files, tools and code, with a tool of
+// a server; of the skill nothing but the result is seen by the model.
+func TestScriptsUseSkills(t *testing.T) {
+	_, r := newSkills(t)
+	b := newBroker(t, broker.Options{Skills: r})
+	for _, c := range []struct{ name, code, want string }{
+		{"a module and what it imports", `
+			import { group } from './skills/release-notes/scripts/group.ts';
+			return group([await files.readFile({ path: 'a' }), 'b']);`, `"TEXT OF A+B"`},
+		{"a file", `return (await skills.read('release-notes', 'references/style.md')).length`, `17000`},
+		{"a tool", `return await skills.call('dice', 'roll', { sides: 6 })`, `{"input":{"sides":6},"rolled":4}`},
+		{"a tool without input", `return (await skills.call('dice', 'roll')).rolled`, `4`},
+		{"a workflow", `
+			const first = await skills.call('triage', 'start', { path: 'a' });
+			const wrong = await skills.call('triage', 'advance', { session: first.session, answer: {} });
+			const last = await skills.call('triage', 'advance', { session: first.session, answer: { level: 1 } });
+			return [first.prompt, wrong.status, last.status, last.result];`, `["Rate text of a.","error","done",{"level":1}]`},
+		{"errors are typed", `
+			try { await skills.read('release-notes', 'nothing.md') } catch (e) { return [e.name, e.code] }`, `["SkillError","not_found"]`},
+	} {
+		a := execute(t, b, c.code)
+		if diff := cmp.Diff(c.want, string(a.Result)); diff != "" || a.ExitCode != 0 {
+			t.Errorf("%s: exit %d %s (-want +got):\n%s", c.name, a.ExitCode, a.Stderr, diff)
+		}
+	}
+	for _, c := range []struct {
+		name, code string
+		exit       int
+		want       string
+	}{
+		{"an unknown module", `import { group } from './skills/release-notes/scripts/grop.ts'; return group([])`, 2, "did you mean ./skills/release-notes/scripts/group"},
+		{"an unknown export", `import { grup } from './skills/release-notes/scripts/group.ts'; return grup([])`, 2, "grup"},
+		{"an unknown skill", `return await skills.read('relase-notes', 'a.md')`, 1, "did you mean release-notes?"},
+		{"a skill for users only", `return await skills.read('deploy', 'list.md')`, 1, "unknown skill"},
+		{"a way out", `return await skills.read('release-notes', '../triage/SKILL.md')`, 1, "leads out of the skill"},
+		{"no path", `return await skills.read('release-notes')`, 1, "use it as in skills.read('release-notes', 'references/style.md')"},
+		{"no tool", `return await skills.call('dice')`, 1, "use it as in skills.call("},
+	} {
+		a := execute(t, b, c.code)
+		if a.ExitCode != c.exit || !strings.Contains(a.Stderr, c.want) {
+			t.Errorf("%s: exit %d, stderr %q, want %d and %q in it", c.name, a.ExitCode, a.Stderr, c.exit, c.want)
+		}
+	}
+	// A workflow that a script drives acts through the script's own bridge.
+	a := execute(t, b, `await skills.call('triage', 'start', { path: 'a' })`)
+	if len(a.ToolsCalled) != 1 || a.ToolsCalled[0].Tool != "files__read_file" {
+		t.Errorf("tools_called %+v, want the action of the workflow", a.ToolsCalled)
+	}
+}
+
+// The types of a skill's code count where scripts are checked: a right call
+// runs, a wrong one does not.
+func TestSkillModulesHaveTypes(t *testing.T) {
+	_, r := newSkills(t)
+	b := newBroker(t, broker.Options{Skills: r, Typecheck: nativeCompiler(t), TypecheckStrict: true})
+	a := execute(t, b, `import { group } from './skills/release-notes/scripts/group.ts'; return group(['a', 'b']);`)
+	if string(a.Result) != `"A+B"` {
+		t.Errorf("a right call: exit %d, result %s, stderr %s", a.ExitCode, a.Result, a.Stderr)
+	}
+	a = execute(t, b, `import { group } from './skills/release-notes/scripts/group'; return group(7);`)
+	if a.ExitCode != 2 || !strings.Contains(a.Stderr, "not assignable") {
+		t.Errorf("a wrong call: exit %d, stderr %s", a.ExitCode, a.Stderr)
+	}
+}

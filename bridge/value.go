@@ -16,6 +16,8 @@ type content struct {
 	Text     string `json:"text"`
 	Data     string `json:"data"`
 	MIMEType string `json:"mimeType"`
+	URI      string `json:"uri"`
+	Blob     string `json:"blob"`
 	Resource *struct {
 		URI      string `json:"uri"`
 		MIMEType string `json:"mimeType"`
@@ -47,12 +49,12 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 		return nil, toolError(tool, blocks, res.StructuredContent)
 	}
 	if len(res.StructuredContent) > 0 && !bytes.Equal(res.StructuredContent, []byte("null")) {
-		return unwrap(tool, res.StructuredContent), nil
+		return unwrap(tool, withoutBinary(res.StructuredContent, keep)), nil
 	}
 	if len(blocks) == 1 && blocks[0].Type == "text" {
 		text := strings.TrimSpace(blocks[0].Text)
 		if json.Valid([]byte(text)) {
-			return unwrap(tool, json.RawMessage(text)), nil
+			return unwrap(tool, withoutBinary(json.RawMessage(text), keep)), nil
 		}
 		return json.Marshal(blocks[0].Text)
 	}
@@ -104,6 +106,116 @@ func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawM
 		}
 	}
 	return json.Marshal(out)
+}
+
+// withoutBinary replaces the content blocks with binary data that stand
+// somewhere in value, as contentArray does: servers repeat them in their
+// structured content.
+func withoutBinary(value json.RawMessage, keep Keep) json.RawMessage {
+	if !bytes.Contains(value, []byte(`"data"`)) && !bytes.Contains(value, []byte(`"blob"`)) {
+		return value
+	}
+	changed, ok := replaceBinary(value, keep, 0)
+	if !ok {
+		return value
+	}
+	return changed
+}
+
+// maxBinaryDepth is how deep a content block is looked for.
+const maxBinaryDepth = 8
+
+// replaceBinary returns value with the blocks replaced, and whether there were
+// any. The order of keys and the digits of numbers stay.
+func replaceBinary(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
+	if depth > maxBinaryDepth {
+		return value, false
+	}
+	switch trimmed := bytes.TrimLeft(value, " \t\r\n"); {
+	case len(trimmed) == 0:
+	case trimmed[0] == '[':
+		return replaceInList(value, keep, depth)
+	case trimmed[0] == '{':
+		var b content
+		if json.Unmarshal(value, &b) == nil {
+			if kind, mimeType, b64, ok := b.binary(); ok {
+				return mustMarshal(newBinary(kind, mimeType, b64, keep)), true
+			}
+		}
+		return replaceInObject(value, keep, depth)
+	}
+	return value, false
+}
+
+// binary returns what a block has in base64. A record that only looks like a
+// block has no MIME type, or something else in its place.
+func (b *content) binary() (kind, mimeType, b64 string, ok bool) {
+	switch {
+	case b.Resource != nil && b.Resource.Blob != "":
+		kind, mimeType, b64 = b.Type, b.Resource.MIMEType, b.Resource.Blob
+	case b.Blob != "":
+		kind, mimeType, b64 = "resource", b.MIMEType, b.Blob
+	case b.Data != "" && b.Type != "":
+		kind, mimeType, b64 = b.Type, b.MIMEType, b.Data
+	}
+	if b64 == "" || !strings.Contains(mimeType, "/") {
+		return "", "", "", false
+	}
+	_, err := base64.StdEncoding.DecodeString(b64)
+	return kind, mimeType, b64, err == nil
+}
+
+func replaceInList(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil {
+		return value, false
+	}
+	found := false
+	for i, item := range list {
+		changed, ok := replaceBinary(item, keep, depth+1)
+		list[i], found = changed, found || ok
+	}
+	if !found {
+		return value, false
+	}
+	return mustMarshal(list), true
+}
+
+func replaceInObject(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
+	d := json.NewDecoder(bytes.NewReader(value))
+	if _, err := d.Token(); err != nil {
+		return value, false
+	}
+	var out bytes.Buffer
+	found := false
+	for d.More() {
+		key, err := d.Token()
+		var item json.RawMessage
+		if err != nil || d.Decode(&item) != nil {
+			return value, false
+		}
+		changed, ok := replaceBinary(item, keep, depth+1)
+		found = found || ok
+		if out.Len() > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(mustMarshal(key))
+		out.WriteByte(':')
+		out.Write(changed)
+	}
+	if !found {
+		return value, false
+	}
+	return json.RawMessage("{" + out.String() + "}"), true
+}
+
+// mustMarshal is for values of our own and raw JSON that was valid.
+func mustMarshal(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return raw
 }
 
 // A Keep keeps binary data and returns its reference; "" if it cannot.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
@@ -48,7 +49,10 @@ func (b *Broker) readResult(_ context.Context, req *mcp.ReadResourceRequest) (*m
 	}
 	c := &mcp.ResourceContents{URI: uri, MIMEType: item.MIME}
 	if item.MIME == results.JSON || item.MIME == results.Text {
-		c.Text = string(data)
+		c.Text = upstream.CleanText(string(data))
+		if item.MIME == results.JSON {
+			c.Text = string(cleanJSON(data))
+		}
 	} else {
 		c.Blob = data
 	}

@@ -159,7 +159,7 @@ func TestKeptResultsAreResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := execute(t, b, `return 'x'.repeat(20000)`)
+	a := execute(t, b, `return '\u202e\u200b'.repeat(3) + 'x'.repeat(20000)`)
 	cs := connect(t, b, "2025-11-25", nil)
 	list, err := cs.ListResources(t.Context(), nil)
 	if err != nil {

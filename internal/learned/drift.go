@@ -24,7 +24,7 @@ func (d *differ) add(format string, args ...any) {
 
 // compare adds the differences at path and below.
 func (d *differ) compare(path string, n *node, s *sample) {
-	if was, ok := n.only(); ok {
+	if was, ok := n.only(); ok && n.seen() >= minDriftCalls {
 		if now, ok := s.other(was); ok {
 			d.add("%s was always %s and is %s now", place(path), article(was), article(now))
 			return
@@ -47,6 +47,7 @@ func (d *differ) object(path string, o *object, s *sampleObject) {
 		m := s.members[f.Name]
 		switch {
 		case f.N < o.N: // it was not always there
+		case m == nil && s.more: // there were too many keys to look at all
 		case m == nil:
 			d.add("%s was there in all %d calls before and is missing now", at, o.Calls)
 		case m.n < s.n && !s.more:
@@ -56,6 +57,15 @@ func (d *differ) object(path string, o *object, s *sampleObject) {
 			d.compare(at, &f.node, &m.sample)
 		}
 	}
+}
+
+// seen is how many values were seen here, null aside.
+func (n *node) seen() int {
+	total := 0
+	for k := kindBool; k < kinds; k++ {
+		total += n.Kinds[k]
+	}
+	return total
 }
 
 // only is the one kind of value that was ever seen here, null aside.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -120,6 +121,62 @@ func TestSchema(t *testing.T) {
 	}
 }
 
+func manyKeys(n int) string {
+	var keys []string
+	for i := range n {
+		keys = append(keys, fmt.Sprintf(`"k%d":1`, i))
+	}
+	slices.Reverse(keys)
+	return strings.Join(keys, ",")
+}
+
+func TestOneValueIsNoHabit(t *testing.T) {
+	s := open(t, t.TempDir())
+	if d := observe(t, s, call{`1`, `{"tags":[]}`}, call{`2`, `{"tags":[]}`}, call{`3`, `{"tags":["a"]}`}, call{`4`, `{"tags":[1]}`}); d != nil {
+		t.Errorf("drift from one value: %v", d)
+	}
+}
+
+// A process that holds the file for long costs the others nothing but that they
+// write later.
+func TestLearningWaitsForNoOtherProcess(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, dir)
+	observe(t, first, call{`1`, `{"id":1}`}, call{`2`, `{"id":1}`})
+	if err := first.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := first.db.Begin() // immediate: nobody else writes
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, dir)
+	observe(t, other, call{`3`, `{"id":1}`})
+	flushed := make(chan error, 1)
+	go func() { flushed <- other.Flush() }()
+	observe(t, other, call{`4`, `{"id":1}`})
+	if typ, ok := other.Type("srv", "tool"); !ok || typ.Calls != 4 {
+		t.Errorf("type %+v", typ)
+	}
+	select {
+	case err := <-flushed:
+		t.Errorf("Flush = %v while another process held the file", err)
+	default:
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-flushed; err != nil {
+		t.Errorf("Flush = %v", err)
+	}
+	if err := other.Flush(); err != nil {
+		t.Errorf("Flush = %v", err)
+	}
+	if typ, ok := open(t, dir).Type("srv", "tool"); !ok || typ.Calls != 4 {
+		t.Errorf("written %+v, want 4 calls", typ)
+	}
+}
+
 func TestDrift(t *testing.T) {
 	three := []call{
 		{`1`, `{"items":[{"n":1,"s":"a","o":null}],"total":1}`},
@@ -137,6 +194,7 @@ func TestDrift(t *testing.T) {
 		{"missing", `{"items":[]}`, []string{"total was there in all 3 calls before and is missing now"}},
 		{"missing in some", `{"items":[{"n":1,"s":"","o":null},{"n":1,"o":null}],"total":0}`, []string{"items[].s was there in all 3 calls before and is missing in 1 of 2 places now"}},
 		{"kind", `{"items":[{"n":"1","s":"","o":null}],"total":3}`, []string{"items[].n was always a number and is a string now"}},
+		{"too many keys to look at", `{` + manyKeys(60) + `,"items":[],"total":0}`, nil},
 		{"null is no kind", `{"items":[{"n":null,"s":"","o":null}],"total":3}`, nil},
 		{"root", `[]`, []string{"the result was always an object and is an array now"}},
 	}
@@ -269,7 +327,8 @@ func TestExportAndImport(t *testing.T) {
 	if err := to.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{``, `{}`, `{"format":"broker-learned-types/1","tools":[{"server":"s","tool":"t","calls":1,"root":{"k":[0,0,0,0,0,0,1],"o":{"n":1,"c":1,"p":[{"name":"a b","n":1,"t":{}}]}}}]}`} {
+	halfBad := strings.Replace(text, `"tools": [`, `"tools": [{"server":"good","tool":"t","calls":9,"root":{"k":[0,0,1]}},{"server":"","tool":"t","calls":1},`, 1)
+	for _, bad := range []string{``, halfBad, strings.Replace(text, `"calls": 2`, `"calls": 1000000000`, 1), `{}`, `{"format":"broker-learned-types/1","tools":[{"server":"s","tool":"t","calls":1,"root":{"k":[0,0,0,0,0,0,1],"o":{"n":1,"c":1,"p":[{"name":"a b","n":1,"t":{}}]}}}]}`} {
 		if n, err := to.Import(strings.NewReader(bad)); err == nil || n != 0 {
 			t.Errorf("Import(%q) = %d, nil", bad, n)
 		}

@@ -10,28 +10,26 @@ import (
 // Reset forgets what is known of the tools that match: those of server, or one
 // of them. Empty means all. It returns how many there were.
 func (s *Store) Reset(server, tool string) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.load(); err != nil {
+	s.file.Lock()
+	defer s.file.Unlock()
+	if err := s.loadFile(); err != nil {
 		return 0, err
 	}
+	if s.db != nil {
+		_, err := s.db.ExecContext(context.Background(),
+			"DELETE FROM learned WHERE (?1 = '' OR server = ?1) AND (?2 = '' OR tool = ?2)", server, tool)
+		if err != nil {
+			return 0, s.failed(err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	n := 0
 	for k := range s.tools {
 		if (server == "" || k.server == server) && (tool == "" || k.tool == tool) {
 			delete(s.tools, k)
 			n++
 		}
-	}
-	if n == 0 {
-		return 0, nil
-	}
-	if s.db == nil {
-		return n, nil
-	}
-	_, err := s.db.ExecContext(context.Background(),
-		"DELETE FROM learned WHERE (?1 = '' OR server = ?1) AND (?2 = '' OR tool = ?2)", server, tool)
-	if err != nil {
-		return 0, fmt.Errorf("learned types %s: %w", s.path, err)
 	}
 	return n, nil
 }
@@ -113,44 +111,67 @@ func (s *Store) Import(r io.Reader) (int, error) {
 	if in.Format != exportFormat {
 		return 0, fmt.Errorf("not an export of learned types: \"format\" is %q, not %q", in.Format, exportFormat)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.load(); err != nil {
+	for i, t := range in.Tools {
+		if t.Server == "" || t.Tool == "" || t.Calls < 1 || t.Calls > maxImportedCalls || !t.Root.sane(0) {
+			return 0, fmt.Errorf("type %d of the export (%s/%s) is damaged", i+1, t.Server, t.Tool)
+		}
+	}
+	s.file.Lock()
+	defer s.file.Unlock()
+	if err := s.loadFile(); err != nil {
 		return 0, err
 	}
 	if err := s.open(); err != nil {
-		return 0, fmt.Errorf("learned types %s: %w", s.path, err)
+		return 0, s.failed(err)
 	}
-	taken := 0
-	for i, t := range in.Tools {
-		if t.Server == "" || t.Tool == "" || t.Calls < 1 || !t.Root.sane(0) {
-			return taken, fmt.Errorf("type %d of the export (%s/%s) is damaged", i+1, t.Server, t.Tool)
-		}
+	taken, err := s.replace(in.Tools)
+	if err != nil {
+		return 0, s.failed(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, e := range taken {
+		s.tools[k] = e
+	}
+	return len(taken), nil
+}
+
+// maxImportedCalls is how many calls an imported type may say that it was
+// learned from: one that says more would never give way.
+const maxImportedCalls = 1_000_000
+
+// replace writes the rows of those types that were learned from more calls than
+// what is known here, all of them or none.
+func (s *Store) replace(tools []exportedTool) (map[toolKey]*entry, error) {
+	tx, err := s.db.BeginTx(context.Background(), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() //nolint:errcheck // it is committed or an error is returned
+	taken := make(map[toolKey]*entry)
+	for _, t := range tools {
 		k := toolKey{t.Server, t.Tool}
-		if e := s.tools[k]; e != nil && e.Calls >= t.Calls {
+		s.mu.Lock()
+		known := s.tools[k]
+		better := known == nil || known.Calls < t.Calls
+		s.mu.Unlock()
+		if !better {
 			continue
 		}
 		body, err := json.Marshal(&t.learnedTool)
 		if err != nil {
-			return taken, err
+			return nil, err
 		}
-		rev, err := s.replace(k, body)
+		e := &entry{learnedTool: t.learnedTool}
+		err = tx.QueryRow(`INSERT INTO learned (server, tool, rev, updated, body) VALUES (?, ?, 1, unixepoch()*1000, ?)
+			ON CONFLICT DO UPDATE SET rev = rev + 1, updated = excluded.updated, body = excluded.body RETURNING rev`,
+			k.server, k.tool, body).Scan(&e.rev)
 		if err != nil {
-			return taken, fmt.Errorf("learned types %s: %w", s.path, err)
+			return nil, err
 		}
-		s.tools[k] = &entry{learnedTool: t.learnedTool, rev: rev}
-		taken++
+		taken[k] = e
 	}
-	return taken, nil
-}
-
-// replace writes a row and returns its new revision.
-func (s *Store) replace(k toolKey, body []byte) (int64, error) {
-	var rev int64
-	err := s.db.QueryRow(`INSERT INTO learned (server, tool, rev, updated, body) VALUES (?, ?, 1, unixepoch()*1000, ?)
-		ON CONFLICT DO UPDATE SET rev = rev + 1, updated = excluded.updated, body = excluded.body RETURNING rev`,
-		k.server, k.tool, body).Scan(&rev)
-	return rev, err
+	return taken, tx.Commit()
 }
 
 // sane reports whether a node that came from outside is one that this package

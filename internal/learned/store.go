@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // registers the driver
@@ -40,10 +41,15 @@ type Store struct {
 	path string
 	log  *slog.Logger
 
+	// file guards the use of the file, which may wait for another process. mu
+	// guards the rest and never waits for anything. Whoever needs both takes
+	// file first.
+	file   sync.Mutex
+	db     *sql.DB
+	loaded atomic.Bool
+
 	mu         sync.Mutex
-	db         *sql.DB
 	hash       hasher
-	loaded     bool
 	tools      map[toolKey]*entry
 	closed     bool
 	busy       bool // a large value is being read
@@ -92,8 +98,8 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	s.background.Wait()
 	err := s.Flush()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.file.Lock()
+	defer s.file.Unlock()
 	if s.db != nil {
 		err = errors.Join(err, s.db.Close())
 		s.db = nil
@@ -106,11 +112,11 @@ func (s *Store) Close() error {
 // to say. Large values are learned from in the background and in part. The
 // value must be valid JSON and must not be changed afterwards.
 func (s *Store) Observe(server, tool string, args, value json.RawMessage) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.load(); err != nil {
 		s.log.Warn("read learned types", "err", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	k := toolKey{server, tool}
 	e := s.tools[k]
 	if e == nil {
@@ -169,11 +175,11 @@ func (t *learnedTool) merge(h hasher, q queued) {
 // Type returns what is known of the results of a tool; false when that is too
 // little to be of use.
 func (s *Store) Type(server, tool string) (Type, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.load(); err != nil {
 		s.log.Warn("read learned types", "err", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	e := s.tools[toolKey{server, tool}]
 	if e == nil || e.Calls < minCalls {
 		return Type{}, false
@@ -198,9 +204,9 @@ type Tool struct {
 
 // List returns all that is known, by server and tool.
 func (s *Store) List() ([]Tool, error) {
+	err := s.load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.load()
 	list := []Tool{}
 	for k, e := range s.tools {
 		if e.Calls > 0 {
@@ -231,30 +237,44 @@ func canonical(args json.RawMessage) digest {
 
 // load reads the file, if there is one, once.
 func (s *Store) load() error {
-	if s.loaded {
+	if s.loaded.Load() {
 		return nil
 	}
-	s.loaded = true
+	s.file.Lock()
+	defer s.file.Unlock()
+	return s.loadFile()
+}
+
+// loadFile is load for one who holds file.
+func (s *Store) loadFile() error {
+	if s.loaded.Load() {
+		return nil
+	}
+	defer s.loaded.Store(true)
+	s.mu.Lock()
 	if s.hash == nil {
 		s.hash = newHasher()
 	}
+	s.mu.Unlock()
 	if _, err := os.Stat(s.path); err != nil {
 		return nil // nothing was learned yet
 	}
 	if err := s.open(); err != nil {
-		return fmt.Errorf("learned types %s: %w", s.path, err)
+		return s.failed(err)
 	}
 	rows, err := s.db.QueryContext(context.Background(), "SELECT server, tool, rev, body FROM learned")
 	if err != nil {
-		return fmt.Errorf("learned types %s: %w", s.path, err)
+		return s.failed(err)
 	}
 	defer rows.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for rows.Next() {
 		var k toolKey
 		var e entry
 		var body []byte
 		if err := rows.Scan(&k.server, &k.tool, &e.rev, &body); err != nil {
-			return fmt.Errorf("learned types %s: %w", s.path, err)
+			return s.failed(err)
 		}
 		if json.Unmarshal(body, &e.learnedTool) == nil {
 			s.tools[k] = &e
@@ -263,13 +283,15 @@ func (s *Store) load() error {
 	return rows.Err()
 }
 
+func (s *Store) failed(err error) error { return fmt.Errorf("learned types %s: %w", s.path, err) }
+
 func newHasher() hasher {
 	key := make([]byte, 32)
 	rand.Read(key) // never fails
 	return key
 }
 
-// open opens the file and makes what is missing in it.
+// open opens the file and makes what is missing in it. The caller holds file.
 func (s *Store) open() error {
 	if s.db != nil {
 		return nil
@@ -309,19 +331,27 @@ CREATE TABLE IF NOT EXISTS learned (
 	PRIMARY KEY (server, tool)) WITHOUT ROWID;`
 
 // prepare makes the tables and agrees with other processes on the key of the
-// hashes.
+// hashes. It writes only what is missing: a reader waits for no writer.
 func (s *Store) prepare(db *sql.DB) error {
 	ctx := context.Background()
-	if _, err := db.ExecContext(ctx, schemaSQL); err != nil {
-		return err
-	}
-	if _, err := db.ExecContext(ctx, "INSERT OR IGNORE INTO key (id, secret) VALUES (1, ?)", []byte(s.hash)); err != nil {
-		return err
-	}
 	var key []byte
-	if err := db.QueryRowContext(ctx, "SELECT secret FROM key").Scan(&key); err != nil {
-		return err
+	err := db.QueryRowContext(ctx, "SELECT secret FROM key").Scan(&key)
+	if err != nil {
+		s.mu.Lock()
+		mine := []byte(s.hash)
+		s.mu.Unlock()
+		if _, err := db.ExecContext(ctx, schemaSQL); err != nil {
+			return err
+		}
+		if _, err := db.ExecContext(ctx, "INSERT OR IGNORE INTO key (id, secret) VALUES (1, ?)", mine); err != nil {
+			return err
+		}
+		if err := db.QueryRowContext(ctx, "SELECT secret FROM key").Scan(&key); err != nil {
+			return err
+		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !bytes.Equal(key, s.hash) {
 		// What was merged under another key cannot be compared with it.
 		s.hash = key
@@ -360,62 +390,111 @@ func (s *Store) dirty() bool {
 	return false
 }
 
-// Flush writes what was learned since the last one.
+// A change is what was learned of one tool since it was last written.
+type change struct {
+	k      toolKey
+	e      *entry
+	queued []queued
+	rev    int64
+	body   []byte
+	there  *learnedTool // what another process had written, with queued; nil: it had not
+}
+
+// Flush writes what was learned since the last one. Learning goes on meanwhile.
 func (s *Store) Flush() error {
+	s.file.Lock()
+	defer s.file.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.dirty() {
+	dirty := s.dirty()
+	s.mu.Unlock()
+	if !dirty {
 		return nil
 	}
 	if err := s.open(); err != nil {
-		return fmt.Errorf("learned types %s: %w", s.path, err)
+		return s.failed(err)
 	}
-	tx, err := s.db.BeginTx(context.Background(), nil)
+	changes, hash, err := s.changes()
+	if err == nil {
+		err = s.write(changes, hash)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range changes {
+		switch {
+		case err != nil:
+			c.e.queued = append(c.queued, c.e.queued...)
+		case c.there != nil:
+			for _, q := range c.e.queued {
+				c.there.merge(s.hash, q)
+			}
+			c.e.learnedTool, c.e.schema = *c.there, nil
+			fallthrough
+		default:
+			c.e.rev = c.rev
+		}
+	}
 	if err != nil {
-		return fmt.Errorf("learned types %s: %w", s.path, err)
-	}
-	defer tx.Rollback() //nolint:errcheck // it is committed or an error is returned
-	for k, e := range s.tools {
-		if len(e.queued) == 0 {
-			continue
-		}
-		if err := s.write(tx, k, e); err != nil {
-			return fmt.Errorf("learned types %s: %w", s.path, err)
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("learned types %s: %w", s.path, err)
-	}
-	for _, e := range s.tools {
-		e.queued = nil
+		return s.failed(err)
 	}
 	return nil
 }
 
-// write puts what is queued into the row of a tool. If another process wrote
-// the row meanwhile, or removed it, that is what counts.
-func (s *Store) write(tx *sql.Tx, k toolKey, e *entry) error {
+// changes takes what is queued, with the types that it has led to.
+func (s *Store) changes() ([]*change, hasher, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []*change
+	for k, e := range s.tools {
+		if len(e.queued) == 0 {
+			continue
+		}
+		body, err := json.Marshal(&e.learnedTool)
+		if err != nil {
+			return list, nil, err
+		}
+		list = append(list, &change{k: k, e: e, queued: e.queued, rev: e.rev, body: body})
+		e.queued = nil
+	}
+	return list, s.hash, nil
+}
+
+func (s *Store) write(changes []*change, hash hasher) error {
+	tx, err := s.db.BeginTx(context.Background(), nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // it is committed or an error is returned
+	for _, c := range changes {
+		if err := c.write(tx, hash); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// write puts a change into the row of its tool. If another process wrote the
+// row meanwhile, or removed it, that is what counts.
+func (c *change) write(tx *sql.Tx, hash hasher) error {
 	var rev int64
 	var body []byte
-	err := tx.QueryRow("SELECT rev, body FROM learned WHERE server = ? AND tool = ?", k.server, k.tool).Scan(&rev, &body)
+	err := tx.QueryRow("SELECT rev, body FROM learned WHERE server = ? AND tool = ?", c.k.server, c.k.tool).Scan(&rev, &body)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	if rev != e.rev {
-		var there learnedTool
-		if rev != 0 && json.Unmarshal(body, &there) != nil {
-			there = learnedTool{}
+	if rev != c.rev {
+		c.there = &learnedTool{}
+		if rev != 0 && json.Unmarshal(body, c.there) != nil {
+			c.there = &learnedTool{}
 		}
-		for _, q := range e.queued {
-			there.merge(s.hash, q)
+		for _, q := range c.queued {
+			c.there.merge(hash, q)
 		}
-		e.learnedTool, e.schema = there, nil
+		if c.body, err = json.Marshal(c.there); err != nil {
+			return err
+		}
 	}
-	e.rev = rev + 1
-	if body, err = json.Marshal(&e.learnedTool); err != nil {
-		return err
-	}
+	c.rev = rev + 1
 	_, err = tx.Exec("INSERT OR REPLACE INTO learned (server, tool, rev, updated, body) VALUES (?, ?, ?, ?, ?)",
-		k.server, k.tool, e.rev, time.Now().UnixMilli(), body)
+		c.k.server, c.k.tool, c.rev, time.Now().UnixMilli(), c.body)
 	return err
 }

@@ -147,10 +147,11 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	}
 	site := r.reads.sites[at]
 	near := nearest.Names(property, slices.Sorted(maps.Keys(s.Props)), 2)
-	if len(near) == 0 && (site == readTested || site == readDynamic) {
+	if len(near) == 0 && site != readPlain {
 		return goja.Undefined() // it asked, and was answered
 	}
-	if s.Closed && site == readPlain {
+	// Without a name that is near, the code may well know what it does.
+	if s.Closed && site == readPlain && len(near) > 0 {
 		panic(r.failure("TypeError", fmt.Sprintf("%s is no field of what %s answers%s", property, target, wayOut(s, near))))
 	}
 	r.noteRead(at.line, property, wayOut(s, near))

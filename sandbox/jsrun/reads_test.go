@@ -42,6 +42,8 @@ func TestReadsOfUnknownPropertiesAreNoted(t *testing.T) {
 		{"tested and near", "return r.isues ?? r.issues.length", []string{"line 2: isues is undefined; did you mean issues?"}},
 		{"in TypeScript", "const xs: number[] = r.issues.map((i: any) => i.ids as number); return xs", []string{"line 2: ids is undefined; did you mean id?"}},
 
+		{"logical assignment", "r.zebra ??= 6; r.giraffe ||= 7; return r.zebra + r.giraffe", nil},
+		{"a default", "const { zebra = 5 } = r; return zebra", nil},
 		{"known and absent", "return [r.nextCursor, r.issues[0].closedAt, r.issues[0].user.name]", nil},
 		{"tested and not near", "return r.error ? 1 : r.data ?? r.zebra?.x ?? (r.zebra === undefined && !r.zebra) ? 2 : 3", nil},
 		{"tested in a filter", "return r.issues.filter(i => i.zebra).length", nil},
@@ -85,6 +87,7 @@ func TestReadsThatADeclaredShapeRulesOutThrow(t *testing.T) {
 		{"isArray", "return Array.isArray(r.isues)", ""},
 		{"filter", "return r.issues.filter(i => i.zebra).length", ""},
 		{"known", "return r.nextCursor", ""},
+		{"nothing near", "const v = r.zebra; if (v) throw v; return [r.zebra].filter(Boolean)", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -96,6 +96,12 @@ type Options struct {
 	// ReadOnly takes every tool that is not marked read-only out of search
 	// and scope.
 	ReadOnly bool
+	// Languages are those that Runner runs; empty means TypeScript and
+	// JavaScript. Others are refused, and not shown to clients.
+	Languages []sandbox.Language
+	// NoPython is why Python is not among Languages, and what to do about it,
+	// for who asks for it.
+	NoPython string
 	// Language of code that names none; empty means TypeScript.
 	Language sandbox.Language
 	// Timeout of an execution that asks for none; zero means 30 s.
@@ -118,6 +124,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.AutoThreshold == 0 {
 		o.AutoThreshold = 20
+	}
+	if len(o.Languages) == 0 {
+		o.Languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
 	}
 	if o.Language == "" {
 		o.Language = sandbox.TypeScript

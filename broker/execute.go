@@ -83,6 +83,7 @@ const maxStderrChars = 2_000
 var languages = map[string]sandbox.Language{
 	"typescript": sandbox.TypeScript, "ts": sandbox.TypeScript,
 	"javascript": sandbox.JavaScript, "js": sandbox.JavaScript,
+	"python": sandbox.Python, "py": sandbox.Python,
 }
 
 // Execute runs one script. Whatever happens is in the answer: an execution
@@ -100,12 +101,34 @@ func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer 
 		lang, ok = o.Language, true
 	}
 	if !ok {
-		return x.refuse(fmt.Sprintf("unknown language %q: use typescript or javascript. 0 tools called", req.Language))
+		return x.refuse(fmt.Sprintf("unknown language %q: use %s. 0 tools called", req.Language, orList(o.Languages)))
+	}
+	if !slices.Contains(o.Languages, lang) {
+		why := "use " + orList(o.Languages)
+		if lang == sandbox.Python && o.NoPython != "" {
+			why = o.NoPython + "; or " + why
+		}
+		return x.refuse(fmt.Sprintf("%s does not run here: %s. 0 tools called", lang, why))
 	}
 	if strings.TrimSpace(req.Code) == "" {
 		return x.refuse("there is no code to run: put the script into \"code\". 0 tools called")
 	}
 	return x.run(ctx, lang)
+}
+
+// orList writes languages for people: "typescript, javascript or python".
+func orList(list []sandbox.Language) string {
+	var b strings.Builder
+	for i, l := range list {
+		switch {
+		case i > 0 && i == len(list)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(l))
+	}
+	return b.String()
 }
 
 // An execution is one call of Execute under way.
@@ -148,7 +171,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 	x.bridge = x.newBridge(x.record, x.keepBinary)
 	waiting, cancel := context.WithTimeoutCause(ctx, limits.Timeout,
 		fmt.Errorf("no answer within the time limit of %g s", limits.Timeout.Seconds()))
-	modules, names, err := x.b.modules(waiting, x.req.Code)
+	modules, names, err := x.b.modules(waiting, lang, x.req.Code)
 	cancel()
 	ofSkills, skillNames := x.skillModules()
 	modules, names = append(modules, ofSkills...), append(names, skillNames...)

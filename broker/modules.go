@@ -21,8 +21,15 @@ import (
 // waited for, all at the same time and at most until ctx is done; one that it
 // imports and that cannot be reached is an error, because the import would only
 // say that there is no such module.
-func (b *Broker) modules(ctx context.Context, code string) (modules []sandbox.Module, names []string, err error) {
-	if err := b.awaitUsed(ctx, code); err != nil {
+func (b *Broker) modules(ctx context.Context, lang sandbox.Language, code string) (modules []sandbox.Module, names []string, err error) {
+	if lang == sandbox.Python {
+		return b.pythonModules(ctx, code)
+	}
+	uses := func(s *discovery.Server) (imported, used bool) {
+		imported = imports(code, s)
+		return imported, imported || hasWord(code, s.Namespace, usedAsNamespace)
+	}
+	if err := b.awaitUsed(ctx, uses); err != nil {
 		return nil, nil, err
 	}
 	full, scope := b.catalogs()
@@ -56,16 +63,54 @@ func withheld(full, scope *discovery.Catalog, s *discovery.Server) map[string]st
 	return why
 }
 
+// pythonModules is modules for Python.
+func (b *Broker) pythonModules(ctx context.Context, code string) (modules []sandbox.Module, names []string, err error) {
+	_, scope := b.catalogs()
+	byServer := make(map[string]string)
+	for i, name := range codegen.PythonNames(scope) {
+		byServer[scope.Servers()[i].Listing.Server] = name
+	}
+	uses := func(s *discovery.Server) (imported, used bool) {
+		used = usesPython(code, byServer[s.Listing.Server])
+		return used && hasWord(code, "servers", nil), used
+	}
+	if err := b.awaitUsed(ctx, uses); err != nil {
+		return nil, nil, err
+	}
+	_, scope = b.catalogs()
+	called := codegen.PythonNames(scope)
+	types := b.options().types()
+	for i, s := range scope.Servers() {
+		path := "servers/" + called[i]
+		names = append(names, path)
+		if usesPython(code, called[i]) {
+			modules = append(modules, sandbox.Module{Path: path, Source: types.PythonModule(s), Global: called[i]})
+		}
+	}
+	return modules, names, nil
+}
+
+// usesPython reports whether the module of a server that is so called occurs in
+// Python code.
+func usesPython(code, name string) bool {
+	return hasWord(code, name, nil) || hasWord(code, "servers."+name, nil)
+}
+
 // awaitUsed waits for the servers that a script uses and that were never
-// listed.
-func (b *Broker) awaitUsed(ctx context.Context, code string) error {
+// listed. uses says of a server whether the script imports it,
+// and whether it uses it at all.
+func (b *Broker) awaitUsed(ctx context.Context, uses func(*discovery.Server) (imported, used bool)) error {
 	_, scope := b.catalogs()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
 	for _, s := range scope.Servers() {
-		name, imported := s.Listing.Server, imports(code, s)
-		if len(s.Tools) > 0 || !imported && !hasWord(code, s.Namespace, usedAsNamespace) || !b.unlisted(name) {
+		name := s.Listing.Server
+		if len(s.Tools) > 0 {
+			continue
+		}
+		imported, used := uses(s)
+		if !used || !b.unlisted(name) {
 			continue
 		}
 		wg.Go(func() {

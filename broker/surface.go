@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // The texts that every agent pays for in every turn. They name no counts and
@@ -110,11 +112,17 @@ const (
 
 // executeSchema names only the languages that run here.
 func (b *Broker) executeSchema() string {
+	o := b.options()
+	languages, _ := json.Marshal(o.Languages) // strings: no error
+	python := ""
+	if slices.Contains(o.Languages, sandbox.Python) {
+		python = "; python: `from servers import github`, `await github.list_issues(owner=o)`, `await call_mcp_tool(id, {})`, asyncio.gather"
+	}
 	return fmt.Sprintf(`{"type":"object","properties":{`+
 		`"code":{"type":"string","description":"the script"},`+
-		`"language":{"type":"string","enum":["typescript","javascript"],"description":"default %s"},`+
+		`"language":{"type":"string","enum":%s,"description":"default %s%s"},`+
 		`"timeout":{"type":"number","description":"seconds, default %g, at most %g"}},"required":["code"]}`,
-		b.options().Language, b.options().Timeout.Seconds(), b.options().MaxTimeout.Seconds())
+		languages, o.Language, python, o.Timeout.Seconds(), o.MaxTimeout.Seconds())
 }
 
 // tools are the tools that the agent sees, without their handlers.

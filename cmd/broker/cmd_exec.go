@@ -36,8 +36,8 @@ func (a *app) execCommand() *cobra.Command {
 			if !(timeout >= 0 && timeout <= maxTimeoutSeconds) {
 				return usage("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
 			}
-			if language != "" && !slices.Contains([]string{"typescript", "ts", "javascript", "js"}, strings.ToLower(language)) {
-				return usage("--language is %q: use typescript or javascript", language)
+			if language != "" && !slices.Contains([]string{"typescript", "ts", "javascript", "js", "python", "py"}, strings.ToLower(language)) {
+				return usage("--language is %q: use typescript, javascript or python", language)
 			}
 			if language == "" {
 				language = languageOf(args[0])
@@ -70,7 +70,7 @@ func (a *app) execCommand() *cobra.Command {
 			return closed
 		},
 	}
-	c.Flags().StringVar(&language, "language", "", "typescript or javascript (default by the file's ending)")
+	c.Flags().StringVar(&language, "language", "", "typescript, javascript or python (default by the file's ending)")
 	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c

@@ -18,7 +18,8 @@ import (
 )
 
 func (a *app) sandboxCommand() *cobra.Command {
-	return group("sandbox", "Where scripts run: test it", a.sandboxTestCommand())
+	return group("sandbox", "Where scripts run: test it, make and remove images of containers",
+		a.sandboxTestCommand(), a.sandboxBuildCommand(), a.sandboxListCommand(), a.sandboxPruneCommand())
 }
 
 func (a *app) sandboxTestCommand() *cobra.Command {
@@ -109,9 +110,6 @@ func (a *app) sandboxSettings() (config.Sandbox, error) {
 		return config.Broker{}.WithDefaults().Sandbox, nil
 	}
 	if err != nil {
-		return config.Sandbox{}, err
-	}
-	if err := runnable(cfg); err != nil {
 		return config.Sandbox{}, err
 	}
 	return cfg.Broker.WithDefaults().Sandbox, nil

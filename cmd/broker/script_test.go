@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
@@ -119,7 +122,20 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode},
+		Condition: func(cond string) (bool, error) {
+			if cond != "engine" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return canRunPython(t), nil
+		},
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("ENGINE", cmp.Or(os.Getenv("DOCKER_HOST"), "unix:///var/run/docker.sock"))
+			e.Setenv("DOCKER_HOST", "unix://"+e.WorkDir+"/none.sock") // scripts that want an engine say so
+			rootfs, err := filepath.Abs("../../images/python/rootfs.sh")
+			if err != nil {
+				return err
+			}
+			e.Setenv("ROOTFS", rootfs)
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config")
 			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/state")
@@ -134,6 +150,21 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// canRunPython says whether there are an engine, and a Python to make an image of,
+// and leave to do so: the image would take the place of the user's own.
+func canRunPython(t *testing.T) bool {
+	if os.Getenv("BROKER_CI") == "" {
+		return false
+	}
+	m, err := docker.NewManager(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	_, err = os.Stat("/usr/bin/python3")
+	return err == nil
 }
 
 // exitCode is the script command "exitcode N COMMAND...".

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/term"
 
@@ -36,6 +38,8 @@ type session struct {
 	runner  sandbox.Runner // the broker's
 
 	unvectored error // why the search goes without the table of the config
+	// noPython is why Python does not run; nil if it does.
+	noPython error
 }
 
 // close ends the servers and the sandbox, then what they write to.
@@ -86,7 +90,8 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := runnable(cfg); err != nil {
+	noPython := python()
+	if err := runnable(cfg, noPython); err != nil {
 		return nil, err
 	}
 	state, err := config.StateDir(a.stateDir, cfg.Path)
@@ -104,6 +109,12 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.Runner = runner(cfg.Broker.WithDefaults().Sandbox, spares, log)
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
 	o.Guard = true
+	o.Languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
+	if noPython == nil {
+		o.Languages = append(o.Languages, sandbox.Python)
+	} else {
+		o.NoPython = noPython.Error()
+	}
 	o.WorkflowDir = filepath.Join(state, "workflows")
 	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
 	types := learned.Open(state, log)
@@ -112,15 +123,40 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{cfg, state, b, store, types, o.Runner, unvectored}, nil
+	return &session{cfg, state, b, store, types, o.Runner, unvectored, noPython}, nil
 }
 
 // runnable refuses settings that this program cannot follow: a default language
-// that never runs would only show at the first script.
-func runnable(cfg *config.Config) error {
+// that never runs would only show at the first script. noPython is as in session.
+func runnable(cfg *config.Config, noPython error) error {
+	if cfg.Broker.Language == string(sandbox.Python) && noPython != nil {
+		return usage(`%s: "language" is "python", which does not run here: %w`, cfg.Path, noPython)
+	}
+	return nil
+}
+
+// lookForEngine is how long the start waits for a container engine to say
+// whether Python can run.
+const lookForEngine = time.Second
+
+// python says why Python does not run, and what to do about it; nil if it does.
+// It is asked at every start, because what clients are shown depends on it, and
+// takes a few milliseconds where an engine answers.
+func python() error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lookForEngine, fmt.Errorf("no answer within %v", lookForEngine))
+	defer cancel()
+	m, err := docker.NewManager(ctx, "")
+	if err == nil {
+		err = m.HasPython(ctx, "")
+		m.Close()
+	}
 	switch {
-	case cfg.Broker.Language == string(sandbox.Python):
-		return usage(`%s: "language" is "python", which needs a container as sandbox, and there is none yet: use "typescript" or "javascript"`, cfg.Path)
+	case errors.Is(err, docker.ErrNoEngine):
+		return errors.New("it needs a container engine, and none answers: start Docker or Podman, then run: broker sandbox build python")
+	case errors.Is(err, docker.ErrNoImage):
+		return errors.New("its image is missing, run: broker sandbox build python")
+	case err != nil:
+		return fmt.Errorf("the container engine does not work: %w", err)
 	}
 	return nil
 }
@@ -197,16 +233,20 @@ func limits(s config.Sandbox) sandbox.Limits {
 }
 
 // runner is where scripts run, so many at one time: in a process of their own, unless the config
-// says that they are trusted, or asks for containers.
+// says that they are trusted, or asks for containers. Python always runs in a container.
 func runner(s config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
-	if s.Isolation == "inprocess" {
-		return sandbox.NewQueue(inproc.New(), s.MaxExecutions)
+	containers := docker.Options{Spares: spares, MemoryBytes: s.Memory, Require: s.Require, Logger: log}
+	var r sandbox.Runner
+	switch s.Isolation {
+	case "inprocess":
+		r = inproc.New()
+	case "container":
+		r = docker.New(&containers)
+	default:
+		r = worker.New(&worker.Options{Spares: spares, MemoryBytes: s.Memory, Require: s.Require, Logger: log})
 	}
-	if s.Isolation == "container" {
-		return sandbox.NewQueue(docker.New(&docker.Options{Spares: spares, MemoryBytes: s.Memory, Require: s.Require, Logger: log}), s.MaxExecutions)
-	}
-	w := worker.New(&worker.Options{Spares: spares, MemoryBytes: s.Memory, Require: s.Require, Logger: log})
-	return sandbox.NewQueue(w, s.MaxExecutions)
+	r = sandbox.ByLanguage(r, map[sandbox.Language]sandbox.Runner{sandbox.Python: docker.NewPython(&containers)})
+	return sandbox.NewQueue(r, s.MaxExecutions)
 }
 
 // upstreams are the enabled servers of a config as the upstream layer knows

@@ -77,7 +77,7 @@ func (a *app) reload(s *session) {
 	cfg, err := config.Load(s.config.Path)
 	if err == nil {
 		cfg = withPlugins(cfg)
-		err = runnable(cfg)
+		err = runnable(cfg, s.noPython)
 	}
 	if err != nil {
 		fmt.Fprintf(a.stderr, "%v\nbroker: the config is wrong; the one before it stays in force\n", err)

@@ -17,8 +17,8 @@ import (
 type engine struct {
 	api     *client.Client
 	address string
-	seccomp bool // it filters system calls of containers
-	name    string
+	seccomp bool   // it filters system calls of containers; set by describe
+	name    string // set by describe
 }
 
 // pingTimeout is how long an engine may take to say that it is there.
@@ -83,22 +83,31 @@ func dial(ctx context.Context, address string) (*engine, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pingTimeout, fmt.Errorf("no answer within %v", pingTimeout))
 	defer cancel()
-	info, err := api.Info(ctx)
+	ping, err := api.Ping(ctx)
 	if err != nil {
 		api.Close()
 		return nil, brief(err)
 	}
-	if info.OSType != "" && info.OSType != "linux" {
+	if ping.OSType != "" && ping.OSType != "linux" {
 		api.Close()
-		return nil, fmt.Errorf("it runs containers of %s, and the sandbox needs those of linux", info.OSType)
+		return nil, fmt.Errorf("it runs containers of %s, and the sandbox needs those of linux", ping.OSType)
 	}
-	e := &engine{api: api, address: address, name: strings.TrimSpace("engine " + info.ServerVersion)}
+	return &engine{api: api, address: address}, nil
+}
+
+// describe asks the engine what it contains containers with.
+func (e *engine) describe(ctx context.Context) error {
+	info, err := e.api.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("ask the container engine for its version: %w", because(ctx, err))
+	}
+	e.name = strings.TrimSpace("engine " + info.ServerVersion)
 	for _, s := range info.SecurityOptions {
 		if strings.HasPrefix(s, "name=seccomp") && !strings.Contains(s, "profile=unconfined") {
 			e.seccomp = true
 		}
 	}
-	return e, nil
+	return nil
 }
 
 // brief is an error of the client without what its users know.

@@ -53,6 +53,10 @@ func (r *runner) prepare(ctx context.Context) (*engine, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
+		if err := e.describe(ctx); err != nil {
+			e.api.Close()
+			return nil, "", err
+		}
 		r.eng = e
 		r.active.Go(func() { e.sweep(r.closed, r.log) }) // the caller is a start, which is one of the active
 	}
@@ -76,15 +80,16 @@ func (r *runner) forgetImage() {
 // engineLayers are what the engine contains programs with.
 func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
 	layers := []sandbox.Layer{
-		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, at most %d processes", e.name, user, maxProcesses)},
-		{Name: sandbox.LayerMemory, Active: true, Detail: "limited by the kernel to " + host.Size(memory+r.kind.overhead()) + " for the container"},
+		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, at most %d processes and %s of memory", e.name, user, maxProcesses, host.Size(memory+r.kind.overhead()))},
 	}
 	if r.kind.name() == kindPython {
 		seccomp := sandbox.Layer{Name: sandbox.LayerSeccomp, Active: e.seccomp, Detail: "the engine's filter of system calls"}
 		if !e.seccomp {
 			seccomp.Detail = "the engine filters no system calls"
 		}
-		layers = append(layers, seccomp)
+		layers = append(layers, seccomp,
+			sandbox.Layer{Name: sandbox.LayerProcess, Active: true, Detail: "one for each run, killed with its container"},
+			sandbox.Layer{Name: sandbox.LayerMemory, Active: true, Detail: "limited by the kernel"})
 	}
 	return layers
 }

@@ -236,7 +236,7 @@ func TestPythonIsBuiltFromABase(t *testing.T) {
 	if _, err := m.BuildPython(t.Context(), name, dockerfile, base); err != nil {
 		t.Fatal(err)
 	}
-	defer e.api.ImageRemove(context.Background(), name, typei.RemoveOptions{})
+	defer e.api.ImageRemove(context.Background(), name, typei.RemoveOptions{PruneChildren: true})
 	if err := m.HasPython(t.Context(), name); err != nil {
 		t.Error(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 )
 
 // Reset forgets what is known of the tools that match: those of server, or one
@@ -130,9 +131,7 @@ func (s *Store) Import(r io.Reader) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for k, e := range taken {
-		s.tools[k] = e
-	}
+	maps.Copy(s.tools, taken)
 	return len(taken), nil
 }
 

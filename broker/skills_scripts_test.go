@@ -59,17 +59,12 @@ func TestScriptsUseSkills(t *testing.T) {
 	}
 }
 
-// The types of a skill's code count where scripts are checked: a right call
-// runs, a wrong one does not.
-func TestSkillModulesHaveTypes(t *testing.T) {
+// A compiler that checks the types of scripts finds the modules of skills.
+func TestSkillModulesPassTheTypeCheck(t *testing.T) {
 	_, r := newSkills(t)
 	b := newBroker(t, broker.Options{Skills: r, Typecheck: nativeCompiler(t), TypecheckStrict: true})
 	a := execute(t, b, `import { group } from './skills/release-notes/scripts/group.ts'; return group(['a', 'b']);`)
-	if string(a.Result) != `"A+B"` {
-		t.Errorf("a right call: exit %d, result %s, stderr %s", a.ExitCode, a.Result, a.Stderr)
-	}
-	a = execute(t, b, `import { group } from './skills/release-notes/scripts/group'; return group(7);`)
-	if a.ExitCode != 2 || !strings.Contains(a.Stderr, "not assignable") {
-		t.Errorf("a wrong call: exit %d, stderr %s", a.ExitCode, a.Stderr)
+	if string(a.Result) != `"A+B"` || a.Stderr != "" {
+		t.Errorf("exit %d, result %s, stderr %s", a.ExitCode, a.Result, a.Stderr)
 	}
 }

@@ -99,7 +99,8 @@ func (x *execution) failure(cause, err error, made, running int) (code int, text
 	switch {
 	case err != nil:
 		how = err.Error()
-	case state.OOMKilled:
+	case state.OOMKilled, state.ExitCode == exitKilled:
+		// The engine may not know yet why; nobody but the kernel kills here.
 		return sandbox.ExitMemory, host.Memory(x.limits), false
 	case state.ExitCode != 0:
 		how = fmt.Sprintf("exit status %d", state.ExitCode)
@@ -114,6 +115,9 @@ func (x *execution) failure(cause, err error, made, running int) (code int, text
 	x.r.log.Warn("sandbox container died", "state", how, "stderr", crash)
 	return sandbox.ExitMemory, fmt.Sprintf("the sandbox container died before the program had ended (%s): the system may be short of memory; run it again, with less data at one time", how), crash == ""
 }
+
+// exitKilled is how a container ends whose process was killed by SIGKILL.
+const exitKilled = 128 + 9
 
 // exitBadCall is how a container ends whose process was killed by SIGSYS.
 const exitBadCall = 128 + 31

@@ -72,6 +72,7 @@ var diagram = []row{
 	{pkg: "internal/typecheck"},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
+	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream"},
 	{pkg: "internal/fakeauth"},
@@ -79,7 +80,7 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/tsname", "internal/nearest"}
+var everywhere = []string{"internal/tsname", "internal/nearest", "internal/filelock"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

@@ -130,20 +130,29 @@ func skillFailure(err error) error {
 	return err
 }
 
-// noteSkill records what was done with a skill. The details are names, sizes
-// and digests, not contents.
-func (b *Broker) noteSkill(kind string, k *skills.Skill, client string, details ...string) {
+// noteSkill records what was done with a skill, or with failure tried. The
+// detail is a name or a size, not contents.
+func (b *Broker) noteSkill(kind string, k *skills.Skill, client, detail string, failure error) {
 	store := b.options().Audit
 	if store == nil {
 		return
 	}
-	parts := append([]string{k.Ref, k.Origin()}, details...)
-	parts = append(parts, "by "+cmp.Or(client, "unknown"))
-	store.Note(audit.Event{Kind: kind, Detail: clip(strings.Join(parts, " "), 500)})
+	if failure != nil {
+		detail = strings.TrimSpace(detail + " failed: " + skillFailure(failure).Error())
+	}
+	store.Note(audit.Event{
+		Kind: kind, Name: k.Ref, Client: cmp.Or(client, "unknown"), Digest: k.Digest(), Failed: failure != nil,
+		Detail: clip(strings.TrimSpace(k.Origin()+" "+detail), 500),
+	})
 }
 
-func (b *Broker) noteSkillRead(k *skills.Skill, client, path string, bytes int) {
-	b.noteSkill(audit.EventSkillFileRead, k, client, clip(path, 200), fmt.Sprintf("%d bytes", bytes))
+// noteSkillRead records that a file was read, or why not.
+func (b *Broker) noteSkillRead(k *skills.Skill, client, path string, bytes int, failure error) {
+	detail := clip(path, 200)
+	if failure == nil {
+		detail += fmt.Sprintf(", %d bytes", bytes)
+	}
+	b.noteSkill(audit.EventSkillFileRead, k, client, detail, failure)
 }
 
 // readWhole reads a text file of a skill up to limit bytes; a longer one is an

@@ -96,10 +96,10 @@ func (x *execution) readSkill(_ context.Context, c sandbox.Call) (json.RawMessag
 		return nil, thrownSkill("skills.read", err)
 	}
 	text, err := readWhole(k, args[0], maxSkillText)
+	x.b.noteSkillRead(k, x.req.Client, args[0], len(text), err)
 	if err != nil {
 		return nil, thrownSkill("skills.read", err)
 	}
-	x.b.noteSkillRead(k, x.req.Client, args[0], len(text))
 	return compactJSON(text), nil
 }
 

@@ -71,10 +71,10 @@ func (b *Broker) prompts() map[string]shownPrompt {
 				return "", fmt.Errorf("skill %s is not there for users any more", now.Ref)
 			}
 			a, err := now.Activate(b.skills.session(r), arguments, true)
+			b.noteSkill(audit.EventSkillActivated, now, client, "by a user", err)
 			if err != nil {
 				return "", skillFailure(err)
 			}
-			b.noteSkill(audit.EventSkillActivated, now, client, "sha256:"+digestOf(now), "by a user")
 			return a.Text + b.workflowUse(now), nil
 		}}
 	}

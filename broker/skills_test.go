@@ -233,7 +233,7 @@ func TestWorkflowsThroughMCP(t *testing.T) {
 	}
 	found := false
 	for _, e := range events {
-		found = found || e.Kind == audit.EventSkillToolCalled && strings.HasPrefix(e.Detail, "triage local:user advance ok")
+		found = found || e.Kind == audit.EventSkillToolCalled && e.Name == "triage" && e.Detail == "local:user advance" && !e.Failed && strings.HasPrefix(e.Digest, "sha256:")
 	}
 	if !found {
 		t.Errorf("no event says that the workflow went on: %+v", events)

@@ -2,8 +2,6 @@ package broker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,24 +56,14 @@ func (b *Broker) activate(client string, r reader, name, arguments string, force
 		return "", err
 	}
 	act, err := k.Activate(b.skills.session(r), arguments, force)
+	if err == nil && act.AlreadyActive {
+		return act.Text, nil
+	}
+	b.noteSkill(audit.EventSkillActivated, k, client, "", err)
 	if err != nil {
 		return "", err
 	}
-	if act.AlreadyActive {
-		return act.Text, nil
-	}
-	b.noteSkill(audit.EventSkillActivated, k, client, "sha256:"+digestOf(k))
 	return act.Text + b.workflowUse(k), nil
-}
-
-// digestOf tells one version of a skill's SKILL.md from another.
-func digestOf(k *skills.Skill) string {
-	text, err := readWhole(k, skills.FileName, skills.MaxFileBytes)
-	if err != nil {
-		return "unknown"
-	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
@@ -101,10 +89,14 @@ func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
 		if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "is_directory" {
 			return textAnswer(e.Message), nil // what is in it is what was asked for
 		}
+		size := 0
+		if page != nil {
+			size = len(page.Text)
+		}
+		b.noteSkillRead(k, client, a.text("path"), size, err)
 		if err != nil {
 			return failed(skillFailure(err)), nil
 		}
-		b.noteSkillRead(k, client, a.text("path"), len(page.Text))
 		page.Text = upstream.CleanText(page.Text)
 		return answered(page, false), nil
 	}
@@ -178,11 +170,7 @@ func (x *execution) skillTool(ctx context.Context, c skillCall) (json.RawMessage
 	if errors.Is(err, errNoWorkflowTool) {
 		value, err = callHandler(ctx, k, c.tool, input)
 	}
-	state := "ok"
-	if err != nil {
-		state = "failed"
-	}
-	x.b.noteSkill(audit.EventSkillToolCalled, k, x.req.Client, clip(c.tool, 200), state)
+	x.b.noteSkill(audit.EventSkillToolCalled, k, x.req.Client, clip(c.tool, 200), err)
 	return value, err
 }
 

@@ -76,6 +76,22 @@ func digest(files fs.FS, name string, limit int64) (sum string, n int64, err err
 	return Digest(h.Sum(nil)), n, err
 }
 
+// Digest tells one version of the skill's SKILL.md from another: that of its
+// bytes as they are now, or "" if it cannot be read.
+func (s *Skill) Digest() string {
+	files, done, err := s.files()
+	if err != nil {
+		return ""
+	}
+	defer done()
+	for _, name := range []string{FileName, lowerFileName} {
+		if sum, n, err := digest(files, name, MaxFileBytes); err == nil && n <= MaxFileBytes {
+			return sum
+		}
+	}
+	return ""
+}
+
 // Digest writes a SHA-256 sum the way skills are identified.
 func Digest(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
 

@@ -2,11 +2,13 @@ package skills_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -348,4 +350,29 @@ func BenchmarkDiscoverThousand(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestEditsOfOneFileDoNotLoseEachOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "beside", "state.json")
+	var wg sync.WaitGroup
+	const many = 20
+	for i := range many {
+		wg.Go(func() {
+			if err := skills.SetSwitch(path, skills.KindSkill, fmt.Sprintf("s%d", i), false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	got, err := skills.Entries(path, skills.KindSkill)
+	if err != nil || len(got) != many {
+		t.Errorf("%d entries are left (%v), want %d", len(got), err, many)
+	}
+	clear := func(e map[string]json.RawMessage) { delete(e, "enabled") }
+	if err := skills.EditEntry(path, skills.KindSkill, "s0", clear); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = skills.Entries(path, skills.KindSkill); err != nil || got["s0"] != nil || len(got) != many-1 {
+		t.Errorf("an entry that is empty stays: %v, %v", got["s0"], err)
+	}
 }

@@ -2,12 +2,16 @@ package skills
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/filelock"
 )
 
 // Switches say which skills and plugins are switched off. They are kept in a
@@ -24,6 +28,8 @@ type Kind string
 const (
 	KindSkill  Kind = "skills"
 	KindPlugin Kind = "plugins"
+	// KindMarket is for marketplaces, which are known and not switched.
+	KindMarket Kind = "marketplaces"
 )
 
 // On reports whether something is on, which is so unless it was switched off.
@@ -72,6 +78,30 @@ func ReadSwitches(path string) (Switches, error) {
 // it is not there. Everything else in the file is kept. The file is replaced in
 // one step.
 func SetSwitch(path string, kind Kind, id string, on bool) error {
+	return EditEntry(path, kind, id, func(entry map[string]json.RawMessage) {
+		entry["enabled"], _ = json.Marshal(on)
+	})
+}
+
+// lockWait is how long an edit waits for that of another process.
+const lockWait = 5 * time.Second
+
+// EditEntry changes what the file at path holds about one thing, and nothing
+// else of it. An entry that edit leaves empty is taken out. The file is made if
+// it is not there and replaced in one step; edits of several processes wait for
+// each other, so that none is lost.
+func EditEntry(path string, kind Kind, id string, edit func(entry map[string]json.RawMessage)) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("switch %s: %w", quoted(id), err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	unlock, err := filelock.Lock(ctx, filepath.Join(dir, "."+filepath.Base(path)+".lock"))
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", quoted(id), err)
+	}
+	defer unlock()
 	before, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("switch %s: %w", quoted(id), err)
@@ -83,17 +113,47 @@ func SetSwitch(path string, kind Kind, id string, on bool) error {
 	if err != nil {
 		return fmt.Errorf("switch %s: %s: %w", quoted(id), path, err)
 	}
-	// ReadSwitches has found that these are objects.
-	group, _ := object(file[string(kind)])
-	entry, _ := object(group[id])
-	entry["enabled"], _ = json.Marshal(on)
-	group[id], _ = json.Marshal(entry)
+	group, err := object(file[string(kind)])
+	if err != nil {
+		return fmt.Errorf("switch %s: %s: %q: %w", quoted(id), path, kind, err)
+	}
+	entry, err := object(group[id])
+	if err != nil {
+		return fmt.Errorf("switch %s: %s: %q: %w", quoted(id), path, kind, err)
+	}
+	edit(entry)
+	if len(entry) == 0 {
+		delete(group, id)
+	} else {
+		group[id], _ = json.Marshal(entry)
+	}
 	file[string(kind)], _ = json.Marshal(group)
 	after, err := json.MarshalIndent(file, "", "  ")
 	if err != nil {
 		return fmt.Errorf("switch %s: %w", quoted(id), err)
 	}
 	return replaceFile(path, append(after, '\n'))
+}
+
+// Entries returns what the file at path holds about all things of a kind, as
+// JSON objects by their names; nothing if there is no file.
+func Entries(path string, kind Kind) (map[string]json.RawMessage, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var file map[string]json.RawMessage
+	var group map[string]json.RawMessage
+	if err == nil {
+		file, err = object(data)
+	}
+	if err == nil {
+		group, err = object(file[string(kind)])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %q of %s: %w", kind, path, err)
+	}
+	return group, nil
 }
 
 // object reads an object, of which nothing and null are empty ones.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -256,7 +257,7 @@ func (a *app) auditEventsCommand() *cobra.Command {
 	var since time.Duration
 	var limit int
 	c := &cobra.Command{
-		Use: "events", Short: "List what happened to servers, such as tools that changed, the latest first", Args: noArgs,
+		Use: "events", Short: "List what happened to servers, skills and plugins, such as tools that changed, the latest first", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := a.readAudit()
 			if err != nil {
@@ -271,7 +272,11 @@ func (a *app) auditEventsCommand() *cobra.Command {
 				return a.printJSON(map[string]any{"events": orEmpty(list)})
 			}
 			for _, e := range list {
-				fmt.Fprintf(a.stdout, "%s  %s  %s: %s\n", e.Time.Local().Format(time.DateTime), e.Kind, e.Server, e.Detail)
+				by := ""
+				if e.Client != "" {
+					by = " by " + e.Client
+				}
+				fmt.Fprintf(a.stdout, "%s  %s  %s: %s%s\n", e.Time.Local().Format(time.DateTime), e.Kind, cmp.Or(e.Server, e.Name), e.Detail, by)
 			}
 			return nil
 		},

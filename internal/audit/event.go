@@ -14,20 +14,32 @@ const EventToolsChanged = "tools_changed"
 // results of its tool had been before. Its detail names the tool and the field.
 const EventDrift = "result_drift"
 
-// The kinds of an Event about a skill. Its detail names the skill and its
-// origin, then what was done: the digest of its SKILL.md, the file, the tool.
+// The kinds of an Event about a skill or a plugin. Its detail says what was
+// done: the file that was read, the tool that was called, the new state.
 const (
-	EventSkillActivated  = "skill_activated"
-	EventSkillFileRead   = "skill_file_read"
-	EventSkillToolCalled = "skill_tool_called"
+	EventSkillActivated     = "skill_activated"
+	EventSkillFileRead      = "skill_file_read"
+	EventSkillToolCalled    = "skill_tool_called"
+	EventSkillInstalled     = "skill_installed"
+	EventSkillStateChanged  = "skill_state_changed"
+	EventPluginInstalled    = "plugin_installed"
+	EventPluginStateChanged = "plugin_state_changed"
 )
 
-// An Event is something that happened to a server, or with a skill, outside of executions.
+// An Event is something that happened to a server, a skill or a plugin, outside
+// of executions.
 type Event struct {
 	Time   time.Time `json:"time"`
 	Kind   string    `json:"kind"`
-	Server string    `json:"server"` // empty if it is about a skill
-	Detail string    `json:"detail"`
+	Server string    `json:"server"` // empty if it is about a skill or a plugin
+	// Name is that of the skill or plugin, Client who did it, and Digest tells one
+	// version of the SKILL.md from another.
+	Name   string `json:"name,omitempty"`
+	Client string `json:"client,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	// Failed means that it was tried in vain; Detail says why.
+	Failed bool   `json:"failed,omitempty"`
+	Detail string `json:"detail"`
 }
 
 // Note records an event; a zero time is now. It does not wait for the file.
@@ -43,7 +55,7 @@ func (s *Store) Note(e Event) {
 func (s *Store) Events(ctx context.Context, since time.Time, limit int) ([]Event, error) {
 	var list []Event
 	err := s.read(ctx, "list events of", func(conn *sql.Conn, _ []int64) error {
-		rows, err := conn.QueryContext(ctx, "SELECT time, kind, server, detail FROM events WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?", unixNano(since), limit)
+		rows, err := conn.QueryContext(ctx, "SELECT time, kind, server, name, client, digest, failed, detail FROM events WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?", unixNano(since), limit)
 		if err != nil {
 			return err
 		}
@@ -51,7 +63,7 @@ func (s *Store) Events(ctx context.Context, since time.Time, limit int) ([]Event
 		for rows.Next() {
 			var e Event
 			var at int64
-			if err := rows.Scan(&at, &e.Kind, &e.Server, &e.Detail); err != nil {
+			if err := rows.Scan(&at, &e.Kind, &e.Server, &e.Name, &e.Client, &e.Digest, &e.Failed, &e.Detail); err != nil {
 				return err
 			}
 			e.Time = time.Unix(0, at).UTC()

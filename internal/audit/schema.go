@@ -77,6 +77,11 @@ CREATE TABLE events (
 	detail TEXT NOT NULL
 );
 CREATE INDEX events_time ON events (time);
+`, `
+ALTER TABLE events ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE events ADD COLUMN client TEXT NOT NULL DEFAULT '';
+ALTER TABLE events ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+ALTER TABLE events ADD COLUMN failed INTEGER NOT NULL DEFAULT 0;
 `}
 
 // dataSource names the file for the driver. The timeout comes first, so that

@@ -171,11 +171,24 @@ func OpenReadOnly(dir string) (*Store, error) {
 			err = fmt.Errorf("%w in %s: nothing was run with this state directory yet", ErrNoRecord, dir)
 		}
 		err = errors.Join(err, conn.Close())
+		if err == nil && version < len(migrations) {
+			err = update(dir)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open audit record %s: %w", s.path, explain(err)), s.db.Close())
 	}
 	return s, nil
+}
+
+// update brings a record that an older broker wrote to the schema that is read
+// here.
+func update(dir string) error {
+	s, err := Open(dir, &Options{Days: -1})
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 // Begin records that an execution has begun and returns its ID, which is made

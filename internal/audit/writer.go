@@ -179,7 +179,7 @@ var statementText = map[opKind]string{
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 	opCall: `INSERT INTO calls (execution, seq, server, tool, tool_id, started, duration, status, arg_bytes, result_bytes, error, args, result)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-	opEvent: `INSERT INTO events (time, kind, server, detail) VALUES (?, ?, ?, ?)`,
+	opEvent: `INSERT INTO events (time, kind, server, name, client, digest, failed, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 	opFinish: `INSERT INTO executions (id, owner, client, language, code_hash, code, started, status, ended, exit_code, duration, cpu, calls, bytes_in, bytes_out, error)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, ended = excluded.ended, exit_code = excluded.exit_code,
@@ -199,7 +199,8 @@ func (w *writer) insert(ctx context.Context, o op) error {
 	var args []any
 	switch o.kind {
 	case opEvent:
-		args = []any{o.event.Time.UnixNano(), o.event.Kind, o.event.Server, o.event.Detail}
+		e := o.event
+		args = []any{e.Time.UnixNano(), e.Kind, e.Server, e.Name, e.Client, e.Digest, e.Failed, e.Detail}
 	case opCall:
 		c := o.call
 		args = []any{c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Started.UnixNano(), int64(c.Duration), c.Status,

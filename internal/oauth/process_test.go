@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -94,30 +93,5 @@ func TestProcessesRenewOnce(t *testing.T) {
 		if len(tokens) != 1 || !strings.HasPrefix(token, "access-"+fakeauth.Secret) {
 			t.Errorf("tokens = %v, want one", tokens)
 		}
-	}
-}
-
-func TestLockOfAnotherIsWaitedFor(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := lockFile(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := lockFile(ctx, path); err == nil || !strings.Contains(err.Error(), "wait for another broker") {
-		t.Errorf("second lock: %v", err)
-	}
-	got := make(chan error, 1)
-	go func() {
-		again, err := lockFile(t.Context(), path)
-		if err == nil {
-			again()
-		}
-		got <- err
-	}()
-	unlock()
-	if err := <-got; err != nil {
-		t.Errorf("after unlock: %v", err)
 	}
 }

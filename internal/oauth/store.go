@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/filelock"
 )
 
 // A record is what is kept about the sign-in to one server. It is secret.
@@ -89,7 +91,7 @@ func (s *store) lock(ctx context.Context, key string) (unlock func(), err error)
 	if err := s.mkdir(); err != nil {
 		return nil, err
 	}
-	return lockFile(ctx, filepath.Join(s.dir, key+".lock"))
+	return filelock.Lock(ctx, filepath.Join(s.dir, key+".lock"))
 }
 
 // stamp changes whenever the record does; nil while there is none.

@@ -1,0 +1,43 @@
+// Package filelock keeps processes, and goroutines of one, from changing the
+// same file at the same time. Only those are kept who ask for the lock.
+package filelock
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// poll is how often a lock is tried that another one holds.
+const poll = 15 * time.Millisecond
+
+// Lock takes the lock on the file at path, which is created if need be, and
+// waits for it until ctx is done. The lock ends with unlock, and with the
+// process. It excludes goroutines of one process from each other as well.
+// A file that is replaced while it is locked is no lock any more: use one of its
+// own beside it.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		got, err := tryLock(f)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if got {
+			return func() { f.Close() }, nil // which ends the lock
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("wait for another broker that holds %s: %w", path, context.Cause(ctx))
+		}
+	}
+}

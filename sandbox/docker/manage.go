@@ -39,7 +39,10 @@ func drain(answer io.ReadCloser) error {
 }
 
 // A Manager looks after the images of sandboxes. Close must be called.
-type Manager struct{ eng *engine }
+type Manager struct {
+	eng    *engine
+	within string // a label that images must have besides ours; empty means none
+}
 
 // NewManager connects to the engine at address, which is as in Options. The
 // error is ErrNoEngine if there is none.
@@ -48,7 +51,7 @@ func NewManager(ctx context.Context, address string) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Manager{e}, nil
+	return &Manager{eng: e}, nil
 }
 
 // Close ends the connection.
@@ -103,7 +106,11 @@ func (m *Manager) BuildPython(ctx context.Context, name string, dockerfile []byt
 // Images returns the images of sandboxes, by kind and name. executable is as in
 // Options: its image is a current one.
 func (m *Manager) Images(ctx context.Context, executable string) ([]Image, error) {
-	list, err := m.eng.api.ImageList(ctx, typei.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelKind))})
+	which := filters.NewArgs(filters.Arg("label", labelKind))
+	if m.within != "" {
+		which.Add("label", m.within)
+	}
+	list, err := m.eng.api.ImageList(ctx, typei.ListOptions{Filters: which})
 	if err != nil {
 		return nil, fmt.Errorf("list images: %w", because(ctx, err))
 	}
@@ -139,7 +146,8 @@ type Pruned struct {
 }
 
 // Prune removes the containers of brokers that are gone, and the images that are
-// not current, or all of them. An image that is in use stays.
+// not current, or all of them. An image that a container uses stays, and the
+// error says so.
 func (m *Manager) Prune(ctx context.Context, executable string, all bool, log *slog.Logger) (Pruned, error) {
 	p := Pruned{Containers: m.eng.sweep(ctx, log), Images: []Image{}}
 	images, err := m.Images(ctx, executable)

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -11,19 +10,14 @@ import (
 // PythonImage is the image that Python runs in unless Options name another.
 const PythonImage = "mcpbroker/sandbox-python:latest"
 
-// runnerPy is what runs Python programs. It is handed to python3 as text, so
-// that an image needs nothing of ours and fits every version of this package.
-//
-//go:embed runner.py
-var runnerPy string
-
 // python is Python, in an image that somebody has made.
 type python struct{}
 
 func (python) name() string                  { return kindPython }
 func (python) languages() []sandbox.Language { return []sandbox.Language{sandbox.Python} }
 func (python) command() []string {
-	return []string{"python3", "-I", "-B", "-X", "utf8", "-c", runnerPy}
+	return append([]string{"python3", "-I", "-B", "-X", "utf8", "-c"},
+		runnerArgs("python", ".py", "wire", "values", "host", "source", "report", "program")...)
 }
 func (python) env() []string            { return []string{"HOME=/tmp", "TMPDIR=/tmp", "TZ=UTC"} }
 func (python) tmpfs() map[string]string { return map[string]string{"/tmp": tmpfsOptions} }

@@ -224,7 +224,7 @@ func TestPythonIsBuiltFromABase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Manager{e}
+	m := &Manager{eng: e}
 	dockerfile, err := os.ReadFile("../../images/python/Dockerfile")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,117 @@
+"""What a program reaches of its host: calls, and modules that came with it."""
+import asyncio
+import importlib.abc
+import importlib.util
+import json
+import struct
+import sys
+import threading
+
+from broker_values import encode, size
+
+
+class ToolError(Exception):
+    """A call of a tool that failed."""
+
+    server = tool = code = hint = None
+    retryable = False
+
+    def __init__(self, message="", **fields):
+        super().__init__(message)
+        self.message = message
+        self.__dict__.update(fields)
+
+
+class Host:
+    """Makes the calls of the program."""
+
+    def __init__(self, wire, limit):
+        self.wire, self.limit = wire, limit
+        self.lock, self.last, self.waiting = threading.Lock(), 0, {}
+        self.classes = {"ToolError": ToolError}
+        self.answered_by = None
+
+    async def call(self, function, target, arguments):
+        text = b"" if arguments is None else encode(arguments)
+        if len(text) > self.limit:
+            raise ToolError("argument of %s for %s is over the limit of %s (config: sandbox.maxResult): send it in parts"
+                            % (size(len(text)), target[:200], size(self.limit)), code="argument_too_large")
+        loop = asyncio.get_running_loop()
+        answer = loop.create_future()
+        with self.lock:
+            self.last += 1
+            number = self.last
+            self.waiting[number] = (loop, answer, target or function)
+        sys.stdout.flush()
+        name, target = function.encode(), target.encode("utf-8", "replace")
+        self.wire.send(b"C", number, struct.pack(">H", len(name)) + name + struct.pack(">I", len(target)) + target + text)
+        try:
+            return await answer
+        finally:
+            with self.lock:
+                self.waiting.pop(number, None)
+
+    def answer(self, kind, number, payload):
+        with self.lock:
+            loop, future, _ = self.waiting.pop(number, (None, None, None))
+        if loop is None:
+            return
+        if kind == b"R":
+            value = json.loads(payload) if payload else None
+            settle = lambda: future.done() or future.set_result(value)
+        else:
+            error = self.error(json.loads(payload))
+            settle = lambda: future.done() or future.set_exception(error)
+        try:
+            loop.call_soon_threadsafe(settle)
+        except RuntimeError:
+            pass  # the program has closed its loop
+
+    def error(self, told):
+        name, fields = told.get("name") or "Error", told.get("fields") or {}
+        if name not in self.classes:
+            self.classes[name] = type(name, (ToolError,), {})
+        return self.classes[name](told.get("message", ""), **fields)
+
+    def waits_for(self):
+        return next((name for _, _, name in list(self.waiting.values())), "")
+
+
+class Functions:
+    """Functions of the host under one name, such as tools.search(...)."""
+
+    def __init__(self, host, name):
+        self._host, self._name = host, name
+
+    def __getattr__(self, method):
+        if method.startswith("_"):
+            raise AttributeError(method)
+
+        async def function(*values, **options):
+            target = ""
+            if values and isinstance(values[0], str):
+                target, values = values[0], values[1:]
+            value = values[0] if values else None
+            if options:
+                value = {**(value or {}), **options}
+            return await self._host.call(self._name + "." + method, target, value)
+
+        function.__qualname__ = function.__name__ = self._name + "." + method
+        return function
+
+
+class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports the modules that came with the program."""
+
+    def __init__(self, sources):
+        self.sources = sources
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.sources or name == "servers":
+            return importlib.util.spec_from_loader(name, self, is_package=name == "servers")
+        return None
+
+    def exec_module(self, module):
+        name = module.__name__
+        if name in self.sources:
+            exec(compile(self.sources[name], name.replace(".", "/") + ".py", "exec", dont_inherit=True), module.__dict__)

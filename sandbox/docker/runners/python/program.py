@@ -1,0 +1,178 @@
+"""Runs one Python program for a host that speaks frames on stdin and stdout.
+
+It runs inside a container, which is what contains the program: nothing here is
+a defence, and the host trusts nothing that comes out.
+"""
+import asyncio
+import importlib
+import inspect
+import io
+import json
+import linecache
+import os
+import signal
+import struct
+import sys
+import threading
+import types
+
+from broker_host import Functions, Host, Modules, ToolError
+from broker_report import describe
+from broker_source import AGENT, Refusal, compile_agent, unfenced
+from broker_values import encode, size
+from broker_wire import Printer, Wire
+
+EXIT_OK, EXIT_THREW, EXIT_REFUSED, EXIT_TIMEOUT = 0, 1, 2, 124
+
+
+class Program:
+    """One program and its end."""
+
+    def __init__(self, wire, order):
+        self.wire, self.order, self.notes = wire, order, []
+        self.host = Host(wire, order["result_bytes"])
+        self.stdout, self.stderr = Printer(wire, b"O"), Printer(wire, b"e")
+        self.left, self.paused = order["timeout_ns"] / 1e9, False
+
+    def run(self):
+        """Runs the program, and ends the process."""
+        sys.stdout, sys.stderr = (io.TextIOWrapper(p, "utf-8", "backslashreplace", write_through=True) for p in (self.stdout, self.stderr))
+        signal.signal(signal.SIGALRM, self.late)
+        signal.setitimer(signal.ITIMER_REAL, self.left)
+        threading.Thread(target=self.listen, daemon=True).start()
+        code, value, reason = EXIT_OK, None, ""
+        try:
+            value = self.execute()
+            text = self.encode(value)
+        except Refusal as e:
+            code, text, reason = EXIT_REFUSED, b"", "%s\n0 tools called" % e
+        except SystemExit as e:
+            text = b""
+            if e.code not in (None, 0):
+                code, reason = EXIT_THREW, "SystemExit: %s" % e.code
+        except BaseException as e:
+            code, text, reason = EXIT_THREW, b"", describe(e)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self.end(code, text, reason)
+
+    def encode(self, value):
+        if value is None:
+            return b""
+        text = encode(value)
+        if len(text) > self.order["result_bytes"]:
+            raise ValueError("result of %s is over the limit of %s (config: sandbox.maxResult): return less, or print a part of it"
+                             % (size(len(text)), size(self.order["result_bytes"])))
+        return text
+
+    def end(self, code, text, reason):
+        for stream in (sys.stdout, sys.stderr, self.stdout, self.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass  # the program has closed or replaced it
+        self.send_done(self.wire.send, code, text, reason)
+        os._exit(0)
+
+    def send_done(self, send, code, text, reason):
+        header = json.dumps({"exit_code": code, "error": reason[:60000], "notes": self.notes[:100]}).encode()
+        send(b"D", 0, struct.pack(">I", len(header)) + header + text)
+
+    def listen(self):
+        while True:
+            kind, number, payload = self.wire.read()
+            if kind == b"P":
+                self.left, self.paused = signal.setitimer(signal.ITIMER_REAL, 0)[0], True
+            elif kind == b"U":
+                self.paused = False
+                signal.setitimer(signal.ITIMER_REAL, max(self.left, 0.001))
+            elif kind in (b"R", b"X"):
+                self.host.answer(kind, number, payload)
+
+    def late(self, signum, frame):
+        """The time is up. It runs between two steps of the main thread."""
+        if self.paused:
+            return
+        where = ""
+        while frame and not where:
+            if frame.f_code.co_filename == AGENT:
+                where = " at %s:%d" % (AGENT, frame.f_lineno)
+            frame = frame.f_back
+        if not where and self.host.waits_for():
+            where = " while waiting for " + self.host.waits_for()
+        # The main thread itself may be sending: then the host ends it soon.
+        if self.wire.lock.acquire(timeout=0.1):
+            for p in (self.stdout, self.stderr):
+                if p.parts:
+                    self.wire.put(p.kind, 0, b"".join(p.parts))
+            self.send_done(self.wire.put, EXIT_TIMEOUT, b"", "time limit of %g s reached%s" % (self.order["timeout_ns"] / 1e9, where))
+            os._exit(0)
+
+    def scope(self):
+        """The module that the program is, with what is there without import."""
+        host = self.host
+
+        async def call_mcp_tool(tool, input=None, more=None, /, **arguments):
+            if isinstance(input, str):
+                tool, input = tool + "." + input, more
+            if not isinstance(tool, str) or not (input is None or isinstance(input, dict)):
+                raise TypeError("use it as in await call_mcp_tool('github__list_issues', {'owner': 'o'})")
+            return await host.call("call", tool, {**(input or {}), **arguments})
+
+        module = types.ModuleType("__main__")
+        helpers, inner = types.ModuleType("helpers"), types.ModuleType("helpers.call_mcp_tool")
+        helpers.__path__ = []
+        names = {"call_mcp_tool": call_mcp_tool, "ToolError": ToolError}
+        for m in (module, helpers, inner):
+            m.__dict__.update(names)
+        module.__dict__.update(asyncio=asyncio, json=json, __file__=AGENT,
+                               **{n: Functions(host, n) for n in ("tools", "store", "results", "skills")})
+        sys.modules.update({"__main__": module, "helpers": helpers, "helpers.call_mcp_tool": inner})
+        modules = self.order.get("modules") or []
+        sys.meta_path.insert(0, Modules({m["path"].replace("/", "."): m["source"] for m in modules}))
+        for m in modules:
+            name = m.get("global")
+            if name and name not in module.__dict__:
+                module.__dict__[name] = importlib.import_module(m["path"].replace("/", "."))
+        return module.__dict__
+
+    def execute(self):
+        """Returns the program's result."""
+        code = unfenced(self.order["code"])
+        linecache.cache[AGENT] = (len(code), None, code.splitlines(True), AGENT)
+        compiled, returns = compile_agent(code, self.order.get("module_names") or [])
+        scope = self.scope()
+        if compiled.co_flags & inspect.CO_COROUTINE:
+            asyncio.run(self.until_quiet(eval(compiled, scope)))
+        else:
+            exec(compiled, scope)
+        value = scope["__agent__"]() if returns else scope.get("__result__")
+        if inspect.isawaitable(value):
+            value = asyncio.run(self.until_quiet(value))
+        return None if Printer.printed and not returns else value
+
+    async def until_quiet(self, main):
+        """Waits for main, and a little for the tasks that it has left running."""
+        value = await main
+        if inspect.isawaitable(value):
+            value = await value
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self.order["grace_ns"] / 1e9)
+            for task in tasks:
+                if task in late:
+                    self.notes.append("a task was still running at the end and was cancelled: await it")
+                elif not task.cancelled() and task.exception():
+                    self.notes.append("a task that nobody awaited failed: %s" % describe(task.exception()).splitlines()[0][:400])
+        return value
+
+
+def main():
+    wire = Wire()
+    kind, _, payload = wire.read()
+    if kind != b"H" or json.loads(payload)["version"] != 1:
+        sys.exit("the host speaks another version of the protocol")
+    wire.send(b"Y")
+    kind, _, payload = wire.read()
+    if kind != b"E":
+        sys.exit("the host sent no program")
+    Program(wire, json.loads(payload)).run()

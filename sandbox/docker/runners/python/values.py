@@ -1,0 +1,60 @@
+"""Values as JSON."""
+import json
+
+
+def size(n):
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if n >= unit:
+            return ("%.1f" % (n / unit)).removesuffix(".0") + " " + name
+    return "%d bytes" % n
+
+
+def plain(value):
+    """Makes of a value that JSON does not have one that it has."""
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "replace")
+    if "__dataclass_fields__" in dir(type(value)):
+        return {name: getattr(value, name) for name in type(value).__dataclass_fields__}
+    for method, arguments in (("isoformat", ()), ("to_dict", ("records",)), ("to_dict", ()), ("tolist", ()), ("item", ())):
+        if callable(getattr(value, method, None)) and not isinstance(value, type):
+            try:
+                return getattr(value, method)(*arguments)
+            except TypeError:
+                continue
+    module, name = type(value).__module__, type(value).__name__
+    if (module, name) == ("decimal", "Decimal"):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if hasattr(value, "value") and hasattr(value, "name"):
+        return value.value  # a member of an enumeration
+    if hasattr(value, "__iter__"):
+        return list(value)
+    return str(value)
+
+
+def finite(value):
+    """Replaces the numbers that JSON does not have by null."""
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {k: finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(v) for v in value]
+    return value
+
+
+def encode(value):
+    def dumps(value, ascii):
+        return json.dumps(value, ensure_ascii=ascii, allow_nan=False, default=plain, separators=(",", ":"))
+
+    try:
+        text = dumps(value, False)
+    except ValueError as e:
+        if "ircular" in str(e):
+            raise
+        text = dumps(finite(json.loads(json.dumps(value, default=plain))), False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return dumps(json.loads(text), True).encode()

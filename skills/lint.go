@@ -84,7 +84,7 @@ func lintLinks(files fs.FS, text string) []Diagnostic {
 // linkedFile is the file that a link means, if it means one.
 func linkedFile(link string) (string, bool) {
 	if strings.ContainsAny(link, "{}$*") {
-		return "", false // a placeholder
+		return "", false // a pattern of paths, or one with a variable
 	}
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" || path.IsAbs(u.Path) {

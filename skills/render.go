@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-var placeholder = regexp.MustCompile(`\$ARGUMENTS\[([0-9]{1,3})\]|\$ARGUMENTS\b|\$([0-9]{1,3})\b`)
+// argumentRef is where a body refers to the arguments: all of them, or one.
+var argumentRef = regexp.MustCompile(`\$ARGUMENTS\[([0-9]{1,3})\]|\$ARGUMENTS\b|\$([0-9]{1,3})\b`)
 
 // Render puts arguments into a body: $ARGUMENTS becomes all of them as they are
 // written, $ARGUMENTS[N] and $N the word with that number, counted from 0. Words
 // are told apart as a shell does. A number without a word stays as it is. A
-// body without any placeholder gets the arguments at its end.
+// body that refers to none gets the arguments at its end.
 func Render(body, arguments string) string {
-	if !placeholder.MatchString(body) {
+	if !argumentRef.MatchString(body) {
 		if strings.TrimSpace(arguments) == "" {
 			return body
 		}
 		return body + "\n\nARGUMENTS: " + arguments
 	}
 	words := shellWords(arguments)
-	return placeholder.ReplaceAllStringFunc(body, func(found string) string {
+	return argumentRef.ReplaceAllStringFunc(body, func(found string) string {
 		digits := strings.Trim(strings.TrimPrefix(found, "$ARGUMENTS"), "$[]")
 		if digits == "" {
 			return arguments

@@ -43,7 +43,7 @@ var below = []string{
 // row names fails the test.
 var diagram = []row{
 	{pkg: "cmd/broker", imports: append([]string{"broker", "images"}, below...)},
-	{pkg: "broker", imports: below},
+	{pkg: "broker", imports: append([]string{"internal/lines"}, below...)},
 	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/..."}},
 
 	{pkg: "index", imports: []string{"discovery"}},
@@ -52,7 +52,7 @@ var diagram = []row{
 	{pkg: "skills"},
 	{pkg: "skills/...", imports: []string{"skills"}},
 	{pkg: "skills/plugin", imports: []string{"skills", "skills/pack"}},
-	{pkg: "discovery/upstream", imports: []string{"discovery"}},
+	{pkg: "discovery/upstream", imports: []string{"discovery", "internal/lines", "internal/spawn"}},
 	{pkg: "discovery", modules: []string{"std"}},
 
 	{pkg: "sandbox", modules: []string{"std"}},
@@ -69,7 +69,9 @@ var diagram = []row{
 	{pkg: "internal/oauth"},
 	{pkg: "internal/tokens"},
 	{pkg: "internal/clients", imports: []string{"internal/config"}},
-	{pkg: "internal/typecheck"},
+	{pkg: "internal/typecheck", imports: []string{"internal/spawn"}},
+	{pkg: "internal/lines", modules: []string{"std"}},
+	{pkg: "internal/spawn", modules: []string{"std"}},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},

@@ -5,13 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 )
 
 // maxLineBytes bounds one message of the client; a longer one is refused.
@@ -95,10 +96,10 @@ func (c *lineConn) readLines(in io.Reader) {
 	defer close(c.in)
 	br := bufio.NewReaderSize(in, 64<<10)
 	for {
-		line, tooLong, err := readLine(br)
+		line, size, err := lines.Read(br, maxLineBytes)
 		line = bytes.TrimSpace(line)
 		switch {
-		case tooLong:
+		case size > maxLineBytes:
 			c.err = c.refuse(jsonrpc.CodeInvalidRequest, "a message may have at most %d bytes", maxLineBytes)
 		case len(line) > 0:
 			c.err = c.accept(line)
@@ -108,22 +109,6 @@ func (c *lineConn) readLines(in io.Reader) {
 		}
 		if c.err != nil {
 			return
-		}
-	}
-}
-
-// readLine reads up to the next newline; of a line that is too long it keeps
-// the beginning.
-func readLine(br *bufio.Reader) (line []byte, tooLong bool, err error) {
-	for {
-		part, err := br.ReadSlice('\n')
-		if len(line)+len(part) <= maxLineBytes {
-			line = append(line, part...)
-		} else {
-			tooLong = true
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, tooLong, err
 		}
 	}
 }

@@ -97,20 +97,6 @@ func FuzzDecodeFrame(f *testing.F) {
 	})
 }
 
-func TestLongLinesAreCutNotKept(t *testing.T) {
-	br := bufio.NewReaderSize(strings.NewReader("short\n"+strings.Repeat("x", 100_000)+"\nlast"), 16)
-	want := []struct {
-		size int
-		err  error
-	}{{6, nil}, {100_001, nil}, {4, io.EOF}}
-	for i, w := range want {
-		line, size, err := readLine(br, 10_000)
-		if size != w.size || err != w.err || len(line) > 10_000+16 {
-			t.Errorf("line %d: %d bytes of %d, %v; want %d, %v", i, len(line), size, err, w.size, w.err)
-		}
-	}
-}
-
 // Whatever the stream holds, the tee passes on the same events.
 func FuzzEventTee(f *testing.F) {
 	f.Add("event: message\ndata: {\"a\":1}\n\n: c\n\ndata:x\ndata: y\r\n\r\nid: 7\n\ndata: cut")

@@ -18,6 +18,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 )
 
 // deleteTimeout bounds the request that ends a session at the server. It is a
@@ -186,7 +188,7 @@ func (t *eventTee) next() {
 	var event, data []byte
 	hasData := false
 	for {
-		line, size, err := readLine(t.lines, maxFrameBytes)
+		line, size, err := lines.Read(t.lines, maxFrameBytes)
 		if size > maxFrameBytes || len(data)+len(line) > maxFrameBytes {
 			t.err = fmt.Errorf("an event is larger than %d bytes", maxFrameBytes)
 			return

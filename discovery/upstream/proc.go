@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 const (
@@ -43,7 +45,7 @@ func startProcess(path string, args, env []string, dir string, stderr *ring) (*p
 		return nil, fmt.Errorf("open pipes: %w", err)
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	err = spawn(p.cmd)
+	err = spawn.Start(p.cmd)
 	closeAll(theirs[:])
 	if err != nil {
 		closeAll(ours[:])

@@ -3,39 +3,16 @@ package upstream
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 )
 
 // processAttributes put a server into a group of its own and let the kernel
-// kill it when the broker dies, however it dies.
+// kill it when the broker dies, however it dies: see package spawn.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
-// spawner is where all servers are started. The parent-death signal is sent
-// when the thread that forked ends, not the process, and Go ends threads; this
-// one is held by a goroutine that never returns.
-var spawner = sync.OnceValue(func() chan<- func() {
-	work := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range work {
-			f()
-		}
-	}()
-	return work
-})
-
-func spawn(cmd *exec.Cmd) error {
-	done := make(chan error, 1)
-	spawner() <- func() { done <- cmd.Start() }
-	return <-done
 }
 
 // killMarked kills the processes of this user whose environment holds mark:

@@ -3,7 +3,6 @@
 package upstream
 
 import (
-	"os/exec"
 	"syscall"
 )
 
@@ -11,8 +10,6 @@ import (
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
-
-func spawn(cmd *exec.Cmd) error { return cmd.Start() }
 
 // groupRuns has no cheap way to tell a zombie from a process here.
 func groupRuns(int) bool { return true }

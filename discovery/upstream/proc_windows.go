@@ -13,8 +13,6 @@ func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 
-func spawn(cmd *exec.Cmd) error { return cmd.Start() }
-
 // terminateGroup does nothing: Windows has no signal that asks a process
 // without a window to end.
 func terminateGroup(*os.Process) {}

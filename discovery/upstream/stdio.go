@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 )
 
 // maxFrameBytes bounds one message of a server; a longer one is skipped.
@@ -232,7 +233,7 @@ func (c *stdioConn) readLoop() {
 	defer c.r.Close()
 	br := bufio.NewReaderSize(c.r, 64<<10)
 	for {
-		line, size, err := readLine(br, c.maxFrame)
+		line, size, err := lines.Read(br, c.maxFrame)
 		if size > c.maxFrame {
 			c.skipped(line, size)
 		} else if len(bytes.TrimSpace(line)) > 0 && !c.accept(line) {
@@ -291,23 +292,5 @@ func (c *stdioConn) skipped(head []byte, size int) {
 		c.deliver(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
 			Code: jsonrpc.CodeInternalError, Message: "result too large: " + text,
 		}})
-	}
-}
-
-// readLine reads up to and with the next newline. It returns the line, which
-// the caller owns, and its size; of a line longer than limit only the beginning
-// is returned.
-func readLine(br *bufio.Reader, limit int) (line []byte, size int, err error) {
-	for {
-		part, err := br.ReadSlice('\n')
-		size += len(part)
-		if size <= limit || len(line) == 0 {
-			line = append(line, part...)
-		} else if len(line) > 4<<10 {
-			line = append([]byte(nil), line[:4<<10]...) // let go of the rest
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, size, err
-		}
 	}
 }

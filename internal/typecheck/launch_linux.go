@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
@@ -77,25 +75,4 @@ func command(ctx context.Context, launcher string, j job) (*exec.Cmd, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return cmd, nil
-}
-
-// spawner is where all launchers are started. The kernel kills them when the
-// thread that forked ends, which may be before this process does: Go ends
-// threads. This one is held by a goroutine that never returns.
-var spawner = sync.OnceValue(func() chan<- func() {
-	work := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range work {
-			f()
-		}
-	}()
-	return work
-})
-
-// spawn starts cmd so that it ends with this process and not before.
-func spawn(cmd *exec.Cmd) error {
-	done := make(chan error, 1)
-	spawner() <- func() { done <- cmd.Start() }
-	return <-done
 }

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // maxOutput is how much of what the compiler prints is read.
@@ -64,7 +66,7 @@ func (c *Checker) run(ctx context.Context, compiler Compiler, dir string, args .
 	cmd.WaitDelay = time.Second
 	var out, stderr limited
 	cmd.Stdout, cmd.Stderr = &out, &stderr
-	if err = spawn(cmd); err == nil {
+	if err = spawn.Start(cmd); err == nil {
 		err = cmd.Wait()
 	}
 	if cause := context.Cause(ctx); cause != nil {

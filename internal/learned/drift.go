@@ -86,7 +86,7 @@ func (n *node) only() (kind, bool) {
 // other is a kind of value in s that is not k, null aside.
 func (s *sample) other(k kind) (kind, bool) {
 	for now := kindBool; now < kinds; now++ {
-		if s.kinds[now] > 0 && family(now) != k {
+		if s.Kinds[now] > 0 && family(now) != k {
 			return family(now), true
 		}
 	}

@@ -45,13 +45,32 @@ const (
 
 var kindNames = [kinds]string{"null", "boolean", "integer", "number", "string", "array", "object"}
 
-// A node is one place in the results of a tool, and what was seen there. Its
-// JSON form is what the state directory holds.
-type node struct {
+// A tally is what was counted at one place.
+type tally struct {
 	// Kinds counts the values of each kind.
 	Kinds [kinds]int `json:"k"`
 	// Formats are those that every string so far has.
 	Formats formats `json:"f,omitempty"`
+}
+
+// add adds what was counted elsewhere.
+func (t *tally) add(other tally) {
+	switch {
+	case other.Kinds[kindString] == 0:
+	case t.Kinds[kindString] == 0:
+		t.Formats = other.Formats
+	default:
+		t.Formats &= other.Formats
+	}
+	for k, n := range other.Kinds {
+		t.Kinds[k] += n
+	}
+}
+
+// A node is one place in the results of a tool, and what was seen there. Its
+// JSON form is what the state directory holds.
+type node struct {
+	tally
 	// Object is what is known of the objects here; nil if there were none.
 	Object *object `json:"o,omitempty"`
 	// Elem is what is known of the elements of arrays here.

@@ -428,3 +428,17 @@ func BenchmarkObserve(b *testing.B) {
 		}
 	})
 }
+
+// State directories hold this form: one that an older version wrote stays readable.
+func TestStoredFormStays(t *testing.T) {
+	const stored = `{"k":[1,0,0,0,0,2,3],"o":{"n":3,"c":2,"p":[{"name":"at","n":3,"t":{"k":[0,0,0,0,3,0,0],"f":1}}],` +
+		`"q":{"00ff":{"a":"0a","i":4,"n":1,"t":{"k":[0,0,1,0,0,0,0]}}}},"e":{"k":[0,0,0,2,0,0,0]}}`
+	var n node
+	if err := json.Unmarshal([]byte(stored), &n); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(n)
+	if string(got) != stored || err != nil {
+		t.Errorf("%s\nis written back as\n%s, %v", stored, got, err)
+	}
+}

@@ -24,16 +24,7 @@ type merger struct {
 }
 
 func (m merger) merge(n *node, s *sample) {
-	switch {
-	case s.kinds[kindString] == 0:
-	case n.Kinds[kindString] == 0:
-		n.Formats = s.formats
-	default:
-		n.Formats &= s.formats
-	}
-	for k, c := range s.kinds {
-		n.Kinds[k] += c
-	}
+	n.add(s.tally)
 	if s.elem != nil {
 		if n.Elem == nil {
 			n.Elem = &node{}
@@ -139,16 +130,7 @@ func (o *object) pendings() []*pending {
 // join adds what was seen at another place. Keys stay pending only where both
 // places have them so.
 func (n *node) join(m *node) {
-	switch {
-	case m.Kinds[kindString] == 0:
-	case n.Kinds[kindString] == 0:
-		n.Formats = m.Formats
-	default:
-		n.Formats &= m.Formats
-	}
-	for k, c := range m.Kinds {
-		n.Kinds[k] += c
-	}
+	n.add(m.tally)
 	if m.Elem != nil {
 		if n.Elem == nil {
 			n.Elem = &node{}

@@ -8,11 +8,10 @@ import (
 // A sample is what one result looks like. Unlike a node, it holds the keys as
 // they are: it lives only until it is merged.
 type sample struct {
-	kinds   [kinds]int
-	formats formats
-	object  *sampleObject
-	elem    *sample
-	deep    bool // there is more below than is looked at
+	tally
+	object *sampleObject
+	elem   *sample
+	deep   bool // there is more below than is looked at
 }
 
 type sampleObject struct {
@@ -81,18 +80,15 @@ func (r *reader) value(s *sample, depth int) error {
 	}
 	k, err := r.scalar()
 	if err == nil && s != nil {
-		s.kinds[k]++
+		s.Kinds[k]++
 	}
 	return err
 }
 
 func (s *sample) addString(text []byte) {
-	f := formatsOf(text)
-	if s.kinds[kindString] > 0 {
-		f &= s.formats
-	}
-	s.formats = f
-	s.kinds[kindString]++
+	one := tally{Formats: formatsOf(text)}
+	one.Kinds[kindString] = 1
+	s.tally.add(one)
 }
 
 // str reads a string and returns what stands between its quotes, and whether
@@ -142,7 +138,7 @@ func (r *reader) scalar() (kind, error) {
 func (r *reader) array(s *sample, depth int) error {
 	var elem *sample
 	if s != nil {
-		s.kinds[kindArray]++
+		s.Kinds[kindArray]++
 		switch {
 		case depth >= maxDepth:
 			s.deep = true
@@ -165,7 +161,7 @@ func (r *reader) array(s *sample, depth int) error {
 func (r *reader) object(s *sample, depth int) error {
 	if s == nil || depth >= maxDepth {
 		if s != nil {
-			s.kinds[kindObject]++
+			s.Kinds[kindObject]++
 			s.deep = true
 		}
 		return r.list('}', func() error { return r.member(nil, depth) })
@@ -176,7 +172,7 @@ func (r *reader) object(s *sample, depth int) error {
 	if err := r.list('}', func() error { return r.member(one, depth) }); err != nil {
 		return err
 	}
-	s.kinds[kindObject]++
+	s.Kinds[kindObject]++
 	if s.object == nil {
 		s.object = one
 	} else {
@@ -272,16 +268,7 @@ func (o *sampleObject) add(p *sampleObject) {
 }
 
 func (s *sample) add(t *sample) {
-	switch {
-	case t.kinds[kindString] == 0:
-	case s.kinds[kindString] == 0:
-		s.formats = t.formats
-	default:
-		s.formats &= t.formats
-	}
-	for k, n := range t.kinds {
-		s.kinds[k] += n
-	}
+	s.tally.add(t.tally)
 	s.deep = s.deep || t.deep
 	if t.elem != nil {
 		if s.elem == nil {

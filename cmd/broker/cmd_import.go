@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -235,26 +234,19 @@ func (a *app) listClients(env clients.Env) error {
 			rows = append(rows, row)
 		}
 	}
-	if a.json {
-		return a.printJSON(rows)
+	return printList(a, rows, "no client with servers was found\nhint: broker import FILE reads any file with \"mcpServers\"",
+		table[clientRow]{"CLIENT\tFILE\tSERVERS\tTYPE THIS", clientRow.cells})
+}
+
+func (r clientRow) cells() []any {
+	what, command := fmt.Sprintf("%d: %s", len(r.Servers), oneLine(strings.Join(r.Servers, ", "), 50)), r.Command
+	switch {
+	case r.Error != "":
+		what, command = oneLine(r.Error, 60), "mend the file first"
+	case len(r.Servers) == 0 && r.Broker:
+		what, command = "only the broker", ""
+	case len(r.Servers) == 0:
+		what, command = "none", ""
 	}
-	if len(rows) == 0 {
-		fmt.Fprintf(a.stdout, "no client with servers was found\nhint: broker import FILE reads any file with \"mcpServers\"\n")
-		return nil
-	}
-	tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "CLIENT\tFILE\tSERVERS\tTYPE THIS")
-	for _, r := range rows {
-		what := fmt.Sprintf("%d: %s", len(r.Servers), oneLine(strings.Join(r.Servers, ", "), 50))
-		switch {
-		case r.Error != "":
-			what, r.Command = oneLine(r.Error, 60), "mend the file first"
-		case len(r.Servers) == 0 && r.Broker:
-			what, r.Command = "only the broker", ""
-		case len(r.Servers) == 0:
-			what, r.Command = "none", ""
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.Client, r.Path, what, r.Command)
-	}
-	return tw.Flush()
+	return []any{r.Client, r.Path, what, command}
 }

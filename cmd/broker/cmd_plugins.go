@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -74,33 +73,31 @@ func (a *app) pluginsListCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 { // a folder that is named needs no config
 				return a.listMarket(args[0])
 			}
-			h, err := a.skillHome()
-			if err != nil {
-				return err
-			}
-			rows, problems, err := h.pluginRows()
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(map[string]any{"plugins": rows, "problems": append([]skills.Problem{}, problems...)})
-			}
-			tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(tw, "PLUGIN\tVERSION\tSTATE\tSERVERS\tSKILLS\tCOMMANDS\t")
-			for _, r := range rows {
-				fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, oneLine(r.Version, 20), onOff(r.Enabled), len(r.Servers), len(r.Skills), len(r.Commands), oneLine(r.Description, 70))
-			}
-			if err := tw.Flush(); err != nil {
-				return err
-			}
-			a.printProblems(nil, problems, true)
-			return nil
+			return a.withHome(a.listPlugins)(cmd, args)
 		},
 	}
+}
+
+func (a *app) listPlugins(h *skillHome, _ []string) error {
+	rows, problems, err := h.pluginRows()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"plugins": rows, "problems": append([]skills.Problem{}, problems...)})
+	}
+	t := table[pluginRow]{"PLUGIN\tVERSION\tSTATE\tSERVERS\tSKILLS\tCOMMANDS\t", func(r pluginRow) []any {
+		return []any{r.Name, oneLine(r.Version, 20), onOff(r.Enabled), len(r.Servers), len(r.Skills), len(r.Commands), oneLine(r.Description, 70)}
+	}}
+	if err := t.print(a.stdout, rows); err != nil {
+		return err
+	}
+	a.printProblems(nil, problems, true)
+	return nil
 }
 
 func onOff(on bool) string {
@@ -118,16 +115,13 @@ func (a *app) listMarket(dir string) error {
 	if a.json {
 		return a.printJSON(m)
 	}
-	tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "PLUGIN\tVERSION\tHERE\t")
-	for _, o := range m.Offers {
+	return table[plugin.Offer]{"PLUGIN\tVERSION\tHERE\t", func(o plugin.Offer) []any {
 		here := "no"
 		if o.Path != "" {
 			here = "yes"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", oneLine(o.Name, 64), oneLine(o.Version, 20), here, oneLine(o.Description, 90))
-	}
-	return tw.Flush()
+		return []any{oneLine(o.Name, 64), oneLine(o.Version, 20), here, oneLine(o.Description, 90)}
+	}}.print(a.stdout, m.Offers)
 }
 
 // knownPlugin finds an installed plugin.
@@ -150,18 +144,22 @@ func (h *skillHome) knownPlugin(name string) (pluginRow, error) {
 	return pluginRow{}, usage("unknown plugin %q\nhint: %s", name, hint)
 }
 
+// withPlugin is a command's RunE that does f with the installed plugin which
+// the first argument names.
+func (a *app) withPlugin(f func(*skillHome, pluginRow) error) func(*cobra.Command, []string) error {
+	return a.withHome(func(h *skillHome, args []string) error {
+		r, err := h.knownPlugin(args[0])
+		if err != nil {
+			return err
+		}
+		return f(h, r)
+	})
+}
+
 func (a *app) pluginsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show the servers, skills and commands of a plugin", Args: oneArg("the name of a plugin"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := a.skillHome()
-			if err != nil {
-				return err
-			}
-			r, err := h.knownPlugin(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.withPlugin(func(_ *skillHome, r pluginRow) error {
 			if a.json {
 				return a.printJSON(r)
 			}
@@ -181,7 +179,7 @@ func (a *app) pluginsShowCommand() *cobra.Command {
 			}
 			a.printProblems(nil, r.Problems, true)
 			return nil
-		},
+		}),
 	}
 }
 
@@ -198,11 +196,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := a.skillHome()
-			if err != nil {
-				return err
-			}
+		RunE: a.withHome(func(h *skillHome, args []string) error {
 			sources, err := pluginSources(args[0], args[1:])
 			if err != nil {
 				return usage("%w", err)
@@ -223,7 +217,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 				a.printProblems(nil, p.Problems, true)
 			}
 			return nil
-		},
+		}),
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace a plugin of that name")
 	return c
@@ -261,39 +255,23 @@ func (a *app) pluginError(err error) error {
 func (a *app) pluginsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: oneArg("the name of a plugin"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := a.skillHome()
-			if err != nil {
-				return err
-			}
-			r, err := h.knownPlugin(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.withPlugin(func(h *skillHome, r pluginRow) error {
 			if err := skills.SetSwitch(h.switches, skills.KindPlugin, r.Name, on); err != nil {
 				return err
 			}
 			return a.printChange(h.switches, use+"d", r.Name)
-		},
+		}),
 	}
 }
 
 func (a *app) pluginsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a plugin that was installed", Args: oneArg("the name of a plugin"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := a.skillHome()
-			if err != nil {
-				return err
-			}
-			r, err := h.knownPlugin(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.withPlugin(func(h *skillHome, r pluginRow) error {
 			if err := pack.Remove(h.plugins, filepath.Base(r.Dir)); err != nil {
 				return a.packError(err)
 			}
 			return a.printChange(h.plugins, "removed", r.Name)
-		},
+		}),
 	}
 }

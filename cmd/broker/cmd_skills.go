@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -45,6 +44,17 @@ func (a *app) skillHome() (*skillHome, error) {
 		}
 	}
 	return homeOf(cfg), nil
+}
+
+// withHome is a command's RunE that does f with the home of skills.
+func (a *app) withHome(f func(h *skillHome, args []string) error) func(*cobra.Command, []string) error {
+	return func(_ *cobra.Command, args []string) error {
+		h, err := a.skillHome()
+		if err != nil {
+			return err
+		}
+		return f(h, args)
+	}
 }
 
 // homeOf is where the skills and plugins of a config are.
@@ -178,16 +188,13 @@ func (a *app) skillsListCommand() *cobra.Command {
 }
 
 func (a *app) printSkills(rows []skillRow) error {
-	tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "SKILL\tORIGIN\tSTATE\t")
-	for _, r := range rows {
-		state := string(r.State)
+	return table[skillRow]{"SKILL\tORIGIN\tSTATE\t", func(r skillRow) []any {
+		state := r.State
 		if r.State == skills.Enabled && !r.Model {
 			state = "by users only"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", oneLine(r.Name, 64), r.Origin, state, oneLine(r.Description, 90))
-	}
-	return tw.Flush()
+		return []any{oneLine(r.Name, 64), r.Origin, state, oneLine(r.Description, 90)}
+	}}.print(a.stdout, rows)
 }
 
 // printProblems says what does not load, and with all what is remarked about
@@ -334,11 +341,7 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 		Short: "Print the catalogue of skills for a system prompt",
 		Long:  "Print the catalogue of skills for a system prompt: within the budget of tokens that the broker keeps to, or with --format xml as a whole.",
 		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			h, err := a.skillHome()
-			if err != nil {
-				return err
-			}
+		RunE: a.withHome(func(h *skillHome, _ []string) error {
 			s := h.registry().Refresh()
 			var text string
 			switch format {
@@ -356,7 +359,7 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 				fmt.Fprintln(a.stdout, text)
 			}
 			return nil
-		},
+		}),
 	}
 	c.Flags().StringVar(&format, "format", format, "budget or xml")
 	c.Flags().IntVar(&budget, "budget", budget, "how many tokens it may cost (default 1500)")
@@ -366,11 +369,7 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: oneArg("the name of a skill"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := a.skillHome()
-			if err != nil {
-				return err
-			}
+		RunE: a.withHome(func(h *skillHome, args []string) error {
 			k, err := h.registry().Refresh().Find(args[0])
 			if err != nil {
 				return usage("%w", err)
@@ -379,7 +378,7 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 				return err
 			}
 			return a.printChange(h.switches, use+"d", k.ID())
-		},
+		}),
 	}
 }
 

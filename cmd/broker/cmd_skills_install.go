@@ -148,11 +148,7 @@ func fetchSkill(ctx context.Context, c *remote.Client, e remote.Entry, dest stri
 func (a *app) skillsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a skill that was installed", Args: oneArg("the name of a skill"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := a.skillHome()
-			if err != nil {
-				return err
-			}
+		RunE: a.withHome(func(h *skillHome, args []string) error {
 			if err := pack.Remove(h.custom(), args[0]); err != nil {
 				if k, e := h.registry().Refresh().Find(args[0]); e == nil && k.Scope != skills.ScopeCustom {
 					return usage("skill %q was not installed here: it is %s\nhint: broker skills disable %s", args[0], k.Dir(), k.Ref)
@@ -160,7 +156,7 @@ func (a *app) skillsRemoveCommand() *cobra.Command {
 				return a.packError(err)
 			}
 			return a.printChange(h.custom(), "removed", args[0])
-		},
+		}),
 	}
 }
 

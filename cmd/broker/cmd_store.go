@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +43,14 @@ type storeRow struct {
 	Created *time.Time `json:"created,omitempty"`
 }
 
-func (r storeRow) name() string { return cmp.Or(r.Ref, r.Key) }
+func (r storeRow) cells() []any {
+	kind, created := "value", ""
+	if r.Ref != "" {
+		kind, _, _ = strings.Cut(r.MIME, ";")
+		created = r.Created.Local().Format("2006-01-02 15:04")
+	}
+	return []any{cmp.Or(r.Ref, r.Key), kind, r.Bytes, clientLabel(r.Client), created}
+}
 
 func (a *app) storeListCommand() *cobra.Command {
 	return &cobra.Command{
@@ -60,24 +66,7 @@ func (a *app) storeListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(rows)
-			}
-			if len(rows) == 0 {
-				fmt.Fprintln(a.stdout, "nothing is kept")
-				return nil
-			}
-			tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(tw, "NAME\tKIND\tBYTES\tCLIENT\tCREATED")
-			for _, r := range rows {
-				kind, created := "value", ""
-				if r.Ref != "" {
-					kind, _, _ = strings.Cut(r.MIME, ";")
-					created = r.Created.Local().Format("2006-01-02 15:04")
-				}
-				fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\n", r.name(), kind, r.Bytes, clientLabel(r.Client), created)
-			}
-			return tw.Flush()
+			return printList(a, rows, "nothing is kept", table[storeRow]{"NAME\tKIND\tBYTES\tCLIENT\tCREATED", storeRow.cells})
 		},
 	}
 }
@@ -152,6 +141,27 @@ func find(store *results.Store, name, client string, anyClient bool) (*results.C
 	return nil, false, usage("nothing is kept as %q\nhint: broker store list", name)
 }
 
+// withKept is a command's RunE that does f with what is kept under the first
+// argument: a result of anyone's, or of the client whom --client names, or a
+// value.
+func (a *app) withKept(client *string, f func(owner *results.Client, name string, isResult bool) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		store, err := a.results()
+		if err != nil {
+			return err
+		}
+		owner, isResult, err := find(store, args[0], *client, !cmd.Flags().Changed("client"))
+		if err != nil {
+			return err
+		}
+		return f(owner, args[0], isResult)
+	}
+}
+
+func clientFlag(c *cobra.Command, client *string) {
+	c.Flags().StringVar(client, "client", "", "whose: the name of an HTTP token (default: the local user's)")
+}
+
 func (a *app) storeGetCommand() *cobra.Command {
 	var part results.Part
 	var client string
@@ -159,20 +169,12 @@ func (a *app) storeGetCommand() *cobra.Command {
 		Use:   "get NAME",
 		Short: "Print a result by its reference, or a value by its key",
 		Args:  oneArg("a reference or a key (broker store list shows them)"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.results()
-			if err != nil {
-				return err
-			}
-			owner, isResult, err := find(store, args[0], client, !cmd.Flags().Changed("client"))
-			if err != nil {
-				return err
-			}
+		RunE: a.withKept(&client, func(owner *results.Client, name string, isResult bool) (err error) {
 			item, data := results.Item{MIME: results.JSON}, []byte(nil)
 			if isResult {
-				item, data, err = owner.Get(args[0])
+				item, data, err = owner.Get(name)
 			} else {
-				data, err = owner.Value(args[0])
+				data, err = owner.Value(name)
 			}
 			if err != nil {
 				return err
@@ -188,19 +190,19 @@ func (a *app) storeGetCommand() *cobra.Command {
 			}
 			if item.MIME != results.JSON && item.MIME != results.Text {
 				if onTerminal(a.stdout) {
-					return usage("%s is %s, %d bytes\nhint: broker store get %s > FILE", args[0], item.MIME, item.Bytes, args[0])
+					return usage("%s is %s, %d bytes\nhint: broker store get %s > FILE", name, item.MIME, item.Bytes, name)
 				}
 				_, err = a.stdout.Write(data)
 				return err
 			}
 			_, err = fmt.Fprintln(a.stdout, strings.TrimSuffix(string(data), "\n"))
 			return err
-		},
+		}),
 	}
 	c.Flags().StringVar(&part.Path, "path", "", `the part wanted, such as "items[0].title"`)
 	c.Flags().IntVar(&part.Offset, "offset", 0, "elements, or characters, to leave out")
 	c.Flags().IntVar(&part.Limit, "limit", 0, "elements, or characters, at most; 0 means all")
-	c.Flags().StringVar(&client, "client", "", "whose: the name of an HTTP token (default: the local user's)")
+	clientFlag(c, &client)
 	return c
 }
 
@@ -211,22 +213,14 @@ func (a *app) storeRemoveCommand() *cobra.Command {
 		Aliases: []string{"remove"},
 		Short:   "Forget a result or a value",
 		Args:    oneArg("a reference or a key (broker store list shows them)"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.results()
-			if err != nil {
-				return err
-			}
-			owner, isResult, err := find(store, args[0], client, !cmd.Flags().Changed("client"))
-			if err != nil {
-				return err
-			}
+		RunE: a.withKept(&client, func(owner *results.Client, name string, isResult bool) error {
 			if isResult {
-				return owner.Remove(args[0])
+				return owner.Remove(name)
 			}
-			_, err = owner.DeleteValue(args[0])
+			_, err := owner.DeleteValue(name)
 			return err
-		},
+		}),
 	}
-	c.Flags().StringVar(&client, "client", "", "whose: the name of an HTTP token (default: the local user's)")
+	clientFlag(c, &client)
 	return c
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -48,19 +47,9 @@ func (a *app) learnedListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(list)
-				}
-				if len(list) == 0 {
-					fmt.Fprintln(a.stdout, "nothing was learned yet: types are learned from the calls of scripts")
-					return nil
-				}
-				tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(tw, "SERVER\tTOOL\tCALLS")
-				for _, t := range list {
-					fmt.Fprintf(tw, "%s\t%s\t%d\n", t.Server, t.Tool, t.Calls)
-				}
-				return tw.Flush()
+				return printList(a, list, "nothing was learned yet: types are learned from the calls of scripts", table[learned.Tool]{
+					"SERVER\tTOOL\tCALLS", func(t learned.Tool) []any { return []any{t.Server, t.Tool, t.Calls} },
+				})
 			})
 		},
 	}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// A table has the names of its columns, parted by tabs, and the cells of each
+// row. A last column without a name is not aligned.
+type table[Row any] struct {
+	columns string
+	cells   func(Row) []any
+}
+
+// print writes the rows as columns that are as wide as their cells.
+func (t table[Row]) print(w io.Writer, rows []Row) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, t.columns)
+	for _, r := range rows {
+		for i, cell := range t.cells(r) {
+			if i > 0 {
+				fmt.Fprint(tw, "\t")
+			}
+			fmt.Fprint(tw, cell)
+		}
+		fmt.Fprintln(tw)
+	}
+	return tw.Flush()
+}
+
+// printList is what a command that lists something answers: JSON if that is
+// wanted, the text none where there are no rows, else a table.
+func printList[Row any](a *app, rows []Row, none string, t table[Row]) error {
+	if a.json {
+		return a.printJSON(rows)
+	}
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(a.stdout, none)
+		return err
+	}
+	return t.print(a.stdout, rows)
+}

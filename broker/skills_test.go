@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
@@ -275,19 +274,7 @@ func TestSkillSurfaceKeepsToItsBudget(t *testing.T) {
 			}
 		}
 	}
-	const file = "testdata/skills_surface.golden"
-	if *update {
-		if err := os.WriteFile(file, golden.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), golden.String()); diff != "" {
-		t.Errorf("the surface changed; go test ./broker -update accepts it (-want +got):\n%s", diff)
-	}
+	wantGolden(t, "testdata/skills_surface.golden", golden.String())
 }
 
 func TestSkillsAreFound(t *testing.T) {

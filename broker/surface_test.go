@@ -56,9 +56,14 @@ func TestSurfaceGolden(t *testing.T) {
 			fmt.Fprintf(&b, "%d servers: %d tokens\n", n, surfaceTokens(t, surfaceOf(t, mode, n)))
 		}
 	}
-	const file = "testdata/surface.golden"
+	wantGolden(t, "testdata/surface.golden", b.String())
+}
+
+// wantGolden compares a surface with the one that was accepted.
+func wantGolden(t *testing.T, file, got string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +71,7 @@ func TestSurfaceGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("the surface changed; go test ./broker -update accepts it (-want +got):\n%s", diff)
 	}
 }

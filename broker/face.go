@@ -2,7 +2,6 @@ package broker
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,16 +51,22 @@ func (b *Broker) show(f *face, tools []*mcp.Tool) {
 		}
 		next[t.Name] = t
 	}
-	var gone []string
-	for _, name := range slices.Sorted(maps.Keys(f.shown)) {
-		if next[name] == nil {
-			gone = append(gone, name)
-		}
-	}
-	if len(gone) > 0 {
+	if gone := missing(f.shown, next); len(gone) > 0 {
 		f.server.RemoveTools(gone...)
 	}
 	f.shown = next
+}
+
+// missing are the names that old has and next has not, sorted.
+func missing[V any](old, next map[string]V) []string {
+	var gone []string
+	for name := range old {
+		if _, ok := next[name]; !ok {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	return gone
 }
 
 // add lists a tool. The SDK panics at a definition that it cannot serve, which

@@ -96,13 +96,7 @@ func (f *face) showPrompts(list map[string]shownPrompt) {
 		}
 		f.server.AddPrompt(p.Prompt, f.prompt)
 	}
-	var gone []string
-	for _, name := range slices.Sorted(maps.Keys(f.prompts)) {
-		if next[name] == nil {
-			gone = append(gone, name)
-		}
-	}
-	if len(gone) > 0 {
+	if gone := missing(f.prompts, next); len(gone) > 0 {
 		f.server.RemovePrompts(gone...)
 	}
 	f.prompts = next

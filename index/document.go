@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
 // A record is what the index is told of one thing that can be found.
@@ -122,22 +123,11 @@ type posting struct {
 type document struct {
 	hit      Hit // without score
 	server   string
-	name     string    // folded; see foldName
+	name     string    // folded, see nearest.Fold
 	nameLen  int       // different words in the name
 	postings []posting // the words of the name first
 	made     record    // what it was made of; its texts belong to the catalogue
 	vector   []int8
-}
-
-// foldName makes names that differ in case or separators equal.
-func foldName(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch r {
-		case '_', '-', '.', '/', ':', ' ':
-			return -1
-		}
-		return r
-	}, strings.ToLower(s))
 }
 
 // A reader takes records apart into documents. Not for concurrent use.
@@ -168,7 +158,7 @@ func (r *reader) read(rec record) *document {
 			lengths[textField] += r.text(textField, v, true)
 		}
 	}
-	d := &document{hit: Hit{ID: rec.id, Kind: rec.kind}, server: rec.server, name: foldName(rec.name), made: rec}
+	d := &document{hit: Hit{ID: rec.id, Kind: rec.kind}, server: rec.server, name: nearest.Fold(rec.name), made: rec}
 	d.postings, d.nameLen = r.weigh(lengths)
 	return d
 }

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
 // An Index is a searchable catalogue. It is safe for concurrent use: any
@@ -165,7 +166,7 @@ func (s *snapshot) named(sc *scratch, q Query) bool {
 	if t, ok := s.catalog.Tool(text); ok {
 		id = t.ID
 	}
-	name := foldName(text)
+	name := nearest.Fold(text)
 	spaced := strings.ContainsAny(text, " \t\n")
 	best := 0.0
 	for _, h := range sc.hits {

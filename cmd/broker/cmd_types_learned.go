@@ -55,6 +55,20 @@ func (a *app) learnedListCommand() *cobra.Command {
 	}
 }
 
+// withLearnedOf is withLearned with the types of the tools that args name.
+func (a *app) withLearnedOf(args []string, f func(*learned.Store, []learned.Tool) error) error {
+	return a.withLearned(func(s *learned.Store) error {
+		list, err := s.List()
+		if err != nil {
+			return err
+		}
+		if list, err = learnedOf(list, args); err != nil {
+			return err
+		}
+		return f(s, list)
+	})
+}
+
 // learnedOf picks the tools that args name: "server", "server tool" or one name
 // in the form server.tool, server/tool or server__tool. None means all.
 func learnedOf(list []learned.Tool, args []string) ([]learned.Tool, error) {
@@ -93,16 +107,7 @@ func (a *app) learnedShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show [SERVER [TOOL]]", Short: "Print learned types as JSON Schema", Args: upToTwo,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withLearned(func(s *learned.Store) error {
-				list, err := s.List()
-				if err != nil {
-					return err
-				}
-				if list, err = learnedOf(list, args); err != nil {
-					return err
-				}
-				return a.printJSON(list)
-			})
+			return a.withLearnedOf(args, func(_ *learned.Store, list []learned.Tool) error { return a.printJSON(list) })
 		},
 	}
 }
@@ -115,14 +120,7 @@ func (a *app) learnedResetCommand() *cobra.Command {
 			if len(args) == 0 && !all {
 				return usage("which types? Name a server, or --all\nhint: broker types learned list")
 			}
-			return a.withLearned(func(s *learned.Store) error {
-				list, err := s.List()
-				if err != nil {
-					return err
-				}
-				if list, err = learnedOf(list, args); err != nil {
-					return err
-				}
+			return a.withLearnedOf(args, func(s *learned.Store, list []learned.Tool) error {
 				for _, t := range list {
 					if _, err := s.Reset(t.Server, t.Tool); err != nil {
 						return err

@@ -24,21 +24,27 @@ import (
 )
 
 func main() {
-	// A sandbox, the guard and the launcher of a compiler are this same program,
-	// started again: nothing else of it may run there first.
-	if worker.IsChild() {
-		worker.Main()
-		return
-	}
-	if upstream.IsGuard() {
-		upstream.GuardMain()
-		return
-	}
-	if typecheck.IsLauncher() {
-		typecheck.Launch()
+	if helped() {
 		return
 	}
 	os.Exit(run())
+}
+
+// helped reports whether this process is one of the broker's helpers, and has
+// then been that to its end. A sandbox, the guard and the launcher of a compiler
+// are this same program, started again: nothing else of it may run there first.
+func helped() bool {
+	switch {
+	case worker.IsChild():
+		worker.Main()
+	case upstream.IsGuard():
+		upstream.GuardMain()
+	case typecheck.IsLauncher():
+		typecheck.Launch()
+	default:
+		return false
+	}
+	return true
 }
 
 // run runs the command line of this process and returns its exit code.

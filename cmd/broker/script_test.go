@@ -17,27 +17,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
-	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
-	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-// The test binary is the broker, its guard, its launcher, the sandbox's child, and an upstream server
-// called "shelf" that scripts find on their PATH.
+// The test binary is the broker, its helpers, and upstream servers that scripts
+// find on their PATH.
 func TestMain(m *testing.M) {
-	if worker.IsChild() {
-		worker.Main()
-		return
-	}
-	if upstream.IsGuard() {
-		upstream.GuardMain()
-		return
-	}
-	if typecheck.IsLauncher() {
-		typecheck.Launch()
+	if helped() {
 		return
 	}
 	fakeupstream.RunIfAsked()

@@ -9,20 +9,23 @@ import (
 // BenchmarkOpen is the cost for a broker's start: of a new file, and of one
 // that is there.
 func BenchmarkOpen(b *testing.B) {
+	timeOpen := func(b *testing.B, dir string) {
+		s, err := Open(dir, nil)
+		b.StopTimer()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
 	b.Run("new", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
 			dir := b.TempDir()
 			b.StartTimer()
-			s, err := Open(dir, nil)
-			b.StopTimer()
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := s.Close(); err != nil {
-				b.Fatal(err)
-			}
-			b.StartTimer()
+			timeOpen(b, dir)
 		}
 	})
 	b.Run("existing", func(b *testing.B) {
@@ -33,15 +36,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 		defer first.Close()
 		for b.Loop() {
-			s, err := Open(dir, nil)
-			b.StopTimer()
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := s.Close(); err != nil {
-				b.Fatal(err)
-			}
-			b.StartTimer()
+			timeOpen(b, dir)
 		}
 	})
 }

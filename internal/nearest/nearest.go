@@ -16,7 +16,7 @@ const maxLen = 128
 // Names returns at most n of known that are close to name, nearest first and
 // alphabetical among equals: equal but for case and separators, within an
 // edit distance of a third of the name's length, or containing it. The
-// comparison ignores case, "-", "_", "." and "/".
+// comparison is that of folded names.
 func Names(name string, known []string, n int) []string {
 	if len(name) > maxLen {
 		return nil
@@ -25,7 +25,7 @@ func Names(name string, known []string, n int) []string {
 		name string
 		dist int
 	}
-	key := fold(name)
+	key := Fold(name)
 	if key == "" {
 		return nil
 	}
@@ -34,7 +34,7 @@ func Names(name string, known []string, n int) []string {
 		if len(k) > maxLen {
 			continue
 		}
-		f := fold(k)
+		f := Fold(k)
 		d := levenshtein.ComputeDistance(key, f)
 		limit := max(1, (max(len(key), len(f))+1)/3)
 		switch {
@@ -61,7 +61,9 @@ func Names(name string, known []string, n int) []string {
 	return names
 }
 
-func fold(s string) string {
+// Fold makes names equal that differ only in case and separators: "-", "_",
+// ".", "/", ":" and the blank.
+func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case '-', '_', '.', '/', ' ', ':':

@@ -74,6 +74,9 @@ type Request struct {
 	Check CheckFunc
 	// CheckSource asks for Parsed.Source of programs in TypeScript.
 	CheckSource bool
+	// Files are what the program finds in its file system, if the runner gives
+	// it one; nil is nothing.
+	Files *Files
 	// Stdout and Stderr receive what the program prints, as it prints it, at
 	// most Limits.OutputBytes each (what is beyond is counted, not written).
 	// Nil discards. Writes come from one goroutine at a time per writer.

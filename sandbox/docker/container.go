@@ -48,17 +48,20 @@ type container struct {
 	reader *wire.Reader
 	writer *wire.Writer
 	layers []sandbox.Layer
+
+	unfiled error // why it lacks its files
 }
 
 // startContainer makes a container and waits until it is ready. It gives up when
 // ctx is done.
-func (r *runner) startContainer(ctx context.Context, memory int64) (*container, error) {
+func (r *runner) startContainer(ctx context.Context, want fit) (*container, error) {
+	memory := want.memory
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", host.Seconds(startTimeout)))
 	defer cancel()
-	c, image, err := r.create(ctx, memory)
+	c, image, err := r.create(ctx, want)
 	if cerrdefs.IsNotFound(err) {
 		r.forgetImage() // somebody has removed it
-		c, image, err = r.create(ctx, memory)
+		c, image, err = r.create(ctx, want)
 	}
 	if err != nil {
 		return nil, err
@@ -80,21 +83,20 @@ func (r *runner) startContainer(ctx context.Context, memory int64) (*container, 
 }
 
 // create makes a container from the image that it returns too.
-func (r *runner) create(ctx context.Context, memory int64) (*container, string, error) {
+func (r *runner) create(ctx context.Context, want fit) (*container, string, error) {
 	eng, image, err := r.prepare(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	config, hostConfig := r.config(image, memory)
-	// Not to be cancelled: the engine would make it all the same, and nobody
-	// would know its id.
-	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
-	defer cancel()
-	made, err := eng.api.ContainerCreate(making, config, hostConfig, nil, nil, "")
+	config, hostConfig := r.config(image, want.memory)
+	id, unfiled, err := r.createWith(ctx, eng, config, hostConfig, want.files)
 	if err != nil {
-		return nil, "", fmt.Errorf("create sandbox container: %w", brief(err))
+		return nil, "", err
 	}
-	return &container{id: made.ID, eng: eng, r: r}, image, nil
+	if unfiled != nil {
+		r.log.Warn("hand files to a sandbox container", "err", unfiled)
+	}
+	return &container{id: id, eng: eng, r: r, unfiled: unfiled}, image, nil
 }
 
 // because is why something failed: the context's cause, if that is why.

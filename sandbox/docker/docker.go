@@ -6,7 +6,8 @@
 // A container has no network, no file that can be written but a small /tmp (for
 // Python only), no capability, no way to new privileges, and limits on memory,
 // processes and processor. No port is opened and nothing of the host is
-// mounted: frames (package wire) go over the streams that the engine attaches.
+// mounted: frames (package wire) go over the streams that the engine attaches,
+// and the files of a request are copied into a volume that is mounted read-only.
 // The program's runner is trusted with nothing: the host makes the calls, counts
 // and caps, and ends the container when the time is up.
 //
@@ -69,22 +70,36 @@ type runner struct {
 	closed context.Context // done when Close is called
 	close  context.CancelCauseFunc
 
+	shelving sync.Mutex // held while shelf is filled or used
+	shelf    shelf
+
 	connecting sync.Mutex // held while eng is made
 	eng        *engine    // nil until it was needed
 	image      string     // of eng, once it is known to be there
 
 	mu     sync.Mutex
-	memory int64 // what spares are started for
+	want   fit // what spares are started for
 	spares []*spare
 	active sync.WaitGroup // runs, starts and removals; added to under mu, while not closed, or by one of them
 }
 
 // A spare is a container that has been started, or is being started.
 type spare struct {
+	fit
+	ready chan struct{} // closed when c or err is set
+	c     *container
+	err   error
+}
+
+// A fit is what a container is started with, and which programs it therefore
+// suits.
+type fit struct {
 	memory int64
-	ready  chan struct{} // closed when c or err is set
-	c      *container
-	err    error
+	files  *sandbox.Files // nil for none
+}
+
+func (f fit) suits(other fit) bool {
+	return f.memory == other.memory && keyOf(f.files) == keyOf(other.files)
 }
 
 // New returns a runner of JavaScript and TypeScript programs. It starts nothing
@@ -109,7 +124,7 @@ func newRunner(k kind, opts *Options) *runner {
 	case r.opts.Spares < 0:
 		r.opts.Spares = 0
 	}
-	r.memory = sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes
+	r.want.memory = sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes
 	r.closed, r.close = context.WithCancelCause(context.Background())
 	return r
 }
@@ -139,8 +154,9 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 	refill := time.AfterFunc(refillAfter, r.fill)
 	defer r.fill()
 	defer refill.Stop()
+	want := fit{limits.MemoryBytes, r.filesOf(req.Files)}
 	for fresh := false; ; fresh = true {
-		c, own, err := r.take(ctx, limits.MemoryBytes, fresh)
+		c, own, err := r.take(ctx, want, fresh)
 		if err != nil {
 			if ctx.Err() == nil {
 				return sandbox.Result{}, err
@@ -179,9 +195,9 @@ func (r *runner) Layers(ctx context.Context) ([]sandbox.Layer, error) {
 	}
 	defer r.active.Done()
 	r.mu.Lock()
-	memory := r.memory
+	want := r.want
 	r.mu.Unlock()
-	s, _ := r.next(memory, false)
+	s, _ := r.next(want, false)
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
@@ -209,6 +225,9 @@ func (r *runner) Close() error {
 	}
 	wg.Wait()
 	r.active.Wait()
+	r.shelving.Lock()
+	r.clearShelf()
+	r.shelving.Unlock()
 	r.connecting.Lock()
 	defer r.connecting.Unlock()
 	if r.eng != nil {
@@ -220,9 +239,9 @@ func (r *runner) Close() error {
 // take returns a container that is ready for one program: a spare, one that is
 // being started, or one of the run's own, which it is in any case if fresh is
 // set.
-func (r *runner) take(ctx context.Context, memory int64, fresh bool) (c *container, own bool, err error) {
+func (r *runner) take(ctx context.Context, want fit, fresh bool) (c *container, own bool, err error) {
 	for {
-		s, own := r.next(memory, fresh)
+		s, own := r.next(want, fresh)
 		select {
 		case <-s.ready:
 		case <-ctx.Done():
@@ -241,18 +260,18 @@ func (r *runner) take(ctx context.Context, memory int64, fresh bool) (c *contain
 
 // next removes the best spare from those that wait, or starts a container: own
 // says which.
-func (r *runner) next(memory int64, fresh bool) (s *spare, own bool) {
+func (r *runner) next(want fit, fresh bool) (s *spare, own bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.memory = memory
+	r.want = want
 	best := -1
 	for i, s := range r.spares {
-		if s.memory == memory && !fresh && (best < 0 || s.started() && !r.spares[best].started()) {
+		if s.suits(want) && !fresh && (best < 0 || s.started() && !r.spares[best].started()) {
 			best = i
 		}
 	}
 	if best < 0 {
-		return r.start(memory), true
+		return r.start(want), true
 	}
 	s = r.spares[best]
 	r.spares = append(r.spares[:best:best], r.spares[best+1:]...)
@@ -271,8 +290,8 @@ func (r *runner) giveBack(s *spare) {
 	r.active.Go(func() { r.discard(s) }) // its caller is one of the active
 }
 
-// fill starts as many spares as are missing, and ends those that are for
-// another memory limit.
+// fill starts as many spares as are missing, and ends those that suit other
+// programs.
 func (r *runner) fill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -281,25 +300,25 @@ func (r *runner) fill() {
 	}
 	var kept []*spare
 	for _, s := range r.spares {
-		if s.memory == r.memory && len(kept) < r.opts.Spares && !s.failed() {
+		if s.suits(r.want) && len(kept) < r.opts.Spares && !s.failed() {
 			kept = append(kept, s)
 		} else {
 			r.active.Go(func() { r.discard(s) })
 		}
 	}
 	for len(kept) < r.opts.Spares {
-		kept = append(kept, r.start(r.memory))
+		kept = append(kept, r.start(r.want))
 	}
 	r.spares = kept
 }
 
 // start begins to start a container; r.mu is held. The caller is an active run,
 // or r is not closed.
-func (r *runner) start(memory int64) *spare {
-	s := &spare{memory: memory, ready: make(chan struct{})}
+func (r *runner) start(want fit) *spare {
+	s := &spare{fit: want, ready: make(chan struct{})}
 	r.active.Go(func() {
 		defer close(s.ready)
-		s.c, s.err = r.startContainer(r.closed, memory)
+		s.c, s.err = r.startContainer(r.closed, want)
 	})
 	return s
 }

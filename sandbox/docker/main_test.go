@@ -62,7 +62,7 @@ var testEngine = sync.OnceValues(func() (*engine, error) {
 
 // needEngine skips a test where there is no engine, and fails it where there
 // must be one.
-func needEngine(t *testing.T) *engine {
+func needEngine(t testing.TB) *engine {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("the images of the tests are made of this machine's own binaries, which are not for Linux")

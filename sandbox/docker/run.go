@@ -66,6 +66,9 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 		host.Finish(&res, x.limits, host.End(done))
 	}
 	res.Notes = append(res.Notes, host.Dropped(x.limits, t.Stdout, t.Stderr)...)
+	if err := x.c.unfiled; err != nil {
+		res.Notes = append(res.Notes, x.req.Files.Dir+" is empty, because its files could not be handed to the container: "+err.Error())
+	}
 	x.r.active.Go(func() {
 		x.cpu.end()
 		x.c.remove()

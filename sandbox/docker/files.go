@@ -1,0 +1,153 @@
+package docker
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	typec "github.com/docker/docker/api/types/container"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// Files of the host are copied, not mounted: a bind mount would need an engine
+// that sees this machine's folders, and files that user 65534 may read. The
+// copy is in the volume of a container that is never started, the shelf; others
+// mount that volume, read-only. It is gone with the last of them.
+
+// A shelf is a container that is not started, for its volume.
+type shelf struct{ id, key string }
+
+// createWith makes a container that sees files. Without files, or where its kind
+// has no file system, it is any container. Files that cannot be handed over are
+// an error of its own, unfiled: the container is there without them.
+func (r *runner) createWith(ctx context.Context, eng *engine, config *typec.Config, host *typec.HostConfig, files *sandbox.Files) (id string, unfiled, err error) {
+	if files == nil {
+		id, err = eng.create(ctx, config, host)
+		return id, nil, err
+	}
+	r.shelving.Lock()
+	defer r.shelving.Unlock()
+	for range 2 {
+		if unfiled = r.stock(ctx, eng, config.Image, files); unfiled != nil {
+			break
+		}
+		with := *host
+		with.VolumesFrom = []string{r.shelf.id + ":ro"}
+		id, err = eng.create(ctx, config, &with)
+		if err == nil || ctx.Err() != nil {
+			return id, nil, err
+		}
+		unfiled = err
+		r.clearShelf() // somebody may have removed it
+	}
+	if cerrdefs.IsNotFound(unfiled) {
+		return "", nil, unfiled // the image, for all that is known
+	}
+	id, err = eng.create(ctx, config, host)
+	return id, unfiled, err
+}
+
+// create makes a container. It is not cancelled with ctx: the engine would make
+// it all the same, and nobody would know its id.
+func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.HostConfig) (id string, err error) {
+	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	defer cancel()
+	made, err := e.api.ContainerCreate(making, config, host, nil, nil, "")
+	if err != nil {
+		return "", fmt.Errorf("create sandbox container: %w", brief(err))
+	}
+	return made.ID, nil
+}
+
+// stock makes a shelf with files, unless it is there; r.shelving is held.
+func (r *runner) stock(ctx context.Context, eng *engine, image string, files *sandbox.Files) error {
+	if r.shelf.id != "" && r.shelf.key == files.Key {
+		return nil
+	}
+	r.clearShelf()
+	id, err := eng.create(ctx, &typec.Config{
+		Image: image, User: user, Entrypoint: []string{"/never-started"}, NetworkDisabled: true,
+		Volumes: map[string]struct{}{files.Dir: {}},
+		Labels:  map[string]string{labelKind: "files", labelOwner: owner()},
+	}, &typec.HostConfig{NetworkMode: "none", LogConfig: typec.LogConfig{Type: "none"}})
+	if err != nil {
+		return err
+	}
+	r.shelf = shelf{id: id, key: files.Key}
+	archive, w := io.Pipe()
+	go func() { w.CloseWithError(writeFiles(w, files)) }()
+	err = eng.api.CopyToContainer(ctx, id, files.Dir, archive, typec.CopyToContainerOptions{})
+	archive.CloseWithError(errors.New("copy ended")) // lets the goroutine end
+	if err != nil {
+		r.clearShelf()
+		return fmt.Errorf("copy files to the container engine: %w", because(ctx, err))
+	}
+	return nil
+}
+
+// clearShelf removes the shelf. Its volume stays for as long as containers have
+// it mounted. r.shelving is held.
+func (r *runner) clearShelf() {
+	if r.shelf.id == "" {
+		return
+	}
+	if err := r.eng.removeContainer(r.shelf.id); err != nil {
+		r.log.Warn("remove container with files", "container", r.shelf.id, "err", err)
+	}
+	r.shelf = shelf{}
+}
+
+// writeFiles writes files as a tar archive in which nobody but root may write.
+func writeFiles(w io.Writer, files *sandbox.Files) error {
+	t := tar.NewWriter(w)
+	made := map[string]bool{}
+	for f, err := range files.All {
+		if err != nil {
+			return err
+		}
+		if !fs.ValidPath(f.Path) || f.Path == "." {
+			return fmt.Errorf("%q is no path of a file", f.Path)
+		}
+		for i, c := range f.Path {
+			if dir := f.Path[:i]; c == '/' && !made[dir] {
+				made[dir] = true
+				if err := t.WriteHeader(&tar.Header{Name: dir + "/", Mode: 0o555, Typeflag: tar.TypeDir}); err != nil {
+					return err
+				}
+			}
+		}
+		h := &tar.Header{Name: f.Path, Mode: 0o444, Size: int64(len(f.Data)), Typeflag: tar.TypeReg}
+		if f.Executable {
+			h.Mode = 0o555
+		}
+		if err := t.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := t.Write(f.Data); err != nil {
+			return err
+		}
+	}
+	return t.Close()
+}
+
+// filesOf are the files that containers of r are given for a request.
+func (r *runner) filesOf(files *sandbox.Files) *sandbox.Files {
+	if r.kind.name() == kindGoja {
+		return nil // its programs have no file system
+	}
+	return files
+}
+
+// keyOf tells containers with different files apart.
+func keyOf(files *sandbox.Files) string {
+	if files == nil {
+		return ""
+	}
+	return strings.Join([]string{files.Dir, files.Key}, "\x00")
+}

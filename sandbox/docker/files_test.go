@@ -1,0 +1,166 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+func filesOf(key string, list ...sandbox.File) *sandbox.Files {
+	return &sandbox.Files{Dir: "/mnt/skills", Key: key, All: func(yield func(sandbox.File, error) bool) {
+		for _, f := range list {
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}}
+}
+
+// look runs a program that tells what it sees below /mnt/skills.
+func look(t *testing.T, r sandbox.Runner, files *sandbox.Files, code string) string {
+	t.Helper()
+	res, err := r.Run(t.Context(), sandbox.Request{Language: sandbox.Python, Code: code, Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(append([]string{string(res.Value) + res.Error}, res.Notes...), "\n")
+}
+
+func TestProgramsFindTheFilesOfTheirRequest(t *testing.T) {
+	r := newTestPython(t)
+	const list = `
+import os
+return sorted(os.path.join(d, f) + ":" + open(os.path.join(d, f)).read() for d, _, fs in os.walk("/mnt") for f in fs)`
+	one := filesOf("1", sandbox.File{Path: "a/SKILL.md", Data: []byte("A")}, sandbox.File{Path: "a/b/run.sh", Data: []byte("#!/bin/sh"), Executable: true})
+	const seen = `["/mnt/skills/a/SKILL.md:A","/mnt/skills/a/b/run.sh:#!/bin/sh"]`
+	if got := look(t, r, one, list); got != seen {
+		t.Errorf("%s, want %s", got, seen)
+	}
+	if got := look(t, r, one, list); got != seen {
+		t.Errorf("from a spare: %s, want %s", got, seen)
+	}
+	if got := look(t, r, filesOf("2", sandbox.File{Path: "c", Data: []byte("C")}), list); got != `["/mnt/skills/c:C"]` {
+		t.Errorf("other files: %s", got)
+	}
+	if got := look(t, r, nil, list); got != "[]" {
+		t.Errorf("no files: %s", got)
+	}
+}
+
+func TestFilesOfARequestAreReadOnly(t *testing.T) {
+	r := newTestPython(t)
+	got := look(t, r, filesOf("1", sandbox.File{Path: "a/x.txt", Data: []byte("A")}, sandbox.File{Path: "a/run", Data: []byte("A"), Executable: true}), `
+import os, errno
+out = [oct(os.stat("/mnt/skills/a/" + n).st_mode & 0o777) for n in ("x.txt", "run")]
+for act in (lambda: open("/mnt/skills/a/x.txt", "w"), lambda: open("/mnt/skills/new", "w"), lambda: os.remove("/mnt/skills/a/x.txt"), lambda: os.chmod("/mnt/skills/a/x.txt", 0o777)):
+    try:
+        act()
+        out.append("done")
+    except OSError as e:
+        out.append(errno.errorcode[e.errno])
+return out`)
+	if got != `["0o444","0o555","EROFS","EROFS","EROFS","EROFS"]` {
+		t.Error(got)
+	}
+}
+
+// Whoever tidies up an engine may remove containers that were never started.
+func TestFilesAreCopiedAnewWhenTheyAreGone(t *testing.T) {
+	r := newTestPython(t).(*runner)
+	files := filesOf("1", sandbox.File{Path: "a", Data: []byte("A")})
+	const code = `open("/mnt/skills/a").read()`
+	if got := look(t, r, files, code); got != `"A"` {
+		t.Fatal(got)
+	}
+	r.shelving.Lock()
+	old := r.shelf.id
+	err := r.eng.removeContainer(old)
+	r.shelving.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // spares that are there already have the files still
+		if got := look(t, r, files, code); got != `"A"` {
+			t.Error(got)
+		}
+	}
+	r.shelving.Lock()
+	defer r.shelving.Unlock()
+	if r.shelf.id == old {
+		t.Error("the shelf that was removed is used still")
+	}
+}
+
+func TestFilesThatCannotBeReadAreANote(t *testing.T) {
+	r := newTestPython(t)
+	bad := &sandbox.Files{Dir: "/mnt/skills", Key: "bad", All: func(yield func(sandbox.File, error) bool) {
+		yield(sandbox.File{}, errors.New("the disk is on fire"))
+	}}
+	for _, files := range []*sandbox.Files{bad, filesOf("out", sandbox.File{Path: "../etc/x"})} {
+		got := look(t, r, files, `1 + 1`)
+		if !strings.HasPrefix(got, "2\n/mnt/skills is empty, because ") {
+			t.Errorf("%s: %s", files.Key, got)
+		}
+	}
+}
+
+func TestNothingOfTheFilesIsLeft(t *testing.T) {
+	needEngine(t)
+	r := newTestPython(t).(*runner)
+	look(t, r, filesOf("1", sandbox.File{Path: "a", Data: []byte("A")}), `1`)
+	eng, err := testEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.shelving.Lock()
+	info, err := eng.api.ContainerInspect(t.Context(), r.shelf.id)
+	r.shelving.Unlock()
+	if err != nil || len(info.Mounts) != 1 {
+		t.Fatalf("%v, %+v", err, info.Mounts)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := eng.api.VolumeInspect(context.Background(), info.Mounts[0].Name); !cerrdefs.IsNotFound(err) {
+		t.Errorf("the volume is there still: %v", err)
+	}
+}
+
+func BenchmarkFiles(b *testing.B) {
+	needEngine(b)
+	needEngine(b)
+	for _, n := range []int{0, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			image, err := pythonImage()
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := NewPython(&Options{Image: image, Spares: -1})
+			defer r.Close()
+			for i := 0; b.Loop(); i++ {
+				files := &sandbox.Files{Dir: "/mnt/skills", Key: fmt.Sprint(i), All: many(n)}
+				if _, err := r.Run(b.Context(), sandbox.Request{Language: sandbox.Python, Code: "1", Files: files}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// many are so many files of 4 KiB.
+func many(n int) iter.Seq2[sandbox.File, error] {
+	return func(yield func(sandbox.File, error) bool) {
+		for i := range n {
+			if !yield(sandbox.File{Path: fmt.Sprintf("s%d/f%d", i/10, i%10), Data: make([]byte, 4096)}, nil) {
+				return
+			}
+		}
+	}
+}

@@ -173,7 +173,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 		fmt.Errorf("no answer within the time limit of %g s", limits.Timeout.Seconds()))
 	modules, names, err := x.b.modules(waiting, lang, x.req.Code)
 	cancel()
-	ofSkills, skillNames := x.skillModules()
+	ofSkills, skillNames := x.skillModules(lang)
 	modules, names = append(modules, ofSkills...), append(names, skillNames...)
 	x.skillModulesUsed = ofSkills
 	limits.Timeout = remaining(limits.Timeout, x.started)
@@ -185,6 +185,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 		Code:        x.req.Code,
 		Modules:     modules,
 		ModuleNames: names,
+		Files:       x.skillFiles(),
 		Call:        x.hostCall,
 		Check:       x.check,
 		CheckSource: x.typechecks(ctx, lang, modules),

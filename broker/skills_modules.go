@@ -26,22 +26,36 @@ const (
 // reader is whose activations the script of x has.
 func (x *execution) reader() reader { return reader{x.req.Owner, x.req.Session} }
 
+// usableSkills are those that the script of x may use: those that models know
+// of, and those that its user has picked.
+func (x *execution) usableSkills() []*skills.Skill {
+	list := x.b.skillsNow().Shown()
+	for _, ref := range x.b.skills.session(x.reader()).Active() {
+		if k, err := x.b.findSkill(x.reader(), ref); err == nil && !slices.Contains(list, k) {
+			list = append(list, k)
+		}
+	}
+	return slices.DeleteFunc(list, func(k *skills.Skill) bool {
+		return !fs.ValidPath(k.Ref) || strings.ContainsAny(k.Ref, `/\`) || k.Ref == "."
+	})
+}
+
 // skillModules are the modules of the skills that a script imports from, and the
 // names of those that it could. Skills that it does not name cost nothing.
-func (x *execution) skillModules() (modules []sandbox.Module, names []string) {
+func (x *execution) skillModules(lang sandbox.Language) (modules []sandbox.Module, names []string) {
 	const folder = "skills/"
+	if lang == sandbox.Python { // imports the files themselves, see skillFiles
+		for _, k := range x.usableSkills() {
+			names = append(names, folder+k.Ref)
+		}
+		return nil, names
+	}
 	if !strings.Contains(x.req.Code, folder) {
 		return nil, nil
 	}
-	candidates := x.b.skillsNow().Shown()
-	for _, ref := range x.b.skills.session(x.reader()).Active() {
-		if k, err := x.b.findSkill(x.reader(), ref); err == nil && !slices.Contains(candidates, k) {
-			candidates = append(candidates, k)
-		}
-	}
-	for i, k := range candidates {
+	for i, k := range x.usableSkills() {
 		used := strings.Contains(x.req.Code, folder+k.Ref+"/")
-		if !used && i >= maxNamedSkills || !fs.ValidPath(k.Ref) || strings.ContainsAny(k.Ref, `/\`) || k.Ref == "." {
+		if !used && i >= maxNamedSkills {
 			continue
 		}
 		files, _, err := k.Files()

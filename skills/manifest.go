@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
@@ -47,7 +46,7 @@ func (s *Skill) Manifest(at string) (*Manifest, error) {
 	defer done()
 	list, complete := walk(files)
 	if !complete {
-		return nil, &FileError{"too_many_files", fmt.Sprintf("skill %s has more than %d files", quoted(s.Ref), MaxFiles)}
+		return nil, s.tooMany()
 	}
 	var total int64
 	for _, f := range list {
@@ -56,7 +55,7 @@ func (s *Skill) Manifest(at string) (*Manifest, error) {
 			return nil, s.fileError(files, f.Path, err)
 		}
 		if total += n; total > MaxTotalBytes {
-			return nil, &FileError{"too_large", fmt.Sprintf("skill %s has more than %d MiB", quoted(s.Ref), MaxTotalBytes>>20)}
+			return nil, s.tooLarge()
 		}
 		m.Resources = append(m.Resources, Resource{f.Path, skillURI(at, f.Path), n, sum})
 	}

@@ -49,6 +49,7 @@ type container struct {
 	writer *wire.Writer
 	layers []sandbox.Layer
 
+	files   fileSet
 	unfiled error // why it lacks its files
 }
 
@@ -96,7 +97,7 @@ func (r *runner) create(ctx context.Context, want fit) (*container, string, erro
 	if unfiled != nil {
 		r.log.Warn("hand files to a sandbox container", "err", unfiled)
 	}
-	return &container{id: id, eng: eng, r: r, unfiled: unfiled}, image, nil
+	return &container{id: id, eng: eng, r: r, files: want.files, unfiled: unfiled}, image, nil
 }
 
 // because is why something failed: the context's cause, if that is why.

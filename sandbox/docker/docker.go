@@ -95,11 +95,11 @@ type spare struct {
 // suits.
 type fit struct {
 	memory int64
-	files  *sandbox.Files // nil for none
+	files  fileSet
 }
 
 func (f fit) suits(other fit) bool {
-	return f.memory == other.memory && keyOf(f.files) == keyOf(other.files)
+	return f.memory == other.memory && f.files.key == other.files.key
 }
 
 // New returns a runner of JavaScript and TypeScript programs. It starts nothing

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	typec "github.com/docker/docker/api/types/container"
@@ -26,8 +25,8 @@ type shelf struct{ id, key string }
 // createWith makes a container that sees files. Without files, or where its kind
 // has no file system, it is any container. Files that cannot be handed over are
 // an error of its own, unfiled: the container is there without them.
-func (r *runner) createWith(ctx context.Context, eng *engine, config *typec.Config, host *typec.HostConfig, files *sandbox.Files) (id string, unfiled, err error) {
-	if files == nil {
+func (r *runner) createWith(ctx context.Context, eng *engine, config *typec.Config, host *typec.HostConfig, files fileSet) (id string, unfiled, err error) {
+	if files.key == "" {
 		id, err = eng.create(ctx, config, host)
 		return id, nil, err
 	}
@@ -66,8 +65,8 @@ func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.H
 }
 
 // stock makes a shelf with files, unless it is there; r.shelving is held.
-func (r *runner) stock(ctx context.Context, eng *engine, image string, files *sandbox.Files) error {
-	if r.shelf.id != "" && r.shelf.key == files.Key {
+func (r *runner) stock(ctx context.Context, eng *engine, image string, files fileSet) error {
+	if r.shelf.id != "" && r.shelf.key == files.key {
 		return nil
 	}
 	r.clearShelf()
@@ -79,9 +78,9 @@ func (r *runner) stock(ctx context.Context, eng *engine, image string, files *sa
 	if err != nil {
 		return err
 	}
-	r.shelf = shelf{id: id, key: files.Key}
+	r.shelf = shelf{id: id, key: files.key}
 	archive, w := io.Pipe()
-	go func() { w.CloseWithError(writeFiles(w, files)) }()
+	go func() { w.CloseWithError(writeFiles(w, files.Files)) }()
 	err = eng.api.CopyToContainer(ctx, id, files.Dir, archive, typec.CopyToContainerOptions{})
 	archive.CloseWithError(errors.New("copy ended")) // lets the goroutine end
 	if err != nil {
@@ -136,18 +135,20 @@ func writeFiles(w io.Writer, files *sandbox.Files) error {
 	return t.Close()
 }
 
-// filesOf are the files that containers of r are given for a request.
-func (r *runner) filesOf(files *sandbox.Files) *sandbox.Files {
-	if r.kind.name() == kindGoja {
-		return nil // its programs have no file system
-	}
-	return files
+// A fileSet is files with their key, which is empty if there are none.
+type fileSet struct {
+	*sandbox.Files
+	key string
 }
 
-// keyOf tells containers with different files apart.
-func keyOf(files *sandbox.Files) string {
-	if files == nil {
-		return ""
+// filesOf are the files that containers of r are given for a request.
+func (r *runner) filesOf(files *sandbox.Files) fileSet {
+	if files == nil || r.kind.name() == kindGoja { // its programs have no file system
+		return fileSet{}
 	}
-	return strings.Join([]string{files.Dir, files.Key}, "\x00")
+	key := files.Key()
+	if key == "" {
+		return fileSet{}
+	}
+	return fileSet{files, files.Dir + "\x00" + key}
 }

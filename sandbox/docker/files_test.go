@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -14,7 +15,7 @@ import (
 )
 
 func filesOf(key string, list ...sandbox.File) *sandbox.Files {
-	return &sandbox.Files{Dir: "/mnt/skills", Key: key, All: func(yield func(sandbox.File, error) bool) {
+	return &sandbox.Files{Dir: "/mnt/skills", Key: func() string { return key }, All: func(yield func(sandbox.File, error) bool) {
 		for _, f := range list {
 			if !yield(f, nil) {
 				return
@@ -100,13 +101,13 @@ func TestFilesAreCopiedAnewWhenTheyAreGone(t *testing.T) {
 
 func TestFilesThatCannotBeReadAreANote(t *testing.T) {
 	r := newTestPython(t)
-	bad := &sandbox.Files{Dir: "/mnt/skills", Key: "bad", All: func(yield func(sandbox.File, error) bool) {
+	bad := &sandbox.Files{Dir: "/mnt/skills", Key: func() string { return "bad" }, All: func(yield func(sandbox.File, error) bool) {
 		yield(sandbox.File{}, errors.New("the disk is on fire"))
 	}}
 	for _, files := range []*sandbox.Files{bad, filesOf("out", sandbox.File{Path: "../etc/x"})} {
 		got := look(t, r, files, `1 + 1`)
 		if !strings.HasPrefix(got, "2\n/mnt/skills is empty, because ") {
-			t.Errorf("%s: %s", files.Key, got)
+			t.Errorf("%s: %s", files.Key(), got)
 		}
 	}
 }
@@ -145,7 +146,7 @@ func BenchmarkFiles(b *testing.B) {
 			r := NewPython(&Options{Image: image, Spares: -1})
 			defer r.Close()
 			for i := 0; b.Loop(); i++ {
-				files := &sandbox.Files{Dir: "/mnt/skills", Key: fmt.Sprint(i), All: many(n)}
+				files := &sandbox.Files{Dir: "/mnt/skills", Key: func() string { return fmt.Sprint(i) }, All: many(n)}
 				if _, err := r.Run(b.Context(), sandbox.Request{Language: sandbox.Python, Code: "1", Files: files}); err != nil {
 					b.Fatal(err)
 				}
@@ -162,5 +163,53 @@ func many(n int) iter.Seq2[sandbox.File, error] {
 				return
 			}
 		}
+	}
+}
+
+// skillFiles are the files of two skills.
+var skillFiles = filesOf("skills",
+	sandbox.File{Path: "release-notes/SKILL.md", Data: []byte("# Notes")},
+	sandbox.File{Path: "release-notes/scripts/group.py", Data: []byte("from .lib_text import upper\n\ndef group(xs):\n    return upper('+'.join(xs))\n")},
+	sandbox.File{Path: "release-notes/scripts/lib-text.py", Data: []byte("def upper(s):\n    return s.upper()\n")},
+	sandbox.File{Path: "packed/__init__.py", Data: []byte("from .inner import n\n")},
+	sandbox.File{Path: "packed/inner.py", Data: []byte("n = 7\n")},
+)
+
+// echo answers a call with itself.
+func echo(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+	heard := map[string]any{"func": c.Func, "id": c.Target}
+	if c.Args != nil {
+		heard["args"] = c.Args
+	}
+	return json.Marshal(heard)
+}
+
+func TestPythonUsesSkills(t *testing.T) {
+	r := newTestPython(t)
+	for _, tt := range []struct{ name, code, value, fails string }{
+		{name: "a module and what it imports", code: "from skills.release_notes.scripts.group import group\nreturn group(['a', 'b'])", value: `"A+B"`},
+		{name: "a package", code: "from skills import packed\nimport skills.packed.inner\nreturn [packed.n, skills.packed.inner.n]", value: `[7,7]`},
+		{name: "a file by its path", code: "open('/mnt/skills/release-notes/SKILL.md').read()", value: `"# Notes"`},
+		{name: "the functions are there beside imports", code: "import skills.packed\nreturn [(await skills.read('a', 'b.md')), (await skills.call('a', 'roll', sides=6)), (await skills.call('a', 'roll'))['args']]",
+			value: `[{"args":["b.md"],"func":"skills.read","id":"a"},{"args":["roll",{"sides":6}],"func":"skills.call","id":"a"},["roll"]]`},
+		{name: "null is not nothing", code: "[(await store.set('k', None))['args'], (await store.get('k')).get('args', 'nothing')]", value: `[null,"nothing"]`},
+		{name: "an unknown skill", code: "from skills.relase_notes.scripts.group import group", fails: "there is no skill module 'relase_notes'; did you mean: release_notes"},
+		{name: "an unknown module", code: "from skills.release_notes.scripts.grup import group", fails: "No module named 'skills.release_notes.scripts.grup'"},
+		{name: "no path", code: "await skills.read('a', '')", fails: "use it as in await skills.read('release-notes', 'references/style.md')"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res, err := r.Run(t.Context(), sandbox.Request{
+				Language: sandbox.Python, Code: tt.code, Files: skillFiles, ModuleNames: []string{"skills/release-notes", "skills/packed"}, Call: echo,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.fails == "" && (res.ExitCode != 0 || string(res.Value) != tt.value) {
+				t.Errorf("code %d, %s, want %s; %s", res.ExitCode, res.Value, tt.value, res.Error)
+			}
+			if tt.fails != "" && (res.ExitCode == 0 || !strings.Contains(res.Error, tt.fails)) {
+				t.Errorf("code %d, %s, want %q in it", res.ExitCode, res.Error, tt.fails)
+			}
+		})
 	}
 }

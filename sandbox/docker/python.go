@@ -17,7 +17,7 @@ func (python) name() string                  { return kindPython }
 func (python) languages() []sandbox.Language { return []sandbox.Language{sandbox.Python} }
 func (python) command() []string {
 	return append([]string{"python3", "-I", "-B", "-X", "utf8", "-c"},
-		runnerArgs("python", ".py", "wire", "values", "host", "source", "report", "program")...)
+		runnerArgs("python", ".py", "wire", "values", "host", "skills", "source", "report", "program")...)
 }
 func (python) env() []string            { return []string{"HOME=/tmp", "TMPDIR=/tmp", "TZ=UTC"} }
 func (python) tmpfs() map[string]string { return map[string]string{"/tmp": tmpfsOptions} }

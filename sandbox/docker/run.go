@@ -34,6 +34,9 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 		Stdout: host.NewOutput(x.req.Stdout, x.limits.OutputBytes),
 		Stderr: host.NewOutput(x.req.Stderr, x.limits.OutputBytes),
 	}
+	if f := x.c.files; f.key != "" && x.c.unfiled == nil {
+		t.FilesDir = f.Dir
+	}
 	clock := host.NewClock(x.limits.Timeout+killMargin, func() { cancel(host.ErrTimeout) }, t.TellClock)
 	t.Calls = host.NewCalls(sandbox.WithPause(ctx, clock.Pause), x.req.Call, x.limits)
 	x.cpu = sampleCPU(x.c, x.limits.Timeout)

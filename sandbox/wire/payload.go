@@ -57,6 +57,8 @@ type Exec struct {
 	// CheckSource for one with its source in any case.
 	Check       bool `json:"check,omitempty"`
 	CheckSource bool `json:"check_source,omitempty"`
+	// FilesDir is sandbox.Files.Dir, if the program has files.
+	FilesDir string `json:"files_dir,omitempty"`
 }
 
 // Done is how a program ended.

@@ -20,6 +20,8 @@ type Talk struct {
 	W              *wire.Writer
 	Calls          *Calls
 	Stdout, Stderr *Output
+	// FilesDir is where the program finds the files of its request, if it does.
+	FilesDir string
 
 	// Heard says, after Run, whether the runner has said anything.
 	Heard bool
@@ -54,6 +56,7 @@ func (t *Talk) Run(ctx context.Context) (wire.Done, error) {
 		ResultBytes: t.Limits.ResultBytes,
 		Check:       t.Request.Check != nil,
 		CheckSource: t.Request.CheckSource,
+		FilesDir:    t.FilesDir,
 	})
 	if err != nil {
 		return wire.Done{}, err

@@ -22,6 +22,9 @@ class ToolError(Exception):
         self.__dict__.update(fields)
 
 
+NOTHING = object()  # for an argument that was not given; None is null
+
+
 class Host:
     """Makes the calls of the program."""
 
@@ -32,7 +35,7 @@ class Host:
         self.answered_by = None
 
     async def call(self, function, target, arguments):
-        text = b"" if arguments is None else encode(arguments)
+        text = b"" if arguments is NOTHING else encode(arguments)
         if len(text) > self.limit:
             raise ToolError("argument of %s for %s is over the limit of %s (config: sandbox.maxResult): send it in parts"
                             % (size(len(text)), target[:200], size(self.limit)), code="argument_too_large")
@@ -91,9 +94,9 @@ class Functions:
             target = ""
             if values and isinstance(values[0], str):
                 target, values = values[0], values[1:]
-            value = values[0] if values else None
+            value = values[0] if values else NOTHING
             if options:
-                value = {**(value or {}), **options}
+                value = {**(value if isinstance(value, dict) else {}), **options}
             return await self._host.call(self._name + "." + method, target, value)
 
         function.__qualname__ = function.__name__ = self._name + "." + method

@@ -18,6 +18,7 @@ import types
 
 from broker_host import Functions, Host, Modules, ToolError
 from broker_report import describe
+from broker_skills import Skills, skills_module
 from broker_source import AGENT, Refusal, compile_agent, unfenced
 from broker_values import encode, size
 from broker_wire import Printer, Wire
@@ -124,9 +125,12 @@ class Program:
         names = {"call_mcp_tool": call_mcp_tool, "ToolError": ToolError}
         for m in (module, helpers, inner):
             m.__dict__.update(names)
-        module.__dict__.update(asyncio=asyncio, json=json, __file__=AGENT,
-                               **{n: Functions(host, n) for n in ("tools", "store", "results", "skills")})
-        sys.modules.update({"__main__": module, "helpers": helpers, "helpers.call_mcp_tool": inner})
+        skills = skills_module(host)
+        module.__dict__.update(asyncio=asyncio, json=json, __file__=AGENT, skills=skills,
+                               **{n: Functions(host, n) for n in ("tools", "store", "results")})
+        sys.modules.update({"__main__": module, "helpers": helpers, "helpers.call_mcp_tool": inner, "skills": skills})
+        if self.order.get("files_dir"):
+            sys.meta_path.insert(0, Skills(self.order["files_dir"]))
         modules = self.order.get("modules") or []
         sys.meta_path.insert(0, Modules({m["path"].replace("/", "."): m["source"] for m in modules}))
         for m in modules:

@@ -1,6 +1,8 @@
 """What the text of a program becomes."""
 import ast
 
+from broker_values import identifier
+
 AGENT = "agent.py"
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -31,24 +33,28 @@ def nearest(name, names):
 
 
 def check_imports(tree, names):
-    known = {n.split("/", 1)[1] for n in names if n.startswith("servers/")}
+    """Refuses imports of servers and skills that are not there."""
+    known = {"servers": {n.split("/", 1)[1] for n in names if n.startswith("servers/")},
+             "skills": {identifier(n.split("/", 1)[1]) for n in names if n.startswith("skills/")}}
+    none = {"servers": "no server is connected", "skills": "no skill is enabled"}
 
-    def check(node, name):
-        if name not in known and name != "*":
-            have = "did you mean: " + nearest(name, known) if known else "no server is connected"
-            raise Refusal("%s:%d:%d: there is no server module %r; %s" % (AGENT, node.lineno, node.col_offset + 1, name, have))
+    def check(node, package, name):
+        if name in known[package] or name == "*" or package == "skills" and name in ("read", "call"):
+            return
+        have = "did you mean: " + nearest(name, known[package]) if known[package] else none[package]
+        raise Refusal("%s:%d:%d: there is no %s module %r; %s" % (AGENT, node.lineno, node.col_offset + 1, package[:-1], name, have))
 
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            if node.module == "servers":
-                for alias in node.names:
-                    check(node, alias.name)
-            elif node.module.startswith("servers."):
-                check(node, node.module.split(".")[1])
+            package, *inner = node.module.split(".")
+            if package in known:
+                for name in inner[:1] or [alias.name for alias in node.names]:
+                    check(node, package, name)
         elif isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name.startswith("servers."):
-                    check(node, alias.name.split(".")[1])
+                package, *inner = alias.name.split(".")
+                if package in known and inner:
+                    check(node, package, inner[0])
 
 
 def wrap(tree):

@@ -58,3 +58,8 @@ def encode(value):
         return text.encode()
     except UnicodeEncodeError:  # half of a pair of surrogates
         return dumps(json.loads(text), True).encode()
+
+
+def identifier(name):
+    """What a file or folder is called in an import."""
+    return "".join(c if c.isalnum() else "_" for c in name)

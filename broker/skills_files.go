@@ -1,0 +1,85 @@
+package broker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+const (
+	// skillsDir is where programs in containers find the files of skills.
+	skillsDir = "/mnt/skills"
+	// maxSkillFiles bounds the files of all skills together.
+	maxSkillFiles = 64 << 20
+)
+
+// skillFiles are the files of the skills that the script of x may use, for a
+// runner that gives its scripts a file system. Nothing is looked at before that
+// asks for them.
+func (x *execution) skillFiles() *sandbox.Files {
+	if x.b.options().Skills == nil {
+		return nil
+	}
+	var list []*skills.Skill
+	return &sandbox.Files{
+		Dir: skillsDir,
+		Key: func() (key string) {
+			x.b.RefreshSkills() // one that was switched off since then is not there
+			list, key = x.skillsThatFit()
+			return key
+		},
+		All: func(yield func(sandbox.File, error) bool) { eachFile(list, yield) },
+	}
+}
+
+// skillsThatFit are the skills whose files a script finds, and a text that
+// changes with any of the files. One that is left out is a note, if the script
+// may be after it.
+func (x *execution) skillsThatFit() (list []*skills.Skill, key string) {
+	sum, left := sha256.New(), int64(maxSkillFiles)
+	for _, k := range x.usableSkills() {
+		stamp, size, err := k.Stamp()
+		if err == nil && size > left {
+			err = fmt.Errorf("all skills together have more than %d MiB", maxSkillFiles>>20)
+		}
+		if err != nil {
+			if strings.Contains(x.req.Code, "skills") {
+				x.notes = append(x.notes, fmt.Sprintf("the files of skill %s are not in %s: %v", k.Ref, skillsDir, err))
+			}
+			continue
+		}
+		left -= size
+		list = append(list, k)
+		_, _ = io.WriteString(sum, k.Ref+"\x00"+k.Origin()+"\x00"+stamp+"\x00\x00") // never fails
+	}
+	if len(list) == 0 {
+		return nil, ""
+	}
+	return list, hex.EncodeToString(sum.Sum(nil))
+}
+
+// eachFile yields the files of skills, each skill in a folder of its name. A
+// skill that has gone since then is left out.
+func eachFile(list []*skills.Skill, yield func(sandbox.File, error) bool) {
+	for _, k := range list {
+		b, err := k.Bundle()
+		if _, ok := errors.AsType[*skills.FileError](err); ok {
+			continue
+		}
+		if err != nil {
+			yield(sandbox.File{}, err)
+			return
+		}
+		for _, f := range b.Files {
+			if !yield(sandbox.File{Path: k.Ref + "/" + f.Path, Executable: f.Executable, Data: f.Data}, nil) {
+				return
+			}
+		}
+	}
+}

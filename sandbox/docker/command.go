@@ -1,0 +1,190 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	typec "github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+)
+
+const kindCommand = "command"
+
+// command is any program, in the image that suits it.
+type command struct{ javaScript }
+
+func (command) name() string { return kindCommand }
+func (command) env() []string {
+	return []string{"PATH=" + commandPath, "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "TZ=UTC"}
+}
+func (command) tmpfs() map[string]string { return map[string]string{"/tmp": tmpfsOptions} }
+func (command) overhead() int64          { return 0 }
+
+func (command) image(context.Context, *engine, *Options) (string, error) { return "", nil }
+
+const commandPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// commands is the sandbox.Commander.
+type commands struct{ r *runner }
+
+// NewCommands returns a Commander that runs each command in a container of its
+// own, under the limits of those of programs. The image is that of Options; if
+// that names none, the first one of the sandbox's own that the engine has among
+// those that suit the program: python3 runs in the image of Python. It starts
+// nothing before it is used. Close must be called.
+func NewCommands(opts *Options) sandbox.Commander { return &commands{newRunner(command{}, opts)} }
+
+// Close implements sandbox.Commander.
+func (c *commands) Close() error { return c.r.Close() }
+
+// Command implements sandbox.Commander.
+func (c *commands) Command(ctx context.Context, cmd sandbox.Command) (int, error) {
+	if err := c.r.enter(); err != nil {
+		return 0, err
+	}
+	defer c.r.active.Done()
+	if cmd.Timeout <= 0 {
+		cmd.Timeout = sandbox.Limits{}.WithDefaults().Timeout
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.r.closed, func() { cancel(host.ErrClosed) })()
+	code, err := c.run(ctx, cmd)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return 0, cause
+	}
+	return code, err
+}
+
+func (c *commands) run(ctx context.Context, cmd sandbox.Command) (int, error) {
+	eng, _, err := c.r.prepare(ctx)
+	if err != nil {
+		return 0, err
+	}
+	image, err := c.image(ctx, eng, cmd.Argv[0])
+	if err != nil {
+		return 0, err
+	}
+	box, err := c.create(ctx, eng, image, cmd)
+	if err != nil {
+		return 0, err
+	}
+	defer c.r.active.Go(box.remove) // this call is one of the active
+	starting, started := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %s", host.Seconds(startTimeout)))
+	err = box.attach(starting)
+	started()
+	if err != nil {
+		if lacks(err) {
+			return 0, fmt.Errorf("%w: image %s has no %s", sandbox.ErrNoProgram, image, cmd.Argv[0])
+		}
+		return 0, fmt.Errorf("start sandbox container from %s: %w", image, because(starting, err))
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, cmd.Timeout, sandbox.ErrCommandTimeout)
+	defer stop()
+	return box.finish(ctx, cmd)
+}
+
+// image is what a program runs in.
+func (c *commands) image(ctx context.Context, eng *engine, program string) (string, error) {
+	if ref := c.r.opts.Image; ref != "" {
+		ok, err := eng.hasImage(ctx, ref)
+		if err == nil && !ok {
+			err = fmt.Errorf("%w of %s (%s)", ErrNoImage, path.Base(program), ref)
+		}
+		return ref, err
+	}
+	suits := suiting(program)
+	for _, ref := range suits {
+		if ok, err := eng.hasImage(ctx, ref); ok || err != nil {
+			return ref, err
+		}
+	}
+	return "", fmt.Errorf("%w of %s (%s)", ErrNoImage, path.Base(program), strings.Join(suits, ", "))
+}
+
+// suiting are the images that may have a program, the best one first.
+func suiting(string) []string { return []string{PythonImage} }
+
+// create makes the container of a command.
+func (c *commands) create(ctx context.Context, eng *engine, image string, cmd sandbox.Command) (*container, error) {
+	memory := sandbox.Limits{MemoryBytes: cmd.MemoryBytes}.WithDefaults().MemoryBytes
+	config, hostConfig := c.r.config(image, memory)
+	config.Entrypoint, config.Env, config.WorkingDir = cmd.Argv, append(config.Env, cmd.Env...), cmd.Dir
+	if cmd.Dir == "" {
+		config.WorkingDir = "/tmp"
+	}
+	files := c.r.filesOf(cmd.Files)
+	id, unfiled, err := c.r.createWith(ctx, eng, config, hostConfig, files)
+	if err != nil {
+		return nil, err
+	}
+	box := &container{id: id, eng: eng, r: c.r, files: files}
+	if unfiled != nil {
+		c.r.active.Go(box.remove)
+		return nil, fmt.Errorf("hand files to a sandbox container: %w", unfiled)
+	}
+	return box, nil
+}
+
+// lacks reports whether a container did not start because its image does not
+// have the program: engines say it in these words only.
+func lacks(err error) bool {
+	text := err.Error()
+	return cerrdefs.IsNotFound(err) || strings.Contains(text, "executable file not found") || strings.Contains(text, "no such file or directory")
+}
+
+// finish hands a started command its input, and waits for its end.
+func (c *container) finish(ctx context.Context, cmd sandbox.Command) (int, error) {
+	unkill := context.AfterFunc(ctx, c.cut)
+	defer unkill()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = io.WriteString(c.conn.Conn, cmd.Stdin) // one that does not read has its reasons
+		_ = c.conn.CloseWrite()
+	}()
+	discard := func(w io.Writer) io.Writer {
+		if w == nil {
+			return io.Discard
+		}
+		return w
+	}
+	_, err := stdcopy.StdCopy(discard(cmd.Stdout), discard(cmd.Stderr), c.conn.Reader)
+	if ctx.Err() == nil && err == nil {
+		code, waiting := c.exitCode(ctx)
+		if waiting == nil {
+			c.cut()
+			<-written
+			return code, nil
+		}
+		err = waiting
+	}
+	c.cut()
+	<-written
+	if cause := context.Cause(ctx); cause != nil {
+		return 0, cause
+	}
+	return 0, fmt.Errorf("run in a sandbox container: %w", err)
+}
+
+// exitCode waits until a container has ended whose streams have.
+func (c *container) exitCode(ctx context.Context) (int, error) {
+	over, failed := c.eng.api.ContainerWait(ctx, c.id, typec.WaitConditionNotRunning)
+	select {
+	case end := <-over:
+		if end.Error != nil {
+			return 0, errors.New(end.Error.Message)
+		}
+		return int(end.StatusCode), nil
+	case err := <-failed:
+		return 0, brief(err)
+	}
+}

@@ -15,6 +15,8 @@ import (
 const (
 	joinName   = "$join"
 	absentName = "$absent"
+	wordsName  = "$words"
+	traceName  = "$trace"
 )
 
 // An amender changes what goja does otherwise than other engines, or so slowly
@@ -22,25 +24,31 @@ const (
 //
 //   - s += x copies s: where s is text, a builder appends to it;
 //   - \p{…} in a regular expression is spelled out, which goja does not know;
+//   - what reads the message or the trace of an error gets it mended, as
+//     trace.go and words.go say;
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
 type amender struct {
 	text   map[unistring.String]bool // variables and properties that begin as text
 	bound  map[unistring.String]bool // names that the program binds itself
 	absent map[string]bool           // withheld names that it uses
+	reads  errorReads                // of errors
 	err    error                     // of a regular expression
 }
 
 // amend does so. Most programs need nothing of it, and are not walked through.
 // The error is about a regular expression that no engine would take.
 func (src *source) amend(tree *ast.Program) error {
-	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.absent()}
-	if !src.appends() && !src.hasClasses() && len(a.absent) == 0 {
+	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.absent(), reads: src.errorReads()}
+	if !src.appends() && !src.hasClasses() && len(a.absent) == 0 && a.reads == (errorReads{}) {
 		return nil
 	}
 	before := pass{bound: a.learn, enter: a.learnCall}
 	before.statements(tree.Body)
 	after := pass{leave: a.change}
+	if a.reads != (errorReads{}) {
+		after.taken, after.caught = a.changeTaken, a.changeCaught
+	}
 	after.statements(tree.Body)
 	if a.err != nil {
 		return &refusal{problems: []string{src.file + ": " + a.err.Error()}}
@@ -157,6 +165,14 @@ func (a *amender) change(slot *ast.Expression) {
 	case *ast.CallExpression:
 		if _, body := reduction(e); body != nil {
 			a.changeReduction(body)
+		}
+	case *ast.DotExpression:
+		a.changeRead(&e.Left, e.Identifier.Name)
+	case *ast.BracketExpression:
+		if name, ok := text(e.Member); ok {
+			a.changeRead(&e.Left, unistring.NewFromString(name))
+		} else if a.reads.computed {
+			a.mend(&e.Left, traceName)
 		}
 	case *ast.RegExpLiteral:
 		pattern, flags, err := spellOut(e.Pattern, e.Flags)

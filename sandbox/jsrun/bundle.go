@@ -63,6 +63,10 @@ func (src *source) compose(modules []sandbox.Module) composed {
 			fmt.Fprintf(&b, "\nimport * as %s from %q;", m.Global, "./"+m.Path)
 		}
 	}
+	if src.bundle {
+		// A file with eval in it and no export is CommonJS to esbuild.
+		b.WriteString("\nexport {};")
+	}
 	b.WriteByte('\n')
 	return composed{b.String(), places}
 }

@@ -33,7 +33,7 @@ func (r *runtime) defineConsole() {
 	}
 	method("trace", func(args []goja.Value) {
 		text := strings.TrimRight("Trace: "+r.format(args), " ")
-		if frames := r.trace(); frames != "" {
+		if frames := r.frames(r.vm.CaptureCallStack(maxCallFrames, nil), maxFrames, shortIndent); frames != "" {
 			text += "\n" + frames
 		}
 		r.print(stderr, text)

@@ -15,9 +15,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
-// maxFrames is how many frames a described error shows.
-const maxFrames = 8
-
 // describe says in words what was thrown: the error, its frames in the
 // program's own lines, its causes. The error that it returns ended the run
 // meanwhile: getters and proxies of the value run the program's code.
@@ -40,7 +37,7 @@ func (r *runtime) describeValue(v goja.Value, depth int) string {
 	if message != "" {
 		text += ": " + message
 	}
-	if frames := r.cleanStack(o.Get("stack"), maxFrames); frames != "" {
+	if frames := r.cleanStack(o.Get("stack"), maxFrames, shortIndent); frames != "" {
 		text += "\n" + frames
 	}
 	if hint := r.hint(name, message); hint != "" {
@@ -63,24 +60,15 @@ func (r *runtime) describeValue(v goja.Value, depth int) string {
 // errorHead returns an error's class and its message, in the words that other
 // engines have for it.
 func (r *runtime) errorHead(o *goja.Object) (name, message string) {
+	r.mendMessage(o)
 	name = stringOr(o.Get("name"), "Error")
 	if c, ok := o.Get("constructor").(*goja.Object); ok && name == "Error" {
 		name = stringOr(c.Get("name"), name) // a class of the program that sets no name
 	}
-	message = stringOr(o.Get("message"), "")
-	if m := noMember.FindStringSubmatch(message); m != nil && name == "TypeError" {
-		message = m[1] + " is not a function"
-	}
-	if message == "Value is not object coercible" {
-		message = "cannot take undefined or null apart"
-	}
-	return name, message
+	return name, stringOr(o.Get("message"), "")
 }
 
-var (
-	noMember   = regexp.MustCompile(`^Object has no member '(.*)'$`)
-	notDefined = regexp.MustCompile(`^(\S+) is not defined$`)
-)
+var notDefined = regexp.MustCompile(`^(\S+) is not defined$`)
 
 func stringOr(v goja.Value, otherwise string) string {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) || v.String() == "" {
@@ -142,59 +130,6 @@ func (r *runtime) hint(name, message string) string {
 		return fmt.Sprintf("did you mean %s?", near[0])
 	}
 	return ""
-}
-
-// frameLine is one line of a trace as goja writes it, with the program counter
-// at its end, or as we do.
-var frameLine = regexp.MustCompile(`^\s+at (?:(.*) \()?(.+?):(\d+):(\d+)(\(\d+\))?\)?$`)
-
-// cleanStack keeps of a stack property the frames of the program, at most n.
-func (r *runtime) cleanStack(stack goja.Value, n int) string {
-	if stack == nil || !goja.IsString(stack) {
-		return ""
-	}
-	var frames []string
-	for line := range strings.Lines(stack.String()) {
-		m := frameLine.FindStringSubmatch(strings.TrimRight(line, "\n"))
-		if m == nil || len(frames) == n {
-			continue
-		}
-		row, _ := strconv.Atoi(m[3])
-		col, _ := strconv.Atoi(m[4])
-		if m[5] == "" && row == 1 {
-			col += r.script.shift // frame takes off what is off already
-		}
-		if f := r.frame(m[1], m[2], row, col); f != "" {
-			frames = append(frames, f)
-		}
-	}
-	return strings.Join(frames, "\n")
-}
-
-// frames writes the frames of the program among those of a stack, at most n.
-func (r *runtime) frames(stack []goja.StackFrame, n int) string {
-	var frames []string
-	for _, f := range stack {
-		p := f.Position()
-		if s := r.frame(f.FuncName(), p.Filename, p.Line, p.Column); s != "" && len(frames) < n {
-			frames = append(frames, s)
-		}
-	}
-	return strings.Join(frames, "\n")
-}
-
-// frame writes one frame; it is empty for one that is not of the program.
-func (r *runtime) frame(function, file string, line, col int) string {
-	if file != r.script.file {
-		return ""
-	}
-	if line == 1 {
-		col = max(1, col-r.script.shift)
-	}
-	if function == "" || function == "<anonymous>" {
-		return fmt.Sprintf("  at %s:%d:%d", file, line, col)
-	}
-	return fmt.Sprintf("  at %s (%s:%d:%d)", function, file, line, col)
 }
 
 func sorted(set map[string]bool) []string {

@@ -106,14 +106,18 @@ func readText(example string) func([]goja.Value) (string, goja.Value, error) {
 	}
 }
 
+// maxCallFrames is how many frames are kept of where a call was made, our own
+// and those of wrappers among them.
+const maxCallFrames = 16
+
 // A hostCall is one host call under way.
 type hostCall struct {
 	call    sandbox.Call
 	resolve func(any) error
 	reject  func(any) error
-	trace   string // frames of where the program called
-	late    bool   // main ended before it did
-	err     error  // how it ended
+	stack   []goja.StackFrame // of where the program called
+	late    bool              // main ended before it did
+	err     error             // how it ended
 }
 
 // name is what notes call it.
@@ -146,7 +150,7 @@ func (r *runtime) defineHost() {
 // arguments rejects it, as every other error does.
 func (r *runtime) startCall(f hostFunc, args []goja.Value) goja.Value {
 	promise, resolve, reject := r.vm.NewPromise()
-	c := &hostCall{resolve: resolve, reject: reject, trace: r.trace()}
+	c := &hostCall{resolve: resolve, reject: reject, stack: r.vm.CaptureCallStack(maxCallFrames, nil)}
 	target, arg, err := f.read(args)
 	if err == nil {
 		if f.rest {
@@ -172,11 +176,6 @@ func (r *runtime) startCall(f hostFunc, args []goja.Value) goja.Value {
 		once.Do(func() { r.loop.mailbox.put(answer{c, value, err}) })
 	})
 	return r.vm.ToValue(promise)
-}
-
-// trace returns the program's frames of the running call.
-func (r *runtime) trace() string {
-	return r.frames(r.vm.CaptureCallStack(12, nil), maxFrames)
 }
 
 // deliver settles the promise of a call. The error is one that ends the run.
@@ -212,7 +211,7 @@ func (r *runtime) rejectCall(c *hostCall, err error) error {
 			}
 		}
 	}
-	v, failed := r.newError(goja.Undefined(), r.vm.ToValue(name), r.vm.ToValue(message), fields, r.vm.ToValue(c.trace))
+	v, failed := r.newError(goja.Undefined(), r.vm.ToValue(name), r.vm.ToValue(message), fields, r.vm.ToValue(r.frames(c.stack, maxTrace, traceIndent)))
 	if failed != nil {
 		return failed
 	}

@@ -154,7 +154,7 @@ func (in *inspector) failure(o *goja.Object, depth int) string {
 	if depth > 0 {
 		return "[" + text + "]"
 	}
-	if frames := in.r.cleanStack(o.Get("stack"), maxFrames); frames != "" {
+	if frames := in.r.cleanStack(o.Get("stack"), maxFrames, shortIndent); frames != "" {
 		text += "\n" + frames
 	}
 	if fields := in.fields(o, depth); len(fields) > 0 {

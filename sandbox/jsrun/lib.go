@@ -117,6 +117,8 @@ func (r *runtime) natives(name string) goja.Value {
 	switch name {
 	case "regexp":
 		add("spellOut", r.spellOut)
+	case "reflect":
+		add("mend", r.mended(r.mendStack))
 	case "text", "buffer", "crypto":
 		r.byteNatives(add)
 	case "intl":

@@ -178,7 +178,7 @@ func (r *runtime) stuck(ctx context.Context) Outcome {
 func (r *runtime) threw(ctx context.Context, err error) Outcome {
 	if overflow, ok := errors.AsType[*goja.StackOverflowError](err); ok {
 		text := "RangeError: maximum call stack size exceeded"
-		if frames := r.frames(overflow.Stack(), 3); frames != "" {
+		if frames := r.frames(overflow.Stack(), 3, shortIndent); frames != "" {
 			text += "\n" + frames
 		}
 		return Outcome{
@@ -220,7 +220,7 @@ func (r *runtime) aborted(ctx context.Context, err error) Outcome {
 // whereabouts says what the program was doing when it was broken off.
 func (r *runtime) whereabouts(err error) string {
 	if stopped, ok := errors.AsType[*goja.InterruptedError](err); ok {
-		if frames := r.frames(stopped.Stack(), 1); frames != "" {
+		if frames := r.frames(stopped.Stack(), 1, shortIndent); frames != "" {
 			return " " + strings.TrimSpace(frames)
 		}
 	}

@@ -13,6 +13,16 @@ type pass struct {
 	// bound gets what a declaration, a parameter or a property binds, with
 	// what it is given first, which may be nil.
 	bound func(target ast.Expression, initial ast.Expression)
+	// taken gets every pattern with the place of the value that it takes apart.
+	taken func(p *ast.ObjectPattern, value *ast.Expression)
+	// caught gets every catch clause.
+	caught func(c *ast.CatchStatement)
+}
+
+func (w *pass) take(target ast.Expression, value *ast.Expression) {
+	if p, ok := target.(*ast.ObjectPattern); ok && w.taken != nil && *value != nil {
+		w.taken(p, value)
+	}
 }
 
 func (w *pass) bind(target, initial ast.Expression) {
@@ -58,6 +68,9 @@ func (w *pass) statement(s ast.Statement) {
 				w.target(s.Catch.Parameter, nil)
 			}
 			w.block(s.Catch.Body)
+			if w.caught != nil {
+				w.caught(s.Catch)
+			}
 		}
 		w.block(s.Finally)
 	case *ast.SwitchStatement:
@@ -127,6 +140,7 @@ func (w *pass) bindings(list []*ast.Binding) {
 	for _, b := range list {
 		w.target(b.Target, b.Initializer)
 		w.expr(&b.Initializer)
+		w.take(b.Target, &b.Initializer)
 	}
 }
 
@@ -239,6 +253,7 @@ func (w *pass) below(e ast.Expression) {
 	case *ast.AssignExpression:
 		w.target(e.Left, e.Right)
 		w.expr(&e.Right)
+		w.take(e.Left, &e.Right)
 	case *ast.BinaryExpression:
 		// A long chain of operators must not take a stack as deep.
 		var chain []*ast.BinaryExpression

@@ -1,8 +1,9 @@
 // The part of the surface that is easier to say in JavaScript. It runs before
 // the program and keeps what it needs of the built-ins for itself, so that a
 // program that replaces them breaks nothing but itself. It returns what the
-// Go side needs. Frames of this file are cut out of traces.
-(function () {
+// Go side needs. Frames of this file are cut out of traces. mendAll prepares the
+// errors of a value for being read.
+(function (mendAll) {
   'use strict';
   const { apply } = Reflect;
   const { defineProperty, keys } = Object;
@@ -20,7 +21,9 @@
   hidden(BigInt.prototype, 'toJSON', function toJSON() {
     return replacing ? this : integer(this);
   });
+  const isArray = Array.isArray;
   const toJSON = (value, replacer, space) => {
+    if (isArray(replacer)) mendAll(value);
     if (typeof replacer !== 'function') return stringify(value, replacer, space);
     const before = replacing;
     replacing = true;
@@ -38,7 +41,6 @@
   });
 
   // What a function makes of the parsed value, from the leaves up.
-  const isArray = Array.isArray;
   const revive = (value, reviver) => {
     const walk = (holder, key) => {
       const value = holder[key];
@@ -76,5 +78,5 @@
   };
 
   const iterator = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
-  return { Map, Set, iterator,  ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, revive, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
+  return { Map, Set, iterator, ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, revive, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
 });

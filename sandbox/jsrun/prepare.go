@@ -14,7 +14,7 @@ import (
 )
 
 // A script is a program ready to run. Its value is a function of
-// ($keep, $call, $error, $join, $absent) that gives $keep the program as an async function.
+// ($keep, $call, $error, $join, $absent, $words, $trace) that gives $keep the program as an async function.
 type script struct {
 	program  *goja.Program
 	file     string // what its frames are called
@@ -29,7 +29,7 @@ type script struct {
 // The function around every script: the program's modules find the bridge in
 // its parameters, where no program can replace it.
 const (
-	scriptHead = `(function($keep,$call,$error,$join,$absent){"use strict";`
+	scriptHead = `(function($keep,$call,$error,$join,$absent,$words,$trace){"use strict";`
 	scriptTail = "\n})"
 )
 

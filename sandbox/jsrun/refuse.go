@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -93,7 +92,7 @@ func (src *source) problem(p Program, text composed, m api.Message) string {
 	if m.Location.File != src.file {
 		return strings.TrimPrefix(m.Location.File, namespace+":") + ": " + message
 	}
-	return src.located(text.origin(offsetOf(text.text, m.Location.Line, m.Location.Column)), message)
+	return src.located(text.origin((&textLines{text: text.text}).byteOffset(m.Location.Line, m.Location.Column)), message)
 }
 
 // computedImport is about import() of a name that is only known in the run.
@@ -122,32 +121,16 @@ func noExport(p Program, name, module string) string {
 	return fmt.Sprintf("%s has no export %q%s", module, name, hint)
 }
 
-// offsetOf is the offset of a line, from 1, and a column, from 0 in bytes.
-func offsetOf(text string, line, column int) int {
-	offset := 0
-	for ; line > 1; line-- {
-		i := strings.IndexByte(text[offset:], '\n')
-		if i < 0 {
-			break
-		}
-		offset += i + 1
-	}
-	return min(offset+column, len(text))
-}
-
 // located writes a message with its place, the line, and a mark under it.
 func (src *source) located(offset int, message string) string {
 	text := src.text
 	offset = min(offset, len(text))
 	if offset == len(text) { // at the end: behind the last thing there is
-		offset = len(strings.TrimRight(src.lexed.src, " \t\r\n"))
+		offset = len(strings.TrimRight(src.lexed.src, " \t\r\n\u2028\u2029"))
 	}
-	start := strings.LastIndexByte(text[:offset], '\n') + 1
-	line := strings.Count(text[:start], "\n") + 1
-	column := utf8.RuneCountInString(text[start:offset]) + 1
-	shown, _, _ := strings.Cut(text[start:], "\n")
-	shown = strings.TrimRight(shown, " \t\r")
-	mark := column - 1
+	line, start, end := src.lines.line(offset)
+	column, mark := src.lines.column(start, offset), src.lines.runes(start, offset)
+	shown := strings.TrimRight(text[start:end], " \t")
 	if runes := []rune(shown); len(runes) > 100 { // a long line is cut around the mark
 		from := max(0, min(mark-50, len(runes)-100))
 		shown = string(runes[from:min(from+100, len(runes))])

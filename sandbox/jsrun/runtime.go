@@ -121,7 +121,7 @@ func (r *runtime) begin() error {
 	if err := r.guard(r.defineNamed); err != nil {
 		return err
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent)); err != nil {
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack))); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {
@@ -138,6 +138,9 @@ func (r *runtime) defineNamed() {
 		r.defineRegExp()
 	}
 	text := r.script.source.text
+	if strings.Contains(text, "getOwnProperty") || strings.Contains(text, "ownKeys") {
+		r.load("reflect")
+	}
 	if strings.Contains(text, "ocale") {
 		r.defineLocale()
 	}
@@ -152,7 +155,7 @@ func (r *runtime) setUp() error {
 		return err
 	}
 	var kept *goja.Object
-	if err := r.runPart(preludeProgram(), nil, &kept); err != nil {
+	if err := r.runPart(preludeProgram(), r.vm.ToValue(r.mendedAll), &kept); err != nil {
 		return err
 	}
 	r.toolError = kept.Get("ToolError").(*goja.Object)
@@ -164,6 +167,7 @@ func (r *runtime) setUp() error {
 	r.iteratorPrototype = kept.Get("iterator").(*goja.Object)
 	r.mapClass, r.setClass = kept.Get("Map").(*goja.Object), kept.Get("Set").(*goja.Object)
 	r.defineParse()
+	r.defineErrors()
 	r.defineTimers()
 	r.defineConsole()
 	r.defineLibs()

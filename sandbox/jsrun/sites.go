@@ -279,43 +279,6 @@ func (s *survey) names() {
 	slices.SortFunc(s.parsed.Names, func(a, b sandbox.FreeName) int { return a.Offset - b.Offset })
 }
 
-// sourceText says where lines of the agent's text begin.
-type sourceText struct {
-	text  string
-	lines []int
-}
-
-// offset is the place of a line and a column, both from 1, the column in
-// UTF-16, as source maps count.
-func (t *sourceText) offset(line, column int) (int, bool) {
-	if t.lines == nil {
-		t.lines = []int{0}
-		for i := 0; i < len(t.text); i++ {
-			if t.text[i] == '\n' {
-				t.lines = append(t.lines, i+1)
-			}
-		}
-	}
-	if line < 1 || line > len(t.lines) || column < 1 {
-		return 0, false
-	}
-	at := t.lines[line-1]
-	left := column - 1
-	for i, r := range t.text[at:] {
-		if left <= 0 {
-			return at + i, true
-		}
-		if r == '\n' {
-			return 0, false
-		}
-		left--
-		if r > 0xFFFF {
-			left--
-		}
-	}
-	return len(t.text), left <= 0
-}
-
 // places returns how to find the place in the agent's text of what stands in a
 // parsed script.
 func (src *source) places(tree *ast.Program, text string) func(file.Idx) (int, bool) {
@@ -325,12 +288,11 @@ func (src *source) places(tree *ast.Program, text string) func(file.Idx) (int, b
 			return offset, 0 <= offset && offset <= len(src.text)
 		}
 	}
-	lines := &sourceText{text: src.text}
 	return func(i file.Idx) (int, bool) {
 		p := tree.File.Position(int(i) - tree.File.Base())
 		if p.Filename != src.file {
 			return 0, false
 		}
-		return lines.offset(p.Line, p.Column)
+		return src.lines.offset(p.Line, p.Column)
 	}
 }

@@ -11,11 +11,12 @@ import (
 // async function, so that await and return work at its top level. Every byte
 // of body stands where it stood in the agent's text; what had to go is blank.
 type source struct {
-	file    string // what positions call it
-	text    string // the agent's own
-	body    string // as long as text
-	head    string // goes in front of body
-	tail    string // goes behind it
+	file    string    // what positions call it
+	text    string    // the agent's own
+	lines   textLines // of text
+	body    string    // as long as text
+	head    string    // goes in front of body
+	tail    string    // goes behind it
 	lexed   *scanner
 	moved   []moved         // import declarations, which go behind the function
 	names   map[string]bool // the identifiers that it uses; false for those that its imports bind
@@ -40,7 +41,7 @@ const (
 // readSource finds out what kind of program the text is, and takes out of it
 // what cannot stand inside a function.
 func readSource(p Program) (*source, error) {
-	src := &source{file: "agent.ts", text: p.Code, head: funcHead, tail: funcTail + ";"}
+	src := &source{file: "agent.ts", text: p.Code, lines: textLines{text: p.Code}, head: funcHead, tail: funcTail + ";"}
 	if p.Language == sandbox.JavaScript {
 		src.file = "agent.js"
 	}
@@ -72,7 +73,7 @@ func withoutFence(code string) string {
 		return code
 	}
 	start := strings.Index(code, "```")
-	firstEnd := start + strings.IndexByte(code[start:]+"\n", '\n')
+	firstEnd := start + strings.IndexAny(code[start:]+"\n", "\n\r\u2028\u2029")
 	if strings.ContainsAny(code[start+3:min(firstEnd, len(code))], "`;(){}") {
 		return code // not a line that opens a fence
 	}
@@ -86,10 +87,13 @@ func withoutFence(code string) string {
 
 // blank overwrites b[start:end] with spaces; lines stay.
 func blank(b []byte, start, end int) {
-	for i := start; i < end; i++ {
-		if b[i] != '\n' && b[i] != '\r' {
+	text := string(b[:end])
+	for i := start; i < end; {
+		n := lineBreak(text, i)
+		if n == 0 {
 			b[i] = ' '
 		}
+		i += max(n, 1)
 	}
 }
 

@@ -66,9 +66,6 @@
   define(String.prototype, 'toWellFormed', function toWellFormed() {
     return String(this).replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '\ufffd');
   });
-  define(Error, 'captureStackTrace', function captureStackTrace(object) {
-    Object.defineProperty(object, 'stack', { value: new Error().stack, writable: true, enumerable: false, configurable: true });
-  });
   define(Error, 'isError', function isError(value) {
     return Object.prototype.toString.call(value) === '[object Error]';
   });

@@ -1,0 +1,91 @@
+package jsrun
+
+import (
+	"sort"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A textLines says where the lines of a text begin. Lines end as JavaScript
+// and its tools have it: with \n, \r, \r\n, U+2028 or U+2029. Columns are counted
+// from 1 in UTF-16, as editors and source maps do. Its zero value, with a text,
+// works; it is for one goroutine.
+type textLines struct {
+	text   string
+	starts []int
+}
+
+// lineEnd is the length in bytes of what ends a line at i; 0 if none ends.
+func lineEnd(text string, i int) int {
+	n := lineBreak(text, i)
+	if n == 1 && text[i] == '\r' && i+1 < len(text) && text[i+1] == '\n' {
+		return 2
+	}
+	return n
+}
+
+func (t *textLines) index() {
+	if t.starts != nil {
+		return
+	}
+	t.starts = []int{0}
+	for i := 0; i < len(t.text); {
+		n := lineEnd(t.text, i)
+		if n > 0 {
+			t.starts = append(t.starts, i+n)
+		}
+		i += max(n, 1)
+	}
+}
+
+// line returns the number of the line that offset is on, from 1, and where it
+// begins and ends, without its end.
+func (t *textLines) line(offset int) (number, start, end int) {
+	t.index()
+	number = sort.SearchInts(t.starts, offset+1)
+	start = t.starts[number-1]
+	for end = start; end < len(t.text) && lineBreak(t.text, end) == 0; {
+		end++
+	}
+	return number, start, end
+}
+
+// offset is the place of a line and a column.
+func (t *textLines) offset(line, column int) (int, bool) {
+	t.index()
+	if line < 1 || line > len(t.starts) || column < 1 {
+		return 0, false
+	}
+	at := t.starts[line-1]
+	left := column - 1
+	for i, r := range t.text[at:] {
+		if left <= 0 {
+			return at + i, true
+		}
+		if lineBreak(t.text, at+i) > 0 {
+			return 0, false
+		}
+		left -= utf16.RuneLen(max(r, 0))
+	}
+	return len(t.text), left <= 0
+}
+
+// byteOffset is the place of a line and a column that counts bytes from 0. What
+// is beyond the end of the text is its end.
+func (t *textLines) byteOffset(line, column int) int {
+	t.index()
+	at := t.starts[min(max(line, 1), len(t.starts))-1]
+	return min(at+max(column, 0), len(t.text))
+}
+
+// column is the column of an offset on the line that begins at start.
+func (t *textLines) column(start, offset int) int {
+	n := 1
+	for _, r := range t.text[start:max(start, min(offset, len(t.text)))] {
+		n += max(1, utf16.RuneLen(r))
+	}
+	return n
+}
+
+// runes counts the characters of text[start:end].
+func (t *textLines) runes(start, end int) int { return utf8.RuneCountInString(t.text[start:end]) }

@@ -11,6 +11,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
 	typec "github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
@@ -34,6 +35,10 @@ const (
 	startTimeout = 60 * time.Second
 	// removeTimeout is how long the engine may take to remove one.
 	removeTimeout = 60 * time.Second
+	// removeAgain is when an engine that refused to is asked again, the first
+	// time, and removePatience how long one may refuse.
+	removeAgain    = 5 * time.Millisecond
+	removePatience = 10 * time.Second
 	// askTimeout is how long the engine may take to tell how one ended.
 	askTimeout = 5 * time.Second
 )
@@ -136,24 +141,32 @@ func (r *runner) config(image string, memory int64) (*typec.Config, *typec.HostC
 }
 
 // attach connects the container's streams and starts it. Docker attaches before
-// the start; Podman refuses that, and the runner waits for its host anyway.
+// the start, which is one wait less. Podman refuses that, and says so in other
+// ways in other versions; then the streams are connected after the start, which
+// is as good: the runner inside waits for its host to speak.
 func (c *container) attach(ctx context.Context) error {
 	opts := typec.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true}
-	conn, err := c.eng.api.ContainerAttach(ctx, c.id, opts)
-	early := err == nil
-	if err != nil && !cerrdefs.IsConflict(err) {
-		return fmt.Errorf("attach: %w", err)
+	conn, err := types.HijackedResponse{}, error(nil)
+	late := c.eng.attachesLate.Load()
+	if !late {
+		if conn, err = c.eng.api.ContainerAttach(ctx, c.id, opts); err != nil {
+			if ctx.Err() != nil {
+				return fmt.Errorf("attach: %w", brief(err))
+			}
+			late = true
+		}
 	}
 	if err := c.eng.api.ContainerStart(ctx, c.id, typec.StartOptions{}); err != nil {
-		if early {
+		if !late {
 			conn.Close()
 		}
-		return fmt.Errorf("start: %w", err)
+		return fmt.Errorf("start: %w", brief(err))
 	}
-	if !early {
+	if late {
 		if conn, err = c.eng.api.ContainerAttach(ctx, c.id, opts); err != nil {
-			return fmt.Errorf("attach: %w", err)
+			return fmt.Errorf("attach: %w", brief(err))
 		}
+		c.eng.attachesLate.Store(true)
 	}
 	c.conn = conn
 	c.out = &demux{r: conn.Reader}
@@ -213,16 +226,27 @@ func (c *container) remove() {
 	}
 }
 
-// removeContainer kills and removes a container, unless that has been done. It
-// takes as long as it takes: a container that stays is worse than a slow end.
+// removeContainer kills and removes a container, and comes back when it is gone.
+// It takes as long as it takes: a container that stays is worse than a slow end.
+//
+// An engine that is in the middle of something with the container refuses:
+// Docker when it is being removed already, Podman when its process has ended in
+// that moment, which a container does whose streams were cut just before. Both
+// take it, or no longer know it, soon after.
 func (e *engine) removeContainer(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
-	err := e.api.ContainerRemove(ctx, id, typec.RemoveOptions{Force: true, RemoveVolumes: true})
-	if err == nil || cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) { // conflict: it is being removed
-		return nil
+	refused := time.Now().Add(removePatience)
+	for wait := removeAgain; ; wait *= 2 {
+		err := e.api.ContainerRemove(ctx, id, typec.RemoveOptions{Force: true, RemoveVolumes: true})
+		if err == nil || cerrdefs.IsNotFound(err) {
+			return nil
+		}
+		if ctx.Err() != nil || client.IsErrConnectionFailed(err) || time.Now().Add(wait).After(refused) {
+			return brief(err)
+		}
+		<-time.After(wait)
 	}
-	return brief(err)
 }
 
 // cpuTime is how much processor time the container has used, negative if the

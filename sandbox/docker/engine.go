@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/docker/docker/client"
@@ -19,6 +20,9 @@ type engine struct {
 	address string
 	seccomp bool   // it filters system calls of containers; set by describe
 	name    string // set by describe
+	// attachesLate says that it has refused to attach to a container that was
+	// not started, and then done it.
+	attachesLate atomic.Bool
 }
 
 // pingTimeout is how long an engine may take to say that it is there.
@@ -73,7 +77,7 @@ func connect(ctx context.Context, named string) (*engine, error) {
 }
 
 func dial(ctx context.Context, address string) (*engine, error) {
-	opts := []client.Opt{client.WithHost(address), client.WithAPIVersionNegotiation(), client.WithTLSClientConfigFromEnv()}
+	opts := []client.Opt{client.WithHost(address), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation(), client.WithTLSClientConfigFromEnv()}
 	if u, err := url.Parse(address); err == nil && u.Scheme == "ssh" {
 		return nil, fmt.Errorf("ssh is not supported: forward its socket, as in ssh -L /tmp/docker.sock:/var/run/docker.sock %s", u.Host)
 	}

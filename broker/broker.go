@@ -165,7 +165,7 @@ type Broker struct {
 	entries entries // what search finds beside tools
 	skills  skillState
 
-	serving atomic.Bool // scripts may run; see promised
+	serving atomic.Bool // Start was called, or is about to be
 	paused  paused
 
 	requests httpRequests           // being answered; see join
@@ -195,7 +195,7 @@ func New(o Options) (*Broker, error) {
 		Guard:          o.Guard,
 		OnListing:      func(discovery.Listing) { b.changed() },
 		OnChange:       b.noteChanges,
-		Capabilities:   b.promised,
+		Capabilities:   Promises(),
 		Implementation: implementation(o.Version),
 	})
 	b.mu.Lock()

@@ -15,15 +15,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// promised is what servers that are connected now are told they may ask. A
-// broker that runs scripts passes on forms, pages and messages for a model;
-// whether the client of the moment takes them is found out by each question.
-// Roots are answered but not promised: servers read them when they start, and
-// would then take one client's folders for everybody's.
-func (b *Broker) promised() upstream.Capabilities {
-	if !b.serving.Load() {
-		return upstream.Capabilities{} // to list tools nobody need be asked
-	}
+// Promises are what servers are told they may ask: forms, pages and messages for
+// a model. Whether the client of the moment takes them is found out by each
+// question. Roots are answered but not promised: servers read them when they
+// start, and would then take one client's folders for everybody's.
+//
+// Whoever connects to a server makes the same promises, also to list its tools
+// only: some servers list tools that ask if they may ask, and the list that is
+// kept must not depend on which command asked for it last.
+func Promises() upstream.Capabilities {
 	return upstream.Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true}
 }
 

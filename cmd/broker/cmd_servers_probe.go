@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
@@ -124,7 +125,7 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	only.Servers = []config.Server{*s}
 	only.Servers[0].Disabled = false
 	pool := upstream.NewPool(upstreams(&only), &upstream.Options{
-		Logger: log, CacheDir: filepath.Join(state, "catalogue"), Expand: expand, Guard: true,
+		Logger: log, CacheDir: filepath.Join(state, "catalogue"), Expand: expand, Guard: true, Capabilities: broker.Promises(),
 		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log})),
 	})
 	start := time.Now()

@@ -116,10 +116,10 @@ type Options struct {
 	// are known for the first time, also from the cache inside NewPool, and when
 	// they changed. It must not call Close.
 	OnListing func(discovery.Listing)
-	// Capabilities is called when a server is connected: what can be asked of
-	// those who may call it. Nil means nothing. It must be safe for concurrent
-	// use.
-	Capabilities func() Capabilities
+	// Capabilities are what servers are told can be asked of those who may call
+	// them. Some list more tools then, so pools that share a CacheDir should
+	// have the same.
+	Capabilities Capabilities
 	// OnChange is called when tools are listed that differ from the last time and
 	// from when they were first seen; it needs a CacheDir. It must not block. Nil
 	// is fine.
@@ -147,9 +147,6 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.OnListing == nil {
 		out.OnListing = func(discovery.Listing) {}
-	}
-	if out.Capabilities == nil {
-		out.Capabilities = func() Capabilities { return Capabilities{} }
 	}
 	if out.Implementation == nil {
 		out.Implementation = &mcp.Implementation{Name: "mcpbroker", Version: "0"}

@@ -248,7 +248,7 @@ func (d *dialer) open(ctx context.Context, s *session, transport mcp.Transport, 
 	if e == eraLegacy {
 		o = &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion}
 	}
-	s.promised, s.logs = d.opts.Capabilities(), d.stderr
+	s.promised, s.logs = d.opts.Capabilities, d.stderr
 	ms, err := s.client(d.opts.Implementation, func() { d.changed(s) }).Connect(ctx, transport, o)
 	if err != nil {
 		return err

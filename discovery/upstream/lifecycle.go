@@ -38,7 +38,8 @@ func (s *server) close() {
 	}
 }
 
-// refresh connects and lists anew.
+// refresh connects and lists anew. What it leaves is what the server stands by:
+// see settled.
 func (s *server) refresh(ctx context.Context) {
 	sess, err := s.acquire(ctx, true)
 	if err != nil {
@@ -48,6 +49,7 @@ func (s *server) refresh(ctx context.Context) {
 	if !closed(sess.listed) {
 		select {
 		case <-sess.listed:
+			s.settled(ctx, sess)
 		case <-ctx.Done():
 		}
 		return

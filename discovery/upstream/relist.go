@@ -11,15 +11,23 @@ import (
 const (
 	minRelistDelay = 500 * time.Millisecond
 	maxRelistDelay = 30 * time.Second
+
+	// settleTime is how long after the first listing of a session a server may
+	// take to register tools that it had the last time.
+	settleTime = 3 * time.Second
 )
 
 // A relister spaces out the listings that a server asks for by saying that its
 // tools changed: the first comes soon, later ones of a storm further and further
 // apart. It is guarded by the server's mutex.
 type relister struct {
-	timer *time.Timer // set while a listing is due
-	delay time.Duration
-	last  time.Time
+	timer *time.Timer   // set while a listing is due
+	done  chan struct{} // closed when that is over; nil if none is due
+	// settling means that the server did not ask for the listing that is due: it
+	// is to confirm the first one of a session.
+	settling bool
+	delay    time.Duration
+	last     time.Time
 }
 
 // due returns how long to wait before the next listing.
@@ -36,12 +44,32 @@ func (r *relister) due(now time.Time) time.Duration {
 func (s *server) toolsChanged(sess *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// What is said before the first listing is done is seen to afterwards.
-	if s.relist.timer != nil || sess.ended() {
-		return
+	switch {
+	case sess.ended():
+	case s.relist.timer == nil: // what is said before the first listing is done is seen to afterwards
+		s.relistLocked(sess, s.relist.due(time.Now()))
+	case s.relist.settling && s.relist.timer.Stop(): // it need not be waited for any longer
+		s.relist.settling = false
+		s.relist.timer.Reset(s.relist.due(time.Now()))
 	}
-	s.relist.timer = time.AfterFunc(s.relist.due(time.Now()), func() {
-		s.pool.run(func(ctx context.Context) { s.listAgain(ctx, sess) })
+}
+
+// relistLocked has sess listed again after a while; s.mu is held.
+func (s *server) relistLocked(sess *session, after time.Duration) {
+	done := make(chan struct{})
+	over := func() {
+		s.mu.Lock()
+		if s.relist.done == done {
+			s.relist.done = nil
+		}
+		s.mu.Unlock()
+		close(done)
+	}
+	s.relist.done = done
+	s.relist.timer = time.AfterFunc(after, func() {
+		if !s.pool.run(func(ctx context.Context) { defer over(); s.listAgain(ctx, sess) }) {
+			over()
+		}
 	})
 }
 
@@ -53,7 +81,7 @@ func (s *server) listAgain(ctx context.Context, sess *session) {
 		return
 	}
 	s.mu.Lock()
-	s.relist.timer = nil
+	s.relist.timer, s.relist.settling = nil, false
 	s.relist.last = time.Now()
 	live := s.sess == sess
 	s.mu.Unlock()
@@ -78,6 +106,17 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 	}
 	s.mu.Lock()
 	s.expireLocked(sess, time.Now())
+	if !closed(sess.listed) && s.known && sess.announcesTools() {
+		if whole, late := withLate(l, s.full); late {
+			if s.relist.timer == nil {
+				s.relistLocked(sess, settleTime)
+				s.relist.settling = true
+			}
+			s.mu.Unlock()
+			s.learn(whole) // and nothing is kept: the next listing decides
+			return nil
+		}
+	}
 	s.mu.Unlock()
 	changes, fresh, err := s.pool.cache.compare(l, fmt.Sprint(sess.promised), time.Now())
 	if err != nil {
@@ -93,6 +132,55 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		s.pool.opts.OnChange(s.cfg.Name, fresh)
 	}
 	return nil
+}
+
+// withLate is the first listing of a session with the tools that the server had
+// the last time and does not list now. Some register tools only when they have
+// looked at their client or their surroundings, and say that their tools changed
+// then. The order is that of the last time, so that a listing which has them all
+// again is no change.
+func withLate(l, before discovery.Listing) (whole discovery.Listing, late bool) {
+	now := make(map[string]discovery.ListedTool, len(l.Tools))
+	for _, t := range l.Tools {
+		now[t.Name] = t
+	}
+	var tools []discovery.ListedTool
+	for _, old := range before.Tools {
+		if t, ok := now[old.Name]; ok {
+			old = t
+			delete(now, t.Name)
+		} else {
+			late = true
+		}
+		tools = append(tools, old)
+	}
+	for _, t := range l.Tools {
+		if _, isNew := now[t.Name]; isNew {
+			tools = append(tools, t)
+		}
+	}
+	l.Tools, l.Changes = tools, before.Changes
+	return l, late
+}
+
+// settled waits for the listing of sess that is due, if there is one: after it,
+// what is known is the server's last word.
+func (s *server) settled(ctx context.Context, sess *session) {
+	s.mu.Lock()
+	done := s.relist.done
+	s.mu.Unlock()
+	if done == nil {
+		return
+	}
+	patience := time.NewTimer(settleTime + s.cfg.StartTimeout)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-sess.gone:
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	case <-patience.C:
+	}
 }
 
 // learn replaces the listing and tells the pool's owner if that changes

@@ -232,6 +232,12 @@ func droppedBySDK(tool json.RawMessage, accepted []*mcp.Tool) (name string, drop
 	return t.Name, true
 }
 
+// announcesTools reports whether the server says when its tools change.
+func (s *session) announcesTools() bool {
+	init := s.mcp.InitializeResult()
+	return init != nil && init.Capabilities != nil && init.Capabilities.Tools != nil && init.Capabilities.Tools.ListChanged
+}
+
 // ended reports whether the connection is gone.
 func (s *session) ended() bool {
 	select {

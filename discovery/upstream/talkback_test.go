@@ -22,9 +22,7 @@ var everything = Capabilities{Form: true, URL: true, Sampling: true, SamplingToo
 // promises is what a pool promises that is asked everything but roots, which is
 // how the broker has it.
 func promises() *Options {
-	return &Options{Capabilities: func() Capabilities {
-		return Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true}
-	}}
+	return &Options{Capabilities: Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true}}
 }
 
 // A person is a Talker whose answers are a function.

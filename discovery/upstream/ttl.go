@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"time"
@@ -43,7 +42,5 @@ func (s *server) relistIfStale(sess *session) {
 		return
 	}
 	sess.staleAt = time.Time{} // the next listing says anew
-	s.relist.timer = time.AfterFunc(0, func() {
-		s.pool.run(func(ctx context.Context) { s.listAgain(ctx, sess) })
-	})
+	s.relistLocked(sess, 0)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/skills"
 )
 
 // A face is one MCP server that Server returned, with the tools and
@@ -16,6 +18,10 @@ type face struct {
 	prompt   mcp.PromptHandler
 	shown    map[string]*mcp.Tool
 	prompts  map[string]*mcp.Prompt
+
+	skillFile mcp.ResourceHandler // reads files of skills; nil if there never are any
+	skills    *skills.Snapshot    // that was shown
+	serves    bool                // skills, now
 }
 
 func (b *Broker) addFace(f *face) {
@@ -23,6 +29,7 @@ func (b *Broker) addFace(f *face) {
 	defer b.facesMu.Unlock()
 	b.show(f, b.tools())
 	f.showPrompts(b.prompts())
+	b.showServed(f)
 	b.faces = append(b.faces, f)
 }
 
@@ -36,6 +43,7 @@ func (b *Broker) showAll() {
 	for _, f := range b.faces {
 		b.show(f, tools)
 		f.showPrompts(prompts)
+		b.showServed(f)
 	}
 }
 

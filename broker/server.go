@@ -35,13 +35,14 @@ func (b *Broker) Server(client string) *mcp.Server {
 	if writesCode {
 		can.Resources = &mcp.ResourceCapabilities{} // what serveCode and serveResults give
 	}
-	if b.options().Skills != nil {
-		can.Prompts = &mcp.PromptCapabilities{ListChanged: true} // those that come later are told
+	if b.options().Skills != nil { // those that come later are told
+		can.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+		can.Resources = &mcp.ResourceCapabilities{ListChanged: true}
 	}
 	s := mcp.NewServer(implementation(b.options().Version), &mcp.ServerOptions{
 		Instructions: b.instructions(), Capabilities: can, Logger: b.log,
 	})
-	b.addFace(&face{server: s, shown: make(map[string]*mcp.Tool), handlers: map[string]mcp.ToolHandler{
+	f := &face{server: s, shown: make(map[string]*mcp.Tool), handlers: map[string]mcp.ToolHandler{
 		"list_servers": b.handleListServers,
 		"search_tools": b.handleSearch,
 		"execute_code": b.waiting(client, b.readExecute),
@@ -50,7 +51,15 @@ func (b *Broker) Server(client string) *mcp.Server {
 		"activate_skill":  b.handleActivate(client),
 		"read_skill_file": b.handleReadSkill(client),
 		"call_skill_tool": b.waiting(client, b.readSkillCall),
-	}, prompt: b.prompter(client), direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }})
+	}, prompt: b.prompter(client), direct: func(id string) mcp.ToolHandler { return b.waiting(client, b.readDirect(id)) }}
+	if b.options().Skills != nil {
+		if err := b.serveSkills(s); err == nil {
+			f.skillFile = b.skillResource(client)
+		} else {
+			b.log.Error("serve skills", "err", err)
+		}
+	}
+	b.addFace(f)
 	if writesCode { // who does not can use neither
 		b.serveCode(s)
 		b.serveResults(s)

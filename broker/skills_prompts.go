@@ -51,6 +51,8 @@ func newPrompt(name, description, hint string) *mcp.Prompt {
 // promptBroker is the name of the prompt that tells how to work with the broker.
 const promptBroker = "use-broker"
 
+const aboutBrokerDescription = "How to find and use the tools behind the broker."
+
 // prompts are what users may pick, by name: commands of plugins, skills, which
 // win, and beside any of them the long text about the broker itself.
 func (b *Broker) prompts() map[string]shownPrompt {
@@ -79,7 +81,7 @@ func (b *Broker) prompts() map[string]shownPrompt {
 		}}
 	}
 	if _, taken := list[promptBroker]; len(list) > 0 && !taken {
-		list[promptBroker] = shownPrompt{&mcp.Prompt{Name: promptBroker, Description: "How to find and use the tools behind the broker."},
+		list[promptBroker] = shownPrompt{&mcp.Prompt{Name: promptBroker, Description: aboutBrokerDescription},
 			func(string, reader, string) (string, error) { return PromptFor(b.options().Mode), nil }}
 	}
 	return list

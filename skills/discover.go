@@ -214,6 +214,8 @@ func (w *walker) skill(root *os.Root, file string, at place, r Root) {
 		doc := readFile(root, file, folder)
 		if l.ok, l.list = doc.Judge(Lenient); l.ok {
 			l.skill.fill(doc)
+			strict, _ := doc.Judge(Strict)
+			l.skill.Valid = strict && file == FileName
 		}
 	}
 	w.next[at.real] = l

@@ -19,6 +19,9 @@ type Manifest struct {
 	URI         string          `json:"uri"`
 	Frontmatter json.RawMessage `json:"frontmatter"`
 	Resources   []Resource      `json:"resources"`
+	// Dynamic means that the files change by themselves, so that there are no
+	// digests: Resources is empty.
+	Dynamic bool `json:"-"`
 }
 
 // A Resource is one file of a Manifest. Size and digest are those of the bytes
@@ -30,36 +33,55 @@ type Resource struct {
 	Digest string `json:"digest"`
 }
 
-// Manifest reads every file of the skill. at is the path of the skill in its
-// URIs, with slashes. A skill with more than MaxFiles files or MaxTotalBytes
-// bytes is an error.
+// Manifest reads every file of the skill, but for those that have not changed
+// since the last time. at is the path of the skill in its URIs, with slashes. A
+// skill with more than MaxFiles files or MaxTotalBytes bytes is an error.
 func (s *Skill) Manifest(at string) (*Manifest, error) {
 	doc, err := s.Doc()
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{URI: skillURI(at, FileName), Frontmatter: doc.Frontmatter()}
+	m := &Manifest{URI: URI(at, FileName), Frontmatter: doc.Frontmatter()}
 	files, done, err := s.files()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	list, complete := walk(files)
-	if !complete {
-		return nil, s.tooMany()
+	list, err := s.whole(files)
+	if err != nil {
+		return nil, err
+	}
+	if m.Dynamic = s.virtual != nil && s.virtual.Changing; m.Dynamic {
+		return m, nil
 	}
 	var total int64
 	for _, f := range list {
-		sum, n, err := digest(files, f.Path, MaxTotalBytes-total)
+		sum, n, err := s.sums.digest(s.dir, files, f.Path, MaxTotalBytes-total)
 		if err != nil {
 			return nil, s.fileError(files, f.Path, err)
 		}
 		if total += n; total > MaxTotalBytes {
 			return nil, s.tooLarge()
 		}
-		m.Resources = append(m.Resources, Resource{f.Path, skillURI(at, f.Path), n, sum})
+		m.Resources = append(m.Resources, Resource{f.Path, URI(at, f.Path), n, sum})
 	}
 	return m, nil
+}
+
+// whole lists all files of the skill if they are within the limits of one that
+// is served as a whole.
+func (s *Skill) whole(files fs.FS) ([]File, error) {
+	list, complete := walk(files)
+	if !complete {
+		return nil, s.tooMany()
+	}
+	var total int64
+	for _, f := range list {
+		if total += f.Size; total > MaxTotalBytes {
+			return nil, s.tooLarge()
+		}
+	}
+	return list, nil
 }
 
 // digest is the SHA-256 of a file, of which it reads one byte more than limit
@@ -94,17 +116,45 @@ func (s *Skill) Digest() string {
 // Digest writes a SHA-256 sum the way skills are identified.
 func Digest(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
 
-// skillURI escapes each segment of a path.
-func skillURI(at, file string) string {
-	var b strings.Builder
-	b.WriteString("skill://")
-	for i, segment := range strings.Split(at+"/"+file, "/") {
-		if i > 0 {
-			b.WriteByte('/')
-		}
-		b.WriteString(url.PathEscape(segment))
+// scheme is what the URIs of skills begin with.
+const scheme = "skill://"
+
+// URI is the URI of a file of the skill that is served at a path, or of a
+// folder; an empty file means the skill's own folder.
+func URI(at, file string) string {
+	segments := strings.Split(strings.TrimSuffix(at+"/"+file, "/"), "/")
+	for i, s := range segments {
+		segments[i] = url.PathEscape(s)
 	}
-	return b.String()
+	return scheme + strings.Join(segments, "/")
+}
+
+// PathOf is the path in a URI of a skill or its files, with nothing escaped; ok
+// is false if it is no such URI.
+func PathOf(uri string) (path string, ok bool) {
+	rest, ok := strings.CutPrefix(uri, scheme)
+	if !ok {
+		return "", false
+	}
+	return unescapePath(rest)
+}
+
+// unescapePath takes the escapes out of the segments of a path. What has no
+// place in one is not ok: a query, empty segments, "..", an escaped slash.
+func unescapePath(escaped string) (path string, ok bool) {
+	if strings.ContainsAny(escaped, "?#") {
+		return "", false
+	}
+	segments := strings.Split(escaped, "/")
+	for i, s := range segments {
+		plain, err := url.PathUnescape(s)
+		if err != nil || strings.ContainsAny(plain, `/\`) {
+			return "", false
+		}
+		segments[i] = plain
+	}
+	path = strings.Join(segments, "/")
+	return path, fs.ValidPath(path) && path != "."
 }
 
 // Frontmatter is the header as JSON with the types that YAML gives its values;

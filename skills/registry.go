@@ -37,6 +37,7 @@ type Registry struct {
 	mu      sync.Mutex // guards what follows, and makes one load at a time
 	virtual []*Virtual
 	cache   map[string]*loaded
+	sums    *sums
 	roots   []Root
 	watched []seen
 	stale   bool
@@ -45,7 +46,7 @@ type Registry struct {
 
 // NewRegistry returns a registry that has not looked anywhere yet.
 func NewRegistry(o *Options) *Registry {
-	r := &Registry{stale: true}
+	r := &Registry{stale: true, sums: &sums{}}
 	if o != nil {
 		r.o = *o
 	}
@@ -146,12 +147,14 @@ func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 		default:
 			k.State = Enabled
 		}
+		k.sums = r.sums
 		s.byRef[k.Ref] = k
 		if k.visible() {
 			s.shown = append(s.shown, k)
 		}
 	}
 	s.Problems = w.problems
+	r.sums.keep(s.all)
 	r.cache, r.roots, r.watched, r.stale = w.next, roots, w.watched, false
 	return s
 }
@@ -209,6 +212,12 @@ func (s *Snapshot) Shown() []*Skill { return slices.Clone(s.shown) }
 // Prompts returns the skills that a user may pick, in the order of All.
 func (s *Snapshot) Prompts() []*Skill {
 	return slices.DeleteFunc(s.All(), func(k *Skill) bool { return k.State != Enabled || !k.UserInvocable })
+}
+
+// Published returns the skills that may be served to others, in the order of
+// All: those that a model may know of and that are valid.
+func (s *Snapshot) Published() []*Skill {
+	return slices.DeleteFunc(s.Shown(), func(k *Skill) bool { return !k.Valid })
 }
 
 // Find returns the skill of that name, whatever its state. An unknown name is a

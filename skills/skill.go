@@ -63,6 +63,9 @@ type Skill struct {
 	// Plugin is the plugin that it is part of, or empty.
 	Plugin string
 	State  State
+	// Valid means that it is what the standard says, and so may be served to
+	// others: more than that it loads.
+	Valid bool
 	// Tools are those that are defined in Go.
 	Tools []Tool
 	// Diagnostics are what was remarked when it was loaded, all warnings.
@@ -72,6 +75,7 @@ type Skill struct {
 	shown   string // the same by the path at which it was found
 	folder  string // the name of that folder as it was found
 	virtual *Virtual
+	sums    *sums // may be nil
 }
 
 // A Tool is something that a skill can do, defined in Go. It is no tool of the

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -33,6 +35,22 @@ type Virtual struct {
 	ArgumentHint string
 	// ByUserOnly hides the skill from models until a user picks it.
 	ByUserOnly bool
+	// Changing says that what is in Files changes by itself, so that nobody can
+	// be told digests of it.
+	Changing bool
+}
+
+// Skill returns v as a skill that is in use without being in a Registry. Its
+// rules are those of Register.
+func (v Virtual) Skill() (*Skill, error) {
+	v.Name = norm.NFKC.String(v.Name)
+	if err := v.check(); err != nil {
+		return nil, err
+	}
+	v.Tools = slices.Clone(v.Tools)
+	k := v.skill()
+	k.Ref, k.State = k.Name, Enabled
+	return k, nil
 }
 
 // check says what is wrong with a virtual skill.
@@ -84,7 +102,7 @@ func (v *Virtual) skill() *Skill {
 	return &Skill{
 		Name: v.Name, Description: v.Description, License: v.License, Compatibility: v.Compatibility,
 		ArgumentHint: v.ArgumentHint, UserInvocable: true, ModelInvocable: !v.ByUserOnly,
-		Scope: ScopeVirtual, Tools: slices.Clone(v.Tools), folder: v.Name, virtual: v,
+		Valid: true, Scope: ScopeVirtual, Tools: slices.Clone(v.Tools), folder: v.Name, virtual: v,
 	}
 }
 

@@ -1,0 +1,406 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+// Skills over MCP: the extension io.modelcontextprotocol/skills (SEP-2640).
+// Its methods are served only while there is a skill to serve.
+const (
+	methodListSkills    = "skills/list"
+	methodGetSkill      = "skills/get"
+	methodReadDirectory = "resources/directory/read"
+
+	// skillTemplate is the template of all files of all skills.
+	skillTemplate = "skill://{+path}"
+	// directoryType is the type of a resource that is a folder.
+	directoryType = "inode/directory"
+
+	// skillsPage is how many skills are listed at once: each may have hundreds
+	// of files.
+	skillsPage = 50
+	// skillsTTL is for how long what is said of skills may be taken as it was.
+	// Changes of the files themselves are not announced.
+	skillsTTL = 5 * time.Second
+)
+
+// A served skill is one that others may read, at a path of its own.
+type served struct {
+	*skills.Skill
+	at string
+	// key is in the order of the list: at, but of the one that is the last.
+	key string
+}
+
+// served are the skills that clients may read, by their path: those that models
+// may know of and that are what the standard says. The one about the broker
+// itself is beside others only, and the last, unless they have one of its name.
+func (b *Broker) served() []served {
+	var list []served
+	for _, k := range b.skillsNow().Published() {
+		list = append(list, served{k, k.At(), k.At()})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, func(a, b served) int { return cmp.Compare(a.key, b.key) })
+	if k := b.aboutBroker(); k != nil && !slices.ContainsFunc(list, func(s served) bool { return s.Name == k.Name }) {
+		list = append(list, served{k, "broker/" + k.Name, string(utf8.MaxRune)})
+	}
+	return list
+}
+
+// aboutBroker is the text of the prompt use-broker as a skill.
+func (b *Broker) aboutBroker() *skills.Skill {
+	k, err := skills.Virtual{
+		Name:        promptBroker,
+		Description: aboutBrokerDescription,
+		Body:        PromptFor(b.options().Mode),
+	}.Skill()
+	if err != nil {
+		b.log.Error("make skill", "skill", promptBroker, "err", err)
+		return nil
+	}
+	return k
+}
+
+// find returns the skill that a URI leads to, and the path in it.
+func find(list []served, uri string) (s served, path string, ok bool) {
+	whole, ok := skills.PathOf(uri)
+	if !ok {
+		return served{}, "", false
+	}
+	for _, s := range list {
+		if rest, ok := strings.CutPrefix(whole+"/", s.at+"/"); ok {
+			return s, strings.TrimSuffix(rest, "/"), true
+		}
+	}
+	return served{}, "", false
+}
+
+// entry is how a skill is listed. Resources are its files, or "dynamic".
+type skillEntry struct {
+	URI         string          `json:"uri"`
+	Frontmatter json.RawMessage `json:"frontmatter"`
+	Resources   any             `json:"resources"`
+}
+
+type skillFile struct {
+	URI    string `json:"uri"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+func (s served) entry() (*skillEntry, error) {
+	m, err := s.Manifest(s.at)
+	if err != nil {
+		return nil, err
+	}
+	e := &skillEntry{URI: m.URI, Frontmatter: m.Frontmatter, Resources: "dynamic"}
+	if !m.Dynamic {
+		files := []skillFile{}
+		for _, r := range m.Resources {
+			files = append(files, skillFile{r.URI, r.Digest, r.Size})
+		}
+		e.Resources = files
+	}
+	return e, nil
+}
+
+// cacheable is what protocol 2026-07-28 wants in results that may be kept; older
+// ones do not know it.
+type cacheable struct {
+	TTLMs      *int64 `json:"ttlMs,omitempty"`
+	CacheScope string `json:"cacheScope,omitempty"`
+}
+
+func cacheableFor(ss *mcp.ServerSession, meta mcp.Meta) cacheable {
+	version, _ := meta[mcp.MetaKeyProtocolVersion].(string)
+	if version == "" && ss != nil {
+		if p := ss.InitializeParams(); p != nil {
+			version = p.ProtocolVersion
+		}
+	}
+	if version < statelessSince {
+		return cacheable{}
+	}
+	ms := skillsTTL.Milliseconds()
+	return cacheable{&ms, "private"} // they are files of this user
+}
+
+const resultComplete = "complete"
+
+type listSkillsParams struct {
+	mcp.ParamsBase
+	Cursor string `json:"cursor,omitempty"`
+}
+
+type listSkillsResult struct {
+	mcp.ResultBase
+	cacheable
+	ResultType string        `json:"resultType"`
+	Skills     []*skillEntry `json:"skills"`
+	NextCursor string        `json:"nextCursor,omitempty"`
+}
+
+type getSkillParams struct {
+	mcp.ParamsBase
+	URI string `json:"uri"`
+}
+
+type getSkillResult struct {
+	mcp.ResultBase
+	cacheable
+	ResultType string      `json:"resultType"`
+	Skill      *skillEntry `json:"skill"`
+}
+
+type readDirectoryParams struct {
+	mcp.ParamsBase
+	URI    string `json:"uri"`
+	Cursor string `json:"cursor,omitempty"`
+}
+
+type readDirectoryResult struct {
+	mcp.ResultBase
+	ResultType string          `json:"resultType"`
+	Resources  []*mcp.Resource `json:"resources"`
+}
+
+// serveSkills makes s serve the skills of the broker. What there is to serve is
+// looked up for each request.
+func (b *Broker) serveSkills(s *mcp.Server) error {
+	s.AddReceivingMiddleware(b.skillsMiddleware)
+	return errors.Join(
+		mcp.AddReceivingCustomMethod(s, methodListSkills, b.listSkills),
+		mcp.AddReceivingCustomMethod(s, methodGetSkill, b.getSkill),
+		mcp.AddReceivingCustomMethod(s, methodReadDirectory, b.readDirectory),
+	)
+}
+
+// skillsMiddleware declares the extension while there is a skill, and lists the
+// text of each as a resource.
+func (b *Broker) skillsMiddleware(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if err != nil {
+			return res, err
+		}
+		switch r := res.(type) {
+		case *mcp.InitializeResult:
+			b.declareSkills(r.Capabilities)
+		case *mcp.DiscoverResult:
+			b.declareSkills(r.Capabilities)
+		case *mcp.ListResourcesResult:
+			if r.NextCursor == "" {
+				r.Resources = append(r.Resources, b.listSkillTexts()...)
+			}
+		}
+		return res, nil
+	}
+}
+
+func (b *Broker) declareSkills(can *mcp.ServerCapabilities) {
+	b.RefreshSkills()
+	if can != nil && len(b.served()) > 0 {
+		can.AddExtension(upstream.SkillsExtension, map[string]any{"directoryRead": true})
+	}
+}
+
+func (b *Broker) listSkillTexts() []*mcp.Resource {
+	var list []*mcp.Resource
+	for _, s := range b.served() {
+		if nodes, err := s.Children(""); err == nil {
+			i := slices.IndexFunc(nodes, func(n skills.Node) bool { return n.Path == skills.FileName })
+			list = append(list, s.resource(nodes[i]))
+		}
+	}
+	return list
+}
+
+// resource describes a file or a folder of the skill.
+func (s served) resource(n skills.Node) *mcp.Resource {
+	r := &mcp.Resource{URI: skills.URI(s.at, n.Path), Name: n.Path[strings.LastIndex(n.Path, "/")+1:], MIMEType: n.MIMEType, Size: n.Size}
+	switch {
+	case n.Dir:
+		r.MIMEType = directoryType
+	case n.Path == skills.FileName:
+		r.Name, r.Description = s.Name, s.Description
+	}
+	return r
+}
+
+// toServe are the skills as they are now; without any the method does not exist.
+func (b *Broker) toServe(method string) ([]served, error) {
+	b.RefreshSkills()
+	list := b.served()
+	if len(list) == 0 {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s: there are no skills here", method)}
+	}
+	return list, nil
+}
+
+func invalidParams(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+func (b *Broker) listSkills(_ context.Context, ss *mcp.ServerSession, p *listSkillsParams) (*listSkillsResult, error) {
+	if p == nil {
+		p = &listSkillsParams{}
+	}
+	list, err := b.toServe(methodListSkills)
+	if err != nil {
+		return nil, err
+	}
+	if p.Cursor != "" {
+		after, err := base64.RawURLEncoding.DecodeString(p.Cursor)
+		i := slices.IndexFunc(list, func(s served) bool { return s.key >= string(after) })
+		if err != nil || i < 0 {
+			return nil, invalidParams("%s: unknown cursor: list from the beginning", methodListSkills)
+		}
+		list = list[i:]
+	}
+	res := &listSkillsResult{cacheable: cacheableFor(ss, p.Meta), ResultType: resultComplete, Skills: []*skillEntry{}}
+	for i, s := range list {
+		if i == skillsPage {
+			res.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(s.key))
+			break
+		}
+		e, err := s.entry()
+		if err != nil {
+			b.log.Warn("skill not served", "skill", s.Ref, "err", err)
+			continue
+		}
+		res.Skills = append(res.Skills, e)
+	}
+	return res, nil
+}
+
+func (b *Broker) getSkill(_ context.Context, ss *mcp.ServerSession, p *getSkillParams) (*getSkillResult, error) {
+	list, err := b.toServe(methodGetSkill)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil || p.URI == "" {
+		return nil, invalidParams(`%s needs "uri", that of a SKILL.md`, methodGetSkill)
+	}
+	s, path, ok := find(list, p.URI)
+	if !ok || path != skills.FileName {
+		return nil, invalidParams("no skill is served at %s", clip(p.URI, 200))
+	}
+	e, err := s.entry()
+	if err != nil {
+		return nil, invalidParams("the skill at %s is not served: %s", clip(p.URI, 200), err)
+	}
+	return &getSkillResult{cacheable: cacheableFor(ss, p.Meta), ResultType: resultComplete, Skill: e}, nil
+}
+
+// readDirectory lists a folder of a skill, or one above skills.
+func (b *Broker) readDirectory(_ context.Context, _ *mcp.ServerSession, p *readDirectoryParams) (*readDirectoryResult, error) {
+	list, err := b.toServe(methodReadDirectory)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil || p.URI == "" || p.Cursor != "" {
+		return nil, invalidParams(`%s needs "uri", that of a folder; its answers are one page`, methodReadDirectory)
+	}
+	res := &readDirectoryResult{ResultType: resultComplete}
+	if s, path, ok := find(list, p.URI); ok {
+		nodes, err := s.Children(path)
+		if err != nil {
+			return nil, invalidParams("%s is no folder", clip(p.URI, 200))
+		}
+		for _, n := range nodes {
+			res.Resources = append(res.Resources, s.resource(n))
+		}
+		return res, nil
+	}
+	if path, ok := skills.PathOf(p.URI); ok {
+		res.Resources = above(list, path)
+	}
+	if len(res.Resources) == 0 {
+		return nil, invalidParams("%s is no folder", clip(p.URI, 200))
+	}
+	return res, nil
+}
+
+// above lists the folders in one that has skills in it, or below.
+func above(list []served, path string) []*mcp.Resource {
+	var found []*mcp.Resource
+	for _, s := range list {
+		rest, ok := strings.CutPrefix(s.at, path+"/")
+		if !ok {
+			continue
+		}
+		name, _, _ := strings.Cut(rest, "/")
+		uri := skills.URI(path, name)
+		if !slices.ContainsFunc(found, func(r *mcp.Resource) bool { return r.URI == uri }) {
+			found = append(found, &mcp.Resource{URI: uri, Name: name, MIMEType: directoryType})
+		}
+	}
+	return found
+}
+
+// skillResource reads a file of a skill for a client, as it is: digests are
+// those of its bytes.
+func (b *Broker) skillResource(client string) mcp.ResourceHandler {
+	return func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		uri := req.Params.URI
+		b.RefreshSkills()
+		s, path, ok := find(b.served(), uri)
+		if !ok {
+			return nil, mcp.ResourceNotFoundError(uri)
+		}
+		data, mime, err := s.Bytes(path)
+		if e, ok := errors.AsType[*skills.FileError](err); ok {
+			return nil, invalidParams("%s is not served: %s", clip(uri, 200), e.Message)
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.noteSkillRead(s.Skill, client, path, len(data), nil)
+		c := &mcp.ResourceContents{URI: uri, MIMEType: mime}
+		if skills.IsText(data) {
+			c.Text = string(data)
+		} else {
+			c.Blob = data
+		}
+		res := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}
+		res.Cacheable = mcp.Cacheable{TTLMs: int(skillsTTL.Milliseconds()), CacheScope: "private"}
+		return res, nil
+	}
+}
+
+// showServed tells the clients of f that the skills have changed; b.facesMu is
+// held. The SDK has no other way to say so than to change what is registered.
+func (b *Broker) showServed(f *face) {
+	now := b.skillsNow()
+	if f.skillFile == nil || f.skills == now {
+		return
+	}
+	f.skills = now
+	if len(b.served()) > 0 {
+		f.server.AddResourceTemplate(&mcp.ResourceTemplate{
+			Name: "skills", Title: "Files of skills", URITemplate: skillTemplate, Description: "Every file of the skills that are served.",
+		}, f.skillFile)
+		f.serves = true
+	} else if f.serves {
+		f.server.RemoveResourceTemplates(skillTemplate)
+		f.serves = false
+	}
+}

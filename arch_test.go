@@ -52,6 +52,8 @@ var diagram = []row{
 	{pkg: "skills"},
 	{pkg: "skills/...", imports: []string{"skills"}},
 	{pkg: "skills/plugin", imports: []string{"skills", "skills/pack"}},
+	{pkg: "skills/repo", modules: []string{"std"}},
+	{pkg: "skills/library", imports: []string{"skills", "skills/pack", "skills/plugin", "skills/repo"}},
 	{pkg: "discovery/upstream", imports: []string{"discovery", "internal/lines", "internal/spawn"}},
 	{pkg: "discovery", modules: []string{"std"}},
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -138,10 +137,7 @@ type skillCall struct {
 // callSkill answers call_skill_tool. It is recorded like a script, so that the
 // calls of tools that a workflow makes are found under it.
 func (b *Broker) callSkill(ctx context.Context, c skillCall, req ExecuteRequest) *mcp.CallToolResult {
-	req.Code = "call_skill_tool " + clip(c.skill, 100) + " " + clip(c.tool, 100)
-	x := &execution{b: b, o: b.options(), started: time.Now(), req: req}
-	x.begin(languageCall)
-	x.bridge = x.newBridge(x.record, x.keepBinary)
+	x := b.beginSkillCall(c, req)
 	value, err := x.skillTool(ctx, c)
 	var res sandbox.Result
 	var answer *mcp.CallToolResult

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -42,10 +43,34 @@ func (a *app) stateOnly() (string, error) {
 		return config.StateDir(a.stateDir, "")
 	}
 	path, err := config.Find(a.configPath)
+	if errors.Is(err, config.ErrNoConfig) {
+		// Skills are managed without a config too, and leave a record.
+		if state, e := a.stateOfNone(); e == nil {
+			return state, nil
+		}
+	}
 	if err != nil {
 		return "", err
 	}
 	return config.StateDir(a.stateDir, path)
+}
+
+// stateOfNone is the state directory of the config that is not there yet, if
+// something is recorded in it.
+func (a *app) stateOfNone() (string, error) {
+	path, _, err := config.Target(a.configPath)
+	if err != nil {
+		return "", err
+	}
+	state, err := config.StateDir(a.stateDir, path)
+	if err != nil {
+		return "", err
+	}
+	store, err := audit.OpenReadOnly(state)
+	if err != nil {
+		return "", err
+	}
+	return state, store.Close()
 }
 
 var auditStatuses = []string{

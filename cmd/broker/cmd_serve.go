@@ -54,6 +54,7 @@ func (a *app) serveCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
 	c.Flags().StringVar(&a.mode, "mode", "", "what clients are shown: code (default), tools or auto")
+	c.Flags().StringVar(&a.skillsPath, "skills", "", "the folder of skills with public/ and custom/, instead of the config's")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,16 +12,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
-	"github.com/mcpbroker/mcpbroker/skills/pack"
+	"github.com/mcpbroker/mcpbroker/skills/library"
 )
 
 func (a *app) skillsCommand() *cobra.Command {
-	return group("skills", "Skills: folders that tell an agent how something is done",
+	c := group("skills", "Skills: folders that tell an agent how something is done",
 		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(), a.skillsPromptCommand(),
 		a.skillsSwitchCommand("enable", "Switch a skill on", true), a.skillsSwitchCommand("disable", "Switch a skill off without removing it", false),
-		a.skillsInstallCommand(), a.skillsRemoveCommand(), a.skillsNewCommand(), a.skillsPackCommand(), a.skillsValidateCommand(), a.skillsLintCommand())
+		a.skillsInstallCommand(), a.skillsRemoveCommand(), a.skillsNewCommand(), a.skillsPackCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
+		a.skillsCallCommand(), a.skillsStatsCommand())
+	c.PersistentFlags().StringVar(&a.skillsPath, "skills", "", "the folder with public/ and custom/, instead of the config's")
+	return c
 }
 
 // A skillHome is where skills and plugins are found and kept.
@@ -43,6 +48,7 @@ func (a *app) skillHome() (*skillHome, error) {
 			return nil, err
 		}
 	}
+	a.overrule(cfg)
 	return homeOf(cfg), nil
 }
 
@@ -86,7 +92,7 @@ func (h *skillHome) registry() *skills.Registry {
 		places := h.places()
 		o.Roots = func() ([]skills.Root, []skills.Problem) {
 			roots, problems := places.Roots()
-			list, more := h.enabledPlugins()
+			list, more := library.EnabledPlugins(h.plugins, h.switches)
 			for _, p := range list {
 				roots = append(roots, p.Roots()...)
 			}
@@ -188,12 +194,12 @@ func (a *app) skillsListCommand() *cobra.Command {
 }
 
 func (a *app) printSkills(rows []skillRow) error {
-	return table[skillRow]{"SKILL\tORIGIN\tSTATE\t", func(r skillRow) []any {
+	return table[skillRow]{"SKILL\tVERSION\tORIGIN\tSTATE\t", func(r skillRow) []any {
 		state := r.State
 		if r.State == skills.Enabled && !r.Model {
 			state = "by users only"
 		}
-		return []any{oneLine(r.Name, 64), r.Origin, state, oneLine(r.Description, 90)}
+		return []any{oneLine(r.Name, 64), oneLine(r.Version, 20), r.Origin, state, oneLine(r.Description, 90)}
 	}}.print(a.stdout, rows)
 }
 
@@ -307,12 +313,14 @@ func (a *app) skillsReadCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			k, err := a.knownSkill(args[0])
+		RunE: a.withHome(func(h *skillHome, args []string) error {
+			k, err := h.registry().Refresh().Find(args[0])
 			if err != nil {
-				return err
+				return usage("%w", err)
 			}
-			p, err := k.ReadFile(append(args, skills.FileName)[1], offset, limit)
+			file := append(args, skills.FileName)[1]
+			p, err := k.ReadFile(file, offset, limit)
+			a.record(h.config, skillEvent(audit.EventSkillFileRead, k, file, err))
 			if _, ok := errors.AsType[*skills.FileError](err); ok {
 				return usage("%w", err)
 			}
@@ -327,7 +335,7 @@ func (a *app) skillsReadCommand() *cobra.Command {
 				fmt.Fprintf(a.stderr, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
 			}
 			return nil
-		},
+		}),
 	}
 	c.Flags().Int64Var(&offset, "offset", 0, "where to begin, in bytes")
 	c.Flags().Int64Var(&limit, "limit", 0, "how many bytes at most (default 10000)")
@@ -369,13 +377,10 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: oneArg("the name of a skill"),
-		RunE: a.withHome(func(h *skillHome, args []string) error {
-			k, err := h.registry().Refresh().Find(args[0])
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *skillHome, args []string) error {
+			k, err := l.SwitchSkill(args[0], on)
 			if err != nil {
-				return usage("%w", err)
-			}
-			if err := skills.SetSwitch(h.switches, skills.KindSkill, k.ID(), on); err != nil {
-				return err
+				return a.sourceError(err)
 			}
 			return a.printChange(h.switches, use+"d", k.ID())
 		}),
@@ -389,20 +394,4 @@ func (a *app) printChange(path, action, name string) error {
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %s %s\n", path, action, name)
 	return err
-}
-
-// packError makes what is wrong with a source one of usage, and keeps the code
-// and diagnostics for --json.
-func (a *app) packError(err error) error {
-	e, ok := errors.AsType[*pack.Error](err)
-	if !ok {
-		return err
-	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"error": map[string]any{"code": e.Code, "message": e.Message, "diagnostics": append([]skills.Diagnostic{}, e.Diagnostics...)}}); err != nil {
-			return err
-		}
-		return &codeError{code: exitFailed}
-	}
-	return &codeError{exitFailed, fmt.Errorf("%w [%s]", e, e.Code)}
 }

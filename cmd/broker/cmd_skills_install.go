@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
 	"github.com/mcpbroker/mcpbroker/skills/remote"
 )
@@ -37,23 +38,19 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := a.skillHome()
-			if err != nil {
-				return err
-			}
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
 			if strings.Contains(args[0], "://") {
-				return a.installRemote(cmd.Context(), h, args[0], args[1:], force)
+				return a.installRemote(ctx, l, args[0], args[1:], force)
 			}
 			if len(args) > 1 {
 				return usage("skills install takes one source, got %q too; names are for hosts", args[1])
 			}
-			got, err := pack.Install(h.custom(), args[0], force)
+			got, err := l.InstallSkill(args[0], force)
 			if err != nil {
-				return a.packError(err)
+				return a.sourceError(err)
 			}
 			return a.printInstalled([]*pack.Installed{got})
-		},
+		}),
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace a skill of that name")
 	return c
@@ -74,7 +71,7 @@ func (a *app) printInstalled(list []*pack.Installed) error {
 }
 
 // installRemote installs skills of a host.
-func (a *app) installRemote(ctx context.Context, h *skillHome, address string, names []string, force bool) error {
+func (a *app) installRemote(ctx context.Context, l *library.Library, address string, names []string, force bool) error {
 	client, err := remote.New(address, fetchTimeout)
 	if err != nil {
 		return usage("%w", err)
@@ -93,7 +90,7 @@ func (a *app) installRemote(ctx context.Context, h *skillHome, address string, n
 	list := []*pack.Installed{}
 	var failed []error
 	for _, e := range entries {
-		got, err := fetchSkill(ctx, client, e, h.custom(), force)
+		got, err := fetchSkill(ctx, client, e, l, force)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", e.Name, err))
 			continue
@@ -132,7 +129,7 @@ func pickEntries(index *remote.Index, names []string, host string) ([]remote.Ent
 	return picked, nil
 }
 
-func fetchSkill(ctx context.Context, c *remote.Client, e remote.Entry, dest string, force bool) (*pack.Installed, error) {
+func fetchSkill(ctx context.Context, c *remote.Client, e remote.Entry, l *library.Library, force bool) (*pack.Installed, error) {
 	tmp, err := os.MkdirTemp("", "broker-skill-")
 	if err != nil {
 		return nil, err
@@ -142,18 +139,15 @@ func fetchSkill(ctx context.Context, c *remote.Client, e remote.Entry, dest stri
 	if err != nil {
 		return nil, err
 	}
-	return pack.Install(dest, path, force)
+	return l.InstallSkill(path, force)
 }
 
 func (a *app) skillsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a skill that was installed", Args: oneArg("the name of a skill"),
-		RunE: a.withHome(func(h *skillHome, args []string) error {
-			if err := pack.Remove(h.custom(), args[0]); err != nil {
-				if k, e := h.registry().Refresh().Find(args[0]); e == nil && k.Scope != skills.ScopeCustom {
-					return usage("skill %q was not installed here: it is %s\nhint: broker skills disable %s", args[0], k.Dir(), k.Ref)
-				}
-				return a.packError(err)
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *skillHome, args []string) error {
+			if err := l.RemoveSkill(args[0]); err != nil {
+				return a.sourceError(err)
 			}
 			return a.printChange(h.custom(), "removed", args[0])
 		}),
@@ -216,7 +210,7 @@ func (a *app) skillsPackCommand() *cobra.Command {
 			var archive bytes.Buffer
 			doc, err := pack.Write(&archive, args[0], false)
 			if err != nil {
-				return a.packError(err)
+				return a.sourceError(err)
 			}
 			if out == "" {
 				out = doc.Name + ".skill"
@@ -243,7 +237,7 @@ func (a *app) packSite(site string, dirs []string) error {
 		var archive bytes.Buffer
 		doc, err := pack.Write(&archive, dir, true)
 		if err != nil {
-			return a.packError(err)
+			return a.sourceError(err)
 		}
 		sum := sha256.Sum256(archive.Bytes())
 		file := doc.Name + ".zip"

@@ -69,6 +69,7 @@ type app struct {
 	readOnly   bool
 	mode       string // overrules the config's
 	vectors    string // overrules that of the config
+	skillsPath string // overrules that of the config
 }
 
 // exit codes of the command line. exec has its own for what is wrong with the

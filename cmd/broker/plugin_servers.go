@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
 )
 
@@ -18,7 +20,7 @@ func withPlugins(cfg *config.Config) *config.Config {
 	if merge := cfg.Broker.Plugins.AutoMergeMCP; merge != nil && !*merge {
 		return cfg
 	}
-	plugins, _ := homeOf(cfg).enabledPlugins()
+	plugins, _ := enabledPlugins(cfg)
 	merged := *cfg
 	merged.Servers, merged.Notes = slices.Clone(cfg.Servers), slices.Clone(cfg.Notes)
 	for _, p := range plugins {
@@ -42,6 +44,13 @@ func withPlugins(cfg *config.Config) *config.Config {
 	return &merged
 }
 
+// enabledPlugins are the plugins of a config that are switched on, and what is
+// wrong with plugins.
+func enabledPlugins(cfg *config.Config) ([]*plugin.Plugin, []skills.Problem) {
+	h := homeOf(cfg)
+	return library.EnabledPlugins(h.plugins, h.switches)
+}
+
 // pluginServer reads a server of a plugin as if it stood in the config.
 func pluginServer(s plugin.Server) (config.Server, error) {
 	doc, err := json.Marshal(map[string]any{"mcpServers": map[string]json.RawMessage{s.Name: s.Config}})
@@ -60,7 +69,7 @@ func pluginServer(s plugin.Server) (config.Server, error) {
 
 // pluginCommands are the commands of the plugins that are switched on.
 func pluginCommands(cfg *config.Config) []plugin.Command {
-	plugins, _ := homeOf(cfg).enabledPlugins()
+	plugins, _ := enabledPlugins(cfg)
 	var list []plugin.Command
 	for _, p := range plugins {
 		list = append(list, p.Commands...)
@@ -70,7 +79,7 @@ func pluginCommands(cfg *config.Config) []plugin.Command {
 
 // pluginState tells one state of the plugins' servers and commands from another.
 func pluginState(cfg *config.Config) string {
-	plugins, _ := homeOf(cfg).enabledPlugins()
+	plugins, _ := enabledPlugins(cfg)
 	text, err := json.Marshal(plugins)
 	if err != nil {
 		return err.Error() // it is made of our own types

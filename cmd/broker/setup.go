@@ -64,6 +64,7 @@ func (a *app) load() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.overrule(cfg)
 	cfg = withPlugins(cfg)
 	for _, n := range cfg.Notes {
 		fmt.Fprintln(a.stderr, n)

@@ -76,6 +76,7 @@ func (a *app) watch(ctx context.Context, s *session) (stop func()) {
 func (a *app) reload(s *session) {
 	cfg, err := config.Load(s.config.Path)
 	if err == nil {
+		a.overrule(cfg)
 		cfg = withPlugins(cfg)
 		err = runnable(cfg, s.noPython)
 	}

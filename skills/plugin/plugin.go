@@ -39,7 +39,7 @@ var limits = pack.Limits{Files: 4096, Bytes: 64 << 20}
 
 // An Error says why a folder is no plugin.
 type Error struct {
-	// Code is missing_manifest or bad_manifest.
+	// Code is missing_manifest, bad_manifest or plugin_not_found.
 	Code    string
 	Message string
 }

@@ -172,8 +172,11 @@ func TestInstallFromAMarket(t *testing.T) {
 	dir := t.TempDir()
 	skillcases.Write(t, dir, []skillcases.Entry{
 		entry("m/.claude-plugin/marketplace.json", `{"name": "bazaar", "metadata": {"pluginRoot": "./plugins"}, "plugins": [
-			{"name": "one", "source": "./one", "description": "First."}, {"name": "two", "source": {"source": "github", "repo": "x/y"}},
-			{"name": "three", "source": "../../etc"}, {"name": "four", "source": "https://x/y.git"}]}`),
+			{"name": "one", "source": "./one", "description": "First."}, {"name": "two", "source": {"source": "github", "repo": "x/y", "ref": "main", "sha": "`+strings.Repeat("a", 40)+`"}},
+			{"name": "three", "source": "../../etc"}, {"name": "four", "source": "https://x/y.git"},
+			{"name": "five", "source": {"source": "git-subdir", "url": "git@x:y.git", "path": "./deep/in"}},
+			{"name": "six", "source": {"source": "git-subdir", "url": "x/y", "path": "in"}},
+			{"name": "seven", "source": {"source": "npm", "package": "x"}}, {"name": "eight", "source": {"source": "github", "repo": "../x/y"}}]}`),
 		entry("m/plugins/one/.claude-plugin/plugin.json", `{"name": "one", "version": "2"}`),
 		entry("m/plugins/one/skills/k/SKILL.md", "---\nname: k\ndescription: A skill.\n---\n"),
 	})
@@ -182,15 +185,28 @@ func TestInstallFromAMarket(t *testing.T) {
 		t.Fatal(err)
 	}
 	dest := filepath.Join(dir, "dest")
-	for name, want := range map[string]string{"two": "kept elsewhere", "three": "kept elsewhere", "four": "kept elsewhere", "on": "did you mean one"} {
-		if _, err := m.Find(name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Find(%s) = %v, want %q in it", name, err, want)
+	sha := strings.Repeat("a", 40)
+	for name, want := range map[string]plugin.Offer{
+		"two":   {Repository: "https://github.com/x/y.git", Ref: "main", Commit: sha},
+		"three": {},
+		"four":  {Repository: "https://x/y.git"},
+		"five":  {Repository: "git@x:y.git", Folder: "deep/in"},
+		"six":   {Repository: "https://github.com/x/y.git", Folder: "in"},
+		"seven": {}, "eight": {},
+	} {
+		want.Name = name
+		if got, err := m.Find(name); err != nil || got != want {
+			t.Errorf("Find(%s) = %+v, %v, want %+v", name, got, err, want)
 		}
 	}
-	source, err := m.Find("one")
+	if _, err := m.Find("on"); code(err) != "plugin_not_found" || !strings.Contains(err.Error(), "did you mean one") {
+		t.Errorf("Find(on) = %v", err)
+	}
+	offer, err := m.Find("one")
 	if err != nil {
 		t.Fatal(err)
 	}
+	source := filepath.Join(m.Dir, offer.Path)
 	p, err := plugin.Install(dest, source, false)
 	if err != nil || p.Version != "2" || !slices.Equal(skillsOf(p), []string{"one:k"}) {
 		t.Errorf("Install = %+v, %v", p, err)

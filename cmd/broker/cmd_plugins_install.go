@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/skills/library"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
+	"github.com/mcpbroker/mcpbroker/skills/repo"
+)
+
+// gitFlags are how a repository is meant.
+type gitFlags struct{ ref, folder string }
+
+func (g *gitFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&g.ref, "ref", "", "the branch, tag or commit of a repository (default its default branch)")
+	c.Flags().StringVar(&g.folder, "folder", "", "the folder of a repository that is meant (default all of it)")
+}
+
+// source is a repository with the flags; nil if text is no address, which takes
+// no flags.
+func (g gitFlags) source(text string) (*repo.Source, error) {
+	if !repo.IsAddress(text) {
+		if g != (gitFlags{}) {
+			return nil, usage("--ref and --folder are for the address of a repository, and %q is none\nhint: https://host/path", text)
+		}
+		return nil, nil
+	}
+	s := &repo.Source{URL: text, Ref: g.ref, Folder: g.folder}
+	if err := s.Check(); err != nil {
+		return nil, usage("%w", err)
+	}
+	return s, nil
+}
+
+func (a *app) pluginsInstallCommand() *cobra.Command {
+	var force bool
+	var git gitFlags
+	c := &cobra.Command{
+		Use:   "install SOURCE [NAME...]",
+		Short: "Install a plugin from an archive, a folder, a git repository or a marketplace",
+		Long: "Install a plugin into the config's folder of plugins: from an archive (.zip, .tar.gz), a folder, the address of a git repository, or by its name (NAME\n" +
+			"or NAME@MARKETPLACE) from the marketplaces that broker plugins add has made known; with names, those plugins of the marketplace in the folder\n" +
+			"SOURCE. A repository is fetched with git, and the commit is kept. Nothing of a plugin is run by this.",
+		Example: "  broker plugins install ./sales\n  broker plugins install https://github.com/owner/plugin --ref v1.2\n  broker plugins install sales@team",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("%s needs an archive, a folder, a repository or a name\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
+			sources, err := pluginSources(l, git, args)
+			if err != nil {
+				return a.sourceError(err)
+			}
+			list := []library.Plugin{}
+			for _, s := range sources {
+				p, notes, err := l.InstallPlugin(ctx, s, force)
+				if err != nil {
+					return a.sourceError(err)
+				}
+				for _, n := range notes {
+					fmt.Fprintf(a.stderr, "%s: %s\n", p.Name, n)
+				}
+				list = append(list, p)
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"installed": list})
+			}
+			for _, p := range list {
+				at := ""
+				if p.Source != nil {
+					at = ", commit " + p.Source.Commit
+				}
+				fmt.Fprintf(a.stdout, "%s: installed %s: %d servers, %d skills, %d commands%s\n", p.Dir, p.Name, len(p.Servers), len(p.Skills), len(p.Commands), at)
+				a.printProblems(nil, p.Problems, true)
+			}
+			return nil
+		}),
+	}
+	c.Flags().BoolVar(&force, "force", false, "replace a plugin of that name")
+	git.add(c)
+	return c
+}
+
+// pluginSources are where the plugins come from that the arguments of install
+// mean: a source, or a folder with a marketplace and the names of plugins.
+func pluginSources(l *library.Library, git gitFlags, args []string) ([]library.From, error) {
+	from, err := git.source(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(args) > 1 {
+		if from != nil {
+			return nil, usage("names are for the marketplace in a folder\nhint: broker plugins add %s, then broker plugins install %s", args[0], args[1])
+		}
+		return marketSources(args[0], args[1:])
+	}
+	if from != nil {
+		return []library.From{{Repo: from}}, nil
+	}
+	if _, err := os.Stat(args[0]); err == nil {
+		return []library.From{{Path: args[0]}}, nil
+	}
+	offer, err := l.Offer(args[0])
+	if err != nil {
+		return nil, err
+	}
+	return []library.From{{Offer: offer}}, nil
+}
+
+// marketSources are the plugins of these names in a marketplace.
+func marketSources(dir string, names []string) ([]library.From, error) {
+	m, err := plugin.OpenMarket(dir)
+	if err != nil {
+		return nil, err
+	}
+	var sources []library.From
+	for _, n := range names {
+		offer, err := library.OfferOf(m, n)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, library.From{Offer: offer})
+	}
+	return sources, nil
+}
+
+func (a *app) pluginsAddCommand() *cobra.Command {
+	var git gitFlags
+	c := &cobra.Command{
+		Use:   "add SOURCE",
+		Short: "Make a marketplace known: a folder or a git repository that lists plugins",
+		Long: "Make a marketplace known, so that its plugins can be installed by name: a folder with " + plugin.MarketFile + ", or the address of a git\n" +
+			"repository with one, of which a copy is kept. To add it again takes the newest commit. Nothing of it is run.",
+		Example: "  broker plugins add https://github.com/owner/plugins\n  broker plugins list --offers\n  broker plugins install sales",
+		Args:    oneArg("a folder or the address of a repository"),
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *skillHome, args []string) error {
+			from, err := git.source(args[0])
+			if err != nil {
+				return err
+			}
+			m, err := l.AddMarket(ctx, args[0], from)
+			if err != nil {
+				return a.sourceError(err)
+			}
+			if a.json {
+				return a.printJSON(m)
+			}
+			if err := a.printChange(h.switches, "added", m.Name); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "%d plugins: broker plugins list %s\n", len(m.Offers), m.Name)
+			return err
+		}),
+	}
+	git.add(c)
+	return c
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+func (a *app) skillsCallCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "call NAME TOOL [INPUT|-]",
+		Short: "Call a tool of a skill: start and advance of a workflow, or what else the skill offers",
+		Long: "Call a tool of a skill as call_skill_tool does. INPUT is JSON; with -, it is read from stdin. What the tool answers is printed as JSON; the exit code\n" +
+			"is 1 if it failed, also when a workflow does not take an answer.",
+		Example: "  broker skills call triage start '{\"repo\": \"o/r\"}'\n  broker skills call triage advance '{\"session\": \"…\", \"answer\": {\"level\": 2}}'",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 || len(args) > 3 {
+				return usage("%s needs the name of a skill and of a tool, and may have an input\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := a.skillInput(append(args, "")[2])
+			if err != nil {
+				return err
+			}
+			s, err := a.openAnyway(-1)
+			if err != nil {
+				return err
+			}
+			s.broker.Start(cmd.Context())
+			value, failed, err := s.broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: clientCLI, Owner: results.Local})
+			closed := s.close()
+			if e, ok := errors.AsType[*skills.FileError](err); ok {
+				return usage("%w [%s]\nhint: broker skills show %s", e, e.Code, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			if err := a.printValue(value); err != nil {
+				return err
+			}
+			if failed {
+				return &codeError{code: exitFailed}
+			}
+			return closed
+		},
+	}
+}
+
+// skillInput reads the input of a tool; nil is none.
+func (a *app) skillInput(text string) (json.RawMessage, error) {
+	if text == "-" {
+		data, err := io.ReadAll(a.stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read the input: %w", err)
+		}
+		text = string(data)
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	if !json.Valid([]byte(text)) {
+		return nil, usage("the input is no JSON: %s\nhint: quote it for the shell, as in '{\"session\": \"…\"}', or give it on stdin with -", oneLine(text, 80))
+	}
+	return json.RawMessage(text), nil
+}
+
+// printValue prints a JSON value; text is printed as it is, unless --json asks
+// for JSON.
+func (a *app) printValue(value json.RawMessage) error {
+	var v any
+	if err := json.Unmarshal(value, &v); err != nil {
+		return err
+	}
+	if text, ok := v.(string); ok && !a.json {
+		_, err := fmt.Fprintln(a.stdout, text)
+		return err
+	}
+	return a.printJSON(value)
+}
+
+func (a *app) skillsStatsCommand() *cobra.Command {
+	var since time.Duration
+	c := &cobra.Command{
+		Use:   "stats [NAME]",
+		Short: "Sum up how skills were used, and by whom",
+		Long:  "Sum up how skills were used, and by which clients: activations, files read, tools called, how many of these failed, and the last time. The record is that of broker audit.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("%s takes at most one name, got %q too", cmd.CommandPath(), args[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := a.readAudit()
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			list, err := store.SkillStats(cmd.Context(), ago(since))
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				list = slices.DeleteFunc(list, func(s audit.SkillStats) bool { return s.Skill != args[0] })
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"skills": list})
+			}
+			var rows [][]any
+			for _, s := range list {
+				rows = append(rows, useRow(s.Skill, "", s.SkillUse))
+				for _, c := range s.Clients {
+					rows = append(rows, useRow("", c.Client, c.SkillUse))
+				}
+			}
+			return table[[]any]{"SKILL\tCLIENT\tACTIVATED\tFILES READ\tTOOLS CALLED\tFAILED\tLAST USE", func(r []any) []any { return r }}.print(a.stdout, rows)
+		},
+	}
+	c.Flags().DurationVar(&since, "since", 0, "only the last time, such as 24h")
+	return c
+}
+
+func useRow(skill, client string, u audit.SkillUse) []any {
+	return []any{oneLine(skill, 64), oneLine(client, 40), u.Activations, u.Reads, u.ToolCalls, u.Errors, u.LastUse.Local().Format(time.DateTime)}
+}

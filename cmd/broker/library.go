@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/library"
+	"github.com/mcpbroker/mcpbroker/skills/pack"
+)
+
+// clientCLI is the name of the commands in the audit log.
+const clientCLI = "cli"
+
+// library is what manages the skills and plugins of a config; note is told of
+// changes.
+func (h *skillHome) library(note func(library.Change)) *library.Library {
+	return library.New(library.Options{Skills: h.registry(), Custom: h.custom(), Plugins: h.plugins, Switches: h.switches, Note: note})
+}
+
+// recorded is that of a command, whose changes are recorded.
+func (a *app) recorded(h *skillHome) *library.Library {
+	return h.library(func(c library.Change) { a.record(h.config, changeEvent(c, clientCLI)) })
+}
+
+// withLibrary is a command's RunE that does f with the library of the config.
+func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *skillHome, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.withHome(func(h *skillHome, args []string) error {
+			return f(cmd.Context(), a.recorded(h), h, args)
+		})(cmd, args)
+	}
+}
+
+// record puts an event of a command into the audit log. A log that cannot be
+// written keeps nobody from what the command is for.
+func (a *app) record(cfg *config.Config, e audit.Event) {
+	state, err := config.StateDir(a.stateDir, cfg.Path)
+	if err == nil {
+		var store *audit.Store
+		if store, err = openAudit(state, cfg, a.logger()); err == nil {
+			store.Note(e)
+			err = store.Close()
+		}
+	}
+	if err != nil {
+		a.logger().Warn("record", "kind", e.Kind, "err", err)
+	}
+}
+
+// changeEvent is a change as it stands in the audit log.
+func changeEvent(c library.Change, client string) audit.Event {
+	e := audit.Event{Name: c.Name, Client: client, Digest: c.Digest, Detail: string(c.Action), Failed: c.Err != nil}
+	install := c.Action == library.Installed || c.Action == library.Replaced
+	switch {
+	case c.Kind == skills.KindSkill && install:
+		e.Kind = audit.EventSkillInstalled
+	case c.Kind == skills.KindSkill:
+		e.Kind = audit.EventSkillStateChanged
+	case c.Kind == skills.KindPlugin && install:
+		e.Kind = audit.EventPluginInstalled
+	default:
+		e.Kind = audit.EventPluginStateChanged
+	}
+	if c.Kind == skills.KindMarket {
+		e.Detail = "marketplace " + e.Detail
+	}
+	if c.Detail != "" {
+		e.Detail += " " + c.Detail
+	}
+	if c.Err != nil {
+		e.Detail += " failed: " + oneLine(c.Err.Error(), 300)
+	}
+	return e
+}
+
+// skillEvent is something that a command did with a skill.
+func skillEvent(kind string, k *skills.Skill, detail string, err error) audit.Event {
+	e := audit.Event{Kind: kind, Name: k.Ref, Client: clientCLI, Digest: k.Digest(), Detail: strings.TrimSpace(k.Origin() + " " + detail), Failed: err != nil}
+	if err != nil {
+		e.Detail += " failed: " + oneLine(err.Error(), 300)
+	}
+	return e
+}
+
+// overrule puts the folder of --skills in the place of the config's.
+func (a *app) overrule(cfg *config.Config) {
+	if a.skillsPath != "" {
+		if abs, err := filepath.Abs(a.skillsPath); err == nil {
+			cfg.Broker.Skills.Path = abs
+		}
+	}
+}
+
+// sourceError makes what is wrong with a source, a name or a repository one line
+// and a code, and for --json an object with the diagnostics.
+func (a *app) sourceError(err error) error {
+	e := library.Cause(err)
+	if e == nil {
+		return err
+	}
+	if a.json {
+		if err := a.printJSON(map[string]any{"error": map[string]any{"code": e.Code, "message": e.Message, "diagnostics": append([]skills.Diagnostic{}, e.Diagnostics...)}}); err != nil {
+			return err
+		}
+		return &codeError{code: exitOf(e)}
+	}
+	return &codeError{exitOf(e), &pack.Error{Code: e.Code, Message: e.Message + " [" + e.Code + "]"}}
+}
+
+// exitOf is the exit code of an error about a source; a name that is not known
+// is wrong usage.
+func exitOf(e *pack.Error) int {
+	if strings.HasSuffix(e.Code, "_not_found") || e.Code == "not_installed" || e.Code == "bad_repository" {
+		return exitUsage
+	}
+	return exitFailed
+}

@@ -1,0 +1,184 @@
+// Package library is what a user manages: the skills and plugins of one
+// configuration, which of them are on, and what is installed. The command line
+// and the HTTP interface do the same things through it, each change under a lock
+// and told to whoever keeps the record.
+package library
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/pack"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
+	"github.com/mcpbroker/mcpbroker/skills/repo"
+)
+
+// Options say where a Library keeps things. Skills, and the paths, are required.
+type Options struct {
+	// Skills finds the skills, those of enabled plugins among them.
+	Skills *skills.Registry
+	// Custom is the folder that skills are installed into, Plugins that of plugins,
+	// and Switches the file of what is switched off.
+	Custom, Plugins, Switches string
+	// Note is told of each change, and of those that fail; nil is told nothing. It
+	// is called by the goroutine that makes the change.
+	Note func(Change)
+}
+
+// A Library may be used by several goroutines.
+type Library struct {
+	o  Options
+	mu sync.Mutex // held for each change
+}
+
+// New returns a library. It looks at nothing yet.
+func New(o Options) *Library { return &Library{o: o} }
+
+// An Action is a change of a Library.
+type Action string
+
+// The actions.
+const (
+	Installed Action = "installed"
+	Replaced  Action = "replaced"
+	Removed   Action = "removed"
+	Enabled   Action = "enabled"
+	Disabled  Action = "disabled"
+	Added     Action = "added" // a marketplace
+)
+
+// A Change is something that was done, or tried, to a skill, a plugin or a
+// marketplace.
+type Change struct {
+	Action Action
+	Kind   skills.Kind
+	Name   string
+	// Digest is that of the skill's SKILL.md; empty if it is none.
+	Digest string
+	// Detail says more, such as which commit it is.
+	Detail string
+	Err    error
+}
+
+func (l *Library) note(c Change) {
+	if l.o.Note != nil {
+		l.o.Note(c)
+	}
+}
+
+// Cause returns what an error of this package and those below it says to the
+// user: a code, a sentence, and the diagnostics of what was refused. It is nil
+// if it is not the user's to mend.
+func Cause(err error) *pack.Error {
+	if e, ok := errors.AsType[*pack.Error](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*plugin.Error](err); ok {
+		return &pack.Error{Code: e.Code, Message: e.Message}
+	}
+	if e, ok := errors.AsType[*repo.Error](err); ok {
+		return &pack.Error{Code: e.Code, Message: e.Message}
+	}
+	if e, ok := errors.AsType[*skills.FileError](err); ok {
+		return &pack.Error{Code: e.Code, Message: e.Message}
+	}
+	return nil
+}
+
+// Skills are the skills as they are now.
+func (l *Library) Skills() *skills.Snapshot { return l.o.Skills.Refresh() }
+
+// SwitchSkill switches a skill on or off and returns it as it is then. An
+// unknown one is a *skills.FileError.
+func (l *Library) SwitchSkill(name string, on bool) (*skills.Skill, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k, err := l.Skills().Find(name)
+	if err != nil {
+		return nil, err
+	}
+	err = skills.SetSwitch(l.o.Switches, skills.KindSkill, k.ID(), on)
+	l.note(Change{Action: switched(on), Kind: skills.KindSkill, Name: k.Ref, Digest: k.Digest(), Detail: k.Origin(), Err: err})
+	if err != nil {
+		return nil, err
+	}
+	return l.Skills().Find(k.Ref)
+}
+
+func switched(on bool) Action {
+	if on {
+		return Enabled
+	}
+	return Disabled
+}
+
+// InstallSkill installs the skill in an archive or a folder; one of that name
+// that is installed already is only replaced with force. An error of the source
+// is a *pack.Error, and nothing has changed.
+func (l *Library) InstallSkill(source string, force bool) (*pack.Installed, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	got, err := pack.Install(l.o.Custom, source, force)
+	if err != nil {
+		l.note(Change{Action: Installed, Kind: skills.KindSkill, Err: err})
+		return nil, err
+	}
+	digest := ""
+	for _, k := range l.Skills().All() {
+		if k.Dir() == got.Path {
+			digest = k.Digest()
+		}
+	}
+	l.note(Change{Action: installed(got.Replaced), Kind: skills.KindSkill, Name: got.Name, Digest: digest})
+	return got, nil
+}
+
+func installed(replaced bool) Action {
+	if replaced {
+		return Replaced
+	}
+	return Installed
+}
+
+// RemoveSkill removes a skill that was installed, also one that does not load.
+// One that comes from elsewhere is a *pack.Error with the code not_installed, an
+// unknown one a *skills.FileError.
+func (l *Library) RemoveSkill(name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.Skills()
+	k, unknown := before.Find(name)
+	dir, folder, digest := l.o.Custom, name, ""
+	if unknown == nil && k.Scope == skills.ScopeCustom {
+		dir, folder = filepath.Split(filepath.Clean(k.Dir()))
+		name, digest = k.Ref, k.Digest()
+	}
+	err := pack.Remove(dir, folder)
+	if e, ok := errors.AsType[*pack.Error](err); ok && e.Code == "not_found" {
+		if unknown != nil {
+			return unknown
+		}
+		return &pack.Error{Code: "not_installed", Message: fmt.Sprintf("skill %q was not installed here, it is %s: switch it off instead", k.Ref, k.Origin())}
+	}
+	l.note(Change{Action: Removed, Kind: skills.KindSkill, Name: name, Digest: digest, Err: err})
+	if err != nil {
+		return err
+	}
+	if _, err := l.Skills().Find(name); err == nil {
+		return nil // another one has the name, and the switch is its
+	}
+	return l.forget(skills.KindSkill, name)
+}
+
+// forget takes what is kept about something that is gone out of the file.
+func (l *Library) forget(kind skills.Kind, id string) error {
+	known, err := skills.Entries(l.o.Switches, kind)
+	if err != nil || known[id] == nil {
+		return err
+	}
+	return skills.EditEntry(l.o.Switches, kind, id, func(e map[string]json.RawMessage) { clear(e) })
+}

@@ -1,0 +1,247 @@
+package library
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/pack"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
+	"github.com/mcpbroker/mcpbroker/skills/repo"
+)
+
+// A Market is a marketplace that the user has added.
+type Market struct {
+	*plugin.Market
+	// Source is the commit that it was fetched at; nil if it is a folder of this
+	// host.
+	Source *repo.Source `json:"source,omitempty"`
+}
+
+// An Offer is a plugin that a marketplace offers.
+type Offer struct {
+	plugin.Offer
+	market *plugin.Market
+}
+
+// locate is where the plugin is.
+func (o *Offer) locate() (path string, from *repo.Source) {
+	if o.Path != "" {
+		return filepath.Join(o.market.Dir, o.Path), nil
+	}
+	return "", &repo.Source{URL: o.Repository, Ref: o.Ref, Folder: o.Folder, Commit: o.Commit}
+}
+
+// OfferOf is the offer of a marketplace of that name. One that is kept in a way
+// that is not known here is a *plugin.Error.
+func OfferOf(m *plugin.Market, name string) (*Offer, error) {
+	o, err := m.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	if o.Path == "" && o.Repository == "" {
+		return nil, &plugin.Error{Code: "bad_manifest", Message: fmt.Sprintf("%s does not say where plugin %q is kept in a way that is known here: fetch it and install its folder", m.Name, name)}
+	}
+	return &Offer{o, m}, nil
+}
+
+// marketEntry is what is kept about a marketplace in the file of switches.
+type marketEntry struct {
+	Path   string       `json:"path,omitempty"` // of the folder, unless it has a source
+	Source *repo.Source `json:"source,omitempty"`
+}
+
+// marketsFolder holds the marketplaces that were fetched, in the folder of
+// plugins, where a dot hides it from those who look for plugins.
+const marketsFolder = ".marketplaces"
+
+var marketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// AddMarket makes a marketplace known by its name: that in the folder path or, if
+// from is not nil, in a repository, of which a copy is kept. One of that name is
+// replaced.
+func (l *Library) AddMarket(ctx context.Context, path string, from *repo.Source) (Market, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m, err := l.addMarket(ctx, path, from)
+	change := Change{Action: Added, Kind: skills.KindMarket, Err: err}
+	if err == nil {
+		change.Name = m.Name
+	}
+	l.note(change)
+	return m, err
+}
+
+func (l *Library) addMarket(ctx context.Context, path string, from *repo.Source) (m Market, err error) {
+	entry := marketEntry{Source: from}
+	if from == nil {
+		if entry.Path, err = filepath.Abs(path); err != nil {
+			return m, err
+		}
+		m.Market, err = openNamed(entry.Path)
+	} else {
+		m.Market, entry.Source, err = l.fetchMarket(ctx, *from)
+		m.Source = entry.Source
+	}
+	if err != nil {
+		return Market{}, err
+	}
+	err = skills.EditEntry(l.o.Switches, skills.KindMarket, m.Name, func(e map[string]json.RawMessage) {
+		clear(e)
+		if entry.Source != nil {
+			e["source"], _ = json.Marshal(entry.Source)
+		} else {
+			e["path"], _ = json.Marshal(entry.Path)
+		}
+	})
+	return m, err
+}
+
+// openNamed opens a marketplace whose name can be kept.
+func openNamed(dir string) (*plugin.Market, error) {
+	m, err := plugin.OpenMarket(dir)
+	if err == nil && !marketName.MatchString(m.Name) {
+		err = &plugin.Error{Code: "bad_manifest", Message: fmt.Sprintf("%s: %.80q cannot be the name of a marketplace: use letters, digits, hyphens, at most 64", plugin.MarketFile, m.Name)}
+	}
+	return m, err
+}
+
+func (l *Library) fetchMarket(ctx context.Context, from repo.Source) (*plugin.Market, *repo.Source, error) {
+	tmp, err := os.MkdirTemp("", "broker-market-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(tmp)
+	got, err := repo.Fetch(ctx, from, tmp, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := openNamed(tmp)
+	if err != nil {
+		return nil, nil, err
+	}
+	from.Commit = got.Commit
+	dir := filepath.Join(l.o.Plugins, marketsFolder)
+	kept, err := pack.InstallAs(dir, tmp, plugin.MarketFile, pack.Limits{Files: 8192, Bytes: 64 << 20}, true, func(*os.Root) (string, error) { return m.Name, nil })
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err = plugin.OpenMarket(kept.Path)
+	return m, &from, err
+}
+
+// Markets are the marketplaces that were added, sorted by name. One that cannot
+// be read any more is a problem.
+func (l *Library) Markets() (list []Market, problems []skills.Problem, err error) {
+	entries, err := skills.Entries(l.o.Switches, skills.KindMarket)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, raw := range entries {
+		var e marketEntry
+		err := json.Unmarshal(raw, &e)
+		dir := e.Path
+		if e.Source != nil {
+			dir = filepath.Join(l.o.Plugins, marketsFolder, name)
+		}
+		if err == nil && !marketName.MatchString(name) {
+			err = errors.New("its name cannot be one")
+		}
+		var m *plugin.Market
+		if err == nil {
+			m, err = plugin.OpenMarket(dir)
+		}
+		if err != nil {
+			problems = append(problems, skills.Problem{Path: dir, Diagnostic: skills.Diagnostic{Code: "bad_marketplace", Severity: skills.Warning,
+				Message: fmt.Sprintf("marketplace %s cannot be read: %v: add it again, or remove it", name, err)}})
+			continue
+		}
+		m.Name = name
+		list = append(list, Market{m, e.Source})
+	}
+	slices.SortFunc(list, func(a, b Market) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(problems, func(a, b skills.Problem) int { return strings.Compare(a.Message, b.Message) })
+	return list, problems, nil
+}
+
+// Offer finds a plugin in the marketplaces by its name, or as plugin@marketplace
+// if several have it.
+func (l *Library) Offer(name string) (*Offer, error) {
+	list, _, err := l.Markets()
+	if err != nil {
+		return nil, err
+	}
+	wanted, in, named := strings.Cut(name, "@")
+	var known, markets []string
+	var found []Market
+	for _, m := range list {
+		markets = append(markets, m.Name)
+		if named && m.Name != in {
+			continue
+		}
+		for _, o := range m.Offers {
+			known = append(known, o.Name)
+			if o.Name == wanted {
+				found = append(found, m)
+			}
+		}
+	}
+	switch {
+	case len(list) == 0:
+		return nil, &plugin.Error{Code: "plugin_not_found", Message: fmt.Sprintf("%q is no file or folder here, and no marketplace is known that could offer a plugin of that name: broker plugins add SOURCE adds one", name)}
+	case named && !slices.Contains(markets, in):
+		return nil, unknown("marketplace", in, markets)
+	case len(found) == 0:
+		return nil, unknown("plugin", wanted, known)
+	case len(found) > 1:
+		return nil, &plugin.Error{Code: "plugin_not_found", Message: fmt.Sprintf("several marketplaces offer %q: write %s@%s or %s@%s", wanted, wanted, found[0].Name, wanted, found[1].Name)}
+	}
+	o, err := OfferOf(found[0].Market, wanted)
+	if err != nil {
+		return nil, err
+	}
+	// What others wrote must not lead to files of this host, or of its network.
+	if from := found[0].Source; from != nil && o.Repository != "" && scheme(from.URL) != scheme(o.Repository) && slices.Contains([]string{"file", "http"}, scheme(o.Repository)) {
+		return nil, &plugin.Error{Code: "bad_manifest", Message: fmt.Sprintf("marketplace %s comes from another host and says that %q is at %s, which is on this one: it is not fetched", found[0].Name, wanted, o.Repository)}
+	}
+	return o, nil
+}
+
+func scheme(address string) string {
+	before, _, _ := strings.Cut(address, "://")
+	return before
+}
+
+// RemoveMarket forgets a marketplace. What was installed from it stays.
+func (l *Library) RemoveMarket(name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entries, err := skills.Entries(l.o.Switches, skills.KindMarket)
+	if err != nil {
+		return err
+	}
+	if entries[name] == nil {
+		var known []string
+		for n := range entries {
+			known = append(known, n)
+		}
+		slices.Sort(known)
+		return unknown("marketplace", name, known)
+	}
+	err = pack.Remove(filepath.Join(l.o.Plugins, marketsFolder), name)
+	if e, ok := errors.AsType[*pack.Error](err); ok && e.Code == "not_found" {
+		err = nil // it is a folder of the user's
+	}
+	l.note(Change{Action: Removed, Kind: skills.KindMarket, Name: name, Err: err})
+	if err != nil {
+		return err
+	}
+	return l.forget(skills.KindMarket, name)
+}

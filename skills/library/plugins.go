@@ -1,0 +1,203 @@
+package library
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/pack"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
+	"github.com/mcpbroker/mcpbroker/skills/repo"
+)
+
+// A Plugin is an installed one.
+type Plugin struct {
+	*plugin.Plugin
+	Enabled bool `json:"enabled"`
+	// Skills are the names of its skills, as plugin:skill.
+	Skills []string `json:"skills"`
+	// Source is the commit that it was installed from; nil if it came from a file
+	// or a folder.
+	Source *repo.Source `json:"source,omitempty"`
+}
+
+// EnabledPlugins are the installed plugins that are switched on. When it cannot
+// be known which are off, none is on: the registry says what is wrong.
+func (l *Library) EnabledPlugins() ([]*plugin.Plugin, []skills.Problem) {
+	return EnabledPlugins(l.o.Plugins, l.o.Switches)
+}
+
+// EnabledPlugins is that of a Library for who has none yet.
+func EnabledPlugins(dir, switches string) (list []*plugin.Plugin, problems []skills.Problem) {
+	off, err := skills.ReadSwitches(switches)
+	if err != nil {
+		return nil, nil
+	}
+	all, problems := plugin.Installed(dir)
+	for _, p := range all {
+		if off.On(skills.KindPlugin, p.Name) {
+			list = append(list, p)
+		}
+	}
+	return list, problems
+}
+
+// Plugins are the installed plugins, sorted by name, and what is wrong with
+// them.
+func (l *Library) Plugins() ([]Plugin, []skills.Problem, error) {
+	off, err := skills.ReadSwitches(l.o.Switches)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := skills.Entries(l.o.Switches, skills.KindPlugin)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, problems := plugin.Installed(l.o.Plugins)
+	all := []Plugin{}
+	for _, p := range list {
+		one := Plugin{Plugin: p, Enabled: off.On(skills.KindPlugin, p.Name), Skills: []string{}}
+		reg := skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return p.Roots(), nil }})
+		for _, s := range reg.Refresh().All() {
+			one.Skills = append(one.Skills, s.ID())
+		}
+		var entry struct {
+			Source *repo.Source `json:"source"`
+		}
+		if json.Unmarshal(entries[p.Name], &entry) == nil {
+			one.Source = entry.Source
+		}
+		all = append(all, one)
+	}
+	return all, problems, nil
+}
+
+// Plugin is the installed plugin of that name. An unknown one is a
+// *plugin.Error with the nearest names.
+func (l *Library) Plugin(name string) (Plugin, error) {
+	list, _, err := l.Plugins()
+	if err != nil {
+		return Plugin{}, err
+	}
+	var known []string
+	for _, p := range list {
+		if p.Name == name {
+			return p, nil
+		}
+		known = append(known, p.Name)
+	}
+	return Plugin{}, unknown("plugin", name, known)
+}
+
+// unknown is the error for a name that is not among the known ones.
+func unknown(what, name string, known []string) error {
+	text := fmt.Sprintf("unknown %s %.80q", what, name)
+	switch near := nearest.Names(name, known, 3); {
+	case len(near) > 0:
+		text += ": did you mean " + strings.Join(near, ", ") + "?"
+	case len(known) > 0:
+		text += ": there are " + strings.Join(known[:min(len(known), 20)], ", ")
+	default:
+		text += ": there are none"
+	}
+	return &plugin.Error{Code: what + "_not_found", Message: text}
+}
+
+// SwitchPlugin switches a plugin on or off and returns it as it is then.
+func (l *Library) SwitchPlugin(name string, on bool) (Plugin, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, err := l.Plugin(name)
+	if err != nil {
+		return Plugin{}, err
+	}
+	err = skills.SetSwitch(l.o.Switches, skills.KindPlugin, p.Name, on)
+	l.note(Change{Action: switched(on), Kind: skills.KindPlugin, Name: p.Name, Err: err})
+	if err == nil {
+		p.Enabled = on
+	}
+	return p, err
+}
+
+// A From is where a plugin is installed from: one of the three.
+type From struct {
+	Path  string       // of an archive or a folder
+	Repo  *repo.Source // a git repository
+	Offer *Offer       // of a marketplace
+}
+
+// InstallPlugin installs a plugin; one of that name that is there already is only
+// replaced with force. The notes say what of a repository was left out. On an
+// error nothing has changed; Cause tells whether it is the source's.
+func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p Plugin, notes []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, notes, err = l.installPlugin(ctx, from, force)
+	change := Change{Action: Installed, Kind: skills.KindPlugin, Err: err}
+	if err == nil {
+		change.Name = p.Name
+		if p.Source != nil {
+			change.Detail = p.Source.URL + " " + p.Source.Commit
+		}
+	}
+	l.note(change)
+	return p, notes, err
+}
+
+func (l *Library) installPlugin(ctx context.Context, from From, force bool) (p Plugin, notes []string, err error) {
+	if from.Offer != nil {
+		from.Path, from.Repo = from.Offer.locate()
+	}
+	path := from.Path
+	if from.Repo != nil {
+		dir, err := os.MkdirTemp("", "broker-plugin-")
+		if err != nil {
+			return Plugin{}, nil, err
+		}
+		defer os.RemoveAll(dir)
+		got, err := repo.Fetch(ctx, *from.Repo, dir, nil)
+		if err != nil {
+			return Plugin{}, nil, err
+		}
+		path, notes = dir, got.Notes
+		pinned := *from.Repo
+		pinned.Commit = got.Commit
+		from.Repo = &pinned
+	}
+	installed, err := plugin.Install(l.o.Plugins, path, force)
+	if err != nil {
+		return Plugin{}, nil, err
+	}
+	err = skills.EditEntry(l.o.Switches, skills.KindPlugin, installed.Name, func(e map[string]json.RawMessage) {
+		delete(e, "source") // that of the one before
+		if from.Repo != nil {
+			e["source"], _ = json.Marshal(from.Repo)
+		}
+	})
+	if err != nil {
+		return Plugin{}, nil, err
+	}
+	p, err = l.Plugin(installed.Name)
+	return p, notes, err
+}
+
+// RemovePlugin removes a plugin, and what is kept about it.
+func (l *Library) RemovePlugin(name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, err := l.Plugin(name)
+	if err != nil {
+		return err
+	}
+	err = pack.Remove(l.o.Plugins, filepath.Base(p.Dir))
+	l.note(Change{Action: Removed, Kind: skills.KindPlugin, Name: p.Name, Err: err})
+	if err != nil {
+		return err
+	}
+	return l.forget(skills.KindPlugin, p.Name)
+}

@@ -1,0 +1,137 @@
+package plugin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// MarketFile makes a folder a marketplace.
+const MarketFile = ".claude-plugin/marketplace.json"
+
+// A Market lists plugins, of which those in the same folder can be installed.
+type Market struct {
+	Name   string  `json:"name"`
+	Offers []Offer `json:"plugins"`
+	Dir    string  `json:"path"`
+}
+
+// An Offer is one plugin of a Market.
+type Offer struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Version     string `json:"version"`
+	// Path is its folder, relative to that of the market; empty if it is kept
+	// elsewhere.
+	Path string `json:"local_path,omitempty"`
+	// Repository is the git repository that it is kept in, else empty, with the
+	// branch or tag, the folder in it and the commit, as far as they are said.
+	Repository string `json:"repository,omitempty"`
+	Ref        string `json:"ref,omitempty"`
+	Folder     string `json:"folder,omitempty"`
+	Commit     string `json:"commit,omitempty"`
+}
+
+// offerSource is where a marketplace says that a plugin is, if that is no path
+// in it.
+type offerSource struct {
+	Source string `json:"source"` // github, url or git-subdir; others are not known here
+	Repo   string `json:"repo"`   // of github: owner/name
+	URL    string `json:"url"`
+	Ref    string `json:"ref"`
+	SHA    string `json:"sha"`
+	Path   string `json:"path"`
+}
+
+var githubName = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
+
+// locate fills in where the plugin is. What is said in no known way stays empty.
+func (o *Offer) locate(raw json.RawMessage, root string) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		local := filepath.Join(filepath.FromSlash(root), filepath.FromSlash(text))
+		switch {
+		case strings.Contains(text, "://"):
+			o.Repository = text
+		case text != "" && filepath.IsLocal(local):
+			o.Path = local
+		}
+		return
+	}
+	var from offerSource
+	if json.Unmarshal(raw, &from) != nil {
+		return
+	}
+	switch {
+	case from.Source == "github" && githubName.MatchString(from.Repo):
+		o.Repository = "https://github.com/" + from.Repo + ".git"
+	case (from.Source == "url" || from.Source == "git-subdir") && githubName.MatchString(from.URL):
+		o.Repository = "https://github.com/" + from.URL + ".git"
+	case from.Source == "url" || from.Source == "git-subdir":
+		o.Repository = from.URL
+	}
+	if o.Repository != "" {
+		o.Ref, o.Commit, o.Folder = from.Ref, from.SHA, strings.TrimPrefix(from.Path, "./")
+	}
+}
+
+// OpenMarket reads the marketplace in the folder dir.
+func OpenMarket(dir string) (*Market, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, &Error{"missing_manifest", fmt.Sprintf("there is no folder %s", dir)}
+	}
+	defer root.Close()
+	data, err := readFile(root, MarketFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{"missing_manifest", "there is no " + MarketFile + " in it: this is no marketplace"}
+	}
+	var file struct {
+		Name     string `json:"name"`
+		Metadata struct {
+			PluginRoot string `json:"pluginRoot"`
+		} `json:"metadata"`
+		Plugins []struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			Version     string          `json:"version"`
+			Source      json.RawMessage `json:"source"`
+		} `json:"plugins"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &file)
+	}
+	if err != nil {
+		return nil, &Error{"bad_manifest", MarketFile + ": " + cause(err)}
+	}
+	m := &Market{Name: file.Name, Dir: dir, Offers: []Offer{}}
+	for _, f := range file.Plugins {
+		o := Offer{Name: f.Name, Description: f.Description, Version: f.Version}
+		o.locate(f.Source, file.Metadata.PluginRoot)
+		m.Offers = append(m.Offers, o)
+	}
+	return m, nil
+}
+
+// Find returns the plugin of that name that the market offers.
+func (m *Market) Find(name string) (Offer, error) {
+	var known []string
+	for _, o := range m.Offers {
+		if o.Name == name {
+			return o, nil
+		}
+		known = append(known, o.Name)
+	}
+	text := fmt.Sprintf("%s offers no plugin %q", m.Name, name)
+	if near := nearest.Names(name, known, 3); len(near) > 0 {
+		text += ": did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return Offer{}, &Error{"plugin_not_found", text}
+}

@@ -1,0 +1,373 @@
+package repo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// git runs the program on a store of its own, which has no work tree.
+type git struct{ program, store, protocols string }
+
+// settings overrule what the user's and the system's files say, where that could
+// run something or fetch more than was asked for.
+var settings = []string{
+	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.askPass=", "core.symlinks=false",
+	"fetch.recurseSubmodules=false", "submodule.recurse=false", "protocol.version=2",
+	// Larger files are not held in memory; those that are wanted are never so large.
+	"core.bigFileThreshold=16m", "pack.threads=1",
+	"gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false",
+}
+
+// killWait is how long what git has started may hold its streams after its end.
+const killWait = 2 * time.Second
+
+func (g *git) command(ctx context.Context, args ...string) *exec.Cmd {
+	all := []string{"--git-dir=" + g.store}
+	for _, s := range settings {
+		all = append(all, "-c", s)
+	}
+	cmd := exec.CommandContext(ctx, g.program, append(all, args...)...)
+	cmd.Dir = g.store
+	cmd.Env = append(environment(), "GIT_ALLOW_PROTOCOL="+g.protocols)
+	cmd.WaitDelay = killWait
+	ownGroup(cmd)
+	return cmd
+}
+
+// environment is the user's, since it leads to his credentials and proxies, but
+// without what points git to another repository or makes it ask.
+func environment() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "GIT_") && !strings.HasPrefix(name, "GIT_SSL_") && name != "GIT_SSH" && name != "GIT_SSH_COMMAND" && name != "GIT_CONFIG_GLOBAL" && name != "GIT_CONFIG_SYSTEM" {
+			continue
+		}
+		env = append(env, v)
+	}
+	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never",
+		"SSH_ASKPASS_REQUIRE=never", "GIT_NO_REPLACE_OBJECTS=1")
+}
+
+// run runs git to its end and returns what it printed, of which it is an error
+// to be more than a line or two.
+func (g *git) run(ctx context.Context, args ...string) (string, error) {
+	var out, errs short
+	cmd := g.command(ctx, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	killGroup(cmd)
+	if err != nil {
+		return "", refuse("fetch_failed", "git %s: %s", args[0], errs.reason(err))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// short keeps the beginning of what a program prints.
+type short struct{ bytes.Buffer }
+
+func (s *short) Write(p []byte) (int, error) {
+	const most = 8 << 10
+	s.Buffer.Write(p[:min(len(p), most-min(s.Len(), most))])
+	return len(p), nil
+}
+
+// reason is what git complains about, in one line.
+func (s *short) reason(err error) string {
+	var lines []string
+	for line := range strings.Lines(s.String()) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "fatal: "); ok {
+			line = rest
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return err.Error()
+	}
+	text := []rune(strings.Join(lines, "; "))
+	return string(text[:min(len(text), 300)])
+}
+
+// fetched is the ref that the wanted commit gets.
+const fetched = "refs/broker/fetched"
+
+// fetch gets the commit of a source, and nothing of its history.
+func (g *git) fetch(ctx context.Context, s Source, limit int64) (commit string, err error) {
+	if _, err := g.run(ctx, "init", "--bare", "--quiet", "--template=", "."); err != nil {
+		return "", err
+	}
+	ref := s.Ref
+	switch {
+	case ref == "" && s.Commit != "":
+		ref = s.Commit
+	case ref == "":
+		ref = "HEAD"
+	}
+	whole := ctx
+	ctx, cancel := context.WithCancelCause(whole)
+	stop := g.watch(limit, cancel)
+	_, err = g.run(ctx, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+		"--", s.URL, "+"+ref+":"+fetched)
+	stop()
+	err = because(ctx, err)
+	cancel(nil)
+	if err != nil {
+		return "", err
+	}
+	if commit, err = g.run(whole, "rev-parse", "--verify", "--end-of-options", fetched+"^{commit}"); err != nil {
+		return "", err
+	}
+	if s.Commit != "" && commit != s.Commit {
+		return "", refuse("commit_mismatch", "%s is commit %s, but %s is wanted: it has been moved since", ref, commit, s.Commit)
+	}
+	return commit, nil
+}
+
+// watchEvery is how often the size of the store is looked at.
+const watchEvery = 100 * time.Millisecond
+
+// watch cancels when the store has grown above limit.
+func (g *git) watch(limit int64, cancel context.CancelCauseFunc) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			if size(g.store) > limit {
+				cancel(tooLarge(limit))
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+		if size(g.store) > limit { // it was fast
+			cancel(tooLarge(limit))
+		}
+	}
+}
+
+func tooLarge(limit int64) error {
+	return refuse("repository_too_large", "the repository has more than %d MiB", limit>>20)
+}
+
+func size(dir string) (total int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // git removes files while it works
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			total += info.Size()
+		}
+		return nil
+	})
+	return total
+}
+
+// A blob is a file of a commit.
+type blob struct {
+	id, path   string
+	executable bool
+	size       int64
+}
+
+// list names the files of a commit and notes what is left out.
+func (g *git) list(ctx context.Context, s Source, commit string, set Options, got *Fetched) ([]blob, error) {
+	tree := commit
+	if f := strings.TrimSuffix(s.Folder, "/"); f != "" && f != "." {
+		tree += ":" + f
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // what is not read any more
+	var errs short
+	cmd := g.command(ctx, "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	files, err := parseList(bufio.NewReader(out), set, got)
+	if err != nil {
+		cancel()
+	}
+	ended := cmd.Wait()
+	killGroup(cmd)
+	switch {
+	case err != nil:
+		return nil, err
+	case ended != nil && s.Folder != "":
+		return nil, refuse("folder_not_found", "the repository has no folder %q in commit %s", s.Folder, commit)
+	case ended != nil:
+		return nil, refuse("fetch_failed", "git ls-tree: %s", errs.reason(ended))
+	}
+	return files, nil
+}
+
+const (
+	// maxEntryBytes bounds one line of the list.
+	maxEntryBytes = 4096
+	maxNotes      = 20
+)
+
+// parseList reads lines "mode type id size<tab>path", each ended by a NUL.
+func parseList(r *bufio.Reader, set Options, got *Fetched) (files []blob, err error) {
+	var total int64
+	for seen := 0; ; seen++ {
+		line, err := readEntry(r)
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		head, name, ok := strings.Cut(line, "\t")
+		fields := strings.Fields(head)
+		if !ok || len(fields) != 4 {
+			return nil, refuse("fetch_failed", "git lists the files in a way that is not understood: %.80q", line)
+		}
+		if seen >= set.Files {
+			return nil, refuse("repository_too_large", "it has more than %d files", set.Files)
+		}
+		left := ""
+		switch fields[0] {
+		case "160000":
+			left = "submodule %s is not fetched"
+		case "120000":
+			left = "link %s is left out"
+		case "100644", "100664", "100755":
+		default:
+			left = "%s is no file and left out"
+		}
+		if left != "" {
+			if len(got.Notes) < maxNotes {
+				got.Notes = append(got.Notes, fmt.Sprintf(left, strconv.Quote(name)))
+			}
+			continue
+		}
+		n, err := strconv.ParseInt(fields[3], 10, 64)
+		if err != nil {
+			return nil, refuse("fetch_failed", "git does not say how large %q is", name)
+		}
+		if total += n; total > set.Bytes || n > set.Bytes {
+			return nil, refuse("repository_too_large", "its files have more than %d MiB", set.Bytes>>20)
+		}
+		files = append(files, blob{fields[2], name, fields[0] == "100755", n})
+	}
+}
+
+func readEntry(r *bufio.Reader) (string, error) {
+	var line []byte
+	for {
+		c, err := r.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return "", io.ErrUnexpectedEOF
+		case err != nil:
+			return "", err
+		case c == 0:
+			return string(line), nil
+		case len(line) == maxEntryBytes:
+			return "", refuse("bad_repository", "it has a file whose path has more than %d bytes", maxEntryBytes)
+		}
+		line = append(line, c)
+	}
+}
+
+// copy writes the files below dir, as they are stored.
+func (g *git) copy(ctx context.Context, files []blob, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var errs short
+	var ids strings.Builder
+	for _, f := range files {
+		ids.WriteString(f.id + "\n")
+	}
+	cmd := g.command(ctx, "cat-file", "--batch")
+	cmd.Stdin, cmd.Stderr = strings.NewReader(ids.String()), &errs
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	r := bufio.NewReader(out)
+	for _, f := range files {
+		if err = f.write(root, r); err != nil {
+			cancel()
+			break
+		}
+	}
+	ended := cmd.Wait()
+	killGroup(cmd)
+	if err == nil && ended != nil {
+		err = refuse("fetch_failed", "git cat-file: %s", errs.reason(ended))
+	}
+	return err
+}
+
+// write copies what follows in r: "id type size", the bytes, a line break.
+func (b blob) write(root *os.Root, r *bufio.Reader) error {
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("read %s: %w", b.path, err)
+	}
+	if want := fmt.Sprintf("%s blob %d\n", b.id, b.size); head != want {
+		return refuse("fetch_failed", "git has %.80q where %s should be", head, b.path)
+	}
+	local := filepath.FromSlash(b.path)
+	if !filepath.IsLocal(local) || path.Clean(b.path) != b.path {
+		return refuse("bad_repository", "%q cannot be a file here", b.path)
+	}
+	if at := filepath.Dir(local); at != "." {
+		if err := root.MkdirAll(at, 0o700); err != nil {
+			return refuse("bad_repository", "%q is a file and a folder", b.path)
+		}
+	}
+	mode := fs.FileMode(0o600)
+	if b.executable {
+		mode = 0o700
+	}
+	f, err := root.OpenFile(local, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return refuse("bad_repository", "%q is there twice, or differs from another file by case only", b.path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(f, r, b.size)
+	if err == nil {
+		_, err = r.Discard(1)
+	}
+	return errors.Join(err, f.Close())
+}

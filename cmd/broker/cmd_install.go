@@ -45,7 +45,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Use:   "uninstall CLIENT",
 		Short: "Take the broker out of a client's config",
 		Long: "Make the file of a client what it was before broker install, byte for byte. If it was edited since, only the\n" +
-			"broker's entry goes, and servers that were moved return.",
+			"broker's entry goes, and servers that were moved return to their places; your edits stay as you wrote them.",
 		Args: oneArg("a client"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.aim(&r, args[0]); err != nil {

@@ -113,12 +113,6 @@ func Install(r Request) (InstallResult, error) {
 	if err != nil {
 		return res, fmt.Errorf("%s: %w", path, err)
 	}
-	text := before
-	if old != nil && old.Name != r.Name {
-		if text, err = r.Client.format.remove(text, r.Client.root, old.Name); err != nil {
-			return res, fmt.Errorf("%s: %w", path, err)
-		}
-	}
 	for _, e := range entries {
 		if e.Name == r.Name && !e.Self && (old == nil || old.Name != r.Name) {
 			return res, fmt.Errorf("%s has a server %q that is not the broker: choose another name with --name", path, r.Name)
@@ -129,13 +123,9 @@ func Install(r Request) (InstallResult, error) {
 		if mv, err = r.planMove(path, entries, &res); err != nil {
 			return res, err
 		}
-		for _, name := range mv.names {
-			if text, err = r.Client.format.remove(text, r.Client.root, name); err != nil {
-				return res, fmt.Errorf("%s: %w", path, err)
-			}
-		}
 	}
-	if text, err = r.put(text); err != nil {
+	text, err := r.edit(before, old, mv)
+	if err != nil {
 		return res, fmt.Errorf("%s: %w", path, err)
 	}
 	if res.Others, err = r.others(text); err != nil {
@@ -156,6 +146,26 @@ func Install(r Request) (InstallResult, error) {
 	return r.commit(j, old, before, text, mv, res)
 }
 
+// edit returns text with the entry of the broker, without one that it had under
+// another name, and without the servers that are moved. Those go last, so that
+// the entry is written as its neighbours are.
+func (r Request) edit(text []byte, old *record, mv *move) ([]byte, error) {
+	var gone []string
+	if old != nil && old.Name != r.Name {
+		gone = append(gone, old.Name)
+	}
+	if mv != nil {
+		gone = append(gone, mv.names...)
+	}
+	text, err := r.put(text)
+	for _, name := range gone {
+		if err == nil {
+			text, err = r.Client.format.remove(text, r.Client.root, name)
+		}
+	}
+	return text, err
+}
+
 // put writes the entry, unless it is there just so: then its place and its
 // formatting are the user's.
 func (r Request) put(text []byte) ([]byte, error) {
@@ -173,15 +183,15 @@ func (r Request) put(text []byte) ([]byte, error) {
 }
 
 // sameJSON reports whether both have the same keys and values, in any order.
-func sameJSON(a, b any) bool {
-	plain := func(v any) (out any) {
-		data, err := json.Marshal(v)
-		if err != nil || json.Unmarshal(data, &out) != nil {
-			return err
-		}
-		return out
+func sameJSON(a, b any) bool { return reflect.DeepEqual(plain(a), plain(b)) }
+
+// plain is v as encoding/json reads it.
+func plain(v any) (out any) {
+	data, err := json.Marshal(v)
+	if err != nil || json.Unmarshal(data, &out) != nil {
+		return err
 	}
-	return reflect.DeepEqual(plain(a), plain(b))
+	return out
 }
 
 // entries are the servers of the file where the broker's entry goes.
@@ -218,6 +228,7 @@ func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, 
 			// undo that too, so uninstall must not find this state unchanged.
 			rec.After = old.After
 		}
+		rec.Edits = r.editsAgain(old, mv)
 	case res.Created:
 		rec.Dirs = missingDirs(res.Path)
 	default:
@@ -226,6 +237,7 @@ func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, 
 			return res, err
 		}
 		rec.Backup, rec.Before = backup, sum(before)
+		rec.Edits, _ = changesBetween(before, text)
 	}
 	if mv != nil {
 		for _, name := range mv.names {

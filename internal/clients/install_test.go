@@ -227,7 +227,7 @@ func TestInstallKeepsCommentsAndFormatting(t *testing.T) {
 		}},
 		{"vscode", true, func(s string) string {
 			before, _, _ := strings.Cut(s, "\t\t\"fs\"")
-			return before + "\t\t\"broker\": {\n\t\t\t\"type\": \"stdio\",\n\t\t\t\"command\": \"/opt/broker\",\n\t\t\t\"args\": [\"serve\", \"--config\", \"/c/servers.json\"]\n\t\t}\n\t},\n}\n"
+			return before + "\t\t\"broker\": {\n\t\t\t\"type\": \"stdio\",\n\t\t\t\"command\": \"/opt/broker\",\n\t\t\t\"args\": [\"serve\", \"--config\", \"/c/servers.json\"]\n\t\t},\n\t},\n}\n"
 		}},
 		{"codex", false, func(s string) string {
 			return s + "\n[mcp_servers.broker]\ncommand = \"/opt/broker\"\nargs = [\"serve\", \"--config\", \"/c/servers.json\"]\nstartup_timeout_sec = 30\ntool_timeout_sec = 130\n"

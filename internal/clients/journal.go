@@ -30,6 +30,9 @@ type record struct {
 	// broker; Before is empty if there was no file.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after"`
+	// Edits make what Backup holds into a file with the broker in which nothing
+	// else was edited; empty if that is not known.
+	Edits []change `json:"edits,omitempty"`
 	// Moved are the servers that were taken out of the file.
 	Moved []string `json:"moved,omitempty"`
 	// Config is the servers.json that the entry names.

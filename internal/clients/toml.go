@@ -69,13 +69,24 @@ func (tomlFile) servers(data []byte, root []string) ([]config.Field, error) {
 
 func (f tomlFile) set(data []byte, root []string, name string, entry config.Object) ([]byte, error) {
 	path := append(slices.Clone(root), name)
-	data, err := f.remove(data, root, name)
-	if err != nil {
-		return nil, err
-	}
 	eol := "\n"
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		eol = "\r\n"
+	}
+	section := "[" + tomlKey(path) + "]" + eol
+	for _, field := range entry {
+		text, err := tomlValue(field.Value)
+		if err != nil {
+			return nil, err
+		}
+		section += tomlKey([]string{field.Key}) + " = " + text + eol
+	}
+	if at := tomlRanges(data, path); len(at) == 1 && bytes.HasPrefix(data[at[0].start:], []byte("[")) {
+		return checkTOML(slices.Concat(data[:at[0].start], []byte(section), data[at[0].end:]), path, true)
+	}
+	data, err := f.remove(data, root, name)
+	if err != nil {
+		return nil, err
 	}
 	var b strings.Builder
 	b.Write(data)
@@ -85,14 +96,7 @@ func (f tomlFile) set(data []byte, root []string, name string, entry config.Obje
 	if len(bytes.TrimSpace(data)) > 0 {
 		b.WriteString(eol)
 	}
-	b.WriteString("[" + tomlKey(path) + "]" + eol)
-	for _, field := range entry {
-		text, err := tomlValue(field.Value)
-		if err != nil {
-			return nil, err
-		}
-		b.WriteString(tomlKey([]string{field.Key}) + " = " + text + eol)
-	}
+	b.WriteString(section)
 	return checkTOML([]byte(b.String()), path, true)
 }
 
@@ -130,6 +134,11 @@ func (tomlFile) restore(data, backup []byte, root []string, name string) ([]byte
 		sep = "\n\n"
 	}
 	return checkTOML(slices.Concat(data, []byte(sep), section), append(slices.Clone(root), name), true)
+}
+
+func (tomlFile) values(data []byte) (any, error) {
+	values, err := tomlValues(data)
+	return any(values), err
 }
 
 // checkTOML makes sure that an edit left a file that can be read, in which path

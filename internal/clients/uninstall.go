@@ -36,7 +36,9 @@ var ErrNotInstalled = errors.New("the broker is not installed")
 
 // Uninstall undoes Install: the file becomes what it was, byte for byte. If it
 // was edited since, only the broker's entry goes and the servers that were
-// moved return.
+// moved return, each to its place, and the edits stay as they are. An edit of
+// the very lines that Install wrote is kept as far as its meaning goes: the
+// servers return at the end then.
 func Uninstall(r Request) (UninstallResult, error) {
 	j, err := openJournal(r.Journal)
 	if err != nil {
@@ -154,6 +156,9 @@ func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResul
 		}
 		if text, err = r.giveBack(rec, text, there, &res); err != nil {
 			return fail(err)
+		}
+		if len(res.Returned) == len(rec.Moved) {
+			text = r.undo(rec, now, text)
 		}
 		res.Backup = rec.Backup
 	}

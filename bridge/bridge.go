@@ -1,5 +1,5 @@
 // Package bridge makes the tool calls of one execution: it resolves the name,
-// checks the arguments against the tool's schema, asks the policy, sends the
+// asks the policy, checks the arguments against the tool's schema, sends the
 // call to its server, turns the answer into the value that the script gets,
 // and records all of it. What tools_called says comes from here, on the host's
 // side, not from the script.
@@ -64,7 +64,7 @@ type Record struct {
 	Tool        string // upstream name; the name as given if unknown
 	ID          string // tool id; the name as given if unknown
 	Started     time.Time
-	Duration    time.Duration
+	Duration    time.Duration // from its arrival on, so with the start of its server
 	Status      Status
 	Error       string // message, empty when Status is StatusOK
 	Args        json.RawMessage
@@ -154,8 +154,6 @@ func (b *Bridge) call(ctx context.Context, name string, args json.RawMessage, r 
 	if b.o.Started != nil {
 		b.o.Started(tool, r.Seq)
 	}
-	// The clock that is recorded runs while the server works, not while the
-	// call waited for its server to start.
 	raw, err := b.o.Caller.Call(ctx, tool.Server, tool.Name, args)
 	if err != nil {
 		if b.o.Failure != nil {

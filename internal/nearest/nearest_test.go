@@ -1,0 +1,51 @@
+package nearest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestNames(t *testing.T) {
+	known := []string{"github", "gitlab", "google-drive", "slack", "s3", "list_issues", "listIssues2"}
+	for _, tt := range []struct {
+		name string
+		n    int
+		want []string
+	}{
+		{"githb", 1, []string{"github"}},
+		{"githb", 3, []string{"github", "gitlab"}},
+		{"GITHUB", 1, []string{"github"}},
+		{"google_drive", 1, []string{"google-drive"}},
+		{"google.drive", 1, []string{"google-drive"}},
+		{"drive", 2, []string{"google-drive"}},                     // it is part of the name
+		{"list-issues", 2, []string{"list_issues", "listIssues2"}}, // nearest first
+		{"mslack_channel", 1, []string{"slack"}},                   // the name is part of it
+		{"postgres", 3, nil},                                       // nothing is near
+		{"s", 3, []string{"s3"}},                                   // but too short to be part of one
+		{"", 3, nil},                                               //
+		{"--", 3, nil},                                             // nothing but separators
+		{"github", 0, nil},                                         //
+		{strings.Repeat("github", 30), 3, nil},                     // longer than any name
+	} {
+		if got := Names(tt.name, known, tt.n); !slices.Equal(got, tt.want) {
+			t.Errorf("Names(%q, %d) = %q, want %q", tt.name, tt.n, got, tt.want)
+		}
+	}
+}
+
+func TestEquallyNearNamesComeByAlphabet(t *testing.T) {
+	for _, known := range [][]string{{"ab3", "ab1", "ab2"}, {"ab2", "ab3", "ab1"}} {
+		if got := Names("ab", known, 2); !slices.Equal(got, []string{"ab1", "ab2"}) {
+			t.Errorf("among %q: %q", known, got)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	for _, same := range []string{"get_document", "getDocument", "Get-Document", "get.document", "get/document", "get: document"} {
+		if got := Fold(same); got != "getdocument" {
+			t.Errorf("Fold(%q) = %q", same, got)
+		}
+	}
+}

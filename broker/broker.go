@@ -181,11 +181,7 @@ func New(o Options) (*Broker, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.setDefaults()
-	x, err := index.New(&index.Options{Vectors: o.Vectors})
-	if err != nil {
-		return nil, err
-	}
-	b := &Broker{log: o.Logger, index: x, validator: bridge.NewValidator(), dirty: true, started: time.Now()}
+	b := &Broker{log: o.Logger, index: index.New(&index.Options{Vectors: o.Vectors}), validator: bridge.NewValidator(), dirty: true, started: time.Now()}
 	b.opts.Store(&o)
 	pool := upstream.NewPool(o.Servers, &upstream.Options{
 		Logger:         o.Logger,
@@ -273,9 +269,6 @@ func (b *Broker) Close() error {
 	if e := b.closeWorkflows(); err == nil {
 		err = e
 	}
-	if e := b.index.Close(); err == nil {
-		err = e
-	}
 	return err
 }
 
@@ -357,9 +350,7 @@ func (b *Broker) sync() error {
 	if scope == b.indexed {
 		return nil
 	}
-	if err := b.index.Sync(scope); err != nil {
-		return err
-	}
+	b.index.Sync(scope)
 	b.indexed = scope
 	return nil
 }

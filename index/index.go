@@ -83,23 +83,20 @@ type Options struct {
 }
 
 // New returns an empty index. Nil options are the zero Options.
-func New(o *Options) (*Index, error) {
+func New(o *Options) *Index {
 	if o == nil {
 		o = &Options{}
 	}
-	words() // a mistake in the data shows here and not in a search
+	words() // they are read here and not in the first search
 	x := &Index{slots: map[string]int{}}
 	x.current.Store(&snapshot{catalog: discovery.NewCatalog(nil), vocabulary: &vocabulary{}, vectors: o.Vectors})
-	return x, nil
+	return x
 }
-
-// Close ends the use of the index. Searches must have ended.
-func (x *Index) Close() error { return nil }
 
 // Sync makes the index hold exactly the tools of c, touching only those that
 // were added, removed or changed since the last call. Searches go on meanwhile
 // and see either the old state or the new one.
-func (x *Index) Sync(c *discovery.Catalog) error {
+func (x *Index) Sync(c *discovery.Catalog) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := x.edit()
@@ -108,19 +105,21 @@ func (x *Index) Sync(c *discovery.Catalog) error {
 		e.put(toolRecord(t))
 	}
 	e.finish(func(kind string) bool { return kind == "" })
-	return nil
 }
 
 // SyncEntries makes the index hold exactly these entries beside the tools.
-// It may be called with the same entries again at little cost.
+// It may be called with the same entries again at little cost. An entry without
+// a kind is an error, and changes nothing.
 func (x *Index) SyncEntries(entries []Entry) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	e := x.edit()
 	for _, entry := range entries {
 		if entry.Kind == "" {
 			return fmt.Errorf("index: entry %q has no kind", entry.ID)
 		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.edit()
+	for _, entry := range entries {
 		e.put(entryRecord(entry))
 	}
 	e.finish(func(kind string) bool { return kind != "" })

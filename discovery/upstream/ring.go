@@ -3,11 +3,12 @@ package upstream
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 )
 
 // A ring keeps the last lines of a stream. It is safe for concurrent use.
@@ -110,17 +111,9 @@ func (r *ring) reset() {
 // copyFrom adds every line of src until it ends. Lines of any length are read.
 func (r *ring) copyFrom(src io.Reader) {
 	br := bufio.NewReaderSize(src, 4<<10)
-	var line []byte
 	for {
-		part, err := br.ReadSlice('\n')
-		if room := r.maxLine + hideSlack - len(line); room > 0 {
-			line = append(line, part[:min(room, len(part))]...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
+		line, _, err := lines.Read(br, r.maxLine+hideSlack)
 		r.add(bytes.TrimRight(line, "\r\n"))
-		line = line[:0]
 		if err != nil {
 			return
 		}

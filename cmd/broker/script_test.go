@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		"shelf":   serveShelf,
 		"diary":   serveDiary,
 		"library": serveLibrary,
+		// Servers that somebody looks into.
+		"paperless": func() { fmt.Fprintln(os.Stderr, "out of paper"); os.Exit(4) },
+		"greeter":   func() { fmt.Println("hello"); serveShelf() },
 		// The browser of Linux and macOS, whose user agrees to everything.
 		"xdg-open": openPage,
 		"open":     openPage,
@@ -109,7 +112,7 @@ func serveLibrary() {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "replace": replaceText},
 		Condition: func(cond string) (bool, error) {
 			if cond != "engine" {
 				return false, fmt.Errorf("unknown condition %q", cond)
@@ -153,6 +156,18 @@ func canRunPython(t *testing.T) bool {
 	m.Close()
 	_, err = os.Stat("/usr/bin/python3")
 	return err == nil
+}
+
+// replaceText is the script command "replace OLD NEW FILE": the user's editor.
+func replaceText(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: replace OLD NEW FILE")
+	}
+	text := ts.ReadFile(args[2])
+	if !strings.Contains(text, args[0]) {
+		ts.Fatalf("%s does not hold %q", args[2], args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.ReplaceAll(text, args[0], args[1])), 0o600))
 }
 
 // exitCode is the script command "exitcode N COMMAND...".

@@ -41,7 +41,9 @@ func misbehave(how string) {
 		os.Stderr.WriteString("panic: fell over\n")
 		os.Exit(42)
 	case "hang":
-		select {}
+		for { // an empty select would count as a deadlock
+			time.Sleep(time.Hour)
+		}
 	case "flood":
 		for {
 			os.Stdout.WriteString(strings.Repeat("x", 1<<16) + "\n")

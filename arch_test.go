@@ -73,6 +73,7 @@ var diagram = []row{
 	{pkg: "internal/clients", imports: []string{"internal/config"}},
 	{pkg: "internal/typecheck", imports: []string{"internal/spawn"}},
 	{pkg: "internal/lines", modules: []string{"std"}},
+	{pkg: "internal/pipes", modules: []string{"std"}},
 	{pkg: "internal/spawn", modules: []string{"std"}},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},

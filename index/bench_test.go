@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/blevesearch/bleve/v2"
+
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
 )
@@ -18,29 +20,43 @@ var recorded = []string{"tools_core.jsonl", "tools.jsonl"}
 // BenchmarkSearch reports p50 and p99 over the recorded queries, ours and those
 // of bleve with its defaults, taken in turns.
 func BenchmarkSearch(b *testing.B) {
+	eachRecorded(b, func(b *testing.B, r recording) {
+		var ours, theirs []time.Duration
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, q := range r.queries {
+				start := time.Now()
+				ids(b, r.ours, Query{Text: q.Text})
+				middle := time.Now()
+				searchBleve(b, r.bleve, q.Text, 8)
+				ours, theirs = append(ours, middle.Sub(start)), append(theirs, time.Since(middle))
+			}
+		}
+		for name, list := range map[string][]time.Duration{"": ours, "-bleve": theirs} {
+			slices.Sort(list)
+			b.ReportMetric(float64(list[len(list)/2].Microseconds()), "p50"+name+"-µs")
+			b.ReportMetric(float64(list[len(list)*99/100].Microseconds()), "p99"+name+"-µs")
+		}
+	})
+}
+
+// A recording is a catalogue, indexed by us and by bleve with its defaults, and
+// the queries whose right tools are known.
+type recording struct {
+	catalog *discovery.Catalog
+	queries []evaluate.Query
+	ours    *Index
+	bleve   bleve.Index
+}
+
+// eachRecorded runs a benchmark on each of the recorded catalogues.
+func eachRecorded(b *testing.B, f func(*testing.B, recording)) {
 	needRetrieval(b)
 	queries := loadQueries(b, filepath.Join(retrieval, "queries.jsonl"))
 	for _, file := range recorded {
 		c := loadTools(b, filepath.Join(retrieval, file))
-		x, reference := newIndex(b, c), newBleve(b, c)
-		b.Run(fmt.Sprintf("%d tools", len(c.Tools())), func(b *testing.B) {
-			var ours, theirs []time.Duration
-			b.ReportAllocs()
-			for b.Loop() {
-				for _, q := range queries {
-					start := time.Now()
-					ids(b, x, Query{Text: q.Text})
-					middle := time.Now()
-					searchBleve(b, reference, q.Text, 8)
-					ours, theirs = append(ours, middle.Sub(start)), append(theirs, time.Since(middle))
-				}
-			}
-			for name, list := range map[string][]time.Duration{"": ours, "-bleve": theirs} {
-				slices.Sort(list)
-				b.ReportMetric(float64(list[len(list)/2].Microseconds()), "p50"+name+"-µs")
-				b.ReportMetric(float64(list[len(list)*99/100].Microseconds()), "p99"+name+"-µs")
-			}
-		})
+		r := recording{c, queries, newIndex(b, c), newBleve(b, c)}
+		b.Run(fmt.Sprintf("%d tools", len(c.Tools())), func(b *testing.B) { f(b, r) })
 	}
 }
 
@@ -120,22 +136,16 @@ func heap() int64 {
 // BenchmarkRanking reports the figures of bleve's defaults, to compare with
 // those of "broker eval".
 func BenchmarkRanking(b *testing.B) {
-	needRetrieval(b)
-	queries := loadQueries(b, filepath.Join(retrieval, "queries.jsonl"))
-	for _, file := range recorded {
-		c := loadTools(b, filepath.Join(retrieval, file))
-		x, reference := newIndex(b, c), newBleve(b, c)
-		b.Run(fmt.Sprintf("%d tools", len(c.Tools())), func(b *testing.B) {
-			for b.Loop() {
-				for name, search := range map[string]func(string) []string{
-					"":       func(text string) []string { return ids(b, x, Query{Text: text, Limit: 5}) },
-					"-bleve": func(text string) []string { return searchBleve(b, reference, text, 5) },
-				} {
-					b.ReportMetric(hitAt5(c, queries, search), "hit@5"+name)
-				}
+	eachRecorded(b, func(b *testing.B, r recording) {
+		for b.Loop() {
+			for name, search := range map[string]func(string) []string{
+				"":       func(text string) []string { return ids(b, r.ours, Query{Text: text, Limit: 5}) },
+				"-bleve": func(text string) []string { return searchBleve(b, r.bleve, text, 5) },
+			} {
+				b.ReportMetric(hitAt5(r.catalog, r.queries, search), "hit@5"+name)
 			}
-		})
-	}
+		}
+	})
 }
 
 func hitAt5(c *discovery.Catalog, queries []evaluate.Query, search func(string) []string) float64 {

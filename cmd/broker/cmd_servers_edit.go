@@ -143,11 +143,7 @@ func (a *app) addServer(name string, n newServer) error {
 	if err != nil {
 		return err
 	}
-	err = config.Edit(path, func(data []byte) ([]byte, error) {
-		cfg, err := config.Parse(path, data)
-		if err != nil {
-			return nil, err
-		}
+	err = editConfig(path, func(data []byte, cfg *config.Config) ([]byte, error) {
 		if cfg.Server(name) != nil {
 			return nil, usage("there is a server %q already\nhint: broker servers remove %s", name, name)
 		}
@@ -207,17 +203,24 @@ func (a *app) switchServer(name, command string, off bool) error {
 	})
 }
 
+// editConfig changes the text of the config at path, which has to be right.
+func editConfig(path string, change func([]byte, *config.Config) ([]byte, error)) error {
+	return config.Edit(path, func(data []byte) ([]byte, error) {
+		cfg, err := config.Parse(path, data)
+		if err != nil {
+			return nil, err
+		}
+		return change(data, cfg)
+	})
+}
+
 // editServer changes one server in the text of the config.
 func (a *app) editServer(name, command, done string, change func([]byte, *config.Server) ([]byte, error)) error {
 	path, err := config.Find(a.configPath)
 	if err != nil {
 		return err
 	}
-	err = config.Edit(path, func(data []byte) ([]byte, error) {
-		cfg, err := config.Parse(path, data)
-		if err != nil {
-			return nil, err
-		}
+	err = editConfig(path, func(data []byte, cfg *config.Config) ([]byte, error) {
 		s, err := knownServer(cfg, name, command)
 		if err != nil {
 			return nil, err

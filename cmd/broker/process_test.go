@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/pipes"
 )
 
 // shelfConfig is a config with the test binary's own server.
@@ -68,14 +69,7 @@ func startStdio(t testing.TB, config string) *stdioClient {
 // startClient starts cmd, which serves, and opens a session with it.
 func startClient(t testing.TB, cmd *exec.Cmd) *stdioClient {
 	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in, out := pipes.Of(t, cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/pipes"
 )
 
 // A guarded broker, as the test sees it.
@@ -27,14 +28,7 @@ func startGuarded(t *testing.T) *guarded {
 	t.Helper()
 	cmd := exec.Command(fakeupstream.Command(), guardedArg)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in, out := pipes.Of(t, cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
+	"github.com/mcpbroker/mcpbroker/internal/pipes"
 )
 
 // Tests run this binary as another broker: it waits for a line on stdin and
@@ -58,14 +59,7 @@ func TestProcessesRenewOnce(t *testing.T) {
 	for range 4 {
 		cmd := exec.CommandContext(t.Context(), exe)
 		cmd.Env = append(os.Environ(), "OAUTH_TEST_URL="+w.remote.URL, "OAUTH_TEST_DIR="+w.dir)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		in, out := pipes.Of(t, cmd)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

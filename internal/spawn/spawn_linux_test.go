@@ -10,20 +10,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/pipes"
 )
 
 // The goroutine that asks for the child takes its thread with it when it ends.
 func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "cat")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in, out := pipes.Of(t, cmd)
 	started := make(chan error)
 	var thread int
 	go func() {

@@ -73,16 +73,16 @@ func (f tomlFile) set(data []byte, root []string, name string, entry config.Obje
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		eol = "\r\n"
 	}
-	section := "[" + tomlKey(path) + "]" + eol
+	section := []byte("[" + tomlKey(path) + "]" + eol)
 	for _, field := range entry {
 		text, err := tomlValue(field.Value)
 		if err != nil {
 			return nil, err
 		}
-		section += tomlKey([]string{field.Key}) + " = " + text + eol
+		section = append(section, tomlKey([]string{field.Key})+" = "+text+eol...)
 	}
 	if at := tomlRanges(data, path); len(at) == 1 && bytes.HasPrefix(data[at[0].start:], []byte("[")) {
-		return checkTOML(slices.Concat(data[:at[0].start], []byte(section), data[at[0].end:]), path, true)
+		return checkTOML(slices.Concat(data[:at[0].start], section, data[at[0].end:]), path, true)
 	}
 	data, err := f.remove(data, root, name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f tomlFile) set(data []byte, root []string, name string, entry config.Obje
 	if len(bytes.TrimSpace(data)) > 0 {
 		b.WriteString(eol)
 	}
-	b.WriteString(section)
+	b.Write(section)
 	return checkTOML([]byte(b.String()), path, true)
 }
 

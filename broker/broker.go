@@ -77,6 +77,14 @@ type Options struct {
 	// SkillBudget is how many tokens the catalogue of skills may cost; zero means
 	// skills.DefaultBudget.
 	SkillBudget int
+	// Scripts say how scripts of skills run; the zero value runs none.
+	Scripts Scripts
+	// ScriptSandbox runs scripts of skills in ScriptsSandbox; nil runs none there.
+	// The broker closes it.
+	ScriptSandbox sandbox.Commander
+	// EnforceAllowedTools makes the tools that a skill declares as allowed, if it
+	// does, the only ones that actions of its workflow can call.
+	EnforceAllowedTools bool
 	// WorkflowDir keeps the sessions of workflows; "" keeps them until the broker
 	// is closed.
 	WorkflowDir string
@@ -263,6 +271,11 @@ func (b *Broker) Close() error {
 	err := b.pool.Close()
 	if e := b.options().Runner.Close(); err == nil {
 		err = e
+	}
+	if c := b.options().ScriptSandbox; c != nil {
+		if e := c.Close(); err == nil {
+			err = e
+		}
 	}
 	b.paused.close()
 	b.indexing.Wait()

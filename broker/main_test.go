@@ -39,8 +39,15 @@ func TestMain(m *testing.M) {
 		serveUpstream(os.Args[2])
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, f := range atEnd {
+		f()
+	}
+	os.Exit(code)
 }
+
+// atEnd is done when the last test has ended.
+var atEnd []func()
 
 // serveUpstream is a real MCP server on stdio. "files" reads, "notes" writes
 // notes. What happens to "wait" is seen in files that the environment names.

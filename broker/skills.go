@@ -24,6 +24,7 @@ type skillState struct {
 	mu       sync.Mutex
 	sessions map[reader]*skillSession
 	engines  map[engineKey]*engine
+	places   chan struct{} // for scripts; see enterScript
 }
 
 // A reader is one conversation that skills are activated in: that of a client,

@@ -17,7 +17,8 @@ const userSession = "user"
 // CallSkillTool calls a tool of a skill for a user, as call_skill_tool does for
 // a model, also of one that is not shown to models. req says who asks. What is
 // wrong with the names is a *skills.FileError; what a workflow refuses is a
-// value, and reported as failed.
+// value, and reported as failed; so is the result of a script that failed, or
+// waits for approval.
 func (b *Broker) CallSkillTool(ctx context.Context, skill, tool string, input json.RawMessage, req ExecuteRequest) (value json.RawMessage, failed bool, err error) {
 	b.RefreshSkills()
 	k, err := b.skillsNow().Find(skill)
@@ -35,16 +36,19 @@ func (b *Broker) CallSkillTool(ctx context.Context, skill, tool string, input js
 		}
 	}
 	x := b.beginSkillCall(c, req)
-	value, err = x.skillTool(ctx, c)
+	answer, err := x.skillTool(ctx, c)
 	var res sandbox.Result
-	if err != nil {
+	switch {
+	case err != nil:
 		res.ExitCode, res.Error = exitOf(err), errorText(skillFailure(err))
+	case answer.script != nil:
+		res.ExitCode, res.Error = scriptExit(answer.script), answer.script.Error
 	}
-	x.commit(res, int64(len(value)))
+	x.commit(res, int64(len(answer.JSON)))
 	if e, ok := errors.AsType[*workflowError](err); ok {
 		return e.answer, true, nil
 	}
-	return value, err != nil, err
+	return answer.JSON, res.ExitCode != sandbox.ExitOK, err
 }
 
 // beginSkillCall begins the record of a call, with a bridge for the calls of

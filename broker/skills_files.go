@@ -76,10 +76,18 @@ func eachFile(list []*skills.Skill, yield func(sandbox.File, error) bool) {
 			yield(sandbox.File{}, err)
 			return
 		}
-		for _, f := range b.Files {
-			if !yield(sandbox.File{Path: k.Ref + "/" + f.Path, Executable: f.Executable, Data: f.Data}, nil) {
-				return
-			}
+		if !eachOf(b, k.Ref, yield) {
+			return
 		}
 	}
+}
+
+// eachOf yields the files of one skill, and reports whether to go on.
+func eachOf(b *skills.Bundle, folder string, yield func(sandbox.File, error) bool) bool {
+	for _, f := range b.Files {
+		if !yield(sandbox.File{Path: folder + "/" + f.Path, Executable: f.Executable, Data: f.Data}, nil) {
+			return false
+		}
+	}
+	return true
 }

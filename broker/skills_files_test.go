@@ -2,12 +2,14 @@ package broker_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -85,3 +87,40 @@ func TestScriptsFindTheFilesOfEnabledSkills(t *testing.T) {
 		t.Errorf("a skill is too large: hint %q", a.Hint)
 	}
 }
+
+// What it costs to see that no file of two hundred skills has changed, which each
+// script in a container waits for.
+func BenchmarkFilesOfSkills(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "skills")
+	for i := range 200 {
+		files := map[string]string{}
+		for j := range 7 {
+			files[fmt.Sprintf("references/%d.md", j)] = strings.Repeat("text\n", 500)
+		}
+		writeSkill(b, dir, fmt.Sprintf("skill-%d", i), "Does it.", "Do it.", files)
+	}
+	var r keyRunner
+	o := broker.Options{Skills: skillRegistry(dir), Runner: &r}
+	br := newBroker(b, o)
+	b.ReportAllocs()
+	for b.Loop() {
+		br.Execute(b.Context(), broker.ExecuteRequest{Code: "1"})
+	}
+	b.ReportMetric(float64(r.took.Microseconds())/float64(r.n)/1000, "ms/key")
+}
+
+// A keyRunner asks for the key of the files of each program and for nothing else.
+type keyRunner struct {
+	took time.Duration
+	n    int
+}
+
+func (r *keyRunner) Run(_ context.Context, req sandbox.Request) (sandbox.Result, error) {
+	start := time.Now()
+	req.Files.Key()
+	r.took += time.Since(start)
+	r.n++
+	return sandbox.Result{}, nil
+}
+
+func (r *keyRunner) Close() error { return nil }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/script"
 )
 
 const (
@@ -136,14 +137,18 @@ func (x *execution) callSkillTool(ctx context.Context, c sandbox.Call) (json.Raw
 	if err != nil {
 		return nil, thrownSkill("skills.call", err)
 	}
-	return value, nil
+	return value.JSON, nil
 }
 
 // thrownSkill is an error as a script catches it, with the code of what it is.
 func thrownSkill(function string, err error) error {
-	e, ok := errors.AsType[*skills.FileError](err)
-	if !ok {
+	var code, message string
+	if e, ok := errors.AsType[*skills.FileError](err); ok {
+		code, message = e.Code, e.Message
+	} else if e, ok := errors.AsType[*script.Error](err); ok {
+		code, message = string(e.Code), e.Message
+	} else {
 		return err
 	}
-	return &sandbox.CallError{Name: "SkillError", Message: function + ": " + e.Message, Fields: compactJSON(map[string]string{"code": e.Code})}
+	return &sandbox.CallError{Name: "SkillError", Message: function + ": " + message, Fields: compactJSON(map[string]string{"code": code})}
 }

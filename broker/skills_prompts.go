@@ -23,7 +23,7 @@ func (b *Broker) enterSkills() {
 	for _, k := range b.skillsNow().Shown() {
 		list = append(list, entry{
 			Entry: index.Entry{ID: k.Ref, Kind: kindSkill, Name: k.Ref, Description: k.Description},
-			use:   "activate_skill " + string(compactJSON(map[string]string{"name": k.Ref})),
+			use:   "activate_skill " + string(compactJSON(map[string]string{"name": k.Ref})) + b.scriptsFound(k),
 		})
 	}
 	b.entries.set("skills", list)
@@ -77,7 +77,7 @@ func (b *Broker) prompts() map[string]shownPrompt {
 			if err != nil {
 				return "", skillFailure(err)
 			}
-			return a.Text + b.workflowUse(now), nil
+			return a.Text + b.workflowUse(now) + b.scriptUse(now), nil
 		}}
 	}
 	if _, taken := list[promptBroker]; len(list) > 0 && !taken {

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/script"
 )
 
 // The names under which models send skills.
@@ -62,7 +63,7 @@ func (b *Broker) activate(client string, r reader, name, arguments string, force
 	if err != nil {
 		return "", err
 	}
-	return act.Text + b.workflowUse(k), nil
+	return act.Text + b.workflowUse(k) + b.scriptUse(k), nil
 }
 
 func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
@@ -141,32 +142,60 @@ func (b *Broker) callSkill(ctx context.Context, c skillCall, req ExecuteRequest)
 	value, err := x.skillTool(ctx, c)
 	var res sandbox.Result
 	var answer *mcp.CallToolResult
-	if err != nil {
+	switch {
+	case err != nil:
 		res.ExitCode, res.Error = exitOf(err), errorText(skillFailure(err))
 		answer = x.textResult(res.Error)
 		answer.IsError = true
-	} else {
-		text := string(value)
-		_ = json.Unmarshal(value, &text) // what is no text stays JSON
+	case value.script != nil:
+		// It is bounded by itself, and would be no JSON if it were cut.
+		res.ExitCode, res.Error = scriptExit(value.script), value.script.Error
+		answer = textAnswer(string(cleanJSON(value.JSON)))
+		answer.IsError = res.ExitCode != sandbox.ExitOK && res.ExitCode != sandbox.ExitApproval
+	default:
+		text := string(value.JSON)
+		_ = json.Unmarshal(value.JSON, &text) // what is no text stays JSON
 		answer = x.textResult(text)
 	}
 	x.commit(res, int64(len(compactJSON(answer))))
 	return answer
 }
 
+// A skillValue is what a tool of a skill answers.
+type skillValue struct {
+	JSON   json.RawMessage
+	script *script.Result // that JSON is, if the tool is a script
+}
+
 // skillTool calls a tool of a skill for x, which has a bridge: one that is
-// defined in Go, or the workflow's start and advance.
-func (x *execution) skillTool(ctx context.Context, c skillCall) (json.RawMessage, error) {
+// defined in Go, the workflow's start and advance, or a script.
+func (x *execution) skillTool(ctx context.Context, c skillCall) (value skillValue, err error) {
 	k, err := x.b.findSkill(c.reader, c.skill)
 	if err != nil {
-		return nil, err
+		return value, err
 	}
 	input := unquoted(c.input)
-	value, err := x.ofWorkflow(ctx, k, c, input)
-	if errors.Is(err, errNoWorkflowTool) {
-		value, err = callHandler(ctx, k, c.tool, input)
+	detail := clip(c.tool, 200)
+	value.JSON, err = x.ofWorkflow(ctx, k, c, input)
+	switch {
+	case !errors.Is(err, errNoWorkflowTool):
+	case x.o.Scripts.on() && isScript(k, c.tool):
+		var more string
+		value.script, more, err = x.runScript(ctx, k, c.tool, input)
+		if more != "" {
+			detail += ", " + more
+		}
+	default:
+		value.JSON, err = callHandler(ctx, k, c.tool, input)
 	}
-	x.b.noteSkill(audit.EventSkillToolCalled, k, x.req.Client, clip(c.tool, 200), err)
+	failure := err
+	if err == nil && value.script != nil {
+		value.JSON = compactJSON(value.script)
+		if !value.script.Success {
+			failure = errors.New(value.script.Error)
+		}
+	}
+	x.b.noteSkill(audit.EventSkillToolCalled, k, x.req.Client, detail, failure)
 	return value, err
 }
 
@@ -193,7 +222,7 @@ func callHandler(ctx context.Context, k *skills.Skill, tool string, input json.R
 	value, err = k.Call(ctx, tool, input)
 	if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "tool_not_found" {
 		if p, _ := k.ReadFile(tool, 0, 1); p != nil {
-			return nil, &skills.FileError{Code: "script_refused", Message: "scripts of skills do not run here: " + insteadOf(k, tool)}
+			return nil, &skills.FileError{Code: "script_refused", Message: `scripts of skills do not run here ("scripts" of "skills" in the config is off): ` + insteadOf(k, tool)}
 		}
 	}
 	return value, err

@@ -115,14 +115,23 @@ func (b *Broker) closeWorkflows() error {
 	return errors.Join(errs...)
 }
 
-// executionKey is under what the context of a workflow's call has the execution
-// that its actions belong to.
-type executionKey struct{}
+// actionKey is under what the context of a workflow's call has its action.
+type actionKey struct{}
+
+// An action is of a skill, and belongs to an execution.
+type action struct {
+	x     *execution
+	skill *skills.Skill
+}
 
 // callAction does an action of a workflow like a call of a script: checked,
 // policed and recorded.
 func callAction(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
-	value, err := ctx.Value(executionKey{}).(*execution).bridge.Call(ctx, tool, input)
+	a := ctx.Value(actionKey{}).(action)
+	if err := a.allows(ctx, tool); err != nil {
+		return nil, err
+	}
+	value, err := a.x.bridge.Call(ctx, tool, input)
 	if err != nil {
 		return nil, errors.New(errorText(err))
 	}
@@ -144,7 +153,7 @@ func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall
 	if err != nil {
 		return nil, err
 	}
-	ctx = context.WithValue(ctx, executionKey{}, x)
+	ctx = context.WithValue(ctx, actionKey{}, action{x, k})
 	switch c.tool {
 	case workflowStart:
 		return workflowResult(e.Start(ctx, input))

@@ -30,6 +30,9 @@ var ErrCommandTimeout = errors.New("time limit reached")
 type Command struct {
 	// Argv is the program and its arguments. Nothing expands them.
 	Argv []string
+	// Image is the image that it runs in, where a sandbox has images; empty means
+	// one that suits it.
+	Image string
 	// Env are its variables, as NAME=value, besides PATH and HOME.
 	Env []string
 	// Dir is the folder that it starts in; empty means /tmp, which it may write

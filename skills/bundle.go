@@ -7,6 +7,8 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -36,6 +38,32 @@ func (b *Bundle) File(path string) (BundledFile, bool) {
 		return BundledFile{}, false
 	}
 	return b.Files[i], true
+}
+
+// Write makes a folder of the bundle, which nobody but this user may enter. dir
+// must not be there yet.
+func (b *Bundle) Write(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range b.Files {
+		name, mode := filepath.FromSlash(f.Path), os.FileMode(0o600)
+		if f.Executable {
+			mode = 0o700
+		}
+		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := root.WriteFile(name, f.Data, mode); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Bundle reads every file of the skill. More than MaxFiles files or

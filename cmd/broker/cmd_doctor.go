@@ -64,6 +64,9 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 			Hint: "broker index --build-vectors SOURCE, or take \"vectors\" out of the config"})
 	}
 	d.Checks = append(d.Checks, checkLayers(ctx, s)...)
+	if c, on := checkSkillScripts(ctx, s.config); on {
+		d.Checks = append(d.Checks, c)
+	}
 	stop := a.showProgress(s, len(s.broker.Status()))
 	status := s.broker.Refresh(ctx, names...)
 	stop()

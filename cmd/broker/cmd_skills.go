@@ -21,7 +21,7 @@ import (
 func (a *app) skillsCommand() *cobra.Command {
 	c := group("skills", "Skills: folders that tell an agent how something is done",
 		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(), a.skillsPromptCommand(),
-		a.skillsSwitchCommand("enable", "Switch a skill on", true), a.skillsSwitchCommand("disable", "Switch a skill off without removing it", false),
+		a.skillsSwitchCommand("enable", "Switch a skill on", true), a.skillsSwitchCommand("disable", "Switch a skill off without removing it", false), a.skillsApproveCommand(),
 		a.skillsInstallCommand(), a.skillsRemoveCommand(), a.skillsNewCommand(), a.skillsPackCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
 		a.skillsCallCommand(), a.skillsStatsCommand())
 	c.PersistentFlags().StringVar(&a.skillsPath, "skills", "", "the folder with public/ and custom/, instead of the config's")

@@ -108,6 +108,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o := a.options(cfg)
 	o.Vectors = vectors
 	o.Runner = runner(cfg.Broker.WithDefaults().Sandbox, spares, log)
+	o.ScriptSandbox = docker.NewCommands(&docker.Options{MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
 	o.Guard = true
 	o.Languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
@@ -173,6 +174,9 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		Skills:      homeOf(cfg).registry(),
 		Commands:    pluginCommands(cfg),
 		SkillBudget: cfg.Broker.Skills.CatalogBudget,
+		Scripts:     scriptsOf(cfg),
+
+		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
 
 		Servers:        upstreams(cfg),
 		Unlearned:      unlearned(cfg),

@@ -1,6 +1,11 @@
 package config
 
-import "github.com/tailscale/hujson"
+import (
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+)
 
 // Skills say where skills are found and which of them are used. Paths stand as
 // they are written: Config.Resolve makes relative ones absolute.
@@ -22,6 +27,23 @@ type Skills struct {
 	// Include and Exclude are patterns of names in the style of path.Match.
 	// Without Include, all are included; Exclude wins.
 	Include, Exclude []string
+	// Scripts says where scripts of skills run: "off", "sandbox" or "host";
+	// default "off".
+	Scripts string
+	// ScriptTimeout and ScriptMaxOutput bound a script and what is kept of each of
+	// its streams; default 30 s and 20 KiB.
+	ScriptTimeout   time.Duration
+	ScriptMaxOutput int64
+	// ScriptCwd is the folder that scripts start in: "skill", which is the
+	// default, "tmp", or with Scripts "host" the path of one.
+	ScriptCwd string
+	// ScriptImage is the image that scripts run in instead of that which suits
+	// them.
+	ScriptImage string
+	// ScriptEnv are names of variables of the broker's that scripts get too.
+	ScriptEnv []string
+	// EnforceAllowedTools makes what skills declare as allowed tools a limit.
+	EnforceAllowedTools bool
 	// CatalogBudget is how many tokens the catalogue of skills may cost; default
 	// 1,500.
 	CatalogBudget int
@@ -38,7 +60,7 @@ type Plugins struct {
 
 func (c *collector) skills(of func(string) string, to *Skills) field {
 	return func(v hujson.Value) {
-		c.object(v, of("skills"), schema{
+		seen := c.object(v, of("skills"), schema{
 			"enabled":       c.optionalBool(of("skills.enabled"), &to.Enabled),
 			"path":          c.text(of("skills.path"), &to.Path),
 			"paths":         c.list(of("skills.paths"), &to.Paths, c.text),
@@ -47,7 +69,18 @@ func (c *collector) skills(of func(string) string, to *Skills) field {
 			"include":       c.list(of("skills.include"), &to.Include, c.pattern),
 			"exclude":       c.list(of("skills.exclude"), &to.Exclude, c.pattern),
 			"catalogBudget": c.count(of("skills.catalogBudget"), &to.CatalogBudget, 1_000_000),
+
+			"scripts":             c.choice("skills.scripts", &to.Scripts, "off", "sandbox", "host"),
+			"scriptTimeout":       c.duration(of("skills.scriptTimeout"), &to.ScriptTimeout),
+			"scriptMaxOutput":     c.size(of("skills.scriptMaxOutput"), &to.ScriptMaxOutput, 1<<10, 16<<20),
+			"scriptCwd":           c.text(of("skills.scriptCwd"), &to.ScriptCwd),
+			"scriptImage":         c.text(of("skills.scriptImage"), &to.ScriptImage),
+			"scriptEnv":           c.list(of("skills.scriptEnv"), &to.ScriptEnv, c.variable),
+			"enforceAllowedTools": c.boolean(of("skills.enforceAllowedTools"), &to.EnforceAllowedTools),
 		})
+		if to.ScriptCwd != "" && to.ScriptCwd != "skill" && to.ScriptCwd != "tmp" && to.Scripts == "sandbox" {
+			c.fail(seen["scriptCwd"], `"scriptCwd" is a folder of this host, which scripts in the sandbox do not see: write "skill" or "tmp"`)
+		}
 	}
 }
 
@@ -57,6 +90,16 @@ func (c *collector) plugins(of func(string) string, to *Plugins) field {
 			"path":         c.text(of("plugins.path"), &to.Path),
 			"autoMergeMCP": c.optionalBool(of("plugins.autoMergeMCP"), &to.AutoMergeMCP),
 		})
+	}
+}
+
+// variable reads the name of a variable of the environment.
+func (c *collector) variable(where string, to *string) field {
+	return func(v hujson.Value) {
+		c.text(where, to)(v)
+		if v.Value.Kind() == '"' && (*to == "" || strings.ContainsAny(*to, "=$ \x00")) {
+			c.fail(v.StartOffset, "%s: %s is no name of a variable: write NAME alone", where, quote(*to))
+		}
 	}
 }
 

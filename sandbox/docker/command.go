@@ -1,11 +1,13 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -69,49 +71,78 @@ func (c *commands) run(ctx context.Context, cmd sandbox.Command) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	image, err := c.image(ctx, eng, cmd.Argv[0])
+	image, err := eng.commandImage(ctx, cmd.Argv[0], cmp.Or(cmd.Image, c.r.opts.Image))
 	if err != nil {
 		return 0, err
 	}
-	box, err := c.create(ctx, eng, image, cmd)
+	box, err := c.start(ctx, eng, image, &cmd)
 	if err != nil {
 		return 0, err
 	}
 	defer c.r.active.Go(box.remove) // this call is one of the active
-	starting, started := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %s", host.Seconds(startTimeout)))
-	err = box.attach(starting)
-	started()
-	if err != nil {
-		if lacks(err) {
-			return 0, fmt.Errorf("%w: image %s has no %s", sandbox.ErrNoProgram, image, cmd.Argv[0])
-		}
-		return 0, fmt.Errorf("start sandbox container from %s: %w", image, because(starting, err))
-	}
 	ctx, stop := context.WithTimeoutCause(ctx, cmd.Timeout, sandbox.ErrCommandTimeout)
 	defer stop()
 	return box.finish(ctx, cmd)
 }
 
-// image is what a program runs in.
-func (c *commands) image(ctx context.Context, eng *engine, program string) (string, error) {
-	if ref := c.r.opts.Image; ref != "" {
-		ok, err := eng.hasImage(ctx, ref)
-		if err == nil && !ok {
-			err = fmt.Errorf("%w of %s (%s)", ErrNoImage, path.Base(program), ref)
+// gate holds a command back until its host has connected to its streams, where an
+// engine connects them only when it runs: what a quick one has written by then is
+// lost. It takes one line of input.
+var gate = []string{"sh", "-c", `IFS= read -r line; exec "$@"`, "sh"}
+
+// start makes and starts the container of a command.
+func (c *commands) start(ctx context.Context, eng *engine, image string, cmd *sandbox.Command) (*container, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %s", host.Seconds(startTimeout)))
+	defer cancel()
+	argv, stdin := cmd.Argv, cmd.Stdin
+	for {
+		late := eng.attachesLate.Load()
+		if late {
+			cmd.Argv, cmd.Stdin = slices.Concat(gate, argv), "\n"+stdin
 		}
-		return ref, err
+		box, err := c.create(ctx, eng, image, *cmd)
+		if err != nil {
+			return nil, err
+		}
+		err = box.attach(ctx)
+		if err == nil && late == eng.attachesLate.Load() {
+			return box, nil
+		}
+		c.r.active.Go(box.remove)
+		switch {
+		case err == nil: // now it is known how the engine is, and the next one is held back
+		case lacks(err):
+			return nil, fmt.Errorf("%w: image %s has no %s", sandbox.ErrNoProgram, image, cmd.Argv[0])
+		default:
+			return nil, fmt.Errorf("start sandbox container from %s: %w", image, because(ctx, err))
+		}
 	}
-	suits := suiting(program)
-	for _, ref := range suits {
-		if ok, err := eng.hasImage(ctx, ref); ok || err != nil {
+}
+
+// commandImage is what a program runs in: the image that is named, or the first
+// one that is there of those that suit it.
+func (e *engine) commandImage(ctx context.Context, program, named string) (string, error) {
+	images, hint := suiting(program)
+	if named != "" {
+		images, hint = []string{named}, "the engine does not have it"
+	}
+	for _, ref := range images {
+		if ok, err := e.hasImage(ctx, ref); ok || err != nil {
 			return ref, err
 		}
 	}
-	return "", fmt.Errorf("%w of %s (%s)", ErrNoImage, path.Base(program), strings.Join(suits, ", "))
+	return "", fmt.Errorf("%w of %s (%s): %s", ErrNoImage, path.Base(program), strings.Join(images, ", "), hint)
 }
 
-// suiting are the images that may have a program, the best one first.
-func suiting(string) []string { return []string{PythonImage} }
+// Programs are the programs that have an image of the sandbox's own, once that is
+// built.
+func Programs() []string { return []string{"python3", "sh", "bash"} }
+
+// suiting are the images that may have a program, the best one first, and what
+// to do if none is there.
+func suiting(string) (images []string, hint string) {
+	return []string{PythonImage}, "run: broker sandbox build python"
+}
 
 // create makes the container of a command.
 func (c *commands) create(ctx context.Context, eng *engine, image string, cmd sandbox.Command) (*container, error) {

@@ -174,3 +174,9 @@ func (m *Manager) HasPython(ctx context.Context, image string) error {
 	_, err := python{}.image(ctx, m.eng, &Options{Image: image})
 	return err
 }
+
+// HasCommands returns nil if the engine has an image that programs of that name
+// may run in as commands do, else ErrNoImage. image is as in sandbox.Command.
+func (m *Manager) HasCommands(ctx context.Context, program, image string) (string, error) {
+	return m.eng.commandImage(ctx, program, image)
+}

@@ -130,6 +130,9 @@ func shebang(head []byte) []string {
 	if len(argv) == 0 || strings.HasPrefix(argv[0], "-") || argv[0] == "." {
 		return nil
 	}
+	if argv[0] == "python" { // of the versions that are left, many systems have it under this name only
+		argv[0] = "python3"
+	}
 	return argv
 }
 
@@ -165,24 +168,29 @@ func (s *Script) Allowed(text string) bool {
 	return strings.HasPrefix(s.Path, Folder) || s.Executable || strings.Contains(text, s.Path)
 }
 
-// List returns the scripts of a skill that its users are told of, sorted by
-// path: those among its scripts, and those that text, which is its SKILL.md,
-// names. At most as many as limit, and how many there are.
-func List(b *skills.Bundle, text string, limit int) (list []*Script, all int) {
-	for _, f := range b.Files {
-		if f.Path == skills.FileName || !strings.HasPrefix(f.Path, Folder) && !strings.Contains(text, f.Path) {
+// List returns the scripts of a skill that its users are told of: those of its
+// files, which have these paths, that are among its scripts, or that text, which
+// is its SKILL.md, names.
+func List(files fs.FS, paths []string, text string) []*Script {
+	var list []*Script
+	for _, p := range paths {
+		if p == skills.FileName || !strings.HasPrefix(p, Folder) && !strings.Contains(text, p) {
 			continue
 		}
-		s := parse(f.Path, f.Executable, f.Data[:min(headBytes, len(f.Data))])
-		program := s.Executable && bytes.HasPrefix(f.Data, []byte("\x7fELF"))
-		if s.Program == nil && !program {
+		info, err := fs.Stat(files, p)
+		if err != nil {
 			continue
 		}
-		if all++; all <= limit {
+		head, err := readHead(files, p)
+		if err != nil {
+			continue
+		}
+		s := parse(p, executable(info), head)
+		if s.Program != nil || s.Executable && bytes.HasPrefix(head, []byte("\x7fELF")) {
 			list = append(list, s)
 		}
 	}
-	return list, all
+	return list
 }
 
 // Argv is how the script is started where the skill is in the folder dir, with
@@ -191,16 +199,28 @@ func (s *Script) Argv(dir string, args []string) []string {
 	return slices.Concat(s.Program, []string{dir + "/" + s.Path}, args)
 }
 
+// hint names what is nearest to a script that is not there, or else what there
+// is among the scripts.
 func hint(files fs.FS, name string) string {
-	var known []string
+	var known, scripts []string
 	_ = fs.WalkDir(files, ".", func(p string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && len(known) < 500 {
+		if err == nil && !e.IsDir() && len(known) < skills.MaxFiles {
 			known = append(known, p)
+			if strings.HasPrefix(p, Folder) {
+				scripts = append(scripts, p)
+			}
 		}
 		return nil
 	})
 	if near := nearest.Names(name, known, 3); len(near) > 0 {
 		return ": did you mean " + strings.Join(near, ", ") + "?"
+	}
+	const most = 20
+	if len(scripts) > most {
+		scripts = append(scripts[:most:most], "…")
+	}
+	if len(scripts) > 0 {
+		return "; there are: " + strings.Join(scripts, ", ")
 	}
 	return ""
 }

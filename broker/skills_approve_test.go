@@ -1,0 +1,220 @@
+//go:build unix
+
+package broker_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/sandbox/docker"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
+	dir, registry := newTools(t)
+	state := dir + ".state.json"
+	store, err := audit.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	o := broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: state}}
+	cs := connect(t, newBroker(t, o), "2025-11-25", nil)
+	waits := func(when, why string) {
+		t.Helper()
+		got := runTool(t, cs, "tools", "scripts/count.py", nil)
+		if got.isError || got.ExitCode != 3 || got.Success == nil || *got.Success || got.code != "approval_required" ||
+			!strings.Contains(got.Error, why) || !strings.Contains(got.Error, "broker skills approve tools") {
+			t.Errorf("%s: error %v: %s", when, got.isError, got.text)
+		}
+	}
+	waits("nobody was asked", "nobody has allowed the scripts of skill tools")
+	list, err := store.List(t.Context(), audit.Filter{Limit: 1})
+	if err != nil || len(list) != 1 || list[0].ExitCode != 3 {
+		t.Errorf("the record of a call that waits: %+v, %v", list, err)
+	}
+	approve(t, registry, state, "tools")
+	if got := runTool(t, cs, "tools", "scripts/count.py", nil); got.isError {
+		t.Errorf("approved: %s", got.text)
+	}
+	// A byte of any file counts, also of one that is no script.
+	if err := os.WriteFile(filepath.Join(dir, "tools", "data.txt"), []byte("dat4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waits("a byte has changed", "skill tools has changed since")
+	if err := os.WriteFile(filepath.Join(dir, "tools", "data.txt"), []byte("data\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := runTool(t, cs, "tools", "scripts/count.py", nil); got.isError {
+		t.Errorf("as it was approved: %s", got.text)
+	}
+	if err := skills.SetApproval(state, "tools", ""); err != nil {
+		t.Fatal(err)
+	}
+	waits("revoked", "nobody has allowed")
+
+	o.ReadOnly, o.Runner = true, nil
+	approve(t, registry, state, "tools")
+	if got := runTool(t, connect(t, newBroker(t, o), "2025-11-25", nil), "tools", "scripts/count.py", nil); got.code != "script_not_allowed" || !strings.Contains(got.text, "read-only") {
+		t.Errorf("a broker that is read-only: %s", got.text)
+	}
+}
+
+func TestTheUserIsAskedForApproval(t *testing.T) {
+	for _, version := range versions {
+		for _, tt := range []struct {
+			says       string // or what is done instead of saying something
+			runs, kept bool
+		}{{"once", true, false}, {"always", true, true}, {"no", false, false}, {"decline", false, false}} {
+			t.Run(version+" "+tt.says, func(t *testing.T) {
+				t.Parallel()
+				dir, registry := newTools(t)
+				asked := 0
+				b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
+				cs := connect(t, b, version, user(func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked++
+					for _, want := range []string{"scripts/count.py of skill tools (local:user)", `Arguments: ["a"]`, "sha256:"} {
+						if !strings.Contains(req.Params.Message, want) {
+							t.Errorf("the question lacks %s: %s", want, req.Params.Message)
+						}
+					}
+					if tt.says == "decline" {
+						return &mcp.ElicitResult{Action: "decline"}, nil
+					}
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"run": tt.says}}, nil
+				}))
+				for try := 1; try <= 2; try++ {
+					got := runTool(t, cs, "tools", "scripts/count.py", map[string]any{"args": []string{"a"}})
+					if tt.runs != (got.Stdout == "0 a\n") || !tt.runs && got.code != "script_not_allowed" {
+						t.Errorf("try %d: %s", try, got.text)
+					}
+				}
+				if want := map[bool]int{true: 1, false: 2}[tt.kept]; asked != want {
+					t.Errorf("asked %d times, want %d", asked, want)
+				}
+				digest, err := skills.Approved(dir+".state.json", "tools")
+				if err != nil || (digest != "") != tt.kept {
+					t.Errorf("remembered: %q, %v, want %v", digest, err, tt.kept)
+				}
+			})
+		}
+	}
+}
+
+// willing is a client whose user agrees to everything.
+type willing struct{}
+
+func (willing) Capabilities() upstream.Capabilities { return upstream.Capabilities{Form: true} }
+func (willing) PageDone(string)                     {}
+func (willing) Answer(context.Context, mcp.InputRequest) (mcp.InputResponse, error) {
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"run": "always"}}, nil
+}
+
+// Whoever has a token of a broker may be on another computer than this one.
+func TestOnlyTheUserOfThisComputerIsAsked(t *testing.T) {
+	dir, registry := newTools(t)
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
+	const code = `return (await skills.call('tools', 'scripts/count.py')).exit_code`
+	for _, tt := range []struct{ owner, want string }{{"ci", "3"}, {results.Local, "0"}} {
+		a := b.Execute(t.Context(), broker.ExecuteRequest{Code: code, Owner: tt.owner, Talker: willing{}})
+		if string(a.Result) != tt.want {
+			t.Errorf("owner %q: %s %s, want %s", tt.owner, a.Result, a.Stderr, tt.want)
+		}
+	}
+}
+
+func TestScriptsAreToldOfWhereTheyRun(t *testing.T) {
+	for _, mode := range []broker.ScriptMode{broker.ScriptsOff, broker.ScriptsSandbox, broker.ScriptsHost} {
+		t.Run(string(mode), func(t *testing.T) {
+			dir, registry := newTools(t)
+			b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: mode, Programs: []string{"python3", "sh"}, Approvals: dir + ".state.json"}})
+			cs := connect(t, b, "2025-11-25", nil)
+			on := mode != broker.ScriptsOff
+			text, _ := call(t, cs, "activate_skill", map[string]any{"name": "tools"})
+			for _, line := range []string{"\n- scripts/count.py: Counts the words of its input.", "\n- tools/extra.py", "call_skill_tool runs them"} {
+				if strings.Contains(text, line) != on {
+					t.Errorf("activated, %q: %s", line, text)
+				}
+			}
+			if strings.Contains(text, "- tools/other.py") || strings.Contains(text, "- scripts/notes.md") || strings.Contains(text, "- scripts/run.rb") {
+				t.Errorf("what does not run is told of: %s", text)
+			}
+			if strings.Contains(text, "broker skills approve tools") != (mode == broker.ScriptsHost) {
+				t.Errorf("approval: %s", text)
+			}
+			text, _ = call(t, cs, "search_tools", map[string]any{"query": "does things with scripts"})
+			if strings.Contains(text, "call_skill_tool: scripts/count.py, scripts/env.sh, scripts/hidden.sh, scripts/write.sh") != on {
+				t.Errorf("found: %s", text)
+			}
+			if got := runTool(t, cs, "tools", "scripts/count.py", nil); !on && (got.code != "script_refused" || !strings.Contains(got.text, "read_skill_file")) {
+				t.Errorf("called: %s", got.text)
+			}
+		})
+	}
+}
+
+func TestScriptsOfCodeRunScriptsOfSkills(t *testing.T) {
+	dir, registry := newTools(t)
+	approve(t, registry, dir+".state.json", "tools")
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
+	a := execute(t, b, `
+		const r = await skills.call('tools', 'scripts/count.py', { args: ['x'], stdin: 'one two three' });
+		const failed = await skills.call('tools', 'scripts/env.sh', { args: [] });
+		let wrong;
+		try { await skills.call('tools', 'scripts/cuont.py') } catch (e) { wrong = [e.name, e.code] }
+		return [r.stdout, r.success, failed.exit_code, wrong];`)
+	if want := `["3 x\n",true,0,["SkillError","script_not_found"]]`; string(a.Result) != want {
+		t.Errorf("exit %d, %s %s, want %s", a.ExitCode, a.Result, a.Stderr, want)
+	}
+}
+
+func TestWithoutAnEngineScriptsSayWhatToDo(t *testing.T) {
+	_, registry := newTools(t)
+	box := docker.NewCommands(&docker.Options{Engine: "unix:///nowhere.sock"})
+	b := newBroker(t, broker.Options{Skills: registry, ScriptSandbox: box, Scripts: broker.Scripts{Mode: broker.ScriptsSandbox}})
+	got := runTool(t, connect(t, b, "2025-11-25", nil), "tools", "scripts/count.py", nil)
+	if !got.isError || got.code != "execution_failed" || !strings.Contains(got.text, "no container engine answers: start Docker or Podman") {
+		t.Errorf("%s", got.text)
+	}
+}
+
+// What a skill declares as allowed is advice, unless it is to be a limit.
+func TestAllowedToolsLimitWorkflows(t *testing.T) {
+	for _, tt := range []struct {
+		allowed string
+		enforce bool
+		runs    bool
+	}{
+		{"notes__add", false, true},
+		{"notes__add", true, false},
+		{"Bash(git:*) Read", true, false},
+		{"", true, true},
+		{"files__read_file", true, true},
+		{"mcp__files__read_file", true, true},
+		{"files.read_file", true, true},
+		{"mcp__files", true, true},
+		{"Read files__*", true, true},
+		{"mcp__file", true, false},
+	} {
+		dir := filepath.Join(t.TempDir(), "skills")
+		description := "Rate a file."
+		if tt.allowed != "" {
+			description += "\nallowed-tools: " + tt.allowed
+		}
+		writeSkill(t, dir, "triage", description, "Run the workflow.", map[string]string{"workflow.json": triage})
+		b := newBroker(t, broker.Options{Skills: skillRegistry(dir), EnforceAllowedTools: tt.enforce})
+		text, isError := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "triage", "tool": "start", "input": map[string]any{"path": "a"}})
+		if isError == tt.runs || !tt.runs && !strings.Contains(text, "skill triage may not call files__read_file") {
+			t.Errorf("allowed %q, enforced %v: %s, want it to run: %v", tt.allowed, tt.enforce, text, tt.runs)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package broker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/script"
+)
+
+const (
+	// maxScriptsListed is how many scripts one who activates a skill is told of,
+	// maxScriptsFound how many one who finds it.
+	maxScriptsListed = 50
+	maxScriptsFound  = 5
+)
+
+// scriptsOf are the scripts of a skill that its users are told of, if any run.
+// text is its SKILL.md.
+func (b *Broker) scriptsOf(k *skills.Skill, text string) []*script.Script {
+	if !b.options().Scripts.on() {
+		return nil
+	}
+	files, _, err := k.Files()
+	if err != nil {
+		return nil
+	}
+	open, done, err := k.Open()
+	if err != nil {
+		return nil
+	}
+	defer done()
+	var paths []string
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	known := b.options().Scripts.Programs
+	return slices.DeleteFunc(script.List(open, paths, text), func(s *script.Script) bool {
+		return known != nil && s.Program != nil && !slices.Contains(known, s.Program[0])
+	})
+}
+
+// scriptUse says to one who has activated a skill how its scripts are run; empty
+// if there are none, or none are run.
+func (b *Broker) scriptUse(k *skills.Skill) string {
+	doc, err := k.Doc()
+	if err != nil {
+		return ""
+	}
+	list := b.scriptsOf(k, doc.Body)
+	if len(list) == 0 {
+		return ""
+	}
+	var use strings.Builder
+	use.WriteString("\nScripts of this skill; call_skill_tool runs them with input {\"args\": [\"…\"], \"stdin\": \"…\"}")
+	o := b.options().Scripts
+	if o.Mode == ScriptsHost {
+		use.WriteString(", on the user's computer")
+		if approved, err := skills.Approved(o.Approvals, k.ID()); err != nil || approved == "" {
+			use.WriteString(" once the user allows it: broker skills approve " + k.ID())
+		}
+	}
+	use.WriteString(":\n")
+	for i, s := range list {
+		if i == maxScriptsListed {
+			fmt.Fprintf(&use, "and %d others\n", len(list)-i)
+			break
+		}
+		use.WriteString("- " + s.Path)
+		if s.About != "" {
+			use.WriteString(": " + s.About)
+		}
+		use.WriteByte('\n')
+	}
+	return strings.TrimSuffix(use.String(), "\n")
+}
+
+// scriptsFound names the scripts of a skill to one who finds it.
+func (b *Broker) scriptsFound(k *skills.Skill) string {
+	list := b.scriptsOf(k, "")
+	var names []string
+	for _, s := range list[:min(len(list), maxScriptsFound)] {
+		names = append(names, s.Path)
+	}
+	if len(list) > maxScriptsFound {
+		names = append(names, fmt.Sprintf("%d more", len(list)-maxScriptsFound))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; call_skill_tool: " + strings.Join(names, ", ")
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/sandbox/docker"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/script"
+)
+
+// scriptsOf is how the scripts of skills run.
+func scriptsOf(cfg *config.Config) broker.Scripts {
+	h, s := homeOf(cfg), cfg.Broker.Skills
+	o := broker.Scripts{
+		Mode: broker.ScriptMode(s.Scripts), Timeout: s.ScriptTimeout, MaxOutput: int(s.ScriptMaxOutput),
+		Cwd: s.ScriptCwd, Image: s.ScriptImage, Env: s.ScriptEnv, Approvals: h.switches,
+	}
+	if o.Mode == broker.ScriptsSandbox && o.Image == "" {
+		o.Programs = docker.Programs()
+	}
+	if o.Cwd != "" && o.Cwd != "skill" && o.Cwd != "tmp" {
+		o.Cwd = h.resolve(o.Cwd)
+	}
+	return o
+}
+
+// checkSkillScripts says whether scripts of skills can run; on is false if they
+// are not to.
+func checkSkillScripts(ctx context.Context, cfg *config.Config) (c check, on bool) {
+	c = check{Name: "scripts of skills", OK: true}
+	switch set := cfg.Broker.Skills; broker.ScriptMode(set.Scripts) {
+	case broker.ScriptsHost:
+		var approved []string
+		h := homeOf(cfg)
+		for _, k := range h.registry().Refresh().All() {
+			if row, err := approvalOf(k, h.switches); err == nil && row.Approved {
+				approved = append(approved, row.Name)
+			}
+		}
+		c.Detail = "on this computer, without a sandbox, those of skills that were approved: " + cmp.Or(strings.Join(approved, ", "), "none")
+		return c, true
+	case broker.ScriptsSandbox:
+		m, err := docker.NewManager(ctx, "")
+		if err == nil {
+			c.Detail, err = m.HasCommands(ctx, "python3", set.ScriptImage)
+			m.Close()
+		}
+		c.Detail = "in containers of " + c.Detail
+		if err != nil {
+			c.OK, c.Detail, c.Hint = false, err.Error(), "broker sandbox build python, or name an image in skills.scriptImage"
+			if errors.Is(err, docker.ErrNoEngine) {
+				c.Hint = "start Docker or Podman, or take \"scripts\" out of \"skills\" in the config"
+			}
+		}
+		return c, true
+	}
+	return c, false
+}
+
+// An approval is what "broker skills approve" has done, or would do.
+type approval struct {
+	Name     string   `json:"name"`
+	Origin   string   `json:"origin"`
+	Path     string   `json:"path"`
+	Digest   string   `json:"digest"`
+	Before   string   `json:"digest_before,omitempty"` // what was approved before, if that is another one
+	Scripts  []string `json:"scripts"`
+	Approved bool     `json:"approved"`
+	Kept     string   `json:"kept_in"`
+}
+
+func (a *app) skillsApproveCommand() *cobra.Command {
+	var revoke, dry bool
+	c := &cobra.Command{
+		Use:   "approve NAME",
+		Short: "Allow the scripts of a skill to run on this computer",
+		Long: "Allow the scripts of a skill to run on this computer, with your rights and no sandbox, when \"scripts\" of \"skills\"\n" +
+			"in the config is \"host\". It holds for the files as they are now: when one of them changes, you are asked again.",
+		Args: oneArg("the name of a skill"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			h, err := a.skillHome()
+			if err != nil {
+				return err
+			}
+			k, err := h.registry().Refresh().Find(args[0])
+			if err != nil {
+				return usage("%w", err)
+			}
+			row, err := approvalOf(k, h.switches)
+			if err != nil {
+				return err
+			}
+			switch {
+			case revoke:
+				err = skills.SetApproval(h.switches, k.ID(), "")
+				row.Approved = false
+			case !dry:
+				err = skills.SetApproval(h.switches, k.ID(), row.Digest)
+				row.Approved = true
+			}
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(row)
+			}
+			a.printApproval(row, revoke)
+			if row.Approved && h.config.Broker.Skills.Scripts != string(broker.ScriptsHost) {
+				fmt.Fprintln(a.stderr, `note: scripts run on this computer only with "skills": {"scripts": "host"} in the config`)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&revoke, "revoke", false, "take the approval back")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be allowed")
+	c.MarkFlagsMutuallyExclusive("revoke", "dry-run")
+	return c
+}
+
+// approvalOf says what is and would be allowed.
+func approvalOf(k *skills.Skill, switches string) (approval, error) {
+	row := approval{Name: k.ID(), Origin: k.Origin(), Path: k.Dir(), Kept: switches, Scripts: []string{}}
+	bundle, err := k.Bundle()
+	if err != nil {
+		return row, err
+	}
+	row.Digest = bundle.Digest
+	if row.Before, err = skills.Approved(switches, k.ID()); err != nil {
+		return row, err
+	}
+	if row.Approved = row.Before == row.Digest; row.Approved {
+		row.Before = ""
+	}
+	files, done, err := k.Open()
+	if err != nil {
+		return row, err
+	}
+	defer done()
+	text := ""
+	if doc, err := k.Doc(); err == nil {
+		text = doc.Body
+	}
+	var paths []string
+	for _, f := range bundle.Files {
+		paths = append(paths, f.Path)
+	}
+	listed := script.List(files, paths, text)
+	for _, s := range listed {
+		row.Scripts = append(row.Scripts, s.Path)
+	}
+	return row, nil
+}
+
+func (a *app) printApproval(row approval, revoked bool) {
+	for _, f := range [][2]string{{"skill", row.Name}, {"origin", row.Origin}, {"path", row.Path}, {"digest", row.Digest}, {"before", row.Before}} {
+		if f[1] != "" {
+			fmt.Fprintf(a.stdout, "%-8s %s\n", f[0], oneLine(f[1], 400))
+		}
+	}
+	for _, s := range row.Scripts {
+		fmt.Fprintf(a.stdout, "%-8s %s\n", "script", oneLine(s, 400))
+	}
+	switch {
+	case revoked:
+		fmt.Fprintln(a.stdout, "not allowed any more")
+	case len(row.Scripts) == 0 && row.Approved:
+		fmt.Fprintln(a.stdout, "allowed, but it has no scripts")
+	case row.Approved:
+		fmt.Fprintln(a.stdout, "allowed to run on this computer until one of its files changes")
+	default:
+		fmt.Fprintln(a.stdout, "not allowed to run on this computer")
+	}
+}

@@ -1,0 +1,44 @@
+package skills
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+)
+
+// approvedKey is the key of a skill's entry in the file of switches that holds
+// an approval.
+const approvedKey = "approved"
+
+// Approved returns the digest of the skill, as Bundle.Digest is, whose scripts a
+// person has allowed to run on this host; empty if none has. path is the file of
+// what is switched off, id that of Skill.ID.
+func Approved(path, id string) (digest string, err error) {
+	entries, err := Entries(path, KindSkill)
+	if err != nil {
+		return "", err
+	}
+	entry, err := object(entries[id])
+	if err == nil && entry[approvedKey] != nil {
+		err = json.Unmarshal(entry[approvedKey], &digest)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the approval of skill %s in %s: %w", quoted(id), path, err)
+	}
+	return digest, nil
+}
+
+// SetApproval allows scripts of the skill to run on this host for as long as its
+// digest is this one; an empty digest takes that back.
+func SetApproval(path, id, digest string) error {
+	return EditEntry(path, KindSkill, id, func(entry map[string]json.RawMessage) {
+		delete(entry, approvedKey)
+		if digest != "" {
+			entry[approvedKey], _ = json.Marshal(digest)
+		}
+	})
+}
+
+// Open returns the files of the skill, until the function that comes with them is
+// called. No name and no link leads out of them. An error is a *FileError.
+func (s *Skill) Open() (files fs.FS, done func(), err error) { return s.files() }

@@ -134,50 +134,20 @@ func TestScriptCasesThroughMCP(t *testing.T) {
 }
 
 func scriptCases(t *testing.T, mode broker.ScriptMode, box sandbox.Commander) {
-	codes := map[string]string{
-		"ScriptNotFound": "script_not_found", "ScriptNotAllowed": "script_not_allowed", "ExecutionTimeout": "execution_timeout", "ExecutionFailed": "execution_failed",
-	}
-	type input struct {
-		Skill    string
-		Requests []struct {
-			Script    string
-			Args      []string
-			TimeoutMS int `json:"timeout_ms"`
-			MaxOutput int `json:"max_output"`
-		}
-	}
-	type want struct {
-		Results []struct {
-			OK             bool
-			ExitCode       *int `json:"exit_code"`
-			Stdout         *string
-			Stderr         *string
-			Codes          []string
-			StdoutPrefix   string `json:"stdout_prefix"`
-			StdoutContains string `json:"stdout_contains"`
-			StdoutMaxBytes int    `json:"stdout_max_bytes"`
-		}
-	}
-	skillcases.Run(t, "script", func(t *testing.T, dir string, in input, want want) {
+	skillcases.Run(t, "script", func(t *testing.T, dir string, in skillcases.ScriptCase, want skillcases.ScriptWant) {
 		registry := skillRegistry(dir)
 		approve(t, registry, dir+".state.json", in.Skill)
 		for i, w := range want.Results {
 			r := in.Requests[i]
 			b := newBroker(t, broker.Options{Skills: registry, ScriptSandbox: lent{box}, Scripts: broker.Scripts{
-				Mode: mode, Timeout: time.Duration(r.TimeoutMS) * time.Millisecond, MaxOutput: r.MaxOutput, Approvals: dir + ".state.json",
+				Mode: mode, Timeout: r.Timeout(), MaxOutput: r.MaxOutput, Approvals: dir + ".state.json",
 			}})
 			got := runTool(t, connect(t, b, "2025-11-25", nil), in.Skill, r.Script, map[string]any{"args": r.Args})
-			if got.isError == w.OK || !w.OK && !slices.ContainsFunc(w.Codes, func(c string) bool { return codes[c] == got.code }) {
-				t.Errorf("%s: %s, want ok %v, codes %v", r.Script, got.text, w.OK, w.Codes)
+			if got.Success != nil && (*got.Success == got.isError || got.DurationMS == nil) {
+				t.Errorf("%s: error %v: %s", r.Script, got.isError, got.text)
 			}
-			if got.Success != nil && (*got.Success != w.OK || got.DurationMS == nil) {
-				t.Errorf("%s: %s, want success %v and a duration", r.Script, got.text, w.OK)
-			}
-			if w.ExitCode != nil && got.ExitCode != *w.ExitCode || w.Stdout != nil && got.Stdout != *w.Stdout || w.Stderr != nil && got.Stderr != *w.Stderr {
-				t.Errorf("%s: %s, want %+v", r.Script, got.text, w)
-			}
-			if !strings.HasPrefix(got.Stdout, w.StdoutPrefix) || !strings.Contains(got.Stdout, w.StdoutContains) || w.StdoutMaxBytes > 0 && len(got.Stdout) > w.StdoutMaxBytes {
-				t.Errorf("%s: %d bytes of stdout, %.60q", r.Script, len(got.Stdout), got.Stdout)
+			if p := w.Problem(skillcases.ScriptGot{OK: !got.isError, ExitCode: got.ExitCode, Code: got.code, Stdout: got.Stdout, Stderr: got.Stderr}); p != "" {
+				t.Errorf("%s: %s; %s", r.Script, p, got.text)
 			}
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "*", "PWNED*")); len(left) > 0 {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,46 +16,14 @@ import (
 )
 
 func TestScriptCases(t *testing.T) {
-	type input struct {
-		Skill    string
-		Requests []struct {
-			Script    string
-			Args      []string
-			TimeoutMS int `json:"timeout_ms"`
-			MaxOutput int `json:"max_output"`
-		}
-	}
-	type want struct {
-		Results []struct {
-			OK             bool
-			ExitCode       *int `json:"exit_code"`
-			Stdout         *string
-			Stderr         *string
-			Codes          []string
-			StdoutPrefix   string `json:"stdout_prefix"`
-			StdoutContains string `json:"stdout_contains"`
-			StdoutMaxBytes int    `json:"stdout_max_bytes"`
-		}
-	}
-	// The cases name errors as a client of another kind does.
-	codes := map[string]script.Code{
-		"ScriptNotFound": script.NotFound, "ScriptNotAllowed": script.NotAllowed, "ExecutionTimeout": script.Timeout, "ExecutionFailed": script.Failed,
-	}
-	skillcases.Run(t, "script", func(t *testing.T, dir string, in input, want want) {
+	skillcases.Run(t, "script", func(t *testing.T, dir string, in skillcases.ScriptCase, want skillcases.ScriptWant) {
 		for i, w := range want.Results {
 			r := in.Requests[i]
 			got := script.Run(t.Context(), script.Request{
-				Dir: filepath.Join(dir, in.Skill), Script: r.Script, Args: r.Args,
-				Timeout: time.Duration(r.TimeoutMS) * time.Millisecond, MaxOutput: r.MaxOutput,
+				Dir: filepath.Join(dir, in.Skill), Script: r.Script, Args: r.Args, Timeout: r.Timeout(), MaxOutput: r.MaxOutput,
 			})
-			if got.Success != w.OK || !w.OK && !slices.ContainsFunc(w.Codes, func(c string) bool { return codes[c] == got.Code }) || w.OK && got.Code != "" {
-				t.Errorf("%s: %+v, want ok = %v, codes %v", r.Script, got, w.OK, w.Codes)
-			}
-			if w.ExitCode != nil && got.ExitCode != *w.ExitCode || w.Stdout != nil && got.Stdout != *w.Stdout || w.Stderr != nil && got.Stderr != *w.Stderr {
-				t.Errorf("%s: %+v, want %+v", r.Script, got, w)
-			}
-			if !strings.HasPrefix(got.Stdout, w.StdoutPrefix) || !strings.Contains(got.Stdout, w.StdoutContains) || w.StdoutMaxBytes > 0 && len(got.Stdout) > w.StdoutMaxBytes {
-				t.Errorf("%s: %d bytes of stdout, %.60q", r.Script, len(got.Stdout), got.Stdout)
+			if p := w.Problem(skillcases.ScriptGot{OK: got.Success, ExitCode: got.ExitCode, Code: string(got.Code), Stdout: got.Stdout, Stderr: got.Stderr}); p != "" {
+				t.Errorf("%s: %s; %s", r.Script, p, got.Error)
 			}
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "*", "PWNED*")); len(left) > 0 {

@@ -36,7 +36,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/...",
-	"internal/config", "internal/audit", "internal/learned", "internal/results", "internal/oauth", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck",
+	"internal/api", "internal/config", "internal/audit", "internal/learned", "internal/results", "internal/oauth", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -65,6 +65,7 @@ var diagram = []row{
 
 	{pkg: "images", modules: []string{"std"}},
 	{pkg: "internal/config"},
+	{pkg: "internal/api", imports: []string{"skills", "skills/library", "skills/plugin", "skills/repo"}},
 	{pkg: "internal/audit"},
 	{pkg: "internal/learned"},
 	{pkg: "internal/results"},

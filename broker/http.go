@@ -25,6 +25,10 @@ type HTTPOptions struct {
 	// Tokens maps a client's name to its bearer token. When empty, everyone
 	// who can connect may use it.
 	Tokens map[string]string
+	// API answers what is below /api/; nil has nothing there. It looks after its
+	// tokens itself, and refuses for the endpoint with RefuseAPI.
+	API       http.Handler
+	RefuseAPI func(w http.ResponseWriter, status int, detail string)
 }
 
 // sessionTimeout ends the sessions of clients that went away without a word.
@@ -65,6 +69,9 @@ func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", checked(b.requests.track(endpoint), o, loopback))
+	if o.API != nil {
+		mux.Handle("/api/", ownPages(o.API, loopback, o.RefuseAPI))
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the MCP endpoint is /mcp", http.StatusNotFound)
 	})
@@ -74,23 +81,29 @@ func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 // checked refuses what a web page in the user's browser could send, and who
 // does not know a token.
 func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
-	crossOrigin := http.NewCrossOriginProtection()
-	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "requests from web pages of another origin are refused", http.StatusForbidden)
-	}))
-	next = crossOrigin.Handler(next)
 	if len(o.Tokens) > 0 {
 		next = withToken(next, o.Tokens)
 	}
+	return ownPages(next, loopback, func(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) })
+}
+
+// ownPages refuses what a web page of somebody else in the user's browser could
+// send.
+func ownPages(next http.Handler, loopback bool, refuse func(w http.ResponseWriter, status int, detail string)) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
+	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusForbidden, "requests from web pages of another origin are refused")
+	}))
+	next = crossOrigin.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A page that made its own name resolve to this machine sends that
 		// name as Host (DNS rebinding).
 		if loopback && !isLoopback(r.Host) {
-			http.Error(w, fmt.Sprintf("host %q is refused: use localhost or 127.0.0.1", r.Host), http.StatusForbidden)
+			refuse(w, http.StatusForbidden, fmt.Sprintf("host %q is refused: use localhost or 127.0.0.1", r.Host))
 			return
 		}
 		if origin := r.Header.Get("Origin"); origin != "" && !sameHost(origin, r.Host) {
-			http.Error(w, fmt.Sprintf("origin %q is refused", origin), http.StatusForbidden)
+			refuse(w, http.StatusForbidden, fmt.Sprintf("origin %q is refused", origin))
 			return
 		}
 		next.ServeHTTP(w, r)

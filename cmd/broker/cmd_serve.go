@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/api"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -19,6 +20,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Be the MCP server, on stdio or over HTTP",
 		Long: "Be the MCP server: on stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
+			"With --http, skills and plugins are managed below /api, which /api/openapi.json describes.\n" +
 			"Upstream servers are started when they are needed and stopped with it.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,9 +41,9 @@ func (a *app) serveCommand() *cobra.Command {
 			}
 			s.notice()
 			s.broker.StartSoon(ctx)
-			stop := a.watch(ctx, s)
+			w, stop := a.watch(ctx, s)
 			if addr != "" {
-				err = a.serveHTTP(ctx, s, addr)
+				err = a.serveHTTP(ctx, s, w, addr)
 			} else {
 				err = a.serveStdio(ctx, s)
 			}
@@ -73,7 +75,7 @@ func (a *app) serveStdio(ctx context.Context, s *session) error {
 // shutdownGrace is how long requests may take to end after a signal.
 const shutdownGrace = 500 * time.Millisecond
 
-func (a *app) serveHTTP(ctx context.Context, s *session, addr string) error {
+func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string) error {
 	addr, err := broker.NormalizeAddr(addr)
 	if err != nil {
 		return usage("%w", err)
@@ -84,7 +86,11 @@ func (a *app) serveHTTP(ctx context.Context, s *session, addr string) error {
 			return usage("http token of %q: %w", name, err)
 		}
 	}
-	handler, err := s.broker.Handler(broker.HTTPOptions{Addr: addr, Tokens: tokens})
+	manage, err := a.manageOverHTTP(s, w, tokens)
+	if err != nil {
+		return err
+	}
+	handler, err := s.broker.Handler(broker.HTTPOptions{Addr: addr, Tokens: tokens, API: manage, RefuseAPI: api.Refuse})
 	if err != nil {
 		return usage("%w", err)
 	}
@@ -92,7 +98,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, addr string) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
 	}
-	fmt.Fprintf(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
+	fmt.Fprintf(a.stderr, "broker: serving MCP at http://%s/mcp; skills and plugins at /api, described at /api/openapi.json\n", l.Addr())
 	defer a.logLayers(ctx, s)()
 	// Requests end with the server: a script whose client is gone is killed.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/api"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -14,8 +16,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/pack"
 )
 
-// clientCLI is the name of the commands in the audit log.
-const clientCLI = "cli"
+// The names in the audit log of who is no MCP client.
+const (
+	clientCLI   = "cli"
+	clientAdmin = "admin" // who has the admin token, over HTTP
+)
 
 // library is what manages the skills and plugins of a config; note is told of
 // changes.
@@ -51,6 +56,31 @@ func (a *app) record(cfg *config.Config, e audit.Event) {
 	if err != nil {
 		a.logger().Warn("record", "kind", e.Kind, "err", err)
 	}
+}
+
+// manageOverHTTP is the HTTP interface to the skills and plugins of a running
+// broker, whose changes are in force when they are answered.
+func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string) (http.Handler, error) {
+	admin, err := expand(s.config.Broker.HTTP.AdminToken)
+	switch {
+	case err != nil:
+		return nil, usage("http.adminToken: %w", err)
+	case admin == "" && s.config.Broker.HTTP.AdminToken != "":
+		return nil, usage("http.adminToken is empty: an empty token would let anybody change things")
+	}
+	for name, t := range tokens {
+		if t == admin && admin != "" {
+			return nil, usage("http.adminToken is also the token of %q, who could change things then: give it one of its own", name)
+		}
+	}
+	return api.New(api.Options{
+		Library: w.library, Tokens: tokens, AdminToken: admin, Changed: w.now, Logger: a.logger(),
+		FileRead: func(k *skills.Skill, client, path string, err error) {
+			e := skillEvent(audit.EventSkillFileRead, k, path, err)
+			e.Client = client
+			s.audit.Note(e)
+		},
+	}), nil
 }
 
 // changeEvent is a change as it stands in the audit log.

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/skills/library"
 )
 
 // watchEvery is how often the config file is looked at. Looking works on every
@@ -34,46 +36,79 @@ func stampOf(path string) (stamp, bool) {
 	return stamp{info.ModTime(), info.Size()}, true
 }
 
-// watch puts changes of the config file, and of the skills, in force until the function it returns
-// is called. A file that is wrong, or gone, changes nothing but is said so.
-func (a *app) watch(ctx context.Context, s *session) (stop func()) {
+// A watcher puts changes of the config file, of the skills and of the plugins in
+// force. A file that is wrong, or gone, changes nothing but is said so.
+type watcher struct {
+	a *app
+	s *session
+
+	managed atomic.Pointer[library.Library] // of the config in force
+
+	mu      sync.Mutex // guards what follows, and makes one look at a time
+	seen    stamp      // of the config file
+	config  *config.Config
+	plugins string
+}
+
+// watch looks for changes until stop is called.
+func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	seen, _ := stampOf(s.config.Path)
-	plugins := pluginState(s.config)
+	w = &watcher{a: a, s: s, config: s.config, plugins: pluginState(s.config)}
+	w.seen, _ = stampOf(s.config.Path)
+	w.manage(s.config)
 	wg.Go(func() {
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
-		for ticks := 0; ; {
+		for ticks := 1; ; ticks++ {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
 			}
-			ticks++
-			if ticks%skillTicks == 0 {
-				s.broker.RefreshSkills()
-			}
-			now, ok := stampOf(s.config.Path)
-			if !ok {
-				continue // an editor may be about to put the file back
-			}
-			installed := plugins
-			if ticks%skillTicks == 0 {
-				installed = pluginState(s.config)
-			}
-			if now == seen && installed == plugins {
-				continue
-			}
-			seen, plugins = now, installed
-			a.reload(s)
+			w.look(ticks%skillTicks == 0)
 		}
 	})
-	return func() { cancel(); wg.Wait() }
+	return w, func() { cancel(); wg.Wait() }
 }
 
-// reload puts the config file in force, or says why not.
-func (a *app) reload(s *session) {
+// library is what manages the skills and plugins of the config in force.
+func (w *watcher) library() *library.Library { return w.managed.Load() }
+
+func (w *watcher) manage(cfg *config.Config) {
+	w.managed.Store(homeOf(cfg).library(func(c library.Change) { w.s.audit.Note(changeEvent(c, clientAdmin)) }))
+}
+
+// now puts in force whatever has changed, before it returns.
+func (w *watcher) now() { w.look(true) }
+
+// look looks for changes: of the config file, and with all of skills and plugins.
+func (w *watcher) look(all bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if all {
+		w.s.broker.RefreshSkills()
+	}
+	now, ok := stampOf(w.s.config.Path)
+	if !ok {
+		return // an editor may be about to put the file back
+	}
+	installed := w.plugins
+	if all {
+		installed = pluginState(w.config)
+	}
+	if now == w.seen && installed == w.plugins {
+		return
+	}
+	w.seen, w.plugins = now, installed
+	if cfg := w.a.reload(w.s); cfg != nil {
+		w.config, w.plugins = cfg, pluginState(cfg)
+		w.manage(cfg)
+	}
+}
+
+// reload puts the config file in force and returns it, or says why not.
+func (a *app) reload(s *session) *config.Config {
 	cfg, err := config.Load(s.config.Path)
 	if err == nil {
 		a.overrule(cfg)
@@ -83,11 +118,12 @@ func (a *app) reload(s *session) {
 	if err != nil {
 		fmt.Fprintf(a.stderr, "%v\nbroker: the config is wrong; the one before it stays in force\n", err)
 		s.broker.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + oneLine(err.Error(), 300))
-		return
+		return nil
 	}
 	s.broker.Reconfigure(a.options(cfg))
 	s.notice()
 	fmt.Fprintln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker.Sandbox, cfg.Broker.Sandbox))
+	return cfg
 }
 
 // notInForce says which settings of the sandbox differ from those that the

@@ -5,10 +5,13 @@
 package library
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -181,4 +184,25 @@ func (l *Library) forget(kind skills.Kind, id string) error {
 		return err
 	}
 	return skills.EditEntry(l.o.Switches, kind, id, func(e map[string]json.RawMessage) { clear(e) })
+}
+
+// Hider returns a function that takes the paths of this host out of a text: of
+// each, the last name stays.
+func (l *Library) Hider() func(text string) string {
+	paths := []string{l.o.Custom, l.o.Plugins, l.o.Switches}
+	now := l.o.Skills.Snapshot()
+	for _, k := range now.All() {
+		paths = append(paths, k.Dir())
+	}
+	for _, p := range now.Problems {
+		paths = append(paths, p.Path)
+	}
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // what is deeper first
+	var pairs []string
+	for _, p := range slices.Compact(paths) {
+		if filepath.IsAbs(p) {
+			pairs = append(pairs, p, filepath.Base(p))
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace
 }

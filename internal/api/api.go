@@ -1,0 +1,172 @@
+// Package api is the HTTP interface to the skills and plugins of a broker, below
+// /api/. openapi.json describes it, and is served at /api/openapi.json.
+//
+// Reads need one of the tokens that MCP clients have, if there are any; changes
+// need the admin token, and are refused where none is configured. Errors are
+// problem details (RFC 9457) with a code and a sentence that says what to do. No
+// answer holds a path of this host outside of a skill.
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/library"
+)
+
+// Options are what the interface is made of. Library is required.
+type Options struct {
+	// Library returns what is managed, as it is configured now.
+	Library func() *library.Library
+	// Tokens are those of clients by name, who may read. Without any, everybody
+	// may who can connect.
+	Tokens map[string]string
+	// AdminToken is that of who may change things, and read; empty means that
+	// nobody may change anything.
+	AdminToken string
+	// Changed is called after each change, before it is answered; nil is fine.
+	Changed func()
+	// FileRead is told who read a file of a skill, or why that failed; nil is fine.
+	FileRead func(k *skills.Skill, client, path string, err error)
+	// Logger receives the errors that are nobody's fault who asked; nil discards
+	// them.
+	Logger *slog.Logger
+}
+
+// The names of clients that have no token of their own.
+const (
+	clientHTTP  = "http"
+	clientAdmin = "admin"
+)
+
+//go:embed openapi.json
+var description []byte
+
+type server struct {
+	o   Options
+	mux *http.ServeMux
+}
+
+// A route is one operation. Those that change something need the admin token.
+type route struct {
+	method, path string
+	changes      bool
+	handle       func(s *server, r *http.Request) (status int, answer any, err error)
+}
+
+// routes are all operations; openapi.json has the same.
+var routes = []route{
+	{http.MethodGet, "/api/openapi.json", false, (*server).openAPI},
+	{http.MethodGet, "/api/skills", false, (*server).listSkills},
+	{http.MethodPost, "/api/skills/install", true, (*server).installSkill},
+	{http.MethodGet, "/api/skills/{name}", false, (*server).showSkill},
+	{http.MethodPut, "/api/skills/{name}", true, (*server).switchSkill},
+	{http.MethodDelete, "/api/skills/{name}", true, (*server).removeSkill},
+	{http.MethodGet, "/api/skills/{name}/files/{path...}", false, (*server).readFile},
+	{http.MethodGet, "/api/plugins", false, (*server).listPlugins},
+	{http.MethodPost, "/api/plugins/install", true, (*server).installPlugin},
+	{http.MethodGet, "/api/plugins/{name}", false, (*server).showPlugin},
+	{http.MethodPut, "/api/plugins/{name}", true, (*server).switchPlugin},
+	{http.MethodDelete, "/api/plugins/{name}", true, (*server).removePlugin},
+	{http.MethodGet, "/api/plugins/{name}/commands", false, (*server).listCommands},
+}
+
+// New returns the handler of everything below /api/. It does not look where
+// requests come from: whoever mounts it keeps web pages of others out.
+func New(o Options) http.Handler {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &server{o: o, mux: http.NewServeMux()}
+	for _, r := range routes {
+		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { s.serve(r, w, req) })
+	}
+	s.mux.HandleFunc("/", s.unknown)
+	return s.mux
+}
+
+func (s *server) serve(r route, w http.ResponseWriter, req *http.Request) {
+	client, refusal := s.admit(req, r.changes)
+	if refusal != nil {
+		if refusal.Status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		}
+		refusal.write(w)
+		return
+	}
+	status, answer, err := r.handle(s, req.WithContext(withClient(req.Context(), client)))
+	if err != nil {
+		p := s.problem(err)
+		if p.Status == http.StatusInternalServerError {
+			s.o.Logger.Error("http interface", "method", req.Method, "path", r.path, "err", err)
+		}
+		p.write(w)
+		return
+	}
+	if r.changes && s.o.Changed != nil {
+		s.o.Changed()
+	}
+	writeJSON(w, status, "application/json", answer)
+}
+
+// admit says who asks, or why he may not.
+func (s *server) admit(req *http.Request, changes bool) (client string, refusal *Problem) {
+	token, given := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+	admin := s.o.AdminToken != "" && given && same(token, s.o.AdminToken)
+	if given && !admin {
+		for name, t := range s.o.Tokens {
+			if same(token, t) {
+				client = name
+			}
+		}
+	}
+	switch {
+	case admin:
+		return clientAdmin, nil
+	case changes && s.o.AdminToken == "":
+		return "", newProblem(http.StatusForbidden, "no_admin_token", `changes are off: set "broker": {"http": {"adminToken": "${BROKER_ADMIN_TOKEN}"}} in the config and start the broker again, or use the command line on its machine`)
+	case changes && client != "":
+		return "", newProblem(http.StatusForbidden, "not_admin", `the token of a client may read only: changes need that of "http.adminToken" in the config`)
+	case changes:
+		return "", newProblem(http.StatusUnauthorized, "unauthorized", `changes need the header "Authorization: Bearer TOKEN" with the token of "http.adminToken" in the config`)
+	case client != "":
+		return client, nil
+	case len(s.o.Tokens) > 0:
+		return "", newProblem(http.StatusUnauthorized, "unauthorized", `a token is needed: send the header "Authorization: Bearer TOKEN" with one of "http.tokens" in the config`)
+	}
+	return clientHTTP, nil
+}
+
+// same compares secrets in a time that says nothing about them.
+func same(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// unknown answers what no route is for.
+func (s *server) unknown(w http.ResponseWriter, req *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
+		other := req.Clone(req.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) > 0 {
+		list := strings.Join(allowed, ", ")
+		w.Header().Set("Allow", list)
+		newProblem(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not for this: use %s", req.Method, list).write(w)
+		return
+	}
+	newProblem(http.StatusNotFound, "not_found", "there is nothing at this address: /api/openapi.json describes what there is").write(w)
+}
+
+func (s *server) openAPI(*http.Request) (int, any, error) {
+	return http.StatusOK, raw(description), nil
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/mcpbroker/mcpbroker/skills/library"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
+	"github.com/mcpbroker/mcpbroker/skills/repo"
+)
+
+// A Plugin is one that is installed.
+type Plugin struct {
+	Name        string `json:"name"`
+	Version     string `json:"version"`
+	Description string `json:"description"`
+	Author      string `json:"author,omitempty"`
+	Enabled     bool   `json:"enabled"`
+	// Servers are those that can be used, and SkippedServers the names of the
+	// others.
+	Servers        []Server         `json:"servers"`
+	SkippedServers []string         `json:"skipped_servers"`
+	Skills         []string         `json:"skills"`
+	Commands       []plugin.Command `json:"commands"`
+	// Source is the commit that it came from; null if it came from a file.
+	Source   *repo.Source `json:"source"`
+	Problems []Remark     `json:"problems"`
+}
+
+// A Server is an MCP server of a plugin. How it is started is not told: that may
+// hold secrets.
+type Server struct {
+	Name      string `json:"name"`
+	Transport string `json:"transport"` // stdio or http
+}
+
+func (s *server) pluginOf(p library.Plugin) Plugin {
+	one := Plugin{
+		Name: p.Name, Version: p.Version, Description: p.Description, Author: p.Author, Enabled: p.Enabled, Servers: []Server{},
+		SkippedServers: append([]string{}, p.Skipped...), Skills: p.Skills, Commands: p.Commands, Source: p.Source,
+		Problems: remarks(p.Problems, s.o.Library().Hider()),
+	}
+	for _, server := range p.Servers {
+		var ends struct {
+			Command string `json:"command"`
+		}
+		transport := "http"
+		if json.Unmarshal(server.Config, &ends) == nil && ends.Command != "" {
+			transport = "stdio"
+		}
+		one.Servers = append(one.Servers, Server{server.Name, transport})
+	}
+	return one
+}
+
+func (s *server) listPlugins(*http.Request) (int, any, error) {
+	l := s.o.Library()
+	list, problems, err := l.Plugins()
+	if err != nil {
+		return 0, nil, err
+	}
+	rows := []Plugin{}
+	for _, p := range list {
+		rows = append(rows, s.pluginOf(p))
+	}
+	return http.StatusOK, map[string]any{"plugins": rows, "problems": remarks(problems, l.Hider())}, nil
+}
+
+func (s *server) showPlugin(r *http.Request) (int, any, error) {
+	p, err := s.o.Library().Plugin(r.PathValue("name"))
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, s.pluginOf(p), nil
+}
+
+func (s *server) listCommands(r *http.Request) (int, any, error) {
+	p, err := s.o.Library().Plugin(r.PathValue("name"))
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, map[string]any{"commands": p.Commands}, nil
+}
+
+func (s *server) switchPlugin(r *http.Request) (int, any, error) {
+	on, err := readSwitch(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	p, err := s.o.Library().SwitchPlugin(r.PathValue("name"), on)
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, s.pluginOf(p), nil
+}
+
+func (s *server) removePlugin(r *http.Request) (int, any, error) {
+	name := r.PathValue("name")
+	if err := s.o.Library().RemovePlugin(name); err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, map[string]string{"removed": name}, nil
+}
+
+// maxPluginBytes bounds the archive of a plugin.
+const maxPluginBytes = 64 << 20
+
+// An InstalledPlugin answers the installation of a plugin. Notes are what of a
+// repository was left out.
+type InstalledPlugin struct {
+	Plugin Plugin   `json:"plugin"`
+	Notes  []string `json:"notes"`
+}
+
+func (s *server) installPlugin(r *http.Request) (int, any, error) {
+	from, done, err := readSource(r, maxPluginBytes, true)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer done()
+	l := s.o.Library()
+	wanted := library.From{Path: from.Path}
+	switch {
+	case from.Repository != "":
+		wanted.Repo = &repo.Source{URL: from.Repository, Ref: from.Ref, Folder: from.Folder}
+	case from.Offer != "":
+		if wanted.Offer, err = l.Offer(from.Offer); err != nil {
+			return 0, nil, err
+		}
+	}
+	p, notes, err := l.InstallPlugin(r.Context(), wanted, from.Force)
+	if err != nil {
+		return 0, nil, sourceProblem(err)
+	}
+	return http.StatusCreated, InstalledPlugin{s.pluginOf(p), append([]string{}, notes...)}, nil
+}

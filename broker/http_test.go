@@ -79,6 +79,41 @@ func TestWhoMayUseTheEndpoint(t *testing.T) {
 	}
 }
 
+// What is mounted beside the endpoint is as closed to pages of others.
+func TestInterfaceBesideTheEndpoint(t *testing.T) {
+	b := newBroker(t, broker.Options{})
+	h, err := b.Handler(broker.HTTPOptions{
+		Addr: "127.0.0.1:0", Tokens: map[string]string{"ann": "secret-a"},
+		API:       http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "in "+r.URL.Path) }),
+		RefuseAPI: func(w http.ResponseWriter, status int, detail string) { http.Error(w, "out: "+detail, status) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method, host string
+		headers      map[string]string
+		status       int
+		want         string
+	}{
+		{"GET", "127.0.0.1", nil, 200, "in /api/skills"},
+		{"PUT", "localhost:80", map[string]string{"Origin": "http://localhost:80"}, 200, "in /api/skills"},
+		{"PUT", "localhost", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403, "out: requests from web pages"},
+		{"GET", "localhost", map[string]string{"Origin": "https://evil.example"}, 403, "out: origin"},
+		{"GET", "evil.example", nil, 403, "out: host"},
+	} {
+		req := httptest.NewRequest(c.method, "http://"+c.host+"/api/skills", nil)
+		for k, v := range c.headers {
+			req.Header.Set(k, v)
+		}
+		res := httptest.NewRecorder()
+		h.ServeHTTP(res, req)
+		if res.Code != c.status || !strings.HasPrefix(res.Body.String(), c.want) {
+			t.Errorf("%s at %s with %v: %d %s, want %d %s", c.method, c.host, c.headers, res.Code, res.Body, c.status, c.want)
+		}
+	}
+}
+
 // A session belongs to the client that opened it.
 func TestSessionIsBoundToItsToken(t *testing.T) {
 	url := serveHTTP(t, newBroker(t, broker.Options{}), map[string]string{"ann": "secret-a", "bob": "secret-b"}).URL

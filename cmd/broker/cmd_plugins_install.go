@@ -121,7 +121,7 @@ func marketSources(dir string, names []string) ([]library.From, error) {
 	}
 	var sources []library.From
 	for _, n := range names {
-		offer, err := library.OfferOf(m, n)
+		offer, err := library.OfferOf(library.Market{Market: m}, n)
 		if err != nil {
 			return nil, err
 		}

@@ -98,7 +98,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if err != nil {
 		return fmt.Errorf("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
 	}
-	fmt.Fprintf(a.stderr, "broker: serving MCP at http://%s/mcp; skills and plugins at /api, described at /api/openapi.json\n", l.Addr())
+	fmt.Fprintf(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
 	defer a.logLayers(ctx, s)()
 	// Requests end with the server: a script whose client is gone is killed.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))

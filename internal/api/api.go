@@ -116,7 +116,8 @@ func (s *server) serve(r route, w http.ResponseWriter, req *http.Request) {
 
 // admit says who asks, or why he may not.
 func (s *server) admit(req *http.Request, changes bool) (client string, refusal *Problem) {
-	token, given := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+	scheme, token, given := strings.Cut(req.Header.Get("Authorization"), " ")
+	given = given && strings.EqualFold(scheme, "Bearer")
 	admin := s.o.AdminToken != "" && given && same(token, s.o.AdminToken)
 	if given && !admin {
 		for name, t := range s.o.Tokens {

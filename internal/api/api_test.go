@@ -131,7 +131,7 @@ func (b *bench) do(a ask) string {
 	b.t.Helper()
 	req := httptest.NewRequest(a.method, a.url, strings.NewReader(a.body))
 	if a.token != "" {
-		req.Header.Set("Authorization", "Bearer "+a.token)
+		req.Header.Set("Authorization", "bearer "+a.token) // the scheme has no case
 	}
 	if a.contentType == "" && a.body != "" {
 		a.contentType = "application/json"

@@ -127,7 +127,7 @@ func (l *Library) InstallSkill(source string, force bool) (*pack.Installed, erro
 	defer l.mu.Unlock()
 	got, err := pack.Install(l.o.Custom, source, force)
 	if err != nil {
-		l.note(Change{Action: Installed, Kind: skills.KindSkill, Err: err})
+		l.note(Change{Action: Installed, Kind: skills.KindSkill, Name: filepath.Base(source), Err: err})
 		return nil, err
 	}
 	digest := ""

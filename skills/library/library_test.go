@@ -123,7 +123,7 @@ func TestSkillsAreInstalledSwitchedAndRemoved(t *testing.T) {
 			t.Errorf("%s: %q, want %q", step.name, got, step.code)
 		}
 	}
-	want := []string{"skills installed notes sha256", "skills installed  failed", "skills replaced notes sha256", "skills installed  failed", "skills disabled notes sha256", "skills removed notes sha256", "skills installed notes sha256"}
+	want := []string{"skills installed notes sha256", "skills installed notes failed", "skills replaced notes sha256", "skills installed bad failed", "skills disabled notes sha256", "skills removed notes sha256", "skills installed notes sha256"}
 	if diff := cmp.Diff(want, s.changes); diff != "" {
 		t.Errorf("told of (-want +got):\n%s", diff)
 	}
@@ -269,7 +269,7 @@ func TestMarketplaceInARepository(t *testing.T) {
 		p, _, err := s.InstallPlugin(context.WithoutCancel(t.Context()), library.From{Offer: o}, false)
 		return p, err
 	}
-	if p, err := install("near@team"); err != nil || p.Name != "near" {
+	if p, err := install("near@team"); err != nil || p.Name != "near" || p.Source == nil || p.Source.Commit != commit || p.Source.Folder != "plugins/near" {
 		t.Errorf("near: %+v, %v", p, err)
 	}
 	if p, err := install("far"); err != nil || p.Source == nil || p.Source.Commit != pinned {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	pathpkg "path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,20 +29,25 @@ type Market struct {
 // An Offer is a plugin that a marketplace offers.
 type Offer struct {
 	plugin.Offer
-	market *plugin.Market
+	market Market
 }
 
-// locate is where the plugin is.
+// locate is where the plugin is: a folder of this host, with the commit that it
+// is of if the marketplace was fetched, or a repository to fetch.
 func (o *Offer) locate() (path string, from *repo.Source) {
 	if o.Path != "" {
-		return filepath.Join(o.market.Dir, o.Path), nil
+		path = filepath.Join(o.market.Dir, o.Path)
+		if s := o.market.Source; s != nil {
+			from = &repo.Source{URL: s.URL, Ref: s.Ref, Folder: pathpkg.Join(s.Folder, filepath.ToSlash(o.Path)), Commit: s.Commit}
+		}
+		return path, from
 	}
 	return "", &repo.Source{URL: o.Repository, Ref: o.Ref, Folder: o.Folder, Commit: o.Commit}
 }
 
 // OfferOf is the offer of a marketplace of that name. One that is kept in a way
 // that is not known here is a *plugin.Error.
-func OfferOf(m *plugin.Market, name string) (*Offer, error) {
+func OfferOf(m Market, name string) (*Offer, error) {
 	o, err := m.Find(name)
 	if err != nil {
 		return nil, err
@@ -203,7 +209,7 @@ func (l *Library) Offer(name string) (*Offer, error) {
 	case len(found) > 1:
 		return nil, &plugin.Error{Code: "plugin_not_found", Message: fmt.Sprintf("several marketplaces offer %q: write %s@%s or %s@%s", wanted, wanted, found[0].Name, wanted, found[1].Name)}
 	}
-	o, err := OfferOf(found[0].Market, wanted)
+	o, err := OfferOf(found[0], wanted)
 	if err != nil {
 		return nil, err
 	}

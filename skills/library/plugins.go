@@ -131,6 +131,17 @@ type From struct {
 	Offer *Offer       // of a marketplace
 }
 
+// name is what the plugin is called as long as nobody has read it.
+func (f From) name() string {
+	switch {
+	case f.Offer != nil:
+		return f.Offer.Name
+	case f.Repo != nil:
+		return f.Repo.URL
+	}
+	return filepath.Base(f.Path)
+}
+
 // InstallPlugin installs a plugin; one of that name that is there already is only
 // replaced with force. The notes say what of a repository was left out. On an
 // error nothing has changed; Cause tells whether it is the source's.
@@ -138,7 +149,7 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p P
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, notes, err = l.installPlugin(ctx, from, force)
-	change := Change{Action: Installed, Kind: skills.KindPlugin, Err: err}
+	change := Change{Action: Installed, Kind: skills.KindPlugin, Name: from.name(), Err: err}
 	if err == nil {
 		change.Name = p.Name
 		if p.Source != nil {
@@ -154,7 +165,7 @@ func (l *Library) installPlugin(ctx context.Context, from From, force bool) (p P
 		from.Path, from.Repo = from.Offer.locate()
 	}
 	path := from.Path
-	if from.Repo != nil {
+	if path == "" && from.Repo != nil {
 		dir, err := os.MkdirTemp("", "broker-plugin-")
 		if err != nil {
 			return Plugin{}, nil, err

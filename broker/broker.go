@@ -170,6 +170,7 @@ type Broker struct {
 
 	cancelStart context.CancelFunc // of StartSoon; nil before it
 
+	offers  atomic.Pointer[offerTools]
 	entries entries // what search finds beside tools
 	skills  skillState
 
@@ -353,13 +354,16 @@ func (b *Broker) catalogs() (full, scope *discovery.Catalog) {
 func (b *Broker) sync() error {
 	b.reindex.Lock()
 	defer b.reindex.Unlock()
+	_, scope := b.catalogs()
+	if scope != b.indexed {
+		b.enterOffers(scope)
+	}
 	if others, version := b.entries.all(); version != b.entered {
 		if err := b.index.SyncEntries(others); err != nil {
 			return err
 		}
 		b.entered = version
 	}
-	_, scope := b.catalogs()
 	if scope == b.indexed {
 		return nil
 	}

@@ -11,8 +11,21 @@ import (
 // same: a prompt, a resource, a skill.
 type entry struct {
 	index.Entry
-	// use says how to use it, in one line.
-	use string
+	// label is what it is called in answers; empty means its ID.
+	label string
+	// use says how to use it, in one line. Instead, it may be a call of the tool
+	// id with args.
+	use  string
+	id   string
+	args map[string]any
+}
+
+// howTo says in one line how to use e.
+func (e *entry) howTo(callsOnly bool) string {
+	if e.id != "" {
+		return callUse(e.id, e.args, callsOnly)
+	}
+	return e.use
 }
 
 // entries are all of them, by the part of the broker that brings them. The
@@ -33,6 +46,13 @@ func (e *entries) set(source string, list []entry) {
 	}
 	e.bySource[source] = slices.Clone(list)
 	e.version++
+}
+
+// has reports whether source brings anything.
+func (e *entries) has(source string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.bySource[source]) > 0
 }
 
 // all returns what the index should hold, and a number that changes with it.

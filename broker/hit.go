@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -80,16 +81,17 @@ func (w renderer) hit(c *discovery.Catalog, r result, hits int) SearchHit {
 
 // other renders what is no tool.
 func (w renderer) other(e *entry) SearchHit {
-	h := SearchHit{Kind: e.Kind, Name: e.ID, Server: e.Server}
+	h := SearchHit{Kind: e.Kind, Name: cmp.Or(e.label, e.ID), Server: e.Server}
+	use := e.howTo(w.callsOnly)
 	switch w.detail {
 	case DetailName:
 		return h
 	case DetailFull:
-		h.Description = clipBytes(e.Description, maxHitBytes-cost(e.use))
+		h.Description = clipBytes(e.Description, maxHitBytes-cost(use))
 	default:
 		h.Description = codegen.FirstSentence(e.Description, firstSentence)
 	}
-	h.Use = clipBytes(e.use, maxSignatureBytes)
+	h.Use = clipBytes(use, maxSignatureBytes)
 	return h
 }
 

@@ -142,9 +142,15 @@ func (b *Broker) Describe(ctx context.Context, name string) (ToolDescription, er
 	}
 	s, _ := b.Catalog().Server(t.Server)
 	types := b.options().types()
-	return ToolDescription{
+	d := ToolDescription{
 		Name: t.ID, Server: t.Server, Description: t.Description, ReadOnly: t.ReadOnly(),
 		Signature: types.Signature(s, t), Declaration: types.Declaration(s, t),
 		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
-	}, nil
+	}
+	if t.Func == "" { // what reads prompts and resources has no wrapper
+		for _, text := range []*string{&d.Signature, &d.Declaration} {
+			*text = strings.Replace(*text, s.Namespace+".(", "callMCPTool('"+t.ID+"', ", 1)
+		}
+	}
+	return d, nil
 }

@@ -62,6 +62,8 @@ func serveUpstream(kind string) {
 		addIssueTools(s)
 	case "media":
 		addMediaTools(s)
+	case "library":
+		addLibrary(s)
 	case "shifty":
 		addShiftyTools(s)
 	default:

@@ -22,6 +22,9 @@ func (b *Broker) resolve(ctx context.Context, name string) (*discovery.Tool, err
 	if t, ok := full.Tool(name); ok {
 		return nil, outOfScope(t)
 	}
+	if t, ok := b.offerTool(scope, name); ok {
+		return t, nil
+	}
 	server, known := full.ServerOf(name)
 	if known && b.unlisted(server.Listing.Server) {
 		if err := b.pool.Wait(ctx, server.Listing.Server); err != nil {
@@ -33,6 +36,9 @@ func (b *Broker) resolve(ctx context.Context, name string) (*discovery.Tool, err
 		}
 		if t, ok := full.Tool(name); ok {
 			return nil, outOfScope(t)
+		}
+		if t, ok := b.offerTool(scope, name); ok {
+			return t, nil
 		}
 	}
 	return nil, b.unknownTool(scope, name)

@@ -192,7 +192,7 @@ func (s *search) find(ctx context.Context) error {
 		return err
 	}
 	results := s.resolve(found.Hits)
-	results = foldEqual(results)
+	results = toolsFirst(foldEqual(results))
 	results = results[min(s.req.Offset, len(results)):]
 	results = results[:min(limit, len(results))]
 	s.answer.MatchCount = found.Total

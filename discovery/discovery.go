@@ -27,6 +27,10 @@ type Listing struct {
 	Protocol string `json:"protocol,omitempty"`
 	// Tools are in the order in which the server listed them.
 	Tools []ListedTool `json:"tools"`
+	// Prompts and Resources are what it offers beside them, as far as it was
+	// listed.
+	Prompts   []ListedPrompt   `json:"prompts,omitempty"`
+	Resources []ListedResource `json:"resources,omitempty"`
 	// Problems are tools that had to be left out or mended, one line each.
 	Problems []string `json:"problems,omitempty"`
 	// Changes are the tools that differ from when they were first seen.

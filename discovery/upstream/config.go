@@ -227,6 +227,12 @@ func (c Config) filter(l discovery.Listing) discovery.Listing {
 		}
 	}
 	l.Tools = kept
+	if !c.allows(GetPrompt) {
+		l.Prompts = nil
+	}
+	if !c.allows(ReadResource) {
+		l.Resources = nil
+	}
 	return l
 }
 

@@ -182,7 +182,8 @@ type CallOptions struct {
 }
 
 // Call calls a tool, starting its server if need be, and returns the result
-// object exactly as the server sent it. args must be a JSON object or empty.
+// object exactly as the server sent it. For ReadResource and GetPrompt it is made
+// of what the server sent. args must be a JSON object or empty.
 //
 // When ctx is done, Call returns at once and the server is told that the call is
 // cancelled. A call that fails after its server asked for something that nobody
@@ -252,7 +253,7 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 	}
 	c.clock = newCallClock(limit, func() { cancel(&TimeoutError{Server: s.cfg.Name, Tool: tool, After: limit}) })
 	defer c.clock.stop()
-	raw, err := sess.call(c, args)
+	raw, err := s.request(sess, c, args)
 	if err == nil {
 		s.worked()
 		return sess.hide.failedResult(raw), nil

@@ -104,7 +104,11 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		}
 		return &dialError{err: sess.hide.inErr(err), stderr: s.stderr.last()}
 	}
+	complete := sess.offers(ctx, &l)
 	s.mu.Lock()
+	if !complete {
+		l.Prompts, l.Resources = s.full.Prompts, s.full.Resources
+	}
 	s.expireLocked(sess, time.Now())
 	if !closed(sess.listed) && s.known && sess.announcesTools() {
 		if whole, late := withLate(l, s.full); late {

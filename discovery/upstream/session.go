@@ -67,6 +67,8 @@ func newSession(h *hider) *session {
 func (s *session) client(impl *mcp.Implementation, toolsChanged func()) *mcp.Client {
 	o := &mcp.ClientOptions{
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { toolsChanged() },
+		PromptListChangedHandler:    func(context.Context, *mcp.PromptListChangedRequest) { toolsChanged() },
+		ResourceListChangedHandler:  func(context.Context, *mcp.ResourceListChangedRequest) { toolsChanged() },
 		ProgressNotificationHandler: s.onProgress,
 	}
 	s.talk(o)

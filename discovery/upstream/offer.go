@@ -1,0 +1,185 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// What Pool.Call takes in place of a tool's name, unless the server has a tool
+// of that name. The configuration allows and denies them as it does tools.
+const (
+	// ReadResource reads the resource {"uri"}. Of a single text the result is
+	// that text, else each part as an embedded resource.
+	ReadResource = "resources/read"
+	// GetPrompt fills in the prompt {"name", "arguments"}. The structured
+	// content of the result is {"description"?, "messages"}.
+	GetPrompt = "prompts/get"
+)
+
+const (
+	// offerTime is how long the prompts and resources of a server may hold up
+	// its tools, which are listed before them.
+	offerTime = 3 * time.Second
+	// maxOffers is how many prompts, resources and templates are listed of each.
+	maxOffers = 1000
+)
+
+// offers lists the prompts and resources of a server that says it has such. It
+// reports false if it could not, so that what is known from before should stay.
+func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bool) {
+	init := s.mcp.InitializeResult()
+	if init == nil || init.Capabilities == nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, offerTime, fmt.Errorf("no answer for %s", seconds(offerTime)))
+	defer cancel()
+	complete = true
+	note := func(what string, err error) {
+		if rpc, ok := errors.AsType[*jsonrpc.Error](err); err == nil || ok && rpc.Code == jsonrpc.CodeMethodNotFound {
+			return // it has none of that kind
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		complete = false
+		l.Problems = append(l.Problems, cleanText(s.hide.in(fmt.Sprintf("its %s are not known: %v", what, err))))
+	}
+	if init.Capabilities.Prompts != nil {
+		var err error
+		l.Prompts, err = gather(s.mcp.Prompts(ctx, nil), listedPrompt)
+		note("prompts", err)
+	}
+	if init.Capabilities.Resources != nil {
+		var err error
+		l.Resources, err = gather(s.mcp.Resources(ctx, nil), listedResource)
+		note("resources", err)
+		templates, err := gather(s.mcp.ResourceTemplates(ctx, nil), listedTemplate)
+		note("resource templates", err)
+		l.Resources = append(l.Resources, templates...)
+	}
+	return complete
+}
+
+// gather reads a list to its end, or as far as is taken. What made returns
+// false for is left out, as is what is there twice.
+func gather[From any, To any](list iter.Seq2[From, error], made func(From) (to To, key string, ok bool)) ([]To, error) {
+	var all []To
+	seen := make(map[string]bool)
+	n := 0
+	for from, err := range list {
+		if err != nil {
+			return all, err
+		}
+		if n++; n > maxOffers {
+			break
+		}
+		if to, key, ok := made(from); ok && !seen[key] {
+			seen[key] = true
+			all = append(all, to)
+		}
+	}
+	return all, nil
+}
+
+// plainName reports whether a name or URI can be shown and repeated as it is.
+func plainName(name string) bool {
+	return name != "" && cleanText(name) == name && !strings.ContainsAny(name, "\n\t")
+}
+
+func listedPrompt(p *mcp.Prompt) (discovery.ListedPrompt, string, bool) {
+	if p == nil || !plainName(p.Name) {
+		return discovery.ListedPrompt{}, "", false
+	}
+	out := discovery.ListedPrompt{Name: p.Name, Title: cleanText(p.Title), Description: cleanText(p.Description)}
+	for _, a := range p.Arguments {
+		if a != nil && plainName(a.Name) {
+			out.Arguments = append(out.Arguments, discovery.PromptArgument{Name: a.Name, Description: cleanText(a.Description), Required: a.Required})
+		}
+	}
+	return out, p.Name, true
+}
+
+func listedResource(r *mcp.Resource) (discovery.ListedResource, string, bool) {
+	if r == nil || !plainName(r.URI) {
+		return discovery.ListedResource{}, "", false
+	}
+	return discovery.ListedResource{URI: r.URI, Name: cleanText(r.Name), Title: cleanText(r.Title),
+		Description: cleanText(r.Description), MIMEType: cleanText(r.MIMEType)}, r.URI, true
+}
+
+func listedTemplate(r *mcp.ResourceTemplate) (discovery.ListedResource, string, bool) {
+	if r == nil || !plainName(r.URITemplate) {
+		return discovery.ListedResource{}, "", false
+	}
+	return discovery.ListedResource{URI: r.URITemplate, Name: cleanText(r.Name), Title: cleanText(r.Title),
+		Description: cleanText(r.Description), MIMEType: cleanText(r.MIMEType), Template: true}, r.URITemplate, true
+}
+
+// request sends what c asks for: a call of a tool, or of what stands in for one.
+func (s *server) request(sess *session, c *liveCall, args json.RawMessage) (json.RawMessage, error) {
+	if (c.tool == ReadResource || c.tool == GetPrompt) && !s.hasTool(c.tool) {
+		if c.tool == ReadResource {
+			return sess.readResource(c.ctx, args)
+		}
+		return sess.getPrompt(c.ctx, args)
+	}
+	return sess.call(c, args)
+}
+
+func (s *server) hasTool(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.full.Tools, func(t discovery.ListedTool) bool { return t.Name == name })
+}
+
+// badArguments is the error of arguments that are not of the right form.
+func badArguments(err error) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the arguments are not of the right form: " + err.Error()}
+}
+
+func (s *session) readResource(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+	var params mcp.ReadResourceParams
+	if err := json.Unmarshal(args, &params); err != nil {
+		return nil, badArguments(err)
+	}
+	res, err := s.mcp.ReadResource(ctx, &params)
+	if err != nil {
+		return nil, err
+	}
+	content := []mcp.Content{}
+	for _, part := range res.Contents {
+		if len(res.Contents) == 1 && part.Blob == nil {
+			content = append(content, &mcp.TextContent{Text: part.Text})
+			break
+		}
+		content = append(content, &mcp.EmbeddedResource{Resource: part})
+	}
+	return encode(&mcp.CallToolResult{Content: content})
+}
+
+func (s *session) getPrompt(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+	var params mcp.GetPromptParams
+	if err := json.Unmarshal(args, &params); err != nil {
+		return nil, badArguments(err)
+	}
+	res, err := s.mcp.GetPrompt(ctx, &params)
+	if err != nil {
+		return nil, err
+	}
+	value := struct {
+		Description string               `json:"description,omitempty"`
+		Messages    []*mcp.PromptMessage `json:"messages"`
+	}{cleanText(res.Description), append([]*mcp.PromptMessage{}, res.Messages...)}
+	return encode(&mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: value})
+}

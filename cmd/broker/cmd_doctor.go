@@ -180,7 +180,7 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 		c.Detail += ", " + st.Version
 	}
 	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Problems) > 0 {
-		c.Detail += fmt.Sprintf("; %d tools mended or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
+		c.Detail += fmt.Sprintf("; %d mended or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
 	}
 	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Changes) > 0 {
 		c.Detail += "; changed since first seen: " + discovery.Changes(srv.Changes, 10)

@@ -167,7 +167,7 @@ func printIndex(w io.Writer, r indexReport) {
 		case row.Error != "":
 			note = row.Status + ": " + oneLine(row.Error, 100)
 		case len(row.Problems) > 0:
-			note = fmt.Sprintf("%d tools mended or left out", len(row.Problems))
+			note = fmt.Sprintf("%d mended or left out: broker doctor", len(row.Problems))
 		}
 		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", row.Name, row.Tools, row.Tokens, time.Duration(row.MS)*time.Millisecond, note)
 	}

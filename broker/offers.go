@@ -160,15 +160,29 @@ func toolsFirst(results []result) []result {
 	var front, behind []result
 	offers := 0
 	for _, r := range results {
-		if r.entry != nil && r.entry.id != "" {
-			if offers++; offers > maxOffersFirst {
-				behind = append(behind, r)
-				continue
-			}
+		if r.isOffer() {
+			offers++
 		}
-		front = append(front, r)
+		if r.isOffer() && offers > maxOffersFirst {
+			behind = append(behind, r)
+		} else {
+			front = append(front, r)
+		}
 	}
 	return append(front, behind...)
+}
+
+// isOffer reports whether r is a prompt or a resource of a server.
+func (r result) isOffer() bool { return r.entry != nil && r.entry.id != "" }
+
+func offersIn(results []result) int {
+	n := 0
+	for _, r := range results {
+		if r.isOffer() {
+			n++
+		}
+	}
+	return n
 }
 
 // callUse says how to call a tool that search found something for.

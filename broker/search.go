@@ -187,11 +187,19 @@ func (s *search) find(ctx context.Context) error {
 	if limit == 0 {
 		limit = defaultHits
 	}
-	found, err := s.b.index.Search(ctx, index.Query{Text: s.text, Server: s.server, Limit: s.req.Offset + limit + foldDepth})
+	q := index.Query{Text: s.text, Server: s.server, Limit: s.req.Offset + limit + foldDepth}
+	found, err := s.b.index.Search(ctx, q)
 	if err != nil {
 		return err
 	}
 	results := s.resolve(found.Hits)
+	if offersIn(results) > maxOffersFirst && found.Total > q.Limit { // the tools may be anywhere behind them
+		q.Limit = found.Total
+		if found, err = s.b.index.Search(ctx, q); err != nil {
+			return err
+		}
+		results = s.resolve(found.Hits)
+	}
 	results = toolsFirst(foldEqual(results))
 	results = results[min(s.req.Offset, len(results)):]
 	results = results[:min(limit, len(results))]

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,11 +22,13 @@ func (a *app) sandboxCommand() *cobra.Command {
 
 func (a *app) sandboxTestCommand() *cobra.Command {
 	var timeout float64
+	var isolation string
 	c := &cobra.Command{
 		Use:   "test [GROUP...]",
 		Short: "Let hostile scripts loose in the sandbox, and see whether it holds",
 		Long: "Run scripts that never end, use up memory, flood their host or reach for files, each in a sandbox as the config\n" +
-			"sets it up, and a small script after each. Prints what became of them; exits with 1 if something got out.\n" +
+			"sets it up, and a small script after each. Then let a process that contains itself as those of scripts do try what\n" +
+			"somebody could who has taken it over. Prints what became of them; exits with 1 if something got out.\n" +
 			"The groups are " + strings.Join(attack.Groups(), ", ") + "; without one, all are tried.",
 		RunE: func(cmd *cobra.Command, groups []string) error {
 			for _, g := range groups {
@@ -39,63 +39,58 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 			if !(timeout > 0 && timeout <= 60) {
 				return usage("--timeout is %g: use seconds, above 0 and at most 60", timeout)
 			}
-			return a.testSandbox(cmd.Context(), attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups})
+			if isolation != "" && !slices.Contains(isolations, isolation) {
+				return usage("--isolation is %q: use %s", isolation, strings.Join(isolations, ", "))
+			}
+			return a.testSandbox(cmd.Context(), isolation, attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups})
 		},
 	}
 	c.Flags().Float64Var(&timeout, "timeout", 1, "seconds that each script gets")
+	c.Flags().StringVar(&isolation, "isolation", "", "what is tested: worker, container or all; what the config uses if it is not given")
 	return c
 }
 
+// isolations are the values of --isolation.
+var isolations = []string{"worker", "container", "all"}
+
 // A sandboxReport is what "broker sandbox test --json" prints.
 type sandboxReport struct {
-	Isolation string           `json:"isolation"`
-	Layers    []sandbox.Layer  `json:"layers"`
-	Attacks   []attack.Outcome `json:"attacks"`
-	Contained int              `json:"contained"`
-	// HostBytes is the most memory that the broker held meanwhile.
-	HostBytes int64 `json:"host_bytes"`
-	OK        bool  `json:"ok"`
+	Sandboxes []placeReport `json:"sandboxes"`
+	OK        bool          `json:"ok"`
 }
 
-func (a *app) testSandbox(ctx context.Context, opts attack.Options) error {
+// testSandbox tries the places where the config lets scripts run, or those of an
+// isolation.
+func (a *app) testSandbox(ctx context.Context, isolation string, opts attack.Options) error {
 	set, err := a.sandboxSettings()
 	if err != nil {
 		return err
 	}
-	if set.Isolation == "inprocess" {
+	if isolation == "" && set.Isolation == "inprocess" {
 		return usage("\"isolation\" is \"inprocess\": scripts run in the broker's own process, and hostile ones would end this one\nhint: use \"auto\"")
 	}
-	r := runner(set, 1, a.logger())
-	defer r.Close()
-	rep := sandboxReport{Isolation: set.Isolation}
-	if rep.Layers, err = sandbox.LayersOf(ctx, r); err != nil {
-		return err
-	}
-	if onTerminal(a.stderr) {
-		done := 0
-		opts.Progress = func(o attack.Outcome) {
-			done++
-			fmt.Fprintf(a.stderr, "\r\x1b[K%d: %s", done, o.Name)
+	rep := sandboxReport{OK: true}
+	tested := 0
+	for _, p := range placesOf(set, isolation) {
+		got, err := a.prove(ctx, p, set, opts)
+		if err != nil {
+			return err
+		}
+		rep.Sandboxes = append(rep.Sandboxes, got)
+		rep.OK = rep.OK && got.OK
+		if got.Untested == "" {
+			tested++
 		}
 	}
-	start := time.Now()
-	got := attack.Run(ctx, r, opts)
-	if opts.Progress != nil {
-		fmt.Fprint(a.stderr, "\r\x1b[K")
-	}
-	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("sandbox test: %w after %d attacks", err, len(got.Outcomes))
-	}
-	rep.Attacks, rep.HostBytes, rep.OK = got.Outcomes, got.HostBytes, got.OK()
-	for _, o := range rep.Attacks {
-		if o.Contained {
-			rep.Contained++
-		}
-	}
+	rep.OK = rep.OK && tested > 0
 	if a.json {
 		err = a.printJSON(rep)
 	} else {
-		err = printSandbox(a.stdout, rep, time.Since(start))
+		for i := range rep.Sandboxes {
+			if err == nil {
+				err = printPlace(a.stdout, &rep.Sandboxes[i])
+			}
+		}
 	}
 	if err == nil && !rep.OK {
 		return &codeError{code: exitFailed}
@@ -115,35 +110,50 @@ func (a *app) sandboxSettings() (config.Sandbox, error) {
 	return cfg.Broker.WithDefaults().Sandbox, nil
 }
 
-func printSandbox(w io.Writer, rep sandboxReport, took time.Duration) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, l := range rep.Layers {
-		mark := "active"
-		if !l.Active {
-			mark = "MISSING"
-		}
-		fmt.Fprintf(t, "layer\t%s\t%s\t\t%s\n", l.Name, mark, l.Detail)
+// prove lets the attacks, and the probes, loose on one place. What cannot be
+// started is told in the report; an error means that the caller has had enough.
+func (a *app) prove(ctx context.Context, p *place, set config.Sandbox, opts attack.Options) (placeReport, error) {
+	rep := placeReport{Name: p.name, Attacks: []attack.Outcome{}, OK: true}
+	r := sandbox.NewQueue(p.open(set, a.logger()), set.MaxExecutions)
+	defer r.Close()
+	var err error
+	if rep.Layers, err = sandbox.LayersOf(ctx, r); err != nil {
+		rep.Untested = err.Error()
+		return rep, context.Cause(ctx)
 	}
-	fmt.Fprintln(t)
+	opts.Kind = p.kind
+	done := 0
+	if onTerminal(a.stderr) {
+		opts.Progress = func(o attack.Outcome) {
+			done++
+			fmt.Fprintf(a.stderr, "\r\x1b[K%s: %d: %s", p.name, done, o.Name)
+		}
+		defer fmt.Fprint(a.stderr, "\r\x1b[K")
+	}
+	start := time.Now()
+	got := attack.Run(ctx, r, opts)
+	if err := context.Cause(ctx); err != nil {
+		return rep, fmt.Errorf("sandbox test: %w after %d attacks on %s", err, len(got.Outcomes), p.name)
+	}
+	if len(got.Outcomes) == 0 {
+		rep.Untested = "there is no attack of these groups on it"
+		return rep, nil
+	}
+	rep.Attacks, rep.OK = append(rep.Attacks, got.Outcomes...), got.OK()
+	rep.HostBytes, rep.HostAfter, rep.Took = got.HostBytes, got.HostAfter, time.Since(start)
 	for _, o := range rep.Attacks {
-		mark := "contained"
-		if !o.Contained {
-			mark = "GOT OUT"
+		if o.Contained {
+			rep.Contained++
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Group, o.Name, mark, fmt.Sprintf("%.1f s", o.Took.Seconds()), o.How+problem(o))
 	}
-	if err := t.Flush(); err != nil {
-		return err
+	if p.probes == nil || len(opts.Groups) > 0 && !slices.Contains(opts.Groups, "escape") {
+		return rep, nil
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d contained in %.0f s; a small script ran after each; the broker held at most %d MB\n",
-		rep.Contained, len(rep.Attacks), took.Seconds(), rep.HostBytes>>20)
-	return err
-}
-
-// problem is what an outcome says more if the attack got out.
-func problem(o attack.Outcome) string {
-	if o.Contained {
-		return ""
+	if rep.Probes, err = p.probes(ctx); err != nil {
+		return rep, fmt.Errorf("sandbox test: probe a process of %s: %w", p.name, err)
 	}
-	return ": " + oneLine(o.Problem, 200)
+	for _, probe := range rep.Probes {
+		rep.OK = rep.OK && probe.Held
+	}
+	return rep, nil
 }

@@ -6,10 +6,11 @@
 package attack
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"slices"
 	"strings"
@@ -19,11 +20,25 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// An Attack is one hostile program, in JavaScript.
+// A Kind is what attacks are made for: runners differ in what a program can
+// reach at all.
+type Kind string
+
+// The kinds.
+const (
+	// JavaScript runs in an engine that has no function of the system. It is
+	// the kind if none is named.
+	JavaScript Kind = "javascript"
+	// Python has all functions of the system: only its container holds it.
+	Python Kind = "python"
+)
+
+// An Attack is one hostile program.
 type Attack struct {
-	Name  string
-	Group string // what it goes for, one word
-	Code  string
+	Name     string
+	Group    string           // what it goes for, one word
+	Language sandbox.Language // of Code; empty means JavaScript
+	Code     string
 	// Want is the value, as JSON, with which it ends if it ends well; empty
 	// means that any will do.
 	Want string
@@ -49,6 +64,8 @@ type Outcome struct {
 
 // Options adjust Run. The zero value works.
 type Options struct {
+	// Kind is the kind of the attacks; empty means JavaScript.
+	Kind Kind
 	// Timeout and MemoryBytes limit each attack; zero means 1 s and 128 MiB.
 	Timeout     time.Duration
 	MemoryBytes int64
@@ -70,9 +87,10 @@ type Options struct {
 type Report struct {
 	// Outcomes are in the order of List.
 	Outcomes []Outcome
-	// HostBytes is the most memory that this process held meanwhile, and
-	// HostGrown how much more that is than at the start.
-	HostBytes, HostGrown int64
+	// HostBytes is the most memory that this process held meanwhile, HostGrown
+	// how much more that is than at the start, and HostAfter what it held after
+	// all of them and a collection.
+	HostBytes, HostGrown, HostAfter int64
 }
 
 // OK says whether all were contained.
@@ -101,7 +119,7 @@ func Run(ctx context.Context, r sandbox.Runner, opts Options) Report {
 	if opts.Parallel == 0 {
 		opts.Parallel = runtime.GOMAXPROCS(0)
 	}
-	list := slices.DeleteFunc(List(), func(a Attack) bool {
+	list := slices.DeleteFunc(List(opts.Kind), func(a Attack) bool {
 		return opts.Tame && !a.Tame || len(opts.Groups) > 0 && !slices.Contains(opts.Groups, a.Group)
 	})
 	if opts.Every > 1 {
@@ -136,6 +154,8 @@ func Run(ctx context.Context, r sandbox.Runner, opts Options) Report {
 	wg.Wait()
 	rep := Report{Outcomes: outcomes[:n]}
 	rep.HostBytes, rep.HostGrown = peak()
+	debug.FreeOSMemory()
+	rep.HostAfter = heldMemory()
 	return rep
 }
 
@@ -144,9 +164,10 @@ func Try(ctx context.Context, r sandbox.Runner, a Attack, opts Options) Outcome 
 	o := Outcome{Name: a.Name, Group: a.Group}
 	limits := sandbox.Limits{Timeout: opts.Timeout, MemoryBytes: opts.MemoryBytes, Grace: opts.Timeout / 4}.WithDefaults()
 	host := &target{}
+	defer host.end()
 	start := time.Now()
 	res, err := r.Run(ctx, sandbox.Request{
-		Language: sandbox.JavaScript, Code: a.Code, Limits: limits,
+		Language: cmp.Or(a.Language, sandbox.JavaScript), Code: a.Code, Limits: limits,
 		Call: host.call, Stdout: counter{}, Stderr: counter{},
 	})
 	o.Took, o.ExitCode = time.Since(start), res.ExitCode
@@ -162,30 +183,37 @@ func Try(ctx context.Context, r sandbox.Runner, a Attack, opts Options) Outcome 
 		o.Problem = fmt.Sprintf("it made %d calls, %d are allowed", host.made(), limits.Calls)
 	case host.most > limits.InFlight:
 		o.Problem = fmt.Sprintf("it had %d calls running at one time, %d are allowed", host.most, limits.InFlight)
+	case host.reached():
+		o.Problem = "it reached a port of the host"
 	default:
-		o.Problem = stillWorks(ctx, r)
+		o.Problem = stillWorks(ctx, r, a.Language, opts.MemoryBytes)
 	}
 	o.Contained = o.Problem == ""
 	return o
 }
 
-// after is the program that runs after each attack, and afterWant what it must
+// afterwards is the program that runs after each attack, and what it must
 // return: nothing of what was left behind.
-const (
-	after     = `return [1 + 1, typeof ({}).polluted, typeof [].polluted, typeof globalThis.leftover]`
-	afterWant = `[2,"undefined","undefined","undefined"]`
-)
+func afterwards(l sandbox.Language) (code, want string) {
+	if l == sandbox.Python {
+		return afterPython, afterPythonWant
+	}
+	return `return [1 + 1, typeof ({}).polluted, typeof [].polluted, typeof globalThis.leftover]`, `[2,"undefined","undefined","undefined"]`
+}
 
-// stillWorks returns what is wrong with r after an attack.
-func stillWorks(ctx context.Context, r sandbox.Runner) string {
-	res, err := r.Run(ctx, sandbox.Request{Language: sandbox.JavaScript, Code: after})
+// stillWorks returns what is wrong with r after an attack in a language. The
+// memory is that of the attack, so that a spare fits both.
+func stillWorks(ctx context.Context, r sandbox.Runner, l sandbox.Language, memory int64) string {
+	l = cmp.Or(l, sandbox.JavaScript)
+	code, want := afterwards(l)
+	res, err := r.Run(ctx, sandbox.Request{Language: l, Code: code, Limits: sandbox.Limits{MemoryBytes: memory}})
 	switch {
 	case err != nil:
 		return "afterwards the runner failed: " + err.Error()
 	case res.ExitCode != sandbox.ExitOK:
 		return "afterwards a small program ended with: " + res.Error
-	case string(res.Value) != afterWant:
-		return fmt.Sprintf("afterwards a small program returned %s, want %s", res.Value, afterWant)
+	case string(res.Value) != want:
+		return fmt.Sprintf("afterwards a small program returned %s, want %s", res.Value, want)
 	}
 	return ""
 }
@@ -214,61 +242,31 @@ func describe(res sandbox.Result) string {
 	return fmt.Sprintf("exit code %d", res.ExitCode)
 }
 
-// A target answers the calls of an attack, and counts them. A tool "slow" never
-// answers.
-type target struct {
-	mu               sync.Mutex
-	n, running, most int
-}
-
-func (t *target) call(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
-	t.mu.Lock()
-	t.n++
-	t.running++
-	t.most = max(t.most, t.running)
-	t.mu.Unlock()
-	defer func() {
-		t.mu.Lock()
-		t.running--
-		t.mu.Unlock()
-	}()
-	if strings.HasSuffix(c.Target, "slow") {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	return c.Args, nil
-}
-
-func (t *target) made() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.n
-}
-
 // counter is a writer that, unlike nil, is written to.
 type counter struct{}
 
 func (counter) Write(p []byte) (int, error) { return len(p), nil }
 
+// heldMemory is what this process holds of the system's memory.
+func heldMemory() int64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
+}
+
 // watchMemory looks at the memory of this process until the function that it
 // returns is called, which returns the most that was seen, and how much that is
 // above the start.
 func watchMemory() (stop func() (peak, grown int64)) {
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	var most int64
-	look := func() {
-		metrics.Read(samples)
-		most = max(most, int64(samples[0].Value.Uint64()-samples[1].Value.Uint64()))
-	}
-	look()
-	start := most
+	start := heldMemory()
+	most := start
 	end, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			look()
+			most = max(most, heldMemory())
 			select {
 			case <-tick.C:
 			case <-end:

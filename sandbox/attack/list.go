@@ -1,6 +1,11 @@
 package attack
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
 
 // The groups of attacks, by what they go for.
 const (
@@ -10,22 +15,37 @@ const (
 	groupStack  = "stack"  // to overflow a stack
 	groupFlood  = "flood"  // to drown the host in output or calls
 	groupEscape = "escape" // to reach something outside, or to leave something behind
+
+	groupFrames  = "frames"  // to confuse the host by frames that no runner sends
+	groupProcess = "process" // to start, or to end, processes and threads
 )
 
-// Groups returns the names of the groups.
+// Groups returns the names of the groups, of all kinds.
 func Groups() []string {
-	return []string{groupTime, groupNative, groupMemory, groupStack, groupFlood, groupEscape}
+	return []string{groupTime, groupNative, groupMemory, groupStack, groupFlood, groupEscape, groupFrames, groupProcess}
 }
 
 // contained is what an escape returns that got nowhere.
 const contained = `"contained"`
 
-// List returns the attacks. Each is a one-liner that a model could be talked
-// into, or write by mistake.
-func List() []Attack {
+// List returns the attacks of a kind. Each is a few lines that a model could be
+// talked into, or write by mistake.
+func List(k Kind) []Attack {
+	if k != Python {
+		return slices.Concat(timeAttacks, nativeAttacks, memoryAttacks, stackAttacks, floodAttacks, escapeAttacks)
+	}
 	var all []Attack
-	for _, group := range [][]Attack{timeAttacks, nativeAttacks, memoryAttacks, stackAttacks, floodAttacks, escapeAttacks} {
-		all = append(all, group...)
+	for _, g := range []struct {
+		name string
+		list []Attack
+	}{
+		{groupTime, pythonTime}, {groupNative, pythonNative}, {groupMemory, pythonMemory}, {groupStack, pythonStack},
+		{groupFlood, pythonFlood}, {groupEscape, pythonEscape}, {groupFrames, pythonFrames}, {groupProcess, pythonProcess},
+	} {
+		for _, a := range g.list {
+			a.Group, a.Language = g.name, sandbox.Python
+			all = append(all, a)
+		}
 	}
 	return all
 }

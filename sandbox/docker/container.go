@@ -140,10 +140,11 @@ func (r *runner) config(image string, memory int64) (*typec.Config, *typec.HostC
 	return config, hostConfig
 }
 
-// attach connects the container's streams and starts it. Docker attaches before
-// the start, which is one wait less. Podman refuses that, and says so in other
-// ways in other versions; then the streams are connected after the start, which
-// is as good: the runner inside waits for its host to speak.
+// attach connects the container's streams and starts it. They are connected
+// first, so that nothing is missed. An engine that refuses that, or cannot even
+// prepare the container then, is asked to start it all the same: it does, or says
+// why not. The runner inside waits for its host to speak, so that the streams can
+// be connected after the start as well.
 func (c *container) attach(ctx context.Context) error {
 	opts := typec.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true}
 	conn, err := types.HijackedResponse{}, error(nil)

@@ -10,14 +10,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 )
 
 // A disguise makes of the engine that is here one of another kind or age. It is
@@ -29,6 +32,9 @@ type disguise struct {
 	late bool
 	// busy is how many removals of each container are refused.
 	busy int
+	// weaken takes something from how containers are to be made; nil takes
+	// nothing.
+	weaken func(config map[string]any)
 
 	real    string // the engine's own version
 	address string
@@ -99,6 +105,13 @@ func (d *disguise) handler(next http.Handler) http.Handler {
 				json.NewEncoder(w).Encode(map[string]string{"message": text})
 				return
 			}
+		}
+		if d.weaken != nil && strings.HasSuffix(r.URL.Path, "/containers/create") {
+			config := map[string]any{}
+			json.NewDecoder(r.Body).Decode(&config)
+			d.weaken(config)
+			weak, _ := json.Marshal(config)
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(weak)), int64(len(weak))
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -219,5 +232,40 @@ func TestTheVersionOfTheAPICanBeSet(t *testing.T) {
 	defer d.mu.Unlock()
 	if got := slices.Collect(maps.Keys(d.asked)); !slices.Equal(got, []string{"1.40"}) {
 		t.Errorf("asked for the versions %v, want 1.40 alone", d.asked)
+	}
+}
+
+// A wall that is missing is seen: attacks get out of containers that lack one,
+// and the report says so.
+func TestAttacksFindAMissingWall(t *testing.T) {
+	for _, tt := range []struct {
+		wall    string
+		without func(host, config map[string]any)
+		gotOut  []string
+	}{
+		{"network", func(host, config map[string]any) { host["NetworkMode"], config["NetworkDisabled"] = "host", false }, []string{"the network of the host"}},
+		{"file system", func(host, _ map[string]any) { host["Binds"] = []string{os.TempDir() + ":" + os.TempDir()} }, []string{"a file of the host"}},
+		{"user", func(host, config map[string]any) {
+			config["User"], host["ReadonlyRootfs"] = "0:0", false
+			delete(host, "CapDrop")
+			delete(host, "SecurityOpt")
+		}, []string{"writing files", "rights", "capabilities"}},
+		{"execution", func(host, _ map[string]any) { host["Tmpfs"] = map[string]string{"/tmp": "rw,exec,mode=1777"} }, []string{"running what it has written"}},
+	} {
+		t.Run(tt.wall, func(t *testing.T) {
+			newTestPython(t) // makes the image
+			d := &disguise{weaken: func(config map[string]any) { tt.without(config["HostConfig"].(map[string]any), config) }}
+			d.put(t)
+			r := NewPython(&Options{Engine: d.address, Image: testImage})
+			defer r.Close()
+			for _, a := range attack.List(attack.Python) {
+				if !slices.Contains(tt.gotOut, a.Name) {
+					continue
+				}
+				if o := attack.Try(t.Context(), r, a, attack.Options{Timeout: 5 * time.Second, MemoryBytes: 128 << 20}); o.Contained || o.Problem == "" {
+					t.Errorf("%+v, want it to get out", o)
+				}
+			}
+		})
 	}
 }

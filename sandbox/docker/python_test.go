@@ -15,6 +15,8 @@ import (
 	typei "github.com/docker/docker/api/types/image"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/attack"
+	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
 )
 
 // testImage is made of this machine's own Python, and removed after the tests.
@@ -199,6 +201,10 @@ attempt('mount', lambda: os.listdir('/var/run/docker.sock'))
 	if err != nil || string(res.Value) != "2" {
 		t.Errorf("afterwards: %+v, %v", res, err)
 	}
+}
+
+func TestPythonAttacks(t *testing.T) {
+	sandboxtest.Attacks(t, newTestPython, attack.Python, sandboxtest.Containment, sandboxtest.SlowStart)
 }
 
 func TestWithoutAnImagePythonIsRefused(t *testing.T) {

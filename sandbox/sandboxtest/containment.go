@@ -1,6 +1,7 @@
 package sandboxtest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,14 +12,22 @@ import (
 // maxHostBytes is how much the host may grow while all attacks run.
 const maxHostBytes = 100 << 20
 
-// runAttacks goes through the list of attacks: all of it, or what opts leave.
-func runAttacks(t *testing.T, new func(*testing.T) sandbox.Runner, opts attack.Options) {
+// Attacks goes through the list of attacks of a kind on a runner that new makes.
+// Of the features it looks at Containment, without which only tame attacks are
+// tried, and SlowStart, which leaves most of them out.
+func Attacks(t *testing.T, new func(*testing.T) sandbox.Runner, kind attack.Kind, features ...Feature) {
+	opts := attack.Options{
+		Kind: kind, Tame: !slices.Contains(features, Containment), Every: 1,
+		Timeout: 300 * time.Millisecond, Parallel: 4,
+	}
+	if slow(features) {
+		opts.Every = 6
+	}
 	r := start(t, new)
-	opts.Timeout, opts.Parallel = 300*time.Millisecond, 4
 	rep := attack.Run(t.Context(), r, opts)
 	for _, o := range rep.Outcomes {
 		if !o.Contained {
-			t.Errorf("%s (%s, %v): %s", o.Name, o.How, o.Took, o.Problem)
+			t.Errorf("%s: %s (%s, %v): %s", o.Group, o.Name, o.How, o.Took, o.Problem)
 		}
 	}
 	if len(rep.Outcomes) == 0 {
@@ -27,6 +36,11 @@ func runAttacks(t *testing.T, new func(*testing.T) sandbox.Runner, opts attack.O
 	if rep.HostGrown > maxHostBytes {
 		t.Errorf("the host grew by %d MiB", rep.HostGrown>>20)
 	}
+}
+
+// slow says whether the suite shall run fewer programs than it could.
+func slow(features []Feature) bool {
+	return slices.Contains(features, SlowStart) && *executions == defaultExecutions
 }
 
 func runContainment(t *testing.T, new func(*testing.T) sandbox.Runner) {

@@ -53,17 +53,15 @@ func Run(t *testing.T, new func(*testing.T) sandbox.Runner, features ...Feature)
 	for _, c := range commonCases {
 		t.Run(c.name, func(t *testing.T) { c.run(t, start(t, new)) })
 	}
-	programs, every := *executions, 1
-	if slices.Contains(features, SlowStart) && programs == defaultExecutions {
-		programs, every = programs/4, 6
+	programs := *executions
+	if slow(features) {
+		programs /= 4
 	}
 	t.Run("nothing is left after close", func(t *testing.T) { testNothingLeft(t, new, programs) })
 	t.Run("close ends runs in progress", func(t *testing.T) { testClose(t, new) })
 	if slices.Contains(features, JavaScript) {
 		runJavaScript(t, new)
-		t.Run("attacks are contained", func(t *testing.T) {
-			runAttacks(t, new, attack.Options{Tame: !slices.Contains(features, Containment), Every: every})
-		})
+		t.Run("attacks are contained", func(t *testing.T) { Attacks(t, new, attack.JavaScript, features...) })
 	}
 	if slices.Contains(features, Containment) {
 		runContainment(t, new)

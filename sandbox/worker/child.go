@@ -34,7 +34,10 @@ func IsChild() bool {
 // Main contains this process, runs the program that its host sends, and ends
 // the process. It must come before everything that opens files, starts
 // goroutines, or reads the environment, which is empty.
-func Main() { serve(harden) }
+func Main() {
+	probed()
+	serve(harden)
+}
 
 // serve is Main for a process that contain contains.
 func serve(contain func(memory int64) ([]sandbox.Layer, error)) {

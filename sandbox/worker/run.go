@@ -17,6 +17,9 @@ import (
 // reported with the line it was at.
 const killMargin = 250 * time.Millisecond
 
+// errForbidden is the error of a program whose process the filter has ended.
+const errForbidden = "the sandbox process was killed: it made a system call that is forbidden to scripts"
+
 // errMemory is the cause with which the watchdog ends a run.
 var errMemory = errors.New("memory limit reached")
 
@@ -133,7 +136,7 @@ func (x *execution) failure(cause, err error, made, running int, cpu time.Durati
 	}
 	if strings.Contains(how, "bad system call") {
 		x.log.Error("sandbox process made a forbidden system call and was killed: a script may have taken it over")
-		return sandbox.ExitMemory, "the sandbox process was killed: it made a system call that is forbidden to scripts"
+		return sandbox.ExitMemory, errForbidden
 	}
 	x.log.Warn("sandbox process died", "state", how, "stderr", crash)
 	if said := host.FirstLine(crash); said != "" {

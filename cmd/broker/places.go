@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/attack"
+	"github.com/mcpbroker/mcpbroker/sandbox/docker"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+)
+
+// A place is one of the sandboxes that scripts can run in, as a test sees it.
+type place struct {
+	name      string
+	isolation string // "worker" or "container"
+	kind      attack.Kind
+	open      func(config.Sandbox, *slog.Logger) sandbox.Runner
+	// probes lets processes try things that contain themselves as those of
+	// scripts do; nil if nothing contains a process but the place itself.
+	probes func(context.Context) ([]worker.Probe, error)
+	// used says whether scripts run here under a config.
+	used func(config.Sandbox) bool
+}
+
+// places are all sandboxes.
+var places = []*place{
+	{
+		name: "worker", isolation: "worker", kind: attack.JavaScript,
+		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
+			return worker.New(&worker.Options{MemoryBytes: s.Memory, Require: s.Require, Logger: log})
+		},
+		probes: func(ctx context.Context) ([]worker.Probe, error) { return worker.ProbeAll(ctx, nil) },
+		used:   func(s config.Sandbox) bool { return s.Isolation != "container" },
+	},
+	{
+		name: "container goja", isolation: "container", kind: attack.JavaScript,
+		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner { return docker.New(containerOptions(s, log)) },
+		used: func(s config.Sandbox) bool { return s.Isolation == "container" },
+	},
+	{
+		name: "container python", isolation: "container", kind: attack.Python,
+		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
+			return docker.NewPython(containerOptions(s, log))
+		},
+		used: func(config.Sandbox) bool { return python() == nil },
+	},
+}
+
+func containerOptions(s config.Sandbox, log *slog.Logger) *docker.Options {
+	return &docker.Options{MemoryBytes: s.Memory, Require: s.Require, Logger: log}
+}
+
+// placesOf are the places of an isolation, or if it is empty those that a config
+// uses.
+func placesOf(s config.Sandbox, isolation string) []*place {
+	var list []*place
+	for _, p := range places {
+		if isolation == "all" || isolation == p.isolation || isolation == "" && p.used(s) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// A placeReport is what became of the attacks on one place.
+type placeReport struct {
+	Name string `json:"name"`
+	// Untested is why it could not be tested; empty if it was.
+	Untested  string           `json:"untested,omitempty"`
+	Layers    []sandbox.Layer  `json:"layers,omitempty"`
+	Attacks   []attack.Outcome `json:"attacks"`
+	Contained int              `json:"contained"`
+	Probes    []worker.Probe   `json:"probes,omitempty"`
+	// HostBytes is the most memory that the broker held meanwhile, HostAfter
+	// what it held afterwards.
+	HostBytes int64         `json:"host_bytes"`
+	HostAfter int64         `json:"host_after_bytes"`
+	Took      time.Duration `json:"took_ns"`
+	OK        bool          `json:"ok"`
+}
+
+func printPlace(w io.Writer, rep *placeReport) error {
+	if rep.Untested != "" {
+		_, err := fmt.Fprintf(w, "%s: not tested: %s\n\n", rep.Name, rep.Untested)
+		return err
+	}
+	fmt.Fprintf(w, "%s\n\n", rep.Name)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, l := range rep.Layers {
+		mark := "active"
+		if !l.Active {
+			mark = "MISSING"
+		}
+		fmt.Fprintf(t, "layer\t%s\t%s\t\t%s\n", l.Name, mark, l.Detail)
+	}
+	fmt.Fprintln(t)
+	for _, o := range rep.Attacks {
+		mark := "contained"
+		if !o.Contained {
+			mark = gotOut
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Group, o.Name, mark, fmt.Sprintf("%.1f s", o.Took.Seconds()), o.How+problem(o))
+	}
+	if len(rep.Probes) > 0 {
+		fmt.Fprintln(t)
+	}
+	held := 0
+	for _, p := range rep.Probes {
+		mark := gotOut
+		if p.Held {
+			mark = "held"
+			held++
+		}
+		fmt.Fprintf(t, "taken over\t%s\t%s\t\t%s\n", p.Name, mark, p.How)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s: %d of %d contained in %.0f s; a small script ran after each; the broker held at most %d MB, and %d MB at the end\n",
+		rep.Name, rep.Contained, len(rep.Attacks), rep.Took.Seconds(), rep.HostBytes>>20, rep.HostAfter>>20)
+	if err == nil && len(rep.Probes) > 0 {
+		_, err = fmt.Fprintf(w, "%s: %d of %d held of what a process tried that was taken over\n", rep.Name, held, len(rep.Probes))
+	}
+	fmt.Fprintln(w)
+	return err
+}
+
+const gotOut = "GOT OUT"
+
+// problem is what an outcome says more if the attack got out.
+func problem(o attack.Outcome) string {
+	if o.Contained {
+		return ""
+	}
+	return ": " + oneLine(o.Problem, 200)
+}

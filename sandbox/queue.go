@@ -18,7 +18,8 @@ import (
 // A run that waits for a person (see Pause) leaves its place to another one
 // meanwhile, and comes back to it at once, even if that makes one too many.
 //
-// Close closes r. The queue is Layered if r is.
+// Close closes r. The queue is Layered if r is, and has a method Waiting() int that
+// says how many programs wait.
 func NewQueue(r Runner, n int) Runner {
 	if n <= 0 {
 		n = DefaultExecutions()
@@ -148,6 +149,17 @@ func (q *queue) leave() {
 			delete(q.waiting, owner)
 		}
 	}
+}
+
+// Waiting says how many programs wait for a place.
+func (q *queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for _, list := range q.waiting {
+		n += len(list)
+	}
+	return n
 }
 
 // pausing is Pause for a call of a queued run: the run's own pause, and its

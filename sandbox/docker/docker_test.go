@@ -11,9 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	typec "github.com/docker/docker/api/types/container"
 
@@ -229,5 +232,69 @@ func TestAddresses(t *testing.T) {
 	}
 	if _, err := connect(context.Background(), "ssh://host"); err == nil || !strings.Contains(err.Error(), "ssh is not supported") {
 		t.Errorf("ssh: %v", err)
+	}
+}
+
+// However many programs run at once, so many containers wait afterwards as may,
+// new ones, and no other is left.
+func TestThePoolHasABound(t *testing.T) {
+	o := options(t)
+	o.Spares = 2
+	r := New(o).(*runner)
+	defer r.Close()
+	waiting := func() (ids []string) {
+		r.mu.Lock()
+		spares := slices.Clone(r.spares)
+		r.mu.Unlock()
+		for _, s := range spares {
+			if <-s.ready; s.err != nil {
+				t.Fatal(s.err)
+			}
+			ids = append(ids, s.c.id)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	var before []string
+	for range 3 {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if res, err := r.Run(t.Context(), sandbox.Request{Code: "return 1 + 1"}); err != nil || string(res.Value) != "2" {
+					t.Errorf("%+v, %v; want the value 2", res, err)
+				}
+			})
+		}
+		all.Wait()
+		now := waiting()
+		if len(now) != o.Spares {
+			t.Errorf("%d containers wait, want %d", len(now), o.Spares)
+		}
+		if slices.ContainsFunc(now, func(id string) bool { return slices.Contains(before, id) }) {
+			t.Errorf("%v wait after a run, and have waited before it: %v", now, before)
+		}
+		before = now
+	}
+	mine := func() (ids []string) {
+		list, err := r.eng.containers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			if c.Labels[labelOwner] == owner() && c.Labels[labelKind] == kindGoja {
+				ids = append(ids, c.ID)
+			}
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	for end := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		got := mine()
+		if slices.Equal(got, before) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("containers %v are there, want those that wait, %v", got, before)
+		}
 	}
 }

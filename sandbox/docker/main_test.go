@@ -89,7 +89,7 @@ var child = sync.OnceValues(func() (string, error) {
 })
 
 // options are those of a runner under test.
-func options(t *testing.T) *Options {
+func options(t testing.TB) *Options {
 	t.Helper()
 	needEngine(t)
 	path, err := child()

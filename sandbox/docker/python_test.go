@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -20,7 +21,8 @@ import (
 )
 
 // testImage is made of this machine's own Python, and removed after the tests.
-const testImage = "mcpbroker/sandbox-python:test"
+// Its name is of this process alone: others may be testing too.
+var testImage = fmt.Sprint("mcpbroker/sandbox-python:test-", os.Getpid())
 
 var pythonImage = sync.OnceValues(func() (string, error) {
 	e, err := testEngine()
@@ -203,6 +205,13 @@ attempt('mount', lambda: os.listdir('/var/run/docker.sock'))
 	}
 }
 
+// Many programs at once, in few containers at one time.
+func TestManyAtOnce(t *testing.T) {
+	sandboxtest.Turns(t, newTestPython, 16, sandbox.Python, func(n int) string {
+		return fmt.Sprintf(`(await call_mcp_tool("demo__echo", i=%d))["i"]`, n)
+	})
+}
+
 func TestPythonAttacks(t *testing.T) {
 	sandboxtest.Attacks(t, newTestPython, attack.Python, sandboxtest.Containment, sandboxtest.SlowStart)
 }
@@ -235,7 +244,7 @@ func TestPythonIsBuiltFromABase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const name = "mcpbroker/sandbox-python:built"
+	name := fmt.Sprint("mcpbroker/sandbox-python:built-", os.Getpid())
 	if _, err := m.BuildPython(t.Context(), name, []byte("FROM mcpbroker/no-such-image:1\nLABEL x\n"), base); err == nil {
 		t.Error("an image was built from nothing")
 	}

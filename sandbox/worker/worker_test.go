@@ -1,13 +1,11 @@
 package worker
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
 )
 
 func run(t *testing.T, r sandbox.Runner, req sandbox.Request) sandbox.Result {
@@ -97,23 +95,9 @@ func TestProcessorTimeIsReported(t *testing.T) {
 	}
 }
 
-// Fifty programs at once, of which a few run at one time: all end right, and
-// those that come late in the queue still find warm or new processes.
+// Fifty programs at once.
 func TestFiftyAtOnce(t *testing.T) {
-	q := sandbox.NewQueue(New(&Options{Spares: 2}), 4)
-	defer q.Close()
-	var all sync.WaitGroup
-	for i := range 50 {
-		all.Go(func() {
-			res, err := q.Run(t.Context(), sandbox.Request{
-				Code:  fmt.Sprintf(`return (await callMCPTool("demo__echo", {i: %d})).i`, i),
-				Call:  func(_ context.Context, c sandbox.Call) (json.RawMessage, error) { return c.Args, nil },
-				Owner: fmt.Sprint(i % 5),
-			})
-			if err != nil || res.ExitCode != 0 || string(res.Value) != fmt.Sprint(i) {
-				t.Errorf("program %d: %+v, %v", i, res, err)
-			}
-		})
-	}
-	all.Wait()
+	sandboxtest.Turns(t, func(*testing.T) sandbox.Runner { return New(&Options{Spares: 2}) }, 50, sandbox.JavaScript, func(n int) string {
+		return fmt.Sprintf(`return (await callMCPTool("demo__echo", {i: %d})).i`, n)
+	})
 }

@@ -1,0 +1,210 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	typec "github.com/docker/docker/api/types/container"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+)
+
+// times gathers what a benchmark measured, by name.
+type times map[string][]time.Duration
+
+// since adds the time that has passed since start.
+func (t times) since(name string, start time.Time) { t[name] = append(t[name], time.Since(start)) }
+
+// report writes the median of each, in milliseconds.
+func (t times) report(b *testing.B) {
+	for name, took := range t {
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)/2])/float64(time.Millisecond), name+"-p50-ms")
+	}
+	b.ReportMetric(0, "ns/op") // all of a round, which says nothing
+}
+
+// bare is what the engine's own work costs: a container of the same image is
+// made, attached and started, with no option that is not needed and nothing
+// said. It is removed outside of the measurement.
+func bare(b *testing.B, e *engine, image string, k kind, t times) {
+	b.Helper()
+	start := time.Now()
+	made, err := e.api.ContainerCreate(b.Context(), &typec.Config{
+		Image: image, Entrypoint: k.command(), Env: k.env(), OpenStdin: true, StdinOnce: true,
+		AttachStdin: true, AttachStdout: true, AttachStderr: true, Labels: map[string]string{labelKind: "bench", labelOwner: owner()},
+	}, &typec.HostConfig{NetworkMode: "none"}, nil, nil, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.removeContainer(made.ID)
+	conn, err := e.api.ContainerAttach(b.Context(), made.ID, typec.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := e.api.ContainerStart(b.Context(), made.ID, typec.StartOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	t.since("bare-start", start)
+	conn.Close()
+	start = time.Now()
+	if err := e.removeContainer(made.ID); err != nil {
+		b.Fatal(err)
+	}
+	t.since("bare-remove", start)
+}
+
+// waitForSpare returns when the runner's spare has started.
+func waitForSpare(b *testing.B, r *runner) {
+	b.Helper()
+	r.fill()
+	r.mu.Lock()
+	s := r.spares[0]
+	r.mu.Unlock()
+	<-s.ready
+	if s.err != nil {
+		b.Fatal(s.err)
+	}
+	<-time.After(warmUp)
+}
+
+// warmUp is how long a spare is left alone: the least that an agent leaves
+// between two scripts.
+const warmUp = 100 * time.Millisecond
+
+// BenchmarkContainers compares runs in containers with the engine's own work,
+// and with the worker. They take turns, so that all see the same machine.
+func BenchmarkContainers(b *testing.B) {
+	for _, bb := range []struct {
+		name, program string
+		language      sandbox.Language
+		make          func(*Options) sandbox.Runner
+		image         func(*testing.B, *Options) (image string)
+		kind          kind
+	}{
+		{"goja", "return 1 + 1", sandbox.JavaScript, New, func(b *testing.B, o *Options) string {
+			image, err := needEngine(b).gojaImage(b.Context(), o.Executable)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return image
+		}, javaScript{}},
+		{"python", "1 + 1", sandbox.Python, NewPython, func(b *testing.B, o *Options) string {
+			image, err := pythonImage()
+			if err != nil {
+				b.Skip(err)
+			}
+			o.Image = image
+			return image
+		}, python{}},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			o := options(b)
+			image, e := bb.image(b, o), needEngine(b)
+			cold := *o
+			cold.Spares = -1
+			rc, rw := bb.make(&cold), bb.make(o)
+			defer rc.Close()
+			defer rw.Close()
+			wc, ww := worker.New(&worker.Options{Executable: o.Executable, Spares: -1}), worker.New(&worker.Options{Executable: o.Executable})
+			defer wc.Close()
+			defer ww.Close()
+			t := times{}
+			run := func(name string, r sandbox.Runner, language sandbox.Language, code string) {
+				start := time.Now()
+				res, err := r.Run(b.Context(), sandbox.Request{Language: language, Code: code})
+				if err != nil || string(res.Value) != "2" {
+					b.Fatalf("%+v, %v", res, err)
+				}
+				if name != "" {
+					t.since(name, start)
+				}
+			}
+			run("", rc, bb.language, bb.program) // finds the image and the engine
+			for b.Loop() {
+				bare(b, e, image, bb.kind, t)
+				run("cold", rc, bb.language, bb.program)
+				waitForSpare(b, runnerOf(rw))
+				run("warm", rw, bb.language, bb.program)
+				run("worker-cold", wc, sandbox.JavaScript, "return 1 + 1")
+				<-time.After(warmUp)
+				run("worker-warm", ww, sandbox.JavaScript, "return 1 + 1")
+			}
+			t.report(b)
+		})
+	}
+}
+
+func runnerOf(r sandbox.Runner) *runner { return r.(*runner) }
+
+// BenchmarkCalls is a thousand calls of a tool that does nothing, in containers
+// and in the worker by turns.
+func BenchmarkCalls(b *testing.B) {
+	const loop = `let n = 0; for (let i = 0; i < 1000; i++) n += (await callMCPTool("demo__echo", {i})).i; return n`
+	const all = `return (await Promise.all(Array.from({length: 1000}, (_, i) => callMCPTool("demo__echo", {i})))).length`
+	o := options(b)
+	image, err := pythonImage()
+	if err != nil {
+		b.Skip(err)
+	}
+	o.Image = image
+	goja, py, ours := New(o), NewPython(o), worker.New(&worker.Options{Executable: o.Executable})
+	defer goja.Close()
+	defer py.Close()
+	defer ours.Close()
+	t := times{}
+	for b.Loop() {
+		for _, x := range []struct {
+			name     string
+			r        sandbox.Runner
+			language sandbox.Language
+			code     string
+		}{
+			{"container", goja, sandbox.JavaScript, loop},
+			{"container-parallel", goja, sandbox.JavaScript, all},
+			{"worker", ours, sandbox.JavaScript, loop},
+			{"worker-parallel", ours, sandbox.JavaScript, all},
+			{"python", py, sandbox.Python, "n = 0\nfor i in range(1000):\n    n += (await call_mcp_tool('demo__echo', i=i))['i']\nn"},
+			{"python-parallel", py, sandbox.Python, "import asyncio\nlen(await asyncio.gather(*(call_mcp_tool('demo__echo', i=i) for i in range(1000))))"},
+		} {
+			if c, ok := x.r.(*runner); ok {
+				waitForSpare(b, c)
+			}
+			start := time.Now()
+			res, err := x.r.Run(b.Context(), sandbox.Request{
+				Language: x.language, Code: x.code, Limits: sandbox.Limits{Calls: 1000},
+				Call: func(_ context.Context, c sandbox.Call) (json.RawMessage, error) { return c.Args, nil },
+			})
+			if err != nil || res.ExitCode != 0 || res.Calls != 1000 {
+				b.Fatalf("%+v, %v", res, err)
+			}
+			t.since("calls-1000-"+x.name, start)
+		}
+	}
+	t.report(b)
+}
+
+// BenchmarkRemove is how long it takes to kill and remove a container, which no
+// run waits for: beside it the time that a run takes to return once it has the
+// result.
+func BenchmarkRemove(b *testing.B) {
+	o := options(b)
+	r := New(o).(*runner)
+	defer r.Close()
+	t := times{}
+	for b.Loop() {
+		waitForSpare(b, r)
+		r.mu.Lock()
+		s := r.spares[0]
+		r.spares = r.spares[1:]
+		r.mu.Unlock()
+		start := time.Now()
+		s.c.remove()
+		t.since("remove", start)
+	}
+	t.report(b)
+}

@@ -29,6 +29,7 @@ tar -chf - --exclude=test --exclude=tests --exclude=idlelib --exclude=tkinter --
 	--exclude='config-*' --exclude=site-packages --exclude=dist-packages --exclude='*.opt-?.pyc' \
 	"$python" $programs $libraries "$stdlib" 2>/dev/null | tar -C "$dir" -xf -
 mkdir -p "$dir/tmp" "$dir/usr/bin"
+chmod 755 "$dir" # some engines give the root of a container this mode
 chmod 1777 "$dir/tmp" # what is mounted there gets this mode
 [ -e "$dir/bin" ] || ln -s usr/bin "$dir/bin"
 [ -e "$dir/usr/bin/python3" ] || ln -s "$python" "$dir/usr/bin/python3"

@@ -269,3 +269,39 @@ func TestAttacksFindAMissingWall(t *testing.T) {
 		})
 	}
 }
+
+// An engine that takes limits and does not keep them is found out: the layers say
+// so, and each process is limited instead.
+func TestLimitsThatAreNotKept(t *testing.T) {
+	newTestPython(t) // makes the image
+	d := &disguise{weaken: func(config map[string]any) {
+		host := config["HostConfig"].(map[string]any)
+		host["Memory"], host["MemorySwap"], host["PidsLimit"] = 0, 0, 0
+	}}
+	d.put(t)
+	for _, kind := range []string{kindPython, kindGoja} {
+		o := options(t)
+		o.Engine, o.Image = d.address, testImage
+		make, a := NewPython, attack.Attack{Language: sandbox.Python, Code: "a = []\nwhile True:\n    a.append(bytearray(1 << 20))"}
+		if kind == kindGoja {
+			make, a = New, attack.Attack{Code: `const a = []; for (;;) a.push("x".repeat(1e7 + a.length))`}
+		}
+		r := make(o)
+		defer r.Close()
+		layers, err := sandbox.LayersOf(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The process of the other kind limits itself.
+		if err := sandbox.RequireLayers(layers, []string{sandbox.LayerMemory}); (err != nil) != (kind == kindPython) {
+			t.Errorf("%s: %v, layers %+v", kind, err, layers)
+		}
+		if !strings.Contains(layers[0].Detail, noControl) {
+			t.Errorf("%s: %+v", kind, layers[0])
+		}
+		opts := attack.Options{Timeout: 30 * time.Second, MemoryBytes: 128 << 20}
+		if o := attack.Try(t.Context(), r, a, opts); !o.Contained || o.ExitCode != sandbox.ExitThrew && o.ExitCode != sandbox.ExitMemory {
+			t.Errorf("%s: %+v, want its memory to end", kind, o)
+		}
+	}
+}

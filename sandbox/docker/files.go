@@ -52,18 +52,6 @@ func (r *runner) createWith(ctx context.Context, eng *engine, config *typec.Conf
 	return id, unfiled, err
 }
 
-// create makes a container. It is not cancelled with ctx: the engine would make
-// it all the same, and nobody would know its id.
-func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.HostConfig) (id string, err error) {
-	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
-	defer cancel()
-	made, err := e.api.ContainerCreate(making, config, host, nil, nil, "")
-	if err != nil {
-		return "", fmt.Errorf("create sandbox container: %w", brief(err))
-	}
-	return made.ID, nil
-}
-
 // stock makes a shelf with files, unless it is there; r.shelving is held.
 func (r *runner) stock(ctx context.Context, eng *engine, image string, files fileSet) error {
 	if r.shelf.id != "" && r.shelf.key == files.key {

@@ -79,8 +79,16 @@ func (r *runner) forgetImage() {
 
 // engineLayers are what the engine contains programs with.
 func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
+	limits := fmt.Sprintf("at most %d processes and %s of memory", maxProcesses, host.Size(memory+r.kind.overhead()))
+	memoryLayer := sandbox.Layer{Name: sandbox.LayerMemory, Active: true, Detail: "limited by the kernel"}
+	if k := e.kept.Load(); !k.all() {
+		limits = noControl
+		if !k.memory {
+			memoryLayer.Active, memoryLayer.Detail = false, noControl
+		}
+	}
 	layers := []sandbox.Layer{
-		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, at most %d processes and %s of memory", e.name, user, maxProcesses, host.Size(memory+r.kind.overhead()))},
+		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, %s", e.name, user, limits)},
 	}
 	if r.kind.name() == kindPython {
 		seccomp := sandbox.Layer{Name: sandbox.LayerSeccomp, Active: e.seccomp, Detail: "the engine's filter of system calls"}
@@ -89,7 +97,7 @@ func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
 		}
 		layers = append(layers, seccomp,
 			sandbox.Layer{Name: sandbox.LayerProcess, Active: true, Detail: "one for each run, killed with its container"},
-			sandbox.Layer{Name: sandbox.LayerMemory, Active: true, Detail: "limited by the kernel"})
+			memoryLayer)
 	}
 	return layers
 }

@@ -70,8 +70,12 @@ type Options struct {
 	// Version is the broker's own version, as it tells it to both sides.
 	Version string
 
-	// Skills are the skills that models may activate; nil means none.
+	// Skills are the skills that models may activate, to which the broker adds
+	// those that the servers serve; nil means none at all.
 	Skills *skills.Registry
+	// SkillCacheDir keeps files of skills that servers serve; "" keeps them in
+	// memory. It must not be a folder in which skills are looked for.
+	SkillCacheDir string
 	// Commands are prompts of plugins that users may pick.
 	Commands []plugin.Command
 	// SkillBudget is how many tokens the catalogue of skills may cost; zero means
@@ -206,6 +210,8 @@ func New(o Options) (*Broker, error) {
 	b.mu.Lock()
 	b.pool = pool
 	b.mu.Unlock()
+	b.skills.cache = skills.NewCache(o.SkillCacheDir)
+	b.takeServerSkills()
 	b.lookAtSkills()
 	return b, nil
 }
@@ -295,6 +301,10 @@ func (b *Broker) changed() {
 		return // still reading the cache: the first user builds it all at once
 	}
 	b.indexing.Go(func() {
+		b.takeServerSkills()
+		if b.lookAtSkills() {
+			b.showAll()
+		}
 		if err := b.sync(); err != nil {
 			b.log.Error("index tools", "err", err)
 		}

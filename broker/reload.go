@@ -17,6 +17,7 @@ func (b *Broker) Reconfigure(o Options) {
 	b.opts.Store(&next)
 	b.pool.Update(next.Servers)
 	b.SetNotice("")
+	b.takeServerSkills()
 	b.lookAtSkills()
 	b.changed()
 	b.showAll()

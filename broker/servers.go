@@ -22,13 +22,17 @@ type ServerInfo struct {
 	// Changed says which tools differ from when they were first seen.
 	Changed string   `json:"changed,omitempty"`
 	Tools   []string `json:"tools,omitempty"`
+	// Skills is how many it serves that models may activate.
+	Skills int `json:"skills,omitempty"`
 }
 
 // A ServersAnswer is what list_servers answers.
 type ServersAnswer struct {
 	Servers    []ServerInfo `json:"servers"`
 	TotalTools int          `json:"total_tools"`
-	Note       string       `json:"note,omitempty"`
+	// Skills are how many skills there are, by origin, but for those of servers.
+	Skills map[string]int `json:"skills,omitempty"`
+	Note   string         `json:"note,omitempty"`
 }
 
 // maxChanges is how many changed tools of a server are named.
@@ -50,7 +54,11 @@ func (b *Broker) ListServers(server string) ServersAnswer {
 	if n := b.notice.Load(); n != nil {
 		a.Note = *n
 	}
+	ofServer, others := b.countSkills()
 	only, found := scope.FindServer(server)
+	if !found || server == "" {
+		a.Skills = others
+	}
 	if server != "" && !found {
 		var names []string
 		for _, s := range scope.Servers() {
@@ -72,7 +80,7 @@ func (b *Broker) ListServers(server string) ServersAnswer {
 		info := ServerInfo{
 			Name: s.Listing.Server, Description: codegen.FirstSentence(s.Description, 200),
 			Transport: st.Transport, Status: string(st.State), ToolCount: len(s.Tools), Error: statusError(st),
-			Changed: discovery.Changes(s.Changes, maxChanges),
+			Changed: discovery.Changes(s.Changes, maxChanges), Skills: ofServer[s.Listing.Server],
 		}
 		if found && server != "" {
 			for _, t := range s.Tools {

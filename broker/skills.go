@@ -20,6 +20,7 @@ import (
 // value is ready to use.
 type skillState struct {
 	shown atomic.Pointer[skills.Snapshot] // what clients see
+	cache *skills.Cache                   // of files of servers
 
 	mu       sync.Mutex
 	sessions map[reader]*skillSession
@@ -43,6 +44,7 @@ func readerOf(extra *mcp.RequestExtra, session *mcp.ServerSession) reader {
 type skillSession struct {
 	skills.Session
 	used time.Time
+	held map[string]*skills.Skill // of servers, by Ref, as they were when they were activated
 }
 
 // maxSkillSessions bounds what is remembered of readers. One that is forgotten
@@ -53,6 +55,10 @@ const maxSkillSessions = 1000
 func (s *skillState) session(r reader) *skills.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return &s.sessionLocked(r).Session
+}
+
+func (s *skillState) sessionLocked(r reader) *skillSession {
 	one := s.sessions[r]
 	if one == nil {
 		if s.sessions == nil {
@@ -65,7 +71,7 @@ func (s *skillState) session(r reader) *skills.Session {
 		s.sessions[r] = one
 	}
 	one.used = time.Now()
-	return &one.Session
+	return one
 }
 
 func (s *skillState) forgetOldest() {
@@ -113,11 +119,14 @@ func (b *Broker) findSkill(r reader, name string) (*skills.Skill, error) {
 	s := b.skillsNow()
 	k, err := s.Get(name)
 	if err == nil {
+		return b.skills.asActivated(r, k), nil
+	}
+	if k := b.skills.activatedAt(r, name); k != nil && b.configured(k.Server) {
 		return k, nil
 	}
 	if k, e := s.Find(name); e == nil && k.State == skills.Enabled {
 		if slices.Contains(b.skills.session(r).Active(), k.Ref) {
-			return k, nil
+			return b.skills.asActivated(r, k), nil
 		}
 	}
 	return nil, err

@@ -27,8 +27,9 @@ const (
 // reader is whose activations the script of x has.
 func (x *execution) reader() reader { return reader{x.req.Owner, x.req.Session} }
 
-// usableSkills are those that the script of x may use: those that models know
-// of, and those that its user has picked.
+// usableSkills are those whose files the script of x may use: those that models
+// know of, and those that its user has picked. What a server serves is read, and
+// never run.
 func (x *execution) usableSkills() []*skills.Skill {
 	list := x.b.skillsNow().Shown()
 	for _, ref := range x.b.skills.session(x.reader()).Active() {
@@ -37,7 +38,7 @@ func (x *execution) usableSkills() []*skills.Skill {
 		}
 	}
 	return slices.DeleteFunc(list, func(k *skills.Skill) bool {
-		return !fs.ValidPath(k.Ref) || strings.ContainsAny(k.Ref, `/\`) || k.Ref == "."
+		return k.Scope == skills.ScopeServer || !fs.ValidPath(k.Ref) || strings.ContainsAny(k.Ref, `/\`) || k.Ref == "."
 	})
 }
 
@@ -101,7 +102,7 @@ func moduleOf(file string) (module string, ok bool) {
 }
 
 // readSkill is skills.read(name, path): the text of a file.
-func (x *execution) readSkill(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+func (x *execution) readSkill(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	var args []string
 	if err := json.Unmarshal(c.Args, &args); err != nil || len(args) == 0 {
 		return nil, errors.New("skills.read: use it as in skills.read('release-notes', 'references/style.md')")
@@ -110,7 +111,7 @@ func (x *execution) readSkill(_ context.Context, c sandbox.Call) (json.RawMessag
 	if err != nil {
 		return nil, thrownSkill("skills.read", err)
 	}
-	text, err := readWhole(k, args[0], maxSkillText)
+	text, err := readWhole(k.With(ctx), args[0], maxSkillText)
 	x.b.noteSkillRead(k, x.req.Client, args[0], len(text), err)
 	if err != nil {
 		return nil, thrownSkill("skills.read", err)

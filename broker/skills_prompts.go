@@ -22,7 +22,7 @@ func (b *Broker) enterSkills() {
 	var list []entry
 	for _, k := range b.skillsNow().Shown() {
 		list = append(list, entry{
-			Entry: index.Entry{ID: k.Ref, Kind: kindSkill, Name: k.Ref, Description: k.Description},
+			Entry: index.Entry{ID: k.Ref, Kind: kindSkill, Server: k.Server, Name: k.Ref, Description: k.Description},
 			use:   "activate_skill " + string(compactJSON(map[string]string{"name": k.Ref})) + b.scriptsFound(k),
 		})
 	}
@@ -32,7 +32,7 @@ func (b *Broker) enterSkills() {
 // A shownPrompt is a prompt with what it says for the arguments of a user.
 type shownPrompt struct {
 	*mcp.Prompt
-	text func(client string, r reader, arguments string) (string, error)
+	text func(ctx context.Context, client string, r reader, arguments string) (string, error)
 }
 
 // argumentsKey is the one argument that prompts take.
@@ -58,12 +58,12 @@ const aboutBrokerDescription = "How to find and use the tools behind the broker.
 func (b *Broker) prompts() map[string]shownPrompt {
 	list := make(map[string]shownPrompt)
 	for _, c := range b.options().Commands {
-		list[c.Name] = shownPrompt{newPrompt(c.Name, c.Description, c.ArgumentHint), func(_ string, _ reader, arguments string) (string, error) {
+		list[c.Name] = shownPrompt{newPrompt(c.Name, c.Description, c.ArgumentHint), func(_ context.Context, _ string, _ reader, arguments string) (string, error) {
 			return c.Text(arguments)
 		}}
 	}
 	for _, k := range b.skillsNow().Prompts() {
-		list[k.Ref] = shownPrompt{newPrompt(k.Ref, k.Description, k.ArgumentHint), func(client string, r reader, arguments string) (string, error) {
+		list[k.Ref] = shownPrompt{newPrompt(k.Ref, k.Description, k.ArgumentHint), func(ctx context.Context, client string, r reader, arguments string) (string, error) {
 			b.RefreshSkills()
 			now, err := b.skillsNow().Find(k.Ref)
 			if err != nil {
@@ -72,7 +72,7 @@ func (b *Broker) prompts() map[string]shownPrompt {
 			if now.State != skills.Enabled || !now.UserInvocable {
 				return "", fmt.Errorf("skill %s is not there for users any more", now.Ref)
 			}
-			a, err := now.Activate(b.skills.session(r), arguments, true)
+			now, a, err := b.activateSkill(ctx, r, now, arguments, true)
 			b.noteSkill(audit.EventSkillActivated, now, client, "by a user", err)
 			if err != nil {
 				return "", skillFailure(err)
@@ -82,7 +82,7 @@ func (b *Broker) prompts() map[string]shownPrompt {
 	}
 	if _, taken := list[promptBroker]; len(list) > 0 && !taken {
 		list[promptBroker] = shownPrompt{&mcp.Prompt{Name: promptBroker, Description: aboutBrokerDescription},
-			func(string, reader, string) (string, error) { return PromptFor(b.options().Mode), nil }}
+			func(context.Context, string, reader, string) (string, error) { return PromptFor(b.options().Mode), nil }}
 	}
 	return list
 }
@@ -106,12 +106,12 @@ func (f *face) showPrompts(list map[string]shownPrompt) {
 
 // prompter answers prompts/get for a client with the prompts as they are now.
 func (b *Broker) prompter(client string) mcp.PromptHandler {
-	return func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		p, ok := b.prompts()[req.Params.Name]
 		if !ok {
 			return nil, fmt.Errorf("prompt %q is gone", clip(req.Params.Name, 60))
 		}
-		text, err := p.text(client, readerOf(req.Extra, req.Session), req.Params.Arguments[argumentsKey])
+		text, err := p.text(ctx, client, readerOf(req.Extra, req.Session), req.Params.Arguments[argumentsKey])
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,11 @@ const (
 func skillCatalogue(s *skills.Snapshot, budget int) string {
 	var b strings.Builder
 	for _, k := range s.Shown() {
-		b.WriteString("- " + strings.Join(strings.Fields(k.Ref+": "+k.Description), " ") + "\n")
+		from := ": "
+		if k.Scope == skills.ScopeServer {
+			from = " [server]: " // not the user's own words
+		}
+		b.WriteString("- " + strings.Join(strings.Fields(k.Ref+from+k.Description), " ") + "\n")
 	}
 	text := strings.TrimSuffix(b.String(), "\n")
 	if budget == 0 {

@@ -35,13 +35,13 @@ func skillArguments(raw json.RawMessage, example string) (string, arguments, err
 }
 
 func (b *Broker) handleActivate(client string) mcp.ToolHandler {
-	return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		name, a, err := skillArguments(req.Params.Arguments, `{"name": "…"}`)
 		if err != nil {
 			return failed(err), nil
 		}
 		b.RefreshSkills()
-		text, err := b.activate(client, readerOf(req.Extra, req.Session), name, a.text("arguments"), a.text("force") == "true")
+		text, err := b.activate(ctx, client, readerOf(req.Extra, req.Session), name, a.text("arguments"), a.text("force") == "true")
 		if err != nil {
 			return failed(skillFailure(err)), nil
 		}
@@ -50,12 +50,12 @@ func (b *Broker) handleActivate(client string) mcp.ToolHandler {
 }
 
 // activate is the text of a skill for a reader.
-func (b *Broker) activate(client string, r reader, name, arguments string, force bool) (string, error) {
-	k, err := b.findSkill(r, name)
+func (b *Broker) activate(ctx context.Context, client string, r reader, name, arguments string, force bool) (string, error) {
+	k, err := b.skillToActivate(ctx, r, name)
 	if err != nil {
 		return "", err
 	}
-	act, err := k.Activate(b.skills.session(r), arguments, force)
+	k, act, err := b.activateSkill(ctx, r, k, arguments, force)
 	if err == nil && act.AlreadyActive {
 		return act.Text, nil
 	}
@@ -67,7 +67,7 @@ func (b *Broker) activate(client string, r reader, name, arguments string, force
 }
 
 func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
-	return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		name, a, err := skillArguments(req.Params.Arguments, `{"skill": "…", "path": "references/guide.md"}`)
 		if err != nil {
 			return failed(err), nil
@@ -85,7 +85,7 @@ func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
 		if err != nil {
 			return failed(skillFailure(err)), nil
 		}
-		page, err := k.ReadFile(a.text("path"), int64(clampInt(offset)), int64(clampInt(limit)))
+		page, err := k.With(ctx).ReadFile(a.text("path"), int64(clampInt(offset)), int64(clampInt(limit)))
 		if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "is_directory" {
 			return textAnswer(e.Message), nil // what is in it is what was asked for
 		}
@@ -176,7 +176,9 @@ func (x *execution) skillTool(ctx context.Context, c skillCall) (value skillValu
 	}
 	input := unquoted(c.input)
 	detail := clip(c.tool, 200)
-	value.JSON, err = x.ofWorkflow(ctx, k, c, input)
+	if err = notRun(k); err == nil {
+		value.JSON, err = x.ofWorkflow(ctx, k, c, input)
+	}
 	switch {
 	case !errors.Is(err, errNoWorkflowTool):
 	case x.o.Scripts.on() && isScript(k, c.tool):

@@ -19,7 +19,7 @@ const (
 // scriptsOf are the scripts of a skill that its users are told of, if any run.
 // text is its SKILL.md.
 func (b *Broker) scriptsOf(k *skills.Skill, text string) []*script.Script {
-	if !b.options().Scripts.on() {
+	if !b.options().Scripts.on() || notRun(k) != nil {
 		return nil
 	}
 	files, _, err := k.Files()
@@ -44,6 +44,9 @@ func (b *Broker) scriptsOf(k *skills.Skill, text string) []*script.Script {
 // scriptUse says to one who has activated a skill how its scripts are run; empty
 // if there are none, or none are run.
 func (b *Broker) scriptUse(k *skills.Skill) string {
+	if notRun(k) != nil {
+		return ""
+	}
 	doc, err := k.Doc()
 	if err != nil {
 		return ""

@@ -26,6 +26,9 @@ const (
 // workflowUse says to one who has activated a skill how its workflow is run;
 // empty if it has none.
 func (b *Broker) workflowUse(k *skills.Skill) string {
+	if notRun(k) != nil {
+		return ""
+	}
 	text, err := readWhole(k, workflow.FileName, maxWorkflowBytes)
 	if err != nil {
 		return ""

@@ -35,6 +35,21 @@ type Listing struct {
 	Problems []string `json:"problems,omitempty"`
 	// Changes are the tools that differ from when they were first seen.
 	Changes []Change `json:"changes,omitempty"`
+	// Skills are those that the server serves, in its order, unchecked, and
+	// SkillProblems what is wrong with the list, one line each.
+	Skills        []ListedSkill `json:"skills,omitempty"`
+	SkillProblems []string      `json:"skillProblems,omitempty"`
+}
+
+// A ListedSkill is one entry of an upstream's skills/list (SEP-2640). The JSON
+// is as it came, but for white space.
+type ListedSkill struct {
+	// URI is the address of its SKILL.md on that server.
+	URI string `json:"uri"`
+	// Frontmatter is the header of the SKILL.md.
+	Frontmatter json.RawMessage `json:"frontmatter,omitempty"`
+	// Resources are its files with their digests, or "dynamic".
+	Resources json.RawMessage `json:"resources,omitempty"`
 }
 
 // A ListedTool is one entry of an upstream's tools/list.

@@ -67,8 +67,13 @@ func (b *Bundle) Write(dir string) error {
 }
 
 // Bundle reads every file of the skill. More than MaxFiles files or
-// MaxTotalBytes bytes are an error. Errors are of type *FileError.
+// MaxTotalBytes bytes are an error, and so is a skill of a server: its files are
+// fetched one by one when they are read, and not run. Errors are of type
+// *FileError.
 func (s *Skill) Bundle() (*Bundle, error) {
+	if s.remote != nil {
+		return nil, &FileError{"not_local", "skill " + quoted(s.Ref) + " is from a server: its files can be read, and are not run"}
+	}
 	files, done, err := s.files()
 	if err != nil {
 		return nil, err

@@ -43,8 +43,11 @@ func (s *Snapshot) XML() string {
 	var b strings.Builder
 	b.WriteString("<available_skills>\n")
 	for _, k := range s.shown {
-		b.WriteString("<skill><name>" + escapeXML.Replace(k.Ref) + "</name><description>" +
-			escapeXML.Replace(oneLine(k.Description)) + "</description></skill>\n")
+		b.WriteString("<skill><name>" + escapeXML.Replace(k.Ref) + "</name>")
+		if k.Scope == ScopeServer { // whose words these are
+			b.WriteString("<origin>" + escapeXML.Replace(k.Origin()) + "</origin>")
+		}
+		b.WriteString("<description>" + escapeXML.Replace(oneLine(k.Description)) + "</description></skill>\n")
 	}
 	b.WriteString("</available_skills>")
 	return b.String()

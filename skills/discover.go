@@ -242,7 +242,11 @@ func choose(list []*Skill, problem func(path, code, format string, args ...any))
 	taken := map[string]*Skill{}
 	var chosen []*Skill
 	for _, s := range list {
-		s.Ref = s.Name
+		if s.Scope != ScopeServer {
+			s.Ref = s.Name
+		} else if taken[s.Ref] != nil { // a plugin has the server's name
+			s.Ref = "server:" + s.Ref
+		}
 		if s.Scope == ScopePlugin && (taken[s.Ref] != nil || strings.Contains(s.Name, ":")) {
 			s.Ref = s.ID()
 		}

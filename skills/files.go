@@ -35,7 +35,7 @@ const (
 type FileError struct {
 	// Code is one of path_escape, bad_path, not_found, is_directory,
 	// binary_file, unreadable, too_many_files, too_large, invalid_skill,
-	// skill_not_found, tool_not_found.
+	// skill_not_found, tool_not_found, server_failed, verification_failed, not_local.
 	Code    string
 	Message string
 }
@@ -125,6 +125,9 @@ func cleanPath(name string, offset, limit int64) (string, error) {
 // fileError is why a file cannot be read, with the nearest files if it is not
 // there.
 func (s *Skill) fileError(files fs.FS, name string, err error) error {
+	if e, ok := asFileError(err); ok {
+		return e
+	}
 	switch {
 	case escapes(err):
 		return &FileError{"path_escape", quoted(name) + " is or goes through a link that leads out of the skill"}

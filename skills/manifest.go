@@ -98,8 +98,12 @@ func digest(files fs.FS, name string, limit int64) (sum string, n int64, err err
 }
 
 // Digest tells one version of the skill's SKILL.md from another: that of its
-// bytes as they are now, or "" if it cannot be read.
+// bytes as they are now, or "" if it cannot be read. Of a server's skill it is
+// what is listed.
 func (s *Skill) Digest() string {
+	if s.remote != nil {
+		return s.remote.files[FileName].Digest
+	}
 	files, done, err := s.files()
 	if err != nil {
 		return ""

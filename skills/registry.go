@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path"
@@ -25,9 +26,11 @@ type Options struct {
 	// SwitchesPath is the file of what is switched off; empty means that nothing
 	// is.
 	SwitchesPath string
-	// Include and Exclude are patterns of names in the style of path.Match.
-	// Without Include all are included; Exclude wins.
+	// Include and Exclude are patterns of names, or of origins, in the style of
+	// path.Match. Without Include all are included; Exclude wins.
 	Include, Exclude []string
+	// NoSources leaves the skills of servers out.
+	NoSources bool
 }
 
 // A Registry knows the skills of many places. It may be used by several
@@ -36,6 +39,7 @@ type Registry struct {
 	o       Options
 	mu      sync.Mutex // guards what follows, and makes one load at a time
 	virtual []*Virtual
+	sources []Source
 	cache   map[string]*loaded
 	sums    *sums
 	roots   []Root
@@ -80,6 +84,50 @@ func (r *Registry) Unregister(name string) bool {
 	r.virtual = slices.DeleteFunc(r.virtual, func(v *Virtual) bool { return v.Name == name })
 	r.stale = r.stale || len(r.virtual) < n
 	return len(r.virtual) < n
+}
+
+// SetSources replaces the servers that have skills. What their skills are called
+// depends on them alone and on what this host has.
+func (r *Registry) SetSources(list []Source) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	same := slices.EqualFunc(list, r.sources, func(a, b Source) bool {
+		return a.Label == b.Label && slices.Equal(a.Problems, b.Problems) && slices.EqualFunc(a.Entries, b.Entries, func(x, y Entry) bool {
+			return x.URI == y.URI && bytes.Equal(x.Frontmatter, y.Frontmatter) && bytes.Equal(x.Resources, y.Resources)
+		})
+	})
+	if !same && !r.o.NoSources {
+		r.sources, r.stale = slices.Clone(list), true
+	}
+}
+
+// At asks a server for the skill at an address, for one that its list may not
+// have. Whether it may be used is decided as for those that are listed.
+func (r *Registry) At(ctx context.Context, label, uri string) (*Skill, error) {
+	r.mu.Lock()
+	i := slices.IndexFunc(r.sources, func(s Source) bool { return s.Label == label })
+	if i < 0 {
+		r.mu.Unlock()
+		return nil, &FileError{"skill_not_found", "no server " + quoted(label) + " has skills"}
+	}
+	source := r.sources[i]
+	r.mu.Unlock()
+	k, err := source.get(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	k.Ref = label + ":" + uri
+	var off Switches
+	if p := r.o.SwitchesPath; p != "" {
+		if off, err = ReadSwitches(p); err != nil {
+			return nil, err
+		}
+	}
+	r.decide(k, off, nil)
+	if !k.visible() {
+		return nil, &FileError{"skill_not_found", "the skill " + quoted(uri) + " of server " + quoted(label) + " is not for models here"}
+	}
+	return k, nil
 }
 
 // Snapshot returns the skills as they were at the last look, without looking
@@ -136,17 +184,11 @@ func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 	for _, v := range r.virtual {
 		w.skills = append(w.skills, v.skill())
 	}
+	w.sources(r.sources)
 	s := &Snapshot{byRef: map[string]*Skill{}, given: problems}
 	s.all = choose(w.skills, w.problem)
 	for _, k := range s.all {
-		switch {
-		case !included(k, r.o.Include, true) || included(k, r.o.Exclude, false):
-			k.State = Excluded
-		case broken != nil || !off.On(KindSkill, k.ID()):
-			k.State = Disabled
-		default:
-			k.State = Enabled
-		}
+		r.decide(k, off, broken)
 		k.sums = r.sums
 		s.byRef[k.Ref] = k
 		if k.visible() {
@@ -159,6 +201,19 @@ func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 	return s
 }
 
+// decide says whether a skill is in use; broken means that nobody knows what is
+// switched off.
+func (r *Registry) decide(k *Skill, off Switches, broken error) {
+	switch {
+	case !included(k, r.o.Include, true) || included(k, r.o.Exclude, false):
+		k.State = Excluded
+	case broken != nil || !off.On(KindSkill, k.ID()):
+		k.State = Disabled
+	default:
+		k.State = Enabled
+	}
+}
+
 // included reports whether a pattern matches the skill, and otherwise if there
 // is none.
 func included(s *Skill, patterns []string, otherwise bool) bool {
@@ -166,9 +221,10 @@ func included(s *Skill, patterns []string, otherwise bool) bool {
 		return otherwise
 	}
 	return slices.ContainsFunc(patterns, func(p string) bool {
-		byName, _ := path.Match(p, s.Name) // a wrong pattern matches nothing
-		byID, _ := path.Match(p, s.ID())
-		return byName || byID
+		return slices.ContainsFunc([]string{s.Name, s.ID(), s.Ref, s.Origin()}, func(name string) bool {
+			ok, _ := path.Match(p, name) // a wrong pattern matches nothing
+			return ok
+		})
 	})
 }
 
@@ -237,6 +293,9 @@ func (s *Snapshot) find(name string, among []*Skill) (*Skill, error) {
 	if i := slices.IndexFunc(among, func(k *Skill) bool { return k.ID() == key }); i >= 0 {
 		return among[i], nil
 	}
+	if k := s.only(key); k != nil && slices.Contains(among, k) {
+		return k, nil
+	}
 	var known []string
 	for _, k := range among {
 		known = append(known, k.Ref)
@@ -251,4 +310,20 @@ func (s *Snapshot) find(name string, among []*Skill) (*Skill, error) {
 		text += ": there are none"
 	}
 	return nil, &FileError{"skill_not_found", text}
+}
+
+// only is the skill of a server that alone has a name. If any other skill has
+// it, in use or not, a plain name never leads to a server.
+func (s *Snapshot) only(name string) *Skill {
+	var found *Skill
+	for _, k := range s.all {
+		switch {
+		case k.Name != name && k.Ref != name:
+		case found != nil || k.Scope != ScopeServer:
+			return nil
+		default:
+			found = k
+		}
+	}
+	return found
 }

@@ -22,9 +22,10 @@ const (
 	ScopePublic     Scope = "public"     // came with an installation
 	ScopeVirtual    Scope = "virtual"    // defined in Go
 	ScopePlugin     Scope = "plugin"     // part of a plugin
+	ScopeServer     Scope = "server"     // served by an MCP server
 )
 
-var scopes = []Scope{ScopeProject, ScopeConfigured, ScopeCustom, ScopeUser, ScopePublic, ScopeVirtual, ScopePlugin}
+var scopes = []Scope{ScopeProject, ScopeConfigured, ScopeCustom, ScopeUser, ScopePublic, ScopeVirtual, ScopePlugin, ScopeServer}
 
 // A State says whether a skill is in use.
 type State string
@@ -40,7 +41,7 @@ const (
 // changed; its text and its files are read when they are asked for.
 type Skill struct {
 	// Ref is the name under which it is asked for: Name, or plugin:name where
-	// another skill has the plain one.
+	// another skill has the plain one. Of a server's it is server:name.
 	Ref string
 	// Name is the declared one.
 	Name        string
@@ -62,6 +63,8 @@ type Skill struct {
 	Scope Scope
 	// Plugin is the plugin that it is part of, or empty.
 	Plugin string
+	// Server is the label of the server that it is from, or empty.
+	Server string
 	State  State
 	// Valid means that it is what the standard says, and so may be served to
 	// others: more than that it loads.
@@ -76,6 +79,8 @@ type Skill struct {
 	folder  string // the name of that folder as it was found
 	virtual *Virtual
 	sums    *sums // may be nil
+	remote  *remote
+	ctx     context.Context // see With
 }
 
 // A Tool is something that a skill can do, defined in Go. It is no tool of the
@@ -101,6 +106,8 @@ func (s *Skill) Origin() string {
 	switch s.Scope {
 	case ScopePlugin:
 		return "plugin:" + s.Plugin
+	case ScopeServer:
+		return "server:" + s.Server
 	case ScopeVirtual:
 		return "virtual"
 	}
@@ -109,8 +116,11 @@ func (s *Skill) Origin() string {
 
 // ID names the skill in the file of what is switched off.
 func (s *Skill) ID() string {
-	if s.Scope == ScopePlugin {
+	switch s.Scope {
+	case ScopePlugin:
 		return s.Plugin + ":" + s.Name
+	case ScopeServer: // a name says nothing about who speaks
+		return "server:" + s.Server + ":" + s.remote.entry.URI
 	}
 	return s.Name
 }
@@ -124,6 +134,9 @@ func (s *Skill) files() (fs.FS, func(), error) {
 	if s.virtual != nil {
 		return s.virtual.fs(), func() {}, nil
 	}
+	if s.remote != nil {
+		return remoteFS{s}, func() {}, nil
+	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		return nil, nil, &FileError{Code: "not_found", Message: "skill " + quoted(s.Ref) + " is gone: its folder is not there any more"}
@@ -135,6 +148,13 @@ func (s *Skill) files() (fs.FS, func(), error) {
 func (s *Skill) Doc() (*Doc, error) {
 	if s.virtual != nil {
 		return Parse(s.virtual.text()), nil
+	}
+	if s.remote != nil {
+		data, err := s.read(FileName)
+		if err != nil {
+			return nil, err
+		}
+		return Parse(data), nil
 	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {

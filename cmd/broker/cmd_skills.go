@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +33,8 @@ type skillHome struct {
 	skills   string         // the folder with custom/
 	plugins  string
 	switches string
+
+	found *skills.Registry // the skills, those of servers among them; nil if nobody has asked servers
 }
 
 // skillHome reads the config, if there is one.
@@ -86,9 +87,12 @@ func (h *skillHome) custom() string { return filepath.Join(h.skills, string(skil
 
 // registry finds the skills that the config means.
 func (h *skillHome) registry() *skills.Registry {
+	if h.found != nil {
+		return h.found
+	}
 	s := h.config.Broker.Skills
-	o := &skills.Options{SwitchesPath: h.switches, Include: s.Include, Exclude: s.Exclude}
-	if s.Enabled == nil || *s.Enabled {
+	o := &skills.Options{SwitchesPath: h.switches, Include: s.Include, Exclude: s.Exclude, NoSources: s.Enabled != nil && !*s.Enabled}
+	if !o.NoSources {
 		places := h.places()
 		o.Roots = func() ([]skills.Root, []skills.Problem) {
 			roots, problems := places.Roots()
@@ -129,23 +133,16 @@ func (h *skillHome) trusts(project string) bool {
 	})
 }
 
-// snapshot finds the skills of the config, or of folders that were named.
-func (a *app) snapshot(folders []string) (*skills.Snapshot, error) {
-	if len(folders) == 0 {
-		h, err := a.skillHome()
-		if err != nil {
-			return nil, err
-		}
-		return h.registry().Refresh(), nil
-	}
+// withFolders calls f with the skills below the folders.
+func withFolders(folders []string, f func(*skills.Snapshot) error) error {
 	var roots []skills.Root
 	for _, f := range folders {
 		if _, err := os.Stat(f); err != nil {
-			return nil, usage("skills list: %w", err)
+			return usage("skills list: %w", err)
 		}
 		roots = append(roots, skills.Root{Path: f, Scope: skills.ScopeConfigured})
 	}
-	return skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return roots, nil }}).Refresh(), nil
+	return f(skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return roots, nil }}).Refresh())
 }
 
 // A skillRow is a skill in the answers of the commands.
@@ -170,27 +167,30 @@ func (a *app) skillsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FOLDER...]",
 		Short: "List the skills, or those below the folders",
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.snapshot(args)
-			if err != nil {
-				return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return withFolders(args, func(s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
 			}
-			rows := []skillRow{}
-			for _, k := range s.All() {
-				rows = append(rows, rowOf(k))
-			}
-			if a.json {
-				return a.printJSON(map[string]any{"skills": rows, "problems": append([]skills.Problem{}, s.Problems...)})
-			}
-			if err := a.printSkills(rows); err != nil {
-				return err
-			}
-			a.printProblems(rows, s.Problems, diagnostics)
-			return nil
+			return a.withSkills(cmd.Context(), func(_ *skillHome, s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
 		},
 	}
 	c.Flags().BoolVar(&diagnostics, "diagnostics", false, "say what is wrong with each")
 	return c
+}
+
+func (a *app) listSkills(s *skills.Snapshot, diagnostics bool) error {
+	rows := []skillRow{}
+	for _, k := range s.All() {
+		rows = append(rows, rowOf(k))
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"skills": rows, "problems": append([]skills.Problem{}, s.Problems...)})
+	}
+	if err := a.printSkills(rows); err != nil {
+		return err
+	}
+	a.printProblems(rows, s.Problems, diagnostics)
+	return nil
 }
 
 func (a *app) printSkills(rows []skillRow) error {
@@ -227,79 +227,65 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 	limit := 8
 	c := &cobra.Command{
 		Use: "search QUERY", Short: "Search the skills by name and description", Args: oneArg("a query"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
 				return usage("--limit has to be at least 1")
 			}
-			s, err := a.snapshot(nil)
-			if err != nil {
-				return err
-			}
-			rows := []skillRow{}
-			for _, k := range s.Search(args[0], limit) {
-				rows = append(rows, rowOf(k))
-			}
-			if a.json {
-				return a.printJSON(map[string]any{"skills": rows})
-			}
-			return a.printSkills(rows)
+			return a.withSkills(cmd.Context(), func(_ *skillHome, s *skills.Snapshot) error {
+				rows := []skillRow{}
+				for _, k := range s.Search(args[0], limit) {
+					rows = append(rows, rowOf(k))
+				}
+				if a.json {
+					return a.printJSON(map[string]any{"skills": rows})
+				}
+				return a.printSkills(rows)
+			})
 		},
 	}
 	c.Flags().IntVar(&limit, "limit", limit, "how many at most")
 	return c
 }
 
-// knownSkill finds a skill whatever its state.
-func (a *app) knownSkill(name string) (*skills.Skill, error) {
-	s, err := a.snapshot(nil)
-	if err != nil {
-		return nil, err
-	}
-	k, err := s.Find(name)
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	return k, nil
-}
-
 func (a *app) skillsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show what a skill says of itself, and its files", Args: oneArg("the name of a skill"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			k, err := a.knownSkill(args[0])
-			if err != nil {
-				return err
-			}
-			files, complete, err := k.Files()
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(struct {
-					skillRow
-					License       string        `json:"license,omitempty"`
-					Compatibility string        `json:"compatibility,omitempty"`
-					AllowedTools  []string      `json:"allowed_tools,omitempty"`
-					Files         []skills.File `json:"files"`
-					Complete      bool          `json:"complete"`
-				}{rowOf(k), k.License, k.Compatibility, k.AllowedTools, append([]skills.File{}, files...), complete})
-			}
-			for _, f := range [][2]string{{"name", k.Ref}, {"description", k.Description}, {"origin", k.Origin()}, {"state", string(k.State)}, {"path", k.Dir()},
-				{"version", k.Version}, {"license", k.License}, {"compatibility", k.Compatibility}, {"allowed tools", strings.Join(k.AllowedTools, ", ")}} {
-				if f[1] != "" {
-					fmt.Fprintf(a.stdout, "%-14s %s\n", f[0], oneLine(f[1], 1024))
-				}
-			}
-			for _, f := range files {
-				fmt.Fprintf(a.stdout, "%10d  %s\n", f.Size, f.Path)
-			}
-			if !complete {
-				fmt.Fprintln(a.stdout, "            … and more")
-			}
-			a.printProblems([]skillRow{rowOf(k)}, nil, true)
-			return nil
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withSkill(cmd.Context(), args[0], func(_ *skillHome, k *skills.Skill) error { return a.showSkill(k) })
 		},
 	}
+}
+
+func (a *app) showSkill(k *skills.Skill) error {
+	files, complete, err := k.Files()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(struct {
+			skillRow
+			License       string        `json:"license,omitempty"`
+			Compatibility string        `json:"compatibility,omitempty"`
+			AllowedTools  []string      `json:"allowed_tools,omitempty"`
+			Address       string        `json:"address,omitempty"`
+			Files         []skills.File `json:"files"`
+			Complete      bool          `json:"complete"`
+		}{rowOf(k), k.License, k.Compatibility, k.AllowedTools, k.Address(), append([]skills.File{}, files...), complete})
+	}
+	for _, f := range [][2]string{{"name", k.Ref}, {"description", k.Description}, {"origin", k.Origin()}, {"address", k.Address()}, {"state", string(k.State)}, {"path", k.Dir()},
+		{"version", k.Version}, {"license", k.License}, {"compatibility", k.Compatibility}, {"allowed tools", strings.Join(k.AllowedTools, ", ")}} {
+		if f[1] != "" {
+			fmt.Fprintf(a.stdout, "%-14s %s\n", f[0], oneLine(f[1], 1024))
+		}
+	}
+	for _, f := range files {
+		fmt.Fprintf(a.stdout, "%10d  %s\n", f.Size, f.Path)
+	}
+	if !complete {
+		fmt.Fprintln(a.stdout, "            … and more")
+	}
+	a.printProblems([]skillRow{rowOf(k)}, nil, true)
+	return nil
 }
 
 func (a *app) skillsReadCommand() *cobra.Command {
@@ -313,29 +299,30 @@ func (a *app) skillsReadCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.withHome(func(h *skillHome, args []string) error {
-			k, err := h.registry().Refresh().Find(args[0])
-			if err != nil {
-				return usage("%w", err)
-			}
-			file := append(args, skills.FileName)[1]
-			p, err := k.ReadFile(file, offset, limit)
-			a.record(h.config, skillEvent(audit.EventSkillFileRead, k, file, err))
-			if _, ok := errors.AsType[*skills.FileError](err); ok {
-				return usage("%w", err)
-			}
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(p)
-			}
-			fmt.Fprint(a.stdout, p.Text)
-			if p.Truncated {
-				fmt.Fprintf(a.stderr, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
-			}
-			return nil
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
+				file := append(args, skills.FileName)[1]
+				p, err := k.ReadFile(file, offset, limit)
+				a.record(h.config, skillEvent(audit.EventSkillFileRead, k, file, err))
+				if e, ok := errors.AsType[*skills.FileError](err); ok {
+					if e.Code == skills.CodeVerification || e.Code == skills.CodeServer {
+						return e // nobody has mistyped anything
+					}
+					return usage("%w", err)
+				}
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(p)
+				}
+				fmt.Fprint(a.stdout, p.Text)
+				if p.Truncated {
+					fmt.Fprintf(a.stderr, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
+				}
+				return nil
+			})
+		},
 	}
 	c.Flags().Int64Var(&offset, "offset", 0, "where to begin, in bytes")
 	c.Flags().Int64Var(&limit, "limit", 0, "how many bytes at most (default 10000)")
@@ -349,25 +336,24 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 		Short: "Print the catalogue of skills for a system prompt",
 		Long:  "Print the catalogue of skills for a system prompt: within the budget of tokens that the broker keeps to, or with --format xml as a whole.",
 		Args:  noArgs,
-		RunE: a.withHome(func(h *skillHome, _ []string) error {
-			s := h.registry().Refresh()
-			var text string
-			switch format {
-			case "budget":
-				text = s.Catalogue(cmp.Or(budget, h.config.Broker.Skills.CatalogBudget))
-			case "xml":
-				text = s.XML()
-			default:
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "budget" && format != "xml" {
 				return usage("unknown format %q: write budget or xml", format)
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"prompt": text, "skills": len(s.Shown()), "tokens": skills.Tokens(text)})
-			}
-			if text != "" {
-				fmt.Fprintln(a.stdout, text)
-			}
-			return nil
-		}),
+			return a.withSkills(cmd.Context(), func(h *skillHome, s *skills.Snapshot) error {
+				text := s.XML()
+				if format == "budget" {
+					text = s.Catalogue(cmp.Or(budget, h.config.Broker.Skills.CatalogBudget))
+				}
+				if a.json {
+					return a.printJSON(map[string]any{"prompt": text, "skills": len(s.Shown()), "tokens": skills.Tokens(text)})
+				}
+				if text != "" {
+					fmt.Fprintln(a.stdout, text)
+				}
+				return nil
+			})
+		},
 	}
 	c.Flags().StringVar(&format, "format", format, "budget or xml")
 	c.Flags().IntVar(&budget, "budget", budget, "how many tokens it may cost (default 1500)")
@@ -377,13 +363,15 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: oneArg("the name of a skill"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *skillHome, args []string) error {
-			k, err := l.SwitchSkill(args[0], on)
-			if err != nil {
-				return a.sourceError(err)
-			}
-			return a.printChange(h.switches, use+"d", k.ID())
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
+				k, err := a.recorded(h).SwitchSkill(k.Ref, on)
+				if err != nil {
+					return a.sourceError(err)
+				}
+				return a.printChange(h.switches, use+"d", k.ID())
+			})
+		},
 	}
 }
 

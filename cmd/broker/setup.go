@@ -118,6 +118,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		o.NoPython = noPython.Error()
 	}
 	o.WorkflowDir = filepath.Join(state, "workflows")
+	o.SkillCacheDir = skillCacheDir(state)
 	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
 	types := learned.Open(state, log)
 	o.Learned, o.Results = types, results.Open(filepath.Join(state, "results"), nil)

@@ -46,15 +46,16 @@ func (s *server) refresh(ctx context.Context) {
 		return // recorded by the attempt
 	}
 	defer s.release(sess)
-	if !closed(sess.listed) {
+	if !closed(sess.taught) {
 		select {
-		case <-sess.listed:
+		case <-sess.taught:
 			s.settled(ctx, sess)
 		case <-ctx.Done():
 		}
 		return
 	}
 	err = s.list(ctx, sess, s.cfg.StartTimeout)
+	s.listSkills(ctx, sess)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sess == sess {

@@ -91,6 +91,7 @@ func (s *server) listAgain(ctx context.Context, sess *session) {
 	if err := s.list(ctx, sess, s.cfg.StartTimeout); err != nil {
 		s.log.Warn("cannot list changed tools", "err", err)
 	}
+	s.listSkills(ctx, sess)
 }
 
 // list fetches the tools of sess, keeps them on disk and makes them known.
@@ -110,6 +111,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		l.Prompts, l.Resources = s.full.Prompts, s.full.Resources
 	}
 	s.expireLocked(sess, time.Now())
+	l.Skills, l.SkillProblems = s.full.Skills, s.full.SkillProblems // they are listed after the tools
 	if !closed(sess.listed) && s.known && sess.announcesTools() {
 		if whole, late := withLate(l, s.full); late {
 			if s.relist.timer == nil {
@@ -127,10 +129,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		s.log.Warn("changes of tools not kept", "err", err)
 	}
 	l.Changes = changes
-	entry := cacheEntry{Era: sess.era, Transport: sess.transport, Listing: l}
-	if err := s.pool.cache.save(s.cfg, entry); err != nil {
-		s.log.Warn("listing not kept", "err", err) // works all the same, the next start is slower
-	}
+	s.store(sess, l)
 	s.learn(l)
 	if len(fresh) > 0 && s.pool.opts.OnChange != nil {
 		s.pool.opts.OnChange(s.cfg.Name, fresh)
@@ -184,6 +183,14 @@ func (s *server) settled(ctx context.Context, sess *session) {
 	case <-ctx.Done():
 	case <-s.ctx.Done():
 	case <-patience.C:
+	}
+}
+
+// store keeps a listing on disk.
+func (s *server) store(sess *session, l discovery.Listing) {
+	entry := cacheEntry{Era: sess.era, Transport: sess.transport, Listing: l}
+	if err := s.pool.cache.save(s.cfg, entry); err != nil {
+		s.log.Warn("listing not kept", "err", err) // works all the same, the next start is slower
 	}
 }
 

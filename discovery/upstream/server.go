@@ -245,6 +245,7 @@ func (s *server) connect(ctx context.Context, a *attempt) {
 // firstListing lists a new session. Calls do not wait for it if the tools are
 // known from before.
 func (s *server) firstListing(ctx context.Context, sess *session, started time.Time) {
+	defer s.teach(ctx, sess)
 	defer close(sess.listed)
 	limit := max(s.cfg.StartTimeout-time.Since(started), s.cfg.StartTimeout/4)
 	err := s.list(ctx, sess, limit)

@@ -28,6 +28,7 @@ type session struct {
 
 	gone   chan struct{} // closed when the connection has ended
 	listed chan struct{} // closed when the first listing of this session ended, well or not
+	taught chan struct{} // likewise, of its skills
 
 	inFlight int           // guarded by the server's mutex
 	staleAt  time.Time     // likewise: when the tools have to be listed again; zero for never
@@ -58,6 +59,7 @@ func newSession(h *hider) *session {
 		hide:     h,
 		gone:     make(chan struct{}),
 		listed:   make(chan struct{}),
+		taught:   make(chan struct{}),
 		progress: make(map[string]*progressSink),
 		calls:    make(map[*liveCall]bool),
 	}
@@ -72,8 +74,11 @@ func (s *session) client(impl *mcp.Implementation, toolsChanged func()) *mcp.Cli
 		ProgressNotificationHandler: s.onProgress,
 	}
 	s.talk(o)
+	// Skills are resources: when those change, all is listed anew.
+	o.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) { toolsChanged() }
 	c := mcp.NewClient(impl, o)
 	c.AddReceivingMiddleware(s.rootsQuestions)
+	sendsSkillMethods(c)
 	return c
 }
 

@@ -1,5 +1,254 @@
 package upstream
 
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
 // SkillsExtension is the name of the protocol's extension for skills
-// (SEP-2640).
+// (SEP-2640). Servers that declare it among their capabilities list skills.
 const SkillsExtension = "io.modelcontextprotocol/skills"
+
+const (
+	methodListSkills = "skills/list"
+	methodGetSkill   = "skills/get"
+
+	// skillsTimeout is how long a server may take to list its skills; its tools
+	// can be used meanwhile.
+	skillsTimeout = 20 * time.Second
+
+	// A server may list as much as this.
+	maxSkills      = 2_000
+	maxSkillPages  = 200
+	maxSkillsBytes = 32 << 20
+)
+
+type skillsParams struct {
+	mcp.ParamsBase
+	Cursor string `json:"cursor,omitempty"`
+	URI    string `json:"uri,omitempty"`
+}
+
+// A skillsResult is a page of skills/list or the answer of skills/get. What is
+// in it is decoded one by one: what is wrong with one skill is not wrong with
+// the others.
+type skillsResult struct {
+	mcp.ResultBase
+	Skills     []json.RawMessage `json:"skills"`
+	Skill      json.RawMessage   `json:"skill"`
+	NextCursor string            `json:"nextCursor"`
+}
+
+// sendsSkillMethods makes the SDK know the methods of the extension.
+func sendsSkillMethods(c *mcp.Client) {
+	for _, m := range []string{methodListSkills, methodGetSkill} {
+		if err := mcp.AddSendingCustomMethod[*skillsParams, *skillsResult](c, m); err != nil {
+			panic(err) // only for methods of the SDK itself
+		}
+	}
+}
+
+// servesSkills reports whether the server declares the extension.
+func (s *session) servesSkills() bool {
+	if s.mcp == nil {
+		return false
+	}
+	init := s.mcp.InitializeResult()
+	if init == nil || init.Capabilities == nil {
+		return false
+	}
+	_, ok := init.Capabilities.Extensions[SkillsExtension]
+	return ok
+}
+
+// teach lists the skills of a new session, if the tools were listed.
+func (s *server) teach(ctx context.Context, sess *session) {
+	defer close(sess.taught)
+	s.mu.Lock()
+	live := s.sess == sess && s.known
+	s.mu.Unlock()
+	if live {
+		s.listSkills(ctx, sess)
+	}
+}
+
+// listSkills lists the skills of a server and makes them known. Those that were
+// known stay if that fails.
+func (s *server) listSkills(ctx context.Context, sess *session) {
+	var skills []discovery.ListedSkill
+	var problems []string
+	if sess.servesSkills() {
+		ctx, cancel := context.WithTimeoutCause(ctx, min(skillsTimeout, s.cfg.StartTimeout), fmt.Errorf("no answer to %s", methodListSkills))
+		defer cancel()
+		var err error
+		if skills, problems, err = sess.skills(ctx); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			s.log.Warn("skills not listed", "err", sess.hide.inErr(err))
+			problems = []string{sess.hide.in(cleanText("its skills could not be listed: " + err.Error()))}
+			s.setSkills(sess, func(old []discovery.ListedSkill) []discovery.ListedSkill { return old }, problems)
+			return
+		}
+	}
+	s.setSkills(sess, func([]discovery.ListedSkill) []discovery.ListedSkill { return skills }, problems)
+}
+
+// setSkills changes what is known of the skills of a server.
+func (s *server) setSkills(sess *session, change func(old []discovery.ListedSkill) []discovery.ListedSkill, problems []string) {
+	s.mu.Lock()
+	l := s.full
+	before := l
+	l.Skills, l.SkillProblems = change(l.Skills), problems
+	known := s.known
+	s.mu.Unlock()
+	if !known || sameListing(before, l) {
+		return
+	}
+	s.store(sess, l)
+	s.learn(l)
+}
+
+func (s *server) skillProblems() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.full.SkillProblems
+}
+
+// skills fetches all pages of skills/list.
+func (s *session) skills(ctx context.Context) (list []discovery.ListedSkill, problems []string, err error) {
+	seen := map[string]bool{"": true}
+	size := 0
+	for cursor, pages := "", 0; ; pages++ {
+		res, err := mcp.CallCustomMethod[*skillsParams, *skillsResult](ctx, s.mcp, methodListSkills, &skillsParams{Cursor: cursor})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, raw := range res.Skills {
+			if size += len(raw); size > maxSkillsBytes || len(list) == maxSkills {
+				return list, append(problems, fmt.Sprintf("the server lists more than %d skills, or %d MiB of them: the first %d are taken", maxSkills, maxSkillsBytes>>20, len(list))), nil
+			}
+			one, err := readListedSkill(raw)
+			if err != nil {
+				problems = append(problems, err.Error())
+				continue
+			}
+			list = append(list, one)
+		}
+		switch cursor = res.NextCursor; {
+		case cursor == "":
+			return list, problems, nil
+		case seen[cursor] || pages == maxSkillPages:
+			return list, append(problems, fmt.Sprintf("%s does not end: the %d skills up to there are taken", methodListSkills, len(list))), nil
+		}
+		seen[cursor] = true
+	}
+}
+
+// readListedSkill reads one entry. Whether what it says makes sense is for
+// others to decide.
+func readListedSkill(raw json.RawMessage) (discovery.ListedSkill, error) {
+	var e discovery.ListedSkill
+	if err := json.Unmarshal(raw, &e); err != nil || e.URI == "" || cleanText(e.URI) != e.URI {
+		return e, fmt.Errorf("a skill was left out: it has no address, but is %q", clip(cleanText(string(raw)), 60))
+	}
+	if len(e.Frontmatter) > 0 {
+		e.Frontmatter = compact(e.Frontmatter)
+	}
+	if len(e.Resources) > 0 {
+		e.Resources = compact(e.Resources)
+	}
+	return e, nil
+}
+
+// useSession runs f with a session of a server, connecting to it if need be. The
+// server has its call timeout to answer.
+func (p *Pool) useSession(ctx context.Context, name, what string, f func(context.Context, *server, *session) error) error {
+	s := p.roster.Load().byName[name]
+	if s == nil {
+		return fmt.Errorf("%s: %w", what, ErrUnknownServer)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })()
+	for tries := 0; ; tries++ {
+		sess, err := s.acquire(ctx, false)
+		if err != nil {
+			return err
+		}
+		limited, stop := context.WithTimeoutCause(ctx, s.cfg.CallTimeout, &TimeoutError{Server: name, Tool: what, After: s.cfg.CallTimeout})
+		err = f(limited, s, sess)
+		ended := context.Cause(limited)
+		stop()
+		s.release(sess)
+		switch {
+		case err == nil:
+			s.worked()
+			return nil
+		case ended != nil:
+			return ended
+		}
+		err = s.callError(sess, what, err)
+		if tries > 0 || !errors.Is(err, errNotSent) {
+			return err
+		}
+	}
+}
+
+// ReadResource reads a resource of a server as it is, connecting to the server
+// if need be. Errors are those of Call, with the method in place of the tool.
+func (p *Pool) ReadResource(ctx context.Context, name, uri string) (data []byte, err error) {
+	err = p.useSession(ctx, name, "resources/read", func(ctx context.Context, _ *server, sess *session) error {
+		res, err := sess.mcp.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+		if err != nil {
+			return err
+		}
+		for _, c := range res.Contents {
+			if c != nil && c.URI == uri {
+				data = c.Blob
+				if data == nil {
+					data = []byte(c.Text)
+				}
+				return nil
+			}
+		}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the answer holds another resource"}
+	})
+	return data, err
+}
+
+// Skill asks a server for the entry of the skill at uri, connecting to the
+// server if need be. If the server lists that skill, what is known of it is
+// replaced. Errors are those of Call, with the method in place of the tool.
+func (p *Pool) Skill(ctx context.Context, name, uri string) (one discovery.ListedSkill, err error) {
+	err = p.useSession(ctx, name, methodGetSkill, func(ctx context.Context, s *server, sess *session) error {
+		if !sess.servesSkills() {
+			return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not say that it has skills"}
+		}
+		res, err := mcp.CallCustomMethod[*skillsParams, *skillsResult](ctx, sess.mcp, methodGetSkill, &skillsParams{URI: uri})
+		if err != nil {
+			return err
+		}
+		if one, err = readListedSkill(res.Skill); err != nil || one.URI != uri {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the answer is no entry of the skill that was asked for"}
+		}
+		s.setSkills(sess, func(old []discovery.ListedSkill) []discovery.ListedSkill {
+			list := slices.Clone(old)
+			if i := slices.IndexFunc(list, func(k discovery.ListedSkill) bool { return k.URI == uri }); i >= 0 {
+				list[i] = one
+			}
+			return list
+		}, s.skillProblems())
+		return nil
+	})
+	return one, err
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+// skillCacheDir is where files of skills of servers are kept in a state
+// directory. Nothing looks for skills there.
+func skillCacheDir(state string) string { return filepath.Join(state, "server-skills") }
+
+// A skillView is the skills of a config, those of its servers among them.
+type skillView struct {
+	app      *app
+	registry *skills.Registry
+	pool     *upstream.Pool // nil without servers
+	cache    *skills.Cache
+}
+
+// openSkills reads what is known of the skills. It starts no server.
+func (a *app) openSkills(h *skillHome) (*skillView, error) {
+	v := &skillView{app: a, registry: h.registry()}
+	servers := upstreams(withPlugins(h.config))
+	if set := h.config.Broker.Skills.Enabled; len(servers) == 0 || (set != nil && !*set) {
+		return v, nil
+	}
+	state, err := config.StateDir(a.stateDir, h.config.Path)
+	if err != nil {
+		return nil, err
+	}
+	h.found = v.registry
+	log := a.logger()
+	v.cache = skills.NewCache(skillCacheDir(state))
+	v.pool = upstream.NewPool(servers, &upstream.Options{
+		CacheDir: filepath.Join(state, "catalogue"), Expand: expand, Logger: log, Guard: true,
+		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log})),
+	})
+	v.registry.SetSources(broker.SkillSources(v.pool, v.cache))
+	return v, nil
+}
+
+func (v *skillView) close() {
+	if v.pool != nil {
+		v.pool.Close()
+	}
+}
+
+// learn connects to the servers that were never asked, and says which do not
+// answer. It reports whether there were any.
+func (v *skillView) learn(ctx context.Context) bool {
+	if v.pool == nil {
+		return false
+	}
+	var names []string
+	for _, st := range v.pool.Status() {
+		if st.State != upstream.StateCached && st.State != upstream.StateReady {
+			names = append(names, st.Name)
+		}
+	}
+	if len(names) == 0 {
+		return false
+	}
+	for _, st := range v.pool.Refresh(ctx, names...) {
+		if st.Err != nil {
+			fmt.Fprintf(v.app.stderr, "server %s does not answer, so its skills are not known: %s\n", st.Name, oneLine(st.Err.Error(), 300))
+		}
+	}
+	v.registry.SetSources(broker.SkillSources(v.pool, v.cache))
+	return true
+}
+
+// withSkills calls f with all skills of the config.
+func (a *app) withSkills(ctx context.Context, f func(*skillHome, *skills.Snapshot) error) error {
+	h, err := a.skillHome()
+	if err != nil {
+		return err
+	}
+	v, err := a.openSkills(h)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	v.learn(ctx)
+	return f(h, v.registry.Refresh())
+}
+
+// withSkill calls f with the skill of that name, whatever its state. Servers that
+// were never asked are only asked if nobody else has it.
+func (a *app) withSkill(ctx context.Context, name string, f func(*skillHome, *skills.Skill) error) error {
+	h, err := a.skillHome()
+	if err != nil {
+		return err
+	}
+	v, err := a.openSkills(h)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	k, err := v.registry.Refresh().Find(name)
+	if err != nil && v.learn(ctx) {
+		k, err = v.registry.Refresh().Find(name)
+	}
+	if err != nil {
+		return usage("%w", err)
+	}
+	return f(h, k.With(ctx))
+}

@@ -14,5 +14,10 @@
 // anchors are refused, since they can grow without end. No text that is made
 // for a model holds a path of the host.
 //
+// A [Source] is an MCP server that serves skills. What it lists is judged by the
+// same rules, and a file that is fetched from it is used only if it is what was
+// listed: size, digest and header. Its skills are called server:skill and never
+// take the name of another.
+//
 // The package runs no code of skills that are read from files.
 package skills

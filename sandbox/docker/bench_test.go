@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -58,6 +59,43 @@ func bare(b *testing.B, e *engine, image string, k kind, t times) {
 	t.since("bare-remove", start)
 }
 
+// echoTrip returns a function that sends a byte to a process in a container, over the
+// streams that the engine attaches, and waits until it has come back: what every
+// frame and its answer cost at least.
+func echoTrip(b *testing.B, image string) func() {
+	b.Helper()
+	e := needEngine(b)
+	made, err := e.api.ContainerCreate(b.Context(), &typec.Config{
+		Image: image, Entrypoint: []string{"python3", "-c", "import os\nwhile os.write(1, os.read(0, 1)): pass"},
+		OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true,
+		Labels: map[string]string{labelKind: "bench", labelOwner: owner()},
+	}, &typec.HostConfig{NetworkMode: "none", LogConfig: typec.LogConfig{Type: "none"}}, nil, nil, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { e.removeContainer(made.ID) })
+	conn, err := e.api.ContainerAttach(b.Context(), made.ID, typec.AttachOptions{Stream: true, Stdin: true, Stdout: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(conn.Close)
+	if err := e.api.ContainerStart(b.Context(), made.ID, typec.StartOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	out := &demux{r: conn.Reader}
+	back := make([]byte, 1)
+	trip := func() {
+		if _, err := conn.Conn.Write([]byte("x")); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, back); err != nil {
+			b.Fatal(err)
+		}
+	}
+	trip() // it has started now
+	return trip
+}
+
 // waitForSpare returns when the runner's spare has started.
 func waitForSpare(b *testing.B, r *runner) {
 	b.Helper()
@@ -75,6 +113,9 @@ func waitForSpare(b *testing.B, r *runner) {
 // warmUp is how long a spare is left alone: the least that an agent leaves
 // between two scripts.
 const warmUp = 100 * time.Millisecond
+
+// settle is how long the containers that were used before are given to be gone.
+const settle = 400 * time.Millisecond
 
 // BenchmarkContainers compares runs in containers with the engine's own work,
 // and with the worker. They take turns, so that all see the same machine.
@@ -125,14 +166,24 @@ func BenchmarkContainers(b *testing.B) {
 				}
 			}
 			run("", rc, bb.language, bb.program) // finds the image and the engine
+			py, err := pythonImage()
+			if err != nil {
+				b.Skip(err)
+			}
+			trip := echoTrip(b, py)
 			for b.Loop() {
+				waitForSpare(b, runnerOf(rw))
+				<-time.After(settle)
 				bare(b, e, image, bb.kind, t)
 				run("cold", rc, bb.language, bb.program)
-				waitForSpare(b, runnerOf(rw))
-				run("warm", rw, bb.language, bb.program)
+				<-time.After(settle)
 				run("worker-cold", wc, sandbox.JavaScript, "return 1 + 1")
 				<-time.After(warmUp)
 				run("worker-warm", ww, sandbox.JavaScript, "return 1 + 1")
+				run("warm", rw, bb.language, bb.program)
+				start := time.Now()
+				trip()
+				t.since("bare-echo", start)
 			}
 			t.report(b)
 		})
@@ -156,8 +207,14 @@ func BenchmarkCalls(b *testing.B) {
 	defer goja.Close()
 	defer py.Close()
 	defer ours.Close()
+	trip := echoTrip(b, image)
 	t := times{}
 	for b.Loop() {
+		start := time.Now()
+		for range 1000 {
+			trip()
+		}
+		t.since("bare-echo-1000", start)
 		for _, x := range []struct {
 			name     string
 			r        sandbox.Runner

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/file"
 	gojatoken "github.com/dop251/goja/token"
 	"github.com/dop251/goja/unistring"
 )
@@ -17,13 +18,15 @@ const (
 	absentName = "$absent"
 	wordsName  = "$words"
 	traceName  = "$trace"
+	regexpName = "$regexp"
 )
 
 // An amender changes what goja does otherwise than other engines, or so slowly
 // that it matters, in the syntax tree of a program:
 //
 //   - s += x copies s: where s is text, a builder appends to it;
-//   - \p{…} in a regular expression is spelled out, which goja does not know;
+//   - \p{…} and the flag v in a regular expression are spelled out, and the flag
+//     d is made of an object, which goja does not know;
 //   - what reads the message or the trace of an error gets it mended, as
 //     trace.go and words.go say;
 //   - a name that other runtimes have and this one does not says what to use
@@ -76,7 +79,7 @@ func (src *source) appends() bool {
 // spelled out.
 func (src *source) hasClasses() bool {
 	for i, t := range src.lexed.tokens {
-		if text := src.lexed.text(i); t.kind == regex && (hasClass(text) || strings.Contains(text[strings.LastIndexByte(text, '/')+1:], "v")) {
+		if text := src.lexed.text(i); t.kind == regex && (hasClass(text) || strings.ContainsAny(text[strings.LastIndexByte(text, '/')+1:], "dv")) {
 			return true
 		}
 	}
@@ -181,6 +184,9 @@ func (a *amender) change(slot *ast.Expression) {
 			return
 		}
 		e.Pattern, e.Flags = pattern, flags
+		if strings.Contains(flags, "d") {
+			*slot = callOf(regexpName, e, textLiteral(e.Idx, pattern), textLiteral(e.Idx, flags))
+		}
 	case *ast.UnaryExpression:
 		// change has been at the operand already.
 		if c, ok := e.Operand.(*ast.CallExpression); ok && e.Operator == gojatoken.TYPEOF && isAbsent(c) {
@@ -192,6 +198,10 @@ func (a *amender) change(slot *ast.Expression) {
 			*slot = callOf(absentName, e, name)
 		}
 	}
+}
+
+func textLiteral(at file.Idx, text string) *ast.StringLiteral {
+	return &ast.StringLiteral{Idx: at, Literal: text, Value: unistring.NewFromString(text)}
 }
 
 func isAbsent(c *ast.CallExpression) bool {

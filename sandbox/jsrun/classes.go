@@ -16,20 +16,14 @@ func hasClass(pattern string) bool {
 }
 
 // spellOut writes the classes \p{…} and \P{…} of a pattern with the flag u or v
-// as ranges of characters, and the flag v as u, which is the same where the
-// pattern has none of v's set operations.
+// as ranges of characters, and a pattern of the flag v as one of u.
 func spellOut(pattern, flags string) (string, string, error) {
 	if strings.Count(flags, "u")+strings.Count(flags, "v") != 1 { // none, or what the engine refuses
 		return pattern, flags, nil
 	}
-	p := speller{in: pattern}
-	if strings.Contains(flags, "v") {
-		if p.setOperations() {
-			return "", "", fmt.Errorf("the flag v is known here, but not sets within sets, -- and &&: use u")
-		}
-		flags = strings.Replace(flags, "v", "u", 1)
-	}
-	if !hasClass(pattern) {
+	p := speller{in: pattern, sets: strings.Contains(flags, "v")}
+	flags = strings.Replace(flags, "v", "u", 1)
+	if !p.sets && !hasClass(pattern) {
 		return pattern, flags, nil
 	}
 	if err := p.spell(); err != nil {
@@ -40,26 +34,9 @@ func spellOut(pattern, flags string) (string, string, error) {
 
 // A speller goes through one pattern.
 type speller struct {
-	in  string
-	out strings.Builder
-}
-
-// setOperations reports whether a class holds another one, or a difference.
-func (p *speller) setOperations() bool {
-	class := false
-	for i := 0; i < len(p.in); i++ {
-		switch c := p.in[i]; {
-		case c == '\\':
-			i++
-		case class && (c == '[' || strings.HasPrefix(p.in[i:], "--") || strings.HasPrefix(p.in[i:], "&&")):
-			return true
-		case c == '[':
-			class = true
-		case c == ']':
-			class = false
-		}
-	}
-	return false
+	in   string
+	sets bool // classes are those of the flag v
+	out  strings.Builder
 }
 
 func (p *speller) spell() error {
@@ -68,6 +45,16 @@ func (p *speller) spell() error {
 		c := p.in[i]
 		switch c {
 		case '[':
+			if p.sets {
+				s := setReader{in: p.in, pos: i}
+				set, err := s.class()
+				if err != nil {
+					return err
+				}
+				set.write(&p.out)
+				i = s.pos - 1
+				continue
+			}
 			class = true
 		case ']':
 			class = false
@@ -118,34 +105,11 @@ func (p *speller) emoji() error {
 	return err
 }
 
-// writeTable writes the ranges of a table, or those between them. Surrogates
-// are no characters of a text in UTF-8, and escaped.
+// writeTable writes the ranges of a table, or those between them.
 func writeTable(b *strings.Builder, table []*unicode.RangeTable, negated bool) {
-	var ranges []unicode.Range32
-	for _, t := range table {
-		for _, r := range t.R16 {
-			ranges = addRange(ranges, uint32(r.Lo), uint32(r.Hi), uint32(r.Stride))
-		}
-		for _, r := range t.R32 {
-			ranges = addRange(ranges, r.Lo, r.Hi, r.Stride)
-		}
-	}
-	if len(table) > 1 || negated {
-		ranges = merged(ranges)
-	}
+	ranges := rangesOf(table)
 	if negated {
-		var gaps []unicode.Range32
-		next := uint32(0)
-		for _, r := range ranges {
-			if r.Lo > next {
-				gaps = append(gaps, unicode.Range32{Lo: next, Hi: r.Lo - 1})
-			}
-			next = r.Hi + 1
-		}
-		if next <= unicode.MaxRune {
-			gaps = append(gaps, unicode.Range32{Lo: next, Hi: unicode.MaxRune})
-		}
-		ranges = gaps
+		ranges = complement(ranges)
 	}
 	for _, r := range ranges {
 		writeRange(b, r.Lo, r.Hi)
@@ -176,6 +140,8 @@ func addRange(ranges []unicode.Range32, lo, hi, stride uint32) []unicode.Range32
 	return ranges
 }
 
+// writeRange writes the characters from lo to hi. Surrogates are no characters of
+// a text in UTF-8, and escaped.
 func writeRange(b *strings.Builder, lo, hi uint32) {
 	const first, last = 0xD800, 0xDFFF // surrogates
 	if lo < first && hi > last {

@@ -107,6 +107,9 @@ func (r *runtime) hint(name, message string) string {
 	if hint := r.hints[m[1]]; hint != "" {
 		return hint
 	}
+	if r.script.source.spaces && r.script.source.names[m[1]] {
+		return fmt.Sprintf("namespaces are made before the script runs and see nothing of it: move %s into the namespace", m[1])
+	}
 	if reason, ok := withheld[m[1]]; ok { // in code that was made while running
 		return reason
 	}

@@ -3,39 +3,53 @@ package jsrun
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dop251/goja"
-
-	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
 // How much of a value inspect shows.
 const (
 	maxInspectDepth = 4
 	maxInspectItems = 100
-	maxInspectLine  = 76 // an object that fits is written on one line
+	maxInspectBytes = 50
+	// maxInspectKeyed is the length up to which an array is searched for keys
+	// that are no indices.
+	maxInspectKeyed = 10000
 )
 
 // inspect writes a value for people, much as console.log of Node does. Getters
-// and proxies of the value run, and may throw.
-func (r *runtime) inspect(v goja.Value) string {
-	in := inspector{r: r}
+// do not run; proxies of the value do, and may throw.
+func (r *runtime) inspect(v goja.Value) string { return r.inspectDeep(v, maxInspectDepth) }
+
+// inspectDeep is inspect with so many levels.
+func (r *runtime) inspectDeep(v goja.Value, levels int) string {
+	in := inspector{r: r, levels: levels}
 	return in.value(v, 0)
 }
 
 // What goja says about the types that have no class name of their own.
 var (
-	promiseType = reflect.TypeFor[*goja.Promise]()
-	proxyType   = reflect.TypeFor[goja.Proxy]()
+	promiseType     = reflect.TypeFor[*goja.Promise]()
+	proxyType       = reflect.TypeFor[goja.Proxy]()
+	arrayBufferType = reflect.TypeFor[goja.ArrayBuffer]()
 )
 
+// plainKey matches the keys that are written without quotes.
+var plainKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*$`) })
+
+// An inspector writes one value.
 type inspector struct {
-	r    *runtime
-	path []*goja.Object // the objects that enclose the one being written
+	r       *runtime
+	levels  int
+	path    []*goja.Object       // the objects that enclose the one being written
+	circles map[*goja.Object]int // those that hold themselves, by number
+	indent  int                  // of the object that is being written
+	deepest int                  // the level of the object that was begun last
 }
 
 func (in *inspector) value(v goja.Value, depth int) string {
@@ -43,7 +57,7 @@ func (in *inspector) value(v goja.Value, depth int) string {
 	case v == nil || goja.IsUndefined(v):
 		return "undefined"
 	case goja.IsString(v):
-		return quoteJS(v.String())
+		return in.text(v.String())
 	}
 	if s, ok := v.(*goja.Symbol); ok {
 		return "Symbol(" + s.String() + ")"
@@ -57,94 +71,177 @@ func (in *inspector) value(v goja.Value, depth int) string {
 	}
 	for _, p := range in.path {
 		if p.SameAs(o) {
-			return "[Circular]"
+			if in.circles == nil {
+				in.circles = make(map[*goja.Object]int)
+			}
+			if in.circles[p] == 0 {
+				in.circles[p] = len(in.circles) + 1
+			}
+			return fmt.Sprintf("[Circular *%d]", in.circles[p])
 		}
 	}
 	in.path = append(in.path, o)
 	defer func() { in.path = in.path[:len(in.path)-1] }()
-	return in.object(o, depth)
+	text := in.object(o, depth)
+	if n := in.circles[o]; n > 0 {
+		text = fmt.Sprintf("<ref *%d> %s", n, text)
+	}
+	return text
+}
+
+// inner writes a value inside of an object at depth.
+func (in *inspector) inner(v goja.Value, depth int) string {
+	in.indent += 2
+	text := in.value(v, depth+1)
+	in.indent -= 2
+	return text
 }
 
 func (in *inspector) object(o *goja.Object, depth int) string {
-	switch o.ExportType() {
-	case promiseType:
-		return in.promise(o.Export().(*goja.Promise), depth)
-	case proxyType:
-		if o.Export().(goja.Proxy).Target() == nil {
-			return "[revoked Proxy]"
-		}
+	kind := o.ExportType()
+	if kind == proxyType && o.Export().(goja.Proxy).Target() == nil {
+		return "<Revoked Proxy>"
 	}
 	class := o.ClassName()
-	switch class {
-	case "Function", "AsyncFunction", "GeneratorFunction":
-		return in.function(o)
-	case "Error":
+	if class == "Error" {
 		return in.failure(o, depth)
-	case "RegExp":
-		return o.String()
-	case "Date":
-		if date, ok := o.Export().(time.Time); ok {
-			return date.UTC().Format("2006-01-02T15:04:05.000Z")
-		}
-		return "Invalid Date"
-	case "String", "Number", "Boolean":
-		return "[" + class + ": " + in.value(in.r.vm.ToValue(o.String()), depth) + "]"
 	}
-	if depth >= maxInspectDepth {
+	name := in.name(o, class)
+	if depth >= in.levels && !callable(o) && kind != nil && class != "RegExp" && class != "Date" {
 		if class == "Array" {
 			return "[Array]"
 		}
-		return "[" + in.constructor(o, class) + "]"
+		return "[" + strings.TrimSuffix(name, " ") + "]"
 	}
+	in.deepest = depth
 	switch {
+	case kind == promiseType:
+		return in.promise(o.Export().(*goja.Promise), depth)
+	case kind == arrayBufferType:
+		return in.buffer(o.Export().(goja.ArrayBuffer), depth)
+	case callable(o):
+		return in.keyed(o, shape{name: in.function(o)}, depth)
 	case class == "Array":
-		return in.array(o, depth, "")
-	case in.r.vm.InstanceOf(o, in.r.mapClass):
-		return in.entries(o, "Map", depth, true)
-	case in.r.vm.InstanceOf(o, in.r.setClass):
-		return in.entries(o, "Set", depth, false)
-	}
-	if name := in.constructor(o, class); strings.HasSuffix(name, "Array") && o.Get("BYTES_PER_ELEMENT") != nil {
 		return in.array(o, depth, name)
+	case class == "Arguments":
+		return in.array(o, depth, "[Arguments]")
+	case class == "RegExp":
+		return in.keyed(o, shape{name: o.String()}, depth)
+	case class == "Date":
+		return in.keyed(o, shape{name: in.date(o)}, depth)
+	case class == "String" || class == "Number" || class == "Boolean":
+		return in.boxed(o, class)
+	case in.r.vm.InstanceOf(o, in.r.mapClass):
+		return in.entries(o, name, "Map", depth, true)
+	case in.r.vm.InstanceOf(o, in.r.setClass):
+		return in.entries(o, name, "Set", depth, false)
+	case name == "WeakMap" || name == "WeakSet":
+		return name + " { <items unknown> }"
+	case name == "Buffer":
+		return in.bytes(o, depth)
+	case strings.HasSuffix(name, "Array") && o.Get("BYTES_PER_ELEMENT") != nil:
+		return in.array(o, depth, name)
+	case name == "URL" && o.Get("href") != nil:
+		return in.url(o, depth)
+	case name == "URLSearchParams":
+		return in.search(o, depth)
 	}
-	return in.plain(o, in.constructor(o, class), depth)
+	return in.plain(o, name, depth)
 }
 
-// constructor is the name of o's class; "Object" for the usual and for none.
-func (in *inspector) constructor(o *goja.Object, class string) string {
+func callable(o *goja.Object) bool {
+	_, ok := goja.AssertFunction(o)
+	return ok
+}
+
+// name is the name of o's class, with what it says of itself beside that.
+func (in *inspector) name(o *goja.Object, class string) string {
+	p := o.Prototype()
+	if p == nil {
+		return "[" + class + ": null prototype]"
+	}
+	name := ""
+	for ; p != nil && name == ""; p = p.Prototype() { // a class may have no name
+		if c, ok := p.Get("constructor").(*goja.Object); ok {
+			name = stringOr(c.Get("name"), "")
+		}
+	}
+	if name == "" {
+		name = class
+	}
+	if callable(o) {
+		return name
+	}
+	tag := stringOr(o.GetSymbol(goja.SymToStringTag), "")
+	if tag != "" && tag != name && !strings.HasSuffix(tag, "Array") && tag != "Map" && tag != "Set" {
+		name += " [" + tag + "]"
+	}
+	return name
+}
+
+func (in *inspector) date(o *goja.Object) string {
+	if date, ok := o.Export().(time.Time); ok {
+		return date.UTC().Format("2006-01-02T15:04:05.000Z")
+	}
+	return "Invalid Date"
+}
+
+func (in *inspector) boxed(o *goja.Object, class string) string {
+	var v goja.Value
+	switch class {
+	case "Number":
+		v = o.ToNumber()
+	case "Boolean":
+		v = in.r.vm.ToValue(o.Export())
+	default:
+		v = o.ToString()
+	}
+	return "[" + class + ": " + in.value(v, 0) + "]"
+}
+
+// function is a function without its properties: [Function: name].
+func (in *inspector) function(o *goja.Object) string {
+	name := stringOr(o.Get("name"), "")
+	if text := o.String(); strings.HasPrefix(text, "class") {
+		if name == "" {
+			name = "(anonymous)"
+		}
+		if p := o.Prototype(); p != nil {
+			if above := stringOr(p.Get("name"), ""); above != "" {
+				name += " extends " + above
+			}
+		}
+		return "[class " + name + "]"
+	}
+	kind := "Function"
 	if p := o.Prototype(); p != nil {
 		if c, ok := p.Get("constructor").(*goja.Object); ok {
-			return stringOr(c.Get("name"), class)
+			if n := stringOr(c.Get("name"), ""); strings.HasSuffix(n, "Function") {
+				kind = n
+			}
 		}
 	}
-	return class
-}
-
-func (in *inspector) function(o *goja.Object) string {
-	kind := "Function"
-	if text := o.String(); strings.HasPrefix(text, "class") {
-		kind = "class"
+	if name == "" {
+		return "[" + kind + " (anonymous)]"
 	}
-	if name := stringOr(o.Get("name"), ""); name != "" {
-		if kind == "class" {
-			return "[class " + name + "]"
-		}
-		return "[" + kind + ": " + name + "]"
-	}
-	return "[" + kind + " (anonymous)]"
+	return "[" + kind + ": " + name + "]"
 }
 
 func (in *inspector) promise(p *goja.Promise, depth int) string {
+	s := shape{name: "Promise", open: "{", close: "}"}
 	switch p.State() {
 	case goja.PromiseStateFulfilled:
-		return "Promise { " + in.value(p.Result(), depth+1) + " }"
+		s.items = []string{in.inner(p.Result(), depth)}
 	case goja.PromiseStateRejected:
-		return "Promise { <rejected> " + in.value(p.Result(), depth+1) + " }"
+		s.items = []string{"<rejected> " + in.inner(p.Result(), depth)}
+	default:
+		return "Promise { <pending> } (await is missing)"
 	}
-	return "Promise { <pending> } (await is missing)"
+	return in.lay(s, depth)
 }
 
-// failure writes an error: on top with its frames, further in on one line.
+// failure writes an error: on top, and as a cause or one of several, with its
+// frames, elsewhere on one line.
 func (in *inspector) failure(o *goja.Object, depth int) string {
 	name, message := in.r.errorHead(o)
 	text := name
@@ -154,160 +251,229 @@ func (in *inspector) failure(o *goja.Object, depth int) string {
 	if depth > 0 {
 		return "[" + text + "]"
 	}
+	return in.whole(o, text, depth)
+}
+
+// whole writes an error with its frames and its properties.
+func (in *inspector) whole(o *goja.Object, head string, depth int) string {
+	in.deepest = depth
 	if frames := in.r.cleanStack(o.Get("stack"), maxFrames, shortIndent); frames != "" {
-		text += "\n" + frames
+		head += "\n" + frames
 	}
-	if fields := in.fields(o, depth); len(fields) > 0 {
-		text += " " + wrap("{", fields, "}", depth)
-	}
+	head = strings.ReplaceAll(head, "\n", "\n"+strings.Repeat(" ", in.indent))
+	s := shape{name: head, open: "{", close: "}", items: in.fields(o, depth, func(key string) bool {
+		return key == "name" || key == "cause" || key == "errors"
+	})}
 	if cause := o.Get("cause"); cause != nil && !goja.IsUndefined(cause) {
-		text += "\n  cause: " + in.value(cause, 1)
+		s.items = append(s.items, "[cause]: "+in.reason(cause, depth))
 	}
-	return text
+	if list, ok := o.Get("errors").(*goja.Object); ok && list.ClassName() == "Array" {
+		errs := shape{open: "[", close: "]"}
+		in.indent += 2
+		for i := range min(list.Get("length").ToInteger(), maxInspectItems) {
+			errs.items = append(errs.items, in.reason(list.Get(strconv.FormatInt(i, 10)), depth+1))
+		}
+		s.items = append(s.items, "[errors]: "+in.lay(errs, depth+1))
+		in.indent -= 2
+	}
+	if len(s.items) == 0 {
+		return head
+	}
+	return in.lay(s, depth)
+}
+
+// reason is what stands behind an error.
+func (in *inspector) reason(v goja.Value, depth int) string {
+	o, ok := v.(*goja.Object)
+	if !ok || o.ClassName() != "Error" || depth+1 >= in.levels {
+		return in.inner(v, depth)
+	}
+	in.indent += 2
+	defer func() { in.indent -= 2 }()
+	name, message := in.r.errorHead(o)
+	if message != "" {
+		name += ": " + message
+	}
+	return in.whole(o, name, depth+1)
 }
 
 func (in *inspector) array(o *goja.Object, depth int, name string) string {
 	n := o.Get("length").ToInteger()
-	if name != "" {
-		name = fmt.Sprintf("%s(%d) ", name, n)
+	s := shape{open: "[", close: "]", array: true, numbers: true}
+	if name != "Array" {
+		s.name = name
+		if !strings.HasPrefix(name, "[") {
+			s.name = fmt.Sprintf("%s(%d)", name, n)
+		}
 	}
-	var items []string
-	for i := range min(n, maxInspectItems) {
+	i := int64(0)
+	for ; i < n && len(s.items) < maxInspectItems; i++ {
 		item := o.Get(strconv.FormatInt(i, 10))
 		if item == nil {
-			items = append(items, "<empty>")
+			holes := i
+			for i+1 < n && o.Get(strconv.FormatInt(i+1, 10)) == nil && i+1-holes < maxInspectKeyed {
+				i++
+			}
+			s.items = append(s.items, "<"+counted(i+1-holes, "empty item")+">")
+			s.numbers = false
 			continue
 		}
-		items = append(items, in.value(item, depth+1))
+		s.numbers = s.numbers && (goja.IsNumber(item) || goja.IsBigInt(item))
+		s.items = append(s.items, in.inner(item, depth))
 	}
-	if n > maxInspectItems {
-		items = append(items, fmt.Sprintf("... %d more items", n-maxInspectItems))
+	if i < n {
+		s.more = true
+		s.items = append(s.items, "... "+counted(n-i, "more item"))
+	} else if n <= maxInspectKeyed && o.ClassName() == "Array" {
+		extra := in.fields(o, depth, func(key string) bool { return key != "" && key[0] >= '0' && key[0] <= '9' })
+		if len(extra) > 0 {
+			s.items, s.numbers = append(s.items, extra...), false
+		}
 	}
-	return name + wrap("[", items, "]", depth)
+	return in.lay(s, depth)
 }
 
-func (in *inspector) entries(o *goja.Object, name string, depth int, pairs bool) string {
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.FormatInt(n, 10) + " " + what + "s"
+}
+
+// hexBytes writes bytes, and how many there are more.
+func hexBytes(b []byte) string {
+	text := fmt.Sprintf("% x", b[:min(len(b), maxInspectBytes)])
+	if len(b) > maxInspectBytes {
+		text += " ... " + counted(int64(len(b)-maxInspectBytes), "more byte")
+	}
+	return text
+}
+
+func (in *inspector) buffer(b goja.ArrayBuffer, depth int) string {
+	return in.lay(shape{name: "ArrayBuffer", open: "{", close: "}", items: []string{
+		"[Uint8Contents]: <" + hexBytes(b.Bytes()) + ">", "byteLength: " + strconv.Itoa(len(b.Bytes())),
+	}}, depth)
+}
+
+func (in *inspector) bytes(o *goja.Object, depth int) string {
+	b, ok := o.Export().([]byte)
+	if !ok {
+		return in.array(o, depth, "Buffer")
+	}
+	return strings.TrimSuffix("<Buffer "+hexBytes(b), " ") + ">"
+}
+
+func (in *inspector) entries(o *goja.Object, name, kind string, depth int, pairs bool) string {
 	n := o.Get("size").ToInteger()
-	var items []string
+	s := shape{name: fmt.Sprintf("%s(%d)", name, n), open: "{", close: "}"}
+	if name != kind {
+		s.name += " [" + kind + "]"
+	}
 	in.r.vm.ForOf(o, func(item goja.Value) bool {
-		if len(items) == maxInspectItems {
-			items = append(items, fmt.Sprintf("... %d more items", n-maxInspectItems))
+		if len(s.items) == maxInspectItems {
+			s.items = append(s.items, "... "+counted(n-maxInspectItems, "more item"))
 			return false
 		}
 		pair, ok := item.(*goja.Object)
 		if pairs && ok {
-			items = append(items, in.value(pair.Get("0"), depth+1)+" => "+in.value(pair.Get("1"), depth+1))
+			s.items = append(s.items, in.inner(pair.Get("0"), depth)+" => "+in.inner(pair.Get("1"), depth))
 		} else {
-			items = append(items, in.value(item, depth+1))
+			s.items = append(s.items, in.inner(item, depth))
 		}
 		return true
 	})
-	return fmt.Sprintf("%s(%d) ", name, n) + wrap("{", items, "}", depth)
+	return in.lay(s, depth)
 }
 
-func (in *inspector) plain(o *goja.Object, class string, depth int) string {
-	prefix := ""
-	if class != "Object" {
-		prefix = class + " "
+// url writes what can be asked of a URL.
+func (in *inspector) url(o *goja.Object, depth int) string {
+	s := shape{name: "URL", open: "{", close: "}"}
+	for name := range strings.FieldsSeq("href origin protocol username password host hostname port pathname search searchParams hash") {
+		s.items = append(s.items, name+": "+in.inner(o.Get(name), depth))
 	}
-	return prefix + wrap("{", in.fields(o, depth), "}", depth)
+	return in.lay(s, depth)
 }
 
-func (in *inspector) fields(o *goja.Object, depth int) []string {
-	keys := o.Keys()
+func (in *inspector) search(o *goja.Object, depth int) string {
+	s := shape{name: "URLSearchParams", open: "{", close: "}"}
+	in.r.vm.ForOf(o, func(item goja.Value) bool {
+		if pair, ok := item.(*goja.Object); ok {
+			s.items = append(s.items, in.inner(pair.Get("0"), depth)+" => "+in.inner(pair.Get("1"), depth))
+		}
+		return len(s.items) < maxInspectItems
+	})
+	return in.lay(s, depth)
+}
+
+func (in *inspector) plain(o *goja.Object, name string, depth int) string {
+	s := shape{name: name, open: "{", close: "}"}
+	if name == "Object" {
+		s.name = ""
+	}
+	s.items = in.fields(o, depth, nil)
+	return in.lay(s, depth)
+}
+
+// keyed writes what has a text of its own, with the properties that it was given.
+func (in *inspector) keyed(o *goja.Object, s shape, depth int) string {
+	s.items = in.fields(o, depth, nil)
+	if len(s.items) == 0 {
+		return s.name
+	}
+	s.open, s.close = "{", "}"
+	return in.lay(s, depth)
+}
+
+// fields writes the own properties of o, but those that skip says.
+func (in *inspector) fields(o *goja.Object, depth int, skip func(string) bool) []string {
+	keys, accessors := in.own(o)
 	var fields []string
 	for i, key := range keys {
-		if i == maxInspectItems {
-			fields = append(fields, fmt.Sprintf("... %d more keys", len(keys)-i))
+		if len(fields) == maxInspectItems {
+			fields = append(fields, "... "+counted(int64(len(keys)-i), "more key"))
 			break
 		}
-		name := key
-		if !tsname.IsIdentifier(key) {
-			name = quoteJS(key)
+		symbol, isSymbol := key.(*goja.Symbol)
+		name := ""
+		if isSymbol {
+			name = "[Symbol(" + symbol.String() + ")]"
+		} else {
+			name = key.String()
+			if skip != nil && skip(name) {
+				continue
+			}
+			if !plainKey().MatchString(name) {
+				name = quoteJS(name)
+			}
 		}
-		fields = append(fields, name+": "+in.value(o.Get(key), depth+1))
+		switch {
+		case accessors[i] != "":
+			fields = append(fields, name+": ["+accessors[i]+"]")
+		case isSymbol:
+			fields = append(fields, name+": "+in.inner(o.GetSymbol(symbol), depth))
+		default:
+			fields = append(fields, name+": "+in.inner(o.Get(key.String()), depth))
+		}
 	}
 	return fields
 }
 
-// wrap puts the items on one line if they fit, else each on its own.
-func wrap(open string, items []string, end string, depth int) string {
-	if len(items) == 0 {
-		return open + end
+// own are the enumerable keys of o, and for those that are accessors what they
+// are.
+func (in *inspector) own(o *goja.Object) (keys []goja.Value, accessors map[int]string) {
+	v, err := in.r.ownKeys(goja.Undefined(), o)
+	if err != nil {
+		panic(err)
 	}
-	width, lines := 0, false
-	for _, item := range items {
-		width += utf8.RuneCountInString(item) + 2
-		lines = lines || strings.Contains(item, "\n")
-	}
-	if !lines && width+2*depth <= maxInspectLine {
-		return open + " " + strings.Join(items, ", ") + " " + end
-	}
-	indent := "\n" + strings.Repeat("  ", depth+1)
-	return open + indent + strings.Join(items, ","+indent) + "\n" + strings.Repeat("  ", depth) + end
-}
-
-// quoteJS quotes a string with the quote that needs the fewest escapes.
-func quoteJS(s string) string {
-	quote := "'"
-	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
-		quote = `"`
-	}
-	escaped := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`, quote, `\`+quote).Replace(s)
-	return quote + escaped + quote
-}
-
-// table writes rows of objects, or of arrays, as columns.
-func (r *runtime) table(v goja.Value) string {
-	o, ok := v.(*goja.Object)
-	if !ok {
-		return r.inspect(v)
-	}
-	columns := []string{"(index)"}
-	at := map[string]int{}
-	var rows [][]string
-	for _, key := range o.Keys() {
-		if len(rows) == maxInspectItems {
-			break
+	list := v.(*goja.Object)
+	accessors = make(map[int]string)
+	for i := range list.Get("length").ToInteger() {
+		key := list.Get(strconv.FormatInt(i, 10))
+		if pair, ok := key.(*goja.Object); ok {
+			accessors[len(keys)] = pair.Get("1").String()
+			key = pair.Get("0")
 		}
-		row := []string{key}
-		set := func(column string, cell goja.Value) {
-			if at[column] == 0 {
-				at[column] = len(columns)
-				columns = append(columns, column)
-			}
-			for len(row) <= at[column] {
-				row = append(row, "")
-			}
-			in := inspector{r: r}
-			row[at[column]] = in.value(cell, maxInspectDepth-1)
-		}
-		if item, ok := o.Get(key).(*goja.Object); ok {
-			for _, k := range item.Keys() {
-				set(k, item.Get(k))
-			}
-		} else {
-			set("Values", o.Get(key))
-		}
-		rows = append(rows, row)
+		keys = append(keys, key)
 	}
-	return columnsOf(append([][]string{columns}, rows...), len(columns))
-}
-
-func columnsOf(rows [][]string, n int) string {
-	widths := make([]int, n)
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	lines := make([]string, len(rows))
-	for i, row := range rows {
-		cells := make([]string, len(row))
-		for j, cell := range row {
-			cells[j] = pad(cell, widths[j])
-		}
-		lines[i] = strings.TrimRight(strings.Join(cells, "  "), " ")
-	}
-	return strings.Join(lines, "\n")
+	return keys, accessors
 }

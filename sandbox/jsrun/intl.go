@@ -166,12 +166,14 @@ func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Valu
 		}
 		return r.vm.NewArray(known...)
 	})
-	add("currencyName", func(c goja.FunctionCall) goja.Value {
-		data, _ := r.findLocale(c.Argument(0))
-		if names, ok := data.Number.Currencies[c.Argument(1).String()]; ok {
-			return r.vm.ToValue(names.names.of("other"))
+	add("displayName", r.displayName)
+	add("parseLocale", r.parseLocale)
+	add("zones", func(goja.FunctionCall) goja.Value {
+		var list []any
+		for name := range strings.FieldsSeq(zoneNames()) {
+			list = append(list, name)
 		}
-		return goja.Undefined()
+		return r.vm.NewArray(list...)
 	})
 }
 

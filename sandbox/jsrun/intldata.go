@@ -13,7 +13,7 @@ import (
 // Intl draws on a file of data for each locale, which intl/gen.mjs writes. A
 // file is read when its locale is first asked for.
 //
-//go:embed intl/*.json
+//go:embed intl/*.json intl/names
 var localeFiles embed.FS
 
 // defaultLocale is that of programs that name none, and of every locale that

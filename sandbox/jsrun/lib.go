@@ -117,6 +117,7 @@ func (r *runtime) natives(name string) goja.Value {
 	switch name {
 	case "regexp":
 		add("spellOut", r.spellOut)
+		add("indices", r.findIndices)
 	case "reflect":
 		add("mend", r.mended(r.mendStack))
 	case "text", "buffer", "crypto":

@@ -9,31 +9,40 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evanw/esbuild/pkg/api"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 func nodeScripts(t *testing.T) []string {
-	files, err := filepath.Glob("testdata/node/*.js")
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d scripts: %v", len(files), err)
+	var files []string
+	for _, pattern := range []string{"testdata/node/*.js", "testdata/node/*.ts"} {
+		list, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, list...)
+	}
+	if len(files) < 70 {
+		t.Fatalf("%d scripts", len(files))
 	}
 	return files
 }
 
-// Each testdata/node/NAME.js is a program as models write it; NAME.out is what
-// Node 20 prints.
+// Each testdata/node/NAME.js or NAME.ts is a program as models write it;
+// NAME.out is what Node 20 prints.
 func TestScriptsPrintWhatNodePrints(t *testing.T) {
 	for _, file := range nodeScripts(t) {
+		ext := filepath.Ext(file)
+		name := strings.TrimSuffix(filepath.Base(file), ext)
 		for _, lang := range []sandbox.Language{sandbox.JavaScript, sandbox.TypeScript} {
-			name := strings.TrimSuffix(filepath.Base(file), ".js")
-			if lang == sandbox.TypeScript && name == "locales" {
-				continue // the same code, and a large one
+			if lang == sandbox.TypeScript && name == "locales" || lang == sandbox.JavaScript && ext == ".ts" {
+				continue // the first is the same code, and a large one
 			}
 			t.Run(name+"/"+string(lang), func(t *testing.T) {
 				t.Parallel()
-				code, want := readFile(t, file), readFile(t, strings.TrimSuffix(file, ".js")+".out")
+				code, want := readFile(t, file), readFile(t, strings.TrimSuffix(file, ext)+".out")
 				out, h := run(t, lang, code)
 				if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(h.stdout.String(), "\n")); diff != "" || out.ExitCode != 0 {
 					t.Errorf("exit %d %s (-node +here):\n%s", out.ExitCode, out.Error, diff)
@@ -66,12 +75,26 @@ func TestNodePrintsWhatTheFilesSay(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			c := exec.CommandContext(ctx, node, "--input-type=module")
-			c.Stdin = strings.NewReader(readFile(t, file))
+			ext := filepath.Ext(file)
+			c.Stdin = strings.NewReader(forNode(t, readFile(t, file), ext))
 			c.Env = append(os.Environ(), "TZ=UTC")
 			got, err := c.Output()
-			if diff := cmp.Diff(readFile(t, strings.TrimSuffix(file, ".js")+".out"), string(got)); diff != "" || err != nil {
+			if diff := cmp.Diff(readFile(t, strings.TrimSuffix(file, ext)+".out"), string(got)); diff != "" || err != nil {
 				t.Errorf("%v (-file +node):\n%s", err, diff)
 			}
 		})
 	}
+}
+
+// forNode is a program that Node 20 can run: TypeScript without its types.
+func forNode(t *testing.T, code, ext string) string {
+	t.Helper()
+	if ext != ".ts" {
+		return code
+	}
+	res := api.Transform(code, api.TransformOptions{Loader: api.LoaderTS, Target: api.ES2022, TsconfigRaw: "{}", Format: api.FormatESModule})
+	if len(res.Errors) > 0 {
+		t.Fatal(res.Errors[0].Text)
+	}
+	return "Symbol.dispose ??= Symbol('Symbol.dispose'); Symbol.asyncDispose ??= Symbol('Symbol.asyncDispose');\n" + string(res.Code)
 }

@@ -63,6 +63,18 @@
     apply(then, resolved, [() => void callback()]);
   });
 
+  // The enumerable keys of an object; one of an accessor with what it has.
+  const { ownKeys, getOwnPropertyDescriptor } = Reflect;
+  const own = (object) => {
+    const list = [];
+    for (const key of ownKeys(object)) {
+      const { enumerable, get, set } = getOwnPropertyDescriptor(object, key) ?? {};
+      if (!enumerable) continue;
+      list[list.length] = get || set ? [key, get && set ? 'Getter/Setter' : get ? 'Getter' : 'Setter'] : key;
+    }
+    return list;
+  };
+
   class ToolError extends Error {}
   hidden(ToolError.prototype, 'name', 'ToolError');
   hidden(globalThis, 'ToolError', ToolError);
@@ -78,5 +90,5 @@
   };
 
   const iterator = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
-  return { Map, Set, iterator, ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, revive, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
+  return { Map, Set, iterator, ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, own, revive, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
 });

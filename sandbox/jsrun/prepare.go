@@ -14,7 +14,8 @@ import (
 )
 
 // A script is a program ready to run. Its value is a function of
-// ($keep, $call, $error, $join, $absent, $words, $trace) that gives $keep the program as an async function.
+// ($keep, $call, $error, $join, $absent, $words, $trace, $regexp) that gives $keep
+// the program as an async function.
 type script struct {
 	program  *goja.Program
 	file     string // what its frames are called
@@ -22,6 +23,7 @@ type script struct {
 	regexes  bool   // it makes regular expressions while it runs
 	implicit bool   // its value is that of its last expression, without return
 	source   *source
+	whole    *composed         // if namespaces were moved behind the program
 	parsed   sandbox.Parsed    // if the program is to be checked
 	reads    map[spot]readSite // likewise
 }
@@ -29,7 +31,7 @@ type script struct {
 // The function around every script: the program's modules find the bridge in
 // its parameters, where no program can replace it.
 const (
-	scriptHead = `(function($keep,$call,$error,$join,$absent,$words,$trace){"use strict";`
+	scriptHead = `(function($keep,$call,$error,$join,$absent,$words,$trace,$regexp){"use strict";`
 	scriptTail = "\n})"
 )
 
@@ -69,7 +71,12 @@ func prepare(p Program) (*script, error) {
 		return nil, err
 	}
 	text := scriptHead + "\n" + string(out.code) + scriptTail + "\n" + out.mapComment(src)
-	return src.compile(text, parser.WithSourceMapLoader(noSourceMaps))
+	s, err := src.compile(text, parser.WithSourceMapLoader(noSourceMaps))
+	if err == nil && src.spaces {
+		whole := src.compose(p.Modules)
+		s.whole = &whole
+	}
+	return s, err
 }
 
 // noSourceMaps refuses every source map that is not inside of the text.
@@ -91,6 +98,9 @@ func (src *source) compile(text string, opt parser.Option) (*script, error) {
 	}
 	if err := src.amend(tree); err != nil {
 		return nil, err
+	}
+	if main != nil {
+		main.Body.List = withoutDirective(main.Body.List)
 	}
 	if main != nil && !src.asked {
 		s.implicit = finish(main.Body)
@@ -131,6 +141,17 @@ func mainFunction(tree *ast.Program) *ast.FunctionLiteral {
 		}
 	}
 	return nil
+}
+
+// withoutDirective leaves out the "use strict" of our head. It is for esbuild:
+// the function around the script says the same to goja.
+func withoutDirective(list []ast.Statement) []ast.Statement {
+	if len(list) > 0 {
+		if t, ok := expression(list[0]).(*ast.StringLiteral); ok && t.Value == "use strict" {
+			return list[1:]
+		}
+	}
+	return list
 }
 
 func expression(s ast.Statement) ast.Expression {

@@ -47,6 +47,7 @@ type runtime struct {
 	clocks    map[string]time.Time  // console.time
 	libs      map[string]*goja.Object
 	collators map[string]*collator
+	located   map[string]*located // by flags and pattern
 
 	reads     reads
 	toolError *goja.Object
@@ -55,6 +56,7 @@ type runtime struct {
 	joins     [maxJoins]joined
 	nextJoin  int
 	newError  goja.Callable // name, message, fields, trace
+	ownKeys   goja.Callable // own, of the prelude
 	stringify goja.Callable
 
 	classes           *goja.Object // of errors, by name
@@ -121,7 +123,7 @@ func (r *runtime) begin() error {
 	if err := r.guard(r.defineNamed); err != nil {
 		return err
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack))); err != nil {
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.newRegExp)); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {
@@ -140,6 +142,12 @@ func (r *runtime) defineNamed() {
 	text := r.script.source.text
 	if strings.Contains(text, "getOwnProperty") || strings.Contains(text, "ownKeys") {
 		r.load("reflect")
+	}
+	if r.script.source.names["Date"] {
+		r.load("dates")
+	}
+	if r.script.source.names["Number"] {
+		r.defineValue(r.vm.GlobalObject(), "Number", r.load("number").Get("Number"))
 	}
 	if strings.Contains(text, "ocale") {
 		r.defineLocale()
@@ -162,6 +170,7 @@ func (r *runtime) setUp() error {
 	r.revive, _ = goja.AssertFunction(kept.Get("revive"))
 	r.add, _ = goja.AssertFunction(kept.Get("add"))
 	r.newError, _ = goja.AssertFunction(kept.Get("newError"))
+	r.ownKeys, _ = goja.AssertFunction(kept.Get("own"))
 	r.stringify, _ = goja.AssertFunction(kept.Get("stringify"))
 	r.classes = kept.Get("classes").(*goja.Object)
 	r.iteratorPrototype = kept.Get("iterator").(*goja.Object)

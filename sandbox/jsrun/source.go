@@ -21,20 +21,22 @@ type source struct {
 	moved   []moved         // import declarations, which go behind the function
 	names   map[string]bool // the identifiers that it uses; false for those that its imports bind
 	bundle  bool            // it reaches modules, so it takes more than one file
+	spaces  bool            // namespaces are among what was moved
 	plain   bool            // nothing in it needs esbuild, if goja can parse it
 	refused []string        // what cannot run, worded
 	check   bool            // what it says of its calls is wanted
 	asked   bool            // tail returns what "export default" named: that is a result
 }
 
-// A moved import is a declaration in pieces, each with its place in the text.
+// A moved import is a declaration in pieces, each with its place in the text. A
+// namespace is one piece.
 type moved struct {
 	pieces []token
 }
 
 // The head and the tail of every program; keep takes the function.
 const (
-	funcHead = "$keep(async function(){"
+	funcHead = "$keep(async function(){\"use strict\";"
 	funcTail = "\n})"
 )
 
@@ -116,6 +118,8 @@ func (w *rewriter) statements() {
 			i = w.importDeclaration(i)
 		case "export":
 			i = w.exportDeclaration(i)
+		case "declare", "namespace", "module":
+			i = w.namespace(i)
 		}
 	}
 }
@@ -324,14 +328,53 @@ func (w *rewriter) uses(modules []sandbox.Module) {
 	for _, name := range sorted(imported) {
 		w.src.names[name] = false // bound by the program's own import
 	}
-	w.src.bundle = w.src.bundle || globals || len(w.src.moved) > 0
+	w.src.bundle = w.src.bundle || globals || slices.ContainsFunc(w.src.moved, func(m moved) bool { return len(m.pieces) > 1 })
 	w.src.plain = w.src.plain && !w.src.bundle
+}
+
+// namespace moves a namespace of TypeScript, which stands at the top level of a
+// file only, and takes out what is declared to be elsewhere. It returns the last
+// token that it read.
+func (w *rewriter) namespace(i int) int {
+	at, declared := i, w.lex.text(i) == "declare"
+	if declared {
+		at++
+	}
+	switch w.lex.text(at) {
+	case "namespace", "module", "global":
+	default:
+		return i
+	}
+	open := at + 1
+	for w.lex.kind(open) == word && !w.lex.tokens[open].newline || w.lex.text(open) == "." || w.lex.kind(open) == str && declared {
+		open++
+	}
+	named := open > at+1 || declared && w.lex.text(at) == "global"
+	if w.lex.text(open) != "{" || !named || w.lex.tokens[open].newline {
+		return i
+	}
+	end := w.lex.closing(open)
+	if end < 0 {
+		return i
+	}
+	if !declared {
+		whole := w.lex.tokens[i]
+		whole.end = w.lex.tokens[end].end
+		w.src.moved = append(w.src.moved, moved{[]token{whole}})
+		w.src.spaces = true
+		w.src.plain = false
+	}
+	w.remove(i, end)
+	return end
 }
 
 // imported are the names that the program's imports bind.
 func (w *rewriter) imported() map[string]bool {
 	names := make(map[string]bool)
 	for _, m := range w.src.moved {
+		if len(m.pieces) == 1 {
+			continue // a namespace
+		}
 		for i, t := range m.pieces {
 			text := w.lex.src[t.start:t.end]
 			renamed := i+1 < len(m.pieces) && w.lex.src[m.pieces[i+1].start:m.pieces[i+1].end] == "as"

@@ -185,6 +185,9 @@ func (r *runtime) readFrame(line string) (framePlace, bool) {
 // esbuild has compiled has a source map, which does so; in others goja counts
 // bytes, and what stands in front of the program's first line.
 func (r *runtime) shifted(p framePlace) framePlace {
+	if p.file == r.script.file && r.script.whole != nil {
+		return r.script.moved(p)
+	}
 	if p.file != r.script.file || r.script.shift == 0 {
 		return p
 	}
@@ -197,6 +200,21 @@ func (r *runtime) shifted(p framePlace) framePlace {
 		p.column = lines.column(start, offset)
 	}
 	p.column = max(1, p.column)
+	return p
+}
+
+// moved is a place in what was moved behind the program, where it stood.
+func (s *script) moved(p framePlace) framePlace {
+	lines := &s.source.lines
+	if p.line <= lines.count() {
+		return p
+	}
+	whole := textLines{text: s.whole.text}
+	if at, ok := whole.offset(p.line, p.column); ok {
+		offset := s.whole.origin(at)
+		line, start, _ := lines.line(offset)
+		p.line, p.column = line, lines.column(start, offset)
+	}
 	return p
 }
 

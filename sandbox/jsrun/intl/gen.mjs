@@ -232,6 +232,31 @@ function phrases(locale) {
   return out;
 }
 
+// What Intl.DisplayNames says: of all regions, and of the languages and scripts
+// that are met often. A language with a region that has no name of its own is
+// written by the pattern.
+const languages = `af am ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it ja ka kk km kn ko ky la lo lt
+  lv mk ml mn mr ms mt my nb ne nl nn no or pa pl ps pt ro ru sd si sk sl so sq sr sv sw ta te tg th tk tl tr uk ur uz vi yi yo yue zh zu tlh
+  en-US en-GB en-AU en-CA es-ES es-MX es-419 fr-CA fr-CH pt-BR pt-PT zh-Hans zh-Hant de-AT de-CH nl-BE ar-001 ro-MD fa-AF sw-CD`.trim().split(/\s+/);
+const scripts = 'Latn Cyrl Arab Grek Hebr Hans Hant Hani Jpan Kore Hang Hira Kana Thai Deva Beng Armn Geor Ethi Khmr Laoo Mong Taml Telu'.split(' ');
+const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+const regions = [...letters.flatMap((a) => letters.map((b) => a + b)), '001', '002', '019', '142', '150', '009', '419'];
+
+function names(locale) {
+  const of = (type, codes) => {
+    const f = new Intl.DisplayNames(locale, { type, fallback: 'none' });
+    return Object.fromEntries(codes.map((c) => [c, f.of(c)]).filter(([, name]) => name));
+  };
+  const language = of('language', languages);
+  const region = of('region', regions);
+  const pattern = new Intl.DisplayNames(locale, { type: 'language' }).of('de-LU').replace(language.de, '{0}').replace(region.LU, '{1}');
+  return { language, region, script: of('script', scripts), currency: of('currency', currencies), pattern };
+}
+
 for (const locale of locales) {
   writeFileSync(new URL(locale + '.json', import.meta.url), JSON.stringify({ number: numbers(locale), date: dates(locale), ...phrases(locale) }) + '\n');
 }
+for (const locale of locales) {
+  writeFileSync(new URL('names/' + locale + '.json', import.meta.url), JSON.stringify(names(locale)) + '\n');
+}
+writeFileSync(new URL('names/zones.txt', import.meta.url), Intl.supportedValuesOf('timeZone').join('\n') + '\n');

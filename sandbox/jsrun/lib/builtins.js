@@ -73,11 +73,10 @@
   define(globalThis, 'structuredClone', function structuredClone(value) {
     const seen = new Map();
     const refuse = (what) => {
-      throw new Error('structuredClone: ' + what + ' cannot be cloned');
+      throw new DOMException(what + ' could not be cloned.', 'DataCloneError');
     };
     const clone = (v) => {
-      if (typeof v === 'function') refuse('a function');
-      if (typeof v === 'symbol') refuse('a symbol');
+      if (typeof v === 'function' || typeof v === 'symbol') refuse(String(v));
       if (typeof v !== 'object' || v === null) return v;
       if (seen.has(v)) return seen.get(v);
       const keep = (copy) => {
@@ -99,14 +98,19 @@
       if (v instanceof ArrayBuffer) return keep(v.slice(0));
       if (v instanceof DataView) return keep(new DataView(clone(v.buffer), v.byteOffset, v.byteLength));
       if (ArrayBuffer.isView(v)) return keep(new v.constructor(clone(v.buffer), v.byteOffset, v.length));
-      if (v instanceof Promise || v instanceof WeakMap || v instanceof WeakSet) refuse('a ' + v.constructor.name);
+      if (v instanceof Promise || v instanceof WeakMap || v instanceof WeakSet) refuse('#<' + v.constructor.name + '>');
+      if (v instanceof Number || v instanceof String || v instanceof Boolean) return keep(Object(v.valueOf()));
       let copy = {};
       if (Array.isArray(v)) copy = new Array(v.length);
       else if (v instanceof Error) {
-        copy = new Error(v.message);
-        for (const name of ['name', 'stack']) {
-          Object.defineProperty(copy, name, { value: v[name], writable: true, enumerable: false, configurable: true });
+        const Class = { EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError }[v.name] ?? Error;
+        copy = new Class(v.message);
+        for (const name of ['stack', 'cause']) {
+          if (!(name in v)) continue;
+          const value = name === 'cause' ? clone(v.cause) : v.stack;
+          Object.defineProperty(copy, name, { value, writable: true, enumerable: false, configurable: true });
         }
+        return keep(copy);
       }
       keep(copy);
       for (const key of Object.keys(v)) copy[key] = clone(v[key]);

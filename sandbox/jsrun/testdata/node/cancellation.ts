@@ -1,0 +1,8 @@
+const sleep = (ms: number, signal?: AbortSignal) => new Promise<void>((resolve, reject) => { signal?.throwIfAborted(); const t = setTimeout(resolve, ms); signal?.addEventListener('abort', () => { clearTimeout(t); reject(signal.reason); }, { once: true }); });
+const c = new AbortController(); setTimeout(() => c.abort(), 2); try { await sleep(1000, c.signal); } catch (e) { console.log((e as Error).name, c.signal.aborted); }
+try { await sleep(1000, AbortSignal.timeout(2)); } catch (e) { console.log((e as Error).name); }
+const any = AbortSignal.any([new AbortController().signal, AbortSignal.abort('why')]); console.log(any.aborted, any.reason);
+class Semaphore { #waiting: (() => void)[] = []; constructor(private free: number) {} async run<T>(f: () => Promise<T>): Promise<T> { if (this.free === 0) await new Promise<void>((r) => this.#waiting.push(r)); else this.free--; try { return await f(); } finally { const next = this.#waiting.shift(); if (next) next(); else this.free++; } } }
+const sem = new Semaphore(2); let running = 0, peak = 0; const out = await Promise.all([5, 1, 3, 2].map((n) => sem.run(async () => { peak = Math.max(peak, ++running); await sleep(n); running--; return n; }))); console.log(out, peak);
+const deferred = <T,>() => { let resolve!: (v: T) => void, reject!: (e: unknown) => void; const promise = new Promise<T>((a, b) => { resolve = a; reject = b; }); return { promise, resolve, reject }; };
+const d = deferred<number>(); queueMicrotask(() => d.resolve(7)); console.log(await d.promise); const lazy = (() => { let p: Promise<number> | undefined; return () => (p ??= (async () => { console.log('computed once'); return 1; })()); })(); console.log(await lazy(), await lazy());

@@ -1,0 +1,8 @@
+type Issue = { number: number; title: string; labels: { name: string }[]; assignee: { login: string } | null; created_at: string; closed_at?: string | null; comments: number };
+const issues: Issue[] = JSON.parse('[{"number":12,"title":"Crash on start","labels":[{"name":"bug"},{"name":"p1"}],"assignee":{"login":"ann"},"created_at":"2024-01-02T10:00:00Z","closed_at":null,"comments":4},{"number":9,"title":"Docs: typo","labels":[],"assignee":null,"created_at":"2023-12-30T10:00:00Z","closed_at":"2024-01-05T12:30:00Z","comments":0},{"number":15,"title":"Slow search","labels":[{"name":"bug"}],"assignee":{"login":"bob"},"created_at":"2024-01-20T00:00:00Z","comments":11}]');
+const open = issues.filter((i) => !i.closed_at); const byLabel = new Map<string, number[]>(); for (const i of issues) for (const { name } of i.labels) byLabel.set(name, [...(byLabel.get(name) ?? []), i.number]);
+console.log(open.length, byLabel, issues.map((i) => i.assignee?.login ?? 'nobody'));
+const age = (i: Issue, now = Date.parse('2024-02-01T00:00:00Z')) => Math.floor(((i.closed_at ? Date.parse(i.closed_at) : now) - Date.parse(i.created_at)) / 864e5);
+console.log(issues.toSorted((a, b) => b.comments - a.comments || a.number - b.number).map((i) => `#${i.number} ${i.title.padEnd(16, '.')} ${String(age(i)).padStart(3)}d ${'*'.repeat(Math.min(i.comments, 10))}`).join('\n'));
+const stats = { total: issues.length, comments: issues.reduce((s, i) => s + i.comments, 0), oldest: issues.reduce((a, b) => (a.created_at < b.created_at ? a : b)).number } satisfies Record<string, number>;
+console.log(stats, JSON.stringify({ ...stats, open: open.map(({ number, title }) => ({ number, title })) }));

@@ -1,0 +1,24 @@
+console.log({ id: 12345, title: 'A rather long title that goes on and on', labels: ['bug', 'enhancement', 'help wanted'], user: { login: 'octocat', id: 1 }, body: null });
+console.log([{ id: 1, name: 'Alice', email: 'alice@example.com', active: true }, { id: 2, name: 'Bob', email: 'bob@example.com', active: false }]);
+console.log(Array.from({ length: 10 }, (_, i) => i * i));
+console.log(Array.from({ length: 30 }, (_, i) => i));
+console.log(Array.from({ length: 120 }, (_, i) => i));
+console.log(['apple', 'banana', 'cherry', 'date', 'elderberry', 'fig', 'grape', 'honeydew']);
+console.log(Object.fromEntries(Array.from({ length: 12 }, (_, i) => ['key' + i, i])));
+console.log(new Map(Object.entries({ open: 5, closed: 12, merged: 7 })), new Set([1, 2, 3]));
+console.log([['a', 1], ['b', 2]], Object.entries({ x: 1, y: [1, 2] }));
+console.log([1.5, 2.25, 3.125, 4, 5, 6, 7, 8.0001]);
+console.log('x'.repeat(200).length, ['x'.repeat(100)], { long: 'y'.repeat(90), b: 1 });
+console.log([true, false, null, undefined, NaN, Infinity, -0, 'str', 'x']);
+console.log({ a: [1, 2, 3, 4, 5, 6, 7], b: 'text', c: new Date(0), d: /x/g, e: [{}], f: [[]], 'key with space': 1, 3: 'num', $ok: 1, _ok: 2, 'é': 1 });
+console.log([[1, 0, 0], [0, 1, 0], [0, 0, 1]]);
+console.log([{ a: 1 }, { a: 2 }, { a: 3 }, { a: 4 }, { a: 5 }, { a: 6 }, { a: 7 }]);
+console.log({ multi: 'line one\nline two', tab: '\t', quote: "it's", uni: '\u0001\u200b', emoji: '😀' });
+console.log(['multi\nline'], 'multi\nline', ["a'b"], ['a"b\'c']);
+console.log(JSON.stringify({ b: [1, { c: 2 }], d: undefined, e: () => 1, f: NaN, g: new Date(0), h: 'é\u2028"\\' }, null, 2), JSON.stringify([undefined, Symbol('x')]), JSON.stringify('\ud800'), JSON.stringify({ a: 1, b: 2, c: { a: 3 } }, ['a', 'c']), JSON.stringify([1, [2]], null, '--'), JSON.stringify(Object.create({ x: 1 })), JSON.stringify(new Map([[1, 2]])), JSON.stringify({ [Symbol('x')]: 1 }), JSON.stringify(undefined), JSON.stringify(null), JSON.stringify({ toJSON: () => 'tj' }), JSON.stringify([new Number(1), new String('s'), Object(false)]));
+const circ = { name: 'c' }; circ.self = circ; console.log(circ);
+try { JSON.stringify(circ); } catch (e) { console.log(e.name, e.message.split('\n')[0]); }
+const seen = new WeakSet(); console.log(JSON.stringify(circ, (k, v) => { if (typeof v === 'object' && v) { if (seen.has(v)) return '[Circular]'; seen.add(v); } return v; }));
+console.group('Group'); console.log('in'); console.group(); console.log('deeper\nlines'); console.groupEnd(); console.groupEnd(); console.log('out');
+console.count(); console.count('x'); console.count(); console.countReset(); console.count(); console.assert(true, 'no'); console.info('info'); console.debug('debug'); console.log(); console.log('');
+console.log('%c styled', 'color: red'); console.log('%s', { a: 1 }, [1]); console.log('%s %s', 'a'); console.log('100%', 5); console.log('%d', '42'); console.log('%O', { a: 1 }); console.log('a', 1, { b: 2 }, [3], null); console.log(new Error('x') instanceof Error); console.log(-0, [-0], 0); console.log([,]); console.log([undefined, , 1]); console.log({ a: undefined });

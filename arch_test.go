@@ -59,7 +59,7 @@ var diagram = []row{
 
 	{pkg: "sandbox", modules: []string{"std"}},
 	{pkg: "sandbox/...", imports: []string{"sandbox/..."}, modules: []string{
-		"github.com/dop251/goja", "github.com/evanw/esbuild", "golang.org/x/sys", "golang.org/x/text",
+		"github.com/dop251/goja", "github.com/dlclark/regexp2", "github.com/evanw/esbuild", "golang.org/x/sys", "golang.org/x/text",
 		"github.com/docker/docker", "github.com/containerd/errdefs", "github.com/landlock-lsm/go-landlock",
 	}},
 
@@ -93,6 +93,7 @@ var everywhere = []string{"internal/tsname", "internal/nearest", "internal/filel
 var reserved = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"discovery/upstream", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth"},
 	"github.com/dop251/goja":                 {"sandbox/..."},
+	"github.com/dlclark/regexp2":             {"sandbox/..."},
 	"github.com/evanw/esbuild":               {"sandbox/..."},
 	"github.com/blevesearch/bleve":           {"index"},
 	"github.com/blevesearch/snowballstem":    {"index"},

@@ -188,7 +188,7 @@ func (r *runtime) deliver(a answer) error {
 	if a.value == nil {
 		return a.call.resolve(goja.Undefined())
 	}
-	v, err := fromJSON(r.vm, a.value)
+	v, err := fromJSON(r.vm, string(a.value))
 	if err != nil {
 		a.call.err = fmt.Errorf("%s answered with invalid JSON: %w", a.call.name(), err)
 		return r.rejectCall(a.call, a.call.err)
@@ -205,7 +205,7 @@ func (r *runtime) rejectCall(c *hostCall, err error) error {
 	name, message, fields := "", err.Error(), goja.Value(r.vm.NewObject())
 	if callErr, ok := errors.AsType[*sandbox.CallError](err); ok {
 		name, message = callErr.Name, callErr.Message
-		if v, err := fromJSON(r.vm, callErr.Fields); err == nil {
+		if v, err := fromJSON(r.vm, string(callErr.Fields)); err == nil {
 			if o, ok := v.(*goja.Object); ok {
 				fields = o
 			}

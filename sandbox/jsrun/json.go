@@ -23,11 +23,13 @@ const maxSafeInteger = 1<<53 - 1
 // fromJSON builds the JavaScript value of one JSON text: ordinary objects with
 // the keys in their order, and integers that a number cannot hold as bigint.
 // It accepts what encoding/json accepts.
-func fromJSON(vm *goja.Runtime, raw []byte) (goja.Value, error) {
-	s := jsonScanner{vm: vm, in: raw, keys: make(map[string]string), words: make(map[string]goja.Value)}
+//
+// Texts in the value are parts of raw, which lives as long as one of them does.
+func fromJSON(vm *goja.Runtime, raw string) (goja.Value, error) {
+	s := jsonScanner{vm: vm, in: raw, words: make(map[string]goja.Value)}
 	v, err := s.document()
 	if wrong, ok := errors.AsType[*jsonError](err); ok && wrong.message == "" {
-		c, _ := utf8.DecodeRune(raw[wrong.at:])
+		c, _ := utf8.DecodeRuneInString(raw[wrong.at:])
 		wrong.message = fmt.Sprintf("Unexpected token '%c', %s is not valid JSON", c, excerpt(raw, wrong.at))
 	}
 	if err != nil {
@@ -37,13 +39,13 @@ func fromJSON(vm *goja.Runtime, raw []byte) (goja.Value, error) {
 }
 
 // excerpt quotes what is around a byte of a text.
-func excerpt(raw []byte, at int) string {
+func excerpt(raw string, at int) string {
 	const around = 10
 	if len(raw) <= 4*around {
-		return `"` + string(raw) + `"`
+		return `"` + raw + `"`
 	}
 	from, to := max(0, at-around), min(len(raw), at+around)
-	text := `"` + strings.ToValidUTF8(string(raw[from:to]), "") + `"`
+	text := `"` + strings.ToValidUTF8(raw[from:to], "") + `"`
 	if at >= around {
 		text = "..." + text
 	}
@@ -62,21 +64,23 @@ type jsonError struct {
 
 func (e *jsonError) Error() string { return e.message + " at byte " + strconv.Itoa(e.at) }
 
-// Texts up to maxInterned bytes that come again and again, as keys and words
-// do, are made once, as long as there are not too many.
+// Texts up to maxInterned bytes that come again and again are made once, as long
+// as there are not too many.
 const (
 	maxInterned = 24
 	maxInterns  = 1024
 )
 
 type jsonScanner struct {
-	vm    *goja.Runtime
-	in    []byte
-	pos   int
-	depth int
-	items []any // of the arrays that are being read, one behind the other
-	keys  map[string]string
-	words map[string]goja.Value
+	vm     *goja.Runtime
+	in     string
+	pos    int
+	depth  int
+	items  []any        // of the arrays that are being read, one behind the other
+	values []goja.Value // of the objects, likewise
+	root   keyPath
+	paths  int // how many begin at root
+	words  map[string]goja.Value
 }
 
 func (s *jsonScanner) document() (goja.Value, error) {
@@ -166,18 +170,18 @@ func (s *jsonScanner) word(w string) error {
 }
 
 func (s *jsonScanner) object() (goja.Value, error) {
-	o := s.vm.NewObject()
 	if s.peek() == '}' {
 		s.pos++
-		return o, nil
+		return s.vm.NewObject(), nil
 	}
 	expected := "Expected property name or '}' in JSON"
+	path, first := &s.root, len(s.values)
 	for {
 		if s.peek() != '"' {
 			return nil, s.wrong(expected)
 		}
-		key, err := s.key()
-		if err != nil {
+		var err error
+		if path, err = s.key(path); err != nil {
 			return nil, err
 		}
 		if s.peek() != ':' {
@@ -188,15 +192,16 @@ func (s *jsonScanner) object() (goja.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := setOwn(o, key, v); err != nil {
-			return nil, err
-		}
+		s.values = append(s.values, v)
 		switch s.peek() {
 		case ',':
 			s.pos++
 		case '}':
 			s.pos++
-			return o, nil
+			o, err := s.newObject(path, s.values[first:])
+			clear(s.values[first:])
+			s.values = s.values[:first]
+			return o, err
 		default:
 			return nil, s.wrong("Expected ',' or '}' after property value in JSON")
 		}
@@ -204,27 +209,26 @@ func (s *jsonScanner) object() (goja.Value, error) {
 	}
 }
 
-// key reads the name of a property.
-func (s *jsonScanner) key() (string, error) {
+// key reads the name of a property behind those of p.
+func (s *jsonScanner) key(p *keyPath) (*keyPath, error) {
 	start := s.pos + 1
-	end, plain := s.plainEnd(start)
-	if !plain {
-		v, err := s.str()
-		if err != nil {
-			return "", err
+	if q := p.guess; q != nil && q.plain {
+		if end := start + len(q.raw); end < len(s.in) && s.in[end] == '"' && s.in[start:end] == q.raw {
+			s.pos = end + 1
+			return q, nil
 		}
-		return v.String(), nil
 	}
-	s.pos = end + 1
-	raw := s.in[start:end]
-	if key, ok := s.keys[string(raw)]; ok {
-		return key, nil
+	end, plain := s.plainEnd(start)
+	if plain {
+		s.pos = end + 1
+		raw := s.in[start:end]
+		return s.then(p, raw, true, raw), nil
 	}
-	key := string(raw)
-	if len(key) <= maxInterned && len(s.keys) < maxInterns {
-		s.keys[key] = key
+	v, err := s.str()
+	if err != nil {
+		return nil, err
 	}
-	return key, nil
+	return s.then(p, s.in[start:s.pos-1], false, v.String()), nil
 }
 
 // plainEnd returns where a string ends that is ASCII and has no escapes.
@@ -305,7 +309,7 @@ func (s *jsonScanner) number() (goja.Value, error) {
 			return nil, s.wrong("Exponent part is missing a number in JSON")
 		}
 	}
-	return s.toNumber(string(s.in[start:s.pos]), integer)
+	return s.toNumber(s.in[start:s.pos], integer)
 }
 
 func (s *jsonScanner) digits() int {
@@ -345,15 +349,14 @@ func (s *jsonScanner) str() (goja.Value, error) {
 	s.pos = end + 1
 	raw := s.in[start:end]
 	if len(raw) > maxInterned {
-		return s.vm.ToValue(string(raw)), nil
+		return s.vm.ToValue(raw), nil
 	}
-	if v, ok := s.words[string(raw)]; ok {
+	if v, ok := s.words[raw]; ok {
 		return v, nil
 	}
-	text := string(raw)
-	v := s.vm.ToValue(text)
+	v := s.vm.ToValue(raw)
 	if len(s.words) < maxInterns {
-		s.words[text] = v
+		s.words[raw] = v
 	}
 	return v, nil
 }
@@ -364,7 +367,7 @@ func (s *jsonScanner) wideString(start, at int) (goja.Value, error) {
 		switch c := s.in[i]; {
 		case c == '"':
 			s.pos = i + 1
-			text := string(s.in[start:i])
+			text := s.in[start:i]
 			if !utf8.ValidString(text) {
 				text = string([]rune(text))
 			}
@@ -398,7 +401,7 @@ func (s *jsonScanner) escaped(start int) (goja.Value, error) {
 			}
 			units = append(units, u)
 		default:
-			r, n := utf8.DecodeRune(s.in[s.pos:])
+			r, n := utf8.DecodeRuneInString(s.in[s.pos:])
 			units = utf16.AppendRune(units, r)
 			s.pos += n
 		}
@@ -440,7 +443,7 @@ func (s *jsonScanner) escape() (uint16, error) {
 }
 
 // hex4 reads up to four hexadecimal digits, and says how many there are.
-func hex4(b []byte) (u uint16, n int) {
+func hex4(b string) (u uint16, n int) {
 	for n < min(4, len(b)) {
 		c := b[n]
 		switch {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dop251/goja"
 )
@@ -47,7 +49,7 @@ func roundTrip(t testing.TB, in string) (string, error) {
 	if err := r.setUp(); err != nil {
 		t.Fatal(err)
 	}
-	v, err := fromJSON(r.vm, []byte(in))
+	v, err := fromJSON(r.vm, in)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +66,7 @@ func FuzzFromJSON(f *testing.F) {
 	vm := goja.New()
 	stringify, _ := goja.AssertFunction(vm.Get("JSON").(*goja.Object).Get("stringify"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		v, err := fromJSON(vm, in)
+		v, err := fromJSON(vm, string(in))
 		if valid := json.Valid(in); (err == nil) != valid {
 			t.Fatalf("fromJSON(%q) = %v, but json.Valid is %v", in, err, valid)
 		}
@@ -114,42 +116,60 @@ func canonical(t *testing.T, in []byte) string {
 	return string(out)
 }
 
-// BenchmarkJSON reads 1 MB as a result of a tool and as JSON.parse does, beside
-// the engine's own JSON.parse and encoding/json.
+// BenchmarkJSON reads 1 MB as a result of a tool and as JSON.parse does, and
+// writes it, beside the engine's own JSON.parse and JSON.stringify and
+// encoding/json. They take turns, so that all of them see the same machine.
 func BenchmarkJSON(b *testing.B) {
-	raw := []byte("[" + strings.TrimSuffix(strings.Repeat(`{"id":12345,"title":"some title of an issue","open":true,"labels":["a","b"]},`, 13000), ",") + "]")
-	bench := func(name string, f func() error) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(raw)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := f(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	raw := "[" + strings.TrimSuffix(strings.Repeat(`{"id":12345,"title":"some title of an issue","open":true,"labels":["a","b"]},`, 13000), ",") + "]"
+	engine, ours := goja.New(), newRuntime()
+	if err := ours.setUp(); err != nil {
+		b.Fatal(err)
 	}
-	r := newRuntime()
-	parser := func(vm *goja.Runtime) func() error {
-		text := vm.ToValue(string(raw))
-		parse, _ := goja.AssertFunction(vm.Get("JSON").(*goja.Object).Get("parse"))
+	method := func(vm *goja.Runtime, name string, arg goja.Value) func() error {
+		f, _ := goja.AssertFunction(vm.Get("JSON").(*goja.Object).Get(name))
 		return func() error {
-			_, err := parse(goja.Undefined(), text)
+			_, err := f(goja.Undefined(), arg)
 			return err
 		}
 	}
-	engine := parser(r.vm)
-	if err := r.setUp(); err != nil {
-		b.Fatal(err)
+	parsed := func(vm *goja.Runtime) goja.Value {
+		v, err := fromJSON(vm, raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return v
 	}
-	bench("result", func() error {
-		_, err := fromJSON(r.vm, raw)
-		return err
-	})
-	bench("JSON.parse", parser(r.vm))
-	bench("engine", engine)
-	bench("encoding-json", func() error {
-		var v any
-		return json.Unmarshal(raw, &v)
-	})
+	turns := []struct {
+		name string
+		f    func() error
+	}{
+		{"engine", method(engine, "parse", engine.ToValue(raw))},
+		{"result", func() error { _, err := fromJSON(ours.vm, raw); return err }},
+		{"parse", method(ours.vm, "parse", ours.vm.ToValue(raw))},
+		{"encoding", func() error { var v any; return json.Unmarshal([]byte(raw), &v) }},
+		{"stringify", method(ours.vm, "stringify", parsed(ours.vm))},
+		{"engine-stringify", method(engine, "stringify", parsed(engine))},
+	}
+	took := make(map[string][]time.Duration)
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		for _, turn := range turns {
+			start := time.Now()
+			if err := turn.f(); err != nil {
+				b.Fatal(err)
+			}
+			took[turn.name] = append(took[turn.name], time.Since(start))
+		}
+	}
+	median := func(name string) float64 {
+		list := took[name]
+		slices.Sort(list)
+		return float64(list[len(list)/2]) / float64(time.Millisecond)
+	}
+	for _, turn := range turns {
+		b.ReportMetric(median(turn.name), turn.name+"-p50-ms")
+	}
+	b.ReportMetric(median("result")/median("engine"), "result-ratio")
+	b.ReportMetric(median("parse")/median("engine"), "parse-ratio")
+	b.ReportMetric(median("stringify")/median("engine-stringify"), "stringify-ratio")
 }

@@ -39,7 +39,7 @@ func (r *runtime) parse(text goja.Value) (goja.Value, error) {
 	if s, ok := text.(goja.String); ok && strings.Contains(raw, "\ufffd") {
 		raw = withHalfPairs(s)
 	}
-	value, err := fromJSON(r.vm, []byte(raw))
+	value, err := fromJSON(r.vm, raw)
 	wrong, ok := errors.AsType[*jsonError](err)
 	if !ok {
 		return value, err

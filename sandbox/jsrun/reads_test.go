@@ -160,7 +160,7 @@ func BenchmarkWatchedAnswer(b *testing.B) {
 			r.reads.shapes = shapes
 			b.SetBytes(int64(len(answer)))
 			for b.Loop() {
-				v, err := fromJSON(r.vm, answer)
+				v, err := fromJSON(r.vm, string(answer))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -39,7 +39,7 @@ func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
-			if u, n := hex4([]byte{s[i+1], s[i+2]}); n == 2 {
+			if u, n := hex4(s[i+1 : i+3]); n == 2 {
 				b.WriteByte(byte(u))
 				i += 2
 				continue

@@ -43,7 +43,7 @@ func Main() {
 func serve(contain func(memory int64) ([]sandbox.Layer, error)) {
 	c := &conn{
 		contain: contain,
-		r:       wire.NewReader(os.Stdin, wire.Slack),
+		r:       wire.NewReader(stdin(), wire.Slack),
 		w:       wire.NewWriter(os.Stdout),
 		calls:   make(map[uint32]func(json.RawMessage, error)),
 		wake:    make(chan struct{}, 1),

@@ -89,6 +89,12 @@ func (c *conn) serve() error {
 		return fmt.Errorf("the host speaks version %d of the protocol, this is version %d", hello.Version, wire.Version)
 	}
 	tune(hello.MemoryBytes)
+	spare := make(chan *jsrun.Spare, 1)
+	if !hello.Warm {
+		// Its program comes at once. A runtime is set up from what is compiled
+		// in, beside the containment.
+		go func() { spare <- jsrun.NewSpare() }()
+	}
 	layers, err := c.contain(hello.MemoryBytes)
 	if err != nil {
 		return err
@@ -100,7 +106,6 @@ func (c *conn) serve() error {
 	if err := c.w.Write(wire.TypeReady, 0, ready); err != nil {
 		return err
 	}
-	spare := make(chan *jsrun.Spare, 1)
 	if hello.Warm {
 		// A program that comes before this is done does not wait for it:
 		// what both need is made once.
@@ -122,6 +127,9 @@ func (c *conn) serve() error {
 	defer c.clock.Stop()
 	go c.answers()
 	go c.flusher()
+	if !hello.Warm {
+		return c.run(ctx, <-spare)
+	}
 	select {
 	case s := <-spare:
 		return c.run(ctx, s)

@@ -51,6 +51,7 @@ var diagram = []row{
 	{pkg: "bridge", imports: []string{"discovery"}},
 	{pkg: "skills"},
 	{pkg: "skills/...", imports: []string{"skills"}},
+	{pkg: "skills/script", imports: []string{"skills", "internal/spawn"}},
 	{pkg: "skills/plugin", imports: []string{"skills", "skills/pack"}},
 	{pkg: "skills/repo", modules: []string{"std"}},
 	{pkg: "skills/library", imports: []string{"skills", "skills/pack", "skills/plugin", "skills/repo"}},

@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 const (
@@ -109,7 +111,7 @@ func Run(ctx context.Context, r Request) Result {
 	cmd.Env = environment(r)
 	cmd.WaitDelay = drainTime
 	ownGroup(cmd)
-	if err := cmd.Start(); err != nil {
+	if err := spawn.Start(cmd); err != nil {
 		return refused(&Error{NotAllowed, fmt.Sprintf("%s cannot be started: %s", r.Script, reason(err))})
 	}
 	err = cmd.Wait()

@@ -226,7 +226,7 @@ func (r *runner) Close() error {
 	wg.Wait()
 	r.active.Wait()
 	r.shelving.Lock()
-	r.clearShelf()
+	r.clearShelf(func(remove func()) { remove() })
 	r.shelving.Unlock()
 	r.connecting.Lock()
 	defer r.connecting.Unlock()

@@ -113,6 +113,14 @@ func (b *Broker) RefreshSkills() {
 	}
 }
 
+// refreshSkill is RefreshSkills for who goes on with one skill: as long as that
+// is there as it was, the others are not looked at.
+func (b *Broker) refreshSkill(name string) {
+	if reg := b.options().Skills; reg == nil || reg.RefreshFor(name) != b.skillsNow() {
+		b.RefreshSkills()
+	}
+}
+
 // findSkill is the skill that a reader names: one that models may know of, or
 // one that its user has picked.
 func (b *Broker) findSkill(r reader, name string) (*skills.Skill, error) {

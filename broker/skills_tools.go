@@ -40,7 +40,7 @@ func (b *Broker) handleActivate(client string) mcp.ToolHandler {
 		if err != nil {
 			return failed(err), nil
 		}
-		b.RefreshSkills()
+		b.refreshSkill(name)
 		text, err := b.activate(ctx, client, readerOf(req.Extra, req.Session), name, a.text("arguments"), a.text("force") == "true")
 		if err != nil {
 			return failed(skillFailure(err)), nil
@@ -80,7 +80,7 @@ func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
 		if err != nil {
 			return failed(err), nil
 		}
-		b.RefreshSkills()
+		b.refreshSkill(name)
 		k, err := b.findSkill(readerOf(req.Extra, req.Session), name)
 		if err != nil {
 			return failed(skillFailure(err)), nil
@@ -123,7 +123,7 @@ func (b *Broker) readSkillCall(client string, req *mcp.CallToolRequest) (job, er
 		}
 	}
 	return func(ctx context.Context, talker upstream.Talker, progress func(int, string)) *mcp.CallToolResult {
-		b.RefreshSkills()
+		b.refreshSkill(c.skill)
 		return b.callSkill(ctx, c, ExecuteRequest{Client: client, Owner: c.reader.owner, Session: c.reader.session, Talker: talker, Progress: progress})
 	}, nil
 }

@@ -229,7 +229,7 @@ func (w *walker) skill(root *os.Root, file string, at place, r Root) {
 	}
 	s := l.skill
 	s.Scope, s.Plugin, s.Diagnostics = r.Scope, r.Plugin, l.list
-	s.dir, s.shown, s.folder = at.real, at.shown, folder
+	s.dir, s.shown, s.folder, s.file = at.real, at.shown, folder, now
 	w.skills = append(w.skills, &s)
 }
 

@@ -158,6 +158,21 @@ func (r *Registry) Refresh() *Snapshot {
 	return s
 }
 
+// RefreshFor is a cheaper Refresh for who goes on with one skill: as long as that
+// is there as it was, and nothing was switched, it looks at nothing else.
+func (r *Registry) RefreshFor(name string) *Snapshot {
+	r.mu.Lock()
+	s := r.current.Load()
+	same := s != nil && !r.stale && (r.o.SwitchesPath == "" || len(r.watched) > 0 && look(r.o.SwitchesPath) == r.watched[0])
+	r.mu.Unlock()
+	if same {
+		if k, err := s.Find(name); err == nil && (k.virtual != nil || look(k.file.path) == k.file) {
+			return s
+		}
+	}
+	return r.Refresh()
+}
+
 func (r *Registry) unchanged() bool {
 	for _, s := range r.watched {
 		if look(s.path) != s {
@@ -256,6 +271,15 @@ type Snapshot struct {
 	// Problems are what is wrong on the disk: skills that do not load, that are
 	// shadowed by others, that are not trusted.
 	Problems []Problem
+}
+
+// Len is the number of skills that All returns.
+func (s *Snapshot) Len() int { return len(s.all) }
+
+// Contains reports whether there is a skill of that name, whatever its state.
+func (s *Snapshot) Contains(name string) bool {
+	_, err := s.Find(name)
+	return err == nil
 }
 
 // All returns every skill that loads and is not shadowed, whatever its state,

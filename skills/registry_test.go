@@ -376,3 +376,39 @@ func TestEditsOfOneFileDoNotLoseEachOther(t *testing.T) {
 		t.Errorf("an entry that is empty stays: %v, %v", got["s0"], err)
 	}
 }
+
+// Who goes on with one skill sees what was changed of it, and what was switched.
+func TestRefreshForLooksAtWhatMatters(t *testing.T) {
+	dir := t.TempDir()
+	switches := filepath.Join(dir, "state.json")
+	put := func(name, description string) {
+		write(t, dir, "skills/"+name+"/SKILL.md", "---\nname: "+name+"\ndescription: "+description+"\n---\n")
+	}
+	put("a", "One.")
+	put("b", "Two.")
+	r := skills.NewRegistry(&skills.Options{SwitchesPath: switches, Roots: func() ([]skills.Root, []skills.Problem) {
+		return []skills.Root{{Path: filepath.Join(dir, "skills"), Scope: skills.ScopeUser}}, nil
+	}})
+	first := r.Refresh()
+	if first.Len() != 2 || !first.Contains("a") || first.Contains("c") {
+		t.Errorf("%d skills", first.Len())
+	}
+	put("b", "Two, in other words.")
+	if r.RefreshFor("a") != first {
+		t.Error("a change of b is seen by who goes on with a")
+	}
+	second := r.RefreshFor("b")
+	if k, err := second.Find("b"); err != nil || k.Description != "Two, in other words." {
+		t.Errorf("b: %+v, %v", k, err)
+	}
+	put("c", "Three.")
+	if third := r.RefreshFor("c"); !third.Contains("c") {
+		t.Error("a new skill is not found")
+	}
+	if err := skills.SetSwitch(switches, skills.KindSkill, "a", false); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := r.RefreshFor("a").Find("a"); err != nil || k.State != skills.Disabled {
+		t.Errorf("a is switched off: %+v, %v", k, err)
+	}
+}

@@ -77,6 +77,7 @@ type Skill struct {
 	dir     string // where it is on this host; empty if it is virtual
 	shown   string // the same by the path at which it was found
 	folder  string // the name of that folder as it was found
+	file    seen   // its SKILL.md when it was loaded
 	virtual *Virtual
 	sums    *sums // may be nil
 	remote  *remote

@@ -1,0 +1,53 @@
+package broker_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+)
+
+// BenchmarkActivateSkill measures activate_skill as a client sees it, by its
+// whole text, with the audit record, among so many skills. The baseline is a
+// call of the broker that looks at nothing, list_servers, in the same session.
+func BenchmarkActivateSkill(b *testing.B) {
+	for _, n := range []int{5, 212, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			dir := filepath.Join(b.TempDir(), "skills")
+			for i := range n {
+				writeSkill(b, dir, fmt.Sprintf("skill-%d", i), "Does one of many things. Use it for that.", strings.Repeat("Do this, then that.\n", 370), map[string]string{"references/a.md": "A.\n"})
+			}
+			store, err := audit.Open(b.TempDir(), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = store.Close() })
+			cs := connect(b, newBroker(b, broker.Options{Skills: skillRegistry(dir), Audit: store}), "2025-11-25", nil)
+			measure := func(name string, arguments map[string]any, took *[]time.Duration) {
+				started := time.Now()
+				res, err := cs.CallTool(b.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
+				*took = append(*took, time.Since(started))
+				if err != nil || res.IsError {
+					b.Fatal(res, err)
+				}
+			}
+			var ours, base []time.Duration
+			for b.Loop() {
+				measure("activate_skill", map[string]any{"name": fmt.Sprintf("skill-%d", n/2), "force": true}, &ours)
+				measure("list_servers", nil, &base)
+			}
+			percentiles(b, ours)
+			var sum time.Duration
+			for _, d := range base {
+				sum += d
+			}
+			b.ReportMetric(float64((sum/time.Duration(len(base))).Microseconds())/1000, "list-servers-ms")
+		})
+	}
+}

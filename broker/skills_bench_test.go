@@ -11,6 +11,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/tokens"
+	"github.com/mcpbroker/mcpbroker/skills"
 )
 
 // BenchmarkActivateSkill measures activate_skill as a client sees it, by its
@@ -50,4 +52,30 @@ func BenchmarkActivateSkill(b *testing.B) {
 			b.ReportMetric(float64((sum/time.Duration(len(base))).Microseconds())/1000, "list-servers-ms")
 		})
 	}
+}
+
+// The description of activate_skill is paid for in every turn. With 212 skills of
+// usual names it keeps to 1,500 tokens as models count them, not as it estimates.
+func TestCatalogueOfManySkillsKeepsToItsBudget(t *testing.T) {
+	r := skills.NewRegistry(nil)
+	subjects := []string{"account", "brand", "contract", "customer", "design", "financial", "incident", "market", "meeting", "pipeline", "product", "release", "sales", "vendor"}
+	kinds := []string{"analysis", "audit", "brief", "calendar", "checklist", "comparison", "dashboard", "enforcement", "forecast", "metrics", "planning", "reconciliation", "research", "review", "summary", "triage"}
+	for i := range 212 {
+		name := subjects[i%len(subjects)] + "-" + kinds[i/len(subjects)]
+		if err := r.Register(skills.Virtual{Name: name, Description: "Does one of the many things that teams do. Use it when that is wanted, and not otherwise."}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tool := range newBroker(t, broker.Options{Skills: r}).Surface().Tools {
+		if tool.Name != "activate_skill" {
+			continue
+		}
+		n, err := tokens.Count(tool.Description)
+		if err != nil || n > 1500 || !strings.Contains(tool.Description, "vendor-research") {
+			t.Errorf("%d tokens (%v), want at most 1500 and all names", n, err)
+		}
+		t.Logf("212 skills: %d tokens", n)
+		return
+	}
+	t.Error("there is no activate_skill")
 }

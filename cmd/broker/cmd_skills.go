@@ -334,30 +334,39 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prompt",
 		Short: "Print the catalogue of skills for a system prompt",
-		Long:  "Print the catalogue of skills for a system prompt: within the budget of tokens that the broker keeps to, or with --format xml as a whole.",
-		Args:  noArgs,
+		Long: "Print the catalogue of skills for a system prompt: within the budget of tokens that the broker keeps to, or with --format xml as a whole.\n" +
+			"--format system is for hosts that read the files themselves, without the broker: it says where each SKILL.md is and how skills are used.",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "budget" && format != "xml" {
-				return usage("unknown format %q: write budget or xml", format)
+			if !slices.Contains([]string{"budget", "xml", "system"}, format) {
+				return usage("unknown format %q: write budget, xml or system", format)
 			}
 			return a.withSkills(cmd.Context(), func(h *skillHome, s *skills.Snapshot) error {
-				text := s.XML()
-				if format == "budget" {
-					text = s.Catalogue(cmp.Or(budget, h.config.Broker.Skills.CatalogBudget))
+				text := s.Prompt
+				switch format {
+				case "budget":
+					text = func() string { return s.Catalogue(cmp.Or(budget, h.config.Broker.Skills.CatalogBudget)) }
+				case "xml":
+					text = s.XML
 				}
-				if a.json {
-					return a.printJSON(map[string]any{"prompt": text, "skills": len(s.Shown()), "tokens": skills.Tokens(text)})
-				}
-				if text != "" {
-					fmt.Fprintln(a.stdout, text)
-				}
-				return nil
+				return a.printPrompt(text(), len(s.Shown()))
 			})
 		},
 	}
-	c.Flags().StringVar(&format, "format", format, "budget or xml")
+	c.Flags().StringVar(&format, "format", format, "budget, xml or system")
 	c.Flags().IntVar(&budget, "budget", budget, "how many tokens it may cost (default 1500)")
 	return c
+}
+
+// printPrompt prints a catalogue of so many skills.
+func (a *app) printPrompt(text string, skillsIn int) error {
+	if a.json {
+		return a.printJSON(map[string]any{"prompt": text, "skills": skillsIn, "tokens": skills.Tokens(text)})
+	}
+	if text != "" {
+		fmt.Fprintln(a.stdout, text)
+	}
+	return nil
 }
 
 func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {

@@ -193,6 +193,8 @@ func printExecution(w io.Writer, e audit.Execution, calls []audit.Call) error {
 type auditStats struct {
 	audit.Stats
 	TokensSaved savedTokens `json:"tokens_saved"`
+	// Skills are those that were used, and by whom.
+	Skills []audit.SkillStats `json:"skills"`
 }
 
 // savedTokens is what the model was spared. Results are estimated at four
@@ -238,6 +240,9 @@ func (a *app) auditStats(ctx context.Context, since time.Time) (auditStats, erro
 	if out.Stats, err = store.Stats(ctx, since); err != nil {
 		return out, err
 	}
+	if out.Skills, err = store.SkillStats(ctx, since); err != nil {
+		return out, err
+	}
 	out.TokensSaved.Results = out.BytesKept / bytesPerToken
 	if a.configPath == "" && a.stateDir != "" {
 		return out, nil // the definitions are those of a config
@@ -265,6 +270,12 @@ func printStats(w io.Writer, s auditStats) error {
 		size(s.BytesIn), size(s.BytesOut), size(s.BytesKept), s.TokensSaved.Results)
 	if s.TokensSaved.Definitions > 0 {
 		fmt.Fprintf(w, "%d tokens of tool definitions are not sent in each turn\n", s.TokensSaved.Definitions)
+	}
+	if len(s.Skills) > 0 {
+		fmt.Fprintln(w)
+		if err := printSkillStats(w, s.Skills); err != nil {
+			return err
+		}
 	}
 	if len(s.Tools) == 0 {
 		return nil

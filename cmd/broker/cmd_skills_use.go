@@ -119,18 +119,23 @@ func (a *app) skillsStatsCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(map[string]any{"skills": list})
 			}
-			var rows [][]any
-			for _, s := range list {
-				rows = append(rows, useRow(s.Skill, "", s.SkillUse))
-				for _, c := range s.Clients {
-					rows = append(rows, useRow("", c.Client, c.SkillUse))
-				}
-			}
-			return table[[]any]{"SKILL\tCLIENT\tACTIVATED\tFILES READ\tTOOLS CALLED\tFAILED\tLAST USE", func(r []any) []any { return r }}.print(a.stdout, rows)
+			return printSkillStats(a.stdout, list)
 		},
 	}
 	c.Flags().DurationVar(&since, "since", 0, "only the last time, such as 24h")
 	return c
+}
+
+// printSkillStats prints what was done with skills, and below each by whom.
+func printSkillStats(w io.Writer, list []audit.SkillStats) error {
+	var rows [][]any
+	for _, s := range list {
+		rows = append(rows, useRow(s.Skill, "", s.SkillUse))
+		for _, c := range s.Clients {
+			rows = append(rows, useRow("", c.Client, c.SkillUse))
+		}
+	}
+	return table[[]any]{"SKILL\tCLIENT\tACTIVATED\tFILES READ\tTOOLS CALLED\tFAILED\tLAST USE", func(r []any) []any { return r }}.print(w, rows)
 }
 
 func useRow(skill, client string, u audit.SkillUse) []any {

@@ -49,8 +49,9 @@ var diagram = []row{
 	{pkg: "index", imports: []string{"discovery"}},
 	{pkg: "codegen", imports: []string{"discovery"}},
 	{pkg: "bridge", imports: []string{"discovery"}},
-	{pkg: "skills"},
-	{pkg: "skills/...", imports: []string{"skills"}},
+	{pkg: "skills", imports: []string{"skills/workflow"}},
+	{pkg: "skills/workflow"},
+	{pkg: "skills/...", imports: []string{"skills", "skills/workflow"}},
 	{pkg: "skills/script", imports: []string{"skills", "internal/spawn"}},
 	{pkg: "skills/plugin", imports: []string{"skills", "skills/pack"}},
 	{pkg: "skills/repo", modules: []string{"std"}},
@@ -80,6 +81,7 @@ var diagram = []row{
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},
+	{pkg: "internal/jsoncheck"},
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream"},
 	{pkg: "internal/fakeauth"},
@@ -87,7 +89,7 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/tsname", "internal/nearest", "internal/filelock"}
+var everywhere = []string{"internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

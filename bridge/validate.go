@@ -3,9 +3,7 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
 
 // A Validator checks arguments against input schemas, each of which it
@@ -119,7 +118,7 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	case len(found) > 0:
 		return refuse(sentences(found))
 	case invalid != nil:
-		return refuse(readable(invalid))
+		return refuse(jsoncheck.Readable(invalid))
 	}
 	return args, nil
 }
@@ -154,34 +153,6 @@ func expectation(s *jsonschema.Schema) string {
 	slices.Sort(required)
 	slices.Sort(optional)
 	return "parameters: " + clip(strings.Join(append(required, optional...), ", "), 300)
-}
-
-var pathNoise = regexp.MustCompile(`validating (root|\S+): `)
-
-// readable shortens the library's error, which repeats every step of the path
-// and prints the value, to its end and the name of the parameter.
-func readable(err error) string {
-	last := err
-	for next := errors.Unwrap(last); next != nil; next = errors.Unwrap(last) {
-		last = next
-	}
-	text := err.Error()
-	var where string
-	for _, m := range pathNoise.FindAllStringSubmatch(text, -1) {
-		if m[1] != "root" {
-			where = m[1]
-		}
-	}
-	why := pathNoise.ReplaceAllString(text, "")
-	if len(last.Error()) < len(why) {
-		why = last.Error()
-	}
-	why = clip(why, 300)
-	if where == "" {
-		return why
-	}
-	path := strings.Trim(strings.NewReplacer("/properties/", ".", "/items", "[]").Replace(where), "./")
-	return fmt.Sprintf("%q: %s", path, why)
 }
 
 func kindOf(raw json.RawMessage) string {

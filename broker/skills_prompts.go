@@ -77,7 +77,7 @@ func (b *Broker) prompts() map[string]shownPrompt {
 			if err != nil {
 				return "", skillFailure(err)
 			}
-			return a.Text + b.workflowUse(now) + b.scriptUse(now), nil
+			return a.Text + workflowUse(now) + b.scriptUse(now), nil
 		}}
 	}
 	if _, taken := list[promptBroker]; len(list) > 0 && !taken {

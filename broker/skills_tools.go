@@ -63,7 +63,7 @@ func (b *Broker) activate(ctx context.Context, client string, r reader, name, ar
 	if err != nil {
 		return "", err
 	}
-	return act.Text + b.workflowUse(k) + b.scriptUse(k), nil
+	return act.Text + workflowUse(k) + b.scriptUse(k), nil
 }
 
 func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
@@ -113,6 +113,9 @@ func (b *Broker) readSkillCall(client string, req *mcp.CallToolRequest) (job, er
 		return nil, err
 	}
 	c := skillCall{reader: readerOf(req.Extra, req.Session), skill: name, tool: strings.TrimSpace(a.text("tool"))}
+	if info := req.ClientInfo(); info != nil {
+		c.software = info.Name
+	}
 	if c.tool == "" {
 		return nil, errors.New(`which tool of the skill? Use {"skill": "…", "tool": "start", "input": {…}}; activate_skill names them`)
 	}
@@ -133,6 +136,7 @@ type skillCall struct {
 	reader      reader
 	skill, tool string
 	input       json.RawMessage // a JSON value, also as text in a string; nil for none
+	software    string          // what the client's program calls itself
 }
 
 // callSkill answers call_skill_tool. It is recorded like a script, so that the
@@ -146,6 +150,9 @@ func (b *Broker) callSkill(ctx context.Context, c skillCall, req ExecuteRequest)
 	case err != nil:
 		res.ExitCode, res.Error = exitOf(err), errorText(skillFailure(err))
 		answer = x.textResult(res.Error)
+		if e, ok := errors.AsType[*workflowError](err); ok {
+			answer = x.textResult(string(e.answer))
+		}
 		answer.IsError = true
 	case value.script != nil:
 		// It is bounded by itself, and would be no JSON if it were cut.
@@ -213,15 +220,9 @@ func unquoted(input json.RawMessage) json.RawMessage {
 	return input
 }
 
-// callHandler calls a tool that is defined in Go. One that panics has failed,
-// and nothing else has.
-func callHandler(ctx context.Context, k *skills.Skill, tool string, input json.RawMessage) (value json.RawMessage, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("call %s of skill %s: its handler panicked: %v", tool, k.Ref, p)
-		}
-	}()
-	value, err = k.Call(ctx, tool, input)
+// callHandler calls a tool that is defined in Go.
+func callHandler(ctx context.Context, k *skills.Skill, tool string, input json.RawMessage) (json.RawMessage, error) {
+	value, err := k.Call(ctx, tool, input)
 	if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "tool_not_found" {
 		if p, _ := k.ReadFile(tool, 0, 1); p != nil {
 			return nil, &skills.FileError{Code: "script_refused", Message: `scripts of skills do not run here ("scripts" of "skills" in the config is off): ` + insteadOf(k, tool)}

@@ -8,44 +8,47 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
-// maxWorkflowBytes bounds a workflow.json.
-const maxWorkflowBytes = 1 << 20
-
-// The tools of a skill that has a workflow.
-const (
-	workflowStart   = "start"
-	workflowAdvance = "advance"
-)
-
 // workflowUse says to one who has activated a skill how its workflow is run;
 // empty if it has none.
-func (b *Broker) workflowUse(k *skills.Skill) string {
+func workflowUse(k *skills.Skill) string {
 	if notRun(k) != nil {
 		return ""
 	}
-	text, err := readWhole(k, workflow.FileName, maxWorkflowBytes)
+	w, err := k.Workflow()
 	if err != nil {
-		return ""
-	}
-	if _, err := workflow.Parse([]byte(text)); err != nil {
 		return "\nThe workflow of this skill is wrong and cannot be run: " + err.Error()
 	}
-	var form struct {
-		Params json.RawMessage `json:"params"`
+	if w == nil {
+		return ""
 	}
-	_ = json.Unmarshal([]byte(text), &form) // it was parsed before
 	use := `
-This skill is a workflow. call_skill_tool with tool "start"`
-	if len(form.Params) > 0 {
-		use += " and this input: " + string(compactJSON(form.Params))
+This skill is a workflow. call_skill_tool with tool "start"` + withInput(w.Params()) +
+		` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`
+	for _, s := range w.Subskills() {
+		use += fmt.Sprintf("\nTool %q%s begins only that part.", s+"/"+workflow.ToolStart, withInput(w.SubskillParams(s)))
 	}
-	return use + ` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`
+	if topics := w.Topics(); len(topics) > 0 {
+		use += `
+Tool "topic" with input {"name"} looks up one of: ` + strings.Join(topics, ", ") + "."
+	}
+	return use
+}
+
+func withInput(schema json.RawMessage) string {
+	if len(schema) == 0 {
+		return ""
+	}
+	return " and this input: " + string(compactJSON(schema))
 }
 
 // An engineKey says whose sessions of which skill an engine runs: nobody can go
@@ -55,43 +58,49 @@ type engineKey struct{ owner, origin, skill string }
 // An engine runs the workflow of a skill for one owner.
 type engine struct {
 	*workflow.Engine
-	text     string // of the workflow.json
 	sessions workflow.Sessions
 }
 
-// workflowEngine returns the engine of a skill's workflow.json as it is now. An
-// error is errNoWorkflowTool if there is none.
-func (b *Broker) workflowEngine(owner string, k *skills.Skill) (*engine, error) {
-	text, err := readWhole(k, workflow.FileName, maxWorkflowBytes)
-	if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "not_found" {
-		return nil, errNoWorkflowTool
-	}
-	if err != nil {
-		return nil, err
-	}
+// workflowEngine returns the engine of a skill's workflow w as it is now.
+func (b *Broker) workflowEngine(owner string, k *skills.Skill, w *workflow.Workflow) (*engine, error) {
 	key := engineKey{owner, k.Origin(), k.ID()}
 	b.skills.mu.Lock()
 	defer b.skills.mu.Unlock()
 	old := b.skills.engines[key]
-	if old != nil && old.text == text {
+	if old != nil && old.Workflow().Digest() == w.Digest() {
 		return old, nil
 	}
-	w, err := workflow.Parse([]byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("the workflow of skill %s is wrong: %w", k.Ref, err)
-	}
-	e := &engine{text: text}
+	e := &engine{}
+	var err error
 	if old != nil {
 		e.sessions = old.sessions
 	} else if e.sessions, err = b.workflowSessions(key); err != nil {
 		return nil, err
 	}
-	e.Engine = workflow.NewEngine(w, &workflow.Options{Call: callAction, Sessions: e.sessions})
+	e.Engine = workflow.NewEngine(w, &workflow.Options{
+		Sessions: e.sessions,
+		Observers: []workflow.Observer{func(_ context.Context, session string, ev workflow.Event) error {
+			b.noteWorkflow(k, owner, session, ev, nil)
+			return nil
+		}},
+		ObserverFailed: func(session string, ev workflow.Event, err error) {
+			b.noteWorkflow(k, owner, session, ev, fmt.Errorf("observer: %w", err))
+		},
+	})
 	if b.skills.engines == nil {
 		b.skills.engines = make(map[engineKey]*engine)
 	}
 	b.skills.engines[key] = e
 	return e, nil
+}
+
+// shortSession names a session in the record without giving it away.
+func shortSession(id string) string { return id[:min(len(id), 8)] }
+
+// noteWorkflow records what happened in a session, without what was said.
+// failure is that of an observer, which has stopped nothing.
+func (b *Broker) noteWorkflow(k *skills.Skill, owner, session string, ev workflow.Event, failure error) {
+	b.noteSkill(audit.EventSkillWorkflow, k, owner, strings.TrimSpace(shortSession(session)+" "+string(ev.Kind)+" "+ev.Step), failure)
 }
 
 // workflowSessions opens the sessions that belong to key.
@@ -101,7 +110,7 @@ func (b *Broker) workflowSessions(key engineKey) (workflow.Sessions, error) {
 		return workflow.NewMemory(), nil
 	}
 	sum := sha256.Sum256(compactJSON([]string{key.owner, key.origin, key.skill}))
-	return workflow.OpenFiles(filepath.Join(dir, hex.EncodeToString(sum[:16])))
+	return workflow.OpenFiles(filepath.Join(dir, hex.EncodeToString(sum[:16])), nil)
 }
 
 // closeWorkflows gives the folders of the sessions back.
@@ -118,77 +127,162 @@ func (b *Broker) closeWorkflows() error {
 	return errors.Join(errs...)
 }
 
-// actionKey is under what the context of a workflow's call has its action.
-type actionKey struct{}
-
 // An action is of a skill, and belongs to an execution.
 type action struct {
 	x     *execution
 	skill *skills.Skill
 }
 
-// callAction does an action of a workflow like a call of a script: checked,
-// policed and recorded.
-func callAction(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
-	a := ctx.Value(actionKey{}).(action)
-	if err := a.allows(ctx, tool); err != nil {
-		return nil, err
-	}
-	value, err := a.x.bridge.Call(ctx, tool, input)
+// forCall is an engine for the calls of x: its actions are calls like those of a
+// script, checked, policed and recorded, and its questions go to the client.
+func (x *execution) forCall(e *engine, k *skills.Skill, software string) *workflow.Engine {
+	return e.With(func(o *workflow.Options) {
+		o.Call = func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
+			if err := (action{x, k}).allows(ctx, tool); err != nil {
+				return nil, err
+			}
+			value, err := x.bridge.Call(ctx, tool, input)
+			if err != nil {
+				return nil, errors.New(errorText(err))
+			}
+			return value, nil
+		}
+		o.Read = func(_ context.Context, path string) (string, error) {
+			return readWhole(k, path, skills.MaxFileBytes)
+		}
+		if t := x.req.Talker; t != nil && t.Capabilities().Form && !x.o.NoForms {
+			o.Ask = x.askForm
+		}
+		o.Host = x.o.WorkflowHost
+		if o.Host.Name == "" {
+			o.Host.Name = software
+		}
+		o.Host.HasTool = func(id string) bool {
+			_, ok := x.b.Catalog().Tool(id)
+			return ok
+		}
+	})
+}
+
+// askForm puts a question of a workflow to the user of the client.
+func (x *execution) askForm(ctx context.Context, f workflow.Form) (workflow.FormAction, json.RawMessage, error) {
+	answer, err := x.req.Talker.Answer(ctx, &mcp.ElicitParams{Mode: "form", Message: f.Message, RequestedSchema: f.Schema})
 	if err != nil {
-		return nil, errors.New(errorText(err))
+		return workflow.FormCancel, nil, err
 	}
-	return value, nil
+	res, ok := answer.(*mcp.ElicitResult)
+	if !ok {
+		return workflow.FormCancel, nil, fmt.Errorf("the client answered a form with %T", answer)
+	}
+	return workflow.FormAction(res.Action), compactJSON(res.Content), nil
 }
 
 // errNoWorkflowTool means that a tool is none of a workflow.
 var errNoWorkflowTool = errors.New("no tool of a workflow")
 
-// ofWorkflow answers start and advance of a skill that has a workflow, unless
-// it has tools of these names that are defined in Go.
+// ofWorkflow answers start, advance and topic of a skill that has a workflow,
+// unless it has tools of these names that are defined in Go.
 func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, input json.RawMessage) (json.RawMessage, error) {
 	for _, t := range k.Tools {
 		if t.Name == c.tool {
 			return nil, errNoWorkflowTool
 		}
 	}
-	e, err := x.b.workflowEngine(c.reader.owner, k)
+	w, err := k.Workflow()
 	if err != nil {
 		return nil, err
 	}
-	ctx = context.WithValue(ctx, actionKey{}, action{x, k})
+	if w == nil {
+		return nil, errNoWorkflowTool
+	}
+	kept, err := x.b.workflowEngine(c.reader.owner, k, w)
+	if err != nil {
+		return nil, err
+	}
+	e := x.forCall(kept, k, c.software)
+	if subskill, ok := strings.CutSuffix(c.tool, "/"+workflow.ToolStart); ok {
+		return workflowResult(e.StartSubskill(ctx, subskill, startParams(w.SubskillParams(subskill), input)))
+	}
 	switch c.tool {
-	case workflowStart:
-		return workflowResult(e.Start(ctx, input))
-	case workflowAdvance:
-		a, err := parseArguments(input, "session")
+	case workflow.ToolStart:
+		return workflowResult(e.Start(ctx, startParams(w.Params(), input)))
+	case workflow.ToolAdvance:
+		return advance(ctx, e, input)
+	case workflow.ToolTopic:
+		a, err := parseArguments(input, "name")
 		if err != nil {
 			return nil, err
 		}
-		if a.text("session") == "" {
-			return nil, errors.New(`advance which session? Use input {"session": "…", "answer": …}; start begins one`)
-		}
-		var answer json.RawMessage
-		if a.has("answer") {
-			answer = a["answer"]
-		}
-		return workflowResult(e.Advance(ctx, a.text("session"), a.text("step"), answer))
+		return workflowResult(e.Topic(ctx, a.text("name")))
 	}
-	if near := nearest.Names(c.tool, []string{workflowStart, workflowAdvance}, 1); len(near) > 0 {
-		return nil, &skills.FileError{Code: "tool_not_found", Message: fmt.Sprintf("skill %q has no tool %q: did you mean %s?", k.Ref, clip(c.tool, 60), near[0])}
+	var names []string
+	for _, t := range k.Tools {
+		names = append(names, t.Name)
+	}
+	names = append(names, workflow.ToolNames(w)...)
+	if near := nearest.Names(c.tool, names, 3); len(near) > 0 {
+		return nil, &skills.FileError{Code: "tool_not_found", Message: fmt.Sprintf("skill %q has no tool %q: did you mean %s?", k.Ref, clip(c.tool, 60), strings.Join(near, ", "))}
 	}
 	return nil, errNoWorkflowTool
 }
 
-// A workflowError is a result that says what went wrong.
-type workflowError struct{ answer json.RawMessage }
+// startParams takes the params out of {"params": {…}}, as which some models send
+// them, unless there is a param of that name.
+func startParams(schema, input json.RawMessage) json.RawMessage {
+	var wrapped map[string]json.RawMessage
+	if json.Unmarshal(input, &wrapped) != nil || len(wrapped) != 1 || len(wrapped["params"]) == 0 || wrapped["params"][0] != '{' {
+		return input
+	}
+	var s struct {
+		Properties map[string]any `json:"properties"`
+	}
+	_ = json.Unmarshal(schema, &s) // that it is a schema was checked
+	if _, declared := s.Properties["params"]; declared {
+		return input
+	}
+	return wrapped["params"]
+}
 
-func (e *workflowError) Error() string { return string(e.answer) }
+// The names under which models send the answer of a step.
+var answerKeys = []string{"answer", "output", "response"}
+
+func advance(ctx context.Context, e *workflow.Engine, input json.RawMessage) (json.RawMessage, error) {
+	a, err := parseArguments(input, "session")
+	if err != nil {
+		return nil, err
+	}
+	if a.text("session") == "" {
+		return nil, errors.New(`advance which session? Use input {"session": "…", "answer": …}; start begins one`)
+	}
+	reply := workflow.Reply{Step: a.text("step"), Again: a.text("again") == "true"}
+	for _, key := range answerKeys {
+		if a.has(key) {
+			reply.Answer = a[key]
+			break
+		}
+	}
+	return workflowResult(e.Advance(ctx, a.text("session"), reply))
+}
+
+// A workflowError is a result that says what went wrong. As an error it is what
+// goes on record; the model gets the whole answer.
+type workflowError struct {
+	message string
+	answer  json.RawMessage
+}
+
+func (e *workflowError) Error() string { return e.message }
 
 func workflowResult(r workflow.Result) (json.RawMessage, error) {
+	if r.Status == workflow.StatusRedirect {
+		r.Message = "go on with activate_skill " + string(compactJSON(map[string]string{"name": r.Skill}))
+		if len(r.Input) > 0 {
+			r.Message += ` and this input for its "` + workflow.ToolStart + `"`
+		}
+	}
 	answer := compactJSON(r)
 	if r.Status == workflow.StatusError {
-		return nil, &workflowError{answer}
+		return nil, &workflowError{r.Message, answer}
 	}
 	return answer, nil
 }

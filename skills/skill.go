@@ -93,7 +93,7 @@ type Tool struct {
 	InputSchema json.RawMessage
 	// Handler does it. It may be called by several goroutines at a time and has
 	// to return soon after ctx is done. The input is nil if there is none. Its
-	// answer is written as JSON.
+	// answer, of any type, is written as JSON.
 	Handler func(ctx context.Context, input json.RawMessage) (any, error)
 }
 

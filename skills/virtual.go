@@ -15,7 +15,9 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 // A Virtual skill is defined in Go: its text, and tools with handlers. A model
@@ -33,6 +35,9 @@ type Virtual struct {
 	Files fs.FS
 	// ArgumentHint says what arguments a user may give.
 	ArgumentHint string
+	// Workflow makes it a skill that goes step by step, if it is not nil: models
+	// begin it with the tool start and answer with the tool advance.
+	Workflow *workflow.Workflow
 	// ByUserOnly hides the skill from models until a user picks it.
 	ByUserOnly bool
 	// Changing says that what is in Files changes by itself, so that nobody can
@@ -70,10 +75,13 @@ func (v *Virtual) check() error {
 			problems = append(problems, errors.New("a tool has no name"))
 		case seen[t.Name]:
 			problems = append(problems, fmt.Errorf("two tools are called %s", quoted(t.Name)))
+		case v.Workflow != nil && slices.Contains(workflow.ToolNames(v.Workflow), t.Name):
+			problems = append(problems, fmt.Errorf("tool %s has the name of one of the workflow", quoted(t.Name)))
 		case t.Handler == nil:
 			problems = append(problems, fmt.Errorf("tool %s has no handler", quoted(t.Name)))
-		case t.InputSchema != nil && !json.Valid(t.InputSchema):
-			problems = append(problems, fmt.Errorf("the input schema of tool %s is no JSON", quoted(t.Name)))
+		}
+		if _, err := jsoncheck.Compile(t.InputSchema); err != nil {
+			problems = append(problems, fmt.Errorf("the input schema of tool %s: %w", quoted(t.Name), err))
 		}
 		seen[t.Name] = true
 	}
@@ -109,14 +117,18 @@ func (v *Virtual) skill() *Skill {
 func (v *Virtual) fs() fs.FS { return withText{v.Files, v.text()} }
 
 // Call runs a tool that is defined in Go and returns its answer as JSON. An
-// unknown tool is a *FileError that names the nearest; other errors are the
-// handler's own.
+// unknown tool is a *FileError that names the nearest, and so is, before the
+// handler is called, input that does not fit the tool's schema; other errors are
+// the handler's own. A handler that panics has failed.
 func (s *Skill) Call(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
 	i := slices.IndexFunc(s.Tools, func(t Tool) bool { return t.Name == tool })
 	if i < 0 {
 		return nil, s.unknownTool(tool)
 	}
-	answer, err := s.Tools[i].Handler(ctx, input)
+	if err := s.Tools[i].checkInput(input); err != nil {
+		return nil, &FileError{"invalid_input", fmt.Sprintf("call %s of skill %s: the input is wrong: %s. It is: %s", tool, s.Ref, err, s.Tools[i].InputSchema)}
+	}
+	answer, err := s.Tools[i].handle(ctx, input)
 	if err != nil {
 		return nil, fmt.Errorf("call %s of skill %s: %w", tool, s.Ref, err)
 	}
@@ -130,6 +142,35 @@ func (s *Skill) Call(ctx context.Context, tool string, input json.RawMessage) (j
 		return nil, fmt.Errorf("call %s of skill %s: its answer has no JSON form: %w", tool, s.Ref, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// checkInput says what is wrong with input. None at all is an object without
+// fields.
+func (t *Tool) checkInput(input json.RawMessage) error {
+	if len(t.InputSchema) == 0 {
+		return nil
+	}
+	schema, err := jsoncheck.Compile(t.InputSchema)
+	if err != nil {
+		return err
+	}
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	return schema.Check(input)
+}
+
+// handle calls the handler.
+func (t *Tool) handle(ctx context.Context, input json.RawMessage) (answer any, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its handler panicked: %v", p)
+		}
+	}()
+	return t.Handler(ctx, input)
 }
 
 func (s *Skill) unknownTool(tool string) error {

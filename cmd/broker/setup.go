@@ -26,6 +26,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 // A session is a broker with what it stands on.
@@ -119,6 +120,9 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	}
 	o.WorkflowDir = filepath.Join(state, "workflows")
 	o.SkillCacheDir = skillCacheDir(state)
+	if dir := cfg.Broker.Skills.SessionDir; dir != "" {
+		o.WorkflowDir = homeOf(cfg).resolve(dir)
+	}
 	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
 	types := learned.Open(state, log)
 	o.Learned, o.Results = types, results.Open(filepath.Join(state, "results"), nil)
@@ -178,6 +182,10 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		Scripts:     scriptsOf(cfg),
 
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
+		NoForms:             set.Skills.Forms != nil && !*set.Skills.Forms,
+		WorkflowHost: workflow.Host{
+			Name: set.Skills.Host, Tools: set.Skills.HostTools, Subagent: set.Skills.Subagent,
+		},
 
 		Servers:        upstreams(cfg),
 		Unlearned:      unlearned(cfg),

@@ -20,6 +20,7 @@ const (
 	EventSkillActivated     = "skill_activated"
 	EventSkillFileRead      = "skill_file_read"
 	EventSkillToolCalled    = "skill_tool_called"
+	EventSkillWorkflow      = "skill_workflow" // what happened in a session, without what was said
 	EventSkillInstalled     = "skill_installed"
 	EventSkillStateChanged  = "skill_state_changed"
 	EventPluginInstalled    = "plugin_installed"

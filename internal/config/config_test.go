@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 func parse(t *testing.T, text string) *Config {
@@ -50,6 +52,7 @@ func TestParseReadsEverything(t *testing.T) {
 		"skills": {
 			"enabled": true, "path": "s", "paths": ["a", "~/b",], "scan": false, "trustProject": ["/work"], "include": ["x-*"], "exclude": "old-*", "catalogBudget": 900,
 			"scripts": "host", "scriptTimeout": "1m", "scriptMaxOutput": "64KiB", "scriptCwd": "/work", "scriptImage": "my/tools", "scriptEnv": ["LANG"], "enforceAllowedTools": true,
+			"host": "codex", "hostTools": ["question"], "subagent": true, "forms": false, "sessionDir": "~/sessions",
 		},
 		"plugins": {"path": "p", "autoMergeMCP": false},
 	},
@@ -79,6 +82,7 @@ func TestParseReadsEverything(t *testing.T) {
 				Enabled: &yes, Path: "s", Paths: []string{"a", "~/b"}, Scan: &no, TrustedProjects: []string{"/work"},
 				Include: []string{"x-*"}, Exclude: []string{"old-*"}, CatalogBudget: 900,
 				Scripts: "host", ScriptTimeout: time.Minute, ScriptMaxOutput: 64 << 10, ScriptCwd: "/work", ScriptImage: "my/tools", ScriptEnv: []string{"LANG"}, EnforceAllowedTools: true,
+				Host: "codex", HostTools: []string{"question"}, Subagent: true, Forms: &no, SessionDir: "~/sessions",
 			},
 			Plugins: Plugins{Path: "p", AutoMergeMCP: &no},
 		},
@@ -363,4 +367,11 @@ func FuzzExpand(f *testing.F) {
 			t.Fatalf("Expand(%q) = %q, want it unchanged", s, got)
 		}
 	})
+}
+
+// The hosts that the config takes are those whose tools workflows know.
+func TestSkillHostsAreThoseOfWorkflows(t *testing.T) {
+	if diff := cmp.Diff(workflow.Hosts(), SkillHosts); diff != "" {
+		t.Errorf("hosts (-workflows +config):\n%s", diff)
+	}
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
@@ -17,9 +17,10 @@ type Status string
 
 // The statuses.
 const (
-	StatusPrompt Status = "prompt" // the model is to do something and answer
-	StatusDone   Status = "done"
-	StatusError  Status = "error"
+	StatusPrompt   Status = "prompt" // the model is to do something and answer
+	StatusDone     Status = "done"
+	StatusRedirect Status = "redirect" // the model is to go on with another skill
+	StatusError    Status = "error"
 )
 
 // A Result is the answer to start and advance, made for a model to read.
@@ -27,13 +28,18 @@ type Result struct {
 	Session string `json:"session,omitempty"`
 	Status  Status `json:"status"`
 	Step    string `json:"step,omitempty"`
-	// Preamble comes with the first prompt.
+	// Preamble comes with the first prompt, and when a prompt is said again.
 	Preamble string `json:"preamble,omitempty"`
-	Prompt   string `json:"prompt,omitempty"`
+	// Answered are the steps since the last call that the user answered in forms.
+	Answered []Exchange `json:"answered,omitempty"`
+	Prompt   string     `json:"prompt,omitempty"`
 	// Schema is that of the answer.
 	Schema json.RawMessage `json:"schema,omitempty"`
 	// Result is that of the workflow, when it is done.
 	Result json.RawMessage `json:"result,omitempty"`
+	// Skill is where to go on after StatusRedirect, with Input.
+	Skill string          `json:"skill,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
 	// Message and Retry are for errors: with Retry, the same call may be made
 	// again, with another answer or later.
 	Message string `json:"message,omitempty"`
@@ -44,16 +50,48 @@ func failed(session, step string, retry bool, format string, args ...any) Result
 	return Result{Session: session, Status: StatusError, Step: step, Message: fmt.Sprintf(format, args...), Retry: &retry}
 }
 
+// An Observer is told of an event after it was kept, and waited for. Its errors
+// and panics do not stop the workflow.
+type Observer func(ctx context.Context, session string, e Event) error
+
 // Options are what an engine needs of others. The zero value runs workflows
-// without actions, whose sessions end with the process.
+// without tools, whose sessions end with the process.
 type Options struct {
 	// Call does an action. It has to return soon after ctx is done.
 	Call func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error)
+	// Ask puts forms to the user; nil leaves all questions to the model.
+	Ask AskFunc
+	// Read reads a file of the skill, for topics.
+	Read func(ctx context.Context, path string) (string, error)
+	// Host is what is known of the program that the model runs in.
+	Host Host
 	// Sessions keeps the events; nil keeps them in memory.
 	Sessions Sessions
-	// Observe is told of each event after it was kept. What it does cannot stop
-	// the workflow.
-	Observe func(session string, e Event)
+	// Observers are told of each event, one after the other, before those of the
+	// definition.
+	Observers []Observer
+	// ObserverFailed is told of each error of an observer.
+	ObserverFailed func(session string, e Event, err error)
+}
+
+// The tools under which a skill offers its workflow to a model. Each of its
+// subskills can be begun with SUBSKILL/start.
+const (
+	ToolStart   = "start"
+	ToolAdvance = "advance"
+	ToolTopic   = "topic" // if it has topics
+)
+
+// ToolNames are the names of the tools of a workflow.
+func ToolNames(w *Workflow) []string {
+	names := []string{ToolStart, ToolAdvance}
+	if len(w.Topics()) > 0 {
+		names = append(names, ToolTopic)
+	}
+	for _, s := range w.Subskills() {
+		names = append(names, s+"/"+ToolStart)
+	}
+	return names
 }
 
 // An Engine runs one workflow. It may be used by several goroutines; what is
@@ -61,21 +99,12 @@ type Options struct {
 type Engine struct {
 	w     *Workflow
 	o     Options
-	mu    sync.Mutex
-	locks map[string]*lock
+	locks *locks
 }
-
-type lock struct {
-	sync.Mutex
-	users int
-}
-
-// maxHops bounds the steps that are passed between two prompts.
-const maxHops = 1000
 
 // NewEngine returns an engine for a workflow.
 func NewEngine(w *Workflow, o *Options) *Engine {
-	e := &Engine{w: w, locks: map[string]*lock{}}
+	e := &Engine{w: w, locks: &locks{byID: map[string]*lock{}}}
 	if o != nil {
 		e.o = *o
 	}
@@ -85,241 +114,243 @@ func NewEngine(w *Workflow, o *Options) *Engine {
 	return e
 }
 
+// With returns an engine for the same sessions with other options. Its Sessions
+// must not be changed.
+func (e *Engine) With(change func(*Options)) *Engine {
+	c := *e
+	c.o.Observers = slices.Clone(e.o.Observers)
+	change(&c.o)
+	return &c
+}
+
+// Workflow is what the engine runs.
+func (e *Engine) Workflow() *Workflow { return e.w }
+
+// locks make calls for one session wait for each other.
+type locks struct {
+	mu   sync.Mutex
+	byID map[string]*lock
+}
+
+type lock struct {
+	sync.Mutex
+	users int
+}
+
 // hold makes a session one caller's until the function it returns is called.
-func (e *Engine) hold(id string) (release func()) {
-	e.mu.Lock()
-	l := e.locks[id]
+func (k *locks) hold(id string) (release func()) {
+	k.mu.Lock()
+	l := k.byID[id]
 	if l == nil {
 		l = &lock{}
-		e.locks[id] = l
+		k.byID[id] = l
 	}
 	l.users++
-	e.mu.Unlock()
+	k.mu.Unlock()
 	l.Lock()
 	return func() {
 		l.Unlock()
-		e.mu.Lock()
+		k.mu.Lock()
 		if l.users--; l.users == 0 {
-			delete(e.locks, id)
+			delete(k.byID, id)
 		}
-		e.mu.Unlock()
+		k.mu.Unlock()
 	}
 }
 
 // Start begins a session. Params that do not have the right form are a result
 // with Retry, and no session.
 func (e *Engine) Start(ctx context.Context, params json.RawMessage) Result {
+	return e.start(ctx, "", params)
+}
+
+// StartSubskill begins a session in a subskill.
+func (e *Engine) StartSubskill(ctx context.Context, name string, params json.RawMessage) Result {
+	if a := e.w.areas[name]; a == nil || a.subskill == nil {
+		return failed("", "", false, "there is no subskill %q%s", name, didYouMean(name, e.w.Subskills()))
+	}
+	return e.start(ctx, name, params)
+}
+
+func (e *Engine) start(ctx context.Context, name string, params json.RawMessage) Result {
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
-	if problem := check(e.w.params, params); problem != "" {
-		return failed("", "", true, "params: %s", problem)
+	a := e.w.areas[name]
+	if err := a.params.Check(params); err != nil {
+		return failed("", "", true, "params: %s", err)
 	}
 	id, err := e.o.Sessions.New()
 	if err != nil {
 		return failed("", "", true, "the session cannot be kept: %s", err)
 	}
-	defer e.hold(id)()
-	r := &run{e: e, id: id, st: &state{steps: map[string]any{}, visits: map[string]int{}}}
-	if err := r.add(Event{Started, "", params}); err != nil {
-		return failed(id, "", true, "the session cannot be kept: %s", err)
+	defer e.locks.hold(id)()
+	r := &run{e: e, id: id, st: newState(), preamble: e.w.preamble(a, e.o.Host, true)}
+	if err := r.add(ctx, Event{Kind: Started, Step: name, Value: params, Digest: e.w.digest}); err != nil {
+		return *r.unkept(err)
 	}
-	res := r.come(ctx, e.w.def.Start)
-	res.Preamble = e.w.def.Preamble
-	return res
+	return r.proceed(ctx)
+}
+
+// A Reply is what the model says at a step.
+type Reply struct {
+	// Step is the one that it means; empty means the one that waits.
+	Step string
+	// Answer is empty for none: then the step that waits is said again, or, if it
+	// is named and asks for no answer, passed.
+	Answer json.RawMessage
+	// Again does an action once more of which it is not known whether it was done.
+	Again bool
 }
 
 // Advance gives the answer of the step that waits for it. An answer that does
 // not have the right form changes nothing and may be given again. Without an
 // answer the step that waits is said again, and an action that failed is tried
-// again.
-func (e *Engine) Advance(ctx context.Context, id, step string, answer json.RawMessage) Result {
-	defer e.hold(id)()
+// again. A session that was begun with another definition is refused.
+func (e *Engine) Advance(ctx context.Context, id string, reply Reply) Result {
+	defer e.locks.hold(id)()
 	events, err := e.o.Sessions.Load(id)
 	if err != nil {
-		return failed(id, step, false, "unknown session: start one")
+		return failed(id, reply.Step, false, "unknown session%s: start one", e.near(id))
 	}
-	st, err := replay(events)
+	st, err := e.w.replay(events)
 	if err != nil {
-		return failed(id, step, false, "%s", err)
+		return failed(id, reply.Step, false, "%s", err)
 	}
-	r := &run{e: e, id: id, st: st}
-	s, known := e.w.steps[st.at]
+	r := &run{e: e, id: id, st: st, again: reply.Again}
+	n := e.w.steps[st.at]
 	switch {
 	case st.over:
-		return failed(id, step, false, "the session is over: start another one")
-	case !known:
-		return failed(id, step, false, "the workflow has changed: step %q is gone; start another session", st.at)
-	case step != "" && step != st.at:
-		return failed(id, st.at, true, "the session is at step %q, not at %q%s", st.at, step, e.hint(step))
-	case !st.waiting:
-		return r.proceed(ctx) // an action failed, or the process ended in between
-	case len(answer) == 0:
-		return r.prompt(s)
+		return failed(id, reply.Step, false, "the session is over: start another one")
+	case st.digest != e.w.digest:
+		return failed(id, st.at, false, "the workflow has been changed since this session began, and what was answered may mean something else now: start another session")
+	case reply.Step != "" && st.at != "" && reply.Step != st.at:
+		return failed(id, st.at, true, "the session is at step %q, not at %q%s", st.at, reply.Step, e.hint(reply.Step))
+	case !st.waiting: // an action failed, or the process ended in between
+		return r.proceed(ctx)
+	case len(reply.Answer) == 0 && (reply.Step == "" || n.schema != nil):
+		return r.sayAgain(ctx)
 	}
-	if problem := check(e.w.answers[st.at], answer); problem != "" {
-		return failed(id, st.at, true, "%s", problem)
+	if len(reply.Answer) > 0 {
+		if err := n.answer.Check(reply.Answer); err != nil {
+			return failed(id, st.at, true, "%s", err)
+		}
 	}
-	if err := r.add(Event{Answered, st.at, answer}); err != nil {
-		return failed(id, st.at, true, "the answer cannot be kept: %s", err)
+	if err := r.add(ctx, Event{Kind: Answered, Step: st.at, Value: reply.Answer}); err != nil {
+		return *r.unkept(err)
 	}
-	return r.leave(ctx, s)
+	return r.proceed(ctx)
+}
+
+// Topic looks a topic up.
+func (e *Engine) Topic(ctx context.Context, name string) Result {
+	if e.w.def.Topics[name] == nil {
+		return failed("", "", false, "there is no topic %q%s", name, didYouMean(name, e.w.Topics()))
+	}
+	value, err := e.topic(ctx, name)
+	if err != nil {
+		return failed("", "", true, "%s", err)
+	}
+	return Result{Status: StatusDone, Result: value}
+}
+
+func (e *Engine) topic(ctx context.Context, name string) (json.RawMessage, error) {
+	t := e.w.def.Topics[name]
+	text := t.Text
+	if t.File != "" {
+		if e.o.Read == nil {
+			return nil, fmt.Errorf("topic %q is in the file %s, and files cannot be read here", name, t.File)
+		}
+		var err error
+		if text, err = e.o.Read(ctx, t.File); err != nil {
+			return nil, fmt.Errorf("topic %q: %w", name, err)
+		}
+	}
+	return encode(map[string]string{"topic": name, "content": text}), nil
+}
+
+// near names the session that an unknown id may mean.
+func (e *Engine) near(id string) string {
+	ids, err := e.o.Sessions.List()
+	if err != nil {
+		return ""
+	}
+	if near := nearest.Names(id, ids, 1); len(near) > 0 && id != "" {
+		return " (did you mean " + near[0] + "?)"
+	}
+	return ""
 }
 
 func (e *Engine) hint(step string) string {
-	var names []string
-	for n := range e.w.steps {
-		names = append(names, n)
-	}
 	if _, known := e.w.steps[step]; known {
 		return ""
 	}
+	names := slices.Sorted(maps.Keys(e.w.steps))
 	if near := nearest.Names(step, names, 1); len(near) > 0 {
 		return ", which does not exist (did you mean " + near[0] + "?)"
 	}
 	return ", which does not exist"
 }
 
-// check says what is wrong with a value, or nothing.
-func check(s *jsonschema.Resolved, raw json.RawMessage) string {
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return "it is no JSON: " + err.Error()
+// didYouMean names the nearest of what there is, or all.
+func didYouMean(name string, known []string) string {
+	switch near := nearest.Names(name, known, 3); {
+	case len(near) > 0:
+		return ": did you mean " + strings.Join(near, ", ") + "?"
+	case len(known) > 0:
+		return "; there are: " + strings.Join(known[:min(len(known), 20)], ", ")
 	}
-	if s == nil {
-		return ""
-	}
-	if err := s.Validate(v); err != nil {
-		return strings.TrimPrefix(err.Error(), "validating root: ")
-	}
-	return ""
+	return ": there are none"
 }
 
-// A run is one call of Start or Advance.
-type run struct {
-	e    *Engine
-	id   string
-	st   *state
-	hops int
-}
+// History are the events of a session: all that there is to know of it.
+func (e *Engine) History(id string) ([]Event, error) { return e.o.Sessions.Load(id) }
 
-// add keeps an event and applies it.
-func (r *run) add(ev Event) error {
-	if err := r.e.o.Sessions.Append(r.id, ev); err != nil {
-		return err
-	}
-	if err := r.st.apply(ev); err != nil {
-		return err
-	}
-	if r.e.o.Observe != nil {
-		r.e.o.Observe(r.id, ev)
-	}
-	return nil
-}
-
-// come goes to a step.
-func (r *run) come(ctx context.Context, name string) Result {
-	if name == End {
-		return r.end()
-	}
-	s := r.e.w.steps[name]
-	limit := s.MaxVisits
-	if limit == 0 {
-		limit = DefaultVisits
-	}
-	if r.hops++; r.hops > maxHops {
-		return r.stop("the workflow goes in a circle without asking anything")
-	}
-	if r.st.visits[name] >= limit {
-		if s.OnMaxVisits != "" && s.OnMaxVisits != name {
-			return r.come(ctx, s.OnMaxVisits)
-		}
-		return r.stop(fmt.Sprintf("step %q was come to %d times, which is the most that is allowed", name, limit))
-	}
-	if err := r.add(Event{Came, name, nil}); err != nil {
-		return failed(r.id, name, true, "the session cannot be kept: %s", err)
-	}
-	return r.proceed(ctx)
-}
-
-// proceed does what is to be done at the step that was come to.
-func (r *run) proceed(ctx context.Context) Result {
-	s := r.e.w.steps[r.st.at]
-	if s.Action != nil && !r.st.acted {
-		if res := r.act(ctx, s.Action); res != nil {
-			return *res
-		}
-	}
-	if s.Prompt == "" && s.Answer == nil {
-		return r.leave(ctx, s)
-	}
-	if err := r.add(Event{Prompted, r.st.at, nil}); err != nil {
-		return failed(r.id, r.st.at, true, "the session cannot be kept: %s", err)
-	}
-	return r.prompt(s)
-}
-
-// act does an action once; its result is kept, so that it is never done again.
-func (r *run) act(ctx context.Context, a *Action) *Result {
-	fail := func(retry bool, format string, args ...any) *Result {
-		res := failed(r.id, r.st.at, retry, format, args...)
-		return &res
-	}
-	if r.e.o.Call == nil {
-		return fail(false, "the step calls %s, and tools cannot be called here", a.Tool)
-	}
-	input := json.RawMessage("{}")
-	if len(a.Input) > 0 {
-		template, err := decode(a.Input)
-		if err != nil {
-			return fail(false, "the input of %s is no JSON: %s", a.Tool, err)
-		}
-		input = encode(r.st.value(template))
-	}
-	out, err := r.e.o.Call(ctx, a.Tool, input)
+// Restore begins a session with a history, such as that of another engine. It
+// does nothing; Advance goes on from there.
+func (e *Engine) Restore(history []Event) (id string, err error) {
+	st, err := e.w.replay(history)
 	if err != nil {
-		return fail(true, "call %s: %s", a.Tool, err)
+		return "", err
 	}
-	if !json.Valid(out) {
-		out = encode(string(out))
+	if st.digest != e.w.digest {
+		return "", fmt.Errorf("the history is that of another workflow")
 	}
-	if err := r.add(Event{Acted, r.st.at, out}); err != nil {
-		return fail(true, "the result of %s cannot be kept: %s", a.Tool, err)
+	if id, err = e.o.Sessions.New(); err != nil {
+		return "", err
 	}
-	return nil
-}
-
-// leave takes the first branch whose condition holds.
-func (r *run) leave(ctx context.Context, s *Step) Result {
-	for _, b := range s.Next {
-		if r.st.holds(b.When) {
-			return r.come(ctx, b.To)
+	for _, ev := range history {
+		if err := e.o.Sessions.Append(id, ev); err != nil {
+			return "", err
 		}
 	}
-	return r.stop(fmt.Sprintf("no branch of step %q fits", r.st.at))
+	return id, nil
 }
 
-func (r *run) prompt(s *Step) Result {
-	return Result{Session: r.id, Status: StatusPrompt, Step: r.st.at, Prompt: r.st.text(s.Prompt), Schema: s.Answer}
-}
-
-func (r *run) end() Result {
-	result := r.st.answer
-	if len(r.e.w.def.Result) > 0 {
-		if template, err := decode(r.e.w.def.Result); err == nil {
-			result = r.st.value(template)
-		}
+// Replay says where a session with this history stands, without a session: no
+// action is done, nobody is asked and nothing is kept. Result.Session is empty.
+func (w *Workflow) Replay(history []Event, h Host) (Result, error) {
+	st, err := w.replay(history)
+	if err != nil {
+		return Result{}, err
 	}
-	ev := Event{Ended, "", encode(result)}
-	if err := r.add(ev); err != nil {
-		return failed(r.id, r.st.at, true, "the session cannot be kept: %s", err)
+	last := history[len(history)-1]
+	switch last.Kind {
+	case Ended:
+		return Result{Status: StatusDone, Result: last.Value}, nil
+	case Redirected:
+		return redirection("", last.Value)
+	case Stopped:
+		var why string
+		err := json.Unmarshal(last.Value, &why)
+		return failed("", st.at, false, "%s", why), err
 	}
-	return Result{Session: r.id, Status: StatusDone, Result: ev.Value}
-}
-
-func (r *run) stop(why string) Result {
-	if err := r.add(Event{Stopped, r.st.at, encode(why)}); err != nil {
-		return failed(r.id, r.st.at, true, "the session cannot be kept: %s", err)
+	if st.digest != w.digest {
+		return Result{}, fmt.Errorf("the history is that of another workflow")
 	}
-	return failed(r.id, r.st.at, false, "%s", why)
+	if !st.waiting {
+		return failed("", st.at, true, "the session was interrupted at step %q", st.at), nil
+	}
+	r := &run{e: &Engine{w: w, o: Options{Host: h}}, st: st}
+	return r.prompt(context.Background()), nil
 }

@@ -1,84 +1,229 @@
 package workflow
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // A Remark is something that a workflow would be better without.
 type Remark struct {
 	// Code is one of unreachable-step, no-end, cycle-guard, max-visits-fails,
-	// unknown-tool, unknown-value, branch-without-else.
+	// unknown-tool, unknown-value, branch-without-else, host-tool-name,
+	// options-mismatch, too-many-options, host-branching, unused-subskill,
+	// unused-topic, subskill-params.
 	Code    string `json:"code"`
-	Step    string `json:"step"`
+	Step    string `json:"step"` // or the subskill or topic
 	Message string `json:"message"`
 }
 
-// Lint remarks on a workflow, sorted by step. knownTool reports whether there
-// is a tool; nil knows them all.
+// maxOptions is how many options the tools of hosts show at most.
+const maxOptions = 4
+
+// A linter collects remarks.
+type linter struct {
+	w    *Workflow
+	list []Remark
+}
+
+func (l *linter) remark(code, step, format string, args ...any) {
+	l.list = append(l.list, Remark{code, step, fmt.Sprintf(format, args...)})
+}
+
+// Lint remarks on a workflow, sorted by step, then on the whole. knownTool
+// reports whether there is a tool; nil knows them all.
 func (w *Workflow) Lint(knownTool func(id string) bool) []Remark {
-	var list []Remark
-	remark := func(code, step, format string, args ...any) {
-		list = append(list, Remark{code, step, fmt.Sprintf(format, args...)})
-	}
+	l := &linter{w: w}
 	reached := w.reach(w.def.Start)
+	for _, name := range w.Subskills() { // those can be started by themselves
+		a := w.areas[name]
+		maps.Copy(reached, w.reach(a.prefix+a.def.Start))
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.steps)) {
-		s := w.steps[name]
-		inner := strings.HasSuffix(name, "/"+End)
-		switch {
-		case !reached[name] && !inner:
-			remark("unreachable-step", name, "no step leads to it")
-		case reached[name] && !w.reach(name)[End]:
-			remark("no-end", name, "nothing leads from it to %q", End)
+		n := w.steps[name]
+		if strings.HasSuffix(name, "/"+End) {
+			continue // no step of the author's
 		}
-		if s.MaxVisits == 0 && !inner && w.follows(s)[name] && (s.Prompt != "" || s.Action != nil) {
-			remark("cycle-guard", name, "it can be come to again: say with maxVisits how often, and with onMaxVisits what then")
+		l.way(name, n, reached)
+		if a := n.Action; a != nil && a.Run == nil && knownTool != nil && !knownTool(a.Tool) {
+			l.remark("unknown-tool", name, "there is no tool %s", a.Tool)
 		}
-		if s.MaxVisits > 0 && s.OnMaxVisits == "" && !inner {
-			remark("max-visits-fails", name, "after %d visits the workflow fails: onMaxVisits says where to go instead", s.MaxVisits)
-		}
-		if s.Action != nil && knownTool != nil && !knownTool(s.Action.Tool) {
-			remark("unknown-tool", name, "there is no tool %s", s.Action.Tool)
-		}
-		if n := len(s.Next); n > 0 && s.Next[n-1].When != nil {
-			remark("branch-without-else", name, "when no condition holds the workflow fails: end with a branch that has none")
-		}
-		for _, path := range w.values(s) {
-			if step, ok := w.unknownValue(path); !ok {
-				remark("unknown-value", name, "{{%s}} names %s, which does not exist", path, step)
+		for _, path := range w.values(n) {
+			if what, ok := w.unknownValue(n.area, path); !ok {
+				l.remark("unknown-value", name, "{{%s}} names %s, which does not exist", path, what)
 			}
 		}
+		l.prompt(name, n)
 	}
-	return list
+	l.whole()
+	return l.list
+}
+
+// way remarks on where a step leads.
+func (l *linter) way(name string, n *node, reached map[string]bool) {
+	switch {
+	case !reached[name]:
+		l.remark("unreachable-step", name, "no step leads to it")
+	case !l.w.reach(name)[End]:
+		l.remark("no-end", name, "nothing leads from it to %q", End)
+	}
+	if n.MaxVisits == 0 && l.w.follows(n)[name] && (n.prompts() || n.Action != nil) {
+		l.remark("cycle-guard", name, "it can be come to again: say with maxVisits how often, and with onMaxVisits what then")
+	}
+	if n.MaxVisits > 0 && n.OnMaxVisits == "" {
+		l.remark("max-visits-fails", name, "after %d visits the workflow fails: onMaxVisits says where to go instead", n.MaxVisits)
+	}
+	if k := len(n.Next); k > 0 && n.Next[k-1].When != nil {
+		l.remark("branch-without-else", name, "when no condition holds the workflow fails: end with a branch that has none")
+	}
+}
+
+// prompt remarks on the words of a step, and on options that its answer cannot
+// be.
+func (l *linter) prompt(name string, n *node) {
+	text := n.Prompt.render(func(s string) string { return s }, "")
+	for _, tool := range hostTools() {
+		if regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(tool) + `($|[^\w-])`).MatchString(text) {
+			l.remark("host-tool-name", name, "its prompt names %s, which only some hosts have: use an element such as ask-user or checklist", tool)
+		}
+	}
+	for i := range n.Prompt {
+		for _, q := range n.Prompt[i].questions() {
+			if len(q.Options) > maxOptions {
+				l.remark("too-many-options", name, "the question %q has %d options: the tools of hosts show %d at most", q.Question, len(q.Options), maxOptions)
+			}
+			l.options(name, n, q)
+		}
+	}
+}
+
+// options compares those of a question with the values that the answer may have.
+func (l *linter) options(name string, n *node, q Question) {
+	var s jsonschema.Schema
+	if len(q.Options) == 0 || n.Answer == nil || json.Unmarshal(n.Answer, &s) != nil {
+		return
+	}
+	for _, field := range slices.Sorted(maps.Keys(s.Properties)) {
+		p := s.Properties[field]
+		if p.Items != nil {
+			p = p.Items
+		}
+		if len(p.Enum) == 0 || q.Key != "" && q.Key != field {
+			continue
+		}
+		var missing []string
+		left := slices.Clone(p.Enum)
+		for _, o := range q.Options {
+			i := slices.Index(left, any(o.Value))
+			if i < 0 {
+				missing = append(missing, o.Value)
+				continue
+			}
+			left = slices.Delete(left, i, i+1)
+		}
+		if len(missing) > 0 || len(left) > 0 {
+			l.remark("options-mismatch", name, "the options of %q are not the values of the field %s: not there: %v; without an option: %v", q.Question, field, missing, left)
+		}
+	}
+}
+
+// whole remarks on what is of no single step.
+func (l *linter) whole() {
+	led := map[string]bool{}
+	var byTools []string
+	for _, name := range slices.Sorted(maps.Keys(l.w.steps)) {
+		n := l.w.steps[name]
+		for _, to := range l.w.targets(n) {
+			led[to] = true
+		}
+		if slices.ContainsFunc(n.Next, func(b Branch) bool {
+			return b.When != nil && (b.When.Path == "host" || strings.HasPrefix(b.When.Path, "tools."))
+		}) {
+			byTools = append(byTools, name)
+		}
+		for _, b := range n.Next {
+			l.subskillParams(name, b)
+		}
+	}
+	if len(byTools) > 1 {
+		l.remark("host-branching", "", "%d steps ask for the host or its tools (%s): an element such as ask-user is understood everywhere", len(byTools), strings.Join(byTools, ", "))
+	}
+	for _, name := range l.w.Subskills() {
+		if !led[toSubskill+name] {
+			l.remark("unused-subskill", name, "no step leads to it")
+		}
+	}
+	for _, name := range l.w.Topics() {
+		if !led[toTopic+name] && l.w.def.Topics[name].Label == "" {
+			l.remark("unused-topic", name, "no step leads to it, and it has no label by which it is found")
+		}
+	}
+}
+
+// subskillParams remarks on a branch that gives a subskill less than it needs.
+func (l *linter) subskillParams(step string, b Branch) {
+	name, ok := strings.CutPrefix(b.To, toSubskill)
+	a := l.w.areas[name]
+	if !ok || a == nil || a.subskill.ParamsFunc != nil {
+		return
+	}
+	given := b.With
+	if len(given) == 0 {
+		given = a.subskill.Params
+	}
+	var s jsonschema.Schema
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(a.def.Params, &s) // that it is a schema was checked
+	_ = json.Unmarshal(given, &fields)
+	for _, field := range s.Required {
+		if _, there := fields[field]; !there {
+			l.remark("subskill-params", step, "the subskill %s needs the param %s, and gets none", name, field)
+		}
+	}
 }
 
 // reach are the steps that can be come to from one, and End.
 func (w *Workflow) reach(from string) map[string]bool {
-	s, ok := w.steps[from]
+	n, ok := w.steps[from]
 	if !ok {
-		return nil
+		return map[string]bool{}
 	}
-	seen := w.follows(s)
+	seen := w.follows(n)
 	seen[from] = true
 	return seen
 }
 
-// follows are the steps that can come after one.
-func (w *Workflow) follows(s *Step) map[string]bool {
+// targets are what a step leads to.
+func (w *Workflow) targets(n *node) []string {
+	list := slices.Clone(n.Targets)
+	for _, b := range n.Next {
+		list = append(list, b.To)
+	}
+	if n.OnMaxVisits != "" {
+		list = append(list, n.OnMaxVisits)
+	}
+	return list
+}
+
+// follows are the steps that can come after one. Another skill and a topic are
+// an end, a subskill is its first step.
+func (w *Workflow) follows(n *node) map[string]bool {
 	seen := map[string]bool{}
-	todo := []*Step{s}
+	todo := []*node{n}
 	for len(todo) > 0 {
-		s, todo = todo[0], todo[1:]
-		targets := []string{}
-		for _, b := range s.Next {
-			targets = append(targets, b.To)
-		}
-		if s.OnMaxVisits != "" {
-			targets = append(targets, s.OnMaxVisits)
-		}
-		for _, to := range targets {
+		n, todo = todo[0], todo[1:]
+		for _, to := range w.targets(n) {
+			if name, ok := strings.CutPrefix(to, toSubskill); ok {
+				a := w.areas[name]
+				to = a.prefix + a.def.Start
+			} else if isElsewhere(to) {
+				to = End
+			}
 			if next := w.steps[to]; !seen[to] && next != nil {
 				todo = append(todo, next)
 			}
@@ -89,37 +234,52 @@ func (w *Workflow) follows(s *Step) map[string]bool {
 }
 
 // values are the paths that a step reads.
-func (w *Workflow) values(s *Step) []string {
-	texts := s.Prompt
-	if s.Action != nil {
-		texts += string(s.Action.Input)
+func (w *Workflow) values(n *node) []string {
+	var texts strings.Builder
+	prompt, _ := json.Marshal(n.Prompt) // of texts only
+	texts.Write(prompt)
+	if n.Action != nil {
+		texts.Write(n.Action.Input)
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Save)) {
+		texts.Write(n.Save[name])
 	}
 	var paths []string
-	for _, m := range variable.FindAllStringSubmatch(texts, -1) {
-		paths = append(paths, m[1])
-	}
-	for _, b := range s.Next {
+	for _, b := range n.Next {
+		texts.Write(b.With)
 		if b.When != nil {
 			paths = append(paths, b.When.Path)
 		}
+	}
+	for _, m := range variable.FindAllStringSubmatch(texts.String(), -1) {
+		paths = append(paths, m[1])
 	}
 	return paths
 }
 
 // unknownValue reports whether the beginning of a path exists, and names it if
 // not.
-func (w *Workflow) unknownValue(path string) (what string, ok bool) {
+func (w *Workflow) unknownValue(a *area, path string) (what string, ok bool) {
 	root, rest, _ := strings.Cut(path, ".")
+	is := func(name string) bool { return rest == name || strings.HasPrefix(rest, name+".") }
 	switch root {
-	case "params", "answer":
-		return "", true
-	case "steps":
-		for name := range w.steps {
-			if rest == name || strings.HasPrefix(rest, name+".") {
+	case "steps", "all", "visits":
+		for name, n := range w.steps {
+			if n.area == a && is(strings.TrimPrefix(name, a.prefix)) {
 				return "", true
 			}
 		}
 		return fmt.Sprintf("the step %q", rest), false
+	case "store":
+		for name := range a.stores {
+			if is(name) {
+				return "", true
+			}
+		}
+		return fmt.Sprintf("the store %q", rest), false
 	}
-	return fmt.Sprintf("%q, not params, steps or answer", root), false
+	if slices.Contains(roots, root) {
+		return "", true
+	}
+	return fmt.Sprintf("%q, not %s", root, strings.Join(roots, ", ")), false
 }

@@ -9,14 +9,20 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // An Event is one thing that happened in a session. Events are only appended.
 type Event struct {
 	Kind EventKind `json:"kind"`
-	Step string    `json:"step,omitempty"`
+	// Step is the full name of the step, of Started and Entered that of the
+	// subskill.
+	Step string `json:"step,omitempty"`
 	// Value is what was given, answered or returned.
 	Value json.RawMessage `json:"value,omitempty"`
+	// Digest is, of Started, that of the workflow.
+	Digest string    `json:"digest,omitempty"`
+	At     time.Time `json:"at,omitzero"`
 }
 
 // An EventKind says what happened.
@@ -24,42 +30,69 @@ type EventKind string
 
 // The kinds.
 const (
-	Started  EventKind = "started"  // with the params
-	Came     EventKind = "came"     // to a step
-	Acted    EventKind = "acted"    // with the result of the step's action
-	Prompted EventKind = "prompted" // the step waits for its answer
-	Answered EventKind = "answered" // with the answer
-	Ended    EventKind = "ended"    // with the result
-	Stopped  EventKind = "stopped"  // for good, with the reason
+	Started    EventKind = "started"    // with the params
+	Entered    EventKind = "entered"    // a subskill, with its params
+	Came       EventKind = "came"       // to a step
+	Acting     EventKind = "acting"     // the step's action begins, with its input
+	Failed     EventKind = "failed"     // the action, with the reason
+	Acted      EventKind = "acted"      // with the result of the action
+	Prompted   EventKind = "prompted"   // the step waits for its answer
+	Answered   EventKind = "answered"   // with the answer
+	Saved      EventKind = "saved"      // with what the stores became, and the step's value
+	Redirected EventKind = "redirected" // to another skill, which ends the session
+	Ended      EventKind = "ended"      // with the result
+	Stopped    EventKind = "stopped"    // for good, with the reason
 )
 
-// A state is what the events of a session amount to.
-type state struct {
-	params  any
-	steps   map[string]any // the last answer or result of each
-	answer  any            // the last answer of all
-	visits  map[string]int
-	at      string // the step come to
-	acted   bool   // its action was done
-	waiting bool   // for its answer
-	over    bool
+// values are what the steps of an area have given.
+type values struct {
+	params any
+	steps  map[string]any   // the last answer or result of each, by local name
+	all    map[string][]any // that of each visit
+	stores map[string]any
+	answer any // the last answer of all
 }
 
+// A state is what the events of a session amount to. Values in it are never
+// changed, only replaced.
+type state struct {
+	digest string
+	area   string // the name of the area
+	values
+	visits   map[string]int
+	at       string // the full name of the step come to
+	result   any    // of its action
+	acting   bool   // its action was begun, and how it ended is not known
+	acted    bool   // its action was done
+	waiting  bool   // for its answer
+	answered bool
+	saved    bool
+	over     bool
+}
+
+func newState() *state { return &state{visits: map[string]int{}} }
+
 // replay folds events. It does nothing but read them.
-func replay(events []Event) (*state, error) {
+func (w *Workflow) replay(events []Event) (*state, error) {
 	if len(events) == 0 || events[0].Kind != Started {
 		return nil, errors.New("the session has no beginning")
 	}
-	st := &state{steps: map[string]any{}, visits: map[string]int{}}
+	st := newState()
 	for _, e := range events {
-		if err := st.apply(e); err != nil {
+		if err := st.apply(e, w); err != nil {
 			return nil, err
 		}
 	}
 	return st, nil
 }
 
-func (st *state) apply(e Event) error {
+// savedValue is the value of Saved.
+type savedValue struct {
+	Step   json.RawMessage            `json:"step,omitempty"`
+	Stores map[string]json.RawMessage `json:"stores,omitempty"`
+}
+
+func (st *state) apply(e Event, w *Workflow) error {
 	var value any
 	if len(e.Value) > 0 {
 		var err error
@@ -68,25 +101,109 @@ func (st *state) apply(e Event) error {
 		}
 	}
 	switch e.Kind {
-	case Started:
-		st.params = value
+	case Started, Entered:
+		if e.Kind == Started {
+			st.digest = e.Digest
+		}
+		st.area, st.at = e.Step, ""
+		st.values = values{params: value, steps: map[string]any{}, all: map[string][]any{}, stores: map[string]any{}}
 	case Came:
-		st.at, st.acted, st.waiting = e.Step, false, false
+		st.at, st.result = e.Step, nil
+		st.acting, st.acted, st.waiting, st.answered, st.saved = false, false, false, false, false
 		st.visits[e.Step]++
+	case Acting:
+		st.acting = true
+	case Failed:
+		st.acting = false
 	case Acted:
-		st.acted = true
-		st.steps[e.Step] = value
+		st.acting, st.acted, st.result = false, true, value
+		st.give(w.local(e.Step), value, false)
 	case Prompted:
 		st.waiting = true
 	case Answered:
-		st.waiting = false
-		st.steps[e.Step], st.answer = value, value
-	case Ended, Stopped:
+		st.waiting, st.answered = false, true
+		if len(e.Value) == 0 {
+			break // the step was passed
+		}
+		st.answer = value
+		st.give(w.local(e.Step), value, st.acted)
+	case Saved:
+		return st.save(w.local(e.Step), e.Value)
+	case Ended, Stopped, Redirected:
 		st.over = true
 	default:
 		return fmt.Errorf("the session is damaged: unknown event %q", e.Kind)
 	}
 	return nil
+}
+
+// give makes v the value of a step; instead means that this visit had one.
+func (st *state) give(step string, v any, instead bool) {
+	st.steps[step] = v
+	if n := len(st.all[step]); instead && n > 0 {
+		st.all[step] = append(st.all[step][:n-1:n-1], v)
+		return
+	}
+	st.all[step] = append(st.all[step], v)
+}
+
+// save takes in what a step has saved.
+func (st *state) save(step string, raw json.RawMessage) error {
+	var v savedValue
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return fmt.Errorf("the session is damaged: %w", err)
+	}
+	st.saved = true
+	if v.Step != nil {
+		value, err := decode(v.Step)
+		if err != nil {
+			return fmt.Errorf("the session is damaged: %w", err)
+		}
+		st.give(step, value, st.acted || st.answered)
+	}
+	for name, raw := range v.Stores {
+		value, err := decode(raw)
+		if err != nil {
+			return fmt.Errorf("the session is damaged: %w", err)
+		}
+		st.stores[name] = value
+	}
+	return nil
+}
+
+// local is the name of a step in its area; one that is gone keeps its own.
+func (w *Workflow) local(step string) string {
+	if n := w.steps[step]; n != nil {
+		return n.local
+	}
+	return step
+}
+
+// merge puts what is new into what is there: objects field by field, anything
+// else as a whole. Neither of the two is changed.
+func merge(old, more any) any {
+	a, aok := old.(map[string]any)
+	b, bok := more.(map[string]any)
+	if !aok || !bok {
+		return more
+	}
+	merged := make(map[string]any, len(a)+len(b))
+	for k, v := range a {
+		merged[k] = v
+	}
+	for k, v := range b {
+		if before, there := merged[k]; there {
+			v = merge(before, v)
+		}
+		merged[k] = v
+	}
+	return merged
+}
+
+// A scope is what {{…}} can name at one moment.
+type scope struct {
+	*state
+	host Host
 }
 
 // decode keeps numbers as they are written.
@@ -98,9 +215,12 @@ func decode(data []byte) (any, error) {
 	return v, err
 }
 
+// roots are what a path can begin with.
+var roots = []string{"params", "answer", "result", "steps", "all", "visits", "store", "host", "tools"}
+
 // find returns the value of a path such as params.repo or steps.list.items.0.
-// The names of steps may hold dots and slashes.
-func (st *state) find(path string) (any, bool) {
+// The names of steps and tools may hold dots and slashes.
+func (st scope) find(path string) (any, bool) {
 	root, rest, _ := strings.Cut(path, ".")
 	var v any
 	switch root {
@@ -108,26 +228,62 @@ func (st *state) find(path string) (any, bool) {
 		v = st.params
 	case "answer":
 		v = st.answer
+	case "result":
+		v = st.result
+	case "store":
+		v = st.stores
+	case "host":
+		return HostNamed(st.host.Name), rest == ""
+	case "tools":
+		return true, rest != "" && st.host.has(rest)
 	case "steps":
-		name := rest
-		for {
-			if found, ok := st.steps[name]; ok {
-				v, rest = found, strings.TrimPrefix(strings.TrimPrefix(rest, name), ".")
-				break
-			}
-			i := strings.LastIndex(name, ".")
-			if i < 0 {
-				return nil, false
-			}
-			name = name[:i]
+		var ok bool
+		if v, rest, ok = named(st.steps, rest); !ok {
+			return nil, false
 		}
+	case "all":
+		list, rest, ok := named(st.all, rest)
+		if !ok {
+			return nil, false
+		}
+		return inside(list, rest)
+	case "visits":
+		n, ok := st.visits[st.prefix()+rest]
+		return json.Number(strconv.Itoa(n)), ok
 	default:
 		return nil, false
 	}
-	if rest == "" {
+	return inside(v, rest)
+}
+
+// prefix is what the full names of the area's steps begin with.
+func (st scope) prefix() string {
+	if st.area == "" {
+		return ""
+	}
+	return st.area + "/"
+}
+
+// named finds the longest name in m that a path begins with.
+func named[T any](m map[string]T, path string) (v T, rest string, ok bool) {
+	for name := path; ; {
+		if v, ok = m[name]; ok {
+			return v, strings.TrimPrefix(strings.TrimPrefix(path, name), "."), true
+		}
+		i := strings.LastIndex(name, ".")
+		if i < 0 {
+			return v, "", false
+		}
+		name = name[:i]
+	}
+}
+
+// inside follows a path into a value.
+func inside(v any, path string) (any, bool) {
+	if path == "" {
 		return v, v != nil
 	}
-	for key := range strings.SplitSeq(rest, ".") {
+	for key := range strings.SplitSeq(path, ".") {
 		switch c := v.(type) {
 		case map[string]any:
 			var ok bool
@@ -151,7 +307,7 @@ var variable = regexp.MustCompile(`\{\{\s*([^{}\s]+)\s*\}\}`)
 
 // text fills a template: a text stands for itself, other values are JSON, and
 // what is not there is empty.
-func (st *state) text(template string) string {
+func (st scope) text(template string) string {
 	return variable.ReplaceAllStringFunc(template, func(found string) string {
 		v, _ := st.find(variable.FindStringSubmatch(found)[1])
 		switch v := v.(type) {
@@ -166,7 +322,7 @@ func (st *state) text(template string) string {
 }
 
 // value fills the strings of a JSON template.
-func (st *state) value(template any) any {
+func (st scope) value(template any) any {
 	switch t := template.(type) {
 	case string:
 		if m := variable.FindStringSubmatch(t); m != nil && m[0] == t {
@@ -201,7 +357,7 @@ func encode(v any) json.RawMessage {
 }
 
 // holds reports whether a condition is met.
-func (st *state) holds(c *Condition) bool {
+func (st scope) holds(c *Condition) bool {
 	if c == nil {
 		return true
 	}

@@ -60,8 +60,11 @@ func engine(t *testing.T, definition string, o *workflow.Options) *workflow.Engi
 
 func show(r workflow.Result) string {
 	r.Session = ""
-	data, _ := json.Marshal(r)
-	return string(data)
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(r)
+	return strings.TrimSpace(b.String())
 }
 
 func want(t *testing.T, what string, r workflow.Result, want string) {
@@ -75,13 +78,16 @@ const rateSchema = `"schema":{"type":"object","properties":{"level":{"type":"int
 
 func TestAWorkflowFromStartToEnd(t *testing.T) {
 	var c tools
-	files, err := workflow.OpenFiles(filepath.Join(t.TempDir(), "sessions"))
+	files, err := workflow.OpenFiles(filepath.Join(t.TempDir(), "sessions"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer files.Close()
 	var kinds []string
-	o := &workflow.Options{Call: c.call, Sessions: files, Observe: func(_ string, e workflow.Event) { kinds = append(kinds, string(e.Kind)+" "+e.Step) }}
+	o := &workflow.Options{Call: c.call, Sessions: files, Observers: []workflow.Observer{func(_ context.Context, _ string, e workflow.Event) error {
+		kinds = append(kinds, string(e.Kind)+" "+e.Step)
+		return nil
+	}}}
 	e := engine(t, triage, o)
 	want(t, "params", e.Start(t.Context(), json.RawMessage(`{}`)), `{"status":"error","message":"params: required: missing properties: [\"repo\"]","retry":true}`)
 
@@ -90,7 +96,7 @@ func TestAWorkflowFromStartToEnd(t *testing.T) {
 	want(t, "start", r, `{"status":"prompt","step":"rate","preamble":"Be brief.","prompt":"Rate crash of a/b.",`+rateSchema+`}`)
 	advance := func(step, answer string) workflow.Result {
 		// Each call is one of a new process.
-		return engine(t, triage, o).Advance(t.Context(), id, step, json.RawMessage(answer))
+		return engine(t, triage, o).Advance(t.Context(), id, workflow.Reply{Step: step, Answer: json.RawMessage(answer)})
 	}
 	if r := advance("rate", `{"level":"high"}`); r.Status != workflow.StatusError || !*r.Retry || !strings.Contains(r.Message, "level") {
 		t.Errorf("a wrong answer: %s", show(r))
@@ -99,7 +105,7 @@ func TestAWorkflowFromStartToEnd(t *testing.T) {
 		t.Errorf("no JSON: %s", show(r))
 	}
 	want(t, "the wrong step", advance("rat", `{}`), `{"status":"error","step":"rate","message":"the session is at step \"rate\", not at \"rat\", which does not exist (did you mean rate?)","retry":true}`)
-	want(t, "no answer", advance("", ""), `{"status":"prompt","step":"rate","prompt":"Rate crash of a/b.",`+rateSchema+`}`)
+	want(t, "no answer", advance("", ""), `{"status":"prompt","step":"rate","preamble":"Be brief.","prompt":"Rate crash of a/b.",`+rateSchema+`}`)
 	want(t, "again", advance("rate", `{"level":0.0}`), `{"status":"prompt","step":"rate","prompt":"Rate crash of a/b.",`+rateSchema+`}`)
 	want(t, "into a part", advance("rate", `{"level":7}`), `{"status":"prompt","step":"fix/try","prompt":"Mend it."}`)
 	want(t, "round in the part", advance("fix/try", `{}`), `{"status":"prompt","step":"fix/try","prompt":"Mend it."}`)
@@ -116,7 +122,7 @@ func TestAWorkflowFromStartToEnd(t *testing.T) {
 		t.Errorf("%s", show(r))
 	}
 	for _, id := range []string{"", "../../etc/passwd", strings.Repeat("a", 32)} {
-		if r := e.Advance(t.Context(), id, "rate", nil); r.Status != workflow.StatusError || *r.Retry {
+		if r := e.Advance(t.Context(), id, workflow.Reply{Step: "rate"}); r.Status != workflow.StatusError || *r.Retry {
 			t.Errorf("session %q: %s", id, show(r))
 		}
 	}
@@ -128,7 +134,7 @@ func TestAFailedActionIsTriedAgain(t *testing.T) {
 	r := e.Start(t.Context(), json.RawMessage(`{"repo":"a"}`))
 	want(t, "offline", r, `{"status":"error","step":"fetch","preamble":"Be brief.","message":"call github__list_issues: offline","retry":true}`)
 	c.fail = nil
-	if again := e.Advance(t.Context(), r.Session, "", nil); again.Status != workflow.StatusPrompt || again.Step != "rate" || len(c.calls) != 2 {
+	if again := e.Advance(t.Context(), r.Session, workflow.Reply{}); again.Status != workflow.StatusPrompt || again.Step != "rate" || len(c.calls) != 2 {
 		t.Errorf("again: %s after %v", show(again), c.calls)
 	}
 	if r := engine(t, triage, nil).Start(t.Context(), json.RawMessage(`{"repo":"a"}`)); r.Status != workflow.StatusError || *r.Retry {
@@ -141,7 +147,7 @@ func TestVisitsAreBounded(t *testing.T) {
 	e := engine(t, triage, &workflow.Options{Call: c.call})
 	r := e.Start(t.Context(), json.RawMessage(`{"repo":"a"}`))
 	for range 3 {
-		r = e.Advance(t.Context(), r.Session, "rate", json.RawMessage(`{"level":0}`))
+		r = e.Advance(t.Context(), r.Session, workflow.Reply{Step: "rate", Answer: json.RawMessage(`{"level":0}`)})
 	}
 	if r.Status != workflow.StatusDone || len(c.calls) != 2 || !strings.HasPrefix(c.calls[1], "slack__post") {
 		t.Errorf("after three visits: %s, %v", show(r), c.calls)
@@ -156,7 +162,7 @@ func TestVisitsAreBounded(t *testing.T) {
 		r := e.Start(t.Context(), nil)
 		n := 0
 		for ; r.Status == workflow.StatusPrompt && n < 50; n++ {
-			r = e.Advance(t.Context(), r.Session, r.Step, json.RawMessage(`{}`))
+			r = e.Advance(t.Context(), r.Session, workflow.Reply{Step: r.Step, Answer: json.RawMessage(`{}`)})
 		}
 		if r.Status != workflow.StatusError || *r.Retry || n > 10 {
 			t.Errorf("%s: %s after %d answers", what, show(r), n)
@@ -166,7 +172,7 @@ func TestVisitsAreBounded(t *testing.T) {
 
 func TestHalfALineNeverHappened(t *testing.T) {
 	dir := t.TempDir()
-	files, err := workflow.OpenFiles(dir)
+	files, err := workflow.OpenFiles(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +190,7 @@ func TestHalfALineNeverHappened(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r := e.Advance(t.Context(), r.Session, "a", json.RawMessage(`1`)); r.Status != workflow.StatusDone {
+	if r := e.Advance(t.Context(), r.Session, workflow.Reply{Step: "a", Answer: json.RawMessage(`1`)}); r.Status != workflow.StatusDone {
 		t.Errorf("%s", show(r))
 	}
 	if events, err := files.Load(r.Session); err != nil || events[len(events)-1].Kind != workflow.Ended {
@@ -200,7 +206,7 @@ func TestAnswersAtTheSameTimeTakeTurns(t *testing.T) {
 	done := 0
 	for range 20 {
 		wg.Go(func() {
-			if e.Advance(t.Context(), r.Session, "a", json.RawMessage(`1`)).Status == workflow.StatusDone {
+			if e.Advance(t.Context(), r.Session, workflow.Reply{Step: "a", Answer: json.RawMessage(`1`)}).Status == workflow.StatusDone {
 				mu.Lock()
 				done++
 				mu.Unlock()
@@ -269,7 +275,7 @@ func FuzzParse(f *testing.F) {
 			if r.Status != workflow.StatusPrompt {
 				break
 			}
-			r = e.Advance(t.Context(), r.Session, r.Step, json.RawMessage(`{}`))
+			r = e.Advance(t.Context(), r.Session, workflow.Reply{Step: r.Step, Answer: json.RawMessage(`{}`)})
 		}
 	})
 }

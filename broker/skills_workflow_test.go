@@ -1,0 +1,267 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
+)
+
+const support = `{
+  "start": "what",
+  "steps": {"what": {"prompt": [{"ask-user": {"key": "kind", "question": "What is it?", "options": [{"value": "bug"}, {"value": "limits"}, {"value": "other"}]}}],
+    "next": [{"when": {"path": "answer.kind", "equals": "bug"}, "to": "subskill:bug"}, {"when": {"path": "answer.kind", "equals": "limits"}, "to": "topic:limits"}, {"to": "skill:release-notes", "with": {"v": "1"}}]}},
+  "subskills": {"bug": {"workflow": {"start": "read", "steps": {"read": {"action": {"tool": "files__read_file", "input": {"path": "bug.txt"}}, "next": "fix"}, "fix": {"prompt": "Fix {{steps.read}}."}}}}},
+  "topics": {"limits": {"file": "references/limits.md"}}
+}`
+
+func withSupport(t *testing.T) (dir string, r *skills.Registry) {
+	t.Helper()
+	dir, r = newSkills(t)
+	writeSkill(t, dir, "support", "Support. Use it.", "Go.", map[string]string{"workflow.json": support, "references/limits.md": "Seven.\n"})
+	return dir, r
+}
+
+func TestWorkflowToolsThroughMCP(t *testing.T) {
+	_, r := withSupport(t)
+	b := newBroker(t, broker.Options{Skills: r})
+	cs := connect(t, b, "2025-11-25", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	use := func(tool string, input any) (string, bool) {
+		return call(t, cs, "call_skill_tool", map[string]any{"skill": "support", "tool": tool, "input": input})
+	}
+	text, _ := call(t, cs, "activate_skill", map[string]any{"name": "support"})
+	for _, want := range []string{`tool "start" begins it`, `Tool "bug/start" begins only that part`, `Tool "topic" with input {"name"} looks up one of: limits.`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the activation lacks %s:\n%s", want, text)
+		}
+	}
+	type result struct {
+		Session, Status, Step, Prompt, Preamble, Message, Skill string
+		Result, Input                                           json.RawMessage
+	}
+	read := func(text string) (r result) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return r
+	}
+	for _, c := range []struct {
+		kind  string
+		check func(result) bool
+	}{
+		{"bug", func(r result) bool {
+			return r.Status == "prompt" && r.Step == "bug/fix" && r.Prompt == "Fix text of bug.txt."
+		}},
+		{"limits", func(r result) bool {
+			return r.Status == "done" && string(r.Result) == `{"content":"Seven.\n","topic":"limits"}`
+		}},
+		{"other", func(r result) bool {
+			return r.Status == "redirect" && r.Skill == "release-notes" && string(r.Input) == `{"v":"1"}` && strings.Contains(r.Message, `activate_skill {"name":"release-notes"}`)
+		}},
+	} {
+		text, _ := use("start", map[string]any{"params": map[string]any{}})
+		begun := read(text)
+		if begun.Status != "prompt" || !strings.Contains(begun.Preamble, "| <ask-user> | - |") {
+			t.Fatalf("start: %s", text)
+		}
+		// As skill-kit's protocol calls it.
+		text, isError := use("advance", map[string]any{"session": begun.Session, "step": "what", "output": map[string]any{"kind": c.kind}})
+		if isError || !c.check(read(text)) {
+			t.Errorf("%s: %s", c.kind, text)
+		}
+	}
+	if text, _ := use("topic", map[string]any{"name": "limits"}); read(text).Status != "done" {
+		t.Errorf("topic: %s", text)
+	}
+	if text, _ := use("bug/start", nil); read(text).Step != "bug/fix" {
+		t.Errorf("a subskill by itself: %s", text)
+	}
+	for _, c := range []struct {
+		tool  string
+		input any
+		want  string
+	}{
+		{"advance", map[string]any{"session": strings.Repeat("a", 32), "answer": 1}, `unknown session`},
+		{"advance", map[string]any{}, `advance which session?`},
+		{"bgu/start", nil, `there are: bug`},
+		{"topics", nil, `did you mean topic?`},
+		{"topic", map[string]any{"name": "limit"}, `did you mean limits?`},
+	} {
+		if text, isError := use(c.tool, c.input); !isError || !strings.Contains(text, c.want) {
+			t.Errorf("%s %v: %s, want an error with %s", c.tool, c.input, text, c.want)
+		}
+	}
+}
+
+// A client that shows forms is asked by itself, in both eras of the protocol.
+func TestWorkflowsAskTheUser(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		_, r := withSupport(t)
+		asked := make(chan *mcp.ElicitParams, 10)
+		o := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			asked <- req.Params
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"kind": "bug"}}, nil
+		}}
+		cs := connect(t, newBroker(t, broker.Options{Skills: r}), version, o)
+		start := map[string]any{"skill": "support", "tool": "start"}
+		text, isError := call(t, cs, "call_skill_tool", start)
+		if isError || !strings.Contains(text, `"step":"bug/fix"`) || !strings.Contains(text, `"answered":[{"step":"what","answer":{"kind":"bug"}}]`) {
+			t.Errorf("%s: %s", version, text)
+		}
+		if q := <-asked; q.Message != "What is it?" {
+			t.Errorf("%s: the user was asked %q", version, q.Message)
+		}
+		cs = connect(t, newBroker(t, broker.Options{Skills: r, NoForms: true}), version, o)
+		if text, _ := call(t, cs, "call_skill_tool", start); !strings.Contains(text, `"step":"what"`) || len(asked) != 0 {
+			t.Errorf("%s: without forms: %s", version, text)
+		}
+	}
+}
+
+// Nobody goes on with another client's session, or with one of a workflow that
+// has changed since; and what happened is on record, without what was said.
+func TestSessionsBelongToTheirClientAndWorkflow(t *testing.T) {
+	dir, r := newSkills(t)
+	writeSkill(t, dir, "ask", "Ask. Use it.", "Go.", map[string]string{"workflow.json": `{"start": "a", "steps": {"a": {"prompt": "Say it."}}}`})
+	state := t.TempDir()
+	store, err := audit.Open(state, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	b := newBroker(t, broker.Options{Skills: r, Audit: store, WorkflowDir: filepath.Join(state, "workflows")})
+	h, err := b.Handler(broker.HTTPOptions{Addr: "127.0.0.1:0", Tokens: map[string]string{"ann": "a-secret-token-of-ann", "bob": "a-secret-token-of-bob"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	as := func(name string) func(tool string, input any) (string, bool) {
+		client := mcp.NewClient(&mcp.Implementation{Name: name}, nil)
+		cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+			Endpoint: server.URL + "/mcp", HTTPClient: &http.Client{Transport: bearer("a-secret-token-of-" + name)}, DisableStandaloneSSE: true,
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cs.Close() })
+		return func(tool string, input any) (string, bool) {
+			return call(t, cs, "call_skill_tool", map[string]any{"skill": "ask", "tool": tool, "input": input})
+		}
+	}
+	ann, bob := as("ann"), as("bob")
+	text, _ := ann("start", nil)
+	var begun struct{ Session string }
+	if err := json.Unmarshal([]byte(text), &begun); err != nil || begun.Session == "" {
+		t.Fatalf("start: %s", text)
+	}
+	reply := map[string]any{"session": begun.Session, "answer": "the secret word"}
+	if text, isError := bob("advance", reply); !isError || !strings.Contains(text, "unknown session: start one") {
+		t.Errorf("another client: %s", text)
+	}
+	writeSkill(t, dir, "ask", "Ask. Use it.", "Go.", map[string]string{"workflow.json": `{"start": "a", "steps": {"a": {"prompt": "Say something else."}}}`})
+	if text, isError := ann("advance", reply); !isError || !strings.Contains(text, "has been changed since this session began") || !strings.Contains(text, `"retry":false`) {
+		t.Errorf("a changed workflow: %s", text)
+	}
+	writeSkill(t, dir, "ask", "Ask them. Use it.", "Go on.", map[string]string{"workflow.json": `{"start": "a", "steps": {"a": {"prompt": "Say it."}}}`})
+	if text, isError := ann("advance", reply); isError || !strings.Contains(text, `"status":"done"`) {
+		t.Errorf("the workflow as it was: %s", text)
+	}
+	events, err := store.Events(t.Context(), time.Time{}, 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	for _, e := range events {
+		if strings.Contains(e.Detail, "secret word") || strings.Contains(e.Detail, begun.Session) {
+			t.Errorf("the record tells %s", e.Detail)
+		}
+		if e.Kind == audit.EventSkillWorkflow {
+			seen = append(seen, e.Name+" "+e.Detail+" by "+e.Client)
+		}
+	}
+	for _, want := range []string{"ask local:user " + begun.Session[:8] + " started", "answered a by ann", "ended"} {
+		if !strings.Contains(strings.Join(seen, "\n"), want) {
+			t.Errorf("no event says %q:\n%s", want, strings.Join(seen, "\n"))
+		}
+	}
+}
+
+// bearer signs requests with a token.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// A workflow that is defined in Go is run like one of a file; that one of its
+// observers fails stops nothing and is on record.
+func TestAWorkflowInGoThroughMCP(t *testing.T) {
+	w, err := workflow.New(&workflow.Definition{
+		Start: "sum", Params: json.RawMessage(`{"type":"object","properties":{"n":{"type":"array"}},"required":["n"]}`),
+		Steps: map[string]*workflow.Step{"sum": {
+			Action: &workflow.Action{Tool: "sum", Input: json.RawMessage(`"{{params.n}}"`), Run: func(_ context.Context, in json.RawMessage) (any, error) {
+				var list []int
+				err := json.Unmarshal(in, &list)
+				sum := 0
+				for _, n := range list {
+					sum += n
+				}
+				return sum, err
+			}},
+			PromptFunc: func(v *workflow.View) (workflow.Prompt, error) {
+				return workflow.Text("It is " + v.Text("steps.sum") + " for " + workflow.HostNamed(v.Host().Name)), nil
+			},
+		}},
+		Observers: []workflow.Observer{func(context.Context, string, workflow.Event) error { panic("out of paper") }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, r := newSkills(t)
+	if err := r.Register(skills.Virtual{Name: "sums", Description: "Add numbers. Use for sums.", Body: "Start.", Workflow: w}); err != nil {
+		t.Fatal(err)
+	}
+	clash := skills.Virtual{Name: "clash", Description: "Add numbers. Use for sums.", Workflow: w, Tools: []skills.Tool{{Name: "start", Handler: func(context.Context, json.RawMessage) (any, error) { return nil, nil }}}}
+	if err := r.Register(clash); err == nil || !strings.Contains(err.Error(), `"start" has the name of one of the workflow`) {
+		t.Errorf("a tool with the name of one of the workflow: %v", err)
+	}
+	store, err := audit.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	b := newBroker(t, broker.Options{Skills: r, Audit: store, WorkflowHost: workflow.Host{Name: "codex"}})
+	cs := connect(t, b, "2025-11-25", nil)
+	text, isError := call(t, cs, "call_skill_tool", map[string]any{"skill": "sums", "tool": "start", "input": map[string]any{"n": []int{1, 2, 3}}})
+	if isError || !strings.Contains(text, `"prompt":"It is 6 for codex"`) {
+		t.Errorf("start: %s", text)
+	}
+	if text, _ := call(t, cs, "activate_skill", map[string]any{"name": "sums"}); !strings.Contains(text, `tool "start" and this input: {"type":"object"`) {
+		t.Errorf("the activation: %s", text)
+	}
+	events, err := store.Events(t.Context(), time.Time{}, 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Failed && strings.Contains(e.Detail, "observer: it panicked: out of paper") {
+			return
+		}
+	}
+	t.Errorf("no event says that an observer failed: %+v", events)
+}

@@ -1,0 +1,57 @@
+package jsoncheck_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+)
+
+func TestMistakesNameTheField(t *testing.T) {
+	const issue = `{"type":"object","properties":{"title":{"type":"string"},"labels":{"type":"array","items":{"type":"object","properties":{"id":{"type":"integer"}}}},"level":{"enum":["low","high"]}},"required":["title"],"additionalProperties":false}`
+	for _, c := range []struct{ schema, value, want string }{
+		{issue, `{"title":"x","labels":[{"id":1}],"level":"low"}`, ""},
+		{issue, `{}`, `missing properties: ["title"]`},
+		{issue, `{"title":1}`, `"title": type: 1 has type "integer", want "string"`},
+		{issue, `{"title":"x","labels":[{"id":"a"}]}`, `"labels[].id": type`},
+		{issue, `{"title":"x","level":"medium"}`, `"level": enum`},
+		{issue, `{"title":"x","colour":1}`, `colour`},
+		{issue, `{"title"`, "it is no JSON"},
+		{``, `{"anything":1}`, ""},
+		{``, `nothing`, "it is no JSON"},
+		{issue, `{"title":1,"labels":"` + strings.Repeat("x", 10_000) + `"}`, `"`},
+	} {
+		s, err := jsoncheck.Compile(json.RawMessage(c.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Check(json.RawMessage(c.value))
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("Check(%s) = %v, want nil", c.value, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("Check(%.60s) = %v, want %q in it", c.value, err, c.want)
+		case err != nil && len(err.Error()) > 400:
+			t.Errorf("Check(%.60s): the error has %d bytes", c.value, len(err.Error()))
+		}
+	}
+}
+
+func TestWhatIsNoSchemaIsRefused(t *testing.T) {
+	for _, raw := range []string{`{`, `[]`, `{"type":1}`, `{"minimum":"x"}`, `{"$ref":"https://schemas.example/other.json"}`} {
+		if _, err := jsoncheck.Compile(json.RawMessage(raw)); err == nil {
+			t.Errorf("Compile(%s) works", raw)
+		}
+	}
+}
+
+func FuzzCompile(f *testing.F) {
+	f.Add(`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"string"}}}`, `{"a":"x"}`)
+	f.Add(`{"$dynamicRef":"#a","default":1}`, `1`)
+	f.Fuzz(func(_ *testing.T, schema, value string) {
+		if s, err := jsoncheck.Compile(json.RawMessage(schema)); err == nil {
+			_ = s.Check(json.RawMessage(value))
+		}
+	})
+}

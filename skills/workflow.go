@@ -1,0 +1,60 @@
+package skills
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
+)
+
+// maxWorkflowBytes bounds a workflow.json.
+const maxWorkflowBytes = 1 << 20
+
+// Workflow is the skill's workflow: one that is defined in Go, or that of its
+// workflow.json as it is now. It is nil if there is none; an error says what is
+// wrong with it.
+func (s *Skill) Workflow() (*workflow.Workflow, error) {
+	if s.virtual != nil && s.virtual.Workflow != nil {
+		return s.virtual.Workflow, nil
+	}
+	files, done, err := s.files()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	w, err := readWorkflow(files)
+	if err != nil {
+		return nil, fmt.Errorf("the workflow of skill %s is wrong: %w", quoted(s.Ref), err)
+	}
+	return w, nil
+}
+
+// readWorkflow reads the workflow.json of a folder, if there is one.
+func readWorkflow(files fs.FS) (*workflow.Workflow, error) {
+	// What is no file could keep a reader waiting for ever.
+	info, err := fs.Stat(files, workflow.FileName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case escapes(err):
+		return nil, errors.New(workflow.FileName + " is a link that leads out of the skill")
+	case err != nil:
+		return nil, errors.New(cause(err))
+	case !info.Mode().IsRegular():
+		return nil, errors.New(workflow.FileName + " is no file")
+	case info.Size() > maxWorkflowBytes:
+		return nil, fmt.Errorf("%s has more than %d bytes", workflow.FileName, maxWorkflowBytes)
+	}
+	f, err := files.Open(workflow.FileName)
+	if err != nil {
+		return nil, errors.New(cause(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxWorkflowBytes))
+	if err != nil {
+		return nil, errors.New(cause(err))
+	}
+	return workflow.Parse(data)
+}

@@ -1,0 +1,386 @@
+package workflow
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+)
+
+// A Workflow is a Definition that was found right. It is not changed, and may
+// be used by several goroutines.
+type Workflow struct {
+	def    *Definition
+	digest string
+	areas  map[string]*area // by name; that of the workflow itself is ""
+	steps  map[string]*node // by their full names
+}
+
+// An area is the workflow itself or one of its subskills: each has params and
+// values of its own.
+type area struct {
+	def      *Definition
+	prefix   string // of the full names of its steps
+	params   *jsoncheck.Schema
+	result   *jsoncheck.Schema
+	stores   map[string]*jsoncheck.Schema
+	subskill *Subskill // nil for the workflow itself
+}
+
+// A node is a step in its place.
+type node struct {
+	Step          // with a Next that is resolved
+	area   *area  // that it belongs to
+	inside string // what it is in: the area's prefix and those of parts
+	local  string // its name within the area
+
+	answer, input, output *jsoncheck.Schema
+	schema                json.RawMessage // of the answer, also if it is that of a question
+	asks                  *Piece          // the question that the prompt is, or nil
+}
+
+// prompts reports whether the model has to do something at the step.
+func (n *node) prompts() bool {
+	return n.PromptFunc != nil || !n.Prompt.empty() || n.Answer != nil
+}
+
+// Parse reads a workflow from JSON. Unknown keys are errors: a condition that is
+// not read would send the model elsewhere.
+func Parse(data []byte) (*Workflow, error) {
+	var d Definition
+	if err := strict(data, &d); err != nil {
+		return nil, fmt.Errorf("%s: %w", FileName, err)
+	}
+	return New(&d)
+}
+
+// strict reads one JSON value without keys that to has no field for.
+func strict(data []byte, to any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(to); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something behind the end of the JSON")
+	}
+	return nil
+}
+
+// New checks a definition, which must not be changed any more. The error names
+// everything that is wrong.
+func New(d *Definition) (*Workflow, error) {
+	c := &compiler{w: &Workflow{def: d, areas: map[string]*area{}, steps: map[string]*node{}}}
+	c.area("", d, nil)
+	for _, name := range slices.Sorted(maps.Keys(d.Subskills)) {
+		switch s := d.Subskills[name]; {
+		case name == "" || strings.Contains(name, "/"):
+			c.fail("%q cannot be a subskill: it needs a name without a slash", name)
+		case s == nil || s.Workflow == nil:
+			c.fail("subskill %q has no workflow", name)
+		case d.Steps[name] != nil:
+			c.fail("subskill %q has the name of a step", name)
+		case len(s.Workflow.Subskills) > 0:
+			c.fail("subskill %q has subskills, which only the workflow itself can have", name)
+		default:
+			c.area(name, s.Workflow, s)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Topics)) {
+		if t := d.Topics[name]; name == "" || t == nil || (t.Text == "") == (t.File == "") {
+			c.fail("topic %q needs a name, and either a text or a file", name)
+		}
+	}
+	if len(c.w.steps) > maxSteps {
+		c.fail("there are more than %d steps", maxSteps)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.w.steps)) {
+		c.step(name, c.w.steps[name])
+	}
+	if len(c.problems) > 0 {
+		return nil, fmt.Errorf("workflow %s: %w", d.Name, errors.Join(c.problems...))
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("workflow %s: %w", d.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	c.w.digest = hex.EncodeToString(sum[:])
+	return c.w, nil
+}
+
+// Digest tells one definition from another. What its functions do is not in it:
+// Definition.Version is there for that.
+func (w *Workflow) Digest() string { return w.digest }
+
+// Params is the JSON Schema of what a session is started with, or nil.
+func (w *Workflow) Params() json.RawMessage { return w.def.Params }
+
+// Subskills are the names of those that can be started by themselves, sorted.
+func (w *Workflow) Subskills() []string { return slices.Sorted(maps.Keys(w.def.Subskills)) }
+
+// SubskillParams is the JSON Schema of what a subskill is started with, or nil.
+func (w *Workflow) SubskillParams(name string) json.RawMessage {
+	if a := w.areas[name]; a != nil && name != "" {
+		return a.def.Params
+	}
+	return nil
+}
+
+// Topics are the names of what can be looked up, sorted.
+func (w *Workflow) Topics() []string { return slices.Sorted(maps.Keys(w.def.Topics)) }
+
+// Files are the files of the skill that the workflow reads, sorted.
+func (w *Workflow) Files() []string {
+	var files []string
+	for _, t := range w.def.Topics {
+		if t.File != "" {
+			files = append(files, t.File)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// Tools are the ids of the tools that its actions call, sorted.
+func (w *Workflow) Tools() []string {
+	var ids []string
+	for _, n := range w.steps {
+		if n.Action != nil && n.Action.Run == nil {
+			ids = append(ids, n.Action.Tool)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// A compiler makes a Workflow and collects what is wrong.
+type compiler struct {
+	w        *Workflow
+	problems []error
+}
+
+func (c *compiler) fail(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Errorf(format, args...))
+}
+
+// schema compiles one of what.
+func (c *compiler) schema(raw json.RawMessage, format string, args ...any) *jsoncheck.Schema {
+	s, err := jsoncheck.Compile(raw)
+	if err != nil {
+		c.fail("%s: %w", fmt.Sprintf(format, args...), err)
+	}
+	return s
+}
+
+// area takes in the workflow itself or a subskill.
+func (c *compiler) area(name string, d *Definition, s *Subskill) {
+	a := &area{def: d, subskill: s, stores: map[string]*jsoncheck.Schema{}}
+	if s != nil {
+		a.prefix = name + "/"
+		if len(d.Topics) > 0 {
+			c.fail("subskill %q has topics, which only the workflow itself can have", name)
+		}
+	}
+	c.w.areas[name] = a
+	a.params = c.schema(d.Params, "%sparams", a.prefix)
+	a.result = c.schema(d.ResultSchema, "%sresultSchema", a.prefix)
+	for _, store := range slices.Sorted(maps.Keys(d.Stores)) {
+		if store == "" || store == saveStep || strings.ContainsAny(store, "./") {
+			c.fail("%q cannot be a store: it needs a name without dots and slashes, other than %q", a.prefix+store, saveStep)
+		}
+		a.stores[store] = c.schema(d.Stores[store], "store %q", a.prefix+store)
+	}
+	if len(d.Result) > 0 && !json.Valid(d.Result) {
+		c.fail("%sresult is no JSON", a.prefix)
+	}
+	c.expand(a, d, a.prefix, End, 0)
+}
+
+// expand takes in the steps of a definition, those of parts with the name of
+// the step that uses them before theirs. end is where End leads.
+func (c *compiler) expand(a *area, d *Definition, prefix, end string, depth int) {
+	switch {
+	case depth > maxDepth:
+		c.fail("parts use each other more than %d deep", maxDepth)
+		return
+	case len(c.w.steps) > maxSteps:
+		return // which New says
+	case depth > 0 && (len(d.Subskills) > 0 || len(d.Topics) > 0 || len(d.Stores) > 0):
+		c.fail("%s: parts have no subskills, topics and stores: those of the workflow are theirs", prefix)
+	}
+	if _, ok := d.Steps[d.Start]; !ok {
+		c.fail("%sstart: there is no step %q", prefix, d.Start)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Steps)) {
+		s := d.Steps[name]
+		if s == nil || name == "" || name == End || name == Self || strings.ContainsAny(name, "/:") {
+			c.fail("%q cannot be a step: it needs a name without slashes and colons, other than %q and %q", prefix+name, End, Self)
+			continue
+		}
+		n := c.place(a, s, prefix, end, prefix+name)
+		if s.Use == "" {
+			continue
+		}
+		part := d.Parts[s.Use]
+		if part == nil || s.has() {
+			c.fail("step %q: use: there is no part %q, or the step has something of its own too", prefix+name, s.Use)
+			continue
+		}
+		// What comes after the part is decided where it ends.
+		inner := prefix + name + "/"
+		after := *n
+		after.Step = Step{Next: n.Next, NextFunc: n.NextFunc, Targets: n.Targets, MaxVisits: n.MaxVisits, OnMaxVisits: n.OnMaxVisits}
+		after.local += "/" + End
+		c.w.steps[inner+End] = &after
+		n.Next, n.NextFunc, n.Targets = Branches{{To: inner + part.Start}}, nil, nil
+		c.expand(a, part, inner, inner+End, depth+1)
+	}
+}
+
+// has reports whether a step that uses a part has something to do of its own.
+func (s *Step) has() bool {
+	return !s.Prompt.empty() || s.PromptFunc != nil || s.Answer != nil || s.Action != nil || s.Save != nil || s.SaveFunc != nil
+}
+
+// place makes the node of a step.
+func (c *compiler) place(a *area, s *Step, prefix, end, name string) *node {
+	n := &node{Step: *s, area: a, inside: prefix, local: strings.TrimPrefix(name, a.prefix)}
+	n.Next = nil
+	for _, b := range s.Next {
+		b.To = target(b.To, prefix, end, name)
+		n.Next = append(n.Next, b)
+	}
+	if f := s.NextFunc; f != nil {
+		n.NextFunc = func(v *View) (string, error) {
+			to, err := f(v)
+			return target(to, prefix, end, name), err
+		}
+		n.Targets = nil
+		for _, to := range s.Targets {
+			n.Targets = append(n.Targets, target(to, prefix, end, name))
+		}
+	} else if len(s.Next) == 0 {
+		n.Next = Branches{{To: end}}
+	}
+	if s.OnMaxVisits != "" {
+		n.OnMaxVisits = target(s.OnMaxVisits, prefix, end, name)
+	}
+	c.w.steps[name] = n
+	return n
+}
+
+// target is the full name of what a step leads to.
+func target(to, prefix, end, step string) string {
+	switch {
+	case to == End:
+		return end
+	case to == Self:
+		return step
+	case isElsewhere(to):
+		return to
+	}
+	return prefix + to
+}
+
+// isElsewhere reports whether a target is no step of the same area.
+func isElsewhere(to string) bool {
+	return strings.HasPrefix(to, toSubskill) || strings.HasPrefix(to, toTopic) || strings.HasPrefix(to, toSkill)
+}
+
+// step checks one that is in its place.
+func (c *compiler) step(name string, n *node) {
+	for _, b := range n.Next {
+		c.target(name, n, b)
+	}
+	for _, to := range n.Targets {
+		c.target(name, n, Branch{To: to})
+	}
+	if n.OnMaxVisits != "" {
+		c.target(name, n, Branch{To: n.OnMaxVisits})
+	}
+	switch {
+	case n.NextFunc != nil && len(n.Step.Next) > 0:
+		c.fail("step %q has Next and NextFunc: write one of them", name)
+	case n.NextFunc != nil && len(n.Targets) == 0:
+		c.fail("step %q has NextFunc without Targets: say where it may lead to", name)
+	}
+	if n.MaxVisits < 0 {
+		c.fail("step %q: maxVisits is negative", name)
+	}
+	if !n.Prompt.empty() && n.PromptFunc != nil {
+		c.fail("step %q has Prompt and PromptFunc: write one of them", name)
+	}
+	for _, problem := range n.Prompt.check() {
+		c.fail("step %q: prompt: %s", name, problem)
+	}
+	n.schema = n.Answer
+	if n.PromptFunc == nil {
+		if n.asks = n.Prompt.question(); n.asks != nil && n.Answer == nil {
+			n.schema = n.asks.schema()
+		}
+	}
+	n.answer = c.schema(n.schema, "step %q: answer", name)
+	c.action(name, n)
+	for _, key := range slices.Sorted(maps.Keys(n.Save)) {
+		if _, ok := n.area.stores[key]; !ok && key != saveStep {
+			c.fail("step %q saves into %q: it is no store, and not %q", name, key, saveStep)
+		}
+		if !json.Valid(n.Save[key]) {
+			c.fail("step %q: what it saves into %q is no JSON", name, key)
+		}
+	}
+	if n.Save != nil && n.SaveFunc != nil {
+		c.fail("step %q has Save and SaveFunc: write one of them", name)
+	}
+}
+
+func (c *compiler) action(name string, n *node) {
+	a := n.Action
+	if a == nil {
+		return
+	}
+	switch {
+	case a.Tool == "":
+		c.fail("step %q: its action names no tool", name)
+	case a.Input != nil && a.InputFunc != nil:
+		c.fail("step %q: its action has Input and InputFunc: write one of them", name)
+	case len(a.Input) > 0 && !json.Valid(a.Input):
+		c.fail("step %q: the input of its action is no JSON", name)
+	}
+	n.input = c.schema(a.InputSchema, "step %q: inputSchema of its action", name)
+	n.output = c.schema(a.OutputSchema, "step %q: outputSchema of its action", name)
+}
+
+// target checks one branch.
+func (c *compiler) target(name string, n *node, b Branch) {
+	kind, what, _ := strings.Cut(b.To, ":")
+	switch {
+	case !isElsewhere(b.To):
+		if _, ok := c.w.steps[b.To]; !ok && b.To != End {
+			c.fail("step %q leads to %q, which does not exist", name, b.To)
+		}
+	case n.area.subskill != nil && kind == strings.TrimSuffix(toSubskill, ":"):
+		c.fail("step %q leads to %q: a subskill cannot lead to another one", name, b.To)
+	case what == "",
+		strings.HasPrefix(b.To, toSubskill) && c.w.areas[what] == nil,
+		strings.HasPrefix(b.To, toTopic) && c.w.def.Topics[what] == nil:
+		c.fail("step %q leads to the %s %q, which does not exist", name, kind, what)
+	}
+	if len(b.With) > 0 && (!json.Valid(b.With) || !isElsewhere(b.To) || strings.HasPrefix(b.To, toTopic)) {
+		c.fail("step %q: the branch for %q has a with that is no JSON, or that nobody takes: only subskills and skills do", name, b.To)
+	}
+	if b.When != nil {
+		if k := b.When.comparisons(); k != 1 {
+			c.fail("step %q: the condition for %q has %d comparisons: write one of equals, in, exists, above, below", name, b.To, k)
+		}
+	}
+}

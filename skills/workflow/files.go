@@ -1,0 +1,207 @@
+package workflow
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Files keeps each session in a file of a folder, one event in a line, so that
+// it survives the process. Only the user can read them.
+type Files struct {
+	root *os.Root
+	o    FilesOptions
+}
+
+// FilesOptions bound what is kept. The zero value works.
+type FilesOptions struct {
+	// MaxAge is how long a session is kept after its last event; zero means 30
+	// days.
+	MaxAge time.Duration
+	// MaxSessions is how many are kept, the latest; zero means 1,000.
+	MaxSessions int
+}
+
+// OpenFiles makes the folder if it is not there.
+func OpenFiles(dir string, o *FilesOptions) (*Files, error) {
+	f := &Files{}
+	if o != nil {
+		f.o = *o
+	}
+	if f.o.MaxAge == 0 {
+		f.o.MaxAge = 30 * 24 * time.Hour
+	}
+	if f.o.MaxSessions == 0 {
+		f.o.MaxSessions = maxKept
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("keep sessions: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("keep sessions: %w", err)
+	}
+	f.root = root
+	return f, nil
+}
+
+// Close gives the folder back. The sessions stay.
+func (f *Files) Close() error { return f.root.Close() }
+
+const sessionSuffix = ".jsonl"
+
+var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+func (f *Files) name(id string) (string, error) {
+	if !sessionID.MatchString(id) {
+		return "", fmt.Errorf("session: %w", fs.ErrNotExist)
+	}
+	return id + sessionSuffix, nil
+}
+
+// New implements Sessions. It removes the sessions that are too old or too many.
+func (f *Files) New() (string, error) {
+	if err := f.prune(); err != nil {
+		return "", err
+	}
+	id := newID()
+	file, err := f.root.OpenFile(id+sessionSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	return id, file.Close()
+}
+
+// A kept is a session in its file.
+type kept struct {
+	id   string
+	last time.Time
+}
+
+// list are all sessions, the one that was used last first.
+func (f *Files) list() ([]kept, error) {
+	dir, err := f.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	var list []kept
+	for _, e := range entries {
+		id, isSession := strings.CutSuffix(e.Name(), sessionSuffix)
+		if info, err := e.Info(); err == nil && isSession && sessionID.MatchString(id) {
+			list = append(list, kept{id, info.ModTime()})
+		}
+	}
+	slices.SortFunc(list, func(a, b kept) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.id, b.id)) })
+	return list, nil
+}
+
+func (f *Files) prune() error {
+	list, err := f.list()
+	if err != nil {
+		return err
+	}
+	for i, s := range list {
+		if i < f.o.MaxSessions-1 && time.Since(s.last) <= f.o.MaxAge {
+			continue
+		}
+		// Another process may have done it.
+		if err := f.root.Remove(s.id + sessionSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// List implements Sessions.
+func (f *Files) List() ([]string, error) {
+	list, err := f.list()
+	var ids []string
+	for _, s := range list {
+		ids = append(ids, s.id)
+	}
+	return ids, err
+}
+
+// Append implements Sessions.
+func (f *Files) Append(id string, e Event) error {
+	name, err := f.name(id)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	file, err := f.root.OpenFile(name, os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	// A process that was killed may have left half a line, which never happened.
+	if err := cutTail(file); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
+}
+
+// cutTail takes off what stands behind the last line break of a file.
+func cutTail(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	end := info.Size()
+	buf := make([]byte, 4096)
+	for end > 0 {
+		n := min(end, int64(len(buf)))
+		if _, err := file.ReadAt(buf[:n], end-n); err != nil {
+			return err
+		}
+		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
+			end = end - n + int64(i) + 1
+			break
+		}
+		end -= n
+	}
+	if end == info.Size() {
+		return nil
+	}
+	return file.Truncate(end)
+}
+
+// Load implements Sessions.
+func (f *Files) Load(id string) ([]Event, error) {
+	name, err := f.name(id)
+	if err != nil {
+		return nil, err
+	}
+	data, err := f.root.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var events []Event
+	for line := range bytes.Lines(data) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // its writer was killed
+		}
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("session %s is damaged in line %d: %w", id, len(events)+1, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}

@@ -17,6 +17,9 @@ import (
 // kindSkill is the kind of search hits that are skills.
 const kindSkill = "skill"
 
+// kindSkillTool is the kind of those that are tools of skills defined in Go.
+const kindSkillTool = "skill_tool"
+
 // enterSkills makes the skills hits of search_tools.
 func (b *Broker) enterSkills() {
 	var list []entry
@@ -25,6 +28,13 @@ func (b *Broker) enterSkills() {
 			Entry: index.Entry{ID: k.Ref, Kind: kindSkill, Server: k.Server, Name: k.Ref, Description: k.Description},
 			use:   "activate_skill " + string(compactJSON(map[string]string{"name": k.Ref})) + b.scriptsFound(k),
 		})
+		for _, t := range k.Tools {
+			id := k.Ref + "/" + t.Name
+			list = append(list, entry{
+				Entry: index.Entry{ID: id, Kind: kindSkillTool, Name: id, Description: t.Description},
+				use:   "call_skill_tool " + string(compactJSON(map[string]string{"skill": k.Ref, "tool": t.Name})) + withInput(t.InputSchema),
+			})
+		}
 	}
 	b.entries.set("skills", list)
 }
@@ -77,7 +87,7 @@ func (b *Broker) prompts() map[string]shownPrompt {
 			if err != nil {
 				return "", skillFailure(err)
 			}
-			return a.Text + workflowUse(now) + b.scriptUse(now), nil
+			return a.Text + workflowUse(now) + b.offerUse(now) + b.scriptUse(now), nil
 		}}
 	}
 	if _, taken := list[promptBroker]; len(list) > 0 && !taken {

@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -9,11 +10,16 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 // minDescriptionRunes is how short a description may be to say what for and
 // when.
 const minDescriptionRunes = 40
+
+// maxBodyTokens is what the standard recommends for a text.
+const maxBodyTokens = 5000
 
 var (
 	markdownLink = regexp.MustCompile(`\]\(\s*<?([^)<>\s]+)>?[^)]*\)`)
@@ -22,12 +28,24 @@ var (
 	linkedFolders = []string{"references/", "scripts/", "assets/"}
 )
 
+// LintOptions are what Lint needs of others. The zero value works.
+type LintOptions struct {
+	// KnownTool reports whether there is a tool; nil knows them all. It is asked
+	// for ids such as "github__list_issues".
+	KnownTool func(id string) bool
+}
+
 // Lint remarks on what a skill in the folder at dir would be better without,
 // beyond the rules of the standard: links that lead nowhere, files that nothing
-// leads to, a description that does not say when. The codes are
-// dangling_reference, reference_escape, orphan_file, description_short,
-// description_when; the first two are errors.
-func Lint(dir string) ([]Diagnostic, error) {
+// leads to, a description that does not say when, tools that are not there, a
+// workflow that cannot end. The codes are dangling_reference, reference_escape,
+// workflow_invalid, which are errors, and orphan_file, description_short,
+// description_when, body_tokens, unknown_tool, and workflow_ with the code of a
+// workflow.Remark.
+func Lint(dir string, o *LintOptions) ([]Diagnostic, error) {
+	if o == nil {
+		o = &LintOptions{}
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -50,8 +68,14 @@ func Lint(dir string) ([]Diagnostic, error) {
 	} else if n > 0 && !saysWhen.MatchString(doc.Description) {
 		list = append(list, Diagnostic{"description_when", Warning, "description", "description does not say when to use the skill", doc.lineOf("description")})
 	}
+	if n := Tokens(doc.Body); n > maxBodyTokens {
+		list = append(list, Diagnostic{"body_tokens", Warning, "", fmt.Sprintf("the text costs about %d tokens, more than %d, each time: move what is not always needed into files of references/", n, maxBodyTokens), 0})
+	}
 	list = append(list, lintLinks(files, text)...)
-	return append(list, lintOrphans(files, text)...), nil
+	list = append(list, lintTools(doc, text, o.KnownTool)...)
+	flow, named := lintWorkflow(files, o.KnownTool)
+	list = append(list, flow...)
+	return append(list, lintOrphans(files, text+named)...), nil
 }
 
 // lintLinks checks the links of a text to files, outside of code blocks.
@@ -91,6 +115,58 @@ func linkedFile(link string) (string, bool) {
 		return "", false
 	}
 	return path.Clean(u.Path), true
+}
+
+var calledTool = regexp.MustCompile(`call(?:MCPTool|_mcp_tool)\(\s*['"]([^'"\n]+)['"]`)
+
+// lintTools finds tools that the text calls or the header names, and that are
+// not there. Those of a server that the skill brings along are its own business.
+func lintTools(doc *Doc, text string, known func(id string) bool) []Diagnostic {
+	if known == nil {
+		return nil
+	}
+	var list []Diagnostic
+	for i, line := range strings.Split(text, "\n") {
+		for _, m := range calledTool.FindAllStringSubmatch(line, -1) {
+			if !known(m[1]) {
+				list = append(list, Diagnostic{"unknown_tool", Warning, "", "there is no tool " + quoted(m[1]) + " here", i + 1})
+			}
+		}
+	}
+	s := &Skill{AllowedTools: doc.AllowedTools}
+	own, _ := s.Offer()
+	for _, t := range doc.AllowedTools {
+		server, tool, ok := strings.Cut(strings.TrimPrefix(t, "mcp__"), "__")
+		if strings.HasPrefix(t, "mcp__") && ok && server != own.Name && !strings.ContainsAny(tool, "*(") && !known(server+"__"+tool) {
+			list = append(list, Diagnostic{"unknown_tool", Warning, "allowed-tools", "there is no tool " + quoted(t) + " here", doc.lineOf("allowed-tools")})
+		}
+	}
+	return list
+}
+
+// lintWorkflow judges the workflow.json, if there is one, and returns what it
+// names.
+func lintWorkflow(files fs.FS, known func(id string) bool) (list []Diagnostic, named string) {
+	w, err := readWorkflow(files)
+	if err != nil {
+		return []Diagnostic{{"workflow_invalid", Error, "", err.Error(), 0}}, ""
+	}
+	if w == nil {
+		return nil, ""
+	}
+	for _, r := range w.Lint(known) {
+		where := workflow.FileName
+		if r.Step != "" {
+			where += ", " + quoted(r.Step)
+		}
+		list = append(list, Diagnostic{"workflow_" + strings.ReplaceAll(r.Code, "-", "_"), Warning, "", where + ": " + r.Message, 0})
+	}
+	for _, f := range w.Files() {
+		if _, err := fs.Stat(files, path.Clean(f)); err != nil {
+			list = append(list, Diagnostic{"dangling_reference", Error, "", "there is no file " + quoted(f) + " that " + workflow.FileName + " names", 0})
+		}
+	}
+	return list, "\n" + strings.Join(w.Files(), "\n")
 }
 
 // lintOrphans finds files that neither the text nor another file of the skill

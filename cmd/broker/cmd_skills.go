@@ -21,7 +21,7 @@ func (a *app) skillsCommand() *cobra.Command {
 	c := group("skills", "Skills: folders that tell an agent how something is done",
 		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(), a.skillsPromptCommand(),
 		a.skillsSwitchCommand("enable", "Switch a skill on", true), a.skillsSwitchCommand("disable", "Switch a skill off without removing it", false), a.skillsApproveCommand(),
-		a.skillsInstallCommand(), a.skillsRemoveCommand(), a.skillsNewCommand(), a.skillsPackCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
+		a.skillsInstallCommand(), a.skillsRegisterCommand(), a.skillsRemoveCommand(), a.skillsNewCommand(), a.skillsPackCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
 		a.skillsCallCommand(), a.skillsStatsCommand())
 	c.PersistentFlags().StringVar(&a.skillsPath, "skills", "", "the folder with public/ and custom/, instead of the config's")
 	return c
@@ -155,11 +155,16 @@ type skillRow struct {
 	Version     string              `json:"version,omitempty"`
 	Model       bool                `json:"model_invocable"`
 	User        bool                `json:"user_invocable"`
+	Server      *skills.Offer       `json:"mcp_server,omitempty"` // that it brings along
 	Diagnostics []skills.Diagnostic `json:"diagnostics"`
 }
 
 func rowOf(s *skills.Skill) skillRow {
-	return skillRow{s.Ref, s.Description, s.Origin(), s.State, s.Dir(), s.Version, s.ModelInvocable, s.UserInvocable, append([]skills.Diagnostic{}, s.Diagnostics...)}
+	r := skillRow{s.Ref, s.Description, s.Origin(), s.State, s.Dir(), s.Version, s.ModelInvocable, s.UserInvocable, nil, append([]skills.Diagnostic{}, s.Diagnostics...)}
+	if o, ok := s.Offer(); ok {
+		r.Server = &o
+	}
+	return r
 }
 
 func (a *app) skillsListCommand() *cobra.Command {
@@ -190,6 +195,7 @@ func (a *app) listSkills(s *skills.Snapshot, diagnostics bool) error {
 		return err
 	}
 	a.printProblems(rows, s.Problems, diagnostics)
+	a.printOffers(rows)
 	return nil
 }
 
@@ -285,6 +291,7 @@ func (a *app) showSkill(k *skills.Skill) error {
 		fmt.Fprintln(a.stdout, "            … and more")
 	}
 	a.printProblems([]skillRow{rowOf(k)}, nil, true)
+	a.printOffers([]skillRow{rowOf(k)})
 	return nil
 }
 

@@ -256,12 +256,18 @@ func (a *app) packSite(site string, dirs []string) error {
 func (a *app) skillsLintCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint FOLDER",
-		Short: "Check a skill beyond the standard: links, files that nothing mentions, its description",
-		Args:  oneArg("the folder of a skill"),
+		Short: "Check a skill beyond the standard: links, files that nothing mentions, its description, its workflow",
+		Long: "Check a skill beyond the standard: links that lead nowhere, files that nothing mentions, a description that does not say when, a text that is too\n" +
+			"long, a workflow.json that cannot end. With a config, tools that no server has are remarked too, as far as its servers have been listed.",
+		Args: oneArg("the folder of a skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			doc := skills.ReadPath(args[0])
 			ok, list := doc.Judge(skills.Strict)
-			more, err := skills.Lint(args[0])
+			known, err := a.knownTool()
+			if err != nil {
+				return err
+			}
+			more, err := skills.Lint(args[0], &skills.LintOptions{KnownTool: known})
 			if err != nil && ok {
 				return err
 			}

@@ -1,5 +1,12 @@
-// Command virtualskill defines a skill in Go: its text, a file beside it, and a
-// tool that is a function. It then does what a model would do with it.
+// Command virtualskill defines a skill in Go and serves it. A skill tells a
+// model how something is done; one in Go can also check what the model does,
+// with tools that are functions and with a workflow that goes step by step.
+//
+//	go run ./examples/virtualskill          shows what a model sees of the skill
+//	go run ./examples/virtualskill serve    is an MCP server with the skill, on stdio
+//
+// The skill is in haiku.go, its workflow in workflow.go. What a program with its
+// own skills has to do beside that is in this file.
 package main
 
 import (
@@ -8,74 +15,92 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"testing/fstest"
+	"os/signal"
 
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
-// haiku is the skill. Its tool checks what the model wrote, which no text could.
-var haiku = skills.Virtual{
-	Name:        "haiku",
-	Description: "Writes haiku. Use when a short poem is wanted.",
-	Body: `# Haiku about $ARGUMENTS
-
-1. Read references/rules.md.
-2. Write three lines.
-3. Call the tool count_words with {"text": "…"}; more than 14 words are too many.`,
-	Files: fstest.MapFS{"references/rules.md": {Data: []byte("Three lines: 5, 7 and 5 syllables. One season.\n")}},
-	Tools: []skills.Tool{{
-		Name:        "count_words",
-		Description: "Count the words of a poem.",
-		InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`),
-		Handler:     countWords,
-	}},
-}
-
-func countWords(_ context.Context, input json.RawMessage) (any, error) {
-	var in struct{ Text string }
-	if err := json.Unmarshal(input, &in); err != nil {
-		return nil, fmt.Errorf("the input is not {\"text\": \"…\"}: %w", err)
-	}
-	return map[string]int{"words": len(strings.Fields(in.Text))}, nil
-}
-
 func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
+	// The broker runs the scripts of models in children of this program, which
+	// are this program again.
+	if worker.IsChild() {
+		worker.Main()
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "virtualskill:", err)
 		os.Exit(1)
 	}
 }
 
-// run shows the skill to a model that does not exist.
-func run(ctx context.Context, out io.Writer) error {
+func run(ctx context.Context, args []string, out io.Writer) error {
+	// A registry knows skills. This one knows those of the program; with options
+	// it finds those in folders too.
 	registry := skills.NewRegistry(nil)
-	if err := registry.Register(haiku); err != nil {
-		return err
-	}
-	now := registry.Snapshot()
-	fmt.Fprintln(out, now.Catalogue(0))
-
-	var session skills.Session
-	activation, err := now.Activate(&session, "haiku", "autumn", false)
+	skill, err := haiku()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, activation.Text)
+	if err := registry.Register(skill); err != nil {
+		return err
+	}
+	switch {
+	case len(args) == 0:
+		return show(ctx, registry.Snapshot(), out)
+	case len(args) == 1 && args[0] == "serve":
+		return serve(ctx, registry)
+	}
+	return fmt.Errorf("unknown arguments %q: give none, or serve", args)
+}
 
+// serve answers an MCP client over stdin and stdout. The broker could have
+// upstream servers too, for the actions of workflows and for scripts.
+func serve(ctx context.Context, registry *skills.Registry) error {
+	b, err := broker.New(broker.Options{Skills: registry, Runner: worker.New(nil), Version: "example"})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	b.Start(ctx)
+	return b.ServeStdio(ctx, "stdio")
+}
+
+// show does what a model does with a skill, one thing after the other.
+func show(ctx context.Context, now *skills.Snapshot, out io.Writer) error {
+	// It has read in its list of tools that there is a skill.
+	fmt.Fprintf(out, "%s\n\n", now.Catalogue(0))
+
+	// It activates the skill: activate_skill {"name": "haiku", "arguments": "autumn"}.
 	skill, err := now.Get("haiku")
 	if err != nil {
 		return err
 	}
+	var conversation skills.Session // of one model; the second time the text is not repeated
+	activation, err := skill.Activate(&conversation, "autumn", false)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s\n\n", activation.Text)
+
+	// It reads a file: read_skill_file {"skill": "haiku", "path": "references/rules.md"}.
 	page, err := skill.ReadFile("references/rules.md", 0, 0)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(out, page.Text)
-	answer, err := skill.Call(ctx, "count_words", json.RawMessage(`{"text": "leaves on the cold path / a broker of wind and rain / sells them to the night"}`))
-	if err != nil {
-		return err
+	fmt.Fprintln(out, page.Text)
+
+	// It calls a tool: call_skill_tool {"skill": "haiku", "tool": "count_words", "input": …}.
+	for _, input := range []string{`{"poem": "leaves"}`, `{"text": "leaves on the cold path / a broker of wind and rain / sells them to the night"}`} {
+		answer, err := skill.Call(ctx, "count_words", json.RawMessage(input))
+		if err != nil {
+			fmt.Fprintln(out, err) // the first input is wrong; the handler was not called
+			continue
+		}
+		fmt.Fprintf(out, "%s\n\n", answer)
 	}
-	fmt.Fprintln(out, string(answer))
-	return nil
+	return play(ctx, skill, out)
 }

@@ -1,25 +1,97 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+	"github.com/mcpbroker/mcpbroker/skills/skillstest"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
-func TestTheModelSeesTheSkillAndUsesItsTool(t *testing.T) {
+// The test binary is also the program, and the child that runs scripts.
+func TestMain(m *testing.M) {
+	if worker.IsChild() || len(os.Args) > 1 && os.Args[1] == "serve" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestTheModelSeesTheSkillAndUsesIt(t *testing.T) {
 	var out strings.Builder
-	if err := run(t.Context(), &out); err != nil {
+	if err := run(t.Context(), nil, &out); err != nil {
 		t.Fatal(err)
 	}
 	at := 0
 	for _, want := range []string{
 		"<skill><name>haiku</name><description>Writes haiku.",
 		`<skill_content name="haiku" origin="virtual">`, "# Haiku about autumn", `<tool name="count_words">`, "<file>references/rules.md</file>",
-		"5, 7 and 5 syllables", `{"words":18}`,
+		"5, 7 and 5 syllables", `missing properties: ["text"]`, `{"words":16}`,
+		`<ask-user type="structured" key="season" question="Which season?">`, "write: Write a haiku about autumn.", "The last one had 18 words: 14 are the most.",
+		`done: {"poem":"leaves on the cold path / a broker of wind and rain / buys them","season":"autumn"}`,
 	} {
 		i := strings.Index(out.String()[at:], want)
 		if i < 0 {
 			t.Fatalf("%q is not where it should be in\n%s", want, out.String())
 		}
 		at += i
+	}
+}
+
+// A skill can be tested without a model.
+func TestTheWorkflow(t *testing.T) {
+	v, err := haiku()
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := map[string]string{"poem": strings.Repeat("word ", maxWords+1)}
+	p := skillstest.Play(t, skillstest.Workflow(t, skillstest.Register(t, v)), skillstest.Script{
+		Forms:   map[string]any{"Which season?": map[string]string{"season": "spring"}},
+		Answers: map[string]any{"write": skillstest.Each{long, long, long}},
+	})
+	p.WantPath("write", "write", "write") // three are the most
+	p.WantResult(map[string]string{"season": "spring", "poem": long["poem"]})
+}
+
+func TestTheServer(t *testing.T) {
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "claude-code", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	cs, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command(path, "serve")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cs.Close()
+	call := func(tool string, args map[string]any) string {
+		t.Helper()
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Content[0].(*mcp.TextContent).Text
+	}
+	for _, c := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"activate_skill", map[string]any{"name": "haiku", "arguments": "snow"}, "# Haiku about snow"},
+		{"read_skill_file", map[string]any{"skill": "haiku", "path": "references/rules.md"}, "One season."},
+		{"call_skill_tool", map[string]any{"skill": "haiku", "tool": "count_words", "input": map[string]any{"text": "a / b"}}, `{"words":2}`},
+		{"call_skill_tool", map[string]any{"skill": "haiku", "tool": "count_words", "input": map[string]any{"text": 5}}, `"text": type: 5`},
+		{"call_skill_tool", map[string]any{"skill": "haiku", "tool": workflow.ToolStart}, "| <ask-user> | AskUserQuestion |"},
+		{"search_tools", map[string]any{"query": "count words of a poem"}, `"name":"haiku/count_words"`},
+		{"execute_code", map[string]any{"code": "return await skills.call('haiku', 'count_words', { text: 'one two' })"}, `"result":{"words":2}`},
+	} {
+		if text := call(c.tool, c.args); !strings.Contains(text, c.want) {
+			t.Errorf("%s %v answers %s, want %s in it", c.tool, c.args, text, c.want)
+		}
 	}
 }

@@ -23,7 +23,7 @@ const flag = "fakeupstream"
 // A Mode is one kind of server.
 type Mode string
 
-// The modes. All but the first four serve the tool "echo", whose result is one
+// The modes. All but the first four, and those that say otherwise, serve the tool "echo", whose result is one
 // text block with its arguments as they came.
 const (
 	Good           Mode = "good"           // made with the SDK: echo, add, fail, progress, wait, big
@@ -61,6 +61,7 @@ const (
 	Asks           Mode = "asks"           // made with the SDK: its tools ask questions, see NewAsks
 	AsksLegacy     Mode = "asks-legacy"    // the same in protocol 2025-11-25
 	Leaks          Mode = "leaks"          // repeats FAKE_SECRET everywhere; "refuse" is a protocol error, "fail" a failed tool, "die" ends it
+	SkillKit       Mode = "skill-kit"      // a built skill, see WriteSkillKit: start, advance, topic
 	sleeper        Mode = "sleeper"        // what Grandchild and Daemon leave behind
 )
 
@@ -89,6 +90,8 @@ func RunIfAsked() {
 		err = runGood()
 	case Asks, AsksLegacy:
 		err = runAsks(mode)
+	case SkillKit:
+		err = runSkillKit(os.Args[3:])
 	case sleeper:
 		runSleeper()
 	default:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -188,9 +189,7 @@ func merge(old, more any) any {
 		return more
 	}
 	merged := make(map[string]any, len(a)+len(b))
-	for k, v := range a {
-		merged[k] = v
-	}
+	maps.Copy(merged, a)
 	for k, v := range b {
 		if before, there := merged[k]; there {
 			v = merge(before, v)

@@ -18,6 +18,8 @@ type entry struct {
 	use  string
 	id   string
 	args map[string]any
+	// more is what DetailFull adds to the description; nil adds nothing.
+	more func() string
 }
 
 // howTo says in one line how to use e.

@@ -87,7 +87,11 @@ func (w renderer) other(e *entry) SearchHit {
 	case DetailName:
 		return h
 	case DetailFull:
-		h.Description = clipBytes(e.Description, maxHitBytes-cost(use))
+		text := e.Description
+		if e.more != nil {
+			text += e.more()
+		}
+		h.Description = clipBytes(text, maxHitBytes-cost(use))
 	default:
 		h.Description = codegen.FirstSentence(e.Description, firstSentence)
 	}

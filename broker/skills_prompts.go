@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 // kindSkill is the kind of search hits that are skills.
@@ -27,6 +29,7 @@ func (b *Broker) enterSkills() {
 		list = append(list, entry{
 			Entry: index.Entry{ID: k.Ref, Kind: kindSkill, Server: k.Server, Name: k.Ref, Description: k.Description},
 			use:   "activate_skill " + string(compactJSON(map[string]string{"name": k.Ref})) + b.scriptsFound(k),
+			more:  func() string { return skillContents(k) },
 		})
 		for _, t := range k.Tools {
 			id := k.Ref + "/" + t.Name
@@ -37,6 +40,38 @@ func (b *Broker) enterSkills() {
 		}
 	}
 	b.entries.set("skills", list)
+}
+
+// maxContents is how many files of a skill a search names.
+const maxContents = 20
+
+// skillContents names the tools and files of a skill, which a model would see
+// when it activates it.
+func skillContents(k *skills.Skill) string {
+	var text string
+	var names []string
+	for _, t := range k.Tools {
+		names = append(names, t.Name)
+	}
+	if w, err := k.Workflow(); err == nil && w != nil {
+		names = append(names, workflow.ToolNames(w)...)
+	}
+	if len(names) > 0 {
+		text += "\nTools: " + strings.Join(names, ", ")
+	}
+	files, _, err := k.Files()
+	if err != nil || len(files) <= 1 { // itself
+		return text
+	}
+	names = nil
+	for _, f := range files[:min(len(files), maxContents)] {
+		names = append(names, f.Path)
+	}
+	text += "\nFiles: " + strings.Join(names, ", ")
+	if more := len(files) - maxContents; more > 0 {
+		text += fmt.Sprintf(" and %d others", more)
+	}
+	return text
 }
 
 // A shownPrompt is a prompt with what it says for the arguments of a user.

@@ -286,6 +286,16 @@ func TestSkillsAreFound(t *testing.T) {
 	if !strings.Contains(text, want) {
 		t.Errorf("the search answers %s, want %s in it", text, want)
 	}
+	for query, want := range map[string]string{
+		"write release notes": `\nFiles: SKILL.md, assets/logo.png, references/style.md`,
+		"rate a file triage":  `Use for triage.\nTools: start, advance\nFiles: SKILL.md, workflow.json`,
+		"throw dice":          `Use when chance decides.\nTools: roll, lose`,
+		"throw one die roll":  `{"kind":"skill_tool","name":"dice/roll","use":"call_skill_tool {\"skill\":\"dice\",\"tool\":\"roll\"} and this input: {\"type\":\"object\"}","description":"Throw one."}`,
+	} {
+		if text, _ := call(t, cs, "search_tools", map[string]any{"query": query, "detail": "full"}); !strings.Contains(text, want) {
+			t.Errorf("the search for %s in full answers %s, want %s in it", query, text, want)
+		}
+	}
 	if text, _ := call(t, cs, "search_tools", map[string]any{"query": "deploy"}); strings.Contains(text, `"name":"deploy"`) {
 		t.Errorf("a skill for users only is found: %s", text)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,17 +32,18 @@ func workflowUse(k *skills.Skill) string {
 	if w == nil {
 		return ""
 	}
-	use := `
+	var use strings.Builder
+	use.WriteString(`
 This skill is a workflow. call_skill_tool with tool "start"` + withInput(w.Params()) +
-		` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`
+		` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`)
 	for _, s := range w.Subskills() {
-		use += fmt.Sprintf("\nTool %q%s begins only that part.", s+"/"+workflow.ToolStart, withInput(w.SubskillParams(s)))
+		fmt.Fprintf(&use, "\nTool %q%s begins only that part.", s+"/"+workflow.ToolStart, withInput(w.SubskillParams(s)))
 	}
 	if topics := w.Topics(); len(topics) > 0 {
-		use += `
-Tool "topic" with input {"name"} looks up one of: ` + strings.Join(topics, ", ") + "."
+		use.WriteString(`
+Tool "topic" with input {"name"} looks up one of: ` + strings.Join(topics, ", ") + ".")
 	}
-	return use
+	return use.String()
 }
 
 func withInput(schema json.RawMessage) string {
@@ -223,20 +225,28 @@ func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall
 		return nil, err
 	}
 	e := x.forCall(kept, k, c.software)
-	if subskill, ok := strings.CutSuffix(c.tool, "/"+workflow.ToolStart); ok {
-		return workflowResult(e.StartSubskill(ctx, subskill, startParams(w.SubskillParams(subskill), input)))
+	answer := func(r workflow.Result) (json.RawMessage, error) { return x.workflowAnswer(c.reader, r) }
+	if subskill, ok := strings.CutSuffix(c.tool, "/"+workflow.ToolStart); ok && slices.Contains(w.Subskills(), subskill) {
+		return answer(e.StartSubskill(ctx, subskill, startParams(w.SubskillParams(subskill), input)))
 	}
 	switch c.tool {
 	case workflow.ToolStart:
-		return workflowResult(e.Start(ctx, startParams(w.Params(), input)))
+		return answer(e.Start(ctx, startParams(w.Params(), input)))
 	case workflow.ToolAdvance:
-		return advance(ctx, e, input)
+		r, err := advance(ctx, e, input)
+		if err != nil {
+			return nil, err
+		}
+		return answer(r)
 	case workflow.ToolTopic:
 		a, err := parseArguments(input, "name")
 		if err != nil {
 			return nil, err
 		}
-		return workflowResult(e.Topic(ctx, a.text("name")))
+		return answer(e.Topic(ctx, a.text("name")))
+	}
+	if p, _ := k.ReadFile(c.tool, 0, 1); p != nil {
+		return nil, errNoWorkflowTool // a script, perhaps
 	}
 	var names []string
 	for _, t := range k.Tools {
@@ -269,13 +279,13 @@ func startParams(schema, input json.RawMessage) json.RawMessage {
 // The names under which models send the answer of a step.
 var answerKeys = []string{"answer", "output", "response"}
 
-func advance(ctx context.Context, e *workflow.Engine, input json.RawMessage) (json.RawMessage, error) {
+func advance(ctx context.Context, e *workflow.Engine, input json.RawMessage) (r workflow.Result, err error) {
 	a, err := parseArguments(input, "session")
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	if a.text("session") == "" {
-		return nil, errors.New(`advance which session? Use input {"session": "…", "answer": …}; start begins one`)
+		return r, errors.New(`advance which session? Use input {"session": "…", "answer": …}; start begins one`)
 	}
 	reply := workflow.Reply{Step: a.text("step"), Again: a.text("again") == "true"}
 	for _, key := range answerKeys {
@@ -284,7 +294,7 @@ func advance(ctx context.Context, e *workflow.Engine, input json.RawMessage) (js
 			break
 		}
 	}
-	return workflowResult(e.Advance(ctx, a.text("session"), reply))
+	return e.Advance(ctx, a.text("session"), reply), nil
 }
 
 // A workflowError is a result that says what went wrong. As an error it is what
@@ -296,16 +306,27 @@ type workflowError struct {
 
 func (e *workflowError) Error() string { return e.message }
 
-func workflowResult(r workflow.Result) (json.RawMessage, error) {
+// workflowAnswer is a result as the model reads it.
+func (x *execution) workflowAnswer(to reader, r workflow.Result) (json.RawMessage, error) {
 	if r.Status == workflow.StatusRedirect {
-		r.Message = "go on with activate_skill " + string(compactJSON(map[string]string{"name": r.Skill}))
-		if len(r.Input) > 0 {
-			r.Message += ` and this input for its "` + workflow.ToolStart + `"`
-		}
+		r.Message = x.goOn(to, r)
 	}
 	answer := compactJSON(r)
 	if r.Status == workflow.StatusError {
 		return nil, &workflowError{r.Message, answer}
 	}
 	return answer, nil
+}
+
+// goOn says how to go on with the skill that a workflow leads to.
+func (x *execution) goOn(to reader, r workflow.Result) string {
+	next, err := x.b.findSkill(to, r.Skill)
+	if err != nil {
+		return "it leads to a skill that is not here: " + skillFailure(err).Error()
+	}
+	use := "go on with activate_skill " + string(compactJSON(map[string]string{"name": next.Ref}))
+	if w, err := next.Workflow(); err == nil && w != nil && len(r.Input) > 0 {
+		use += ", and its tool " + workflow.ToolStart + " with this input"
+	}
+	return use
 }

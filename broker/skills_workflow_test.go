@@ -34,7 +34,7 @@ func withSupport(t *testing.T) (dir string, r *skills.Registry) {
 }
 
 func TestWorkflowToolsThroughMCP(t *testing.T) {
-	_, r := withSupport(t)
+	dir, r := withSupport(t)
 	b := newBroker(t, broker.Options{Skills: r})
 	cs := connect(t, b, "2025-11-25", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	use := func(tool string, input any) (string, bool) {
@@ -88,6 +88,14 @@ func TestWorkflowToolsThroughMCP(t *testing.T) {
 	if text, _ := use("bug/start", nil); read(text).Step != "bug/fix" {
 		t.Errorf("a subskill by itself: %s", text)
 	}
+	// Where it leads may be gone, or be a workflow itself.
+	for to, want := range map[string]string{"nowhere": "a skill that is not here: skill_not_found", "triage": `activate_skill {"name":"triage"}, and its tool start with this input`} {
+		writeSkill(t, dir, "leads", "Leads. Use it.", "Go.", map[string]string{"workflow.json": `{"start": "a", "steps": {"a": {"next": [{"to": "skill:` + to + `", "with": {"path": "a.txt"}}]}}}`})
+		text, isError := call(t, cs, "call_skill_tool", map[string]any{"skill": "leads", "tool": "start"})
+		if r := read(text); isError || r.Status != "redirect" || !strings.Contains(r.Message, want) {
+			t.Errorf("to %s: %s", to, text)
+		}
+	}
 	for _, c := range []struct {
 		tool  string
 		input any
@@ -95,7 +103,7 @@ func TestWorkflowToolsThroughMCP(t *testing.T) {
 	}{
 		{"advance", map[string]any{"session": strings.Repeat("a", 32), "answer": 1}, `unknown session`},
 		{"advance", map[string]any{}, `advance which session?`},
-		{"bgu/start", nil, `there are: bug`},
+		{"bgu/start", nil, `did you mean bug/start`},
 		{"topics", nil, `did you mean topic?`},
 		{"topic", map[string]any{"name": "limit"}, `did you mean limits?`},
 	} {

@@ -3,7 +3,9 @@ package workflow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -158,6 +160,22 @@ func (k *locks) hold(id string) (release func()) {
 	}
 }
 
+// hold makes a session one caller's until the function it returns is called,
+// also among processes if they share the sessions.
+func (e *Engine) hold(ctx context.Context, id string) (release func(), err error) {
+	free := e.locks.hold(id)
+	l, shared := e.o.Sessions.(Locker)
+	if !shared {
+		return free, nil
+	}
+	unlock, err := l.Lock(ctx, id)
+	if err != nil {
+		free()
+		return nil, err
+	}
+	return func() { unlock(); free() }, nil
+}
+
 // Start begins a session. Params that do not have the right form are a result
 // with Retry, and no session.
 func (e *Engine) Start(ctx context.Context, params json.RawMessage) Result {
@@ -184,7 +202,11 @@ func (e *Engine) start(ctx context.Context, name string, params json.RawMessage)
 	if err != nil {
 		return failed("", "", true, "the session cannot be kept: %s", err)
 	}
-	defer e.locks.hold(id)()
+	release, err := e.hold(ctx, id)
+	if err != nil {
+		return failed("", "", true, "the session cannot be kept: %s", err)
+	}
+	defer release()
 	r := &run{e: e, id: id, st: newState(), preamble: e.w.preamble(a, e.o.Host, true)}
 	if err := r.add(ctx, Event{Kind: Started, Step: name, Value: params, Digest: e.w.digest}); err != nil {
 		return *r.unkept(err)
@@ -208,9 +230,18 @@ type Reply struct {
 // answer the step that waits is said again, and an action that failed is tried
 // again. A session that was begun with another definition is refused.
 func (e *Engine) Advance(ctx context.Context, id string, reply Reply) Result {
-	defer e.locks.hold(id)()
-	events, err := e.o.Sessions.Load(id)
-	if err != nil {
+	var events []Event
+	release, err := e.hold(ctx, id)
+	if err == nil {
+		defer release()
+		events, err = e.o.Sessions.Load(id)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return failed(id, reply.Step, true, "the session is in use: %s", err)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return failed(id, reply.Step, false, "the session cannot be read: %s", err)
+	case err != nil:
 		return failed(id, reply.Step, false, "unknown session%s: start one", e.near(id))
 	}
 	st, err := e.w.replay(events)

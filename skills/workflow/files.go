@@ -3,15 +3,19 @@ package workflow
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/filelock"
 )
 
 // Files keeps each session in a file of a folder, one event in a line, so that
@@ -56,7 +60,10 @@ func OpenFiles(dir string, o *FilesOptions) (*Files, error) {
 // Close gives the folder back. The sessions stay.
 func (f *Files) Close() error { return f.root.Close() }
 
-const sessionSuffix = ".jsonl"
+const (
+	sessionSuffix = ".jsonl"
+	lockSuffix    = ".lock"
+)
 
 var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
@@ -117,9 +124,11 @@ func (f *Files) prune() error {
 		if i < f.o.MaxSessions-1 && time.Since(s.last) <= f.o.MaxAge {
 			continue
 		}
-		// Another process may have done it.
-		if err := f.root.Remove(s.id + sessionSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		for _, suffix := range []string{sessionSuffix, lockSuffix} {
+			// Another process may have done it.
+			if err := f.root.Remove(s.id + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	return nil
@@ -133,6 +142,18 @@ func (f *Files) List() ([]string, error) {
 		ids = append(ids, s.id)
 	}
 	return ids, err
+}
+
+// Lock implements Locker: two brokers may share the folder.
+func (f *Files) Lock(ctx context.Context, id string) (unlock func(), err error) {
+	name, err := f.name(id)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.root.Stat(name); err != nil {
+		return nil, err
+	}
+	return filelock.Lock(ctx, filepath.Join(f.root.Name(), id+lockSuffix))
 }
 
 // Append implements Sessions.

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -21,6 +22,13 @@ type Sessions interface {
 	Load(id string) ([]Event, error)
 	// List returns the ids of the sessions.
 	List() ([]string, error)
+}
+
+// A Locker is Sessions that several processes share. Lock makes a session the
+// caller's alone, and waits until ctx is done while it is another one's; an
+// unknown session is an error that wraps fs.ErrNotExist.
+type Locker interface {
+	Lock(ctx context.Context, id string) (unlock func(), err error)
 }
 
 func newID() string {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -317,6 +320,50 @@ func TestAnUnknownSessionHasANearestOne(t *testing.T) {
 	}
 	if r := e.Advance(t.Context(), "nothing like it", workflow.Reply{}); strings.Contains(r.Message, id) {
 		t.Errorf("%s", show(r))
+	}
+}
+
+// Two processes share the sessions: what one of them does in a session, the other
+// one waits for.
+func TestProcessesTakeTurnsInASession(t *testing.T) {
+	dir := t.TempDir()
+	var calls atomic.Int32
+	process := func() (*workflow.Engine, *workflow.Files) {
+		files, err := workflow.OpenFiles(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return engine(t, `{"start": "a", "steps": {"a": {"prompt": "x", "next": "b"}, "b": {"action": {"tool": "pay"}, "prompt": "y"}}}`, &workflow.Options{Sessions: files,
+			Call: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+				calls.Add(1)
+				return json.RawMessage(`1`), nil
+			}}), files
+	}
+	first, files := process()
+	defer files.Close()
+	id := first.Start(t.Context(), nil).Session
+	unlock, err := files.Lock(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	second, others := process()
+	defer others.Close()
+	if r := second.Advance(ctx, id, workflow.Reply{Step: "a"}); r.Status != workflow.StatusError || !*r.Retry || !strings.Contains(r.Message, "in use") {
+		t.Errorf("a session that is in use: %s", show(r))
+	}
+	unlock()
+	var wg sync.WaitGroup
+	for _, e := range []*workflow.Engine{first, second} {
+		wg.Go(func() { e.Advance(t.Context(), id, workflow.Reply{Step: "a"}) })
+	}
+	wg.Wait()
+	if n := calls.Load(); n != 1 {
+		t.Errorf("the action was done %d times, want once", n)
+	}
+	if _, err := files.Lock(t.Context(), strings.Repeat("a", 32)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the lock of an unknown session: %v", err)
 	}
 }
 

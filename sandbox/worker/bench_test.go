@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +40,8 @@ func BenchmarkRun(b *testing.B) {
 		{"ts/back-to-back", sandbox.TypeScript, "const n: number = 1; return n + 1", 1, 0},
 		{"ts/cold", sandbox.TypeScript, "const n: number = 1; return n + 1", -1, 0},
 		{"ts-import/spare", sandbox.TypeScript, "import { echo } from './servers/demo'; return await echo({n: 1})", 1, pause},
+		{"ts-two-of-40/spare", sandbox.TypeScript, "import { echo } from './servers/demo';\nimport { tool3 } from './servers/server7';\n" +
+			"const first = await echo({ n: 1 });\nreturn [first, await tool3({ n: 2 })]", 1, pause},
 		{"calls-100", sandbox.JavaScript, loop(100), 1, pause},
 		{"calls-1000", sandbox.JavaScript, loop(1000), 1, pause},
 		{"calls-1000-parallel", sandbox.JavaScript, all(1000), 1, pause},
@@ -59,6 +62,9 @@ func BenchmarkRun(b *testing.B) {
 				}},
 				ModuleNames: []string{"servers/demo"},
 			}
+			if strings.Contains(bb.name, "40") {
+				addServers(&req, 39)
+			}
 			var took, cpu []time.Duration
 			for b.Loop() {
 				b.StopTimer()
@@ -75,6 +81,19 @@ func BenchmarkRun(b *testing.B) {
 			b.ReportMetric(milliseconds(took, 99), "p99-ms")
 			b.ReportMetric(milliseconds(cpu, 50), "cpu-p50-ms")
 		})
+	}
+}
+
+// addServers adds servers of fifty tools each.
+func addServers(req *sandbox.Request, n int) {
+	for i := range n {
+		m := sandbox.Module{Path: fmt.Sprintf("servers/server%d", i), Source: "import { callMCPTool } from './helpers/callMCPTool';\n"}
+		for j := range 50 {
+			m.Source += fmt.Sprintf("export const tool%d = (input) => callMCPTool('server%d__tool%d', input);\n", j, i, j)
+			m.Exports = append(m.Exports, fmt.Sprintf("tool%d", j))
+		}
+		req.Modules = append(req.Modules, m)
+		req.ModuleNames = append(req.ModuleNames, m.Path)
 	}
 }
 

@@ -74,8 +74,6 @@ func (s *session) client(impl *mcp.Implementation, toolsChanged func()) *mcp.Cli
 		ProgressNotificationHandler: s.onProgress,
 	}
 	s.talk(o)
-	// Skills are resources: when those change, all is listed anew.
-	o.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) { toolsChanged() }
 	c := mcp.NewClient(impl, o)
 	c.AddReceivingMiddleware(s.rootsQuestions)
 	sendsSkillMethods(c)

@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -196,14 +194,16 @@ type withText struct {
 	text []byte
 }
 
+func (w withText) info() memInfo { return memInfo{name: FileName, size: int64(len(w.text))} }
+
 func (w withText) Open(name string) (fs.File, error) {
 	switch {
 	case name == FileName:
-		return &textFile{Reader: bytes.NewReader(w.text), info: textInfo(len(w.text))}, nil
+		return &memFile{bytes.NewReader(w.text), w.info()}, nil
 	case w.base != nil:
 		return w.base.Open(name)
 	case name == ".":
-		return &textFile{Reader: bytes.NewReader(nil), info: textInfo(-1)}, nil
+		return &memFile{bytes.NewReader(nil), memInfo{name: ".", dir: true}}, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
@@ -219,40 +219,10 @@ func (w withText) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	if name == "." {
 		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == FileName })
-		entries = append(entries, fs.FileInfoToDirEntry(textInfo(len(w.text))))
+		entries = append(entries, fs.FileInfoToDirEntry(w.info()))
 		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	} else if w.base == nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
 	}
 	return entries, nil
 }
-
-type textFile struct {
-	*bytes.Reader
-	info textInfo
-}
-
-func (f *textFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-func (f *textFile) Close() error               { return nil }
-
-var _ io.Seeker = (*textFile)(nil)
-
-// textInfo is the size of the text; negative means the root folder.
-type textInfo int
-
-func (i textInfo) Name() string {
-	if i.IsDir() {
-		return "."
-	}
-	return FileName
-}
-func (i textInfo) Size() int64 { return max(int64(i), 0) }
-func (i textInfo) Mode() fs.FileMode {
-	if i.IsDir() {
-		return fs.ModeDir | 0o555
-	}
-	return 0o444
-}
-func (i textInfo) ModTime() time.Time { return time.Time{} }
-func (i textInfo) IsDir() bool        { return i < 0 }
-func (i textInfo) Sys() any           { return nil }

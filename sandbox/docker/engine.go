@@ -20,6 +20,7 @@ type engine struct {
 	address string
 	seccomp bool   // it filters system calls of containers; set by describe
 	name    string // set by describe
+	podman  bool   // set by describe
 	// attachesLate says that it has refused to attach to a container that was
 	// not started, and then done it.
 	attachesLate atomic.Bool
@@ -106,7 +107,17 @@ func (e *engine) describe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask the container engine for its version: %w", because(ctx, err))
 	}
-	e.name = strings.TrimSpace("engine " + info.ServerVersion)
+	about, err := e.api.ServerVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("ask the container engine for its version: %w", because(ctx, err))
+	}
+	e.name = "Docker"
+	for _, c := range about.Components {
+		if strings.HasPrefix(c.Name, "Podman") {
+			e.name, e.podman = "Podman", true
+		}
+	}
+	e.name = strings.TrimSpace(e.name + " " + info.ServerVersion)
 	for _, s := range info.SecurityOptions {
 		if strings.HasPrefix(s, "name=seccomp") && !strings.Contains(s, "profile=unconfined") {
 			e.seccomp = true

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	typec "github.com/docker/docker/api/types/container"
+
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 )
@@ -302,6 +304,30 @@ func TestLimitsThatAreNotKept(t *testing.T) {
 		opts := attack.Options{Timeout: 30 * time.Second, MemoryBytes: 128 << 20}
 		if o := attack.Try(t.Context(), r, a, opts); !o.Contained || o.ExitCode != sandbox.ExitThrew && o.ExitCode != sandbox.ExitMemory {
 			t.Errorf("%s: %+v, want its memory to end", kind, o)
+		}
+	}
+}
+
+// Podman makes places writable in containers whose root is read-only, unless
+// something is mounted there.
+func TestPodmanGetsNoWritablePlaces(t *testing.T) {
+	const mine = "rw,size=1m"
+	asked := &typec.HostConfig{ReadonlyRootfs: true, Tmpfs: map[string]string{"/tmp": mine}}
+	podman := &engine{podman: true}
+	got := podman.sealed(asked).Tmpfs
+	if len(got) != 3 || got["/tmp"] != mine || !strings.HasPrefix(got["/run"], "ro,noexec,") || !strings.HasPrefix(got["/var/tmp"], "ro,noexec,") {
+		t.Errorf("Podman is asked for %q", got)
+	}
+	if len(asked.Tmpfs) != 1 {
+		t.Errorf("what was asked for has changed: %q", asked.Tmpfs)
+	}
+	if got := podman.sealed(&typec.HostConfig{ReadonlyRootfs: true}).Tmpfs; len(got) != 3 {
+		t.Errorf("Podman is asked for %q where nothing was", got)
+	}
+	for _, e := range []*engine{{}, podman} {
+		writable := &typec.HostConfig{ReadonlyRootfs: !e.podman}
+		if got := e.sealed(writable); got != writable {
+			t.Errorf("%+v was changed to %+v", writable, got)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	typec "github.com/docker/docker/api/types/container"
@@ -19,6 +20,7 @@ func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.H
 	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
 	known := e.kept.Load()
+	host = e.sealed(host)
 	id, err = e.make(making, config, known.instead(host))
 	if err != nil || known != nil || host.Memory == 0 {
 		return id, err
@@ -37,6 +39,25 @@ func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.H
 		return "", fmt.Errorf("create sandbox container: %w", brief(err))
 	}
 	return e.make(making, config, found.instead(host))
+}
+
+// sealed is host without the places that Podman makes writable, and executable, in
+// containers whose root is read-only. It leaves alone what is mounted already.
+func (e *engine) sealed(host *typec.HostConfig) *typec.HostConfig {
+	if !e.podman || !host.ReadonlyRootfs {
+		return host
+	}
+	tight := *host
+	tight.Tmpfs = maps.Clone(host.Tmpfs)
+	if tight.Tmpfs == nil {
+		tight.Tmpfs = map[string]string{}
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
+		if tight.Tmpfs[dir] == "" {
+			tight.Tmpfs[dir] = "ro,noexec,nosuid,nodev,size=4k"
+		}
+	}
+	return &tight
 }
 
 func (e *engine) make(ctx context.Context, config *typec.Config, host *typec.HostConfig) (id string, err error) {

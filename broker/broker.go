@@ -118,9 +118,12 @@ type Options struct {
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language
-	// NoPython is why Python is not among Languages, and what to do about it,
-	// for who asks for it.
-	NoPython string
+	// NotHere says of languages why they are not among Languages, and what to do
+	// about it, for who asks for one.
+	NotHere map[sandbox.Language]string
+	// Isolations are those that a script may ask for; fewer than two mean that it
+	// has no choice, and is shown none.
+	Isolations []sandbox.Isolation
 	// Language of code that names none; empty means TypeScript.
 	Language sandbox.Language
 	// Timeout of an execution that asks for none; zero means 30 s.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -24,6 +25,11 @@ type ExecuteRequest struct {
 	// Language is "typescript" (also "ts"), "javascript" ("js") or "python"
 	// ("py"); empty means the broker's default.
 	Language string
+	// Isolation is "worker" or "container"; empty means what is usual for the
+	// language. AnyIsolation lets it be another one than Options.Isolations
+	// offer: it is the user who asks.
+	Isolation    string
+	AnyIsolation bool
 	// Timeout is what the caller asks for; zero means the default. It is
 	// clamped to the maximum.
 	Timeout time.Duration
@@ -103,21 +109,53 @@ func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer 
 	if !ok {
 		return x.refuse(fmt.Sprintf("unknown language %q: use %s. 0 tools called", req.Language, orList(o.Languages)))
 	}
-	if !slices.Contains(o.Languages, lang) {
-		why := "use " + orList(o.Languages)
-		if lang == sandbox.Python && o.NoPython != "" {
-			why = o.NoPython + "; or " + why
-		}
+	isolation, err := o.isolation(&req)
+	if err != nil {
+		return x.refuse(err.Error() + ". 0 tools called")
+	}
+	// Where a language usually runs does not matter to who asks for another place.
+	if why := o.refusal(lang); why != "" && (isolation == "" || lang == sandbox.Python) {
 		return x.refuse(fmt.Sprintf("%s does not run here: %s. 0 tools called", lang, why))
 	}
 	if strings.TrimSpace(req.Code) == "" {
 		return x.refuse("there is no code to run: put the script into \"code\". 0 tools called")
 	}
-	return x.run(ctx, lang)
+	return x.run(ctx, lang, isolation)
 }
 
-// orList writes languages for people: "typescript, javascript or python".
-func orList(list []sandbox.Language) string {
+// refusal says why a language does not run, and what to do; nothing if it does.
+func (o *Options) refusal(lang sandbox.Language) string {
+	others := slices.DeleteFunc(slices.Clone(o.Languages), func(l sandbox.Language) bool { return o.NotHere[l] != "" })
+	switch why := o.NotHere[lang]; {
+	case slices.Contains(others, lang):
+		return ""
+	case why == "":
+		return "use " + orList(others)
+	case len(others) > 0:
+		return why + "; or use " + orList(others)
+	default:
+		return why
+	}
+}
+
+// isolation is where a script asks to run, which it must be free to choose.
+func (o *Options) isolation(req *ExecuteRequest) (sandbox.Isolation, error) {
+	isolation := sandbox.Isolation(strings.ToLower(strings.TrimSpace(req.Isolation)))
+	choice := o.Isolations
+	if req.AnyIsolation {
+		choice = []sandbox.Isolation{sandbox.InWorker, sandbox.InContainer}
+	}
+	switch {
+	case isolation == "" || slices.Contains(choice, isolation):
+		return isolation, nil
+	case len(choice) < 2:
+		return "", errors.New("a script cannot choose its isolation here (config: sandbox.perCall): leave it out")
+	}
+	return "", fmt.Errorf("unknown isolation %q: use %s", req.Isolation, orList(choice))
+}
+
+// orList writes words for people: "typescript, javascript or python".
+func orList[T ~string](list []T) string {
 	var b strings.Builder
 	for i, l := range list {
 		switch {
@@ -164,7 +202,7 @@ func (x *execution) timeout() time.Duration {
 	return t
 }
 
-func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswer {
+func (x *execution) run(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) ExecuteAnswer {
 	limits := x.o.Limits
 	limits.Timeout = x.timeout()
 	x.begin(lang)
@@ -182,6 +220,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language) ExecuteAnswe
 	}
 	res, err := x.o.Runner.Run(ctx, sandbox.Request{
 		Language:    lang,
+		Isolation:   isolation,
 		Code:        x.req.Code,
 		Modules:     modules,
 		ModuleNames: names,

@@ -170,7 +170,7 @@ func (b *Broker) waiting(client string, read func(client string, req *mcp.CallTo
 
 // readExecute reads a request for execute_code.
 func (b *Broker) readExecute(client string, req *mcp.CallToolRequest) (job, error) {
-	a, err := parseArguments(req.Params.Arguments, "code", "language", "timeout")
+	a, err := parseArguments(req.Params.Arguments, "code", "language", "timeout", "isolation")
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (b *Broker) readExecute(client string, req *mcp.CallToolRequest) (job, erro
 		return nil, fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))
 	}
 	x := ExecuteRequest{
-		Code: a.text("code"), Language: a.text("language"), Client: client, Owner: owner(req.Extra), Session: readerOf(req.Extra, req.Session).session,
+		Code: a.text("code"), Language: a.text("language"), Isolation: a.text("isolation"), Client: client, Owner: owner(req.Extra), Session: readerOf(req.Extra, req.Session).session,
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),
 	}

@@ -118,11 +118,16 @@ func (b *Broker) executeSchema() string {
 	if slices.Contains(o.Languages, sandbox.Python) {
 		python = "; python: `from servers import github`, `await github.list_issues(owner=o)`, `await call_mcp_tool(id, {})`, asyncio.gather"
 	}
+	isolation := ""
+	if len(o.Isolations) > 1 {
+		isolations, _ := json.Marshal(o.Isolations) // likewise
+		isolation = fmt.Sprintf(`"isolation":{"type":"string","enum":%s,"description":"where it runs"},`, isolations)
+	}
 	return fmt.Sprintf(`{"type":"object","properties":{`+
 		`"code":{"type":"string","description":"the script"},`+
-		`"language":{"type":"string","enum":%s,"description":"default %s%s"},`+
+		`"language":{"type":"string","enum":%s,"description":"default %s%s"},%s`+
 		`"timeout":{"type":"number","description":"seconds, default %g, at most %g"}},"required":["code"]}`,
-		languages, o.Language, python, o.Timeout.Seconds(), o.MaxTimeout.Seconds())
+		languages, o.Language, python, isolation, o.Timeout.Seconds(), o.MaxTimeout.Seconds())
 }
 
 // tools are the tools that the agent sees, without their handlers.

@@ -8,3 +8,8 @@ import _ "embed"
 //
 //go:embed python/Dockerfile
 var Python []byte
+
+// Node is the Dockerfile of the image in which Node runs, in the same way.
+//
+//go:embed node/Dockerfile
+var Node []byte

@@ -55,6 +55,9 @@ const (
 type Request struct {
 	// Language of Code; empty means TypeScript.
 	Language Language
+	// Isolation is where it is to run; empty means where the runner is set up to
+	// run it. Only Places looks at it.
+	Isolation Isolation
 	// Code is the program's text.
 	Code string
 	// Modules are the modules that the program may import, and the

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // A check is one thing that doctor looked at.
@@ -58,7 +59,9 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 		}
 	}
 	d := diagnosis{OK: true}
-	d.Checks = append(d.Checks, checkConfig(s), checkState(s), checkSandbox(ctx, s), checkTypes(ctx, s))
+	d.Checks = append(d.Checks, checkConfig(s), checkState(s))
+	d.Checks = append(d.Checks, checkSandbox(ctx, s)...)
+	d.Checks = append(d.Checks, checkTypes(ctx, s))
 	if s.unvectored != nil {
 		d.Checks = append(d.Checks, check{Name: "search", Detail: s.unvectored.Error(),
 			Hint: "broker index --build-vectors SOURCE, or take \"vectors\" out of the config"})
@@ -131,16 +134,41 @@ func checkState(s *session) check {
 	return c
 }
 
-// checkSandbox runs a script.
-func checkSandbox(ctx context.Context, s *session) check {
+// trials are small scripts, and what they return.
+var trials = map[sandbox.Language]string{
+	sandbox.TypeScript: "const n: number = 1; return n + 1",
+	sandbox.JavaScript: "return 1 + 1",
+	sandbox.Python:     "return 1 + 1",
+}
+
+// checkSandbox runs a script in the default language, and in those that run
+// elsewhere. That Python does not run is no fault unless it is the default.
+func checkSandbox(ctx context.Context, s *session) []check {
+	first := sandbox.Language(s.config.Broker.WithDefaults().Language)
+	checks := []check{tryLanguage(ctx, s, "sandbox", first)}
+	for _, language := range languages {
+		if language == first || s.places.Together(s.places.Usual(language), s.places.Usual(first)) {
+			continue
+		}
+		name := "sandbox of " + string(language)
+		if err := s.where.why(language); err != nil {
+			checks = append(checks, check{Name: name, OK: language == sandbox.Python, Detail: "does not run here: " + err.Error()})
+			continue
+		}
+		checks = append(checks, tryLanguage(ctx, s, name, language))
+	}
+	return checks
+}
+
+func tryLanguage(ctx context.Context, s *session, name string, language sandbox.Language) check {
 	start := time.Now()
-	ans := s.broker.Execute(ctx, broker.ExecuteRequest{Code: "const n: number = 1; return n + 1", Client: "doctor"})
+	ans := s.broker.Execute(ctx, broker.ExecuteRequest{Code: trials[language], Language: string(language), Client: "doctor"})
 	took := time.Since(start).Round(100 * time.Microsecond)
 	if ans.ExitCode != 0 || string(ans.Result) != "2" {
-		return check{Name: "sandbox", Detail: fmt.Sprintf("a small script ended with code %d: %s", ans.ExitCode, ans.Diagnostics),
+		return check{Name: name, Detail: fmt.Sprintf("a small script ended with code %d: %s", ans.ExitCode, ans.Diagnostics),
 			Hint: "run doctor with --verbose"}
 	}
-	return check{Name: "sandbox", OK: true, Detail: fmt.Sprintf("%s, a small script took %s", s.config.Broker.WithDefaults().Sandbox.Isolation, took)}
+	return check{Name: name, OK: true, Detail: fmt.Sprintf("%s, a small script took %s", s.where.describe(language), took)}
 }
 
 // checkTypes looks for the compiler that scripts are checked with.

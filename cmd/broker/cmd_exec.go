@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,13 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // maxTimeoutSeconds is a day: whatever the config allows is less.
 const maxTimeoutSeconds = 86400
 
 func (a *app) execCommand() *cobra.Command {
-	var language string
+	var language, isolation string
 	var timeout float64
 	c := &cobra.Command{
 		Use:   "exec FILE|-",
@@ -42,16 +45,19 @@ func (a *app) execCommand() *cobra.Command {
 			if language == "" {
 				language = languageOf(args[0])
 			}
+			if isolation != "" && !slices.Contains([]string{"worker", "container"}, isolation) {
+				return usage("--isolation is %q: use worker or container", isolation)
+			}
 			s, err := a.openAnyway(-1)
 			if err != nil {
 				return err
 			}
-			if err := s.requireLayers(cmd.Context()); err != nil {
+			if err := s.requireExec(cmd.Context(), language, isolation); err != nil {
 				_ = s.close() // nothing has run
 				return err
 			}
 			s.broker.Start(cmd.Context())
-			req := broker.ExecuteRequest{Code: code, Language: language, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
+			req := broker.ExecuteRequest{Code: code, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
 			if !a.json {
 				req.Stdout, req.Stderr, req.Whole = a.stdout, a.stderr, true
 			}
@@ -71,9 +77,28 @@ func (a *app) execCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&language, "language", "", "typescript, javascript or python (default by the file's ending)")
+	c.Flags().StringVar(&isolation, "isolation", "", "worker or container (default as configured)")
 	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+// requireExec refuses to go on when the script could not run, or not behind all
+// that the config requires.
+func (s *session) requireExec(ctx context.Context, language, isolation string) error {
+	short := map[string]sandbox.Language{"ts": sandbox.TypeScript, "js": sandbox.JavaScript, "py": sandbox.Python}
+	name := strings.ToLower(cmp.Or(language, s.config.Broker.WithDefaults().Language))
+	at := s.where.usual(cmp.Or(short[name], sandbox.Language(name)))
+	if isolation != "" {
+		at.Isolation = sandbox.Isolation(isolation)
+	}
+	if err := s.where.absent[at]; err != nil {
+		if isolation == "" { // the answer says why
+			return nil
+		}
+		return usage("--isolation %s: %s does not run there: %w", isolation, at.Language, err)
+	}
+	return s.requireLayers(ctx, at)
 }
 
 func (a *app) readScript(name string) (string, error) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -14,24 +16,39 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 )
 
+// A recipe is how the image of a kind is made that holds more than this program.
+type recipe struct {
+	base, command string // the usual image to begin with, and what it must have
+	dockerfile    []byte
+	build         func(m *docker.Manager, ctx context.Context, name string, dockerfile []byte, base string) (string, error)
+	load          func(m *docker.Manager, ctx context.Context, name string, rootfs io.Reader) (string, error)
+}
+
+var recipes = map[string]recipe{
+	"node":   {"node:22-slim", "node", images.Node, (*docker.Manager).BuildNode, (*docker.Manager).ImportNode},
+	"python": {"python:3-slim", "python3", images.Python, (*docker.Manager).BuildPython, (*docker.Manager).ImportPython},
+}
+
 func (a *app) sandboxBuildCommand() *cobra.Command {
 	var base, rootfs string
 	c := &cobra.Command{
-		Use:   "build goja|python",
+		Use:   "build goja|node|python",
 		Short: "Make the image that scripts run in",
 		Long: "Make an image for containers. goja is for JavaScript and TypeScript; it holds this program alone, and is also made\n" +
-			"when it is first needed. python is made of an image that has python3, which is downloaded unless the engine has it,\n" +
-			"or of a file system in a tar archive. Packages that are in it can be imported by scripts.",
-		Args: oneArg("goja or python"),
+			"when it is first needed. node, for JavaScript and TypeScript in Node, and python are made of an image that has node\n" +
+			"or python3, which is downloaded unless the engine has it, or of a file system in a tar archive. Packages that are in\n" +
+			"the image of Python can be imported by scripts.",
+		Args: oneArg("goja, node or python"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := args[0]
-			if kind != "goja" && kind != "python" {
-				return usage("unknown image %q\nhint: the images are goja and python", kind)
+			how, made := recipes[kind]
+			if !made && kind != "goja" {
+				return usage("unknown image %q\nhint: the images are goja, node and python", kind)
 			}
-			if kind == "goja" && (cmd.Flags().Changed("base") || rootfs != "") {
-				return usage("--base and --rootfs are for python: goja is made of this program alone")
+			if !made && (base != "" || rootfs != "") {
+				return usage("--base and --rootfs are for node and python: goja is made of this program alone")
 			}
-			if cmd.Flags().Changed("base") && rootfs != "" {
+			if base != "" && rootfs != "" {
 				return usage("--base and --rootfs exclude each other")
 			}
 			m, err := docker.NewManager(cmd.Context(), "")
@@ -41,12 +58,12 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			defer m.Close()
 			var name string
 			switch {
-			case kind == "goja":
+			case !made:
 				name, err = m.BuildGoja(cmd.Context(), "")
 			case rootfs != "":
-				name, err = a.importPython(cmd, m, rootfs)
+				name, err = a.importImage(cmd.Context(), m, how, rootfs)
 			default:
-				name, err = m.BuildPython(cmd.Context(), "", images.Python, base)
+				name, err = how.build(m, cmd.Context(), "", how.dockerfile, cmp.Or(base, how.base))
 			}
 			if err != nil {
 				return err
@@ -54,13 +71,13 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			return a.tryImage(cmd, kind, name)
 		},
 	}
-	c.Flags().StringVar(&base, "base", "python:3-slim", "the image that has python3")
-	c.Flags().StringVar(&rootfs, "rootfs", "", "a tar archive with python3 instead, - for stdin")
+	c.Flags().StringVar(&base, "base", "", "the image that has node or python3 (default node:22-slim, python:3-slim)")
+	c.Flags().StringVar(&rootfs, "rootfs", "", "a tar archive with node or python3 instead, - for stdin")
 	return c
 }
 
-func (a *app) importPython(cmd *cobra.Command, m *docker.Manager, rootfs string) (string, error) {
-	var in io.Reader = a.stdin
+func (a *app) importImage(ctx context.Context, m *docker.Manager, how recipe, rootfs string) (string, error) {
+	in := a.stdin
 	if rootfs != "-" {
 		f, err := os.Open(rootfs)
 		if err != nil {
@@ -69,16 +86,22 @@ func (a *app) importPython(cmd *cobra.Command, m *docker.Manager, rootfs string)
 		defer f.Close()
 		in = f
 	}
-	return m.ImportPython(cmd.Context(), "", in)
+	return how.load(m, ctx, "", in)
 }
 
 // tryImage runs a small script in a new image, and says what is there now.
 func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
-	o, req := &docker.Options{Spares: -1, Logger: a.logger()}, sandbox.Request{Code: "return 'JavaScript and TypeScript'"}
-	r := docker.New(o)
-	if kind == "python" {
-		r = docker.NewPython(o)
-		req = sandbox.Request{Language: sandbox.Python, Code: "import platform, asyncio, json\n'Python ' + platform.python_version()"}
+	o := &docker.Options{Spares: -1, Logger: a.logger()}
+	var r sandbox.Runner
+	var req sandbox.Request
+	switch kind {
+	case "node":
+		r, req.Code = docker.NewNode(o), "return 'JavaScript and TypeScript in Node'"
+	case "python":
+		r, req.Code = docker.NewPython(o), "import platform, asyncio, json\n'Python ' + platform.python_version()"
+		req.Language = sandbox.Python
+	default:
+		r, req.Code = docker.New(o), "return 'JavaScript and TypeScript'"
 	}
 	defer r.Close()
 	res, err := r.Run(cmd.Context(), req)
@@ -115,7 +138,7 @@ func (a *app) sandboxListCommand() *cobra.Command {
 				return a.printJSON(map[string]any{"engine": m.Address(), "images": append([]docker.Image{}, list...)})
 			}
 			if len(list) == 0 {
-				_, err := fmt.Fprintf(a.stdout, "no images at %s; broker sandbox build python makes one\n", m.Address())
+				_, err := fmt.Fprintf(a.stdout, "no images at %s; broker sandbox build makes them\n", m.Address())
 				return err
 			}
 			return printImages(a.stdout, list)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ func (a *app) serveCommand() *cobra.Command {
 				return err
 			}
 			ctx := cmd.Context()
-			if err := s.requireLayers(ctx); err != nil {
+			places, _ := s.usualPlaces()
+			if err := cmp.Or(s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
 				_ = s.close() // nothing has run
 				return err
 			}

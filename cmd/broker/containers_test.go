@@ -21,7 +21,7 @@ var executions = flag.Int("executions", 24, "scripts that the test for leaks of 
 // skips the test where that cannot be.
 func needPython(t *testing.T) {
 	t.Helper()
-	if !canRunPython(t) {
+	if !canRun(t, "python3") {
 		t.Skip("needs BROKER_CI, a container engine and /usr/bin/python3")
 	}
 	tar := filepath.Join(t.TempDir(), "python.tar")

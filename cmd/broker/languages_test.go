@@ -82,7 +82,7 @@ return shout((await listBooks()).books[0].title);`)
 }
 
 func TestTheSameJobInBothLanguages(t *testing.T) {
-	if !canRunPython(t) {
+	if !canRun(t, "python3") {
 		t.Skip("needs BROKER_CI, a container engine and /usr/bin/python3")
 	}
 	makePythonImage(t)

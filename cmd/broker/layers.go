@@ -4,26 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// requireLayers refuses to go on when the sandbox lacks a layer that the config
-// requires: scripts would only fail one by one.
-func (s *session) requireLayers(ctx context.Context) error {
+// requireLayers refuses to go on when a place of the sandbox lacks a layer that
+// the config requires: scripts would only fail one by one.
+func (s *session) requireLayers(ctx context.Context, places ...sandbox.Place) error {
 	required := s.config.Broker.Sandbox.Require
 	if len(required) == 0 {
 		return nil
 	}
-	layers, err := sandbox.LayersOf(ctx, s.runner)
-	if err == nil {
-		err = sandbox.RequireLayers(layers, required)
+	for _, at := range places {
+		layers, err := s.places.LayersAt(ctx, at)
+		if err == nil {
+			err = sandbox.RequireLayers(layers, required)
+		}
+		if missing, ok := errors.AsType[*sandbox.LayerError](err); ok {
+			return usage("%s: \"require\" of \"sandbox\": %w\nhint: %s", s.config.Path, missing, layerHint)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if missing, ok := errors.AsType[*sandbox.LayerError](err); ok {
-		return usage("%s: \"require\" of \"sandbox\": %w\nhint: %s", s.config.Path, missing, layerHint)
+	return nil
+}
+
+// usualPlaces are where scripts of the languages that run here run, each once,
+// with all that share it. Python's is left out: a container of it is only
+// started for a script.
+func (s *session) usualPlaces() (places []sandbox.Place, names [][]string) {
+	for _, language := range languages {
+		at := s.places.Usual(language)
+		if language == sandbox.Python || s.where.why(language) != nil {
+			continue
+		}
+		i := slices.IndexFunc(places, func(p sandbox.Place) bool { return s.places.Together(p, at) })
+		if i < 0 {
+			places, names = append(places, at), append(names, nil)
+			i = len(places) - 1
+		}
+		names[i] = append(names[i], string(language))
 	}
-	return err
+	return places, names
 }
 
 const layerHint = `broker doctor shows all layers; take out of "require" what this machine cannot have`
@@ -35,14 +60,28 @@ func (a *app) logLayers(ctx context.Context, s *session) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		layers, err := sandbox.LayersOf(ctx, s.runner)
-		if err != nil {
-			if ctx.Err() == nil {
-				a.logger().Error("start sandbox", "err", err)
+		places, names := s.usualPlaces()
+		for i, at := range places {
+			layers, err := s.places.LayersAt(ctx, at)
+			if err != nil {
+				if ctx.Err() == nil {
+					a.logger().Error("start sandbox", "err", err)
+				}
+				return
 			}
-			return
+			whose := ""
+			if len(places) > 1 {
+				whose = fmt.Sprintf(" of %s (%s)", strings.Join(names[i], ", "), at.Isolation)
+			}
+			fmt.Fprintf(a.stderr, "broker: sandbox%s: %s\n", whose, describeLayers(layers))
 		}
-		fmt.Fprintln(a.stderr, "broker: sandbox: "+describeLayers(layers))
+		for _, language := range languages {
+			if err := s.where.why(language); err != nil {
+				fmt.Fprintf(a.stderr, "broker: %s does not run here: %v\n", language, err)
+			} else if language == sandbox.Python {
+				fmt.Fprintln(a.stderr, "broker: sandbox of python (container): started for the first script")
+			}
+		}
 	}()
 	return func() {
 		cancel()
@@ -70,25 +109,38 @@ func describeLayers(layers []sandbox.Layer) string {
 	return text
 }
 
-// checkLayers is one check for each layer of the sandbox. A missing one is no
-// fault unless the config requires it.
+// checkLayers is one check for each layer of each place of the sandbox. A missing
+// one is no fault unless the config requires it.
 func checkLayers(ctx context.Context, s *session) []check {
-	layers, err := sandbox.LayersOf(ctx, s.runner)
+	var checks []check
+	places, names := s.usualPlaces()
+	for i, at := range places {
+		whose := ""
+		if len(places) > 1 {
+			whose = " (" + strings.Join(names[i], ", ") + ")"
+		}
+		checks = append(checks, checkLayersAt(ctx, s, at, whose)...)
+	}
+	return checks
+}
+
+func checkLayersAt(ctx context.Context, s *session, at sandbox.Place, whose string) []check {
+	layers, err := s.places.LayersAt(ctx, at)
 	if err == nil {
 		err = sandbox.RequireLayers(layers, s.config.Broker.Sandbox.Require)
 	}
 	if missing, ok := errors.AsType[*sandbox.LayerError](err); ok {
-		return []check{{Name: "sandbox layers", Detail: missing.Error(), Hint: "take out of \"require\" what this machine cannot have, or mend what the reason names"}}
+		return []check{{Name: "sandbox layers" + whose, Detail: missing.Error(), Hint: "take out of \"require\" what this machine cannot have, or mend what the reason names"}}
 	}
 	if err != nil {
 		return nil // the small script of checkSandbox says why
 	}
 	if len(layers) == 0 {
-		return []check{{Name: "sandbox layers", OK: true, Detail: describeLayers(layers), Hint: `"isolation": "auto" contains scripts`}}
+		return []check{{Name: "sandbox layers" + whose, OK: true, Detail: describeLayers(layers), Hint: `"isolation": "auto" contains scripts`}}
 	}
 	var checks []check
 	for _, l := range layers {
-		c := check{Name: "sandbox layer " + l.Name, OK: true, Detail: l.Detail}
+		c := check{Name: "sandbox layer " + l.Name + whose, OK: true, Detail: l.Detail}
 		if !l.Active {
 			c.Detail = "missing: " + l.Detail
 		}

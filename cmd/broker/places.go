@@ -36,20 +36,36 @@ var places = []*place{
 			return worker.New(&worker.Options{MemoryBytes: s.Memory, Require: s.Require, Logger: log})
 		},
 		probes: func(ctx context.Context) ([]worker.Probe, error) { return worker.ProbeAll(ctx, nil) },
-		used:   func(s config.Sandbox) bool { return s.Isolation != "container" },
+		used:   func(s config.Sandbox) bool { return uses(s, "worker") },
 	},
 	{
 		name: "container goja", isolation: "container", kind: attack.JavaScript,
 		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner { return docker.New(containerOptions(s, log)) },
-		used: func(s config.Sandbox) bool { return s.Isolation == "container" },
+		used: func(s config.Sandbox) bool { return s.Runner != "node" && uses(s, "container") },
+	},
+	{
+		name: "container node", isolation: "container", kind: attack.JavaScript,
+		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
+			return docker.NewNode(containerOptions(s, log))
+		},
+		used: func(s config.Sandbox) bool { return s.Runner == "node" && uses(s, "container") },
 	},
 	{
 		name: "container python", isolation: "container", kind: attack.Python,
 		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
 			return docker.NewPython(containerOptions(s, log))
 		},
-		used: func(config.Sandbox) bool { return python() == nil },
+		used: func(config.Sandbox) bool {
+			_, err := lookAtEngine("")
+			return err == nil
+		},
 	},
+}
+
+// uses says whether scripts in TypeScript or JavaScript run in an isolation under
+// a config.
+func uses(s config.Sandbox, isolation string) bool {
+	return s.IsolationOf("typescript") == isolation || s.IsolationOf("javascript") == isolation
 }
 
 func containerOptions(s config.Sandbox, log *slog.Logger) *docker.Options {

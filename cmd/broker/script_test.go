@@ -114,19 +114,24 @@ func TestScripts(t *testing.T) {
 		Dir:  "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "replace": replaceText},
 		Condition: func(cond string) (bool, error) {
-			if cond != "engine" {
-				return false, fmt.Errorf("unknown condition %q", cond)
+			switch cond {
+			case "engine":
+				return canRun(t, "python3"), nil
+			case "node":
+				return canRun(t, "node"), nil
 			}
-			return canRunPython(t), nil
+			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ENGINE", cmp.Or(os.Getenv("DOCKER_HOST"), "unix:///var/run/docker.sock"))
 			e.Setenv("DOCKER_HOST", "unix://"+e.WorkDir+"/none.sock") // scripts that want an engine say so
-			rootfs, err := filepath.Abs("../../images/python/rootfs.sh")
-			if err != nil {
-				return err
+			for name, kind := range map[string]string{"ROOTFS": "python", "NODE_ROOTFS": "node"} {
+				rootfs, err := filepath.Abs("../../images/" + kind + "/rootfs.sh")
+				if err != nil {
+					return err
+				}
+				e.Setenv(name, rootfs)
 			}
-			e.Setenv("ROOTFS", rootfs)
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config")
 			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/state")
@@ -143,9 +148,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// canRunPython says whether there are an engine, and a Python to make an image of,
+// canRun says whether there are an engine, and a program to make an image of,
 // and leave to do so: the image would take the place of the user's own.
-func canRunPython(t *testing.T) bool {
+func canRun(t *testing.T, program string) bool {
 	if os.Getenv("BROKER_CI") == "" {
 		return false
 	}
@@ -154,7 +159,7 @@ func canRunPython(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	m.Close()
-	_, err = os.Stat("/usr/bin/python3")
+	_, err = os.Stat("/usr/bin/" + program)
 	return err == nil
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/term"
 
@@ -24,8 +22,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
-	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
-	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
@@ -36,11 +32,10 @@ type session struct {
 	broker  *broker.Broker
 	audit   *audit.Store
 	learned *learned.Store
-	runner  sandbox.Runner // the broker's
+	where   *placement
+	places  *sandbox.Places // what the broker's runner runs in
 
 	unvectored error // why the search goes without the table of the config
-	// noPython is why Python does not run; nil if it does.
-	noPython error
 }
 
 // close ends the servers and the sandbox, then what they write to.
@@ -92,8 +87,8 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	noPython := python()
-	if err := runnable(cfg, noPython); err != nil {
+	where := placementOf(cfg.Broker.WithDefaults().Sandbox)
+	if err := runnable(cfg, where); err != nil {
 		return nil, err
 	}
 	state, err := config.StateDir(a.stateDir, cfg.Path)
@@ -108,16 +103,13 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	}
 	o := a.options(cfg)
 	o.Vectors = vectors
-	o.Runner = runner(cfg.Broker.WithDefaults().Sandbox, spares, log)
+	places := where.places(spares, log)
+	o.Runner = sandbox.NewQueue(places, where.set.MaxExecutions)
 	o.ScriptSandbox = docker.NewCommands(&docker.Options{MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
 	o.Guard = true
-	o.Languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
-	if noPython == nil {
-		o.Languages = append(o.Languages, sandbox.Python)
-	} else {
-		o.NoPython = noPython.Error()
-	}
+	o.Languages, o.NotHere = where.runs()
+	o.Isolations = where.offered()
 	o.WorkflowDir = filepath.Join(state, "workflows")
 	o.SkillCacheDir = skillCacheDir(state)
 	if dir := cfg.Broker.Skills.SessionDir; dir != "" {
@@ -130,40 +122,23 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{cfg, state, b, store, types, o.Runner, unvectored, noPython}, nil
+	return &session{cfg, state, b, store, types, where, places, unvectored}, nil
 }
 
 // runnable refuses settings that this program cannot follow: a default language
-// that never runs would only show at the first script. noPython is as in session.
-func runnable(cfg *config.Config, noPython error) error {
-	if cfg.Broker.Language == string(sandbox.Python) && noPython != nil {
-		return usage(`%s: "language" is "python", which does not run here: %w`, cfg.Path, noPython)
+// that never runs would only show at the first script.
+func runnable(cfg *config.Config, where *placement) error {
+	if err := where.why(sandbox.Python); err != nil && cfg.Broker.Language == string(sandbox.Python) {
+		return usage(`%s: "language" is "python", which does not run here: %w`, cfg.Path, err)
 	}
 	return nil
 }
 
-// lookForEngine is how long the start waits for a container engine to say
-// whether Python can run.
-const lookForEngine = time.Second
-
-// python says why Python does not run, and what to do about it; nil if it does.
-// It is asked at every start, because what clients are shown depends on it, and
-// takes a few milliseconds where an engine answers.
-func python() error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), lookForEngine, fmt.Errorf("no answer within %v", lookForEngine))
-	defer cancel()
-	m, err := docker.NewManager(ctx, "")
-	if err == nil {
-		err = m.HasPython(ctx, "")
-		m.Close()
-	}
-	switch {
-	case errors.Is(err, docker.ErrNoEngine):
-		return errors.New("it needs a container engine, and none answers: start Docker or Podman, then run: broker sandbox build python")
-	case errors.Is(err, docker.ErrNoImage):
-		return errors.New("its image is missing, run: broker sandbox build python")
-	case err != nil:
-		return fmt.Errorf("the container engine does not work: %w", err)
+// requireLanguage refuses to go on when no script could run that names no language.
+func (s *session) requireLanguage() error {
+	language := s.config.Broker.WithDefaults().Language
+	if err := s.where.why(sandbox.Language(language)); err != nil {
+		return usage("%s: %s does not run here: %w", s.config.Path, language, err)
 	}
 	return nil
 }
@@ -244,23 +219,6 @@ func limits(s config.Sandbox) sandbox.Limits {
 		MemoryBytes: s.Memory, CodeBytes: int(s.MaxCode), ResultBytes: int(s.MaxResult), OutputBytes: s.MaxOutput,
 		Calls: s.MaxCalls, InFlight: s.InFlight,
 	}
-}
-
-// runner is where scripts run, so many at one time: in a process of their own, unless the config
-// says that they are trusted, or asks for containers. Python always runs in a container.
-func runner(s config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
-	containers := docker.Options{Spares: spares, MemoryBytes: s.Memory, Require: s.Require, Logger: log}
-	var r sandbox.Runner
-	switch s.Isolation {
-	case "inprocess":
-		r = inproc.New()
-	case "container":
-		r = docker.New(&containers)
-	default:
-		r = worker.New(&worker.Options{Spares: spares, MemoryBytes: s.Memory, Require: s.Require, Logger: log})
-	}
-	r = sandbox.ByLanguage(r, map[sandbox.Language]sandbox.Runner{sandbox.Python: docker.NewPython(&containers)})
-	return sandbox.NewQueue(r, s.MaxExecutions)
 }
 
 // upstreams are the enabled servers of a config as the upstream layer knows

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ func (a *app) reload(s *session) *config.Config {
 	if err == nil {
 		a.overrule(cfg)
 		cfg = withPlugins(cfg)
-		err = runnable(cfg, s.noPython)
+		err = runnable(cfg, s.where)
 	}
 	if err != nil {
 		fmt.Fprintf(a.stderr, "%v\nbroker: the config is wrong; the one before it stays in force\n", err)
@@ -130,14 +131,20 @@ func (a *app) reload(s *session) *config.Config {
 // broker was started with: they are the runner's, which is not replaced.
 func notInForce(started, now config.Sandbox) string {
 	var names []string
-	if started.Isolation != now.Isolation {
-		names = append(names, "isolation")
-	}
-	if !slices.Equal(started.Require, now.Require) {
-		names = append(names, "require")
-	}
-	if started.MaxExecutions != now.MaxExecutions {
-		names = append(names, "maxExecutions")
+	for _, s := range []struct {
+		name string
+		same bool
+	}{
+		{"isolation", started.Isolation == now.Isolation},
+		{"languages", maps.Equal(started.Languages, now.Languages)},
+		{"runner", started.Runner == now.Runner},
+		{"perCall", started.PerCall == now.PerCall},
+		{"require", slices.Equal(started.Require, now.Require)},
+		{"maxExecutions", started.MaxExecutions == now.MaxExecutions},
+	} {
+		if !s.same {
+			names = append(names, s.name)
+		}
 	}
 	if len(names) == 0 {
 		return ""

@@ -8,12 +8,10 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+const million = 1_000_000
+
 // broker reads the broker's own settings.
 func (c *collector) broker(v hujson.Value, b *Broker) {
-	const (
-		million = 1_000_000
-		ki, mi  = int64(1) << 10, int64(1) << 20
-	)
 	of := func(k string) string { return fmt.Sprintf("%q of \"broker\"", k) }
 	section := func(name string, s schema) field {
 		return func(v hujson.Value) { c.object(v, of(name), s) }
@@ -35,18 +33,8 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 			"payloads": c.boolean(of("audit.payloads"), &b.Audit.Payloads),
 			"days":     c.count(of("audit.days"), &b.Audit.Days, 36500),
 		}),
-		"search": section("search", schema{"vectors": c.text(of("search.vectors"), &b.Search.Vectors)}),
-		"sandbox": section("sandbox", schema{
-			"isolation":     c.choice("isolation", &b.Sandbox.Isolation, "auto", "worker", "container", "inprocess"),
-			"require":       c.list(of("sandbox.require"), &b.Sandbox.Require, c.layer),
-			"memory":        c.size(of("sandbox.memory"), &b.Sandbox.Memory, 16*mi, 1024*1024*mi),
-			"maxCode":       c.size(of("sandbox.maxCode"), &b.Sandbox.MaxCode, ki, 64*mi),
-			"maxResult":     c.size(of("sandbox.maxResult"), &b.Sandbox.MaxResult, 64*ki, 1024*mi),
-			"maxOutput":     c.size(of("sandbox.maxOutput"), &b.Sandbox.MaxOutput, 64*ki, 1024*1024*mi),
-			"maxCalls":      c.count(of("sandbox.maxCalls"), &b.Sandbox.MaxCalls, million),
-			"inFlight":      c.count(of("sandbox.inFlight"), &b.Sandbox.InFlight, 10_000),
-			"maxExecutions": c.count(of("sandbox.maxExecutions"), &b.Sandbox.MaxExecutions, 1000),
-		}),
+		"search":  section("search", schema{"vectors": c.text(of("search.vectors"), &b.Search.Vectors)}),
+		"sandbox": c.sandbox(of, &b.Sandbox),
 		"http": section("http", schema{
 			"tokens":     c.tokens(of("http.tokens"), &b.HTTP.Tokens),
 			"adminToken": c.secret(of("http.adminToken"), &b.HTTP.AdminToken),
@@ -75,11 +63,6 @@ func (c *collector) typecheck(to *string) field {
 			c.choice("typecheck", to, "auto", "off", "strict")(v)
 		}
 	}
-}
-
-// layer reads the name of a layer of the sandbox.
-func (c *collector) layer(_ string, to *string) field {
-	return c.choice("sandbox layer", to, "seccomp", "landlock")
 }
 
 // secret reads a token, which must not be empty and should be a reference.

@@ -163,8 +163,17 @@ type Search struct {
 type Sandbox struct {
 	// Isolation is "auto" (default), "worker", "container" or "inprocess".
 	Isolation string
+	// Languages has the isolation, "worker" or "container", of languages that
+	// have another one: "typescript", "javascript". Python always has
+	// "container".
+	Languages map[string]string
+	// Runner is what runs TypeScript and JavaScript in containers: "goja"
+	// (default), the broker's own engine, or "node".
+	Runner string
+	// PerCall lets each script ask for its isolation; default false.
+	PerCall bool
 	// Require names the layers without which nothing runs: "seccomp",
-	// "landlock". Default none.
+	// "landlock", "container". Default none.
 	Require []string
 	// Memory of one execution in bytes; default 256 MiB.
 	Memory int64
@@ -183,6 +192,22 @@ type Sandbox struct {
 	// MaxExecutions is the number of executions at one time; further ones wait.
 	// Zero is the default: four for each processor, at least 8 and at most 64.
 	MaxExecutions int
+}
+
+// IsolationOf is where scripts of a language run: "worker", "container" or
+// "inprocess".
+func (s Sandbox) IsolationOf(language string) string {
+	isolation := s.Languages[language]
+	switch {
+	case language == "python":
+		return "container"
+	case isolation == "":
+		isolation = s.Isolation
+	}
+	if isolation == "" || isolation == "auto" {
+		return "worker"
+	}
+	return isolation
 }
 
 // HTTP says who may use the broker over HTTP. Its values may hold references
@@ -207,6 +232,7 @@ func (b Broker) WithDefaults() Broker {
 	orDefault(&b.Learn, new(true))
 	orDefault(&b.Audit.Days, 30)
 	orDefault(&b.Sandbox.Isolation, "auto")
+	orDefault(&b.Sandbox.Runner, "goja")
 	orDefault(&b.Sandbox.Memory, 256<<20)
 	orDefault(&b.Sandbox.MaxCode, 256<<10)
 	orDefault(&b.Sandbox.MaxResult, 16<<20)

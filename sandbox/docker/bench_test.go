@@ -36,7 +36,7 @@ func bare(b *testing.B, e *engine, image string, k kind, t times) {
 	b.Helper()
 	start := time.Now()
 	made, err := e.api.ContainerCreate(b.Context(), &typec.Config{
-		Image: image, Entrypoint: k.command(), Env: k.env(), OpenStdin: true, StdinOnce: true,
+		Image: image, Entrypoint: k.command(0), Env: k.env(), OpenStdin: true, StdinOnce: true,
 		AttachStdin: true, AttachStdout: true, AttachStderr: true, NetworkDisabled: true, Labels: map[string]string{labelKind: "bench", labelOwner: owner()},
 	}, &typec.HostConfig{NetworkMode: "none", LogConfig: typec.LogConfig{Type: "none"}}, nil, nil, "")
 	if err != nil {

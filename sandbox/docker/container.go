@@ -118,7 +118,7 @@ func (r *runner) config(image string, memory int64) (*typec.Config, *typec.HostC
 	config := &typec.Config{
 		Image: image, User: user, Hostname: "sandbox", WorkingDir: "/",
 		// Not as its command, so that an entry point of the image plays no part.
-		Entrypoint: r.kind.command(), Env: r.kind.env(),
+		Entrypoint: r.kind.command(memory), Env: r.kind.env(),
 		OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 		NetworkDisabled: true,
 		Healthcheck:     &typec.HealthConfig{Test: []string{"NONE"}},

@@ -1,7 +1,7 @@
 // Package docker runs each program in a container of its own, through the API
 // of Docker (20.10 and newer) or Podman: JavaScript and TypeScript in an image
-// that holds nothing but this program's own binary, Python in an image that has
-// python3.
+// that holds nothing but this program's own binary, or in one that has node,
+// Python in one that has python3.
 //
 // A container has no network, no file that can be written but a small /tmp (for
 // Python only), no capability, no way to new privileges, and limits on memory,
@@ -19,6 +19,7 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -49,10 +50,12 @@ type Options struct {
 	MemoryBytes int64
 	// Executable is the binary that JavaScript runs in: static, for Linux,
 	// with a main that calls worker.Main if worker.IsChild. Empty means this
-	// program's own.
+	// program's own. For Node it bundles programs, on this machine, and need not
+	// be static.
 	Executable string
-	// Image is the image that Python runs in; empty means PythonImage. It must
-	// have a command python3, of version 3.9 or newer.
+	// Image is the image that Python or Node runs in; empty means PythonImage or
+	// NodeImage. It must have a command python3, of version 3.9 or newer, or a
+	// command node, of version 18 or newer.
 	Image string
 	// Require names the layers without which no program is run: Run fails with
 	// a *sandbox.LayerError.
@@ -137,10 +140,30 @@ const refillAfter = 100 * time.Millisecond
 // calls have returned; its container is gone a moment later, which Close waits
 // for.
 func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
-	start := time.Now()
-	limits := req.Limits.WithDefaults()
-	if res, refused := host.Refuse(&req, limits, r.kind.languages()...); refused {
-		res.Duration = time.Since(start)
+	return r.run(ctx, &program{req: &req, limits: req.Limits.WithDefaults(), started: time.Now()})
+}
+
+// A program is a request under way.
+type program struct {
+	req     *sandbox.Request
+	limits  sandbox.Limits // with defaults
+	started time.Time
+	// bundle is what the runner gets instead of the request's code; nil for none.
+	bundle json.RawMessage
+}
+
+// left is what is left of the time limit.
+func (p *program) left() time.Duration {
+	if p.bundle == nil {
+		return p.limits.Timeout
+	}
+	return max(p.limits.Timeout-time.Since(p.started), time.Millisecond)
+}
+
+// run runs a program in a container.
+func (r *runner) run(ctx context.Context, p *program) (sandbox.Result, error) {
+	if res, refused := host.Refuse(p.req, p.limits, r.kind.languages()...); refused {
+		res.Duration = time.Since(p.started)
 		return res, nil
 	}
 	if err := r.enter(); err != nil {
@@ -154,7 +177,7 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 	refill := time.AfterFunc(refillAfter, r.fill)
 	defer r.fill()
 	defer refill.Stop()
-	want := fit{limits.MemoryBytes, r.filesOf(req.Files)}
+	want := fit{p.limits.MemoryBytes, r.filesOf(p.req.Files)}
 	for fresh := false; ; fresh = true {
 		c, own, err := r.take(ctx, want, fresh)
 		if err != nil {
@@ -163,15 +186,15 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 			}
 			var res sandbox.Result
 			res.ExitCode, res.Error = host.Canceled(context.Cause(ctx))
-			res.Duration = time.Since(start)
+			res.Duration = time.Since(p.started)
 			return res, nil
 		}
-		x := &execution{r: r, req: &req, limits: limits, c: c}
+		x := &execution{program: p, r: r, c: c}
 		res, stillborn := x.run(ctx)
 		if stillborn && !own && ctx.Err() == nil {
 			continue // the spare had died while it waited: nothing has been done
 		}
-		res.Duration = time.Since(start)
+		res.Duration = time.Since(p.started)
 		return res, nil
 	}
 }

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"debug/elf"
@@ -113,6 +114,17 @@ func (e *engine) hasImage(ctx context.Context, ref string) (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("look for image %s: %w", ref, because(ctx, err))
+}
+
+// imageOf is the image that runs a language: the one that is named, else the
+// usual one. It must be there.
+func (e *engine) imageOf(ctx context.Context, language, named, usual string) (string, error) {
+	ref := cmp.Or(named, usual)
+	ok, err := e.hasImage(ctx, ref)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w of %s (%s)", ErrNoImage, language, ref)
+	}
+	return ref, err
 }
 
 // importImage makes an image of a file system in a tar archive, which may be

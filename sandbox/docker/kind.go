@@ -13,7 +13,7 @@ import (
 type kind interface {
 	name() string // for labels and images
 	languages() []sandbox.Language
-	command() []string
+	command(memory int64) []string
 	env() []string
 	tmpfs() map[string]string
 	overhead() int64 // what the runner needs besides the program's memory
@@ -24,6 +24,7 @@ type kind interface {
 // The names of kinds.
 const (
 	kindGoja   = "goja"
+	kindNode   = "node"
 	kindPython = "python"
 )
 
@@ -34,7 +35,7 @@ func (javaScript) name() string { return kindGoja }
 func (javaScript) languages() []sandbox.Language {
 	return []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
 }
-func (javaScript) command() []string        { return worker.Command() }
+func (javaScript) command(int64) []string   { return worker.Command() }
 func (javaScript) env() []string            { return []string{"PATH=/"} }
 func (javaScript) tmpfs() map[string]string { return nil }
 func (javaScript) overhead() int64          { return 64 << 20 }
@@ -90,7 +91,7 @@ func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
 	layers := []sandbox.Layer{
 		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, %s", e.name, user, limits)},
 	}
-	if r.kind.name() == kindPython {
+	if r.kind.name() != kindGoja { // which says more of itself
 		seccomp := sandbox.Layer{Name: sandbox.LayerSeccomp, Active: e.seccomp, Detail: "the engine's filter of system calls"}
 		if !e.seccomp {
 			seccomp.Detail = "the engine filters no system calls"

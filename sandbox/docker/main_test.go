@@ -42,6 +42,7 @@ func leftBehind() error {
 	}
 	defer e.api.Close()
 	defer removeTestImage(e)
+	defer removeNodeImage(e)
 	list, err := e.containers(context.Background())
 	if err != nil {
 		return err

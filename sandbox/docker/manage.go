@@ -74,10 +74,24 @@ func (m *Manager) ImportPython(ctx context.Context, name string, rootfs io.Reade
 	return name, m.eng.importImage(ctx, rootfs, name, kindPython)
 }
 
+// ImportNode is ImportPython for NodeImage, and the command node.
+func (m *Manager) ImportNode(ctx context.Context, name string, rootfs io.Reader) (string, error) {
+	name = cmp.Or(name, NodeImage)
+	return name, m.eng.importImage(ctx, rootfs, name, kindNode)
+}
+
 // BuildPython makes the image name, which is PythonImage if it is empty, by a Dockerfile that has an argument BASE, the
 // image to begin with, which the engine downloads unless it has it.
 func (m *Manager) BuildPython(ctx context.Context, name string, dockerfile []byte, base string) (string, error) {
-	name = cmp.Or(name, PythonImage)
+	return m.build(ctx, kindPython, cmp.Or(name, PythonImage), dockerfile, base)
+}
+
+// BuildNode is BuildPython for NodeImage.
+func (m *Manager) BuildNode(ctx context.Context, name string, dockerfile []byte, base string) (string, error) {
+	return m.build(ctx, kindNode, cmp.Or(name, NodeImage), dockerfile, base)
+}
+
+func (m *Manager) build(ctx context.Context, kind, name string, dockerfile []byte, base string) (string, error) {
 	var dir bytes.Buffer
 	t := tar.NewWriter(&dir)
 	if err := t.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(dockerfile)), Typeflag: tar.TypeReg}); err != nil {
@@ -92,7 +106,7 @@ func (m *Manager) BuildPython(ctx context.Context, name string, dockerfile []byt
 	args := map[string]*string{"BASE": &base}
 	answer, err := m.eng.api.ImageBuild(ctx, &dir, build.ImageBuildOptions{
 		Tags: []string{name}, BuildArgs: args, Remove: true, ForceRemove: true,
-		Labels: map[string]string{labelKind: kindPython},
+		Labels: map[string]string{labelKind: kind},
 	})
 	if err == nil {
 		err = drain(answer.Body)
@@ -127,7 +141,7 @@ func (m *Manager) Images(ctx context.Context, executable string) ([]Image, error
 			}
 			name = strings.TrimPrefix(strings.TrimPrefix(name, "docker.io/"), "localhost/")
 			image.Names = append(image.Names, name)
-			image.Current = image.Current || name == goja || name == PythonImage
+			image.Current = image.Current || name == goja || name == PythonImage || name == NodeImage
 		}
 		images = append(images, image)
 	}
@@ -179,4 +193,10 @@ func (m *Manager) HasPython(ctx context.Context, image string) error {
 // may run in as commands do, else ErrNoImage. image is as in sandbox.Command.
 func (m *Manager) HasCommands(ctx context.Context, program, image string) (string, error) {
 	return m.eng.commandImage(ctx, program, image)
+}
+
+// HasNode is HasPython for the image that Node runs in.
+func (m *Manager) HasNode(ctx context.Context, image string) error {
+	_, err := node{}.image(ctx, m.eng, &Options{Image: image})
+	return err
 }

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
@@ -15,7 +14,7 @@ type python struct{}
 
 func (python) name() string                  { return kindPython }
 func (python) languages() []sandbox.Language { return []sandbox.Language{sandbox.Python} }
-func (python) command() []string {
+func (python) command(int64) []string {
 	return append([]string{"python3", "-I", "-B", "-X", "utf8", "-c"},
 		runnerArgs("python", ".py", "wire", "values", "host", "skills", "source", "report", "program")...)
 }
@@ -24,13 +23,5 @@ func (python) tmpfs() map[string]string { return map[string]string{"/tmp": tmpfs
 func (python) overhead() int64          { return 32 << 20 }
 
 func (python) image(ctx context.Context, e *engine, o *Options) (string, error) {
-	ref := o.Image
-	if ref == "" {
-		ref = PythonImage
-	}
-	ok, err := e.hasImage(ctx, ref)
-	if err == nil && !ok {
-		err = fmt.Errorf("%w of Python (%s)", ErrNoImage, ref)
-	}
-	return ref, err
+	return e.imageOf(ctx, "Python", o.Image, PythonImage)
 }

@@ -9,19 +9,23 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
 // killMargin is how long after the time limit the container is ended. Its
-// runner knows the limit too, and tells the line that the program was at.
-const killMargin = 500 * time.Millisecond
+// runner knows the limit too, and tells the line that the program was at. Node has
+// to be stopped for that as by a debugger.
+const (
+	killMargin     = 500 * time.Millisecond
+	nodeKillMargin = 1500 * time.Millisecond
+)
 
 // An execution is one program in one container.
 type execution struct {
-	r      *runner
-	req    *sandbox.Request
-	limits sandbox.Limits
-	c      *container
-	cpu    *cpuSample
+	*program
+	r   *runner
+	c   *container
+	cpu *cpuSample
 }
 
 // run runs the program to its end, which is the container's too. stillborn means
@@ -37,9 +41,22 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 	if f := x.c.files; f.key != "" && x.c.unfiled == nil {
 		t.FilesDir = f.Dir
 	}
-	clock := host.NewClock(x.limits.Timeout+killMargin, func() { cancel(host.ErrTimeout) }, t.TellClock)
+	left := x.left()
+	if x.bundle != nil {
+		t.Amend = func(e *wire.Exec) {
+			*e = wire.Exec{
+				Language: e.Language, Bundle: x.bundle,
+				Timeout: left, Grace: min(e.Grace, left), ResultBytes: e.ResultBytes,
+			}
+		}
+	}
+	margin := killMargin
+	if x.bundle != nil {
+		margin = nodeKillMargin
+	}
+	clock := host.NewClock(left+margin, func() { cancel(host.ErrTimeout) }, t.TellClock)
 	t.Calls = host.NewCalls(sandbox.WithPause(ctx, clock.Pause), x.req.Call, x.limits)
-	x.cpu = sampleCPU(x.c, x.limits.Timeout)
+	x.cpu = sampleCPU(x.c, left)
 	unkill := context.AfterFunc(ctx, func() {
 		if context.Cause(ctx) == host.ErrTimeout {
 			x.cpu.take()

@@ -12,19 +12,21 @@ import (
 //go:embed runners
 var runnerFiles embed.FS
 
+// runnerText is one file of a runner.
+func runnerText(language, file string) string {
+	b, err := runnerFiles.ReadFile(path.Join("runners", language, file))
+	if err != nil {
+		panic(err) // a name of our own
+	}
+	return string(b)
+}
+
 // runnerArgs are the arguments that start a runner: the text of boot, and the
 // names and texts of its modules, which boot runs in this order.
 func runnerArgs(language, ext string, modules ...string) []string {
-	text := func(name string) string {
-		b, err := runnerFiles.ReadFile(path.Join("runners", language, name+ext))
-		if err != nil {
-			panic(err) // a name of our own
-		}
-		return string(b)
-	}
-	args := []string{text("boot")}
+	args := []string{runnerText(language, "boot"+ext)}
 	for _, name := range modules {
-		args = append(args, name, text(name))
+		args = append(args, name, runnerText(language, name+ext))
 	}
 	return args
 }

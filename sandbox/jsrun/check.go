@@ -11,7 +11,7 @@ import (
 // knows reports whether a name means something without a declaration: it is a
 // global, or one that says what to use instead.
 func (r *runtime) knows(name string) bool {
-	return withheld[name] != "" || libGlobals[name] != "" || r.vm.GlobalObject().Get(name) != nil
+	return r.also[name] || withheld[name] != "" || libGlobals[name] != "" || r.vm.GlobalObject().Get(name) != nil
 }
 
 // check hands what the program says of itself to whoever asked for it, and

@@ -7,37 +7,63 @@ import (
 	"github.com/dop251/goja/ast"
 )
 
-// finish gives a program without a return of its own a result: it calls the
-// program if that is a function, or only declares some, and otherwise returns
-// the last expression. It reports whether the result is such an expression,
-// which counts only if the program prints nothing.
-func finish(body *ast.BlockStatement) (implicit bool) {
-	list := body.List
+// An ending is what gives a program without a return of its own a result.
+type ending struct {
+	kind endingKind
+	body []ast.Statement // of the program, without empty statements at its end
+	name *ast.Identifier // of the function to call
+}
+
+type endingKind uint8
+
+const (
+	endsAsItIs    endingKind = iota
+	endsWithValue            // that of the last expression, if the program prints nothing
+	endsWithCall             // of the last expression, a function
+	endsWithName             // with a call of a function that is declared
+)
+
+// endingOf finds out how a program ends: it is called if it is a function, or
+// only declares some, and otherwise its value is that of the last expression.
+func endingOf(list []ast.Statement) ending {
 	for len(list) > 0 {
 		if _, empty := list[len(list)-1].(*ast.EmptyStatement); !empty {
 			break
 		}
 		list = list[:len(list)-1]
 	}
+	e := ending{body: list}
 	if len(list) == 0 || returns(list) {
-		return false
+		return e
 	}
 	last := expression(list[len(list)-1])
 	switch {
 	case last != nil && alone(list) && isFunction(last):
-		list[len(list)-1] = returning(call(last))
-		return false
-	case last != nil:
-		if effectOnly(last) {
-			return false
+		e.kind = endsWithCall
+	case last != nil && !effectOnly(last):
+		e.kind = endsWithValue
+	case last == nil:
+		if e.name = entryPoint(list); e.name != nil {
+			e.kind = endsWithName
 		}
-		list[len(list)-1] = returning(last)
-		return true
 	}
-	if name := entryPoint(list); name != nil {
-		body.List = append(list, returning(call(name)))
+	return e
+}
+
+// finish gives a program its result. It reports whether that is an expression,
+// which counts only if the program prints nothing.
+func finish(body *ast.BlockStatement) (implicit bool) {
+	e := endingOf(body.List)
+	end := len(e.body) - 1
+	switch e.kind {
+	case endsWithValue:
+		e.body[end] = returning(expression(e.body[end]))
+	case endsWithCall:
+		e.body[end] = returning(call(expression(e.body[end])))
+	case endsWithName:
+		body.List = append(e.body, returning(call(e.name)))
 	}
-	return false
+	return e.kind == endsWithValue
 }
 
 // alone reports whether the last statement is the only one but for empty ones

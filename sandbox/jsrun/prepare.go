@@ -37,13 +37,7 @@ const (
 
 // prepare compiles a program. The error, a *refusal, is for the agent to read.
 func prepare(p Program) (*script, error) {
-	if p.Language == "" {
-		p.Language = sandbox.TypeScript
-	}
-	if p.Language != sandbox.TypeScript && p.Language != sandbox.JavaScript {
-		return nil, fmt.Errorf("language %q does not run here; use typescript or javascript\n0 tools called", p.Language)
-	}
-	src, err := readSource(p)
+	src, err := readProgram(&p)
 	if err != nil {
 		return nil, err
 	}
@@ -56,27 +50,48 @@ func prepare(p Program) (*script, error) {
 		// What goja cannot read may be newer than goja, or wrong: esbuild
 		// lowers the one and explains the other.
 	}
-	loader := api.LoaderTS
-	if p.Language == sandbox.JavaScript {
-		loader = api.LoaderJS
-	}
-	out, err := src.build(p, loader)
-	if err != nil && loader == api.LoaderJS {
-		// TypeScript under the wrong name is TypeScript all the same.
-		if typed, failed := src.build(p, api.LoaderTS); failed == nil {
-			out, err = typed, nil
-		}
-	}
+	out, err := src.buildAny(p)
 	if err != nil {
 		return nil, err
 	}
-	text := scriptHead + "\n" + string(out.code) + scriptTail + "\n" + out.mapComment(src)
+	m, err := out.sourceMap(src)
+	if err != nil {
+		return nil, src.engineError(err)
+	}
+	text := scriptHead + "\n" + string(out.code) + scriptTail + "\n" + m.comment()
 	s, err := src.compile(text, parser.WithSourceMapLoader(noSourceMaps))
 	if err == nil && src.spaces {
 		whole := src.compose(p.Modules)
 		s.whole = &whole
 	}
 	return s, err
+}
+
+// readProgram reads the text of p, whose language it settles.
+func readProgram(p *Program) (*source, error) {
+	if p.Language == "" {
+		p.Language = sandbox.TypeScript
+	}
+	if p.Language != sandbox.TypeScript && p.Language != sandbox.JavaScript {
+		return nil, fmt.Errorf("language %q does not run here; use typescript or javascript\n0 tools called", p.Language)
+	}
+	return readSource(*p)
+}
+
+// buildAny builds p in its language, or in TypeScript if it is that under the
+// wrong name.
+func (src *source) buildAny(p Program) (built, error) {
+	loader := api.LoaderTS
+	if p.Language == sandbox.JavaScript {
+		loader = api.LoaderJS
+	}
+	out, err := src.build(p, loader)
+	if err != nil && loader == api.LoaderJS {
+		if typed, failed := src.build(p, api.LoaderTS); failed == nil {
+			return typed, nil
+		}
+	}
+	return out, err
 }
 
 // noSourceMaps refuses every source map that is not inside of the text.
@@ -94,7 +109,7 @@ func (src *source) compile(text string, opt parser.Option) (*script, error) {
 	main := mainFunction(tree)
 	if main != nil && src.check {
 		s.parsed = surveyed(tree, main, src.places(tree, text))
-		s.reads = readSites(tree)
+		s.reads = readSites(tree, treePlace(tree))
 	}
 	if err := src.amend(tree); err != nil {
 		return nil, err

@@ -46,6 +46,7 @@ type runtime struct {
 	counts    map[string]int        // console.count
 	clocks    map[string]time.Time  // console.time
 	libs      map[string]*goja.Object
+	also      map[string]bool // globals of the engine that the program will run in
 	collators map[string]*collator
 	located   map[string]*located // by flags and pattern
 

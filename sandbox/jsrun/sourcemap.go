@@ -15,13 +15,12 @@ type sourceMap struct {
 	Mappings string   `json:"mappings"`
 }
 
-// mapComment is the comment that gives goja the source map. It starts one line
-// later than esbuild's output, and the columns of the program's first line do
-// without our head.
-func (b built) mapComment(src *source) string {
+// sourceMap is the source map of a script that begins one line earlier than
+// esbuild's output. The columns of the program's first line do without our head.
+func (b built) sourceMap(src *source) (sourceMap, error) {
 	var m sourceMap
 	if err := json.Unmarshal(b.smap, &m); err != nil {
-		return ""
+		return m, err
 	}
 	own := -1
 	for i, s := range m.Sources {
@@ -32,6 +31,11 @@ func (b built) mapComment(src *source) string {
 	}
 	m.Names = []string{}
 	m.Mappings = ";" + rebase(m.Mappings, own, len(src.head))
+	return m, nil
+}
+
+// comment is the comment that gives goja the source map.
+func (m sourceMap) comment() string {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return ""
@@ -41,15 +45,29 @@ func (b built) mapComment(src *source) string {
 
 // rebase moves what mappings say about the first line of a source by columns to
 // the left, and counts all columns from 1: goja asks for those and hands on
-// what it finds. The numbers in mappings are differences, so all of them are
-// read and written again. Names are dropped.
+// what it finds.
 func rebase(mappings string, source, columns int) string {
+	return remap(mappings, func(_ int, s *segment) {
+		s.column++
+		if s.source == source && s.line == 0 {
+			s.sourceColumn = max(0, s.sourceColumn-columns)
+		}
+		s.sourceColumn++
+	})
+}
+
+// remap changes every segment of mappings; change gets the line of the script,
+// from 0, too. The numbers in mappings are differences, so all of them are read
+// and written again. Names are dropped.
+func remap(mappings string, change func(line int, s *segment)) string {
 	var out strings.Builder
 	var in, last segment
+	line := 0
 	rest := vlq{mappings}
 	for rest.text != "" {
 		switch rest.text[0] {
 		case ';':
+			line++
 			in.column, last.column = 0, 0
 			fallthrough
 		case ',':
@@ -61,7 +79,7 @@ func rebase(mappings string, source, columns int) string {
 		for rest.text != "" && rest.text[0] != ',' && rest.text[0] != ';' {
 			d, ok := rest.next()
 			if !ok {
-				return mappings // not a source map: goja will say so
+				return mappings // not a source map: its reader will say so
 			}
 			if n < len(in.fields()) {
 				*in.fields()[n] += d
@@ -69,11 +87,7 @@ func rebase(mappings string, source, columns int) string {
 			n++
 		}
 		moved := in
-		moved.column++
-		if in.source == source && in.line == 0 {
-			moved.sourceColumn = max(0, in.sourceColumn-columns)
-		}
-		moved.sourceColumn++
+		change(line, &moved)
 		for i, f := range moved.fields()[:min(n, 4)] {
 			writeVLQ(&out, *f-*last.fields()[i])
 		}

@@ -24,22 +24,22 @@ const (
 // A spot is a position as the frames of a trace have it.
 type spot struct{ line, col int }
 
-// readSites says of each place in the tree how a property is read there. A place
+// readSites says of each place in the tree, which at names, how a property is read there. A place
 // that has reads of several kinds counts as the mildest of them.
-func readSites(tree *ast.Program) map[spot]readSite {
-	t := &testedReads{tested: make(map[ast.Node]bool), sites: make(map[spot]readSite)}
+func readSites(tree *ast.Program, at func(file.Idx) spot) map[spot]readSite {
+	t := &testedReads{at: at, tested: make(map[ast.Node]bool), sites: make(map[spot]readSite)}
 	w := walker{bind: func(*ast.Identifier) {}}
 	w.enter = func(n ast.Node) bool {
 		t.marks(n)
 		switch n := n.(type) {
 		case *ast.DotExpression:
-			t.note(tree, n.Identifier.Idx, n, readPlain)
+			t.note(n.Identifier.Idx, n, readPlain)
 		case *ast.BracketExpression:
 			kind := readPlain
 			if _, named := n.Member.(*ast.StringLiteral); !named {
 				kind = readDynamic
 			}
-			t.note(tree, n.LeftBracket, n, kind)
+			t.note(n.LeftBracket, n, kind)
 		}
 		return true
 	}
@@ -48,17 +48,25 @@ func readSites(tree *ast.Program) map[spot]readSite {
 }
 
 type testedReads struct {
+	at     func(file.Idx) spot
 	tested map[ast.Node]bool // expressions whose value is tested
 	sites  map[spot]readSite
 }
 
-func (t *testedReads) note(tree *ast.Program, at file.Idx, n ast.Node, kind readSite) {
+func (t *testedReads) note(idx file.Idx, n ast.Node, kind readSite) {
 	if t.tested[n] {
 		kind = readTested
 	}
-	p := tree.File.Position(int(at) - tree.File.Base())
-	if at := (spot{p.Line, p.Column}); t.sites[at] < kind {
+	if at := t.at(idx); t.sites[at] < kind {
 		t.sites[at] = kind
+	}
+}
+
+// treePlace is the place of something in the tree as frames of goja have it.
+func treePlace(tree *ast.Program) func(file.Idx) spot {
+	return func(i file.Idx) spot {
+		p := tree.File.Position(int(i) - tree.File.Base())
+		return spot{p.Line, p.Column}
 	}
 }
 

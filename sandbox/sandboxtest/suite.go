@@ -42,6 +42,9 @@ const (
 	// fewer of them where it is the number that counts. The flag -executions
 	// brings all back.
 	SlowStart
+	// BoundedText: text has a greatest length, so that a program that doubles
+	// one gets an error that it can catch, long before its memory is used up.
+	BoundedText
 )
 
 // patience bounds everything that the suite waits for: far more than any of
@@ -64,7 +67,7 @@ func Run(t *testing.T, new func(*testing.T) sandbox.Runner, features ...Feature)
 		t.Run("attacks are contained", func(t *testing.T) { Attacks(t, new, attack.JavaScript, features...) })
 	}
 	if slices.Contains(features, Containment) {
-		runContainment(t, new)
+		runContainment(t, new, slices.Contains(features, BoundedText))
 	}
 }
 

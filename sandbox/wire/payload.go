@@ -59,6 +59,14 @@ type Exec struct {
 	CheckSource bool `json:"check_source,omitempty"`
 	// FilesDir is sandbox.Files.Dir, if the program has files.
 	FilesDir string `json:"files_dir,omitempty"`
+	// Prepare asks for the program made ready for another engine, the JSON of a
+	// jsrun.Bundle as its value, instead of its run. Globals are what that
+	// engine has more than this one.
+	Prepare bool     `json:"prepare,omitempty"`
+	Globals []string `json:"globals,omitempty"`
+	// Bundle is the answer to that, for the runner with the other engine: it is
+	// run in the place of Code.
+	Bundle json.RawMessage `json:"bundle,omitempty"`
 }
 
 // Done is how a program ended.

@@ -159,7 +159,7 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	if c.exec.Check {
 		check = c.check
 	}
-	o := s.Run(ctx, jsrun.Program{
+	program := jsrun.Program{
 		Language:    c.exec.Language,
 		Code:        c.exec.Code,
 		Modules:     c.exec.Modules,
@@ -167,12 +167,31 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 		Grace:       c.exec.Grace,
 		Check:       check,
 		CheckSource: c.exec.CheckSource,
-	}, c)
+	}
+	var o jsrun.Outcome
+	if c.exec.Prepare {
+		o = prepare(ctx, program, c.exec.Globals)
+	} else {
+		o = s.Run(ctx, program, c)
+	}
 	limits := sandbox.Limits{ResultBytes: c.exec.ResultBytes}
 	var res sandbox.Result
 	host.Finish(&res, limits, host.End(o))
 	c.flush()
 	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Value: res.Value, Error: res.Error, Notes: res.Notes, Reads: res.Reads})
+}
+
+// prepare makes the program ready for another engine.
+func prepare(ctx context.Context, p jsrun.Program, globals []string) jsrun.Outcome {
+	bundle, refused := jsrun.Prepare(ctx, p, globals)
+	if refused != nil {
+		return *refused
+	}
+	value, err := wire.Marshal(bundle)
+	if err != nil {
+		return jsrun.Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error()}
+	}
+	return jsrun.Outcome{Value: value, Notes: bundle.Notes}
 }
 
 // check asks the host what it thinks of the program.

@@ -63,6 +63,11 @@ type Options struct {
 	// Require names the layers, by the Layer constants of package sandbox,
 	// without which no program is run: Run fails with a *sandbox.LayerError.
 	Require []string
+	// Prepare makes programs ready for another engine instead of running them:
+	// the value of a Result is the JSON of a jsrun.Bundle. Globals are what that
+	// engine has more than the one of package jsrun.
+	Prepare bool
+	Globals []string
 	// Logger is told of children that crash; nil means nobody is.
 	Logger *slog.Logger
 }
@@ -145,7 +150,7 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 		return res, nil
 	}
 	refill := time.AfterFunc(refillAfter, r.fill)
-	x := &execution{req: &req, limits: limits, p: p, log: r.log, background: r.active.Go}
+	x := &execution{opts: &r.opts, req: &req, limits: limits, p: p, log: r.log, background: r.active.Go}
 	res := x.run(ctx)
 	refill.Stop()
 	r.fill()

@@ -22,6 +22,8 @@ type Talk struct {
 	Stdout, Stderr *Output
 	// FilesDir is where the program finds the files of its request, if it does.
 	FilesDir string
+	// Amend changes what the runner is sent of the program; nil changes nothing.
+	Amend func(*wire.Exec)
 
 	// Heard says, after Run, whether the runner has said anything.
 	Heard bool
@@ -46,7 +48,7 @@ func (t *Talk) Run(ctx context.Context) (wire.Done, error) {
 	if language == "" {
 		language = sandbox.TypeScript
 	}
-	exec, err := wire.Marshal(wire.Exec{
+	program := wire.Exec{
 		Language:    language,
 		Code:        t.Request.Code,
 		Modules:     t.Request.Modules,
@@ -57,7 +59,11 @@ func (t *Talk) Run(ctx context.Context) (wire.Done, error) {
 		Check:       t.Request.Check != nil,
 		CheckSource: t.Request.CheckSource,
 		FilesDir:    t.FilesDir,
-	})
+	}
+	if t.Amend != nil {
+		t.Amend(&program)
+	}
+	exec, err := wire.Marshal(program)
 	if err != nil {
 		return wire.Done{}, err
 	}

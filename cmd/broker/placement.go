@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/docker"
+	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+)
+
+// languages are all that scripts can be written in.
+var languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript, sandbox.Python}
+
+// A placement is where scripts run: what the config wants, and what of it works
+// on this machine.
+type placement struct {
+	set    config.Sandbox
+	absent map[sandbox.Place]error // the places that do not work, and what to do about it
+}
+
+// placementOf looks for a container engine and its images. It is asked at every
+// start, because what clients are shown depends on it, and takes a few
+// milliseconds where an engine answers.
+func placementOf(set config.Sandbox) *placement {
+	p := &placement{set: set, absent: make(map[sandbox.Place]error)}
+	node, python := lookAtEngine(set.Runner)
+	for _, language := range languages {
+		at := sandbox.Place{Language: language, Isolation: sandbox.InContainer}
+		err := node
+		if language == sandbox.Python {
+			err = python
+		}
+		if err == nil {
+			err = p.lacks(at)
+		}
+		if err != nil {
+			p.absent[at] = err
+		}
+	}
+	for _, language := range languages[:2] {
+		at := sandbox.Place{Language: language, Isolation: sandbox.InWorker}
+		if err := p.lacks(at); err != nil {
+			p.absent[at] = err
+		}
+	}
+	return p
+}
+
+// lacks is what the config requires that a place never has. Whether it has the
+// rest shows when it is used.
+func (p *placement) lacks(at sandbox.Place) error {
+	missing := docker.LayerContainer
+	switch {
+	case at.Isolation == sandbox.InContainer && (at.Language == sandbox.Python || p.set.Runner == "node"):
+		missing = sandbox.LayerLandlock
+	case at.Isolation == sandbox.InContainer:
+		return nil
+	}
+	if slices.Contains(p.set.Require, missing) {
+		return fmt.Errorf("\"require\" of \"sandbox\" names %s, which there is none of in isolation %q of %s", missing, at.Isolation, at.Language)
+	}
+	return nil
+}
+
+// lookForEngine is how long the start waits for a container engine to say that
+// it is there, and then for what it says of each image.
+const lookForEngine = time.Second
+
+// lookAtEngine says why JavaScript, with that runner, and Python do not run in
+// containers, and what to do about it; nil if they do.
+func lookAtEngine(runner string) (javaScript, python error) {
+	kind := ""
+	if runner == "node" {
+		kind = runner
+	}
+	ask := func(f func(ctx context.Context) error) error {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), lookForEngine, fmt.Errorf("no answer within %v", lookForEngine))
+		defer cancel()
+		return f(ctx)
+	}
+	var m *docker.Manager
+	err := ask(func(ctx context.Context) (err error) {
+		m, err = docker.NewManager(ctx, "")
+		return err
+	})
+	if err != nil {
+		return engineError(err, kind), engineError(err, "python")
+	}
+	defer m.Close()
+	var wg sync.WaitGroup
+	if kind != "" {
+		wg.Go(func() {
+			javaScript = engineError(ask(func(ctx context.Context) error { return m.HasNode(ctx, "") }), kind)
+		})
+	}
+	python = engineError(ask(func(ctx context.Context) error { return m.HasPython(ctx, "") }), "python")
+	wg.Wait()
+	return javaScript, python
+}
+
+// engineError words what an engine says about the image of a kind, which is
+// empty if the broker makes it itself.
+func engineError(err error, kind string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, docker.ErrNoEngine) && kind == "":
+		return errors.New("it needs a container engine, and none answers: start Docker or Podman, or set \"isolation\" of \"sandbox\" to \"worker\"")
+	case errors.Is(err, docker.ErrNoEngine):
+		return fmt.Errorf("it needs a container engine, and none answers: start Docker or Podman, then run: broker sandbox build %s", kind)
+	case errors.Is(err, docker.ErrNoImage):
+		return fmt.Errorf("its image is missing, run: broker sandbox build %s", kind)
+	}
+	return fmt.Errorf("the container engine does not work: %w", err)
+}
+
+// usual is where scripts of a language run that name no isolation.
+func (p *placement) usual(language sandbox.Language) sandbox.Place {
+	return sandbox.Place{Language: language, Isolation: sandbox.Isolation(p.set.IsolationOf(string(language)))}
+}
+
+// why says why a language does not run; nil if it does.
+func (p *placement) why(language sandbox.Language) error { return p.absent[p.usual(language)] }
+
+// describe says where scripts of a language run, as the config names it.
+func (p *placement) describe(language sandbox.Language) string {
+	isolation := p.usual(language).Isolation
+	switch {
+	case isolation == sandbox.InContainer && language != sandbox.Python && p.set.Runner == "node":
+		return "container, in Node"
+	case isolation == sandbox.InWorker && p.set.Isolation == "auto" && p.set.Languages[string(language)] == "":
+		return "auto: worker"
+	}
+	return string(isolation)
+}
+
+// runs are the languages that run, and reasons says of the others why not.
+func (p *placement) runs() (runs []sandbox.Language, reasons map[sandbox.Language]string) {
+	reasons = make(map[sandbox.Language]string)
+	for _, language := range languages {
+		if err := p.why(language); err != nil {
+			reasons[language] = err.Error()
+		} else {
+			runs = append(runs, language)
+		}
+	}
+	return runs, reasons
+}
+
+// offered are the isolations that each script may choose from; none if there is
+// no choice.
+func (p *placement) offered() []sandbox.Isolation {
+	if !p.set.PerCall {
+		return nil
+	}
+	var works []sandbox.Isolation
+	for _, isolation := range []sandbox.Isolation{sandbox.InWorker, sandbox.InContainer} {
+		if p.absent[sandbox.Place{Language: sandbox.TypeScript, Isolation: isolation}] == nil {
+			works = append(works, isolation)
+		}
+	}
+	if len(works) < 2 {
+		return nil
+	}
+	return works
+}
+
+// places are the runners. spares is as in app.open; without any, all places are
+// there, because nothing is started before it is used.
+func (p *placement) places(spares int, log *slog.Logger) *sandbox.Places {
+	usual := make(map[sandbox.Language]sandbox.Isolation)
+	for _, language := range languages {
+		usual[language] = p.usual(language).Isolation
+	}
+	containers := docker.Options{Spares: spares, MemoryBytes: p.set.Memory, Require: p.set.Require, Logger: log}
+	runners := map[sandbox.Place]sandbox.Runner{
+		{Language: sandbox.Python, Isolation: sandbox.InContainer}: docker.NewPython(&containers),
+	}
+	for _, isolation := range []sandbox.Isolation{sandbox.InWorker, sandbox.InContainer, sandbox.InProcess} {
+		wanted := usual[sandbox.TypeScript] == isolation || usual[sandbox.JavaScript] == isolation
+		if !wanted && (isolation == sandbox.InProcess || spares >= 0 && !p.set.PerCall) {
+			continue
+		}
+		var r sandbox.Runner
+		switch {
+		case isolation == sandbox.InProcess:
+			r = inproc.New()
+		case isolation == sandbox.InContainer && p.set.Runner == "node":
+			r = docker.NewNode(&containers)
+		case isolation == sandbox.InContainer:
+			r = docker.New(&containers)
+		default:
+			o := &worker.Options{Spares: spares, MemoryBytes: p.set.Memory, Require: p.set.Require, Logger: log}
+			if !wanted {
+				o.Spares = -1 // few scripts will ask for it
+			}
+			r = worker.New(o)
+		}
+		for _, language := range languages[:2] {
+			runners[sandbox.Place{Language: language, Isolation: isolation}] = r
+		}
+	}
+	return sandbox.NewPlaces(usual, runners)
+}

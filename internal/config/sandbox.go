@@ -1,0 +1,61 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/tailscale/hujson"
+)
+
+// sandbox reads where programs run and what they may use.
+func (c *collector) sandbox(of func(string) string, s *Sandbox) field {
+	const ki, mi = int64(1) << 10, int64(1) << 20
+	return func(v hujson.Value) {
+		seen := c.object(v, of("sandbox"), schema{
+			"isolation":     c.choice("isolation", &s.Isolation, "auto", "worker", "container", "inprocess"),
+			"languages":     c.isolations(of("sandbox.languages"), &s.Languages),
+			"runner":        c.choice("runner", &s.Runner, "goja", "node"),
+			"perCall":       c.boolean(of("sandbox.perCall"), &s.PerCall),
+			"require":       c.list(of("sandbox.require"), &s.Require, c.layer),
+			"memory":        c.size(of("sandbox.memory"), &s.Memory, 16*mi, 1024*1024*mi),
+			"maxCode":       c.size(of("sandbox.maxCode"), &s.MaxCode, ki, 64*mi),
+			"maxResult":     c.size(of("sandbox.maxResult"), &s.MaxResult, 64*ki, 1024*mi),
+			"maxOutput":     c.size(of("sandbox.maxOutput"), &s.MaxOutput, 64*ki, 1024*1024*mi),
+			"maxCalls":      c.count(of("sandbox.maxCalls"), &s.MaxCalls, million),
+			"inFlight":      c.count(of("sandbox.inFlight"), &s.InFlight, 10_000),
+			"maxExecutions": c.count(of("sandbox.maxExecutions"), &s.MaxExecutions, 1000),
+		})
+		places := []string{s.IsolationOf("typescript"), s.IsolationOf("javascript")}
+		if s.Runner == "node" && !s.PerCall && !slices.Contains(places, "container") {
+			c.note(seen["runner"], `"runner" is for containers, and no language that it runs is in one: set "isolation" or "languages" to "container", or "perCall"`)
+		}
+		if slices.Contains(s.Require, "container") && !slices.Contains(places, "container") && !s.PerCall {
+			c.fail(seen["require"], `"require" names "container", and scripts run in %q: set "isolation" to "container"`, places[0])
+		}
+	}
+}
+
+// isolations reads an isolation for each language. A language that nobody knows
+// is a mistake: it may have been meant to be contained better than others.
+func (c *collector) isolations(where string, to *map[string]string) field {
+	languages := []string{"typescript", "javascript", "python"}
+	return func(v hujson.Value) {
+		*to = map[string]string{}
+		c.members(v, where, func(name string, key, value hujson.Value) {
+			isolation := ""
+			c.choice("isolation", &isolation, "worker", "container")(value)
+			switch {
+			case !slices.Contains(languages, name):
+				c.fail(key.StartOffset, "unknown language %s in %s%s", quote(name), where, hintWords(name, languages))
+			case name == "python" && isolation == "worker":
+				c.fail(value.StartOffset, `%s: python runs in containers only: write "container", or leave it out`, where)
+			default:
+				(*to)[name] = isolation
+			}
+		})
+	}
+}
+
+// layer reads the name of a layer of the sandbox.
+func (c *collector) layer(_ string, to *string) field {
+	return c.choice("sandbox layer", to, "seccomp", "landlock", "container")
+}

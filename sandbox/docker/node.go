@@ -1,0 +1,118 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+)
+
+// NodeImage is the image that Node runs in unless Options name another.
+const NodeImage = "mcpbroker/sandbox-node:latest"
+
+// node is JavaScript and TypeScript, run by Node, in an image that somebody has
+// made.
+type node struct{}
+
+func (node) name() string                  { return kindNode }
+func (node) languages() []sandbox.Language { return javaScript{}.languages() }
+func (node) env() []string                 { return []string{"TZ=UTC", "NODE_NO_WARNINGS=1"} }
+func (node) tmpfs() map[string]string      { return nil }
+func (node) overhead() int64               { return 96 << 20 }
+
+// library are the parts of the broker's own runtime that older ones of Node lack.
+var library = []string{"builtins", "iterator"}
+
+func (node) command(memory int64) []string {
+	args := append([]string{"node", fmt.Sprintf("--max-old-space-size=%d", max(memory>>20, 16)), "-e"},
+		runnerArgs("node", ".cjs", "wire", "json", "trace", "output")...)
+	for _, name := range library {
+		args = append(args, "lib/"+name, "module.exports =\n"+jsrun.Library(name))
+	}
+	args = append(args, "lib/newer", "module.exports =\n"+runnerText("node", "newer.js"))
+	return append(args, runnerArgs("node", ".cjs", "globals", "nearest", "reads", "host", "clock", "program")[1:]...)
+}
+
+func (node) image(ctx context.Context, e *engine, o *Options) (string, error) {
+	return e.imageOf(ctx, "Node", o.Image, NodeImage)
+}
+
+// nodeGlobals are what programs find in Node and not in the broker's own engine.
+var nodeGlobals = []string{"Atomics", "Blob", "SharedArrayBuffer"}
+
+// maxBundle is the most that a program and its modules become.
+const maxBundle = 64 << 20
+
+// A nodeRunner has programs bundled in a process of the worker, where they are
+// checked too, and runs what comes out in a container.
+type nodeRunner struct {
+	*runner
+	bundling sync.Mutex
+	bundler  sandbox.Runner // nil before it is needed
+}
+
+// NewNode returns a runner of JavaScript and TypeScript programs in Node, as New
+// does.
+func NewNode(opts *Options) sandbox.Runner { return &nodeRunner{runner: newRunner(node{}, opts)} }
+
+// bundle makes a program ready.
+func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
+	if err := n.enter(); err != nil {
+		return sandbox.Result{}, err
+	}
+	defer n.active.Done()
+	n.bundling.Lock()
+	if n.bundler == nil {
+		spares := n.opts.Spares
+		if spares == 0 {
+			spares = -1
+		}
+		n.bundler = worker.New(&worker.Options{
+			Prepare: true, Globals: nodeGlobals,
+			Spares: spares, MemoryBytes: n.opts.MemoryBytes, Executable: n.opts.Executable, Logger: n.opts.Logger,
+		})
+	}
+	bundler := n.bundler
+	n.bundling.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(n.closed, func() { cancel(host.ErrClosed) })()
+	return bundler.Run(ctx, req)
+}
+
+// Run implements sandbox.Runner.
+func (n *nodeRunner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
+	p := &program{req: &req, limits: req.Limits.WithDefaults(), started: time.Now()}
+	if res, refused := host.Refuse(&req, p.limits, n.kind.languages()...); refused {
+		res.Duration = time.Since(p.started)
+		return res, nil
+	}
+	bundling := req
+	bundling.Limits = p.limits
+	bundling.Limits.ResultBytes = maxBundle
+	bundled, err := n.bundle(ctx, bundling)
+	if err != nil || bundled.ExitCode != sandbox.ExitOK {
+		return bundled, err
+	}
+	p.bundle = bundled.Value
+	res, err := n.run(ctx, p)
+	res.Notes = append(bundled.Notes, res.Notes...)
+	return res, err
+}
+
+// Close implements sandbox.Runner.
+func (n *nodeRunner) Close() error {
+	err := n.runner.Close()
+	n.bundling.Lock()
+	defer n.bundling.Unlock()
+	if n.bundler != nil {
+		err = errors.Join(err, n.bundler.Close())
+	}
+	return err
+}

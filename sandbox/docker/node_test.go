@@ -1,0 +1,214 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	typei "github.com/docker/docker/api/types/image"
+
+	"github.com/mcpbroker/mcpbroker/images"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
+)
+
+// nodeTestImage is made of this machine's own Node, and removed after the tests.
+// Its name is of this process alone: others may be testing too.
+var nodeTestImage = fmt.Sprint("mcpbroker/sandbox-node:test-", os.Getpid())
+
+var nodeImage = sync.OnceValue(func() error {
+	e, err := testEngine()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat("/usr/bin/node"); err != nil {
+		return err
+	}
+	var rootfs bytes.Buffer
+	script := exec.Command("../../images/node/rootfs.sh")
+	script.Stdout, script.Stderr = &rootfs, os.Stderr
+	if err := script.Run(); err != nil {
+		return err
+	}
+	return e.importImage(context.Background(), &rootfs, nodeTestImage, kindNode)
+})
+
+// removeNodeImage removes what nodeImage has made, if it has.
+func removeNodeImage(e *engine) {
+	e.api.ImageRemove(context.Background(), nodeTestImage, typei.RemoveOptions{PruneChildren: true})
+}
+
+// needNode skips a test where there is no engine or no Node, and fails it where
+// there must be.
+func needNode(t *testing.T) {
+	t.Helper()
+	needEngine(t)
+	switch err := nodeImage(); {
+	case errors.Is(err, os.ErrNotExist) && os.Getenv("BROKER_CI") == "":
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+}
+
+// nodeOptions are those of a runner of Node under test.
+func nodeOptions(t *testing.T) *Options {
+	t.Helper()
+	needNode(t)
+	o := options(t)
+	o.Image = nodeTestImage
+	return o
+}
+
+func TestNodeSuite(t *testing.T) {
+	o := nodeOptions(t)
+	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return NewNode(o) }, sandboxtest.JavaScript, sandboxtest.Containment, sandboxtest.SlowStart, sandboxtest.BoundedText)
+}
+
+// A nodeCase is a program and what becomes of it.
+type nodeCase struct {
+	name, code    string
+	value, stdout string
+	exit          int
+	says          string // in the error, the notes or stderr
+}
+
+var nodeCases = []nodeCase{
+	{name: "integers keep their digits in answers, JSON and output",
+		code:  `const { n } = await callMCPTool('a__b', { n: 12345678901234567890n }); console.log(n, { n: [n] }, JSON.stringify({ n, m: 1.5 })); return [typeof n, n, JSON.parse('[-99999999999999999999, 1e20]')]`,
+		value: `["bigint",12345678901234567890,[-99999999999999999999,100000000000000000000]]`, stdout: "12345678901234567890 { n: [ 12345678901234567890 ] } {\"n\":12345678901234567890,\"m\":1.5}\n"},
+	{name: "a replacer and a reviver see bigints",
+		code:  `return [JSON.stringify({ a: 1n }, (k, v) => typeof v === 'bigint' ? 's' + v : v), JSON.stringify({ a: 1, b: 2n }, ['b']), JSON.parse('[12345678901234567890]', (k, v) => typeof v === 'bigint' ? 'big' : v)]`,
+		value: `["{\"a\":\"s1\"}","{\"b\":2}",["big"]]`},
+	{name: "keys stay in order, and __proto__ is one of them",
+		code: `const o = JSON.parse('{"b":1,"a":12345678901234567890,"__proto__":2}'); return [Object.keys(o), ({}).x]`, value: `[["b","a","__proto__"],null]`},
+	{name: "a call's error has the line of the call", code: "const f = async () => {\n  await callMCPTool('a__fails', {});\n};\nawait f();",
+		exit: sandbox.ExitThrew, says: "ToolError: no such file\n  at f (agent.ts:2:9)"},
+	{name: "and its hint, and more", code: "try { await callMCPTool('a__fails', {}) } catch (e) { return [e instanceof ToolError, e instanceof Error, e.name, e.code, Object.keys(e)] }",
+		value: `[true,true,"ToolError","not_found",["code"]]`},
+	{name: "host functions", code: "await skills.call('s', 'start', { v: 1 }); return [(await tools.search('issues', { limit: 2 })).func, await store.set('k', 1n), (await results.get('r_1')).target]",
+		value: `["tools.search",{"args":1,"func":"store.set","target":"k"},"r_1"]`},
+	{name: "wrong arguments are said", code: "await store.get(7)", exit: sandbox.ExitThrew, says: "the key must be a text that is not empty, as in store.get('cursor')"},
+	{name: "a cause and its lines", code: "function a() { throw new RangeError('inner') }\ntry { a() } catch (cause) { throw new Error('outer', { cause }) }",
+		exit: sandbox.ExitThrew, says: "Error: outer\n  at agent.ts:2:35\ncaused by: RangeError: inner\n  at a (agent.ts:1:22)"},
+	{name: "a name that a server has", code: "return await ecko({ n: 1 })", exit: sandbox.ExitThrew, says: "ReferenceError: ecko is not defined"},
+	{name: "what there is not says what to use", code: "const r = typeof require === 'undefined' && (() => require);\ntry { r() } catch (e) { console.log(e.message) }\nawait fetch('https://example.com')",
+		stdout: "require is not available: there are no packages here; import from './servers/…', or use callMCPTool\n", exit: sandbox.ExitThrew, says: "fetch is not available: there is no network here"},
+	{name: "also to code that is made in the run", code: "return new Function('return process')()", exit: sandbox.ExitThrew, says: "hint: there is no process and no environment here"},
+	{name: "nothing of Node is reachable by name", code: "return ['process', 'require', 'module', 'fetch', 'WebSocket', 'WebAssembly', 'Worker', 'navigator', 'localStorage'].filter((n) => n in globalThis)", value: "[]"},
+	{name: "nor by import in code that is made in the run", code: "return await eval('import(\"node:fs\")').catch((e) => e.constructor.name)", value: `"TypeError"`},
+	{name: "a stack has the program's lines alone", code: "console.log(new Error('x').stack)", stdout: "Error: x\n    at agent.ts:1:13\n"},
+	{name: "JavaScript that is TypeScript", code: "interface A { a: 1 }\nreturn (1 as number)", value: "1"},
+	{name: "what the engine of the broker does not know", code: "return ['e\\u0301'.match(/^[\\p{L}\\p{M}]+$/u) !== null, (() => { const s = new SharedArrayBuffer(8); return Atomics.add(new Int32Array(s), 0, 2) })(), new Intl.DisplayNames('en', { type: 'region' }).of('DE')]",
+		value: `[true,0,"Germany"]`},
+	{name: "and what older ones of Node do not", code: "return [Object.groupBy([1, 2], (x) => x % 2 ? 'odd' : 'even'), [3, 1].toSorted(), [1, 2].values().map((x) => x + 1).toArray(), [...new Set([1]).union(new Set([2]))], Promise.withResolvers().promise instanceof Promise]",
+		value: `[{"odd":[1],"even":[2]},[1,3],[2,3],[1,2],true]`},
+	{name: "console", code: "console.group('g'); console.log('%s is %d', 'x', 3n); console.groupEnd(); console.count(); console.assert(false, 'why'); console.error('e')",
+		stdout: "g\n  x is 3\ndefault: 1\n", says: "Assertion failed: why\ne\n"},
+	{name: "a timer that throws", code: "setTimeout(() => { throw new Error('late') }, 1); await new Promise((r) => setTimeout(r, 200))", exit: sandbox.ExitThrew, says: "Error: late\n  at agent.ts:1:26"},
+	{name: "a floating function goes on while it sleeps", code: "(async () => { await new Promise((r) => setTimeout(r, 20)); console.log('later') })(); return 1", value: "1", stdout: "later\n"},
+	{name: "a result that is no data", code: "const a = {}; a.a = a; return a", exit: sandbox.ExitThrew, says: "the returned value cannot be written as JSON: TypeError: Converting circular structure"},
+	{name: "a pattern that Node does not take", code: "return /(?<a>x)(?<a>y)/.test('x')", exit: sandbox.ExitRefused, says: "agent.ts: Invalid regular expression"},
+	{name: "frames cannot be forged", code: "console.log('D\\0\\0\\0\\0\\0\\0\\0\\x06\\0\\0\\0\\x02{}'); Object.prototype.toJSON = () => 'x'; Array.prototype.push = Array.prototype.map = String.prototype.slice = () => { throw 1 }; Buffer.concat = null; return { a: 1 }",
+		value: `"x"`, stdout: "D\x00\x00\x00\x00\x00\x00\x00\x06\x00\x00\x00\x02{}\n"},
+}
+
+// nodeAnswer is a host that echoes, and has a tool that fails.
+func nodeAnswer(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+	switch {
+	case c.Target == "a__fails":
+		return nil, &sandbox.CallError{Name: "ToolError", Message: "no such file", Fields: json.RawMessage(`{"code":"not_found"}`)}
+	case c.Func == "call":
+		return c.Args, nil
+	}
+	args := c.Args
+	if args == nil {
+		args = json.RawMessage("null")
+	}
+	return json.Marshal(map[string]any{"func": c.Func, "target": c.Target, "args": args})
+}
+
+func TestNode(t *testing.T) {
+	r := NewNode(nodeOptions(t))
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, tt := range nodeCases {
+		t.Run(tt.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			res, err := r.Run(t.Context(), sandbox.Request{Code: tt.code, Call: nodeAnswer, Stdout: &stdout, Stderr: &stderr})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.ExitCode != tt.exit || string(res.Value) != tt.value || stdout.String() != tt.stdout {
+				t.Errorf("exit code %d, value %s, stdout %q; want %d, %s, %q\n%s", res.ExitCode, res.Value, stdout.String(), tt.exit, tt.value, tt.stdout, res.Error)
+			}
+			if all := res.Error + strings.Join(res.Notes, "\n") + stderr.String(); !strings.Contains(all, tt.says) {
+				t.Errorf("it says %q, want %q in it", all, tt.says)
+			}
+		})
+	}
+}
+
+// Every global of the image's Node is known to the bundler, which would otherwise
+// say of a script that uses it that it is not defined.
+func TestGlobalsOfNodeAreKnown(t *testing.T) {
+	r := NewNode(nodeOptions(t))
+	defer r.Close()
+	res, err := r.Run(t.Context(), sandbox.Request{Code: "return Object.getOwnPropertyNames(globalThis)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	if err := json.Unmarshal(res.Value, &names); err != nil {
+		t.Fatal(err)
+	}
+	known := func(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
+		for _, n := range p.Names {
+			t.Errorf("%s is said to be unknown", n.Name)
+		}
+		return sandbox.Verdict{}
+	}
+	if _, err := r.Run(t.Context(), sandbox.Request{Code: "return [" + strings.Join(names, ", ") + "].length", Check: known}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWithoutAnImageNodeIsRefused(t *testing.T) {
+	o := options(t)
+	o.Image = "mcpbroker/sandbox-node:none"
+	r := NewNode(o)
+	defer r.Close()
+	if _, err := r.Run(t.Context(), sandbox.Request{Code: "1"}); !errors.Is(err, ErrNoImage) {
+		t.Errorf("error %v, want %v", err, ErrNoImage)
+	}
+	res, err := r.Run(t.Context(), sandbox.Request{Language: sandbox.Python, Code: "1"})
+	if err != nil || res.ExitCode != sandbox.ExitRefused {
+		t.Errorf("Python: %+v, %v; want a refusal", res, err)
+	}
+}
+
+// A base image that the engine has is enough: nothing is downloaded.
+func TestNodeIsBuiltFromABase(t *testing.T) {
+	needNode(t)
+	e := needEngine(t)
+	m := &Manager{eng: e}
+	const name = "mcpbroker/sandbox-node:built"
+	if _, err := m.BuildNode(t.Context(), name, images.Node, nodeTestImage); err != nil {
+		t.Fatal(err)
+	}
+	defer e.api.ImageRemove(context.Background(), name, typei.RemoveOptions{PruneChildren: true})
+	if err := m.HasNode(t.Context(), name); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,77 @@
+// The globals of the program: the language, and of Node what needs no system.
+'use strict';
+const timers = require('node:timers');
+const { makeConsole } = require('output');
+
+const { globalThis } = main;
+const { defineProperty, getOwnPropertyNames } = Object;
+const { now } = Date;
+
+const hidden = (object, name, value) =>
+  defineProperty(object, name, { value, writable: true, enumerable: false, configurable: true });
+
+// What programs may use of Node's surface. The language's own is what a realm has
+// that nobody has added anything to, such as that of this module.
+const KEPT = new Set(['AbortController', 'AbortSignal', 'Blob', 'Buffer', 'Crypto', 'CryptoKey', 'CustomEvent', 'DOMException',
+  'Event', 'EventTarget', 'SubtleCrypto', 'TextDecoder', 'TextEncoder', 'URL', 'URLSearchParams', 'atob', 'btoa', 'crypto',
+  'global', 'performance', 'queueMicrotask', 'structuredClone']);
+const LANGUAGE = new Set(getOwnPropertyNames((0, eval)('globalThis')));
+LANGUAGE.delete('WebAssembly');
+
+function strip() {
+  for (const name of getOwnPropertyNames(globalThis)) {
+    if (!KEPT.has(name) && !LANGUAGE.has(name)) delete globalThis[name];
+  }
+  if (!('crypto' in globalThis)) {
+    defineProperty(globalThis, 'crypto', { get: () => require('node:crypto').webcrypto, enumerable: false, configurable: true });
+  }
+}
+
+// The timeouts that are set, by what setTimeout has returned, with the time when they are due.
+const pending = new Map();
+const MAX_DELAY = 2 ** 31 - 1;
+
+// addTimers defines the timers. fired is called after every timeout.
+function addTimers(fired) {
+  const delay = (ms) => Math.min(Math.max(Number(ms) || 0, 0), MAX_DELAY);
+  hidden(globalThis, 'setTimeout', (callback, ms, ...args) => {
+    if (typeof callback !== 'function') return timers.setTimeout(callback, ms);
+    const t = timers.setTimeout(() => {
+      pending.delete(t);
+      fired();
+      callback(...args);
+    }, delay(ms));
+    pending.set(t, now() + delay(ms));
+    return t;
+  });
+  hidden(globalThis, 'setInterval', (callback, ms, ...args) => timers.setInterval(callback, delay(ms), ...args));
+  hidden(globalThis, 'setImmediate', (callback, ...args) => timers.setImmediate(callback, ...args));
+  const clear = (t) => {
+    if (typeof t === 'number' || typeof t === 'string') t = [...pending.keys()].find((p) => +p === +t) ?? t;
+    pending.delete(t);
+    timers.clearTimeout(t);
+    if (typeof t === 'object') timers.clearImmediate(t);
+  };
+  for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate']) hidden(globalThis, name, (t) => clear(t));
+}
+
+// timeoutBefore says whether a timeout is due before a time.
+function timeoutBefore(end) {
+  for (const due of pending.values()) if (due <= end) return true;
+  return false;
+}
+
+function install(fired) {
+  strip();
+  require('lib/builtins')();
+  if (!('Iterator' in globalThis)) {
+    const { Iterator, ...methods } = require('lib/iterator')();
+    hidden(globalThis, 'Iterator', Iterator);
+    for (const name of Object.keys(methods)) hidden(Iterator.prototype, name, methods[name]);
+  }
+  require('lib/newer')();
+  addTimers(fired);
+  hidden(globalThis, 'console', makeConsole());
+}
+
+module.exports = { install, hidden, timeoutBefore, hasTimeouts: () => pending.size > 0 };

@@ -1,0 +1,149 @@
+// What the program reaches of its host: calls that become frames.
+'use strict';
+const { send, prefixed } = require('wire');
+const { parse, stringify } = require('json');
+const { here } = require('trace');
+const { flush } = require('output');
+const { hidden } = require('globals');
+const { watch } = require('reads');
+const { from, alloc } = require('node:buffer').Buffer;
+
+const { Error: MainError, Promise: MainPromise, globalThis } = main;
+const define = (object, key, value) =>
+  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+
+const calls = new Map(); // by id, not yet answered
+let last = 0;
+let limit = Infinity;
+let changed = () => {};
+
+// ToolError is of the program's realm, so that it is an Error there.
+const ToolError = main.Function('return class ToolError extends Error {}')();
+hidden(ToolError.prototype, 'name', 'ToolError');
+
+const thrown = new WeakSet(); // errors of calls
+const late = new WeakSet(); // of those that the program had left behind
+
+function newError({ name, message = '', fields }, trace) {
+  const error = name === 'ToolError' ? new ToolError(message) : new MainError(message);
+  if (name && name !== 'ToolError') hidden(error, 'name', name);
+  for (const key of Object.keys(fields ?? {})) define(error, key, fields[key]);
+  const frames = trace();
+  hidden(error, 'stack', error.name + ': ' + message + (frames ? '\n' + frames : ''));
+  thrown.add(error);
+  return error;
+}
+
+const nonEmpty = (v) => typeof v === 'string' && v !== '';
+const refuse = (message) => {
+  throw new MainError(message);
+};
+
+// The readers make [target, argument] of what a function was called with.
+function readTool(args) {
+  if (!nonEmpty(args[0])) {
+    refuse("callMCPTool: the first argument must be a tool id, as in callMCPTool('github__list_issues', { owner: 'o' })");
+  }
+  let [target, input] = args;
+  if (typeof input === 'string') [target, input] = [target + '.' + input, args[2]];
+  if (input === undefined || input === null) return [target];
+  if (typeof input !== 'object' && typeof input !== 'function') refuse('callMCPTool: the arguments of ' + target + ' must be an object');
+  return [target, input];
+}
+
+const readKey = (example) => ([key, value]) =>
+  nonEmpty(key) ? [key, value] : refuse('the key must be a text that is not empty, as in ' + example);
+
+const readTexts = (n, example) => (args) => {
+  for (let i = 0; i < n; i++) if (!nonEmpty(args[i])) refuse('use it as in ' + example);
+  return [args[0], args.slice(1)];
+};
+
+const readText = (example) => (args) => {
+  const text = typeof args[0] === 'string' ? args.shift() : '';
+  if (args[0] === undefined || args[0] === null) return [text];
+  return typeof args[0] === 'object' ? [text, args[0]] : refuse('use it as in ' + example);
+};
+
+const FUNCTIONS = {
+  'tools.search': readText("tools.search('list issues', { server: 'github', limit: 5 })"),
+  'tools.describe': readText("tools.describe('github__list_issues')"),
+  'results.get': readText("results.get('r_…', { path: 'items', offset: 0, limit: 20 })"),
+  'store.get': readKey("store.get('cursor')"),
+  'store.set': readKey("store.set('cursor', { page: 3 })"),
+  'store.delete': readKey("store.delete('cursor')"),
+  'store.keys': () => [''],
+  'skills.read': readTexts(2, "skills.read('release-notes', 'references/style.md')"),
+  'skills.call': readTexts(2, "skills.call('release-notes', 'start', { version: '2' })"),
+};
+
+function size(n) {
+  for (const [unit, name] of [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']]) {
+    if (n >= unit) return (n / unit).toFixed(1).replace('.0', '') + ' ' + name;
+  }
+  return n + ' bytes';
+}
+
+function start(call, target, input) {
+  const text = input === undefined ? undefined : stringify(input);
+  const args = text === undefined ? alloc(0) : from(text, 'utf8');
+  if (args.length > limit) {
+    return { name: 'ToolError', fields: { code: 'argument_too_large', retryable: false },
+      message: `argument of ${call.func} for ${target.slice(0, 200)} is over the limit of ${size(limit)} (config: sandbox.maxResult): send it in parts` };
+  }
+  flush();
+  call.target = target;
+  calls.set(++last, call);
+  send('C', last, prefixed(call.func, 2), prefixed(target, 4), args);
+  changed();
+  return null;
+}
+
+function bind(func, read) {
+  const bound = (...args) => {
+    const call = { func, target: '', trace: here(bound), late: false, end: '' };
+    return new MainPromise((resolve, reject) => {
+      call.resolve = resolve;
+      call.reject = reject;
+      const failed = start(call, ...read(args));
+      if (failed) reject(newError(failed, call.trace));
+    });
+  };
+  return bound;
+}
+
+// answer settles a call.
+function answer(type, id, payload) {
+  const call = calls.get(id);
+  if (!call) return;
+  calls.delete(id);
+  if (type === 'R') {
+    call.resolve(payload.length === 0 ? undefined : watch(parse(payload.toString('utf8')), call.target, payload.length));
+  } else {
+    const told = parse(payload.toString('utf8'));
+    const error = newError(told, call.trace);
+    call.end = told.message ?? '';
+    call.failed = true;
+    if (call.late) late.add(error);
+    call.reject(error);
+  }
+  changed();
+}
+
+const nameOf = (call) => (call.func === 'call' && call.target) || call.func;
+
+const callMCPTool = bind('call', readTool);
+
+function install(maxArgument, whenChanged) {
+  limit = maxArgument;
+  changed = whenChanged;
+  hidden(globalThis, 'callMCPTool', callMCPTool);
+  hidden(globalThis, 'ToolError', ToolError);
+  for (const name of Object.keys(FUNCTIONS)) {
+    const [object, method] = name.split('.');
+    if (!Object.hasOwn(globalThis, object)) hidden(globalThis, object, new main.Object());
+    hidden(globalThis[object], method, bind(name, FUNCTIONS[name]));
+  }
+}
+
+module.exports = { install, answer, calls, nameOf, callMCPTool, ToolError, size, thrown, late };

@@ -1,0 +1,141 @@
+// JSON with integers of any size: one that a number cannot hold is read as a
+// bigint, and a bigint is written as the same digits.
+'use strict';
+const process = require('node:process');
+const { apply } = Reflect;
+const { parse: nativeParse, stringify: nativeStringify, rawJSON } = main;
+const { defineProperty, keys } = Object;
+const { isArray } = Array;
+const digits = main.BigInt.prototype.toString;
+const Items = main.Array;
+const Fields = main.Object;
+
+const LONG = /[0-9]{16}/;
+const INTEGER = /^-?[0-9]+$/;
+
+const own = (object, key, value) =>
+  defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+
+// exact reads text that is known to be JSON.
+function exact(text) {
+  let at = 0;
+  const code = () => text.charCodeAt(at);
+  const blank = () => {
+    for (let c = code(); c === 32 || c === 10 || c === 13 || c === 9; c = code()) at++;
+  };
+  const string = () => {
+    const start = at++;
+    for (let c = code(); c !== 34; c = code()) at += c === 92 ? 2 : 1;
+    return nativeParse(text.slice(start, ++at));
+  };
+  const scalar = () => {
+    const start = at;
+    for (let c = code(); at < text.length && c !== 44 && c !== 93 && c !== 125 && c > 32; c = code()) at++;
+    const token = text.slice(start, at);
+    if (token.length > 15 && INTEGER.test(token)) {
+      const n = Number(token);
+      return Number.isSafeInteger(n) ? n : BigInt(token);
+    }
+    return nativeParse(token);
+  };
+  const value = () => {
+    blank();
+    const c = code();
+    if (c === 34) return string();
+    if (c !== 91 && c !== 123) return scalar();
+    const close = c + 2;
+    const made = c === 91 ? new Items() : new Fields();
+    at++;
+    for (blank(); code() !== close; blank()) {
+      if (code() === 44) {
+        at++;
+        blank();
+      }
+      if (c === 91) {
+        own(made, made.length, value());
+        continue;
+      }
+      const key = string();
+      blank();
+      at++; // :
+      own(made, key, value());
+    }
+    at++;
+    return made;
+  };
+  return value();
+}
+
+// revive calls a function for every value, from the leaves up.
+function revive(root, reviver) {
+  const walk = (holder, key) => {
+    const value = holder[key];
+    if (typeof value === 'object' && value !== null) {
+      const names = isArray(value) ? value.length : keys(value);
+      for (let i = 0, n = isArray(value) ? names : names.length; i < n; i++) {
+        const name = isArray(value) ? '' + i : names[i];
+        const item = walk(value, name);
+        if (item === undefined) delete value[name];
+        else own(value, name, item);
+      }
+    }
+    return apply(reviver, holder, [key, value]);
+  };
+  return walk({ '': root }, '');
+}
+
+function parse(text, reviver) {
+  text = '' + text;
+  const plain = nativeParse(text); // or throws, in the words of V8
+  if (!LONG.test(text)) return typeof reviver === 'function' ? nativeParse(text, reviver) : plain;
+  const value = exact(text);
+  return typeof reviver === 'function' ? revive(value, reviver) : value;
+}
+
+// Where the engine cannot write digits as they are, a text stands for them that
+// no program knows.
+let mark;
+const marked = () => (mark ??= '\u0001' + process.hrtime.bigint() + Math.random() + ':');
+
+function stringify(value, replacer, space) {
+  try {
+    return nativeStringify(value, replacer, space);
+  } catch (error) {
+    if (!('' + error?.message).includes('BigInt')) throw error;
+  }
+  const call = typeof replacer === 'function';
+  const allowed = isArray(replacer) ? new Set() : null;
+  if (allowed) for (const key of replacer) allowed.add('' + key);
+  let used = false;
+  const text = nativeStringify(value, function (key, item) {
+    if (allowed && key !== '' && !isArray(this) && !allowed.has(key)) return undefined;
+    if (call) item = apply(replacer, this, [key, item]);
+    if (typeof item !== 'bigint') return item;
+    used = true;
+    return rawJSON ? rawJSON(apply(digits, item, [])) : marked() + apply(digits, item, []);
+  }, space);
+  if (!used || rawJSON) return text;
+  return spelled(text, nativeStringify(marked()));
+}
+
+// spelled takes the marks, written as JSON, and the quotes off again.
+function spelled(text, open) {
+  const start = open.slice(0, -1);
+  let out = '';
+  for (let at = 0; ; ) {
+    const next = text.indexOf(start, at);
+    if (next < 0) return out + text.slice(at);
+    const end = text.indexOf('"', next + start.length);
+    out += text.slice(at, next) + text.slice(next + start.length, end);
+    at = end + 1;
+  }
+}
+
+function install() {
+  const hidden = (name, value) =>
+    defineProperty(main.globalThis.JSON, name, { value, writable: true, enumerable: false, configurable: true });
+  hidden('parse', (text, reviver) => parse(text, reviver));
+  hidden('stringify', (value, replacer, space) => stringify(value, replacer, space));
+}
+
+module.exports = { parse, stringify, install };

@@ -1,0 +1,82 @@
+// What the program prints: gathered for a moment, and sent in frames.
+'use strict';
+const { Console } = require('node:console');
+const { inspect, formatWithOptions } = require('node:util');
+const { send } = require('wire');
+
+const BYTES = 16 << 10;
+const PAUSE = 20; // milliseconds
+const { now } = Date;
+const { from, concat } = require('node:buffer').Buffer;
+const later = require('node:timers').setImmediate;
+
+let parts = [];
+let size = 0;
+let stream = 'O';
+let sent = 0;
+let waits = false;
+let printed = false;
+
+function flush() {
+  const all = concat(parts);
+  parts = [];
+  size = 0;
+  sent = now();
+  for (let at = 0; at < all.length; at += BYTES) send(stream, 0, all.subarray(at, at + BYTES));
+}
+
+function print(to, text) {
+  if (to !== stream) {
+    flush();
+    stream = to;
+  }
+  printed ||= to === 'O';
+  const bytes = from(text, 'utf8');
+  parts.push(bytes);
+  size += bytes.length;
+  if (size >= BYTES || now() - sent > PAUSE) {
+    flush();
+  } else if (!waits) {
+    waits = true;
+    later(() => {
+      waits = false;
+      flush();
+    });
+  }
+}
+
+const options = { depth: 4, colors: false };
+const BIG = /(['"`])(?:\\.|(?!\1)[^\\])*\1|(?<![\w$.])(-?[0-9]+)n\b/gs;
+
+// plain writes a bigint as an integer, as everything else here does.
+function plain(value) {
+  if (typeof value === 'bigint') return '' + value;
+  if (typeof value === 'string') return value;
+  const text = inspect(value, options);
+  return /[0-9]n/.test(text) ? text.replace(BIG, (all, quote, digits) => digits ?? all) : text;
+}
+
+function format(args) {
+  if (typeof args[0] === 'string' && args.length > 1 && args[0].includes('%')) {
+    return formatWithOptions(options, ...args.map((a) => (typeof a === 'bigint' ? '' + a : a)));
+  }
+  return args.map(plain).join(' ');
+}
+
+function makeConsole() {
+  const sink = (to) => ({ write: (text) => print(to, text) });
+  const base = new Console({ stdout: sink('O'), stderr: sink('e'), ignoreErrors: false, colorMode: false, inspectOptions: { depth: 4 } });
+  const console = new main.Object();
+  const { log, warn } = base;
+  for (const [names, write] of [[['log', 'info', 'debug'], log], [['warn', 'error'], warn]]) {
+    for (const name of names) base[name] = (...args) => write(format(args));
+  }
+  base.clear = () => {};
+  for (const name of ['log', 'info', 'debug', 'warn', 'error', 'trace', 'dir', 'dirxml', 'table', 'assert', 'group',
+    'groupCollapsed', 'groupEnd', 'count', 'countReset', 'time', 'timeEnd', 'timeLog', 'clear']) {
+    Object.defineProperty(console, name, { value: base[name], writable: true, enumerable: false, configurable: true });
+  }
+  return console;
+}
+
+module.exports = { flush, makeConsole, hasPrinted: () => printed };

@@ -1,0 +1,258 @@
+// Runs one JavaScript program for a host that speaks frames on stdin and stdout.
+//
+// It runs inside a container, which is what contains the program: nothing here is
+// a defence, and the host trusts nothing that comes out.
+'use strict';
+const process = require('node:process');
+const timers = require('node:timers');
+const vm = require('node:vm');
+const { from, alloc, concat } = require('node:buffer').Buffer;
+const { send, listen } = require('wire');
+const json = require('json');
+const { flush, hasPrinted } = require('output');
+const trace = require('trace');
+const globals = require('globals');
+const reads = require('reads');
+const host = require('host');
+const clock = require('clock');
+
+const VERSION = 1;
+const OK = 0;
+const THREW = 1;
+const REFUSED = 2;
+const STUCK = 13;
+const TIMEOUT = 124;
+
+const { apply } = Reflect;
+const { then } = main.Promise.prototype;
+const { now } = Date;
+const exit = process.reallyExit.bind(process);
+const on = process.on.bind(process);
+
+let input;
+let order;
+let bundle;
+let state = 'waits'; // then 'runs', 'drains', 'over'
+let outcome = { code: OK, value: undefined, error: '', notes: [] };
+let result; // what the program was rejected with, or returned
+let failed = false;
+let graceEnd = 0;
+let lateCalls = [];
+const unhandled = new Map(); // reasons of rejections that nobody looked at, by promise
+
+// end tells how the program ended, and ends the process.
+function end({ code, value, error, notes }) {
+  if (state === 'over') return;
+  state = 'over';
+  flush();
+  const header = from(JSON.stringify({ exit_code: code, error: error.slice(0, 60000), notes: notes.slice(0, 100), reads: reads.notes }), 'utf8');
+  const length = alloc(4);
+  length.writeUInt32BE(header.length);
+  send('D', 0, concat([length, header]), value ?? alloc(0));
+  exit(0);
+}
+
+const fail = (code, error) => end({ code, value: undefined, error, notes: [...outcome.notes] });
+
+// late is called when the time is up, if need be on top of a loop.
+function late() {
+  let where = trace.stopped(late);
+  if (where) {
+    where = ' at ' + where;
+  } else if (host.calls.size > 0) {
+    const names = [...new Set([...host.calls.values()].map(host.nameOf))].sort();
+    where = ' while waiting for ' + names.slice(0, 3).join(', ') + (names.length > 3 ? ' and ' + (names.length - 3) + ' more' : '');
+  } else if (globals.hasTimeouts()) {
+    where = ' while waiting for a timer';
+  }
+  fail(TIMEOUT, 'time limit of ' + order.timeout_ns / 1e9 + ' s reached' + where);
+}
+
+// encoded is a value as JSON; undefined for what JSON has no text for.
+function encoded(value) {
+  if (value === undefined) return undefined;
+  const text = json.stringify(value);
+  return text === undefined ? undefined : from(text, 'utf8');
+}
+
+// settle takes the result as it is when the program's function has ended; then
+// what is still under way gets its time.
+function settle(value, rejected) {
+  if (state !== 'runs') return;
+  result = value;
+  failed = rejected;
+  if (rejected) {
+    outcome.code = THREW;
+    outcome.error = trace.describe(value);
+  } else {
+    take(value);
+  }
+  state = 'drains';
+  graceEnd = now() + order.grace_ns / 1e6;
+  lateCalls = [...host.calls.values()];
+  for (const call of lateCalls) call.late = true;
+  timers.setTimeout(drained, order.grace_ns / 1e6);
+  changed();
+}
+
+function take(value) {
+  try {
+    outcome.value = encoded(value);
+  } catch (error) {
+    if (bundle.implicit) return; // a last expression that JSON cannot write is no result
+    outcome.code = THREW;
+    outcome.error = 'the returned value cannot be written as JSON: ' + trace.describe(error).split('\n')[0] +
+      '\nhint: return plain data: strings, numbers, arrays and objects without cycles';
+    return;
+  }
+  const max = order.result_bytes;
+  if (outcome.value?.length > max) {
+    outcome.error = 'result of ' + host.size(outcome.value.length) + ' is over the limit of ' + host.size(max) +
+      ' (config: sandbox.maxResult): return a summary, or print what is needed';
+    outcome.code = THREW;
+    outcome.value = undefined;
+  }
+  if (typeof value === 'function' && !(bundle.implicit && hasPrinted())) {
+    outcome.notes.push('a function was returned: call it');
+  }
+}
+
+// changed is called whenever a call has begun or ended, or a timer was due.
+function changed() {
+  if (host.calls.size > 0) input.ref();
+  else input.unref();
+  // What waits for it goes on first.
+  if (state === 'drains') timers.setImmediate(() => timers.setImmediate(look));
+}
+
+function look() {
+  if (state === 'drains' && (host.calls.size === 0 || order.grace_ns === 0) && !globals.timeoutBefore(graceEnd)) drained();
+}
+
+// drained ends the run: nothing is under way any more, or its time is over.
+function drained() {
+  if (state !== 'drains') return;
+  for (const call of host.calls.values()) if (!call.late) lateCalls.push(call);
+  if (!(failed && host.thrown.has(result))) outcome.notes.push(...lateNotes());
+  if (bundle.implicit && hasPrinted()) outcome.value = undefined;
+  addRejections();
+  end(outcome);
+}
+
+// lateNotes says what became of the calls that were still running at the end,
+// those that went alike together.
+function lateNotes() {
+  const open = new Set(host.calls.values());
+  const fates = new Map();
+  for (const call of lateCalls) {
+    const fate = open.has(call) ? 'cancelled' : call.failed ? 'failed: ' + call.end : 'ended';
+    const key = JSON.stringify([host.nameOf(call), fate]);
+    fates.set(key, (fates.get(key) ?? 0) + 1);
+  }
+  const notes = [];
+  for (const [key, n] of fates) {
+    const [name, fate] = JSON.parse(key);
+    const was = fate === 'cancelled';
+    notes.push(n > 1
+      ? n + ' calls to ' + name + ' were still running when the script ended; they ' + (was ? 'were ' : '') + fate
+      : 'call to ' + name + ' was still running when the script ended; it ' + (was ? 'was ' : '') + fate);
+  }
+  return notes.sort();
+}
+
+// addRejections adds what nobody has handled: the first is the program's error
+// unless it has one.
+function addRejections() {
+  for (const reason of unhandled.values()) {
+    if (typeof reason === 'object' && reason !== null && host.late.has(reason)) continue;
+    const text = trace.describe(reason);
+    const first = text.split('\n')[0];
+    if (outcome.code === OK) {
+      outcome.code = THREW;
+      outcome.value = undefined;
+      outcome.error = text + '\nhint: a promise was rejected and nobody caught it; await it, or add .catch';
+    } else if (!outcome.error.includes(first)) {
+      outcome.notes.push('another promise was rejected and nobody caught it: ' + first);
+    }
+  }
+}
+
+// idle is called when nothing can happen any more.
+function idle() {
+  if (state === 'drains') return drained();
+  if (state !== 'runs') return undefined;
+  addRejections();
+  if (outcome.code !== OK) return end(outcome);
+  return fail(STUCK, 'the program never settles: it awaits a promise, and no call or timer is left that could resolve it' +
+    '\nhint: look for a new Promise whose resolve is never called');
+}
+
+function threw(error) {
+  if (state === 'drains' && outcome.code !== OK) return drained();
+  return fail(THREW, trace.describe(error));
+}
+
+const absent = (name) => {
+  throw new main.Error(name + ' is not available: ' + bundle.withheld[name]);
+};
+
+function run(payload) {
+  order = JSON.parse(payload.toString('utf8'));
+  bundle = order.bundle;
+  state = 'runs';
+  trace.install(bundle);
+  reads.install(bundle);
+  host.install(order.result_bytes, changed);
+  clock.start(order.timeout_ns / 1e6, late);
+  on('uncaughtException', threw);
+  on('unhandledRejection', (reason, promise) => unhandled.set(promise, reason));
+  on('rejectionHandled', (promise) => unhandled.delete(promise));
+  on('beforeExit', idle);
+  changed();
+  let script;
+  try {
+    script = new vm.Script(bundle.code, { filename: bundle.file });
+  } catch (error) {
+    return fail(REFUSED, bundle.file + ': ' + error.message + '\n0 tools called');
+  }
+  try {
+    let program;
+    const keep = (f) => {
+      program = f;
+    };
+    script.runInThisContext()(keep, host.callMCPTool, host.ToolError, undefined, absent);
+    apply(then, program(), [(value) => settle(value, false), (reason) => settle(reason, true)]);
+  } catch (error) {
+    threw(error);
+  }
+  return undefined;
+}
+
+function handle(type, id, payload) {
+  if (state === 'over') return;
+  switch (type) {
+    case 'H':
+      if (JSON.parse(payload.toString('utf8')).version !== VERSION) gone();
+      globals.install(changed);
+      json.install();
+      send('Y', 0);
+      clock.prepare();
+      return;
+    case 'E':
+      run(payload);
+      return;
+    case 'P':
+      clock.pause();
+      return;
+    case 'U':
+      clock.resume();
+      return;
+    case 'R':
+    case 'X':
+      host.answer(type, id, payload);
+  }
+}
+
+const gone = () => exit(1);
+
+module.exports = { start: () => (input = listen(handle, gone)) };

@@ -1,0 +1,196 @@
+// Traces in the program's own lines.
+'use strict';
+const { isNativeError } = require('node:util').types;
+const { inspect } = require('node:util');
+const { apply, get } = Reflect;
+const toText = main.Error.prototype.toString;
+
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+const MAX_FRAMES = 12;
+let bundle = null;
+let lines = null;
+
+// decoded is the source map as a list for each line of the script, from 1:
+// [column, line, column in the program], in the order of columns, of the program alone.
+function decoded() {
+  const own = bundle.sources.indexOf(bundle.file);
+  const made = [[], []];
+  let source = 0;
+  let line = 0;
+  let column = 0;
+  for (const text of bundle.mappings.split(';')) {
+    const segments = [];
+    let at = 0;
+    let here = 0;
+    const number = () => {
+      let value = 0;
+      for (let shift = 0; ; shift += 5) {
+        const digit = DIGITS.indexOf(text[at++]);
+        value += (digit & 31) * 2 ** shift;
+        if (!(digit & 32)) return value % 2 ? -(value - 1) / 2 : value / 2;
+      }
+    };
+    while (at < text.length) {
+      if (text[at] === ',') at++;
+      here += number();
+      if (at === text.length || text[at] === ',') continue;
+      source += number();
+      line += number();
+      column += number();
+      while (at < text.length && text[at] !== ',') number();
+      segments.push([here, source === own ? line + 1 : 0, column]);
+    }
+    made.push(segments);
+  }
+  made.splice(0, 1);
+  return made;
+}
+
+// place is where something of the script stands in the program: [line, column],
+// or nothing if it is not of the program.
+function place(line, column) {
+  if (bundle === null) return null;
+  lines ??= decoded();
+  const segments = lines[line] ?? [];
+  let low = 0;
+  let high = segments.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (segments[middle][0] <= column) low = middle + 1;
+    else high = middle;
+  }
+  const found = segments[low - 1];
+  return found && found[1] > 0 ? [found[1], found[2]] : null;
+}
+
+// frames are those of the program, as lines.
+function frames(list) {
+  const shown = [];
+  for (const f of list) {
+    if (f.getFileName() !== bundle?.file) continue;
+    const at = place(f.getLineNumber(), f.getColumnNumber());
+    if (!at) continue;
+    const where = bundle.file + ':' + at[0] + ':' + at[1];
+    let name = f.getFunctionName();
+    if (name && f.isConstructor()) name = 'new ' + name;
+    if (name && f.isAsync?.()) name = 'async ' + name;
+    shown.push(name ? name + ' (' + where + ')' : where);
+    if (shown.length === MAX_FRAMES) break;
+  }
+  return shown;
+}
+
+let raw = false; // whoever asks wants the frames themselves
+
+function prepare(error, list) {
+  if (raw) return list;
+  let head;
+  try {
+    head = apply(toText, error, []);
+  } catch {
+    head = 'Error';
+  }
+  return [head, ...frames(list).map((f) => '    at ' + f)].join('\n');
+}
+
+const { captureStackTrace } = main.Error;
+
+// here is the trace of what calls below, without a head. It is made when it is
+// first asked for.
+function here(below) {
+  const holder = new main.Object();
+  captureStackTrace(holder, below);
+  return () => {
+    const stack = holder.stack;
+    return typeof stack === 'string' ? stack.slice(stack.indexOf('\n') + 1 || stack.length) : '';
+  };
+}
+
+// stack are the frames below, at most n.
+function stack(below, n) {
+  const { Error } = main;
+  const limit = Error.stackTraceLimit;
+  const holder = new main.Object();
+  raw = true;
+  try {
+    Error.stackTraceLimit = n;
+    captureStackTrace(holder, below);
+    return Array.isArray(holder.stack) ? holder.stack : [];
+  } finally {
+    raw = false;
+    Error.stackTraceLimit = limit;
+  }
+}
+
+const ofProgram = (frame) => frame?.getFileName?.() === bundle.file;
+
+// caller is where the program's code stands in the script that calls below, as
+// [line, column]; nothing if it is not the program's code that does.
+function caller(below) {
+  const [frame] = stack(below, 1);
+  return ofProgram(frame) ? [frame.getLineNumber(), frame.getColumnNumber()] : null;
+}
+
+// stopped is where the program stands whose run was stopped for below to be called.
+function stopped(below) {
+  for (const frame of stack(below, 200)) {
+    const at = ofProgram(frame) && place(frame.getLineNumber(), frame.getColumnNumber());
+    if (at) return bundle.file + ':' + at[0] + ':' + at[1];
+  }
+  return '';
+}
+
+const FRAME = /^\s+at (.*)$/;
+
+function describeValue(value, depth) {
+  if (!isNativeError(value)) return 'a value that is not an Error was thrown: ' + inspect(value, { depth: 4 });
+  let name = get(value, 'name') || 'Error';
+  const made = get(value, 'constructor');
+  if (name === 'Error' && made?.name) name = made.name; // a class of the program that sets no name
+  const message = get(value, 'message');
+  let text = '' + name;
+  if (message) text += ': ' + message;
+  const stack = get(value, 'stack');
+  if (typeof stack === 'string') {
+    const shown = stack.split('\n').filter((l) => FRAME.test(l) && l.includes(bundle.file + ':')).slice(0, 8);
+    for (const l of shown) text += '\n  at ' + FRAME.exec(l)[1];
+  }
+  const hint = hintFor('' + name, '' + message);
+  if (hint) text += '\nhint: ' + hint;
+  if (depth >= 3) return text;
+  const cause = get(value, 'cause');
+  if (cause !== undefined) text += '\ncaused by: ' + describeValue(cause, depth + 1);
+  const errors = get(value, 'errors');
+  if (Array.isArray(errors)) {
+    for (const e of errors.slice(0, 5)) text += '\n- ' + describeValue(e, depth + 1).replaceAll('\n', '\n  ');
+  }
+  return text;
+}
+
+function hintFor(name, message) {
+  if (name === 'ReferenceError') {
+    const missing = /^(\S+) is not defined$/.exec(message)?.[1];
+    return missing ? (bundle.hints?.[missing] ?? bundle.withheld[missing]) : undefined;
+  }
+  if (name === 'RangeError' && message.startsWith('Maximum call stack')) {
+    return 'a function calls itself without end, or too deeply: use a loop';
+  }
+  return undefined;
+}
+
+// describe says in words what was thrown.
+function describe(value) {
+  try {
+    return describeValue(value, 0);
+  } catch {
+    return 'an error was thrown that cannot be described: its own properties throw';
+  }
+}
+
+function install(program) {
+  bundle = program;
+  main.Error.stackTraceLimit = 30;
+  main.Error.prepareStackTrace = prepare;
+}
+
+module.exports = { install, describe, place, here, caller, stopped };

@@ -1,0 +1,77 @@
+// The frames of the Go package sandbox/wire.
+'use strict';
+const fs = require('node:fs');
+const net = require('node:net');
+
+const HEADER = 9;
+const { alloc, concat, from } = require('node:buffer').Buffer;
+const { writeSync } = fs;
+
+// send writes one frame, and blocks until it is written.
+function send(type, id, ...parts) {
+  let size = 0;
+  for (const p of parts) size += p.length;
+  const header = alloc(HEADER);
+  header[0] = type.charCodeAt(0);
+  header.writeUInt32BE(id, 1);
+  header.writeUInt32BE(size, 5);
+  const all = concat([header, ...parts]);
+  for (let at = 0; at < all.length; ) at += write(all, at);
+}
+
+const waiting = new Int32Array(new SharedArrayBuffer(4));
+
+// write writes what there is room for, and waits a moment if there is none.
+function write(all, at) {
+  try {
+    return writeSync(1, all, at);
+  } catch (error) {
+    if (error.code !== 'EAGAIN') throw error;
+    Atomics.wait(waiting, 0, 0, 1);
+    return 0;
+  }
+}
+
+// prefixed is a text with its length in front, in so many bytes.
+function prefixed(text, bytes) {
+  const body = from(text, 'utf8');
+  const length = alloc(bytes);
+  length.writeUIntBE(body.length, 0, bytes);
+  return concat([length, body]);
+}
+
+// listen calls handle(type, id, payload) for each frame that comes, and gone at
+// the end of the input. It returns the stream.
+function listen(handle, gone) {
+  const input = new net.Socket({ fd: 0, readable: true, writable: false });
+  let parts = [];
+  let have = 0;
+  let need = HEADER;
+  let header = null;
+  input.on('data', (chunk) => {
+    parts.push(chunk);
+    have += chunk.length;
+    while (have >= need) {
+      const all = parts.length === 1 ? parts[0] : concat(parts);
+      const head = all.subarray(0, need);
+      parts = have > need ? [all.subarray(need)] : [];
+      have -= need;
+      if (header === null) {
+        header = head;
+        need = header.readUInt32BE(5);
+        if (need > 0) continue;
+      }
+      const payload = header === head ? alloc(0) : head;
+      const type = String.fromCharCode(header[0]);
+      const id = header.readUInt32BE(1);
+      header = null;
+      need = HEADER;
+      handle(type, id, payload);
+    }
+  });
+  input.on('end', gone);
+  input.on('error', gone);
+  return input;
+}
+
+module.exports = { send, prefixed, listen };

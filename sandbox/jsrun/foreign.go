@@ -1,0 +1,304 @@
+package jsrun
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/file"
+	"github.com/dop251/goja/parser"
+	gojatoken "github.com/dop251/goja/token"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A Bundle is a program made ready for another engine than the one of this
+// package: read, checked, with its modules in one script.
+type Bundle struct {
+	// File is what positions in the agent's text are called.
+	File string `json:"file"`
+	// Code is an expression: a function of ($keep, $call, $error, $join,
+	// $absent) that gives $keep the program as an async function. $call is
+	// callMCPTool, $error the class ToolError, and $absent throws the error of a
+	// withheld name.
+	Code string `json:"code"`
+	// Sources and Mappings are those of a source map of Code, but that lines
+	// count from 0 and columns from 1 on both sides.
+	Sources  []string `json:"sources"`
+	Mappings string   `json:"mappings"`
+	// Implicit says that the value is that of the last expression, which is no
+	// result if the program prints.
+	Implicit bool `json:"implicit,omitempty"`
+	// Hints say of names that are not defined where they can be had, and
+	// Withheld what to use in the place of what other runtimes have.
+	Hints    map[string]string `json:"hints,omitempty"`
+	Withheld map[string]string `json:"withheld"`
+	// Shapes are those of the verdict; if there are any, Plain are the places in
+	// Code, "line:column" from 1, of reads whose value is used as it comes.
+	Shapes map[string]*sandbox.Shape `json:"shapes,omitempty"`
+	Plain  []string                  `json:"plain,omitempty"`
+	// Notes are those of the verdict.
+	Notes []string `json:"-"`
+}
+
+// Prepare reads and checks p, and makes it ready for an engine that has the
+// globals of this package's runtime and also. An Outcome that is not nil says why the
+// program is refused.
+func Prepare(ctx context.Context, p Program, also []string) (b *Bundle, out *Outcome) {
+	defer func() {
+		if x := recover(); x != nil { // a fault in the parser
+			b, out = nil, &Outcome{ExitCode: sandbox.ExitRefused, Error: fmt.Sprintf("internal error of the JavaScript parser: %v\nhint: write the program in another way\n0 tools called", x)}
+		}
+	}()
+	refused := func(err error, notes []string) *Outcome {
+		return &Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error(), Notes: notes}
+	}
+	start := time.Now()
+	f, err := readForeign(&p)
+	if err != nil {
+		return nil, refused(err, nil)
+	}
+	r := newRuntime()
+	if err := r.setUp(); err != nil {
+		return nil, refused(err, nil)
+	}
+	r.also = make(map[string]bool, len(also))
+	for _, name := range also {
+		r.also[name] = true
+	}
+	r.prog, r.script, r.start = p, f.script, start
+	problems, notes := r.check(ctx)
+	if problems != nil {
+		return nil, refused(problems, notes)
+	}
+	if err := ctx.Err(); err != nil {
+		ended := r.aborted(ctx, err)
+		return nil, &ended
+	}
+	f.bundle.Notes, f.bundle.Shapes, f.bundle.Withheld = notes, r.reads.shapes, withheld
+	if f.bundle.Shapes != nil {
+		f.reads()
+	}
+	f.bundle.Hints = make(map[string]string)
+	for _, n := range f.script.parsed.Names {
+		if hint := r.hint("ReferenceError", n.Name+" is not defined"); hint != "" {
+			f.bundle.Hints[n.Name] = hint
+		}
+	}
+	return f.bundle, nil
+}
+
+// Library is the text of one of the parts in JavaScript of this package's runtime
+// that other engines may lack too: "builtins" or "iterator".
+func Library(name string) string {
+	text, err := libFiles.ReadFile("lib/" + name + ".js")
+	if err != nil {
+		panic(err) // a name of our own
+	}
+	return string(text)
+}
+
+// A foreign program is one that another engine will run.
+type foreign struct {
+	script *script
+	bundle *Bundle
+	text   string // of the whole script
+	tree   *ast.Program
+	edits  []edit
+	lines  []int // where lines of text begin; nil before it is needed
+	wide   bool  // text is not all ASCII
+}
+
+// An edit puts text, which is ASCII, in the place of a part of a script's line.
+type edit struct {
+	start, end int
+	text       string
+}
+
+func readForeign(p *Program) (*foreign, error) {
+	src, err := readProgram(p)
+	if err != nil {
+		return nil, err
+	}
+	src.check = true
+	out, err := src.buildAny(*p)
+	if err != nil {
+		return nil, err
+	}
+	m, err := out.sourceMap(src)
+	if err != nil {
+		return nil, src.engineError(err)
+	}
+	text := scriptHead + "\n" + string(out.code) + scriptTail
+	whole := text + "\n" + m.comment()
+	// What this engine's regular expressions do not have, another one may.
+	tree, err := parser.ParseFile(nil, src.file, whole, parser.IgnoreRegExpErrors, parser.WithSourceMapLoader(noSourceMaps))
+	if err != nil {
+		return nil, src.engineError(err)
+	}
+	f := &foreign{script: &script{file: src.file, source: src}, text: text, tree: tree}
+	f.bundle = &Bundle{File: src.file, Sources: m.Sources}
+	main := mainFunction(tree)
+	if main != nil {
+		f.script.parsed = surveyed(tree, main, src.places(tree, whole))
+		if !src.asked {
+			f.finish(main)
+		}
+	}
+	f.withhold()
+	slices.SortFunc(f.edits, func(a, b edit) int { return a.start - b.start })
+	f.bundle.Mappings = f.shifted(m.Mappings)
+	f.bundle.Code = f.edited()
+	return f, nil
+}
+
+func (f *foreign) offset(i file.Idx) int { return int(i) - f.tree.File.Base() }
+
+// finish gives the program a result, as the function finish does in the tree.
+func (f *foreign) finish(main *ast.FunctionLiteral) {
+	e := endingOf(main.Body.List)
+	end := f.offset(main.Body.RightBrace)
+	switch e.kind {
+	case endsWithValue:
+		start := f.statementStart(expression(e.body[len(e.body)-1]))
+		f.edits = append(f.edits, edit{start, start, "return "})
+		f.bundle.Implicit = true
+	case endsWithCall:
+		start := f.statementStart(expression(e.body[len(e.body)-1]))
+		last := len(strings.TrimRight(f.text[:end], "; \n"))
+		f.edits = append(f.edits, edit{start, start, "return ("}, edit{last, last, ")()"})
+	case endsWithName:
+		f.edits = append(f.edits, edit{end, end, ";return " + e.name.Name.String() + "()"})
+	}
+}
+
+// statementStart is where a statement begins that is an expression: the tree
+// does not have its brackets.
+func (f *foreign) statementStart(e ast.Expression) int {
+	start := f.offset(e.Idx0())
+	for {
+		before := strings.TrimRight(f.text[:start], " \n")
+		if !strings.HasSuffix(before, "(") {
+			return start
+		}
+		start = len(before) - 1
+	}
+}
+
+// withhold makes withheld names say what to use instead, as amender does in the
+// tree.
+func (f *foreign) withhold() {
+	absent := f.script.source.absent()
+	if len(absent) == 0 {
+		return
+	}
+	bound := make(map[string]bool)
+	known := pass{bound: func(target, _ ast.Expression) {
+		if name, ok := target.(*ast.Identifier); ok {
+			bound[name.Name.String()] = true
+		}
+	}}
+	known.statements(f.tree.Body)
+	name := func(e ast.Expression) (*ast.Identifier, bool) {
+		i, ok := e.(*ast.Identifier)
+		return i, ok && absent[i.Name.String()] && !bound[i.Name.String()]
+	}
+	asked := make(map[*ast.Identifier]bool)
+	change := pass{enter: func(e ast.Expression) {
+		if u, ok := e.(*ast.UnaryExpression); ok && u.Operator == gojatoken.TYPEOF {
+			if i, ok := name(u.Operand); ok {
+				asked[i] = true
+				f.edits = append(f.edits, edit{f.offset(u.Idx), f.offset(i.Idx1()), `"undefined"`})
+			}
+		} else if i, ok := name(e); ok && !asked[i] {
+			f.edits = append(f.edits, edit{f.offset(i.Idx), f.offset(i.Idx1()), absentName + `("` + i.Name.String() + `")`})
+		}
+	}}
+	change.statements(f.tree.Body)
+}
+
+// edited is the script with its edits, which are in order.
+func (f *foreign) edited() string {
+	var b strings.Builder
+	at := 0
+	for _, e := range f.edits {
+		b.WriteString(f.text[at:e.start] + e.text)
+		at = e.end
+	}
+	b.WriteString(f.text[at:])
+	return b.String()
+}
+
+// place is where an offset of the script stands: line and column, from 0, the
+// latter in UTF-16.
+func (f *foreign) place(offset int) (line, column int) {
+	if f.lines == nil {
+		f.lines = []int{0}
+		for i := range len(f.text) {
+			if f.text[i] == '\n' {
+				f.lines = append(f.lines, i+1)
+			}
+			f.wide = f.wide || f.text[i] >= utf8.RuneSelf
+		}
+	}
+	line, exact := slices.BinarySearch(f.lines, offset)
+	if !exact {
+		line--
+	}
+	start := f.lines[line]
+	if !f.wide { // nearly always: esbuild writes escapes
+		return line, offset - start
+	}
+	for _, r := range f.text[start:offset] {
+		column += max(1, utf16.RuneLen(r))
+	}
+	return line, column
+}
+
+// shifted is mappings after the edits.
+func (f *foreign) shifted(mappings string) string {
+	if len(f.edits) == 0 {
+		return mappings
+	}
+	shift := f.shifts()
+	return remap(mappings, func(line int, s *segment) { s.column += shift(line, s.column-1) })
+}
+
+// shifts returns by how much the edits move what stands at a place.
+func (f *foreign) shifts() func(line, column int) int {
+	type moved struct{ line, column, by int }
+	list := make([]moved, len(f.edits))
+	for i, e := range f.edits {
+		line, column := f.place(e.start)
+		list[i] = moved{line, column, len(e.text) - (e.end - e.start)}
+	}
+	return func(line, column int) int {
+		by := 0
+		for _, m := range list {
+			if m.line == line && m.column <= column {
+				by += m.by
+			}
+		}
+		return by
+	}
+}
+
+// reads notes where properties are read and used as they come.
+func (f *foreign) reads() {
+	shift := f.shifts()
+	sites := readSites(f.tree, func(i file.Idx) spot {
+		line, column := f.place(f.offset(i))
+		return spot{line + 1, column + shift(line, column) + 1}
+	})
+	for at, kind := range sites {
+		if kind == readPlain {
+			f.bundle.Plain = append(f.bundle.Plain, fmt.Sprintf("%d:%d", at.line, at.col))
+		}
+	}
+	slices.Sort(f.bundle.Plain)
+}

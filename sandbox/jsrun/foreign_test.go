@@ -1,0 +1,117 @@
+package jsrun
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dop251/goja/parser"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+func prepared(t *testing.T, p Program) *Bundle {
+	t.Helper()
+	b, refused := Prepare(t.Context(), p, []string{"Atomics"})
+	if refused != nil {
+		t.Fatal(refused.Error)
+	}
+	if _, err := parser.ParseFile(nil, b.File, b.Code, parser.IgnoreRegExpErrors); err != nil {
+		t.Fatalf("%v in\n%s", err, b.Code)
+	}
+	return b
+}
+
+// What the tree of a program gets when it runs here, its text gets when it runs
+// elsewhere.
+func TestABundleEndsWithAResult(t *testing.T) {
+	for _, tt := range []struct {
+		name, code, has string
+		implicit        bool
+	}{
+		{"an expression", "const x: number = 1;\nx + 1;", "return x+1", true},
+		{"an expression in brackets", "const x = 1; ((x + 1) * 2)", "return (x+1)*2", true},
+		{"an object", "({ a: 1 })", "return ({a:1})", true},
+		{"a sequence that awaits", "await null, 2", "return await null,2", true},
+		{"what is printed last", "console.log(1)", "{console.log(1)}", false},
+		{"a return of its own", "if (Math) { return 1 }\n2", "return 1", false},
+		{"one function", "async () => { await null; return 7 }", "return (async()=>{await null;return 7})()", false},
+		{"one function in brackets", "(function () { return 7 })", "return ((function(){return 7}))()", false},
+		{"a declared function", "async function main() { return 7 }", ";return main()", false},
+		{"a default export", "export default 7", `typeof $dflt==="function"`, false},
+		{"a withheld name", "const r = await fetch('x'); r", `await $absent("fetch")("x")`, true},
+		{"a withheld class", "new WebSocket('x')", `new $absent("WebSocket")("x")`, true},
+		{"a withheld name that is asked for", "typeof process !== 'undefined' ? process.env : 1", `return "undefined"!=="undefined"?$absent("process").env:1`, true},
+		{"a withheld name that is declared", "const fetch = () => 1; fetch()", "return fetch()", true},
+		{"what is newer than this engine", "/[\\p{L}--[a-z]]/v.test('x')", "return ", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := prepared(t, Program{Code: tt.code})
+			if !strings.Contains(b.Code, tt.has) || b.Implicit != tt.implicit {
+				t.Errorf("implicit %v, want %v; no %q in\n%s", b.Implicit, tt.implicit, tt.has, b.Code)
+			}
+		})
+	}
+}
+
+// Positions behind an edit are those of the agent's text.
+func TestABundleKeepsItsPlaces(t *testing.T) {
+	b := prepared(t, Program{Code: "if (typeof fetch === 'undefined') boom();\nlet a = 1, b = 2;\n(a + boom)"})
+	for what, want := range map[string]string{"boom()": "1:35", "boom}": "3:6", "a+boom": "3:2"} {
+		line, column := 1, 1
+		at := strings.Index(b.Code, what)
+		if at < 0 {
+			t.Fatalf("no %q in\n%s", what, b.Code)
+		}
+		for _, c := range b.Code[:at] {
+			if column++; c == '\n' {
+				line, column = line+1, 1
+			}
+		}
+		found := ""
+		remap(b.Mappings, func(l int, s *segment) {
+			if l+1 == line && s.column == column && b.Sources[s.source] == b.File {
+				found = fmt.Sprintf("%d:%d", s.line+1, s.sourceColumn)
+			}
+		})
+		if found != want {
+			t.Errorf("%q at %d:%d of the script is %s, want %s", what, line, column, found, want)
+		}
+	}
+}
+
+func TestABundleSaysWhereNamesAre(t *testing.T) {
+	p := Program{
+		Code:    "Atomics; listIsues(); repos(); $strange",
+		Modules: []sandbox.Module{{Path: "servers/github", Source: "export const repos = 1;", Exports: []string{"repos"}, Global: "github"}},
+		Check: func(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
+			for _, n := range p.Names {
+				if n.Name == "Atomics" {
+					t.Error("a global of the engine is said to be unknown")
+				}
+			}
+			return sandbox.Verdict{Hints: map[string]string{"listIsues": "did you mean listIssues?"}, Notes: []string{"looked"}}
+		},
+	}
+	b := prepared(t, p)
+	if b.Hints["listIsues"] != "did you mean listIssues?" || b.Hints["repos"] != "import { repos } from './servers/github';" || b.Hints["$strange"] != "" {
+		t.Errorf("hints %q", b.Hints)
+	}
+	if len(b.Notes) != 1 || b.Withheld["fetch"] == "" {
+		t.Errorf("notes %q, withheld %q", b.Notes, b.Withheld)
+	}
+}
+
+func TestABundleIsRefused(t *testing.T) {
+	for code, says := range map[string]string{
+		"const = 1":              "agent.ts:1:7: ",
+		"import fs from 'fs'":    "there are no files here",
+		"let x; await import(x)": "import() takes the name of a module as it is",
+	} {
+		b, refused := Prepare(t.Context(), Program{Code: code}, nil)
+		if b != nil || refused.ExitCode != sandbox.ExitRefused || !strings.Contains(refused.Error, says) || !strings.HasSuffix(refused.Error, "0 tools called") {
+			t.Errorf("%s: %+v, want %q", code, refused, says)
+		}
+	}
+}

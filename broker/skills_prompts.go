@@ -48,6 +48,9 @@ const maxContents = 20
 // skillContents names the tools and files of a skill, which a model would see
 // when it activates it.
 func skillContents(k *skills.Skill) string {
+	if notRun(k) != nil {
+		return "" // its server would have to be asked
+	}
 	var text string
 	var names []string
 	for _, t := range k.Tools {

@@ -79,6 +79,7 @@ func TestSkillsOfServersAreUsed(t *testing.T) {
 			k.Asked()
 			expect(t, cs, "list_servers", nil, false, `"skills":1}`, `"skills":{"local:user":1}`)
 			expect(t, cs, "search_tools", map[string]any{"query": "handle refunds"}, false, `"kind":"skill","name":"docs:refunds","server":"docs"`)
+			expect(t, cs, "search_tools", map[string]any{"query": "handle refunds", "detail": "full"}, false, `"name":"docs:refunds"`, "!Tools: start")
 			if got := k.Asked(); len(got) > 0 {
 				t.Errorf("asked ahead of need: %v", got)
 			}

@@ -104,6 +104,10 @@ func (b *Broker) lookAtSkills() bool {
 	return true
 }
 
+// Skills is the registry that is in force, with the skills that servers serve;
+// nil without skills.
+func (b *Broker) Skills() *skills.Registry { return b.options().Skills }
+
 // RefreshSkills looks for changes of the skills and shows them to the clients.
 // Without a change it costs a few microseconds for each skill.
 func (b *Broker) RefreshSkills() {

@@ -77,7 +77,9 @@ func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 func (w *watcher) library() *library.Library { return w.managed.Load() }
 
 func (w *watcher) manage(cfg *config.Config) {
-	w.managed.Store(homeOf(cfg).library(func(c library.Change) { w.s.audit.Note(changeEvent(c, clientAdmin)) }))
+	h := homeOf(cfg)
+	h.found = w.s.broker.Skills()
+	w.managed.Store(h.library(func(c library.Change) { w.s.audit.Note(changeEvent(c, clientAdmin)) }))
 }
 
 // now puts in force whatever has changed, before it returns.

@@ -37,7 +37,7 @@ type SkillDetail struct {
 	Compatibility string        `json:"compatibility,omitempty"`
 	AllowedTools  []string      `json:"allowed_tools,omitempty"`
 	ArgumentHint  string        `json:"argument_hint,omitempty"`
-	Digest        string        `json:"digest"`
+	Digest        string        `json:"digest,omitempty"` // unknown of some that servers serve
 	Tools         []Tool        `json:"tools"`
 	Files         []skills.File `json:"files"`
 	// Complete is false if there are more files than are listed.
@@ -90,7 +90,7 @@ func (s *server) showSkill(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	d, err := detailOf(k)
+	d, err := detailOf(k.With(r.Context()))
 	return http.StatusOK, d, err
 }
 
@@ -123,7 +123,7 @@ func (s *server) readFile(r *http.Request) (int, any, error) {
 		}
 	}
 	path := r.PathValue("path")
-	page, err := k.ReadFile(path, at[0], at[1])
+	page, err := k.With(r.Context()).ReadFile(path, at[0], at[1])
 	if s.o.FileRead != nil {
 		s.o.FileRead(k, clientOf(r), path, err)
 	}

@@ -161,7 +161,7 @@ func (f *foreign) offset(i file.Idx) int { return int(i) - f.tree.File.Base() }
 
 // finish gives the program a result, as the function finish does in the tree.
 func (f *foreign) finish(main *ast.FunctionLiteral) {
-	e := endingOf(main.Body.List)
+	e := endingOf(withoutDirective(main.Body.List))
 	end := f.offset(main.Body.RightBrace)
 	switch e.kind {
 	case endsWithValue:

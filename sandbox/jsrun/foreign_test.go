@@ -34,7 +34,7 @@ func TestABundleEndsWithAResult(t *testing.T) {
 		{"an expression in brackets", "const x = 1; ((x + 1) * 2)", "return (x+1)*2", true},
 		{"an object", "({ a: 1 })", "return ({a:1})", true},
 		{"a sequence that awaits", "await null, 2", "return await null,2", true},
-		{"what is printed last", "console.log(1)", "{console.log(1)}", false},
+		{"what is printed last", "console.log(1)", ";console.log(1)}", false},
 		{"a return of its own", "if (Math) { return 1 }\n2", "return 1", false},
 		{"one function", "async () => { await null; return 7 }", "return (async()=>{await null;return 7})()", false},
 		{"one function in brackets", "(function () { return 7 })", "return ((function(){return 7}))()", false},

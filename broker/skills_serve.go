@@ -225,8 +225,12 @@ func (b *Broker) declareSkills(can *mcp.ServerCapabilities) {
 func (b *Broker) listSkillTexts() []*mcp.Resource {
 	var list []*mcp.Resource
 	for _, s := range b.served() {
-		if nodes, err := s.Children(""); err == nil {
-			i := slices.IndexFunc(nodes, func(n skills.Node) bool { return n.Path == skills.FileName })
+		nodes, err := s.Children("")
+		if err != nil {
+			continue
+		}
+		// The file may be gone since the skill was found.
+		if i := slices.IndexFunc(nodes, func(n skills.Node) bool { return n.Path == skills.FileName }); i >= 0 {
 			list = append(list, s.resource(nodes[i]))
 		}
 	}

@@ -294,6 +294,28 @@ func TestListsOfSkillsHavePages(t *testing.T) {
 	}
 }
 
+func TestASkillWhoseFileIsGoneIsNotListed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "skills")
+	for _, name := range []string{"gone", "notes"} {
+		writeSkill(t, dir, name, "Write notes.", "Do it.", map[string]string{"other.md": "More."})
+	}
+	cs := skillsClient(t, newBroker(t, broker.Options{Skills: skillRegistry(dir)}), "2026-07-28", false, nil)
+	if err := os.Remove(filepath.Join(dir, "gone", "SKILL.md")); err != nil {
+		t.Fatal(err)
+	}
+	res, err := cs.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range res.Resources {
+		names = append(names, r.Name)
+	}
+	if got := strings.Join(names, " "); got != "notes use-broker" {
+		t.Errorf("listed: %s", got)
+	}
+}
+
 func TestChangesOfServedSkillsAreAnnounced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	b := newBroker(t, broker.Options{Skills: skillRegistry(dir)})

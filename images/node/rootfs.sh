@@ -19,5 +19,7 @@ done
 # shellcheck disable=SC2086 # one word for each file
 tar -chf - "$node" $libraries $parts 2>/dev/null | tar -C "$dir" -xf -
 mkdir -p "$dir/tmp" "$dir/usr/bin"
+chmod 755 "$dir" # some engines give the root of a container this mode
+chmod 1777 "$dir/tmp" # what is mounted there gets this mode
 [ -e "$dir/usr/bin/node" ] || ln -s "$node" "$dir/usr/bin/node"
 tar -C "$dir" --numeric-owner --owner=0 --group=0 -cf - .

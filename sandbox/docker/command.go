@@ -40,8 +40,8 @@ type commands struct{ r *runner }
 // NewCommands returns a Commander that runs each command in a container of its
 // own, under the limits of those of programs. The image is that of Options; if
 // that names none, the first one of the sandbox's own that the engine has among
-// those that suit the program: python3 runs in the image of Python. It starts
-// nothing before it is used. Close must be called.
+// those that suit the program: node runs in the image of Node, python3 and shells
+// in that of Python. It starts nothing before it is used. Close must be called.
 func NewCommands(opts *Options) sandbox.Commander { return &commands{newRunner(command{}, opts)} }
 
 // Close implements sandbox.Commander.
@@ -136,11 +136,14 @@ func (e *engine) commandImage(ctx context.Context, program, named string) (strin
 
 // Programs are the programs that have an image of the sandbox's own, once that is
 // built.
-func Programs() []string { return []string{"python3", "sh", "bash"} }
+func Programs() []string { return []string{"python3", "sh", "bash", "node"} }
 
 // suiting are the images that may have a program, the best one first, and what
 // to do if none is there.
-func suiting(string) (images []string, hint string) {
+func suiting(program string) (images []string, hint string) {
+	if path.Base(program) == "node" {
+		return []string{NodeImage}, "run: broker sandbox build node"
+	}
 	return []string{PythonImage}, "run: broker sandbox build python"
 }
 

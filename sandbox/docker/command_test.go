@@ -66,6 +66,26 @@ func TestCommandsRunWithoutAShell(t *testing.T) {
 	}
 }
 
+func TestCommandsInNode(t *testing.T) {
+	needNode(t)
+	c := NewCommands(&Options{Image: nodeTestImage})
+	defer c.Close()
+	files := filesOf("1", sandbox.File{Path: "s/x.js", Data: []byte(`const fs = require('fs'); fs.writeFileSync('/tmp/a', process.argv[2]);
+try { fs.writeFileSync('/mnt/skills/s/b', '') } catch (e) { console.log(fs.readFileSync('/tmp/a', 'utf8'), e.code, process.getuid()) }`)})
+	if got, want := run(t, c, sandbox.Command{Argv: []string{"node", "/mnt/skills/s/x.js", "a b"}, Files: files}), `0 "a b EROFS 65534\n" "" <nil>`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestProgramsRunInTheImageThatSuits(t *testing.T) {
+	for program, want := range map[string]string{"node": NodeImage, "/usr/bin/node": NodeImage, "python3": PythonImage, "sh": PythonImage} {
+		images, hint := suiting(program)
+		if len(images) != 1 || images[0] != want || !strings.Contains(hint, "broker sandbox build ") {
+			t.Errorf("%s runs in %v (%s), want %s", program, images, hint, want)
+		}
+	}
+}
+
 func TestCommandsEndWithTheirTime(t *testing.T) {
 	c := newTestCommands(t)
 	start := time.Now()

@@ -71,9 +71,7 @@ func (a *amender) mend(object *ast.Expression, f unistring.String) {
 		return
 	}
 	if optional(*object) {
-		inner := &ast.OptionalChain{Expression: *object}
-		*object = &ast.Optional{Expression: callOf(f, inner, inner)}
-		return
+		return // a call around it would end the chain where it must throw
 	}
 	*object = callOf(f, *object, *object)
 }

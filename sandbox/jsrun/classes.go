@@ -21,7 +21,7 @@ func spellOut(pattern, flags string) (string, string, error) {
 	if strings.Count(flags, "u")+strings.Count(flags, "v") != 1 { // none, or what the engine refuses
 		return pattern, flags, nil
 	}
-	p := speller{in: pattern, sets: strings.Contains(flags, "v")}
+	p := speller{in: pattern, sets: strings.Contains(flags, "v"), fold: strings.Contains(flags, "i")}
 	flags = strings.Replace(flags, "v", "u", 1)
 	if !p.sets && !hasClass(pattern) {
 		return pattern, flags, nil
@@ -36,6 +36,7 @@ func spellOut(pattern, flags string) (string, string, error) {
 type speller struct {
 	in   string
 	sets bool // classes are those of the flag v
+	fold bool // and of the flag i
 	out  strings.Builder
 }
 
@@ -46,7 +47,7 @@ func (p *speller) spell() error {
 		switch c {
 		case '[':
 			if p.sets {
-				s := setReader{in: p.in, pos: i}
+				s := setReader{in: p.in, pos: i, fold: p.fold}
 				set, err := s.class()
 				if err != nil {
 					return err

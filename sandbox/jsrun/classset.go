@@ -25,6 +25,7 @@ type setReader struct {
 	in    string
 	pos   int
 	depth int
+	fold  bool // the flag i: what is in a set is in it in both cases
 }
 
 // class reads the class whose "[" is at pos, to behind its "]".
@@ -56,6 +57,9 @@ func (s *setReader) class() (charSet, error) {
 		operand, err := s.operand(op == "")
 		if err != nil {
 			return set, err
+		}
+		if s.fold {
+			operand.ranges = folded(operand.ranges)
 		}
 		set = set.combined(op, operand)
 	}
@@ -311,4 +315,18 @@ func writeRanges(b *strings.Builder, ranges []unicode.Range32) {
 		writeRange(b, r.Lo, r.Hi)
 	}
 	b.WriteByte(']')
+}
+
+// folded is ranges with the other cases of what is in them.
+func folded(ranges []unicode.Range32) []unicode.Range32 {
+	const last = 0x1E943 // that has another case
+	all := slices.Clone(ranges)
+	for _, r := range ranges {
+		for c := rune(r.Lo); c <= rune(min(r.Hi, last)); c++ {
+			for f := unicode.SimpleFold(c); f != c; f = unicode.SimpleFold(f) {
+				all = append(all, unicode.Range32{Lo: uint32(f), Hi: uint32(f), Stride: 1})
+			}
+		}
+	}
+	return merged(all)
 }

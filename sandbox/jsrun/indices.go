@@ -2,6 +2,7 @@ package jsrun
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -18,6 +19,29 @@ import (
 type located struct {
 	rx      *regexp2.Regexp
 	unicode bool
+
+	// The text that was read last: a search for all matches comes with the same
+	// one again and again.
+	text  goja.String
+	runes []rune
+	at    []int // where each rune begins, and where the text ends
+}
+
+// read makes the runes of a text.
+func (l *located) read(text goja.String) {
+	l.text, l.runes, l.at = text, []rune{}, nil
+	for i := 0; i < text.Length(); i++ {
+		c := rune(text.CharAt(i))
+		l.at = append(l.at, i)
+		if l.unicode && i+1 < text.Length() {
+			if pair := utf16.DecodeRune(c, rune(text.CharAt(i+1))); pair != 0xFFFD {
+				c = pair
+				i++
+			}
+		}
+		l.runes = append(l.runes, c)
+	}
+	l.at = append(l.at, text.Length())
 }
 
 // locate compiles a pattern that the engine has accepted.
@@ -62,27 +86,11 @@ type span struct {
 
 // spans are the groups of the match that begins at start.
 func (l *located) spans(text goja.String, start int) ([]span, error) {
-	var runes []rune
-	var at []int // where each rune begins
-	from := 0
-	for i := 0; i < text.Length(); i++ {
-		if i == start {
-			from = len(runes)
-		}
-		c := rune(text.CharAt(i))
-		at = append(at, i)
-		if l.unicode && i+1 < text.Length() {
-			if pair := utf16.DecodeRune(c, rune(text.CharAt(i+1))); pair != 0xFFFD {
-				c = pair
-				i++
-			}
-		}
-		runes = append(runes, c)
+	if l.text == nil || !text.SameAs(l.text) {
+		l.read(text)
 	}
-	if start >= text.Length() {
-		from = len(runes)
-	}
-	at = append(at, text.Length())
+	runes, at := l.runes, l.at
+	from, _ := slices.BinarySearch(at, start)
 	match, err := l.rx.FindRunesMatchStartingAt(runes, from)
 	if err != nil || match == nil {
 		return nil, err

@@ -87,12 +87,15 @@ func (s *server) listSkills(ctx context.Context, sess *session) {
 	var skills []discovery.ListedSkill
 	var problems []string
 	if sess.servesSkills() {
-		ctx, cancel := context.WithTimeoutCause(ctx, min(skillsTimeout, s.cfg.StartTimeout), fmt.Errorf("no answer to %s", methodListSkills))
+		limited, cancel := context.WithTimeoutCause(ctx, min(skillsTimeout, s.cfg.StartTimeout), fmt.Errorf("no answer to %s", methodListSkills))
 		defer cancel()
 		var err error
-		if skills, problems, err = sess.skills(ctx); err != nil {
+		if skills, problems, err = sess.skills(limited); err != nil {
 			if ctx.Err() != nil {
-				err = context.Cause(ctx)
+				return // it was given up: nothing is known about the server
+			}
+			if limited.Err() != nil {
+				err = context.Cause(limited)
 			}
 			s.log.Warn("skills not listed", "err", sess.hide.inErr(err))
 			problems = []string{sess.hide.in(cleanText("its skills could not be listed: " + err.Error()))}

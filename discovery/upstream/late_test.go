@@ -198,3 +198,45 @@ func TestStopBeforeTheSecondListingKeepsTheTool(t *testing.T) {
 		}
 	})
 }
+
+// nextSession ends the session of a server a second after it began, before it was
+// listed again, and begins another one.
+func nextSession(t *testing.T, run *lab) {
+	t.Helper()
+	run.echo(t)
+	<-time.After(time.Second)
+	for s := range run.mcp.Sessions() {
+		s.Close()
+	}
+	<-time.After(100 * time.Millisecond)
+	run.echo(t)
+	if n := run.starts.Load(); n != 2 {
+		t.Fatalf("the server was started %d times", n)
+	}
+}
+
+func TestADeadSessionDoesNotHoldUpTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLateLab(t)
+		run := l.start(t)
+		defer run.Close()
+		nextSession(t, run)
+		<-time.After(10 * time.Minute)
+		if knowsLate(t, run.Pool) || l.kept(t) {
+			t.Error("a tool that is gone is still known")
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		run := newLateLab(t).start(t)
+		defer run.Close()
+		nextSession(t, run)
+		run.mcp.AddTool(&mcp.Tool{Name: "announced", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{}, nil
+			})
+		<-time.After(10 * time.Minute)
+		if names := toolNames(t, run.Pool); !slices.Contains(names, "announced") {
+			t.Errorf("what the second session announced was not listed: %v", names)
+		}
+	})
+}

@@ -22,6 +22,7 @@ const (
 // apart. It is guarded by the server's mutex.
 type relister struct {
 	timer *time.Timer   // set while a listing is due
+	sess  *session      // of which it is due; an earlier one's does not count
 	done  chan struct{} // closed when that is over; nil if none is due
 	// settling means that the server did not ask for the listing that is due: it
 	// is to confirm the first one of a session.
@@ -40,13 +41,16 @@ func (r *relister) due(now time.Time) time.Duration {
 	return r.delay
 }
 
+// dueFor reports whether a listing of sess is due.
+func (r *relister) dueFor(sess *session) bool { return r.timer != nil && r.sess == sess }
+
 // toolsChanged is called when the server says that its tools changed.
 func (s *server) toolsChanged(sess *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case sess.ended():
-	case s.relist.timer == nil: // what is said before the first listing is done is seen to afterwards
+	case !s.relist.dueFor(sess): // what is said before the first listing is done is seen to afterwards
 		s.relistLocked(sess, s.relist.due(time.Now()))
 	case s.relist.settling && s.relist.timer.Stop(): // it need not be waited for any longer
 		s.relist.settling = false
@@ -65,7 +69,10 @@ func (s *server) relistLocked(sess *session, after time.Duration) {
 		s.mu.Unlock()
 		close(done)
 	}
-	s.relist.done = done
+	if s.relist.timer != nil {
+		s.relist.timer.Stop() // that of a session that is gone
+	}
+	s.relist.done, s.relist.sess, s.relist.settling = done, sess, false
 	s.relist.timer = time.AfterFunc(after, func() {
 		if !s.pool.run(func(ctx context.Context) { defer over(); s.listAgain(ctx, sess) }) {
 			over()
@@ -81,13 +88,13 @@ func (s *server) listAgain(ctx context.Context, sess *session) {
 		return
 	}
 	s.mu.Lock()
-	s.relist.timer, s.relist.settling = nil, false
-	s.relist.last = time.Now()
-	live := s.sess == sess
-	s.mu.Unlock()
-	if !live {
+	if s.sess != sess {
+		s.mu.Unlock()
 		return
 	}
+	s.relist.timer, s.relist.settling = nil, false
+	s.relist.last = time.Now()
+	s.mu.Unlock()
 	if err := s.list(ctx, sess, s.cfg.StartTimeout); err != nil {
 		s.log.Warn("cannot list changed tools", "err", err)
 	}
@@ -114,7 +121,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 	l.Skills, l.SkillProblems = s.full.Skills, s.full.SkillProblems // they are listed after the tools
 	if !closed(sess.listed) && s.known && sess.announcesTools() {
 		if whole, late := withLate(l, s.full); late {
-			if s.relist.timer == nil {
+			if !s.relist.dueFor(sess) {
 				s.relistLocked(sess, settleTime)
 				s.relist.settling = true
 			}

@@ -129,7 +129,7 @@ func promptEntry(s *discovery.Server, id string, p discovery.ListedPrompt) entry
 	var optional []string
 	for _, a := range p.Arguments {
 		if a.Required {
-			arguments[a.Name] = "<" + cmp.Or(a.Description, a.Name) + ">"
+			arguments[a.Name] = "<" + clip(cmp.Or(a.Description, a.Name), maxPlaceholder) + ">"
 		} else {
 			optional = append(optional, a.Name)
 		}
@@ -150,6 +150,10 @@ func promptEntry(s *discovery.Server, id string, p discovery.ListedPrompt) entry
 	}
 	return e
 }
+
+// maxPlaceholder bounds what is said of an argument in a call to copy, which is
+// worth nothing once it is cut.
+const maxPlaceholder = 40
 
 // maxOffersFirst is how many prompts and resources keep their place among the
 // tools that are found: a server may have a resource for each of a thousand files.

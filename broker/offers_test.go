@@ -35,6 +35,13 @@ func addLibrary(s *mcp.Server) {
 	for i := range pages {
 		s.AddResource(&mcp.Resource{URI: fmt.Sprint("library://page/", i), Name: fmt.Sprint("page ", i), Description: "A page of a book."}, nil)
 	}
+	wordy := &mcp.Prompt{Name: "compare", Description: "Compare long described things."}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		wordy.Arguments = append(wordy.Arguments, &mcp.PromptArgument{Name: name, Description: strings.Repeat("one of the things ", 10), Required: true})
+	}
+	s.AddPrompt(wordy, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{}, nil
+	})
 	s.AddPrompt(&mcp.Prompt{Name: "summarize", Description: "Sum a chapter up.", Arguments: []*mcp.PromptArgument{{Name: "chapter", Description: "its number", Required: true}, {Name: "style"}}},
 		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Sum up chapter " + req.Params.Arguments["chapter"]}}}}, nil
@@ -87,6 +94,9 @@ func TestPromptsAndResourcesAreFoundAndOfUse(t *testing.T) {
 		if !strings.Contains(text, `"exit_code":0,"result":`+tt.result) || !strings.Contains(text, `"tool":"library__`) {
 			t.Errorf("%s answers %s", h.Use, text)
 		}
+	}
+	if h := hitOf(t, b, "prompt", "compare long described things"); !json.Valid([]byte(strings.TrimSuffix(strings.TrimPrefix(h.Use, "callMCPTool('library__get_prompt', "), ")"))) {
+		t.Errorf("the call of a prompt with long descriptions is cut: %s", h.Use)
 	}
 	if h := hitOf(t, b, "resource", "one shelf by number"); !strings.HasPrefix(h.Description, "Fill in the URI.") || !strings.Contains(h.Use, "library://shelf/{n}") {
 		t.Errorf("template: %+v", h)

@@ -76,6 +76,7 @@ func Readable(err error) string {
 	if len(last.Error()) < len(why) {
 		why = last.Error()
 	}
+	why = strings.ReplaceAll(why, "<invalid reflect.Value>", "null")
 	if r := []rune(why); len(r) > maxReason {
 		why = string(r[:maxReason-1]) + "…"
 	}

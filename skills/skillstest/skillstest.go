@@ -110,6 +110,9 @@ func Play(t testing.TB, w *workflow.Workflow, s Script) *Played {
 		params = p.json("the params", s.Params)
 	}
 	r := p.begin(e, params)
+	if r.Status == workflow.StatusError && r.Retry != nil && *r.Retry {
+		p.failf("start: %s", r.Message)
+	}
 	for range maxAnswers {
 		for _, a := range r.Answered {
 			p.Answered = append(p.Answered, a.Step)

@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -102,16 +104,7 @@ func (b *Broker) workflowEngine(owner string, k *skills.Skill, w *workflow.Workf
 	} else if e.sessions, err = b.workflowSessions(key); err != nil {
 		return nil, err
 	}
-	e.Engine = workflow.NewEngine(w, &workflow.Options{
-		Sessions: e.sessions,
-		Observers: []workflow.Observer{func(_ context.Context, session string, ev workflow.Event) error {
-			b.noteWorkflow(k, owner, session, ev, nil)
-			return nil
-		}},
-		ObserverFailed: func(session string, ev workflow.Event, err error) {
-			b.noteWorkflow(k, owner, session, ev, fmt.Errorf("observer: %w", err))
-		},
-	})
+	e.Engine = workflow.NewEngine(w, &workflow.Options{Sessions: e.sessions})
 	if b.skills.engines == nil {
 		b.skills.engines = make(map[engineKey]*engine)
 	}
@@ -124,8 +117,8 @@ func shortSession(id string) string { return id[:min(len(id), 8)] }
 
 // noteWorkflow records what happened in a session, without what was said.
 // failure is that of an observer, which has stopped nothing.
-func (b *Broker) noteWorkflow(k *skills.Skill, owner, session string, ev workflow.Event, failure error) {
-	b.noteSkill(audit.EventSkillWorkflow, k, owner, strings.TrimSpace(shortSession(session)+" "+string(ev.Kind)+" "+ev.Step), failure)
+func (b *Broker) noteWorkflow(k *skills.Skill, client, session string, ev workflow.Event, failure error) {
+	b.noteSkill(audit.EventSkillWorkflow, k, client, strings.TrimSpace(shortSession(session)+" "+string(ev.Kind)+" "+ev.Step), failure)
 }
 
 // workflowSessions opens the sessions that belong to key.
@@ -135,7 +128,12 @@ func (b *Broker) workflowSessions(key engineKey) (workflow.Sessions, error) {
 		return workflow.NewMemory(), nil
 	}
 	sum := sha256.Sum256(compactJSON([]string{key.owner, key.origin, key.skill}))
-	return workflow.OpenFiles(filepath.Join(dir, hex.EncodeToString(sum[:16])), nil)
+	f, err := workflow.OpenFiles(filepath.Join(dir, hex.EncodeToString(sum[:16])), nil)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		b.log.Error("open sessions", "skill", key.skill, "err", err)
+		return nil, fmt.Errorf("the sessions of skill %s cannot be kept: %w", key.skill, e.Err) // models are told no paths
+	}
+	return f, err
 }
 
 // closeWorkflows gives the folders of the sessions back.
@@ -162,11 +160,21 @@ type action struct {
 // script, checked, policed and recorded, and its questions go to the client.
 func (x *execution) forCall(e *engine, k *skills.Skill, software string) *workflow.Engine {
 	return e.With(func(o *workflow.Options) {
+		o.Observers = []workflow.Observer{func(_ context.Context, session string, ev workflow.Event) error {
+			x.b.noteWorkflow(k, x.req.Client, session, ev, nil)
+			return nil
+		}}
+		o.ObserverFailed = func(session string, ev workflow.Event, err error) {
+			x.b.noteWorkflow(k, x.req.Client, session, ev, fmt.Errorf("observer: %w", err))
+		}
 		o.Call = func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
 			if err := (action{x, k}).allows(ctx, tool); err != nil {
 				return nil, err
 			}
 			value, err := x.bridge.Call(ctx, tool, input)
+			if e, ok := errors.AsType[*bridge.Error](err); ok && e.Hint == mayHaveRun {
+				return nil, fmt.Errorf("%s: %w", e.Message, workflow.ErrUnsure)
+			}
 			if err != nil {
 				return nil, errors.New(errorText(err))
 			}

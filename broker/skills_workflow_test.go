@@ -122,7 +122,8 @@ func TestWorkflowsAskTheUser(t *testing.T) {
 			asked <- req.Params
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"kind": "bug"}}, nil
 		}}
-		cs := connect(t, newBroker(t, broker.Options{Skills: r}), version, o)
+		b := newBroker(t, broker.Options{Skills: r})
+		cs := connect(t, b, version, o)
 		start := map[string]any{"skill": "support", "tool": "start"}
 		text, isError := call(t, cs, "call_skill_tool", start)
 		if isError || !strings.Contains(text, `"step":"bug/fix"`) || !strings.Contains(text, `"answered":[{"step":"what","answer":{"kind":"bug"}}]`) {
@@ -131,7 +132,7 @@ func TestWorkflowsAskTheUser(t *testing.T) {
 		if q := <-asked; q.Message != "What is it?" {
 			t.Errorf("%s: the user was asked %q", version, q.Message)
 		}
-		cs = connect(t, newBroker(t, broker.Options{Skills: r, NoForms: true}), version, o)
+		b.Reconfigure(broker.Options{Skills: r, NoForms: true})
 		if text, _ := call(t, cs, "call_skill_tool", start); !strings.Contains(text, `"step":"what"`) || len(asked) != 0 {
 			t.Errorf("%s: without forms: %s", version, text)
 		}
@@ -192,13 +193,18 @@ func TestSessionsBelongToTheirClientAndWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen []string
+	digests := make(map[string]bool)
 	for _, e := range events {
 		if strings.Contains(e.Detail, "secret word") || strings.Contains(e.Detail, begun.Session) {
 			t.Errorf("the record tells %s", e.Detail)
 		}
 		if e.Kind == audit.EventSkillWorkflow {
 			seen = append(seen, e.Name+" "+e.Detail+" by "+e.Client)
+			digests[e.Digest] = true
 		}
+	}
+	if len(digests) != 2 { // SKILL.md has changed since the session began
+		t.Errorf("digests of the skill: %v", digests)
 	}
 	for _, want := range []string{"ask local:user " + begun.Session[:8] + " started", "answered a by ann", "ended"} {
 		if !strings.Contains(strings.Join(seen, "\n"), want) {

@@ -26,7 +26,7 @@ func (s *Skill) Workflow() (*workflow.Workflow, error) {
 	defer done()
 	w, err := readWorkflow(files)
 	if err != nil {
-		return nil, fmt.Errorf("the workflow of skill %s is wrong: %w", quoted(s.Ref), err)
+		return nil, fmt.Errorf("workflow.json of skill %s: %w", quoted(s.Ref), err)
 	}
 	return w, nil
 }

@@ -160,6 +160,10 @@ type Action struct {
 // ErrAbort is wrapped by errors of actions that no further try would mend.
 var ErrAbort = errors.New("aborted")
 
+// ErrUnsure is wrapped by errors of calls of which nobody knows whether they were
+// done. Such an action is done again only when the model asks for that.
+var ErrUnsure = errors.New("it may have been done")
+
 // A Branch goes to a target if its condition holds: a step, End, Self,
 // "subskill:NAME", "topic:NAME", or "skill:NAME" for another skill.
 type Branch struct {

@@ -135,35 +135,46 @@ type locks struct {
 }
 
 type lock struct {
-	sync.Mutex
+	held  chan struct{} // of one
 	users int
 }
 
 // hold makes a session one caller's until the function it returns is called.
-func (k *locks) hold(id string) (release func()) {
+func (k *locks) hold(ctx context.Context, id string) (release func(), err error) {
 	k.mu.Lock()
 	l := k.byID[id]
 	if l == nil {
-		l = &lock{}
+		l = &lock{held: make(chan struct{}, 1)}
 		k.byID[id] = l
 	}
 	l.users++
 	k.mu.Unlock()
-	l.Lock()
-	return func() {
-		l.Unlock()
+	leave := func() {
 		k.mu.Lock()
 		if l.users--; l.users == 0 {
 			delete(k.byID, id)
 		}
 		k.mu.Unlock()
 	}
+	select {
+	case l.held <- struct{}{}:
+		if ctx.Err() == nil {
+			return func() { <-l.held; leave() }, nil
+		}
+		<-l.held
+	case <-ctx.Done():
+	}
+	leave()
+	return nil, context.Cause(ctx)
 }
 
 // hold makes a session one caller's until the function it returns is called,
 // also among processes if they share the sessions.
 func (e *Engine) hold(ctx context.Context, id string) (release func(), err error) {
-	free := e.locks.hold(id)
+	free, err := e.locks.hold(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	l, shared := e.o.Sessions.(Locker)
 	if !shared {
 		return free, nil

@@ -154,6 +154,8 @@ func (r *run) act(ctx context.Context, n *node) *Result {
 	}
 	out, err := r.call(ctx, a, input)
 	switch {
+	case err != nil && errors.Is(err, ErrUnsure) && !a.Repeatable:
+		return r.fail(true, "call %s: %s. Find out, or do it again with advance and \"again\": true", a.Tool, err)
 	case err != nil && ctx.Err() != nil && !errors.Is(err, ErrAbort):
 		return r.fail(true, "%s was interrupted: it may have been done. Find out, or do it again with advance and \"again\": true", a.Tool)
 	case err != nil:
@@ -163,7 +165,7 @@ func (r *run) act(ctx context.Context, n *node) *Result {
 		if errors.Is(err, ErrAbort) {
 			return r.stop(ctx, "call %s: %s", a.Tool, err)
 		}
-		return r.fail(true, "call %s: %s", a.Tool, err)
+		return r.fail(true, "call %s: %s; try again with advance and this session", a.Tool, err)
 	}
 	if err := n.output.Check(out); err != nil {
 		return r.stop(ctx, "the result of %s is not what the step declares: %s", a.Tool, err)

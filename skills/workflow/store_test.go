@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -159,7 +160,7 @@ func TestTypedActions(t *testing.T) {
 		{"a wrong input", `{"n":"x"}`, `{"ok":true}`, `{"status":"error","step":"a","message":"the input of t is not what the step declares: \"n\": type: x has type \"string\", want \"integer\"","retry":false}`, 0},
 		{"a wrong result", `{"n":1}`, `{"ok":1}`, `{"status":"error","step":"a","message":"the result of t is not what the step declares: \"ok\": type: 1 has type \"integer\", want \"boolean\"","retry":false}`, 1},
 		{"a text", `{"n":1}`, `no JSON`, `{"status":"error","step":"a","message":"the result of t is not what the step declares: type: no JSON has type \"string\", want \"object\"","retry":false}`, 1},
-		{"failed", `{"n":1}`, errors.New("offline"), `{"status":"error","step":"a","message":"call t: offline","retry":true}`, 1},
+		{"failed", `{"n":1}`, errors.New("offline"), `{"status":"error","step":"a","message":"call t: offline; try again with advance and this session","retry":true}`, 1},
 		{"aborted", `{"n":1}`, errors.Join(errors.New("no such repo"), workflow.ErrAbort), `{"status":"error","step":"a","message":"call t: no such repo\naborted","retry":false}`, 1},
 	} {
 		calls := 0
@@ -208,6 +209,57 @@ func TestAnInterruptedActionIsNotRepeatedByItself(t *testing.T) {
 		if r3 := e.Advance(t.Context(), r.Session, workflow.Reply{Again: true}); r3.Status != workflow.StatusDone || calls != 2 {
 			t.Errorf("again: %s after %d calls", show(r3), calls)
 		}
+	}
+}
+
+// A call of which its caller does not know whether it was done is like one that
+// was interrupted.
+func TestAnActionThatMayHaveBeenDoneIsNotRepeatedByItself(t *testing.T) {
+	calls := 0
+	e := engine(t, `{"start": "a", "steps": {"a": {"action": {"tool": "pay"}}}}`, &workflow.Options{
+		Call: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			if calls++; calls == 1 {
+				return nil, fmt.Errorf("the server died: %w", workflow.ErrUnsure)
+			}
+			return json.RawMessage(`"paid"`), nil
+		}})
+	r := e.Start(t.Context(), nil)
+	if r.Status != workflow.StatusError || !*r.Retry || !strings.Contains(r.Message, `"again": true`) {
+		t.Errorf("unsure: %s", show(r))
+	}
+	if r := e.Advance(t.Context(), r.Session, workflow.Reply{}); r.Status != workflow.StatusError || calls != 1 {
+		t.Errorf("not said: %s after %d calls", show(r), calls)
+	}
+	if r := e.Advance(t.Context(), r.Session, workflow.Reply{Again: true}); r.Status != workflow.StatusDone || calls != 2 {
+		t.Errorf("again: %s after %d calls", show(r), calls)
+	}
+}
+
+// An answer that was cancelled while another one was at work is not given to the
+// step after it.
+func TestACancelledAnswerChangesNothing(t *testing.T) {
+	acting, acted := make(chan struct{}), make(chan struct{})
+	e := engine(t, `{"start": "a", "steps": {"a": {"prompt": "A?", "next": "b"}, "b": {"action": {"tool": "t"}, "prompt": "B?"}}}`, &workflow.Options{
+		Call: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			close(acting)
+			<-acted
+			return json.RawMessage(`1`), nil
+		}})
+	session := e.Start(t.Context(), nil).Session
+	first := make(chan workflow.Result)
+	go func() { first <- e.Advance(t.Context(), session, workflow.Reply{Answer: json.RawMessage(`"one"`)}) }()
+	<-acting
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := e.Advance(ctx, session, workflow.Reply{Answer: json.RawMessage(`"two"`)}); r.Status != workflow.StatusError {
+		t.Errorf("cancelled: %s", show(r))
+	}
+	close(acted)
+	if r := <-first; r.Status != workflow.StatusPrompt || r.Step != "b" {
+		t.Errorf("the first answer: %s", show(r))
+	}
+	if r := e.Advance(t.Context(), session, workflow.Reply{}); r.Step != "b" || r.Status != workflow.StatusPrompt {
+		t.Errorf("afterwards: %s", show(r))
 	}
 }
 

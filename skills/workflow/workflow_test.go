@@ -132,7 +132,7 @@ func TestAFailedActionIsTriedAgain(t *testing.T) {
 	c := tools{fail: errors.New("offline")}
 	e := engine(t, triage, &workflow.Options{Call: c.call})
 	r := e.Start(t.Context(), json.RawMessage(`{"repo":"a"}`))
-	want(t, "offline", r, `{"status":"error","step":"fetch","preamble":"Be brief.","message":"call github__list_issues: offline","retry":true}`)
+	want(t, "offline", r, `{"status":"error","step":"fetch","preamble":"Be brief.","message":"call github__list_issues: offline; try again with advance and this session","retry":true}`)
 	c.fail = nil
 	if again := e.Advance(t.Context(), r.Session, workflow.Reply{}); again.Status != workflow.StatusPrompt || again.Step != "rate" || len(c.calls) != 2 {
 		t.Errorf("again: %s after %v", show(again), c.calls)

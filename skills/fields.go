@@ -85,7 +85,7 @@ func (d *Doc) readName(n *yaml.Node) {
 		d.found("name_too_long", n.Line, "name has %s: at most %d are allowed", counted(c, "character"), maxNameRunes)
 	}
 	if strings.ToLower(name) != name {
-		d.found("name_not_lowercase", n.Line, "name %s has upper-case letters: write %s", quoted(name), quoted(strings.ToLower(name)))
+		d.found("name_not_lowercase", n.Line, "name %s has upper-case letters: write %s", quoted(name), quoted(strings.ReplaceAll(strings.ToLower(name), " ", "-")))
 	}
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") {
 		d.found("name_edge_hyphen", n.Line, "name %s begins or ends with a hyphen: take it off", quoted(name))

@@ -263,6 +263,26 @@ func names(n int) []*tar.Header {
 	return list
 }
 
+// git in an installed folder must not run what the archive says.
+func TestRepositoriesInArchivesAreLeftOut(t *testing.T) {
+	files := []file{{"SKILL.md", text, 0}, {".git/config", "[core]\n\tfsmonitor = ./run\n", 0}, {"sub/.GIT/config", "x", 0}, {".gitignore", "x", 0}}
+	dir := t.TempDir()
+	tarred := []*tar.Header{}
+	for _, f := range files {
+		tarred = append(tarred, &tar.Header{Name: f.name, Typeflag: tar.TypeReg, Linkname: f.text})
+	}
+	for name, data := range map[string][]byte{"x.zip": zipOf(t, files...), "x.tar.gz": tarOf(t, tarred...)} {
+		source := filepath.Join(dir, name)
+		if err := os.WriteFile(source, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := pack.Install(filepath.Join(dir, "dest"), source, true)
+		if err != nil || !slices.Equal(got.Files, []string{".gitignore", "SKILL.md"}) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 func TestPackAndInstallAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "my-skill")
 	skillcases.Write(t, dir, []skillcases.Entry{

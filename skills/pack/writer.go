@@ -49,7 +49,7 @@ func (w *writer) checkName(name string, dir bool) (clean string, ok bool, err er
 			return "", false, refuse("archive_path_escape", "the entry %q leads out of the archive", name)
 		case segment == "" && trimmed != "", len(segment) > maxSegmentBytes:
 			return "", false, refuse("archive_bad_entry", "the entry %.100q has no usable name", name)
-		case segment == "__MACOSX":
+		case segment == "__MACOSX", strings.EqualFold(segment, ".git"): // git runs what a config in it names
 			return "", false, nil
 		}
 	}

@@ -113,6 +113,8 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		return &dialError{err: sess.hide.inErr(err), stderr: s.stderr.last()}
 	}
 	complete := sess.offers(ctx, &l)
+	s.taking.Lock()
+	defer s.taking.Unlock()
 	s.mu.Lock()
 	if !complete {
 		l.Prompts, l.Resources = s.full.Prompts, s.full.Resources

@@ -21,7 +21,7 @@ const (
 	maxQuickDeaths = 3
 )
 
-// A server is one configured upstream and what is going on with it. Its mutex
+// A server is one configured upstream and what is going on with it. mu
 // is never held over I/O or a callback.
 type server struct {
 	cfg     Config
@@ -30,6 +30,8 @@ type server struct {
 	slots   chan struct{} // one per call in flight
 	stderr  *ring
 	dropped *ring
+
+	taking sync.Mutex // from reading full until learn has replaced it; taken before mu
 
 	mu      sync.Mutex
 	full    discovery.Listing // as listed; valid if known

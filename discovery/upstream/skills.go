@@ -108,6 +108,8 @@ func (s *server) listSkills(ctx context.Context, sess *session) {
 
 // setSkills changes what is known of the skills of a server.
 func (s *server) setSkills(sess *session, change func(old []discovery.ListedSkill) []discovery.ListedSkill, problems []string) {
+	s.taking.Lock()
+	defer s.taking.Unlock()
 	s.mu.Lock()
 	l := s.full
 	before := l

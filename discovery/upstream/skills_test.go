@@ -3,9 +3,11 @@ package upstream
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +67,43 @@ func TestSkillsAreListedWithTheTools(t *testing.T) {
 		data, err := p.ReadResource(t.Context(), "s", "skill://a/x.md")
 		if string(data) != "x" || err != nil {
 			t.Errorf("read %q, %v", data, err)
+		}
+	}
+}
+
+// What is learnt of tools and of skills at the same time is not lost.
+func TestToolsAndSkillsAreLearntAtOnce(t *testing.T) {
+	var k fakeupstream.Skills
+	k.Add("skill://a", "Is a.", nil)
+	url, srv := skillServer(t, &k, true, false)
+	p := newPool(t, &Options{CacheDir: t.TempDir()}, remoteConfig(url))
+	p.Refresh(t.Context())
+	s := p.roster.Load().byName["s"]
+	sess, err := s.acquire(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.release(sess)
+	for i := range 50 {
+		name := fmt.Sprintf("tool%d", i)
+		srv.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+		skill := discovery.ListedSkill{URI: "skill://" + name + "/SKILL.md"}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := s.list(t.Context(), sess, s.cfg.StartTimeout); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			for range 20 { // until the listing is there, too
+				s.setSkills(sess, func([]discovery.ListedSkill) []discovery.ListedSkill { return nil }, nil)
+				s.setSkills(sess, func([]discovery.ListedSkill) []discovery.ListedSkill { return []discovery.ListedSkill{skill} }, nil)
+			}
+		})
+		wg.Wait()
+		l := p.Listings()[0]
+		if !slices.ContainsFunc(l.Tools, func(tool discovery.ListedTool) bool { return tool.Name == name }) || !slices.Equal(skillURIs(p), []string{skill.URI}) {
+			t.Fatalf("round %d: %d tools, skills %v", i, len(l.Tools), skillURIs(p))
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (b *Broker) findSkill(r reader, name string) (*skills.Skill, error) {
 	if err == nil {
 		return b.skills.asActivated(r, k), nil
 	}
-	if k := b.skills.activatedAt(r, name); k != nil && b.configured(k.Server) {
+	if k := b.skills.activatedAt(r, name); k != nil && b.configured(k.Server) && b.allows(k) {
 		return k, nil
 	}
 	if k, e := s.Find(name); e == nil && k.State == skills.Enabled {
@@ -142,6 +142,12 @@ func (b *Broker) findSkill(r reader, name string) (*skills.Skill, error) {
 		}
 	}
 	return nil, err
+}
+
+// allows reports whether models may still use a skill that was activated.
+func (b *Broker) allows(k *skills.Skill) bool {
+	reg := b.options().Skills
+	return reg != nil && reg.Allows(k)
 }
 
 // skillFailure is an error about a skill in words for a model, after its code.

@@ -205,6 +205,43 @@ func TestSkillsAreLoadedByTheirAddress(t *testing.T) {
 	}
 }
 
+// What was activated by its address is not read any more once it is off.
+func TestSkillsOfServersAreSwitchedOff(t *testing.T) {
+	k := newServerSkills()
+	k.Hide(refunds + "/SKILL.md")
+	docs, _ := skillUpstream(t, "docs", k, false)
+	other := newServerSkills()
+	other.Add("skill://acme/more", "Is left. Use for more.", nil)
+	shop, _ := skillUpstream(t, "shop", other, false)
+	switches := filepath.Join(t.TempDir(), "servers.state.json")
+	b := newBroker(t, broker.Options{Skills: skills.NewRegistry(&skills.Options{SwitchesPath: switches}), Servers: []upstream.Config{docs, shop}})
+	cs := connect(t, b, "2026-07-28", nil)
+	ready(t, cs, 2)
+	for server, name := range map[string]string{"docs": "docs:" + refunds + "/SKILL.md", "shop": "shop:refunds"} {
+		expect(t, cs, "activate_skill", map[string]any{"name": name}, false, `origin="server:`+server)
+		expect(t, cs, "read_skill_file", map[string]any{"skill": name, "path": "references/policy.md"}, false, "within 14 days")
+		if err := skills.SetSwitch(switches, skills.KindSkill, "server:"+server+":"+refunds+"/SKILL.md", false); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, cs, "activate_skill", map[string]any{"name": name}, true, "skill_not_found: ")
+		expect(t, cs, "read_skill_file", map[string]any{"skill": name, "path": "references/policy.md"}, true, "skill_not_found: ")
+	}
+}
+
+// A skill that its server has taken from models since it was listed is not given
+// to one.
+func TestSkillsOfServersAreNoMoreForModels(t *testing.T) {
+	k := newServerSkills()
+	docs, _ := skillUpstream(t, "docs", k, false)
+	cs := connect(t, newBroker(t, broker.Options{Skills: skills.NewRegistry(nil), Servers: []upstream.Config{docs}}), "2025-11-25", nil)
+	ready(t, cs, 1)
+	k.Add(refunds, "Handle refunds.\ndisable-model-invocation: true", nil)
+	k.Edit(func(e map[string]any) {
+		e["frontmatter"] = map[string]any{"name": "refunds", "description": "Handle refunds.", "disable-model-invocation": true}
+	})
+	expect(t, cs, "activate_skill", map[string]any{"name": "docs:refunds"}, true, "verification_failed: ")
+}
+
 func TestSkillsOfServersThatAreSlowOrGone(t *testing.T) {
 	cache, state := t.TempDir(), t.TempDir()
 	k := newServerSkills()

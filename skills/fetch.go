@@ -42,7 +42,7 @@ func (s *Skill) Address() string {
 }
 
 // Renew asks the server for the skill as it is now. It returns nil if that is
-// what was known.
+// what was known. One that is no more for models is a *FileError.
 func (s *Skill) Renew(ctx context.Context) (*Skill, error) {
 	if s.remote == nil {
 		return nil, nil
@@ -55,6 +55,9 @@ func (s *Skill) Renew(ctx context.Context) (*Skill, error) {
 		return nil, nil
 	}
 	k.Ref, k.State = s.Ref, s.State
+	if s.visible() && !k.visible() {
+		return nil, &FileError{"skill_not_found", "the skill " + quoted(s.Ref) + " is not for models any more"}
+	}
 	return k, nil
 }
 

@@ -117,17 +117,35 @@ func (r *Registry) At(ctx context.Context, label, uri string) (*Skill, error) {
 		return nil, err
 	}
 	k.Ref = label + ":" + uri
-	var off Switches
-	if p := r.o.SwitchesPath; p != "" {
-		if off, err = ReadSwitches(p); err != nil {
-			return nil, err
-		}
+	off, err := r.switches()
+	if err != nil {
+		return nil, err
 	}
 	r.decide(k, off, nil)
 	if !k.visible() {
 		return nil, &FileError{"skill_not_found", "the skill " + quoted(uri) + " of server " + quoted(label) + " is not for models here"}
 	}
 	return k, nil
+}
+
+// Allows reports whether a skill that was found before is one that models may
+// still use.
+func (r *Registry) Allows(k *Skill) bool {
+	if k.Scope == ScopeServer && r.o.NoSources {
+		return false
+	}
+	off, err := r.switches()
+	now := *k // others may be reading it
+	r.decide(&now, off, err)
+	return now.visible()
+}
+
+// switches reads what is switched off.
+func (r *Registry) switches() (Switches, error) {
+	if r.o.SwitchesPath == "" {
+		return Switches{}, nil
+	}
+	return ReadSwitches(r.o.SwitchesPath)
 }
 
 // Snapshot returns the skills as they were at the last look, without looking

@@ -69,6 +69,28 @@ func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 	}
 }
 
+// Why a script cannot be prepared is for the log: it has paths of this host.
+func TestModelsAreToldNoPathsOfTheHost(t *testing.T) {
+	dir, registry := newTools(t)
+	state := dir + ".state.json"
+	approve(t, registry, state, "tools")
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: state}})
+	cs := connect(t, b, "2025-11-25", nil)
+	fails := func(when string) {
+		t.Helper()
+		got := runTool(t, cs, "tools", "scripts/count.py", nil)
+		if !got.isError || got.code != "execution_failed" || !strings.Contains(got.text, "its log says why") || strings.Contains(got.text, filepath.Dir(dir)) {
+			t.Errorf("%s: %s", when, got.text)
+		}
+	}
+	t.Setenv("TMPDIR", dir+"-gone")
+	fails("no folder for the copy")
+	if err := os.WriteFile(state, []byte(`{"skills": {"tools": {"approved": 1}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails("an approval that cannot be read")
+}
+
 func TestTheUserIsAskedForApproval(t *testing.T) {
 	for _, version := range versions {
 		for _, tt := range []struct {

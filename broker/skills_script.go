@@ -88,24 +88,40 @@ func (x *execution) runScript(ctx context.Context, k *skills.Skill, name string,
 	if r.args, r.stdin, err = scriptInput(input); err != nil {
 		return nil, "", err
 	}
-	if err := r.find(name); err != nil {
-		return nil, "", err
+	if err = r.find(name); err == nil {
+		detail = string(r.o.Mode) + ", files " + r.bundle.Digest
+		result, err = r.run(ctx)
 	}
-	detail = string(r.o.Mode) + ", files " + r.bundle.Digest
+	return result, detail, r.toModel(ctx, err)
+}
+
+// run runs the script that was found, once it may.
+func (r *scriptRun) run(ctx context.Context) (*script.Result, error) {
 	run := r.inSandbox
 	if r.o.Mode == ScriptsHost {
-		if result, err = r.approve(ctx); result != nil || err != nil {
-			return result, detail, err
+		if result, err := r.approve(ctx); result != nil || err != nil {
+			return result, err
 		}
 		run = r.onHost
 	}
-	leave, err := x.b.skills.enterScript(ctx)
+	leave, err := r.x.b.skills.enterScript(ctx)
 	if err != nil {
-		return nil, detail, err
+		return nil, err
 	}
 	defer leave()
-	result, err = run(ctx)
-	return result, detail, err
+	return run(ctx)
+}
+
+// toModel is an error as models may read it. One of this host's files has their
+// paths, which are for the log.
+func (r *scriptRun) toModel(ctx context.Context, err error) error {
+	_, ofScript := errors.AsType[*script.Error](err)
+	_, ofSkill := errors.AsType[*skills.FileError](err)
+	if err == nil || ofScript || ofSkill || ctx.Err() != nil {
+		return err
+	}
+	r.x.b.log.Error("prepare script", "skill", r.skill.Ref, "err", err)
+	return &script.Error{Code: script.Failed, Message: "the broker could not prepare it: its log says why"}
 }
 
 // scriptExit is the exit code that the record of a script's call has.

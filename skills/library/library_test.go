@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -243,6 +245,41 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 	if data, _ := os.ReadFile(filepath.Join(s.dir, "servers.state.json")); strings.Contains(string(data), "sales") {
 		t.Errorf("something of it is kept: %s", data)
 	}
+}
+
+// A repository that is slow keeps nobody from changing something else.
+func TestChangesDoNotWaitForRepositories(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	s := newShelf(t)
+	writeSkill(t, filepath.Join(s.dir, "user"), "own")
+	asked, answer := make(chan struct{}, 2), make(chan struct{})
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		<-answer
+		http.Error(w, "gone", http.StatusGone)
+	}))
+	defer ts.Close()
+	from := &repo.Source{URL: ts.URL + "/x"}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, _, err := s.InstallPlugin(t.Context(), library.From{Repo: from}, false); err == nil {
+			t.Error("a plugin was fetched from nowhere")
+		}
+	})
+	wg.Go(func() {
+		if _, err := s.AddMarket(t.Context(), "", from); err == nil {
+			t.Error("a marketplace was fetched from nowhere")
+		}
+	})
+	<-asked
+	<-asked
+	if _, err := s.SwitchSkill("own", false); err != nil {
+		t.Error(err)
+	}
+	close(answer)
+	wg.Wait()
 }
 
 func TestMarketplaceInARepository(t *testing.T) {

@@ -73,10 +73,17 @@ var marketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // AddMarket makes a marketplace known by its name: that in the folder path or, if
 // from is not nil, in a repository, of which a copy is kept. One of that name is
 // replaced.
-func (l *Library) AddMarket(ctx context.Context, path string, from *repo.Source) (Market, error) {
+func (l *Library) AddMarket(ctx context.Context, path string, from *repo.Source) (m Market, err error) {
+	fetched := ""
+	if from != nil { // which takes long, so that no lock is held
+		fetched, from, err = fetchMarket(ctx, *from)
+		defer os.RemoveAll(fetched)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m, err := l.addMarket(ctx, path, from)
+	if err == nil {
+		m, err = l.addMarket(path, fetched, from)
+	}
 	change := Change{Action: Added, Kind: skills.KindMarket, Err: err}
 	if err == nil {
 		change.Name = m.Name
@@ -85,7 +92,9 @@ func (l *Library) AddMarket(ctx context.Context, path string, from *repo.Source)
 	return m, err
 }
 
-func (l *Library) addMarket(ctx context.Context, path string, from *repo.Source) (m Market, err error) {
+// addMarket adds the marketplace in the folder path or, if from is not nil, a
+// copy of what was fetched.
+func (l *Library) addMarket(path, fetched string, from *repo.Source) (m Market, err error) {
 	entry := marketEntry{Source: from}
 	if from == nil {
 		if entry.Path, err = filepath.Abs(path); err != nil {
@@ -93,8 +102,8 @@ func (l *Library) addMarket(ctx context.Context, path string, from *repo.Source)
 		}
 		m.Market, err = openNamed(entry.Path)
 	} else {
-		m.Market, entry.Source, err = l.fetchMarket(ctx, *from)
-		m.Source = entry.Source
+		m.Market, err = l.keepMarket(fetched)
+		m.Source = from
 	}
 	if err != nil {
 		return Market{}, err
@@ -119,28 +128,32 @@ func openNamed(dir string) (*plugin.Market, error) {
 	return m, err
 }
 
-func (l *Library) fetchMarket(ctx context.Context, from repo.Source) (*plugin.Market, *repo.Source, error) {
-	tmp, err := os.MkdirTemp("", "broker-market-")
-	if err != nil {
-		return nil, nil, err
+// fetchMarket fetches a repository into a new folder, which the caller removes,
+// and returns it with its commit.
+func fetchMarket(ctx context.Context, from repo.Source) (dir string, _ *repo.Source, err error) {
+	if dir, err = os.MkdirTemp("", "broker-market-"); err != nil {
+		return "", nil, err
 	}
-	defer os.RemoveAll(tmp)
-	got, err := repo.Fetch(ctx, from, tmp, nil)
+	got, err := repo.Fetch(ctx, from, dir, nil)
 	if err != nil {
-		return nil, nil, err
-	}
-	m, err := openNamed(tmp)
-	if err != nil {
-		return nil, nil, err
+		return dir, nil, err
 	}
 	from.Commit = got.Commit
-	dir := filepath.Join(l.o.Plugins, marketsFolder)
-	kept, err := pack.InstallAs(dir, tmp, plugin.MarketFile, pack.Limits{Files: 8192, Bytes: 64 << 20}, true, func(*os.Root) (string, error) { return m.Name, nil })
+	return dir, &from, nil
+}
+
+// keepMarket keeps a copy of a marketplace that was fetched.
+func (l *Library) keepMarket(fetched string) (*plugin.Market, error) {
+	m, err := openNamed(fetched)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	m, err = plugin.OpenMarket(kept.Path)
-	return m, &from, err
+	dir := filepath.Join(l.o.Plugins, marketsFolder)
+	kept, err := pack.InstallAs(dir, fetched, plugin.MarketFile, pack.Limits{Files: 8192, Bytes: 64 << 20}, true, func(*os.Root) (string, error) { return m.Name, nil })
+	if err != nil {
+		return nil, err
+	}
+	return plugin.OpenMarket(kept.Path)
 }
 
 // Markets are the marketplaces that were added, sorted by name. One that cannot

@@ -143,12 +143,16 @@ func (f From) name() string {
 }
 
 // InstallPlugin installs a plugin; one of that name that is there already is only
-// replaced with force. The notes say what of a repository was left out. On an
-// error nothing has changed; Cause tells whether it is the source's.
+// replaced with force. The notes say what of a repository was left out. Cause
+// tells whether an error is the source's, on which nothing has changed.
 func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p Plugin, notes []string, err error) {
+	path, from, notes, done, err := fetchPlugin(ctx, from)
+	defer done()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p, notes, err = l.installPlugin(ctx, from, force)
+	if err == nil {
+		p, err = l.installPlugin(path, from.Repo, force)
+	}
 	change := Change{Action: Installed, Kind: skills.KindPlugin, Name: from.name(), Err: err}
 	if err == nil {
 		change.Name = p.Name
@@ -160,41 +164,47 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p P
 	return p, notes, err
 }
 
-func (l *Library) installPlugin(ctx context.Context, from From, force bool) (p Plugin, notes []string, err error) {
+// fetchPlugin is where the files of a plugin are, and its commit if it is of a
+// repository, which is fetched. That takes long, so that no lock is held. done
+// removes what was fetched.
+func fetchPlugin(ctx context.Context, from From) (path string, _ From, notes []string, done func(), err error) {
+	done = func() {}
 	if from.Offer != nil {
 		from.Path, from.Repo = from.Offer.locate()
 	}
-	path := from.Path
-	if path == "" && from.Repo != nil {
-		dir, err := os.MkdirTemp("", "broker-plugin-")
-		if err != nil {
-			return Plugin{}, nil, err
-		}
-		defer os.RemoveAll(dir)
-		got, err := repo.Fetch(ctx, *from.Repo, dir, nil)
-		if err != nil {
-			return Plugin{}, nil, err
-		}
-		path, notes = dir, got.Notes
-		pinned := *from.Repo
-		pinned.Commit = got.Commit
-		from.Repo = &pinned
+	if from.Path != "" || from.Repo == nil {
+		return from.Path, from, nil, done, nil
 	}
+	dir, err := os.MkdirTemp("", "broker-plugin-")
+	if err != nil {
+		return "", from, nil, done, err
+	}
+	done = func() { os.RemoveAll(dir) }
+	got, err := repo.Fetch(ctx, *from.Repo, dir, nil)
+	if err != nil {
+		return "", from, nil, done, err
+	}
+	pinned := *from.Repo
+	pinned.Commit = got.Commit
+	from.Repo = &pinned
+	return dir, from, got.Notes, done, nil
+}
+
+func (l *Library) installPlugin(path string, from *repo.Source, force bool) (Plugin, error) {
 	installed, err := plugin.Install(l.o.Plugins, path, force)
 	if err != nil {
-		return Plugin{}, nil, err
+		return Plugin{}, err
 	}
 	err = skills.EditEntry(l.o.Switches, skills.KindPlugin, installed.Name, func(e map[string]json.RawMessage) {
 		delete(e, "source") // that of the one before
-		if from.Repo != nil {
-			e["source"], _ = json.Marshal(from.Repo)
+		if from != nil {
+			e["source"], _ = json.Marshal(from)
 		}
 	})
 	if err != nil {
-		return Plugin{}, nil, err
+		return Plugin{}, err
 	}
-	p, err = l.Plugin(installed.Name)
-	return p, notes, err
+	return l.Plugin(installed.Name)
 }
 
 // RemovePlugin removes a plugin, and what is kept about it.

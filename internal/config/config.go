@@ -173,7 +173,7 @@ type Sandbox struct {
 	// PerCall lets each script ask for its isolation; default false.
 	PerCall bool
 	// Require names the layers without which nothing runs: "seccomp",
-	// "landlock", "container". Default none.
+	// "landlock", "memory", "container". Default none.
 	Require []string
 	// Memory of one execution in bytes; default 256 MiB.
 	Memory int64

@@ -57,5 +57,5 @@ func (c *collector) isolations(where string, to *map[string]string) field {
 
 // layer reads the name of a layer of the sandbox.
 func (c *collector) layer(_ string, to *string) field {
-	return c.choice("sandbox layer", to, "seccomp", "landlock", "container")
+	return c.choice("sandbox layer", to, "seccomp", "landlock", "memory", "container")
 }

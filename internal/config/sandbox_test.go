@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,6 +27,9 @@ func TestIsolationOfLanguages(t *testing.T) {
 		if ts, js, py := s.IsolationOf("typescript"), s.IsolationOf("javascript"), s.IsolationOf("python"); ts != tt.typescript || js != tt.javascript || py != "container" {
 			t.Errorf("%s: typescript in %s, javascript in %s, python in %s; want %s, %s, container", tt.sandbox, ts, js, py, tt.typescript, tt.javascript)
 		}
+	}
+	if got := parse(`{"require": ["memory", "seccomp"]}`).Broker.Sandbox.Require; !slices.Equal(got, []string{"memory", "seccomp"}) {
+		t.Errorf("require %q", got)
 	}
 	notes := parse(`{"runner": "node"}`).Notes
 	if len(notes) != 1 || !strings.Contains(notes[0], `servers.json:1:43: "runner" is for containers`) {

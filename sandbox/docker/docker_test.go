@@ -190,6 +190,19 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
+func TestAProcessExistsUntilItHasEnded(t *testing.T) {
+	if !exists(os.Getpid()) || !exists(os.Getppid()) {
+		t.Error("a process is not there that is")
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if exists(cmd.Process.Pid) {
+		t.Error("a process is there that has ended")
+	}
+}
+
 func block(stream byte, text string) string {
 	return string(binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))) + text
 }

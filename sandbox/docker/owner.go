@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -67,15 +68,25 @@ func orphan(label string, ended bool) bool {
 	if pid == os.Getpid() {
 		return label != owner()
 	}
-	if runtime.GOOS == "linux" {
-		return processStart(pid) != parts[2]
+	if start := processStart(pid); start != "" {
+		return start != parts[2]
 	}
+	return !exists(pid)
+}
+
+// exists says whether there is a process, also one that /proc does not show
+// because it is another user's.
+func exists(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
-		return true
+		return false
 	}
 	defer p.Release()
-	return runtime.GOOS != "windows" && p.Signal(syscall.Signal(0)) != nil && !os.IsPermission(err)
+	if runtime.GOOS == "windows" {
+		return true
+	}
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, os.ErrPermission)
 }
 
 // sweep removes the containers of brokers that are gone, and returns how many.

@@ -2,8 +2,10 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,6 +63,15 @@ type nodeRunner struct {
 // does.
 func NewNode(opts *Options) sandbox.Runner { return &nodeRunner{runner: newRunner(node{}, opts)} }
 
+// bundlerRequires are the layers that the bundler must have of those that are
+// required: it takes apart what may be hostile, and is in no container.
+func bundlerRequires(required []string) []string {
+	return slices.DeleteFunc(slices.Clone(required), func(layer string) bool { return layer == LayerContainer })
+}
+
+// errBundlerCalls is the answer to calls of the bundler, which runs no program.
+var errBundlerCalls = errors.New("nothing is called before the program runs")
+
 // bundle makes a program ready.
 func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
 	if err := n.enter(); err != nil {
@@ -74,7 +85,7 @@ func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.R
 			spares = -1
 		}
 		n.bundler = worker.New(&worker.Options{
-			Prepare: true, Globals: nodeGlobals,
+			Prepare: true, Globals: nodeGlobals, Require: bundlerRequires(n.opts.Require),
 			Spares: spares, MemoryBytes: n.opts.MemoryBytes, Executable: n.opts.Executable, Logger: n.opts.Logger,
 		})
 	}
@@ -88,7 +99,9 @@ func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.R
 
 // Run implements sandbox.Runner.
 func (n *nodeRunner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
-	p := &program{req: &req, limits: req.Limits.WithDefaults(), started: time.Now()}
+	inside := req
+	inside.Check = nil // the bundler does that
+	p := &program{req: &inside, limits: req.Limits.WithDefaults(), started: time.Now()}
 	if res, refused := host.Refuse(&req, p.limits, n.kind.languages()...); refused {
 		res.Duration = time.Since(p.started)
 		return res, nil
@@ -96,6 +109,7 @@ func (n *nodeRunner) Run(ctx context.Context, req sandbox.Request) (sandbox.Resu
 	bundling := req
 	bundling.Limits = p.limits
 	bundling.Limits.ResultBytes = maxBundle
+	bundling.Call = func(context.Context, sandbox.Call) (json.RawMessage, error) { return nil, errBundlerCalls }
 	bundled, err := n.bundle(ctx, bundling)
 	if err != nil || bundled.ExitCode != sandbox.ExitOK {
 		return bundled, err

@@ -198,12 +198,26 @@ func TestWithoutAnImageNodeIsRefused(t *testing.T) {
 	}
 }
 
+// The process that bundles is no container, and must have all else that is
+// required.
+func TestTheBundlerHasWhatIsRequired(t *testing.T) {
+	o := options(t)
+	o.Image = "mcpbroker/sandbox-node:none"
+	o.Require = []string{LayerContainer, "moat"}
+	r := NewNode(o)
+	defer r.Close()
+	_, err := r.Run(t.Context(), sandbox.Request{Code: "1"})
+	if missing, ok := errors.AsType[*sandbox.LayerError](err); !ok || len(missing.Missing) != 1 || missing.Missing[0].Name != "moat" {
+		t.Errorf("error %v, want one about the moat alone", err)
+	}
+}
+
 // A base image that the engine has is enough: nothing is downloaded.
 func TestNodeIsBuiltFromABase(t *testing.T) {
 	needNode(t)
 	e := needEngine(t)
 	m := &Manager{eng: e}
-	const name = "mcpbroker/sandbox-node:built"
+	name := nodeTestImage + "-built"
 	if _, err := m.BuildNode(t.Context(), name, images.Node, nodeTestImage); err != nil {
 		t.Fatal(err)
 	}

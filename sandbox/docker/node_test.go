@@ -85,6 +85,12 @@ var nodeCases = []nodeCase{
 	{name: "integers keep their digits in answers, JSON and output",
 		code:  `const { n } = await callMCPTool('a__b', { n: 12345678901234567890n }); console.log(n, { n: [n] }, JSON.stringify({ n, m: 1.5 })); return [typeof n, n, JSON.parse('[-99999999999999999999, 1e20]')]`,
 		value: `["bigint",12345678901234567890,[-99999999999999999999,100000000000000000000]]`, stdout: "12345678901234567890 { n: [ 12345678901234567890 ] } {\"n\":12345678901234567890,\"m\":1.5}\n"},
+	{name: "nesting around a long integer uses no stack",
+		code:  `let v = JSON.parse('['.repeat(9000) + '12345678901234567890' + ']'.repeat(9000)), n = 0; while (Array.isArray(v)) { v = v[0]; n++ } let a = await callMCPTool('a__deep'), m = 0; while (a.d) { a = a.d[0]; m++ } return [n, v, m, a]`,
+		value: `[9000,12345678901234567890,4500,{"n":12345678901234567890}]`},
+	{name: "long ids in texts are no integers",
+		code:  `return JSON.parse(' { "a" : "12345678901234567890", "b": [ "x 12345678901234567890", 12345678901234567890 , -12345678901234567890], "c":{"d\\"":[]},"e":[{}] } ')`,
+		value: `{"a":"12345678901234567890","b":["x 12345678901234567890",12345678901234567890,-12345678901234567890],"c":{"d\"":[]},"e":[{}]}`},
 	{name: "a replacer and a reviver see bigints",
 		code:  `return [JSON.stringify({ a: 1n }, (k, v) => typeof v === 'bigint' ? 's' + v : v), JSON.stringify({ a: 1, b: 2n }, ['b']), JSON.parse('[12345678901234567890]', (k, v) => typeof v === 'bigint' ? 'big' : v)]`,
 		value: `["{\"a\":\"s1\"}","{\"b\":2}",["big"]]`},
@@ -126,6 +132,8 @@ func nodeAnswer(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
 	switch {
 	case c.Target == "a__fails":
 		return nil, &sandbox.CallError{Name: "ToolError", Message: "no such file", Fields: json.RawMessage(`{"code":"not_found"}`)}
+	case c.Target == "a__deep":
+		return json.RawMessage(strings.Repeat(`{"d":[`, 4500) + `{"n":12345678901234567890}` + strings.Repeat(`]}`, 4500)), nil
 	case c.Func == "call":
 		return c.Args, nil
 	}

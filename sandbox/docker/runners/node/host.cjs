@@ -118,7 +118,11 @@ function answer(type, id, payload) {
   if (!call) return;
   calls.delete(id);
   if (type === 'R') {
-    call.resolve(payload.length === 0 ? undefined : watch(parse(payload.toString('utf8')), call.target, payload.length));
+    try {
+      call.resolve(payload.length === 0 ? undefined : watch(parse(payload.toString('utf8')), call.target, payload.length));
+    } catch (error) { // an answer that cannot be read fails its own call only
+      call.reject(newError({ name: 'ToolError', message: 'the answer of ' + nameOf(call) + ' cannot be read: ' + error.message, fields: {} }, call.trace));
+    }
   } else {
     const told = parse(payload.toString('utf8'));
     const error = newError(told, call.trace);

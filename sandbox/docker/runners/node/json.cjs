@@ -10,7 +10,8 @@ const digits = main.BigInt.prototype.toString;
 const Items = main.Array;
 const Fields = main.Object;
 
-const LONG = /[0-9]{16}/;
+// LONG is what a long integer begins with; most ids in texts do not.
+const LONG = /(?:^|[\s,:[])-?[0-9]{16}/;
 const INTEGER = /^-?[0-9]+$/;
 
 const own = (object, key, value) =>
@@ -38,32 +39,37 @@ function exact(text) {
     }
     return nativeParse(token);
   };
-  const value = () => {
+  let inner = null; // the array or object that is open; nesting uses no stack
+  for (;;) {
     blank();
-    const c = code();
-    if (c === 34) return string();
-    if (c !== 91 && c !== 123) return scalar();
-    const close = c + 2;
-    const made = c === 91 ? new Items() : new Fields();
-    at++;
-    for (blank(); code() !== close; blank()) {
-      if (code() === 44) {
+    let c = code();
+    let value;
+    if (inner !== null && c === inner.close) {
+      at++;
+      value = inner.made;
+      inner = inner.outer;
+    } else {
+      if (inner !== null && c === 44) {
         at++;
         blank();
       }
-      if (c === 91) {
-        own(made, made.length, value());
+      if (inner?.close === 125) {
+        inner.key = string();
+        blank();
+        at++; // :
+        blank();
+      }
+      c = code();
+      if (c === 91 || c === 123) {
+        at++;
+        inner = { outer: inner, made: c === 91 ? new Items() : new Fields(), close: c + 2, key: '' };
         continue;
       }
-      const key = string();
-      blank();
-      at++; // :
-      own(made, key, value());
+      value = c === 34 ? string() : scalar();
     }
-    at++;
-    return made;
-  };
-  return value();
+    if (inner === null) return value;
+    own(inner.made, inner.close === 93 ? inner.made.length : inner.key, value);
+  }
 }
 
 // revive calls a function for every value, from the leaves up.

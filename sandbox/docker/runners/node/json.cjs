@@ -110,18 +110,41 @@ function stringify(value, replacer, space) {
     if (!('' + error?.message).includes('BigInt')) throw error;
   }
   const call = typeof replacer === 'function';
-  const allowed = isArray(replacer) ? new Set() : null;
-  if (allowed) for (const key of replacer) allowed.add('' + key);
+  const choose = isArray(replacer) ? chooser(replacer) : (item) => item;
   let used = false;
   const text = nativeStringify(value, function (key, item) {
-    if (allowed && key !== '' && !isArray(this) && !allowed.has(key)) return undefined;
     if (call) item = apply(replacer, this, [key, item]);
-    if (typeof item !== 'bigint') return item;
+    if (typeof item !== 'bigint') return choose(item);
     used = true;
     return rawJSON ? rawJSON(apply(digits, item, [])) : marked() + apply(digits, item, []);
   }, space);
   if (!used || rawJSON) return text;
   return spelled(text, nativeStringify(marked()));
+}
+
+const boxes = [main.globalThis.String, main.globalThis.Number, main.globalThis.Boolean, main.BigInt];
+const isRaw = main.globalThis.JSON.isRawJSON ?? (() => false);
+
+// chooser does what a list in place of a replacer does: it makes of an object one
+// with the properties of the list, in its order.
+function chooser(list) {
+  const names = new Set();
+  for (const name of list) {
+    if (['string', 'number'].includes(typeof name) || boxes.some((b, i) => i < 2 && name instanceof b)) names.add('' + name);
+  }
+  const chosen = new Map(); // one for each object, so that a cycle is noticed
+  const descriptor = { value: undefined, writable: true, enumerable: true, configurable: true };
+  return (item) => {
+    if (typeof item !== 'object' || item === null || isArray(item) || isRaw(item) || boxes.some((b) => item instanceof b)) return item;
+    if (!chosen.has(item)) {
+      chosen.set(item, new Proxy({}, {
+        ownKeys: () => [...names],
+        getOwnPropertyDescriptor: () => descriptor,
+        get: (_, name) => item[name],
+      }));
+    }
+    return chosen.get(item);
+  };
 }
 
 // spelled takes the marks, written as JSON, and the quotes off again.

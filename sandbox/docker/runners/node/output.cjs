@@ -3,6 +3,7 @@
 const { Console } = require('node:console');
 const { inspect, formatWithOptions } = require('node:util');
 const { send } = require('wire');
+const { stringify } = require('json');
 
 const BYTES = 16 << 10;
 const PAUSE = 20; // milliseconds
@@ -52,15 +53,33 @@ const BIG = /(['"`])(?:\\.|(?!\1)[^\\])*\1|(?<![\w$.])(-?[0-9]+)n\b/gs;
 function plain(value) {
   if (typeof value === 'bigint') return '' + value;
   if (typeof value === 'string') return value;
-  const text = inspect(value, options);
-  return /[0-9]n/.test(text) ? text.replace(BIG, (all, quote, digits) => digits ?? all) : text;
+  return digitsOnly(inspect(value, options));
 }
 
+const digitsOnly = (text) => (/[0-9]n/.test(text) ? text.replace(BIG, (all, quote, digits) => digits ?? all) : text);
+
 function format(args) {
-  if (typeof args[0] === 'string' && args.length > 1 && args[0].includes('%')) {
-    return formatWithOptions(options, ...args.map((a) => (typeof a === 'bigint' ? '' + a : a)));
+  if (typeof args[0] !== 'string' || args.length < 2) return args.map(plain).join(' ');
+  let used = 1;
+  const text = args[0].replace(/%([sdifjoOc%])/g, (all, kind) => {
+    if (kind === '%') return '%';
+    return used < args.length ? directed(all, args[used++]) : all;
+  });
+  return [text, ...args.slice(used).map(plain)].join(' ');
+}
+
+// directed writes a value as a directive such as %d says.
+function directed(directive, value) {
+  if (typeof value === 'bigint' && directive !== '%c') return '' + value;
+  if (directive === '%j') {
+    try {
+      return '' + stringify(value);
+    } catch {
+      // a cycle, which has a text of its own
+    }
   }
-  return args.map(plain).join(' ');
+  const text = formatWithOptions(options, directive, value);
+  return typeof value === 'string' && directive === '%s' ? text : digitsOnly(text);
 }
 
 function makeConsole() {

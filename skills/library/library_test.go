@@ -236,14 +236,21 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 	if p, _, err := s.InstallPlugin(t.Context(), library.From{Path: filepath.Join(dir, "deep", "sales")}, true); err != nil || p.Source != nil || p.Enabled {
 		t.Errorf("replaced: %+v, %v", p, err)
 	}
+	state := filepath.Join(s.dir, "servers.state.json")
+	for _, id := range []string{"sales:forecast", "sales:gone", "salesman:call", "own"} {
+		if err := skills.SetApproval(state, id, "sha256:x"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := s.RemovePlugin("sales"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.RemovePlugin("sales"); code(err) != "plugin_not_found" {
 		t.Errorf("removed again: %v", err)
 	}
-	if data, _ := os.ReadFile(filepath.Join(s.dir, "servers.state.json")); strings.Contains(string(data), "sales") {
-		t.Errorf("something of it is kept: %s", data)
+	entries, err := skills.Entries(state, skills.KindSkill)
+	if data, _ := os.ReadFile(state); err != nil || len(entries) != 2 || strings.Contains(strings.ReplaceAll(string(data), "salesman", ""), "sales") {
+		t.Errorf("something of it is kept, or of others is not: %s", data)
 	}
 }
 

@@ -207,7 +207,8 @@ func (l *Library) installPlugin(path string, from *repo.Source, force bool) (Plu
 	return l.Plugin(installed.Name)
 }
 
-// RemovePlugin removes a plugin, and what is kept about it.
+// RemovePlugin removes a plugin, and what is kept about it and its skills: what
+// was allowed of them is not that of another plugin of this name.
 func (l *Library) RemovePlugin(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,6 +220,18 @@ func (l *Library) RemovePlugin(name string) error {
 	l.note(Change{Action: Removed, Kind: skills.KindPlugin, Name: p.Name, Err: err})
 	if err != nil {
 		return err
+	}
+	known, err := skills.Entries(l.o.Switches, skills.KindSkill)
+	if err != nil {
+		return err
+	}
+	for id := range known {
+		// What a server serves has an address, and may begin as a plugin's do.
+		if strings.HasPrefix(id, p.Name+":") && !strings.Contains(id, "://") {
+			if err := l.forget(skills.KindSkill, id); err != nil {
+				return err
+			}
+		}
 	}
 	return l.forget(skills.KindPlugin, p.Name)
 }

@@ -59,7 +59,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 			}
 			list := []library.Plugin{}
 			for _, s := range sources {
-				p, notes, err := l.InstallPlugin(ctx, s, force)
+				p, _, notes, err := l.InstallPlugin(ctx, s, force)
 				if err != nil {
 					return a.sourceError(err)
 				}

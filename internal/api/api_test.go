@@ -241,7 +241,7 @@ func TestEveryOperation(t *testing.T) {
 		{"PUT", "/api/plugins/sales", `[]`, "", admin, 422, nil},
 		{"POST", "/api/plugins/install", `{"path": "` + here + `/elsewhere/tools"}`, "", admin, 201, []string{`"name":"tools"`, `"notes":[]`}},
 		{"POST", "/api/plugins/install", `{"path": "` + here + `/elsewhere/tools"}`, "", admin, 409, nil},
-		{"POST", "/api/plugins/install?force=1", archive(t, map[string]string{".claude-plugin/plugin.json": `{"name": "tools"}`}), "application/zip", admin, 201, nil},
+		{"POST", "/api/plugins/install?force=1", archive(t, map[string]string{".claude-plugin/plugin.json": `{"name": "tools"}`}), "application/zip", admin, 200, nil},
 		{"POST", "/api/plugins/install", archive(t, map[string]string{"x": "x"}), "application/zip", admin, 422, []string{"missing_manifest"}},
 		{"POST", "/api/plugins/install", `{"path": "/x", "repository": "https://x/y"}`, "", admin, 422, []string{"one of"}},
 		{"POST", "/api/plugins/install", `{"path": "/x", "ref": "v1"}`, "", admin, 422, []string{"ref"}},

@@ -128,9 +128,9 @@ func (s *server) installPlugin(r *http.Request) (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	p, notes, err := l.InstallPlugin(r.Context(), wanted, from.Force)
+	p, replaced, notes, err := l.InstallPlugin(r.Context(), wanted, from.Force)
 	if err != nil {
 		return 0, nil, sourceProblem(err)
 	}
-	return http.StatusCreated, InstalledPlugin{s.pluginOf(p), append([]string{}, notes...)}, nil
+	return created(replaced), InstalledPlugin{s.pluginOf(p), append([]string{}, notes...)}, nil
 }

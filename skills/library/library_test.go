@@ -212,7 +212,7 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 	plugin(t, filepath.Join(dir, "deep", "sales"), "sales")
 	address, commit := publish(t, dir)
 	from := library.From{Repo: &repo.Source{URL: address, Ref: "main", Folder: "deep/sales"}}
-	p, notes, err := s.InstallPlugin(t.Context(), from, false)
+	p, _, notes, err := s.InstallPlugin(t.Context(), from, false)
 	if err != nil || len(notes) > 0 {
 		t.Fatal(err, notes)
 	}
@@ -220,7 +220,7 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 	if diff := cmp.Diff(want, p.Source); diff != "" || !p.Enabled || !slices.Equal(p.Skills, []string{"sales:forecast"}) {
 		t.Errorf("installed %+v, source (-want +got):\n%s", p, diff)
 	}
-	if _, _, err := s.InstallPlugin(t.Context(), from, false); code(err) != "already_exists" {
+	if _, _, _, err := s.InstallPlugin(t.Context(), from, false); code(err) != "already_exists" {
 		t.Errorf("again: %v", err)
 	}
 	if _, err := s.SwitchPlugin("sales", false); err != nil {
@@ -233,7 +233,7 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 		t.Errorf("the skill of a plugin that is off is there: %s", k.Ref)
 	}
 	// From a folder, it has no source any more.
-	if p, _, err := s.InstallPlugin(t.Context(), library.From{Path: filepath.Join(dir, "deep", "sales")}, true); err != nil || p.Source != nil || p.Enabled {
+	if p, replaced, _, err := s.InstallPlugin(t.Context(), library.From{Path: filepath.Join(dir, "deep", "sales")}, true); err != nil || !replaced || p.Source != nil || p.Enabled {
 		t.Errorf("replaced: %+v, %v", p, err)
 	}
 	state := filepath.Join(s.dir, "servers.state.json")
@@ -241,6 +241,9 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 		if err := skills.SetApproval(state, id, "sha256:x"); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if last := s.changes[len(s.changes)-1]; last != "plugins replaced sales" {
+		t.Errorf("noted %q", last)
 	}
 	if err := s.RemovePlugin("sales"); err != nil {
 		t.Fatal(err)
@@ -271,7 +274,7 @@ func TestChangesDoNotWaitForRepositories(t *testing.T) {
 	from := &repo.Source{URL: ts.URL + "/x"}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, _, err := s.InstallPlugin(t.Context(), library.From{Repo: from}, false); err == nil {
+		if _, _, _, err := s.InstallPlugin(t.Context(), library.From{Repo: from}, false); err == nil {
 			t.Error("a plugin was fetched from nowhere")
 		}
 	})
@@ -310,7 +313,7 @@ func TestMarketplaceInARepository(t *testing.T) {
 		if err != nil {
 			return library.Plugin{}, err
 		}
-		p, _, err := s.InstallPlugin(context.WithoutCancel(t.Context()), library.From{Offer: o}, false)
+		p, _, _, err := s.InstallPlugin(context.WithoutCancel(t.Context()), library.From{Offer: o}, false)
 		return p, err
 	}
 	if p, err := install("near@team"); err != nil || p.Name != "near" || p.Source == nil || p.Source.Commit != commit || p.Source.Folder != "plugins/near" {
@@ -368,7 +371,7 @@ func TestMarketplaceLeadsNotIntoThisHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.InstallPlugin(t.Context(), library.From{Offer: o}, false); code(err) != "bad_repository" {
+	if _, _, _, err := s.InstallPlugin(t.Context(), library.From{Offer: o}, false); code(err) != "bad_repository" {
 		t.Errorf("c: %v, want bad_repository", err)
 	}
 }

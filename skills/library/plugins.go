@@ -143,17 +143,18 @@ func (f From) name() string {
 }
 
 // InstallPlugin installs a plugin; one of that name that is there already is only
-// replaced with force. The notes say what of a repository was left out. Cause
-// tells whether an error is the source's, on which nothing has changed.
-func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p Plugin, notes []string, err error) {
+// replaced with force, and replaced says so. The notes say what of a repository
+// was left out. Cause tells whether an error is the source's, on which nothing
+// has changed.
+func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p Plugin, replaced bool, notes []string, err error) {
 	path, from, notes, done, err := fetchPlugin(ctx, from)
 	defer done()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		p, err = l.installPlugin(path, from.Repo, force)
+		p, replaced, err = l.installPlugin(path, from.Repo, force)
 	}
-	change := Change{Action: Installed, Kind: skills.KindPlugin, Name: from.name(), Err: err}
+	change := Change{Action: installed(replaced), Kind: skills.KindPlugin, Name: from.name(), Err: err}
 	if err == nil {
 		change.Name = p.Name
 		if p.Source != nil {
@@ -161,7 +162,7 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p P
 		}
 	}
 	l.note(change)
-	return p, notes, err
+	return p, replaced, notes, err
 }
 
 // fetchPlugin is where the files of a plugin are, and its commit if it is of a
@@ -190,21 +191,22 @@ func fetchPlugin(ctx context.Context, from From) (path string, _ From, notes []s
 	return dir, from, got.Notes, done, nil
 }
 
-func (l *Library) installPlugin(path string, from *repo.Source, force bool) (Plugin, error) {
-	installed, err := plugin.Install(l.o.Plugins, path, force)
+func (l *Library) installPlugin(path string, from *repo.Source, force bool) (p Plugin, replaced bool, err error) {
+	got, replaced, err := plugin.Install(l.o.Plugins, path, force)
 	if err != nil {
-		return Plugin{}, err
+		return Plugin{}, replaced, err
 	}
-	err = skills.EditEntry(l.o.Switches, skills.KindPlugin, installed.Name, func(e map[string]json.RawMessage) {
+	err = skills.EditEntry(l.o.Switches, skills.KindPlugin, got.Name, func(e map[string]json.RawMessage) {
 		delete(e, "source") // that of the one before
 		if from != nil {
 			e["source"], _ = json.Marshal(from)
 		}
 	})
 	if err != nil {
-		return Plugin{}, err
+		return Plugin{}, replaced, err
 	}
-	return l.Plugin(installed.Name)
+	p, err = l.Plugin(got.Name)
+	return p, replaced, err
 }
 
 // RemovePlugin removes a plugin, and what is kept about it and its skills: what

@@ -54,9 +54,9 @@ func problemAt(path, code, message string) skills.Problem {
 
 // Install installs the plugin in an archive or a folder into a folder of dest
 // that has the plugin's name. One that is there already is only replaced with
-// force. On an error nothing has changed; it is an *Error or a *pack.Error if
-// the source is at fault.
-func Install(dest, source string, force bool) (*Plugin, error) {
+// force, and replaced says so. An error is an *Error or a *pack.Error if the
+// source is at fault, on which nothing has changed.
+func Install(dest, source string, force bool) (p *Plugin, replaced bool, err error) {
 	got, err := pack.InstallAs(dest, source, ManifestFile, limits, force, func(root *os.Root) (string, error) {
 		m, err := readManifest(root)
 		if err != nil {
@@ -65,10 +65,11 @@ func Install(dest, source string, force bool) (*Plugin, error) {
 		return m.Name, nil
 	})
 	if e, ok := errors.AsType[*pack.Error](err); ok && e.Code == "archive_no_skill_md" {
-		return nil, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is no plugin"}
+		return nil, false, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is no plugin"}
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return Load(got.Path)
+	p, err = Load(got.Path)
+	return p, got.Replaced, err
 }

@@ -204,6 +204,7 @@ func TestEveryOperation(t *testing.T) {
 		{"PUT", "/api/skills/notes", `{"enabled": "no"}`, "", admin, 422, []string{"enabled"}},
 		{"PUT", "/api/skills/notes", `{"enabled": true, "mcpServers": {}}`, "", admin, 422, []string{"mcpServers"}},
 		{"PUT", "/api/skills/notes", on + on, "", admin, 422, []string{"more than one"}},
+		{"PUT", "/api/skills/notes", on + "]", "", admin, 422, []string{"more than one"}},
 		{"PUT", "/api/skills/notes", on, "text/plain", admin, 415, []string{"text/plain"}},
 		{"PUT", "/api/skills/notes", `{"enabled": true` + strings.Repeat(" ", maxJSONBytes) + `}`, "", admin, 413, []string{"too_large"}},
 		{"PUT", "/api/skills/nots", on, "", admin, 404, []string{"did you mean notes"}},
@@ -283,26 +284,11 @@ func TestPluginFromARepository(t *testing.T) {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
 	}
-	text := b.ask201(`{"repository": "file://` + filepath.ToSlash(b.dir) + `/elsewhere/far"}`)
-	if !strings.Contains(text, `"commit":"`) {
-		t.Errorf("no commit in %s", text)
-	}
+	told := []string{`"source":{"repository":"file:///far"`, `"commit":"`}
+	b.do(ask{"POST", "/api/plugins/install", `{"repository": "file://` + filepath.ToSlash(b.dir) + `/elsewhere/far"}`, "", admin, 201, told})
+	b.do(ask{"GET", "/api/plugins/far", "", "", reader, 200, told})
+	b.do(ask{"GET", "/api/plugins", "", "", reader, 200, told})
 	b.do(ask{"POST", "/api/plugins/install", `{"repository": "file:///nowhere/at/all"}`, "", admin, 502, []string{"fetch_failed"}})
-}
-
-// ask201 installs a plugin whose address is on this host, which its answer tells
-// then: it was given with the request.
-func (b *bench) ask201(body string) string {
-	b.t.Helper()
-	req := httptest.NewRequest("POST", "/api/plugins/install", strings.NewReader(body))
-	req.Header.Set("Authorization", "Bearer "+admin)
-	req.Header.Set("Content-Type", "application/json")
-	res := httptest.NewRecorder()
-	b.handler.ServeHTTP(res, req)
-	if res.Code != http.StatusCreated {
-		b.t.Fatalf("%d: %s", res.Code, res.Body)
-	}
-	return res.Body.String()
 }
 
 func TestWhoMayDoWhat(t *testing.T) {

@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"path"
+	"strings"
 
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
@@ -22,7 +24,8 @@ type Plugin struct {
 	SkippedServers []string         `json:"skipped_servers"`
 	Skills         []string         `json:"skills"`
 	Commands       []plugin.Command `json:"commands"`
-	// Source is the commit that it came from; null if it came from a file.
+	// Source is the commit that it came from; null if it came from a file. Of a
+	// repository of this host, only the last name of its path is told.
 	Source   *repo.Source `json:"source"`
 	Problems []Remark     `json:"problems"`
 }
@@ -37,7 +40,7 @@ type Server struct {
 func (s *server) pluginOf(p library.Plugin) Plugin {
 	one := Plugin{
 		Name: p.Name, Version: p.Version, Description: p.Description, Author: p.Author, Enabled: p.Enabled, Servers: []Server{},
-		SkippedServers: append([]string{}, p.Skipped...), Skills: p.Skills, Commands: p.Commands, Source: p.Source,
+		SkippedServers: append([]string{}, p.Skipped...), Skills: p.Skills, Commands: p.Commands, Source: sourceOf(p.Source),
 		Problems: remarks(p.Problems, s.o.Library().Hider()),
 	}
 	for _, server := range p.Servers {
@@ -51,6 +54,16 @@ func (s *server) pluginOf(p library.Plugin) Plugin {
 		one.Servers = append(one.Servers, Server{server.Name, transport})
 	}
 	return one
+}
+
+// sourceOf is a source without the path of a repository on this host.
+func sourceOf(from *repo.Source) *repo.Source {
+	if from == nil || !strings.HasPrefix(from.URL, "file:") {
+		return from
+	}
+	told := *from
+	told.URL = "file:///" + path.Base(from.URL)
+	return &told
 }
 
 func (s *server) listPlugins(*http.Request) (int, any, error) {

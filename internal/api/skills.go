@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -219,8 +220,14 @@ func readBody(r *http.Request, to any) error {
 	dec := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxJSONBytes))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(to)
-	if err == nil && dec.More() {
-		err = errors.New("more than one value")
+	if err == nil {
+		if _, end := dec.Token(); errors.Is(end, io.EOF) {
+			return nil
+		} else if _, large := errors.AsType[*http.MaxBytesError](end); large {
+			err = end
+		} else {
+			err = errors.New("more than one value")
+		}
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return newProblem(http.StatusRequestEntityTooLarge, "too_large", "the body has more than %d bytes", maxJSONBytes)

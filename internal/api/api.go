@@ -29,7 +29,8 @@ type Options struct {
 	// AdminToken is that of who may change things, and read; empty means that
 	// nobody may change anything.
 	AdminToken string
-	// Changed is called after each change, before it is answered; nil is fine.
+	// Changed is called after each change, also one that fails, before it is
+	// answered; nil is fine.
 	Changed func()
 	// FileRead is told who read a file of a skill, or why that failed; nil is fine.
 	FileRead func(k *skills.Skill, client, path string, err error)
@@ -100,6 +101,9 @@ func (s *server) serve(r route, w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	status, answer, err := r.handle(s, req.WithContext(withClient(req.Context(), client)))
+	if r.changes && s.o.Changed != nil {
+		s.o.Changed() // also after an error: something may have been changed before it
+	}
 	if err != nil {
 		p := s.problem(err)
 		if p.Status == http.StatusInternalServerError {
@@ -107,9 +111,6 @@ func (s *server) serve(r route, w http.ResponseWriter, req *http.Request) {
 		}
 		p.write(w)
 		return
-	}
-	if r.changes && s.o.Changed != nil {
-		s.o.Changed()
 	}
 	writeJSON(w, status, "application/json", answer)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -182,6 +183,7 @@ func TestEveryOperation(t *testing.T) {
 	here := filepath.ToSlash(b.dir)
 	zipped := archive(t, map[string]string{"fresh/SKILL.md": newSkill})
 	on, off := `{"enabled": true}`, `{"enabled": false}`
+	tried := 0
 	for _, a := range []ask{
 		{"GET", "/api/openapi.json", "", "", reader, 200, []string{`"openapi": "3.1.0"`}},
 		{"GET", "/api/skills", "", "", reader, 200, []string{`"name":"notes"`, `"version":"1.2"`, `"category":"virtual"`, `"at":"hopeless"`, `"code":"shadowed"`, `"location":"/api/skills/team%2Fodd/files/SKILL.md"`}},
@@ -255,6 +257,9 @@ func TestEveryOperation(t *testing.T) {
 		{"PATCH", "/api/skills/notes", on, "", admin, 405, []string{"use GET, PUT, DELETE"}},
 		{"POST", "/api/skills", on, "", admin, 405, []string{"use GET"}},
 	} {
+		if slices.ContainsFunc(routes, func(r route) bool { return r.changes && r.method == a.method && r.path == pattern(a.method, a.url) }) {
+			tried++
+		}
 		b.do(a)
 	}
 	for _, r := range routes {
@@ -263,8 +268,8 @@ func TestEveryOperation(t *testing.T) {
 			t.Errorf("%s was never seen to work", at)
 		}
 	}
-	if b.changed != 10 {
-		t.Errorf("%d changes were told of, want 10", b.changed)
+	if b.changed != tried || tried == 0 { // one that fails may have changed something
+		t.Errorf("%d changes were told of, want %d", b.changed, tried)
 	}
 	if want := "notes references/style.md by alice: true"; len(b.read) == 0 || b.read[0] != want {
 		t.Errorf("files that were read: %q, want first %q", b.read, want)

@@ -121,7 +121,8 @@ func switched(on bool) Action {
 
 // InstallSkill installs the skill in an archive or a folder; one of that name
 // that is installed already is only replaced with force. An error of the source
-// is a *pack.Error, and nothing has changed.
+// is a *pack.Error, and nothing has changed; after another one, the skill may be
+// installed all the same.
 func (l *Library) InstallSkill(source string, force bool) (*pack.Installed, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -69,8 +70,9 @@ type Installed struct {
 // Install installs the skill in an archive or a folder into a folder below
 // dest that has the skill's name. The skill has to pass the rules of
 // skills.Install; its name counts, not that of the archive. One that is there
-// already is only replaced with force. On an error nothing has changed; it is an
-// *Error if the source is at fault.
+// already is only replaced with force. An error is an *Error if the source is at
+// fault, and nothing has changed then; after another one, the skill may be
+// installed with parts of the old one left beside it.
 func Install(dest, source string, force bool) (*Installed, error) {
 	return InstallAs(dest, source, skills.FileName, Limits{}, force, func(root *os.Root) (string, error) {
 		doc := skills.Read(root, "")
@@ -126,7 +128,7 @@ func Fill(root *os.Root, source, mark string, limits Limits) (dir string, err er
 	w := &writer{root: root, limits: limits.orDefault(), taken: map[string]bool{}}
 	info, err := os.Stat(source)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // below a file
 		return "", refuse("not_found", "there is no %s", source)
 	case err != nil:
 		return "", err

@@ -263,6 +263,15 @@ func names(n int) []*tar.Header {
 	return list
 }
 
+func TestASourceBelowAFileIsNotThere(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pack.Install(t.TempDir(), filepath.Join(file, "x.zip"), false)
+	wantCode(t, "below a file", err, "not_found")
+}
+
 // git in an installed folder must not run what the archive says.
 func TestRepositoriesInArchivesAreLeftOut(t *testing.T) {
 	files := []file{{"SKILL.md", text, 0}, {".git/config", "[core]\n\tfsmonitor = ./run\n", 0}, {"sub/.GIT/config", "x", 0}, {".gitignore", "x", 0}}

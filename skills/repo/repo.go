@@ -113,9 +113,12 @@ func checkURL(address string) error {
 	}
 	_, secret := u.User.Password()
 	ip, _ := netip.ParseAddr(u.Hostname())
+	before, _, _ := strings.Cut(address, ":")
 	switch {
 	case secret || u.Scheme == "https" && u.User != nil:
 		return refuse("bad_repository", "the address of %s holds a name or a password: git's credential helper is the place for it", u.Host)
+	case before != u.Scheme && strings.EqualFold(before, u.Scheme): // git takes the name for that of a program
+		return refuse("bad_repository", "%.40q is not taken: write the scheme in lower case", before+"://…")
 	case u.Scheme == "file" && u.Host == "" && u.Path != "":
 	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-"):
 		return refuse("bad_repository", "%.80q is no host", u.Host)

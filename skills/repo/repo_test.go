@@ -178,7 +178,7 @@ func TestAddressesThatCouldDoMoreAreRefused(t *testing.T) {
 	for _, s := range []Source{
 		{URL: "ext::sh -c touch% x"}, {URL: "fd::7"}, {URL: "--upload-pack=x"}, {URL: "/tmp/x"}, {URL: "http://example.com/x"},
 		{URL: "ssh://-oProxyCommand=x/y"}, {URL: "-oProxyCommand=x@h:y"}, {URL: "h@-x:y"}, {URL: "https://me:secret@example.com/x"}, {URL: "https://token@example.com/x"},
-		{URL: "git://example.com/x"}, {URL: "https://"}, {URL: "u@h::x"},
+		{URL: "git://example.com/x"}, {URL: "https://"}, {URL: "u@h::x"}, {URL: "HTTPS://example.com/x"}, {URL: "File:///x"}, {URL: "HTTPS://me:secret@example.com/x"},
 		{URL: "https://h/x", Ref: "-u"}, {URL: "https://h/x", Ref: "a:refs/heads/b"}, {URL: "https://h/x", Ref: "a..b"}, {URL: "https://h/x", Ref: "*"},
 		{URL: "https://h/x", Folder: "../y"}, {URL: "https://h/x", Folder: "/y"}, {URL: "https://h/x", Folder: "a:b"}, {URL: "https://h/x", Commit: "abc"},
 	} {

@@ -87,7 +87,7 @@ func (c *Cache) put(label string, f Resource, data []byte) {
 	key := c.key(label, f)
 	c.mu.Lock()
 	if len(data) <= maxHeldBytes {
-		if c.size += len(data); c.size > maxHeldBytes {
+		if c.size += len(data) - len(c.held[key]); c.size > maxHeldBytes {
 			clear(c.held)
 			c.size = len(data)
 		}

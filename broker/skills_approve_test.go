@@ -104,7 +104,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 				b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
 				cs := connect(t, b, version, user(func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked++
-					for _, want := range []string{"scripts/count.py of skill tools (local:user)", `Arguments: ["a"]`, "sha256:"} {
+					for _, want := range []string{"scripts/count.py of skill tools (local:user)", `Arguments: ["a"]`, `Input: "one\ntwo"`, "sha256:"} {
 						if !strings.Contains(req.Params.Message, want) {
 							t.Errorf("the question lacks %s: %s", want, req.Params.Message)
 						}
@@ -115,8 +115,8 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"run": tt.says}}, nil
 				}))
 				for try := 1; try <= 2; try++ {
-					got := runTool(t, cs, "tools", "scripts/count.py", map[string]any{"args": []string{"a"}})
-					if tt.runs != (got.Stdout == "0 a\n") || !tt.runs && got.code != "script_not_allowed" {
+					got := runTool(t, cs, "tools", "scripts/count.py", map[string]any{"args": []string{"a"}, "stdin": "one\ntwo"})
+					if tt.runs != (got.Stdout == "2 a\n") || !tt.runs && got.code != "script_not_allowed" {
 						t.Errorf("try %d: %s", try, got.text)
 					}
 				}

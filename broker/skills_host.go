@@ -107,9 +107,13 @@ func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error
 		return "", nil
 	}
 	defer sandbox.Pause(ctx)()
+	input := ""
+	if r.stdin != "" {
+		input = "Input: " + clip(string(compactJSON(r.stdin)), 1000) + "\n" // on one line, so that it cannot look like the others
+	}
 	q := &mcp.ElicitParams{Mode: "form", RequestedSchema: approvalForm, Message: upstream.CleanText(fmt.Sprintf(
-		"Run %s of skill %s (%s) on this computer, with your rights and no sandbox?\nArguments: %s\nFiles: %s\nYou are asked because %s.",
-		r.script.Path, r.skill.Ref, r.skill.Origin(), clip(string(compactJSON(r.args)), 1000), r.bundle.Digest, why))}
+		"Run %s of skill %s (%s) on this computer, with your rights and no sandbox?\nArguments: %s\n%sFiles: %s\nYou are asked because %s.",
+		r.script.Path, r.skill.Ref, r.skill.Origin(), clip(string(compactJSON(r.args)), 1000), input, r.bundle.Digest, why))}
 	answer, err := talker.Answer(ctx, q)
 	if err != nil {
 		return "", err

@@ -371,13 +371,13 @@ func (b *Broker) skillResource(client string) mcp.ResourceHandler {
 			return nil, mcp.ResourceNotFoundError(uri)
 		}
 		data, mime, err := s.Bytes(path)
+		b.noteSkillRead(s.Skill, client, path, len(data), err)
 		if e, ok := errors.AsType[*skills.FileError](err); ok {
 			return nil, invalidParams("%s is not served: %s", clip(uri, 200), e.Message)
 		}
 		if err != nil {
 			return nil, err
 		}
-		b.noteSkillRead(s.Skill, client, path, len(data), nil)
 		c := &mcp.ResourceContents{URI: uri, MIMEType: mime}
 		if skills.IsText(data) {
 			c.Text = string(data)

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -245,6 +246,31 @@ func checkUnknown(t *testing.T, cs *mcp.ClientSession) {
 	}
 	if _, err := ask(t, cs, "skills/list", rawParams{Cursor: "no cursor"}); errorCode(err) != jsonrpc.CodeInvalidParams {
 		t.Errorf("a wrong cursor: %v", err)
+	}
+}
+
+// A read of a skill's file is recorded, also one in vain.
+func TestReadsInVainAreRecorded(t *testing.T) {
+	store, err := audit.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	dir := filepath.Join(t.TempDir(), "skills")
+	writeSkill(t, dir, "release", "Write notes. Use for a release.", "Do it.", nil)
+	b := newBroker(t, broker.Options{Skills: skillRegistry(dir), Audit: store})
+	cs := skillsClient(t, b, "2025-11-25", false, nil)
+	for path, ok := range map[string]bool{"SKILL.md": true, "nothing.md": false} {
+		_, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://local/user/release/" + path})
+		if (err == nil) != ok {
+			t.Errorf("read %s: %v", path, err)
+		}
+		eventually(t, "the record of "+path, func() bool {
+			events, err := store.Events(t.Context(), time.Time{}, 10)
+			return err == nil && slices.ContainsFunc(events, func(e audit.Event) bool {
+				return e.Kind == audit.EventSkillFileRead && e.Failed != ok && strings.Contains(e.Detail, path)
+			})
+		})
 	}
 }
 

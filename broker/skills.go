@@ -22,6 +22,9 @@ type skillState struct {
 	shown atomic.Pointer[skills.Snapshot] // what clients see
 	cache *skills.Cache                   // of files of servers
 
+	looking sync.Mutex // from Refresh until shown is its answer, so that no older one follows
+	taking  sync.Mutex // from asking the pool until the registry knows, for the same
+
 	mu       sync.Mutex
 	sessions map[reader]*skillSession
 	engines  map[engineKey]*engine
@@ -93,15 +96,23 @@ var noSkills = sync.OnceValue(func() *skills.Snapshot { return skills.NewRegistr
 
 // lookAtSkills looks for changes of the skills and reports whether there are any.
 func (b *Broker) lookAtSkills() bool {
-	next := noSkills()
-	if r := b.options().Skills; r != nil {
-		next = r.Refresh()
-	}
-	if b.skills.shown.Swap(next) == next {
+	if !b.swapSkills() {
 		return false
 	}
 	b.enterSkills()
 	return true
+}
+
+// swapSkills shows the skills as they are now and reports whether they are
+// others than before.
+func (b *Broker) swapSkills() bool {
+	b.skills.looking.Lock()
+	defer b.skills.looking.Unlock()
+	next := noSkills()
+	if r := b.options().Skills; r != nil {
+		next = r.Refresh()
+	}
+	return b.skills.shown.Swap(next) != next
 }
 
 // Skills is the registry that is in force, with the skills that servers serve;

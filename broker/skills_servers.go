@@ -34,6 +34,8 @@ func SkillSources(p *upstream.Pool, cache *skills.Cache) []skills.Source {
 // takeServerSkills tells the registry which skills the servers list. Whoever
 // calls it has to look at the skills afterwards.
 func (b *Broker) takeServerSkills() {
+	b.skills.taking.Lock()
+	defer b.skills.taking.Unlock()
 	o := b.options()
 	if o.Skills == nil {
 		return

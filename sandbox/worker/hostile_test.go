@@ -41,6 +41,12 @@ func misbehave(how string) {
 		forever()
 	}
 	next() // hello
+	if how == "ready and gone" {
+		os.Stderr.Close() // by whose end its host knows
+		time.Sleep(100 * time.Millisecond)
+		w.Write(wire.TypeReady, 0)
+		forever()
+	}
 	w.Write(wire.TypeReady, 0)
 	next() // exec
 	call := func(id uint32, size int) {
@@ -198,5 +204,15 @@ func TestWhatAChildStartedDiesWithIt(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("process %s is still there: %s", res.Value, stat)
 		}
+	}
+}
+
+func TestAProcessThatEndsWhenReadyIsNotReplacedForEver(t *testing.T) {
+	r := New(&Options{Spares: -1, Args: []string{"ready and gone"}})
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if res, err := r.Run(ctx, sandbox.Request{Code: "1"}); err != errStillborn {
+		t.Errorf("%+v, %v; want the error %v", res, err, errStillborn)
 	}
 }

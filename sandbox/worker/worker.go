@@ -46,6 +46,10 @@ var ErrClosed = host.ErrClosed
 // main went on where it should have called Main.
 var errNested = errors.New("a sandbox process tried to run programs itself: call worker.Main first thing in main when worker.IsChild")
 
+// errStillborn is the error of a process that was ready and then ended, before
+// it was told anything.
+var errStillborn = errors.New("the sandbox process ended before it had the program")
+
 // Options adjust a runner. The zero value works.
 type Options struct {
 	// Spares is the number of processes that wait, started and warm; zero
@@ -230,6 +234,9 @@ func (r *runner) take(ctx context.Context, memory int64) (*process, error) {
 			return s.p, nil
 		case own && s.err != nil:
 			return nil, s.err
+		case own: // the next one would go the same way
+			s.discard()
+			return nil, errStillborn
 		}
 		// A spare that could not start or has died says nothing about the
 		// next one.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
+	"github.com/dop251/goja/unistring"
 )
 
 // maxJSONDepth is how deeply arrays and objects may be nested, in both
@@ -222,13 +223,28 @@ func (s *jsonScanner) key(p *keyPath) (*keyPath, error) {
 	if plain {
 		s.pos = end + 1
 		raw := s.in[start:end]
-		return s.then(p, raw, true, raw), nil
+		return s.then(p, raw, true, unistring.String(raw)), nil
 	}
 	v, err := s.str()
 	if err != nil {
 		return nil, err
 	}
-	return s.then(p, s.in[start:s.pos-1], false, v.String()), nil
+	return s.then(p, s.in[start:s.pos-1], false, nameOf(v.(goja.String))), nil
+}
+
+// nameOf is a text as a name. A Go string would lose what is half a pair.
+func nameOf(text goja.String) unistring.String {
+	units := []uint16{unistring.BOM}
+	wide := false
+	for i := range text.Length() {
+		c := text.CharAt(i)
+		units = append(units, c)
+		wide = wide || c >= utf8.RuneSelf
+	}
+	if !wide {
+		return unistring.String(text.String())
+	}
+	return unistring.FromUtf16(units)
 }
 
 // plainEnd returns where a string ends that is ASCII and has no escapes.

@@ -29,12 +29,12 @@ type keyPath struct {
 const maxKeyPaths = 4096
 
 // then is the path with one more key.
-func (s *jsonScanner) then(p *keyPath, raw string, plain bool, key string) *keyPath {
+func (s *jsonScanner) then(p *keyPath, raw string, plain bool, name unistring.String) *keyPath {
 	if q := p.next[raw]; q != nil {
 		p.guess = q
 		return q
 	}
-	q := &keyPath{before: p, raw: raw, plain: plain, name: unistring.NewFromString(key), length: p.length + 1}
+	q := &keyPath{before: p, raw: raw, plain: plain, name: name, length: p.length + 1}
 	if s.paths < maxKeyPaths {
 		s.paths++
 		if p.next == nil {

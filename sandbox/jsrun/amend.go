@@ -12,13 +12,13 @@ import (
 )
 
 // The names of what amended programs call, parameters of the function around
-// every script.
+// every script. No program is likely to have them, and would hide them.
 const (
-	joinName   = "$join"
-	absentName = "$absent"
-	wordsName  = "$words"
-	traceName  = "$trace"
-	regexpName = "$regexp"
+	joinName   = "$broker_join"
+	absentName = "$broker_absent"
+	wordsName  = "$broker_words"
+	traceName  = "$broker_trace"
+	regexpName = "$broker_regexp"
 )
 
 // An amender changes what goja does otherwise than other engines, or so slowly
@@ -219,8 +219,8 @@ func callOf(name unistring.String, e ast.Expression, args ...ast.Expression) *as
 	}
 }
 
-// changeAssignment makes s = $join(s, x) of s += x and of s = s + x where s is
-// text. $join means what + does, whatever its operands are.
+// changeAssignment makes s = $broker_join(s, x) of s += x and of s = s + x where s is
+// text. $broker_join means what + does, whatever its operands are.
 func (a *amender) changeAssignment(e *ast.AssignExpression) {
 	if !repeatable(e.Left) {
 		return
@@ -249,7 +249,7 @@ func (a *amender) changeReduction(body ast.Node) {
 	}
 }
 
-// changeChain makes $join($join(s, x), y) of s + x + y, where s is text: head,
+// changeChain makes $broker_join($broker_join(s, x), y) of s + x + y, where s is text: head,
 // or any if that is nil.
 func (a *amender) changeChain(slot *ast.Expression, head ast.Expression) {
 	var chain []*ast.BinaryExpression

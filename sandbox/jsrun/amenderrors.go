@@ -45,7 +45,7 @@ func (a *amender) mends(name unistring.String) unistring.String {
 	return ""
 }
 
-// changeRead makes $trace(e).stack of e.stack.
+// changeRead makes $broker_trace(e).stack of e.stack.
 func (a *amender) changeRead(object *ast.Expression, name unistring.String) {
 	if f := a.mends(name); f != "" {
 		a.mend(object, f)
@@ -122,8 +122,9 @@ func (a *amender) takes(p *ast.ObjectPattern) (f unistring.String) {
 	return f
 }
 
-// caughtName holds what was caught until it is taken apart.
-const caughtName = "$caught"
+// caughtName holds what was caught until it is taken apart. It is in the tree
+// only, and none that a program can write.
+const caughtName = "caught value"
 
 // changeCaught does the same for catch ({ message }).
 func (a *amender) changeCaught(c *ast.CatchStatement) {

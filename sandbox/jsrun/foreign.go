@@ -22,9 +22,9 @@ import (
 type Bundle struct {
 	// File is what positions in the agent's text are called.
 	File string `json:"file"`
-	// Code is an expression: a function of ($keep, $call, $error, $join,
-	// $absent) that gives $keep the program as an async function. $call is
-	// callMCPTool, $error the class ToolError, and $absent throws the error of a
+	// Code is an expression: a function of ($keep, $call, $error, $broker_join,
+	// $broker_absent) that gives $keep the program as an async function. $call is
+	// callMCPTool, $error the class ToolError, and $broker_absent throws the error of a
 	// withheld name.
 	Code string `json:"code"`
 	// Sources and Mappings are those of a source map of Code, but that lines

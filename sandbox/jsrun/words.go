@@ -59,12 +59,37 @@ func (r *runtime) mendMessage(o *goja.Object) {
 	message := stringOr(o.Get("message"), "")
 	for _, w := range list {
 		if m := w.pattern.FindStringSubmatchIndex(message); m != nil {
+			if r.ownError(o) {
+				return
+			}
 			if words := r.words(o, w, message, m); words != message {
 				r.reword(o, message, words)
 			}
 			return
 		}
 	}
+}
+
+// ownError reports whether the program made the error itself, with new or
+// without: its words are the program's.
+func (r *runtime) ownError(o *goja.Object) bool {
+	p, ok := r.place(o)
+	if !ok {
+		return false
+	}
+	offset, ok := r.script.source.lines.offset(p.line, p.column)
+	if !ok {
+		return false
+	}
+	lex := r.script.source.lexed
+	i := lex.tokenAt(offset)
+	switch lex.text(i) {
+	case "new":
+		i++
+	case "(":
+		i--
+	}
+	return lex.text(i) == stringOr(o.Get("name"), "") && lex.text(i+1) == "("
 }
 
 // words is what w makes of the message that it matched at m.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -20,12 +21,19 @@ type charSet struct {
 // errStringsOf is about classes of texts, which only \q{…} brings into sets.
 var errStringsOf = errors.New("properties of strings are known here outside of classes only")
 
+// The errors of a class that other engines refuse too, in their words.
+var (
+	errSetOperation = errors.New("invalid set operation in character class")
+	errSetCharacter = errors.New("invalid character in character class")
+)
+
 // A setReader reads one class of the flag v.
 type setReader struct {
-	in    string
-	pos   int
-	depth int
-	fold  bool // the flag i: what is in a set is in it in both cases
+	in     string
+	pos    int
+	depth  int
+	ranged bool // the operand that was read last is a range
+	fold   bool // the flag i: what is in a set is in it in both cases
 }
 
 // class reads the class whose "[" is at pos, to behind its "]".
@@ -40,20 +48,31 @@ func (s *setReader) class() (charSet, error) {
 		s.pos++
 	}
 	var set charSet
-	op := ""
-	for first := true; ; first = false {
+	op, open := "", false // the operator, and whether its operand is missing
+	for n := 0; ; n++ {
 		if s.pos >= len(s.in) {
 			return set, errors.New("unterminated character class")
 		}
 		if s.in[s.pos] == ']' {
+			if open {
+				return set, errSetOperation
+			}
 			s.pos++
 			break
 		}
-		if rest := s.in[s.pos:]; !first && (strings.HasPrefix(rest, "--") || strings.HasPrefix(rest, "&&")) {
-			op = rest[:2]
+		if rest := s.in[s.pos:]; n > 0 && (strings.HasPrefix(rest, "--") || strings.HasPrefix(rest, "&&")) {
+			// One operator is in a class, between operands that are no ranges.
+			if open || op == "" && (n > 1 || s.ranged) || op != "" && op != rest[:2] {
+				return set, errSetOperation
+			}
+			op, open = rest[:2], true
 			s.pos += 2
 			continue
 		}
+		if op != "" && !open {
+			return set, errSetOperation
+		}
+		open = false
 		operand, err := s.operand(op == "")
 		if err != nil {
 			return set, err
@@ -90,8 +109,11 @@ func (c charSet) combined(op string, d charSet) charSet {
 // operand reads a class within, an escape, a character or a range of them.
 func (s *setReader) operand(ranges bool) (charSet, error) {
 	if s.in[s.pos] == '[' {
-		return s.class()
+		set, err := s.class()
+		s.ranged = false
+		return set, err
 	}
+	s.ranged = false
 	set, char, err := s.item()
 	if err != nil || char < 0 {
 		return set, err
@@ -99,6 +121,7 @@ func (s *setReader) operand(ranges bool) (charSet, error) {
 	last := char
 	if rest := s.in[s.pos:]; ranges && len(rest) > 1 && rest[0] == '-' && rest[1] != '-' {
 		s.pos++
+		s.ranged = true
 		if _, last, err = s.item(); err != nil {
 			return set, err
 		}
@@ -115,7 +138,7 @@ func (s *setReader) item() (set charSet, char rune, err error) {
 	c, size := utf8.DecodeRuneInString(s.in[s.pos:])
 	s.pos += size
 	if c != '\\' {
-		return set, c, nil
+		return set, c, s.allowed(c)
 	}
 	if s.pos >= len(s.in) {
 		return set, 0, errors.New(`\ at end of pattern`)
@@ -143,8 +166,8 @@ func (s *setReader) item() (set charSet, char rune, err error) {
 		}
 		return set, -1, nil
 	case 'q':
-		body, err := s.braced()
-		for t := range strings.SplitSeq(body, "|") {
+		texts, err := s.texts()
+		for _, t := range texts {
 			if r, n := utf8.DecodeRuneInString(t); n > 0 && n == len(t) {
 				set.ranges = merged(append(set.ranges, unicode.Range32{Lo: uint32(r), Hi: uint32(r), Stride: 1}))
 			} else {
@@ -188,9 +211,60 @@ func (s *setReader) escaped(c rune) (rune, error) {
 			}
 			return rune(n), nil
 		}
-		return s.hex(4)
+		hi, err := s.hex(4)
+		if before := s.pos; err == nil && utf16.IsSurrogate(hi) && strings.HasPrefix(s.in[s.pos:], `\u`) {
+			s.pos += 2
+			lo, err := s.hex(4)
+			if pair := utf16.DecodeRune(hi, lo); err == nil && pair != utf8.RuneError {
+				return pair, nil
+			}
+			s.pos = before
+		}
+		return hi, err
 	}
 	return c, nil
+}
+
+// allowed says whether the character that was read may stand in a class as it
+// is.
+func (s *setReader) allowed(c rune) error {
+	switch {
+	case strings.ContainsRune(`()[]{}/-|`, c):
+		return errSetCharacter
+	case strings.ContainsRune("&!#$%*+,.:;<=>?@^`~", c) && strings.HasPrefix(s.in[s.pos:], string(c)):
+		return errSetOperation
+	}
+	return nil
+}
+
+// texts reads the {…|…} of \q.
+func (s *setReader) texts() ([]string, error) {
+	if !strings.HasPrefix(s.in[s.pos:], "{") {
+		return nil, errors.New(`braces are missing behind \q`)
+	}
+	s.pos++
+	var texts []string
+	var text []rune
+	for s.pos < len(s.in) {
+		switch c := s.in[s.pos]; c {
+		case '}', '|':
+			s.pos++
+			texts, text = append(texts, string(text)), nil
+			if c == '}' {
+				return texts, nil
+			}
+			continue
+		}
+		set, char, err := s.item()
+		if err == nil && (char < 0 || len(set.ranges) > 0) {
+			err = errSetCharacter
+		}
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, char)
+	}
+	return nil, errors.New("unterminated character class")
 }
 
 func (s *setReader) hex(digits int) (rune, error) {

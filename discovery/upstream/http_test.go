@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -215,6 +216,59 @@ func TestLostSessionIsOpenedAgain(t *testing.T) {
 	handler.Store(mcp.NewStreamableHTTPHandler(goodServer, nil)) // restarted: knows no session
 	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
 		t.Errorf("call after the server lost its sessions: %v", err)
+	}
+}
+
+// A server that is started anew while it is being listed for the first time is
+// called and listed all the same, at once.
+func TestSessionLostWhileItIsListed(t *testing.T) {
+	var handler atomic.Pointer[mcp.StreamableHTTPHandler]
+	handler.Store(mcp.NewStreamableHTTPHandler(goodServer, nil))
+	listing, restarted := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte(`"tools/list"`)) {
+			first.Do(func() {
+				close(listing)
+				<-restarted
+			})
+		}
+		handler.Load().ServeHTTP(w, r)
+	}))
+	p := newPool(t, nil, remoteConfig(url))
+	known := make(chan error, 1)
+	go func() { known <- p.Wait(t.Context(), "s") }()
+	<-listing
+	handler.Store(mcp.NewStreamableHTTPHandler(goodServer, nil))
+	close(restarted)
+	if err := <-known; err != nil {
+		t.Errorf("wait: %v", err)
+	}
+	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
+		t.Errorf("call: %v", err)
+	}
+}
+
+// One that forgets every session is not chased.
+func TestSessionsThatAreAlwaysLost(t *testing.T) {
+	var sessions atomic.Int32
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Session-Id") == "" {
+			sessions.Add(1)
+		}
+		mcp.NewStreamableHTTPHandler(goodServer, nil).ServeHTTP(w, r) // knows no session
+	}))
+	p := newPool(t, nil, remoteConfig(url))
+	if err := p.Wait(t.Context(), "s"); err == nil {
+		t.Error("no error")
+	}
+	if n := sessions.Load(); n > 4*maxQuickDeaths {
+		t.Errorf("%d requests for a session", n)
 	}
 }
 

@@ -64,24 +64,34 @@ func (s *server) refresh(ctx context.Context) {
 }
 
 // awaitListing connects if need be and waits until the first listing of the
-// session is there.
+// session is there. A session that the server forgot meanwhile is followed by
+// another one.
 func (s *server) awaitListing(ctx context.Context, force bool) error {
-	sess, err := s.acquire(ctx, force)
-	if err != nil {
-		return err
+	for {
+		sess, err := s.acquire(ctx, force)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-sess.listed:
+		case <-ctx.Done():
+		}
+		s.release(sess)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		s.mu.Lock()
+		known, failed := s.known, s.state == StateFailed || s.state == StateNeedsSignIn
+		err = s.connectError(s.err, 0)
+		s.mu.Unlock()
+		switch {
+		case known:
+			return nil
+		case failed:
+			return err
+		}
+		force = false
 	}
-	defer s.release(sess)
-	select {
-	case <-sess.listed:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known {
-		return nil
-	}
-	return s.connectError(s.err, 0)
 }
 
 // status returns what is known of the server now.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
@@ -266,6 +267,12 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 		s.mu.Unlock()
 		return
 	}
+	if errors.Is(err, mcp.ErrSessionMissing) {
+		s.lostLocked(sess, err)
+		s.mu.Unlock()
+		sess.shut()
+		return
+	}
 	if _, _, handled, _ := failure(err); s.known && !handled { // what is known can still be called
 		s.setState(StateReady, err, "")
 		s.armIdleLocked(sess)
@@ -349,6 +356,12 @@ func (s *server) lostLocked(sess *session, cause error) {
 	s.sess = nil
 	hint := "it is started again by the next call"
 	switch {
+	case errors.Is(cause, mcp.ErrSessionMissing) && s.quickDeaths < maxQuickDeaths:
+		// The server was started anew and is well: nothing has to be waited for.
+		s.setState(StateStopped, cause, hint)
+		if !s.known || s.cfg.KeepAlive {
+			_, _ = s.joinLocked(true) // the attempt records how it went
+		}
 	case !s.known || s.quickDeaths >= maxQuickDeaths:
 		s.failLocked(&dialError{err: cause, hint: sess.hide.in(s.dial.hint(cause))})
 		return

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A Pool holds the connections to all configured servers. It is safe for
@@ -283,7 +282,7 @@ func (s *server) callError(sess *session, tool string, err error) error {
 	if e := s.authFailed(sess, err); e != nil {
 		return e
 	}
-	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) {
+	if isLost(err) {
 		s.drop(sess)
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.inErr(err))
 	}

@@ -267,7 +267,7 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 		s.mu.Unlock()
 		return
 	}
-	if errors.Is(err, mcp.ErrSessionMissing) {
+	if sess.transport != "stdio" && isLost(err) {
 		s.lostLocked(sess, err)
 		s.mu.Unlock()
 		sess.shut()
@@ -356,8 +356,8 @@ func (s *server) lostLocked(sess *session, cause error) {
 	s.sess = nil
 	hint := "it is started again by the next call"
 	switch {
-	case errors.Is(cause, mcp.ErrSessionMissing) && s.quickDeaths < maxQuickDeaths:
-		// The server was started anew and is well: nothing has to be waited for.
+	case sess.transport != "stdio" && s.quickDeaths < maxQuickDeaths:
+		// A remote server was perhaps only started anew: it can be tried at once.
 		s.setState(StateStopped, cause, hint)
 		if !s.known || s.cfg.KeepAlive {
 			_, _ = s.joinLocked(true) // the attempt records how it went
@@ -373,6 +373,11 @@ func (s *server) lostLocked(sess *session, cause error) {
 	default:
 		s.setState(StateStopped, cause, hint)
 	}
+}
+
+// isLost reports whether err means that a session is over, whatever for.
+func isLost(err error) bool {
+	return errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
 }
 
 var errConnectionEnded = errors.New("the server closed the connection")

@@ -41,12 +41,6 @@ func misbehave(how string) {
 		forever()
 	}
 	next() // hello
-	if how == "ready and gone" {
-		os.Stderr.Close() // by whose end its host knows
-		time.Sleep(100 * time.Millisecond)
-		w.Write(wire.TypeReady, 0)
-		forever()
-	}
 	w.Write(wire.TypeReady, 0)
 	next() // exec
 	call := func(id uint32, size int) {
@@ -78,7 +72,7 @@ func misbehave(how string) {
 		}
 	case "answers without reading":
 		call(1, 1)
-		<-time.After(time.Hour)
+		hang()
 	case "exits":
 		os.Exit(0)
 	case "panics":
@@ -101,6 +95,16 @@ func misbehave(how string) {
 		w.WriteDone(wire.Done{Value: fmt.Append(nil, cmd.Process.Pid)})
 	}
 	forever()
+}
+
+// hang waits for what never comes.
+func hang() {
+	r, w, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	defer w.Close() // keeps the pipe open
+	_, _ = r.Read(make([]byte, 1))
 }
 
 func TestHostSurvivesAnyChild(t *testing.T) {
@@ -208,11 +212,24 @@ func TestWhatAChildStartedDiesWithIt(t *testing.T) {
 }
 
 func TestAProcessThatEndsWhenReadyIsNotReplacedForEver(t *testing.T) {
-	r := New(&Options{Spares: -1, Args: []string{"ready and gone"}})
-	defer r.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if res, err := r.Run(ctx, sandbox.Request{Code: "1"}); err != errStillborn {
-		t.Errorf("%+v, %v; want the error %v", res, err, errStillborn)
+	for _, tt := range []struct {
+		own   bool // started for the run that finds it dead
+		again bool
+		err   error
+	}{
+		{own: true, err: errStillborn},
+		{own: false, again: true},
+	} {
+		r := New(&Options{Spares: -1}).(*runner)
+		defer r.Close()
+		s := r.start(256<<20, false)
+		if <-s.ready; s.err != nil {
+			t.Fatal(s.err)
+		}
+		s.p.kill()
+		<-s.p.crash.done // by whose end its host knows
+		if p, again, err := s.settle(tt.own); p != nil || again != tt.again || err != tt.err {
+			t.Errorf("own %t: process %v, again %t, error %v; want again %t, error %v", tt.own, p, again, err, tt.again, tt.err)
+		}
 	}
 }

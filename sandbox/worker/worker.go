@@ -229,18 +229,28 @@ func (r *runner) take(ctx context.Context, memory int64) (*process, error) {
 			r.giveBack(s)
 			return nil, context.Cause(ctx)
 		}
-		switch {
-		case s.err == nil && s.p.alive():
-			return s.p, nil
-		case own && s.err != nil:
-			return nil, s.err
-		case own: // the next one would go the same way
-			s.discard()
-			return nil, errStillborn
+		p, again, err := s.settle(own)
+		if !again {
+			return p, err
 		}
-		// A spare that could not start or has died says nothing about the
-		// next one.
-		s.discard()
+	}
+}
+
+// settle says what becomes of a spare that a run waited for: its process, an
+// error, or that another spare is to be tried. own says that it was started for
+// the run.
+func (s *spare) settle(own bool) (p *process, again bool, err error) {
+	if s.err == nil && s.p.alive() {
+		return s.p, false, nil
+	}
+	s.discard()
+	switch {
+	case !own: // says nothing about the next one
+		return nil, true, nil
+	case s.err != nil:
+		return nil, false, s.err
+	default: // the next one would go the same way
+		return nil, false, errStillborn
 	}
 }
 

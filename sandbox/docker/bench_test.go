@@ -134,6 +134,11 @@ func BenchmarkContainers(b *testing.B) {
 			}
 			return image
 		}, javaScript{}},
+		{"node", "return 1 + 1", sandbox.JavaScript, NewNode, func(b *testing.B, o *Options) string {
+			needNode(b)
+			o.Image = nodeTestImage
+			return o.Image
+		}, node{}},
 		{"python", "1 + 1", sandbox.Python, NewPython, func(b *testing.B, o *Options) string {
 			image, err := pythonImage()
 			if err != nil {
@@ -180,6 +185,7 @@ func BenchmarkContainers(b *testing.B) {
 				run("worker-cold", wc, sandbox.JavaScript, "return 1 + 1")
 				<-time.After(warmUp)
 				run("worker-warm", ww, sandbox.JavaScript, "return 1 + 1")
+				<-time.After(warmUp)
 				run("warm", rw, bb.language, bb.program)
 				start := time.Now()
 				trip()
@@ -190,7 +196,12 @@ func BenchmarkContainers(b *testing.B) {
 	}
 }
 
-func runnerOf(r sandbox.Runner) *runner { return r.(*runner) }
+func runnerOf(r sandbox.Runner) *runner {
+	if n, ok := r.(*nodeRunner); ok {
+		return n.runner
+	}
+	return r.(*runner)
+}
 
 // BenchmarkCalls is a thousand calls of a tool that does nothing, in containers
 // and in the worker by turns.
@@ -203,8 +214,12 @@ func BenchmarkCalls(b *testing.B) {
 		b.Skip(err)
 	}
 	o.Image = image
-	goja, py, ours := New(o), NewPython(o), worker.New(&worker.Options{Executable: o.Executable})
+	needNode(b)
+	forNode := *o
+	forNode.Image = nodeTestImage
+	goja, js, py, ours := New(o), NewNode(&forNode), NewPython(o), worker.New(&worker.Options{Executable: o.Executable})
 	defer goja.Close()
+	defer js.Close()
 	defer py.Close()
 	defer ours.Close()
 	trip := echoTrip(b, image)
@@ -223,13 +238,15 @@ func BenchmarkCalls(b *testing.B) {
 		}{
 			{"container", goja, sandbox.JavaScript, loop},
 			{"container-parallel", goja, sandbox.JavaScript, all},
+			{"node", js, sandbox.JavaScript, loop},
+			{"node-parallel", js, sandbox.JavaScript, all},
 			{"worker", ours, sandbox.JavaScript, loop},
 			{"worker-parallel", ours, sandbox.JavaScript, all},
 			{"python", py, sandbox.Python, "n = 0\nfor i in range(1000):\n    n += (await call_mcp_tool('demo__echo', i=i))['i']\nn"},
 			{"python-parallel", py, sandbox.Python, "import asyncio\nlen(await asyncio.gather(*(call_mcp_tool('demo__echo', i=i) for i in range(1000))))"},
 		} {
-			if c, ok := x.r.(*runner); ok {
-				waitForSpare(b, c)
+			if x.r != ours {
+				waitForSpare(b, runnerOf(x.r))
 			}
 			start := time.Now()
 			res, err := x.r.Run(b.Context(), sandbox.Request{

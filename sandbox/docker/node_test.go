@@ -48,7 +48,7 @@ func removeNodeImage(e *engine) {
 
 // needNode skips a test where there is no engine or no Node, and fails it where
 // there must be.
-func needNode(t *testing.T) {
+func needNode(t testing.TB) {
 	t.Helper()
 	needEngine(t)
 	switch err := nodeImage(); {

@@ -48,8 +48,8 @@ type Bundle struct {
 
 // Prepare reads and checks p, and makes it ready for an engine that has the
 // globals of this package's runtime and also. An Outcome that is not nil says why the
-// program is refused.
-func Prepare(ctx context.Context, p Program, also []string) (b *Bundle, out *Outcome) {
+// program is refused. It must be called at most once, and not beside Run.
+func (s *Spare) Prepare(ctx context.Context, p Program, also []string) (b *Bundle, out *Outcome) {
 	defer func() {
 		if x := recover(); x != nil { // a fault in the parser
 			b, out = nil, &Outcome{ExitCode: sandbox.ExitRefused, Error: fmt.Sprintf("internal error of the JavaScript parser: %v\nhint: write the program in another way\n0 tools called", x)}
@@ -63,10 +63,13 @@ func Prepare(ctx context.Context, p Program, also []string) (b *Bundle, out *Out
 	if err != nil {
 		return nil, refused(err, nil)
 	}
-	r := newRuntime()
-	if err := r.setUp(); err != nil {
-		return nil, refused(err, nil)
+	if s == nil {
+		s = &Spare{newRuntime()}
+		if err := s.r.setUp(); err != nil {
+			return nil, refused(err, nil)
+		}
 	}
+	r := s.r
 	r.also = make(map[string]bool, len(also))
 	for _, name := range also {
 		r.also[name] = true

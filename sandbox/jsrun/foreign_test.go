@@ -13,7 +13,7 @@ import (
 
 func prepared(t *testing.T, p Program) *Bundle {
 	t.Helper()
-	b, refused := Prepare(t.Context(), p, []string{"Atomics"})
+	b, refused := NewSpare().Prepare(t.Context(), p, []string{"Atomics"})
 	if refused != nil {
 		t.Fatal(refused.Error)
 	}
@@ -109,7 +109,7 @@ func TestABundleIsRefused(t *testing.T) {
 		"import fs from 'fs'":    "there are no files here",
 		"let x; await import(x)": "import() takes the name of a module as it is",
 	} {
-		b, refused := Prepare(t.Context(), Program{Code: code}, nil)
+		b, refused := NewSpare().Prepare(t.Context(), Program{Code: code}, nil)
 		if b != nil || refused.ExitCode != sandbox.ExitRefused || !strings.Contains(refused.Error, says) || !strings.HasSuffix(refused.Error, "0 tools called") {
 			t.Errorf("%s: %+v, want %q", code, refused, says)
 		}

@@ -70,7 +70,7 @@ func Run(ctx context.Context, p Program, h Host) Outcome {
 }
 
 // A Spare is a runtime that was set up before its program is known. It serves
-// for one Run, in any goroutine.
+// for one program, in any goroutine.
 type Spare struct{ r *runtime }
 
 // NewSpare sets a runtime up, which is the larger part of what a small program
@@ -124,10 +124,10 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	return out
 }
 
-// Warm makes the first Run fast: esbuild and goja build tables when they are
-// first used. It takes a few milliseconds.
-func Warm() {
-	Run(context.Background(), Program{
+// Warm makes the first Run fast, or the first Prepare: esbuild and goja build
+// tables when they are first used. It takes a few milliseconds.
+func Warm(prepare bool) {
+	p := Program{
 		Language: sandbox.TypeScript,
 		Code: "import { ping } from './servers/warm';\n" +
 			"const xs: number[] = await Promise.all([ping({ n: 1 }), warm.ping({ n: 2 })]);\n" +
@@ -138,7 +138,12 @@ func Warm() {
 			Exports: []string{"ping"},
 			Global:  "warm",
 		}},
-	}, warmHost{})
+	}
+	if prepare {
+		NewSpare().Prepare(context.Background(), p, nil)
+		return
+	}
+	Run(context.Background(), p, warmHost{})
 }
 
 // A warmHost answers every call at once and prints nothing.

@@ -21,6 +21,11 @@ type Hello struct {
 	// Warm asks the runner to do, while it waits for the program, what makes
 	// the first program slow. Without it the program is about to come.
 	Warm bool `json:"warm,omitempty"`
+	// Prepare asks for the program made ready for another engine, the JSON of a
+	// jsrun.Bundle as its value, instead of its run. Globals are what that
+	// engine has more than this one.
+	Prepare bool     `json:"prepare,omitempty"`
+	Globals []string `json:"globals,omitempty"`
 }
 
 // Ready is the payload of the runner's answer to hello. A runner that has
@@ -59,13 +64,8 @@ type Exec struct {
 	CheckSource bool `json:"check_source,omitempty"`
 	// FilesDir is sandbox.Files.Dir, if the program has files.
 	FilesDir string `json:"files_dir,omitempty"`
-	// Prepare asks for the program made ready for another engine, the JSON of a
-	// jsrun.Bundle as its value, instead of its run. Globals are what that
-	// engine has more than this one.
-	Prepare bool     `json:"prepare,omitempty"`
-	Globals []string `json:"globals,omitempty"`
-	// Bundle is the answer to that, for the runner with the other engine: it is
-	// run in the place of Code.
+	// Bundle is a program that was made ready, see Hello. It is run in the place
+	// of Code.
 	Bundle json.RawMessage `json:"bundle,omitempty"`
 }
 

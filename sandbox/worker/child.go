@@ -62,6 +62,7 @@ type conn struct {
 	contain func(memory int64) ([]sandbox.Layer, error)
 	r       *wire.Reader
 	w       *wire.Writer
+	hello   wire.Hello
 	exec    wire.Exec
 
 	mu    sync.Mutex
@@ -81,10 +82,10 @@ type conn struct {
 
 // serve does hello, ready, exec and done.
 func (c *conn) serve() error {
-	var hello wire.Hello
-	if err := c.expect(wire.TypeHello, &hello); err != nil {
+	if err := c.expect(wire.TypeHello, &c.hello); err != nil {
 		return err
 	}
+	hello := &c.hello
 	if hello.Version != wire.Version {
 		return fmt.Errorf("the host speaks version %d of the protocol, this is version %d", hello.Version, wire.Version)
 	}
@@ -110,7 +111,7 @@ func (c *conn) serve() error {
 		// A program that comes before this is done does not wait for it:
 		// what both need is made once.
 		go func() {
-			jsrun.Warm()
+			jsrun.Warm(hello.Prepare)
 			spare <- jsrun.NewSpare()
 		}()
 	}
@@ -169,8 +170,8 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 		CheckSource: c.exec.CheckSource,
 	}
 	var o jsrun.Outcome
-	if c.exec.Prepare {
-		o = prepare(ctx, program, c.exec.Globals)
+	if c.hello.Prepare {
+		o = prepare(ctx, s, program, c.hello.Globals)
 	} else {
 		o = s.Run(ctx, program, c)
 	}
@@ -181,9 +182,9 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Value: res.Value, Error: res.Error, Notes: res.Notes, Reads: res.Reads})
 }
 
-// prepare makes the program ready for another engine.
-func prepare(ctx context.Context, p jsrun.Program, globals []string) jsrun.Outcome {
-	bundle, refused := jsrun.Prepare(ctx, p, globals)
+// prepare makes the program ready for another engine, with s if that is not nil.
+func prepare(ctx context.Context, s *jsrun.Spare, p jsrun.Program, globals []string) jsrun.Outcome {
+	bundle, refused := s.Prepare(ctx, p, globals)
 	if refused != nil {
 		return *refused
 	}

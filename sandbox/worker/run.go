@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
-	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
 // killMargin is how long after the time limit the process is killed. The
@@ -41,7 +40,6 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 		Request: x.req, Limits: x.limits, R: x.p.r, W: x.p.w,
 		Stdout: host.NewOutput(x.req.Stdout, x.limits.OutputBytes),
 		Stderr: host.NewOutput(x.req.Stderr, x.limits.OutputBytes),
-		Amend:  func(e *wire.Exec) { e.Prepare, e.Globals = x.opts.Prepare, x.opts.Globals },
 	}
 	clock := host.NewClock(x.limits.Timeout+killMargin, func() { cancel(host.ErrTimeout) }, t.TellClock)
 	t.Calls = host.NewCalls(sandbox.WithPause(ctx, clock.Pause), x.req.Call, x.limits)

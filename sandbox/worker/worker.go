@@ -156,8 +156,10 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 	refill := time.AfterFunc(refillAfter, r.fill)
 	x := &execution{opts: &r.opts, req: &req, limits: limits, p: p, log: r.log, background: r.active.Go}
 	res := x.run(ctx)
-	refill.Stop()
-	r.fill()
+	if !r.opts.Prepare { // else what was prepared runs now, and the timer is left to fill
+		refill.Stop()
+		r.fill()
+	}
 	res.Duration = time.Since(start)
 	return res, nil
 }
@@ -330,7 +332,9 @@ func (r *runner) start(memory int64, warm bool) *spare {
 	s := &spare{memory: memory, ready: make(chan struct{})}
 	r.active.Go(func() {
 		defer close(s.ready)
-		s.p, s.err = startProcess(r.closed, &r.opts, wire.Hello{Version: wire.Version, MemoryBytes: memory, Warm: warm})
+		s.p, s.err = startProcess(r.closed, &r.opts, wire.Hello{
+			Version: wire.Version, MemoryBytes: memory, Warm: warm, Prepare: r.opts.Prepare, Globals: r.opts.Globals,
+		})
 	})
 	return s
 }

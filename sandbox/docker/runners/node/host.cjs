@@ -138,8 +138,7 @@ const nameOf = (call) => (call.func === 'call' && call.target) || call.func;
 
 const callMCPTool = bind('call', readTool);
 
-function install(maxArgument, whenChanged) {
-  limit = maxArgument;
+function install(whenChanged) {
   changed = whenChanged;
   hidden(globalThis, 'callMCPTool', callMCPTool);
   hidden(globalThis, 'ToolError', ToolError);
@@ -150,4 +149,6 @@ function install(maxArgument, whenChanged) {
   }
 }
 
-module.exports = { install, answer, calls, nameOf, callMCPTool, ToolError, size, thrown, late };
+const limitArguments = (bytes) => (limit = bytes);
+
+module.exports = { install, limitArguments, answer, calls, nameOf, callMCPTool, ToolError, size, thrown, late };

@@ -202,7 +202,7 @@ function run(payload) {
   state = 'runs';
   trace.install(bundle);
   reads.install(bundle);
-  host.install(order.result_bytes, changed);
+  host.limitArguments(order.result_bytes);
   clock.start(order.timeout_ns / 1e6, late);
   on('uncaughtException', threw);
   on('unhandledRejection', (reason, promise) => unhandled.set(promise, reason));
@@ -236,6 +236,7 @@ function handle(type, id, payload) {
       globals.install(changed);
       json.install();
       send('Y', 0);
+      host.install(changed); // while nothing waits for it
       clock.prepare();
       return;
     case 'E':

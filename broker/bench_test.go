@@ -20,14 +20,14 @@ import (
 
 // audited is a broker with everything on that is on for users. A nil runner is
 // the one that users have.
-func audited(b *testing.B, runner sandbox.Runner) *broker.Broker {
+func audited(b *testing.B, runner sandbox.Runner, more ...upstream.Config) *broker.Broker {
 	b.Helper()
 	store, err := audit.Open(b.TempDir(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = store.Close() })
-	br := newBroker(b, broker.Options{Audit: store, Runner: runner, Servers: []upstream.Config{upstreamConfig(b, "files")}})
+	br := newBroker(b, broker.Options{Audit: store, Runner: runner, Servers: append(more, upstreamConfig(b, "files"))})
 	br.Refresh(b.Context())
 	return br
 }
@@ -40,14 +40,32 @@ func percentiles(b *testing.B, took []time.Duration) {
 	b.ReportMetric(at(.99), "p99-ms")
 }
 
+// fiftyTools configures n servers of fifty tools each.
+func fiftyTools(b *testing.B, n int) (servers []upstream.Config) {
+	b.Helper()
+	var tools []listedTool
+	for i := range 50 {
+		tools = append(tools, listedTool{Name: fmt.Sprint("tool", i), Description: "Does a thing", InputSchema: stringParams("owner", "repo", "path")})
+	}
+	for i := range n {
+		servers = append(servers, listing(b, fmt.Sprint("other", i), tools...))
+	}
+	return servers
+}
+
 // BenchmarkExecute measures a small script with its audit record. "ready"
 // leaves 30 ms between two, in which a spare sandbox starts, as models do;
 // "back-to-back" does not.
 func BenchmarkExecute(b *testing.B) {
-	for _, c := range []struct{ name, language, code string }{
-		{"js", "javascript", "return 1+1"},
-		{"ts", "typescript", "const n: number = 1; return n+1"},
-		{"ts-import", "typescript", "import { readFile } from './servers/files'; return (await readFile({ path: 'a' })).length"},
+	for _, c := range []struct {
+		name, language, code string
+		others               int // servers of fifty tools each, beside the one of files
+	}{
+		{"js", "javascript", "return 1+1", 0},
+		{"ts", "typescript", "const n: number = 1; return n+1", 0},
+		{"ts-import", "typescript", "import { readFile } from './servers/files'; return (await readFile({ path: 'a' })).length", 0},
+		{"ts-two-of-40", "typescript", "import { readFile } from './servers/files'; import { tool3 } from './servers/other7';\n" +
+			"const text: string = await readFile({ path: 'a' }); return typeof tool3 === 'function' && text.length", 39},
 	} {
 		for _, pause := range []time.Duration{30 * time.Millisecond, 0} {
 			name := c.name + "/back-to-back"
@@ -55,7 +73,7 @@ func BenchmarkExecute(b *testing.B) {
 				name = c.name + "/ready"
 			}
 			b.Run(name, func(b *testing.B) {
-				br := audited(b, nil)
+				br := audited(b, nil, fiftyTools(b, c.others)...)
 				var took []time.Duration
 				for b.Loop() {
 					<-time.After(pause)

@@ -124,26 +124,24 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	return out
 }
 
-// Warm makes the first Run fast, or the first Prepare: esbuild and goja build
-// tables when they are first used. It takes a few milliseconds.
-func Warm(prepare bool) {
-	p := Program{
-		Language: sandbox.TypeScript,
-		Code: "import { ping } from './servers/warm';\n" +
-			"const xs: number[] = await Promise.all([ping({ n: 1 }), warm.ping({ n: 2 })]);\n" +
-			"console.log(JSON.stringify(xs), { a: new Map([[1, /x/]]) });\nreturn xs;",
-		Modules: []sandbox.Module{{
-			Path:    "servers/warm",
-			Source:  "import { callMCPTool } from './helpers/callMCPTool';\nexport const ping = (input) => callMCPTool('warm', input);\n",
-			Exports: []string{"ping"},
-			Global:  "warm",
-		}},
-	}
-	if prepare {
-		NewSpare().Prepare(context.Background(), p, nil)
-		return
-	}
-	Run(context.Background(), p, warmHost{})
+// Warm makes the first Run fast: esbuild and goja build tables when they are
+// first used. It takes a few milliseconds.
+func Warm() { Run(context.Background(), warmProgram, warmHost{}) }
+
+// WarmPrepare does that for the first Prepare.
+func WarmPrepare() { NewSpare().Prepare(context.Background(), warmProgram, nil) }
+
+var warmProgram = Program{
+	Language: sandbox.TypeScript,
+	Code: "import { ping } from './servers/warm';\n" +
+		"const xs: number[] = await Promise.all([ping({ n: 1 }), warm.ping({ n: 2 })]);\n" +
+		"console.log(JSON.stringify(xs), { a: new Map([[1, /x/]]) });\nreturn xs;",
+	Modules: []sandbox.Module{{
+		Path:    "servers/warm",
+		Source:  "import { callMCPTool } from './helpers/callMCPTool';\nexport const ping = (input) => callMCPTool('warm', input);\n",
+		Exports: []string{"ping"},
+		Global:  "warm",
+	}},
 }
 
 // A warmHost answers every call at once and prints nothing.

@@ -226,7 +226,7 @@ func TestUnknownLanguageIsRefused(t *testing.T) {
 }
 
 func TestManyRunsAtOnce(t *testing.T) {
-	Warm(false)
+	Warm()
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -251,7 +251,7 @@ func BenchmarkRun(b *testing.B) {
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			b.ReportAllocs()
-			Warm(false)
+			Warm()
 			for b.Loop() {
 				if out, _ := run(b, bm.lang, bm.code); out.ExitCode != 0 {
 					b.Fatal(out.Error)

@@ -111,7 +111,11 @@ func (c *conn) serve() error {
 		// A program that comes before this is done does not wait for it:
 		// what both need is made once.
 		go func() {
-			jsrun.Warm(hello.Prepare)
+			if hello.Prepare {
+				jsrun.WarmPrepare()
+			} else {
+				jsrun.Warm()
+			}
 			spare <- jsrun.NewSpare()
 		}()
 	}

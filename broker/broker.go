@@ -77,6 +77,9 @@ type Options struct {
 	// SkillCacheDir keeps files of skills that servers serve; "" keeps them in
 	// memory. It must not be a folder in which skills are looked for.
 	SkillCacheDir string
+	// SkillsDir is the folder in which programs in containers find the files of
+	// skills: absolute, with slashes; empty means /mnt/skills.
+	SkillsDir string
 	// Commands are prompts of plugins that users may pick.
 	Commands []plugin.Command
 	// SkillBudget is how many tokens the catalogue of skills may cost; zero means
@@ -141,6 +144,9 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
+	if o.SkillsDir == "" {
+		o.SkillsDir = "/mnt/skills"
+	}
 	if o.Mode == "" {
 		o.Mode = ModeCode
 	}

@@ -10,7 +10,7 @@ func (b *Broker) Reconfigure(o Options) {
 	next.Unlearned, next.UnnotedReads = o.Unlearned, o.UnnotedReads
 	next.Mode, next.AutoThreshold = o.Mode, o.AutoThreshold
 	next.Skills, next.SkillBudget, next.Commands = o.Skills, o.SkillBudget, o.Commands
-	next.Scripts, next.EnforceAllowedTools = o.Scripts, o.EnforceAllowedTools
+	next.Scripts, next.SkillsDir, next.EnforceAllowedTools = o.Scripts, o.SkillsDir, o.EnforceAllowedTools
 	next.WorkflowHost, next.NoForms = o.WorkflowHost, o.NoForms
 	next.Typecheck, next.TypecheckStrict = o.Typecheck, o.TypecheckStrict
 	next.Timeout, next.MaxTimeout, next.MaxOutputChars, next.Limits = o.Timeout, o.MaxTimeout, o.MaxOutputChars, o.Limits

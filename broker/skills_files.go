@@ -6,29 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
-const (
-	// skillsDir is where programs in containers find the files of skills.
-	skillsDir = "/mnt/skills"
-	// maxSkillFiles bounds the files of all skills together.
-	maxSkillFiles = 64 << 20
-)
+// maxSkillFiles bounds the files of all skills together.
+const maxSkillFiles = 64 << 20
 
 // skillFiles are the files of the skills that the script of x may use, for a
 // runner that gives its scripts a file system. Nothing is looked at before that
 // asks for them.
 func (x *execution) skillFiles() *sandbox.Files {
-	if x.b.options().Skills == nil {
+	if x.o.Skills == nil {
 		return nil
 	}
 	var list []*skills.Skill
 	return &sandbox.Files{
-		Dir: skillsDir,
+		Dir: x.o.SkillsDir,
 		Key: func() (key string) {
 			x.b.RefreshSkills() // one that was switched off since then is not there
 			list, key = x.skillsThatFit()
@@ -37,6 +35,19 @@ func (x *execution) skillFiles() *sandbox.Files {
 		All: func(yield func(sandbox.File, error) bool) { eachFile(list, yield) },
 	}
 }
+
+// filesUse says to one who has activated a skill where scripts find its files;
+// empty if they do not.
+func (b *Broker) filesUse(k *skills.Skill) string {
+	o := b.options()
+	if !hasFolder(k) || !slices.Contains(o.Languages, sandbox.Python) {
+		return ""
+	}
+	return fmt.Sprintf("\nPython in execute_code finds the files of this skill in %s, read-only.", o.folderOf(k))
+}
+
+// folderOf is where programs in containers find the files of a skill.
+func (o *Options) folderOf(k *skills.Skill) string { return o.SkillsDir + "/" + path.Base(k.Ref) }
 
 // skillsThatFit are the skills whose files a script finds, and a text that
 // changes with any of the files. One that is left out is a note, if the script
@@ -50,7 +61,7 @@ func (x *execution) skillsThatFit() (list []*skills.Skill, key string) {
 		}
 		if err != nil {
 			if strings.Contains(x.req.Code, "skills") {
-				x.notes = append(x.notes, fmt.Sprintf("the files of skill %s are not in %s: %v", k.Ref, skillsDir, err))
+				x.notes = append(x.notes, fmt.Sprintf("the files of skill %s are not in %s: %v", k.Ref, x.o.SkillsDir, err))
 			}
 			continue
 		}

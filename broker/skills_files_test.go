@@ -88,6 +88,31 @@ func TestScriptsFindTheFilesOfEnabledSkills(t *testing.T) {
 	}
 }
 
+// The folder is that of the config, wherever somebody is told of it.
+func TestTheFolderOfSkillsIsThatOfTheConfig(t *testing.T) {
+	_, registry := newSkills(t)
+	var r filesRunner
+	o := broker.Options{Skills: registry, Runner: &r, SkillsDir: "/srv/agent", Languages: []sandbox.Language{sandbox.Python}, Language: sandbox.Python,
+		Scripts: broker.Scripts{Mode: broker.ScriptsSandbox}}
+	b := newBroker(t, o)
+	execute(t, b, "1")
+	if _, there := r.files["/srv/agent/dice/SKILL.md"]; !there {
+		t.Errorf("files: %v", slices.Sorted(maps.Keys(r.files)))
+	}
+	text, _ := call(t, connect(t, b, "2025-11-25", nil), "activate_skill", map[string]any{"name": "release-notes"})
+	for _, want := range []string{"Python in execute_code finds the files of this skill in /srv/agent/release-notes, read-only.", ", with its files in /srv/agent/release-notes:\n- scripts/"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("activate_skill does not say %q:\n%s", want, text)
+		}
+	}
+	o.SkillsDir = ""
+	b.Reconfigure(o)
+	execute(t, b, "1")
+	if _, there := r.files["/mnt/skills/dice/SKILL.md"]; !there {
+		t.Errorf("files after a change of the config: %v", slices.Sorted(maps.Keys(r.files)))
+	}
+}
+
 // What it costs to see that no file of two hundred skills has changed, which each
 // script in a container waits for.
 func BenchmarkFilesOfSkills(b *testing.B) {

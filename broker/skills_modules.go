@@ -37,9 +37,13 @@ func (x *execution) usableSkills() []*skills.Skill {
 			list = append(list, k)
 		}
 	}
-	return slices.DeleteFunc(list, func(k *skills.Skill) bool {
-		return k.Scope == skills.ScopeServer || !fs.ValidPath(k.Ref) || strings.ContainsAny(k.Ref, `/\`) || k.Ref == "."
-	})
+	return slices.DeleteFunc(list, func(k *skills.Skill) bool { return !hasFolder(k) })
+}
+
+// hasFolder reports whether scripts may use the files of a skill, which are in a
+// folder of its name.
+func hasFolder(k *skills.Skill) bool {
+	return notRun(k) == nil && fs.ValidPath(k.Ref) && !strings.ContainsAny(k.Ref, `/\`) && k.Ref != "."
 }
 
 // skillModules are the modules of the skills that a script imports from, and the

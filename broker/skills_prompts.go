@@ -125,7 +125,7 @@ func (b *Broker) prompts() map[string]shownPrompt {
 			if err != nil {
 				return "", skillFailure(err)
 			}
-			return a.Text + workflowUse(now) + b.offerUse(now) + b.scriptUse(now), nil
+			return a.Text + b.skillUse(now), nil
 		}}
 	}
 	if _, taken := list[promptBroker]; len(list) > 0 && !taken {

@@ -236,14 +236,14 @@ func (r *scriptRun) inSandbox(ctx context.Context) (*script.Result, error) {
 	if r.x.o.ScriptSandbox == nil {
 		return nil, &script.Error{Code: script.Failed, Message: "this broker has no sandbox for scripts of skills"}
 	}
-	folder := path.Base(r.skill.Ref)
-	dir := skillsDir + "/" + folder
+	dir := r.x.o.folderOf(r.skill)
+	folder := path.Base(dir)
 	stdout, stderr := script.NewOutput(r.o.MaxOutput), script.NewOutput(r.o.MaxOutput)
 	c := sandbox.Command{
 		Argv: r.script.Argv(dir, r.args), Env: append(r.env(), "SKILL_DIR="+dir), Dir: dir, Stdin: r.stdin, Image: r.o.Image,
 		Stdout: stdout, Stderr: stderr, Timeout: cmp.Or(r.o.Timeout, script.DefaultTimeout), MemoryBytes: r.x.o.Limits.MemoryBytes,
 		Files: &sandbox.Files{
-			Dir: skillsDir, Key: func() string { return folder + " " + r.bundle.Digest },
+			Dir: r.x.o.SkillsDir, Key: func() string { return folder + " " + r.bundle.Digest },
 			All: func(yield func(sandbox.File, error) bool) { eachOf(r.bundle, folder, yield) },
 		},
 	}

@@ -63,7 +63,7 @@ func (b *Broker) activate(ctx context.Context, client string, r reader, name, ar
 	if err != nil {
 		return "", err
 	}
-	return act.Text + workflowUse(k) + b.offerUse(k) + b.scriptUse(k), nil
+	return act.Text + b.skillUse(k), nil
 }
 
 func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {

@@ -41,6 +41,11 @@ func (b *Broker) scriptsOf(k *skills.Skill, text string) []*script.Script {
 	})
 }
 
+// skillUse says to one who has activated a skill how what is in it is used.
+func (b *Broker) skillUse(k *skills.Skill) string {
+	return workflowUse(k) + b.offerUse(k) + b.scriptUse(k) + b.filesUse(k)
+}
+
 // scriptUse says to one who has activated a skill how its scripts are run; empty
 // if there are none, or none are run.
 func (b *Broker) scriptUse(k *skills.Skill) string {
@@ -57,10 +62,12 @@ func (b *Broker) scriptUse(k *skills.Skill) string {
 	}
 	var use strings.Builder
 	use.WriteString("\nScripts of this skill; call_skill_tool runs them with input {\"args\": [\"…\"], \"stdin\": \"…\"}")
-	o := b.options().Scripts
-	if o.Mode == ScriptsHost {
+	switch o := b.options(); o.Scripts.Mode {
+	case ScriptsSandbox:
+		use.WriteString(", with its files in " + o.folderOf(k))
+	case ScriptsHost:
 		use.WriteString(", on the user's computer")
-		if approved, err := skills.Approved(o.Approvals, k.ID()); err != nil || approved == "" {
+		if approved, err := skills.Approved(o.Scripts.Approvals, k.ID()); err != nil || approved == "" {
 			use.WriteString(" once the user allows it: broker skills approve " + k.ID())
 		}
 	}

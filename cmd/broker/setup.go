@@ -154,6 +154,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		Skills:      homeOf(cfg).registry(),
 		Commands:    pluginCommands(cfg),
 		SkillBudget: cfg.Broker.Skills.CatalogBudget,
+		SkillsDir:   cfg.Broker.Skills.ContainerPath,
 		Scripts:     scriptsOf(cfg),
 
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,

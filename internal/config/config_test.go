@@ -51,7 +51,7 @@ func TestParseReadsEverything(t *testing.T) {
 		"http": {"tokens": {"ci": "${CI_TOKEN}"}, "adminToken": "${ADMIN}"},
 		"skills": {
 			"enabled": true, "path": "s", "paths": ["a", "~/b",], "scan": false, "trustProject": ["/work"], "include": ["x-*"], "exclude": "old-*", "catalogBudget": 900,
-			"scripts": "host", "scriptTimeout": "1m", "scriptMaxOutput": "64KiB", "scriptCwd": "/work", "scriptImage": "my/tools", "scriptEnv": ["LANG"], "enforceAllowedTools": true,
+			"scripts": "host", "scriptTimeout": "1m", "scriptMaxOutput": "64KiB", "scriptCwd": "/work", "scriptImage": "my/tools", "scriptEnv": ["LANG"], "containerPath": "/srv/skills.d", "enforceAllowedTools": true,
 			"host": "codex", "hostTools": ["question"], "subagent": true, "forms": false, "sessionDir": "~/sessions",
 		},
 		"plugins": {"path": "p", "autoMergeMCP": false},
@@ -81,7 +81,7 @@ func TestParseReadsEverything(t *testing.T) {
 			Skills: Skills{
 				Enabled: &yes, Path: "s", Paths: []string{"a", "~/b"}, Scan: &no, TrustedProjects: []string{"/work"},
 				Include: []string{"x-*"}, Exclude: []string{"old-*"}, CatalogBudget: 900,
-				Scripts: "host", ScriptTimeout: time.Minute, ScriptMaxOutput: 64 << 10, ScriptCwd: "/work", ScriptImage: "my/tools", ScriptEnv: []string{"LANG"}, EnforceAllowedTools: true,
+				Scripts: "host", ScriptTimeout: time.Minute, ScriptMaxOutput: 64 << 10, ScriptCwd: "/work", ScriptImage: "my/tools", ScriptEnv: []string{"LANG"}, ContainerPath: "/srv/skills.d", EnforceAllowedTools: true,
 				Host: "codex", HostTools: []string{"question"}, Subagent: true, Forms: &no, SessionDir: "~/sessions",
 			},
 			Plugins: Plugins{Path: "p", AutoMergeMCP: &no},

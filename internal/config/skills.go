@@ -1,6 +1,8 @@
 package config
 
 import (
+	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -42,6 +44,9 @@ type Skills struct {
 	ScriptImage string
 	// ScriptEnv are names of variables of the broker's that scripts get too.
 	ScriptEnv []string
+	// ContainerPath is the folder in which programs in containers find the files
+	// of skills; default "/mnt/skills".
+	ContainerPath string
 	// EnforceAllowedTools makes what skills declare as allowed tools a limit.
 	EnforceAllowedTools bool
 	// CatalogBudget is how many tokens the catalogue of skills may cost; default
@@ -97,6 +102,7 @@ func (c *collector) skills(of func(string) string, to *Skills) field {
 			"scriptCwd":           c.text(of("skills.scriptCwd"), &to.ScriptCwd),
 			"scriptImage":         c.text(of("skills.scriptImage"), &to.ScriptImage),
 			"scriptEnv":           c.list(of("skills.scriptEnv"), &to.ScriptEnv, c.variable),
+			"containerPath":       c.containerPath(of("skills.containerPath"), &to.ContainerPath),
 			"enforceAllowedTools": c.boolean(of("skills.enforceAllowedTools"), &to.EnforceAllowedTools),
 		})
 		if to.ScriptCwd != "" && to.ScriptCwd != "skill" && to.ScriptCwd != "tmp" && to.Scripts == "sandbox" {
@@ -120,6 +126,34 @@ func (c *collector) variable(where string, to *string) field {
 		c.text(where, to)(v)
 		if v.Value.Kind() == '"' && (*to == "" || strings.ContainsAny(*to, "=$ \x00")) {
 			c.fail(v.StartOffset, "%s: %s is no name of a variable: write NAME alone", where, quote(*to))
+		}
+	}
+}
+
+// systemFolders are those of a container that it cannot do without, or writes to.
+var systemFolders = []string{
+	"/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var/tmp",
+}
+
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
+
+// containerPath reads the path of a folder that containers get.
+func (c *collector) containerPath(where string, to *string) field {
+	return func(v hujson.Value) {
+		c.text(where, to)(v)
+		dir := *to
+		if v.Value.Kind() != '"' {
+			return
+		}
+		if !plainPath.MatchString(dir) || path.Clean(dir) != dir {
+			c.fail(v.StartOffset, `%s: %s is no folder of a container: write an absolute path of letters, digits, ".", "_" and "-", without "..", such as "/mnt/skills"`, where, quote(dir))
+			return
+		}
+		for _, system := range systemFolders {
+			if strings.HasPrefix(dir+"/", system+"/") || strings.HasPrefix(system, dir+"/") {
+				c.fail(v.StartOffset, `%s: %s would hide or change %s, which containers need: write another folder, such as "/mnt/skills"`, where, quote(dir), system)
+				return
+			}
 		}
 	}
 }

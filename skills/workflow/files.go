@@ -69,17 +69,28 @@ var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 func (f *Files) name(id string) (string, error) {
 	if !sessionID.MatchString(id) {
-		return "", fmt.Errorf("session: %w", fs.ErrNotExist)
+		return "", fs.ErrNotExist
 	}
 	return id + sessionSuffix, nil
 }
 
+// hidePath takes the path of the folder out of an error: models read it.
+func (f *Files) hidePath(err *error) {
+	switch {
+	case errors.Is(*err, fs.ErrNotExist):
+		*err = fmt.Errorf("session: %w", fs.ErrNotExist)
+	case *err != nil:
+		*err = errors.New(strings.ReplaceAll((*err).Error(), f.root.Name()+string(filepath.Separator), ""))
+	}
+}
+
 // New implements Sessions. It removes the sessions that are too old or too many.
-func (f *Files) New() (string, error) {
+func (f *Files) New() (id string, err error) {
+	defer f.hidePath(&err)
 	if err := f.prune(); err != nil {
 		return "", err
 	}
-	id := newID()
+	id = newID()
 	file, err := f.root.OpenFile(id+sessionSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return "", err
@@ -146,6 +157,7 @@ func (f *Files) List() ([]string, error) {
 
 // Lock implements Locker: two brokers may share the folder.
 func (f *Files) Lock(ctx context.Context, id string) (unlock func(), err error) {
+	defer f.hidePath(&err)
 	name, err := f.name(id)
 	if err != nil {
 		return nil, err
@@ -157,7 +169,8 @@ func (f *Files) Lock(ctx context.Context, id string) (unlock func(), err error) 
 }
 
 // Append implements Sessions.
-func (f *Files) Append(id string, e Event) error {
+func (f *Files) Append(id string, e Event) (err error) {
+	defer f.hidePath(&err)
 	name, err := f.name(id)
 	if err != nil {
 		return err
@@ -204,7 +217,8 @@ func cutTail(file *os.File) error {
 }
 
 // Load implements Sessions.
-func (f *Files) Load(id string) ([]Event, error) {
+func (f *Files) Load(id string) (events []Event, err error) {
+	defer f.hidePath(&err)
 	name, err := f.name(id)
 	if err != nil {
 		return nil, err
@@ -213,7 +227,6 @@ func (f *Files) Load(id string) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	var events []Event
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break // its writer was killed

@@ -53,15 +53,21 @@ func (w *Workflow) Lint(knownTool func(id string) bool) []Remark {
 		if a := n.Action; a != nil && a.Run == nil && knownTool != nil && !knownTool(a.Tool) {
 			l.remark("unknown-tool", name, "there is no tool %s", a.Tool)
 		}
-		for _, path := range w.values(n) {
-			if what, ok := w.unknownValue(n.area, path); !ok {
-				l.remark("unknown-value", name, "{{%s}} names %s, which does not exist", path, what)
-			}
-		}
+		l.values(name, n.area, "", w.values(n))
 		l.prompt(name, n)
 	}
 	l.whole()
 	return l.list
+}
+
+// values remarks on paths of an area, which stand in a part of a step or of the
+// area itself.
+func (l *linter) values(name string, a *area, in string, paths []string) {
+	for _, path := range paths {
+		if what, ok := l.w.unknownValue(a, path); !ok {
+			l.remark("unknown-value", name, "%s{{%s}} names %s, which does not exist", in, path, what)
+		}
+	}
 }
 
 // way remarks on where a step leads.
@@ -134,6 +140,13 @@ func (l *linter) options(name string, n *node, q Question) {
 
 // whole remarks on what is of no single step.
 func (l *linter) whole() {
+	for _, name := range slices.Sorted(maps.Keys(l.w.areas)) {
+		a := l.w.areas[name]
+		l.values(name, a, "in its result, ", variables(string(a.def.Result)))
+		if a.subskill != nil {
+			l.values(name, l.w.areas[""], "in its params, ", variables(string(a.subskill.Params)))
+		}
+	}
 	led := map[string]bool{}
 	var byTools []string
 	for _, name := range slices.Sorted(maps.Keys(l.w.steps)) {
@@ -251,10 +264,27 @@ func (w *Workflow) values(n *node) []string {
 			paths = append(paths, b.When.Path)
 		}
 	}
-	for _, m := range variable.FindAllStringSubmatch(texts.String(), -1) {
+	return append(paths, variables(texts.String())...)
+}
+
+// variables are the paths in a template.
+func variables(template string) (paths []string) {
+	for _, m := range variable.FindAllStringSubmatch(template, -1) {
 		paths = append(paths, m[1])
 	}
 	return paths
+}
+
+// hasParam reports whether an area is started with a param, as far as its schema
+// names them all.
+func (a *area) hasParam(name string) bool {
+	var s jsonschema.Schema
+	_ = json.Unmarshal(a.def.Params, &s) // that it is a schema was checked
+	more := s.AdditionalProperties
+	if len(s.Properties) == 0 || len(s.PatternProperties) > 0 || more != nil && more.Not == nil || s.Ref != "" || s.AllOf != nil || s.AnyOf != nil || s.OneOf != nil {
+		return true
+	}
+	return s.Properties[name] != nil || slices.Contains(s.Required, name)
 }
 
 // unknownValue reports whether the beginning of a path exists, and names it if
@@ -270,6 +300,10 @@ func (w *Workflow) unknownValue(a *area, path string) (what string, ok bool) {
 			}
 		}
 		return fmt.Sprintf("the step %q", rest), false
+	case "params":
+		if name, _, _ := strings.Cut(rest, "."); name != "" && !a.hasParam(name) {
+			return fmt.Sprintf("the param %q", name), false
+		}
 	case "store":
 		for name := range a.stores {
 			if is(name) {

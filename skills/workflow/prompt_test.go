@@ -201,8 +201,9 @@ func TestLintOfPromptsAndParts(t *testing.T) {
 		"b": {"prompt": [{"ask-user": {"question": "Which?", "options": [{"value": "x"}, {"value": "y"}]}}], "answer": {"type": "object", "properties": {"w": {"enum": ["x", "z"]}}},
 			"next": [{"when": {"path": "host", "equals": "codex"}, "to": "done"}, {"to": "c"}]},
 		"c": {"prompt": [{"ask-user": {"question": "Which?", "options": [{"value": "1"}, {"value": "2"}, {"value": "3"}, {"value": "4"}, {"value": "5"}]}}, "{{store.none}} {{steps.in}} {{store.s.x}}"]}},
-		"stores": {"s": {}},
-		"subskills": {"used": {"workflow": {"start": "in", "params": {"required": ["p"]}, "steps": {"in": {"prompt": "{{steps.a}} {{steps.in}}"}}}}, "lost": {"workflow": {"start": "in", "steps": {"in": {}}}}},
+		"stores": {"s": {}}, "params": {"properties": {"repo": {}}}, "result": {"x": "{{params.rep}} {{params.repo.owner}} {{params}} {{steps.b.w}} {{steps.bb}}"},
+		"subskills": {"used": {"workflow": {"start": "in", "params": {"required": ["p"]}, "steps": {"in": {"prompt": "{{steps.a}} {{steps.in}} {{params.q}}"}}, "result": "{{steps.in}} {{steps.b}}"}},
+			"lost": {"params": {"o": "{{params.owner}}"}, "workflow": {"start": "in", "steps": {"in": {}}, "params": {"properties": {"o": {}}, "additionalProperties": true}, "result": "{{params.any}}"}}},
 		"topics": {"t": {"text": "x"}, "u": {"text": "x", "label": "U"}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +213,7 @@ func TestLintOfPromptsAndParts(t *testing.T) {
 		got = append(got, r.Step+" "+r.Code)
 	}
 	want := []string{"a host-tool-name", "b options-mismatch", "c unknown-value", "c unknown-value", "c too-many-options", "used/in unknown-value",
-		"a subskill-params", " host-branching", "lost unused-subskill", "t unused-topic"}
+		" unknown-value", " unknown-value", "lost unknown-value", "used unknown-value", "a subskill-params", " host-branching", "lost unused-subskill", "t unused-topic"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("remarks (-want +got):\n%s", diff)
 	}

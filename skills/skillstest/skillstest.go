@@ -298,11 +298,7 @@ func Load(t testing.TB, dir string) *skills.Skill {
 // is wrong.
 func Register(t testing.TB, v skills.Virtual) *skills.Skill {
 	t.Helper()
-	r := skills.NewRegistry(nil)
-	if err := r.Register(v); err != nil {
-		t.Fatal(err)
-	}
-	k, err := r.Snapshot().Find(v.Name)
+	k, err := v.Skill()
 	if err != nil {
 		t.Fatal(err)
 	}

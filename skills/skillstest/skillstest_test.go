@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -85,6 +86,11 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
+func (r *recorder) Fatal(args ...any) {
+	r.errors = append(r.errors, fmt.Sprint(args...))
+	runtime.Goexit()
+}
+
 func TestWhatGoesWrongFailsTheTest(t *testing.T) {
 	w := skillstest.Workflow(t, skillstest.Load(t, write(t, described)))
 	for _, c := range []struct {
@@ -134,7 +140,14 @@ func TestToolsInGo(t *testing.T) {
 
 func TestLoadIsStrict(t *testing.T) {
 	dir := write(t, "")
-	if _, err := skills.Load(dir); err == nil {
-		t.Error("a skill without a description is loaded")
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		skillstest.Load(r, dir)
+	}()
+	<-done
+	if len(r.errors) != 1 || !strings.Contains(r.errors[0], "description") {
+		t.Errorf("a skill without a description: the test says %q", r.errors)
 	}
 }

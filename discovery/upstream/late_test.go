@@ -185,6 +185,28 @@ func TestRefreshWaitsForLateTools(t *testing.T) {
 	}
 }
 
+// What was due when a session ended keeps no listing of the next one away.
+func TestTheListingOfASessionThatIsGoneHoldsUpNoOther(t *testing.T) {
+	p := NewPool([]Config{{Name: "s"}}, nil)
+	defer p.Close()
+	s := p.roster.Load().byName["s"]
+	old, next := newSession(nil), newSession(nil)
+	s.toolsChanged(old)
+	s.mu.Lock()
+	first := s.relist.timer
+	s.mu.Unlock()
+	close(old.gone)
+	s.toolsChanged(next)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.relist.dueFor(next) || !s.relist.timer.Stop() {
+		t.Error("the next session is not listed again")
+	}
+	if first.Stop() {
+		t.Error("the session that is gone is listed still")
+	}
+}
+
 // Who is stopped between the first listing and the next has learned nothing.
 func TestStopBeforeTheSecondListingKeepsTheTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

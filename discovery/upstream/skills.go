@@ -99,21 +99,22 @@ func (s *server) listSkills(ctx context.Context, sess *session) {
 			}
 			s.log.Warn("skills not listed", "err", sess.hide.inErr(err))
 			problems = []string{sess.hide.in(cleanText("its skills could not be listed: " + err.Error()))}
-			s.setSkills(sess, func(old []discovery.ListedSkill) []discovery.ListedSkill { return old }, problems)
+			s.changeSkills(sess, func(l *discovery.Listing) { l.SkillProblems = problems })
 			return
 		}
 	}
-	s.setSkills(sess, func([]discovery.ListedSkill) []discovery.ListedSkill { return skills }, problems)
+	s.changeSkills(sess, func(l *discovery.Listing) { l.Skills, l.SkillProblems = skills, problems })
 }
 
-// setSkills changes what is known of the skills of a server.
-func (s *server) setSkills(sess *session, change func(old []discovery.ListedSkill) []discovery.ListedSkill, problems []string) {
+// changeSkills changes what is known of the skills of a server. What change does
+// to the listing must leave the slices alone that are in it.
+func (s *server) changeSkills(sess *session, change func(*discovery.Listing)) {
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()
 	l := s.full
 	before := l
-	l.Skills, l.SkillProblems = change(l.Skills), problems
+	change(&l)
 	known := s.known
 	s.mu.Unlock()
 	if !known || sameListing(before, l) {
@@ -121,12 +122,6 @@ func (s *server) setSkills(sess *session, change func(old []discovery.ListedSkil
 	}
 	s.store(sess, l)
 	s.learn(l)
-}
-
-func (s *server) skillProblems() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.full.SkillProblems
 }
 
 // skills fetches all pages of skills/list.
@@ -246,13 +241,12 @@ func (p *Pool) Skill(ctx context.Context, name, uri string) (one discovery.Liste
 		if one, err = readListedSkill(res.Skill); err != nil || one.URI != uri {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the answer is no entry of the skill that was asked for"}
 		}
-		s.setSkills(sess, func(old []discovery.ListedSkill) []discovery.ListedSkill {
-			list := slices.Clone(old)
-			if i := slices.IndexFunc(list, func(k discovery.ListedSkill) bool { return k.URI == uri }); i >= 0 {
-				list[i] = one
+		s.changeSkills(sess, func(l *discovery.Listing) {
+			if i := slices.IndexFunc(l.Skills, func(k discovery.ListedSkill) bool { return k.URI == uri }); i >= 0 {
+				l.Skills = slices.Clone(l.Skills)
+				l.Skills[i] = one
 			}
-			return list
-		}, s.skillProblems())
+		})
 		return nil
 	})
 	return one, err

@@ -96,8 +96,8 @@ func TestToolsAndSkillsAreLearntAtOnce(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range 20 { // until the listing is there, too
-				s.setSkills(sess, func([]discovery.ListedSkill) []discovery.ListedSkill { return nil }, nil)
-				s.setSkills(sess, func([]discovery.ListedSkill) []discovery.ListedSkill { return []discovery.ListedSkill{skill} }, nil)
+				s.changeSkills(sess, func(l *discovery.Listing) { l.Skills = nil })
+				s.changeSkills(sess, func(l *discovery.Listing) { l.Skills = []discovery.ListedSkill{skill} })
 			}
 		})
 		wg.Wait()

@@ -93,31 +93,25 @@ func find(list []served, uri string) (s served, path string, ok bool) {
 	return served{}, "", false
 }
 
-// entry is how a skill is listed. Resources are its files, or "dynamic".
-type skillEntry struct {
-	URI         string          `json:"uri"`
-	Frontmatter json.RawMessage `json:"frontmatter"`
-	Resources   any             `json:"resources"`
-}
-
 type skillFile struct {
 	URI    string `json:"uri"`
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`
 }
 
-func (s served) entry() (*skillEntry, error) {
+// entry is how a skill is listed, as it is now.
+func (s served) entry() (*skills.Entry, error) {
 	m, err := s.Manifest(s.at)
 	if err != nil {
 		return nil, err
 	}
-	e := &skillEntry{URI: m.URI, Frontmatter: m.Frontmatter, Resources: "dynamic"}
+	e := &skills.Entry{URI: m.URI, Frontmatter: m.Frontmatter, Resources: json.RawMessage(`"dynamic"`)}
 	if !m.Dynamic {
 		files := []skillFile{}
 		for _, r := range m.Resources {
 			files = append(files, skillFile{r.URI, r.Digest, r.Size})
 		}
-		e.Resources = files
+		e.Resources = compactJSON(files)
 	}
 	return e, nil
 }
@@ -153,9 +147,9 @@ type listSkillsParams struct {
 type listSkillsResult struct {
 	mcp.ResultBase
 	cacheable
-	ResultType string        `json:"resultType"`
-	Skills     []*skillEntry `json:"skills"`
-	NextCursor string        `json:"nextCursor,omitempty"`
+	ResultType string          `json:"resultType"`
+	Skills     []*skills.Entry `json:"skills"`
+	NextCursor string          `json:"nextCursor,omitempty"`
 }
 
 type getSkillParams struct {
@@ -166,8 +160,8 @@ type getSkillParams struct {
 type getSkillResult struct {
 	mcp.ResultBase
 	cacheable
-	ResultType string      `json:"resultType"`
-	Skill      *skillEntry `json:"skill"`
+	ResultType string        `json:"resultType"`
+	Skill      *skills.Entry `json:"skill"`
 }
 
 type readDirectoryParams struct {
@@ -279,7 +273,7 @@ func (b *Broker) listSkills(_ context.Context, ss *mcp.ServerSession, p *listSki
 		}
 		list = list[i:]
 	}
-	res := &listSkillsResult{cacheable: cacheableFor(ss, p.Meta), ResultType: resultComplete, Skills: []*skillEntry{}}
+	res := &listSkillsResult{cacheable: cacheableFor(ss, p.Meta), ResultType: resultComplete, Skills: []*skills.Entry{}}
 	for i, s := range list {
 		if i == skillsPage {
 			res.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(s.key))
@@ -372,11 +366,8 @@ func (b *Broker) skillResource(client string) mcp.ResourceHandler {
 		}
 		data, mime, err := s.Bytes(path)
 		b.noteSkillRead(s.Skill, client, path, len(data), err)
-		if e, ok := errors.AsType[*skills.FileError](err); ok {
-			return nil, invalidParams("%s is not served: %s", clip(uri, 200), e.Message)
-		}
 		if err != nil {
-			return nil, err
+			return nil, invalidParams("%s is not served: %s", clip(uri, 200), err)
 		}
 		c := &mcp.ResourceContents{URI: uri, MIMEType: mime}
 		if skills.IsText(data) {

@@ -3,7 +3,6 @@ package skills
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 )
 
 // approvedKey is the key of a skill's entry in the file of switches that holds
@@ -38,7 +37,3 @@ func SetApproval(path, id, digest string) error {
 		}
 	})
 }
-
-// Open returns the files of the skill, until the function that comes with them is
-// called. No name and no link leads out of them. An error is a *FileError.
-func (s *Skill) Open() (files fs.FS, done func(), err error) { return s.files() }

@@ -74,7 +74,7 @@ func (s *Skill) Bundle() (*Bundle, error) {
 	if s.remote != nil {
 		return nil, &FileError{"not_local", "skill " + quoted(s.Ref) + " is from a server: its files can be read, and are not run"}
 	}
-	files, done, err := s.files()
+	files, done, err := s.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (s *Skill) Stamp() (stamp string, bytes int64, err error) {
 		}
 		return b.Digest, bytes, nil
 	}
-	files, done, err := s.files()
+	files, done, err := s.Open()
 	if err != nil {
 		return "", 0, err
 	}

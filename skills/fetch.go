@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -181,6 +180,3 @@ func (r remoteFS) ReadDir(dir string) ([]fs.DirEntry, error) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
-
-// asFileError returns err if it is one for a model to read.
-func asFileError(err error) (*FileError, bool) { return errors.AsType[*FileError](err) }

@@ -35,7 +35,8 @@ const (
 type FileError struct {
 	// Code is one of path_escape, bad_path, not_found, is_directory,
 	// binary_file, unreadable, too_many_files, too_large, invalid_skill,
-	// skill_not_found, tool_not_found, server_failed, verification_failed, not_local.
+	// skill_not_found, tool_not_found, invalid_input, server_failed,
+	// verification_failed, not_local.
 	Code    string
 	Message string
 }
@@ -69,7 +70,7 @@ func (s *Skill) ReadFile(name string, offset, limit int64) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, done, err := s.files()
+	files, done, err := s.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func cleanPath(name string, offset, limit int64) (string, error) {
 // fileError is why a file cannot be read, with the nearest files if it is not
 // there.
 func (s *Skill) fileError(files fs.FS, name string, err error) error {
-	if e, ok := asFileError(err); ok {
+	if e, ok := errors.AsType[*FileError](err); ok {
 		return e
 	}
 	switch {
@@ -278,7 +279,7 @@ func mimeOf(name string, text []byte) string {
 // out, and links that lead out of the skill. complete is false if there are
 // more than MaxFiles.
 func (s *Skill) Files() (list []File, complete bool, err error) {
-	files, done, err := s.files()
+	files, done, err := s.Open()
 	if err != nil {
 		return nil, false, err
 	}

@@ -42,15 +42,11 @@ func (s *Skill) Manifest(at string) (*Manifest, error) {
 		return nil, err
 	}
 	m := &Manifest{URI: URI(at, FileName), Frontmatter: doc.Frontmatter()}
-	files, done, err := s.files()
+	files, list, done, err := s.whole()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	list, err := s.whole(files)
-	if err != nil {
-		return nil, err
-	}
 	if m.Dynamic = s.virtual != nil && s.virtual.Changing; m.Dynamic {
 		return m, nil
 	}
@@ -68,20 +64,28 @@ func (s *Skill) Manifest(at string) (*Manifest, error) {
 	return m, nil
 }
 
-// whole lists all files of the skill if they are within the limits of one that
-// is served as a whole.
-func (s *Skill) whole(files fs.FS) ([]File, error) {
-	list, complete := walk(files)
-	if !complete {
-		return nil, s.tooMany()
+// whole is Open with a list of all files, if they are within the limits of a skill
+// that is served as a whole.
+func (s *Skill) whole() (files fs.FS, list []File, done func(), err error) {
+	files, done, err = s.Open()
+	if err != nil {
+		return nil, nil, nil, err
 	}
+	list, complete := walk(files)
 	var total int64
 	for _, f := range list {
-		if total += f.Size; total > MaxTotalBytes {
-			return nil, s.tooLarge()
-		}
+		total += f.Size
 	}
-	return list, nil
+	switch {
+	case !complete:
+		err = s.tooMany()
+	case total > MaxTotalBytes:
+		err = s.tooLarge()
+	default:
+		return files, list, done, nil
+	}
+	done()
+	return nil, nil, nil, err
 }
 
 // digest is the SHA-256 of a file, of which it reads one byte more than limit
@@ -104,7 +108,7 @@ func (s *Skill) Digest() string {
 	if s.remote != nil {
 		return s.remote.files[FileName].Digest
 	}
-	files, done, err := s.files()
+	files, done, err := s.Open()
 	if err != nil {
 		return ""
 	}

@@ -117,11 +117,8 @@ func (r *Registry) At(ctx context.Context, label, uri string) (*Skill, error) {
 		return nil, err
 	}
 	k.Ref = label + ":" + uri
-	off, err := r.switches()
-	if err != nil {
-		return nil, err
-	}
-	r.decide(k, off, nil)
+	off, broken := r.switches()
+	r.decide(k, off, broken)
 	if !k.visible() {
 		return nil, &FileError{"skill_not_found", "the skill " + quoted(uri) + " of server " + quoted(label) + " is not for models here"}
 	}
@@ -134,9 +131,9 @@ func (r *Registry) Allows(k *Skill) bool {
 	if k.Scope == ScopeServer && r.o.NoSources {
 		return false
 	}
-	off, err := r.switches()
+	off, broken := r.switches()
 	now := *k // others may be reading it
-	r.decide(&now, off, err)
+	r.decide(&now, off, broken)
 	return now.visible()
 }
 
@@ -203,13 +200,12 @@ func (r *Registry) unchanged() bool {
 func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 	w := newWalker(r.cache)
 	w.problems = slices.Clone(problems)
-	var off Switches
-	var broken error
 	if p := r.o.SwitchesPath; p != "" {
 		w.watched = append(w.watched, look(p))
-		if off, broken = ReadSwitches(p); broken != nil {
-			w.problem(p, "bad_switches", "%s; until then every skill is off", broken)
-		}
+	}
+	off, broken := r.switches()
+	if broken != nil {
+		w.problem(r.o.SwitchesPath, "bad_switches", "%s; until then every skill is off", broken)
 	}
 	for _, root := range roots {
 		w.walk(root)

@@ -1,7 +1,6 @@
 package skills
 
 import (
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -26,25 +25,15 @@ type Node struct {
 // Bytes reads a whole file of the skill as it is. Only files that Manifest lists
 // are read; a skill beyond its limits has none. An error is a *FileError.
 func (s *Skill) Bytes(name string) (data []byte, mimeType string, err error) {
-	files, done, err := s.files()
+	files, list, done, err := s.whole()
 	if err != nil {
 		return nil, "", err
 	}
 	defer done()
-	list, err := s.whole(files)
-	if err != nil {
-		return nil, "", err
-	}
 	if !slices.ContainsFunc(list, func(f File) bool { return f.Path == name }) {
 		return nil, "", &FileError{"not_found", "there is no file " + quoted(name) + " in skill " + quoted(s.Ref)}
 	}
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, "", s.fileError(files, name, err)
-	}
-	defer f.Close()
-	data, err = io.ReadAll(io.LimitReader(f, MaxTotalBytes+1))
-	if err != nil {
+	if data, err = readUpTo(files, name, MaxTotalBytes); err != nil {
 		return nil, "", s.fileError(files, name, err)
 	}
 	if len(data) > MaxTotalBytes {
@@ -68,15 +57,11 @@ func IsText(data []byte) bool { return isText(data, false) }
 // empty dir is the skill's own. Folders without files are left out. A file, and
 // what is not there, is a *FileError.
 func (s *Skill) Children(dir string) ([]Node, error) {
-	files, done, err := s.files()
+	_, list, done, err := s.whole()
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	list, err := s.whole(files)
-	if err != nil {
-		return nil, err
-	}
+	done()
 	var nodes []Node
 	for _, f := range list {
 		rest, ok := strings.CutPrefix("/"+f.Path, strings.TrimSuffix("/"+dir, "/")+"/")

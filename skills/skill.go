@@ -129,20 +129,29 @@ func (s *Skill) ID() string {
 // visible reports whether a model may know of the skill.
 func (s *Skill) visible() bool { return s.State == Enabled && s.ModelInvocable }
 
-// files are the files of the skill, until the function that comes with them is
-// called. No name and no link leads out of them.
-func (s *Skill) files() (fs.FS, func(), error) {
+// Open returns the files of the skill, until the function that comes with them is
+// called. No name and no link leads out of them. An error is a *FileError.
+func (s *Skill) Open() (files fs.FS, done func(), err error) {
 	if s.virtual != nil {
 		return s.virtual.fs(), func() {}, nil
 	}
 	if s.remote != nil {
 		return remoteFS{s}, func() {}, nil
 	}
-	root, err := os.OpenRoot(s.dir)
+	root, err := s.root()
 	if err != nil {
-		return nil, nil, &FileError{Code: "not_found", Message: "skill " + quoted(s.Ref) + " is gone: its folder is not there any more"}
+		return nil, nil, err
 	}
 	return root.FS(), func() { root.Close() }, nil
+}
+
+// root is the folder of a skill that is on this host.
+func (s *Skill) root() (*os.Root, error) {
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, &FileError{Code: "not_found", Message: "skill " + quoted(s.Ref) + " is gone: its folder is not there any more"}
+	}
+	return root, nil
 }
 
 // Doc reads the skill's SKILL.md as it is now.
@@ -157,9 +166,9 @@ func (s *Skill) Doc() (*Doc, error) {
 		}
 		return Parse(data), nil
 	}
-	root, err := os.OpenRoot(s.dir)
+	root, err := s.root()
 	if err != nil {
-		return nil, &FileError{Code: "not_found", Message: "skill " + quoted(s.Ref) + " is gone: its folder is not there any more"}
+		return nil, err
 	}
 	defer root.Close()
 	d := Read(root, s.folder)

@@ -308,6 +308,21 @@ func TestASkillThatHasChangedIsAskedForAgain(t *testing.T) {
 	}
 }
 
+// Nobody knows what is switched off in a broken file, and where that is is none of
+// a model's business.
+func TestASkillAtAnAddressIsOffWithABrokenSwitchFile(t *testing.T) {
+	dir := t.TempDir()
+	reg := skills.NewRegistry(&skills.Options{SwitchesPath: filepath.Join(dir, "state.json")})
+	reg.SetSources([]skills.Source{newServer("docs", "refunds").source(nil)})
+	if k, err := reg.At(t.Context(), "docs", "skill://refunds/SKILL.md"); err != nil || k.Ref != "docs:skill://refunds/SKILL.md" {
+		t.Fatalf("%+v, %v", k, err)
+	}
+	write(t, dir, "state.json", "{")
+	if k, err := reg.At(t.Context(), "docs", "skill://refunds/SKILL.md"); code(t, err) != "skill_not_found" || strings.Contains(err.Error(), dir) {
+		t.Errorf("%+v, %v", k, err)
+	}
+}
+
 func TestTheCacheIsNoTrustedCopy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	docs := newServer("docs", "refunds")

@@ -19,7 +19,7 @@ func (s *Skill) Workflow() (*workflow.Workflow, error) {
 	if s.virtual != nil && s.virtual.Workflow != nil {
 		return s.virtual.Workflow, nil
 	}
-	files, done, err := s.files()
+	files, done, err := s.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,10 @@ import (
 )
 
 func TestWithoutAnEngineItSaysWhatToDo(t *testing.T) {
-	r := New(&Options{Engine: "unix://" + filepath.Join(t.TempDir(), "none.sock")})
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	r := New(&Options{Engine: "unix://" + filepath.Join(home, "none.sock")})
 	defer r.Close()
 	_, err := r.Run(t.Context(), sandbox.Request{Code: "1"})
 	if !errors.Is(err, ErrNoEngine) {
@@ -35,6 +38,9 @@ func TestWithoutAnEngineItSaysWhatToDo(t *testing.T) {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("error %q does not say %q", err, says)
 		}
+	}
+	if strings.Contains(err.Error(), home) {
+		t.Errorf("error %q, which models read, tells the user's folder", err)
 	}
 	if _, err := sandbox.LayersOf(t.Context(), r); !errors.Is(err, ErrNoEngine) {
 		t.Errorf("Layers: %v, want %v", err, ErrNoEngine)

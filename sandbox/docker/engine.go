@@ -74,8 +74,11 @@ func connect(ctx context.Context, named string) (*engine, error) {
 		}
 		tried = append(tried, fmt.Sprintf("%s (%v)", address, err))
 	}
-	return nil, fmt.Errorf("%w: start Docker or Podman (podman system service --time=0), or set DOCKER_HOST to its socket; tried %s",
-		ErrNoEngine, strings.Join(tried, ", "))
+	all := strings.Join(tried, ", ")
+	if home, err := os.UserHomeDir(); err == nil && home != "/" { // models read it
+		all = strings.ReplaceAll(all, home, "~")
+	}
+	return nil, fmt.Errorf("%w: start Docker or Podman (podman system service --time=0), or set DOCKER_HOST to its socket; tried %s", ErrNoEngine, all)
 }
 
 func dial(ctx context.Context, address string) (*engine, error) {

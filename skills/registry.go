@@ -60,7 +60,6 @@ func NewRegistry(o *Options) *Registry {
 // Register adds a skill that is defined in Go. Its rules are the strict ones;
 // its name and the names of its tools have to be new.
 func (r *Registry) Register(v Virtual) error {
-	v.Name = norm.NFKC.String(v.Name)
 	if err := v.check(); err != nil {
 		return err
 	}

@@ -46,18 +46,18 @@ type Virtual struct {
 // Skill returns v as a skill that is in use without being in a Registry. Its
 // rules are those of Register.
 func (v Virtual) Skill() (*Skill, error) {
-	v.Name = norm.NFKC.String(v.Name)
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	v.Tools = slices.Clone(v.Tools)
 	k := v.skill()
 	k.Ref, k.State = k.Name, Enabled
 	return k, nil
 }
 
-// check says what is wrong with a virtual skill.
+// check writes the name in its one form and says what is wrong with a virtual
+// skill.
 func (v *Virtual) check() error {
+	v.Name = norm.NFKC.String(v.Name)
 	var problems []error
 	if ok, list := Parse(v.text()).Judge(Strict); !ok {
 		for _, d := range list {

@@ -72,7 +72,7 @@ func Find(files fs.FS, name string) (*Script, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return refuse(NotFound, "there is no script %q%s", name, hint(files, clean))
 	case err != nil:
-		return refuse(NotAllowed, "%q is or goes through a link that leads out of the skill", name)
+		return refuse(NotAllowed, "%q is no path in the skill: it leads through a file, or out by a link", name)
 	case !info.Mode().IsRegular():
 		return refuse(NotAllowed, "%q is no file", name)
 	}
@@ -204,7 +204,10 @@ func (s *Script) Argv(dir string, args []string) []string {
 func hint(files fs.FS, name string) string {
 	var known, scripts []string
 	_ = fs.WalkDir(files, ".", func(p string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && len(known) < skills.MaxFiles {
+		if len(known) == skills.MaxFiles {
+			return fs.SkipAll
+		}
+		if err == nil && !e.IsDir() {
 			known = append(known, p)
 			if strings.HasPrefix(p, Folder) {
 				scripts = append(scripts, p)

@@ -60,7 +60,7 @@ var diagram = []row{
 	{pkg: "discovery", modules: []string{"std"}},
 
 	{pkg: "sandbox", modules: []string{"std"}},
-	{pkg: "sandbox/...", imports: []string{"sandbox/..."}, modules: []string{
+	{pkg: "sandbox/...", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{
 		"github.com/dop251/goja", "github.com/dlclark/regexp2", "github.com/evanw/esbuild", "golang.org/x/sys", "golang.org/x/text",
 		"github.com/docker/docker", "github.com/containerd/errdefs", "github.com/landlock-lsm/go-landlock",
 	}},

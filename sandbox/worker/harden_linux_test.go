@@ -2,10 +2,15 @@ package worker
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -101,6 +106,37 @@ func TestAChildHasNothingOfItsHost(t *testing.T) {
 	}
 	if !v.Group || v.Dumpable != 0 {
 		t.Errorf("own group %v, dumpable %d", v.Group, v.Dumpable)
+	}
+}
+
+// The kernel ends a child with the thread that has started it, which in Go is not
+// the process.
+func TestAChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
+	req, limits := sandbox.Request{Language: sandbox.JavaScript, Code: "return 1 + 1"}, sandbox.Limits{}.WithDefaults()
+	var p *process
+	started := make(chan error)
+	var thread int
+	go func() {
+		runtime.LockOSThread() // without its unlocking, the thread ends here
+		thread = unix.Gettid()
+		var err error
+		p, err = startProcess(t.Context(), &Options{}, wire.Hello{Version: wire.Version, MemoryBytes: limits.MemoryBytes})
+		started <- err
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); thread != os.Getpid(); runtime.Gosched() { // the first thread never ends
+		if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread)); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the thread does not end")
+		}
+	}
+	x := &execution{opts: &Options{}, req: &req, limits: limits, p: p, log: slog.New(slog.DiscardHandler), background: func(f func()) { f() }}
+	if res := x.run(t.Context()); string(res.Value) != "2" {
+		t.Errorf("%+v, want the value 2", res)
 	}
 }
 

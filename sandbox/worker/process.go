@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
@@ -40,7 +41,7 @@ type process struct {
 // startProcess starts a child, says hello, and waits until it is ready. It gives up when
 // ctx is done.
 func startProcess(ctx context.Context, opts *Options, hello wire.Hello) (*process, error) {
-	p, err := spawn(opts)
+	p, err := launch(opts)
 	if err != nil {
 		return nil, fmt.Errorf("start sandbox process: %w", err)
 	}
@@ -69,8 +70,8 @@ func startProcess(ctx context.Context, opts *Options, hello wire.Hello) (*proces
 	return nil, fmt.Errorf("start sandbox process %s: %w (%s)", p.cmd.Path, err, hint)
 }
 
-// spawn starts the child's program.
-func spawn(opts *Options) (*process, error) {
+// launch starts the child's program.
+func launch(opts *Options) (*process, error) {
 	path, err := executable(opts)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func spawn(opts *Options) (*process, error) {
 	cmd.Dir = rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
 	cmd.SysProcAttr = processAttr()
-	if err := cmd.Start(); err != nil {
+	if err := spawn.Start(cmd); err != nil {
 		closeAll(files[:])
 		return nil, err
 	}

@@ -135,17 +135,14 @@ func BenchmarkContainers(b *testing.B) {
 			return image
 		}, javaScript{}},
 		{"node", "return 1 + 1", sandbox.JavaScript, NewNode, func(b *testing.B, o *Options) string {
-			needNode(b)
+			needImage(b, nodeImage)
 			o.Image = nodeTestImage
 			return o.Image
 		}, node{}},
 		{"python", "1 + 1", sandbox.Python, NewPython, func(b *testing.B, o *Options) string {
-			image, err := pythonImage()
-			if err != nil {
-				b.Skip(err)
-			}
-			o.Image = image
-			return image
+			needImage(b, pythonImage)
+			o.Image = testImage
+			return testImage
 		}, python{}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
@@ -171,11 +168,8 @@ func BenchmarkContainers(b *testing.B) {
 				}
 			}
 			run("", rc, bb.language, bb.program) // finds the image and the engine
-			py, err := pythonImage()
-			if err != nil {
-				b.Skip(err)
-			}
-			trip := echoTrip(b, py)
+			needImage(b, pythonImage)
+			trip := echoTrip(b, testImage)
 			for b.Loop() {
 				waitForSpare(b, runnerOf(rw))
 				<-time.After(settle)
@@ -209,12 +203,9 @@ func BenchmarkCalls(b *testing.B) {
 	const loop = `let n = 0; for (let i = 0; i < 1000; i++) n += (await callMCPTool("demo__echo", {i})).i; return n`
 	const all = `return (await Promise.all(Array.from({length: 1000}, (_, i) => callMCPTool("demo__echo", {i})))).length`
 	o := options(b)
-	image, err := pythonImage()
-	if err != nil {
-		b.Skip(err)
-	}
-	o.Image = image
-	needNode(b)
+	needImage(b, pythonImage)
+	needImage(b, nodeImage)
+	o.Image = testImage
 	forNode := *o
 	forNode.Image = nodeTestImage
 	goja, js, py, ours := New(o), NewNode(&forNode), NewPython(o), worker.New(&worker.Options{Executable: o.Executable})
@@ -222,7 +213,7 @@ func BenchmarkCalls(b *testing.B) {
 	defer js.Close()
 	defer py.Close()
 	defer ours.Close()
-	trip := echoTrip(b, image)
+	trip := echoTrip(b, testImage)
 	t := times{}
 	for b.Loop() {
 		start := time.Now()

@@ -14,12 +14,8 @@ import (
 
 func newTestCommands(t *testing.T) sandbox.Commander {
 	t.Helper()
-	needEngine(t)
-	image, err := pythonImage()
-	if err != nil {
-		t.Skip(err)
-	}
-	c := NewCommands(&Options{Image: image})
+	needImage(t, pythonImage)
+	c := NewCommands(&Options{Image: testImage})
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -67,7 +63,7 @@ func TestCommandsRunWithoutAShell(t *testing.T) {
 }
 
 func TestCommandsInNode(t *testing.T) {
-	needNode(t)
+	needImage(t, nodeImage)
 	c := NewCommands(&Options{Image: nodeTestImage})
 	defer c.Close()
 	files := filesOf("1", sandbox.File{Path: "s/x.js", Data: []byte(`const fs = require('fs'); fs.writeFileSync('/tmp/a', process.argv[2]);

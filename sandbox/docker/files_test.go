@@ -135,15 +135,10 @@ func TestNothingOfTheFilesIsLeft(t *testing.T) {
 }
 
 func BenchmarkFiles(b *testing.B) {
-	needEngine(b)
-	needEngine(b)
+	needImage(b, pythonImage)
 	for _, n := range []int{0, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			image, err := pythonImage()
-			if err != nil {
-				b.Fatal(err)
-			}
-			r := NewPython(&Options{Image: image, Spares: -1})
+			r := NewPython(&Options{Image: testImage, Spares: -1})
 			defer r.Close()
 			for i := 0; b.Loop(); i++ {
 				files := &sandbox.Files{Dir: "/mnt/skills", Key: func() string { return fmt.Sprint(i) }, All: many(n)}

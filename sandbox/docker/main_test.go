@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,8 +43,7 @@ func leftBehind() error {
 		return nil // no test has made any
 	}
 	defer e.api.Close()
-	defer removeTestImage(e)
-	defer removeNodeImage(e)
+	defer removeImages(e)
 	list, err := e.containers(context.Background())
 	if err != nil {
 		return err
@@ -78,9 +79,11 @@ func needEngine(t testing.TB) *engine {
 	return e
 }
 
+func childPath() string { return filepath.Join(tempDir, "child") }
+
 // child builds the static binary that runs programs in containers.
 var child = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(tempDir, "child")
+	path := childPath()
 	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "./testdata/child")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -103,4 +106,29 @@ func options(t testing.TB) *Options {
 func TestSuite(t *testing.T) {
 	o := options(t)
 	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return New(o) }, sandboxtest.JavaScript, sandboxtest.Containment, sandboxtest.SlowStart)
+}
+
+// A programCase is a program and what becomes of it.
+type programCase struct {
+	name, code    string
+	value, stdout string
+	exit          int
+	says          string // in the error, the notes or stderr
+}
+
+// try runs the program with what else is in req, and compares.
+func (c programCase) try(t *testing.T, r sandbox.Runner, req sandbox.Request) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	req.Code, req.Stdout, req.Stderr = c.code, &stdout, &stderr
+	res, err := r.Run(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.ExitCode != c.exit || string(res.Value) != c.value || stdout.String() != c.stdout {
+		t.Errorf("exit code %d, value %s, stdout %q; want %d, %s, %q\n%s", res.ExitCode, res.Value, stdout.String(), c.exit, c.value, c.stdout, res.Error)
+	}
+	if all := res.Error + strings.Join(res.Notes, "\n") + stderr.String(); !strings.Contains(all, c.says) {
+		t.Errorf("it says %q, want %q in it", all, c.says)
+	}
 }

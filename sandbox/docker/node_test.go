@@ -1,68 +1,20 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
-
-	typei "github.com/docker/docker/api/types/image"
-
-	"github.com/mcpbroker/mcpbroker/images"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
 )
 
-// nodeTestImage is made of this machine's own Node, and removed after the tests.
-// Its name is of this process alone: others may be testing too.
-var nodeTestImage = fmt.Sprint("mcpbroker/sandbox-node:test-", os.Getpid())
-
-var nodeImage = sync.OnceValue(func() error {
-	e, err := testEngine()
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat("/usr/bin/node"); err != nil {
-		return err
-	}
-	var rootfs bytes.Buffer
-	script := exec.Command("../../images/node/rootfs.sh")
-	script.Stdout, script.Stderr = &rootfs, os.Stderr
-	if err := script.Run(); err != nil {
-		return err
-	}
-	return e.importImage(context.Background(), &rootfs, nodeTestImage, kindNode)
-})
-
-// removeNodeImage removes what nodeImage has made, if it has.
-func removeNodeImage(e *engine) {
-	e.api.ImageRemove(context.Background(), nodeTestImage, typei.RemoveOptions{PruneChildren: true})
-}
-
-// needNode skips a test where there is no engine or no Node, and fails it where
-// there must be.
-func needNode(t testing.TB) {
-	t.Helper()
-	needEngine(t)
-	switch err := nodeImage(); {
-	case errors.Is(err, os.ErrNotExist) && os.Getenv("BROKER_CI") == "":
-		t.Skip(err)
-	case err != nil:
-		t.Fatal(err)
-	}
-}
-
 // nodeOptions are those of a runner of Node under test.
 func nodeOptions(t *testing.T) *Options {
 	t.Helper()
-	needNode(t)
+	needImage(t, nodeImage)
 	o := options(t)
 	o.Image = nodeTestImage
 	return o
@@ -73,15 +25,7 @@ func TestNodeSuite(t *testing.T) {
 	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return NewNode(o) }, sandboxtest.JavaScript, sandboxtest.Containment, sandboxtest.SlowStart, sandboxtest.BoundedText)
 }
 
-// A nodeCase is a program and what becomes of it.
-type nodeCase struct {
-	name, code    string
-	value, stdout string
-	exit          int
-	says          string // in the error, the notes or stderr
-}
-
-var nodeCases = []nodeCase{
+var nodeCases = []programCase{
 	{name: "integers keep their digits in answers, JSON and output",
 		code:  `const { n } = await callMCPTool('a__b', { n: 12345678901234567890n }); console.log(n, { n: [n] }, JSON.stringify({ n, m: 1.5 })); return [typeof n, n, JSON.parse('[-99999999999999999999, 1e20]')]`,
 		value: `["bigint",12345678901234567890,[-99999999999999999999,100000000000000000000]]`, stdout: "12345678901234567890 { n: [ 12345678901234567890 ] } {\"n\":12345678901234567890,\"m\":1.5}\n"},
@@ -158,19 +102,7 @@ func TestNode(t *testing.T) {
 		}
 	})
 	for _, tt := range nodeCases {
-		t.Run(tt.name, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			res, err := r.Run(t.Context(), sandbox.Request{Code: tt.code, Call: nodeAnswer, Stdout: &stdout, Stderr: &stderr})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.ExitCode != tt.exit || string(res.Value) != tt.value || stdout.String() != tt.stdout {
-				t.Errorf("exit code %d, value %s, stdout %q; want %d, %s, %q\n%s", res.ExitCode, res.Value, stdout.String(), tt.exit, tt.value, tt.stdout, res.Error)
-			}
-			if all := res.Error + strings.Join(res.Notes, "\n") + stderr.String(); !strings.Contains(all, tt.says) {
-				t.Errorf("it says %q, want %q in it", all, tt.says)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { tt.try(t, r, sandbox.Request{Call: nodeAnswer}) })
 	}
 }
 
@@ -223,20 +155,5 @@ func TestTheBundlerHasWhatIsRequired(t *testing.T) {
 	_, err := r.Run(t.Context(), sandbox.Request{Code: "1"})
 	if missing, ok := errors.AsType[*sandbox.LayerError](err); !ok || len(missing.Missing) != 1 || missing.Missing[0].Name != "moat" {
 		t.Errorf("error %v, want one about the moat alone", err)
-	}
-}
-
-// A base image that the engine has is enough: nothing is downloaded.
-func TestNodeIsBuiltFromABase(t *testing.T) {
-	needNode(t)
-	e := needEngine(t)
-	m := &Manager{eng: e}
-	name := nodeTestImage + "-built"
-	if _, err := m.BuildNode(t.Context(), name, images.Node, nodeTestImage); err != nil {
-		t.Fatal(err)
-	}
-	defer e.api.ImageRemove(context.Background(), name, typei.RemoveOptions{PruneChildren: true})
-	if err := m.HasNode(t.Context(), name); err != nil {
-		t.Error(err)
 	}
 }

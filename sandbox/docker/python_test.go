@@ -1,66 +1,23 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	typei "github.com/docker/docker/api/types/image"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
 )
 
-// testImage is made of this machine's own Python, and removed after the tests.
-// Its name is of this process alone: others may be testing too.
-var testImage = fmt.Sprint("mcpbroker/sandbox-python:test-", os.Getpid())
-
-var pythonImage = sync.OnceValues(func() (string, error) {
-	e, err := testEngine()
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		return "", err
-	}
-	script := exec.Command("../../images/python/rootfs.sh")
-	script.Stderr = os.Stderr
-	rootfs, err := script.StdoutPipe()
-	if err != nil {
-		return "", err
-	}
-	if err := script.Start(); err != nil {
-		return "", err
-	}
-	err = e.importImage(context.Background(), rootfs, testImage, kindPython)
-	return testImage, errors.Join(err, script.Wait())
-})
-
-// removeTestImage removes what pythonImage has made, if it has.
-func removeTestImage(e *engine) {
-	e.api.ImageRemove(context.Background(), testImage, typei.RemoveOptions{PruneChildren: true})
-}
-
 func newTestPython(t *testing.T) sandbox.Runner {
 	t.Helper()
-	needEngine(t)
-	image, err := pythonImage()
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := NewPython(&Options{Image: image})
+	needImage(t, pythonImage)
+	r := NewPython(&Options{Image: testImage})
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -92,13 +49,7 @@ func answer(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
 
 func TestPythonPrograms(t *testing.T) {
 	r := newTestPython(t)
-	for _, tt := range []struct {
-		name, code string
-		exit       int
-		value      string
-		stdout     string
-		says       string // in Error, Notes or stderr
-	}{
+	for _, tt := range []programCase{
 		{name: "the last expression is the result", code: "x = 20\nx + 1", value: "21"},
 		{name: "unless something was printed", code: "print('hello')\n1", stdout: "hello\n"},
 		{name: "return at the top level", code: "import math\nfor i in range(5):\n    if i == 3:\n        return {'i': i, 'pi': math.floor(math.pi)}", value: `{"i":3,"pi":3}`},
@@ -133,21 +84,11 @@ func TestPythonPrograms(t *testing.T) {
 		{name: "descriptors cannot break the frames", code: "import os\nos.write(1, b'D' * 100)\nos.system('true')\nos.read(0, 10)\n'fine'", value: `"fine"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			res, err := r.Run(t.Context(), sandbox.Request{
-				Language: sandbox.Python, Code: tt.code, Call: answer, Stdout: &stdout, Stderr: &stderr,
+			tt.try(t, r, sandbox.Request{
+				Language: sandbox.Python, Call: answer,
 				Modules:     []sandbox.Module{{Path: "servers/github", Source: serversGitHub, Global: "github"}},
 				ModuleNames: []string{"servers/github", "servers/slack"},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.ExitCode != tt.exit || string(res.Value) != tt.value || stdout.String() != tt.stdout {
-				t.Errorf("exit code %d, value %s, stdout %q; want %d, %s, %q\n%s", res.ExitCode, res.Value, stdout.String(), tt.exit, tt.value, tt.stdout, res.Error)
-			}
-			if all := res.Error + strings.Join(res.Notes, "\n") + stderr.String(); !strings.Contains(all, tt.says) {
-				t.Errorf("it says %q, want %q in it", all, tt.says)
-			}
 		})
 	}
 }
@@ -155,19 +96,14 @@ func TestPythonPrograms(t *testing.T) {
 // Hostile programs in Python end, get nothing, and the next one runs.
 func TestPythonIsContained(t *testing.T) {
 	r := newTestPython(t)
-	for _, tt := range []struct {
-		name, code string
-		exit       int
-		value      string
-		says       string
-	}{
-		{"an endless loop says its line", "x = 1\nwhile True:\n    pass", sandbox.ExitTimeout, "", "time limit of 2 s reached at agent.py:"},
-		{"a loop that catches everything", "while True:\n    try:\n        while True: pass\n    except BaseException: pass", sandbox.ExitTimeout, "", "time limit of 2 s"},
-		{"a loop that takes the signal away", "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass", sandbox.ExitTimeout, "", "time limit of 2 s"},
-		{"a slow call is told", "await call_mcp_tool('a__slow')", sandbox.ExitTimeout, "", "while waiting for a__slow"},
-		{"memory", "a = []\nwhile True:\n    a.append(bytearray(1 << 20))", sandbox.ExitMemory, "", "memory limit of 128 MiB"},
-		{"processes", "import os, time\ntry:\n    while True:\n        if os.fork() == 0:\n            time.sleep(1000)\nexcept OSError as e:\n    r = type(e).__name__\nr", 0, `"BlockingIOError"`, ""},
-		{"files, network and rights", `import os, socket
+	for _, tt := range []programCase{
+		{name: "an endless loop says its line", code: "x = 1\nwhile True:\n    pass", exit: sandbox.ExitTimeout, says: "time limit of 2 s reached at agent.py:"},
+		{name: "a loop that catches everything", code: "while True:\n    try:\n        while True: pass\n    except BaseException: pass", exit: sandbox.ExitTimeout, says: "time limit of 2 s"},
+		{name: "a loop that takes the signal away", code: "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass", exit: sandbox.ExitTimeout, says: "time limit of 2 s"},
+		{name: "a slow call is told", code: "await call_mcp_tool('a__slow')", exit: sandbox.ExitTimeout, says: "while waiting for a__slow"},
+		{name: "memory", code: "a = []\nwhile True:\n    a.append(bytearray(1 << 20))", exit: sandbox.ExitMemory, says: "memory limit of 128 MiB"},
+		{name: "processes", code: "import os, time\ntry:\n    while True:\n        if os.fork() == 0:\n            time.sleep(1000)\nexcept OSError as e:\n    r = type(e).__name__\nr", value: `"BlockingIOError"`},
+		{name: "files, network and rights", code: `import os, socket
 got = []
 def attempt(name, f):
     try:
@@ -182,21 +118,16 @@ attempt('root', lambda: os.setuid(0))
 attempt('chroot', lambda: os.chroot('/tmp'))
 attempt('execute', lambda: (open('/tmp/x', 'w').write('#!/usr/bin/python3'), os.chmod('/tmp/x', 0o755), os.execv('/tmp/x', ['x'])))
 attempt('mount', lambda: os.listdir('/var/run/docker.sock'))
-[got, os.getuid(), sorted(n for _, n in socket.if_nameindex()), 'HOME' in os.environ and len(os.environ) < 12]`, 0, `[[],65534,["lo"],true]`, ""},
+[got, os.getuid(), sorted(n for _, n in socket.if_nameindex()), 'HOME' in os.environ and len(os.environ) < 12]`, value: `[[],65534,["lo"],true]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			res, err := r.Run(t.Context(), sandbox.Request{Language: sandbox.Python, Code: tt.code,
-				Limits: sandbox.Limits{Timeout: 2 * time.Second, MemoryBytes: 128 << 20},
+			tt.try(t, r, sandbox.Request{
+				Language: sandbox.Python, Limits: sandbox.Limits{Timeout: 2 * time.Second, MemoryBytes: 128 << 20},
 				Call: func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
 					<-ctx.Done()
 					return nil, ctx.Err()
-				}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.ExitCode != tt.exit || string(res.Value) != tt.value || !strings.Contains(res.Error, tt.says) {
-				t.Errorf("exit code %d, value %s, error %q; want %d, %s, %q", res.ExitCode, res.Value, res.Error, tt.exit, tt.value, tt.says)
-			}
+				},
+			})
 		})
 	}
 	res, err := r.Run(t.Context(), sandbox.Request{Language: sandbox.Python, Code: "1 + 1"})
@@ -226,33 +157,5 @@ func TestWithoutAnImagePythonIsRefused(t *testing.T) {
 	res, err := r.Run(t.Context(), sandbox.Request{Language: sandbox.JavaScript, Code: "1"})
 	if err != nil || res.ExitCode != sandbox.ExitRefused {
 		t.Errorf("JavaScript: %+v, %v; want a refusal", res, err)
-	}
-}
-
-// A base image that the engine has is enough: nothing is downloaded.
-func TestPythonIsBuiltFromABase(t *testing.T) {
-	e := needEngine(t)
-	base, err := pythonImage()
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &Manager{eng: e}
-	dockerfile, err := os.ReadFile("../../images/python/Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := fmt.Sprint("mcpbroker/sandbox-python:built-", os.Getpid())
-	if _, err := m.BuildPython(t.Context(), name, []byte("FROM mcpbroker/no-such-image:1\nLABEL x\n"), base); err == nil {
-		t.Error("an image was built from nothing")
-	}
-	if _, err := m.BuildPython(t.Context(), name, dockerfile, base); err != nil {
-		t.Fatal(err)
-	}
-	defer e.api.ImageRemove(context.Background(), name, typei.RemoveOptions{PruneChildren: true})
-	if err := m.HasPython(t.Context(), name); err != nil {
-		t.Error(err)
 	}
 }

@@ -16,12 +16,17 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
 // tempDir is for what all tests share.
 var tempDir string
 
 func TestMain(m *testing.M) {
+	if worker.IsChild() {
+		callWhileBundling()
+		os.Exit(1)
+	}
 	dir, err := os.MkdirTemp("", "docker-test")
 	if err != nil {
 		panic(err)

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,9 +68,6 @@ func bundlerRequires(required []string) []string {
 	return slices.DeleteFunc(slices.Clone(required), func(layer string) bool { return layer == LayerContainer })
 }
 
-// errBundlerCalls is the answer to calls of the bundler, which runs no program.
-var errBundlerCalls = errors.New("nothing is called before the program runs")
-
 // bundle makes a program ready.
 func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
 	if err := n.enter(); err != nil {
@@ -109,7 +105,7 @@ func (n *nodeRunner) Run(ctx context.Context, req sandbox.Request) (sandbox.Resu
 	bundling := req
 	bundling.Limits = p.limits
 	bundling.Limits.ResultBytes = maxBundle
-	bundling.Call = func(context.Context, sandbox.Call) (json.RawMessage, error) { return nil, errBundlerCalls }
+	bundling.Call = nil // nothing is called before the program runs
 	bundled, err := n.bundle(ctx, bundling)
 	if err != nil || bundled.ExitCode != sandbox.ExitOK {
 		return bundled, err

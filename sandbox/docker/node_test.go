@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
 // nodeOptions are those of a runner of Node under test.
@@ -62,6 +64,7 @@ var nodeCases = []programCase{
 	{name: "nothing of Node is reachable by name", code: "return ['process', 'require', 'module', 'fetch', 'WebSocket', 'WebAssembly', 'Worker', 'navigator', 'localStorage'].filter((n) => n in globalThis)", value: "[]"},
 	{name: "nor by import in code that is made in the run", code: "return await eval('import(\"node:fs\")').catch((e) => e.constructor.name)", value: `"TypeError"`},
 	{name: "a stack has the program's lines alone", code: "console.log(new Error('x').stack)", stdout: "Error: x\n    at agent.ts:1:13\n"},
+	{name: "a module of a skill and what it imports", code: "import { shout } from './skills/shout/scripts/shout.ts';\nreturn shout('a')", value: `"A!"`},
 	{name: "JavaScript that is TypeScript", code: "interface A { a: 1 }\nreturn (1 as number)", value: "1"},
 	{name: "what the engine of the broker does not know", code: "return ['e\\u0301'.match(/^[\\p{L}\\p{M}]+$/u) !== null, (() => { const s = new SharedArrayBuffer(8); return Atomics.add(new Int32Array(s), 0, 2) })(), new Intl.DisplayNames('en', { type: 'region' }).of('DE')]",
 		value: `[true,0,"Germany"]`},
@@ -75,6 +78,12 @@ var nodeCases = []programCase{
 	{name: "a pattern that Node does not take", code: "return /(?<a>x)(?<a>y)/.test('x')", exit: sandbox.ExitRefused, says: "agent.ts: Invalid regular expression"},
 	{name: "frames cannot be forged", code: "console.log('D\\0\\0\\0\\0\\0\\0\\0\\x06\\0\\0\\0\\x02{}'); Object.prototype.toJSON = () => 'x'; Array.prototype.push = Array.prototype.map = String.prototype.slice = () => { throw 1 }; Buffer.concat = null; return { a: 1 }",
 		value: `"x"`, stdout: "D\x00\x00\x00\x00\x00\x00\x00\x06\x00\x00\x00\x02{}\n"},
+}
+
+// shout are the modules of a skill.
+var shout = []sandbox.Module{
+	{Path: "skills/shout/scripts/shout", Source: "import { upper } from './lib';\nexport const shout = (s: string): string => upper(s) + '!';\n"},
+	{Path: "skills/shout/scripts/lib", Source: "export function upper(s: string): string { return s.toUpperCase(); }\n"},
 }
 
 // nodeAnswer is a host that echoes, and has a tool that fails.
@@ -102,7 +111,7 @@ func TestNode(t *testing.T) {
 		}
 	})
 	for _, tt := range nodeCases {
-		t.Run(tt.name, func(t *testing.T) { tt.try(t, r, sandbox.Request{Call: nodeAnswer}) })
+		t.Run(tt.name, func(t *testing.T) { tt.try(t, r, sandbox.Request{Call: nodeAnswer, Modules: shout}) })
 	}
 }
 
@@ -155,5 +164,34 @@ func TestTheBundlerHasWhatIsRequired(t *testing.T) {
 	_, err := r.Run(t.Context(), sandbox.Request{Code: "1"})
 	if missing, ok := errors.AsType[*sandbox.LayerError](err); !ok || len(missing.Missing) != 1 || missing.Missing[0].Name != "moat" {
 		t.Errorf("error %v, want one about the moat alone", err)
+	}
+}
+
+// callWhileBundling is the main of a bundler that a program has taken over: it
+// makes a call, and ends with what comes of it.
+func callWhileBundling() {
+	r, w := wire.NewReader(os.Stdin, 1<<20), wire.NewWriter(os.Stdout)
+	r.Next() // hello
+	w.Write(wire.TypeReady, 0)
+	r.Next() // exec
+	w.WriteCall(1, sandbox.Call{Func: "call", Target: "a__b"})
+	f, _ := r.Next()
+	w.WriteDone(wire.Done{ExitCode: sandbox.ExitThrew, Error: f.Type.String() + ": " + wire.DecodeError(f.Payload).Error()})
+	r.Next() // until it is killed
+}
+
+func TestTheBundlerCallsNothing(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewNode(&Options{Executable: self})
+	defer r.Close()
+	res, err := r.Run(t.Context(), sandbox.Request{Code: "return 1", Call: func(context.Context, sandbox.Call) (json.RawMessage, error) {
+		t.Error("a tool was called")
+		return nil, nil
+	}})
+	if want := "error: there is nothing to call here"; err != nil || !strings.HasPrefix(res.Error, want) {
+		t.Errorf("%+v, %v; want %q", res, err, want)
 	}
 }

@@ -27,17 +27,17 @@ func (node) env() []string                 { return []string{"TZ=UTC", "NODE_NO_
 func (node) tmpfs() map[string]string      { return nil }
 func (node) overhead() int64               { return 96 << 20 }
 
-// library are the parts of the broker's own runtime that older ones of Node lack.
-var library = []string{"builtins", "iterator"}
+// library are the parts of the broker's own runtime that Node needs.
+var library = []string{"builtins", "iterator", "revive"}
 
 func (node) command(memory int64) []string {
-	args := append([]string{"node", fmt.Sprintf("--max-old-space-size=%d", max(memory>>20, 16)), "-e"},
-		runnerArgs("node", ".cjs", "wire", "json", "trace", "output")...)
+	boot := runnerArgs("node", ".cjs", "wire", "json", "trace", "output", "globals", "nearest", "reads", "host", "clock", "program")
+	args := []string{"node", fmt.Sprintf("--max-old-space-size=%d", max(memory>>20, 16)), "-e", boot[0]}
 	for _, name := range library {
 		args = append(args, "lib/"+name, "module.exports =\n"+jsrun.Library(name))
 	}
 	args = append(args, "lib/newer", "module.exports =\n"+runnerText("node", "newer.js"))
-	return append(args, runnerArgs("node", ".cjs", "globals", "nearest", "reads", "host", "clock", "program")[1:]...)
+	return append(args, boot[1:]...)
 }
 
 func (node) image(ctx context.Context, e *engine, o *Options) (string, error) {

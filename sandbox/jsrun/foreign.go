@@ -96,16 +96,6 @@ func (s *Spare) Prepare(ctx context.Context, p Program, also []string) (b *Bundl
 	return f.bundle, nil
 }
 
-// Library is the text of one of the parts in JavaScript of this package's runtime
-// that other engines may lack too: "builtins" or "iterator".
-func Library(name string) string {
-	text, err := libFiles.ReadFile("lib/" + name + ".js")
-	if err != nil {
-		panic(err) // a name of our own
-	}
-	return string(text)
-}
-
 // A foreign program is one that another engine will run.
 type foreign struct {
 	script *script

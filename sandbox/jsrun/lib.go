@@ -42,17 +42,23 @@ var libGlobals = map[string]string{
 	"FinalizationRegistry": "weak",
 }
 
+// Library is the text of one of the parts in JavaScript of this package's runtime
+// that other engines may need too: "builtins", "iterator" or "revive".
+func Library(name string) string {
+	text, err := libFiles.ReadFile("lib/" + name + ".js")
+	if err != nil {
+		panic(err) // a name of our own
+	}
+	return string(text)
+}
+
 var libPrograms sync.Map // of file names to func() *goja.Program
 
 // libProgram compiles lib/name.js, once. Traces call it broker:name, and its
 // frames are cut.
 func libProgram(name string) *goja.Program {
 	once, _ := libPrograms.LoadOrStore(name, sync.OnceValue(func() *goja.Program {
-		text, err := libFiles.ReadFile("lib/" + name + ".js")
-		if err != nil {
-			panic(err) // a name of our own
-		}
-		return goja.MustCompile("broker:"+name, string(text), true)
+		return goja.MustCompile("broker:"+name, Library(name), true)
 	}))
 	return once.(func() *goja.Program)()
 }

@@ -40,24 +40,6 @@
     return toJSON(value, replacer, space);
   });
 
-  // What a function makes of the parsed value, from the leaves up.
-  const revive = (value, reviver) => {
-    const walk = (holder, key) => {
-      const value = holder[key];
-      if (typeof value === 'object' && value !== null) {
-        const names = isArray(value) ? value.length : keys(value);
-        for (let i = 0, n = isArray(value) ? names : names.length; i < n; i++) {
-          const name = isArray(value) ? '' + i : names[i];
-          const item = walk(value, name);
-          if (item === undefined) delete value[name];
-          else defineProperty(value, name, { value: item, writable: true, enumerable: true, configurable: true });
-        }
-      }
-      return apply(reviver, holder, [key, value]);
-    };
-    return walk({ '': value }, '');
-  };
-
   hidden(globalThis, 'queueMicrotask', function queueMicrotask(callback) {
     if (typeof callback !== 'function') throw new TypeError('queueMicrotask: the argument must be a function');
     apply(then, resolved, [() => void callback()]);
@@ -90,5 +72,5 @@
   };
 
   const iterator = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
-  return { Map, Set, iterator, ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, own, revive, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
+  return { Map, Set, iterator, ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, own, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
 });

@@ -168,7 +168,7 @@ func (r *runtime) setUp() error {
 		return err
 	}
 	r.toolError = kept.Get("ToolError").(*goja.Object)
-	r.revive, _ = goja.AssertFunction(kept.Get("revive"))
+	r.revive, _ = goja.AssertFunction(r.load("revive"))
 	r.add, _ = goja.AssertFunction(kept.Get("add"))
 	r.newError, _ = goja.AssertFunction(kept.Get("newError"))
 	r.ownKeys, _ = goja.AssertFunction(kept.Get("own"))

@@ -2,10 +2,11 @@ package jsrun
 
 import (
 	"encoding/json"
-	"github.com/dop251/goja"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dop251/goja"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )

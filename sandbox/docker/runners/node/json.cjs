@@ -2,9 +2,10 @@
 // bigint, and a bigint is written as the same digits.
 'use strict';
 const process = require('node:process');
+const revive = require('lib/revive')();
 const { apply } = Reflect;
 const { parse: nativeParse, stringify: nativeStringify, rawJSON } = main;
-const { defineProperty, keys } = Object;
+const { defineProperty } = Object;
 const { isArray } = Array;
 const digits = main.BigInt.prototype.toString;
 const Items = main.Array;
@@ -70,24 +71,6 @@ function exact(text) {
     if (inner === null) return value;
     own(inner.made, inner.close === 93 ? inner.made.length : inner.key, value);
   }
-}
-
-// revive calls a function for every value, from the leaves up.
-function revive(root, reviver) {
-  const walk = (holder, key) => {
-    const value = holder[key];
-    if (typeof value === 'object' && value !== null) {
-      const names = isArray(value) ? value.length : keys(value);
-      for (let i = 0, n = isArray(value) ? names : names.length; i < n; i++) {
-        const name = isArray(value) ? '' + i : names[i];
-        const item = walk(value, name);
-        if (item === undefined) delete value[name];
-        else own(value, name, item);
-      }
-    }
-    return apply(reviver, holder, [key, value]);
-  };
-  return walk({ '': root }, '');
 }
 
 function parse(text, reviver) {

@@ -2,6 +2,7 @@ package jsrun
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -185,9 +186,10 @@ func (r *runtime) verb(verb byte, v goja.Value) string {
 			return "NaN"
 		}
 		if verb == 'i' {
-			if f := v.ToFloat(); f == f { // a number
-				return strconv.FormatFloat(float64(int64(f)), 'f', -1, 64)
+			if f := v.ToFloat(); !math.IsNaN(f) && !math.IsInf(f, 0) {
+				return strconv.FormatFloat(math.Trunc(f), 'f', -1, 64)
 			}
+			return "NaN"
 		}
 		return v.ToNumber().String()
 	case 'j':

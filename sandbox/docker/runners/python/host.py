@@ -56,15 +56,16 @@ class Host:
 
     def answer(self, kind, number, payload):
         with self.lock:
-            loop, future, _ = self.waiting.pop(number, (None, None, None))
+            loop, future, name = self.waiting.pop(number, (None, None, None))
         if loop is None:
             return
-        if kind == b"R":
-            value = json.loads(payload) if payload else None
-            settle = lambda: future.done() or future.set_result(value)
-        else:
-            error = self.error(json.loads(payload))
-            settle = lambda: future.done() or future.set_exception(error)
+        value = error = None
+        try:
+            told = json.loads(payload) if payload else None
+            value, error = (told, None) if kind == b"R" else (None, self.error(told))
+        except Exception as e:  # an answer that cannot be read fails its own call only
+            error = ToolError("the answer of %s cannot be read: %s" % (name, e))
+        settle = lambda: future.done() or (future.set_exception(error) if error else future.set_result(value))
         try:
             loop.call_soon_threadsafe(settle)
         except RuntimeError:

@@ -50,7 +50,7 @@ class Program:
         except SystemExit as e:
             text = b""
             if e.code not in (None, 0):
-                code, reason = EXIT_THREW, "SystemExit: %s" % e.code
+                code, reason = EXIT_THREW, "SystemExit: %s" % (e.code,)
         except BaseException as e:
             code, text, reason = EXIT_THREW, b"", describe(e)
         signal.setitimer(signal.ITIMER_REAL, 0)

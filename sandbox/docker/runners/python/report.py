@@ -26,6 +26,14 @@ def hint(error):
 
 
 def describe(error):
+    """Says in words what was raised, whose own methods may raise."""
+    try:
+        return described(error)
+    except BaseException:
+        return "%s: an error that cannot be described: its own methods raise" % type(error).__qualname__
+
+
+def described(error):
     text = str(error)
     lines = [type(error).__qualname__ + (": " + text if text else "")]
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == AGENT]

@@ -3,9 +3,7 @@ package docker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -176,27 +174,10 @@ func (c *container) attach(ctx context.Context) error {
 	return nil
 }
 
-// greet says hello and waits for ready.
-func (c *container) greet(ctx context.Context, memory int64) error {
+// greet waits until the runner is ready.
+func (c *container) greet(ctx context.Context, memory int64) (err error) {
 	defer context.AfterFunc(ctx, c.cut)()
-	hello, err := wire.Marshal(wire.Hello{Version: wire.Version, MemoryBytes: memory, Warm: true})
-	if err != nil {
-		return err
-	}
-	if err := c.writer.Write(wire.TypeHello, 0, hello); err != nil {
-		return fmt.Errorf("say hello: %w", err)
-	}
-	f, err := c.reader.Next()
-	switch {
-	case errors.Is(err, io.EOF):
-		return errors.New("it ended before it was ready")
-	case err != nil:
-		return fmt.Errorf("wait for ready: %w", err)
-	case f.Type != wire.TypeReady:
-		return fmt.Errorf("wait for ready: it sent %s", f.Type)
-	}
-	ready, err := wire.DecodeReady(f.Payload)
-	c.layers = ready.Layers
+	c.layers, err = host.Greet(c.reader, c.writer, wire.Hello{Version: wire.Version, MemoryBytes: memory, Warm: true})
 	return err
 }
 
@@ -205,7 +186,7 @@ func (c *container) lastWords() string {
 	if c.out == nil {
 		return ""
 	}
-	if said := host.FirstLine(c.out.crash.String()); said != "" {
+	if said := host.CrashReason(c.out.crash.String()); said != "" {
 		return " (it said: " + said + ")"
 	}
 	return ""

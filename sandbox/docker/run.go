@@ -80,7 +80,7 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 	case done.ExitCode == sandbox.ExitTimeout:
 		cpu := x.cpu.end()
 		res.CPU = max(cpu, 0)
-		done.Value, done.Error = nil, host.Timeout(x.limits, made, running, cpu, done.Error)
+		done.Value, done.Error = nil, host.Timeout(x.req.Language, x.limits, made, running, cpu, done.Error)
 		host.Finish(&res, x.limits, host.End(done))
 	default:
 		host.Finish(&res, x.limits, host.End(done))
@@ -101,7 +101,7 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 func (x *execution) failure(cause, err error, made, running int) (code int, text string, unexplained bool) {
 	switch {
 	case cause == host.ErrTimeout:
-		return sandbox.ExitTimeout, host.Timeout(x.limits, made, running, x.cpu.end(), ""), false
+		return sandbox.ExitTimeout, host.Timeout(x.req.Language, x.limits, made, running, x.cpu.end(), ""), false
 	case cause != nil:
 		code, text = host.Canceled(cause)
 		return code, text, false
@@ -132,7 +132,7 @@ func (x *execution) failure(cause, err error, made, running int) (code int, text
 		x.r.log.Error("sandbox container made a forbidden system call and was killed: a script may have taken it over")
 		return sandbox.ExitMemory, "the sandbox container was killed: it made a system call that is forbidden to scripts", false
 	}
-	if said := host.FirstLine(crash); said != "" {
+	if said := host.CrashReason(crash); said != "" {
 		how = said
 	}
 	x.r.log.Warn("sandbox container died", "state", how, "stderr", crash)

@@ -167,8 +167,8 @@ func reason(err error) string {
 // operations are all that can be asked for.
 var operations = forbidden
 
-// probe lets children with these arguments try the forbidden operations, one
-// each.
+// probeWith lets children with these arguments try the forbidden operations,
+// one each.
 func probeWith(ctx context.Context, o Options, args ...string) ([]Probe, error) {
 	var all []Probe
 	for _, op := range forbidden {

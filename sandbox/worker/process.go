@@ -3,7 +3,6 @@ package worker
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,8 +37,8 @@ type process struct {
 	state   *os.ProcessState // set by end
 }
 
-// startProcess starts a child, says hello, and waits until it is ready. It gives up when
-// ctx is done.
+// startProcess starts a child, says hello, and waits until it is ready. It gives
+// up when ctx is done.
 func startProcess(ctx context.Context, opts *Options, hello wire.Hello) (*process, error) {
 	p, err := launch(opts)
 	if err != nil {
@@ -48,7 +47,7 @@ func startProcess(ctx context.Context, opts *Options, hello wire.Hello) (*proces
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", host.Seconds(startTimeout)))
 	defer cancel()
 	stop := context.AfterFunc(ctx, p.kill)
-	err = p.greet(hello)
+	p.layers, err = host.Greet(p.r, p.w, hello)
 	if !stop() && err == nil {
 		err = context.Cause(ctx) // killed just now
 	}
@@ -64,7 +63,7 @@ func startProcess(ctx context.Context, opts *Options, hello wire.Hello) (*proces
 	}
 	p.end()
 	hint := "its main must call worker.Main first if worker.IsChild"
-	if said := host.FirstLine(p.crash.text()); said != "" {
+	if said := host.CrashReason(p.crash.text()); said != "" {
 		hint = "it said: " + said
 	}
 	return nil, fmt.Errorf("start sandbox process %s: %w (%s)", p.cmd.Path, err, hint)
@@ -118,29 +117,6 @@ func closeAll(files []*os.File) {
 			f.Close()
 		}
 	}
-}
-
-// greet says hello and waits for ready.
-func (p *process) greet(hello wire.Hello) error {
-	text, err := wire.Marshal(hello)
-	if err != nil {
-		return err
-	}
-	if err := p.w.Write(wire.TypeHello, 0, text); err != nil {
-		return fmt.Errorf("say hello: %w", err)
-	}
-	f, err := p.r.Next()
-	switch {
-	case errors.Is(err, io.EOF):
-		return errors.New("it ended before it was ready")
-	case err != nil:
-		return fmt.Errorf("wait for ready: %w", err)
-	case f.Type != wire.TypeReady:
-		return fmt.Errorf("wait for ready: it sent %s", f.Type)
-	}
-	ready, err := wire.DecodeReady(f.Payload)
-	p.layers = ready.Layers
-	return err
 }
 
 // kill ends the process and all that it has started. It may be called at any

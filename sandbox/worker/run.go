@@ -71,7 +71,7 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	case err != nil:
 		res.ExitCode, res.Error = x.failure(cause, err, made, running, cpu)
 	case done.ExitCode == sandbox.ExitTimeout:
-		done.Value, done.Error = nil, host.Timeout(x.limits, made, running, cpu, done.Error)
+		done.Value, done.Error = nil, host.Timeout(x.req.Language, x.limits, made, running, cpu, done.Error)
 		host.Finish(&res, x.limits, host.End(done))
 	default:
 		host.Finish(&res, x.limits, host.End(done))
@@ -116,7 +116,7 @@ func (x *execution) failure(cause, err error, made, running int, cpu time.Durati
 	case errors.Is(cause, errMemory):
 		return sandbox.ExitMemory, host.Memory(x.limits)
 	case cause == host.ErrTimeout:
-		return sandbox.ExitTimeout, host.Timeout(x.limits, made, running, cpu, "")
+		return sandbox.ExitTimeout, host.Timeout(x.req.Language, x.limits, made, running, cpu, "")
 	case cause != nil:
 		return host.Canceled(cause)
 	}
@@ -140,7 +140,7 @@ func (x *execution) failure(cause, err error, made, running int, cpu time.Durati
 		return sandbox.ExitMemory, errForbidden
 	}
 	x.log.Warn("sandbox process died", "state", how, "stderr", crash)
-	if said := host.FirstLine(crash); said != "" {
+	if said := host.CrashReason(crash); said != "" {
 		how = said
 	}
 	return sandbox.ExitMemory, fmt.Sprintf("the sandbox process died before the program had ended (%s): the system may be short of memory; run it again, with less data at one time", how)

@@ -18,7 +18,7 @@ const (
 
 // Classify reads the text with which the Go runtime ended a process.
 func Classify(text string) Crash {
-	first := FirstLine(text)
+	first := CrashReason(text)
 	has := func(s string) bool { return strings.Contains(text, s) }
 	switch {
 	case has("stack overflow") || has("stack exceeds"):
@@ -34,12 +34,13 @@ func Classify(text string) Crash {
 	return CrashUnknown
 }
 
-// FirstLine returns the first line of s that says anything.
-func FirstLine(s string) string {
-	for line := range strings.Lines(s) {
-		if line = strings.TrimSpace(line); line != "" {
-			return Cut(line, 300)
-		}
+// CrashReason returns the line of a crash's text that says most: the first that
+// says anything, but the last of a traceback of Python.
+func CrashReason(text string) string {
+	text = strings.TrimSpace(text)
+	line, _, _ := strings.Cut(text, "\n")
+	if strings.HasPrefix(line, "Traceback ") {
+		line = text[strings.LastIndexByte(text, '\n')+1:]
 	}
-	return ""
+	return Cut(strings.TrimSpace(line), 300)
 }

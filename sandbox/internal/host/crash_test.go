@@ -5,14 +5,15 @@ import (
 	"testing"
 )
 
-func TestFirstLine(t *testing.T) {
+func TestCrashReason(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                       "",
 		"\n \nfatal: x\nmore":    "fatal: x",
 		strings.Repeat("x", 999): strings.Repeat("x", 300) + "…",
+		"Traceback (most recent call last):\n  File \"broker/wire.py\", line 1, in <module>\nImportError: no module struct\n": "ImportError: no module struct",
 	} {
-		if got := FirstLine(in); got != want {
-			t.Errorf("FirstLine(%.20q) = %q, want %q", in, got, want)
+		if got := CrashReason(in); got != want {
+			t.Errorf("CrashReason(%.20q) = %q, want %q", in, got, want)
 		}
 	}
 }

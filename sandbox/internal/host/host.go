@@ -62,8 +62,12 @@ func Refuse(req *sandbox.Request, limits sandbox.Limits, languages ...sandbox.La
 // was waited for, but not always the exact limit. cpu is the processor time that
 // the program has used, negative if that is not known: it tells a loop from
 // waiting for something slow.
-func Timeout(limits sandbox.Limits, calls, inFlight int, cpu time.Duration, said string) string {
-	text, hint := timeout(limits, calls, inFlight, said)
+func Timeout(language sandbox.Language, limits sandbox.Limits, calls, inFlight int, cpu time.Duration, said string) string {
+	gather := "make calls at the same time with Promise.all"
+	if language == sandbox.Python {
+		gather = "make calls at the same time with asyncio.gather"
+	}
+	text, hint := timeout(limits, calls, inFlight, said, gather)
 	if cpu < 0 {
 		return text + "\nhint: " + hint
 	}
@@ -72,13 +76,14 @@ func Timeout(limits sandbox.Limits, calls, inFlight int, cpu time.Duration, said
 	case cpu > limits.Timeout/2:
 		hint = "it was computing: look for a loop that does not end, or do less in one run"
 	case inFlight > 0:
-		hint = "it was waiting, not computing: make calls at the same time with Promise.all, or give a longer timeout"
+		hint = "it was waiting, not computing: " + gather + ", or give a longer timeout"
 	}
 	return text + "\nhint: " + hint
 }
 
-// timeout is where the program was, and what to do if no more is known.
-func timeout(limits sandbox.Limits, calls, inFlight int, said string) (text, hint string) {
+// timeout is where the program was, and what to do if no more is known; gather
+// says how its language has calls run at the same time.
+func timeout(limits sandbox.Limits, calls, inFlight int, said, gather string) (text, hint string) {
 	text = fmt.Sprintf("time limit of %s reached", Seconds(limits.Timeout))
 	if _, where, ok := strings.Cut(said, " reached"); ok && strings.HasPrefix(said, "time limit of ") {
 		where, hint, _ = strings.Cut(where, "\nhint: ")
@@ -98,7 +103,7 @@ func timeout(limits sandbox.Limits, calls, inFlight int, said string) (text, hin
 	}
 	switch {
 	case inFlight > 0:
-		return text, "give a longer timeout, make calls at the same time with Promise.all, or split the work"
+		return text, "give a longer timeout, " + gather + ", or split the work"
 	case calls == 0:
 		return text, "look for a loop that does not end, or give a longer timeout"
 	}

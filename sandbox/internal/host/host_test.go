@@ -65,8 +65,20 @@ func TestTimeoutSaysWhatIsKnown(t *testing.T) {
 			"time limit of 2.5 s reached while waiting for a timer (processor time: 0.02 s)\nhint: do less"},
 		{0, 0, 2400 * time.Millisecond, "", "time limit of 2.5 s reached before any call was made (processor time: 2.40 s)\nhint: it was computing"},
 	} {
-		if got := Timeout(limits, tt.calls, tt.running, tt.cpu, tt.said); !strings.HasPrefix(got, tt.want) {
+		if got := Timeout(sandbox.TypeScript, limits, tt.calls, tt.running, tt.cpu, tt.said); !strings.HasPrefix(got, tt.want) {
 			t.Errorf("Timeout(%d, %d, %v, %q) = %q, want %q in front", tt.calls, tt.running, tt.cpu, tt.said, got, tt.want)
+		}
+	}
+}
+
+func TestTimeoutHintsInTheLanguageOfTheProgram(t *testing.T) {
+	for language, want := range map[sandbox.Language]string{
+		"": "Promise.all", sandbox.JavaScript: "Promise.all", sandbox.Python: "asyncio.gather",
+	} {
+		for _, cpu := range []time.Duration{-1, 0} {
+			if got := Timeout(language, sandbox.Limits{Timeout: time.Second}, 1, 1, cpu, ""); !strings.Contains(got, want) {
+				t.Errorf("%q: %q, want %s in it", language, got, want)
+			}
 		}
 	}
 }

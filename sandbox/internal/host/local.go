@@ -93,7 +93,7 @@ func runLocal(ctx context.Context, cancel context.CancelCauseFunc, req *sandbox.
 	res = sandbox.Result{StdoutBytes: s.stdout.Bytes(), StderrBytes: s.stderr.Bytes(), Calls: made}
 	switch {
 	case end.ExitCode == sandbox.ExitTimeout && cause == ErrTimeout:
-		end.Error, end.Value = Timeout(limits, made, running, -1, end.Error), nil
+		end.Error, end.Value = Timeout(req.Language, limits, made, running, -1, end.Error), nil
 	case end.ExitCode == sandbox.ExitTimeout || end.ExitCode == sandbox.ExitCanceled:
 		end.ExitCode, end.Error = Canceled(cause)
 		end.Value = nil

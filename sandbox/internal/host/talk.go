@@ -11,6 +11,29 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
+// Greet says hello to a runner and waits until it is ready. It returns what
+// contains the runner by then, as it says itself.
+func Greet(r *wire.Reader, w *wire.Writer, hello wire.Hello) ([]sandbox.Layer, error) {
+	text, err := wire.Marshal(hello)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Write(wire.TypeHello, 0, text); err != nil {
+		return nil, fmt.Errorf("say hello: %w", err)
+	}
+	f, err := r.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("it ended before it was ready")
+	case err != nil:
+		return nil, fmt.Errorf("wait for ready: %w", err)
+	case f.Type != wire.TypeReady:
+		return nil, fmt.Errorf("wait for ready: it sent %s", f.Type)
+	}
+	ready, err := wire.DecodeReady(f.Payload)
+	return ready.Layers, err
+}
+
 // A Talk is the host's side of one program that runs behind frames, in a
 // process or a container that has said that it is ready.
 type Talk struct {

@@ -4,9 +4,11 @@
 // handed in as text.
 //
 // The implementations are in the subpackages: worker (the default: a hardened
-// child process, one execution each), inproc (for tests and trusted code).
-// sandboxtest has the suite that every one of them passes, jsrun the
-// JavaScript runtime that they share, wire the frames between host and child.
+// child process, one execution each), docker (a container for each, also for
+// Python and Node), inproc (for tests and trusted code). sandboxtest has the suite
+// that every one of them passes, attack the hostile programs that they contain,
+// jsrun the JavaScript runtime that they share, wire the frames between host and
+// child.
 package sandbox
 
 import (

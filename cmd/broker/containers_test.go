@@ -17,27 +17,6 @@ import (
 // executions is how many scripts run before it is looked at what is left.
 var executions = flag.Int("executions", 24, "scripts that the test for leaks of serve runs, half of them in containers")
 
-// needPython makes the image that Python runs in, from this machine's own, and
-// skips the test where that cannot be.
-func needPython(t *testing.T) {
-	t.Helper()
-	if !canRun(t, "python3") {
-		t.Skip("needs BROKER_CI, a container engine and /usr/bin/python3")
-	}
-	tar := filepath.Join(t.TempDir(), "python.tar")
-	f, err := os.Create(tar)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	script := exec.Command("../../images/python/rootfs.sh")
-	script.Stdout = f
-	if err := script.Run(); err != nil {
-		t.Fatal(err)
-	}
-	output(t, brokerCommand(t, "sandbox", "build", "python", "--rootfs", tar))
-}
-
 // python runs a script in Python and returns its result.
 func (c *stdioClient) python(t *testing.T, id int, code string) string {
 	t.Helper()

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 )
 
 // served is an MCP client of a broker that serves a config with two servers and
@@ -82,10 +78,7 @@ return shout((await listBooks()).books[0].title);`)
 }
 
 func TestTheSameJobInBothLanguages(t *testing.T) {
-	if !canRun(t, "python3") {
-		t.Skip("needs BROKER_CI, a container engine and /usr/bin/python3")
-	}
-	makePythonImage(t)
+	needPython(t)
 	cs := served(t)
 	ts := executeOver(t, cs, "typescript", `
 import { listBooks } from './servers/shelf';
@@ -108,29 +101,5 @@ for day in (1, 2):
 return {"first": shout(books[0]["title"]), "days": days}`)
 	if diff := cmp.Diff(ts, py); diff != "" || ts.ExitCode != 0 || string(ts.Result) != `{"first":"EMMA!","days":[1,2]}` || len(ts.ToolsCalled) != 2 {
 		t.Errorf("typescript: %+v\npython: %+v\n(-typescript +python):\n%s", ts, py, diff)
-	}
-}
-
-// makePythonImage makes the image of Python, of this machine's own.
-func makePythonImage(t *testing.T) {
-	t.Helper()
-	m, err := docker.NewManager(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	rootfs := exec.Command("../../images/python/rootfs.sh")
-	out, err := rootfs.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rootfs.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.ImportPython(context.Background(), "", out); err != nil {
-		t.Error(err)
-	}
-	if err := rootfs.Wait(); err != nil {
-		t.Fatal(err)
 	}
 }

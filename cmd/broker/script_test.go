@@ -19,7 +19,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
-	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 )
 
 // The test binary is the broker, its helpers, and upstream servers that scripts
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	fakeupstream.RunIfAsked()
-	testscript.Main(m, map[string]func(){
+	testscript.Main(keeper{m}, map[string]func(){
 		"broker":  main,
 		"shelf":   serveShelf,
 		"diary":   serveDiary,
@@ -146,21 +145,6 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
-}
-
-// canRun says whether there are an engine, and a program to make an image of,
-// and leave to do so: the image would take the place of the user's own.
-func canRun(t *testing.T, program string) bool {
-	if os.Getenv("BROKER_CI") == "" {
-		return false
-	}
-	m, err := docker.NewManager(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Close()
-	_, err = os.Stat("/usr/bin/" + program)
-	return err == nil
 }
 
 // replaceText is the script command "replace OLD NEW FILE": the user's editor.

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	typei "github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/docker"
+)
+
+// canRun says whether there are an engine, and a program to make an image of,
+// and leave to do so: the image takes the place of the user's own meanwhile.
+func canRun(t *testing.T, program string) bool {
+	if os.Getenv("BROKER_CI") == "" {
+		return false
+	}
+	m, err := docker.NewManager(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	_, err = os.Stat("/usr/bin/" + program)
+	return err == nil
+}
+
+// needPython makes the image that Python runs in, from this machine's own, and
+// skips the test where that cannot be.
+func needPython(t *testing.T) {
+	t.Helper()
+	if !canRun(t, "python3") {
+		t.Skip("needs BROKER_CI, a container engine and /usr/bin/python3")
+	}
+	tar := filepath.Join(t.TempDir(), "python.tar")
+	f, err := os.Create(tar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	script := exec.Command("../../images/python/rootfs.sh")
+	script.Stdout = f
+	if err := script.Run(); err != nil {
+		t.Fatal(err)
+	}
+	output(t, brokerCommand(t, "sandbox", "build", "python", "--rootfs", tar))
+}
+
+// A keeper runs the tests, and leaves the images of sandboxes as they were.
+type keeper struct{ *testing.M }
+
+func (k keeper) Run() int {
+	defer keepImages()()
+	return k.M.Run()
+}
+
+// keepImages looks at the images before tests make some. What it returns gives
+// the names that scripts look for back to those that had them, and removes what
+// then has no name, and what was made of the binary of the tests.
+func keepImages() (restore func()) {
+	if os.Getenv("BROKER_CI") == "" {
+		return func() {}
+	}
+	ctx := context.Background()
+	m, err := docker.NewManager(ctx, "")
+	if err != nil {
+		return func() {} // no test makes any
+	}
+	api, err := client.NewClientWithOpts(client.WithHost(m.Address()), client.WithAPIVersionNegotiation())
+	if err != nil {
+		panic(err)
+	}
+	before, err := m.Images(ctx, "")
+	if err != nil {
+		panic(err)
+	}
+	return func() {
+		defer m.Close()
+		defer api.Close()
+		known := map[string]bool{}
+		for _, i := range before {
+			known[i.ID] = true
+			for _, name := range i.Names {
+				if i.Current {
+					_ = api.ImageTag(ctx, i.ID, name)
+				}
+			}
+		}
+		after, _ := m.Images(ctx, "")
+		for _, i := range after {
+			if !known[i.ID] && (i.Current || len(i.Names) == 0) {
+				_, _ = api.ImageRemove(ctx, i.ID, typei.RemoveOptions{PruneChildren: true})
+			}
+		}
+	}
+}

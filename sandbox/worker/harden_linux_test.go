@@ -134,7 +134,7 @@ func TestAChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 			t.Fatal("the thread does not end")
 		}
 	}
-	x := &execution{opts: &Options{}, req: &req, limits: limits, p: p, log: slog.New(slog.DiscardHandler), background: func(f func()) { f() }}
+	x := &execution{req: &req, limits: limits, p: p, log: slog.New(slog.DiscardHandler), background: func(f func()) { f() }}
 	if res := x.run(t.Context()); string(res.Value) != "2" {
 		t.Errorf("%+v, want the value 2", res)
 	}

@@ -25,7 +25,6 @@ var errMemory = errors.New("memory limit reached")
 
 // An execution is one program in one process.
 type execution struct {
-	opts       *Options
 	req        *sandbox.Request
 	limits     sandbox.Limits
 	p          *process

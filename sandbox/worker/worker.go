@@ -154,7 +154,7 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 		return res, nil
 	}
 	refill := time.AfterFunc(refillAfter, r.fill)
-	x := &execution{opts: &r.opts, req: &req, limits: limits, p: p, log: r.log, background: r.active.Go}
+	x := &execution{req: &req, limits: limits, p: p, log: r.log, background: r.active.Go}
 	res := x.run(ctx)
 	if !r.opts.Prepare { // else what was prepared runs now, and the timer is left to fill
 		refill.Stop()

@@ -66,7 +66,7 @@ var madeImage = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	_, err = m.ImportPython(ctx, commandImage, out)
+	_, err = m.Import(ctx, docker.KindPython, commandImage, out)
 	if err = errors.Join(err, rootfs.Wait()); err == nil {
 		atEnd = append(atEnd, func() { removeImage(m.Address()) })
 	}

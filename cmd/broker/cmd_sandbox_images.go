@@ -18,15 +18,13 @@ import (
 
 // A recipe is how the image of a kind is made that holds more than this program.
 type recipe struct {
-	base, command string // the usual image to begin with, and what it must have
-	dockerfile    []byte
-	build         func(m *docker.Manager, ctx context.Context, name string, dockerfile []byte, base string) (string, error)
-	load          func(m *docker.Manager, ctx context.Context, name string, rootfs io.Reader) (string, error)
+	base       string // the usual image to begin with
+	dockerfile []byte
 }
 
 var recipes = map[string]recipe{
-	"node":   {"node:22-slim", "node", images.Node, (*docker.Manager).BuildNode, (*docker.Manager).ImportNode},
-	"python": {"python:3-slim", "python3", images.Python, (*docker.Manager).BuildPython, (*docker.Manager).ImportPython},
+	docker.KindNode:   {"node:22-slim", images.Node},
+	docker.KindPython: {"python:3-slim", images.Python},
 }
 
 func (a *app) sandboxBuildCommand() *cobra.Command {
@@ -42,7 +40,7 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := args[0]
 			how, made := recipes[kind]
-			if !made && kind != "goja" {
+			if !made && kind != docker.KindGoja {
 				return usage("unknown image %q\nhint: the images are goja, node and python", kind)
 			}
 			if !made && (base != "" || rootfs != "") {
@@ -61,9 +59,9 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			case !made:
 				name, err = m.BuildGoja(cmd.Context(), "")
 			case rootfs != "":
-				name, err = a.importImage(cmd.Context(), m, how, rootfs)
+				name, err = a.importImage(cmd.Context(), m, kind, rootfs)
 			default:
-				name, err = how.build(m, cmd.Context(), "", how.dockerfile, cmp.Or(base, how.base))
+				name, err = m.Build(cmd.Context(), kind, "", how.dockerfile, cmp.Or(base, how.base))
 			}
 			if err != nil {
 				return err
@@ -76,7 +74,7 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) importImage(ctx context.Context, m *docker.Manager, how recipe, rootfs string) (string, error) {
+func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs string) (string, error) {
 	in := a.stdin
 	if rootfs != "-" {
 		f, err := os.Open(rootfs)
@@ -86,7 +84,7 @@ func (a *app) importImage(ctx context.Context, m *docker.Manager, how recipe, ro
 		defer f.Close()
 		in = f
 	}
-	return how.load(m, ctx, "", in)
+	return m.Import(ctx, kind, "", in)
 }
 
 // tryImage runs a small script in a new image, and says what is there now.
@@ -95,9 +93,9 @@ func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
 	var r sandbox.Runner
 	var req sandbox.Request
 	switch kind {
-	case "node":
+	case docker.KindNode:
 		r, req.Code = docker.NewNode(o), "return 'JavaScript and TypeScript in Node'"
-	case "python":
+	case docker.KindPython:
 		r, req.Code = docker.NewPython(o), "import platform, asyncio, json\n'Python ' + platform.python_version()"
 		req.Language = sandbox.Python
 	default:

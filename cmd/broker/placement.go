@@ -98,10 +98,10 @@ func lookAtEngine(runner string) (javaScript, python error) {
 	var wg sync.WaitGroup
 	if kind != "" {
 		wg.Go(func() {
-			javaScript = engineError(ask(func(ctx context.Context) error { return m.HasNode(ctx, "") }), kind)
+			javaScript = engineError(ask(func(ctx context.Context) error { return m.Has(ctx, docker.KindNode, "") }), kind)
 		})
 	}
-	python = engineError(ask(func(ctx context.Context) error { return m.HasPython(ctx, "") }), "python")
+	python = engineError(ask(func(ctx context.Context) error { return m.Has(ctx, docker.KindPython, "") }), "python")
 	wg.Wait()
 	return javaScript, python
 }

@@ -101,7 +101,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 	}
 	make := func(owner string) string {
 		c, err := e.api.ContainerCreate(t.Context(), &typec.Config{Image: image, Cmd: []string{"x"},
-			Labels: map[string]string{labelKind: kindGoja, labelOwner: owner}}, &typec.HostConfig{NetworkMode: "none"}, nil, nil, "")
+			Labels: map[string]string{labelKind: KindGoja, labelOwner: owner}}, &typec.HostConfig{NetworkMode: "none"}, nil, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestImagesAreListed(t *testing.T) {
 	found := false
 	for _, i := range images {
 		for _, n := range i.Names {
-			found = found || n == name && i.Current && i.Kind == kindGoja && i.Bytes > 1<<20
+			found = found || n == name && i.Current && i.Kind == KindGoja && i.Bytes > 1<<20
 		}
 	}
 	if !found {
@@ -299,7 +299,7 @@ func TestThePoolHasABound(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range list {
-			if c.Labels[labelOwner] == owner() && c.Labels[labelKind] == kindGoja {
+			if c.Labels[labelOwner] == owner() && c.Labels[labelKind] == KindGoja {
 				ids = append(ids, c.ID)
 			}
 		}

@@ -281,11 +281,11 @@ func TestLimitsThatAreNotKept(t *testing.T) {
 		host["Memory"], host["MemorySwap"], host["PidsLimit"] = 0, 0, 0
 	}}
 	d.put(t)
-	for _, kind := range []string{kindPython, kindGoja} {
+	for _, kind := range []string{KindPython, KindGoja} {
 		o := options(t)
 		o.Engine, o.Image = d.address, testImage
 		make, a := NewPython, attack.Attack{Language: sandbox.Python, Code: "a = []\nwhile True:\n    a.append(bytearray(1 << 20))"}
-		if kind == kindGoja {
+		if kind == KindGoja {
 			make, a = New, attack.Attack{Code: `const a = []; for (;;) a.push("x".repeat(1e7 + a.length))`}
 		}
 		r := make(o)
@@ -295,7 +295,7 @@ func TestLimitsThatAreNotKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The process of the other kind limits itself.
-		if err := sandbox.RequireLayers(layers, []string{sandbox.LayerMemory}); (err != nil) != (kind == kindPython) {
+		if err := sandbox.RequireLayers(layers, []string{sandbox.LayerMemory}); (err != nil) != (kind == KindPython) {
 			t.Errorf("%s: %v, layers %+v", kind, err, layers)
 		}
 		if !strings.Contains(layers[0].Detail, noControl) {

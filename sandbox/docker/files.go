@@ -134,7 +134,7 @@ type fileSet struct {
 
 // filesOf are the files that containers of r are given for a request.
 func (r *runner) filesOf(files *sandbox.Files) fileSet {
-	if kind := r.kind.name(); files == nil || kind == kindGoja || kind == kindNode { // their programs have no file system
+	if kind := r.kind.name(); files == nil || kind == KindGoja || kind == KindNode { // their programs have no file system
 		return fileSet{}
 	}
 	key := files.Key()

@@ -41,7 +41,7 @@ func (e *engine) gojaImage(ctx context.Context, executable string) (string, erro
 	}
 	rootfs, w := io.Pipe()
 	go func() { w.CloseWithError(writeRootfs(w, f)) }()
-	err = e.importImage(ctx, rootfs, ref, kindGoja)
+	err = e.importImage(ctx, rootfs, ref, KindGoja)
 	rootfs.CloseWithError(errors.New("import ended")) // lets the goroutine end
 	return ref, err
 }
@@ -116,13 +116,21 @@ func (e *engine) hasImage(ctx context.Context, ref string) (bool, error) {
 	return false, fmt.Errorf("look for image %s: %w", ref, because(ctx, err))
 }
 
-// imageOf is the image that runs a language: the one that is named, else the
-// usual one. It must be there.
-func (e *engine) imageOf(ctx context.Context, language, named, usual string) (string, error) {
-	ref := cmp.Or(named, usual)
+// usual is the image of a kind that nobody has named.
+func usual(kind string) string {
+	if kind == KindNode {
+		return NodeImage
+	}
+	return PythonImage
+}
+
+// imageOf is the image of a kind: the one that is named, else the usual one. It
+// must be there.
+func (e *engine) imageOf(ctx context.Context, kind, named string) (string, error) {
+	ref := cmp.Or(named, usual(kind))
 	ok, err := e.hasImage(ctx, ref)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w of %s (%s)", ErrNoImage, language, ref)
+		err = fmt.Errorf("%w of %s (%s)", ErrNoImage, kind, ref)
 	}
 	return ref, err
 }

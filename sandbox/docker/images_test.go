@@ -22,8 +22,8 @@ var (
 	testImage     = fmt.Sprint("mcpbroker/sandbox-python:test-", os.Getpid())
 	nodeTestImage = fmt.Sprint("mcpbroker/sandbox-node:test-", os.Getpid())
 
-	pythonImage = sync.OnceValue(func() error { return makeImage(testImage, kindPython, "/usr/bin/python3") })
-	nodeImage   = sync.OnceValue(func() error { return makeImage(nodeTestImage, kindNode, "/usr/bin/node") })
+	pythonImage = sync.OnceValue(func() error { return makeImage(testImage, KindPython, "/usr/bin/python3") })
+	nodeImage   = sync.OnceValue(func() error { return makeImage(nodeTestImage, KindNode, "/usr/bin/node") })
 )
 
 func makeImage(name, kind, program string) error {
@@ -67,26 +67,24 @@ func needImage(t testing.TB, made func() error) {
 // A base image that the engine has is enough: nothing is downloaded.
 func TestImagesAreBuiltFromABase(t *testing.T) {
 	for _, tt := range []struct {
-		base       string
+		kind, base string
 		made       func() error
-		build      func(m *Manager, ctx context.Context, name string, dockerfile []byte, base string) (string, error)
-		has        func(m *Manager, ctx context.Context, image string) error
 		dockerfile []byte
 	}{
-		{testImage, pythonImage, (*Manager).BuildPython, (*Manager).HasPython, images.Python},
-		{nodeTestImage, nodeImage, (*Manager).BuildNode, (*Manager).HasNode, images.Node},
+		{KindPython, testImage, pythonImage, images.Python},
+		{KindNode, nodeTestImage, nodeImage, images.Node},
 	} {
-		t.Run(tt.base, func(t *testing.T) {
+		t.Run(tt.kind, func(t *testing.T) {
 			needImage(t, tt.made)
 			m, name := &Manager{eng: needEngine(t)}, tt.base+"-built"
-			if _, err := tt.build(m, t.Context(), name, []byte("FROM mcpbroker/no-such-image:1\nLABEL x\n"), tt.base); err == nil {
+			if _, err := m.Build(t.Context(), tt.kind, name, []byte("FROM mcpbroker/no-such-image:1\nLABEL x\n"), tt.base); err == nil {
 				t.Error("an image was built from nothing")
 			}
-			if _, err := tt.build(m, t.Context(), name, tt.dockerfile, tt.base); err != nil {
+			if _, err := m.Build(t.Context(), tt.kind, name, tt.dockerfile, tt.base); err != nil {
 				t.Fatal(err)
 			}
 			defer m.eng.api.ImageRemove(context.Background(), name, typei.RemoveOptions{PruneChildren: true})
-			if err := tt.has(m, t.Context(), name); err != nil {
+			if err := m.Has(t.Context(), tt.kind, name); err != nil {
 				t.Error(err)
 			}
 		})

@@ -21,17 +21,17 @@ type kind interface {
 	image(ctx context.Context, e *engine, o *Options) (string, error)
 }
 
-// The names of kinds.
+// The kinds of containers and images.
 const (
-	kindGoja   = "goja"
-	kindNode   = "node"
-	kindPython = "python"
+	KindGoja   = "goja"   // JavaScript and TypeScript, run by this program
+	KindNode   = "node"   // the same, run by Node
+	KindPython = "python" // Python
 )
 
 // javaScript is JavaScript and TypeScript, run by this program's own binary.
 type javaScript struct{}
 
-func (javaScript) name() string { return kindGoja }
+func (javaScript) name() string { return KindGoja }
 func (javaScript) languages() []sandbox.Language {
 	return []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
 }
@@ -91,7 +91,7 @@ func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
 	layers := []sandbox.Layer{
 		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, %s", e.name, user, limits)},
 	}
-	if r.kind.name() != kindGoja { // which says more of itself
+	if r.kind.name() != KindGoja { // which says more of itself
 		seccomp := sandbox.Layer{Name: sandbox.LayerSeccomp, Active: e.seccomp, Detail: "the engine's filter of system calls"}
 		if !e.seccomp {
 			seccomp.Detail = "the engine filters no system calls"

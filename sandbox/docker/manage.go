@@ -66,32 +66,18 @@ func (m *Manager) BuildGoja(ctx context.Context, executable string) (string, err
 	return m.eng.gojaImage(ctx, executable)
 }
 
-// ImportPython makes the image name, which is PythonImage if it is empty, of a
-// file system in a tar archive, which may be compressed. It must have a command
-// python3.
-func (m *Manager) ImportPython(ctx context.Context, name string, rootfs io.Reader) (string, error) {
-	name = cmp.Or(name, PythonImage)
-	return name, m.eng.importImage(ctx, rootfs, name, kindPython)
+// Import makes the image name of a kind, KindNode or KindPython, of a file system
+// in a tar archive, which may be compressed. It must have what Options says of
+// Image. An empty name means NodeImage or PythonImage.
+func (m *Manager) Import(ctx context.Context, kind, name string, rootfs io.Reader) (string, error) {
+	name = cmp.Or(name, usual(kind))
+	return name, m.eng.importImage(ctx, rootfs, name, kind)
 }
 
-// ImportNode is ImportPython for NodeImage, and the command node.
-func (m *Manager) ImportNode(ctx context.Context, name string, rootfs io.Reader) (string, error) {
-	name = cmp.Or(name, NodeImage)
-	return name, m.eng.importImage(ctx, rootfs, name, kindNode)
-}
-
-// BuildPython makes the image name, which is PythonImage if it is empty, by a Dockerfile that has an argument BASE, the
-// image to begin with, which the engine downloads unless it has it.
-func (m *Manager) BuildPython(ctx context.Context, name string, dockerfile []byte, base string) (string, error) {
-	return m.build(ctx, kindPython, cmp.Or(name, PythonImage), dockerfile, base)
-}
-
-// BuildNode is BuildPython for NodeImage.
-func (m *Manager) BuildNode(ctx context.Context, name string, dockerfile []byte, base string) (string, error) {
-	return m.build(ctx, kindNode, cmp.Or(name, NodeImage), dockerfile, base)
-}
-
-func (m *Manager) build(ctx context.Context, kind, name string, dockerfile []byte, base string) (string, error) {
+// Build is as Import, but makes the image by a Dockerfile that has an argument
+// BASE, the image to begin with, which the engine downloads unless it has it.
+func (m *Manager) Build(ctx context.Context, kind, name string, dockerfile []byte, base string) (string, error) {
+	name = cmp.Or(name, usual(kind))
 	var dir bytes.Buffer
 	t := tar.NewWriter(&dir)
 	if err := t.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(dockerfile)), Typeflag: tar.TypeReg}); err != nil {
@@ -182,10 +168,10 @@ func (m *Manager) Prune(ctx context.Context, executable string, all bool, log *s
 	return p, errors.Join(failed...)
 }
 
-// HasPython returns nil if the engine has the image that Python runs in, which
-// is as in Options, else ErrNoImage.
-func (m *Manager) HasPython(ctx context.Context, image string) error {
-	_, err := python{}.image(ctx, m.eng, &Options{Image: image})
+// Has returns nil if the engine has the image of a kind, KindNode or KindPython,
+// else ErrNoImage. image is as in Options.
+func (m *Manager) Has(ctx context.Context, kind, image string) error {
+	_, err := m.eng.imageOf(ctx, kind, image)
 	return err
 }
 
@@ -193,10 +179,4 @@ func (m *Manager) HasPython(ctx context.Context, image string) error {
 // may run in as commands do, else ErrNoImage. image is as in sandbox.Command.
 func (m *Manager) HasCommands(ctx context.Context, program, image string) (string, error) {
 	return m.eng.commandImage(ctx, program, image)
-}
-
-// HasNode is HasPython for the image that Node runs in.
-func (m *Manager) HasNode(ctx context.Context, image string) error {
-	_, err := node{}.image(ctx, m.eng, &Options{Image: image})
-	return err
 }

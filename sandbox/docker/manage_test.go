@@ -46,7 +46,7 @@ func (p *pruning) image(names ...string) string {
 		p.t.Fatal(err)
 	}
 	answer, err := p.eng.api.ImageImport(p.t.Context(), typei.ImportSource{Source: &rootfs, SourceName: "-"}, names[0],
-		typei.ImportOptions{Changes: []string{"LABEL " + labelKind + "=" + kindGoja, "LABEL " + p.within}})
+		typei.ImportOptions{Changes: []string{"LABEL " + labelKind + "=" + KindGoja, "LABEL " + p.within}})
 	if err == nil {
 		err = drain(answer)
 	}
@@ -72,7 +72,7 @@ func (p *pruning) image(names ...string) string {
 func (p *pruning) container(image, owner string) string {
 	p.t.Helper()
 	c, err := p.eng.api.ContainerCreate(p.t.Context(), &typec.Config{Image: image, Cmd: []string{"x"},
-		Labels: map[string]string{labelKind: kindGoja, labelOwner: owner}}, &typec.HostConfig{NetworkMode: "none"}, nil, nil, "")
+		Labels: map[string]string{labelKind: KindGoja, labelOwner: owner}}, &typec.HostConfig{NetworkMode: "none"}, nil, nil, "")
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ const NodeImage = "mcpbroker/sandbox-node:latest"
 // made.
 type node struct{}
 
-func (node) name() string                  { return kindNode }
+func (node) name() string                  { return KindNode }
 func (node) languages() []sandbox.Language { return javaScript{}.languages() }
 func (node) env() []string                 { return []string{"TZ=UTC", "NODE_NO_WARNINGS=1"} }
 func (node) tmpfs() map[string]string      { return nil }
@@ -41,7 +41,7 @@ func (node) command(memory int64) []string {
 }
 
 func (node) image(ctx context.Context, e *engine, o *Options) (string, error) {
-	return e.imageOf(ctx, "Node", o.Image, NodeImage)
+	return e.imageOf(ctx, KindNode, o.Image)
 }
 
 // nodeGlobals are what programs find in Node and not in the broker's own engine.

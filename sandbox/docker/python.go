@@ -12,7 +12,7 @@ const PythonImage = "mcpbroker/sandbox-python:latest"
 // python is Python, in an image that somebody has made.
 type python struct{}
 
-func (python) name() string                  { return kindPython }
+func (python) name() string                  { return KindPython }
 func (python) languages() []sandbox.Language { return []sandbox.Language{sandbox.Python} }
 func (python) command(int64) []string {
 	return append([]string{"python3", "-I", "-B", "-X", "utf8", "-c"},
@@ -23,5 +23,5 @@ func (python) tmpfs() map[string]string { return map[string]string{"/tmp": tmpfs
 func (python) overhead() int64          { return 32 << 20 }
 
 func (python) image(ctx context.Context, e *engine, o *Options) (string, error) {
-	return e.imageOf(ctx, "Python", o.Image, PythonImage)
+	return e.imageOf(ctx, KindPython, o.Image)
 }

@@ -113,8 +113,12 @@ func TestAnAttackThatLeavesSomethingIsTold(t *testing.T) {
 		return json.RawMessage(`[2,"number","undefined","undefined"]`), nil
 	})
 	defer r.Close()
+	o := attack.Try(t.Context(), r, attack.Attack{Code: "attack"}, attack.Options{})
+	if o.Contained || !strings.HasPrefix(o.Problem, `afterwards a small program returned [2,"number"`) {
+		t.Errorf("%+v, want what was left", o)
+	}
 	rep := attack.Run(t.Context(), r, attack.Options{Groups: []string{"escape"}, Every: 3})
-	if rep.OK() || len(rep.Outcomes) < 3 || !strings.Contains(rep.Outcomes[2].Problem, "afterwards a small program returned [2,\"number\"") && !strings.Contains(rep.Outcomes[0].Problem, "it got") {
+	if rep.OK() || len(rep.Outcomes) < 3 || !strings.Contains(rep.Outcomes[0].Problem, "it got") {
 		t.Errorf("%+v", rep)
 	}
 	if rep.HostBytes <= 0 || rep.HostAfter <= 0 {

@@ -86,7 +86,7 @@ func TestCommandsEndWithTheirTime(t *testing.T) {
 	c := newTestCommands(t)
 	start := time.Now()
 	// It ignores signals, and has left something running that holds the streams.
-	got := run(t, c, sandbox.Command{Argv: []string{"sh", "-c", "trap '' TERM INT; sleep 60 & echo up; while :; do sleep 60; done"}, Timeout: 500 * time.Millisecond})
+	got := run(t, c, sandbox.Command{Argv: []string{"sh", "-c", "trap '' TERM INT; sleep 60 & echo up; while :; do sleep 60; done"}, Timeout: 2 * time.Second})
 	if want := `0 "up\n" "" time limit reached`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

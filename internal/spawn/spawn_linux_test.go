@@ -19,19 +19,28 @@ func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "cat")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, out := pipes.Of(t, cmd)
-	started := make(chan error)
+	var err error
+	started := make(chan struct{})
 	var thread int
-	go func() {
+	var start func()
+	start = func() {
 		runtime.LockOSThread() // without its unlocking, the thread ends here
-		thread = syscall.Gettid()
-		started <- Start(cmd)
-	}()
-	if err := <-started; err != nil {
+		if thread = syscall.Gettid(); thread == os.Getpid() {
+			defer runtime.UnlockOSThread() // the first one never ends: it is held while another one has its turn
+			go start()
+			<-started
+			return
+		}
+		err = Start(cmd)
+		close(started)
+	}
+	go start()
+	if <-started; err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
 	deadline := time.Now().Add(10 * time.Second)
-	for thread != os.Getpid() { // the first thread never ends
+	for {
 		if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread)); errors.Is(err, os.ErrNotExist) {
 			break
 		}

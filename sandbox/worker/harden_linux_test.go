@@ -114,19 +114,26 @@ func TestAChildHasNothingOfItsHost(t *testing.T) {
 func TestAChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	req, limits := sandbox.Request{Language: sandbox.JavaScript, Code: "return 1 + 1"}, sandbox.Limits{}.WithDefaults()
 	var p *process
-	started := make(chan error)
+	var err error
+	started := make(chan struct{})
 	var thread int
-	go func() {
+	var start func()
+	start = func() {
 		runtime.LockOSThread() // without its unlocking, the thread ends here
-		thread = unix.Gettid()
-		var err error
+		if thread = unix.Gettid(); thread == os.Getpid() {
+			defer runtime.UnlockOSThread() // the first one never ends: it is held while another one has its turn
+			go start()
+			<-started
+			return
+		}
 		p, err = startProcess(t.Context(), &Options{}, wire.Hello{Version: wire.Version, MemoryBytes: limits.MemoryBytes})
-		started <- err
-	}()
-	if err := <-started; err != nil {
+		close(started)
+	}
+	go start()
+	if <-started; err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); thread != os.Getpid(); runtime.Gosched() { // the first thread never ends
+	for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
 		if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread)); errors.Is(err, os.ErrNotExist) {
 			break
 		}

@@ -239,9 +239,9 @@ func TestNothingOfTheDataIsStored(t *testing.T) {
 	if !bytes.Contains(all, []byte(`"byUser"`)) {
 		t.Error("the field byUser was not stored")
 	}
-	if bytes.Contains(all, []byte("secret")) && bytes.Contains(bytes.ReplaceAll(all, []byte("secret BLOB"), nil), []byte("secret")) {
-		i := bytes.Index(bytes.ReplaceAll(all, []byte("secret BLOB"), nil), []byte("secret"))
-		t.Errorf("data was stored: …%q…", bytes.ReplaceAll(all, []byte("secret BLOB"), nil)[max(0, i-20):i+20])
+	all = bytes.ReplaceAll(all, []byte("secret BLOB"), nil) // a column of the table of keys
+	if i := bytes.Index(all, []byte("secret")); i >= 0 {
+		t.Errorf("data was stored: …%q…", all[max(0, i-20):i+20])
 	}
 }
 

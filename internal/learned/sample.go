@@ -11,7 +11,6 @@ type sample struct {
 	tally
 	object *sampleObject
 	elem   *sample
-	deep   bool // there is more below than is looked at
 }
 
 type sampleObject struct {
@@ -139,10 +138,7 @@ func (r *reader) array(s *sample, depth int) error {
 	var elem *sample
 	if s != nil {
 		s.Kinds[kindArray]++
-		switch {
-		case depth >= maxDepth:
-			s.deep = true
-		default:
+		if depth < maxDepth {
 			if s.elem == nil {
 				s.elem = &sample{}
 			}
@@ -162,7 +158,6 @@ func (r *reader) object(s *sample, depth int) error {
 	if s == nil || depth >= maxDepth {
 		if s != nil {
 			s.Kinds[kindObject]++
-			s.deep = true
 		}
 		return r.list('}', func() error { return r.member(nil, depth) })
 	}
@@ -269,7 +264,6 @@ func (o *sampleObject) add(p *sampleObject) {
 
 func (s *sample) add(t *sample) {
 	s.tally.add(t.tally)
-	s.deep = s.deep || t.deep
 	if t.elem != nil {
 		if s.elem == nil {
 			s.elem = &sample{}

@@ -1,8 +1,6 @@
 package learned
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -14,14 +12,13 @@ func (n *node) schema(depth int) string {
 		return "{}"
 	}
 	var alternatives []string
-	nullable := n.Kinds[kindNull] > 0
 	for k := kindBool; k < kinds; k++ {
 		if n.Kinds[k] == 0 || k == kindInteger && n.Kinds[kindNumber] > 0 {
 			continue
 		}
 		alternatives = append(alternatives, n.alternative(k, depth))
 	}
-	if nullable {
+	if n.Kinds[kindNull] > 0 {
 		alternatives = append(alternatives, `{"type":"null"}`)
 	}
 	switch len(alternatives) {
@@ -63,7 +60,7 @@ func (o *object) schema(depth int) string {
 	}
 	var props, required []string
 	for _, f := range o.Fields {
-		name := quote(f.Name)
+		name := strconv.Quote(f.Name) // as fieldName wants it, without anything to escape
 		props = append(props, name+":"+f.node.schema(depth+1))
 		if f.N >= o.N {
 			required = append(required, name)
@@ -74,15 +71,4 @@ func (o *object) schema(depth int) string {
 		s += `,"required":[` + strings.Join(required, ",") + `]`
 	}
 	return s + "}"
-}
-
-// quote writes a string as JSON, without the escapes that only HTML needs.
-func quote(s string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return strconv.Quote(s) // a string always encodes
-	}
-	return strings.TrimSpace(b.String())
 }

@@ -2,6 +2,7 @@ package learned
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
@@ -204,7 +205,7 @@ func (s *Store) List() ([]Tool, error) {
 		}
 	}
 	slices.SortFunc(list, func(a, b Tool) int {
-		return bytes.Compare([]byte(a.Server+"\x00"+a.Tool), []byte(b.Server+"\x00"+b.Tool))
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool))
 	})
 	return list, err
 }

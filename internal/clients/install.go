@@ -250,14 +250,7 @@ func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, 
 	if err := j.put(rec); err != nil {
 		return res, err
 	}
-	var was []byte
-	if !res.Created {
-		was = bytes.Clone(before)
-		if was == nil {
-			was = []byte{}
-		}
-	}
-	return res, config.Replace(res.Path, was, text)
+	return res, config.Replace(res.Path, before, text)
 }
 
 // A move takes servers over into servers.json.

@@ -301,6 +301,7 @@ func sameFile(a, b string) bool {
 	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
+// readAll reads a file. What it returns is nil only with an error.
 func readAll(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -30,15 +30,9 @@ func (tomlFile) servers(data []byte, root []string) ([]config.Field, error) {
 	if err != nil {
 		return nil, err
 	}
-	var at any = values
-	for _, key := range root {
-		table, ok := at.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("%q is no table", strings.Join(root, "."))
-		}
-		if at, ok = table[key]; !ok {
-			return nil, nil
-		}
+	at, there := tomlAt(values, root)
+	if !there {
+		return nil, nil
 	}
 	table, ok := at.(map[string]any)
 	if !ok {
@@ -137,8 +131,7 @@ func (tomlFile) restore(data, backup []byte, root []string, name string) ([]byte
 }
 
 func (tomlFile) values(data []byte) (any, error) {
-	values, err := tomlValues(data)
-	return any(values), err
+	return tomlValues(data)
 }
 
 // checkTOML makes sure that an edit left a file that can be read, in which path
@@ -148,19 +141,22 @@ func checkTOML(data []byte, path []string, there bool) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; write each server as a table of its own, [%s]", err, tomlKey(path))
 	}
-	var at any = values
-	found := true
-	for _, key := range path {
-		table, _ := at.(map[string]any)
-		at, found = table[key]
-		if !found {
-			break
-		}
-	}
-	if found != there {
+	if _, found := tomlAt(values, path); found != there {
 		return nil, fmt.Errorf("%q is part of an inline table: write it as [%s] first", path[len(path)-1], tomlKey(path))
 	}
 	return data, nil
+}
+
+// tomlAt is what stands under the keys of path.
+func tomlAt(values map[string]any, path []string) (at any, there bool) {
+	at, there = values, true
+	for _, key := range path {
+		table, _ := at.(map[string]any)
+		if at, there = table[key]; !there {
+			return nil, false
+		}
+	}
+	return at, true
 }
 
 // tomlRanges are the stretches of a file that hold the table path and what is

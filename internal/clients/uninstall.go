@@ -95,14 +95,11 @@ func (r Request) installed(j *journal) (string, error) {
 // what it should be.
 func (r Request) restore(j *journal, rec *record, now []byte, res *UninstallResult) (bool, error) {
 	res.Restored, res.Deleted = true, rec.Before == ""
-	var backup []byte
-	if !res.Deleted {
-		var err error
-		if backup, err = os.ReadFile(rec.Backup); err != nil || sum(backup) != rec.Before {
-			res.Restored = false
-			res.Notes = append(res.Notes, fmt.Sprintf("the backup %s is missing or was changed: only the broker's entry goes", rec.Backup))
-			return false, nil
-		}
+	backup, ok := rec.original()
+	if !ok && !res.Deleted {
+		res.Restored = false
+		res.Notes = append(res.Notes, fmt.Sprintf("the backup %s is missing or was changed: only the broker's entry goes", rec.Backup))
+		return false, nil
 	}
 	if r.DryRun {
 		return true, nil

@@ -13,11 +13,8 @@ import (
 
 // A Plugin is one that is installed.
 type Plugin struct {
-	Name        string `json:"name"`
-	Version     string `json:"version"`
-	Description string `json:"description"`
-	Author      string `json:"author,omitempty"`
-	Enabled     bool   `json:"enabled"`
+	plugin.About
+	Enabled bool `json:"enabled"`
 	// Servers are those that can be used, and SkippedServers the names of the
 	// others.
 	Servers        []Server         `json:"servers"`
@@ -39,7 +36,7 @@ type Server struct {
 
 func (s *server) pluginOf(p library.Plugin) Plugin {
 	one := Plugin{
-		Name: p.Name, Version: p.Version, Description: p.Description, Author: p.Author, Enabled: p.Enabled, Servers: []Server{},
+		About: p.About, Enabled: p.Enabled, Servers: []Server{},
 		SkippedServers: append([]string{}, p.Skipped...), Skills: p.Skills, Commands: p.Commands, Source: sourceOf(p.Source),
 		Problems: remarks(p.Problems, s.o.Library().Hider()),
 	}

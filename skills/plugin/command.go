@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -27,8 +26,7 @@ type Command struct {
 
 // readCommands reads the Markdown files below a folder of the plugin.
 func (p *Plugin) readCommands(root *os.Root, dir string) {
-	files := root.FS()
-	_ = fs.WalkDir(files, dir, func(name string, e fs.DirEntry, err error) error {
+	_ = fs.WalkDir(root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil && name == dir:
 			return fs.SkipAll // most plugins have none
@@ -41,7 +39,7 @@ func (p *Plugin) readCommands(root *os.Root, dir string) {
 			p.problem(dir, "bad_command", "only %d commands are read", maxCommands)
 			return fs.SkipAll
 		}
-		doc, body, problem := readCommand(files, name)
+		doc, body, problem := readCommand(root, name)
 		if problem != "" {
 			p.problem(name, "bad_command", "the command is left out: %s", problem)
 			return nil
@@ -60,15 +58,8 @@ func (p *Plugin) readCommands(root *os.Root, dir string) {
 }
 
 // readCommand reads a command, whose header may be missing.
-func readCommand(files fs.FS, name string) (doc *skills.Doc, body, problem string) {
-	info, err := fs.Stat(files, name)
-	if err != nil {
-		return nil, "", cause(err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > skills.MaxFileBytes {
-		return nil, "", "it is no regular file, or too large"
-	}
-	data, err := fs.ReadFile(files, name)
+func readCommand(root *os.Root, name string) (doc *skills.Doc, body, problem string) {
+	data, err := readFile(root, name, skills.MaxFileBytes)
 	if err != nil {
 		return nil, "", cause(err)
 	}
@@ -101,7 +92,7 @@ func (c Command) Text(arguments string) (string, error) {
 		return "", &Error{"bad_command", "command " + c.Name + " is gone"}
 	}
 	defer root.Close()
-	_, body, problem := readCommand(root.FS(), filepath.ToSlash(c.file))
+	_, body, problem := readCommand(root, c.file)
 	if problem != "" {
 		return "", &Error{"bad_command", "command " + c.Name + ": " + problem}
 	}

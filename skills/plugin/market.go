@@ -89,7 +89,7 @@ func OpenMarket(dir string) (*Market, error) {
 		return nil, &Error{"missing_manifest", fmt.Sprintf("there is no folder %s", dir)}
 	}
 	defer root.Close()
-	data, err := readFile(root, MarketFile)
+	data, err := readFile(root, MarketFile, maxJSONBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{"missing_manifest", "there is no " + MarketFile + " in it: this is no marketplace"}
 	}

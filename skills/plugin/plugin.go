@@ -37,21 +37,27 @@ const (
 // limits bound a plugin that is installed.
 var limits = pack.Limits{Files: 4096, Bytes: 64 << 20}
 
-// An Error says why a folder is no plugin.
+// An Error says why a folder is no plugin or marketplace, or a name that of none.
 type Error struct {
-	// Code is missing_manifest, bad_manifest or plugin_not_found.
+	// Code is missing_manifest, bad_manifest, bad_command, plugin_not_found or
+	// marketplace_not_found.
 	Code    string
 	Message string
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// A Plugin is one that was read. It is not changed.
-type Plugin struct {
+// About is what a plugin says of itself.
+type About struct {
 	Name        string `json:"name"`
 	Version     string `json:"version"`
 	Description string `json:"description"`
 	Author      string `json:"author,omitempty"`
+}
+
+// A Plugin is one that was read. It is not changed.
+type Plugin struct {
+	About
 	// Dir is its folder on this host.
 	Dir string `json:"path"`
 	// Servers are those that can be used, sorted by name, and Skipped the names
@@ -119,7 +125,7 @@ func Load(dir string) (*Plugin, error) {
 		return nil, err
 	}
 	p := &Plugin{
-		Name: m.Name, Version: m.Version, Description: m.Description, Author: author(m.Author), Dir: abs,
+		About: About{m.Name, m.Version, m.Description, author(m.Author)}, Dir: abs,
 		Servers: []Server{}, Skipped: []string{}, Commands: []Command{}, Problems: []skills.Problem{},
 	}
 	p.readServers(root, m.MCPServers)
@@ -133,7 +139,7 @@ func Load(dir string) (*Plugin, error) {
 }
 
 func readManifest(root *os.Root) (*manifest, error) {
-	data, err := readFile(root, ManifestFile)
+	data, err := readFile(root, ManifestFile, maxJSONBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is no plugin"}
 	}
@@ -152,13 +158,13 @@ func readManifest(root *os.Root) (*manifest, error) {
 	return &m, nil
 }
 
-// readFile reads a JSON file, without a byte order mark.
-func readFile(root *os.Root, name string) ([]byte, error) {
+// readFile reads a file of at most limit bytes, without a byte order mark.
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	info, err := root.Stat(filepath.FromSlash(name))
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxJSONBytes {
+	if !info.Mode().IsRegular() || info.Size() > limit {
 		return nil, errors.New("it is no regular file, or too large")
 	}
 	f, err := root.Open(filepath.FromSlash(name))
@@ -166,7 +172,7 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxJSONBytes))
+	data, err := io.ReadAll(io.LimitReader(f, limit))
 	return bytes.TrimPrefix(data, []byte("\ufeff")), err
 }
 
@@ -245,7 +251,7 @@ func (p *Plugin) readServers(root *os.Root, inManifest json.RawMessage) {
 }
 
 func (p *Plugin) serverFile(root *os.Root, name string, optional bool) {
-	data, err := readFile(root, name)
+	data, err := readFile(root, name, maxJSONBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && optional:
 	case err != nil:

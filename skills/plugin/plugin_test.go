@@ -114,7 +114,7 @@ func TestOddParts(t *testing.T) {
 		entry("p/.claude-plugin/plugin.json", "\ufeff"+`{"name": "p", "author": "Me", "skills": ["./more", "../out"], "commands": "./extra",
 			"mcpServers": {"a": {"url": "https://second"}, "b": {"command": "b"}, "c": 1}}`),
 		entry("p/.mcp.json", `{"a": {"url": "https://first"}, "empty": {"url": ""}, " ": {"command": "x"}}`),
-		entry("p/commands/git/fix.md", "# Fix the issue\n\nFix $0.\n"),
+		entry("p/commands/git/fix.md", "\ufeff# Fix the issue\n\nFix $0.\n"),
 		entry("p/commands/bad.md", "---\ndescription: &a x\n---\n"),
 		entry("p/commands/notes.txt", "x"),
 		entry("p/extra/go.md", "---\nargument-hint: [a, b]\n---\nGo $ARGUMENTS.\n"),

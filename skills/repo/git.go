@@ -3,6 +3,7 @@ package repo
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type git struct{ program, store, protocols string }
 // run something or fetch more than was asked for.
 var settings = []string{
 	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.askPass=", "core.symlinks=false",
-	"fetch.recurseSubmodules=false", "submodule.recurse=false", "protocol.version=2",
+	"fetch.recurseSubmodules=false", "submodule.recurse=false", "protocol.version=2", "transfer.bundleURI=false",
 	// Larger files are not held in memory; those that are wanted are never so large.
 	"core.bigFileThreshold=16m", "pack.threads=1",
 	"gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false",
@@ -61,8 +62,7 @@ func environment() []string {
 		"SSH_ASKPASS_REQUIRE=never", "GIT_NO_REPLACE_OBJECTS=1")
 }
 
-// run runs git to its end and returns what it printed, of which it is an error
-// to be more than a line or two.
+// run runs git to its end and returns the line that it printed.
 func (g *git) run(ctx context.Context, args ...string) (string, error) {
 	var out, errs short
 	cmd := g.command(ctx, args...)
@@ -73,6 +73,31 @@ func (g *git) run(ctx context.Context, args ...string) (string, error) {
 		return "", refuse("fetch_failed", "git %s: %s", args[0], errs.reason(err))
 	}
 	return strings.TrimSpace(out.String()), nil
+}
+
+// stream runs git and lets read have what it prints, up to an error of read.
+func (g *git) stream(ctx context.Context, input string, read func(*bufio.Reader) error, args ...string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var errs short
+	cmd := g.command(ctx, args...)
+	cmd.Stdin, cmd.Stderr = strings.NewReader(input), &errs
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	if err = read(bufio.NewReader(out)); err != nil {
+		cancel() // what is not read any more
+	}
+	ended := cmd.Wait()
+	killGroup(cmd)
+	if err == nil && ended != nil {
+		err = refuse("fetch_failed", "git %s: %s", args[0], errs.reason(ended))
+	}
+	return err
 }
 
 // short keeps the beginning of what a program prints.
@@ -111,13 +136,7 @@ func (g *git) fetch(ctx context.Context, s Source, limit int64) (commit string, 
 	if _, err := g.run(ctx, "init", "--bare", "--quiet", "--template=", "."); err != nil {
 		return "", err
 	}
-	ref := s.Ref
-	switch {
-	case ref == "" && s.Commit != "":
-		ref = s.Commit
-	case ref == "":
-		ref = "HEAD"
-	}
+	ref := cmp.Or(s.Ref, s.Commit, "HEAD")
 	whole := ctx
 	ctx, cancel := context.WithCancelCause(whole)
 	stop := g.watch(limit, cancel)
@@ -126,6 +145,9 @@ func (g *git) fetch(ctx context.Context, s Source, limit int64) (commit string, 
 	stop()
 	err = because(ctx, err)
 	cancel(nil)
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == "fetch_failed" {
+		e.Message += `: see whether "git ls-remote" with its address works in a terminal: your credentials are used, and nothing is asked for`
+	}
 	if err != nil {
 		return "", err
 	}
@@ -133,7 +155,7 @@ func (g *git) fetch(ctx context.Context, s Source, limit int64) (commit string, 
 		return "", err
 	}
 	if s.Commit != "" && commit != s.Commit {
-		return "", refuse("commit_mismatch", "%s is commit %s, but %s is wanted: it has been moved since", ref, commit, s.Commit)
+		return "", refuse("commit_mismatch", "%s is commit %s, but %s is wanted: it has been moved since: name the commit that you trust", ref, commit, s.Commit)
 	}
 	return commit, nil
 }
@@ -170,7 +192,7 @@ func (g *git) watch(limit int64, cancel context.CancelCauseFunc) (stop func()) {
 }
 
 func tooLarge(limit int64) error {
-	return refuse("repository_too_large", "the repository has more than %d MiB", limit>>20)
+	return refuse("repository_too_large", "the repository has more than %d MiB: fetch it yourself and install its folder", limit>>20)
 }
 
 func size(dir string) (total int64) {
@@ -199,33 +221,16 @@ func (g *git) list(ctx context.Context, s Source, commit string, set Options, go
 	if f := strings.TrimSuffix(s.Folder, "/"); f != "" && f != "." {
 		tree += ":" + f
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // what is not read any more
-	var errs short
-	cmd := g.command(ctx, "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
-	cmd.Stderr = &errs
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return nil, err
-	}
-	files, err := parseList(bufio.NewReader(out), set, got)
-	if err != nil {
-		cancel()
-	}
-	ended := cmd.Wait()
-	killGroup(cmd)
-	switch {
-	case err != nil:
-		return nil, err
-	case ended != nil && s.Folder != "":
+	var files []blob
+	var unread error
+	err := g.stream(ctx, "", func(r *bufio.Reader) error {
+		files, unread = parseList(r, set, got)
+		return unread
+	}, "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
+	if err != nil && unread == nil && s.Folder != "" {
 		return nil, refuse("folder_not_found", "the repository has no folder %q in commit %s", s.Folder, commit)
-	case ended != nil:
-		return nil, refuse("fetch_failed", "git ls-tree: %s", errs.reason(ended))
 	}
-	return files, nil
+	return files, err
 }
 
 const (
@@ -251,22 +256,20 @@ func parseList(r *bufio.Reader, set Options, got *Fetched) (files []blob, err er
 			return nil, refuse("fetch_failed", "git lists the files in a way that is not understood: %.80q", line)
 		}
 		if seen >= set.Files {
-			return nil, refuse("repository_too_large", "it has more than %d files", set.Files)
+			return nil, refuse("repository_too_large", "it has more than %d files: name the folder of it that is wanted", set.Files)
 		}
 		left := ""
 		switch fields[0] {
 		case "160000":
-			left = "submodule %s is not fetched"
+			left = "submodule %q is not fetched"
 		case "120000":
-			left = "link %s is left out"
+			left = "link %q is left out"
 		case "100644", "100664", "100755":
 		default:
-			left = "%s is no file and left out"
+			left = "%q is no file and left out"
 		}
 		if left != "" {
-			if len(got.Notes) < maxNotes {
-				got.Notes = append(got.Notes, fmt.Sprintf(left, strconv.Quote(name)))
-			}
+			got.note(left, name)
 			continue
 		}
 		n, err := strconv.ParseInt(fields[3], 10, 64)
@@ -274,7 +277,7 @@ func parseList(r *bufio.Reader, set Options, got *Fetched) (files []blob, err er
 			return nil, refuse("fetch_failed", "git does not say how large %q is", name)
 		}
 		if total += n; total > set.Bytes || n > set.Bytes {
-			return nil, refuse("repository_too_large", "its files have more than %d MiB", set.Bytes>>20)
+			return nil, refuse("repository_too_large", "its files have more than %d MiB: name the folder of it that is wanted", set.Bytes>>20)
 		}
 		files = append(files, blob{fields[2], name, fields[0] == "100755", n})
 	}
@@ -299,45 +302,31 @@ func readEntry(r *bufio.Reader) (string, error) {
 }
 
 // copy writes the files below dir, as they are stored.
-func (g *git) copy(ctx context.Context, files []blob, dir string) error {
+func (g *git) copy(ctx context.Context, files []blob, dir string, got *Fetched) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var errs short
 	var ids strings.Builder
 	for _, f := range files {
 		ids.WriteString(f.id + "\n")
 	}
-	cmd := g.command(ctx, "cat-file", "--batch")
-	cmd.Stdin, cmd.Stderr = strings.NewReader(ids.String()), &errs
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return err
-	}
-	r := bufio.NewReader(out)
-	for _, f := range files {
-		if err = f.write(root, r); err != nil {
-			cancel()
-			break
+	return g.stream(ctx, ids.String(), func(r *bufio.Reader) error {
+		for _, f := range files {
+			if err := f.write(root, r, got); err != nil {
+				return err
+			}
 		}
-	}
-	ended := cmd.Wait()
-	killGroup(cmd)
-	if err == nil && ended != nil {
-		err = refuse("fetch_failed", "git cat-file: %s", errs.reason(ended))
-	}
-	return err
+		return nil
+	}, "cat-file", "--batch")
 }
 
+// lfsPointer begins a file that stands for one that git LFS keeps elsewhere.
+const lfsPointer = "version https://git-lfs.github.com/spec/"
+
 // write copies what follows in r: "id type size", the bytes, a line break.
-func (b blob) write(root *os.Root, r *bufio.Reader) error {
+func (b blob) write(root *os.Root, r *bufio.Reader, got *Fetched) error {
 	head, err := r.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("read %s: %w", b.path, err)
@@ -364,6 +353,9 @@ func (b blob) write(root *os.Root, r *bufio.Reader) error {
 	}
 	if err != nil {
 		return err
+	}
+	if start, _ := r.Peek(len(lfsPointer)); string(start) == lfsPointer {
+		got.note("of %q only the pointer is fetched: git LFS keeps the file elsewhere", b.path)
 	}
 	_, err = io.CopyN(f, r, b.size)
 	if err == nil {

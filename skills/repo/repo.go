@@ -147,8 +147,14 @@ func (s Source) protocols() string {
 type Fetched struct {
 	// Commit is the id of the commit.
 	Commit string
-	// Notes say what of it was left out: submodules and links.
+	// Notes say what of it was left out: submodules, links and files of git LFS.
 	Notes []string
+}
+
+func (f *Fetched) note(format, name string) {
+	if len(f.Notes) < maxNotes {
+		f.Notes = append(f.Notes, fmt.Sprintf(format, name))
+	}
 }
 
 // Fetch copies the files of a source into the folder dir, which exists and is
@@ -167,7 +173,7 @@ func Fetch(ctx context.Context, s Source, dir string, o *Options) (*Fetched, err
 		return nil, err
 	}
 	defer os.RemoveAll(store)
-	ctx, cancel := context.WithTimeoutCause(ctx, set.Timeout, refuse("fetch_timeout", "the repository took more than %s", set.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, set.Timeout, refuse("fetch_timeout", "the repository took more than %s: try again, or fetch it yourself and install its folder", set.Timeout))
 	defer cancel()
 	g := &git{program: program, store: store, protocols: s.protocols()}
 	commit, err := g.fetch(ctx, s, set.FetchBytes)
@@ -177,7 +183,7 @@ func Fetch(ctx context.Context, s Source, dir string, o *Options) (*Fetched, err
 	got := &Fetched{Commit: commit}
 	files, err := g.list(ctx, s, commit, set, got)
 	if err == nil {
-		err = g.copy(ctx, files, dir)
+		err = g.copy(ctx, files, dir, got)
 	}
 	if err != nil {
 		return nil, because(ctx, err)

@@ -150,15 +150,15 @@ func TestFetchSaysWhatIsWrong(t *testing.T) {
 		code   string
 		text   string
 	}{
-		{"no repository", Source{URL: w.url() + "x"}, nil, "fetch_failed", "does not"},
+		{"no repository", Source{URL: w.url() + "x"}, nil, "fetch_failed", "git ls-remote"},
 		{"no ref", Source{Ref: "nosuch"}, nil, "fetch_failed", "nosuch"},
 		{"no folder", Source{Folder: "nosuch"}, nil, "folder_not_found", `"nosuch"`},
 		{"a file as folder", Source{Folder: "one.txt"}, nil, "folder_not_found", "one.txt"},
 		{"moved", Source{Ref: "main", Commit: strings.Repeat("0", 40)}, nil, "commit_mismatch", commit},
-		{"many files", Source{}, &Options{Files: 1}, "repository_too_large", "1 files"},
-		{"large files", Source{}, &Options{Bytes: 5000}, "repository_too_large", "MiB"},
-		{"large store", Source{}, &Options{FetchBytes: 10}, "repository_too_large", "the repository has more"},
-		{"no time", Source{}, &Options{Timeout: time.Nanosecond}, "fetch_timeout", "1ns"},
+		{"many files", Source{}, &Options{Files: 1}, "repository_too_large", "1 files: name the folder"},
+		{"large files", Source{}, &Options{Bytes: 5000}, "repository_too_large", "MiB: name the folder"},
+		{"large store", Source{}, &Options{FetchBytes: 10}, "repository_too_large", "fetch it yourself"},
+		{"no time", Source{}, &Options{Timeout: time.Nanosecond}, "fetch_timeout", "1ns: try again"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -216,6 +216,7 @@ func TestHostileRepository(t *testing.T) {
 	touch := "touch '" + ran + "'"
 	w.write("plain.txt", "plain $Id$\n")
 	w.write("ok.txt", "$Format:%H$\n")
+	w.write("asset.bin", lfsPointer+"v1\noid sha256:00\nsize 9\n")
 	w.write(".gitattributes", "*.txt filter=evil ident export-subst\nplain.txt export-ignore\n")
 	w.write(".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = -u./x\n\tupdate = !"+touch+"\n")
 	w.write("hooks/post-checkout", "#!/bin/sh\n"+touch+"\n")
@@ -250,7 +251,7 @@ func TestHostileRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{".gitattributes", ".gitmodules", "hooks/post-checkout", "ok.txt", "plain.txt"}
+	want := []string{".gitattributes", ".gitmodules", "asset.bin", "hooks/post-checkout", "ok.txt", "plain.txt"}
 	if diff := cmp.Diff(want, files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
@@ -262,7 +263,7 @@ func TestHostileRepository(t *testing.T) {
 	if _, err := os.Stat(ran); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("something was run")
 	}
-	notes := []string{`submodule "sub" is not fetched`}
+	notes := []string{`submodule "sub" is not fetched`, `of "asset.bin" only the pointer is fetched: git LFS keeps the file elsewhere`}
 	if links {
 		notes = append(notes, `link "folder" is left out`, `link "in" is left out`, `link "out" is left out`, `link "up" is left out`)
 	}

@@ -345,6 +345,12 @@ func TestMarketplaceInARepository(t *testing.T) {
 	if err != nil || len(problems) > 0 || len(list) != 1 || list[0].Name != "other" {
 		t.Errorf("left: %+v, %v, %v", list, problems, err)
 	}
+	if _, err := s.AddMarket(t.Context(), filepath.Join(s.dir, "nowhere"), nil); code(err) != "missing_manifest" {
+		t.Errorf("added from nowhere: %v", err)
+	}
+	if last := s.changes[len(s.changes)-1]; last != "marketplaces added nowhere failed" {
+		t.Errorf("noted %q", last)
+	}
 	if entries, _ := os.ReadDir(filepath.Join(s.dir, "plugins", ".marketplaces")); len(entries) > 0 {
 		t.Errorf("the copy is still there: %v", entries)
 	}

@@ -74,9 +74,10 @@ var marketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // from is not nil, in a repository, of which a copy is kept. One of that name is
 // replaced.
 func (l *Library) AddMarket(ctx context.Context, path string, from *repo.Source) (m Market, err error) {
+	change := Change{Action: Added, Kind: skills.KindMarket, Name: From{Path: path, Repo: from}.name()}
 	fetched := ""
-	if from != nil { // which takes long, so that no lock is held
-		fetched, from, err = fetchMarket(ctx, *from)
+	if from != nil {
+		fetched, from, _, err = fetch(ctx, *from)
 		defer os.RemoveAll(fetched)
 	}
 	l.mu.Lock()
@@ -84,10 +85,10 @@ func (l *Library) AddMarket(ctx context.Context, path string, from *repo.Source)
 	if err == nil {
 		m, err = l.addMarket(path, fetched, from)
 	}
-	change := Change{Action: Added, Kind: skills.KindMarket, Err: err}
 	if err == nil {
 		change.Name = m.Name
 	}
+	change.Err = err
 	l.note(change)
 	return m, err
 }
@@ -128,18 +129,19 @@ func openNamed(dir string) (*plugin.Market, error) {
 	return m, err
 }
 
-// fetchMarket fetches a repository into a new folder, which the caller removes,
-// and returns it with its commit.
-func fetchMarket(ctx context.Context, from repo.Source) (dir string, _ *repo.Source, err error) {
-	if dir, err = os.MkdirTemp("", "broker-market-"); err != nil {
-		return "", nil, err
+// fetch fetches a repository into a new folder, which the caller removes, and
+// returns it with its commit and what was left out. It takes long: no lock may be
+// held.
+func fetch(ctx context.Context, from repo.Source) (dir string, _ *repo.Source, notes []string, err error) {
+	if dir, err = os.MkdirTemp("", "broker-fetched-"); err != nil {
+		return "", nil, nil, err
 	}
 	got, err := repo.Fetch(ctx, from, dir, nil)
 	if err != nil {
-		return dir, nil, err
+		return dir, nil, nil, err
 	}
 	from.Commit = got.Commit
-	return dir, &from, nil
+	return dir, &from, got.Notes, nil
 }
 
 // keepMarket keeps a copy of a marketplace that was fetched.

@@ -26,13 +26,8 @@ type Plugin struct {
 	Source *repo.Source `json:"source,omitempty"`
 }
 
-// EnabledPlugins are the installed plugins that are switched on. When it cannot
-// be known which are off, none is on: the registry says what is wrong.
-func (l *Library) EnabledPlugins() ([]*plugin.Plugin, []skills.Problem) {
-	return EnabledPlugins(l.o.Plugins, l.o.Switches)
-}
-
-// EnabledPlugins is that of a Library for who has none yet.
+// EnabledPlugins are the plugins installed in dir that are switched on. When it
+// cannot be known which are off, none is on: the registry says what is wrong.
 func EnabledPlugins(dir, switches string) (list []*plugin.Plugin, problems []skills.Problem) {
 	off, err := skills.ReadSwitches(switches)
 	if err != nil {
@@ -147,12 +142,18 @@ func (f From) name() string {
 // was left out. Cause tells whether an error is the source's, on which nothing
 // has changed.
 func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p Plugin, replaced bool, notes []string, err error) {
-	path, from, notes, done, err := fetchPlugin(ctx, from)
-	defer done()
+	path, source := from.Path, from.Repo
+	if from.Offer != nil {
+		path, source = from.Offer.locate()
+	}
+	if path == "" && source != nil {
+		path, source, notes, err = fetch(ctx, *source)
+		defer os.RemoveAll(path)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		p, replaced, err = l.installPlugin(path, from.Repo, force)
+		p, replaced, err = l.installPlugin(path, source, force)
 	}
 	change := Change{Action: installed(replaced), Kind: skills.KindPlugin, Name: from.name(), Err: err}
 	if err == nil {
@@ -163,32 +164,6 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p P
 	}
 	l.note(change)
 	return p, replaced, notes, err
-}
-
-// fetchPlugin is where the files of a plugin are, and its commit if it is of a
-// repository, which is fetched. That takes long, so that no lock is held. done
-// removes what was fetched.
-func fetchPlugin(ctx context.Context, from From) (path string, _ From, notes []string, done func(), err error) {
-	done = func() {}
-	if from.Offer != nil {
-		from.Path, from.Repo = from.Offer.locate()
-	}
-	if from.Path != "" || from.Repo == nil {
-		return from.Path, from, nil, done, nil
-	}
-	dir, err := os.MkdirTemp("", "broker-plugin-")
-	if err != nil {
-		return "", from, nil, done, err
-	}
-	done = func() { os.RemoveAll(dir) }
-	got, err := repo.Fetch(ctx, *from.Repo, dir, nil)
-	if err != nil {
-		return "", from, nil, done, err
-	}
-	pinned := *from.Repo
-	pinned.Commit = got.Commit
-	from.Repo = &pinned
-	return dir, from, got.Notes, done, nil
 }
 
 func (l *Library) installPlugin(path string, from *repo.Source, force bool) (p Plugin, replaced bool, err error) {

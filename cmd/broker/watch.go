@@ -125,24 +125,27 @@ func (a *app) reload(s *session) *config.Config {
 	}
 	s.broker.Reconfigure(a.options(cfg))
 	s.notice()
-	fmt.Fprintln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker.Sandbox, cfg.Broker.Sandbox))
+	fmt.Fprintln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, cfg.Broker))
 	return cfg
 }
 
-// notInForce says which settings of the sandbox differ from those that the
-// broker was started with: they are the runner's, which is not replaced.
-func notInForce(started, now config.Sandbox) string {
+// notInForce says which settings differ from those that the broker was started
+// with and are not replaced: those of the runner, and who may connect.
+func notInForce(started, now config.Broker) string {
+	was, is := started.Sandbox, now.Sandbox
 	var names []string
 	for _, s := range []struct {
 		name string
 		same bool
 	}{
-		{"isolation", started.Isolation == now.Isolation},
-		{"languages", maps.Equal(started.Languages, now.Languages)},
-		{"runner", started.Runner == now.Runner},
-		{"perCall", started.PerCall == now.PerCall},
-		{"require", slices.Equal(started.Require, now.Require)},
-		{"maxExecutions", started.MaxExecutions == now.MaxExecutions},
+		{"sandbox.isolation", was.Isolation == is.Isolation},
+		{"sandbox.languages", maps.Equal(was.Languages, is.Languages)},
+		{"sandbox.runner", was.Runner == is.Runner},
+		{"sandbox.perCall", was.PerCall == is.PerCall},
+		{"sandbox.require", slices.Equal(was.Require, is.Require)},
+		{"sandbox.maxExecutions", was.MaxExecutions == is.MaxExecutions},
+		{"http.tokens", maps.Equal(started.HTTP.Tokens, now.HTTP.Tokens)},
+		{"http.adminToken", started.HTTP.AdminToken == now.HTTP.AdminToken},
 	} {
 		if !s.same {
 			names = append(names, s.name)
@@ -151,5 +154,5 @@ func notInForce(started, now config.Sandbox) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ", but for " + strings.Join(names, ", ") + " of \"sandbox\": start the broker again for them"
+	return ", but for " + strings.Join(names, ", ") + ": start the broker again for them"
 }

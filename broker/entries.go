@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/index"
@@ -34,27 +33,37 @@ func (e *entry) howTo(callsOnly bool) string {
 // zero value is ready to use.
 type entries struct {
 	mu       sync.Mutex
-	bySource map[string][]entry
+	bySource map[string]brought
 	version  uint64
 }
 
-// set replaces what source brings. The caller sees to it that the index follows:
-// Broker.changed does.
-func (e *entries) set(source string, list []entry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.bySource == nil {
-		e.bySource = make(map[string][]entry)
-	}
-	e.bySource[source] = slices.Clone(list)
-	e.version++
+// brought is what one source brings.
+type brought struct {
+	list  []entry
+	byKey map[entryKey]*entry
 }
 
-// has reports whether source brings anything.
-func (e *entries) has(source string) bool {
+type entryKey struct{ kind, id string }
+
+// set replaces what source brings; list is not to be changed any more. The
+// caller sees to it that the index follows: Broker.changed does.
+func (e *entries) set(source string, list []entry) {
+	byKey := make(map[entryKey]*entry, len(list))
+	for i := range list {
+		if key := (entryKey{list[i].Kind, list[i].ID}); byKey[key] == nil {
+			byKey[key] = &list[i]
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.bySource[source]) > 0
+	if len(list) == 0 && len(e.bySource[source].list) == 0 {
+		return
+	}
+	if e.bySource == nil {
+		e.bySource = make(map[string]brought)
+	}
+	e.bySource[source] = brought{list, byKey}
+	e.version++
 }
 
 // all returns what the index should hold, and a number that changes with it.
@@ -63,7 +72,7 @@ func (e *entries) all() ([]index.Entry, uint64) {
 	defer e.mu.Unlock()
 	var list []index.Entry
 	for _, part := range e.bySource {
-		for _, one := range part {
+		for _, one := range part.list {
 			list = append(list, one.Entry)
 		}
 	}
@@ -74,10 +83,8 @@ func (e *entries) find(kind, id string) (*entry, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, part := range e.bySource {
-		for i := range part {
-			if part[i].Kind == kind && part[i].ID == id {
-				return &part[i], true
-			}
+		if one := part.byKey[entryKey{kind, id}]; one != nil {
+			return one, true
 		}
 	}
 	return nil, false

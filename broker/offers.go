@@ -102,13 +102,8 @@ func (b *Broker) enterOffers(scope *discovery.Catalog) {
 			}
 		}
 	}
-	if b.entries.has(offersSource) || len(list) > 0 {
-		b.entries.set(offersSource, list)
-	}
+	b.entries.set("offers", list)
 }
-
-// offersSource is who brings these entries.
-const offersSource = "offers"
 
 func resourceEntry(s *discovery.Server, id string, r discovery.ListedResource) entry {
 	about := []string{r.Description}

@@ -1,9 +1,11 @@
 package broker
 
-// Reconfigure puts the servers, mode, time limits, output budget, default language,
-// read-only mode, skills, type checks and sandbox limits of o in force. Servers that are configured
-// as before go on undisturbed; executions under way keep what they began with.
-// The other options cannot be changed and are ignored.
+// Reconfigure puts in force what of o can change while clients are connected:
+// servers, mode, time limits, output budget, default language, read-only mode, what
+// is learned and noted, type checks, the limits of executions, and skills with
+// commands, scripts and workflows. Servers that are configured as before go on
+// undisturbed; executions under way keep what they began with. The other options
+// are ignored.
 func (b *Broker) Reconfigure(o Options) {
 	next := *b.options()
 	next.Servers, next.ReadOnly, next.Language = o.Servers, o.ReadOnly, o.Language

@@ -9,23 +9,24 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/skills"
 )
 
-// allows refuses a tool that is not among those that the skill declares as
+// mayCall refuses a tool that is not among those that the skill declares as
 // allowed, if that is to be a limit. A skill that declares none has none.
-func (a action) allows(ctx context.Context, tool string) error {
-	tokens := a.skill.AllowedTools
-	if !a.x.o.EnforceAllowedTools || len(tokens) == 0 {
+func (x *execution) mayCall(ctx context.Context, k *skills.Skill, tool string) error {
+	tokens := k.AllowedTools
+	if !x.o.EnforceAllowedTools || len(tokens) == 0 {
 		return nil
 	}
-	t, err := a.x.b.resolve(ctx, strings.TrimSpace(tool))
+	t, err := x.b.resolve(ctx, strings.TrimSpace(tool))
 	if err != nil {
 		return errors.New(errorText(err))
 	}
 	if allowedTool(tokens, t) {
 		return nil
 	}
-	return fmt.Errorf("skill %s may not call %s: its allowed-tools are %s (config: skills.enforceAllowedTools)", a.skill.Ref, t.ID, clip(strings.Join(tokens, " "), 300))
+	return fmt.Errorf("skill %s may not call %s: its allowed-tools are %s (config: skills.enforceAllowedTools)", k.Ref, t.ID, clip(strings.Join(tokens, " "), 300))
 }
 
 // allowedTool reports whether one of the tokens of allowed-tools means a tool:

@@ -37,13 +37,7 @@ func (b *Broker) CallSkillTool(ctx context.Context, skill, tool string, input js
 	}
 	x := b.beginSkillCall(c, req)
 	answer, err := x.skillTool(ctx, c)
-	var res sandbox.Result
-	switch {
-	case err != nil:
-		res.ExitCode, res.Error = exitOf(err), errorText(skillFailure(err))
-	case answer.script != nil:
-		res.ExitCode, res.Error = scriptExit(answer.script), answer.script.Error
-	}
+	res := ended(answer, err)
 	x.commit(res, int64(len(answer.JSON)))
 	if e, ok := errors.AsType[*workflowError](err); ok {
 		return e.answer, true, nil

@@ -73,12 +73,10 @@ func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
 	switch {
 	case err != nil:
 		why += " (the client was asked, and " + err.Error() + ")"
-	case said == sayOnce:
+	case said == sayOnce, said == sayAlways && r.o.Approvals == "":
 		return nil, nil
-	case said == sayAlways && r.o.Approvals != "":
-		return nil, skills.SetApproval(r.o.Approvals, r.skill.ID(), r.bundle.Digest)
 	case said == sayAlways:
-		return nil, nil
+		return nil, skills.SetApproval(r.o.Approvals, r.skill.ID(), r.bundle.Digest)
 	case said == sayNo:
 		return nil, &script.Error{Code: script.NotAllowed, Message: "the user does not want " + r.script.Path + " to run"}
 	}

@@ -11,9 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/skills"
-	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 // kindSkill is the kind of search hits that are skills.
@@ -52,13 +50,7 @@ func skillContents(k *skills.Skill) string {
 		return "" // its server would have to be asked
 	}
 	var text string
-	var names []string
-	for _, t := range k.Tools {
-		names = append(names, t.Name)
-	}
-	if w, err := k.Workflow(); err == nil && w != nil {
-		names = append(names, workflow.ToolNames(w)...)
-	}
+	names := toolNames(k)
 	if len(names) > 0 {
 		text += "\nTools: " + strings.Join(names, ", ")
 	}
@@ -120,12 +112,8 @@ func (b *Broker) prompts() map[string]shownPrompt {
 			if now.State != skills.Enabled || !now.UserInvocable {
 				return "", fmt.Errorf("skill %s is not there for users any more", now.Ref)
 			}
-			now, a, err := b.activateSkill(ctx, r, now, arguments, true)
-			b.noteSkill(audit.EventSkillActivated, now, client, "by a user", err)
-			if err != nil {
-				return "", skillFailure(err)
-			}
-			return a.Text + b.skillUse(now), nil
+			text, err := b.activateNoted(ctx, client, r, now, arguments, true, "by a user")
+			return text, skillFailure(err)
 		}}
 	}
 	if _, taken := list[promptBroker]; len(list) > 0 && !taken {

@@ -64,10 +64,7 @@ func (s Scripts) on() bool { return s.Mode == ScriptsSandbox || s.Mode == Script
 // isScript reports whether a name that a model gives is that of a script, rather
 // than a misspelt one of a tool that is defined in Go.
 func isScript(k *skills.Skill, tool string) bool {
-	if slices.ContainsFunc(k.Tools, func(t skills.Tool) bool { return t.Name == tool }) {
-		return false
-	}
-	return len(k.Tools) == 0 || strings.ContainsAny(tool, `./\`)
+	return !definesTool(k, tool) && (len(k.Tools) == 0 || strings.ContainsAny(tool, `./\`))
 }
 
 // A scriptRun is one call of a script.

@@ -55,11 +55,17 @@ func (b *Broker) activate(ctx context.Context, client string, r reader, name, ar
 	if err != nil {
 		return "", err
 	}
+	return b.activateNoted(ctx, client, r, k, arguments, force, "")
+}
+
+// activateNoted is the text of k for a reader, with how to use what belongs to
+// it. detail is what the record says of it.
+func (b *Broker) activateNoted(ctx context.Context, client string, r reader, k *skills.Skill, arguments string, force bool, detail string) (string, error) {
 	k, act, err := b.activateSkill(ctx, r, k, arguments, force)
 	if err == nil && act.AlreadyActive {
 		return act.Text, nil
 	}
-	b.noteSkill(audit.EventSkillActivated, k, client, "", err)
+	b.noteSkill(audit.EventSkillActivated, k, client, detail, err)
 	if err != nil {
 		return "", err
 	}
@@ -144,11 +150,10 @@ type skillCall struct {
 func (b *Broker) callSkill(ctx context.Context, c skillCall, req ExecuteRequest) *mcp.CallToolResult {
 	x := b.beginSkillCall(c, req)
 	value, err := x.skillTool(ctx, c)
-	var res sandbox.Result
+	res := ended(value, err)
 	var answer *mcp.CallToolResult
 	switch {
 	case err != nil:
-		res.ExitCode, res.Error = exitOf(err), errorText(skillFailure(err))
 		answer = x.textResult(res.Error)
 		if e, ok := errors.AsType[*workflowError](err); ok {
 			answer = x.textResult(string(e.answer))
@@ -156,7 +161,6 @@ func (b *Broker) callSkill(ctx context.Context, c skillCall, req ExecuteRequest)
 		answer.IsError = true
 	case value.script != nil:
 		// It is bounded by itself, and would be no JSON if it were cut.
-		res.ExitCode, res.Error = scriptExit(value.script), value.script.Error
 		answer = textAnswer(string(cleanJSON(value.JSON)))
 		answer.IsError = res.ExitCode != sandbox.ExitOK && res.ExitCode != sandbox.ExitApproval
 	default:
@@ -172,6 +176,17 @@ func (b *Broker) callSkill(ctx context.Context, c skillCall, req ExecuteRequest)
 type skillValue struct {
 	JSON   json.RawMessage
 	script *script.Result // that JSON is, if the tool is a script
+}
+
+// ended is how the call of a tool of a skill went, for the record.
+func ended(value skillValue, err error) (res sandbox.Result) {
+	switch {
+	case err != nil:
+		res.ExitCode, res.Error = exitOf(err), errorText(skillFailure(err))
+	case value.script != nil:
+		res.ExitCode, res.Error = scriptExit(value.script), value.script.Error
+	}
+	return res
 }
 
 // skillTool calls a tool of a skill for x, which has a bridge: one that is

@@ -150,12 +150,6 @@ func (b *Broker) closeWorkflows() error {
 	return errors.Join(errs...)
 }
 
-// An action is of a skill, and belongs to an execution.
-type action struct {
-	x     *execution
-	skill *skills.Skill
-}
-
 // forCall is an engine for the calls of x: its actions are calls like those of a
 // script, checked, policed and recorded, and its questions go to the client.
 func (x *execution) forCall(e *engine, k *skills.Skill, software string) *workflow.Engine {
@@ -168,7 +162,7 @@ func (x *execution) forCall(e *engine, k *skills.Skill, software string) *workfl
 			x.b.noteWorkflow(k, x.req.Client, session, ev, fmt.Errorf("observer: %w", err))
 		}
 		o.Call = func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
-			if err := (action{x, k}).allows(ctx, tool); err != nil {
+			if err := x.mayCall(ctx, k, tool); err != nil {
 				return nil, err
 			}
 			value, err := x.bridge.Call(ctx, tool, input)
@@ -216,10 +210,8 @@ var errNoWorkflowTool = errors.New("no tool of a workflow")
 // ofWorkflow answers start, advance and topic of a skill that has a workflow,
 // unless it has tools of these names that are defined in Go.
 func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, input json.RawMessage) (json.RawMessage, error) {
-	for _, t := range k.Tools {
-		if t.Name == c.tool {
-			return nil, errNoWorkflowTool
-		}
+	if definesTool(k, c.tool) {
+		return nil, errNoWorkflowTool
 	}
 	w, err := k.Workflow()
 	if err != nil {
@@ -256,15 +248,28 @@ func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall
 	if p, _ := k.ReadFile(c.tool, 0, 1); p != nil {
 		return nil, errNoWorkflowTool // a script, perhaps
 	}
+	if near := nearest.Names(c.tool, toolNames(k), 3); len(near) > 0 {
+		return nil, &skills.FileError{Code: "tool_not_found", Message: fmt.Sprintf("skill %q has no tool %q: did you mean %s?", k.Ref, clip(c.tool, 60), strings.Join(near, ", "))}
+	}
+	return nil, errNoWorkflowTool
+}
+
+// definesTool reports whether a skill has a tool of that name that is defined in
+// Go.
+func definesTool(k *skills.Skill, name string) bool {
+	return slices.ContainsFunc(k.Tools, func(t skills.Tool) bool { return t.Name == name })
+}
+
+// toolNames are the tools of a skill: those defined in Go, and its workflow's.
+func toolNames(k *skills.Skill) []string {
 	var names []string
 	for _, t := range k.Tools {
 		names = append(names, t.Name)
 	}
-	names = append(names, workflow.ToolNames(w)...)
-	if near := nearest.Names(c.tool, names, 3); len(near) > 0 {
-		return nil, &skills.FileError{Code: "tool_not_found", Message: fmt.Sprintf("skill %q has no tool %q: did you mean %s?", k.Ref, clip(c.tool, 60), strings.Join(near, ", "))}
+	if w, err := k.Workflow(); err == nil && w != nil {
+		names = append(names, workflow.ToolNames(w)...)
 	}
-	return nil, errNoWorkflowTool
+	return names
 }
 
 // startParams takes the params out of {"params": {…}}, as which some models send

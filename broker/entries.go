@@ -10,8 +10,6 @@ import (
 // same: a prompt, a resource, a skill.
 type entry struct {
 	index.Entry
-	// label is what it is called in answers; empty means its ID.
-	label string
 	// use says how to use it, in one line. Instead, it may be a call of the tool
 	// id with args.
 	use  string

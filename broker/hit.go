@@ -81,7 +81,7 @@ func (w renderer) hit(c *discovery.Catalog, r result, hits int) SearchHit {
 
 // other renders what is no tool.
 func (w renderer) other(e *entry) SearchHit {
-	h := SearchHit{Kind: e.Kind, Name: cmp.Or(e.label, e.ID), Server: e.Server}
+	h := SearchHit{Kind: e.Kind, Name: cmp.Or(e.Name, e.ID), Server: e.Server}
 	use := e.howTo(w.callsOnly)
 	switch w.detail {
 	case DetailName:

@@ -106,17 +106,18 @@ func (b *Broker) enterOffers(scope *discovery.Catalog) {
 }
 
 func resourceEntry(s *discovery.Server, id string, r discovery.ListedResource) entry {
-	about := []string{r.Description}
+	about := r.Description
 	if r.MIMEType != "" {
-		about = append(about, "("+r.MIMEType+")")
+		about = strings.TrimSpace(about + " (" + r.MIMEType + ")")
 	}
-	e := entry{label: cmp.Or(r.Name, r.URI), id: id, args: map[string]any{"uri": r.URI}}
-	e.Entry = index.Entry{ID: s.Prefix + "__" + r.URI, Kind: kindResource, Server: s.Listing.Server, Name: cmp.Or(r.Name, r.URI), Title: r.Title,
-		Description: strings.TrimSpace(strings.Join(about, " "))}
 	if r.Template {
-		e.Description = strings.TrimSpace("Fill in the URI. " + e.Description)
+		about = "Fill in the URI. " + about
 	}
-	return e
+	return entry{
+		Entry: index.Entry{ID: s.Prefix + "__" + r.URI, Kind: kindResource, Server: s.Listing.Server, Name: cmp.Or(r.Name, r.URI), Title: r.Title,
+			Description: strings.TrimSpace(about)},
+		id: id, args: map[string]any{"uri": r.URI},
+	}
 }
 
 func promptEntry(s *discovery.Server, id string, p discovery.ListedPrompt) entry {
@@ -133,7 +134,7 @@ func promptEntry(s *discovery.Server, id string, p discovery.ListedPrompt) entry
 	if len(arguments) > 0 {
 		args["arguments"] = arguments
 	}
-	e := entry{label: p.Name, id: id, args: args}
+	e := entry{id: id, args: args}
 	e.Entry = index.Entry{ID: s.Prefix + "__" + p.Name, Kind: kindPrompt, Server: s.Listing.Server, Name: p.Name, Title: p.Title, Description: p.Description}
 	if len(optional) > 0 {
 		slices.Sort(optional)

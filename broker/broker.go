@@ -384,7 +384,7 @@ func (b *Broker) sync() error {
 	if scope != b.indexed {
 		b.enterOffers(scope)
 	}
-	if others, version := b.entries.all(); version != b.entered {
+	if others, version := b.entries.since(b.entered); version != b.entered {
 		if err := b.index.SyncEntries(others); err != nil {
 			return err
 		}

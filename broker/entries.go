@@ -64,11 +64,14 @@ func (e *entries) set(source string, list []entry) {
 	e.version++
 }
 
-// all returns what the index should hold, and a number that changes with it.
-func (e *entries) all() ([]index.Entry, uint64) {
+// since returns what the index should hold, and a number that changes with it;
+// nothing if that is the known one still.
+func (e *entries) since(known uint64) (list []index.Entry, version uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var list []index.Entry
+	if e.version == known {
+		return nil, known
+	}
 	for _, part := range e.bySource {
 		for _, one := range part.list {
 			list = append(list, one.Entry)

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/index"
@@ -18,6 +19,9 @@ type entry struct {
 	// more is what DetailFull adds to the description; nil adds nothing.
 	more func() string
 }
+
+// called is what e is called in answers.
+func (e *entry) called() string { return cmp.Or(e.Name, e.ID) }
 
 // howTo says in one line how to use e.
 func (e *entry) howTo(callsOnly bool) string {

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -45,7 +44,7 @@ const (
 // id is what a model calls the result.
 func (r result) id() string {
 	if r.entry != nil {
-		return r.entry.ID
+		return r.entry.called()
 	}
 	return r.tool.ID
 }
@@ -81,7 +80,7 @@ func (w renderer) hit(c *discovery.Catalog, r result, hits int) SearchHit {
 
 // other renders what is no tool.
 func (w renderer) other(e *entry) SearchHit {
-	h := SearchHit{Kind: e.Kind, Name: cmp.Or(e.Name, e.ID), Server: e.Server}
+	h := SearchHit{Kind: e.Kind, Name: e.called(), Server: e.Server}
 	use := e.howTo(w.callsOnly)
 	switch w.detail {
 	case DetailName:

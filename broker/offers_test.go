@@ -77,7 +77,7 @@ func TestPromptsAndResourcesAreFoundAndOfUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	b := newBroker(t, broker.Options{Audit: log, Servers: []upstream.Config{upstreamConfig(t, "library")}})
+	b := newBroker(t, broker.Options{Audit: log, Servers: []upstream.Config{upstreamConfig(t, "library"), upstreamConfig(t, "notes")}})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	for _, tt := range []struct{ kind, query, name, description, use, result string }{
@@ -97,6 +97,10 @@ func TestPromptsAndResourcesAreFoundAndOfUse(t *testing.T) {
 	}
 	if h := hitOf(t, b, "prompt", "compare long described things"); !json.Valid([]byte(strings.TrimSuffix(strings.TrimPrefix(h.Use, "callMCPTool('library__get_prompt', "), ")"))) {
 		t.Errorf("the call of a prompt with long descriptions is cut: %s", h.Use)
+	}
+	elsewhere, err := b.Search(t.Context(), broker.SearchRequest{Query: "inventory volumes", Server: "notes"})
+	if err != nil || len(elsewhere.Tools) != 0 || !slices.Contains(elsewhere.Suggestions, "catalogue") {
+		t.Errorf("searched for where it is not: %+v, %v", elsewhere, err)
 	}
 	if h := hitOf(t, b, "resource", "one shelf by number"); !strings.HasPrefix(h.Description, "Fill in the URI.") || !strings.Contains(h.Use, "library://shelf/{n}") {
 		t.Errorf("template: %+v", h)

@@ -29,7 +29,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
-const commandImage = "mcpbroker/sandbox-python:broker-test"
+// commandImage is this process's own: another one that ends removes its own.
+var commandImage = fmt.Sprintf("mcpbroker/sandbox-python:broker-test-%d", os.Getpid())
 
 // commands is the sandbox of scripts, with an image of this machine's own
 // programs that is there until the last test has ended.

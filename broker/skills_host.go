@@ -41,6 +41,9 @@ func (r *scriptRun) onHost(ctx context.Context) (*script.Result, error) {
 		cwd = dir
 	default:
 		cwd = r.o.Cwd
+		if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
+			return nil, &script.Error{Code: script.Failed, Message: "the folder that scripts start in is not there (config: skills.scriptCwd)"}
+		}
 	}
 	result := script.Run(ctx, script.Request{
 		Dir: dir, Script: r.script.Path, Args: r.args, Stdin: r.stdin, Cwd: cwd, Env: r.env(),

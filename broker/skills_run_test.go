@@ -249,6 +249,17 @@ func noted(t *testing.T, store *audit.Store, detail string) {
 	}
 }
 
+func TestAFolderToStartInThatIsNotThere(t *testing.T) {
+	dir, registry := newTools(t)
+	state := dir + ".state.json"
+	approve(t, registry, state, "tools")
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Cwd: filepath.Join(dir, "gone"), Approvals: state}})
+	got := runTool(t, connect(t, b, "2025-11-25", nil), "tools", "scripts/count.py", nil)
+	if got.code != "execution_failed" || !strings.Contains(got.text, "skills.scriptCwd") || strings.Contains(got.text, dir) {
+		t.Errorf("%s", got.text)
+	}
+}
+
 func TestWhatScriptsWroteIsGone(t *testing.T) {
 	modes(t, func(t *testing.T, mode broker.ScriptMode, box sandbox.Commander) {
 		dir, registry := newTools(t)

@@ -272,6 +272,39 @@ func TestSessionsThatAreAlwaysLost(t *testing.T) {
 	}
 }
 
+// Calls to it fail, and each is no new chase.
+func TestCallsToAServerThatLosesItsSessions(t *testing.T) {
+	var sessions atomic.Int32
+	var forgets atomic.Bool
+	good := mcp.NewStreamableHTTPHandler(goodServer, nil)
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !forgets.Load() {
+			good.ServeHTTP(w, r)
+			return
+		}
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" {
+			sessions.Add(1)
+		}
+		mcp.NewStreamableHTTPHandler(goodServer, nil).ServeHTTP(w, r) // knows no session
+	}))
+	p := newPool(t, nil, remoteConfig(url))
+	if err := p.Wait(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	forgets.Store(true)
+	var last error
+	for range 20 {
+		_, last = p.Call(t.Context(), "s", "echo", nil, nil)
+	}
+	if n := sessions.Load(); n > 4*maxQuickDeaths {
+		t.Errorf("%d requests for a session", n)
+	}
+	var ce *ConnectError
+	if !errors.As(last, &ce) || ce.RetryIn <= 0 {
+		t.Errorf("last call: %v", last)
+	}
+}
+
 func TestBadURLs(t *testing.T) {
 	for _, url := range []string{"ftp://x", "://", "http://", "localhost:80"} {
 		p := newPool(t, nil, remoteConfig(url))

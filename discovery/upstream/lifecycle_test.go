@@ -138,6 +138,47 @@ func TestFailedServerBacksOff(t *testing.T) {
 	})
 }
 
+// A server that is connected and then dies, again and again, is left alone for
+// longer and longer.
+func TestServerThatDoesNotStayBacksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, Config{KeepAlive: true}, nil)
+		defer l.Close()
+		l.mcp.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if session := req.GetSession().(*mcp.ServerSession); method == "tools/list" {
+					time.AfterFunc(time.Second, func() { session.Close() })
+				}
+				return next(ctx, method, req)
+			}
+		})
+		l.Start(t.Context())
+		<-time.After(6 * time.Hour)
+		if n := l.starts.Load(); n < 6*60/3 || n > 6*60*2 {
+			t.Errorf("connected %d times in six hours", n)
+		}
+	})
+}
+
+// It does not matter how long a session lasted that was never listed.
+func TestServerThatIsNeverListedFails(t *testing.T) {
+	p := newPool(t, nil, remoteConfig("http://127.0.0.1:1"))
+	s := p.roster.Load().servers[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempt = &attempt{done: make(chan struct{})} // so that none is made
+	defer close(s.attempt.done)
+	for range maxQuickDeaths {
+		sess := newSession(nil)
+		sess.transport = "http"
+		s.sess, s.sessAt = sess, time.Now().Add(-time.Minute)
+		s.lostLocked(sess, errConnectionEnded)
+	}
+	if s.state != StateFailed || s.retryAt.IsZero() {
+		t.Errorf("state %s, to be tried again at %v", s.state, s.retryAt)
+	}
+}
+
 func TestCallTriesAgainAfterTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, Config{}, nil) // not started: nothing is retried in the background

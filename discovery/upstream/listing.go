@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
@@ -40,10 +41,11 @@ type toolReader struct {
 	tools    []discovery.ListedTool
 	problems []string
 	names    map[string]bool
+	ttl      time.Duration // the shortest of the pages; zero if none says one
 }
 
 func (r *toolReader) problem(format string, args ...any) {
-	r.problems = append(r.problems, cleanText(fmt.Sprintf(format, args...)))
+	r.problems = append(r.problems, CleanText(fmt.Sprintf(format, args...)))
 }
 
 // add decodes one entry of tools/list.
@@ -66,7 +68,7 @@ func (r *toolReader) add(raw json.RawMessage) {
 		return
 	}
 	switch {
-	case cleanText(name) != name || strings.ContainsAny(name, "\n\t"):
+	case CleanText(name) != name || strings.ContainsAny(name, "\n\t"):
 		r.problem("tool %q was left out: its name has invisible characters", name)
 		return
 	case r.names[name]:
@@ -96,7 +98,7 @@ func (r *toolReader) text(tool, field string, raw json.RawMessage) string {
 		r.problem("tool %q: %s is not text and was ignored", tool, field)
 		return ""
 	}
-	return cleanText(s)
+	return CleanText(s)
 }
 
 // inputSchema keeps every object; the protocol wants one that describes an

@@ -187,10 +187,9 @@ type CallOptions struct {
 // When ctx is done, Call returns at once and the server is told that the call is
 // cancelled. A call that fails after its server asked for something that nobody
 // answered gives an *InputError. A server that answered with a protocol error
-// gives an *RPCError,
-// one that could not be reached or was lost a *ConnectError, one that did not
-// answer within its call timeout a *TimeoutError. A tool that failed is a
-// result. A call is not repeated once it may have reached the server.
+// gives an *RPCError, one that could not be reached or was lost a *ConnectError,
+// one that did not answer within its call timeout a *TimeoutError. A tool that
+// failed is a result. A call is not repeated once it may have reached the server.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
 	s := p.roster.Load().byName[server]
 	if s == nil {
@@ -283,11 +282,11 @@ func (s *server) callError(sess *session, tool string, err error) error {
 		return e
 	}
 	if isLost(err) {
-		s.drop(sess)
+		s.drop(sess, err)
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.inErr(err))
 	}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Message != "rejected by transport" {
-		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.hide.in(cleanText(rpc.Message)), Data: sess.hide.inJSON(rpc.Data)}
+		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.hide.in(CleanText(rpc.Message)), Data: sess.hide.inJSON(rpc.Data)}
 	}
 	// A connection that breaks is noticed here and by outlive at about the same
 	// time; outlive knows more about the reason.
@@ -308,12 +307,12 @@ func (s *server) lostCall(sess *session, err error) error {
 	return e
 }
 
-// drop ends a session that is of no use any more.
-func (s *server) drop(sess *session) {
+// drop ends a session that a call has found to be over.
+func (s *server) drop(sess *session, err error) {
+	cause := sess.hide.inErr(s.dial.died(err, sess.proc))
 	s.mu.Lock()
 	if s.sess == sess {
-		s.sess = nil
-		s.setState(StateStopped, nil, "")
+		s.lostLocked(sess, cause)
 	}
 	s.mu.Unlock()
 	s.pool.run(func(context.Context) { sess.shut() })

@@ -105,7 +105,7 @@ func (s *server) listAgain(ctx context.Context, sess *session) {
 func (s *server) list(ctx context.Context, sess *session, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to tools/list for %s", seconds(limit)))
 	defer cancel()
-	l, err := sess.list(ctx, s.cfg.Name)
+	l, ttl, err := sess.list(ctx, s.cfg.Name)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -119,7 +119,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 	if !complete {
 		l.Prompts, l.Resources = s.full.Prompts, s.full.Resources
 	}
-	s.expireLocked(sess, time.Now())
+	s.expireLocked(sess, ttl, time.Now())
 	l.Skills, l.SkillProblems = s.full.Skills, s.full.SkillProblems // they are listed after the tools
 	if !closed(sess.listed) && s.known && sess.announcesTools() {
 		if whole, late := withLate(l, s.full); late {

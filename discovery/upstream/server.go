@@ -16,8 +16,8 @@ const (
 	firstBackoff = time.Second
 	maxBackoff   = 2 * time.Minute
 
-	// A server that dies within quickDeath of being connected, this many times
-	// running, is treated as one that cannot be connected.
+	// A server that dies within quickDeath of being connected, or before it was
+	// listed, this many times running, is treated as one that cannot be connected.
 	quickDeath     = 10 * time.Second
 	maxQuickDeaths = 3
 )
@@ -108,8 +108,16 @@ func (s *server) setState(state State, err error, hint string) {
 func (s *server) acquire(ctx context.Context, force bool) (*session, error) {
 	for {
 		s.mu.Lock()
-		if s.sess != nil && !s.sess.ended() {
-			sess := s.sess
+		if sess := s.sess; sess != nil {
+			if sess.ended() { // how is about to be recorded, and decides what comes next
+				s.mu.Unlock()
+				select {
+				case <-sess.over:
+					continue
+				case <-ctx.Done():
+					return nil, context.Cause(ctx)
+				}
+			}
 			sess.inFlight++
 			if s.idleTimer != nil {
 				s.idleTimer.Stop()
@@ -187,7 +195,6 @@ func (s *server) joinLocked(force bool) (*attempt, error) {
 		return nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: ErrClosed}
 	}
 	a := &attempt{done: make(chan struct{})}
-	s.sess = nil
 	if !s.pool.run(func(context.Context) { s.connect(s.ctx, a) }) {
 		return nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: ErrClosed}
 	}
@@ -255,8 +262,8 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 	s.mu.Lock()
 	if err == nil {
 		s.took = time.Since(started)
-		s.failures, s.retryAt = 0, time.Time{}
 		if s.sess == sess {
+			s.failures, s.retryAt = 0, time.Time{}
 			s.setState(StateReady, nil, "")
 		}
 		s.armIdleLocked(sess)
@@ -337,18 +344,22 @@ func (s *server) outlive(sess *session) {
 	close(sess.gone)
 	cause = sess.hide.inErr(s.dial.died(causeOfEnd(cause), sess.proc))
 	s.mu.Lock()
-	unexpected := s.sess == sess && !s.pool.closing()
-	if unexpected {
+	switch {
+	case s.sess != sess: // given up before
+	case s.retired || s.pool.closing():
+		s.sess = nil
+	default:
 		s.lostLocked(sess, cause)
 	}
 	s.mu.Unlock()
+	close(sess.over)
 	sess.shut()
 }
 
 // lostLocked records that the live session ended by itself; s.mu is held.
 func (s *server) lostLocked(sess *session, cause error) {
 	s.log.Warn("connection lost", "err", cause)
-	if time.Since(s.sessAt) < quickDeath {
+	if time.Since(s.sessAt) < quickDeath || !closed(sess.listed) {
 		s.quickDeaths++
 	} else {
 		s.quickDeaths = 0
@@ -363,6 +374,7 @@ func (s *server) lostLocked(sess *session, cause error) {
 			_, _ = s.joinLocked(true) // the attempt records how it went
 		}
 	case !s.known || s.quickDeaths >= maxQuickDeaths:
+		s.failures = max(s.failures, s.quickDeaths-maxQuickDeaths) // being connected was no success
 		s.failLocked(&dialError{err: cause, hint: sess.hide.in(s.dial.hint(cause))})
 		return
 	case s.cfg.KeepAlive:

@@ -27,12 +27,12 @@ type session struct {
 	cleanup   func() // drops what the transport holds; may be nil
 
 	gone   chan struct{} // closed when the connection has ended
+	over   chan struct{} // closed when that is recorded in the server
 	listed chan struct{} // closed when the first listing of this session ended, well or not
 	taught chan struct{} // likewise, of its skills
 
-	inFlight int           // guarded by the server's mutex
-	staleAt  time.Time     // likewise: when the tools have to be listed again; zero for never
-	ttl      time.Duration // of the last listing; read and written by whoever lists
+	inFlight int       // guarded by the server's mutex
+	staleAt  time.Time // likewise: when the tools have to be listed again; zero for never
 
 	tokens   atomic.Int64
 	mu       sync.Mutex
@@ -58,6 +58,7 @@ func newSession(h *hider) *session {
 	return &session{
 		hide:     h,
 		gone:     make(chan struct{}),
+		over:     make(chan struct{}),
 		listed:   make(chan struct{}),
 		taught:   make(chan struct{}),
 		progress: make(map[string]*progressSink),
@@ -91,7 +92,7 @@ func (s *session) onProgress(_ context.Context, req *mcp.ProgressNotificationCli
 	sink.mu.Lock()
 	defer sink.mu.Unlock()
 	if !sink.done {
-		sink.f(req.Params.Progress, req.Params.Total, s.hide.in(cleanText(req.Params.Message)))
+		sink.f(req.Params.Progress, req.Params.Total, s.hide.in(CleanText(req.Params.Message)))
 	}
 }
 
@@ -145,20 +146,20 @@ func (s *session) call(c *liveCall, args json.RawMessage) (json.RawMessage, erro
 	return c.outcome(s.rounds(c.ctx, c, params))
 }
 
-// list fetches all pages of tools/list.
-func (s *session) list(ctx context.Context, server string) (discovery.Listing, error) {
-	l := discovery.Listing{Server: server, Transport: s.transport}
+// list fetches all pages of tools/list. ttl is for how long they are good; zero
+// if the server does not say.
+func (s *session) list(ctx context.Context, server string) (l discovery.Listing, ttl time.Duration, err error) {
+	l = discovery.Listing{Server: server, Transport: s.transport}
 	if init := s.mcp.InitializeResult(); init != nil {
 		l.Protocol = init.ProtocolVersion
-		l.Instructions = cleanText(init.Instructions)
+		l.Instructions = CleanText(init.Instructions)
 		if info := init.ServerInfo; info != nil {
-			l.Description = cleanText(info.Title)
-			l.Version = cleanText(strings.TrimSpace(info.Name + " " + info.Version))
+			l.Description = CleanText(info.Title)
+			l.Version = CleanText(strings.TrimSpace(info.Name + " " + info.Version))
 		}
 	}
 	var reader toolReader
 	var pages pager
-	s.ttl = 0
 	for cursor := ""; ; {
 		raw, next, err := s.page(ctx, cursor, &reader)
 		if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
@@ -166,7 +167,7 @@ func (s *session) list(ctx context.Context, server string) (discovery.Listing, e
 			break
 		}
 		if err != nil {
-			return l, fmt.Errorf("list tools: %w", err)
+			return l, 0, fmt.Errorf("list tools: %w", err)
 		}
 		for _, r := range raw {
 			if len(reader.tools) >= maxTools {
@@ -187,7 +188,7 @@ func (s *session) list(ctx context.Context, server string) (discovery.Listing, e
 	if l.Tools == nil {
 		l.Tools = []discovery.ListedTool{}
 	}
-	return l, nil
+	return l, reader.ttl, nil
 }
 
 // page fetches one page. Tools whose x-mcp-header the SDK finds invalid are
@@ -202,8 +203,8 @@ func (s *session) page(ctx context.Context, cursor string, r *toolReader) ([]jso
 	if c.raw == nil {
 		return nil, "", errors.New("the server answered without a result")
 	}
-	if ttl := pageTTL(c.raw); ttl > 0 && (s.ttl == 0 || ttl < s.ttl) {
-		s.ttl = ttl
+	if ttl := pageTTL(c.raw); ttl > 0 && (r.ttl == 0 || ttl < r.ttl) {
+		r.ttl = ttl
 	}
 	raw, next, err := splitPage(c.raw)
 	if err != nil || s.transport == "stdio" {

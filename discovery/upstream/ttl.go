@@ -22,13 +22,13 @@ func pageTTL(page json.RawMessage) time.Duration {
 	return time.Duration(min(p.TTL, float64((24*time.Hour).Milliseconds()))) * time.Millisecond
 }
 
-// expireLocked notes when the listing of sess that was made now is old: at the
-// earliest time that one of its pages says, and a little later by chance, so
-// that brokers do not ask in step. s.mu is held.
-func (s *server) expireLocked(sess *session, now time.Time) {
+// expireLocked notes when the listing of sess that was made now is old: after
+// ttl, and a little later by chance, so that brokers do not ask in step; s.mu is
+// held.
+func (s *server) expireLocked(sess *session, ttl time.Duration, now time.Time) {
 	sess.staleAt = time.Time{}
-	if sess.ttl > 0 {
-		ttl := max(sess.ttl, minTTL)
+	if ttl > 0 {
+		ttl = max(ttl, minTTL)
 		sess.staleAt = now.Add(ttl + rand.N(ttl/10+1))
 	}
 }

@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,9 +111,12 @@ func (c *Catalog) FindServer(name string) (*Server, bool) {
 	if s, ok := c.byName[name]; ok {
 		return s, true
 	}
-	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
-		for _, s := range c.servers {
-			if same(name, s.Listing.Server) || same(name, s.Prefix) || same(name, s.Folder) || same(name, s.Namespace) {
+	if s, ok := c.byAlias[name]; ok {
+		return s, true
+	}
+	for _, s := range c.servers {
+		for _, own := range []string{s.Listing.Server, s.Prefix, s.Folder, s.Namespace} {
+			if strings.EqualFold(name, own) {
 				return s, true
 			}
 		}
@@ -204,6 +206,6 @@ func (c *Catalog) SortedIDs() []string {
 	for i, t := range c.tools {
 		ids[i] = t.ID
 	}
-	slices.SortFunc(ids, cmp.Compare)
+	slices.Sort(ids)
 	return ids
 }

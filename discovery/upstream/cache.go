@@ -63,24 +63,16 @@ func (c cache) save(cfg Config, e cacheEntry) error {
 		return nil
 	}
 	e.Version = cacheVersion
-	b, err := encode(e)
-	if err != nil {
-		return fmt.Errorf("encode listing of %s: %w", cfg.Name, err)
-	}
-	return c.replace(c.path(cfg), b)
+	return c.write(c.path(cfg), e)
 }
 
-// write replaces the file at path by v.
+// write replaces the file at path by v as a whole, so that nobody reads half of
+// it.
 func (c cache) write(path string, v any) error {
 	b, err := encode(v)
 	if err != nil {
-		return err
+		return fmt.Errorf("keep listing: %w", err)
 	}
-	return c.replace(path, b)
-}
-
-// replace puts b into path as a whole, so that nobody reads half of it.
-func (c cache) replace(path string, b []byte) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return fmt.Errorf("keep listing: %w", err)
 	}

@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// cleanText takes out of a server's text what a reader does not see but a model
+// CleanText takes out of a server's text what a reader does not see but a model
 // does: control characters except tab and newline, bidirectional overrides,
 // zero-width and tag characters, fillers and variation selectors. Everything
 // else stays as it is.
-func cleanText(s string) string {
+func CleanText(s string) string {
 	if isPlainASCII(s) {
 		return s
 	}
@@ -21,10 +21,6 @@ func cleanText(s string) string {
 		return r
 	}, s)
 }
-
-// CleanText takes control characters except tab and newline, bidirectional
-// overrides and invisible characters out of a text that a model will read.
-func CleanText(s string) string { return cleanText(s) }
 
 func isPlainASCII(s string) bool {
 	for i := range len(s) {
@@ -80,7 +76,7 @@ func cleanSchema(schema json.RawMessage) json.RawMessage {
 		if key == "description" || key == "title" || key == "$comment" {
 			var text string
 			if json.Unmarshal(schema[i:end], &text) == nil {
-				if cleaned := cleanText(text); cleaned != text {
+				if cleaned := CleanText(text); cleaned != text {
 					quoted, _ := encode(cleaned) // text always encodes
 					out = append(out, schema[done:i]...)
 					out = append(out, quoted...)

@@ -106,7 +106,7 @@ func FuzzToolReader(f *testing.F) {
 			t.Errorf("%q: %d entries became %d tools and %d problems", raw, len(tools), len(r.tools), len(r.problems))
 		}
 		for _, tool := range r.tools {
-			if cleanText(tool.Description) != tool.Description || !strings.HasPrefix(string(tool.InputSchema), "{") {
+			if CleanText(tool.Description) != tool.Description || !strings.HasPrefix(string(tool.InputSchema), "{") {
 				t.Errorf("%q: %+v", raw, tool)
 			}
 		}

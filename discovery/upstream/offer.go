@@ -53,7 +53,7 @@ func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bo
 			err = context.Cause(ctx)
 		}
 		complete = false
-		l.Problems = append(l.Problems, cleanText(s.hide.in(fmt.Sprintf("its %s are not known: %v", what, err))))
+		l.Problems = append(l.Problems, CleanText(s.hide.in(fmt.Sprintf("its %s are not known: %v", what, err))))
 	}
 	if init.Capabilities.Prompts != nil {
 		var err error
@@ -94,17 +94,17 @@ func gather[From any, To any](list iter.Seq2[From, error], made func(From) (to T
 
 // plainName reports whether a name or URI can be shown and repeated as it is.
 func plainName(name string) bool {
-	return name != "" && cleanText(name) == name && !strings.ContainsAny(name, "\n\t")
+	return name != "" && CleanText(name) == name && !strings.ContainsAny(name, "\n\t")
 }
 
 func listedPrompt(p *mcp.Prompt) (discovery.ListedPrompt, string, bool) {
 	if p == nil || !plainName(p.Name) {
 		return discovery.ListedPrompt{}, "", false
 	}
-	out := discovery.ListedPrompt{Name: p.Name, Title: cleanText(p.Title), Description: cleanText(p.Description)}
+	out := discovery.ListedPrompt{Name: p.Name, Title: CleanText(p.Title), Description: CleanText(p.Description)}
 	for _, a := range p.Arguments {
 		if a != nil && plainName(a.Name) {
-			out.Arguments = append(out.Arguments, discovery.PromptArgument{Name: a.Name, Description: cleanText(a.Description), Required: a.Required})
+			out.Arguments = append(out.Arguments, discovery.PromptArgument{Name: a.Name, Description: CleanText(a.Description), Required: a.Required})
 		}
 	}
 	return out, p.Name, true
@@ -114,16 +114,16 @@ func listedResource(r *mcp.Resource) (discovery.ListedResource, string, bool) {
 	if r == nil || !plainName(r.URI) {
 		return discovery.ListedResource{}, "", false
 	}
-	return discovery.ListedResource{URI: r.URI, Name: cleanText(r.Name), Title: cleanText(r.Title),
-		Description: cleanText(r.Description), MIMEType: cleanText(r.MIMEType)}, r.URI, true
+	return discovery.ListedResource{URI: r.URI, Name: CleanText(r.Name), Title: CleanText(r.Title),
+		Description: CleanText(r.Description), MIMEType: CleanText(r.MIMEType)}, r.URI, true
 }
 
 func listedTemplate(r *mcp.ResourceTemplate) (discovery.ListedResource, string, bool) {
 	if r == nil || !plainName(r.URITemplate) {
 		return discovery.ListedResource{}, "", false
 	}
-	return discovery.ListedResource{URI: r.URITemplate, Name: cleanText(r.Name), Title: cleanText(r.Title),
-		Description: cleanText(r.Description), MIMEType: cleanText(r.MIMEType), Template: true}, r.URITemplate, true
+	return discovery.ListedResource{URI: r.URITemplate, Name: CleanText(r.Name), Title: CleanText(r.Title),
+		Description: CleanText(r.Description), MIMEType: CleanText(r.MIMEType), Template: true}, r.URITemplate, true
 }
 
 // request sends what c asks for: a call of a tool, or of what stands in for one.
@@ -180,6 +180,6 @@ func (s *session) getPrompt(ctx context.Context, args json.RawMessage) (json.Raw
 	value := struct {
 		Description string               `json:"description,omitempty"`
 		Messages    []*mcp.PromptMessage `json:"messages"`
-	}{cleanText(res.Description), append([]*mcp.PromptMessage{}, res.Messages...)}
+	}{CleanText(res.Description), append([]*mcp.PromptMessage{}, res.Messages...)}
 	return encode(&mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: value})
 }

@@ -248,7 +248,7 @@ func (s *session) onLog(_ context.Context, req *mcp.LoggingMessageRequest) {
 	if req.Params.Logger != "" {
 		text = req.Params.Logger + ": " + text
 	}
-	level := cleanText(string(req.Params.Level))
+	level := CleanText(string(req.Params.Level))
 	if s.logs != nil {
 		s.logs.add([]byte("[" + level + "] " + strings.ReplaceAll(text, "\n", " ")))
 	}
@@ -259,7 +259,7 @@ func (s *session) onLog(_ context.Context, req *mcp.LoggingMessageRequest) {
 		}
 	}
 	if len(calls) > 0 && calls[0].o.OnLog != nil && level != "debug" {
-		calls[0].o.OnLog(level, s.hide.in(cleanText(text)))
+		calls[0].o.OnLog(level, s.hide.in(CleanText(text)))
 	}
 }
 

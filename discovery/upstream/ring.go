@@ -43,7 +43,7 @@ func (r *ring) add(line []byte) {
 	if cut {
 		line = line[:min(len(line), r.maxLine+hideSlack)]
 	}
-	s := strings.TrimRight(cleanText(stripEscapes(strings.ToValidUTF8(string(line), "\uFFFD"))), " \t\n")
+	s := strings.TrimRight(CleanText(stripEscapes(strings.ToValidUTF8(string(line), "\uFFFD"))), " \t\n")
 	if s == "" {
 		return
 	}

@@ -98,7 +98,7 @@ func (s *server) listSkills(ctx context.Context, sess *session) {
 				err = context.Cause(limited)
 			}
 			s.log.Warn("skills not listed", "err", sess.hide.inErr(err))
-			problems = []string{sess.hide.in(cleanText("its skills could not be listed: " + err.Error()))}
+			problems = []string{sess.hide.in(CleanText("its skills could not be listed: " + err.Error()))}
 			s.changeSkills(sess, func(l *discovery.Listing) { l.SkillProblems = problems })
 			return
 		}
@@ -158,8 +158,8 @@ func (s *session) skills(ctx context.Context) (list []discovery.ListedSkill, pro
 // others to decide.
 func readListedSkill(raw json.RawMessage) (discovery.ListedSkill, error) {
 	var e discovery.ListedSkill
-	if err := json.Unmarshal(raw, &e); err != nil || e.URI == "" || cleanText(e.URI) != e.URI {
-		return e, fmt.Errorf("a skill was left out: it has no address, but is %q", clip(cleanText(string(raw)), 60))
+	if err := json.Unmarshal(raw, &e); err != nil || e.URI == "" || CleanText(e.URI) != e.URI {
+		return e, fmt.Errorf("a skill was left out: it has no address, but is %q", clip(CleanText(string(raw)), 60))
 	}
 	if len(e.Frontmatter) > 0 {
 		e.Frontmatter = compact(e.Frontmatter)

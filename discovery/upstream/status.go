@@ -14,7 +14,6 @@ const (
 	StateReady       State = "ready"         // connected
 	StateStopped     State = "stopped"       // was connected, and starts again with the next call
 	StateFailed      State = "failed"        // could not be connected or listed
-	StateDisabled    State = "disabled"      // switched off in the configuration; a Pool never reports it
 	StateNeedsSignIn State = "needs sign-in" // refuses the broker's credentials, or wants some
 )
 

@@ -68,14 +68,6 @@ func CapabilitiesOf(c *mcp.ClientCapabilities) Capabilities {
 	return out
 }
 
-// Union returns what either of c and d can.
-func (c Capabilities) Union(d Capabilities) Capabilities {
-	return Capabilities{
-		Form: c.Form || d.Form, URL: c.URL || d.URL, Roots: c.Roots || d.Roots,
-		Sampling: c.Sampling || d.Sampling, SamplingTools: c.SamplingTools || d.SamplingTools,
-	}
-}
-
 // protocol is c as the protocol has it.
 func (c Capabilities) protocol() *mcp.ClientCapabilities {
 	out := &mcp.ClientCapabilities{}
@@ -286,9 +278,9 @@ func describe(q mcp.InputRequest) string {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		if isPage(q) {
-			return fmt.Sprintf("the page %s to be opened (%q)", clip(cleanText(q.URL), 500), clip(cleanText(q.Message), 200))
+			return fmt.Sprintf("the page %s to be opened (%q)", clip(CleanText(q.URL), 500), clip(CleanText(q.Message), 200))
 		}
-		return fmt.Sprintf("a form to be filled in (%q)", clip(cleanText(q.Message), 200))
+		return fmt.Sprintf("a form to be filled in (%q)", clip(CleanText(q.Message), 200))
 	case *mcp.CreateMessageWithToolsParams:
 		return "a message from the client's model (sampling)"
 	case *mcp.ListRootsParams:
@@ -331,7 +323,7 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 	case err != nil && answering.Err() != nil:
 		return nil, context.Cause(answering)
 	case err != nil:
-		return nil, refuse(cleanText(err.Error()), "")
+		return nil, refuse(CleanText(err.Error()), "")
 	case !fits(q, answer):
 		return nil, refuse("the client's answer is of another kind", "")
 	}
@@ -366,7 +358,7 @@ func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
 	case *mcp.ElicitParams:
 		out := *q
 		out.Meta = nil
-		out.Message = fmt.Sprintf("[%s] %s", cleanText(server), cleanText(q.Message))
+		out.Message = fmt.Sprintf("[%s] %s", CleanText(server), CleanText(q.Message))
 		if out.ElicitationID != "" {
 			out.ElicitationID = pageID(server, q.ElicitationID)
 		}
@@ -377,7 +369,7 @@ func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
 	case *mcp.CreateMessageWithToolsParams:
 		out := *q
 		out.Meta = nil
-		out.SystemPrompt = cleanText(q.SystemPrompt)
+		out.SystemPrompt = CleanText(q.SystemPrompt)
 		return &out
 	}
 	return q

@@ -4,7 +4,7 @@
 // Parse and Load check the whole file and answer with every mistake at once, as
 // a *Report whose lines have the form file:line:column: what is wrong. Nothing
 // of the environment goes into a Config: references such as ${VAR} stay as they
-// are written until Expand resolves them, when a server is connected to.
+// are written until Sources.Expand resolves them, when a server is connected to.
 //
 // Find and StateDir say where the file and the broker's state are.
 package config
@@ -41,7 +41,7 @@ type Config struct {
 
 // A Server is one upstream server as it is configured. Exactly one of Command
 // and URL is set. Command, Args, Env, Dir, URL and Headers may hold references
-// that Expand resolves. A zero duration means the default of the connection.
+// that Sources.Expand resolves. A zero duration means the default of the connection.
 type Server struct {
 	// Name is its key in the file, verbatim; any text that is not blank.
 	Name string
@@ -89,7 +89,7 @@ type Server struct {
 
 // OAuth is how the broker introduces itself when a remote server asks for a
 // sign-in. The zero value means that it registers itself. ClientID and
-// ClientSecret may hold references that Expand resolves.
+// ClientSecret may hold references that Sources.Expand resolves.
 type OAuth struct {
 	// ClientID and ClientSecret are those of a client registered by hand.
 	ClientID, ClientSecret string
@@ -211,7 +211,7 @@ func (s Sandbox) IsolationOf(language string) string {
 }
 
 // HTTP says who may use the broker over HTTP. Its values may hold references
-// that Expand resolves.
+// that Sources.Expand resolves.
 type HTTP struct {
 	// Tokens maps the name of a client to its bearer token; default none.
 	Tokens map[string]string

@@ -197,30 +197,13 @@ func TestExpand(t *testing.T) {
 		{"${}", "", "no reference"},
 		{"${1A}", "", "no reference"},
 	} {
-		got, err := Expand(tt.in, lookup)
+		got, err := Sources{Env: lookup}.Expand(tt.in)
 		if tt.err == "" && (err != nil || got != tt.want) {
 			t.Errorf("Expand(%q) = %q, %v, want %q", tt.in, got, err, tt.want)
 		}
 		if tt.err != "" && (err == nil || got != "" || !strings.Contains(err.Error(), tt.err)) {
 			t.Errorf("Expand(%q) = %q, %v, want the error %q", tt.in, got, err, tt.err)
 		}
-	}
-}
-
-func TestServerExpandsIntoACopy(t *testing.T) {
-	s := Server{Name: "n", Command: "${X}", Args: []string{"${X}"}, Env: map[string]string{"K": "${X}"}, Dir: "${X}",
-		URL: "${X}", Headers: map[string]string{"H": "${X}"}}
-	got, err := s.Expand(func(string) (string, bool) { return "v", true })
-	want := Server{Name: "n", Command: "v", Args: []string{"v"}, Env: map[string]string{"K": "v"}, Dir: "v", URL: "v", Headers: map[string]string{"H": "v"}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("Expand: %v (-want +got):\n%s", err, diff)
-	}
-	if s.Args[0] != "${X}" || s.Env["K"] != "${X}" || s.Headers["H"] != "${X}" {
-		t.Errorf("the server itself was changed: %+v", s)
-	}
-	_, err = Server{Name: "n", Env: map[string]string{"K": "${X}"}}.Expand(func(string) (string, bool) { return "", false })
-	if want := `server "n", env.K: environment variable X is not set`; err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("Expand = %v, want %s…", err, want)
 	}
 }
 
@@ -359,7 +342,7 @@ func FuzzExpand(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := Expand(s, func(k string) (string, bool) { return "v", true })
+		got, err := Sources{Env: func(string) (string, bool) { return "v", true }}.Expand(s)
 		if bad := checkRefs(s); bad != nil && (err == nil || bad.off < 0 || bad.off >= len(s)) {
 			t.Fatalf("checkRefs(%q) = %+v, but Expand = %q, %v", s, bad, got, err)
 		}

@@ -202,12 +202,12 @@ func (c *collector) count(where string, to *int, limit int) field {
 	return func(v hujson.Value) {
 		lit, _ := v.Value.(hujson.Literal)
 		if lit.Kind() != '0' {
-			c.wrongType(v, where, "a number")
+			c.wrongType(v, where, "a whole number such as 10")
 			return
 		}
 		n, err := strconv.Atoi(string(lit))
 		if err != nil || n < 1 || n > limit {
-			c.fail(v.StartOffset, "%s must be a whole number from 1 to %d; leave it out for the default", where, limit)
+			c.fail(v.StartOffset, "%s is %s: write a whole number from 1 to %d, or leave it out for the default", where, shorten(string(lit)), limit)
 			return
 		}
 		*to = n
@@ -230,9 +230,9 @@ func (c *collector) duration(where string, to *time.Duration) field {
 		case !ok:
 			c.fail(v.StartOffset, `%s: %s is no duration: write "30s", "5m" or a number of seconds`, where, quote(lit.String()))
 		case d <= 0:
-			c.fail(v.StartOffset, "%s must be longer than 0; leave it out for the default", where)
+			c.fail(v.StartOffset, `%s is %s: it must be longer than 0, such as "30s"; leave it out for the default`, where, quote(lit.String()))
 		case d > maxDuration:
-			c.fail(v.StartOffset, "%s must be at most a year", where)
+			c.fail(v.StartOffset, `%s is %s: it can be at most a year, such as "8760h"`, where, quote(lit.String()))
 		default:
 			*to = d
 		}

@@ -2,8 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -14,11 +12,6 @@ type Sources struct {
 	// Keyring finds a secret; its error says what to do and holds no value. Nil
 	// means that there is no keyring.
 	Keyring func(name string) (string, error)
-}
-
-// Expand is Sources.Expand with the environment alone.
-func Expand(s string, lookup func(string) (string, bool)) (string, error) {
-	return Sources{Env: lookup}.Expand(s)
 }
 
 // Expand resolves the references in text:
@@ -50,42 +43,6 @@ func (from Sources) Expand(text string) (string, error) {
 		}
 		return v, nil
 	})
-}
-
-// Expand returns a copy of s with all references resolved. An error names the
-// server and the key. The copy may hold secrets: it must not be logged or
-// written to disk.
-func (s Server) Expand(lookup func(string) (string, bool)) (Server, error) {
-	expand := func(key string, v *string) error {
-		x, err := Expand(*v, lookup)
-		if err != nil {
-			return fmt.Errorf("server %q, %s: %w", s.Name, key, err)
-		}
-		*v = x
-		return nil
-	}
-	for key, v := range map[string]*string{"command": &s.Command, "cwd": &s.Dir, "url": &s.URL} {
-		if err := expand(key, v); err != nil {
-			return Server{}, err
-		}
-	}
-	s.Args = slices.Clone(s.Args)
-	for i := range s.Args {
-		if err := expand("args", &s.Args[i]); err != nil {
-			return Server{}, err
-		}
-	}
-	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
-	for what, m := range map[string]map[string]string{"env": s.Env, "headers": s.Headers} {
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			v := m[k]
-			if err := expand(what+"."+k, &v); err != nil {
-				return Server{}, err
-			}
-			m[k] = v
-		}
-	}
-	return s, nil
 }
 
 type refKind int

@@ -124,11 +124,11 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 	}
 	seen := c.object(v, where, fields)
 	s.Disabled = s.Disabled || !enabled
-	for alias, u := range map[string]string{"serverUrl": serverURL, "httpUrl": httpURL} {
-		if off, ok := seen[alias]; ok && s.URL == "" {
-			s.URL = u
+	for _, alias := range []struct{ key, url string }{{"serverUrl", serverURL}, {"httpUrl", httpURL}} {
+		if off, ok := seen[alias.key]; ok && s.URL == "" {
+			s.URL = alias.url
 			seen["url"] = off
-			c.note(off, "%q of %s is read as \"url\"", alias, where)
+			c.note(off, "%q of %s is read as \"url\"", alias.key, where)
 		}
 	}
 	c.transport(key, where, s, seen)

@@ -131,7 +131,10 @@ func didYouMean(name string, known []string) string {
 }
 
 // quote shows a name from the file without letting a long one fill the screen.
-func quote(s string) string {
+func quote(s string) string { return fmt.Sprintf("%q", shorten(s)) }
+
+// shorten cuts a long text from the file.
+func shorten(s string) string {
 	const limit = 60
 	if len(s) > limit {
 		cut := limit
@@ -140,7 +143,7 @@ func quote(s string) string {
 		}
 		s = s[:cut] + "…"
 	}
-	return fmt.Sprintf("%q", s)
+	return s
 }
 
 // firstInvalidUTF8 is the offset of the first byte that is not UTF-8, or -1.

@@ -111,10 +111,6 @@ type Options struct {
 	Days int
 	// Logger gets what goes wrong in the background; nil discards it.
 	Logger *slog.Logger
-	// Redact, if not nil, is applied to every recorded text beside the rules of
-	// Redact, for instance to take out the secrets of the configuration. It
-	// must be safe for concurrent use.
-	Redact func(string) string
 }
 
 var (

@@ -48,13 +48,15 @@ func (s *Store) Note(e Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	e.Detail = s.redactor.short(e.Detail)
+	e.Detail = short(e.Detail)
 	s.send(op{kind: opEvent, event: &e})
 }
 
-// Events returns the events since then, the latest first, at most limit.
+// Events returns the events since then, the latest first, at most limit, which
+// is as in Filter.
 func (s *Store) Events(ctx context.Context, since time.Time, limit int) ([]Event, error) {
 	var list []Event
+	limit = orUsual(limit)
 	err := s.read(ctx, "list events of", func(conn *sql.Conn, _ []int64) error {
 		rows, err := conn.QueryContext(ctx, "SELECT time, kind, server, name, client, digest, failed, detail FROM events WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?", unixNano(since), limit)
 		if err != nil {

@@ -30,6 +30,11 @@ func TestEventsAreListedTheLatestFirst(t *testing.T) {
 	if got, err := s.Events(t.Context(), at.Add(time.Second), 10); err != nil || len(got) != 1 {
 		t.Errorf("events since: %v, %v; want one", got, err)
 	}
+	for limit, want := range map[int]int{-1: 2, 0: 2, 1: 1} {
+		if got, err := s.Events(t.Context(), time.Time{}, limit); err != nil || len(got) != want {
+			t.Errorf("events with limit %d: %v, %v; want %d", limit, got, err, want)
+		}
+	}
 	if _, err := s.Prune(t.Context(), at.Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}

@@ -20,15 +20,15 @@ const maxKey = 120
 // leaf by leaf, and what is beyond maxPayload is left out with a note in its
 // place. The answer is always valid JSON, or nil if data is empty; text that
 // is no JSON becomes a string.
-func (r redactor) payload(data []byte) []byte {
+func payload(data []byte) []byte {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
 	// The last token and the note have to fit too.
 	const budget = maxPayload - 1<<10
-	p := &printer{redactor: r, budget: budget, size: len(data)}
+	p := &printer{budget: budget, size: len(data)}
 	if err := p.print(data); err != nil {
-		p = &printer{redactor: r, budget: budget, nested: maxNested}
+		p = &printer{budget: budget, nested: maxNested}
 		p.leaf(string(data), false)
 	}
 	return p.out.Bytes()
@@ -37,7 +37,6 @@ func (r redactor) payload(data []byte) []byte {
 // A printer copies JSON token by token. Key order and the digits of numbers
 // survive.
 type printer struct {
-	redactor
 	out    bytes.Buffer
 	budget int
 	size   int
@@ -101,7 +100,7 @@ func (p *printer) token(t json.Token) error {
 		if isKey {
 			top.key, _ = t.(string)
 			// Keys are names, but a map may have a secret as its key.
-			p.string(p.upTo(top.key, maxKey))
+			p.string(upTo(top.key, maxKey))
 			return nil
 		}
 		secret = top.secret || (!top.array && isSecretKey(top.key))
@@ -148,7 +147,7 @@ func (p *printer) leaf(s string, secret bool) {
 	room := max(p.budget-p.out.Len(), 0)
 	if trimmed := strings.TrimSpace(s); p.nested < maxNested && trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') {
 		// Quoting makes it longer, at most by half for what is common.
-		inner := &printer{redactor: p.redactor, budget: room * 2 / 3, size: len(s), nested: p.nested + 1}
+		inner := &printer{budget: room * 2 / 3, size: len(s), nested: p.nested + 1}
 		if inner.budget > 0 && inner.print([]byte(s)) == nil {
 			if q := quoted(inner.out.String()); len(q) <= room+256 {
 				p.out.Write(q)
@@ -156,7 +155,7 @@ func (p *printer) leaf(s string, secret bool) {
 			}
 		}
 	}
-	text := p.upTo(s, room)
+	text := upTo(s, room)
 	if len(text) < len(s) && len(s) > room {
 		text += fmt.Sprintf("… [cut: %d bytes]", len(s))
 	}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -17,6 +18,10 @@ type Filter struct {
 	// status or client, or made no call to that server.
 	Status, Client, Server string
 }
+
+// orUsual is a limit, of which 0 is the usual one; SQLite takes one below 0 for
+// none.
+func orUsual(limit int) int { return cmp.Or(limit, 50) }
 
 const executionColumns = `id, client, language, code_hash, coalesce(code, ''), started, ended, exit_code, state, duration, cpu,
 	CASE WHEN status = 'running' THEN (SELECT count(*) FROM calls WHERE execution = e.id) ELSE calls END,
@@ -44,12 +49,8 @@ func (s *Store) List(ctx context.Context, f Filter) ([]Execution, error) {
 		if f.Server != "" {
 			query, args = query+" AND EXISTS (SELECT 1 FROM calls WHERE execution = e.id AND server = ?)", append(args, f.Server)
 		}
-		limit := f.Limit
-		if limit == 0 {
-			limit = 50
-		}
 		var err error
-		list, err = scanExecutions(conn.QueryContext(ctx, query+" ORDER BY started DESC, id DESC LIMIT ?", append(args, limit)...))
+		list, err = scanExecutions(conn.QueryContext(ctx, query+" ORDER BY started DESC, id DESC LIMIT ?", append(args, orUsual(f.Limit))...))
 		return err
 	})
 	return list, err

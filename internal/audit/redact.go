@@ -102,27 +102,13 @@ func Redact(text string) string {
 	return text
 }
 
-// A redactor makes texts fit to be recorded.
-type redactor struct {
-	extra func(string) string
-}
-
-func (r redactor) text(s string) string {
-	if r.extra != nil {
-		s = r.extra(s)
-	}
-	return Redact(s)
-}
-
 // short makes an error fit to be recorded, long a program.
-func (r redactor) short(s string) string { return r.upTo(s, maxError) }
-func (r redactor) long(s string) string  { return r.upTo(s, maxPayload) }
+func short(s string) string { return upTo(s, maxError) }
+func long(s string) string  { return upTo(s, maxPayload) }
 
-func (r redactor) upTo(s string, limit int) string {
-	if s == "" {
-		return s
-	}
-	return cut(r.text(cut(s, limit+lookahead)), limit)
+// upTo is what is recorded of a text: so much of it, without its secrets.
+func upTo(s string, limit int) string {
+	return cut(Redact(cut(s, limit+lookahead)), limit)
 }
 
 // cut shortens s to at most n bytes of whole characters.

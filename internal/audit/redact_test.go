@@ -48,7 +48,6 @@ func TestRedactText(t *testing.T) {
 }
 
 func TestRedactPayload(t *testing.T) {
-	var r redactor
 	for _, tt := range []struct{ name, in, want string }{
 		{"nothing", " ", ""},
 		{"plain values survive byte for byte", `{"b":1.50,"a":[true,null,12345678901234567890,1e400],"":"ü<&>"}`, `{"b":1.50,"a":[true,null,12345678901234567890,1e400],"":"ü<&>"}`},
@@ -67,7 +66,7 @@ func TestRedactPayload(t *testing.T) {
 		{"two values", `1 2`, `"1 2"`},
 		{"no UTF-8", "\"\xff\"", `"�"`},
 	} {
-		if got := string(r.payload([]byte(tt.in))); got != tt.want {
+		if got := string(payload([]byte(tt.in))); got != tt.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
 		}
 	}
@@ -90,7 +89,7 @@ func TestPayloadIsCutAndStaysJSON(t *testing.T) {
 		"many escapes":      "[" + strings.Repeat(`"\u0001\u0001\u0001",`, 30_000) + "1]",
 		"text after budget": `["` + strings.Repeat("x", maxPayload) + `","` + long + `","` + long + `"]`,
 	} {
-		got := redactor{}.payload([]byte(in))
+		got := payload([]byte(in))
 		if !json.Valid(got) {
 			t.Errorf("%s: not JSON: …%s", name, got[max(0, len(got)-200):])
 		}
@@ -105,12 +104,12 @@ func TestPayloadIsCutAndStaysJSON(t *testing.T) {
 
 func TestCutDoesNotRevealHalfASecret(t *testing.T) {
 	in := strings.Repeat("x", maxPayload-1034) + " " + github
-	got := redactor{}.payload(quoted(in))
+	got := payload(quoted(in))
 	if bytes.Contains(got, []byte("ghp_")) {
 		t.Errorf("a secret at the cut is shown: …%s", got[len(got)-100:])
 	}
-	if short := (redactor{}).short(strings.Repeat("x", maxError-10) + " " + github); strings.Contains(short, "ghp_") || len(short) > maxError {
-		t.Errorf("an error ends with …%s", short[len(short)-20:])
+	if text := short(strings.Repeat("x", maxError-10) + " " + github); strings.Contains(text, "ghp_") || len(text) > maxError {
+		t.Errorf("an error ends with …%s", text[len(text)-20:])
 	}
 }
 
@@ -119,7 +118,7 @@ func FuzzPayload(f *testing.F) {
 		f.Add([]byte(s), 100)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, budget int) {
-		got := redactor{}.payload(data)
+		got := payload(data)
 		if len(bytes.TrimSpace(data)) == 0 {
 			if got != nil {
 				t.Fatalf("payload(%q) = %q, want nil", data, got)

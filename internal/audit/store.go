@@ -26,7 +26,6 @@ type Store struct {
 	path     string
 	payloads bool
 	keep     time.Duration // 0: for ever
-	redactor redactor
 	log      *slog.Logger
 	readOnly bool
 
@@ -49,7 +48,6 @@ func Open(dir string, o *Options) (*Store, error) {
 	s := &Store{
 		path:     filepath.Join(dir, fileName),
 		payloads: o.Payloads,
-		redactor: redactor{extra: o.Redact},
 		log:      o.Logger,
 		ops:      make(chan op, queueSize),
 		quit:     make(chan struct{}),
@@ -210,9 +208,9 @@ func (s *Store) Record(c Call) {
 	if c.Started.IsZero() {
 		c.Started = time.Now().Add(-c.Duration)
 	}
-	c.Error = s.redactor.short(c.Error)
+	c.Error = short(c.Error)
 	if s.payloads {
-		c.Args, c.Result = s.redactor.payload(c.Args), s.redactor.payload(c.Result)
+		c.Args, c.Result = payload(c.Args), payload(c.Result)
 	} else {
 		c.Args, c.Result = nil, nil
 	}
@@ -241,14 +239,14 @@ func (s *Store) complete(e *Execution) {
 		e.CodeHash = HashCode(e.Code)
 	}
 	if s.payloads {
-		e.Code = s.redactor.long(e.Code)
+		e.Code = long(e.Code)
 	} else {
 		e.Code = ""
 	}
 	if e.Started.IsZero() {
 		e.Started = time.Now().Add(-e.Duration)
 	}
-	e.Error = s.redactor.short(e.Error)
+	e.Error = short(e.Error)
 }
 
 // Prune removes the executions that began before t, and their calls, and

@@ -54,23 +54,23 @@ func TestExecutionSurvivesTheRoundTrip(t *testing.T) {
 }
 
 func TestPayloadsAreRecordedOnlyWhenAskedFor(t *testing.T) {
-	s := open(t, t.TempDir(), &Options{Payloads: true, Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "…") }})
-	id := s.Begin(Execution{Code: "const k = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'; hunter2"})
-	s.Record(Call{ExecutionID: id, Args: []byte(`{"password":"x","q":"hunter2"}`), Result: []byte(`{"n":12345678901234567890}`), Error: "said hunter2"})
+	s := open(t, t.TempDir(), &Options{Payloads: true})
+	id := s.Begin(Execution{Code: "const k = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'; q"})
+	s.Record(Call{ExecutionID: id, Args: []byte(`{"password":"x","q":"v"}`), Result: []byte(`{"n":12345678901234567890}`), Error: "said password=hunter2"})
 	if err := s.Finish(Execution{ID: id}); err != nil {
 		t.Fatal(err)
 	}
 	e, calls := show(t, s, id)
-	if want := "const k = '[redacted]'; …"; e.Code != want {
+	if want := "const k = '[redacted]'; q"; e.Code != want {
 		t.Errorf("code %q, want %q", e.Code, want)
 	}
-	if got, want := string(calls[0].Args), `{"password":"[redacted]","q":"…"}`; got != want {
+	if got, want := string(calls[0].Args), `{"password":"[redacted]","q":"v"}`; got != want {
 		t.Errorf("args %s, want %s", got, want)
 	}
 	if got, want := string(calls[0].Result), `{"n":12345678901234567890}`; got != want {
 		t.Errorf("result %s, want %s", got, want)
 	}
-	if calls[0].Error != "said …" {
+	if calls[0].Error != "said password=[redacted]" {
 		t.Errorf("error %q", calls[0].Error)
 	}
 }
@@ -220,6 +220,11 @@ func TestPruneKeepsWhatIsNewOrRunning(t *testing.T) {
 	stats, err := s.Stats(t.Context(), time.Time{})
 	if err != nil || stats.Executions != 4 || stats.Calls != 7 {
 		t.Errorf("what is left: %+v, %v", stats, err)
+	}
+	// Calls that no execution made are not counted as executions.
+	s.Record(Call{Server: "s", Tool: "t", Started: old})
+	if n, err := s.Prune(t.Context(), time.Now().Add(-24*time.Hour)); err != nil || n != 0 {
+		t.Errorf("Prune of a call = %d, %v, want 0", n, err)
 	}
 	// Pruning goes on over its steps.
 	for range 2*pruneStep + 1 {

@@ -309,19 +309,19 @@ func (w *writer) tidy() bool {
 	if w.keep == 0 {
 		return false
 	}
-	n, err := w.pruneSome(context.Background(), time.Now().Add(-w.keep))
+	_, more, err := w.pruneSome(context.Background(), time.Now().Add(-w.keep))
 	if err != nil {
 		w.log.Warn("audit: remove old records", "err", err)
 		return false
 	}
-	return n == pruneStep
+	return more
 }
 
 func (w *writer) answerPrune(o op) {
 	for total := 0; ; {
-		n, err := w.pruneSome(context.Background(), o.before)
+		n, more, err := w.pruneSome(context.Background(), o.before)
 		total += n
-		if err != nil || n < pruneStep {
+		if err != nil || !more {
 			if err != nil {
 				err = fmt.Errorf("prune audit record %s: %w", w.path, explain(err))
 			}
@@ -332,8 +332,10 @@ func (w *writer) answerPrune(o op) {
 }
 
 // pruneSome removes at most pruneStep executions that began before t, and as
-// many calls without one.
-func (w *writer) pruneSome(ctx context.Context, t time.Time) (n int, err error) {
+// many calls without one. It returns how many executions that were, and whether
+// there is more of either.
+func (w *writer) pruneSome(ctx context.Context, t time.Time) (executions int, more bool, err error) {
+	direct := 0 // calls without an execution
 	const old = `SELECT id FROM executions WHERE started < ? AND status <> 'running' ORDER BY started LIMIT ?`
 	err = transaction(ctx, w.conn, func() error {
 		if _, err := w.conn.ExecContext(ctx, "DELETE FROM calls WHERE execution IN ("+old+")", t.UnixNano(), pruneStep); err != nil {
@@ -342,19 +344,19 @@ func (w *writer) pruneSome(ctx context.Context, t time.Time) (n int, err error) 
 		if _, err := w.conn.ExecContext(ctx, "DELETE FROM events WHERE time < ?", t.UnixNano()); err != nil {
 			return err
 		}
-		executions, err := deleted(w.conn.ExecContext(ctx, "DELETE FROM executions WHERE id IN ("+old+")", t.UnixNano(), pruneStep))
+		var err error
+		executions, err = deleted(w.conn.ExecContext(ctx, "DELETE FROM executions WHERE id IN ("+old+")", t.UnixNano(), pruneStep))
 		if err != nil {
 			return err
 		}
-		direct, err := deleted(w.conn.ExecContext(ctx,
+		direct, err = deleted(w.conn.ExecContext(ctx,
 			"DELETE FROM calls WHERE n IN (SELECT n FROM calls WHERE execution = '' AND started < ? LIMIT ?)", t.UnixNano(), pruneStep))
-		n = max(executions, direct)
 		return err
 	})
-	if err == nil && n > 0 {
+	if err == nil && executions+direct > 0 {
 		_, err = w.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(256)")
 	}
-	return n, err
+	return executions, max(executions, direct) == pruneStep, err
 }
 
 func deleted(r sql.Result, err error) (int, error) {

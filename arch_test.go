@@ -102,6 +102,7 @@ var reserved = map[string][]string{
 	"github.com/blevesearch/snowballstem":    {"index"},
 	"modernc.org/sqlite":                     {"internal/audit", "internal/learned"},
 	"github.com/spf13/cobra":                 {"cmd/broker"},
+	"github.com/spf13/pflag":                 {"cmd/broker"},
 	"github.com/tiktoken-go/tokenizer":       {"internal/tokens"},
 	"github.com/pelletier/go-toml":           {"internal/clients"},
 }

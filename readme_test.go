@@ -3,6 +3,7 @@ package mcpbroker_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,20 +91,71 @@ func TestReadmeClientEntriesAreJSON(t *testing.T) {
 	}
 }
 
-func TestReadmeLinksLeadSomewhere(t *testing.T) {
-	for _, doc := range []string{"README.md", "docs/architecture.md", "docs/RATIONALE.md"} {
+// Links of the README and of docs lead to files, and to headings in them.
+func TestLinksLeadSomewhere(t *testing.T) {
+	docs, err := filepath.Glob("docs/*.md")
+	if err != nil || len(docs) == 0 {
+		t.Fatal("no docs", err)
+	}
+	for _, doc := range append(docs, "README.md") {
 		data, err := os.ReadFile(doc)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(string(data), -1) {
-			target := m[1]
-			if strings.HasPrefix(doc, "docs/") {
-				target = "docs/" + target
+		for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(data), -1) {
+			file, heading, _ := strings.Cut(m[1], "#")
+			target := filepath.Join(filepath.Dir(doc), file)
+			if file == "" {
+				target = doc
 			}
-			if _, err := os.Stat(target); err != nil {
+			text, err := os.ReadFile(target)
+			if info, e := os.Stat(target); e == nil && info.IsDir() {
+				err = nil
+			}
+			if err != nil || heading != "" && !slices.Contains(headings(string(text)), heading) {
 				t.Errorf("%s links to %s, which is not there", doc, m[1])
 			}
 		}
+	}
+}
+
+// headings are the anchors of the headings of a page.
+func headings(text string) []string {
+	var anchors []string
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		anchor := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		anchors = append(anchors, strings.ReplaceAll(anchor, " ", "-"))
+	}
+	return anchors
+}
+
+// Every module that go.mod requires directly has a reason in docs/RATIONALE.md,
+// and none has one that is not required.
+func TestDependenciesHaveAReason(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("docs/RATIONALE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(module string) string {
+		return regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(strings.TrimPrefix(module, "github.com/"), "")
+	}
+	var required, explained []string
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(string(mod), -1) {
+		required = append(required, name(m[1]))
+	}
+	_, table, _ := strings.Cut(string(doc), "## Direct dependencies")
+	for _, row := range regexp.MustCompile("(?m)^[|] `(.+)` [|] ").FindAllStringSubmatch(table, -1) {
+		for module := range strings.SplitSeq(row[1], "`, `") {
+			explained = append(explained, name(module))
+		}
+	}
+	slices.Sort(required)
+	slices.Sort(explained)
+	if !slices.Equal(required, explained) {
+		t.Errorf("go.mod requires %q\nand the table explains %q", required, explained)
 	}
 }

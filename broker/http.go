@@ -216,11 +216,12 @@ var ErrAddr = errors.New("no address to listen on")
 // NormalizeAddr completes what a user typed as an address: "8080" and ":8080"
 // listen on 127.0.0.1 only.
 func NormalizeAddr(addr string) (string, error) {
+	whole := addr
 	if !strings.Contains(addr, ":") {
-		addr = ":" + addr
+		whole = ":" + addr
 	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil || port == "" {
+	host, port, err := net.SplitHostPort(whole)
+	if _, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil {
 		return "", fmt.Errorf("%w: %q\nhint: 127.0.0.1:8080, or 0.0.0.0:8080 for other machines", ErrAddr, addr)
 	}
 	if host == "" {

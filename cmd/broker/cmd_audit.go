@@ -37,6 +37,18 @@ func (a *app) readAudit() (*audit.Store, error) {
 	return store, nil
 }
 
+// withAudit is a command's RunE that does f with the record.
+func (a *app) withAudit(f func(ctx context.Context, store *audit.Store, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		store, err := a.readAudit()
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		return f(cmd.Context(), store, args)
+	}
+}
+
 // stateOnly is the state directory; with --state-dir no config is needed.
 func (a *app) stateOnly() (string, error) {
 	if a.stateDir != "" && a.configPath == "" {
@@ -82,17 +94,15 @@ func (a *app) auditListCommand() *cobra.Command {
 	var since time.Duration
 	c := &cobra.Command{
 		Use: "list", Short: "List executions, the latest first", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.Since = ago(since)
+		PreRunE: func(*cobra.Command, []string) error {
 			if f.Status != "" && !slices.Contains(auditStatuses, f.Status) {
 				return usage("unknown status %q\nhint: %s", f.Status, strings.Join(auditStatuses, ", "))
 			}
-			store, err := a.readAudit()
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			list, err := store.List(cmd.Context(), f)
+			return nil
+		},
+		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, _ []string) error {
+			f.Since = ago(since)
+			list, err := store.List(ctx, f)
 			if err != nil {
 				return err
 			}
@@ -100,14 +110,14 @@ func (a *app) auditListCommand() *cobra.Command {
 				return a.printJSON(map[string]any{"executions": orEmpty(list)})
 			}
 			return printExecutions(a.stdout, list)
-		},
+		}),
 	}
 	flags := c.Flags()
 	flags.IntVar(&f.Limit, "limit", 50, "how many; below 0 all")
 	flags.StringVar(&f.Status, "status", "", "only these: "+strings.Join(auditStatuses, ", "))
 	flags.StringVar(&f.Server, "server", "", "only those that called this server")
 	flags.StringVar(&f.Client, "client", "", "only those of this client")
-	flags.DurationVar(&since, "since", 0, "only those of the last time, such as 24h")
+	timeVar(flags, &since, "since", "only those of the last time, such as 24h")
 	return c
 }
 
@@ -151,13 +161,8 @@ func size(n int64) string {
 func (a *app) auditShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show EXECUTION", Short: "Show one execution with its calls", Args: oneArg("the id of an execution, or how it begins"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.readAudit()
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			e, calls, err := store.Show(cmd.Context(), args[0])
+		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, args []string) error {
+			e, calls, err := store.Show(ctx, args[0])
 			if err != nil {
 				return fmt.Errorf("%w\nhint: broker audit list", err)
 			}
@@ -165,7 +170,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 				return a.printJSON(map[string]any{"execution": e, "calls": orEmpty(calls)})
 			}
 			return printExecution(a.stdout, e, calls)
-		},
+		}),
 	}
 }
 
@@ -224,7 +229,7 @@ func (a *app) auditStatsCommand() *cobra.Command {
 			return printStats(a.stdout, s)
 		},
 	}
-	c.Flags().DurationVar(&since, "since", 0, "only the last time, such as 24h")
+	timeVar(c.Flags(), &since, "since", "only the last time, such as 24h")
 	return c
 }
 
@@ -294,13 +299,8 @@ func (a *app) auditEventsCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use: "events", Short: "List what happened to servers, skills and plugins, such as tools that changed, the latest first", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := a.readAudit()
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			list, err := store.Events(cmd.Context(), ago(since), limit)
+		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, _ []string) error {
+			list, err := store.Events(ctx, ago(since), limit)
 			if err != nil {
 				return err
 			}
@@ -315,32 +315,27 @@ func (a *app) auditEventsCommand() *cobra.Command {
 				fmt.Fprintf(a.stdout, "%s  %s  %s: %s%s\n", e.Time.Local().Format(time.DateTime), e.Kind, cmp.Or(e.Server, e.Name), e.Detail, by)
 			}
 			return nil
-		},
+		}),
 	}
-	c.Flags().IntVar(&limit, "limit", 50, "how many")
-	c.Flags().DurationVar(&since, "since", 0, "only the last time, such as 24h")
+	c.Flags().IntVar(&limit, "limit", 50, "how many; below 0 all")
+	timeVar(c.Flags(), &since, "since", "only the last time, such as 24h")
 	return c
 }
 
 func (a *app) auditExportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "export", Short: "Print every execution with its calls, one JSON object a line, the oldest first", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := a.readAudit()
-			if err != nil {
-				return err
-			}
-			defer store.Close()
+		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, _ []string) error {
 			enc := json.NewEncoder(a.stdout)
 			enc.SetEscapeHTML(false)
-			return store.Export(cmd.Context(), func(e audit.Execution, calls []audit.Call) error {
+			return store.Export(ctx, func(e audit.Execution, calls []audit.Call) error {
 				line := map[string]any{"calls": orEmpty(calls)}
 				if e.ID != "" {
 					line["execution"] = e
 				}
 				return enc.Encode(line)
 			})
-		},
+		}),
 	}
 }
 
@@ -349,7 +344,7 @@ func (a *app) auditPruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "prune --older-than TIME", Short: "Remove old executions from the record", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if older <= 0 {
+			if older == 0 {
 				return usage("prune needs --older-than\nhint: broker audit prune --older-than 720h")
 			}
 			state, err := a.stateOnly()
@@ -372,7 +367,7 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().DurationVar(&older, "older-than", 0, "such as 720h")
+	timeVar(c.Flags(), &older, "older-than", "such as 720h")
 	return c
 }
 

@@ -61,7 +61,7 @@ func remoteServer(cfg *config.Config, name, command string) (*config.Server, err
 
 func (a *app) authLoginCommand() *cobra.Command {
 	var noBrowser bool
-	var timeout time.Duration
+	timeout := 5 * time.Minute
 	var scopes []string
 	c := &cobra.Command{
 		Use:   "login SERVER",
@@ -77,7 +77,7 @@ func (a *app) authLoginCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address of the sign-in page instead of opening it")
-	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait")
+	timeVar(c.Flags(), &timeout, "timeout", "how long to wait")
 	c.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this scope too; may be repeated")
 	return c
 }

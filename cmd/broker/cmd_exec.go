@@ -29,7 +29,7 @@ func (a *app) execCommand() *cobra.Command {
 		Short: "Run a script that calls tools",
 		Long: "Run a script as execute_code does. What it prints goes to stdout and stderr, then its result as JSON;\n" +
 			"with --json, exactly what a model would get. The exit code is the script's.\n" +
-			"On a terminal, simple forms that servers ask for are filled in there.\n\n" + exitCodesHelp,
+			"On a terminal, simple forms that servers ask for are filled in there.\n\nExit codes:\n" + execCodesHelp,
 		Args: oneArg("one script file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			code, err := a.readScript(args[0])

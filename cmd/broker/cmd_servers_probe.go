@@ -120,14 +120,10 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	if err != nil {
 		return probe{}, err
 	}
-	log := a.logger()
 	only := *cfg
 	only.Servers = []config.Server{*s}
 	only.Servers[0].Disabled = false
-	pool := upstream.NewPool(upstreams(&only), &upstream.Options{
-		Logger: log, CacheDir: filepath.Join(state, "catalogue"), Expand: expand, Guard: true, Capabilities: broker.Promises(),
-		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log})),
-	})
+	pool := a.pool(upstreams(&only), state)
 	start := time.Now()
 	st := pool.Refresh(ctx, name)[0]
 	took := time.Since(start)
@@ -142,6 +138,16 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 		p.Error = st.Err.Error()
 	}
 	return p, nil
+}
+
+// pool connects to servers without a broker. They are told that they can ask what
+// a broker's clients can be asked: what they list is kept for the broker too.
+func (a *app) pool(servers []upstream.Config, state string) *upstream.Pool {
+	log := a.logger()
+	return upstream.NewPool(servers, &upstream.Options{
+		Logger: log, CacheDir: filepath.Join(state, "catalogue"), Expand: expand, Guard: true, Capabilities: broker.Promises(),
+		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log})),
+	})
 }
 
 // longer is the one that has more lines.

@@ -235,7 +235,7 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 		Use: "search QUERY", Short: "Search the skills by name and description", Args: oneArg("a query"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return usage("--limit has to be at least 1")
+				return usage("--limit is %d: use a number above 0, such as 8", limit)
 			}
 			return a.withSkills(cmd.Context(), func(_ *skillHome, s *skills.Snapshot) error {
 				rows := []skillRow{}
@@ -300,12 +300,7 @@ func (a *app) skillsReadCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "read NAME [FILE]",
 		Short: "Print a file of a skill; without one, SKILL.md",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return usage("%s needs the name of a skill, and may have a file\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:  someArgs(1, 2, "the name of a skill, and perhaps a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
 				file := append(args, skills.FileName)[1]
@@ -347,6 +342,9 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"budget", "xml", "system"}, format) {
 				return usage("unknown format %q: write budget, xml or system", format)
+			}
+			if budget < 0 {
+				return usage("--budget is %d: use a number of tokens such as 1500", budget)
 			}
 			return a.withSkills(cmd.Context(), func(h *skillHome, s *skills.Snapshot) error {
 				text := s.Prompt

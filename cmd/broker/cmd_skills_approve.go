@@ -85,10 +85,9 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 		Long: "Allow the scripts of a skill to run on this computer, with your rights and no sandbox, when \"scripts\" of \"skills\"\n" +
 			"in the config is \"host\". It holds for the files as they are now: when one of them changes, you are asked again.",
 		Args: oneArg("the name of a skill"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := a.skillHome()
-			if err != nil {
-				return err
+		RunE: a.withHome(func(h *skillHome, args []string) error {
+			if revoke && dry {
+				return usage("skills approve takes --revoke or --dry-run, not both")
 			}
 			k, err := h.registry().Refresh().Find(args[0])
 			if err != nil {
@@ -117,11 +116,10 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 				fmt.Fprintln(a.stderr, `note: scripts run on this computer only with "skills": {"scripts": "host"} in the config`)
 			}
 			return nil
-		},
+		}),
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the approval back")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be allowed")
-	c.MarkFlagsMutuallyExclusive("revoke", "dry-run")
 	return c
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,12 +25,7 @@ func (a *app) skillsCallCommand() *cobra.Command {
 		Long: "Call a tool of a skill as call_skill_tool does. INPUT is JSON; with -, it is read from stdin. What the tool answers is printed as JSON; the exit code\n" +
 			"is 1 if it failed, also when a workflow does not take an answer.",
 		Example: "  broker skills call triage start '{\"repo\": \"o/r\"}'\n  broker skills call triage advance '{\"session\": \"…\", \"answer\": {\"level\": 2}}'",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 || len(args) > 3 {
-				return usage("%s needs the name of a skill and of a tool, and may have an input\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:    someArgs(2, 3, "the names of a skill and of a tool, and perhaps an input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input, err := a.skillInput(append(args, "")[2])
 			if err != nil {
@@ -97,19 +93,9 @@ func (a *app) skillsStatsCommand() *cobra.Command {
 		Use:   "stats [NAME]",
 		Short: "Sum up how skills were used, and by whom",
 		Long:  "Sum up how skills were used, and by which clients: activations, files read, tools called, how many of these failed, and the last time. The record is that of broker audit.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("%s takes at most one name, got %q too", cmd.CommandPath(), args[1])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.readAudit()
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			list, err := store.SkillStats(cmd.Context(), ago(since))
+		Args:  someArgs(0, 1, "at most the name of a skill"),
+		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, args []string) error {
+			list, err := store.SkillStats(ctx, ago(since))
 			if err != nil {
 				return err
 			}
@@ -120,9 +106,9 @@ func (a *app) skillsStatsCommand() *cobra.Command {
 				return a.printJSON(map[string]any{"skills": list})
 			}
 			return printSkillStats(a.stdout, list)
-		},
+		}),
 	}
-	c.Flags().DurationVar(&since, "since", 0, "only the last time, such as 24h")
+	timeVar(c.Flags(), &since, "since", "only the last time, such as 24h")
 	return c
 }
 

@@ -88,7 +88,9 @@ const exitCodesHelp = `Exit codes:
   2   wrong usage or config
   3   some servers failed
 For exec, the script's own:
-  0   done                    13  its promise can never settle
+` + execCodesHelp
+
+const execCodesHelp = `  0   done                    13  its promise can never settle
   1   the script threw        64  wrong usage or config
   2   refused before it ran   124 timeout
   3   waits for approval      137 memory
@@ -179,7 +181,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w\nhint: %s --help", err, cmd.CommandPath())
+		return usage("%w\nhint: %s --help", flagError(err), cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(helpCommand(root))
@@ -239,7 +241,7 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// noArgs and oneArg check the number of arguments in words.
+// noArgs checks that there are no arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage("%s takes no argument, got %q\nhint: %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
@@ -247,10 +249,17 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func oneArg(what string) cobra.PositionalArgs {
+func oneArg(what string) cobra.PositionalArgs { return someArgs(1, 1, what) }
+
+// someArgs checks that there are at least and at most so many arguments, which
+// are what; most below 0 is no limit.
+func someArgs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
+		switch {
+		case len(args) < least:
 			return usage("%s needs %s\nhint: %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+		case most >= 0 && len(args) > most:
+			return usage("%s takes %s, got %q too\nhint: %s --help", cmd.CommandPath(), what, args[most], cmd.CommandPath())
 		}
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -36,12 +35,8 @@ func (a *app) openSkills(h *skillHome) (*skillView, error) {
 		return nil, err
 	}
 	h.found = v.registry
-	log := a.logger()
 	v.cache = skills.NewCache(skillCacheDir(state))
-	v.pool = upstream.NewPool(servers, &upstream.Options{
-		CacheDir: filepath.Join(state, "catalogue"), Expand: expand, Logger: log, Guard: true,
-		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log})),
-	})
+	v.pool = a.pool(servers, state)
 	v.registry.SetSources(broker.SkillSources(v.pool, v.cache))
 	return v, nil
 }
@@ -76,8 +71,8 @@ func (v *skillView) learn(ctx context.Context) bool {
 	return true
 }
 
-// withSkills calls f with all skills of the config.
-func (a *app) withSkills(ctx context.Context, f func(*skillHome, *skills.Snapshot) error) error {
+// withView calls f with what is known of the skills of the config.
+func (a *app) withView(f func(*skillHome, *skillView) error) error {
 	h, err := a.skillHome()
 	if err != nil {
 		return err
@@ -87,28 +82,28 @@ func (a *app) withSkills(ctx context.Context, f func(*skillHome, *skills.Snapsho
 		return err
 	}
 	defer v.close()
-	v.learn(ctx)
-	return f(h, v.registry.Refresh())
+	return f(h, v)
+}
+
+// withSkills calls f with all skills of the config.
+func (a *app) withSkills(ctx context.Context, f func(*skillHome, *skills.Snapshot) error) error {
+	return a.withView(func(h *skillHome, v *skillView) error {
+		v.learn(ctx)
+		return f(h, v.registry.Refresh())
+	})
 }
 
 // withSkill calls f with the skill of that name, whatever its state. Servers that
 // were never asked are only asked if nobody else has it.
 func (a *app) withSkill(ctx context.Context, name string, f func(*skillHome, *skills.Skill) error) error {
-	h, err := a.skillHome()
-	if err != nil {
-		return err
-	}
-	v, err := a.openSkills(h)
-	if err != nil {
-		return err
-	}
-	defer v.close()
-	k, err := v.registry.Refresh().Find(name)
-	if err != nil && v.learn(ctx) {
-		k, err = v.registry.Refresh().Find(name)
-	}
-	if err != nil {
-		return usage("%w", err)
-	}
-	return f(h, k.With(ctx))
+	return a.withView(func(h *skillHome, v *skillView) error {
+		k, err := v.registry.Refresh().Find(name)
+		if err != nil && v.learn(ctx) {
+			k, err = v.registry.Refresh().Find(name)
+		}
+		if err != nil {
+			return usage("%w", err)
+		}
+		return f(h, k.With(ctx))
+	})
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// goodValues say what the flags of each type take.
+var goodValues = map[string]string{
+	"bool":        "true or false",
+	"int":         "a whole number such as 10",
+	"int64":       "a whole number such as 10",
+	"float64":     "seconds, such as 30 or 2.5",
+	"time":        "a time above 0, such as 90s, 15m or 720h",
+	"stringSlice": "names with commas between them",
+}
+
+// flagError says what is wrong with the value of a flag, and what a good one is.
+func flagError(err error) error {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("--%s is %q: use %s", bad.GetFlag().Name, bad.GetValue(), goodValues[bad.GetFlag().Value.Type()])
+}
+
+// A timeFlag is the value of a flag that takes a time above 0.
+type timeFlag time.Duration
+
+// timeVar gives a command a flag that takes a time.
+func timeVar(flags *pflag.FlagSet, to *time.Duration, name, help string) {
+	flags.Var((*timeFlag)(to), name, help)
+}
+
+// Set implements pflag.Value.
+func (t *timeFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = errors.New("it is not above 0")
+	}
+	*t = timeFlag(d)
+	return err
+}
+
+// String implements pflag.Value.
+func (t *timeFlag) String() string {
+	if *t == 0 {
+		return ""
+	}
+	return time.Duration(*t).String()
+}
+
+// Type implements pflag.Value.
+func (t *timeFlag) Type() string { return "time" }

@@ -36,12 +36,7 @@ func (a *app) importCommand() *cobra.Command {
 		Long: "Take the servers of a client over into servers.json, which is made if need be. Its comments stay, and so does\n" +
 			"a server that has the same name. The client's own files are not touched. Without an argument, list what the\n" +
 			"clients have.\n\nClients: " + strings.Join(clients.IDs(), ", "),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("import takes one client or file, got %d\nhint: broker import --help", len(args))
-			}
-			return nil
-		},
+		Args: someArgs(0, 1, "one client or file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			env, err := clients.CurrentEnv()
 			if err != nil {

@@ -27,12 +27,7 @@ func (a *app) pluginsListCommand() *cobra.Command {
 		Short: "List the installed plugins, or what a marketplace offers",
 		Long: "List the installed plugins. With --offers, list what the marketplaces offer that broker plugins add has made known; with a name or a folder, what\n" +
 			"that marketplace offers.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("plugins list takes at most one marketplace, got %d", len(args))
-			}
-			return nil
-		},
+		Args: someArgs(0, 1, "at most one marketplace"),
 		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *skillHome, args []string) error {
 			if len(args) == 1 || offers {
 				return a.listOffers(l, args)

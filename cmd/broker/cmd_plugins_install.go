@@ -46,12 +46,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 			"or NAME@MARKETPLACE) from the marketplaces that broker plugins add has made known; with names, those plugins of the marketplace in the folder\n" +
 			"SOURCE. A repository is fetched with git, and the commit is kept. Nothing of a plugin is run by this.",
 		Example: "  broker plugins install ./sales\n  broker plugins install https://github.com/owner/plugin --ref v1.2\n  broker plugins install sales@team",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage("%s needs an archive, a folder, a repository or a name\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:    someArgs(1, -1, "an archive, a folder, a repository or a name"),
 		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
 			sources, err := pluginSources(l, git, args)
 			if err != nil {

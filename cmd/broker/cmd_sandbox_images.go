@@ -121,7 +121,7 @@ func (a *app) sandboxListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the images that scripts run in",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := docker.NewManager(cmd.Context(), "")
 			if err != nil {
@@ -162,7 +162,7 @@ func (a *app) sandboxPruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove containers of brokers that are gone, and images of other versions",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := docker.NewManager(cmd.Context(), "")
 			if err != nil {

@@ -9,19 +9,15 @@ import (
 
 func (a *app) serversCommand() *cobra.Command {
 	return group("servers", "The configured servers", a.serversListCommand(), a.serversAddCommand(), a.serversRemoveCommand(),
-		a.serversEnableCommand(), a.serversDisableCommand(), a.serversTestCommand(), a.serversLogsCommand())
+		a.serversSwitchCommand("enable", "Switch a server on", false), a.serversSwitchCommand("disable", "Switch a server off without removing it", true),
+		a.serversTestCommand(), a.serversLogsCommand())
 }
 
 func (a *app) serversListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [SERVER]",
 		Short: "List the servers with status and number of tools; for one, its tools",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("servers list takes at most one server, got %d", len(args))
-			}
-			return nil
-		},
+		Args:  someArgs(0, 1, "at most one server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.openAnyway(-1)
 			if err != nil {

@@ -180,27 +180,18 @@ func (a *app) serversRemoveCommand() *cobra.Command {
 	}
 }
 
-func (a *app) serversEnableCommand() *cobra.Command {
+func (a *app) serversSwitchCommand(use, short string, off bool) *cobra.Command {
 	return &cobra.Command{
-		Use: "enable NAME", Short: "Switch a server on", Args: oneArg("the name of a server"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.switchServer(args[0], "enable", false) },
+		Use: use + " NAME", Short: short, Args: oneArg("the name of a server"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.editServer(args[0], use, use+"d", func(data []byte, s *config.Server) ([]byte, error) {
+				if s.Disabled == off {
+					return data, nil
+				}
+				return config.SetDisabled(data, s.Name, off)
+			})
+		},
 	}
-}
-
-func (a *app) serversDisableCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "disable NAME", Short: "Switch a server off without removing it", Args: oneArg("the name of a server"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.switchServer(args[0], "disable", true) },
-	}
-}
-
-func (a *app) switchServer(name, command string, off bool) error {
-	return a.editServer(name, command, command+"d", func(data []byte, s *config.Server) ([]byte, error) {
-		if s.Disabled == off {
-			return data, nil
-		}
-		return config.SetDisabled(data, s.Name, off)
-	})
 }
 
 // editConfig changes the text of the config at path, which has to be right.

@@ -32,12 +32,7 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 		Long: "Install a skill into the folder custom of the config's skills: from an archive (.skill, .zip, .tar.gz), a folder, or a host that lists its\n" +
 			"skills (https://host). Of a host, all are installed or those that are named. Nothing of a skill is run.",
 		Example: "  broker skills install review.skill\n  broker skills install https://example.com review",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage("%s needs an archive, a folder or https://host\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:    someArgs(1, -1, "an archive, a folder or https://host"),
 		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
 			if strings.Contains(args[0], "://") {
 				return a.installRemote(ctx, l, args[0], args[1:], force)

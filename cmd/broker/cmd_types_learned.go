@@ -96,12 +96,7 @@ func learnedOf(list []learned.Tool, args []string) ([]learned.Tool, error) {
 	return nil, usage("nothing was learned of %q\nhint: %s", name, hint)
 }
 
-func upToTwo(cmd *cobra.Command, args []string) error {
-	if len(args) > 2 {
-		return usage("%s takes a server and a tool, got %d names\nhint: %s --help", cmd.CommandPath(), len(args), cmd.CommandPath())
-	}
-	return nil
-}
+var upToTwo = someArgs(0, 2, "a server and a tool")
 
 func (a *app) learnedShowCommand() *cobra.Command {
 	return &cobra.Command{

@@ -113,7 +113,9 @@ var localeNames = sync.OnceValue(func() []string {
 	files, _ := localeFiles.ReadDir("intl")
 	var names []string
 	for _, f := range files {
-		names = append(names, strings.TrimSuffix(f.Name(), ".json"))
+		if name, ok := strings.CutSuffix(f.Name(), ".json"); ok {
+			names = append(names, name)
+		}
 	}
 	return names
 })

@@ -6,8 +6,9 @@
 //
 //	go run ./examples/quickstart [-repo DIR] [SCRIPT]
 //
-// With SCRIPT, that is run instead of report.ts. The command exits with the script's exit code. What it builds and writes goes to a
-// temporary directory, which is removed at the end.
+// With SCRIPT, that is run instead of report.ts. The command exits with the
+// script's exit code. What it builds and writes goes to a temporary directory,
+// which is removed at the end.
 package main
 
 import (

@@ -46,7 +46,7 @@ func writing() (*workflow.Workflow, error) {
 				Action: &workflow.Action{
 					Tool:  "count",
 					Input: json.RawMessage(`{"text": "{{steps.write.poem}}"}`),
-					Run:   func(ctx context.Context, input json.RawMessage) (any, error) { return countWords(ctx, input) },
+					Run:   countWords,
 				},
 				Targets: []string{"write", workflow.End},
 				NextFunc: func(v *workflow.View) (string, error) {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -271,6 +273,36 @@ func TestHostileRepository(t *testing.T) {
 	slices.Sort(notes)
 	if diff := cmp.Diff(notes, got.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// A repository that wants a password gets none by asking: no program of the user's
+// for that is run, and the error says what to try.
+func TestNobodyIsAskedForAPassword(t *testing.T) {
+	w := newWorkshop(t)
+	ts := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("WWW-Authenticate", `Basic realm="r"`)
+		rw.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer ts.Close()
+	ran := filepath.Join(t.TempDir(), "ran")
+	ask := filepath.Join(t.TempDir(), "ask")
+	if err := os.WriteFile(ask, []byte("#!/bin/sh\ntouch '"+ran+"'\necho me\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, []byte("[core]\n\taskPass = "+filepath.ToSlash(ask)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	t.Setenv("GIT_ASKPASS", ask)
+	t.Setenv("SSH_ASKPASS", ask)
+	_, _, _, err := w.fetch(Source{URL: ts.URL + "/private"}, nil)
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != "fetch_failed" || !strings.Contains(e.Message, "git ls-remote") {
+		t.Errorf("error = %v, want fetch_failed with what to try", err)
+	}
+	if _, err := os.Stat(ran); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("the user was asked")
 	}
 }
 

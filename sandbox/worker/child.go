@@ -96,15 +96,7 @@ func (c *conn) serve() error {
 		// in, beside the containment.
 		go func() { spare <- jsrun.NewSpare() }()
 	}
-	layers, err := c.contain(hello.MemoryBytes)
-	if err != nil {
-		return err
-	}
-	ready, err := wire.Marshal(wire.Ready{Layers: layers})
-	if err != nil {
-		return err
-	}
-	if err := c.w.Write(wire.TypeReady, 0, ready); err != nil {
+	if err := c.ready(); err != nil {
 		return err
 	}
 	if hello.Warm {
@@ -141,6 +133,19 @@ func (c *conn) serve() error {
 	default:
 		return c.run(ctx, nil)
 	}
+}
+
+// ready contains the process, and tells the host what contains it.
+func (c *conn) ready() error {
+	layers, err := c.contain(c.hello.MemoryBytes)
+	if err != nil {
+		return err
+	}
+	text, err := wire.Marshal(wire.Ready{Layers: layers})
+	if err != nil {
+		return err
+	}
+	return c.w.Write(wire.TypeReady, 0, text)
 }
 
 // expect reads the next frame, which must be of type t, into v.

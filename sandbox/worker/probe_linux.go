@@ -122,25 +122,14 @@ func probing(contain func(memory int64) ([]sandbox.Layer, error), name, dir stri
 		fmt.Fprintf(os.Stderr, "sandbox process: no operation %q\n", name)
 		os.Exit(1)
 	}
-	r, w := wire.NewReader(os.Stdin, 1<<20), wire.NewWriter(os.Stdout)
-	var hello wire.Hello
-	f, err := r.Next()
+	c := &conn{contain: contain, r: wire.NewReader(os.Stdin, 1<<20), w: wire.NewWriter(os.Stdout)}
+	err := c.expect(wire.TypeHello, &c.hello)
 	if err == nil {
-		err = json.Unmarshal(f.Payload, &hello)
-	}
-	var ready []byte
-	if err == nil {
-		tune(hello.MemoryBytes)
-		var layers []sandbox.Layer
-		if layers, err = contain(hello.MemoryBytes); err == nil {
-			ready, err = wire.Marshal(wire.Ready{Layers: layers})
-		}
+		tune(c.hello.MemoryBytes)
+		err = c.ready()
 	}
 	if err == nil {
-		err = w.Write(wire.TypeReady, 0, ready)
-	}
-	if err == nil {
-		_, err = r.Next() // the program, which is nothing here
+		_, err = c.r.Next() // the program, which is nothing here
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox process:", err)
@@ -151,8 +140,8 @@ func probing(contain func(memory int64) ([]sandbox.Layer, error), name, dir stri
 		said = reason(err)
 	}
 	value, _ := json.Marshal(said)
-	w.WriteDone(wire.Done{Value: value})
-	r.Next() // ends with the host
+	c.w.WriteDone(wire.Done{Value: value})
+	c.r.Next() // ends with the host
 	os.Exit(0)
 }
 

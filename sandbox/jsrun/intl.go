@@ -65,7 +65,7 @@ type collator struct {
 	*collate.Collator
 	locale, sensitivity string
 	numeric             bool
-	upperFirst          bool
+	caseFirst           string // upper, lower or false
 }
 
 // collator reads the arguments of Intl.Collator. Those that a program uses
@@ -83,8 +83,8 @@ func (r *runtime) collator(locales, opts goja.Value) *collator {
 	}
 	c.sensitivity = o.text("sensitivity", "variant", "base", "accent", "case")
 	c.numeric = c.numeric || o.get("numeric").ToBoolean()
-	c.upperFirst = o.text("caseFirst", "false", "upper", "lower") == "upper"
-	key := c.locale + " " + c.sensitivity + strconv.FormatBool(c.numeric) + strconv.FormatBool(c.upperFirst)
+	c.caseFirst = o.text("caseFirst", "false", "upper", "lower")
+	key := c.locale + " " + c.sensitivity + strconv.FormatBool(c.numeric) + c.caseFirst
 	if known := r.collators[key]; known != nil {
 		return known
 	}
@@ -110,7 +110,7 @@ func (c *collator) compare(a, b string) int {
 		return 0
 	}
 	n := c.CompareString(norm.NFC.String(a), norm.NFC.String(b))
-	if n != 0 && c.upperFirst && strings.EqualFold(a, b) {
+	if n != 0 && c.caseFirst == "upper" && strings.EqualFold(a, b) {
 		return -n
 	}
 	return n
@@ -134,7 +134,7 @@ func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Valu
 	add("makeCollator", func(c goja.FunctionCall) goja.Value {
 		k := r.collator(c.Argument(0), c.Argument(1))
 		o := r.formatter([]any{"locale", k.locale, "usage", "sort", "sensitivity", k.sensitivity, "ignorePunctuation", false,
-			"collation", "default", "numeric", k.numeric, "caseFirst", "false"}, nil)
+			"collation", "default", "numeric", k.numeric, "caseFirst", k.caseFirst}, nil)
 		_ = o.Set("compare", func(c goja.FunctionCall) goja.Value {
 			return r.vm.ToValue(k.compare(c.Argument(0).String(), c.Argument(1).String()))
 		})

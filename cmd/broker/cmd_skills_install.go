@@ -190,7 +190,7 @@ func (a *app) skillsPackCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return usage("%s needs the folder of a skill\nhint: %s --help", cmd.CommandPath(), cmd.CommandPath())
+				return usage("%s needs the folder of a skill\nhint: %s --help", nameOf(cmd), cmd.CommandPath())
 			case len(args) > 1 && site == "":
 				return usage("several skills are only packed with --site")
 			case out != "" && site != "":

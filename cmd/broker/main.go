@@ -241,10 +241,16 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return c
 }
 
+// nameOf is what a command is called in messages, which begin with the program's
+// name.
+func nameOf(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
 // noArgs checks that there are no arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no argument, got %q\nhint: %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+		return usage("%s takes no argument, got %q\nhint: %s --help", nameOf(cmd), args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -257,9 +263,9 @@ func someArgs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usage("%s needs %s\nhint: %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+			return usage("%s needs %s\nhint: %s --help", nameOf(cmd), what, cmd.CommandPath())
 		case most >= 0 && len(args) > most:
-			return usage("%s takes %s, got %q too\nhint: %s --help", cmd.CommandPath(), what, args[most], cmd.CommandPath())
+			return usage("%s takes %s, got %q too\nhint: %s --help", nameOf(cmd), what, args[most], cmd.CommandPath())
 		}
 		return nil
 	}

@@ -270,7 +270,7 @@ func (a *app) auditStats(ctx context.Context, since time.Time) (auditStats, erro
 }
 
 func printStats(w io.Writer, s auditStats) error {
-	fmt.Fprintf(w, "%d executions, %d calls, %d of them failed\n", s.Executions, s.Calls, s.Errors)
+	fmt.Fprintf(w, "%s, %s, %d of them failed\n", counted(s.Executions, "execution"), counted(s.Calls, "call"), s.Errors)
 	fmt.Fprintf(w, "%s came into scripts, %s went to the model: %s stayed out, about %d tokens\n",
 		size(s.BytesIn), size(s.BytesOut), size(s.BytesKept), s.TokensSaved.Results)
 	if s.TokensSaved.Definitions > 0 {
@@ -363,7 +363,7 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(map[string]int{"removed": n})
 			}
-			fmt.Fprintf(a.stdout, "removed %d executions\n", n)
+			fmt.Fprintf(a.stdout, "removed %s\n", counted(n, "execution"))
 			return nil
 		},
 	}

@@ -107,7 +107,7 @@ func checkConfig(s *session) check {
 			disabled++
 		}
 	}
-	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %d servers", s.config.Path, len(s.config.Servers))}
+	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.config.Path, counted(len(s.config.Servers), "server"))}
 	if disabled > 0 {
 		c.Detail += fmt.Sprintf(", %d of them disabled", disabled)
 	}
@@ -203,7 +203,7 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 		}
 		return c
 	}
-	c.Detail = fmt.Sprintf("%s, %d tools in %s", st.Transport, st.Tools, st.Took.Round(time.Millisecond))
+	c.Detail = fmt.Sprintf("%s, %s in %s", st.Transport, counted(st.Tools, "tool"), st.Took.Round(time.Millisecond))
 	if st.Version != "" {
 		c.Detail += ", " + st.Version
 	}

@@ -172,7 +172,7 @@ func printIndex(w io.Writer, r indexReport) {
 		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", row.Name, row.Tools, row.Tokens, time.Duration(row.MS)*time.Millisecond, note)
 	}
 	_ = tw.Flush()
-	fmt.Fprintf(w, "\n%d tools: %d tokens in every turn before, %d now", r.Tools, r.TokensBefore, r.TokensAfter)
+	fmt.Fprintf(w, "\n%s: %d tokens in every turn before, %d now", counted(r.Tools, "tool"), r.TokensBefore, r.TokensAfter)
 	if r.TokensBefore > r.TokensAfter {
 		fmt.Fprintf(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))
 	}

@@ -71,7 +71,8 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 				if p.Source != nil {
 					at = ", commit " + p.Source.Commit
 				}
-				fmt.Fprintf(a.stdout, "%s: installed %s: %d servers, %d skills, %d commands%s\n", p.Dir, p.Name, len(p.Servers), len(p.Skills), len(p.Commands), at)
+				fmt.Fprintf(a.stdout, "%s: installed %s: %s, %s, %s%s\n", p.Dir, p.Name,
+					counted(len(p.Servers), "server"), counted(len(p.Skills), "skill"), counted(len(p.Commands), "command"), at)
 				a.printProblems(nil, p.Problems, true)
 			}
 			return nil
@@ -149,7 +150,7 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 			if err := a.printChange(h.switches, "added", m.Name); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "%d plugins: broker plugins list %s\n", len(m.Offers), m.Name)
+			_, err = fmt.Fprintf(a.stdout, "%s: broker plugins list %s\n", counted(len(m.Offers), "plugin"), m.Name)
 			return err
 		}),
 	}

@@ -133,7 +133,7 @@ func (a *app) prove(ctx context.Context, p *place, set config.Sandbox, opts atta
 	start := time.Now()
 	got := attack.Run(ctx, r, opts)
 	if err := context.Cause(ctx); err != nil {
-		return rep, fmt.Errorf("sandbox test: %w after %d attacks on %s", err, len(got.Outcomes), p.name)
+		return rep, fmt.Errorf("sandbox test: %w after %s on %s", err, counted(len(got.Outcomes), "attack"), p.name)
 	}
 	if len(got.Outcomes) == 0 {
 		rep.Untested = "there is no attack of these groups on it"

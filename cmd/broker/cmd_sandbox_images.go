@@ -176,7 +176,7 @@ func (a *app) sandboxPruneCommand() *cobra.Command {
 				}
 				return err
 			}
-			fmt.Fprintf(a.stdout, "removed %d containers and %d images\n", p.Containers, len(p.Images))
+			fmt.Fprintf(a.stdout, "removed %s and %s\n", counted(p.Containers, "container"), counted(len(p.Images), "image"))
 			return err
 		},
 	}

@@ -75,7 +75,7 @@ func (a *app) learnMissing(cmd *cobra.Command, s *session) {
 
 func printHits(w io.Writer, found broker.SearchAnswer) {
 	for _, s := range found.Servers {
-		fmt.Fprintf(w, "%s: %d tools\n", s.Name, s.ToolCount)
+		fmt.Fprintf(w, "%s: %s\n", s.Name, counted(s.ToolCount, "tool"))
 	}
 	for _, h := range found.Tools {
 		name := h.Name

@@ -56,7 +56,7 @@ func (a *app) serversTestCommand() *cobra.Command {
 				}
 				return a.finishProbe(p, nil)
 			}
-			fmt.Fprintf(a.stdout, "%s works: %s, %d tools in %s", p.Server, p.Transport, p.Tools, time.Duration(p.MS)*time.Millisecond)
+			fmt.Fprintf(a.stdout, "%s works: %s, %s in %s", p.Server, p.Transport, counted(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
 			if p.Version != "" {
 				fmt.Fprintf(a.stdout, ", %s", p.Version)
 			}

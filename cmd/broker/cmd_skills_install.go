@@ -60,7 +60,7 @@ func (a *app) printInstalled(list []*pack.Installed) error {
 		if i.Replaced {
 			word = "replaced"
 		}
-		fmt.Fprintf(a.stdout, "%s: %s %s, %d files\n", i.Path, word, i.Name, len(i.Files))
+		fmt.Fprintf(a.stdout, "%s: %s %s, %s\n", i.Path, word, i.Name, counted(len(i.Files), "file"))
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (a *app) packSite(site string, dirs []string) error {
 	if err := writeJSONFile(path, index); err != nil {
 		return err
 	}
-	return a.printChange(path, "packed", fmt.Sprintf("%d skills", len(dirs)))
+	return a.printChange(path, "packed", counted(len(dirs), "skill"))
 }
 
 func (a *app) skillsLintCommand() *cobra.Command {

@@ -56,6 +56,6 @@ func (a *app) printTree(r treeReport) error {
 	for _, path := range r.Foreign {
 		fmt.Fprintf(a.stderr, "%s was not written by broker types: left alone\n", path)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %d tools; %d files written, %d removed, %d unchanged\n", r.Dir, r.Tools, r.Written, r.Removed, r.Unchanged)
+	_, err := fmt.Fprintf(a.stdout, "%s: %s; %s written, %d removed, %d unchanged\n", r.Dir, counted(r.Tools, "tool"), counted(r.Written, "file"), r.Removed, r.Unchanged)
 	return err
 }

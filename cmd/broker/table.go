@@ -41,3 +41,11 @@ func printList[Row any](a *app, rows []Row, none string, t table[Row]) error {
 	}
 	return t.print(a.stdout, rows)
 }
+
+// counted is "1 tool", "2 tools".
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

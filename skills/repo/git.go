@@ -340,7 +340,7 @@ func (b blob) write(root *os.Root, r *bufio.Reader, got *Fetched) error {
 	}
 	if at := filepath.Dir(local); at != "." {
 		if err := root.MkdirAll(at, 0o700); err != nil {
-			return refuse("bad_repository", "%q is a file and a folder", b.path)
+			return refuse("bad_repository", "there is no place for %q, as if it were a file and a folder: %v", b.path, err)
 		}
 	}
 	mode := fs.FileMode(0o600)

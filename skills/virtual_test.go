@@ -35,8 +35,8 @@ func TestInputIsCheckedBeforeTheHandlerRuns(t *testing.T) {
 			Handler: func(_ context.Context, in json.RawMessage) (any, error) { calls.Add(1); return in, nil }},
 		skills.Tool{Name: "optional", InputSchema: json.RawMessage(`{"type":"object"}`), Handler: func(_ context.Context, in json.RawMessage) (any, error) { return len(in), nil }})
 	for _, c := range []struct{ input, want string }{
-		{``, `"dice"`}, {`{}`, `"dice"`}, {`{"dice":"2"}`, `"dice": type`}, {`{"dice":0}`, `"dice": minimum`}, {`{"dice":1,"how":"middle"}`, `"how": enum`},
-		{`{"dice":1,"of":{"sides":"six"}}`, `"of.sides": type`}, {`{"dice":1,"colour":"red"}`, `colour`}, {`[1]`, `want "object"`}, {`{"dice"`, "it is no JSON"},
+		{``, `"dice"`}, {`{}`, `"dice"`}, {`{"dice":"2"}`, `"dice": takes an integer`}, {`{"dice":0}`, `"dice": minimum`}, {`{"dice":1,"how":"middle"}`, `"how": enum`},
+		{`{"dice":1,"of":{"sides":"six"}}`, `"of.sides": takes an integer`}, {`{"dice":1,"colour":"red"}`, `colour`}, {`[1]`, `takes an object`}, {`{"dice"`, "it is no JSON"},
 	} {
 		_, err := k.Call(t.Context(), "roll", json.RawMessage(c.input))
 		e, ok := errors.AsType[*skills.FileError](err)

@@ -3,10 +3,12 @@
 package jsoncheck
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -55,6 +57,47 @@ func (s *Schema) Check(raw json.RawMessage) error {
 
 var pathNoise = regexp.MustCompile(`validating (root|\S+): `)
 
+// The mistakes that are made most often, in the library's words.
+var (
+	wrongType = regexp.MustCompile(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"(.+)"$`)
+	missing   = regexp.MustCompile(`^required: missing properties: \[(".*")\]$`)
+	unknown   = regexp.MustCompile(`^unexpected additional properties \[(".*")\]$`)
+)
+
+var article = map[string]string{
+	"object": "an object", "array": "an array", "string": "a string",
+	"integer": "an integer", "number": "a number", "boolean": "a boolean",
+}
+
+// plain says in plain words what the library tells as the keyword that failed and
+// the value as Go prints it.
+func plain(why string) string {
+	if m := wrongType.FindStringSubmatch(why); m != nil {
+		var wanted []string
+		for t := range strings.SplitSeq(m[3], ", ") {
+			wanted = append(wanted, cmp.Or(article[t], t))
+		}
+		got := m[1]
+		switch m[2] {
+		case "object", "array":
+			got = article[m[2]]
+		case "string":
+			got = strconv.Quote(got)
+		}
+		return "takes " + strings.Join(wanted, " or ") + "; got " + got
+	}
+	for expr, is := range map[*regexp.Regexp]string{missing: "missing", unknown: "unknown"} {
+		if m := expr.FindStringSubmatch(why); m != nil {
+			names := strings.ReplaceAll(m[1], `" "`, `", "`)
+			if names != m[1] {
+				return names + " are " + is
+			}
+			return names + " is " + is
+		}
+	}
+	return why
+}
+
 // maxReason is how long a reason may be, in characters.
 const maxReason = 300
 
@@ -76,7 +119,7 @@ func Readable(err error) string {
 	if len(last.Error()) < len(why) {
 		why = last.Error()
 	}
-	why = strings.ReplaceAll(why, "<invalid reflect.Value>", "null")
+	why = plain(strings.ReplaceAll(why, "<invalid reflect.Value>", "null"))
 	if r := []rune(why); len(r) > maxReason {
 		why = string(r[:maxReason-1]) + "…"
 	}

@@ -100,7 +100,7 @@ func TestWhatGoesWrongFailsTheTest(t *testing.T) {
 	}{
 		{"no answer", `step "rate" asks, and the script has no answer: Rate crash.`, func(s *skillstest.Script) { delete(s.Answers, "rate") }, nil},
 		{"too few", `step "rate" asks, and the script has no answer`, func(s *skillstest.Script) { s.Answers["rate"] = skillstest.Each{map[string]int{"level": 0}} }, nil},
-		{"a wrong answer", `step "rate": "level": type`, func(s *skillstest.Script) { s.Answers["rate"] = map[string]string{"level": "x"} }, nil},
+		{"a wrong answer", `step "rate": "level": takes an integer`, func(s *skillstest.Script) { s.Answers["rate"] = map[string]string{"level": "x"} }, nil},
 		{"an answer too many", "nobody asked for (all of) the answers of other", func(s *skillstest.Script) { s.Answers["other"] = 1 }, nil},
 		{"another path", "the path is [rate rate show note/text], want [rate]", func(*skillstest.Script) {}, func(p *skillstest.Played) { p.WantPath("rate") }},
 		{"other calls", "the actions called [github__list_issues], want []", func(*skillstest.Script) {}, func(p *skillstest.Played) { p.WantCalls() }},

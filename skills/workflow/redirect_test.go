@@ -53,7 +53,7 @@ func TestASubskillGoesOnInTheSameSession(t *testing.T) {
 	want(t, "begun by itself", e.StartSubskill(t.Context(), "doctor", json.RawMessage(`{"space":"x"}`)),
 		`{"status":"prompt","step":"doctor/diagnose","preamble":"<system>Be thorough.</system>","prompt":"Diagnose x."}`)
 	want(t, "a wrong name", e.StartSubskill(t.Context(), "docter", nil), `{"status":"error","message":"there is no subskill \"docter\": did you mean doctor?","retry":false}`)
-	want(t, "wrong params", e.StartSubskill(t.Context(), "doctor", nil), `{"status":"error","message":"params: required: missing properties: [\"space\"]","retry":true}`)
+	want(t, "wrong params", e.StartSubskill(t.Context(), "doctor", nil), `{"status":"error","message":"params: \"space\" is missing","retry":true}`)
 }
 
 func TestWhereAWorkflowEnds(t *testing.T) {
@@ -67,7 +67,7 @@ func TestWhereAWorkflowEnds(t *testing.T) {
 		{"limits", `{"status":"done","result":{"content":"Seven a second.","topic":"rate-limits"}}`},
 		{"locales", `{"status":"done","result":{"content":"Locales are codes.","topic":"locales"}}`},
 		{"other", `{"status":"redirect","skill":"support","input":{"query":"q"}}`},
-		{"bad", `{"status":"error","step":"classify","message":"the params of subskill \"doctor\": required: missing properties: [\"space\"]","retry":false}`},
+		{"bad", `{"status":"error","step":"classify","message":"the params of subskill \"doctor\": \"space\" is missing","retry":false}`},
 	} {
 		e := engine(t, help, o)
 		r := e.Start(t.Context(), json.RawMessage(`{"query":"q"}`))

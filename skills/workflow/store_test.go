@@ -158,9 +158,9 @@ func TestTypedActions(t *testing.T) {
 		calls        int
 	}{
 		{"fine", `{"n":1}`, `{"ok":true}`, `{"status":"done","result":null}`, 1},
-		{"a wrong input", `{"n":"x"}`, `{"ok":true}`, `{"status":"error","step":"a","message":"the input of t is not what the step declares: \"n\": type: x has type \"string\", want \"integer\"","retry":false}`, 0},
-		{"a wrong result", `{"n":1}`, `{"ok":1}`, `{"status":"error","step":"a","message":"the result of t is not what the step declares: \"ok\": type: 1 has type \"integer\", want \"boolean\"","retry":false}`, 1},
-		{"a text", `{"n":1}`, `no JSON`, `{"status":"error","step":"a","message":"the result of t is not what the step declares: type: no JSON has type \"string\", want \"object\"","retry":false}`, 1},
+		{"a wrong input", `{"n":"x"}`, `{"ok":true}`, `{"status":"error","step":"a","message":"the input of t is not what the step declares: \"n\": takes an integer; got \"x\"","retry":false}`, 0},
+		{"a wrong result", `{"n":1}`, `{"ok":1}`, `{"status":"error","step":"a","message":"the result of t is not what the step declares: \"ok\": takes a boolean; got 1","retry":false}`, 1},
+		{"a text", `{"n":1}`, `no JSON`, `{"status":"error","step":"a","message":"the result of t is not what the step declares: takes an object; got \"no JSON\"","retry":false}`, 1},
 		{"failed", `{"n":1}`, errors.New("offline"), `{"status":"error","step":"a","message":"call t: offline; try again with advance and this session","retry":true}`, 1},
 		{"aborted", `{"n":1}`, errors.Join(errors.New("no such repo"), workflow.ErrAbort), `{"status":"error","step":"a","message":"call t: no such repo\naborted","retry":false}`, 1},
 	} {

@@ -89,7 +89,7 @@ func TestAWorkflowFromStartToEnd(t *testing.T) {
 		return nil
 	}}}
 	e := engine(t, triage, o)
-	want(t, "params", e.Start(t.Context(), json.RawMessage(`{}`)), `{"status":"error","message":"params: required: missing properties: [\"repo\"]","retry":true}`)
+	want(t, "params", e.Start(t.Context(), json.RawMessage(`{}`)), `{"status":"error","message":"params: \"repo\" is missing","retry":true}`)
 
 	r := e.Start(t.Context(), json.RawMessage(`{"repo":"a/b"}`))
 	id := r.Session

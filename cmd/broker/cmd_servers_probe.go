@@ -132,7 +132,7 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	}
 	// After the end nothing is on its way any more.
 	last := pool.Status()[0]
-	p := probe{Server: name, OK: st.Err == nil, Transport: st.Transport, Status: string(st.State), MS: took.Milliseconds(), Tools: st.Tools,
+	p := probe{Server: name, OK: st.Err == nil && st.State == upstream.StateReady, Transport: st.Transport, Status: string(st.State), MS: took.Milliseconds(), Tools: st.Tools,
 		Version: st.Version, Protocol: st.Protocol, Hint: st.Hint, Stderr: orEmpty(longer(st.Stderr, last.Stderr)), Dropped: orEmpty(longer(st.Dropped, last.Dropped))}
 	if st.Err != nil {
 		p.Error = st.Err.Error()

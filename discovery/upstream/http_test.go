@@ -222,6 +222,22 @@ func TestLostSessionIsOpenedAgain(t *testing.T) {
 // A server that is started anew while it is being listed for the first time is
 // called and listed all the same, at once.
 func TestSessionLostWhileItIsListed(t *testing.T) {
+	t.Run("wait", func(t *testing.T) {
+		loseSession(t, func(p *Pool) error { return p.Wait(t.Context(), "s") })
+	})
+	t.Run("refresh", func(t *testing.T) {
+		loseSession(t, func(p *Pool) error {
+			if st := p.Refresh(t.Context())[0]; st.State != StateReady || st.Tools != 6 {
+				return fmt.Errorf("status %+v", st)
+			}
+			return nil
+		})
+	})
+}
+
+// loseSession has a server start anew while learn waits for its tools.
+func loseSession(t *testing.T, learn func(*Pool) error) {
+	t.Helper()
 	var handler atomic.Pointer[mcp.StreamableHTTPHandler]
 	handler.Store(mcp.NewStreamableHTTPHandler(goodServer, nil))
 	listing, restarted := make(chan struct{}), make(chan struct{})
@@ -242,12 +258,12 @@ func TestSessionLostWhileItIsListed(t *testing.T) {
 	}))
 	p := newPool(t, nil, remoteConfig(url))
 	known := make(chan error, 1)
-	go func() { known <- p.Wait(t.Context(), "s") }()
+	go func() { known <- learn(p) }()
 	<-listing
 	handler.Store(mcp.NewStreamableHTTPHandler(goodServer, nil))
 	close(restarted)
 	if err := <-known; err != nil {
-		t.Errorf("wait: %v", err)
+		t.Errorf("the server that was started anew: %v", err)
 	}
 	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
 		t.Errorf("call: %v", err)
@@ -267,7 +283,10 @@ func TestSessionsThatAreAlwaysLost(t *testing.T) {
 	if err := p.Wait(t.Context(), "s"); err == nil {
 		t.Error("no error")
 	}
-	if n := sessions.Load(); n > 4*maxQuickDeaths {
+	if st := p.Refresh(t.Context())[0]; st.State != StateFailed || st.Err == nil {
+		t.Errorf("status %+v", st)
+	}
+	if n := sessions.Load(); n > 8*maxQuickDeaths {
 		t.Errorf("%d requests for a session", n)
 	}
 }

@@ -41,11 +41,21 @@ func (s *server) close() {
 // refresh connects and lists anew. What it leaves is what the server stands by:
 // see settled.
 func (s *server) refresh(ctx context.Context) {
-	sess, err := s.acquire(ctx, true)
-	if err != nil {
-		return // recorded by the attempt
+	for force := true; ; force = false {
+		sess, err := s.acquire(ctx, force)
+		if err != nil {
+			return // recorded by the attempt
+		}
+		s.refreshIn(ctx, sess)
+		s.release(sess)
+		if ctx.Err() != nil || !s.undecided() {
+			return
+		}
 	}
-	defer s.release(sess)
+}
+
+// refreshIn is refresh in a session, which may be lost meanwhile.
+func (s *server) refreshIn(ctx context.Context, sess *session) {
 	if !closed(sess.taught) {
 		select {
 		case <-sess.taught:
@@ -54,7 +64,7 @@ func (s *server) refresh(ctx context.Context) {
 		}
 		return
 	}
-	err = s.list(ctx, sess, s.cfg.StartTimeout)
+	err := s.list(ctx, sess, s.cfg.StartTimeout)
 	s.listSkills(ctx, sess)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,18 +90,25 @@ func (s *server) awaitListing(ctx context.Context, force bool) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		s.mu.Lock()
-		known, failed := s.known, s.state == StateFailed || s.state == StateNeedsSignIn
-		err = s.connectError(s.err, 0)
-		s.mu.Unlock()
-		switch {
-		case known:
-			return nil
-		case failed:
-			return err
+		if !s.undecided() {
+			break
 		}
 		force = false
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known {
+		return nil
+	}
+	return s.connectError(s.err, 0)
+}
+
+// undecided reports whether the tools of the server are unknown though it has
+// not failed: the session that was to tell them was lost, and another one may.
+func (s *server) undecided() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.known && s.state != StateFailed && s.state != StateNeedsSignIn
 }
 
 // status returns what is known of the server now.

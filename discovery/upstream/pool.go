@@ -266,7 +266,7 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 		}
 		return nil, fmt.Errorf("call %s/%s: %w", s.cfg.Name, tool, cause)
 	}
-	return nil, s.callError(sess, tool, err)
+	return nil, s.callError(ctx, sess, tool, err)
 }
 
 // worked notes that the server answers calls.
@@ -277,12 +277,12 @@ func (s *server) worked() {
 }
 
 // callError turns what the SDK returned into one of the errors of Call.
-func (s *server) callError(sess *session, tool string, err error) error {
+func (s *server) callError(ctx context.Context, sess *session, tool string, err error) error {
 	if e := s.authFailed(sess, err); e != nil {
 		return e
 	}
 	if isLost(err) {
-		s.drop(sess, err)
+		s.drop(ctx, sess, err)
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.inErr(err))
 	}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Message != "rejected by transport" {
@@ -307,15 +307,22 @@ func (s *server) lostCall(sess *session, err error) error {
 	return e
 }
 
-// drop ends a session that a call has found to be over.
-func (s *server) drop(sess *session, err error) {
-	cause := sess.hide.inErr(s.dial.died(err, sess.proc))
-	s.mu.Lock()
-	if s.sess == sess {
-		s.lostLocked(sess, cause)
-	}
-	s.mu.Unlock()
+// drop ends a session that a call has found to be over. When it returns, that is
+// recorded, or ctx is done.
+func (s *server) drop(ctx context.Context, sess *session, err error) {
 	s.pool.run(func(context.Context) { sess.shut() })
+	if sess.proc != nil { // outlive knows more about the reason
+		select {
+		case <-sess.over:
+		case <-ctx.Done():
+		}
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sess == sess && !s.retired && !s.pool.closing() {
+		s.lostLocked(sess, sess.hide.inErr(err))
+	}
 }
 
 // Close ends all connections, in parallel, and returns when every server

@@ -197,7 +197,7 @@ func (p *Pool) useSession(ctx context.Context, name, what string, f func(context
 		case ended != nil:
 			return ended
 		}
-		err = s.callError(sess, what, err)
+		err = s.callError(ctx, sess, what, err)
 		if tries > 0 || !errors.Is(err, errNotSent) {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	typei "github.com/docker/docker/api/types/image"
@@ -35,6 +36,13 @@ func needPython(t *testing.T) {
 	if !canRun(t, "python3") {
 		t.Skip("needs BROKER_CI, a container engine and /usr/bin/python3")
 	}
+	madePython.Do(func() { makePython(t) })
+}
+
+var madePython sync.Once
+
+func makePython(t *testing.T) {
+	t.Helper()
 	tar := filepath.Join(t.TempDir(), "python.tar")
 	f, err := os.Create(tar)
 	if err != nil {
@@ -71,15 +79,16 @@ func keepImages() (restore func()) {
 	}
 	api, err := client.NewClientWithOpts(client.WithHost(m.Address()), client.WithAPIVersionNegotiation())
 	if err != nil {
-		panic(err)
+		return func() {}
 	}
 	before, err := m.Images(ctx, "")
 	if err != nil {
-		panic(err)
+		return func() {} // no test will do any better
 	}
 	return func() {
 		defer m.Close()
 		defer api.Close()
+		made, _ := m.Images(ctx, "")
 		known := map[string]bool{}
 		for _, i := range before {
 			known[i.ID] = true
@@ -89,9 +98,8 @@ func keepImages() (restore func()) {
 				}
 			}
 		}
-		after, _ := m.Images(ctx, "")
-		for _, i := range after {
-			if !known[i.ID] && (i.Current || len(i.Names) == 0) {
+		for _, i := range made {
+			if !known[i.ID] && i.Current {
 				_, _ = api.ImageRemove(ctx, i.ID, typei.RemoveOptions{PruneChildren: true})
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -86,10 +87,11 @@ func needEngine(t testing.TB) *engine {
 
 func childPath() string { return filepath.Join(tempDir, "child") }
 
-// child builds the static binary that runs programs in containers.
+// child builds the static binary that runs programs in containers. No other test
+// process has the same, nor the image of it.
 var child = sync.OnceValues(func() (string, error) {
 	path := childPath()
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "./testdata/child")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w -buildid="+strconv.Itoa(os.Getpid()), "-o", path, "./testdata/child")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)

@@ -41,8 +41,8 @@ listIssues = list_issues
 // answer is a host that echoes, and has a tool that fails.
 func answer(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
 	switch {
-	case strings.HasSuffix(c.Target, "__deep"):
-		return json.RawMessage(strings.Repeat("[", 5000) + strings.Repeat("]", 5000)), nil
+	case strings.HasSuffix(c.Target, "__half"):
+		return json.RawMessage("["), nil
 	case strings.HasSuffix(c.Target, "__fail"):
 		return nil, &sandbox.CallError{Name: "ToolError", Message: "no such repository", Fields: json.RawMessage(`{"server":"github","code":"not_found","hint":"look for it"}`)}
 	}
@@ -78,7 +78,7 @@ func TestPythonPrograms(t *testing.T) {
 		{name: "no network", code: "import urllib.request\nurllib.request.urlopen('http://10.0.0.1', timeout=2)", exit: 1, says: "hint: there is no network here"},
 		{name: "a forgotten await", code: "r = call_mcp_tool('a__b')\nr['id']", exit: 1, says: "need await in front"},
 		{name: "an error that raises when it is described", code: "class Bad(Exception):\n    def __str__(self): raise ValueError\nraise Bad()", exit: 1, says: "Bad: an error that cannot be described"},
-		{name: "an answer that cannot be read fails its own call", code: "try:\n    await call_mcp_tool('a__deep')\nexcept ToolError as e:\n    r = [str(e)[:36], (await call_mcp_tool('a__b'))['id']]\nr", value: `["the answer of a__deep cannot be read","a__b"]`},
+		{name: "an answer that cannot be read fails its own call", code: "try:\n    await call_mcp_tool('a__half')\nexcept ToolError as e:\n    r = [str(e)[:36], (await call_mcp_tool('a__b'))['id']]\nr", value: `["the answer of a__half cannot be read","a__b"]`},
 		{name: "an exit", code: "import sys\nprint('a')\nsys.exit(0)", stdout: "a\n"},
 		{name: "an exit with a code", code: "import sys\nsys.exit('gave up')", exit: 1, says: "SystemExit: gave up"},
 		{name: "an exit with several", code: "import sys\nsys.exit((1, 2))", exit: 1, says: "SystemExit: (1, 2)"},

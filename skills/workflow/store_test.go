@@ -399,10 +399,10 @@ func TestProcessesTakeTurnsInASession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
 	second, others := process()
 	defer others.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
 	if r := second.Advance(ctx, id, workflow.Reply{Step: "a"}); r.Status != workflow.StatusError || !*r.Retry ||
 		!strings.Contains(r.Message, "the session is in use: wait for another broker") || strings.Contains(r.Message, dir) {
 		t.Errorf("a session that is in use: %s", show(r))

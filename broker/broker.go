@@ -181,6 +181,7 @@ type Broker struct {
 
 	mu       sync.Mutex
 	dirty    bool
+	learnt   uint64 // of the pool, when the catalogues were made
 	full     *discovery.Catalog
 	scope    *discovery.Catalog
 	reindex  sync.Mutex
@@ -351,10 +352,11 @@ func (b *Broker) Catalog() *discovery.Catalog {
 func (b *Broker) catalogs() (full, scope *discovery.Catalog) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.dirty {
+	learnt := b.pool.Learnt()
+	if !b.dirty && learnt == b.learnt {
 		return b.full, b.scope
 	}
-	b.dirty = false
+	b.dirty, b.learnt = false, learnt
 	known := make(map[string]discovery.Listing)
 	for _, l := range b.pool.Listings() {
 		known[l.Server] = l

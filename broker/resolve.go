@@ -26,9 +26,11 @@ func (b *Broker) resolve(ctx context.Context, name string) (*discovery.Tool, err
 		return t, nil
 	}
 	server, known := full.ServerOf(name)
-	if known && b.unlisted(server.Listing.Server) {
-		if err := b.pool.Wait(ctx, server.Listing.Server); err != nil {
-			return nil, b.unavailable(server.Listing.Server, err)
+	if known && len(server.Tools) == 0 { // it was not listed yet, or has none
+		if b.unlisted(server.Listing.Server) {
+			if err := b.pool.Wait(ctx, server.Listing.Server); err != nil {
+				return nil, b.unavailable(server.Listing.Server, err)
+			}
 		}
 		full, scope = b.catalogs()
 		if t, ok := scope.Tool(name); ok {

@@ -30,6 +30,7 @@ type Pool struct {
 	wg     sync.WaitGroup
 
 	announcing sync.Mutex // held while OnListing runs
+	learnt     atomic.Uint64
 
 	installing chan struct{} // a place per server that may be being installed
 	guard      *processGuard
@@ -118,6 +119,10 @@ func (p *Pool) Refresh(ctx context.Context, names ...string) []Status {
 	}
 	return out
 }
+
+// Learnt counts how often the tools of a server have become known or changed. A
+// change is in it no later than in Listings, and before OnListing is told.
+func (p *Pool) Learnt() uint64 { return p.learnt.Load() }
 
 // Listings returns what is known of the servers' tools, in config order; servers
 // that were never listed are missing.

@@ -3,9 +3,12 @@ package upstream
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -32,5 +35,28 @@ func TestGoodServerIsListedAndCalled(t *testing.T) {
 	st := p.Status()[0]
 	if st.State != StateReady || st.PID == 0 || st.Tools != 6 || st.Took <= 0 {
 		t.Errorf("status = %+v", st)
+	}
+}
+
+// Whoever sees the tools of a server sees that there is something new, also
+// before the pool's owner has been told.
+func TestWhatIsListedIsCountedAlready(t *testing.T) {
+	telling, told := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	p := newPool(t, &Options{OnListing: func(discovery.Listing) {
+		once.Do(func() {
+			close(telling)
+			<-told
+		})
+	}}, fake("s", fakeupstream.Good))
+	defer close(told)
+	before := p.Learnt()
+	p.Start(t.Context())
+	<-telling
+	if err := p.Wait(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(p.Listings()); n != 1 || p.Learnt() == before {
+		t.Errorf("%d listings; counted %d, before %d", n, p.Learnt(), before)
 	}
 }

@@ -210,6 +210,7 @@ func (s *server) learn(l discovery.Listing) {
 	s.mu.Lock()
 	same := s.known && sameListing(s.shown, shown)
 	s.full, s.shown, s.known = l, shown, true
+	s.pool.learnt.Add(1) // before anybody can see them
 	s.mu.Unlock()
 	if !same {
 		s.pool.announce(s)

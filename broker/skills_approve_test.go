@@ -20,6 +20,7 @@ import (
 )
 
 func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
+	needPython(t)
 	dir, registry := newTools(t)
 	state := dir + ".state.json"
 	store, err := audit.Open(t.TempDir(), nil)
@@ -92,6 +93,7 @@ func TestModelsAreToldNoPathsOfTheHost(t *testing.T) {
 }
 
 func TestTheUserIsAskedForApproval(t *testing.T) {
+	needPython(t)
 	for _, version := range versions {
 		for _, tt := range []struct {
 			says       string // or what is done instead of saying something
@@ -143,6 +145,7 @@ func (willing) Answer(context.Context, mcp.InputRequest) (mcp.InputResponse, err
 
 // Whoever has a token of a broker may be on another computer than this one.
 func TestOnlyTheUserOfThisComputerIsAsked(t *testing.T) {
+	needPython(t)
 	dir, registry := newTools(t)
 	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
 	const code = `return (await skills.call('tools', 'scripts/count.py')).exit_code`
@@ -185,6 +188,7 @@ func TestScriptsAreToldOfWhereTheyRun(t *testing.T) {
 }
 
 func TestScriptsOfCodeRunScriptsOfSkills(t *testing.T) {
+	needPython(t)
 	dir, registry := newTools(t)
 	approve(t, registry, dir+".state.json", "tools")
 	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})

@@ -77,8 +77,9 @@ func TestToolsAndSkillsAreLearntAtOnce(t *testing.T) {
 	k.Add("skill://a", "Is a.", nil)
 	url, srv := skillServer(t, &k, true, false)
 	p := newPool(t, &Options{CacheDir: t.TempDir()}, remoteConfig(url))
-	p.Refresh(t.Context())
 	s := p.roster.Load().byName["s"]
+	s.dial.changed = func(*session) {} // only the test lists: an older answer than its own must not come after it
+	p.Refresh(t.Context())
 	sess, err := s.acquire(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/pipes"
+	"github.com/mcpbroker/mcpbroker/internal/spawn/spawntest"
 )
 
 // The goroutine that asks for the child takes its thread with it when it ends.
@@ -20,35 +19,11 @@ func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, out := pipes.Of(t, cmd)
 	var err error
-	started := make(chan struct{})
-	var thread int
-	var start func()
-	start = func() {
-		runtime.LockOSThread() // without its unlocking, the thread ends here
-		if thread = syscall.Gettid(); thread == os.Getpid() {
-			defer runtime.UnlockOSThread() // the first one never ends: it is held while another one has its turn
-			go start()
-			<-started
-			return
-		}
-		err = Start(cmd)
-		close(started)
-	}
-	go start()
-	if <-started; err != nil {
+	spawntest.OnThreadThatEnds(t, func() { err = Start(cmd) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread)); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the thread does not end")
-		}
-		runtime.Gosched()
-	}
 	if _, err := fmt.Fprintln(in, "still here"); err != nil {
 		t.Fatal(err)
 	}

@@ -2,18 +2,15 @@ package worker
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcpbroker/mcpbroker/internal/spawn/spawntest"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
@@ -115,31 +112,11 @@ func TestAChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	req, limits := sandbox.Request{Language: sandbox.JavaScript, Code: "return 1 + 1"}, sandbox.Limits{}.WithDefaults()
 	var p *process
 	var err error
-	started := make(chan struct{})
-	var thread int
-	var start func()
-	start = func() {
-		runtime.LockOSThread() // without its unlocking, the thread ends here
-		if thread = unix.Gettid(); thread == os.Getpid() {
-			defer runtime.UnlockOSThread() // the first one never ends: it is held while another one has its turn
-			go start()
-			<-started
-			return
-		}
+	spawntest.OnThreadThatEnds(t, func() {
 		p, err = startProcess(t.Context(), &Options{}, wire.Hello{Version: wire.Version, MemoryBytes: limits.MemoryBytes})
-		close(started)
-	}
-	go start()
-	if <-started; err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
-	}
-	for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
-		if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread)); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the thread does not end")
-		}
 	}
 	x := &execution{req: &req, limits: limits, p: p, log: slog.New(slog.DiscardHandler), background: func(f func()) { f() }}
 	if res := x.run(t.Context()); string(res.Value) != "2" {

@@ -1,0 +1,2 @@
+// Package spawntest is for tests of what is started from a thread that ends.
+package spawntest

@@ -78,6 +78,7 @@ var diagram = []row{
 	{pkg: "internal/lines", modules: []string{"std"}},
 	{pkg: "internal/pipes", modules: []string{"std"}},
 	{pkg: "internal/spawn", modules: []string{"std"}},
+	{pkg: "internal/spawn/spawntest", modules: []string{"std"}},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},

@@ -99,13 +99,9 @@ func echoTrip(b *testing.B, image string) func() {
 // waitForSpare returns when the runner's spare has started.
 func waitForSpare(b *testing.B, r *runner) {
 	b.Helper()
-	r.fill()
-	r.mu.Lock()
-	s := r.spares[0]
-	r.mu.Unlock()
-	<-s.ready
-	if s.err != nil {
-		b.Fatal(s.err)
+	r.pool.Fill()
+	if spares, _ := r.pool.Waiting(); len(spares) == 0 {
+		b.Fatal("no container waits")
 	}
 	<-time.After(warmUp)
 }
@@ -263,12 +259,13 @@ func BenchmarkRemove(b *testing.B) {
 	t := times{}
 	for b.Loop() {
 		waitForSpare(b, r)
-		r.mu.Lock()
-		s := r.spares[0]
-		r.spares = r.spares[1:]
-		r.mu.Unlock()
+		spares, fits := r.pool.Waiting()
+		c, own, err := r.pool.Take(b.Context(), fits[0], false)
+		if err != nil || own || c != spares[0] {
+			b.Fatalf("a container of its own: %t, error: %v; want the one that waits", own, err)
+		}
 		start := time.Now()
-		s.c.remove()
+		c.remove()
 		t.since("remove", start)
 	}
 	t.report(b)

@@ -49,16 +49,14 @@ func (c *commands) Close() error { return c.r.Close() }
 
 // Command implements sandbox.Commander.
 func (c *commands) Command(ctx context.Context, cmd sandbox.Command) (int, error) {
-	if err := c.r.enter(); err != nil {
+	ctx, leave, err := c.r.pool.Enter(ctx)
+	if err != nil {
 		return 0, err
 	}
-	defer c.r.active.Done()
+	defer leave()
 	if cmd.Timeout <= 0 {
 		cmd.Timeout = sandbox.Limits{}.WithDefaults().Timeout
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(c.r.closed, func() { cancel(host.ErrClosed) })()
 	code, err := c.run(ctx, cmd)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return 0, cause
@@ -79,7 +77,7 @@ func (c *commands) run(ctx context.Context, cmd sandbox.Command) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer c.r.active.Go(box.remove) // this call is one of the active
+	defer box.removeLater()
 	ctx, stop := context.WithTimeoutCause(ctx, cmd.Timeout, sandbox.ErrCommandTimeout)
 	defer stop()
 	return box.finish(ctx, cmd)
@@ -108,7 +106,7 @@ func (c *commands) start(ctx context.Context, eng *engine, image string, cmd *sa
 		if err == nil && late == eng.attachesLate.Load() {
 			return box, nil
 		}
-		c.r.active.Go(box.remove)
+		box.removeLater()
 		switch {
 		case err == nil: // now it is known how the engine is, and the next one is held back
 		case lacks(err):
@@ -162,7 +160,7 @@ func (c *commands) create(ctx context.Context, eng *engine, image string, cmd sa
 	}
 	box := &container{id: id, eng: eng, r: c.r, files: files}
 	if unfiled != nil {
-		c.r.active.Go(box.remove)
+		box.removeLater()
 		return nil, fmt.Errorf("hand files to a sandbox container: %w", unfiled)
 	}
 	return box, nil

@@ -208,6 +208,10 @@ func (c *container) remove() {
 	}
 }
 
+// removeLater kills the container in the background. The caller has entered the
+// runner's pool.
+func (c *container) removeLater() { c.r.pool.Go(func(context.Context) { c.remove() }) }
+
 // removeContainer kills and removes a container, and comes back when it is gone.
 // It takes as long as it takes: a container that stays is worse than a slow end.
 //

@@ -65,13 +65,12 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// runner is the sandbox.Runner. It owns the containers that wait.
+// runner is the sandbox.Runner.
 type runner struct {
-	kind   kind
-	opts   Options
-	log    *slog.Logger
-	closed context.Context // done when Close is called
-	close  context.CancelCauseFunc
+	kind kind
+	opts Options
+	log  *slog.Logger
+	pool *host.Pool[fit, *container]
 
 	shelving sync.Mutex // held while shelf is filled or used
 	shelf    shelf
@@ -79,19 +78,6 @@ type runner struct {
 	connecting sync.Mutex // held while eng is made
 	eng        *engine    // nil until it was needed
 	image      string     // of eng, once it is known to be there
-
-	mu     sync.Mutex
-	want   fit // what spares are started for
-	spares []*spare
-	active sync.WaitGroup // runs, starts and removals; added to under mu, while not closed, or by one of them
-}
-
-// A spare is a container that has been started, or is being started.
-type spare struct {
-	fit
-	ready chan struct{} // closed when c or err is set
-	c     *container
-	err   error
 }
 
 // A fit is what a container is started with, and which programs it therefore
@@ -121,14 +107,10 @@ func newRunner(k kind, opts *Options) *runner {
 	if r.opts.Logger != nil {
 		r.log = r.opts.Logger
 	}
-	switch {
-	case r.opts.Spares == 0:
-		r.opts.Spares = 1
-	case r.opts.Spares < 0:
-		r.opts.Spares = 0
-	}
-	r.want.memory = sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes
-	r.closed, r.close = context.WithCancelCause(context.Background())
+	r.pool = host.NewPool(host.Maker[fit, *container]{
+		Start: func(ctx context.Context, want fit, _ bool) (*container, error) { return r.startContainer(ctx, want) },
+		Suits: fit.suits, End: (*container).remove,
+	}, host.PoolSize(r.opts.Spares), fit{memory: sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes})
 	return r
 }
 
@@ -166,20 +148,18 @@ func (r *runner) run(ctx context.Context, p *program) (sandbox.Result, error) {
 		res.Duration = time.Since(p.started)
 		return res, nil
 	}
-	if err := r.enter(); err != nil {
+	ctx, leave, err := r.pool.Enter(ctx)
+	if err != nil {
 		return sandbox.Result{}, err
 	}
-	defer r.active.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(r.closed, func() { cancel(host.ErrClosed) })()
+	defer leave()
 
-	refill := time.AfterFunc(refillAfter, r.fill)
-	defer r.fill()
+	refill := time.AfterFunc(refillAfter, r.pool.Fill)
+	defer r.pool.Fill()
 	defer refill.Stop()
 	want := fit{p.limits.MemoryBytes, r.filesOf(p.req.Files)}
 	for fresh := false; ; fresh = true {
-		c, own, err := r.take(ctx, want, fresh)
+		c, own, err := r.pool.Take(ctx, want, fresh)
 		if err != nil {
 			if ctx.Err() == nil {
 				return sandbox.Result{}, err
@@ -199,57 +179,23 @@ func (r *runner) run(ctx context.Context, p *program) (sandbox.Result, error) {
 	}
 }
 
-// enter registers a run.
-func (r *runner) enter() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed.Err() != nil {
-		return host.ErrClosed
-	}
-	r.active.Add(1)
-	return nil
-}
-
 // Layers implements sandbox.Layered: it asks the container that the next run
 // will take.
-func (r *runner) Layers(ctx context.Context) ([]sandbox.Layer, error) {
-	if err := r.enter(); err != nil {
+func (r *runner) Layers(ctx context.Context) (layers []sandbox.Layer, err error) {
+	ctx, leave, err := r.pool.Enter(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer r.active.Done()
-	r.mu.Lock()
-	want := r.want
-	r.mu.Unlock()
-	s, _ := r.next(want, false)
-	select {
-	case <-s.ready:
-	case <-ctx.Done():
-		r.giveBack(s)
-		return nil, context.Cause(ctx)
-	}
-	if s.err != nil {
-		return nil, s.err
-	}
-	layers := s.c.layers
-	r.giveBack(s)
-	return layers, nil
+	defer leave()
+	err = r.pool.Look(ctx, func(c *container) { layers = c.layers })
+	return layers, err
 }
 
 // Close implements sandbox.Runner.
 func (r *runner) Close() error {
-	r.mu.Lock()
-	r.close(host.ErrClosed)
-	spares := r.spares
-	r.spares = nil
-	r.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, s := range spares {
-		wg.Go(func() { r.discard(s) })
-	}
-	wg.Wait()
-	r.active.Wait()
+	r.pool.Close()
 	r.shelving.Lock()
-	r.clearShelf(func(remove func()) { remove() })
+	r.clearShelf(func(remove func(context.Context)) { remove(context.Background()) })
 	r.shelving.Unlock()
 	r.connecting.Lock()
 	defer r.connecting.Unlock()
@@ -257,110 +203,4 @@ func (r *runner) Close() error {
 		return r.eng.api.Close()
 	}
 	return nil
-}
-
-// take returns a container that is ready for one program: a spare, one that is
-// being started, or one of the run's own, which it is in any case if fresh is
-// set.
-func (r *runner) take(ctx context.Context, want fit, fresh bool) (c *container, own bool, err error) {
-	for {
-		s, own := r.next(want, fresh)
-		select {
-		case <-s.ready:
-		case <-ctx.Done():
-			r.giveBack(s)
-			return nil, own, context.Cause(ctx)
-		}
-		if s.err == nil {
-			return s.c, own, nil
-		}
-		if own {
-			return nil, own, s.err
-		}
-		// A spare that could not start says nothing about the next one.
-	}
-}
-
-// next removes the best spare from those that wait, or starts a container: own
-// says which.
-func (r *runner) next(want fit, fresh bool) (s *spare, own bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.want = want
-	best := -1
-	for i, s := range r.spares {
-		if s.suits(want) && !fresh && (best < 0 || s.started() && !r.spares[best].started()) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return r.start(want), true
-	}
-	s = r.spares[best]
-	r.spares = append(r.spares[:best:best], r.spares[best+1:]...)
-	return s, false
-}
-
-// giveBack returns a spare that was not used.
-func (r *runner) giveBack(s *spare) {
-	r.mu.Lock()
-	if r.closed.Err() == nil && len(r.spares) < r.opts.Spares {
-		r.spares = append(r.spares, s)
-		r.mu.Unlock()
-		return
-	}
-	r.mu.Unlock()
-	r.active.Go(func() { r.discard(s) }) // its caller is one of the active
-}
-
-// fill starts as many spares as are missing, and ends those that suit other
-// programs.
-func (r *runner) fill() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed.Err() != nil {
-		return
-	}
-	var kept []*spare
-	for _, s := range r.spares {
-		if s.suits(r.want) && len(kept) < r.opts.Spares && !s.failed() {
-			kept = append(kept, s)
-		} else {
-			r.active.Go(func() { r.discard(s) })
-		}
-	}
-	for len(kept) < r.opts.Spares {
-		kept = append(kept, r.start(r.want))
-	}
-	r.spares = kept
-}
-
-// start begins to start a container; r.mu is held. The caller is an active run,
-// or r is not closed.
-func (r *runner) start(want fit) *spare {
-	s := &spare{fit: want, ready: make(chan struct{})}
-	r.active.Go(func() {
-		defer close(s.ready)
-		s.c, s.err = r.startContainer(r.closed, want)
-	})
-	return s
-}
-
-func (s *spare) started() bool {
-	select {
-	case <-s.ready:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s *spare) failed() bool { return s.started() && s.err != nil }
-
-// discard removes the container once it has started.
-func (r *runner) discard(s *spare) {
-	<-s.ready
-	if s.c != nil {
-		s.c.remove()
-	}
 }

@@ -138,10 +138,8 @@ func TestASpareThatDiedIsNotUsed(t *testing.T) {
 	if _, err := r.Layers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.mu.Lock()
-	s := r.spares[0]
-	r.mu.Unlock()
-	if err := s.c.eng.removeContainer(s.c.id); err != nil {
+	spares, _ := r.pool.Waiting()
+	if err := spares[0].eng.removeContainer(spares[0].id); err != nil {
 		t.Fatal(err)
 	}
 	res, err := r.Run(t.Context(), sandbox.Request{Code: "return 1 + 1"})
@@ -261,14 +259,9 @@ func TestThePoolHasABound(t *testing.T) {
 	r := New(o).(*runner)
 	defer r.Close()
 	waiting := func() (ids []string) {
-		r.mu.Lock()
-		spares := slices.Clone(r.spares)
-		r.mu.Unlock()
-		for _, s := range spares {
-			if <-s.ready; s.err != nil {
-				t.Fatal(s.err)
-			}
-			ids = append(ids, s.c.id)
+		spares, _ := r.pool.Waiting()
+		for _, c := range spares {
+			ids = append(ids, c.id)
 		}
 		slices.Sort(ids)
 		return ids

@@ -43,7 +43,7 @@ func (r *runner) createWith(ctx context.Context, eng *engine, config *typec.Conf
 			return id, nil, err
 		}
 		unfiled = err
-		r.clearShelf(r.active.Go) // somebody may have removed it
+		r.clearShelf(r.pool.Go) // somebody may have removed it
 	}
 	if cerrdefs.IsNotFound(unfiled) {
 		return "", nil, unfiled // the image, for all that is known
@@ -57,7 +57,7 @@ func (r *runner) stock(ctx context.Context, eng *engine, image string, files fil
 	if r.shelf.id != "" && r.shelf.key == files.key {
 		return nil
 	}
-	r.clearShelf(r.active.Go) // whoever starts a container is one of the active
+	r.clearShelf(r.pool.Go) // whoever starts a container is one of the active
 	id, err := eng.create(ctx, &typec.Config{
 		Image: image, User: user, Entrypoint: []string{"/never-started"}, NetworkDisabled: true,
 		Volumes: map[string]struct{}{files.Dir: {}},
@@ -72,7 +72,7 @@ func (r *runner) stock(ctx context.Context, eng *engine, image string, files fil
 	err = eng.api.CopyToContainer(ctx, id, files.Dir, archive, typec.CopyToContainerOptions{})
 	archive.CloseWithError(errors.New("copy ended")) // lets the goroutine end
 	if err != nil {
-		r.clearShelf(r.active.Go)
+		r.clearShelf(r.pool.Go)
 		return fmt.Errorf("copy files to the container engine: %w", because(ctx, err))
 	}
 	return nil
@@ -80,13 +80,13 @@ func (r *runner) stock(ctx context.Context, eng *engine, image string, files fil
 
 // clearShelf has the shelf removed by do, which may do it later. Its volume stays
 // for as long as containers have it mounted. r.shelving is held.
-func (r *runner) clearShelf(do func(remove func())) {
+func (r *runner) clearShelf(do func(remove func(context.Context))) {
 	id := r.shelf.id
 	r.shelf = shelf{}
 	if id == "" {
 		return
 	}
-	do(func() {
+	do(func(context.Context) {
 		if err := r.eng.removeContainer(id); err != nil {
 			r.log.Warn("remove container with files", "container", id, "err", err)
 		}

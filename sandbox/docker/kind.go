@@ -59,7 +59,7 @@ func (r *runner) prepare(ctx context.Context) (*engine, string, error) {
 			return nil, "", err
 		}
 		r.eng = e
-		r.active.Go(func() { e.sweep(r.closed, r.log) }) // the caller is a start, which is one of the active
+		r.pool.Go(func(closed context.Context) { e.sweep(closed, r.log) }) // the caller is a start, which is one of the active
 	}
 	if r.image == "" {
 		image, err := r.kind.image(ctx, r.eng, &r.opts)

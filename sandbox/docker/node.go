@@ -70,10 +70,11 @@ func bundlerRequires(required []string) []string {
 
 // bundle makes a program ready.
 func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
-	if err := n.enter(); err != nil {
+	ctx, leave, err := n.pool.Enter(ctx)
+	if err != nil {
 		return sandbox.Result{}, err
 	}
-	defer n.active.Done()
+	defer leave()
 	n.bundling.Lock()
 	if n.bundler == nil {
 		spares := n.opts.Spares
@@ -87,9 +88,6 @@ func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.R
 	}
 	bundler := n.bundler
 	n.bundling.Unlock()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(n.closed, func() { cancel(host.ErrClosed) })()
 	return bundler.Run(ctx, req)
 }
 

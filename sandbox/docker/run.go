@@ -89,7 +89,7 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 	if err := x.c.unfiled; err != nil {
 		res.Notes = append(res.Notes, x.req.Files.Dir+" is empty, because its files could not be handed to the container: "+err.Error())
 	}
-	x.r.active.Go(func() {
+	x.r.pool.Go(func(context.Context) {
 		x.cpu.end()
 		x.c.remove()
 	})

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"encoding/json"
-	"log/slog"
 	"os"
 	"strings"
 	"syscall"
@@ -118,7 +117,9 @@ func TestAChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &execution{req: &req, limits: limits, p: p, log: slog.New(slog.DiscardHandler), background: func(f func()) { f() }}
+	r := New(&Options{Spares: -1}).(*runner)
+	defer r.Close()
+	x := &execution{req: &req, limits: limits, p: p, log: r.log, pool: r.pool}
 	if res := x.run(t.Context()); string(res.Value) != "2" {
 		t.Errorf("%+v, want the value 2", res)
 	}

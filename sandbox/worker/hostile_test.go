@@ -210,26 +210,3 @@ func TestWhatAChildStartedDiesWithIt(t *testing.T) {
 		}
 	}
 }
-
-func TestAProcessThatEndsWhenReadyIsNotReplacedForEver(t *testing.T) {
-	for _, tt := range []struct {
-		own   bool // started for the run that finds it dead
-		again bool
-		err   error
-	}{
-		{own: true, err: errStillborn},
-		{own: false, again: true},
-	} {
-		r := New(&Options{Spares: -1}).(*runner)
-		defer r.Close()
-		s := r.start(256<<20, false)
-		if <-s.ready; s.err != nil {
-			t.Fatal(s.err)
-		}
-		s.p.kill()
-		<-s.p.crash.done // by whose end its host knows
-		if p, again, err := s.settle(tt.own); p != nil || again != tt.again || err != tt.err {
-			t.Errorf("own %t: process %v, again %t, error %v; want again %t, error %v", tt.own, p, again, err, tt.again, tt.err)
-		}
-	}
-}

@@ -25,11 +25,11 @@ var errMemory = errors.New("memory limit reached")
 
 // An execution is one program in one process.
 type execution struct {
-	req        *sandbox.Request
-	limits     sandbox.Limits
-	p          *process
-	log        *slog.Logger
-	background func(func()) // runs what Close waits for
+	req    *sandbox.Request
+	limits sandbox.Limits
+	p      *process
+	log    *slog.Logger
+	pool   *host.Pool[int64, *process]
 }
 
 // run runs the program to its end, which is the process's too.
@@ -98,7 +98,7 @@ func nearMemory(peak, limit int64) string {
 func (x *execution) end(told bool) time.Duration {
 	if cpu, ok := cpuTime(x.p.cmd.Process.Pid); ok && told {
 		x.p.kill()
-		x.background(x.p.end)
+		x.pool.Go(func(context.Context) { x.p.end() })
 		return cpu
 	}
 	x.p.end()

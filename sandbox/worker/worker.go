@@ -29,8 +29,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -45,10 +43,6 @@ var ErrClosed = host.ErrClosed
 // errNested is the error of a runner in a process that is itself a child: its
 // main went on where it should have called Main.
 var errNested = errors.New("a sandbox process tried to run programs itself: call worker.Main first thing in main when worker.IsChild")
-
-// errStillborn is the error of a process that was ready and then ended, before
-// it was told anything.
-var errStillborn = errors.New("the sandbox process ended before it had the program")
 
 // Options adjust a runner. The zero value works.
 type Options struct {
@@ -80,25 +74,11 @@ type Options struct {
 // spare that it took is replaced.
 const refillAfter = 25 * time.Millisecond
 
-// runner is the sandbox.Runner. It owns the processes that wait.
+// runner is the sandbox.Runner.
 type runner struct {
-	opts   Options
-	log    *slog.Logger
-	closed context.Context // done when Close is called
-	close  context.CancelCauseFunc
-
-	mu     sync.Mutex
-	memory int64 // what spares are started for
-	spares []*spare
-	active sync.WaitGroup // runs and starts; added to under mu, while not closed
-}
-
-// A spare is a process that has been started, or is being started.
-type spare struct {
-	memory int64
-	ready  chan struct{} // closed when p or err is set
-	p      *process
-	err    error
+	opts Options
+	log  *slog.Logger
+	pool *host.Pool[int64, *process] // each started for a limit of memory, in bytes
 }
 
 // New returns a runner of JavaScript and TypeScript programs, and starts its
@@ -112,16 +92,24 @@ func New(opts *Options) sandbox.Runner {
 	if r.opts.Logger != nil {
 		r.log = r.opts.Logger
 	}
-	switch {
-	case r.opts.Spares == 0:
-		r.opts.Spares = 1
-	case r.opts.Spares < 0 || IsChild():
-		r.opts.Spares = 0
+	spares := host.PoolSize(r.opts.Spares)
+	if IsChild() {
+		spares = 0
 	}
-	r.memory = sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes
-	r.closed, r.close = context.WithCancelCause(context.Background())
-	r.fill()
+	memory := sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes
+	r.pool = host.NewPool(host.Maker[int64, *process]{
+		Start: r.start, Alive: (*process).alive, End: (*process).end,
+		Suits: func(fit, want int64) bool { return fit == want },
+	}, spares, memory)
+	r.pool.Fill()
 	return r
+}
+
+// start starts a process, one that waits for its program if warm is set.
+func (r *runner) start(ctx context.Context, memory int64, warm bool) (*process, error) {
+	return startProcess(ctx, &r.opts, wire.Hello{
+		Version: wire.Version, MemoryBytes: memory, Warm: warm, Prepare: r.opts.Prepare, Globals: r.opts.Globals,
+	})
 }
 
 // Run implements sandbox.Runner. It returns when the child is killed and all
@@ -135,15 +123,13 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 		res.Duration = time.Since(start)
 		return res, nil
 	}
-	if err := r.enter(); err != nil {
+	ctx, leave, err := r.enter(ctx)
+	if err != nil {
 		return sandbox.Result{}, err
 	}
-	defer r.active.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(r.closed, func() { cancel(ErrClosed) })()
+	defer leave()
 
-	p, err := r.take(ctx, limits.MemoryBytes)
+	p, _, err := r.pool.Take(ctx, limits.MemoryBytes, false)
 	if err != nil {
 		if ctx.Err() == nil {
 			return sandbox.Result{}, err
@@ -153,205 +139,39 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 		res.Duration = time.Since(start)
 		return res, nil
 	}
-	refill := time.AfterFunc(refillAfter, r.fill)
-	x := &execution{req: &req, limits: limits, p: p, log: r.log, background: r.active.Go}
+	refill := time.AfterFunc(refillAfter, r.pool.Fill)
+	x := &execution{req: &req, limits: limits, p: p, log: r.log, pool: r.pool}
 	res := x.run(ctx)
 	if !r.opts.Prepare { // else what was prepared runs now, and the timer is left to fill
 		refill.Stop()
-		r.fill()
+		r.pool.Fill()
 	}
 	res.Duration = time.Since(start)
 	return res, nil
 }
 
 // enter registers a run.
-func (r *runner) enter() error {
+func (r *runner) enter(ctx context.Context) (context.Context, func(), error) {
 	if IsChild() {
-		return errNested
+		return nil, nil, errNested
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed.Err() != nil {
-		return ErrClosed
-	}
-	r.active.Add(1)
-	return nil
+	return r.pool.Enter(ctx)
 }
 
 // Layers implements sandbox.Layered: it asks the process that the next run will
 // take.
-func (r *runner) Layers(ctx context.Context) ([]sandbox.Layer, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.active.Done()
-	s, _, err := r.next(0)
+func (r *runner) Layers(ctx context.Context) (layers []sandbox.Layer, err error) {
+	ctx, leave, err := r.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-s.ready:
-	case <-ctx.Done():
-		r.giveBack(s)
-		return nil, context.Cause(ctx)
-	}
-	if s.err != nil {
-		return nil, s.err
-	}
-	layers := s.p.layers
-	r.giveBack(s)
-	return layers, nil
+	defer leave()
+	err = r.pool.Look(ctx, func(p *process) { layers = p.layers })
+	return layers, err
 }
 
 // Close implements sandbox.Runner.
 func (r *runner) Close() error {
-	r.mu.Lock()
-	r.close(ErrClosed)
-	spares := r.spares
-	r.spares = nil
-	r.mu.Unlock()
-	for _, s := range spares {
-		s.discard()
-	}
-	r.active.Wait()
+	r.pool.Close()
 	return nil
-}
-
-// take returns a process that is ready for one program: a spare, one that is
-// being started, or one of its own.
-func (r *runner) take(ctx context.Context, memory int64) (*process, error) {
-	for {
-		s, own, err := r.next(memory)
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case <-s.ready:
-		case <-ctx.Done():
-			r.giveBack(s)
-			return nil, context.Cause(ctx)
-		}
-		p, again, err := s.settle(own)
-		if !again {
-			return p, err
-		}
-	}
-}
-
-// settle says what becomes of a spare that a run waited for: its process, an
-// error, or that another spare is to be tried. own says that it was started for
-// the run.
-func (s *spare) settle(own bool) (p *process, again bool, err error) {
-	if s.err == nil && s.p.alive() {
-		return s.p, false, nil
-	}
-	s.discard()
-	switch {
-	case !own: // says nothing about the next one
-		return nil, true, nil
-	case s.err != nil:
-		return nil, false, s.err
-	default: // the next one would go the same way
-		return nil, false, errStillborn
-	}
-}
-
-// next removes the best spare from those that wait: one that is ready, else
-// one that is being started, which will be ready before a new one is. own says
-// that there was none and s was started for this run. No memory means the limit
-// of the last run.
-func (r *runner) next(memory int64) (s *spare, own bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed.Err() != nil {
-		return nil, false, ErrClosed
-	}
-	if memory == 0 {
-		memory = r.memory
-	}
-	r.memory = memory
-	best := -1
-	for i, s := range r.spares {
-		if s.memory != memory {
-			continue
-		}
-		if s.started() {
-			best = i
-			break
-		}
-		if best < 0 {
-			best = i
-		}
-	}
-	if best < 0 {
-		return r.start(memory, false), true, nil
-	}
-	s = r.spares[best]
-	r.spares = slices.Delete(r.spares, best, best+1)
-	return s, false, nil
-}
-
-// giveBack returns a spare that was not used.
-func (r *runner) giveBack(s *spare) {
-	r.mu.Lock()
-	if r.closed.Err() == nil {
-		r.spares = append(r.spares, s)
-		r.mu.Unlock()
-		return
-	}
-	r.mu.Unlock()
-	s.discard()
-}
-
-// fill starts as many spares as are missing, and ends those that are for
-// another memory limit or too many.
-func (r *runner) fill() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed.Err() != nil {
-		return
-	}
-	kept := r.spares[:0]
-	for _, s := range r.spares {
-		if s.memory == r.memory && len(kept) < r.opts.Spares {
-			kept = append(kept, s)
-		} else {
-			r.active.Go(s.discard)
-		}
-	}
-	clear(r.spares[len(kept):])
-	r.spares = kept
-	for len(r.spares) < r.opts.Spares {
-		r.spares = append(r.spares, r.start(r.memory, true))
-	}
-}
-
-// start begins to start a process, one that waits if warm is set; r.mu is held
-// and r is not closed.
-func (r *runner) start(memory int64, warm bool) *spare {
-	s := &spare{memory: memory, ready: make(chan struct{})}
-	r.active.Go(func() {
-		defer close(s.ready)
-		s.p, s.err = startProcess(r.closed, &r.opts, wire.Hello{
-			Version: wire.Version, MemoryBytes: memory, Warm: warm, Prepare: r.opts.Prepare, Globals: r.opts.Globals,
-		})
-	})
-	return s
-}
-
-func (s *spare) started() bool {
-	select {
-	case <-s.ready:
-		return true
-	default:
-		return false
-	}
-}
-
-// discard ends the process once it has started.
-func (s *spare) discard() {
-	<-s.ready
-	if s.p != nil {
-		s.p.end()
-	}
 }

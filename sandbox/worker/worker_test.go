@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -23,28 +24,17 @@ func run(t *testing.T, r sandbox.Runner, req sandbox.Request) sandbox.Result {
 	return res
 }
 
-// waiting returns the runner's spares when they have started.
-func waiting(r *runner) []*spare {
-	r.mu.Lock()
-	spares := append([]*spare(nil), r.spares...)
-	r.mu.Unlock()
-	for _, s := range spares {
-		<-s.ready
-	}
-	return spares
-}
-
 func TestSparesAreReplacedWhenTheyAreUsed(t *testing.T) {
 	r := New(&Options{Spares: 2}).(*runner)
 	defer r.Close()
 	seen := make(map[int]bool)
 	for range 4 {
-		spares := waiting(r)
+		spares, _ := r.pool.Waiting()
 		if len(spares) != 2 {
 			t.Fatalf("%d spares, want 2", len(spares))
 		}
 		for _, s := range spares {
-			seen[s.p.cmd.Process.Pid] = true
+			seen[s.cmd.Process.Pid] = true
 		}
 		run(t, r, sandbox.Request{})
 	}
@@ -56,22 +46,22 @@ func TestSparesAreReplacedWhenTheyAreUsed(t *testing.T) {
 func TestASpareThatDiedIsNotUsed(t *testing.T) {
 	r := New(nil).(*runner)
 	defer r.Close()
-	s := waiting(r)[0]
-	s.p.cmd.Process.Kill()
-	<-s.p.crash.done
+	spares, _ := r.pool.Waiting()
+	spares[0].cmd.Process.Kill()
+	<-spares[0].crash.done
 	run(t, r, sandbox.Request{})
 }
 
 func TestSparesFollowTheMemoryLimit(t *testing.T) {
 	r := New(&Options{MemoryBytes: 512 << 20}).(*runner)
 	defer r.Close()
-	if got := waiting(r)[0].memory; got != 512<<20 {
-		t.Errorf("the first spare is for %d bytes", got)
+	if _, memory := r.pool.Waiting(); !slices.Equal(memory, []int64{512 << 20}) {
+		t.Errorf("the first spares are for %d bytes", memory)
 	}
 	for _, memory := range []int64{128 << 20, 128 << 20, 256 << 20} {
 		run(t, r, sandbox.Request{Limits: sandbox.Limits{MemoryBytes: memory}})
-		if spares := waiting(r); len(spares) != 1 || spares[0].memory != memory {
-			t.Errorf("after a run with %d bytes: %d spares, the first for %d", memory, len(spares), spares[0].memory)
+		if _, got := r.pool.Waiting(); !slices.Equal(got, []int64{memory}) {
+			t.Errorf("after a run with %d bytes the spares are for %d", memory, got)
 		}
 	}
 }

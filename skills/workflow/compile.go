@@ -205,6 +205,23 @@ func (c *compiler) area(name string, d *Definition, s *Subskill) {
 	c.expand(a, d, a.prefix, End, 0)
 }
 
+// ofTheWhole are the fields that a definition has and a part cannot have.
+func (d *Definition) ofTheWhole() (fields []string) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"system", d.System != ""}, {"preamble", d.Preamble != ""}, {"params", d.Params != nil}, {"stores", len(d.Stores) > 0},
+		{"subskills", len(d.Subskills) > 0}, {"topics", len(d.Topics) > 0}, {"result", d.Result != nil},
+		{"resultSchema", d.ResultSchema != nil}, {"observers", len(d.Observers) > 0},
+	} {
+		if f.set {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}
+
 // expand takes in the steps of a definition, those of parts with the name of
 // the step that uses them before theirs. end is where End leads.
 func (c *compiler) expand(a *area, d *Definition, prefix, end string, depth int) {
@@ -214,8 +231,9 @@ func (c *compiler) expand(a *area, d *Definition, prefix, end string, depth int)
 		return
 	case len(c.w.steps) > maxSteps:
 		return // which New says
-	case depth > 0 && (len(d.Subskills) > 0 || len(d.Topics) > 0 || len(d.Stores) > 0):
-		c.fail("%s: parts have no subskills, topics and stores: those of the workflow are theirs", prefix)
+	case depth > 0 && len(d.ofTheWhole()) > 0:
+		c.fail("step %q: the part that it uses cannot have %s of its own: those of the workflow hold there too",
+			strings.TrimSuffix(prefix, "/"), strings.Join(d.ofTheWhole(), ", "))
 	}
 	if _, ok := d.Steps[d.Start]; !ok {
 		c.fail("%sstart: there is no step %q", prefix, d.Start)

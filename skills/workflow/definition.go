@@ -62,7 +62,8 @@ type Definition struct {
 	Stores map[string]json.RawMessage `json:"stores,omitempty"`
 	// Steps by name. Names have no slash.
 	Steps map[string]*Step `json:"steps"`
-	// Parts are workflows that steps use.
+	// Parts are workflows that steps use. They have nothing but a start, steps and
+	// parts, a name, a description and a version: the rest is that of the workflow.
 	Parts map[string]*Definition `json:"parts,omitempty"`
 	// Subskills are workflows that a step may lead to as "subskill:NAME". The
 	// session goes on in them with params and values of their own, and ends where

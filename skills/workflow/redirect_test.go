@@ -88,19 +88,20 @@ func TestWhereAWorkflowEnds(t *testing.T) {
 
 func TestWrongTargetsAreRefused(t *testing.T) {
 	for definition, want := range map[string]string{
-		`{"start": "a", "steps": {"a": {"next": "subskill:x"}}}`:                                                                                                                         `the subskill "x", which does not exist`,
-		`{"start": "a", "steps": {"a": {"next": "topic:x"}}}`:                                                                                                                            `the topic "x", which does not exist`,
-		`{"start": "a", "steps": {"a": {"next": "skill:"}}}`:                                                                                                                             `the skill "", which does not exist`,
-		`{"start": "a", "steps": {"a": {}}, "subskills": {"a": {"workflow": {"start": "b", "steps": {"b": {}}}}}}`:                                                                       "has the name of a step",
-		`{"start": "a", "steps": {"a": {}}, "subskills": {"s": {"workflow": {"start": "b", "steps": {"b": {"next": "subskill:s"}}}}}}`:                                                   "cannot lead to another one",
-		`{"start": "a", "steps": {"a": {}}, "subskills": {"s": {"workflow": {"start": "b", "steps": {"b": {}}, "subskills": {"t": {"workflow": {"start": "c", "steps": {"c": {}}}}}}}}}`: "only the workflow itself can have",
-		`{"start": "a", "steps": {"a": {}}, "subskills": {"s": {}}}`:                                                                                                                     "has no workflow",
-		`{"start": "a", "steps": {"a": {}}, "topics": {"t": {"text": "x", "file": "y"}}}`:                                                                                                "either a text or a file",
-		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "with": {}}]}}}`:                                                                                                         "that nobody takes",
-		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "wehn": {}}]}}}`:                                                                                                         "wehn",
-		`{"start": "a", "steps": {"self": {}, "a": {}}}`:                                                                                                                                 `"self" cannot be a step`,
-		`{"start": "a", "steps": {"a": {}}} x`:                                                                                                                                           "behind the end",
-		`{"start": "a", "steps": {"a": {"use": "p"}}, "parts": {"p": {"start": "b", "steps": {"b": {}}, "stores": {"s": {}}}}}`:                                                          "those of the workflow are theirs",
+		`{"start": "a", "steps": {"a": {"next": "subskill:x"}}}`:                                                                                                                          `the subskill "x", which does not exist`,
+		`{"start": "a", "steps": {"a": {"next": "topic:x"}}}`:                                                                                                                             `the topic "x", which does not exist`,
+		`{"start": "a", "steps": {"a": {"next": "skill:"}}}`:                                                                                                                              `the skill "", which does not exist`,
+		`{"start": "a", "steps": {"a": {}}, "subskills": {"a": {"workflow": {"start": "b", "steps": {"b": {}}}}}}`:                                                                        "has the name of a step",
+		`{"start": "a", "steps": {"a": {}}, "subskills": {"s": {"workflow": {"start": "b", "steps": {"b": {"next": "subskill:s"}}}}}}`:                                                    "cannot lead to another one",
+		`{"start": "a", "steps": {"a": {}}, "subskills": {"s": {"workflow": {"start": "b", "steps": {"b": {}}, "subskills": {"t": {"workflow": {"start": "c", "steps": {"c": {}}}}}}}}}`:  "only the workflow itself can have",
+		`{"start": "a", "steps": {"a": {}}, "subskills": {"s": {}}}`:                                                                                                                      "has no workflow",
+		`{"start": "a", "steps": {"a": {}}, "topics": {"t": {"text": "x", "file": "y"}}}`:                                                                                                 "either a text or a file",
+		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "with": {}}]}}}`:                                                                                                          "that nobody takes",
+		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "wehn": {}}]}}}`:                                                                                                          "wehn",
+		`{"start": "a", "steps": {"self": {}, "a": {}}}`:                                                                                                                                  `"self" cannot be a step`,
+		`{"start": "a", "steps": {"a": {}}} x`:                                                                                                                                            "behind the end",
+		`{"start": "a", "steps": {"a": {"use": "p"}}, "parts": {"p": {"start": "b", "steps": {"b": {}}, "stores": {"s": {}}}}}`:                                                           `step "a": the part that it uses cannot have stores of its own`,
+		`{"start": "a", "steps": {"a": {"use": "p"}}, "parts": {"p": {"start": "b", "steps": {"b": {}}, "system": "s", "preamble": "p", "params": {}, "result": 1, "resultSchema": {}}}}`: "cannot have system, preamble, params, result, resultSchema of its own",
 	} {
 		if _, err := workflow.Parse([]byte(definition)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%s) = %v, want %q in it", definition, err, want)

@@ -55,7 +55,7 @@ var diagram = []row{
 	{pkg: "skills/script", imports: []string{"skills", "internal/spawn"}},
 	{pkg: "skills/plugin", imports: []string{"skills", "skills/pack"}},
 	{pkg: "skills/repo", modules: []string{"std"}},
-	{pkg: "skills/library", imports: []string{"skills", "skills/pack", "skills/plugin", "skills/repo"}},
+	{pkg: "skills/library", imports: []string{"skills", "skills/pack", "skills/plugin", "skills/remote", "skills/repo"}},
 	{pkg: "discovery/upstream", imports: []string{"discovery", "internal/lines", "internal/spawn"}},
 	{pkg: "discovery", modules: []string{"std"}},
 

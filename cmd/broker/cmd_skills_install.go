@@ -40,7 +40,7 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 			if len(args) > 1 {
 				return usage("skills install takes one source, got %q too; names are for hosts", args[1])
 			}
-			got, err := l.InstallSkill(args[0], force)
+			got, err := l.InstallSkill(ctx, library.From{Path: args[0]}, force)
 			if err != nil {
 				return a.sourceError(err)
 			}
@@ -85,7 +85,7 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 	list := []*pack.Installed{}
 	var failed []error
 	for _, e := range entries {
-		got, err := fetchSkill(ctx, client, e, l, force)
+		got, err := l.InstallSkill(ctx, library.From{Hosted: &library.Hosted{Client: client, Entry: e}}, force)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", e.Name, err))
 			continue
@@ -122,19 +122,6 @@ func pickEntries(index *remote.Index, names []string, host string) ([]remote.Ent
 		picked = append(picked, e)
 	}
 	return picked, nil
-}
-
-func fetchSkill(ctx context.Context, c *remote.Client, e remote.Entry, l *library.Library, force bool) (*pack.Installed, error) {
-	tmp, err := os.MkdirTemp("", "broker-skill-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(tmp)
-	path, err := c.Fetch(ctx, e, tmp)
-	if err != nil {
-		return nil, err
-	}
-	return l.InstallSkill(path, force)
 }
 
 func (a *app) skillsRemoveCommand() *cobra.Command {

@@ -129,7 +129,7 @@ func (s *server) installPlugin(r *http.Request) (int, any, error) {
 	}
 	defer done()
 	l := s.o.Library()
-	wanted := library.From{Path: from.Path}
+	wanted := library.From{Path: from.Path, Upload: from.upload}
 	switch {
 	case from.Repository != "":
 		wanted.Repo = &repo.Source{URL: from.Repository, Ref: from.Ref, Folder: from.Folder}

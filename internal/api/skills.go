@@ -185,7 +185,7 @@ func (s *server) installSkill(r *http.Request) (int, any, error) {
 	}
 	defer done()
 	l := s.o.Library()
-	got, err := l.InstallSkill(from.Path, from.Force)
+	got, err := l.InstallSkill(r.Context(), library.From{Path: from.Path, Upload: from.upload}, from.Force)
 	if err != nil {
 		return 0, nil, sourceProblem(err)
 	}

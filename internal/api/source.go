@@ -22,6 +22,8 @@ type source struct {
 	Ref        string `json:"ref"`
 	Folder     string `json:"folder"`
 	Force      bool   `json:"force"`
+
+	upload bool // Path is of the archive that was sent
 }
 
 func mediaType(r *http.Request) string {
@@ -58,6 +60,7 @@ func readSource(r *http.Request, limit int64, plugin bool) (from source, done fu
 	}
 	done = func() { os.RemoveAll(dir) }
 	// An archive adds its own headers to what it holds.
+	from.upload = true
 	from.Path, err = keep(http.MaxBytesReader(nil, r.Body, limit+limit/16), dir)
 	if err != nil {
 		done()

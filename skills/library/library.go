@@ -6,6 +6,7 @@ package library
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,26 +120,34 @@ func switched(on bool) Action {
 	return Disabled
 }
 
-// InstallSkill installs the skill in an archive or a folder; one of that name
-// that is installed already is only replaced with force. An error of the source
-// is a *pack.Error, and nothing has changed; after another one, the skill may be
-// installed all the same.
-func (l *Library) InstallSkill(source string, force bool) (*pack.Installed, error) {
+// InstallSkill installs the skill in an archive or a folder, or of a host; one of
+// that name that is installed already is only replaced with force. An error of
+// the source is a *pack.Error, and nothing has changed; after another one, the
+// skill may be installed all the same.
+func (l *Library) InstallSkill(ctx context.Context, from From, force bool) (got *pack.Installed, err error) {
+	path, want := from.Path, ""
+	if h := from.Hosted; h != nil {
+		want = h.Entry.Name
+		var done func()
+		path, done, err = h.fetch(ctx)
+		defer done()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	got, err := pack.Install(l.o.Custom, source, force)
-	if err != nil {
-		l.note(Change{Action: Installed, Kind: skills.KindSkill, Name: filepath.Base(source), Err: err})
-		return nil, err
+	if err == nil {
+		got, err = pack.Install(l.o.Custom, path, pack.Options{Name: want, Force: force})
 	}
-	digest := ""
-	for _, k := range l.Skills().All() {
-		if k.Dir() == got.Path {
-			digest = k.Digest()
+	change := Change{Action: Installed, Kind: skills.KindSkill, Name: from.name(), Detail: from.origin(), Err: err}
+	if err == nil {
+		change.Action, change.Name = installed(got.Replaced), got.Name
+		for _, k := range l.Skills().All() {
+			if k.Dir() == got.Path {
+				change.Digest = k.Digest()
+			}
 		}
 	}
-	l.note(Change{Action: installed(got.Replaced), Kind: skills.KindSkill, Name: got.Name, Digest: digest})
-	return got, nil
+	l.note(change)
+	return got, err
 }
 
 func installed(replaced bool) Action {

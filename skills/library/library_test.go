@@ -2,6 +2,7 @@ package library_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,11 +14,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
+	"github.com/mcpbroker/mcpbroker/skills/remote"
 	"github.com/mcpbroker/mcpbroker/skills/repo"
 )
 
@@ -56,6 +59,9 @@ func newShelf(t *testing.T) *shelf {
 			text := fmt.Sprintf("%s %s %s", c.Kind, c.Action, c.Name)
 			if c.Digest != "" {
 				text += " sha256"
+			}
+			if c.Detail != "" {
+				text += " " + c.Detail
 			}
 			if c.Err != nil {
 				text += " failed"
@@ -96,10 +102,26 @@ func TestSkillsAreInstalledSwitchedAndRemoved(t *testing.T) {
 		do   func() error
 		code string
 	}{
-		{"install", func() error { _, err := s.InstallSkill(filepath.Join(source, "notes"), false); return err }, ""},
-		{"again", func() error { _, err := s.InstallSkill(filepath.Join(source, "notes"), false); return err }, "already_exists"},
-		{"by force", func() error { _, err := s.InstallSkill(filepath.Join(source, "notes"), true); return err }, ""},
-		{"what is wrong", func() error { _, err := s.InstallSkill(filepath.Join(source, "bad"), false); return err }, "invalid_skill"},
+		{"install", func() error {
+			_, err := s.InstallSkill(t.Context(), library.From{Path: filepath.Join(source, "notes")}, false)
+			return err
+		}, ""},
+		{"again", func() error {
+			_, err := s.InstallSkill(t.Context(), library.From{Path: filepath.Join(source, "notes")}, false)
+			return err
+		}, "already_exists"},
+		{"by force", func() error {
+			_, err := s.InstallSkill(t.Context(), library.From{Path: filepath.Join(source, "notes")}, true)
+			return err
+		}, ""},
+		{"what is wrong", func() error {
+			_, err := s.InstallSkill(t.Context(), library.From{Path: filepath.Join(source, "bad")}, false)
+			return err
+		}, "invalid_skill"},
+		{"what is sent", func() error {
+			_, err := s.InstallSkill(t.Context(), library.From{Path: filepath.Join(source, "bad"), Upload: true}, false)
+			return err
+		}, "invalid_skill"},
 		{"off", func() error {
 			k, err := s.SwitchSkill("notes", false)
 			if err == nil && k.State != skills.Disabled {
@@ -111,7 +133,10 @@ func TestSkillsAreInstalledSwitchedAndRemoved(t *testing.T) {
 		{"remove another's", func() error { return s.RemoveSkill("own") }, "not_installed"},
 		{"remove", func() error { return s.RemoveSkill("notes") }, ""},
 		{"remove again", func() error { return s.RemoveSkill("notes") }, "skill_not_found"},
-		{"install anew", func() error { _, err := s.InstallSkill(filepath.Join(source, "notes"), false); return err }, ""},
+		{"install anew", func() error {
+			_, err := s.InstallSkill(t.Context(), library.From{Path: filepath.Join(source, "notes")}, false)
+			return err
+		}, ""},
 		{"on anew", func() error {
 			k, err := s.Skills().Find("notes")
 			if err == nil && k.State != skills.Enabled {
@@ -125,9 +150,69 @@ func TestSkillsAreInstalledSwitchedAndRemoved(t *testing.T) {
 			t.Errorf("%s: %q, want %q", step.name, got, step.code)
 		}
 	}
-	want := []string{"skills installed notes sha256", "skills installed notes failed", "skills replaced notes sha256", "skills installed bad failed", "skills disabled notes sha256", "skills removed notes sha256", "skills installed notes sha256"}
+	want := []string{
+		"skills installed notes sha256", "skills installed notes failed", "skills replaced notes sha256", "skills installed bad failed", "skills installed upload from an upload failed",
+		"skills disabled notes sha256 local:custom", "skills removed notes sha256", "skills installed notes sha256",
+	}
 	if diff := cmp.Diff(want, s.changes); diff != "" {
 		t.Errorf("told of (-want +got):\n%s", diff)
+	}
+}
+
+// What a host lists is installed under the name that it is listed by: another
+// skill of the user's is never in its way, also not by force.
+func TestSkillOfAHostHasTheNameThatWasAskedFor(t *testing.T) {
+	s := newShelf(t)
+	writeSkill(t, filepath.Join(s.dir, "skills", "custom"), "refs")
+	mine := filepath.Join(s.dir, "skills", "custom", "refs", "mine.md")
+	write(t, mine, "mine")
+	site := t.TempDir()
+	writeSkill(t, site, "refs")
+	writeSkill(t, site, "poem")
+	ts := httptest.NewServer(http.FileServer(http.Dir(site)))
+	defer ts.Close()
+	client, err := remote.New(ts.URL, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ name, file, want string }{
+		{"poem", "poem/SKILL.md", ""}, {"harmless", "refs/SKILL.md", "name_mismatch"}, {"gone", "gone/SKILL.md", "404"},
+	} {
+		data, _ := os.ReadFile(filepath.Join(site, step.file)) // one is not there
+		sum := sha256.Sum256(data)
+		from := library.From{Hosted: &library.Hosted{Client: client, Entry: remote.Entry{Name: step.name, Type: remote.TypeFile, URL: "/" + step.file, Digest: skills.Digest(sum[:])}}}
+		if _, err := s.InstallSkill(t.Context(), from, true); !strings.Contains(code(err), step.want) || (err == nil) != (step.want == "") {
+			t.Errorf("%s: %v, want %q", step.name, err, step.want)
+		}
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Errorf("the user's own skill was replaced: %v", err)
+	}
+	host := " from " + client.Host()
+	if diff := cmp.Diff([]string{"skills installed poem sha256" + host, "skills installed harmless" + host + " failed", "skills installed gone" + host + " failed"}, s.changes); diff != "" {
+		t.Errorf("told of (-want +got):\n%s", diff)
+	}
+}
+
+// So is what a marketplace offers.
+func TestPluginOfAMarketplaceHasTheNameThatWasAskedFor(t *testing.T) {
+	s := newShelf(t)
+	plugin(t, filepath.Join(s.dir, "plugins", "sales"), "sales")
+	dir := t.TempDir()
+	plugin(t, filepath.Join(dir, "harmless"), "sales")
+	write(t, filepath.Join(dir, ".claude-plugin", "marketplace.json"), `{"name": "team", "plugins": [{"name": "harmless", "source": "./harmless"}]}`)
+	if _, err := s.AddMarket(t.Context(), dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	o, err := s.Offer("harmless")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := s.InstallPlugin(t.Context(), library.From{Offer: o}, true); code(err) != "name_mismatch" {
+		t.Errorf("%v, want name_mismatch", err)
+	}
+	if last := s.changes[len(s.changes)-1]; last != "plugins installed harmless failed" {
+		t.Errorf("noted %q", last)
 	}
 }
 
@@ -156,7 +241,7 @@ func TestChangesAtTheSameTimeAreAllMade(t *testing.T) {
 		name := fmt.Sprintf("s%d", i)
 		writeSkill(t, source, name)
 		wg.Go(func() {
-			if _, err := s.InstallSkill(filepath.Join(source, name), false); err != nil {
+			if _, err := s.InstallSkill(t.Context(), library.From{Path: filepath.Join(source, name)}, false); err != nil {
 				t.Error(err)
 			}
 			if _, err := s.SwitchSkill(name, false); err != nil {

@@ -151,7 +151,7 @@ func (l *Library) keepMarket(fetched string) (*plugin.Market, error) {
 		return nil, err
 	}
 	dir := filepath.Join(l.o.Plugins, marketsFolder)
-	kept, err := pack.InstallAs(dir, fetched, plugin.MarketFile, pack.Limits{Files: 8192, Bytes: 64 << 20}, true, func(*os.Root) (string, error) { return m.Name, nil })
+	kept, err := pack.InstallAs(dir, fetched, plugin.MarketFile, pack.Limits{Files: 8192, Bytes: 64 << 20}, pack.Options{Force: true}, func(*os.Root) (string, error) { return m.Name, nil })
 	if err != nil {
 		return nil, err
 	}

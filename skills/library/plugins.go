@@ -119,31 +119,14 @@ func (l *Library) SwitchPlugin(name string, on bool) (Plugin, error) {
 	return p, err
 }
 
-// A From is where a plugin is installed from: one of the three.
-type From struct {
-	Path  string       // of an archive or a folder
-	Repo  *repo.Source // a git repository
-	Offer *Offer       // of a marketplace
-}
-
-// name is what the plugin is called as long as nobody has read it.
-func (f From) name() string {
-	switch {
-	case f.Offer != nil:
-		return f.Offer.Name
-	case f.Repo != nil:
-		return f.Repo.URL
-	}
-	return filepath.Base(f.Path)
-}
-
 // InstallPlugin installs a plugin; one of that name that is there already is only
 // replaced with force, and replaced says so. The notes say what of a repository
 // was left out. Cause tells whether an error is the source's, on which nothing
 // has changed.
 func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p Plugin, replaced bool, notes []string, err error) {
-	path, source := from.Path, from.Repo
+	path, source, want := from.Path, from.Repo, ""
 	if from.Offer != nil {
+		want = from.Offer.Name
 		path, source = from.Offer.locate()
 	}
 	if path == "" && source != nil {
@@ -153,9 +136,9 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p P
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		p, replaced, err = l.installPlugin(path, source, force)
+		p, replaced, err = l.installPlugin(path, source, pack.Options{Name: want, Force: force})
 	}
-	change := Change{Action: installed(replaced), Kind: skills.KindPlugin, Name: from.name(), Err: err}
+	change := Change{Action: installed(replaced), Kind: skills.KindPlugin, Name: from.name(), Detail: from.origin(), Err: err}
 	if err == nil {
 		change.Name = p.Name
 		if p.Source != nil {
@@ -166,8 +149,8 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p P
 	return p, replaced, notes, err
 }
 
-func (l *Library) installPlugin(path string, from *repo.Source, force bool) (p Plugin, replaced bool, err error) {
-	got, replaced, err := plugin.Install(l.o.Plugins, path, force)
+func (l *Library) installPlugin(path string, from *repo.Source, o pack.Options) (p Plugin, replaced bool, err error) {
+	got, replaced, err := plugin.Install(l.o.Plugins, path, o)
 	if err != nil {
 		return Plugin{}, replaced, err
 	}

@@ -29,7 +29,7 @@ func BenchmarkInstall(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := pack.Install(filepath.Join(dir, "dest"), source, true)
+				_, err := pack.Install(filepath.Join(dir, "dest"), source, pack.Options{Force: true})
 				if (err != nil) != (name == "bomb") {
 					b.Fatal(err)
 				}

@@ -27,7 +27,7 @@ type Error struct {
 	// archive_encrypted, archive_path_escape, archive_symlink,
 	// archive_bad_entry, archive_duplicate_entry, archive_too_large,
 	// archive_too_many_files, archive_no_skill_md, archive_multiple_skills,
-	// invalid_skill, already_exists, not_found.
+	// invalid_skill, name_mismatch, already_exists, not_found.
 	Code    string
 	Message string
 	// Diagnostics are set for invalid_skill.
@@ -56,6 +56,15 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
+// Options say what may be installed.
+type Options struct {
+	// Name is the one that it has to have: whoever asks for a skill by its name
+	// gets no other one, in the place of yet another. Empty takes any.
+	Name string
+	// Force replaces one of that name.
+	Force bool
+}
+
 // An Installed is a skill that was installed.
 type Installed struct {
 	Name string `json:"name"`
@@ -70,11 +79,11 @@ type Installed struct {
 // Install installs the skill in an archive or a folder into a folder below
 // dest that has the skill's name. The skill has to pass the rules of
 // skills.Install; its name counts, not that of the archive. One that is there
-// already is only replaced with force. An error is an *Error if the source is at
+// already is only replaced by force. An error is an *Error if the source is at
 // fault, and nothing has changed then; after another one, the skill may be
 // installed with parts of the old one left beside it.
-func Install(dest, source string, force bool) (*Installed, error) {
-	return InstallAs(dest, source, skills.FileName, Limits{}, force, func(root *os.Root) (string, error) {
+func Install(dest, source string, o Options) (*Installed, error) {
+	return InstallAs(dest, source, skills.FileName, Limits{}, o, func(root *os.Root) (string, error) {
 		doc := skills.Read(root, "")
 		if ok, list := doc.Judge(skills.Install); !ok {
 			return "", &Error{Code: "invalid_skill", Message: "the skill is not valid: " + firstError(list), Diagnostics: list}
@@ -85,7 +94,7 @@ func Install(dest, source string, force bool) (*Installed, error) {
 
 // InstallAs is Install for what is made by another file than SKILL.md, under
 // the name that the function finds in the unpacked folder.
-func InstallAs(dest, source, mark string, limits Limits, force bool, name func(*os.Root) (string, error)) (*Installed, error) {
+func InstallAs(dest, source, mark string, limits Limits, o Options, name func(*os.Root) (string, error)) (*Installed, error) {
 	tmp, err := newTemp(dest)
 	if err != nil {
 		return nil, err
@@ -104,7 +113,10 @@ func InstallAs(dest, source, mark string, limits Limits, force bool, name func(*
 	if err := errors.Join(err, inner.Close()); err != nil {
 		return nil, err
 	}
-	replaced, err := tmp.publish(dir, called, force)
+	if o.Name != "" && called != o.Name {
+		return nil, refuse("name_mismatch", "what is offered as %.80q calls itself %.80q: it is not installed, because it could take the place of another one; if it is meant, fetch it yourself and install the file", o.Name, called)
+	}
+	replaced, err := tmp.publish(dir, called, o.Force)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func TestArchiveCases(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := tree(t, dir)
-		got, err := pack.Install(dest, file, false)
+		got, err := pack.Install(dest, file, pack.Options{})
 		if !want.OK {
 			wantCode(t, in.File, err, want.Codes...)
 			after := slices.DeleteFunc(tree(t, dir), func(s string) bool { return s == "skills" || s == "skills/custom" })
@@ -156,7 +156,7 @@ func install(t testing.TB, name string, data []byte) (*pack.Installed, error) {
 	if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := pack.Install(filepath.Join(dir, "dest"), filepath.Join(dir, name), false)
+	got, err := pack.Install(filepath.Join(dir, "dest"), filepath.Join(dir, name), pack.Options{})
 	if err != nil {
 		if left := tree(t, filepath.Join(dir, "dest")); len(left) > 0 {
 			t.Errorf("%s: %v was left", name, left)
@@ -268,7 +268,7 @@ func TestASourceBelowAFileIsNotThere(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := pack.Install(t.TempDir(), filepath.Join(file, "x.zip"), false)
+	_, err := pack.Install(t.TempDir(), filepath.Join(file, "x.zip"), pack.Options{})
 	wantCode(t, "below a file", err, "not_found")
 }
 
@@ -285,7 +285,7 @@ func TestRepositoriesInArchivesAreLeftOut(t *testing.T) {
 		if err := os.WriteFile(source, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got, err := pack.Install(filepath.Join(dir, "dest"), source, true)
+		got, err := pack.Install(filepath.Join(dir, "dest"), source, pack.Options{Force: true})
 		if err != nil || !slices.Equal(got.Files, []string{".gitignore", "SKILL.md"}) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -328,15 +328,15 @@ func TestForceReplacesAsAWhole(t *testing.T) {
 	dir := t.TempDir()
 	dest, source := filepath.Join(dir, "dest"), filepath.Join(dir, "my-skill")
 	skillcases.Write(t, source, []skillcases.Entry{{Path: "SKILL.md", Text: text}, {Path: "old.md", Text: "x"}})
-	if got, err := pack.Install(dest, source, false); err != nil || got.Replaced {
+	if got, err := pack.Install(dest, source, pack.Options{}); err != nil || got.Replaced {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if err := os.Rename(filepath.Join(source, "old.md"), filepath.Join(source, "new.md")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := pack.Install(dest, source, false)
+	_, err := pack.Install(dest, source, pack.Options{})
 	wantCode(t, "again", err, "already_exists")
-	if got, err := pack.Install(dest, source, true); err != nil || !got.Replaced {
+	if got, err := pack.Install(dest, source, pack.Options{Force: true}); err != nil || !got.Replaced {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if diff := cmp.Diff([]string{"my-skill", "my-skill/SKILL.md", "my-skill/new.md"}, tree(t, dest)); diff != "" {
@@ -365,7 +365,7 @@ func FuzzInstall(f *testing.F) {
 		if err := os.WriteFile(source, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := pack.Install(dest, source, false)
+		got, err := pack.Install(dest, source, pack.Options{})
 		if err == nil && got.Name != "my-skill" && len(got.Files) == 0 {
 			t.Errorf("installed %+v", got)
 		}

@@ -53,11 +53,11 @@ func problemAt(path, code, message string) skills.Problem {
 }
 
 // Install installs the plugin in an archive or a folder into a folder of dest
-// that has the plugin's name. One that is there already is only replaced with
+// that has the plugin's name. One that is there already is only replaced by
 // force, and replaced says so. An error is an *Error or a *pack.Error if the
 // source is at fault, on which nothing has changed.
-func Install(dest, source string, force bool) (p *Plugin, replaced bool, err error) {
-	got, err := pack.InstallAs(dest, source, ManifestFile, limits, force, func(root *os.Root) (string, error) {
+func Install(dest, source string, o pack.Options) (p *Plugin, replaced bool, err error) {
+	got, err := pack.InstallAs(dest, source, ManifestFile, limits, o, func(root *os.Root) (string, error) {
 		m, err := readManifest(root)
 		if err != nil {
 			return "", err

@@ -98,7 +98,7 @@ func TestFetchVerifiesDigests(t *testing.T) {
 				t.Errorf("%s: %v", entries[i].Name, err)
 				continue
 			}
-			got, err := pack.Install(filepath.Join(to, "installed"), path, false)
+			got, err := pack.Install(filepath.Join(to, "installed"), path, pack.Options{})
 			if err != nil || got.Name != "poem" {
 				t.Errorf("install %s: %+v, %v", entries[i].Name, got, err)
 			}

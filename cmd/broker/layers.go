@@ -64,10 +64,11 @@ func (a *app) logLayers(ctx context.Context, s *session) (stop func()) {
 		for i, at := range places {
 			layers, err := s.places.LayersAt(ctx, at)
 			if err != nil {
-				if ctx.Err() == nil {
-					a.logger().Error("start sandbox", "err", err)
+				if ctx.Err() != nil {
+					return
 				}
-				return
+				a.logger().Error("start sandbox", "languages", strings.Join(names[i], ", "), "isolation", string(at.Isolation), "err", err)
+				continue
 			}
 			whose := ""
 			if len(places) > 1 {

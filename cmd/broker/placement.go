@@ -28,13 +28,16 @@ type placement struct {
 
 // placementOf looks for a container engine and its images. It is asked at every
 // start, because what clients are shown depends on it, and takes a few
-// milliseconds where an engine answers.
-func placementOf(set config.Sandbox) *placement {
+// milliseconds where an engine answers. executable is as in docker.Options.
+func placementOf(set config.Sandbox, executable string) *placement {
 	p := &placement{set: set, absent: make(map[sandbox.Place]error)}
-	node, python := lookAtEngine(set.Runner)
+	javaScript, python := lookAtEngine(set.Runner)
+	if javaScript == nil && set.Runner != "node" {
+		javaScript = docker.CheckExecutable(executable)
+	}
 	for _, language := range languages {
 		at := sandbox.Place{Language: language, Isolation: sandbox.InContainer}
-		err := node
+		err := javaScript
 		if language == sandbox.Python {
 			err = python
 		}

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +35,48 @@ func TestPlacesLackWhatTheyNeverHave(t *testing.T) {
 		if err := p.lacks(tt.at); (err != nil) != tt.lacks || err != nil && !strings.Contains(err.Error(), tt.require) {
 			t.Errorf("require %s, runner %s, %v: %v", tt.require, tt.runner, tt.at, err)
 		}
+	}
+}
+
+// startEngine starts an engine that has no images, and has the broker find it.
+func startEngine(t *testing.T) {
+	t.Helper()
+	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Api-Version", "1.41")
+		if !strings.HasSuffix(r.URL.Path, "/_ping") {
+			http.Error(w, `{"message": "no such image"}`, http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(engine.Close)
+	t.Setenv("DOCKER_HOST", "tcp://"+engine.Listener.Addr().String())
+}
+
+// What containers cannot run is shown to nobody, and refused with what to do.
+func TestContainersThatCannotRunTheBinaryAreNotOffered(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a binary for Linux that needs a dynamic linker")
+	}
+	startEngine(t)
+	set := config.Sandbox{Runner: "goja", PerCall: true, Languages: map[string]string{"javascript": "container"}}
+	p := placementOf(set, "/bin/sh")
+	runs, reasons := p.runs()
+	if got := p.offered(); got != nil || slices.Contains(runs, sandbox.JavaScript) {
+		t.Errorf("offered are isolations %q, and %q run", got, runs)
+	}
+	if got := reasons[sandbox.JavaScript]; !strings.Contains(got, "CGO_ENABLED=0 go build ./cmd/broker") {
+		t.Errorf("JavaScript does not run because %q, want what to do", got)
+	}
+	// Node has no need of the binary in its containers.
+	set.Runner = "node"
+	_, reasons = placementOf(set, "/bin/sh").runs()
+	if got := reasons[sandbox.JavaScript]; !strings.Contains(got, "broker sandbox build node") {
+		t.Errorf("in Node, JavaScript does not run because %q, want what to do", got)
+	}
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
+	set.Runner = "goja"
+	_, reasons = placementOf(set, "/bin/sh").runs()
+	if got := reasons[sandbox.JavaScript]; !strings.Contains(got, "none answers") {
+		t.Errorf("without an engine, JavaScript does not run because %q", got)
 	}
 }
 

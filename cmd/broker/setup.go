@@ -87,7 +87,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	where := placementOf(cfg.Broker.WithDefaults().Sandbox)
+	where := placementOf(cfg.Broker.WithDefaults().Sandbox, "")
 	if err := runnable(cfg, where); err != nil {
 		return nil, err
 	}

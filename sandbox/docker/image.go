@@ -72,6 +72,17 @@ func openExecutable(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
+// CheckExecutable returns nil if containers can run the binary executable, which
+// is as in Options, else why not and what to do about it. It asks no engine.
+func CheckExecutable(executable string) error {
+	f, err := openExecutable(executable)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return static(f)
+}
+
 // static refuses a binary that needs a dynamic linker: it would not start in an
 // image in which there is nothing else.
 func static(r io.ReaderAt) error {
@@ -82,7 +93,7 @@ func static(r io.ReaderAt) error {
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return errors.New("this broker was built with cgo and needs a C library, which its container does not have: use a released binary, or build it with CGO_ENABLED=0 go build ./cmd/broker")
+			return errors.New("this broker was built with cgo and needs a C library, which its container does not have: use a released binary, or one that is built with: CGO_ENABLED=0 go build ./cmd/broker")
 		}
 	}
 	return nil

@@ -103,7 +103,12 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 				t.Parallel()
 				dir, registry := newTools(t)
 				asked := 0
-				b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
+				store, err := audit.Open(t.TempDir(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = store.Close() })
+				b := newBroker(t, broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
 				cs := connect(t, b, version, user(func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked++
 					for _, want := range []string{"scripts/count.py of skill tools (local:user)", `Arguments: ["a"]`, `Input: "one\ntwo"`, "sha256:"} {
@@ -128,6 +133,9 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 				digest, err := skills.Approved(dir+".state.json", "tools")
 				if err != nil || (digest != "") != tt.kept {
 					t.Errorf("remembered: %q, %v, want %v", digest, err, tt.kept)
+				}
+				if tt.kept {
+					noted(t, store, audit.EventSkillStateChanged, "local:user approved, files "+digest)
 				}
 			})
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -79,7 +80,9 @@ func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
 	case said == sayOnce, said == sayAlways && r.o.Approvals == "":
 		return nil, nil
 	case said == sayAlways:
-		return nil, skills.SetApproval(r.o.Approvals, r.skill.ID(), r.bundle.Digest)
+		err := skills.SetApproval(r.o.Approvals, r.skill.ID(), r.bundle.Digest)
+		r.x.b.noteSkill(audit.EventSkillStateChanged, r.skill, r.x.req.Client, "approved, files "+r.bundle.Digest, err)
+		return nil, err
 	case said == sayNo:
 		return nil, &script.Error{Code: script.NotAllowed, Message: "the user does not want " + r.script.Path + " to run"}
 	}

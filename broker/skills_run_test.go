@@ -246,19 +246,19 @@ func TestScriptsOfSkillsRun(t *testing.T) {
 		if got := runTool(t, cs, "toolz", "scripts/count.py", nil); got.code != "skill_not_found" {
 			t.Errorf("unknown skill: %s", got.text)
 		}
-		noted(t, store, "scripts/count.py, "+string(mode)+", files sha256:")
+		noted(t, store, audit.EventSkillToolCalled, "scripts/count.py, "+string(mode)+", files sha256:")
 	})
 }
 
-// noted looks for a recorded event about a script.
-func noted(t *testing.T, store *audit.Store, detail string) {
+// noted looks for a recorded event about the skill tools.
+func noted(t *testing.T, store *audit.Store, kind, detail string) {
 	t.Helper()
 	events, err := store.Events(t.Context(), time.Time{}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(events, func(e audit.Event) bool {
-		return e.Kind == audit.EventSkillToolCalled && e.Name == "tools" && strings.Contains(e.Detail, detail) && !e.Failed && e.Digest != ""
+		return e.Kind == kind && e.Name == "tools" && strings.Contains(e.Detail, detail) && !e.Failed && e.Digest != ""
 	}) {
 		t.Errorf("no event with %q: %+v", detail, events)
 	}

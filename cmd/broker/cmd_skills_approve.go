@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -97,16 +98,10 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch {
-			case revoke:
-				err = skills.SetApproval(h.switches, k.ID(), "")
-				row.Approved = false
-			case !dry:
-				err = skills.SetApproval(h.switches, k.ID(), row.Digest)
-				row.Approved = true
-			}
-			if err != nil {
-				return err
+			if !dry {
+				if err := a.setApproval(h, k, &row, !revoke); err != nil {
+					return err
+				}
 			}
 			if a.json {
 				return a.printJSON(row)
@@ -121,6 +116,18 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the approval back")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be allowed")
 	return c
+}
+
+// setApproval allows the scripts of a skill, or takes that back, and records it.
+func (a *app) setApproval(h *skillHome, k *skills.Skill, row *approval, on bool) error {
+	digest, detail := row.Digest, "approved, files "+row.Digest
+	if !on {
+		digest, detail = "", "revoked, files "+cmp.Or(row.Before, row.Digest)
+	}
+	err := skills.SetApproval(h.switches, k.ID(), digest)
+	a.record(h.config, skillEvent(audit.EventSkillStateChanged, k, detail, err))
+	row.Approved = on
+	return err
 }
 
 // approvalOf says what is and would be allowed.

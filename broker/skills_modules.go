@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -68,7 +69,7 @@ func (x *execution) skillModules(lang sandbox.Language) (modules []sandbox.Modul
 		if err != nil {
 			continue // the import says that there is no such module
 		}
-		left := maxSkillModules
+		left := int64(maxSkillModules)
 		for _, f := range files {
 			module, ok := moduleOf(f.Path)
 			if !ok {
@@ -76,21 +77,36 @@ func (x *execution) skillModules(lang sandbox.Language) (modules []sandbox.Modul
 			}
 			module = folder + k.Ref + "/" + module
 			names = append(names, module)
-			if !used || f.Size > int64(left) || slices.ContainsFunc(modules, func(m sandbox.Module) bool { return m.Path == module }) {
-				continue
+			if used && !slices.ContainsFunc(modules, func(m sandbox.Module) bool { return m.Path == module }) {
+				modules = append(modules, x.skillModule(k, f, module, &left))
 			}
-			text, err := readWhole(k, f.Path, int64(left))
-			if err != nil {
-				continue
-			}
-			left -= len(text)
-			if path.Ext(f.Path) == ".json" {
-				text = "export default " + text
-			}
-			modules = append(modules, sandbox.Module{Path: module, Source: text})
 		}
 	}
 	return modules, names
+}
+
+// skillModule is a file of a skill as a module of that path, or why it is none.
+// left is what the modules of the skill may still have.
+func (x *execution) skillModule(k *skills.Skill, f skills.File, module string, left *int64) sandbox.Module {
+	m := sandbox.Module{Path: module}
+	if f.Size > *left {
+		m.Unusable = fmt.Sprintf("the modules of a skill have at most %d MiB together, and %s has %d bytes: skills.read(%q, %q) reads up to %d MiB as text",
+			maxSkillModules>>20, f.Path, f.Size, k.Ref, f.Path, maxSkillText>>20)
+		return m
+	}
+	text, err := readWhole(k, f.Path, *left)
+	x.b.noteSkillRead(k, x.req.Client, f.Path, len(text), err)
+	if e, ok := errors.AsType[*skills.FileError](err); ok {
+		m.Unusable = e.Message
+	} else if err != nil {
+		m.Unusable = "the broker could not read it"
+	}
+	*left -= int64(len(text))
+	m.Source = text
+	if path.Ext(f.Path) == ".json" {
+		m.Source = "export default " + text
+	}
+	return m
 }
 
 // moduleOf is the path under which a file of a skill is imported; ok is false

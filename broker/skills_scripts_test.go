@@ -3,10 +3,12 @@ package broker_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/audit"
 )
 
 // A script joins what a skill brings, its files, tools and code, with a tool of
@@ -56,6 +58,49 @@ func TestScriptsUseSkills(t *testing.T) {
 	a := execute(t, b, `await skills.call('triage', 'start', { path: 'a' })`)
 	if len(a.ToolsCalled) != 1 || a.ToolsCalled[0].Tool != "files__read_file" {
 		t.Errorf("tools_called %+v, want the action of the workflow", a.ToolsCalled)
+	}
+}
+
+// What a script imports from a skill has been read, and the record says so once
+// for each file.
+func TestModulesOfSkillsAreRecordedAsRead(t *testing.T) {
+	dir, r := newSkills(t)
+	writeSkill(t, dir, "refs", "Keep references. Use for references.", "Import scripts/m.ts.", map[string]string{
+		"scripts/m.ts": "export const f = () => 'm';", "scripts/big.ts": "export const g = 1;" + strings.Repeat(" ", 1<<20), "scripts/odd.ts": "\xff\x00",
+	})
+	store, err := audit.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	b := newBroker(t, broker.Options{Skills: r, Audit: store})
+	b.RefreshSkills()
+	for _, c := range []struct {
+		code string
+		exit int
+		want string
+	}{
+		{`import { f } from './skills/refs/scripts/m.ts'; return f();`, 0, ""},
+		{`import { g } from './skills/refs/scripts/big.ts'; return g;`, 2, `module "./skills/refs/scripts/big.ts" cannot be imported: the modules of a skill have at most 1 MiB together, and scripts/big.ts has 1048595 bytes: skills.read("refs", "scripts/big.ts") reads up to 4 MiB as text`},
+		{`import { h } from './skills/refs/scripts/odd'; return h;`, 2, `cannot be imported: "scripts/odd.ts" is no text`},
+		{`return 1`, 0, ""},
+	} {
+		if a := execute(t, b, c.code); a.ExitCode != c.exit || !strings.Contains(a.Stderr, c.want) {
+			t.Errorf("%s: exit %d, stderr %q, want %d and %q in it", c.code, a.ExitCode, a.Stderr, c.exit, c.want)
+		}
+	}
+	events, err := store.Events(t.Context(), time.Time{}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, e := range events {
+		if e.Kind == audit.EventSkillFileRead && e.Name == "refs" && e.Digest != "" {
+			count[e.Detail]++
+		}
+	}
+	if count["local:user scripts/m.ts, 27 bytes"] != 3 || len(count) != 2 {
+		t.Errorf("events %v, want scripts/m.ts once for each of three scripts, and that odd.ts could not be read", count)
 	}
 }
 

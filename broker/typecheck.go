@@ -112,6 +112,9 @@ func (x *execution) typeTree(scope *discovery.Catalog) map[string][]byte {
 		files[f.Path] = f.Data
 	}
 	for _, m := range x.skillModulesUsed {
+		if m.Unusable != "" {
+			continue // the import says why
+		}
 		// Their types count, not what is wrong in them: nobody here wrote them.
 		files[m.Path+".ts"] = []byte("// @ts-nocheck\n" + m.Source)
 	}

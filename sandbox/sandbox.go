@@ -105,6 +105,9 @@ type Module struct {
 	// Withheld says of names that the program may expect here why they are
 	// not among Exports.
 	Withheld map[string]string `json:"withheld,omitempty"`
+	// Unusable says why the program cannot have the module, which it may expect;
+	// there is no Source then.
+	Unusable string `json:"unusable,omitempty"`
 	// Global is the identifier that is bound to the module's namespace in the
 	// program's scope if the program uses it without declaring it.
 	Global string `json:"global,omitempty"`

@@ -39,7 +39,7 @@ func newResolver(p Program) *resolver {
 	for _, m := range p.Modules {
 		v.modules[m.Path] = m
 		v.names = append(v.names, m.Path)
-		if m.Path != bridgePath {
+		if m.Path != bridgePath && m.Unusable == "" {
 			v.sources[m.Path] = m.Source
 		}
 	}
@@ -137,6 +137,9 @@ func (v *resolver) unknown(name string) string {
 		return fmt.Sprintf("there is no module %q: %s", name, reason)
 	}
 	key := normalize(name)
+	if why := v.modules[key].Unusable; why != "" {
+		return fmt.Sprintf("module %q cannot be imported: %s", name, why)
+	}
 	if dir, tool := path.Split(key); tool != "" {
 		if m, ok := v.modules[strings.TrimSuffix(dir, "/")]; ok {
 			return fmt.Sprintf("%s has no tool %q%s", m.Path, tool, didYouMean(tool, m.Exports))

@@ -43,7 +43,7 @@ const (
 // in the schema speaks of more keys, as it is for a TypeScript compiler.
 func (v *Validator) Judge(t *discovery.Tool, input Literal) []Finding {
 	s := v.schema(t)
-	if s.top == nil {
+	if s.root == nil {
 		return nil
 	}
 	return findings(s.root, input, true)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
@@ -18,20 +16,19 @@ import (
 // compiles once. It is safe for concurrent use.
 type Validator struct {
 	mu       sync.Mutex
-	compiled map[*discovery.Tool]*schema
+	compiled map[*discovery.Tool]func() *schema
 }
 
-// schema is a compiled input schema. resolved is nil for one that cannot be
-// judged: it lets everything pass, since the server judges anyway.
+// schema is a compiled input schema. checked is nil, and lets everything pass, for
+// one that cannot be followed: the server judges anyway.
 type schema struct {
-	resolved *jsonschema.Resolved
-	top      *jsonschema.Schema
-	root     any // the same, as JSON
+	checked *jsoncheck.Schema
+	root    map[string]any // the same, as JSON; nil if that is no object
 }
 
 // NewValidator returns a Validator that has compiled nothing yet.
 func NewValidator() *Validator {
-	return &Validator{compiled: make(map[*discovery.Tool]*schema)}
+	return &Validator{compiled: make(map[*discovery.Tool]func() *schema)}
 }
 
 // maxCompiled bounds the cache. Tools are pointers into catalogues, so the
@@ -40,43 +37,30 @@ const maxCompiled = 4096
 
 func (v *Validator) schema(t *discovery.Tool) *schema {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	if s, ok := v.compiled[t]; ok {
-		return s
+	compiled, ok := v.compiled[t]
+	if !ok {
+		if len(v.compiled) >= maxCompiled {
+			clear(v.compiled)
+		}
+		compiled = sync.OnceValue(func() *schema { return compile(t.InputSchema) })
+		v.compiled[t] = compiled
 	}
-	if len(v.compiled) >= maxCompiled {
-		clear(v.compiled)
-	}
-	s := compile(t.InputSchema)
-	v.compiled[t] = s
-	return s
+	v.mu.Unlock()
+	return compiled() // calls of other tools do not wait for it
 }
 
 // compile never fails: what is no schema is one that everything satisfies.
-// A schema may come from anywhere, so a panic of the library is caught too.
-func compile(raw json.RawMessage) (s *schema) {
-	s = &schema{}
-	defer func() {
-		if recover() != nil {
-			s = &schema{}
-		}
-	}()
-	var js jsonschema.Schema
-	if len(raw) == 0 || json.Unmarshal(raw, &js) != nil {
-		return s
-	}
+func compile(raw json.RawMessage) *schema {
+	var s schema
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if d.Decode(&s.root) != nil {
-		return s
+		return &schema{}
 	}
-	s.top = &js
-	// References to other documents are not fetched: such a schema stays
-	// unresolved.
-	if resolved, err := js.Resolve(nil); err == nil {
-		s.resolved = resolved
+	if checked, err := jsoncheck.Compile(raw); err == nil {
+		s.checked = checked
 	}
-	return s
+	return &s
 }
 
 // Check returns the arguments to send: args, or {} when there are none. A
@@ -89,23 +73,21 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	}
 	s := v.schema(t)
 	refuse := func(why string) (json.RawMessage, error) {
-		return nil, &Error{Code: CodeArguments, Message: t.ID + ": " + why, Hint: expectation(s.top)}
+		return nil, &Error{Code: CodeArguments, Message: t.ID + ": " + why, Hint: expectation(s.root)}
 	}
 	if args[0] != '{' {
 		return refuse("arguments are one object, such as {name: value}; got " + kindOf(args))
 	}
-	if s.top == nil {
+	if s.root == nil {
 		return args, nil
 	}
-	var invalid error
-	if s.resolved != nil {
-		var instance any
-		if err := json.Unmarshal(args, &instance); err != nil {
-			return refuse(err.Error())
-		}
-		if invalid = s.resolved.Validate(instance); invalid == nil {
-			return args, nil
-		}
+	var instance any
+	if err := json.Unmarshal(args, &instance); err != nil {
+		return refuse(err.Error())
+	}
+	invalid := s.checked.CheckValue(instance)
+	if invalid == nil && s.checked != nil {
+		return args, nil
 	}
 	// What is wrong is looked for by ourselves, because a validator stops at
 	// the first mistake and tells it in terms of the schema.
@@ -117,8 +99,8 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	switch {
 	case len(found) > 0:
 		return refuse(sentences(found))
-	case invalid != nil:
-		return refuse(jsoncheck.Readable(invalid))
+	case invalid != nil && invalid != jsoncheck.ErrCostly:
+		return refuse(invalid.Error())
 	}
 	return args, nil
 }
@@ -138,13 +120,14 @@ func sentences(found []Finding) string {
 }
 
 // expectation is the list of parameters, required ones first and marked.
-func expectation(s *jsonschema.Schema) string {
-	if s == nil || len(s.Properties) == 0 {
+func expectation(schema map[string]any) string {
+	properties, _ := schema["properties"].(map[string]any)
+	if len(properties) == 0 {
 		return ""
 	}
 	var required, optional []string
-	for name := range s.Properties {
-		if slices.Contains(s.Required, name) {
+	for name := range properties {
+		if slices.Contains(list(schema, "required"), any(name)) {
 			required = append(required, name)
 		} else {
 			optional = append(optional, name+"?")

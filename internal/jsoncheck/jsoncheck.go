@@ -14,12 +14,18 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// A Schema is a JSON Schema (draft 2020-12 or draft-07) that was found right.
-// The nil Schema lets everything pass. It may be used by several goroutines.
-type Schema struct{ resolved *jsonschema.Resolved }
+// A Schema is a JSON Schema that was found right. The nil Schema lets everything
+// pass. It may be used by several goroutines.
+type Schema struct {
+	resolved *jsonschema.Resolved
+	graph    *graph
+}
 
-// Compile prepares a schema; an empty one is the nil Schema. References to other
-// documents are not fetched: they are errors.
+// Compile prepares a schema of draft 2020-12, which it is taken for if it does
+// not say, or of drafts 4 to 7, which it is read as draft-07 for; an empty one is
+// the nil Schema. A schema may come from anywhere: one that would be followed
+// without end is an error, and so are references to other documents, which are
+// not fetched, $dynamicRef, and an $id within a schema.
 func Compile(raw json.RawMessage) (s *Schema, err error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -29,15 +35,59 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 			s, err = nil, fmt.Errorf("it is no JSON Schema: %v", p)
 		}
 	}()
+	if depth(raw)*len(raw) > maxParse {
+		return nil, fmt.Errorf("it is too large: %d bytes, %d levels deep", len(raw), depth(raw))
+	}
 	var js jsonschema.Schema
 	if err := json.Unmarshal(raw, &js); err != nil {
 		return nil, fmt.Errorf("it is no JSON Schema: %w", err)
 	}
+	js.Schema = dialect(js.Schema)
 	resolved, err := js.Resolve(nil)
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{resolved}, nil
+	g, err := newGraph(&js)
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{resolved, g}, nil
+}
+
+// maxParse is what reading a schema may cost: the library reads what is in the
+// innermost of its levels once for each of them. It does 20 million bytes in about
+// a second.
+const maxParse = 20_000_000
+
+// depth is how deep JSON is nested.
+func depth(raw []byte) (deepest int) {
+	level, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+			deepest = max(deepest, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return deepest
+}
+
+// dialect is the value of $schema under which the library checks a schema of a
+// draft that it does not know by name, or not by that spelling.
+func dialect(schema string) string {
+	_, name, _ := strings.Cut(strings.TrimSuffix(schema, "#"), "://")
+	switch name {
+	case "json-schema.org/draft-04/schema", "json-schema.org/draft-06/schema", "json-schema.org/draft-07/schema":
+		return "http://json-schema.org/draft-07/schema#"
+	}
+	return "" // 2020-12
 }
 
 // Check says what is wrong with a value, naming the field.
@@ -46,8 +96,17 @@ func (s *Schema) Check(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return fmt.Errorf("it is no JSON: %w", err)
 	}
+	return s.CheckValue(v)
+}
+
+// CheckValue is Check for JSON as json.Unmarshal makes it. The error is ErrCostly
+// if it cannot be said.
+func (s *Schema) CheckValue(v any) error {
 	if s == nil {
 		return nil
+	}
+	if s.graph.costly(v) {
+		return ErrCostly
 	}
 	if err := s.resolved.Validate(v); err != nil {
 		return errors.New(Readable(err))

@@ -1,0 +1,142 @@
+package jsoncheck
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
+
+// ErrCostly is the error for a value that would take too long to check: with
+// schemas that branch again and again, or lead ever deeper, and are made for that.
+var ErrCostly = errors.New("it would take too long to check: its schema branches too often for a value of this size")
+
+// maxCost is what checking one value may cost. The library does about a million
+// in a second.
+const maxCost = 2_000_000
+
+// pieceBytes is how much of a value may be printed into an error for the cost of
+// looking at one schema.
+const pieceBytes = 64
+
+// maxDepth is how deep the library may go, through schemas for the same value and
+// through parts of it: each step takes some kilobytes of the stack.
+const maxDepth = 10_000
+
+// A use is a schema that is applied to a value, how often it is, and through how
+// many others at most.
+type use struct {
+	*node
+	times, depth int
+}
+
+// An estimate is what checking a value costs at most: how often which schema is
+// applied, weighed by what it compares and by how large a text an error may be.
+type estimate struct{ cost int }
+
+// costly reports whether checking v would take too long. It looks at each part of
+// v once, with all schemas that are for it.
+func (g *graph) costly(v any) bool {
+	var e estimate
+	e.walk(v, []use{{g.root, 1, 1}})
+	return e.cost > maxCost
+}
+
+func (e *estimate) add(times, each int) {
+	if e.cost <= maxCost { // further it is not counted, so that it cannot overflow
+		e.cost += min(times, maxCost) * min(each, maxCost)
+	}
+}
+
+// walk adds what it costs to apply schemas to v, and returns about how many bytes
+// v has as JSON.
+func (e *estimate) walk(v any, uses []use) (size int) {
+	uses = expand(uses)
+	switch v := v.(type) {
+	case map[string]any:
+		size = 2
+		for key, part := range v {
+			size += len(key) + 4 + e.walk(part, within(uses, func(n *node) nodes { return n.ofProperty(key) }))
+			e.walk(key, within(uses, func(n *node) nodes { return n.names }))
+		}
+	case []any:
+		size = 2
+		for i, part := range v {
+			size += 1 + e.walk(part, within(uses, func(n *node) nodes { return n.ofItem(i) }))
+		}
+	case string:
+		size = len(v)
+		for _, u := range uses {
+			if u.schema.Pattern != "" {
+				e.add(u.times, size)
+			}
+		}
+	default:
+		size = 8
+	}
+	for _, u := range uses {
+		if u.depth > maxDepth {
+			e.add(maxCost, 2)
+		}
+		e.add(u.times, 1+(len(u.schema.Enum)+len(u.schema.Required))/8+size/pieceBytes)
+	}
+	return size
+}
+
+// expand adds the schemas that others lead to for the same value, each once.
+func expand(uses []use) []use {
+	byRank := func(a, b use) int { return cmp.Compare(a.rank, b.rank) }
+	var all []use
+	insert := func(u use) {
+		i, there := slices.BinarySearchFunc(all, u, byRank)
+		if there {
+			all[i].times, all[i].depth = min(all[i].times+u.times, maxCost+1), max(all[i].depth, u.depth)
+			return
+		}
+		all = slices.Insert(all, i, u)
+	}
+	for _, u := range uses {
+		insert(u)
+	}
+	for i := 0; i < len(all); i++ { // what is inserted has a greater rank
+		for _, to := range all[i].same {
+			insert(use{to, all[i].times, all[i].depth + 1})
+		}
+	}
+	return all
+}
+
+// within are the schemas for a part of a value.
+func within(uses []use, of func(*node) nodes) (list []use) {
+	for _, u := range uses {
+		for _, to := range of(u.node) {
+			list = append(list, use{to, u.times, u.depth + 1})
+		}
+	}
+	return list
+}
+
+// ofProperty are the schemas for a property. Patterns are taken to match.
+func (n *node) ofProperty(name string) nodes {
+	own, known := n.properties[name]
+	if !known && len(n.patterns) == 0 {
+		return n.others
+	}
+	var list nodes
+	if known {
+		list = append(list, own)
+	}
+	for _, to := range n.patterns {
+		list = append(list, to)
+	}
+	return append(list, n.others...)
+}
+
+func (n *node) ofItem(i int) nodes {
+	switch {
+	case len(n.firstItems) == 0 && len(n.allItems) == 0:
+		return n.rest
+	case i < len(n.firstItems):
+		return append(slices.Clip(n.allItems), n.firstItems[i])
+	}
+	return slices.Concat(n.allItems, n.rest)
+}

@@ -1,0 +1,231 @@
+package jsoncheck
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// The library follows a schema wherever it leads: one that leads back to itself
+// for the same value overflows the stack, which no Go program survives, and one
+// that branches at each of thirty references keeps a processor for an hour. A
+// graph finds the first when it is made, and tells the second of each value
+// before the library sees it.
+
+// maxNodes is how many schemas within a schema there may be.
+const maxNodes = 100_000
+
+// A node is a schema within a schema.
+type node struct {
+	schema *jsonschema.Schema
+	path   string // JSON pointer
+	same   nodes  // what is for the same value
+	rank   int    // less than that of those
+	state  visit
+
+	// What is for parts of a value: properties by name and by pattern, others, the
+	// names themselves, the first items, the items behind those, and all items.
+	properties, patterns                      map[string]*node
+	others, names, firstItems, rest, allItems nodes
+}
+
+type nodes []*node
+
+// String names the schema for an error.
+func (n *node) String() string {
+	return strconv.Quote("#" + n.path)
+}
+
+type visit uint8
+
+const (
+	unseen visit = iota
+	entered
+	left
+)
+
+// A graph is a schema with what its parts lead to. It is not changed once it is
+// made.
+type graph struct {
+	root  *node
+	nodes map[string]*node // by JSON pointer, and anchors by "#name"
+}
+
+// newGraph looks through a schema that the library could resolve. It refuses what
+// would be followed without end, and what cannot be followed here.
+func newGraph(s *jsonschema.Schema) (*graph, error) {
+	g := &graph{nodes: map[string]*node{}}
+	var err error
+	if g.root, err = g.add(s, ""); err != nil {
+		return nil, err
+	}
+	for _, at := range slices.Sorted(maps.Keys(g.nodes)) {
+		if err := g.link(g.nodes[at]); err != nil {
+			return nil, err
+		}
+	}
+	var order nodes
+	for _, n := range g.reachable() {
+		if order, err = n.sorted(order); err != nil {
+			return nil, err
+		}
+	}
+	for i, n := range order {
+		n.rank = len(order) - i
+	}
+	return g, nil
+}
+
+// add takes in a schema and those within it.
+func (g *graph) add(s *jsonschema.Schema, path string) (*node, error) {
+	n := &node{schema: s, path: path}
+	if len(g.nodes) >= maxNodes {
+		return nil, fmt.Errorf("it has more than %d schemas", maxNodes)
+	}
+	g.nodes[path] = n
+	if err := g.identify(n); err != nil {
+		return nil, err
+	}
+	for _, t := range append(slices.Clone(s.Types), s.Type) {
+		if t != "" && !slices.Contains(types, t) {
+			return nil, fmt.Errorf("%s: there is no type %q: types are %s", n, t, strings.Join(types, ", "))
+		}
+	}
+	var failed error
+	one := func(key string, sub *jsonschema.Schema) nodes {
+		if sub == nil || failed != nil {
+			return nil
+		}
+		var made *node
+		if made, failed = g.add(sub, path+"/"+key); failed != nil {
+			return nil
+		}
+		return nodes{made}
+	}
+	list := func(key string, subs []*jsonschema.Schema) (made nodes) {
+		for i, sub := range subs {
+			made = append(made, one(key+"/"+strconv.Itoa(i), sub)...)
+		}
+		return made
+	}
+	table := func(key string, subs map[string]*jsonschema.Schema) map[string]*node {
+		made := make(map[string]*node, len(subs))
+		for _, name := range slices.Sorted(maps.Keys(subs)) {
+			for _, n := range one(key+"/"+escape.Replace(name), subs[name]) {
+				made[name] = n
+			}
+		}
+		return made
+	}
+
+	n.same = slices.Concat(one("not", s.Not), one("if", s.If), one("then", s.Then), one("else", s.Else),
+		list("allOf", s.AllOf), list("anyOf", s.AnyOf), list("oneOf", s.OneOf),
+		inOrder(table("dependentSchemas", s.DependentSchemas)), inOrder(table("dependencies", s.DependencySchemas)))
+	n.properties, n.patterns = table("properties", s.Properties), table("patternProperties", s.PatternProperties)
+	n.others = slices.Concat(one("additionalProperties", s.AdditionalProperties), one("unevaluatedProperties", s.UnevaluatedProperties))
+	n.names = one("propertyNames", s.PropertyNames)
+	n.firstItems = slices.Concat(list("prefixItems", s.PrefixItems), list("items", s.ItemsArray))
+	n.rest = slices.Concat(one("items", s.Items), one("additionalItems", s.AdditionalItems))
+	n.allItems = slices.Concat(one("contains", s.Contains), one("unevaluatedItems", s.UnevaluatedItems))
+	table("$defs", s.Defs)
+	table("definitions", s.Definitions)
+	one("contentSchema", s.ContentSchema)
+	return n, failed
+}
+
+func inOrder(table map[string]*node) (list nodes) {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		list = append(list, table[name])
+	}
+	return list
+}
+
+// types are the names of types (JSON Schema Validation 2020-12, 6.1.1).
+var types = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
+// escape makes a name a segment of a JSON pointer (RFC 6901, 3).
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
+
+// identify notes the anchors of a node. Schemas with an address of their own
+// within another one are not followed: references would mean something else there.
+func (g *graph) identify(n *node) error {
+	s := n.schema
+	anchor, isAnchor := strings.CutPrefix(s.ID, "#") // as in draft-07
+	switch {
+	case s.DynamicRef != "":
+		return fmt.Errorf("%s: $dynamicRef is not supported: use $ref", n)
+	case isAnchor:
+		g.nodes["#"+anchor] = n
+	case s.ID != "" && n.path != "":
+		return fmt.Errorf("%s: an $id within a schema is not supported: leave it out, and refer to \"#/…\"", n)
+	}
+	for _, anchor := range []string{s.Anchor, s.DynamicAnchor} {
+		if anchor != "" {
+			g.nodes["#"+anchor] = n
+		}
+	}
+	return nil
+}
+
+// link follows the reference of a node.
+func (g *graph) link(n *node) error {
+	if n.schema.Ref == "" {
+		return nil
+	}
+	to, fragment, _ := strings.Cut(n.schema.Ref, "#")
+	if own, _, _ := strings.Cut(g.root.schema.ID, "#"); to != "" && to != own {
+		return fmt.Errorf("%s: $ref %q leads out of the schema: other documents are not fetched", n, n.schema.Ref)
+	}
+	fragment, err := url.PathUnescape(fragment)
+	if err != nil {
+		return fmt.Errorf("%s: $ref %q is no reference: %w", n, n.schema.Ref, err)
+	}
+	if fragment != "" && fragment[0] != '/' {
+		fragment = "#" + fragment
+	}
+	target := g.nodes[fragment]
+	if target == nil {
+		return fmt.Errorf("%s: $ref %q leads to no schema", n, n.schema.Ref)
+	}
+	n.same = append(n.same, target)
+	return nil
+}
+
+// reachable are the nodes that a value or a part of it may come to.
+func (g *graph) reachable() nodes {
+	found, seen := nodes{g.root}, map[*node]bool{g.root: true}
+	for i := 0; i < len(found); i++ {
+		n := found[i]
+		for _, to := range slices.Concat(n.same, inOrder(n.properties), inOrder(n.patterns), n.others, n.names, n.firstItems, n.rest, n.allItems) {
+			if !seen[to] {
+				seen[to] = true
+				found = append(found, to)
+			}
+		}
+	}
+	return found
+}
+
+// sorted appends a node behind all that it leads to for the same value. What leads
+// back to itself has no such order.
+func (n *node) sorted(order nodes) (_ nodes, err error) {
+	switch n.state {
+	case left:
+		return order, nil
+	case entered:
+		return nil, fmt.Errorf("%s leads back to itself for the same value, without end", n)
+	}
+	n.state = entered
+	for _, to := range n.same {
+		if order, err = to.sorted(order); err != nil {
+			return nil, err
+		}
+	}
+	n.state = left
+	return append(order, n), nil
+}

@@ -39,12 +39,21 @@ type area struct {
 type node struct {
 	Step          // with a Next that is resolved
 	area   *area  // that it belongs to
-	inside string // what it is in: the area's prefix and those of parts
+	inside string // the steps with parts that it is in, such as "a/b/", or nothing
 	local  string // its name within the area
+	ends   string // the local name of the step whose part ends here, or nothing
 
 	answer, input, output *jsoncheck.Schema
 	schema                json.RawMessage // of the answer, also if it is that of a question
 	asks                  *Piece          // the question that the prompt is, or nil
+}
+
+// takes checks an answer.
+func (n *node) takes(answer json.RawMessage) error {
+	if err := fits(answer); err != nil {
+		return fmt.Errorf("the answer: %w", err)
+	}
+	return n.answer.Check(answer)
 }
 
 // prompts reports whether the model has to do something at the step.
@@ -257,7 +266,7 @@ func (c *compiler) expand(a *area, d *Definition, prefix, end string, depth int)
 		inner := prefix + name + "/"
 		after := *n
 		after.Step = Step{Next: n.Next, NextFunc: n.NextFunc, Targets: n.Targets, MaxVisits: n.MaxVisits, OnMaxVisits: n.OnMaxVisits}
-		after.local += "/" + End
+		after.local, after.ends = n.local+"/"+End, n.local
 		c.w.steps[inner+End] = &after
 		n.Next, n.NextFunc, n.Targets = Branches{{To: inner + part.Start}}, nil, nil
 		c.expand(a, part, inner, inner+End, depth+1)
@@ -271,7 +280,7 @@ func (s *Step) has() bool {
 
 // place makes the node of a step.
 func (c *compiler) place(a *area, s *Step, prefix, end, name string) *node {
-	n := &node{Step: *s, area: a, inside: prefix, local: strings.TrimPrefix(name, a.prefix)}
+	n := &node{Step: *s, area: a, inside: strings.TrimPrefix(prefix, a.prefix), local: strings.TrimPrefix(name, a.prefix)}
 	n.Next = nil
 	for _, b := range s.Next {
 		b.To = target(b.To, prefix, end, name)
@@ -331,8 +340,11 @@ func (c *compiler) step(name string, n *node) {
 	case n.NextFunc != nil && len(n.Targets) == 0:
 		c.fail("step %q has NextFunc without Targets: say where it may lead to", name)
 	}
-	if n.MaxVisits < 0 {
+	switch {
+	case n.MaxVisits < 0:
 		c.fail("step %q: maxVisits is negative", name)
+	case n.MaxVisits > mostVisits:
+		c.fail("step %q: maxVisits is %d, and %d is the most", name, n.MaxVisits, mostVisits)
 	}
 	if !n.Prompt.empty() && n.PromptFunc != nil {
 		c.fail("step %q has Prompt and PromptFunc: write one of them", name)

@@ -103,7 +103,8 @@ type Topic struct {
 type Step struct {
 	// Prompt says what the model is to do. {{params.x}}, {{steps.name.x}} and
 	// {{answer.x}} stand for what was given, for the last answer or the action's
-	// result of a step, and for the last answer of all.
+	// result of a step, and for the last answer of all. In a part, the names of
+	// its own steps come before those of the workflow.
 	Prompt Prompt `json:"prompt,omitempty"`
 	// PromptFunc makes the prompt instead. It is called again each time when the
 	// prompt is said again.
@@ -120,7 +121,8 @@ type Step struct {
 	Save map[string]json.RawMessage `json:"save,omitempty"`
 	// SaveFunc makes that instead; its values are written as JSON.
 	SaveFunc func(*View) (map[string]any, error) `json:"-"`
-	// Use is the part that the step consists of, instead of the above.
+	// Use is the part that the step consists of, instead of the above. The last
+	// answer or result in it is the step's.
 	Use string `json:"use,omitempty"`
 	// Next are tried in order; the first whose condition holds is taken. Without
 	// any the workflow ends.
@@ -128,8 +130,9 @@ type Step struct {
 	// NextFunc names the target instead, one of Targets.
 	NextFunc func(*View) (string, error) `json:"-"`
 	Targets  []string                    `json:"-"`
-	// MaxVisits is how often the step may be come to; 0 means DefaultVisits. What
-	// would be one more goes to OnMaxVisits, or fails without it.
+	// MaxVisits is how often the step may be come to, 10,000 at most; 0 means
+	// DefaultVisits. What would be one more goes to OnMaxVisits, or fails without
+	// it.
 	MaxVisits   int    `json:"maxVisits,omitempty"`
 	OnMaxVisits string `json:"onMaxVisits,omitempty"`
 }

@@ -206,7 +206,11 @@ func (e *Engine) start(ctx context.Context, name string, params json.RawMessage)
 		params = json.RawMessage("{}")
 	}
 	a := e.w.areas[name]
-	if err := a.params.Check(params); err != nil {
+	err := fits(params)
+	if err == nil {
+		err = a.params.Check(params)
+	}
+	if err != nil {
 		return failed("", "", true, "params: %s", err)
 	}
 	id, err := e.o.Sessions.New()
@@ -220,7 +224,7 @@ func (e *Engine) start(ctx context.Context, name string, params json.RawMessage)
 	defer release()
 	r := &run{e: e, id: id, st: newState(), preamble: e.w.preamble(a, e.o.Host, true)}
 	if err := r.add(ctx, Event{Kind: Started, Step: name, Value: params, Digest: e.w.digest}); err != nil {
-		return *r.unkept(err)
+		return *r.unkept(ctx, err)
 	}
 	return r.proceed(ctx)
 }
@@ -274,12 +278,12 @@ func (e *Engine) Advance(ctx context.Context, id string, reply Reply) Result {
 		return r.sayAgain(ctx)
 	}
 	if len(reply.Answer) > 0 {
-		if err := n.answer.Check(reply.Answer); err != nil {
+		if err := n.takes(reply.Answer); err != nil {
 			return failed(id, st.at, true, "%s", err)
 		}
 	}
 	if err := r.add(ctx, Event{Kind: Answered, Step: st.at, Value: reply.Answer}); err != nil {
-		return *r.unkept(err)
+		return *r.unkept(ctx, err)
 	}
 	return r.proceed(ctx)
 }

@@ -32,6 +32,9 @@ type FilesOptions struct {
 	MaxAge time.Duration
 	// MaxSessions is how many are kept, the latest; zero means 1,000.
 	MaxSessions int
+	// MaxBytes is what they may take, looked at when one begins; zero means 256
+	// MiB.
+	MaxBytes int64
 }
 
 // OpenFiles makes the folder if it is not there.
@@ -45,6 +48,9 @@ func OpenFiles(dir string, o *FilesOptions) (*Files, error) {
 	}
 	if f.o.MaxSessions == 0 {
 		f.o.MaxSessions = maxKept
+	}
+	if f.o.MaxBytes == 0 {
+		f.o.MaxBytes = maxKeptBytes
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keep sessions: %w", err)
@@ -100,8 +106,9 @@ func (f *Files) New() (id string, err error) {
 
 // A kept is a session in its file.
 type kept struct {
-	id   string
-	last time.Time
+	id    string
+	last  time.Time
+	bytes int64
 }
 
 // list are all sessions, the one that was used last first.
@@ -119,7 +126,7 @@ func (f *Files) list() ([]kept, error) {
 	for _, e := range entries {
 		id, isSession := strings.CutSuffix(e.Name(), sessionSuffix)
 		if info, err := e.Info(); err == nil && isSession && sessionID.MatchString(id) {
-			list = append(list, kept{id, info.ModTime()})
+			list = append(list, kept{id, info.ModTime(), info.Size()})
 		}
 	}
 	slices.SortFunc(list, func(a, b kept) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.id, b.id)) })
@@ -131,8 +138,10 @@ func (f *Files) prune() error {
 	if err != nil {
 		return err
 	}
+	var total int64
 	for i, s := range list {
-		if i < f.o.MaxSessions-1 && time.Since(s.last) <= f.o.MaxAge {
+		total += s.bytes
+		if i < f.o.MaxSessions-1 && total <= f.o.MaxBytes && time.Since(s.last) <= f.o.MaxAge {
 			continue
 		}
 		for _, suffix := range []string{sessionSuffix, lockSuffix} {
@@ -175,8 +184,10 @@ func (f *Files) Append(id string, e Event) (err error) {
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(e)
-	if err != nil {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false) // which would make it longer
+	if err := enc.Encode(e); err != nil {
 		return err
 	}
 	file, err := f.root.OpenFile(name, os.O_RDWR|os.O_APPEND, 0o600)
@@ -187,7 +198,7 @@ func (f *Files) Append(id string, e Event) (err error) {
 	if err := cutTail(file); err != nil {
 		return errors.Join(err, file.Close())
 	}
-	_, err = file.Write(append(line, '\n'))
+	_, err = file.Write(line.Bytes())
 	return errors.Join(err, file.Close())
 }
 

@@ -46,25 +46,25 @@ func (w *Workflow) Lint(knownTool func(id string) bool) []Remark {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.steps)) {
 		n := w.steps[name]
-		if strings.HasSuffix(name, "/"+End) {
+		if n.ends != "" {
 			continue // no step of the author's
 		}
 		l.way(name, n, reached)
 		if a := n.Action; a != nil && a.Run == nil && knownTool != nil && !knownTool(a.Tool) {
 			l.remark("unknown-tool", name, "there is no tool %s", a.Tool)
 		}
-		l.values(name, n.area, "", w.values(n))
+		l.values(name, n.area, n.inside, "", w.values(n))
 		l.prompt(name, n)
 	}
 	l.whole()
 	return l.list
 }
 
-// values remarks on paths of an area, which stand in a part of a step or of the
-// area itself.
-func (l *linter) values(name string, a *area, in string, paths []string) {
+// values remarks on paths of an area, which stand in a field of a step or of the
+// area itself. inside is that of the step.
+func (l *linter) values(name string, a *area, inside, in string, paths []string) {
 	for _, path := range paths {
-		if what, ok := l.w.unknownValue(a, path); !ok {
+		if what, ok := l.w.unknownValue(a, inside, path); !ok {
 			l.remark("unknown-value", name, "%s{{%s}} names %s, which does not exist", in, path, what)
 		}
 	}
@@ -142,9 +142,9 @@ func (l *linter) options(name string, n *node, q Question) {
 func (l *linter) whole() {
 	for _, name := range slices.Sorted(maps.Keys(l.w.areas)) {
 		a := l.w.areas[name]
-		l.values(name, a, "in its result, ", variables(string(a.def.Result)))
+		l.values(name, a, "", "in its result, ", variables(string(a.def.Result)))
 		if a.subskill != nil {
-			l.values(name, l.w.areas[""], "in its params, ", variables(string(a.subskill.Params)))
+			l.values(name, l.w.areas[""], "", "in its params, ", variables(string(a.subskill.Params)))
 		}
 	}
 	led := map[string]bool{}
@@ -289,15 +289,13 @@ func (a *area) hasParam(name string) bool {
 
 // unknownValue reports whether the beginning of a path exists, and names it if
 // not.
-func (w *Workflow) unknownValue(a *area, path string) (what string, ok bool) {
+func (w *Workflow) unknownValue(a *area, inside, path string) (what string, ok bool) {
 	root, rest, _ := strings.Cut(path, ".")
 	is := func(name string) bool { return rest == name || strings.HasPrefix(rest, name+".") }
 	switch root {
 	case "steps", "all", "visits":
-		for name, n := range w.steps {
-			if n.area == a && is(strings.TrimPrefix(name, a.prefix)) {
-				return "", true
-			}
+		if n, _ := w.stepIn(a, inside, rest); n != nil {
+			return "", true
 		}
 		return fmt.Sprintf("the step %q", rest), false
 	case "params":

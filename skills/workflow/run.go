@@ -5,14 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 )
-
-// maxHops bounds the steps that are passed between two prompts.
-const maxHops = 1000
 
 // A run is one call of Start or Advance.
 type run struct {
@@ -28,6 +24,9 @@ type run struct {
 // add keeps an event, applies it and tells the observers.
 func (r *run) add(ctx context.Context, ev Event) error {
 	ev.At = time.Now().UTC()
+	if err := r.st.room(&ev); err != nil {
+		return err
+	}
 	if err := r.e.o.Sessions.Append(r.id, ev); err != nil {
 		return err
 	}
@@ -41,6 +40,14 @@ func (r *run) add(ctx context.Context, ev Event) error {
 		}
 	}
 	return nil
+}
+
+// clip cuts a text to at most n bytes.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
 }
 
 // contain makes a panic an error.
@@ -64,18 +71,34 @@ func (r *run) fail(retry bool, format string, args ...any) *Result {
 	return &res
 }
 
-func (r *run) unkept(err error) *Result { return r.fail(true, "the session cannot be kept: %s", err) }
+// unkept says why an event is not kept. One that a bound forbids ends the session.
+func (r *run) unkept(ctx context.Context, err error) *Result {
+	if bound, ok := errors.AsType[boundError](err); ok {
+		return r.stop(ctx, "%s", bound)
+	}
+	return r.fail(true, "the session cannot be kept: %s", err)
+}
 
 // stop ends the session for good.
 func (r *run) stop(ctx context.Context, format string, args ...any) *Result {
-	why := fmt.Sprintf(format, args...)
+	why := clip(fmt.Sprintf(format, args...), maxReasonBytes)
 	if err := r.add(ctx, Event{Kind: Stopped, Step: r.st.at, Value: encode(why)}); err != nil {
-		return r.unkept(err)
+		return r.unkept(ctx, err)
 	}
 	return r.fail(false, "%s", why)
 }
 
-func (r *run) scope() scope { return scope{r.st, r.e.o.Host} }
+// scope is what can be named at the step come to.
+func (r *run) scope() scope {
+	s := r.areaScope()
+	if n := r.e.w.steps[r.st.at]; n != nil {
+		s.inside = n.inside
+	}
+	return s
+}
+
+// areaScope is what can be named outside of parts.
+func (r *run) areaScope() scope { return scope{state: r.st, w: r.e.w, host: r.e.o.Host} }
 
 func (r *run) view() *View { return &View{r.scope()} }
 
@@ -108,7 +131,7 @@ func (r *run) proceed(ctx context.Context) Result {
 func (r *run) come(ctx context.Context, name string) *Result {
 	for {
 		if r.hops++; r.hops > maxHops {
-			return r.stop(ctx, "the workflow goes in a circle without asking anything")
+			return r.stop(ctx, "the workflow has passed %d steps without asking anything, which is the most at one time", maxHops)
 		}
 		if name == End || isElsewhere(name) {
 			return r.goTo(ctx, Branch{To: name})
@@ -127,7 +150,7 @@ func (r *run) come(ctx context.Context, name string) *Result {
 		name = n.OnMaxVisits
 	}
 	if err := r.add(ctx, Event{Kind: Came, Step: name}); err != nil {
-		return r.unkept(err)
+		return r.unkept(ctx, err)
 	}
 	return nil
 }
@@ -150,7 +173,7 @@ func (r *run) act(ctx context.Context, n *node) *Result {
 		return r.stop(ctx, "the input of %s is not what the step declares: %s", a.Tool, err)
 	}
 	if err := r.add(ctx, Event{Kind: Acting, Step: r.st.at, Value: input}); err != nil {
-		return r.unkept(err)
+		return r.unkept(ctx, err)
 	}
 	out, err := r.call(ctx, a, input)
 	switch {
@@ -160,7 +183,7 @@ func (r *run) act(ctx context.Context, n *node) *Result {
 		return r.fail(true, "%s was interrupted: it may have been done. Find out, or do it again with advance and \"again\": true", a.Tool)
 	case err != nil:
 		if e := r.add(ctx, Event{Kind: Failed, Step: r.st.at, Value: encode(err.Error())}); e != nil {
-			return r.unkept(e)
+			return r.unkept(ctx, e)
 		}
 		if errors.Is(err, ErrAbort) {
 			return r.stop(ctx, "call %s: %s", a.Tool, err)
@@ -171,7 +194,7 @@ func (r *run) act(ctx context.Context, n *node) *Result {
 		return r.stop(ctx, "the result of %s is not what the step declares: %s", a.Tool, err)
 	}
 	if err := r.add(ctx, Event{Kind: Acted, Step: r.st.at, Value: out}); err != nil {
-		return r.fail(true, "the result of %s cannot be kept: %s", a.Tool, err)
+		return r.unkept(ctx, fmt.Errorf("the result of %s: %w", a.Tool, err))
 	}
 	return nil
 }
@@ -189,11 +212,7 @@ func (r *run) input(a *Action) (json.RawMessage, error) {
 
 // fill makes the value of a template.
 func (r *run) fill(template json.RawMessage) (json.RawMessage, error) {
-	t, err := decode(template)
-	if err != nil {
-		return nil, err
-	}
-	return encode(r.scope().value(t)), nil
+	return r.scope().filler().fill(template)
 }
 
 // made is what a function of the definition gives, as JSON.
@@ -229,13 +248,13 @@ func (r *run) call(ctx context.Context, a *Action, input json.RawMessage) (json.
 func (r *run) ask(ctx context.Context, n *node) *Result {
 	if !r.st.waiting {
 		if err := r.add(ctx, Event{Kind: Prompted, Step: r.st.at}); err != nil {
-			return r.unkept(err)
+			return r.unkept(ctx, err)
 		}
 	}
 	if answer, ok := r.askUser(ctx, n); ok {
 		at := r.st.at
 		if err := r.add(ctx, Event{Kind: Answered, Step: at, Value: answer}); err != nil {
-			return r.unkept(err)
+			return r.unkept(ctx, err)
 		}
 		r.answered = append(r.answered, Exchange{at, answer})
 		return nil
@@ -250,8 +269,9 @@ func (r *run) askUser(ctx context.Context, n *node) (json.RawMessage, bool) {
 	if r.e.o.Ask == nil {
 		return nil, false
 	}
-	f, ok := n.form(r.scope().text)
-	if !ok {
+	filler := r.scope().filler()
+	f, ok := n.form(filler.text)
+	if !ok || filler.err() != nil {
 		return nil, false
 	}
 	action, answer, err := r.e.o.Ask(ctx, f)
@@ -259,7 +279,7 @@ func (r *run) askUser(ctx context.Context, n *node) (json.RawMessage, bool) {
 	case err != nil:
 		return nil, false
 	case action == FormAccept:
-		return answer, n.answer.Check(answer) == nil
+		return answer, n.takes(answer) == nil
 	case action == FormDecline && f.Confirm:
 		return n.no()
 	}
@@ -283,7 +303,11 @@ func (r *run) prompt(ctx context.Context) Result {
 		}
 		r.explain(n, p)
 	}
-	text := p.render(r.scope().text, r.e.w.def.Name)
+	f := r.scope().filler()
+	text := p.render(f.text, r.e.w.def.Name)
+	if err := f.err(); err != nil {
+		return *r.fail(false, "the prompt of step %q: %s", r.st.at, err)
+	}
 	return r.result(Result{Session: r.id, Status: StatusPrompt, Step: r.st.at, Prompt: text, Schema: n.schema})
 }
 
@@ -302,63 +326,6 @@ func (r *run) explain(n *node, p Prompt) {
 func (r *run) sayAgain(ctx context.Context) Result {
 	r.preamble = r.e.w.preamble(r.e.w.areas[r.st.area], r.e.o.Host, true)
 	return r.prompt(ctx)
-}
-
-// saveStep is the key of what a step saves that is not a store.
-const saveStep = "step"
-
-// save keeps what a step saves.
-func (r *run) save(ctx context.Context, n *node) *Result {
-	given, err := r.toSave(n)
-	if err != nil {
-		return r.stop(ctx, "what step %q saves: %s", r.st.at, err)
-	}
-	var v savedValue
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if name == saveStep {
-			v.Step = given[name]
-			continue
-		}
-		schema, ok := n.area.stores[name]
-		if !ok {
-			return r.stop(ctx, "step %q saves into %q, which is no store", r.st.at, name)
-		}
-		more, err := decode(given[name])
-		if err != nil {
-			return r.stop(ctx, "what step %q saves: %s", r.st.at, err)
-		}
-		merged := encode(merge(r.st.stores[name], more))
-		if err := schema.Check(merged); err != nil {
-			return r.stop(ctx, "what step %q saves does not fit the store %s: %s", r.st.at, name, err)
-		}
-		if v.Stores == nil {
-			v.Stores = map[string]json.RawMessage{}
-		}
-		v.Stores[name] = merged
-	}
-	if err := r.add(ctx, Event{Kind: Saved, Step: r.st.at, Value: encode(v)}); err != nil {
-		return r.unkept(err)
-	}
-	return nil
-}
-
-func (r *run) toSave(n *node) (map[string]json.RawMessage, error) {
-	given := map[string]json.RawMessage{}
-	if n.SaveFunc != nil {
-		raw, err := made(func() (any, error) { return n.SaveFunc(r.view()) })
-		if err != nil {
-			return nil, err
-		}
-		return given, json.Unmarshal(raw, &given)
-	}
-	for name, template := range n.Save {
-		raw, err := r.fill(template)
-		if err != nil {
-			return nil, err
-		}
-		given[name] = raw
-	}
-	return given, nil
 }
 
 // leave goes to where a step that is done leads.
@@ -415,9 +382,9 @@ func (r *run) enter(ctx context.Context, name string, with json.RawMessage) *Res
 	case len(with) > 0:
 		params, err = r.fill(with)
 	case a.subskill.ParamsFunc != nil:
-		params, err = made(func() (any, error) { return a.subskill.ParamsFunc(r.view()) })
+		params, err = made(func() (any, error) { return a.subskill.ParamsFunc(&View{r.areaScope()}) })
 	case len(a.subskill.Params) > 0:
-		params, err = r.fill(a.subskill.Params)
+		params, err = r.areaScope().filler().fill(a.subskill.Params)
 	default:
 		params = json.RawMessage("{}")
 	}
@@ -428,7 +395,7 @@ func (r *run) enter(ctx context.Context, name string, with json.RawMessage) *Res
 		return r.stop(ctx, "the params of subskill %q: %s", name, err)
 	}
 	if err := r.add(ctx, Event{Kind: Entered, Step: name, Value: params}); err != nil {
-		return r.unkept(err)
+		return r.unkept(ctx, err)
 	}
 	if p := r.e.w.preamble(a, r.e.o.Host, false); p != "" {
 		r.preamble = strings.TrimSpace(r.preamble + "\n\n" + p)
@@ -453,7 +420,7 @@ func (r *run) redirect(ctx context.Context, skill string, with json.RawMessage) 
 	}
 	ev := Event{Kind: Redirected, Step: r.st.at, Value: encode(to)}
 	if err := r.add(ctx, ev); err != nil {
-		return r.unkept(err)
+		return r.unkept(ctx, err)
 	}
 	res, err := redirection(r.id, ev.Value)
 	if err != nil {
@@ -474,7 +441,7 @@ func (r *run) end(ctx context.Context) *Result {
 	value := encode(r.st.answer)
 	if len(a.def.Result) > 0 {
 		var err error
-		if value, err = r.fill(a.def.Result); err != nil {
+		if value, err = r.areaScope().filler().fill(a.def.Result); err != nil {
 			return r.stop(ctx, "the result: %s", err)
 		}
 	}
@@ -486,7 +453,7 @@ func (r *run) end(ctx context.Context) *Result {
 
 func (r *run) done(ctx context.Context, value json.RawMessage) *Result {
 	if err := r.add(ctx, Event{Kind: Ended, Value: value}); err != nil {
-		return r.unkept(err)
+		return r.unkept(ctx, err)
 	}
 	res := r.result(Result{Session: r.id, Status: StatusDone, Result: value})
 	return &res

@@ -37,15 +37,20 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// maxKept is how many sessions are kept unless options say otherwise. Of more,
-// the oldest are forgotten.
-const maxKept = 1000
+// maxKept and maxKeptBytes are how many sessions are kept, and how much they
+// take, unless options say otherwise. Of more, the oldest are forgotten.
+const (
+	maxKept      = 1000
+	maxKeptBytes = 256 << 20
+)
 
-// A Memory keeps sessions until the process ends, the last thousand of them.
+// A Memory keeps sessions until the process ends, the last thousand of them, or
+// as many as take 256 MiB.
 type Memory struct {
 	mu     sync.Mutex
 	ids    []string // the oldest first
 	events map[string][]Event
+	bytes  int // of all events
 }
 
 // NewMemory returns an empty Memory.
@@ -55,7 +60,10 @@ func NewMemory() *Memory { return &Memory{events: map[string][]Event{}} }
 func (m *Memory) New() (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.ids) >= maxKept {
+	for len(m.ids) >= maxKept || len(m.ids) > 0 && m.bytes > maxKeptBytes {
+		for _, e := range m.events[m.ids[0]] {
+			m.bytes -= e.bytes()
+		}
 		delete(m.events, m.ids[0])
 		m.ids = m.ids[1:]
 	}
@@ -73,6 +81,7 @@ func (m *Memory) Append(id string, e Event) error {
 		return fmt.Errorf("session: %w", fs.ErrNotExist)
 	}
 	m.events[id] = append(m.events[id], e)
+	m.bytes += e.bytes()
 	return nil
 }
 

@@ -6,10 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -51,13 +47,15 @@ type values struct {
 	steps  map[string]any   // the last answer or result of each, by local name
 	all    map[string][]any // that of each visit
 	stores map[string]any
-	answer any // the last answer of all
+	answer any            // the last answer of all
+	parts  map[string]any // the last value in the part of each step that has one, since it was come to
 }
 
 // A state is what the events of a session amount to. Values in it are never
 // changed, only replaced.
 type state struct {
 	digest string
+	bytes  int    // of all events
 	area   string // the name of the area
 	values
 	visits   map[string]int
@@ -94,6 +92,7 @@ type savedValue struct {
 }
 
 func (st *state) apply(e Event, w *Workflow) error {
+	st.bytes += e.bytes()
 	var value any
 	if len(e.Value) > 0 {
 		var err error
@@ -107,11 +106,12 @@ func (st *state) apply(e Event, w *Workflow) error {
 			st.digest = e.Digest
 		}
 		st.area, st.at = e.Step, ""
-		st.values = values{params: value, steps: map[string]any{}, all: map[string][]any{}, stores: map[string]any{}}
+		st.values = values{params: value, steps: map[string]any{}, all: map[string][]any{}, stores: map[string]any{}, parts: map[string]any{}}
 	case Came:
 		st.at, st.result = e.Step, nil
 		st.acting, st.acted, st.waiting, st.answered, st.saved = false, false, false, false, false
 		st.visits[e.Step]++
+		st.inPart(w.steps[e.Step])
 	case Acting:
 		st.acting = true
 	case Failed:
@@ -138,9 +138,27 @@ func (st *state) apply(e Event, w *Workflow) error {
 	return nil
 }
 
+// inPart begins or ends the part of a step, whose value is the last one in it.
+func (st *state) inPart(n *node) {
+	switch {
+	case n == nil: // a step that is gone
+	case n.ends == "":
+		delete(st.parts, n.local)
+	default:
+		if v, ok := st.parts[n.ends]; ok {
+			st.give(n.ends, v, false)
+		}
+	}
+}
+
 // give makes v the value of a step; instead means that this visit had one.
 func (st *state) give(step string, v any, instead bool) {
 	st.steps[step] = v
+	for i, c := range step {
+		if c == '/' {
+			st.parts[step[:i]] = v
+		}
+	}
 	if n := len(st.all[step]); instead && n > 0 {
 		st.all[step] = append(st.all[step][:n-1:n-1], v)
 		return
@@ -199,12 +217,6 @@ func merge(old, more any) any {
 	return merged
 }
 
-// A scope is what {{…}} can name at one moment.
-type scope struct {
-	*state
-	host Host
-}
-
 // decode keeps numbers as they are written.
 func decode(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -212,137 +224,6 @@ func decode(data []byte) (any, error) {
 	var v any
 	err := dec.Decode(&v)
 	return v, err
-}
-
-// roots are what a path can begin with.
-var roots = []string{"params", "answer", "result", "steps", "all", "visits", "store", "host", "tools"}
-
-// find returns the value of a path such as params.repo or steps.list.items.0.
-// The names of steps and tools may hold dots and slashes.
-func (st scope) find(path string) (any, bool) {
-	root, rest, _ := strings.Cut(path, ".")
-	var v any
-	switch root {
-	case "params":
-		v = st.params
-	case "answer":
-		v = st.answer
-	case "result":
-		v = st.result
-	case "store":
-		v = st.stores
-	case "host":
-		return HostNamed(st.host.Name), rest == ""
-	case "tools":
-		return true, rest != "" && st.host.has(rest)
-	case "steps":
-		var ok bool
-		if v, rest, ok = named(st.steps, rest); !ok {
-			return nil, false
-		}
-	case "all":
-		list, rest, ok := named(st.all, rest)
-		if !ok {
-			return nil, false
-		}
-		return inside(list, rest)
-	case "visits":
-		n, ok := st.visits[st.prefix()+rest]
-		return json.Number(strconv.Itoa(n)), ok
-	default:
-		return nil, false
-	}
-	return inside(v, rest)
-}
-
-// prefix is what the full names of the area's steps begin with.
-func (st scope) prefix() string {
-	if st.area == "" {
-		return ""
-	}
-	return st.area + "/"
-}
-
-// named finds the longest name in m that a path begins with.
-func named[T any](m map[string]T, path string) (v T, rest string, ok bool) {
-	for name := path; ; {
-		if v, ok = m[name]; ok {
-			return v, strings.TrimPrefix(strings.TrimPrefix(path, name), "."), true
-		}
-		i := strings.LastIndex(name, ".")
-		if i < 0 {
-			return v, "", false
-		}
-		name = name[:i]
-	}
-}
-
-// inside follows a path into a value.
-func inside(v any, path string) (any, bool) {
-	if path == "" {
-		return v, v != nil
-	}
-	for key := range strings.SplitSeq(path, ".") {
-		switch c := v.(type) {
-		case map[string]any:
-			var ok bool
-			if v, ok = c[key]; !ok {
-				return nil, false
-			}
-		case []any:
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(c) {
-				return nil, false
-			}
-			v = c[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
-}
-
-var variable = regexp.MustCompile(`\{\{\s*([^{}\s]+)\s*\}\}`)
-
-// text fills a template: a text stands for itself, other values are JSON, and
-// what is not there is empty.
-func (st scope) text(template string) string {
-	return variable.ReplaceAllStringFunc(template, func(found string) string {
-		v, _ := st.find(variable.FindStringSubmatch(found)[1])
-		switch v := v.(type) {
-		case nil:
-			return ""
-		case string:
-			return v
-		default:
-			return string(encode(v))
-		}
-	})
-}
-
-// value fills the strings of a JSON template.
-func (st scope) value(template any) any {
-	switch t := template.(type) {
-	case string:
-		if m := variable.FindStringSubmatch(t); m != nil && m[0] == t {
-			v, _ := st.find(m[1])
-			return v
-		}
-		return st.text(t)
-	case map[string]any:
-		filled := make(map[string]any, len(t))
-		for k, v := range t {
-			filled[k] = st.value(v)
-		}
-		return filled
-	case []any:
-		filled := make([]any, len(t))
-		for i, v := range t {
-			filled[i] = st.value(v)
-		}
-		return filled
-	}
-	return template
 }
 
 func encode(v any) json.RawMessage {
@@ -353,43 +234,4 @@ func encode(v any) json.RawMessage {
 		return json.RawMessage("null") // what was decoded can be encoded
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// holds reports whether a condition is met.
-func (st scope) holds(c *Condition) bool {
-	if c == nil {
-		return true
-	}
-	v, there := st.find(c.Path)
-	var met bool
-	switch {
-	case c.Exists != nil:
-		met = there == *c.Exists
-	case c.Equals != nil:
-		met = there && equal(v, c.Equals)
-	case c.In != nil:
-		for _, e := range c.In {
-			met = met || there && equal(v, e)
-		}
-	default:
-		n, ok := v.(json.Number)
-		f, err := n.Float64()
-		met = ok && err == nil && (c.Above != nil && f > *c.Above || c.Below != nil && f < *c.Below)
-	}
-	return met != c.Not
-}
-
-func equal(v any, raw json.RawMessage) bool {
-	want, err := decode(raw)
-	if err != nil {
-		return false
-	}
-	a, aok := v.(json.Number)
-	b, bok := want.(json.Number)
-	if aok && bok && a != b { // 1 and 1.0 are one number
-		x, xerr := a.Float64()
-		y, yerr := b.Float64()
-		return xerr == nil && yerr == nil && x == y
-	}
-	return reflect.DeepEqual(v, want)
 }

@@ -440,6 +440,21 @@ func TestOldSessionsAreForgotten(t *testing.T) {
 	if r := e.Advance(t.Context(), last.Session, workflow.Reply{Step: "a"}); r.Status != workflow.StatusDone {
 		t.Errorf("the latest: %s", show(r))
 	}
+	sized, err := workflow.OpenFiles(t.TempDir(), &workflow.FilesOptions{MaxBytes: 5000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sized.Close()
+	e = engine(t, `{"start": "a", "steps": {"a": {"prompt": "x"}}}`, &workflow.Options{Sessions: sized})
+	for range 4 {
+		last = e.Start(t.Context(), json.RawMessage(`{"x":"`+strings.Repeat("x", 2000)+`"}`))
+	}
+	if ids, err := sized.List(); err != nil || len(ids) != 3 { // the last one comes on top
+		t.Errorf("%d sessions are kept, want as many as take 5,000 bytes and the latest (%v)", len(ids), err)
+	}
+	if r := e.Advance(t.Context(), last.Session, workflow.Reply{Step: "a"}); r.Status != workflow.StatusDone {
+		t.Errorf("the latest: %s", show(r))
+	}
 	aged, err := workflow.OpenFiles(t.TempDir(), &workflow.FilesOptions{MaxAge: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,10 @@ func (v *View) Has(path string) bool {
 
 // Text is the value of a path as {{path}} writes it: a text as it is, anything
 // else as JSON, and nothing where there is none.
-func (v *View) Text(path string) string { return v.scope.text("{{" + path + "}}") }
+func (v *View) Text(path string) string {
+	value, _ := v.scope.find(path)
+	return written(value)
+}
 
 // Visits is how often the step has been come to, this time included.
 func (v *View) Visits() int { return v.scope.visits[v.scope.at] }

@@ -1,0 +1,204 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// What a workflow may take of the process that runs it. Its author may be
+// anybody.
+const (
+	// maxValueBytes bounds what is kept at one time, such as an answer, a result or
+	// what a step saves, and what is made of a template.
+	maxValueBytes = 2 << 20
+	// maxSessionBytes bounds all that is kept of a session.
+	maxSessionBytes = 16 << 20
+	// maxNesting bounds how deep a value is nested. A file of a session is read by
+	// encoding/json, which does not go deeper than 10,000.
+	maxNesting = 500
+	// maxHops bounds the steps that are passed between two prompts.
+	maxHops = 1000
+	// maxReasonBytes bounds why a session ended, which is kept beyond its bound.
+	maxReasonBytes = 4 << 10
+	// mostVisits is what maxVisits may be.
+	mostVisits = 10_000
+)
+
+// A boundError says which bound was reached. No further try mends that.
+type boundError string
+
+func (e boundError) Error() string { return string(e) }
+
+const (
+	errTemplate boundError = "more comes of the template than the 2 MiB that a value or text may have"
+	errNesting  boundError = "it is nested deeper than the 500 levels that a value may have"
+	errSession  boundError = "the session has become larger than the 16 MiB that one may have"
+)
+
+// fits checks the bounds of a value that is to be kept.
+func fits(value json.RawMessage) error {
+	switch {
+	case len(value) > maxValueBytes:
+		return boundError(fmt.Sprintf("%d bytes are more than the 2 MiB that a value may have", len(value)))
+	case nesting(value) > maxNesting:
+		return errNesting
+	}
+	return nil
+}
+
+// nesting is how deep JSON is nested.
+func nesting(raw []byte) int {
+	depth, deepest := 0, 0
+	text := false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{', c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
+// ofKind is what the value of an event is, as errors say it.
+var ofKind = map[EventKind]string{
+	Started: "the params", Entered: "the params of the subskill", Acting: "the input of the action", Failed: "why the action failed",
+	Acted: "the result of the action", Answered: "the answer", Saved: "what the step saves", Redirected: "the input of the skill",
+	Ended: "the result of the workflow",
+}
+
+// bytes are about what an event takes in its file.
+func (e *Event) bytes() int { return len(e.Kind) + len(e.Step) + len(e.Value) + len(e.Digest) + 80 }
+
+// room checks whether there is room for an event. For the end of a session that
+// failed there always is.
+func (st *state) room(e *Event) error {
+	if e.Kind == Stopped {
+		return nil
+	}
+	if err := fits(e.Value); err != nil {
+		return boundError(ofKind[e.Kind] + ": " + err.Error())
+	}
+	if st.bytes+e.bytes() > maxSessionBytes {
+		return errSession
+	}
+	return nil
+}
+
+// A filler fills the templates of one thing, until more comes of them than a
+// value may have.
+type filler struct {
+	scope
+	left int // of maxValueBytes; below zero there was more
+}
+
+func (st scope) filler() *filler { return &filler{st, maxValueBytes} }
+
+// err says that there was more.
+func (f *filler) err() error {
+	if f.left < 0 {
+		return errTemplate
+	}
+	return nil
+}
+
+// spend takes off what a value costs, and reports whether there was enough. What
+// stands in a value several times costs each time: written out it is as long.
+func (f *filler) spend(v any) bool {
+	switch v := v.(type) {
+	case string:
+		f.left -= len(v) + 2
+	case json.Number:
+		f.left -= len(v)
+	case map[string]any:
+		f.left -= 2
+		for key, value := range v {
+			if f.left -= len(key) + 4; !f.spend(value) {
+				break
+			}
+		}
+	case []any:
+		f.left -= 2
+		for _, value := range v {
+			if f.left--; !f.spend(value) {
+				break
+			}
+		}
+	default:
+		f.left -= 5
+	}
+	return f.left >= 0
+}
+
+// fill makes the value of a template.
+func (f *filler) fill(template json.RawMessage) (json.RawMessage, error) {
+	t, err := decode(template)
+	if err != nil {
+		return nil, err
+	}
+	v := f.value(t)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	return encode(v), nil
+}
+
+// text fills a template: a text stands for itself, other values are JSON, and
+// what is not there is empty.
+func (f *filler) text(template string) string {
+	if f.left -= len(template); f.left < 0 {
+		return ""
+	}
+	var b strings.Builder
+	rest := 0
+	for _, m := range variable.FindAllStringSubmatchIndex(template, -1) {
+		v, there := f.find(template[m[2]:m[3]])
+		if there && !f.spend(v) {
+			return ""
+		}
+		b.WriteString(template[rest:m[0]])
+		b.WriteString(written(v))
+		rest = m[1]
+	}
+	return b.String() + template[rest:]
+}
+
+// value fills the strings of a JSON template.
+func (f *filler) value(template any) any {
+	if f.left < 0 {
+		return nil
+	}
+	switch t := template.(type) {
+	case string:
+		if m := variable.FindStringSubmatch(t); m != nil && m[0] == t {
+			v, _ := f.find(m[1])
+			f.spend(v)
+			return v
+		}
+		return f.text(t)
+	case map[string]any:
+		filled := make(map[string]any, len(t))
+		for k, v := range t {
+			f.left -= len(k) + 4
+			filled[k] = f.value(v)
+		}
+		return filled
+	case []any:
+		filled := make([]any, len(t))
+		for i, v := range t {
+			f.left--
+			filled[i] = f.value(v)
+		}
+		return filled
+	}
+	f.spend(template)
+	return template
+}

@@ -76,7 +76,8 @@ type Definition struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	// ResultSchema is what the result has to fit; nil takes any.
 	ResultSchema json.RawMessage `json:"resultSchema,omitempty"`
-	// Observers are told of each event, beside those of the engine.
+	// Observers are told of each event, after those of the engine; those of a
+	// subskill of the events in it, after those of the workflow.
 	Observers []Observer `json:"-"`
 }
 

@@ -1,6 +1,8 @@
 package workflow_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -51,5 +53,31 @@ func TestAPartSeesItsOwnSteps(t *testing.T) {
 		if remark.Code == "unknown-value" {
 			t.Errorf("lint: %+v", remark)
 		}
+	}
+}
+
+// The observers of a subskill are told what happens in it, those of the workflow
+// of all.
+func TestASubskillHasObservers(t *testing.T) {
+	var told []string
+	tell := func(who string) []workflow.Observer {
+		return []workflow.Observer{func(_ context.Context, _ string, e workflow.Event) error {
+			told = append(told, who+" "+string(e.Kind)+" "+e.Step)
+			return nil
+		}}
+	}
+	w, err := workflow.New(&workflow.Definition{
+		Start: "a", Steps: map[string]*workflow.Step{"a": {Next: workflow.Branches{{To: "subskill:s"}}}}, Observers: tell("all"),
+		Subskills: map[string]*workflow.Subskill{"s": {Workflow: &workflow.Definition{Start: "b", Steps: map[string]*workflow.Step{"b": {}}, Observers: tell("s")}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := workflow.NewEngine(w, nil).Start(t.Context(), json.RawMessage(`{}`)); r.Status != workflow.StatusDone {
+		t.Fatal(show(r))
+	}
+	want := []string{"all started ", "all came a", "all entered s", "s entered s", "all came s/b", "s came s/b", "all ended ", "s ended "}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }

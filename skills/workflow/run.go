@@ -33,7 +33,11 @@ func (r *run) add(ctx context.Context, ev Event) error {
 	if err := r.st.apply(ev, r.e.w); err != nil {
 		return err
 	}
-	for _, o := range slices.Concat(r.e.o.Observers, r.e.w.def.Observers) {
+	observers := slices.Concat(r.e.o.Observers, r.e.w.def.Observers)
+	if a := r.e.w.areas[r.st.area]; a != nil && a.subskill != nil {
+		observers = append(observers, a.def.Observers...)
+	}
+	for _, o := range observers {
 		err := contain(func() error { return o(ctx, r.id, ev) })
 		if err != nil && r.e.o.ObserverFailed != nil {
 			r.e.o.ObserverFailed(r.id, ev, err)

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/dop251/goja"
 )
 
 // hasClass reports whether a regular expression has \p{…} or \P{…}.
@@ -26,11 +24,18 @@ func spellOut(pattern, flags string) (string, string, error) {
 	if !p.sets && !hasClass(pattern) {
 		return pattern, flags, nil
 	}
+	if p.sets {
+		p.out.WriteString(setsMark)
+	}
 	if err := p.spell(); err != nil {
 		return "", "", err
 	}
 	return p.out.String(), flags, nil
 }
+
+// setsMark begins what a pattern of the flag v is spelled as, and means nothing:
+// the same pattern with the flag u is spelled otherwise.
+const setsMark = "(?:)"
 
 // A speller goes through one pattern.
 type speller struct {
@@ -274,20 +279,4 @@ var propertyNames = map[string]string{
 	"Ideo": "Ideographic", "UIdeo": "Unified_Ideograph", "Dia": "Diacritic", "Ext": "Extender",
 	"VS": "Variation_Selector", "QMark": "Quotation_Mark", "Term": "Terminal_Punctuation",
 	"STerm": "Sentence_Terminal", "Join_C": "Join_Control", "Dash": "Dash",
-}
-
-// defineRegExp makes the constructor know the classes, too. It is called for
-// programs that name it.
-func (r *runtime) defineRegExp() {
-	r.defineValue(r.vm.GlobalObject(), "RegExp", r.load("regexp").Get("RegExp"))
-}
-
-// spellOut is the function spellOut for lib.
-func (r *runtime) spellOut(c goja.FunctionCall) goja.Value {
-	pattern, flags := c.Argument(0).String(), c.Argument(1).String()
-	spelled, plain, err := spellOut(pattern, flags)
-	if err != nil {
-		panic(r.failure("SyntaxError", "Invalid regular expression: /"+pattern+"/"+flags+": "+err.Error()))
-	}
-	return r.vm.NewArray(spelled, plain)
 }

@@ -123,6 +123,8 @@ func (r *runtime) natives(name string) goja.Value {
 	switch name {
 	case "regexp":
 		add("spellOut", r.spellOut)
+		add("written", r.written)
+		add("canBeEmpty", r.canBeEmpty)
 		add("indices", r.findIndices)
 	case "reflect":
 		add("mend", r.mended(r.mendStack))

@@ -49,6 +49,7 @@ type runtime struct {
 	also      map[string]bool // globals of the engine that the program will run in
 	collators map[string]*collator
 	located   map[string]*located // by flags and pattern
+	regexps   regexps
 
 	reads     reads
 	toolError *goja.Object
@@ -137,7 +138,7 @@ func (r *runtime) begin() error {
 // defineNamed makes better built-ins where the program names them: they would
 // cost every run that does not.
 func (r *runtime) defineNamed() {
-	if r.script.regexes {
+	if r.script.regexes || r.script.source.searchesEmpty() {
 		r.defineRegExp()
 	}
 	text := r.script.source.text

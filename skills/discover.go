@@ -233,11 +233,18 @@ func (w *walker) skill(root *os.Root, file string, at place, r Root) {
 	w.skills = append(w.skills, &s)
 }
 
-// choose decides which skill has a name. The others are reported, but for
-// those of plugins, which can be asked for as plugin:name.
+// choose decides which skill has a name: none that is excluded if there is
+// another one. The others are reported, but for those of plugins, which can be
+// asked for as plugin:name, and those that are excluded, which nobody misses.
 func choose(list []*Skill, problem func(path, code, format string, args ...any)) []*Skill {
+	excluded := func(s *Skill) int {
+		if s.State == Excluded {
+			return 1
+		}
+		return 0
+	}
 	slices.SortStableFunc(list, func(a, b *Skill) int {
-		return cmp.Compare(slices.Index(scopes, a.Scope), slices.Index(scopes, b.Scope))
+		return cmp.Or(cmp.Compare(excluded(a), excluded(b)), cmp.Compare(slices.Index(scopes, a.Scope), slices.Index(scopes, b.Scope)))
 	})
 	taken := map[string]*Skill{}
 	var chosen []*Skill
@@ -245,12 +252,15 @@ func choose(list []*Skill, problem func(path, code, format string, args ...any))
 		if s.Scope != ScopeServer {
 			s.Ref = s.Name
 		} else if taken[s.Ref] != nil { // a plugin has the server's name
-			s.Ref = "server:" + s.Ref
+			s.Ref = s.longRef()
 		}
 		if s.Scope == ScopePlugin && (taken[s.Ref] != nil || strings.Contains(s.Name, ":")) {
 			s.Ref = s.ID()
 		}
 		if first := taken[s.Ref]; first != nil {
+			if s.State == Excluded {
+				continue
+			}
 			where := first.shown
 			if where == "" {
 				where = "a skill of the program"
@@ -276,3 +286,6 @@ func choose(list []*Skill, problem func(path, code, format string, args ...any))
 	})
 	return chosen
 }
+
+// longRef is the Ref of a server's skill where its short one is a plugin's.
+func (s *Skill) longRef() string { return "server:" + s.Ref }

@@ -214,9 +214,11 @@ func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 	}
 	w.sources(r.sources)
 	s := &Snapshot{byRef: map[string]*Skill{}, given: problems}
+	for _, k := range w.skills {
+		r.decide(k, off, broken)
+	}
 	s.all = choose(w.skills, w.problem)
 	for _, k := range s.all {
-		r.decide(k, off, broken)
 		k.sums = r.sums
 		s.byRef[k.Ref] = k
 		if k.visible() {
@@ -248,8 +250,12 @@ func included(s *Skill, patterns []string, otherwise bool) bool {
 	if len(patterns) == 0 {
 		return otherwise
 	}
+	names := []string{s.Name, s.ID(), s.Ref, s.Origin()}
+	if s.Scope == ScopeServer {
+		names = append(names, s.longRef()) // which it may get
+	}
 	return slices.ContainsFunc(patterns, func(p string) bool {
-		return slices.ContainsFunc([]string{s.Name, s.ID(), s.Ref, s.Origin()}, func(name string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
 			ok, _ := path.Match(p, name) // a wrong pattern matches nothing
 			return ok
 		})

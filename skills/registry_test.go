@@ -157,6 +157,42 @@ func TestNamesAreResolvedByScope(t *testing.T) {
 	}
 }
 
+func TestAnExcludedSkillTakesNoName(t *testing.T) {
+	dir := t.TempDir()
+	roots := []skills.Root{
+		{Path: filepath.Join(dir, "pa"), Scope: skills.ScopeConfigured},
+		{Path: filepath.Join(dir, "home"), Scope: skills.ScopeUser},
+		{Path: filepath.Join(dir, "sales"), Scope: skills.ScopePlugin, Plugin: "sales"},
+	}
+	for i, names := range [][]string{{"both", "alone", "bought"}, {"both", "off"}, {"bought", "off"}} {
+		for _, n := range names {
+			write(t, roots[i].Path, n+"/SKILL.md", skillText(n, "One."))
+		}
+	}
+	switches := filepath.Join(dir, "state.json")
+	if err := skills.SetSwitch(switches, skills.KindSkill, "off", false); err != nil {
+		t.Fatal(err)
+	}
+	s := skills.NewRegistry(&skills.Options{
+		Roots:        func() ([]skills.Root, []skills.Problem) { return roots, nil },
+		SwitchesPath: switches, Exclude: []string{"local:configured"},
+	}).Refresh()
+	got := map[string]string{}
+	for _, k := range s.All() {
+		got[k.Ref] = k.Origin() + " " + string(k.State)
+	}
+	want := map[string]string{
+		"both": "local:user enabled", "alone": "local:configured excluded", "bought": "plugin:sales enabled",
+		"off": "local:user disabled", "sales:off": "plugin:sales enabled", // what is switched off keeps its name
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("skills (-want +got):\n%s", diff)
+	}
+	if len(s.Problems) != 0 {
+		t.Errorf("nothing is wrong, but: %v", s.Problems)
+	}
+}
+
 func TestHiddenSkillsAreUnknownToModels(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "plain/SKILL.md", skillText("plain", "Plain."))

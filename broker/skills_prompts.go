@@ -50,7 +50,7 @@ func skillContents(k *skills.Skill) string {
 		return "" // its server would have to be asked
 	}
 	var text string
-	names := toolNames(k)
+	names := toolNames(k.AllTools())
 	if len(names) > 0 {
 		text += "\nTools: " + strings.Join(names, ", ")
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
@@ -61,10 +62,17 @@ const (
 
 func (s Scripts) on() bool { return s.Mode == ScriptsSandbox || s.Mode == ScriptsHost }
 
-// isScript reports whether a name that a model gives is that of a script, rather
-// than a misspelt one of a tool that is defined in Go.
+// isScript reports whether a name that a model gives is that of a script, perhaps
+// a misspelt one, rather than that of another tool.
 func isScript(k *skills.Skill, tool string) bool {
-	return !definesTool(k, tool) && (len(k.Tools) == 0 || strings.ContainsAny(tool, `./\`))
+	names := toolNames(k.AllTools())
+	switch {
+	case definesTool(k, tool):
+		return false
+	case len(names) == 0 || hasFile(k, tool):
+		return true
+	}
+	return strings.ContainsAny(tool, `./\`) && len(nearest.Names(tool, names, 1)) == 0
 }
 
 // A scriptRun is one call of a script.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -210,7 +212,10 @@ func (x *execution) skillTool(ctx context.Context, c skillCall) (value skillValu
 			detail += ", " + more
 		}
 	default:
-		value.JSON, err = callHandler(ctx, k, c.tool, input)
+		value.JSON, err = k.Call(ctx, c.tool, input)
+		if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "tool_not_found" {
+			err = x.noTool(k, c.tool)
+		}
 	}
 	failure := err
 	if err == nil && value.script != nil {
@@ -235,15 +240,24 @@ func unquoted(input json.RawMessage) json.RawMessage {
 	return input
 }
 
-// callHandler calls a tool that is defined in Go.
-func callHandler(ctx context.Context, k *skills.Skill, tool string, input json.RawMessage) (json.RawMessage, error) {
-	value, err := k.Call(ctx, tool, input)
-	if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "tool_not_found" {
-		if p, _ := k.ReadFile(tool, 0, 1); p != nil {
-			return nil, &skills.FileError{Code: "script_refused", Message: `scripts of skills do not run here ("scripts" of "skills" in the config is off): ` + insteadOf(k, tool)}
-		}
+// noTool says that a skill has no such tool, and what it has, or that the name is
+// that of a script, which is not run.
+func (x *execution) noTool(k *skills.Skill, tool string) error {
+	if hasFile(k, tool) {
+		return &skills.FileError{Code: "script_refused", Message: `scripts of skills do not run here ("scripts" of "skills" in the config is off): ` + insteadOf(k, tool)}
 	}
-	return value, err
+	return k.NoTool(clip(tool, 60), x.o.Scripts.ToolsOf(k))
+}
+
+// hasFile reports whether there is a file of that name in a skill.
+func hasFile(k *skills.Skill, name string) bool {
+	files, done, err := k.Open()
+	if err != nil {
+		return false
+	}
+	defer done()
+	info, err := fs.Stat(files, path.Clean(strings.ReplaceAll(name, `\`, "/")))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // insteadOf says how a script of a skill is used that is not run.

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,10 +17,31 @@ const (
 	maxScriptsFound  = 5
 )
 
-// scriptsOf are the scripts of a skill that its users are told of, if any run.
-// text is its SKILL.md.
-func (b *Broker) scriptsOf(k *skills.Skill, text string) []*script.Script {
-	if !b.options().Scripts.on() || notRun(k) != nil {
+// scriptSchema is what scripts take; see scriptInput.
+const scriptSchema = `{"type":"object","properties":{"args":{"type":"array","items":{"type":"string"}},"stdin":{"type":"string"}}}`
+
+// ToolsOf are the tools of a skill that call_skill_tool calls: those that are
+// defined in Go, those of its workflow, and its scripts, if any run.
+func (s Scripts) ToolsOf(k *skills.Skill) []skills.Tool {
+	list := k.AllTools()
+	if !s.on() || notRun(k) != nil {
+		return list
+	}
+	if doc, err := k.Doc(); err == nil {
+		for _, one := range s.of(k, doc.Body) {
+			list = append(list, skills.Tool{Name: one.Path, Description: one.About, InputSchema: json.RawMessage(scriptSchema)})
+		}
+	}
+	return list
+}
+
+// SkillTools are the tools of a skill that call_skill_tool calls now.
+func (b *Broker) SkillTools(k *skills.Skill) []skills.Tool { return b.options().Scripts.ToolsOf(k) }
+
+// of are the scripts of a skill that its users are told of, if any run. text is
+// its SKILL.md.
+func (s Scripts) of(k *skills.Skill, text string) []*script.Script {
+	if !s.on() || notRun(k) != nil {
 		return nil
 	}
 	files, _, err := k.Files()
@@ -35,9 +57,8 @@ func (b *Broker) scriptsOf(k *skills.Skill, text string) []*script.Script {
 	for _, f := range files {
 		paths = append(paths, f.Path)
 	}
-	known := b.options().Scripts.Programs
-	return slices.DeleteFunc(script.List(open, paths, text), func(s *script.Script) bool {
-		return known != nil && s.Program != nil && !slices.Contains(known, s.Program[0])
+	return slices.DeleteFunc(script.List(open, paths, text), func(one *script.Script) bool {
+		return s.Programs != nil && one.Program != nil && !slices.Contains(s.Programs, one.Program[0])
 	})
 }
 
@@ -56,7 +77,7 @@ func (b *Broker) scriptUse(k *skills.Skill) string {
 	if err != nil {
 		return ""
 	}
-	list := b.scriptsOf(k, doc.Body)
+	list := b.options().Scripts.of(k, doc.Body)
 	if len(list) == 0 {
 		return ""
 	}
@@ -88,7 +109,7 @@ func (b *Broker) scriptUse(k *skills.Skill) string {
 
 // scriptsFound names the scripts of a skill to one who finds it.
 func (b *Broker) scriptsFound(k *skills.Skill) string {
-	list := b.scriptsOf(k, "")
+	list := b.options().Scripts.of(k, "")
 	var names []string
 	for _, s := range list[:min(len(list), maxScriptsFound)] {
 		names = append(names, s.Path)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
@@ -245,12 +244,6 @@ func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall
 		}
 		return answer(e.Topic(ctx, a.text("name")))
 	}
-	if p, _ := k.ReadFile(c.tool, 0, 1); p != nil {
-		return nil, errNoWorkflowTool // a script, perhaps
-	}
-	if near := nearest.Names(c.tool, toolNames(k), 3); len(near) > 0 {
-		return nil, &skills.FileError{Code: "tool_not_found", Message: fmt.Sprintf("skill %q has no tool %q: did you mean %s?", k.Ref, clip(c.tool, 60), strings.Join(near, ", "))}
-	}
 	return nil, errNoWorkflowTool
 }
 
@@ -260,14 +253,11 @@ func definesTool(k *skills.Skill, name string) bool {
 	return slices.ContainsFunc(k.Tools, func(t skills.Tool) bool { return t.Name == name })
 }
 
-// toolNames are the tools of a skill: those defined in Go, and its workflow's.
-func toolNames(k *skills.Skill) []string {
+// toolNames are the names of tools of a skill.
+func toolNames(list []skills.Tool) []string {
 	var names []string
-	for _, t := range k.Tools {
+	for _, t := range list {
 		names = append(names, t.Name)
-	}
-	if w, err := k.Workflow(); err == nil && w != nil {
-		names = append(names, workflow.ToolNames(w)...)
 	}
 	return names
 }

@@ -33,6 +33,27 @@ func withSupport(t *testing.T) (dir string, r *skills.Registry) {
 	return dir, r
 }
 
+func TestAnUnknownToolOfAWorkflowNamesThoseThatThereAre(t *testing.T) {
+	for _, c := range []struct {
+		mode       broker.ScriptMode
+		tool, want string
+	}{
+		{broker.ScriptsOff, "nothing", `tool_not_found: skill "support" has no tool "nothing"; it has: start, advance, topic, bug/start`},
+		{broker.ScriptsOff, "bog/start", "did you mean bug/start"},
+		{broker.ScriptsHost, "nothing", "it has: start, advance, topic, bug/start, scripts/count.sh"},
+		{broker.ScriptsHost, "bog/start", "did you mean bug/start"},
+		{broker.ScriptsHost, "scripts/cuont.sh", "did you mean scripts/count.sh"},
+	} {
+		dir, r := withSupport(t)
+		writeSkill(t, dir, "support", "Support. Use it.", "Go.", map[string]string{"scripts/count.sh": "wc -w\n"})
+		b := newBroker(t, broker.Options{Skills: r, Scripts: broker.Scripts{Mode: c.mode}})
+		text, isError := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "support", "tool": c.tool})
+		if !isError || !strings.Contains(text, c.want) {
+			t.Errorf("%s with scripts %s: %s", c.tool, c.mode, text)
+		}
+	}
+}
+
 func TestWorkflowToolsThroughMCP(t *testing.T) {
 	dir, r := withSupport(t)
 	b := newBroker(t, broker.Options{Skills: r})

@@ -121,7 +121,7 @@ func (v *Virtual) fs() fs.FS { return withText{v.Files, v.text()} }
 func (s *Skill) Call(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
 	i := slices.IndexFunc(s.Tools, func(t Tool) bool { return t.Name == tool })
 	if i < 0 {
-		return nil, s.unknownTool(tool)
+		return nil, s.NoTool(tool, s.Tools)
 	}
 	if err := s.Tools[i].checkInput(input); err != nil {
 		return nil, &FileError{"invalid_input", fmt.Sprintf("call %s of skill %s: the input is wrong: %s. It is: %s", tool, s.Ref, err, s.Tools[i].InputSchema)}
@@ -171,9 +171,11 @@ func (t *Tool) handle(ctx context.Context, input json.RawMessage) (answer any, e
 	return t.Handler(ctx, input)
 }
 
-func (s *Skill) unknownTool(tool string) error {
+// NoTool is the error for a name that is none of list, which are the tools of the
+// skill: a *FileError with the nearest names.
+func (s *Skill) NoTool(tool string, list []Tool) error {
 	var known []string
-	for _, t := range s.Tools {
+	for _, t := range list {
 		known = append(known, t.Name)
 	}
 	text := fmt.Sprintf("skill %s has no tool %s", quoted(s.Ref), quoted(tool))

@@ -1,10 +1,13 @@
 package skills
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
@@ -29,6 +32,37 @@ func (s *Skill) Workflow() (*workflow.Workflow, error) {
 		return nil, fmt.Errorf("workflow.json of skill %s: %w", quoted(s.Ref), err)
 	}
 	return w, nil
+}
+
+// AllTools are the tools of the skill: those that are defined in Go, and those of
+// its workflow, which have no Handler. What a server serves has none.
+func (s *Skill) AllTools() []Tool {
+	list := slices.Clone(s.Tools)
+	if s.remote != nil {
+		return list
+	}
+	w, err := s.Workflow()
+	if err != nil || w == nil {
+		return list
+	}
+	for _, name := range workflow.ToolNames(w) {
+		t := Tool{Name: name}
+		switch name {
+		case workflow.ToolStart:
+			t.Description, t.InputSchema = "Begins the workflow.", w.Params()
+		case workflow.ToolAdvance:
+			t.Description = "Answers a step of the workflow."
+			t.InputSchema = json.RawMessage(`{"type":"object","properties":{"session":{"type":"string"},"answer":{}},"required":["session"]}`)
+		case workflow.ToolTopic:
+			t.Description = "Looks up one of: " + strings.Join(w.Topics(), ", ") + "."
+			t.InputSchema = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
+		default:
+			part := strings.TrimSuffix(name, "/"+workflow.ToolStart)
+			t.Description, t.InputSchema = "Begins only the part "+part+".", w.SubskillParams(part)
+		}
+		list = append(list, t)
+	}
+	return list
 }
 
 // readWorkflow reads the workflow.json of a folder, if there is one.

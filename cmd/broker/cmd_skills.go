@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -257,15 +258,28 @@ func (a *app) skillsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show what a skill says of itself, and its files", Args: oneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(_ *skillHome, k *skills.Skill) error { return a.showSkill(k) })
+			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
+				return a.showSkill(k, scriptsOf(h.config).ToolsOf(k))
+			})
 		},
 	}
 }
 
-func (a *app) showSkill(k *skills.Skill) error {
+// A skillTool is a tool of a skill in the answers of the commands.
+type skillTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input_schema,omitempty"`
+}
+
+func (a *app) showSkill(k *skills.Skill, list []skills.Tool) error {
 	files, complete, err := k.Files()
 	if err != nil {
 		return err
+	}
+	tools := []skillTool{}
+	for _, t := range list {
+		tools = append(tools, skillTool{t.Name, t.Description, t.InputSchema})
 	}
 	if a.json {
 		return a.printJSON(struct {
@@ -274,15 +288,19 @@ func (a *app) showSkill(k *skills.Skill) error {
 			Compatibility string        `json:"compatibility,omitempty"`
 			AllowedTools  []string      `json:"allowed_tools,omitempty"`
 			Address       string        `json:"address,omitempty"`
+			Tools         []skillTool   `json:"tools"`
 			Files         []skills.File `json:"files"`
 			Complete      bool          `json:"complete"`
-		}{rowOf(k), k.License, k.Compatibility, k.AllowedTools, k.Address(), append([]skills.File{}, files...), complete})
+		}{rowOf(k), k.License, k.Compatibility, k.AllowedTools, k.Address(), tools, append([]skills.File{}, files...), complete})
 	}
 	for _, f := range [][2]string{{"name", k.Ref}, {"description", k.Description}, {"origin", k.Origin()}, {"address", k.Address()}, {"state", string(k.State)}, {"path", k.Dir()},
 		{"version", k.Version}, {"license", k.License}, {"compatibility", k.Compatibility}, {"allowed tools", strings.Join(k.AllowedTools, ", ")}} {
 		if f[1] != "" {
 			fmt.Fprintf(a.stdout, "%-14s %s\n", f[0], oneLine(f[1], 1024))
 		}
+	}
+	for _, t := range tools {
+		fmt.Fprintf(a.stdout, "%-14s %s\n", "tool", strings.TrimSuffix(t.Name+": "+oneLine(t.Description, 200), ": "))
 	}
 	for _, f := range files {
 		fmt.Fprintf(a.stdout, "%10d  %s\n", f.Size, f.Path)

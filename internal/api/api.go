@@ -23,6 +23,9 @@ import (
 type Options struct {
 	// Library returns what is managed, as it is configured now.
 	Library func() *library.Library
+	// Tools returns the tools of a skill that can be called; nil means those that
+	// the skill has by itself.
+	Tools func(*skills.Skill) []skills.Tool
 	// Tokens are those of clients by name, who may read. Without any, everybody
 	// may who can connect.
 	Tokens map[string]string
@@ -82,6 +85,9 @@ var routes = []route{
 func New(o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Tools == nil {
+		o.Tools = (*skills.Skill).AllTools
 	}
 	s := &server{o: o, mux: http.NewServeMux()}
 	for _, r := range routes {

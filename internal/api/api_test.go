@@ -50,6 +50,7 @@ func newBench(t *testing.T) *bench {
 	b.write("user/hopeless/SKILL.md", "no header")
 	b.skill("custom/notes", "Is shadowed. Use never.", "")
 	b.skill("custom/mine", "Is mine. Use it.", "")
+	b.write("custom/mine/workflow.json", `{"start": "a", "params": {"type": "object"}, "steps": {"a": {"prompt": "Say it.", "answer": {"type": "object"}}}}`)
 	b.plugin("plugins/sales", "sales")
 	b.handler = New(Options{Library: b.library(), Tokens: map[string]string{"alice": reader}, AdminToken: admin,
 		Changed: func() { b.mu.Lock(); defer b.mu.Unlock(); b.changed++ },
@@ -189,6 +190,7 @@ func TestEveryOperation(t *testing.T) {
 		{"GET", "/api/skills", "", "", reader, 200, []string{`"name":"notes"`, `"version":"1.2"`, `"category":"virtual"`, `"at":"hopeless"`, `"code":"shadowed"`, `"location":"/api/skills/team%2Fodd/files/SKILL.md"`}},
 		{"GET", "/api/skills/dice", "", "", reader, 200, []string{`"input_schema":{"type":"object"}`, `"digest":"sha256:`}},
 		{"GET", "/api/skills/notes", "", "", admin, 200, []string{`{"path":"references/style.md","size":70}`}},
+		{"GET", "/api/skills/mine", "", "", reader, 200, []string{`"tools":[{"name":"start","description":"Begins the workflow.","input_schema":{"type":"object"}},{"name":"advance",`}},
 		{"GET", "/api/skills/team%2Fodd", "", "", reader, 200, []string{`"name":"team/odd"`}},
 		{"GET", "/api/skills/sales:forecast", "", "", reader, 200, []string{`"plugin":"sales"`}},
 		{"GET", "/api/skills/note", "", "", reader, 404, []string{"skill_not_found", "did you mean notes"}},

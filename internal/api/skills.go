@@ -45,7 +45,8 @@ type SkillDetail struct {
 	Complete bool `json:"complete"`
 }
 
-// A Tool is one that the skill defines.
+// A Tool is one of a skill: one that is defined in Go, one of its workflow, or a
+// script that may run.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -91,11 +92,11 @@ func (s *server) showSkill(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	d, err := detailOf(k.With(r.Context()))
+	d, err := s.detailOf(k.With(r.Context()))
 	return http.StatusOK, d, err
 }
 
-func detailOf(k *skills.Skill) (SkillDetail, error) {
+func (s *server) detailOf(k *skills.Skill) (SkillDetail, error) {
 	files, complete, err := k.Files()
 	if err != nil {
 		return SkillDetail{}, err
@@ -104,7 +105,7 @@ func detailOf(k *skills.Skill) (SkillDetail, error) {
 		Skill: rowOf(k), Compatibility: k.Compatibility, AllowedTools: k.AllowedTools, ArgumentHint: k.ArgumentHint, Digest: k.Digest(),
 		Tools: []Tool{}, Files: append([]skills.File{}, files...), Complete: complete,
 	}
-	for _, t := range k.Tools {
+	for _, t := range s.o.Tools(k) {
 		d.Tools = append(d.Tools, Tool{t.Name, t.Description, t.InputSchema})
 	}
 	return d, nil

@@ -29,6 +29,7 @@ const (
 //     d is made of an object, which goja does not know;
 //   - what reads the message or the trace of an error gets it mended, as
 //     trace.go and words.go say;
+//   - a < b < c is read as a < (b < c);
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
 type amender struct {
@@ -39,14 +40,22 @@ type amender struct {
 	err    error                     // of a regular expression
 }
 
-// amend does so. Most programs need nothing of it, and are not walked through.
+// amend does so to the tree of text. Most programs need nothing of it, and are not walked through.
 // The error is about a regular expression that no engine would take.
-func (src *source) amend(tree *ast.Program) error {
+func (src *source) amend(tree *ast.Program, text string) error {
 	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.absent(), reads: src.errorReads()}
-	if !src.appends() && !src.hasClasses() && len(a.absent) == 0 && a.reads == (errorReads{}) {
+	chains := src.chains()
+	if !src.appends() && !src.hasClasses() && !chains && len(a.absent) == 0 && a.reads == (errorReads{}) {
 		return nil
 	}
 	before := pass{bound: a.learn, enter: a.learnCall}
+	if chains {
+		g := &grouper{text: text, base: tree.File.Base()}
+		before.enter = func(e ast.Expression) {
+			g.regroup(e)
+			a.learnCall(e)
+		}
+	}
 	before.statements(tree.Body)
 	after := pass{leave: a.change}
 	if a.reads != (errorReads{}) {

@@ -111,7 +111,7 @@ func (src *source) compile(text string, opt parser.Option) (*script, error) {
 		s.parsed = surveyed(tree, main, src.places(tree, text))
 		s.reads = readSites(tree, treePlace(tree))
 	}
-	if err := src.amend(tree); err != nil {
+	if err := src.amend(tree, text); err != nil {
 		return nil, err
 	}
 	if main != nil {

@@ -3,6 +3,8 @@ package skills
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
 
 // approvedKey is the key of a skill's entry in the file of switches that holds
@@ -19,7 +21,7 @@ func Approved(path, id string) (digest string, err error) {
 	}
 	entry, err := object(entries[id])
 	if err == nil && entry[approvedKey] != nil {
-		err = json.Unmarshal(entry[approvedKey], &digest)
+		err = jsoncheck.Words(json.Unmarshal(entry[approvedKey], &digest))
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the approval of skill %s in %s: %w", quoted(id), path, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
 
 // Switches say which skills and plugins are switched off. They are kept in a
@@ -61,7 +62,7 @@ func ReadSwitches(path string) (Switches, error) {
 	}
 	if len(bytes.TrimSpace(data)) > 0 {
 		if err := json.Unmarshal(data, &file); err != nil {
-			return Switches{}, fmt.Errorf("read what is switched off: %s is broken: %w: mend it or delete it, which switches everything on", path, err)
+			return Switches{}, fmt.Errorf("read what is switched off: %s is broken: %w: mend it or delete it, which switches everything on", path, jsoncheck.Words(err))
 		}
 	}
 	flat := func(m map[string]switchEntry) map[string]bool {
@@ -161,7 +162,7 @@ func object(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 {
 		if err := json.Unmarshal(raw, &m); err != nil {
-			return nil, err
+			return nil, jsoncheck.Words(err)
 		}
 	}
 	if m == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -132,7 +133,11 @@ func (a *app) pluginsShowCommand() *cobra.Command {
 				}
 			}
 			for _, s := range r.Servers {
-				fmt.Fprintf(a.stdout, "server       %s\n", s.Name)
+				used := ""
+				if slices.Contains(r.Overridden, s.Name) {
+					used = "  not used: the config has a server of that name"
+				}
+				fmt.Fprintf(a.stdout, "server       %s%s\n", s.Name, used)
 			}
 			for _, s := range r.Skills {
 				fmt.Fprintf(a.stdout, "skill        %s\n", s)

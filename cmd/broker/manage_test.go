@@ -111,6 +111,9 @@ func TestChangesOverHTTPReachRunningSessions(t *testing.T) {
 	if err != nil || !strings.Contains(servers.Content[0].(*mcp.TextContent).Text, `"tools:shelf"`) {
 		t.Errorf("the server of the plugin: %+v, %v", servers, err)
 	}
+	if status, text := request(t, "GET", base+"/plugins/tools", "", ""); status != 200 || !strings.Contains(text, `"overridden_servers":[]`) {
+		t.Errorf("the plugin: %d %s", status, text)
+	}
 	if status, text := request(t, "PUT", base+"/skills/notes", "guess", `{"enabled": true}`); status != 401 || strings.Contains(text, dir) {
 		t.Errorf("a wrong token: %d %s", status, text)
 	}

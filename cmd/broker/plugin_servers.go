@@ -30,10 +30,7 @@ func withPlugins(cfg *config.Config) *config.Config {
 			}
 		}
 	}
-	taken := func(name string) bool {
-		return slices.ContainsFunc(merged.Servers, func(s config.Server) bool { return s.Name == name })
-	}
-	for _, s := range plugin.Servers(plugins, taken) {
+	for _, s := range plugin.Servers(plugins, hasServer(cfg)) {
 		entry, err := pluginServer(s)
 		if err != nil {
 			merged.Notes = append(merged.Notes, fmt.Sprintf("server %s of a plugin is left out: %s", s.Name, oneLine(err.Error(), 300)))
@@ -42,6 +39,14 @@ func withPlugins(cfg *config.Config) *config.Config {
 		merged.Servers = append(merged.Servers, entry)
 	}
 	return &merged
+}
+
+// hasServer returns a function that reports whether a config has a server of its
+// own of that name.
+func hasServer(cfg *config.Config) func(name string) bool {
+	return func(name string) bool {
+		return slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name && !s.OfPlugin })
+	}
 }
 
 // enabledPlugins are the plugins of a config that are switched on, and what is
@@ -64,6 +69,7 @@ func pluginServer(s plugin.Server) (config.Server, error) {
 	if len(one.Servers) != 1 {
 		return config.Server{}, errors.New("it is no server")
 	}
+	one.Servers[0].OfPlugin = true
 	return one.Servers[0], nil
 }
 

@@ -85,6 +85,7 @@ func (b *bench) plugin(at, name string) {
 
 func (b *bench) library() func() *library.Library {
 	o := library.Options{Custom: filepath.Join(b.dir, "custom"), Plugins: filepath.Join(b.dir, "plugins"), Switches: filepath.Join(b.dir, "servers.state.json")}
+	o.Taken = func(server string) bool { return server == "sales:local" }
 	o.Skills = skills.NewRegistry(&skills.Options{SwitchesPath: o.Switches, Roots: func() ([]skills.Root, []skills.Problem) {
 		roots := []skills.Root{{Path: filepath.Join(b.dir, "user"), Scope: skills.ScopeConfigured}, {Path: o.Custom, Scope: skills.ScopeCustom}}
 		list, problems := library.EnabledPlugins(o.Plugins, o.Switches)
@@ -205,7 +206,7 @@ func TestEveryOperation(t *testing.T) {
 		{"PUT", "/api/skills/notes", off, "", admin, 200, []string{`"state":"disabled","enabled":false`}},
 		{"PUT", "/api/skills/notes", on, "", admin, 200, []string{`"enabled":true`}},
 		{"PUT", "/api/skills/notes", `{}`, "", admin, 422, []string{"bad_body"}},
-		{"PUT", "/api/skills/notes", `{"enabled": "no"}`, "", admin, 422, []string{"enabled"}},
+		{"PUT", "/api/skills/notes", `{"enabled": "no"}`, "", admin, 422, []string{`\"enabled\" is a string and has to be true or false`}},
 		{"PUT", "/api/skills/notes", `{"enabled": true, "mcpServers": {}}`, "", admin, 422, []string{"mcpServers"}},
 		{"PUT", "/api/skills/notes", on + on, "", admin, 422, []string{"more than one"}},
 		{"PUT", "/api/skills/notes", on + "]", "", admin, 422, []string{"more than one"}},
@@ -234,7 +235,7 @@ func TestEveryOperation(t *testing.T) {
 		{"DELETE", "/api/skills/fresh", "", "", admin, 404, []string{"skill_not_found"}},
 		{"DELETE", "/api/skills/dice", "", "", admin, 409, []string{"not_installed", "switch it off"}},
 
-		{"GET", "/api/plugins", "", "", reader, 200, []string{`{"name":"sales:crm","transport":"http"}`, `{"name":"sales:local","transport":"stdio"}`, `"skipped_servers":["sales:old"]`, `"at":".mcp.json"`, `"skills":["sales:forecast"]`}},
+		{"GET", "/api/plugins", "", "", reader, 200, []string{`{"name":"sales:crm","transport":"http"}`, `{"name":"sales:local","transport":"stdio"}`, `"skipped_servers":["sales:old"],"overridden_servers":["sales:local"]`, `"at":".mcp.json"`, `"skills":["sales:forecast"]`}},
 		{"GET", "/api/plugins/sales", "", "", reader, 200, []string{`"source":null`}},
 		{"GET", "/api/plugins/sale", "", "", reader, 404, []string{"did you mean sales"}},
 		{"GET", "/api/plugins/sales/commands", "", "", reader, 200, []string{`{"name":"sales:call","description":"Prepares a call","argument_hint":"company"}`}},
@@ -243,7 +244,7 @@ func TestEveryOperation(t *testing.T) {
 		{"GET", "/api/skills/forecast", "", "", reader, 404, nil},
 		{"PUT", "/api/plugins/sales", on, "", admin, 200, []string{`"enabled":true`}},
 		{"PUT", "/api/plugins/sale", on, "", admin, 404, nil},
-		{"PUT", "/api/plugins/sales", `[]`, "", admin, 422, nil},
+		{"PUT", "/api/plugins/sales", `[]`, "", admin, 422, []string{"it is a list and has to be an object"}},
 		{"POST", "/api/plugins/install", `{"path": "` + here + `/elsewhere/tools"}`, "", admin, 201, []string{`"name":"tools"`, `"notes":[]`}},
 		{"POST", "/api/plugins/install", `{"path": "` + here + `/elsewhere/tools"}`, "", admin, 409, nil},
 		{"POST", "/api/plugins/install?force=1", archive(t, map[string]string{".claude-plugin/plugin.json": `{"name": "tools"}`}), "application/zip", admin, 200, nil},

@@ -16,11 +16,12 @@ type Plugin struct {
 	plugin.About
 	Enabled bool `json:"enabled"`
 	// Servers are those that can be used, and SkippedServers the names of the
-	// others.
-	Servers        []Server         `json:"servers"`
-	SkippedServers []string         `json:"skipped_servers"`
-	Skills         []string         `json:"skills"`
-	Commands       []plugin.Command `json:"commands"`
+	// others. Of OverriddenServers the config has its own.
+	Servers           []Server         `json:"servers"`
+	SkippedServers    []string         `json:"skipped_servers"`
+	OverriddenServers []string         `json:"overridden_servers"`
+	Skills            []string         `json:"skills"`
+	Commands          []plugin.Command `json:"commands"`
 	// Source is the commit that it came from; null if it came from a file. Of a
 	// repository of this host, only the last name of its path is told.
 	Source   *repo.Source `json:"source"`
@@ -37,7 +38,7 @@ type Server struct {
 func (s *server) pluginOf(p library.Plugin) Plugin {
 	one := Plugin{
 		About: p.About, Enabled: p.Enabled, Servers: []Server{},
-		SkippedServers: append([]string{}, p.Skipped...), Skills: p.Skills, Commands: p.Commands, Source: sourceOf(p.Source),
+		SkippedServers: append([]string{}, p.Skipped...), OverriddenServers: p.Overridden, Skills: p.Skills, Commands: p.Commands, Source: sourceOf(p.Source),
 		Problems: remarks(p.Problems, s.o.Library().Hider()),
 	}
 	for _, server := range p.Servers {

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
-	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 )
@@ -234,7 +234,7 @@ func readBody(r *http.Request, to any) error {
 		return newProblem(http.StatusRequestEntityTooLarge, "too_large", "the body has more than %d bytes", maxJSONBytes)
 	}
 	if err != nil {
-		return newProblem(http.StatusUnprocessableEntity, "bad_body", "the body is not what is wanted: %s: /api/openapi.json describes it", strings.TrimPrefix(err.Error(), "json: "))
+		return newProblem(http.StatusUnprocessableEntity, "bad_body", "the body is not what is wanted: %s: /api/openapi.json describes it", jsoncheck.Words(err))
 	}
 	return nil
 }

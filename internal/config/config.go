@@ -45,6 +45,8 @@ type Config struct {
 type Server struct {
 	// Name is its key in the file, verbatim; any text that is not blank.
 	Name string
+	// OfPlugin means that it does not stand in the file: a plugin has brought it.
+	OfPlugin bool
 	// Description says in a line what it is for; it may be empty.
 	Description string
 	// Type is "stdio" if Command is set, otherwise "http", "sse", or empty when

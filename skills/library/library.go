@@ -28,6 +28,9 @@ type Options struct {
 	// Custom is the folder that skills are installed into, Plugins that of plugins,
 	// and Switches the file of what is switched off.
 	Custom, Plugins, Switches string
+	// Taken reports whether the config has a server of that name, which wins; nil
+	// means that it has none.
+	Taken func(server string) bool
 	// Note is told of each change, and of those that fail; nil is told nothing. It
 	// is called by the goroutine that makes the change.
 	Note func(Change)

@@ -19,6 +19,9 @@ import (
 type Plugin struct {
 	*plugin.Plugin
 	Enabled bool `json:"enabled"`
+	// Overridden are the names of those of its servers that the config has too,
+	// whose own are used.
+	Overridden []string `json:"overridden_servers"`
 	// Skills are the names of its skills, as plugin:skill.
 	Skills []string `json:"skills"`
 	// Source is the commit that it was installed from; nil if it came from a file
@@ -56,7 +59,12 @@ func (l *Library) Plugins() ([]Plugin, []skills.Problem, error) {
 	list, problems := plugin.Installed(l.o.Plugins)
 	all := []Plugin{}
 	for _, p := range list {
-		one := Plugin{Plugin: p, Enabled: off.On(skills.KindPlugin, p.Name), Skills: []string{}}
+		one := Plugin{Plugin: p, Enabled: off.On(skills.KindPlugin, p.Name), Overridden: []string{}, Skills: []string{}}
+		for _, s := range p.Servers {
+			if l.o.Taken != nil && l.o.Taken(s.Name) {
+				one.Overridden = append(one.Overridden, s.Name)
+			}
+		}
 		reg := skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return p.Roots(), nil }})
 		for _, s := range reg.Refresh().All() {
 			one.Skills = append(one.Skills, s.ID())

@@ -1,9 +1,12 @@
 package plugin
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,37 +27,59 @@ type Command struct {
 	dir, file string
 }
 
-// readCommands reads the Markdown files below a folder of the plugin.
-func (p *Plugin) readCommands(root *os.Root, dir string) {
-	_ = fs.WalkDir(root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+// readCommands reads a Markdown file of the plugin, or those below a folder, which
+// may be missing unless the manifest names it.
+func (p *Plugin) readCommands(root *os.Root, at string, named bool) {
+	_ = fs.WalkDir(root.FS(), at, func(name string, e fs.DirEntry, err error) error {
 		switch {
-		case err != nil && name == dir:
+		case err != nil && name == at && !named:
 			return fs.SkipAll // most plugins have none
+		case errors.Is(err, fs.ErrNotExist) && name == at:
+			p.problem(ManifestFile, "bad_command", `"commands" names %q, and there is no such file or folder`, at)
+			return nil
 		case err != nil:
 			p.problem(name, "bad_command", "it cannot be read: %s", cause(err))
+			return nil
+		case name == at && !e.IsDir() && path.Ext(name) != ".md":
+			p.problem(ManifestFile, "bad_command", `"commands" names %q, which is no Markdown file`, at)
 			return nil
 		case e.IsDir() || path.Ext(name) != ".md":
 			return nil
 		case len(p.Commands) == maxCommands:
-			p.problem(dir, "bad_command", "only %d commands are read", maxCommands)
+			p.problem(at, "bad_command", "only %d commands are read", maxCommands)
 			return fs.SkipAll
 		}
+		called := p.commandName(at, name)
 		doc, body, problem := readCommand(root, name)
+		if i := slices.IndexFunc(p.Commands, func(c Command) bool { return c.Name == called }); i >= 0 {
+			if p.Commands[i].file == name {
+				return nil
+			}
+			problem = fmt.Sprintf("%s is %s already", called, p.Commands[i].file)
+		}
 		if problem != "" {
 			p.problem(name, "bad_command", "the command is left out: %s", problem)
 			return nil
 		}
-		rel := strings.TrimPrefix(strings.TrimSuffix(name, ".md"), dir+"/")
 		description := doc.Description
 		if description == "" {
 			description = firstLine(body)
 		}
 		p.Commands = append(p.Commands, Command{
-			Name: p.Name + ":" + strings.ReplaceAll(rel, "/", ":"), Description: description,
+			Name: called, Description: description,
 			ArgumentHint: doc.Extra["argument-hint"], dir: p.Dir, file: name,
 		})
 		return nil
 	})
+}
+
+// commandName is what the command in a file is called that is, or is below, at.
+func (p *Plugin) commandName(at, file string) string {
+	rel := strings.TrimPrefix(file, at+"/")
+	if file == at {
+		rel = path.Base(file)
+	}
+	return p.Name + ":" + strings.ReplaceAll(strings.TrimSuffix(rel, ".md"), "/", ":")
 }
 
 // readCommand reads a command, whose header may be missing.

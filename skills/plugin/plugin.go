@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
 )
@@ -65,8 +67,8 @@ type Plugin struct {
 	Servers  []Server  `json:"servers"`
 	Skipped  []string  `json:"skipped_servers"`
 	Commands []Command `json:"commands"`
-	// Problems are what is wrong with parts of it: server_no_endpoint,
-	// bad_servers, bad_command, path_escape.
+	// Problems are what is wrong with parts of it, the same each time:
+	// server_no_endpoint, bad_servers, bad_command, missing_skills, path_escape.
 	Problems []skills.Problem `json:"problems"`
 
 	skillDirs []string // relative, with slashes
@@ -92,18 +94,22 @@ type manifest struct {
 	Commands    oneOrMore       `json:"commands"`
 }
 
-type oneOrMore []string
+// oneOrMore is a path, or a list of paths.
+type oneOrMore struct {
+	paths []string
+	wrong error // it is neither
+}
 
 func (o *oneOrMore) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
-		*o = nil
 		if one != "" {
-			*o = oneOrMore{one}
+			o.paths = []string{one}
 		}
 		return nil
 	}
-	return json.Unmarshal(data, (*[]string)(o))
+	o.wrong = json.Unmarshal(data, &o.paths)
+	return nil
 }
 
 var usableName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -129,9 +135,14 @@ func Load(dir string) (*Plugin, error) {
 		Servers: []Server{}, Skipped: []string{}, Commands: []Command{}, Problems: []skills.Problem{},
 	}
 	p.readServers(root, m.MCPServers)
-	p.skillDirs = p.folders("skills", m.Skills)
-	for _, dir := range p.folders("commands", m.Commands) {
-		p.readCommands(root, dir)
+	p.skillDirs = p.places("skills", m.Skills)
+	for _, dir := range p.skillDirs[1:] { // most plugins have no other
+		if info, err := root.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
+			p.problem(ManifestFile, "missing_skills", `"skills" names %q, and there is no such folder`, dir)
+		}
+	}
+	for i, at := range p.places("commands", m.Commands) {
+		p.readCommands(root, at, i > 0)
 	}
 	slices.SortFunc(p.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(p.Commands, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
@@ -150,6 +161,10 @@ func readManifest(root *os.Root) (*manifest, error) {
 	switch {
 	case err != nil:
 		return nil, &Error{"bad_manifest", ManifestFile + ": " + cause(err)}
+	case m.Skills.wrong != nil:
+		return nil, &Error{"bad_manifest", ManifestFile + `: "skills" takes a path or a list of paths: ` + cause(m.Skills.wrong)}
+	case m.Commands.wrong != nil:
+		return nil, &Error{"bad_manifest", ManifestFile + `: "commands" takes a path or a list of paths: ` + cause(m.Commands.wrong)}
 	case m.Name == "":
 		return nil, &Error{"bad_manifest", ManifestFile + ` has no "name"`}
 	case !usableName.MatchString(m.Name) || strings.Contains(m.Name, ".."):
@@ -181,7 +196,7 @@ func cause(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
-	return err.Error()
+	return jsoncheck.Words(err).Error()
 }
 
 // author is a name, or an object with one.
@@ -214,10 +229,10 @@ func (p *Plugin) inside(name string) (clean string, ok bool) {
 	return clean, true
 }
 
-// folders are the usual folder and those that the manifest adds.
-func (p *Plugin) folders(usual string, more oneOrMore) []string {
+// places are the usual folder and what the manifest adds.
+func (p *Plugin) places(usual string, more oneOrMore) []string {
 	list := []string{usual}
-	for _, m := range more {
+	for _, m := range more.paths {
 		if clean, ok := p.inside(m); ok && !slices.Contains(list, clean) {
 			list = append(list, clean)
 		}
@@ -270,12 +285,12 @@ func (p *Plugin) addServers(from string, data []byte) {
 	if inner, ok := file["mcpServers"]; ok { // else the servers stand there by themselves
 		file = nil
 		if err := json.Unmarshal(inner, &file); err != nil {
-			p.problem(from, "bad_servers", `"mcpServers" is no object: %s`, cause(err))
+			p.problem(from, "bad_servers", `"mcpServers" cannot be read: %s`, cause(err))
 			return
 		}
 	}
-	for key, raw := range file {
-		p.addServer(from, key, raw)
+	for _, key := range slices.Sorted(maps.Keys(file)) {
+		p.addServer(from, key, file[key])
 	}
 	slices.Sort(p.Skipped)
 }
@@ -289,13 +304,18 @@ func (p *Plugin) addServer(from, key string, raw json.RawMessage) {
 		Command string `json:"command"`
 		URL     string `json:"url"`
 	}
-	err := json.Unmarshal(raw, &ends)
-	if err == nil && strings.TrimSpace(ends.Command) == "" && strings.TrimSpace(ends.URL) == "" {
-		err = errors.New(`it has neither "command" nor "url"`)
+	code, why := "", ""
+	switch err := json.Unmarshal(raw, &ends); {
+	case err != nil:
+		code, why = "bad_servers", cause(err)
+	case strings.TrimSpace(key) == "":
+		code, why = "bad_servers", "it has no name"
+	case strings.TrimSpace(ends.Command) == "" && strings.TrimSpace(ends.URL) == "":
+		code, why = "server_no_endpoint", `it has neither "command" nor "url"`
 	}
-	if err != nil || strings.TrimSpace(key) == "" {
+	if code != "" {
 		p.Skipped = append(p.Skipped, name)
-		p.problem(from, "server_no_endpoint", "server %q is left out: %v", key, err)
+		p.problem(from, code, "server %q is left out: %s", key, why)
 		return
 	}
 	p.Servers = append(p.Servers, Server{name, substitute(raw, p.Dir)})

@@ -125,7 +125,7 @@ func TestOddParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"bad_command", "path_escape", "server_no_endpoint", "server_no_endpoint", "server_no_endpoint"}, codes(p.Problems)); diff != "" {
+	if diff := cmp.Diff([]string{"bad_command", "bad_servers", "bad_servers", "path_escape", "server_no_endpoint"}, codes(p.Problems)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s%v", diff, p.Problems)
 	}
 	if diff := cmp.Diff([]string{"p:k"}, skillsOf(p)); diff != "" {
@@ -152,14 +152,58 @@ func TestOddParts(t *testing.T) {
 	}
 }
 
+// What a manifest names counts, or is a problem, in the same order each time.
+func TestPathsOfTheManifest(t *testing.T) {
+	dir := t.TempDir()
+	skillcases.Write(t, dir, []skillcases.Entry{
+		entry("p/.claude-plugin/plugin.json", `{"name": "p", "skills": ["./missing", "./notes.txt", "./more"],
+			"commands": ["./cmd/special/deploy.md", "./other", "./nothere", "./notes.txt", "commands/a.md"]}`),
+		entry("p/.mcp.json", `{"d": {"command": ["x"]}, "b": {"url": 1}, "c": {}, "a": []}`),
+		entry("p/commands/a.md", "First.\n"),
+		entry("p/other/a.md", "Second.\n"),
+		entry("p/cmd/special/deploy.md", "Deploy.\n"),
+		entry("p/more/k/SKILL.md", "---\nname: k\ndescription: More.\n---\n"),
+		entry("p/notes.txt", "x"),
+	})
+	for range 8 { // maps have no order
+		p, err := plugin.Load(filepath.Join(dir, "p"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names, problems []string
+		for _, c := range p.Commands {
+			names = append(names, c.Name+" "+c.Description)
+		}
+		for _, problem := range p.Problems {
+			problems = append(problems, problem.Code+" "+filepath.Base(problem.Path)+": "+problem.Message)
+		}
+		if diff := cmp.Diff([]string{"p:a First.", "p:deploy Deploy."}, names); diff != "" || !slices.Equal(skillsOf(p), []string{"p:k"}) {
+			t.Errorf("skills %v, commands (-want +got):\n%s", skillsOf(p), diff)
+		}
+		if diff := cmp.Diff([]string{
+			`bad_servers .mcp.json: server "a" is left out: it is a list and has to be an object`,
+			`bad_servers .mcp.json: server "b" is left out: "url" is a number and has to be a string`,
+			`server_no_endpoint .mcp.json: server "c" is left out: it has neither "command" nor "url"`,
+			`bad_servers .mcp.json: server "d" is left out: "command" is a list and has to be a string`,
+			`missing_skills plugin.json: "skills" names "missing", and there is no such folder`,
+			`missing_skills plugin.json: "skills" names "notes.txt", and there is no such folder`,
+			`bad_command a.md: the command is left out: p:a is commands/a.md already`,
+			`bad_command plugin.json: "commands" names "nothere", and there is no such file or folder`,
+			`bad_command plugin.json: "commands" names "notes.txt", which is no Markdown file`,
+		}, problems); diff != "" {
+			t.Fatalf("problems (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestManifestsThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	for manifest, want := range map[string]string{
 		`{`: "bad_manifest", `[]`: "bad_manifest", `{}`: "bad_manifest", `{"name": 1}`: "bad_manifest", `{"name": "../x"}`: "bad_manifest", `{"name": "a..b"}`: "bad_manifest",
-		`{"name": "` + strings.Repeat("x", 65) + `"}`: "bad_manifest", `{"name": "x", "skills": {}}`: "bad_manifest",
+		`{"name": "` + strings.Repeat("x", 65) + `"}`: "bad_manifest", `{"name": "x", "skills": {}}`: "bad_manifest", `{"name": "x", "commands": [1]}`: "bad_manifest",
 	} {
 		skillcases.Write(t, dir, []skillcases.Entry{entry("p/.claude-plugin/plugin.json", manifest)})
-		if _, err := plugin.Load(filepath.Join(dir, "p")); code(err) != want || strings.Contains(err.Error(), dir) {
+		if _, err := plugin.Load(filepath.Join(dir, "p")); code(err) != want || strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "Go ") {
 			t.Errorf("%.40s: %v, want %s", manifest, err, want)
 		}
 	}

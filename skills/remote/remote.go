@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -121,7 +122,7 @@ func (c *Client) Index(ctx context.Context) (index *Index, notes []string, err e
 	}
 	index = &Index{}
 	if err := json.Unmarshal(data.Bytes(), index); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", c.base.Redacted(), err)
+		return nil, nil, fmt.Errorf("read %s: %w", c.base.Redacted(), jsoncheck.Words(err))
 	}
 	switch index.Schema {
 	case Schema:

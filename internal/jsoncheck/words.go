@@ -1,0 +1,53 @@
+package jsoncheck
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Words is an error of encoding/json in words for the one who wrote the JSON:
+// which key has what, and what it has to have. Other errors stay as they are.
+func Words(err error) error {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		at := "it"
+		if e.Field != "" {
+			at = fmt.Sprintf("%q", e.Field)
+		}
+		return fmt.Errorf("%s is %s and has to be %s", at, found(e.Value), wanted(e.Type))
+	}
+	if err != nil && strings.HasPrefix(err.Error(), "json: ") {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return err
+}
+
+// found is what a value is, which encoding/json says as in "number 1.5".
+func found(value string) string {
+	kind, number, _ := strings.Cut(value, " ")
+	if number != "" {
+		return "the number " + number
+	}
+	return cmp.Or(map[string]string{"array": "a list", "object": "an object", "string": "a string", "bool": "a boolean", "number": "a number"}[kind], value)
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	}
+	return "a whole number that is not too large"
+}

@@ -108,7 +108,7 @@ func (s *Skill) Activate(session *Session, arguments string, force bool) (*Activ
 	}
 	for _, f := range files {
 		switch {
-		case f.Path == FileName || f.Path == lowerFileName:
+		case f.Path == s.File():
 		case len(a.Files) == maxListed:
 			a.MoreFiles++
 		default:

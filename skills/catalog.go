@@ -72,7 +72,7 @@ func (s *Snapshot) xml(located bool) string {
 		}
 		b.WriteString("<description>" + escapeXML.Replace(oneLine(k.Description)) + "</description>")
 		if located {
-			b.WriteString("<location>" + escapeXML.Replace(filepath.Join(k.shown, filepath.Base(k.file.path))) + "</location>")
+			b.WriteString("<location>" + escapeXML.Replace(filepath.Join(k.shown, k.File())) + "</location>")
 		}
 		b.WriteString("</skill>\n")
 	}

@@ -26,6 +26,9 @@ type Root struct {
 	Scope Scope
 	// Plugin names the plugin for ScopePlugin.
 	Plugin string
+	// Named says who named the folder, such as "$AGENT_SKILLS_PATH": that it is not
+	// there is a problem then. Empty is for one that need not be there.
+	Named string
 	// Within is the folder that no link may lead out of; empty allows links to
 	// anywhere, as for folders that the user keeps himself.
 	Within string
@@ -82,14 +85,18 @@ func newWalker(cache map[string]*loaded) *walker {
 	return &walker{cache: cache, next: map[string]*loaded{}, visited: map[string]bool{}}
 }
 
-// walk looks into one root. A root that does not exist is none.
+// walk looks into one root. One that does not exist is none, and a problem if
+// somebody has named it.
 func (w *walker) walk(r Root) {
 	w.folders = 0
 	real, err := filepath.EvalSymlinks(r.Path)
 	if err != nil {
 		w.watched = append(w.watched, seen{path: r.Path})
-		if !errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case !errors.Is(err, fs.ErrNotExist):
 			w.problem(r.Path, "unreadable", "the folder cannot be read: %s", cause(err))
+		case r.Named != "":
+			w.problem(r.Path, "missing_folder", "there is no such folder, which %s names", r.Named)
 		}
 		return
 	}

@@ -35,17 +35,18 @@ type LintOptions struct {
 	KnownTool func(id string) bool
 }
 
-// Lint remarks on what a skill in the folder at dir would be better without,
-// beyond the rules of the standard: links that lead nowhere, files that nothing
+// Lint remarks on what the skill at path, as ReadPath takes it, would be better
+// without, beyond the rules of the standard: links that lead nowhere, files that nothing
 // leads to, a description that does not say when, tools that are not there, a
 // workflow that cannot end. The codes are dangling_reference, reference_escape,
 // workflow_invalid, which are errors, and orphan_file, description_short,
 // description_when, body_tokens, unknown_tool, and workflow_ with the code of a
 // workflow.Remark.
-func Lint(dir string, o *LintOptions) ([]Diagnostic, error) {
+func Lint(path string, o *LintOptions) ([]Diagnostic, error) {
 	if o == nil {
 		o = &LintOptions{}
 	}
+	dir, _ := Locate(path)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err

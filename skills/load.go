@@ -20,7 +20,7 @@ func Read(root *os.Root, folder string) *Doc {
 	d := &Doc{}
 	name, err := skillFile(root)
 	if err != nil {
-		d.unreadable(err)
+		d.unreadable(FileName, err)
 		return d
 	}
 	return readFile(root, name, folder)
@@ -31,7 +31,7 @@ func readFile(root *os.Root, name, folder string) *Doc {
 	d := &Doc{}
 	data, err := readBounded(root, name, MaxFileBytes+1)
 	if err != nil {
-		d.unreadable(err)
+		d.unreadable(name, err)
 		return d
 	}
 	if name != FileName {
@@ -42,13 +42,28 @@ func readFile(root *os.Root, name, folder string) *Doc {
 	return d
 }
 
-// ReadPath reads the skill in the folder at path, or whose SKILL.md is at path.
-func ReadPath(path string) *Doc {
+// Locate returns the folder of the skill that is meant by path, which is that
+// folder or the SKILL.md in it, and the name of that file, which need not be
+// there.
+func Locate(path string) (dir, file string) {
+	dir = path
 	if base := filepath.Base(path); base == FileName || base == lowerFileName {
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			path = filepath.Dir(path)
+			dir = filepath.Dir(path)
 		}
 	}
+	if root, err := os.OpenRoot(dir); err == nil {
+		defer root.Close()
+		if name, err := skillFile(root); err == nil {
+			return dir, name
+		}
+	}
+	return dir, FileName
+}
+
+// ReadPath reads the skill in the folder at path, or whose SKILL.md is at path.
+func ReadPath(path string) *Doc {
+	path, _ = Locate(path)
 	folder := path
 	if abs, err := filepath.Abs(path); err == nil {
 		folder = abs
@@ -56,7 +71,11 @@ func ReadPath(path string) *Doc {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		d := &Doc{}
-		d.unreadable(err)
+		if errors.Is(err, fs.ErrNotExist) {
+			d.found("missing_skill_md", 0, "there is no such folder")
+		} else {
+			d.unreadable(FileName, err)
+		}
 		return d
 	}
 	defer root.Close()
@@ -117,14 +136,14 @@ func escapes(err error) bool {
 	return err != nil && strings.HasSuffix(err.Error(), "path escapes from parent")
 }
 
-func (d *Doc) unreadable(err error) {
+func (d *Doc) unreadable(file string, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.found("missing_skill_md", 0, "there is no %s in this folder: a skill is a folder with that file", FileName)
 	case escapes(err):
-		d.found("symlink_escape", 0, "%s is a link that leads out of the skill's folder: put the file itself there", FileName)
+		d.found("symlink_escape", 0, "%s is a link that leads out of the skill's folder: put the file itself there", file)
 	default:
-		d.found("unreadable", 0, "%s cannot be read: %s", FileName, cause(err))
+		d.found("unreadable", 0, "%s cannot be read: %s", file, cause(err))
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *Skill) Manifest(at string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{URI: URI(at, FileName), Frontmatter: doc.Frontmatter()}
+	m := &Manifest{URI: URI(at, s.File()), Frontmatter: doc.Frontmatter()}
 	files, list, done, err := s.whole()
 	if err != nil {
 		return nil, err
@@ -113,12 +113,11 @@ func (s *Skill) Digest() string {
 		return ""
 	}
 	defer done()
-	for _, name := range []string{FileName, lowerFileName} {
-		if sum, n, err := digest(files, name, MaxFileBytes); err == nil && n <= MaxFileBytes {
-			return sum
-		}
+	sum, n, err := digest(files, s.File(), MaxFileBytes)
+	if err != nil || n > MaxFileBytes {
+		return ""
 	}
-	return ""
+	return sum
 }
 
 // Digest writes a SHA-256 sum the way skills are identified.

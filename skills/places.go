@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // shared are the folders, below a project and below the user's home, where
@@ -50,11 +49,15 @@ func (p Places) Roots() (roots []Root, problems []Problem) {
 			roots = append(roots, r)
 		}
 	}
-	for _, path := range slices.Concat(p.Paths, filepath.SplitList(p.Env)) {
-		if path != "" {
-			roots = append(roots, Root{Path: path, Scope: ScopeConfigured})
+	configured := func(list []string, named string) {
+		for _, path := range list {
+			if path != "" {
+				roots = append(roots, Root{Path: path, Scope: ScopeConfigured, Named: named})
+			}
 		}
 	}
+	configured(p.Paths, `"paths" of the config`)
+	configured(filepath.SplitList(p.Env), "$AGENT_SKILLS_PATH")
 	if p.Path != "" {
 		roots = append(roots,
 			Root{Path: filepath.Join(p.Path, string(ScopeCustom)), Scope: ScopeCustom},

@@ -286,8 +286,8 @@ func TestPlaces(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("skills (-want +got):\n%s", diff)
 	}
-	if len(s.Problems) > 0 {
-		t.Errorf("problems: %v", s.Problems)
+	if len(s.Problems) != 1 || s.Problems[0].Code != "missing_folder" || s.Problems[0].Path != at("missing") {
+		t.Errorf("problems: %v, want that the folder is missing which somebody named", s.Problems)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode"
 )
@@ -100,6 +101,15 @@ type Tool struct {
 // Dir is the skill's folder on this host, or empty for a virtual one. It is for
 // the user's eyes: no text for a model may hold it.
 func (s *Skill) Dir() string { return s.shown }
+
+// File is the name of the file that makes it a skill: FileName, or that of its
+// folder in lower case.
+func (s *Skill) File() string {
+	if s.file.path == "" {
+		return FileName
+	}
+	return filepath.Base(s.file.path)
+}
 
 // Origin says where the skill comes from without saying where that is on this
 // host, such as "local:user", "plugin:sales" or "virtual".

@@ -23,6 +23,7 @@ func (e *InvalidError) Error() string {
 // what the standard says is an *InvalidError. The text and the files are read
 // when they are asked for.
 func Load(path string) (*Skill, error) {
+	path, file := Locate(path)
 	doc := ReadPath(path)
 	ok, list := doc.Judge(Strict)
 	if !ok {
@@ -39,7 +40,7 @@ func Load(path string) (*Skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Skill{Scope: ScopeConfigured, State: Enabled, Diagnostics: list, dir: real, shown: shown, folder: filepath.Base(shown)}
+	s := &Skill{Scope: ScopeConfigured, State: Enabled, Diagnostics: list, dir: real, shown: shown, folder: filepath.Base(shown), file: look(filepath.Join(real, file))}
 	s.fill(doc)
 	s.Ref = s.Name
 	return s, nil

@@ -40,6 +40,9 @@ type skillHome struct {
 
 // skillHome reads the config, if there is one.
 func (a *app) skillHome() (*skillHome, error) {
+	if err := a.checkSkillsPath(); err != nil {
+		return nil, err
+	}
 	path, exists, err := config.Target(a.configPath)
 	if err != nil {
 		return nil, err
@@ -138,8 +141,8 @@ func (h *skillHome) trusts(project string) bool {
 func withFolders(folders []string, f func(*skills.Snapshot) error) error {
 	var roots []skills.Root
 	for _, f := range folders {
-		if _, err := os.Stat(f); err != nil {
-			return usage("skills list: %w", err)
+		if info, err := os.Stat(f); err != nil || !info.IsDir() {
+			return usage("skills list: there is no folder %s", f)
 		}
 		roots = append(roots, skills.Root{Path: f, Scope: skills.ScopeConfigured})
 	}
@@ -321,7 +324,7 @@ func (a *app) skillsReadCommand() *cobra.Command {
 		Args:  someArgs(1, 2, "the name of a skill, and perhaps a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
-				file := append(args, skills.FileName)[1]
+				file := append(args, k.File())[1]
 				p, err := k.ReadFile(file, offset, limit)
 				a.record(h.config, skillEvent(audit.EventSkillFileRead, k, file, err))
 				if e, ok := errors.AsType[*skills.FileError](err); ok {

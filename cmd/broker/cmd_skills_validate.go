@@ -55,10 +55,8 @@ func (a *app) printVerdict(path string, v verdict) error {
 	if a.json {
 		return a.printJSON(v)
 	}
-	file := path
-	if filepath.Base(path) != skills.FileName {
-		file = filepath.Join(path, skills.FileName)
-	}
+	dir, name := skills.Locate(path)
+	file := filepath.Join(dir, name)
 	for _, d := range v.Diagnostics {
 		where := file
 		if d.Line > 0 {

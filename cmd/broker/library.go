@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -116,6 +117,17 @@ func skillEvent(kind string, k *skills.Skill, detail string, err error) audit.Ev
 		e.Detail += " failed: " + oneLine(err.Error(), 300)
 	}
 	return e
+}
+
+// checkSkillsPath says what is wrong with the folder of --skills.
+func (a *app) checkSkillsPath() error {
+	if a.skillsPath == "" {
+		return nil
+	}
+	if info, err := os.Stat(a.skillsPath); err != nil || !info.IsDir() {
+		return usage("--skills: there is no folder %s", a.skillsPath)
+	}
+	return nil
 }
 
 // overrule puts the folder of --skills in the place of the config's.

@@ -48,6 +48,7 @@ func newBench(t *testing.T) *bench {
 	b.write("user/notes/logo.png", "\x89PNG\r\n\x1a\n\x00")
 	b.skill("user/group/team%2Fodd", "Is odd. Use never.", "")
 	b.write("user/hopeless/SKILL.md", "no header")
+	b.write("user/lower/skill.md", strings.Replace(newSkill, "fresh", "lower", 1))
 	b.skill("custom/notes", "Is shadowed. Use never.", "")
 	b.skill("custom/mine", "Is mine. Use it.", "")
 	b.write("custom/mine/workflow.json", `{"start": "a", "params": {"type": "object"}, "steps": {"a": {"prompt": "Say it.", "answer": {"type": "object"}}}}`)
@@ -192,10 +193,12 @@ func TestEveryOperation(t *testing.T) {
 		{"GET", "/api/skills/dice", "", "", reader, 200, []string{`"input_schema":{"type":"object"}`, `"digest":"sha256:`}},
 		{"GET", "/api/skills/notes", "", "", admin, 200, []string{`{"path":"references/style.md","size":70}`}},
 		{"GET", "/api/skills/mine", "", "", reader, 200, []string{`"tools":[{"name":"start","description":"Begins the workflow.","input_schema":{"type":"object"}},{"name":"advance",`}},
+		{"GET", "/api/skills/lower", "", "", reader, 200, []string{`"location":"/api/skills/lower/files/skill.md"`, `"digest":"sha256:`}},
 		{"GET", "/api/skills/team%2Fodd", "", "", reader, 200, []string{`"name":"team/odd"`}},
 		{"GET", "/api/skills/sales:forecast", "", "", reader, 200, []string{`"plugin":"sales"`}},
 		{"GET", "/api/skills/note", "", "", reader, 404, []string{"skill_not_found", "did you mean notes"}},
 		{"GET", "/api/skills/notes/files/references/style.md?offset=7&limit=5", "", "", reader, 200, []string{`"text":"Short","offset":7`}},
+		{"GET", "/api/skills/lower/files/skill.md", "", "", reader, 200, []string{`"text":"---\nname: lower`}},
 		{"GET", "/api/skills/notes/files/references/stile.md", "", "", reader, 404, []string{"did you mean references/style.md"}},
 		{"GET", "/api/skills/nots/files/SKILL.md", "", "", reader, 404, []string{"did you mean notes"}},
 		{"GET", "/api/skills/notes/files/..%2F..%2Fcustom%2Fmine%2FSKILL.md", "", "", reader, 422, []string{"path_escape"}},

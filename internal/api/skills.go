@@ -73,7 +73,7 @@ func rowOf(k *skills.Skill) Skill {
 	return Skill{
 		Name: k.Ref, Description: k.Description, Version: k.Version, License: k.License, Origin: k.Origin(), Category: k.Scope, Plugin: k.Plugin,
 		State: k.State, Enabled: k.State == skills.Enabled, Model: k.ModelInvocable, User: k.UserInvocable,
-		Location: "/api/skills/" + url.PathEscape(k.Ref) + "/files/" + skills.FileName, Diagnostics: append([]skills.Diagnostic{}, k.Diagnostics...),
+		Location: "/api/skills/" + url.PathEscape(k.Ref) + "/files/" + k.File(), Diagnostics: append([]skills.Diagnostic{}, k.Diagnostics...),
 	}
 }
 

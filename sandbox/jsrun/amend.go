@@ -19,6 +19,8 @@ const (
 	wordsName  = "$broker_words"
 	traceName  = "$broker_trace"
 	regexpName = "$broker_regexp"
+	spreadName = "$broker_spread"
+	listName   = "$broker_list"
 )
 
 // An amender changes what goja does otherwise than other engines, or so slowly
@@ -29,6 +31,7 @@ const (
 //     d is made of an object, which goja does not know;
 //   - what reads the message or the trace of an error gets it mended, as
 //     trace.go and words.go say;
+//   - [...list, x] asks an iterator for each element, where a list could be copied;
 //   - a < b < c is read as a < (b < c);
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
@@ -45,7 +48,7 @@ type amender struct {
 func (src *source) amend(tree *ast.Program, text string) error {
 	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.absent(), reads: src.errorReads()}
 	chains := src.chains()
-	if !src.appends() && !src.hasClasses() && !chains && len(a.absent) == 0 && a.reads == (errorReads{}) {
+	if !src.appends() && !src.spreads() && !src.hasClasses() && !chains && len(a.absent) == 0 && a.reads == (errorReads{}) {
 		return nil
 	}
 	before := pass{bound: a.learn, enter: a.learnCall}
@@ -79,6 +82,16 @@ func (src *source) appends() bool {
 			if before := lex.text(i - 1); before == "+" || lex.text(i+2) == "+" || lex.text(i+2) == "." {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// spreads reports whether the program may have a list with others in it.
+func (src *source) spreads() bool {
+	for i := range src.lexed.tokens {
+		if before := src.lexed.text(i - 1); src.lexed.text(i) == "..." && (before == "[" || before == ",") {
+			return arrayFields() != nil
 		}
 	}
 	return false
@@ -178,6 +191,8 @@ func (a *amender) change(slot *ast.Expression) {
 		if _, body := reduction(e); body != nil {
 			a.changeReduction(body)
 		}
+	case *ast.ArrayLiteral:
+		changeList(slot, e)
 	case *ast.DotExpression:
 		a.changeRead(&e.Left, e.Identifier.Name)
 	case *ast.BracketExpression:

@@ -72,5 +72,6 @@
   };
 
   const iterator = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
-  return { Map, Set, iterator, ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, own, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
+  const steps = Object.getPrototypeOf([][Symbol.iterator]());
+  return { Map, Set, iterator, steps, toList: (value) => [...value], ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, own, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
 });

@@ -14,7 +14,8 @@ import (
 )
 
 // A script is a program ready to run. Its value is a function of
-// ($keep, $call, $error, $broker_join, $broker_absent, $broker_words, $broker_trace, $broker_regexp) that gives $keep
+// ($keep, $call, $error, $broker_join, $broker_absent, $broker_words, $broker_trace, $broker_regexp,
+// $broker_spread, $broker_list) that gives $keep
 // the program as an async function.
 type script struct {
 	program  *goja.Program
@@ -31,7 +32,7 @@ type script struct {
 // The function around every script: the program's modules find the bridge in
 // its parameters, where no program can replace it.
 const (
-	scriptHead = `(function($keep,$call,$error,$broker_join,$broker_absent,$broker_words,$broker_trace,$broker_regexp){"use strict";`
+	scriptHead = `(function($keep,$call,$error,$broker_join,$broker_absent,$broker_words,$broker_trace,$broker_regexp,$broker_spread,$broker_list){"use strict";`
 	scriptTail = "\n})"
 )
 

@@ -57,12 +57,17 @@ type runtime struct {
 	add       goja.Callable // +
 	joins     [maxJoins]joined
 	nextJoin  int
+	inFront   roomInFront
+	toList    goja.Callable // [...value]
 	newError  goja.Callable // name, message, fields, trace
 	ownKeys   goja.Callable // own, of the prelude
 	stringify goja.Callable
 
 	classes           *goja.Object // of errors, by name
 	iteratorPrototype *goja.Object
+	arraySteps        *goja.Object // the prototype of what goes through an array
+	arrayIterator     goja.Value   // what an array has to be gone through, and
+	arrayNext         goja.Value   // what those have to go on
 	mapClass          *goja.Object
 	setClass          *goja.Object
 }
@@ -125,7 +130,7 @@ func (r *runtime) begin() error {
 	if err := r.guard(r.defineNamed); err != nil {
 		return err
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.newRegExp)); err != nil {
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.newRegExp), r.vm.ToValue(r.spread), r.vm.ToValue(r.list)); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {
@@ -171,6 +176,8 @@ func (r *runtime) setUp() error {
 	r.toolError = kept.Get("ToolError").(*goja.Object)
 	r.revive, _ = goja.AssertFunction(r.load("revive"))
 	r.add, _ = goja.AssertFunction(kept.Get("add"))
+	r.toList, _ = goja.AssertFunction(kept.Get("toList"))
+	r.arraySteps = kept.Get("steps").(*goja.Object)
 	r.newError, _ = goja.AssertFunction(kept.Get("newError"))
 	r.ownKeys, _ = goja.AssertFunction(kept.Get("own"))
 	r.stringify, _ = goja.AssertFunction(kept.Get("stringify"))
@@ -179,6 +186,7 @@ func (r *runtime) setUp() error {
 	r.mapClass, r.setClass = kept.Get("Map").(*goja.Object), kept.Get("Set").(*goja.Object)
 	r.defineParse()
 	r.defineErrors()
+	r.defineArrays()
 	r.defineTimers()
 	r.defineConsole()
 	r.defineLibs()

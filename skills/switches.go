@@ -47,14 +47,25 @@ type switchEntry struct {
 	Enabled *bool `json:"enabled"`
 }
 
-// ReadSwitches reads the file at path. Without a file everything is on.
+// A SwitchesError says why the file of switches cannot be read, with its path.
+type SwitchesError struct{ Message string }
+
+func (e *SwitchesError) Error() string { return e.Message }
+
+// brokenSwitches is the error for a file of switches, or part of one.
+func brokenSwitches(path string, err error) error {
+	return &SwitchesError{fmt.Sprintf("read what is switched off: %s is broken: %s: mend it or delete it, which switches everything on", path, jsoncheck.Words(err))}
+}
+
+// ReadSwitches reads the file at path. Without a file everything is on. An error
+// is a *SwitchesError.
 func ReadSwitches(path string) (Switches, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Switches{}, nil
 	}
 	if err != nil {
-		return Switches{}, fmt.Errorf("read what is switched off: %w", err)
+		return Switches{}, &SwitchesError{"read what is switched off: " + err.Error()}
 	}
 	var file struct {
 		Skills  map[string]switchEntry `json:"skills"`
@@ -62,7 +73,7 @@ func ReadSwitches(path string) (Switches, error) {
 	}
 	if len(bytes.TrimSpace(data)) > 0 {
 		if err := json.Unmarshal(data, &file); err != nil {
-			return Switches{}, fmt.Errorf("read what is switched off: %s is broken: %w: mend it or delete it, which switches everything on", path, jsoncheck.Words(err))
+			return Switches{}, brokenSwitches(path, err)
 		}
 	}
 	flat := func(m map[string]switchEntry) map[string]bool {
@@ -112,15 +123,15 @@ func EditEntry(path string, kind Kind, id string, edit func(entry map[string]jso
 	}
 	file, err := object(before)
 	if err != nil {
-		return fmt.Errorf("switch %s: %s: %w", quoted(id), path, err)
+		return brokenSwitches(path, err)
 	}
 	group, err := object(file[string(kind)])
 	if err != nil {
-		return fmt.Errorf("switch %s: %s: %q: %w", quoted(id), path, kind, err)
+		return brokenSwitches(path, fmt.Errorf("%q: %w", kind, err))
 	}
 	entry, err := object(group[id])
 	if err != nil {
-		return fmt.Errorf("switch %s: %s: %q: %w", quoted(id), path, kind, err)
+		return brokenSwitches(path, fmt.Errorf("%q: %q: %w", kind, id, err))
 	}
 	edit(entry)
 	if len(entry) == 0 {
@@ -137,22 +148,23 @@ func EditEntry(path string, kind Kind, id string, edit func(entry map[string]jso
 }
 
 // Entries returns what the file at path holds about all things of a kind, as
-// JSON objects by their names; nothing if there is no file.
+// JSON objects by their names; nothing if there is no file. An error is a
+// *SwitchesError.
 func Entries(path string, kind Kind) (map[string]json.RawMessage, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var file map[string]json.RawMessage
-	var group map[string]json.RawMessage
-	if err == nil {
-		file, err = object(data)
-	}
-	if err == nil {
-		group, err = object(file[string(kind)])
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read %q of %s: %w", kind, path, err)
+		return nil, &SwitchesError{"read what is switched off: " + err.Error()}
+	}
+	file, err := object(data)
+	if err != nil {
+		return nil, brokenSwitches(path, err)
+	}
+	group, err := object(file[string(kind)])
+	if err != nil {
+		return nil, brokenSwitches(path, fmt.Errorf("%q: %w", kind, err))
 	}
 	return group, nil
 }

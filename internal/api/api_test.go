@@ -53,7 +53,7 @@ func newBench(t *testing.T) *bench {
 	b.skill("custom/mine", "Is mine. Use it.", "")
 	b.write("custom/mine/workflow.json", `{"start": "a", "params": {"type": "object"}, "steps": {"a": {"prompt": "Say it.", "answer": {"type": "object"}}}}`)
 	b.plugin("plugins/sales", "sales")
-	b.handler = New(Options{Library: b.library(), Tokens: map[string]string{"alice": reader}, AdminToken: admin,
+	b.handler = New(Options{Library: b.library(), Tokens: map[string]string{"alice": reader}, AdminToken: admin, Owner: ownerOf,
 		Changed: func() { b.mu.Lock(); defer b.mu.Unlock(); b.changed++ },
 		FileRead: func(k *skills.Skill, client, path string, err error) {
 			b.read = append(b.read, fmt.Sprintf("%s %s by %s: %v", k.Ref, path, client, err == nil))
@@ -101,6 +101,15 @@ func (b *bench) library() func() *library.Library {
 	}
 	l := library.New(o)
 	return func() *library.Library { return l }
+}
+
+func ownerOf(tokens map[string]string, token string) (name string) {
+	for n, t := range tokens {
+		if t == token {
+			name = n
+		}
+	}
+	return name
 }
 
 // An ask is a request, and what has to come of it.
@@ -305,7 +314,7 @@ func TestPluginFromARepository(t *testing.T) {
 func TestWhoMayDoWhat(t *testing.T) {
 	b := newBench(t)
 	with := func(tokens map[string]string, adminToken string) http.Handler {
-		return New(Options{Library: b.library(), Tokens: tokens, AdminToken: adminToken})
+		return New(Options{Library: b.library(), Tokens: tokens, AdminToken: adminToken, Owner: ownerOf})
 	}
 	clients := map[string]string{"alice": reader}
 	tests := []struct {
@@ -359,13 +368,29 @@ func TestChangesAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestFailureOfTheBrokerIsNotTold(t *testing.T) {
+// What the user can mend is told, without where it is on this host; what only
+// the log says is told in no other way.
+func TestFailureOfTheBroker(t *testing.T) {
 	b := newBench(t)
-	b.write("servers.state.json", "broken")
-	text := b.do(ask{"PUT", "/api/skills/notes", `{"enabled": true}`, "", admin, 500, []string{"its log says why"}})
-	if strings.Contains(text, "broken") {
-		t.Error(text)
+	b.write("servers.state.json", `{"plugins": {"sales": {"enabled": "no"}}}`)
+	why := []string{"bad_switches", "servers.state.json is broken", "mend it or delete it"}
+	for _, a := range []ask{
+		{"PUT", "/api/skills/notes", `{"enabled": true}`, "", admin, 500, why},
+		{"PUT", "/api/plugins/sales", `{"enabled": true}`, "", admin, 500, why},
+		{"DELETE", "/api/plugins/sales", "", "", admin, 500, why},
+		{"GET", "/api/plugins", "", "", reader, 500, why},
+		{"GET", "/api/plugins/sales", "", "", reader, 500, why},
+		{"GET", "/api/skills", "", "", reader, 200, append(why, "until then every skill is off")},
+	} {
+		if text := b.do(a); strings.Contains(text, b.dir) {
+			t.Errorf("%s %s tells where the file is: %s", a.method, a.url, text)
+		}
 	}
-	b.do(ask{"GET", "/api/plugins", "", "", reader, 500, nil})
-	b.do(ask{"GET", "/api/skills", "", "", reader, 200, []string{"bad_switches", "until then every skill is off"}})
+	for _, name := range []string{"servers.state.json", "custom"} {
+		if err := os.RemoveAll(filepath.Join(b.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.write("custom", "no folder")
+	b.do(ask{"POST", "/api/skills/install", archive(t, map[string]string{"fresh/SKILL.md": newSkill}), "application/zip", admin, 500, []string{"its log says why"}})
 }

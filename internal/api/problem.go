@@ -69,6 +69,7 @@ var statuses = map[string]int{
 	"skill_not_found": http.StatusNotFound, "plugin_not_found": http.StatusNotFound, "marketplace_not_found": http.StatusNotFound, "not_found": http.StatusNotFound,
 	"already_exists": http.StatusConflict, "not_installed": http.StatusConflict,
 	"fetch_failed": http.StatusBadGateway, "fetch_timeout": http.StatusGatewayTimeout, "git_missing": http.StatusNotImplemented,
+	"bad_switches": http.StatusInternalServerError,
 }
 
 // problem is what an error says to who asked. What is not his to mend is only

@@ -93,6 +93,9 @@ func Cause(err error) *pack.Error {
 	if e, ok := errors.AsType[*skills.FileError](err); ok {
 		return &pack.Error{Code: e.Code, Message: e.Message}
 	}
+	if e, ok := errors.AsType[*skills.SwitchesError](err); ok {
+		return &pack.Error{Code: "bad_switches", Message: e.Message}
+	}
 	return nil
 }
 

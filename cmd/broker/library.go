@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/api"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -75,7 +76,7 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string) (
 		}
 	}
 	return api.New(api.Options{
-		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.broker.SkillTools(k) }, Tokens: tokens, AdminToken: admin, Changed: w.now, Logger: a.logger(),
+		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.broker.SkillTools(k) }, Tokens: tokens, AdminToken: admin, Owner: broker.TokenOwner, Changed: w.now, Logger: a.logger(),
 		FileRead: func(k *skills.Skill, client, path string, err error) {
 			e := skillEvent(audit.EventSkillFileRead, k, path, err)
 			e.Client = client

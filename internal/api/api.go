@@ -8,8 +8,6 @@
 package api
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	_ "embed"
 	"log/slog"
 	"net/http"
@@ -19,7 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/library"
 )
 
-// Options are what the interface is made of. Library is required.
+// Options are what the interface is made of. Library and Owner are required.
 type Options struct {
 	// Library returns what is managed, as it is configured now.
 	Library func() *library.Library
@@ -32,6 +30,9 @@ type Options struct {
 	// AdminToken is that of who may change things, and read; empty means that
 	// nobody may change anything.
 	AdminToken string
+	// Owner is the name of whose token one is, "" if it is nobody's, in a time that
+	// says nothing about the tokens.
+	Owner func(tokens map[string]string, token string) string
 	// Changed is called after each change, also one that fails, before it is
 	// answered; nil is fine.
 	Changed func()
@@ -124,17 +125,12 @@ func (s *server) serve(r route, w http.ResponseWriter, req *http.Request) {
 // admit says who asks, or why he may not.
 func (s *server) admit(req *http.Request, changes bool) (client string, refusal *Problem) {
 	scheme, token, given := strings.Cut(req.Header.Get("Authorization"), " ")
-	given = given && strings.EqualFold(scheme, "Bearer")
-	admin := s.o.AdminToken != "" && given && same(token, s.o.AdminToken)
-	if given && !admin {
-		for name, t := range s.o.Tokens {
-			if same(token, t) {
-				client = name
-			}
-		}
+	admin := ""
+	if given && strings.EqualFold(scheme, "Bearer") {
+		admin, client = s.o.Owner(map[string]string{clientAdmin: s.o.AdminToken}, token), s.o.Owner(s.o.Tokens, token)
 	}
 	switch {
-	case admin:
+	case admin != "" && s.o.AdminToken != "":
 		return clientAdmin, nil
 	case changes && s.o.AdminToken == "":
 		return "", newProblem(http.StatusForbidden, "no_admin_token", `changes are off: set "broker": {"http": {"adminToken": "${BROKER_ADMIN_TOKEN}"}} in the config and start the broker again, or use the command line on its machine`)
@@ -148,12 +144,6 @@ func (s *server) admit(req *http.Request, changes bool) (client string, refusal 
 		return "", newProblem(http.StatusUnauthorized, "unauthorized", `a token is needed: send the header "Authorization: Bearer TOKEN" with one of "http.tokens" in the config`)
 	}
 	return clientHTTP, nil
-}
-
-// same compares secrets in a time that says nothing about them.
-func same(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
 // unknown answers what no route is for.

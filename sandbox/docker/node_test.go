@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
@@ -73,6 +74,9 @@ var nodeCases = []programCase{
 	{name: "console", code: "console.group('g'); console.log('%s is %d', 'x', 3n); console.groupEnd(); console.count(); console.assert(false, 'why'); console.error('e')",
 		stdout: "g\n  x is 3\ndefault: 1\n", says: "Assertion failed: why\ne\n"},
 	{name: "a timer that throws", code: "setTimeout(() => { throw new Error('late') }, 1); await new Promise((r) => setTimeout(r, 200))", exit: sandbox.ExitThrew, says: "Error: late\n  at agent.ts:1:26"},
+	{name: "waiting for a timer is no loop", code: "await new Promise((r) => setTimeout(r, 1e6))", exit: sandbox.ExitTimeout, says: "while waiting for a timer (processor time: "},
+	{name: "nor is waiting for a signal", code: "await new Promise((r) => AbortSignal.timeout(1e6).addEventListener('abort', r))", exit: sandbox.ExitTimeout, says: "hint: it was waiting, not computing"},
+	{name: "an argument that is too large is told with its size", code: "await callMCPTool('a__b', { s: 'x'.repeat(2 ** 21) })", exit: sandbox.ExitThrew, says: "ToolError: argument of 2 MiB for a__b is over the limit of 1 MiB (config: sandbox.maxResult)"},
 	{name: "a floating function goes on while it sleeps", code: "(async () => { await new Promise((r) => setTimeout(r, 20)); console.log('later') })(); return 1", value: "1", stdout: "later\n"},
 	{name: "a result that is no data", code: "const a = {}; a.a = a; return a", exit: sandbox.ExitThrew, says: "the returned value cannot be written as JSON: TypeError: Converting circular structure"},
 	{name: "a pattern that Node does not take", code: "return /(?<a>x)(?<a>y)/.test('x')", exit: sandbox.ExitRefused, says: "agent.ts: Invalid regular expression"},
@@ -111,7 +115,13 @@ func TestNode(t *testing.T) {
 		}
 	})
 	for _, tt := range nodeCases {
-		t.Run(tt.name, func(t *testing.T) { tt.try(t, r, sandbox.Request{Call: nodeAnswer, Modules: shout}) })
+		t.Run(tt.name, func(t *testing.T) {
+			limits := sandbox.Limits{ResultBytes: 1 << 20}
+			if tt.exit == sandbox.ExitTimeout {
+				limits.Timeout = 2 * time.Second
+			}
+			tt.try(t, r, sandbox.Request{Call: nodeAnswer, Modules: shout, Limits: limits})
+		})
 	}
 }
 

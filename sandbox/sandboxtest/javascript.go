@@ -35,6 +35,8 @@ var jsCases = []jsCase{
 	{name: "an endless loop ends with the time limit", code: "for (;;);", limits: short, exit: sandbox.ExitTimeout, says: []string{"time limit of 0.3 s"}},
 	{name: "an endless loop of promises ends with the time limit", code: "for (;;) await null", limits: short, exit: sandbox.ExitTimeout, says: []string{"time limit of 0.3 s"}},
 	{name: "an endless chain of timers ends with the time limit", code: "await new Promise(() => { const f = () => setTimeout(f, 0); f() })", limits: short, exit: sandbox.ExitTimeout, says: []string{"time limit of 0.3 s"}},
+	{name: "a signal's timeout is waited for", code: "const s = AbortSignal.timeout(3); await new Promise((r) => s.addEventListener('abort', r)); return s.reason.name", value: `"TimeoutError"`},
+	{name: "but not when the program has ended", code: "AbortSignal.timeout(100).addEventListener('abort', () => { for (;;); }); return 1", limits: sandbox.Limits{Timeout: 2 * time.Second}, value: "1"},
 	{name: "endless recursion is an error", code: "const f = () => f() + 1; f()", exit: sandbox.ExitThrew},
 	{name: "time zones and random numbers need no files", code: "return [new Date(0).toLocaleString('en-US', { timeZone: 'Asia/Tokyo' }), crypto.randomUUID().length]", value: `["1/1/1970, 9:00:00 AM",36]`},
 	{name: "patched built-ins do not reach the bridge", code: "JSON.stringify = JSON.parse = () => { throw 1 }; Promise.prototype.then = null; globalThis.Promise = null; return 7", value: "7"},

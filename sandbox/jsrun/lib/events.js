@@ -110,7 +110,10 @@
     }
     static timeout(ms) {
       const signal = new AbortSignal(make);
-      setTimeout(() => end(signal, new DOMException('The operation was aborted due to timeout', 'TimeoutError')), ms);
+      const timer = setInterval(() => { // which, other than a timeout, does not keep a program that has ended
+        clearInterval(timer);
+        end(signal, new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
+      }, ms);
       return signal;
     }
     static any(signals) {

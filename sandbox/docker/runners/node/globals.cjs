@@ -55,6 +55,19 @@ function addTimers(fired) {
   for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate']) hidden(globalThis, name, (t) => clear(t));
 }
 
+// addSignalTimeouts has a program go on while it waits for AbortSignal.timeout,
+// which Node does not. One that has ended does not wait for it.
+function addSignalTimeouts() {
+  const { AbortSignal } = globalThis;
+  const { timeout } = AbortSignal;
+  hidden(AbortSignal, 'timeout', (ms) => {
+    const signal = timeout(ms);
+    const t = timers.setTimeout(() => pending.delete(t), Math.min(ms, MAX_DELAY));
+    pending.set(t, Infinity);
+    return signal;
+  });
+}
+
 // timeoutBefore says whether a timeout is due before a time.
 function timeoutBefore(end) {
   for (const due of pending.values()) if (due <= end) return true;
@@ -71,6 +84,7 @@ function install(fired) {
   }
   require('lib/newer')();
   addTimers(fired);
+  addSignalTimeouts();
   hidden(globalThis, 'console', makeConsole());
 }
 

@@ -89,7 +89,7 @@ function start(call, target, input) {
   const args = text === undefined ? alloc(0) : from(text, 'utf8');
   if (args.length > limit) {
     return { name: 'ToolError', fields: { code: 'argument_too_large', retryable: false },
-      message: `argument of ${call.func} for ${target.slice(0, 200)} is over the limit of ${size(limit)} (config: sandbox.maxResult): send it in parts` };
+      message: `argument of ${size(args.length)} for ${target.slice(0, 200)} is over the limit of ${size(limit)} (config: sandbox.maxResult): send it in parts` };
   }
   flush();
   call.target = target;

@@ -67,7 +67,8 @@ func Timeout(language sandbox.Language, limits sandbox.Limits, calls, inFlight i
 	if language == sandbox.Python {
 		gather = "make calls at the same time with asyncio.gather"
 	}
-	text, hint := timeout(limits, calls, inFlight, said, gather)
+	idle := cpu >= 0 && cpu < limits.Timeout/4 // a loop on a busy machine gets more
+	text, hint := timeout(limits, calls, inFlight, idle, said, gather)
 	if cpu < 0 {
 		return text + "\nhint: " + hint
 	}
@@ -82,8 +83,9 @@ func Timeout(language sandbox.Language, limits sandbox.Limits, calls, inFlight i
 }
 
 // timeout is where the program was, and what to do if no more is known; gather
-// says how its language has calls run at the same time.
-func timeout(limits sandbox.Limits, calls, inFlight int, said, gather string) (text, hint string) {
+// says how its language has calls run at the same time. An idle program has
+// hardly used the processor.
+func timeout(limits sandbox.Limits, calls, inFlight int, idle bool, said, gather string) (text, hint string) {
 	text = fmt.Sprintf("time limit of %s reached", Seconds(limits.Timeout))
 	if _, where, ok := strings.Cut(said, " reached"); ok && strings.HasPrefix(said, "time limit of ") {
 		where, hint, _ = strings.Cut(where, "\nhint: ")
@@ -104,6 +106,8 @@ func timeout(limits sandbox.Limits, calls, inFlight int, said, gather string) (t
 	switch {
 	case inFlight > 0:
 		return text, "give a longer timeout, " + gather + ", or split the work"
+	case idle:
+		return text, "it was waiting, not computing: wait for less, or give a longer timeout"
 	case calls == 0:
 		return text, "look for a loop that does not end, or give a longer timeout"
 	}
@@ -220,9 +224,10 @@ func Size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// Seconds writes a time limit for people: "2 s", "0.25 s".
+// Seconds writes a time limit for people: "2 s", "0.25 s". The few milliseconds
+// that were gone before a program began do not show.
 func Seconds(d time.Duration) string {
-	s := fmt.Sprintf("%.3f", d.Seconds())
+	s := fmt.Sprintf("%.2f", d.Seconds())
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") + " s"
 }
 

@@ -22,6 +22,7 @@ func TestSizesAndTimesReadWell(t *testing.T) {
 	}
 	for d, want := range map[time.Duration]string{
 		2 * time.Second: "2 s", 100 * time.Second: "100 s", 250 * time.Millisecond: "0.25 s", 1500 * time.Millisecond: "1.5 s", 0: "0 s",
+		2999 * time.Millisecond: "3 s", 2990 * time.Millisecond: "2.99 s",
 	} {
 		if got := Seconds(d); got != want {
 			t.Errorf("Seconds(%v) = %q, want %q", d, got, want)
@@ -63,6 +64,10 @@ func TestTimeoutSaysWhatIsKnown(t *testing.T) {
 			"time limit of 2.5 s reached while waiting for slow__job (processor time: 0.02 s)\nhint: it was waiting, not computing"},
 		{3, 0, 20 * time.Millisecond, "time limit of 3 s reached while waiting for a timer\nhint: do less",
 			"time limit of 2.5 s reached while waiting for a timer (processor time: 0.02 s)\nhint: do less"},
+		{0, 0, 20 * time.Millisecond, "time limit of 2.499 s reached while waiting at agent.py:2",
+			"time limit of 2.5 s reached while waiting at agent.py:2 (processor time: 0.02 s)\nhint: it was waiting, not computing"},
+		{3, 0, 20 * time.Millisecond, "", "time limit of 2.5 s reached after 3 calls (processor time: 0.02 s)\nhint: it was waiting, not computing"},
+		{0, 0, time.Second, "", "time limit of 2.5 s reached before any call was made (processor time: 1.00 s)\nhint: look for a loop"},
 		{0, 0, 2400 * time.Millisecond, "", "time limit of 2.5 s reached before any call was made (processor time: 2.40 s)\nhint: it was computing"},
 	} {
 		if got := Timeout(sandbox.TypeScript, limits, tt.calls, tt.running, tt.cpu, tt.said); !strings.HasPrefix(got, tt.want) {

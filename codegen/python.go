@@ -108,7 +108,7 @@ func (m *pythonModule) tool(of *model, t *discovery.Tool, names *tsname.Set) {
 		}
 		m.funcs.WriteString(docstring(text, "    ") + "\n")
 	}
-	fmt.Fprintf(&m.funcs, "    return await call_mcp_tool(%s, {**(input or {}), **arguments})\n", quote(t.ID))
+	fmt.Fprintf(&m.funcs, "    return await call_mcp_tool(%s, input, **arguments)\n", quote(t.ID))
 	m.aliases = append(m.aliases, [2]string{t.Func, name})
 }
 

@@ -16,7 +16,7 @@ func (python) name() string                  { return KindPython }
 func (python) languages() []sandbox.Language { return []sandbox.Language{sandbox.Python} }
 func (python) command(int64) []string {
 	return append([]string{"python3", "-I", "-B", "-X", "utf8", "-c"},
-		runnerArgs("python", ".py", "wire", "values", "host", "skills", "source", "report", "program")...)
+		runnerArgs("python", ".py", "wire", "values", "source", "host", "skills", "report", "waits", "program")...)
 }
 func (python) env() []string            { return []string{"HOME=/tmp", "TMPDIR=/tmp", "TZ=UTC"} }
 func (python) tmpfs() map[string]string { return map[string]string{"/tmp": tmpfsOptions} }

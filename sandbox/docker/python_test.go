@@ -33,7 +33,7 @@ from helpers.call_mcp_tool import call_mcp_tool
 
 async def list_issues(input: Any | None = None, /, **arguments: Any) -> Any:
     """Lists them."""
-    return await call_mcp_tool("github__list_issues", {**(input or {}), **arguments})
+    return await call_mcp_tool("github__list_issues", input, **arguments)
 
 listIssues = list_issues
 `
@@ -74,6 +74,22 @@ func TestPythonPrograms(t *testing.T) {
 		{name: "lines are right in a program that returns", code: "a = 1\nif a:\n    raise ValueError('bad')\nreturn a", exit: 1, says: "ValueError: bad\n    at agent.py:3"},
 		{name: "a syntax error", code: "x = 1\nif x\n    y", exit: 2, says: "agent.py:2:5: expected ':'"},
 		{name: "an unknown server", code: "print('ran')\nfrom servers import githb", exit: 2, says: "there is no server module 'githb'; did you mean: github\n0 tools called"},
+		{name: "a function that a server does not have", code: "await github.list_isues()", exit: 1, says: "module 'servers.github' has no function 'list_isues'; did you mean: list_issues"},
+		{name: "also in an import", code: "from servers.github import lst_issues", exit: 1, says: "hint: did you mean: list_issues"},
+		{name: "arguments that have no names", code: "await github.list_issues('o')", exit: 1, says: "TypeError: the arguments of github__list_issues go by name, as in owner='o', or as one dict, and not as str"},
+		{name: "several of them", code: "await github.list_issues('o', 'r')", exit: 1, says: "hint: functions of servers take their arguments by name"},
+		{name: "nor in a call by id", code: "await call_mcp_tool('github__get', 'o')", exit: 1, says: "the arguments of github__get go by name"},
+		{name: "a server whose name has the mark of ids", code: "(await call_mcp_tool('my__shop', 'get'))['id']", value: `"my__shop.get"`},
+		{name: "what nobody sets", code: "import asyncio\nasync def f(q):\n    return await q.get()\n\nprint('a')\nawait call_mcp_tool('a__b')\nawait f(asyncio.Queue())", stdout: "a\n", exit: sandbox.ExitStuck,
+			says: "the program never settles: it waits at agent.py:3, and no call, timer or thread is left"},
+		{name: "in asyncio.run too", code: "import asyncio\nasync def main():\n    await asyncio.gather(asyncio.Event().wait())\nasyncio.run(main())", exit: sandbox.ExitStuck, says: "it waits at agent.py:3, and"},
+		{name: "a thread wakes the program", code: "import asyncio, time\nr = await asyncio.to_thread(lambda: time.sleep(0.3) or 1)\nr", value: "1"},
+		{name: "so does one that it has started itself", code: `import asyncio, threading, time
+loop, answer = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+threading.Thread(target=lambda: (time.sleep(0.3), loop.call_soon_threadsafe(answer.set_result, 2))).start()
+await answer`, value: "2"},
+		{name: "and a process", code: "import asyncio\np = await asyncio.create_subprocess_exec('python3', '-c', 'import time; time.sleep(0.3)')\nawait p.wait()", value: "0"},
+		{name: "and a call that another task waits for", code: "import asyncio\ne, got = asyncio.Event(), []\nasync def f():\n    got.append((await call_mcp_tool('a__b'))['id'])\n    e.set()\nt = asyncio.create_task(f())\nawait e.wait()\ngot[0]", value: `"a__b"`},
 		{name: "a package that is not there", code: "import requests", exit: 1, says: "hint: the standard library is here"},
 		{name: "no network", code: "import urllib.request\nurllib.request.urlopen('http://10.0.0.1', timeout=2)", exit: 1, says: "hint: there is no network here"},
 		{name: "a forgotten await", code: "r = call_mcp_tool('a__b')\nr['id']", exit: 1, says: "need await in front"},
@@ -93,7 +109,7 @@ func TestPythonPrograms(t *testing.T) {
 			tt.try(t, r, sandbox.Request{
 				Language: sandbox.Python, Call: answer,
 				Modules:     []sandbox.Module{{Path: "servers/github", Source: serversGitHub, Global: "github"}},
-				ModuleNames: []string{"servers/github", "servers/slack"},
+				ModuleNames: []string{"servers/github", "servers/slack", "servers/my__shop"},
 			})
 		})
 	}
@@ -106,7 +122,10 @@ func TestPythonIsContained(t *testing.T) {
 		{name: "an endless loop says its line", code: "x = 1\nwhile True:\n    pass", exit: sandbox.ExitTimeout, says: "time limit of 2 s reached at agent.py:"},
 		{name: "a loop that catches everything", code: "while True:\n    try:\n        while True: pass\n    except BaseException: pass", exit: sandbox.ExitTimeout, says: "time limit of 2 s"},
 		{name: "a loop that takes the signal away", code: "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass", exit: sandbox.ExitTimeout, says: "time limit of 2 s"},
-		{name: "a slow call is told", code: "await call_mcp_tool('a__slow')", exit: sandbox.ExitTimeout, says: "while waiting for a__slow"},
+		{name: "a slow call is told", code: "await call_mcp_tool('a__slow')", exit: sandbox.ExitTimeout, says: "while waiting for a__slow at agent.py:1"},
+		{name: "a sleep is no loop", code: "import time\ntime.sleep(100)", exit: sandbox.ExitTimeout, says: "time limit of 2 s reached at agent.py:2 (processor time: "},
+		{name: "nor is one that is awaited", code: "import asyncio\nasync def f():\n    await asyncio.sleep(100)\nawait f()", exit: sandbox.ExitTimeout, says: "time limit of 2 s reached while waiting at agent.py:3 (processor time: "},
+		{name: "nor are many", code: "import asyncio\n\nawait asyncio.gather(asyncio.sleep(100), asyncio.sleep(101))", exit: sandbox.ExitTimeout, says: "hint: it was waiting, not computing"},
 		{name: "memory", code: "a = []\nwhile True:\n    a.append(bytearray(1 << 20))", exit: sandbox.ExitMemory, says: "memory limit of 128 MiB"},
 		{name: "processes", code: "import os, time\ntry:\n    while True:\n        if os.fork() == 0:\n            time.sleep(1000)\nexcept OSError as e:\n    r = type(e).__name__\nr", value: `"BlockingIOError"`},
 		{name: "files, network and rights", code: `import os, socket

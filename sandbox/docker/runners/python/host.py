@@ -2,11 +2,13 @@
 import asyncio
 import importlib.abc
 import importlib.util
+import inspect
 import json
 import struct
 import sys
 import threading
 
+from broker_source import nearest
 from broker_values import encode, size
 
 
@@ -56,7 +58,7 @@ class Host:
 
     def answer(self, kind, number, payload):
         with self.lock:
-            loop, future, name = self.waiting.pop(number, (None, None, None))
+            loop, future, name = self.waiting.get(number, (None, None, None))
         if loop is None:
             return
         value = error = None
@@ -70,6 +72,8 @@ class Host:
             loop.call_soon_threadsafe(settle)
         except RuntimeError:
             pass  # the program has closed its loop
+        with self.lock:  # last: until it is woken, a loop waits for this
+            self.waiting.pop(number, None)
 
     def error(self, told):
         name, fields = told.get("name") or "Error", told.get("fields") or {}
@@ -78,7 +82,8 @@ class Host:
         return self.classes[name](told.get("message", ""), **fields)
 
     def waits_for(self):
-        return next((name for _, _, name in list(self.waiting.values())), "")
+        """The names of the calls that have no answer yet."""
+        return [name for _, _, name in list(self.waiting.values())]
 
 
 class Functions:
@@ -119,3 +124,17 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         name = module.__name__
         if name in self.sources:
             exec(compile(self.sources[name], name.replace(".", "/") + ".py", "exec", dont_inherit=True), module.__dict__)
+            module.__getattr__ = lambda missing: absent(module, missing)
+
+
+def functions(module):
+    """The names of a server's functions."""
+    return [n for n, value in vars(module).items() if inspect.iscoroutinefunction(value) and n != "call_mcp_tool"]
+
+
+def absent(module, name):
+    """Raises what reading a name raises that a server's module does not have."""
+    text = "module %r has no function %r" % (module.__name__, name)
+    if not name.startswith("__") and functions(module):
+        text += "; did you mean: " + nearest(name, functions(module))
+    raise AttributeError(text)

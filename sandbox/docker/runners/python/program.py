@@ -15,15 +15,17 @@ import struct
 import sys
 import threading
 import types
+from collections.abc import Mapping
 
 from broker_host import Functions, Host, Modules, ToolError
 from broker_report import describe
 from broker_skills import Skills, skills_module
 from broker_source import AGENT, Refusal, compile_agent, unfenced
-from broker_values import encode, size
+from broker_values import encode, identifier, size
+from broker_waits import watch, whereabouts
 from broker_wire import Printer, Wire
 
-EXIT_OK, EXIT_THREW, EXIT_REFUSED, EXIT_TIMEOUT = 0, 1, 2, 124
+EXIT_OK, EXIT_THREW, EXIT_REFUSED, EXIT_STUCK, EXIT_TIMEOUT = 0, 1, 2, 13, 124
 
 
 class Program:
@@ -41,6 +43,7 @@ class Program:
         signal.signal(signal.SIGALRM, self.late)
         signal.setitimer(signal.ITIMER_REAL, self.left)
         threading.Thread(target=self.listen, daemon=True).start()
+        watch(self.host, self.stuck)
         code, value, reason = EXIT_OK, None, ""
         try:
             value = self.execute()
@@ -93,13 +96,7 @@ class Program:
         """The time is up. It runs between two steps of the main thread."""
         if self.paused:
             return
-        where = ""
-        while frame and not where:
-            if frame.f_code.co_filename == AGENT:
-                where = " at %s:%d" % (AGENT, frame.f_lineno)
-            frame = frame.f_back
-        if not where and self.host.waits_for():
-            where = " while waiting for " + self.host.waits_for()
+        where = whereabouts(frame, self.host.waits_for())
         # The main thread itself may be sending: then the host ends it soon.
         if self.wire.lock.acquire(timeout=0.1):
             for p in (self.stdout, self.stderr):
@@ -108,15 +105,27 @@ class Program:
             self.send_done(self.wire.put, EXIT_TIMEOUT, b"", "time limit of %g s reached%s" % (self.order["timeout_ns"] / 1e9, where))
             os._exit(0)
 
+    def stuck(self, where):
+        """Nothing is left that could wake the program."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self.end(EXIT_STUCK, b"", "the program never settles: it waits%s, and no call, timer or thread is left that could wake it"
+                 "\nhint: look for a future, a queue or an event that nobody sets" % where)
+
+    def is_tool(self, name):
+        """Whether a name is a tool's id, and not a server's."""
+        return "__" in name and "servers/" + identifier(name) not in (self.order.get("module_names") or [])
+
     def scope(self):
         """The module that the program is, with what is there without import."""
         host = self.host
 
         async def call_mcp_tool(tool, input=None, more=None, /, **arguments):
-            if isinstance(input, str):
+            if isinstance(input, str) and isinstance(tool, str) and not self.is_tool(tool):
                 tool, input = tool + "." + input, more
-            if not isinstance(tool, str) or not (input is None or isinstance(input, dict)):
+            if not isinstance(tool, str):
                 raise TypeError("use it as in await call_mcp_tool('github__list_issues', {'owner': 'o'})")
+            if not (input is None or isinstance(input, Mapping)):
+                raise TypeError("the arguments of %s go by name, as in owner='o', or as one dict, and not as %s" % (tool, type(input).__name__))
             return await host.call("call", tool, {**(input or {}), **arguments})
 
         module = types.ModuleType("__main__")

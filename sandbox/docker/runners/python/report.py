@@ -1,8 +1,10 @@
 """How a program ended, in words."""
 import errno
+import sys
 import traceback
 
-from broker_source import AGENT
+from broker_host import functions
+from broker_source import AGENT, nearest
 
 MAX_FRAMES = 12
 NETWORK = "there is no network here: the outside is reached through tools, as in await call_mcp_tool('github__list_issues', {...})"
@@ -14,6 +16,11 @@ def hint(error):
         return str(error.hint)
     if isinstance(error, ModuleNotFoundError):
         return "the standard library is here, other packages only if the image has them; " + NETWORK
+    if isinstance(error, ImportError) and text.startswith("cannot import name '") and str(error.name).startswith("servers."):
+        names = functions(sys.modules[error.name])
+        return "did you mean: " + nearest(text.split("'")[1], names) if names else ""
+    if "takes from 0 to 1 positional arguments" in text:
+        return "functions of servers take their arguments by name, as in owner='o', or as one dict"
     if isinstance(error, OSError) and (type(error).__name__ == "gaierror" or error.errno in (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ECONNREFUSED)):
         return NETWORK
     if "urlopen error" in text:

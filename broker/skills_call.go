@@ -25,8 +25,11 @@ func (b *Broker) CallSkillTool(ctx context.Context, skill, tool string, input js
 	if err != nil {
 		return nil, true, err
 	}
-	if k.State != skills.Enabled {
-		return nil, true, &skills.FileError{Code: "skill_not_found", Message: fmt.Sprintf("skill %q is %s: broker skills enable %s", k.Ref, k.State, k.Ref)}
+	switch k.State {
+	case skills.Disabled:
+		return nil, true, &skills.FileError{Code: "skill_not_found", Message: fmt.Sprintf("skill %q is switched off: broker skills enable %s", k.Ref, k.Ref)}
+	case skills.Excluded:
+		return nil, true, &skills.FileError{Code: "skill_not_found", Message: fmt.Sprintf("skill %q is left out by \"include\" or \"exclude\" of \"skills\" in the config", k.Ref)}
 	}
 	req.Session = userSession
 	c := skillCall{reader: reader{req.Owner, req.Session}, skill: k.Ref, tool: tool, input: input}

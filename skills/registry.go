@@ -2,6 +2,7 @@ package skills
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -29,8 +30,9 @@ type Options struct {
 	// Include and Exclude are patterns of names, or of origins, in the style of
 	// path.Match. Without Include all are included; Exclude wins.
 	Include, Exclude []string
-	// NoSources leaves the skills of servers out.
-	NoSources bool
+	// Off says why no skills are wanted, such as that the config switches them
+	// off: those of servers are left out then. Empty means that they are on.
+	Off string
 }
 
 // A Registry knows the skills of many places. It may be used by several
@@ -95,7 +97,7 @@ func (r *Registry) SetSources(list []Source) {
 			return x.URI == y.URI && bytes.Equal(x.Frontmatter, y.Frontmatter) && bytes.Equal(x.Resources, y.Resources)
 		})
 	})
-	if !same && !r.o.NoSources {
+	if !same && r.o.Off == "" {
 		r.sources, r.stale = slices.Clone(list), true
 	}
 }
@@ -127,7 +129,7 @@ func (r *Registry) At(ctx context.Context, label, uri string) (*Skill, error) {
 // Allows reports whether a skill that was found before is one that models may
 // still use.
 func (r *Registry) Allows(k *Skill) bool {
-	if k.Scope == ScopeServer && r.o.NoSources {
+	if k.Scope == ScopeServer && r.o.Off != "" {
 		return false
 	}
 	off, broken := r.switches()
@@ -213,7 +215,7 @@ func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 		w.skills = append(w.skills, v.skill())
 	}
 	w.sources(r.sources)
-	s := &Snapshot{byRef: map[string]*Skill{}, given: problems}
+	s := &Snapshot{byRef: map[string]*Skill{}, given: problems, off: r.o.Off}
 	for _, k := range w.skills {
 		r.decide(k, off, broken)
 	}
@@ -287,6 +289,7 @@ type Snapshot struct {
 	all, shown []*Skill
 	byRef      map[string]*Skill
 	given      []Problem // those that came with the roots
+	off        string    // why there are none
 	// Problems are what is wrong on the disk: skills that do not load, that are
 	// shadowed by others, that are not trusted.
 	Problems []Problem
@@ -350,7 +353,7 @@ func (s *Snapshot) find(name string, among []*Skill) (*Skill, error) {
 	case len(known) > 0:
 		text += "; there are: " + short(known)
 	default:
-		text += ": there are none"
+		text += ": " + cmp.Or(s.off, "there are none")
 	}
 	return nil, &FileError{"skill_not_found", text}
 }

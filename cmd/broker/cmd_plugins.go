@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func (a *app) listOffers(l *library.Library, args []string) error {
 		return err
 	}
 	if len(args) == 1 {
-		m, err := marketOf(list, args[0])
+		m, err := marketOf(l, args[0])
 		if err != nil {
 			return usage("%w", err)
 		}
@@ -95,14 +96,21 @@ func (a *app) listOffers(l *library.Library, args []string) error {
 }
 
 // marketOf is the known marketplace of that name, else that in the folder.
-func marketOf(known []library.Market, name string) (library.Market, error) {
-	for _, m := range known {
-		if m.Name == name {
-			return m, nil
-		}
+func marketOf(l *library.Library, name string) (library.Market, error) {
+	known, err := l.Market(name)
+	if _, stat := os.Stat(name); err == nil || stat != nil && !isPath(name) {
+		return known, err
 	}
 	m, err := plugin.OpenMarket(name)
 	return library.Market{Market: m}, err
+}
+
+// isPath reports whether a text can only be that of a file or folder, and no name.
+func isPath(text string) bool {
+	if strings.ContainsAny(text, `/\`) || strings.HasPrefix(text, ".") {
+		return true
+	}
+	return slices.ContainsFunc([]string{".zip", ".tar.gz", ".tgz"}, func(end string) bool { return strings.HasSuffix(text, end) })
 }
 
 // kept says where an offer is.

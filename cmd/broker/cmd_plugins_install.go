@@ -99,7 +99,7 @@ func pluginSources(l *library.Library, git gitFlags, args []string) ([]library.F
 	if from != nil {
 		return []library.From{{Repo: from}}, nil
 	}
-	if _, err := os.Stat(args[0]); err == nil {
+	if _, err := os.Stat(args[0]); err == nil || isPath(args[0]) {
 		return []library.From{{Path: args[0]}}, nil
 	}
 	offer, err := l.Offer(args[0])

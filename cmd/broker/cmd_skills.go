@@ -89,14 +89,22 @@ func (h *skillHome) resolve(path string) string {
 
 func (h *skillHome) custom() string { return filepath.Join(h.skills, string(skills.ScopeCustom)) }
 
+// codeSkillsOff is that of the problem that the config has switched skills off.
+const codeSkillsOff = "skills_off"
+
 // registry finds the skills that the config means.
 func (h *skillHome) registry() *skills.Registry {
 	if h.found != nil {
 		return h.found
 	}
 	s := h.config.Broker.Skills
-	o := &skills.Options{SwitchesPath: h.switches, Include: s.Include, Exclude: s.Exclude, NoSources: s.Enabled != nil && !*s.Enabled}
-	if !o.NoSources {
+	o := &skills.Options{SwitchesPath: h.switches, Include: s.Include, Exclude: s.Exclude}
+	if s.Enabled != nil && !*s.Enabled {
+		o.Off = `skills are switched off in the config: "enabled" of "skills" is false`
+		o.Roots = func() ([]skills.Root, []skills.Problem) {
+			return nil, []skills.Problem{{Path: h.config.Path, Diagnostic: skills.Diagnostic{Code: codeSkillsOff, Severity: skills.Warning, Message: o.Off}}}
+		}
+	} else {
 		places := h.places()
 		o.Roots = func() ([]skills.Root, []skills.Problem) {
 			roots, problems := places.Roots()
@@ -404,9 +412,22 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 				if err != nil {
 					return a.sourceError(err)
 				}
+				if on {
+					a.noteState(k)
+				}
 				return a.printChange(h.switches, use+"d", k.ID())
 			})
 		},
+	}
+}
+
+// noteState says why a skill is not in use.
+func (a *app) noteState(k *skills.Skill) {
+	switch k.State {
+	case skills.Excluded:
+		fmt.Fprintf(a.stderr, "note: %s is not in use: \"include\" or \"exclude\" of \"skills\" in the config leaves it out\n", k.Ref)
+	case skills.Disabled:
+		fmt.Fprintf(a.stderr, "note: %s is switched off: broker skills enable %s\n", k.Ref, k.Ref)
 	}
 }
 

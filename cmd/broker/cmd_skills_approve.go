@@ -86,36 +86,39 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 		Long: "Allow the scripts of a skill to run on this computer, with your rights and no sandbox, when \"scripts\" of \"skills\"\n" +
 			"in the config is \"host\". It holds for the files as they are now: when one of them changes, you are asked again.",
 		Args: oneArg("the name of a skill"),
-		RunE: a.withHome(func(h *skillHome, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if revoke && dry {
 				return usage("skills approve takes --revoke or --dry-run, not both")
 			}
-			k, err := h.registry().Refresh().Find(args[0])
-			if err != nil {
-				return usage("%w", err)
-			}
-			row, err := approvalOf(k, h.switches)
-			if err != nil {
-				return err
-			}
-			if !dry {
-				if err := a.setApproval(h, k, &row, !revoke); err != nil {
-					return err
-				}
-			}
-			if a.json {
-				return a.printJSON(row)
-			}
-			a.printApproval(row, revoke)
-			if row.Approved && h.config.Broker.Skills.Scripts != string(broker.ScriptsHost) {
-				fmt.Fprintln(a.stderr, `note: scripts run on this computer only with "skills": {"scripts": "host"} in the config`)
-			}
-			return nil
-		}),
+			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error { return a.approve(h, k, revoke, dry) })
+		},
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the approval back")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be allowed")
 	return c
+}
+
+func (a *app) approve(h *skillHome, k *skills.Skill, revoke, dry bool) error {
+	if k.Scope == skills.ScopeServer {
+		return usage("skill %s is from a server: nothing of it is run on this computer, so that there is nothing to allow", k.Ref)
+	}
+	row, err := approvalOf(k, h.switches)
+	if err != nil {
+		return err
+	}
+	if !dry {
+		if err := a.setApproval(h, k, &row, !revoke); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(row)
+	}
+	a.printApproval(row, revoke)
+	if row.Approved && h.config.Broker.Skills.Scripts != string(broker.ScriptsHost) {
+		fmt.Fprintln(a.stderr, `note: scripts run on this computer only with "skills": {"scripts": "host"} in the config`)
+	}
+	return nil
 }
 
 // setApproval allows the scripts of a skill, or takes that back, and records it.

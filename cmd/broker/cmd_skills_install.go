@@ -44,14 +44,19 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 			if err != nil {
 				return a.sourceError(err)
 			}
-			return a.printInstalled([]*pack.Installed{got})
+			return a.printInstalled(l.Skills(), []*pack.Installed{got})
 		}),
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace a skill of that name")
 	return c
 }
 
-func (a *app) printInstalled(list []*pack.Installed) error {
+// printInstalled says what was installed, and of what the skills are now why it
+// is not in use.
+func (a *app) printInstalled(now *skills.Snapshot, list []*pack.Installed) error {
+	for _, i := range list {
+		a.noteInstalled(now, i.Path)
+	}
 	if a.json {
 		return a.printJSON(map[string]any{"installed": list})
 	}
@@ -63,6 +68,21 @@ func (a *app) printInstalled(list []*pack.Installed) error {
 		fmt.Fprintf(a.stdout, "%s: %s %s, %s\n", i.Path, word, i.Name, counted(len(i.Files), "file"))
 	}
 	return nil
+}
+
+// noteInstalled says why the skill in a folder is not in use, if so.
+func (a *app) noteInstalled(now *skills.Snapshot, dir string) {
+	for _, k := range now.All() {
+		if k.Dir() == dir {
+			a.noteState(k)
+			return
+		}
+	}
+	for _, p := range now.Problems {
+		if p.Path == dir || p.Code == codeSkillsOff {
+			fmt.Fprintf(a.stderr, "note: %s is not in use: %s\n", filepath.Base(dir), p.Message)
+		}
+	}
 }
 
 // installRemote installs skills of a host.
@@ -92,7 +112,7 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 		}
 		list = append(list, got)
 	}
-	if err := a.printInstalled(list); err != nil {
+	if err := a.printInstalled(l.Skills(), list); err != nil {
 		return err
 	}
 	return errors.Join(failed...)
@@ -127,12 +147,17 @@ func pickEntries(index *remote.Index, names []string, host string) ([]remote.Ent
 func (a *app) skillsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a skill that was installed", Args: oneArg("the name of a skill"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *skillHome, args []string) error {
-			if err := l.RemoveSkill(args[0]); err != nil {
-				return a.sourceError(err)
-			}
-			return a.printChange(h.custom(), "removed", args[0])
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withView(func(h *skillHome, v *skillView) error {
+				if strings.Contains(args[0], ":") && !v.registry.Refresh().Contains(args[0]) {
+					v.learn(cmd.Context()) // it may be a server's, which is more than unknown
+				}
+				if err := a.recorded(h).RemoveSkill(args[0]); err != nil {
+					return a.sourceError(err)
+				}
+				return a.printChange(h.custom(), "removed", args[0])
+			})
+		},
 	}
 }
 

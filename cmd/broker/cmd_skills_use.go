@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
@@ -39,7 +40,11 @@ func (a *app) skillsCallCommand() *cobra.Command {
 			value, failed, err := s.broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: clientCLI, Owner: results.Local})
 			closed := s.close()
 			if e, ok := errors.AsType[*skills.FileError](err); ok {
-				return usage("%w [%s]\nhint: broker skills show %s", e, e.Code, args[0])
+				hint := "broker skills show " + args[0]
+				if e.Code == "skill_not_found" {
+					hint = "broker skills list"
+				}
+				return usage("%w [%s]\nhint: %s", e, e.Code, hint)
 			}
 			if err != nil {
 				return err
@@ -100,7 +105,9 @@ func (a *app) skillsStatsCommand() *cobra.Command {
 				return err
 			}
 			if len(args) == 1 {
-				list = slices.DeleteFunc(list, func(s audit.SkillStats) bool { return s.Skill != args[0] })
+				if list, err = a.statsOf(ctx, store, list, args[0]); err != nil {
+					return err
+				}
 			}
 			if a.json {
 				return a.printJSON(map[string]any{"skills": list})
@@ -110,6 +117,40 @@ func (a *app) skillsStatsCommand() *cobra.Command {
 	}
 	timeVar(c.Flags(), &since, "since", "only the last time, such as 24h")
 	return c
+}
+
+// statsOf is what of list is about the skill of that name. One that is neither
+// recorded nor there is wrong usage.
+func (a *app) statsOf(ctx context.Context, store *audit.Store, list []audit.SkillStats, name string) ([]audit.SkillStats, error) {
+	list = slices.DeleteFunc(list, func(s audit.SkillStats) bool { return s.Skill != name })
+	if len(list) > 0 {
+		return list, nil
+	}
+	ever, err := store.SkillStats(ctx, time.Time{})
+	if err != nil || slices.ContainsFunc(ever, func(s audit.SkillStats) bool { return s.Skill == name }) {
+		return list, err
+	}
+	var now *skills.Snapshot
+	err = a.withView(func(_ *skillHome, v *skillView) error {
+		now = v.registry.Refresh()
+		return nil
+	})
+	if err != nil || now.Contains(name) {
+		return list, err
+	}
+	var known []string
+	for _, k := range now.All() {
+		known = append(known, k.Ref)
+	}
+	for _, s := range ever {
+		known = append(known, s.Skill)
+	}
+	slices.Sort(known)
+	text := fmt.Sprintf("nothing is recorded of a skill %q, and there is none", name)
+	if near := nearest.Names(name, slices.Compact(known), 3); len(near) > 0 {
+		text += "\nhint: did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return nil, usage("%s", text)
 }
 
 // printSkillStats prints what was done with skills, and below each by whom.

@@ -181,7 +181,11 @@ func (l *Library) RemoveSkill(name string) error {
 		if unknown != nil {
 			return unknown
 		}
-		return &pack.Error{Code: "not_installed", Message: fmt.Sprintf("skill %q was not installed here, it is %s: switch it off instead", k.Ref, k.Origin())}
+		text := fmt.Sprintf("skill %q was not installed here, it is %s: switch it off instead", k.Ref, k.Origin())
+		if k.Scope == skills.ScopeCustom {
+			text = fmt.Sprintf("skill %q was not installed, it is a link in the folder of those that are: remove the link yourself, or switch it off", k.Ref)
+		}
+		return &pack.Error{Code: "not_installed", Message: text}
 	}
 	l.note(Change{Action: Removed, Kind: skills.KindSkill, Name: name, Digest: digest, Err: err})
 	if err != nil {

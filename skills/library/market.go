@@ -192,6 +192,23 @@ func (l *Library) Markets() (list []Market, problems []skills.Problem, err error
 	return list, problems, nil
 }
 
+// Market is the marketplace of that name, of those that were added. An unknown one
+// is a *plugin.Error with the nearest names.
+func (l *Library) Market(name string) (Market, error) {
+	list, _, err := l.Markets()
+	if err != nil {
+		return Market{}, err
+	}
+	var known []string
+	for _, m := range list {
+		if m.Name == name {
+			return m, nil
+		}
+		known = append(known, m.Name)
+	}
+	return Market{}, unknown("marketplace", name, known)
+}
+
 // Offer finds a plugin in the marketplaces by its name, or as plugin@marketplace
 // if several have it.
 func (l *Library) Offer(name string) (*Offer, error) {

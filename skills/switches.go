@@ -35,12 +35,18 @@ const (
 
 // On reports whether something is on, which is so unless it was switched off.
 func (s Switches) On(kind Kind, id string) bool {
+	on, said := s.Switched(kind, id)
+	return on || !said
+}
+
+// Switched reports whether something is on, if somebody has switched it.
+func (s Switches) Switched(kind Kind, id string) (on, said bool) {
 	m := s.skills
 	if kind == KindPlugin {
 		m = s.plugins
 	}
-	on, known := m[id]
-	return on || !known
+	on, said = m[id]
+	return on, said
 }
 
 type switchEntry struct {
@@ -79,7 +85,9 @@ func ReadSwitches(path string) (Switches, error) {
 	flat := func(m map[string]switchEntry) map[string]bool {
 		on := map[string]bool{}
 		for id, e := range m {
-			on[id] = e.Enabled == nil || *e.Enabled
+			if e.Enabled != nil {
+				on[id] = *e.Enabled
+			}
 		}
 		return on
 	}

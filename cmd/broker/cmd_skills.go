@@ -108,7 +108,7 @@ func (h *skillHome) registry() *skills.Registry {
 		places := h.places()
 		o.Roots = func() ([]skills.Root, []skills.Problem) {
 			roots, problems := places.Roots()
-			list, more := library.EnabledPlugins(h.plugins, h.switches)
+			list, more := library.EnabledPlugins(h.plugins, h.switches, h.config.Broker.Plugins.Enabled)
 			for _, p := range list {
 				roots = append(roots, p.Roots()...)
 			}

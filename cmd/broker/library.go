@@ -27,7 +27,9 @@ const (
 // library is what manages the skills and plugins of a config; note is told of
 // changes.
 func (h *skillHome) library(note func(library.Change)) *library.Library {
-	return library.New(library.Options{Skills: h.registry(), Custom: h.custom(), Plugins: h.plugins, Switches: h.switches, Taken: hasServer(h.config), Note: note})
+	return library.New(library.Options{
+		Skills: h.registry(), Custom: h.custom(), Plugins: h.plugins, Switches: h.switches, Taken: hasServer(h.config), PluginsOn: h.config.Broker.Plugins.Enabled, Note: note,
+	})
 }
 
 // recorded is that of a command, whose changes are recorded.

@@ -53,7 +53,7 @@ func hasServer(cfg *config.Config) func(name string) bool {
 // wrong with plugins.
 func enabledPlugins(cfg *config.Config) ([]*plugin.Plugin, []skills.Problem) {
 	h := homeOf(cfg)
-	return library.EnabledPlugins(h.plugins, h.switches)
+	return library.EnabledPlugins(h.plugins, h.switches, cfg.Broker.Plugins.Enabled)
 }
 
 // pluginServer reads a server of a plugin as if it stood in the config.

@@ -54,7 +54,7 @@ func TestParseReadsEverything(t *testing.T) {
 			"scripts": "host", "scriptTimeout": "1m", "scriptMaxOutput": "64KiB", "scriptCwd": "/work", "scriptImage": "my/tools", "scriptEnv": ["LANG"], "containerPath": "/srv/skills.d", "enforceAllowedTools": true,
 			"host": "codex", "hostTools": ["question"], "subagent": true, "forms": false, "sessionDir": "~/sessions",
 		},
-		"plugins": {"path": "p", "autoMergeMCP": false},
+		"plugins": {"path": "p", "autoMergeMCP": false, "sales": {"enabled": false}, "path-finder": {}},
 	},
 }`)
 	yes, no := true, false
@@ -84,7 +84,7 @@ func TestParseReadsEverything(t *testing.T) {
 				Scripts: "host", ScriptTimeout: time.Minute, ScriptMaxOutput: 64 << 10, ScriptCwd: "/work", ScriptImage: "my/tools", ScriptEnv: []string{"LANG"}, ContainerPath: "/srv/skills.d", EnforceAllowedTools: true,
 				Host: "codex", HostTools: []string{"question"}, Subagent: true, Forms: &no, SessionDir: "~/sessions",
 			},
-			Plugins: Plugins{Path: "p", AutoMergeMCP: &no},
+			Plugins: Plugins{Path: "p", AutoMergeMCP: &no, Enabled: map[string]bool{"sales": false}},
 		},
 		Notes: []string{
 			`dir/servers.json:17:9: "serverUrl" of server "w" is read as "url"`,

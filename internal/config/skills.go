@@ -70,13 +70,16 @@ type Skills struct {
 // SkillHosts are the programs whose tools are known to workflows.
 var SkillHosts = []string{"amp", "claude-code", "cline", "codex", "cursor", "gemini-cli", "generic", "kilo-code", "opencode", "roo-code"}
 
-// Plugins say where plugins are installed.
+// Plugins say where plugins are installed, and which are in use.
 type Plugins struct {
 	// Path is the folder that they are in; default "plugins" beside the
 	// configuration file.
 	Path string
 	// AutoMergeMCP takes the servers of plugins in; default true.
 	AutoMergeMCP *bool
+	// Enabled says by their names which plugins are in use, unless a command has
+	// switched them; default all.
+	Enabled map[string]bool
 }
 
 func (c *collector) skills(of func(string) string, to *Skills) field {
@@ -113,10 +116,33 @@ func (c *collector) skills(of func(string) string, to *Skills) field {
 
 func (c *collector) plugins(of func(string) string, to *Plugins) field {
 	return func(v hujson.Value) {
-		c.object(v, of("plugins"), schema{
+		s := schema{
 			"path":         c.text(of("plugins.path"), &to.Path),
 			"autoMergeMCP": c.optionalBool(of("plugins.autoMergeMCP"), &to.AutoMergeMCP),
-		})
+		}
+		if obj, ok := v.Value.(*hujson.Object); ok {
+			for _, m := range obj.Members { // beside these, objects are for plugins of that name
+				name := m.Name.Value.(hujson.Literal).String()
+				if m.Value.Value.Kind() == '{' && s[name] == nil {
+					s[name] = c.plugin(of, name, to)
+				}
+			}
+		}
+		c.object(v, of("plugins"), s)
+	}
+}
+
+// plugin reads what the config says of one plugin.
+func (c *collector) plugin(of func(string) string, name string, to *Plugins) field {
+	return func(v hujson.Value) {
+		var enabled *bool
+		c.object(v, of("plugins."+name), schema{"enabled": c.optionalBool(of("plugins."+name+".enabled"), &enabled)})
+		if enabled != nil {
+			if to.Enabled == nil {
+				to.Enabled = make(map[string]bool)
+			}
+			to.Enabled[name] = *enabled
+		}
 	}
 }
 

@@ -31,6 +31,9 @@ type Options struct {
 	// Taken reports whether the config has a server of that name, which wins; nil
 	// means that it has none.
 	Taken func(server string) bool
+	// PluginsOn says by their names which plugins are on that nobody has switched,
+	// as the config has it; all others are.
+	PluginsOn map[string]bool
 	// Note is told of each change, and of those that fail; nil is told nothing. It
 	// is called by the goroutine that makes the change.
 	Note func(Change)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
@@ -29,16 +31,27 @@ type Plugin struct {
 	Source *repo.Source `json:"source,omitempty"`
 }
 
-// EnabledPlugins are the plugins installed in dir that are switched on. When it
-// cannot be known which are off, none is on: the registry says what is wrong.
-func EnabledPlugins(dir, switches string) (list []*plugin.Plugin, problems []skills.Problem) {
+// pluginOn reports whether a plugin is on: what a command has switched counts, then
+// what the config says.
+func pluginOn(s skills.Switches, config map[string]bool, name string) bool {
+	if on, said := s.Switched(skills.KindPlugin, name); said {
+		return on
+	}
+	on, said := config[name]
+	return on || !said
+}
+
+// EnabledPlugins are the plugins installed in dir that are on: by the file of
+// switches or else by config, as Options.PluginsOn. When it cannot be known which
+// are off, none is on: the registry says what is wrong.
+func EnabledPlugins(dir, switches string, config map[string]bool) (list []*plugin.Plugin, problems []skills.Problem) {
 	off, err := skills.ReadSwitches(switches)
 	if err != nil {
 		return nil, nil
 	}
 	all, problems := plugin.Installed(dir)
 	for _, p := range all {
-		if off.On(skills.KindPlugin, p.Name) {
+		if pluginOn(off, config, p.Name) {
 			list = append(list, p)
 		}
 	}
@@ -59,7 +72,7 @@ func (l *Library) Plugins() ([]Plugin, []skills.Problem, error) {
 	list, problems := plugin.Installed(l.o.Plugins)
 	all := []Plugin{}
 	for _, p := range list {
-		one := Plugin{Plugin: p, Enabled: off.On(skills.KindPlugin, p.Name), Overridden: []string{}, Skills: []string{}}
+		one := Plugin{Plugin: p, Enabled: pluginOn(off, l.o.PluginsOn, p.Name), Overridden: []string{}, Skills: []string{}}
 		for _, s := range p.Servers {
 			if l.o.Taken != nil && l.o.Taken(s.Name) {
 				one.Overridden = append(one.Overridden, s.Name)
@@ -77,7 +90,19 @@ func (l *Library) Plugins() ([]Plugin, []skills.Problem, error) {
 		}
 		all = append(all, one)
 	}
-	return all, problems, nil
+	return all, append(problems, l.unknownPlugins(list)...), nil
+}
+
+// unknownPlugins are the problems of names that the config says something of and
+// that no plugin of the list has.
+func (l *Library) unknownPlugins(list []*plugin.Plugin) (problems []skills.Problem) {
+	for _, name := range slices.Sorted(maps.Keys(l.o.PluginsOn)) {
+		if !slices.ContainsFunc(list, func(p *plugin.Plugin) bool { return p.Name == name }) {
+			problems = append(problems, skills.Problem{Path: l.o.Plugins, Diagnostic: skills.Diagnostic{Code: "unknown_plugin", Severity: skills.Warning,
+				Message: fmt.Sprintf("the config says whether plugin %.80q is on, and there is none of that name here", name)}})
+		}
+	}
+	return problems
 }
 
 // Plugin is the installed plugin of that name. An unknown one is a

@@ -11,6 +11,8 @@ import (
 // same: a prompt, a resource, a skill.
 type entry struct {
 	index.Entry
+	// origin says where a skill comes from that no server has.
+	origin string
 	// use says how to use it, in one line. Instead, it may be a call of the tool
 	// id with args.
 	use  string

@@ -14,6 +14,9 @@ type SearchHit struct {
 	Kind   string `json:"kind,omitempty"`
 	Name   string `json:"name"`
 	Server string `json:"server,omitempty"`
+	// Origin says where a skill comes from, such as "local:user", unless that is a
+	// server.
+	Origin string `json:"origin,omitempty"`
 	// Use says how to use what is no tool.
 	Use       string `json:"use,omitempty"`
 	Signature string `json:"signature,omitempty"`
@@ -94,6 +97,7 @@ func (w renderer) other(e *entry) SearchHit {
 	default:
 		h.Description = codegen.FirstSentence(e.Description, firstSentence)
 	}
+	h.Origin = e.origin
 	h.Use = clipBytes(use, maxSignatureBytes)
 	return h
 }

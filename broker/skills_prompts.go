@@ -24,10 +24,14 @@ const kindSkillTool = "skill_tool"
 func (b *Broker) enterSkills() {
 	var list []entry
 	for _, k := range b.skillsNow().Shown() {
+		origin := k.Origin()
+		if k.Server != "" {
+			origin = "" // the hit names it
+		}
 		list = append(list, entry{
-			Entry: index.Entry{ID: k.Ref, Kind: kindSkill, Server: k.Server, Name: k.Ref, Description: k.Description},
-			use:   "activate_skill " + string(compactJSON(map[string]string{"name": k.Ref})) + b.scriptsFound(k),
-			more:  func() string { return skillContents(k) },
+			Entry:  index.Entry{ID: k.Ref, Kind: kindSkill, Server: k.Server, Name: k.Ref, Description: k.Description},
+			origin: origin, use: "activate_skill " + string(compactJSON(map[string]string{"name": k.Ref})) + b.scriptsFound(k),
+			more: func() string { return skillContents(k) },
 		})
 		for _, t := range k.Tools {
 			id := k.Ref + "/" + t.Name

@@ -263,6 +263,9 @@ func TestSkillSurfaceKeepsToItsBudget(t *testing.T) {
 		if n > 900 {
 			t.Errorf("mode %s: %d tokens with 20 servers and 5 skills, want at most 900", mode, n)
 		}
+		if text := b.Surface().Instructions; !strings.Contains(text, "activate_skill") || len([]rune(text)) >= 512 {
+			t.Errorf("mode %s: the instructions name no skills, or are too long: %s", mode, text)
+		}
 		if len(b.Surface().Tools) != 6 {
 			t.Errorf("mode %s: %d tools", mode, len(b.Surface().Tools))
 		}
@@ -282,7 +285,7 @@ func TestSkillsAreFound(t *testing.T) {
 	b := newBroker(t, broker.Options{Skills: r})
 	cs := connect(t, b, "2025-11-25", nil)
 	text, _ := call(t, cs, "search_tools", map[string]any{"query": "write release notes"})
-	const want = `{"kind":"skill","name":"release-notes","use":"activate_skill {\"name\":\"release-notes\"}","description":"Write release notes."}`
+	const want = `{"kind":"skill","name":"release-notes","origin":"local:user","use":"activate_skill {\"name\":\"release-notes\"}","description":"Write release notes."}`
 	if !strings.Contains(text, want) {
 		t.Errorf("the search answers %s, want %s in it", text, want)
 	}

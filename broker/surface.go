@@ -52,15 +52,20 @@ func (b *Broker) instructions() string {
 		code  = "ONE execute_code script that calls the tools found, works on the data there and returns only what you need. "
 		calls = "call_tool with the id and the arguments of the tool found. "
 		auto  = "Tools that are listed by id can be called directly. "
+		skill = "activate_skill first, where one of its skills is for the task. "
 		tail  = "list_servers says what is connected."
 	)
-	text := head + code + tail
+	text := head + code
 	switch b.options().Mode {
 	case ModeTools:
-		text = head + calls + tail
+		text = head + calls
 	case ModeAuto:
-		text = head + code + auto + tail
+		text = head + code + auto
 	}
+	if len(b.skillsNow().Shown()) > 0 {
+		text += skill
+	}
+	text += tail
 	names := b.serverNames()
 	if room := 511 - (len([]rune(text)) - len("%s")); len([]rune(names)) > room {
 		names = string([]rune(names)[:room-1]) + "…"

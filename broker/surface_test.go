@@ -126,6 +126,9 @@ func checkBudget(t *testing.T, name string, s broker.Surface, servers int) {
 	if n := len([]rune(s.Instructions)); n >= 512 {
 		t.Errorf("%s: instructions of %d characters, want fewer than 512", name, n)
 	}
+	if strings.Contains(s.Instructions, "skill") {
+		t.Errorf("%s: instructions about skills, and there are none: %s", name, s.Instructions)
+	}
 	for _, tool := range s.Tools {
 		if n := len([]rune(tool.Description)); n >= 1000 {
 			t.Errorf("%s: %s is described in %d characters, want fewer than 1000", name, tool.Name, n)

@@ -21,12 +21,17 @@ const (
 	regexpName = "$broker_regexp"
 	spreadName = "$broker_spread"
 	listName   = "$broker_list"
+	atName     = "$broker_at"
+	putName    = "$broker_put"
+	fillName   = "$broker_fill"
+	concatName = "$broker_concat"
 )
 
 // An amender changes what goja does otherwise than other engines, or so slowly
 // that it matters, in the syntax tree of a program:
 //
-//   - s += x copies s: where s is text, a builder appends to it;
+//   - s += x copies s, and so does what grows in another way: where s is text, a
+//     builder appends to it (amendtext.go);
 //   - \p{…} and the flag v in a regular expression are spelled out, and the flag
 //     d is made of an object, which goja does not know;
 //   - what reads the message or the trace of an error gets it mended, as
@@ -60,7 +65,7 @@ func (src *source) amend(tree *ast.Program, text string) error {
 		}
 	}
 	before.statements(tree.Body)
-	after := pass{leave: a.change}
+	after := pass{leave: a.change, returned: a.changeReturned}
 	if a.reads != (errorReads{}) {
 		after.taken, after.caught = a.changeTaken, a.changeCaught
 	}
@@ -74,12 +79,24 @@ func (src *source) amend(tree *ast.Program, text string) error {
 // appends reports whether the program may have an s += x, or what does the same.
 func (src *source) appends() bool {
 	lex := src.lexed
-	for i := range lex.tokens {
+	for i, t := range lex.tokens {
 		switch lex.text(i) {
 		case "reduce":
 			return true
-		case "=":
-			if before := lex.text(i - 1); before == "+" || lex.text(i+2) == "+" || lex.text(i+2) == "." {
+		case "=": // s += x, s = s + x, s = s.concat(x), s[k] = s[k] + x, s = (s ?? '') + x, s = `${s}…`
+			switch lex.text(i + 2) {
+			case "+", ".", "[":
+				return true
+			}
+			if lex.text(i-1) == "+" || lex.text(i+1) == "(" || lex.kind(i+1) == template {
+				return true
+			}
+		case "+": // return s + 'x'
+			if lex.kind(i+1) == str || lex.kind(i+1) == template {
+				return true
+			}
+		case "set": // map.set(k, map.get(k) + x)
+			if lex.text(i-1) == "." && t.kind == word {
 				return true
 			}
 		}
@@ -186,10 +203,15 @@ func isText(e ast.Expression) bool {
 func (a *amender) change(slot *ast.Expression) {
 	switch e := (*slot).(type) {
 	case *ast.AssignExpression:
-		a.changeAssignment(e)
+		a.changeAssignment(slot, e)
 	case *ast.CallExpression:
 		if _, body := reduction(e); body != nil {
 			a.changeReduction(body)
+		}
+		a.changeStored(e)
+	case *ast.ArrowFunctionLiteral:
+		if body, ok := e.Body.(*ast.ExpressionBody); ok {
+			a.changeReturned(&body.Expression)
 		}
 	case *ast.ArrayLiteral:
 		changeList(slot, e)
@@ -245,52 +267,35 @@ func callOf(name unistring.String, e ast.Expression, args ...ast.Expression) *as
 
 // changeAssignment makes s = $broker_join(s, x) of s += x and of s = s + x where s is
 // text. $broker_join means what + does, whatever its operands are.
-func (a *amender) changeAssignment(e *ast.AssignExpression) {
-	if !repeatable(e.Left) {
-		return
-	}
-	if e.Operator == gojatoken.PLUS && (a.isKnown(e.Left) || isText(e.Right)) {
+func (a *amender) changeAssignment(slot *ast.Expression, e *ast.AssignExpression) {
+	switch {
+	case e.Operator == gojatoken.ASSIGN:
+		if _, pattern := e.Left.(ast.Pattern); !pattern {
+			a.changeSum(&e.Right, func(first ast.Expression) bool { return a.begins(first, e.Left) })
+			a.changeConcat(&e.Right, e.Left)
+		}
+	case e.Operator != gojatoken.PLUS:
+	case !repeatable(e.Left):
+		a.changeMember(slot, e)
+	case a.isKnown(e.Left) || isText(e.Right):
 		e.Operator = gojatoken.ASSIGN
 		e.Right = callOf(joinName, e.Left, e.Left, e.Right)
-		return
-	}
-	if e.Operator == gojatoken.ASSIGN {
-		a.changeChain(&e.Right, e.Left)
 	}
 }
 
 // changeReduction does the same to what the function returns.
 func (a *amender) changeReduction(body ast.Node) {
+	known := func(first ast.Expression) bool { return a.begins(first, nil) }
 	switch body := body.(type) {
 	case *ast.ExpressionBody:
-		a.changeChain(&body.Expression, nil)
+		a.changeSum(&body.Expression, known)
 	case *ast.BlockStatement:
 		for _, s := range body.List {
 			if s, ok := s.(*ast.ReturnStatement); ok && s.Argument != nil {
-				a.changeChain(&s.Argument, nil)
+				a.changeSum(&s.Argument, known)
 			}
 		}
 	}
-}
-
-// changeChain makes $broker_join($broker_join(s, x), y) of s + x + y, where s is text: head,
-// or any if that is nil.
-func (a *amender) changeChain(slot *ast.Expression, head ast.Expression) {
-	var chain []*ast.BinaryExpression
-	for b, _ := (*slot).(*ast.BinaryExpression); b != nil && b.Operator == gojatoken.PLUS; b, _ = b.Left.(*ast.BinaryExpression) {
-		chain = append(chain, b)
-	}
-	if len(chain) == 0 {
-		return
-	}
-	first := chain[len(chain)-1].Left
-	if !a.isKnown(first) || head != nil && !same(head, first) {
-		return
-	}
-	for i := len(chain) - 1; i >= 0; i-- {
-		first = callOf(joinName, first, first, chain[i].Right)
-	}
-	*slot = first
 }
 
 // isKnown reports whether e is a variable or a property that began as text.
@@ -327,7 +332,7 @@ func isName(e ast.Expression) bool {
 	return false
 }
 
-// same reports whether two repeatable expressions are one.
+// same reports whether two expressions of names and members are one.
 func same(x, y ast.Expression) bool {
 	switch x := x.(type) {
 	case *ast.Identifier:
@@ -339,9 +344,18 @@ func same(x, y ast.Expression) bool {
 	case *ast.PrivateDotExpression:
 		y, ok := y.(*ast.PrivateDotExpression)
 		return ok && x.Identifier.Name == y.Identifier.Name && same(x.Left, y.Left)
+	case *ast.BracketExpression:
+		y, ok := y.(*ast.BracketExpression)
+		return ok && same(x.Member, y.Member) && same(x.Left, y.Left)
 	case *ast.ThisExpression:
 		_, ok := y.(*ast.ThisExpression)
 		return ok
+	case *ast.StringLiteral:
+		y, ok := y.(*ast.StringLiteral)
+		return ok && x.Value == y.Value
+	case *ast.NumberLiteral:
+		y, ok := y.(*ast.NumberLiteral)
+		return ok && x.Value == y.Value
 	}
 	return false
 }

@@ -225,11 +225,7 @@ func (r *runtime) spread(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
 	a, ok := arrayFields().plain(v)
 	if !ok || !r.iteratesAsArray(v.(*goja.Object)) {
-		v, err := r.toList(goja.Undefined(), v)
-		if err != nil {
-			panic(err)
-		}
-		return v
+		return r.called(r.toList, v)
 	}
 	return r.newList(append(make([]goja.Value, 0, len(*a.values)+1), *a.values...))
 }

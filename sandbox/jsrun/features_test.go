@@ -25,7 +25,7 @@ var featureRows = []feature{
 	{"Language", "`e.stack` and `e.message` as elsewhere, in the program's own lines", "try { null.x } catch (e) { return e.stack.split('\\n')[1].trim() }", `"at agent.ts:1:12"`},
 	{"Language", "TypeScript: enums, namespaces, decorators, `satisfies`, `accessor`", "namespace N { export const a = 1 } enum E { B = 2 } return [N.a, E[2]]", `[1,"B"]`},
 	{"Language", "`BigInt`", "return 2n ** 64n", "18446744073709551616"},
-	{"Language", "`s += x` in a loop, in linear time", "let s = ''; for (let i = 0; i < 1e4; i++) s += 'x'; return s.length", "10000"},
+	{"Language", "`s += x`, `o[k] += x`, s = `${s}…` and the like in a loop, in linear time", "let s = ''; for (let i = 0; i < 1e4; i++) s = `${s}x`; return s.length", "10000"},
 	{"Language", "long queues: `shift`, `unshift`; lists that grow: `[...list, x]`", "const q = Array.from({ length: 1e5 }, (_, i) => i); let n = 0; while (q.length) n += q.shift() % 2; return n", "50000"},
 	{"Language", "`Proxy`, `Reflect`, generators, `eval`, `new Function`", "return new Function('a', 'return a + 1')(1)", "2"},
 	{"Regular expressions", "named groups, lookbehind, flags g i m s u y", "return '2024-05'.match(/(?<y>\\d+)-(?<m>\\d+)/).groups.m", `"05"`},

@@ -15,6 +15,8 @@ type pass struct {
 	bound func(target ast.Expression, initial ast.Expression)
 	// taken gets every pattern with the place of the value that it takes apart.
 	taken func(p *ast.ObjectPattern, value *ast.Expression)
+	// returned gets the place of what a return statement returns, after leave.
+	returned func(slot *ast.Expression)
 	// caught gets every catch clause.
 	caught func(c *ast.CatchStatement)
 }
@@ -53,6 +55,9 @@ func (w *pass) statement(s ast.Statement) {
 		w.class(s.Class)
 	case *ast.ReturnStatement:
 		w.expr(&s.Argument)
+		if w.returned != nil && s.Argument != nil {
+			w.returned(&s.Argument)
+		}
 	case *ast.ThrowStatement:
 		w.expr(&s.Argument)
 	case *ast.IfStatement:

@@ -73,5 +73,13 @@
 
   const iterator = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
   const steps = Object.getPrototypeOf([][Symbol.iterator]());
-  return { Map, Set, iterator, steps, toList: (value) => [...value], ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, own, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
+  // What object[key] += x, templates and concat do, for the Go side.
+  const members = {
+    fill: (value, rest) => `${value}${rest}`,
+    concat: (value, ...rest) => value.concat(...rest),
+    key: (object, key) => (object === undefined || object === null ? object[key] : ownKeys({ [key]: 0 })[0]),
+    get: (object, key) => object[key],
+    set: (object, key, value) => void (object[key] = value),
+  };
+  return { ...members, Map, Set, iterator, steps, toList: (value) => [...value], ToolError, classes: { Error, TypeError, RangeError, SyntaxError }, newError, own, add: (a, b) => a + b, stringify: (value) => toJSON(value) };
 });

@@ -57,6 +57,7 @@ type runtime struct {
 	add       goja.Callable // +
 	joins     [maxJoins]joined
 	nextJoin  int
+	member    memberFuncs
 	inFront   roomInFront
 	toList    goja.Callable // [...value]
 	newError  goja.Callable // name, message, fields, trace
@@ -130,7 +131,7 @@ func (r *runtime) begin() error {
 	if err := r.guard(r.defineNamed); err != nil {
 		return err
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.newRegExp), r.vm.ToValue(r.spread), r.vm.ToValue(r.list)); err != nil {
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.newRegExp), r.vm.ToValue(r.spread), r.vm.ToValue(r.list), r.vm.ToValue(r.at), r.vm.ToValue(r.put), r.vm.ToValue(r.fill), r.vm.ToValue(r.concat)); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {
@@ -176,6 +177,9 @@ func (r *runtime) setUp() error {
 	r.toolError = kept.Get("ToolError").(*goja.Object)
 	r.revive, _ = goja.AssertFunction(r.load("revive"))
 	r.add, _ = goja.AssertFunction(kept.Get("add"))
+	for name, f := range map[string]*goja.Callable{"fill": &r.member.fill, "concat": &r.member.concat, "key": &r.member.key, "get": &r.member.get, "set": &r.member.set} {
+		*f, _ = goja.AssertFunction(kept.Get(name))
+	}
 	r.toList, _ = goja.AssertFunction(kept.Get("toList"))
 	r.arraySteps = kept.Get("steps").(*goja.Object)
 	r.newError, _ = goja.AssertFunction(kept.Get("newError"))

@@ -36,6 +36,11 @@ const (
 	scriptTail = "\n})"
 )
 
+// builtFile is what a script that esbuild has built is called. Positions in it
+// that the source map has nothing for, in esbuild's own helpers, keep that name,
+// and traces leave them out.
+const builtFile = "broker-script.js"
+
 // prepare compiles a program. The error, a *refusal, is for the agent to read.
 func prepare(p Program) (*script, error) {
 	src, err := readProgram(&p)
@@ -44,7 +49,7 @@ func prepare(p Program) (*script, error) {
 	}
 	src.check = p.Check != nil
 	if src.plain {
-		if s, err := src.compile(scriptHead+src.head+src.body+src.tail+scriptTail, parser.WithDisableSourceMaps); err == nil {
+		if s, err := src.compile(src.file, scriptHead+src.head+src.body+src.tail+scriptTail, parser.WithDisableSourceMaps); err == nil {
 			s.shift = len(scriptHead) + len(src.head)
 			return s, nil
 		}
@@ -60,7 +65,7 @@ func prepare(p Program) (*script, error) {
 		return nil, src.engineError(err)
 	}
 	text := scriptHead + "\n" + string(out.code) + scriptTail + "\n" + m.comment()
-	s, err := src.compile(text, parser.WithSourceMapLoader(noSourceMaps))
+	s, err := src.compile(builtFile, text, parser.WithSourceMapLoader(noSourceMaps))
 	if err == nil && src.spaces {
 		whole := src.compose(p.Modules)
 		s.whole = &whole
@@ -101,8 +106,8 @@ func noSourceMaps(string) ([]byte, error) {
 }
 
 // compile parses a whole script, settles what its result is, and compiles it.
-func (src *source) compile(text string, opt parser.Option) (*script, error) {
-	tree, err := parser.ParseFile(nil, src.file, text, 0, opt)
+func (src *source) compile(name, text string, opt parser.Option) (*script, error) {
+	tree, err := parser.ParseFile(nil, name, text, 0, opt)
 	if err != nil {
 		return nil, src.engineError(err)
 	}
@@ -131,7 +136,10 @@ func (src *source) compile(text string, opt parser.Option) (*script, error) {
 func (src *source) engineError(err error) error {
 	message := err.Error()
 	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
-		message = fmt.Sprintf("%s:%d:%d: %s", src.file, list[0].Position.Line, list[0].Position.Column, list[0].Message)
+		message = src.file + ": " + list[0].Message
+		if line, column, ok := src.built.origin(src.file, list[0].Position.Line, list[0].Position.Column); ok {
+			message = fmt.Sprintf("%s:%d:%d: %s", src.file, line, column, list[0].Message)
+		}
 	}
 	message = strings.TrimPrefix(message, "SyntaxError: ")
 	return &refusal{problems: []string{message + "\nhint: this JavaScript engine does not know it; write it in another way"}}

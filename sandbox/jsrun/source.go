@@ -25,6 +25,7 @@ type source struct {
 	plain   bool            // nothing in it needs esbuild, if goja can parse it
 	refused []string        // what cannot run, worded
 	check   bool            // what it says of its calls is wanted
+	built   sourceMap       // of what esbuild made of it
 	asked   bool            // tail returns what "export default" named: that is a result
 }
 

@@ -31,7 +31,19 @@ func (b built) sourceMap(src *source) (sourceMap, error) {
 	}
 	m.Names = []string{}
 	m.Mappings = ";" + rebase(m.Mappings, own, len(src.head))
+	src.built = m
 	return m, nil
+}
+
+// origin is where in a source what stands at a place of the script comes from;
+// lines and columns count from 1.
+func (m sourceMap) origin(source string, line, column int) (fromLine, fromColumn int, ok bool) {
+	remap(m.Mappings, func(at int, s *segment) {
+		if at == line-1 && s.column <= column && 0 <= s.source && s.source < len(m.Sources) {
+			fromLine, fromColumn, ok = s.line+1, s.sourceColumn, m.Sources[s.source] == source
+		}
+	})
+	return fromLine, fromColumn, ok
 }
 
 // comment is the comment that gives goja the source map.

@@ -19,6 +19,7 @@ type feature struct{ topic, name, code, want string }
 var featureRows = []feature{
 	{"Language", "`async`/`await`, also at the top level; `for await`, async generators", "let s = 0; for await (const x of (async function* () { yield 1; yield 2 })()) s += x; return s", "3"},
 	{"Language", "classes with fields, `#private`, static blocks", "class A { #x = 1; static n; static { A.n = 2 } get x() { return this.#x } } return [new A().x, A.n]", "[1,2]"},
+	{"Language", "defaults within defaults: `({ a: [b = 1] = [] } = {}) => b`", "return ((x, { a: [b = x, [c = 2] = []] = [] } = {}) => [b, c])(1)", "[1,2]"},
 	{"Language", "`?.`, `??`, `??=`, labels, destructuring, tagged templates", "const o = null; let x = o?.a ?? 1; x ??= 2; return x", "1"},
 	{"Language", "`using`, `await using`", "let s = ''; { using r = { [Symbol.dispose]() { s += 'closed' } } } return s", `"closed"`},
 	{"Language", "`Error.cause`, `AggregateError`, `Error.captureStackTrace`", "return new Error('a', { cause: 'b' }).cause", `"b"`},

@@ -127,25 +127,24 @@ func readForeign(p *Program) (*foreign, error) {
 	if err != nil {
 		return nil, src.engineError(err)
 	}
-	text := scriptHead + "\n" + string(out.code) + scriptTail
-	whole := text + "\n" + m.comment()
 	// What this engine's regular expressions do not have, another one may.
-	tree, err := parser.ParseFile(nil, src.file, whole, parser.IgnoreRegExpErrors, parser.WithSourceMapLoader(noSourceMaps))
+	built, err := src.parseBuilt(scriptHead+"\n"+string(out.code)+scriptTail, m, parser.IgnoreRegExpErrors)
 	if err != nil {
-		return nil, src.engineError(err)
+		return nil, err
 	}
-	f := &foreign{script: &script{file: src.file, source: src}, text: text, tree: tree}
+	tree := built.tree
+	f := &foreign{script: &script{file: src.file, source: src}, text: built.text, tree: tree, edits: built.defaultEdits()}
 	f.bundle = &Bundle{File: src.file, Sources: m.Sources}
 	main := mainFunction(tree)
 	if main != nil {
-		f.script.parsed = surveyed(tree, main, src.places(tree, whole))
+		f.script.parsed = surveyed(tree, main, src.places(tree, built.whole))
 		if !src.asked {
 			f.finish(main)
 		}
 	}
 	f.withhold()
 	slices.SortFunc(f.edits, func(a, b edit) int { return a.start - b.start })
-	f.bundle.Mappings = f.shifted(m.Mappings)
+	f.bundle.Mappings = f.shifted(built.smap.Mappings)
 	f.bundle.Code = f.edited()
 	return f, nil
 }

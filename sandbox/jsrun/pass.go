@@ -17,6 +17,8 @@ type pass struct {
 	taken func(p *ast.ObjectPattern, value *ast.Expression)
 	// returned gets the place of what a return statement returns, after leave.
 	returned func(slot *ast.Expression)
+	// array gets every pattern that takes a list apart, before what is in it.
+	array func(p *ast.ArrayPattern)
 	// caught gets every catch clause.
 	caught func(c *ast.CatchStatement)
 }
@@ -153,6 +155,9 @@ func (w *pass) bindings(list []*ast.Binding) {
 func (w *pass) target(t, initial ast.Expression) {
 	switch t := t.(type) {
 	case *ast.ArrayPattern:
+		if w.array != nil {
+			w.array(t)
+		}
 		for _, e := range t.Elements {
 			w.target(e, nil)
 		}

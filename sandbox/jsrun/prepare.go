@@ -49,9 +49,12 @@ func prepare(p Program) (*script, error) {
 	}
 	src.check = p.Check != nil
 	if src.plain {
-		if s, err := src.compile(src.file, scriptHead+src.head+src.body+src.tail+scriptTail, parser.WithDisableSourceMaps); err == nil {
-			s.shift = len(scriptHead) + len(src.head)
-			return s, nil
+		text := scriptHead + src.head + src.body + src.tail + scriptTail
+		if tree, err := parser.ParseFile(nil, src.file, text, 0, parser.WithDisableSourceMaps); err == nil {
+			if s, err := src.compile(tree, text); err == nil {
+				s.shift = len(scriptHead) + len(src.head)
+				return s, nil
+			}
 		}
 		// What goja cannot read may be newer than goja, or wrong: esbuild
 		// lowers the one and explains the other.
@@ -64,8 +67,11 @@ func prepare(p Program) (*script, error) {
 	if err != nil {
 		return nil, src.engineError(err)
 	}
-	text := scriptHead + "\n" + string(out.code) + scriptTail + "\n" + m.comment()
-	s, err := src.compile(builtFile, text, parser.WithSourceMapLoader(noSourceMaps))
+	built, err := src.parseBuilt(scriptHead+"\n"+string(out.code)+scriptTail, m, 0)
+	if err != nil {
+		return nil, err
+	}
+	s, err := src.compile(built.tree, built.whole)
 	if err == nil && src.spaces {
 		whole := src.compose(p.Modules)
 		s.whole = &whole
@@ -105,12 +111,8 @@ func noSourceMaps(string) ([]byte, error) {
 	return nil, errors.New("source maps are not read from files")
 }
 
-// compile parses a whole script, settles what its result is, and compiles it.
-func (src *source) compile(name, text string, opt parser.Option) (*script, error) {
-	tree, err := parser.ParseFile(nil, name, text, 0, opt)
-	if err != nil {
-		return nil, src.engineError(err)
-	}
+// compile settles what the result of a whole script is, and compiles it.
+func (src *source) compile(tree *ast.Program, text string) (*script, error) {
 	s := &script{file: src.file, source: src, regexes: src.names["RegExp"] || src.hasClasses()}
 	main := mainFunction(tree)
 	if main != nil && src.check {
@@ -126,6 +128,7 @@ func (src *source) compile(name, text string, opt parser.Option) (*script, error
 	if main != nil && !src.asked {
 		s.implicit = finish(main.Body)
 	}
+	var err error
 	if s.program, err = goja.CompileAST(tree, false); err != nil {
 		return nil, src.engineError(err)
 	}

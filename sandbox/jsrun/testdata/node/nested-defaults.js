@@ -1,0 +1,10 @@
+// Defaults inside of lists that have one themselves, wherever names are declared.
+const pair = (x, [p, q = 3] = []) => [x, p, q]; console.log(pair(1), pair(1, [2]), pair(1, [2, 4]), pair.length, (x, { c: [d] = [] }) => d);
+const deep = (x, { c: [p, q = 3] = [], d: { e: [{ f = 5 } = {}, [g = 6, [h = x] = []] = []] = [] } = {} } = {}) => [p, q, f, g, h]; console.log(deep(7), deep(1, { c: 'ab', d: { e: [{ f: 0 }, [1, [2]]] } }));
+const late = async (x, [p = x, ...rest] = [1, 2, 3]) => (await null, [p, rest]); console.log(await late(0), await late(0, new Set(['s', 't'])));
+const { a: [b = 1, , c = b + 1] = [], ...others } = { z: 1 }; let { m: { n: [o = (1, 2), p = [3, 4], q = { r: 5 }] = [] } = {} } = {}; var { v: [w = () => 'named'] = [] } = {}; console.log(b, c, others, o, p, q, w.name, w());
+function list({ rows: [first = 'none', second = `${first}!`] = [] } = {}, [n = arguments.length] = []) { return [this?.tag, first, second, n, list.length] } console.log(list.call({ tag: 't' }), list({ rows: ['r'] }, [2]));
+class Table { #n = 9; #of = ([x = this.#n] = []) => x; find = (k, [v = this.#of()] = []) => k + v; static make({ rows: [r = new Table()] = [] } = {}) { return r.find('k') } set size([s = 1] = []) { this.s = s } } const t = new Table(); t.size = undefined; console.log(Table.make(), t.s);
+for (const { k: [v = 'loop'] = [] } of [{}, { k: ['given'] }]) console.log(v); try { throw { code: [] } } catch ({ code: [code = 500] = [], at: [line = code + 1] = [] }) { console.log(code, line) }
+function* numbers() { yield 1; for (;;) yield 2 } const take = (x, [a, b = 9] = numbers()) => [a, b]; console.log(take(), [[1, []], [2]].map(([k, [v = 'd'] = []]) => k + v), [{ id: 1 }].map(({ id, tags: [tag = 'x'] = [] }, i) => [id, tag, i]));
+let outer = 'outer'; const scope = (x, [y = outer, z = () => outer] = []) => { let outer = 'inner'; return [y, z(), outer] }; console.log(scope()); const text = `${((x, [y = '}'] = []) => y)()}${((x, { s: [y = ','] = [] } = {}) => y)()}`; console.log(text, ((x, [y = ','] = []) => y)() ? ((x, [y = 'yes'] = []) => y)() : 0);

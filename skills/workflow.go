@@ -29,7 +29,7 @@ func (s *Skill) Workflow() (*workflow.Workflow, error) {
 	defer done()
 	w, err := readWorkflow(files)
 	if err != nil {
-		return nil, fmt.Errorf("workflow.json of skill %s: %w", quoted(s.Ref), err)
+		return nil, fmt.Errorf("skill %s: %w", quoted(s.Ref), err)
 	}
 	return w, nil
 }
@@ -75,7 +75,7 @@ func readWorkflow(files fs.FS) (*workflow.Workflow, error) {
 	case escapes(err):
 		return nil, errors.New(workflow.FileName + " is a link that leads out of the skill")
 	case err != nil:
-		return nil, errors.New(cause(err))
+		return nil, errUnreadWorkflow(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New(workflow.FileName + " is no file")
 	case info.Size() > maxWorkflowBytes:
@@ -83,12 +83,16 @@ func readWorkflow(files fs.FS) (*workflow.Workflow, error) {
 	}
 	f, err := files.Open(workflow.FileName)
 	if err != nil {
-		return nil, errors.New(cause(err))
+		return nil, errUnreadWorkflow(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxWorkflowBytes))
 	if err != nil {
-		return nil, errors.New(cause(err))
+		return nil, errUnreadWorkflow(err)
 	}
 	return workflow.Parse(data)
+}
+
+func errUnreadWorkflow(err error) error {
+	return errors.New(workflow.FileName + " cannot be read: " + cause(err))
 }

@@ -1,13 +1,11 @@
 package workflow
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -62,31 +60,34 @@ func (n *node) prompts() bool {
 }
 
 // Parse reads a workflow from JSON. Unknown keys are errors: a condition that is
-// not read would send the model elsewhere.
+// not read would send the model elsewhere. The error names everything that is
+// wrong.
 func Parse(data []byte) (*Workflow, error) {
 	var d Definition
 	if err := strict(data, &d); err != nil {
 		return nil, fmt.Errorf("%s: %w", FileName, err)
 	}
-	return New(&d)
-}
-
-// strict reads one JSON value without keys that to has no field for.
-func strict(data []byte, to any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(to); err != nil {
-		return err
+	w, err := compile(&d)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", FileName, err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something behind the end of the JSON")
-	}
-	return nil
+	return w, nil
 }
 
 // New checks a definition, which must not be changed any more. The error names
 // everything that is wrong.
 func New(d *Definition) (*Workflow, error) {
+	w, err := compile(d)
+	switch {
+	case err == nil:
+		return w, nil
+	case d.Name == "":
+		return nil, fmt.Errorf("workflow: %w", err)
+	}
+	return nil, fmt.Errorf("workflow %s: %w", d.Name, err)
+}
+
+func compile(d *Definition) (*Workflow, error) {
 	c := &compiler{w: &Workflow{def: d, areas: map[string]*area{}, steps: map[string]*node{}}}
 	c.area("", d, nil)
 	for _, name := range slices.Sorted(maps.Keys(d.Subskills)) {
@@ -115,11 +116,11 @@ func New(d *Definition) (*Workflow, error) {
 		c.step(name, c.w.steps[name])
 	}
 	if len(c.problems) > 0 {
-		return nil, fmt.Errorf("workflow %s: %w", d.Name, errors.Join(c.problems...))
+		return nil, errors.Join(c.problems...)
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
-		return nil, fmt.Errorf("workflow %s: %w", d.Name, err)
+		return nil, err
 	}
 	sum := sha256.Sum256(text)
 	c.w.digest = hex.EncodeToString(sum[:])
@@ -245,11 +246,15 @@ func (c *compiler) expand(a *area, d *Definition, prefix, end string, depth int)
 			strings.TrimSuffix(prefix, "/"), strings.Join(d.ofTheWhole(), ", "))
 	}
 	if _, ok := d.Steps[d.Start]; !ok {
-		c.fail("%sstart: there is no step %q", prefix, d.Start)
+		c.fail("%sstart: there is no step %q%s", prefix, d.Start, near(d.Start, slices.Collect(maps.Keys(d.Steps))))
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Steps)) {
 		s := d.Steps[name]
-		if s == nil || name == "" || name == End || name == Self || strings.ContainsAny(name, "/:") {
+		if s == nil {
+			c.fail("step %q is null: a step that does nothing is {}", prefix+name)
+			continue
+		}
+		if name == "" || name == End || name == Self || strings.ContainsAny(name, "/:") {
 			c.fail("%q cannot be a step: it needs a name without slashes and colons, other than %q and %q", prefix+name, End, Self)
 			continue
 		}
@@ -257,9 +262,13 @@ func (c *compiler) expand(a *area, d *Definition, prefix, end string, depth int)
 		if s.Use == "" {
 			continue
 		}
+		if own := s.own(); len(own) > 0 {
+			c.fail("step %q: it uses a part and has %s of its own: write one of them", prefix+name, strings.Join(own, ", "))
+			continue
+		}
 		part := d.Parts[s.Use]
-		if part == nil || s.has() {
-			c.fail("step %q: use: there is no part %q, or the step has something of its own too", prefix+name, s.Use)
+		if part == nil {
+			c.fail("step %q: use: there is no part %q%s", prefix+name, s.Use, near(s.Use, slices.Collect(maps.Keys(d.Parts))))
 			continue
 		}
 		// What comes after the part is decided where it ends.
@@ -273,9 +282,21 @@ func (c *compiler) expand(a *area, d *Definition, prefix, end string, depth int)
 	}
 }
 
-// has reports whether a step that uses a part has something to do of its own.
-func (s *Step) has() bool {
-	return !s.Prompt.empty() || s.PromptFunc != nil || s.Answer != nil || s.Action != nil || s.Save != nil || s.SaveFunc != nil
+// own are the fields of a step that say what it does, which are those of its
+// part if it uses one.
+func (s *Step) own() (fields []string) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"prompt", !s.Prompt.empty()}, {"PromptFunc", s.PromptFunc != nil}, {"answer", s.Answer != nil}, {"action", s.Action != nil},
+		{"save", s.Save != nil}, {"SaveFunc", s.SaveFunc != nil},
+	} {
+		if f.set {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
 }
 
 // place makes the node of a step.
@@ -390,23 +411,40 @@ func (c *compiler) action(name string, n *node) {
 	n.output = c.schema(a.OutputSchema, "step %q: outputSchema of its action", name)
 }
 
+// beside are the full names of the steps that a step may lead to.
+func (c *compiler) beside(n *node) []string {
+	var names []string
+	for name, other := range c.w.steps {
+		if other.area == n.area && other.inside == n.inside && other.ends == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // target checks one branch.
 func (c *compiler) target(name string, n *node, b Branch) {
 	kind, what, _ := strings.Cut(b.To, ":")
 	switch {
 	case !isElsewhere(b.To):
 		if _, ok := c.w.steps[b.To]; !ok && b.To != End {
-			c.fail("step %q leads to %q, which does not exist", name, b.To)
+			c.fail("step %q leads to %q, which does not exist%s", name, b.To, near(b.To, c.beside(n)))
 		}
 	case n.area.subskill != nil && kind == strings.TrimSuffix(toSubskill, ":"):
 		c.fail("step %q leads to %q: a subskill cannot lead to another one", name, b.To)
 	case what == "",
 		strings.HasPrefix(b.To, toSubskill) && c.w.areas[what] == nil,
 		strings.HasPrefix(b.To, toTopic) && c.w.def.Topics[what] == nil:
-		c.fail("step %q leads to the %s %q, which does not exist", name, kind, what)
+		known := slices.Collect(maps.Keys(c.w.def.Topics))
+		if strings.HasPrefix(b.To, toSubskill) {
+			known = slices.Collect(maps.Keys(c.w.def.Subskills))
+		}
+		c.fail("step %q leads to the %s %q, which does not exist%s", name, kind, what, near(what, known))
 	}
-	if len(b.With) > 0 && (!json.Valid(b.With) || !isElsewhere(b.To) || strings.HasPrefix(b.To, toTopic)) {
-		c.fail("step %q: the branch for %q has a with that is no JSON, or that nobody takes: only subskills and skills do", name, b.To)
+	if len(b.With) > 0 && (!isElsewhere(b.To) || strings.HasPrefix(b.To, toTopic)) {
+		c.fail("step %q: the branch for %q has a with that nobody takes: only subskills and skills do", name, b.To)
+	} else if len(b.With) > 0 && !json.Valid(b.With) {
+		c.fail("step %q: the with of the branch for %q is no JSON", name, b.To)
 	}
 	if b.When != nil {
 		if k := b.When.comparisons(); k != 1 {

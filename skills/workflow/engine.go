@@ -321,7 +321,13 @@ func (e *Engine) near(id string) string {
 	if err != nil {
 		return ""
 	}
-	if near := nearest.Names(id, ids, 1); len(near) > 0 && id != "" {
+	return near(id, ids)
+}
+
+// near names the one that was meant of those that there are, if it is near. To
+// one letter all are.
+func near(name string, known []string) string {
+	if near := nearest.Names(name, known, 1); len(near) > 0 && len(name) > 1 {
 		return " (did you mean " + near[0] + "?)"
 	}
 	return ""
@@ -331,11 +337,7 @@ func (e *Engine) hint(step string) string {
 	if _, known := e.w.steps[step]; known {
 		return ""
 	}
-	names := slices.Sorted(maps.Keys(e.w.steps))
-	if near := nearest.Names(step, names, 1); len(near) > 0 {
-		return ", which does not exist (did you mean " + near[0] + "?)"
-	}
-	return ", which does not exist"
+	return ", which does not exist" + near(step, slices.Collect(maps.Keys(e.w.steps)))
 }
 
 // didYouMean names the nearest of what there is, or all.

@@ -187,7 +187,7 @@ func TestWrongPromptsAreRefused(t *testing.T) {
 		`[{"checklist": {}}]`:              "needs items",
 		`[{"subagent": {}}]`:               "needs a prompt",
 		`[{"ask-usr": {"question": "?"}}]`: "ask-usr",
-		`5`:                                "a string, or a list",
+		`5`:                                "takes a text or a list of texts and elements; got 5",
 	} {
 		if _, err := workflow.Parse([]byte(`{"start": "a", "steps": {"a": {"prompt": ` + prompt + `}}}`)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("prompt %s: %v, want %q in it", prompt, err, want)

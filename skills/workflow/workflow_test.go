@@ -226,7 +226,7 @@ func TestWrongDefinitionsSayEverything(t *testing.T) {
 	if err == nil {
 		t.Fatal("it is taken")
 	}
-	for _, want := range []string{`no step "x"`, "params:", `leads to "nowhere"`, "negative", `step "a": answer`, `no part "none"`, `"c/d" cannot`, `"done" cannot`, "names no tool", `leads to "off"`, "0 comparisons", `"f" cannot`} {
+	for _, want := range []string{`no step "x"`, "params:", `leads to "nowhere"`, "negative", `step "a": answer`, `no part "none"`, `"c/d" cannot`, `"done" cannot`, "names no tool", `leads to "off"`, "0 comparisons", `step "f" is null`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in:\n%v", want, err)
 		}

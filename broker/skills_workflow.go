@@ -239,6 +239,9 @@ func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall
 		return answer(r)
 	case workflow.ToolTopic:
 		a, err := parseArguments(input, "name")
+		if err == nil {
+			err = onlyOptions(a, "name")
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -283,12 +286,17 @@ func startParams(schema, input json.RawMessage) json.RawMessage {
 var answerKeys = []string{"answer", "output", "response"}
 
 func advance(ctx context.Context, e *workflow.Engine, input json.RawMessage) (r workflow.Result, err error) {
+	const use = `the input of advance is {"session": "…", "answer": …}, and "step" and "again" if need be`
 	a, err := parseArguments(input, "session")
 	if err != nil {
 		return r, err
 	}
+	// A misspelt answer is none, and a step that takes any would be passed.
+	if err := onlyOptions(a, slices.Concat([]string{"session", "step", "again"}, answerKeys)...); err != nil {
+		return r, fmt.Errorf("%w; %s", err, use)
+	}
 	if a.text("session") == "" {
-		return r, errors.New(`advance which session? Use input {"session": "…", "answer": …}; start begins one`)
+		return r, errors.New("advance which session? " + use + "; start begins one")
 	}
 	reply := workflow.Reply{Step: a.text("step"), Again: a.text("again") == "true"}
 	for _, key := range answerKeys {

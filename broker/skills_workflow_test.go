@@ -124,6 +124,8 @@ func TestWorkflowToolsThroughMCP(t *testing.T) {
 	}{
 		{"advance", map[string]any{"session": strings.Repeat("a", 32), "answer": 1}, `unknown session`},
 		{"advance", map[string]any{}, `advance which session?`},
+		{"advance", map[string]any{"session": "s", "anwser": 1}, `there is no option "anwser": did you mean answer?; the input of advance is`},
+		{"topic", map[string]any{"names": "limits"}, `there is no option "names": did you mean name?`},
 		{"bgu/start", nil, `did you mean bug/start`},
 		{"topics", nil, `did you mean topic?`},
 		{"topic", map[string]any{"name": "limit"}, `did you mean limits?`},

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 const (
@@ -61,10 +63,11 @@ func look(path string) seen {
 	return s
 }
 
-// A loaded is a SKILL.md that was read, and is not read again while it stays
-// the same.
+// A loaded is a SKILL.md that was read, and is not read again while it and the
+// workflow beside it stay the same.
 type loaded struct {
 	seen
+	flow   seen
 	folder string
 	ok     bool
 	skill  Skill
@@ -215,10 +218,17 @@ func (w *walker) skill(root *os.Root, file string, at place, r Root) {
 	if abs, err := filepath.Abs(at.shown); err == nil {
 		folder = filepath.Base(abs)
 	}
+	flow := look(filepath.Join(at.real, workflow.FileName))
+	if flow.there { // or else the folder changes when it comes
+		w.watched = append(w.watched, flow)
+	}
 	l := w.cache[at.real]
-	if l == nil || l.seen != now || l.folder != folder {
-		l = &loaded{seen: now, folder: folder}
+	if l == nil || l.seen != now || l.flow != flow || l.folder != folder {
+		l = &loaded{seen: now, flow: flow, folder: folder}
 		doc := readFile(root, file, folder)
+		if flow.there {
+			doc.judgeWorkflow(root.FS())
+		}
 		if l.ok, l.list = doc.Judge(Lenient); l.ok {
 			l.skill.fill(doc)
 			strict, _ := doc.Judge(Strict)

@@ -150,7 +150,7 @@ func lintTools(doc *Doc, text string, known func(id string) bool) []Diagnostic {
 func lintWorkflow(files fs.FS, known func(id string) bool) (list []Diagnostic, named string) {
 	w, err := readWorkflow(files)
 	if err != nil {
-		return []Diagnostic{{"workflow_invalid", Error, "", err.Error(), 0}}, ""
+		return []Diagnostic{{"workflow_invalid", Error, "", oneLineOf(err), 0}}, ""
 	}
 	if w == nil {
 		return nil, ""

@@ -61,7 +61,8 @@ func Locate(path string) (dir, file string) {
 	return dir, FileName
 }
 
-// ReadPath reads the skill in the folder at path, or whose SKILL.md is at path.
+// ReadPath reads the skill in the folder at path, or whose SKILL.md is at path,
+// and looks whether its workflow can be run.
 func ReadPath(path string) *Doc {
 	path, _ = Locate(path)
 	folder := path
@@ -79,7 +80,9 @@ func ReadPath(path string) *Doc {
 		return d
 	}
 	defer root.Close()
-	return Read(root, filepath.Base(folder))
+	d := Read(root, filepath.Base(folder))
+	d.judgeWorkflow(root.FS())
+	return d
 }
 
 // skillFile is the name of the file that makes root a skill. Names are compared

@@ -103,6 +103,40 @@ func TestRefreshSeesWhatChanged(t *testing.T) {
 	}
 }
 
+// A workflow that cannot be run is remarked, until it is mended; the skill loads
+// all the same.
+func TestABrokenWorkflowIsRemarked(t *testing.T) {
+	dir := t.TempDir()
+	reg := skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) {
+		return []skills.Root{{Path: dir, Scope: skills.ScopeUser}}, nil
+	}})
+	write(t, dir, "a/SKILL.md", skillText("a", "First."))
+	for _, step := range []struct{ flow, want string }{
+		{"", ""},
+		{`{"start": "x", "steps": {"a": {}}, "result": {"n": 1}}`, `workflow_invalid: workflow.json: start: there is no step "x"`},
+		{"{\"start\": \"x\",\n\"stesp\": {}, \"nam\": 1}", `workflow_invalid: workflow.json: line 2: there is no key "stesp": did you mean steps?; line 2: there is no key "nam": did you mean name?`},
+		{`{"start": "a", "steps": {"a": {}}}`, ""},
+	} {
+		if step.flow != "" {
+			write(t, dir, "a/workflow.json", step.flow)
+		}
+		k, err := reg.Refresh().Find("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var remarks []string
+		for _, d := range k.Diagnostics {
+			if d.Severity != skills.Warning {
+				t.Errorf("with %s: it is an %s", step.flow, d.Severity)
+			}
+			remarks = append(remarks, d.Code+": "+d.Message)
+		}
+		if got := strings.Join(remarks, "\n"); got != step.want || !k.Valid {
+			t.Errorf("with %s: valid is %v, and the remarks are\n%s, want\n%s", step.flow, k.Valid, got, step.want)
+		}
+	}
+}
+
 func TestWatchTellsOfChanges(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

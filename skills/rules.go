@@ -119,7 +119,8 @@ var rules = map[string]rule{
 	"metadata_value_not_string": tolerated("metadata"),
 	"allowed_tools_not_string":  tolerated("allowed-tools"),
 
-	"body_too_long": advice(""),
+	"body_too_long":    advice(""),
+	"workflow_invalid": advice(""),
 }
 
 // A finding is a rule that a text broke, before it is known how that is judged.

@@ -78,6 +78,12 @@ func TestEveryRuleSpeaksWhereItIsBroken(t *testing.T) {
 		"skill_md_case":    func(dir string) error { return os.WriteFile(filepath.Join(dir, "skill.md"), nil, 0o600) },
 		"unreadable":       func(dir string) error { return os.Mkdir(filepath.Join(dir, FileName), 0o700) },
 		"symlink_escape":   func(dir string) error { return os.Symlink("/", filepath.Join(dir, FileName)) },
+		"workflow_invalid": func(dir string) error {
+			if err := os.WriteFile(filepath.Join(dir, FileName), []byte(header("name: x", "description: y")), 0o600); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, "workflow.json"), []byte("{}"), 0o600)
+		},
 		"name_dir_mismatch": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, FileName), []byte(header("name: other", "description: y")), 0o600)
 		},

@@ -65,6 +65,16 @@ func (s *Skill) AllTools() []Tool {
 	return list
 }
 
+// judgeWorkflow remarks that the workflow.json beside a SKILL.md cannot be run.
+func (d *Doc) judgeWorkflow(files fs.FS) {
+	if _, err := readWorkflow(files); err != nil {
+		d.found("workflow_invalid", 0, "%s", oneLineOf(err))
+	}
+}
+
+// oneLineOf is an error of several lines as a remark.
+func oneLineOf(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
 // readWorkflow reads the workflow.json of a folder, if there is one.
 func readWorkflow(files fs.FS) (*workflow.Workflow, error) {
 	// What is no file could keep a reader waiting for ever.

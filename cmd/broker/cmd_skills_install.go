@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -280,6 +281,7 @@ func (a *app) skillsLintCommand() *cobra.Command {
 			}
 			for _, d := range more {
 				ok = ok && d.Severity != skills.Error
+				list = slices.DeleteFunc(list, func(l skills.Diagnostic) bool { return l.Code == d.Code }) // it is judged anew
 			}
 			v := verdict{ok, doc.Name, doc.Description, append(append([]skills.Diagnostic{}, list...), more...)}
 			if err := a.printVerdict(args[0], v); err != nil {

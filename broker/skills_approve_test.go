@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
@@ -249,6 +250,25 @@ func TestAllowedToolsLimitWorkflows(t *testing.T) {
 		text, isError := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "triage", "tool": "start", "input": map[string]any{"path": "a"}})
 		if isError == tt.runs || !tt.runs && !strings.Contains(text, "skill triage may not call files__read_file") {
 			t.Errorf("allowed %q, enforced %v: %s, want it to run: %v", tt.allowed, tt.enforce, text, tt.runs)
+		}
+	}
+}
+
+// So it is for a workflow that is defined in Go.
+func TestAllowedToolsLimitWorkflowsInGo(t *testing.T) {
+	w, err := workflow.Parse([]byte(triage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tool, runs := range map[string]bool{"files__read_file": true, "notes__add": false} {
+		r := skills.NewRegistry(nil)
+		if err := r.Register(skills.Virtual{Name: "triage", Description: "Rate a file.", AllowedTools: []string{tool}, Workflow: w}); err != nil {
+			t.Fatal(err)
+		}
+		b := newBroker(t, broker.Options{Skills: r, EnforceAllowedTools: true})
+		text, isError := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "triage", "tool": "start", "input": map[string]any{"path": "a"}})
+		if isError == runs {
+			t.Errorf("allowed %s: %s, want it to run: %v", tool, text, runs)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,11 @@ type Virtual struct {
 	Name, Description string
 	// License and Compatibility may be empty.
 	License, Compatibility string
+	// AllowedTools are the tools that it is meant to call, each as allowed-tools
+	// names one; they limit its workflow where that is to be so.
+	AllowedTools []string
+	// Metadata is what else its header says, such as its version.
+	Metadata map[string]string
 	// Body is Markdown.
 	Body string
 	// Tools have different names. They cost nothing until the skill is activated.
@@ -66,6 +72,9 @@ func (v *Virtual) check() error {
 			}
 		}
 	}
+	if one := strings.Join(v.AllowedTools, " "); !slices.Equal(splitTools(one), v.AllowedTools) {
+		problems = append(problems, fmt.Errorf("allowed tools %s: none may be empty or hold a blank or a comma outside of parentheses", quoted(one)))
+	}
 	seen := map[string]bool{}
 	for _, t := range v.Tools {
 		switch {
@@ -93,11 +102,24 @@ func (v *Virtual) check() error {
 func (v *Virtual) text() []byte {
 	var b bytes.Buffer
 	b.WriteString("---\n")
-	for _, f := range []struct{ key, value string }{{"name", v.Name}, {"description", v.Description}, {"license", v.License}, {"compatibility", v.Compatibility}} {
-		if f.value != "" || f.key == "name" {
-			b.WriteString(f.key + ": ")
-			marshalTo(&b, f.value)
-			b.WriteByte('\n')
+	line := func(key, value string) {
+		b.WriteString(key + ": ")
+		marshalTo(&b, value)
+		b.WriteByte('\n')
+	}
+	for _, f := range [][2]string{
+		{"name", v.Name}, {"description", v.Description}, {"license", v.License}, {"compatibility", v.Compatibility}, {"allowed-tools", strings.Join(v.AllowedTools, " ")},
+	} {
+		if f[1] != "" || f[0] == "name" {
+			line(f[0], f[1])
+		}
+	}
+	if len(v.Metadata) > 0 {
+		b.WriteString("metadata:\n")
+		for _, key := range slices.Sorted(maps.Keys(v.Metadata)) {
+			b.WriteString("  ")
+			marshalTo(&b, key)
+			line("", v.Metadata[key])
 		}
 	}
 	b.WriteString("---\n\n" + strings.TrimSpace(v.Body) + "\n")
@@ -107,7 +129,7 @@ func (v *Virtual) text() []byte {
 func (v *Virtual) skill() *Skill {
 	return &Skill{
 		Name: v.Name, Description: v.Description, License: v.License, Compatibility: v.Compatibility,
-		ArgumentHint: v.ArgumentHint, UserInvocable: true, ModelInvocable: !v.ByUserOnly,
+		AllowedTools: slices.Clone(v.AllowedTools), Version: v.Metadata["version"], ArgumentHint: v.ArgumentHint, UserInvocable: true, ModelInvocable: !v.ByUserOnly,
 		Valid: true, Scope: ScopeVirtual, Tools: slices.Clone(v.Tools), folder: v.Name, virtual: v,
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -104,6 +106,35 @@ func TestHandlersThatFail(t *testing.T) {
 	}
 	if _, err := k.Call(ctx, "fails", nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call of nobody: %v", err)
+	}
+}
+
+// The fields of a header are those of a file: its text has them too, for whoever
+// it is served to.
+func TestFieldsOfVirtualSkills(t *testing.T) {
+	v := skills.Virtual{
+		Name: "kit", Description: "A kit. Use it.", License: "MIT", Compatibility: "None.", AllowedTools: []string{"files__*", "Bash(git add, commit)"},
+		Metadata: map[string]string{"version": "1.0", "a: b": "yes\nno"},
+	}
+	k, err := v.Skill()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := k.Doc()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{v.License, v.Compatibility, v.AllowedTools, v.Metadata}, []any{doc.License, doc.Compatibility, doc.AllowedTools, doc.Metadata}); diff != "" {
+		t.Errorf("its text (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]any{"1.0", v.AllowedTools}, []any{k.Version, k.AllowedTools}); diff != "" {
+		t.Errorf("the skill (-want +got):\n%s", diff)
+	}
+	for _, bad := range []string{"", "a b", "a,b"} {
+		v.AllowedTools = []string{bad}
+		if _, err := v.Skill(); err == nil || !strings.Contains(err.Error(), "allowed tools") {
+			t.Errorf("allowed tool %q: %v", bad, err)
+		}
 	}
 }
 

@@ -25,7 +25,8 @@ const (
 )
 
 // skillCatalogue is what Snapshot.Catalogue says, with a line for each skill
-// where that has an element: tags would cost as much as the descriptions do.
+// where that has an element: tags would cost a fifth more, or, with short
+// descriptions, as much again.
 func skillCatalogue(s *skills.Snapshot, budget int) string {
 	var b strings.Builder
 	for _, k := range s.Shown() {

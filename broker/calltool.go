@@ -164,9 +164,9 @@ func (x *execution) textResult(text string) *mcp.CallToolResult {
 	_, _ = out.Write([]byte(text)) // it has no other writer that could fail
 	shown, ref, cut := out.text(x.o.MaxOutputChars)
 	if cut && !writesCode {
-		shown += "\n[too long: ask for less with the tool's own filters and limits]"
+		shown += "\n[too long: ask for less with the tool's own filters and limits" + budgetName + "]"
 	} else if cut {
-		shown += "\n[too long: ask for less, or work on it in an execute_code script" + readRest(ref, "{ offset, limit }") + "]"
+		shown += "\n[too long: ask for less, or work on it in an execute_code script" + budgetName + readRest(ref, "{ offset, limit }") + "]"
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: upstream.CleanText(shown)}}}
 }

@@ -313,9 +313,9 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 		hints = append(hints, res.Reads...)
 	}
 	if cutRes {
-		hints = append(hints, "the result is "+shape(res.Value)+"; return less of it"+readRest(a.Ref, "{ path, offset, limit }"))
+		hints = append(hints, "the result is "+shape(res.Value)+"; return less of it"+budgetName+readRest(a.Ref, "{ path, offset, limit }"))
 	} else if cutOut {
-		hints = append(hints, "print less: loop, filter and count in the script"+readRest(a.Ref, "{ offset, limit }"))
+		hints = append(hints, "print less: loop, filter and count in the script"+budgetName+readRest(a.Ref, "{ offset, limit }"))
 	}
 	a.Hint = strings.Join(hints, "; ")
 	a.DurationMS = time.Since(x.started).Milliseconds()

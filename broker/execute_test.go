@@ -121,6 +121,9 @@ func TestWhatIsTooLongIsCutVisibly(t *testing.T) {
 	if err := json.Unmarshal(a.Result, &text); err != nil || !strings.HasPrefix(text, `{"zeta":`) || !strings.Contains(text, "… [truncated: ") {
 		t.Errorf("result %.80s, %v; want its head as a string", a.Result, err)
 	}
+	if want := "(config: maxOutputChars)"; !strings.Contains(a.Hint, want) {
+		t.Errorf("hint %q does not name %s", a.Hint, want)
+	}
 	if want := "{zeta: number, alpha: 2000 × {id: number, title: string}}"; !strings.Contains(a.Hint, want) {
 		t.Errorf("hint %q lacks the shape %q", a.Hint, want)
 	}

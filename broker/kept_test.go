@@ -71,7 +71,7 @@ func TestValuesLastFromScriptToScript(t *testing.T) {
 	}
 	for code, want := range map[string]string{
 		`await store.set(5, 1)`:                               `the key must be a text that is not empty, as in store.set('cursor', { page: 3 })`,
-		`await store.set('big', 'x'.repeat(2 * 1024 * 1024))`: `store.set: the value of "big" has 2097154 bytes; at most 1048576`,
+		`await store.set('big', 'x'.repeat(2 * 1024 * 1024))`: `store.set: the value of "big" has 2097154 bytes; at most 1048576 bytes, which is fixed`,
 	} {
 		if got := execute(t, b, code); got.ExitCode != 1 || !strings.Contains(got.Stderr, want) {
 			t.Errorf("%s: exit %d, %s, want %q", code, got.ExitCode, got.Stderr, want)

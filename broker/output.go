@@ -78,6 +78,9 @@ func (c *capture) text(limit int) (text, ref string, truncated bool) {
 	return cut(firstChars(c.head, headChars), lastChars(tail, tailChars), c.chars-int64(limit), c.chars, ref), ref, true
 }
 
+// budgetName names the limit that stdout and the result share.
+const budgetName = " (config: maxOutputChars)"
+
 // cut joins the two ends of a text around a note that says what is missing,
 // and, if it was kept, how to read it.
 func cut(head, tail string, missing, all int64, ref string) string {

@@ -65,7 +65,7 @@ func TestHangingCallTimesOut(t *testing.T) {
 	p.Refresh(t.Context())
 	_, err := p.Call(t.Context(), "s", "hang", nil, nil)
 	var timeout *TimeoutError
-	if !errors.As(err, &timeout) || err.Error() != "call s/hang: no answer for 0.1 s" {
+	if !errors.As(err, &timeout) || err.Error() != "call s/hang: no answer for 0.1 s (config: callTimeout)" {
 		t.Errorf("err = %v", err)
 	}
 	if st := p.Status()[0]; st.State != StateReady {

@@ -75,7 +75,7 @@ type TimeoutError struct {
 
 // Error names the tool and the limit.
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("call %s/%s: no answer for %s", e.Server, e.Tool, seconds(e.After))
+	return fmt.Sprintf("call %s/%s: no answer for %s (config: callTimeout)", e.Server, e.Tool, seconds(e.After))
 }
 
 // Timeout reports true, as net.Error has it.

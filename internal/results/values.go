@@ -100,9 +100,9 @@ func (c *Client) checkValue(key string, v json.RawMessage) error {
 	case key == "":
 		return errors.New("the key is empty")
 	case utf8.RuneCountInString(key) > maxKeyChars:
-		return fmt.Errorf("the key has %d characters; at most %d", utf8.RuneCountInString(key), maxKeyChars)
+		return fmt.Errorf("the key has %d characters; at most %d, which is fixed", utf8.RuneCountInString(key), maxKeyChars)
 	case len(v) > o.MaxValueBytes:
-		return fmt.Errorf("the value of %q has %d bytes; at most %d: keep less, or under several keys", key, len(v), o.MaxValueBytes)
+		return fmt.Errorf("the value of %q has %d bytes; at most %d bytes, which is fixed: keep less, or under several keys", key, len(v), o.MaxValueBytes)
 	}
 	entries, err := os.ReadDir(filepath.Join(c.dir, "values"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -116,10 +116,10 @@ func (c *Client) checkValue(key string, v json.RawMessage) error {
 		}
 	}
 	if n >= o.MaxKeys {
-		return fmt.Errorf("there are %d keys; at most %d: store.delete those that are not needed", n, o.MaxKeys)
+		return fmt.Errorf("there are %d keys; at most %d, which is fixed: store.delete those that are not needed", n, o.MaxKeys)
 	}
 	if total > o.MaxValuesBytes {
-		return fmt.Errorf("all values together would have %d bytes; at most %d: store.delete those that are not needed", total, o.MaxValuesBytes)
+		return fmt.Errorf("all values together would have %d bytes; at most %d bytes, which is fixed: store.delete those that are not needed", total, o.MaxValuesBytes)
 	}
 	return nil
 }

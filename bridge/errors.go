@@ -40,7 +40,6 @@ const (
 	CodeProtocol    Code = "protocol_error"    // the server answered with a JSON-RPC error
 	CodeTimeout     Code = "timeout"           // no answer in time
 	CodeCancelled   Code = "cancelled"         // the execution ended first
-	CodeLimit       Code = "limit"             // a limit of this execution was hit
 	CodeNeedsInput  Code = "needs_input"       // the server asked for something that nobody answered
 )
 

@@ -1,12 +1,20 @@
 package broker_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // Every example in the documentation does what stands below it.
@@ -29,5 +37,63 @@ func TestExamplesInTheDocsRun(t *testing.T) {
 		if got != e[2] || a.ExitCode != 0 {
 			t.Errorf("%s\ngives %q, code %d, %s; want %q", e[1], got, a.ExitCode, a.Stderr, e[2])
 		}
+	}
+}
+
+// codesIn are the values of the constants of a package that are called CodeSomething.
+func codesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Code") {
+				return true
+			}
+			if value, ok := spec.Values[0].(*ast.BasicLit); ok && value.Kind == token.STRING {
+				codes = append(codes, strings.Trim(value.Value, `"`))
+			}
+			return true
+		})
+	}
+	return codes
+}
+
+// The table of codes has all that a ToolError may have, and no other.
+func TestTheDocsNameTheCodesOfErrors(t *testing.T) {
+	doc, err := os.ReadFile("../docs/code.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(doc), "| `code` | |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var listed []string
+	for row := range strings.Lines(table) {
+		for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
+			listed = append(listed, m[1])
+		}
+	}
+	codes := append(codesIn(t, "../bridge"), codesIn(t, "../sandbox")...)
+	slices.Sort(codes)
+	slices.Sort(listed)
+	if diff := cmp.Diff(codes, listed); diff != "" || len(codes) < 10 {
+		t.Errorf("codes in docs/code.md (-in the code +listed):\n%s", diff)
+	}
+
+	b := newBroker(t, broker.Options{Limits: sandbox.Limits{Calls: 1}})
+	a := execute(t, b, `const codes = []; for (let i = 0; i < 2; i++) await files.readFile({ path: 'a.txt' }).catch((e) => codes.push(e.code)); return codes`)
+	if want := `["` + sandbox.CodeCallLimit + `"]`; string(a.Result) != want {
+		t.Errorf("too many calls have the codes %s, want %s; %s", a.Result, want, a.Stderr)
 	}
 }

@@ -141,6 +141,14 @@ type CallError struct {
 	Fields json.RawMessage `json:"fields,omitempty"`
 }
 
+// Codes of calls that are not made, or not answered, because of a limit: what
+// the field "code" of their errors says.
+const (
+	CodeCallLimit        = "call_limit"         // too many calls in one run
+	CodeArgumentTooLarge = "argument_too_large" // over Limits.ResultBytes
+	CodeAnswerTooLarge   = "answer_too_large"   // over half of Limits.MemoryBytes
+)
+
 func (e *CallError) Error() string { return e.Message }
 
 // Limits bounds one run. A zero field means the default.

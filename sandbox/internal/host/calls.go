@@ -88,7 +88,7 @@ func (c *Calls) refuse(call sandbox.Call) error {
 	return &sandbox.CallError{
 		Name:    "ToolError",
 		Message: fmt.Sprintf("limit of %d calls per run reached (config: sandbox.maxCalls): ask for more in one call, or go on in another run", c.limits.Calls),
-		Fields:  json.RawMessage(`{"code":"call_limit","retryable":false}`),
+		Fields:  limitFields(sandbox.CodeCallLimit),
 	}
 }
 
@@ -102,7 +102,7 @@ func answerTooLarge(call sandbox.Call, n int, limits sandbox.Limits) error {
 		Name: "ToolError",
 		Message: fmt.Sprintf("answer of %s from %s is over half of the memory limit of %s (config: sandbox.memory): ask for less, such as one page or fewer fields",
 			Size(int64(n)), Cut(call.Target, 200), Size(limits.MemoryBytes)),
-		Fields: json.RawMessage(`{"code":"answer_too_large","retryable":false}`),
+		Fields: limitFields(sandbox.CodeAnswerTooLarge),
 	}
 }
 

@@ -130,6 +130,11 @@ func ResultTooLarge(limits sandbox.Limits, n int64) string {
 	return fmt.Sprintf("result of %s is over the limit of %s (config: sandbox.maxResult): return a summary, or print what is needed", Size(n), Size(int64(limits.ResultBytes)))
 }
 
+// limitFields are the fields of the error of a call that is over a limit.
+func limitFields(code string) json.RawMessage {
+	return json.RawMessage(`{"code":"` + code + `","retryable":false}`)
+}
+
 // ArgumentTooLarge returns the error that a call with a large argument is
 // answered with, and nil if it is not over max bytes.
 func ArgumentTooLarge(call sandbox.Call, max int) error {
@@ -141,7 +146,7 @@ func ArgumentTooLarge(call sandbox.Call, max int) error {
 		Name: "ToolError",
 		Message: fmt.Sprintf("argument of %s for %s is over the limit of %s (config: sandbox.maxResult): send it in parts",
 			Size(int64(n)), Cut(call.Target, 200), Size(int64(max))),
-		Fields: json.RawMessage(`{"code":"argument_too_large","retryable":false}`),
+		Fields: limitFields(sandbox.CodeArgumentTooLarge),
 	}
 }
 

@@ -23,9 +23,10 @@ type Bundle struct {
 	// File is what positions in the agent's text are called.
 	File string `json:"file"`
 	// Code is an expression: a function of ($keep, $call, $error, $broker_join,
-	// $broker_absent) that gives $keep the program as an async function. $call is
-	// callMCPTool, $error the class ToolError, and $broker_absent throws the error of a
-	// withheld name.
+	// $broker_absent, $broker_float) that gives $keep the program as an async function.
+	// $call is callMCPTool, $error the class ToolError, $broker_absent throws the error
+	// of a withheld name, and the property "of" of $broker_float is set to what
+	// statements start and nobody awaits.
 	Code string `json:"code"`
 	// Sources and Mappings are those of a source map of Code, but that lines
 	// count from 0 and columns from 1 on both sides.
@@ -155,11 +156,13 @@ func (f *foreign) offset(i file.Idx) int { return int(i) - f.tree.File.Base() }
 func (f *foreign) finish(main *ast.FunctionLiteral) {
 	e := endingOf(withoutDirective(main.Body.List))
 	end := f.offset(main.Body.RightBrace)
+	defer func() { eachFloating(e.body, f.noteFloating) }()
 	switch e.kind {
 	case endsWithValue:
 		start := f.statementStart(expression(e.body[len(e.body)-1]))
 		f.edits = append(f.edits, edit{start, start, "return "})
 		f.bundle.Implicit = true
+		e.body = e.body[:len(e.body)-1]
 	case endsWithCall:
 		start := f.statementStart(expression(e.body[len(e.body)-1]))
 		last := len(strings.TrimRight(f.text[:end], "; \n"))
@@ -167,6 +170,16 @@ func (f *foreign) finish(main *ast.FunctionLiteral) {
 	case endsWithName:
 		f.edits = append(f.edits, edit{end, end, ";return " + e.name.Name.String() + "()"})
 	}
+}
+
+// noteFloating is the function noteFloating for one expression.
+func (f *foreign) noteFloating(e *ast.Expression) {
+	end := f.statementStart(*e)
+	start := end
+	if before, void := strings.CutSuffix(strings.TrimRight(f.text[:end], " "), "void"); void {
+		start = len(before)
+	}
+	f.edits = append(f.edits, edit{start, end, floatName + ".of="})
 }
 
 // statementStart is where a statement begins that is an expression: the tree

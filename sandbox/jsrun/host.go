@@ -113,6 +113,7 @@ const maxCallFrames = 16
 // A hostCall is one host call under way.
 type hostCall struct {
 	call    sandbox.Call
+	promise *goja.Promise
 	resolve func(any) error
 	reject  func(any) error
 	stack   []goja.StackFrame // of where the program called
@@ -150,7 +151,7 @@ func (r *runtime) defineHost() {
 // arguments rejects it, as every other error does.
 func (r *runtime) startCall(f hostFunc, args []goja.Value) goja.Value {
 	promise, resolve, reject := r.vm.NewPromise()
-	c := &hostCall{resolve: resolve, reject: reject, stack: r.vm.CaptureCallStack(maxCallFrames, nil)}
+	c := &hostCall{promise: promise, resolve: resolve, reject: reject, stack: r.vm.CaptureCallStack(maxCallFrames, nil)}
 	target, arg, err := f.read(args)
 	if err == nil {
 		if f.rest {

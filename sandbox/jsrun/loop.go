@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +80,7 @@ type timer struct {
 	id     int64
 	due    time.Time
 	every  time.Duration // 0 for a timeout
+	kept   bool          // a statement of the program has set it
 	f      goja.Callable
 	args   []goja.Value
 	handle int // place in the heap, -1 when it is not in it
@@ -156,14 +158,20 @@ func (l *loop) dueTimer(now time.Time) *timer {
 	return t
 }
 
-// timeoutBefore reports whether a timer that fires once is due before end.
-func (l *loop) timeoutBefore(end time.Time) bool {
-	for _, t := range l.timers {
-		if t.every == 0 && t.due.Before(end) {
+// calling reports whether p is the promise of a call under way.
+func (l *loop) calling(p *goja.Promise) bool {
+	for c := range l.calls {
+		if c.promise == p {
 			return true
 		}
 	}
 	return false
+}
+
+// timerBefore reports whether a timer is due before end that fires once, or that a
+// statement of the program has set.
+func (l *loop) timerBefore(end time.Time) bool {
+	return slices.ContainsFunc(l.timers, func(t *timer) bool { return (t.every == 0 || t.kept) && t.due.Before(end) })
 }
 
 // turn runs what is due: the answers that came, or one timer. With nothing

@@ -51,8 +51,8 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 	return r.withRejections(ctx, out)
 }
 
-// drain waits, at most for the grace period, for the calls that the program
-// left running and for floating async functions that sleep.
+// drain waits for what the program has started with statements of its own, and, at
+// most for the grace period, for the calls and timers that it left behind.
 func (r *runtime) drain(ctx context.Context, out Outcome) (_ Outcome, aborted bool) {
 	var late []*hostCall
 	for c := range r.loop.calls {
@@ -62,13 +62,16 @@ func (r *runtime) drain(ctx context.Context, out Outcome) (_ Outcome, aborted bo
 	end := time.Now().Add(r.prog.Grace)
 	over := time.NewTimer(r.prog.Grace)
 	defer over.Stop()
+	grace := over.C // nil once it is over
 wait:
-	for r.prog.Grace > 0 && (len(r.loop.calls) > 0 || r.loop.timeoutBefore(end)) {
-		switch err := r.turn(ctx, over.C); {
+	for r.prog.Grace > 0 && (r.goesOn(ctx.Deadline()) || grace != nil && (len(r.loop.calls) > 0 || r.loop.timerBefore(end))) {
+		switch err := r.turn(ctx, grace); {
 		case err == nil:
 		case isEnd(err):
 			return r.aborted(ctx, err), true
-		case errors.Is(err, errOver), errors.Is(err, errIdle), err == ctx.Err():
+		case errors.Is(err, errOver):
+			grace = nil
+		case errors.Is(err, errIdle), err == ctx.Err():
 			break wait
 		default: // a timer's callback threw
 			if out.ExitCode == sandbox.ExitOK {
@@ -77,7 +80,7 @@ wait:
 			break wait
 		}
 	}
-	if ctx.Err() != nil && !timedOut(ctx) {
+	if ctx.Err() != nil && (!timedOut(ctx) || out.ExitCode == sandbox.ExitOK && out.Value == nil && r.goesOn(time.Time{}, false)) {
 		return r.aborted(ctx, ctx.Err()), true
 	}
 	for c := range r.loop.calls {
@@ -86,7 +89,7 @@ wait:
 		}
 	}
 	if !r.failedByCall() { // the others of a Promise.all are no news beside its error
-		out.Notes = append(out.Notes, r.lateNotes(late)...)
+		out.Notes = append(out.Notes, append(r.lateNotes(late), r.timerNotes()...)...)
 	}
 	return out, false
 }

@@ -39,6 +39,7 @@ type runtime struct {
 
 	main      *goja.Promise
 	printed   bool                  // something went to stdout
+	floating  []*goja.Promise       // of statements that nobody awaits
 	unhandled []*goja.Promise       // rejected, and nobody has looked yet
 	late      map[*goja.Object]bool // errors of calls that main had left behind
 	thrown    map[*goja.Object]bool // errors of calls
@@ -131,7 +132,7 @@ func (r *runtime) begin() error {
 	if err := r.guard(r.defineNamed); err != nil {
 		return err
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.newRegExp), r.vm.ToValue(r.spread), r.vm.ToValue(r.list), r.vm.ToValue(r.at), r.vm.ToValue(r.put), r.vm.ToValue(r.fill), r.vm.ToValue(r.concat)); err != nil {
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.newRegExp), r.vm.ToValue(r.spread), r.vm.ToValue(r.list), r.vm.ToValue(r.at), r.vm.ToValue(r.put), r.vm.ToValue(r.fill), r.vm.ToValue(r.concat)); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {

@@ -62,6 +62,7 @@ func runJavaScript(t *testing.T, new func(*testing.T) sandbox.Runner) {
 		{"modules can be imported and are in scope", testModules},
 		{"a call that is not awaited is awaited and told", testFloating},
 		{"a call that outlives the grace is cancelled and told", testGrace},
+		{"what a statement starts outlives the grace", testFloatingFunctions},
 		{"runs share nothing", testNothingShared},
 		{"a check refuses before the program runs", testCheckRefuses},
 		{"a check without problems changes nothing", testCheckPasses},
@@ -165,6 +166,38 @@ func testGrace(t *testing.T, r *runnerTest) {
 	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "demo__echo") {
 		t.Errorf("notes %q, want one", got.Notes)
 	}
+}
+
+func testFloatingFunctions(t *testing.T, r *runnerTest) {
+	for _, c := range []struct{ code, stdout, value, note string }{
+		{"async function main() { for (let i = 0; i < 3; i++) { await new Promise((r) => setTimeout(r, 30)); console.log(i) } }\nmain();\nconsole.log('a')", "a\n0\n1\n2\n", "", ""},
+		{"void (async () => { await new Promise((r) => setTimeout(r, 60)); console.log('b') })();\nconst t = setTimeout(() => console.log('c'), 90);\nreturn 1", "b\nc\n", "1", ""},
+		{"async function main() { let n = 0; await new Promise((r) => { const t = setInterval(() => { if (++n === 3) { clearInterval(t); r() } }, 20) }); console.log(n) }\nmain();\n1;", "3\n", "", ""},
+		{"const late = (p, ms) => Promise.race([p, new Promise((_, no) => setTimeout(() => no(new Error('late')), ms))]);\nreturn await late(Promise.resolve(1), 3600000)", "", "1", ""},
+		{"async function main() { await new Promise(() => {}) }\nmain();\nreturn 1", "", "1", ""},
+		{"setInterval(() => {}, 3600000);\nreturn 1", "", "1", "a setInterval was still set"},
+		{"setTimeout(() => {}, 3600000);\nreturn 1", "", "1", "1 setTimeout was still set"},
+	} {
+		got := r.do(t.Context(), sandbox.Request{Code: c.code, Limits: sandbox.Limits{Grace: time.Millisecond, Timeout: time.Minute}})
+		got.want(t, sandbox.ExitOK, c.value)
+		if notes := strings.Join(got.Notes, "\n"); got.stdout != c.stdout || !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
+			t.Errorf("%s: printed %q, notes %q; want %q, %q", c.code, got.stdout, notes, c.stdout, c.note)
+		}
+	}
+	for _, c := range []struct {
+		end  string
+		code int
+	}{{"console.log(1)", sandbox.ExitTimeout}, {"return 1", sandbox.ExitOK}} {
+		code := "async function main() { await new Promise((r) => setTimeout(r, 3600000)) }\nmain();\n" + c.end
+		got := r.do(t.Context(), sandbox.Request{Code: code, Limits: sandbox.Limits{Timeout: 500 * time.Millisecond, Grace: time.Millisecond}})
+		if got.ExitCode != c.code {
+			t.Errorf("%s: exit %d, %s; want %d", code, got.ExitCode, got.Error, c.code)
+		}
+	}
+	r.do(t.Context(), sandbox.Request{
+		Code:   "async function main() { await new Promise((r) => setTimeout(r, 30)); throw new Error('too late') }\nmain();\nconsole.log(1)",
+		Limits: sandbox.Limits{Grace: time.Millisecond},
+	}).want(t, sandbox.ExitThrew, "", "too late", "nobody caught it")
 }
 
 func testNothingShared(t *testing.T, r *runnerTest) {

@@ -69,4 +69,4 @@ function resume() {
   set(now() + Math.max(left, 1));
 }
 
-module.exports = { prepare, start, pause, resume, stop: () => set(Infinity) };
+module.exports = { prepare, deadline: () => deadline[0], start, pause, resume, stop: () => set(Infinity) };

@@ -27,7 +27,8 @@ function strip() {
   }
 }
 
-// The timeouts that are set, by what setTimeout has returned, with the time when they are due.
+// The timers that are set, by what setTimeout and setInterval have returned: when they
+// are due, whether they repeat, and whether a statement of the program has set them.
 const pending = new Map();
 const MAX_DELAY = 2 ** 31 - 1;
 
@@ -41,10 +42,21 @@ function addTimers(fired) {
       fired();
       callback(...args);
     }, delay(ms));
-    pending.set(t, now() + delay(ms));
+    pending.set(t, { due: now() + delay(ms), repeats: false, kept: false });
     return t;
   });
-  hidden(globalThis, 'setInterval', (callback, ms, ...args) => timers.setInterval(callback, delay(ms), ...args));
+  hidden(globalThis, 'setInterval', (callback, ms, ...args) => {
+    if (typeof callback !== 'function') return timers.setInterval(callback, ms);
+    const every = Math.max(delay(ms), 1);
+    const state = { due: now() + every, repeats: true, kept: false };
+    const t = timers.setInterval(() => {
+      state.due = now() + every;
+      fired();
+      callback(...args);
+    }, every);
+    pending.set(t, state);
+    return t;
+  });
   hidden(globalThis, 'setImmediate', (callback, ...args) => timers.setImmediate(callback, ...args));
   const clear = (t) => {
     if (typeof t === 'number' || typeof t === 'string') t = [...pending.keys()].find((p) => +p === +t) ?? t;
@@ -63,16 +75,27 @@ function addSignalTimeouts() {
   hidden(AbortSignal, 'timeout', (ms) => {
     const signal = timeout(ms);
     const t = timers.setTimeout(() => pending.delete(t), Math.min(ms, MAX_DELAY));
-    pending.set(t, Infinity);
+    pending.set(t, { due: Infinity, repeats: false, kept: false });
     return signal;
   });
 }
 
-// timeoutBefore says whether a timeout is due before a time.
-function timeoutBefore(end) {
-  for (const due of pending.values()) if (due <= end) return true;
-  return false;
+const some = (is) => [...pending.values()].some(is);
+
+// keep notes that a statement of the program has set a timer.
+function keep(t) {
+  const state = pending.get(t);
+  if (state) state.kept = true;
+  return state !== undefined;
 }
+
+// timerBefore says whether a timer is due before a time that fires once, or that a
+// statement has set; keptBefore, whether one that fires once and a statement has set.
+const timerBefore = (end) => some((t) => (!t.repeats || t.kept) && t.due <= end);
+const keptBefore = (end) => some((t) => !t.repeats && t.kept && t.due <= end);
+
+// kept is how many timers of statements are set.
+const kept = (repeats) => [...pending.values()].filter((t) => t.kept && t.repeats === repeats).length;
 
 function install(fired) {
   strip();
@@ -88,4 +111,4 @@ function install(fired) {
   hidden(globalThis, 'console', makeConsole());
 }
 
-module.exports = { install, hidden, timeoutBefore, hasTimeouts: () => pending.size > 0 };
+module.exports = { install, hidden, keep, kept, timerBefore, keptBefore, hasTimers: () => pending.size > 0 };

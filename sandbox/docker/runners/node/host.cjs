@@ -102,7 +102,7 @@ function start(call, target, input) {
 function bind(func, read) {
   const bound = (...args) => {
     const call = { func, target: '', trace: here(bound), late: false, end: '' };
-    return new MainPromise((resolve, reject) => {
+    return call.promise = new MainPromise((resolve, reject) => {
       call.resolve = resolve;
       call.reject = reject;
       const failed = start(call, ...read(args));

@@ -24,6 +24,7 @@ const STUCK = 13;
 const TIMEOUT = 124;
 
 const { apply } = Reflect;
+const { isPromise } = require('node:util').types;
 const { then } = main.Promise.prototype;
 const { now } = Date;
 const exit = process.reallyExit.bind(process);
@@ -37,6 +38,8 @@ let outcome = { code: OK, value: undefined, error: '', notes: [] };
 let result; // what the program was rejected with, or returned
 let failed = false;
 let graceEnd = 0;
+let graceOver = false;
+const floating = new Set(); // promises of statements that nobody awaits
 let lateCalls = [];
 const unhandled = new Map(); // reasons of rejections that nobody looked at, by promise
 
@@ -56,13 +59,14 @@ const fail = (code, error) => end({ code, value: undefined, error, notes: [...ou
 
 // late is called when the time is up, if need be on top of a loop.
 function late() {
+  if (state === 'drains' && (outcome.code !== OK || outcome.value !== undefined || !goesOn(Infinity))) return drained();
   let where = trace.stopped(late);
   if (where) {
     where = ' at ' + where;
   } else if (host.calls.size > 0) {
     const names = [...new Set([...host.calls.values()].map(host.nameOf))].sort();
     where = ' while waiting for ' + names.slice(0, 3).join(', ') + (names.length > 3 ? ' and ' + (names.length - 3) + ' more' : '');
-  } else if (globals.hasTimeouts()) {
+  } else if (globals.hasTimers()) {
     where = ' while waiting for a timer';
   }
   fail(TIMEOUT, 'time limit of ' + order.timeout_ns / 1e9 + ' s reached' + where);
@@ -91,7 +95,10 @@ function settle(value, rejected) {
   graceEnd = now() + order.grace_ns / 1e6;
   lateCalls = [...host.calls.values()];
   for (const call of lateCalls) call.late = true;
-  timers.setTimeout(drained, order.grace_ns / 1e6);
+  timers.setTimeout(() => {
+    graceOver = true;
+    look();
+  }, order.grace_ns / 1e6);
   changed();
 }
 
@@ -126,14 +133,38 @@ function changed() {
 }
 
 function look() {
-  if (state === 'drains' && (host.calls.size === 0 || order.grace_ns === 0) && !globals.timeoutBefore(graceEnd)) drained();
+  if (state !== 'drains') return;
+  const inGrace = !graceOver && (host.calls.size > 0 || globals.timerBefore(graceEnd));
+  if (order.grace_ns === 0 || !(inGrace || goesOn(clock.deadline()))) drained();
 }
+
+// floats gets what statements start and nobody awaits: that is meant, and the run
+// goes on until it has ended. What is left behind in other ways, such as the timer
+// of a Promise.race, is not worth waiting for, but for the grace period.
+const floats = {
+  set of(value) {
+    if (globals.keep(value) || !isPromise(value) || [...host.calls.values()].some((call) => call.promise === value)) return;
+    const settled = () => {
+      floating.delete(value);
+      changed();
+    };
+    floating.add(value);
+    apply(then, value, [settled, (reason) => {
+      settled();
+      throw reason; // nobody has caught it
+    }]);
+  },
+};
+
+// goesOn says whether something that a statement has started can still go on.
+const goesOn = (deadline) =>
+  globals.keptBefore(deadline) || floating.size > 0 && (host.calls.size > 0 || globals.hasTimers());
 
 // drained ends the run: nothing is under way any more, or its time is over.
 function drained() {
   if (state !== 'drains') return;
   for (const call of host.calls.values()) if (!call.late) lateCalls.push(call);
-  if (!(failed && host.thrown.has(result))) outcome.notes.push(...lateNotes());
+  if (!(failed && host.thrown.has(result))) outcome.notes.push(...lateNotes(), ...timerNotes());
   if (bundle.implicit && hasPrinted()) outcome.value = undefined;
   addRejections();
   end(outcome);
@@ -158,6 +189,19 @@ function lateNotes() {
       : 'call to ' + name + ' was still running when the script ended; it ' + (was ? 'was ' : '') + fate);
   }
   return notes.sort();
+}
+
+// timerNotes says which timers of statements have not come to their end.
+function timerNotes() {
+  const timeouts = globals.kept(false);
+  const notes = [];
+  if (globals.kept(true) > 0) {
+    notes.push('a setInterval was still set when the script ended, and was cleared: clear it, or await a promise that it resolves');
+  }
+  if (timeouts > 0) {
+    notes.push(timeouts + ' setTimeout ' + (timeouts > 1 ? 'were' : 'was') + ' still set when the script ended, for after the time limit: what it does was not done');
+  }
+  return notes;
 }
 
 // addRejections adds what nobody has handled: the first is the program's error
@@ -220,7 +264,7 @@ function run(payload) {
     const keep = (f) => {
       program = f;
     };
-    script.runInThisContext()(keep, host.callMCPTool, host.ToolError, undefined, absent);
+    script.runInThisContext()(keep, host.callMCPTool, host.ToolError, undefined, absent, floats);
     apply(then, program(), [(value) => settle(value, false), (reason) => settle(reason, true)]);
   } catch (error) {
     threw(error);

@@ -12,24 +12,34 @@ import (
 // A wording is what goja says of a mistake, and what models know of other
 // engines. In say, $1 and so on are what the pattern has in parentheses, and
 // {callee} is the function that was called, as the program writes it; where that
-// cannot be told, otherwise is said, or what goja says if that is empty.
+// cannot be told, otherwise is said, or what goja says if that is empty. What blame
+// says, given $1, comes before all that.
 type wording struct {
 	pattern        *regexp.Regexp
 	say, otherwise string
+	blame          blame
 }
 
 // wordings are by the class of the error.
 var wordings = sync.OnceValue(func() map[string][]wording {
 	is := func(pattern, say, otherwise string) wording {
-		return wording{regexp.MustCompile("^(?:" + pattern + ")$"), say, otherwise}
+		return wording{regexp.MustCompile("^(?:" + pattern + ")$"), say, otherwise, nil}
+	}
+	at := func(blame blame, pattern, say string) wording {
+		w := is(pattern, say, "")
+		w.blame = blame
+		return w
 	}
 	return map[string][]wording{
 		"TypeError": {
+			is(`Cannot read property 'Symbol\.asyncIterator' of undefined(?: or null)?`, "undefined or null is not async iterable", ""),
 			// goja does not tell the two apart.
 			is(`Cannot read property '(.*)' of undefined(?: or null)?`, "Cannot read properties of undefined or null (reading '$1')", ""),
 			is(`Object has no member '(.*)'`, "{callee} is not a function", "$1 is not a function"),
-			is(`Value is not an object: .*`, "{callee} is not a function", ""),
-			is(`Value is not object coercible`, "Cannot destructure undefined or null", ""),
+			at(notObject, `Value is not an object: (.*)`, "{callee} is not a function"),
+			at(notDestructured, `Value is not object coercible`, "Cannot destructure undefined or null"),
+			at(notIterable, `Cannot convert undefined or null to object`, "Cannot convert undefined or null to object"),
+			at(notIterable, `(object) is not iterable`, "$1 is not iterable"),
 			is(`Class constructor cannot be invoked without 'new'`, "Class constructor {callee} cannot be invoked without 'new'", ""),
 			is(`No initial value`, "Reduce of empty array with no initial value", ""),
 			is(`Cannot assign to read only property '(.*)'`, "Cannot assign to read only property '$1' of object '#<Object>'", ""),
@@ -94,6 +104,15 @@ func (r *runtime) ownError(o *goja.Object) bool {
 
 // words is what w makes of the message that it matched at m.
 func (r *runtime) words(o *goja.Object, w wording, message string, m []int) string {
+	if w.blame != nil {
+		value := ""
+		if len(m) > 2 {
+			value = message[m[2]:m[3]]
+		}
+		if text := w.blame(r, o, value); text != "" {
+			return text
+		}
+	}
 	say := w.say
 	if strings.Contains(say, "{callee}") {
 		callee, made := r.callee(o)
@@ -203,7 +222,11 @@ const maxMember = 60
 // token at i, with what calls in it are given left out, as in
 // "list(...).first.name". It is empty for any other expression.
 func (s *scanner) memberText(i int) string {
-	text := ""
+	text, _ := s.member(i)
+	return text
+}
+
+func (s *scanner) member(i int) (text string, start int) {
 	for i >= 0 {
 		switch t := s.text(i); {
 		case s.kind(i) == word:
@@ -211,7 +234,7 @@ func (s *scanner) memberText(i int) string {
 		case t == ")" || t == "]":
 			open := s.opening(i)
 			if open <= 0 || s.kind(open-1) != word && s.text(open-1) != ")" && s.text(open-1) != "]" {
-				return "" // not a call and not a member
+				return "", -1 // not a call and not a member
 			}
 			if t == ")" {
 				text = "(...)" + text
@@ -221,7 +244,7 @@ func (s *scanner) memberText(i int) string {
 			i = open - 1
 			continue
 		default:
-			return ""
+			return "", -1
 		}
 		if before := s.text(i - 1); before == "." || before == "?." {
 			text = before + text
@@ -232,9 +255,9 @@ func (s *scanner) memberText(i int) string {
 	}
 	text = strings.ReplaceAll(text, "?.", ".")
 	if utf8.RuneCountInString(text) > maxMember || strings.ContainsAny(text, "\n\r") {
-		return ""
+		return "", -1
 	}
-	return text
+	return text, i
 }
 
 // opening returns the index of the bracket that the one at i closes, or -1.

@@ -132,8 +132,7 @@ func (v *resolver) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 
 // unknown says what to do about an import that names no module.
 func (v *resolver) unknown(name string) string {
-	bare := strings.TrimPrefix(name, "node:")
-	if reason, ok := builtins[strings.SplitN(bare, "/", 2)[0]]; ok {
+	if reason, ok := builtin(name); ok {
 		return fmt.Sprintf("there is no module %q: %s", name, reason)
 	}
 	key := normalize(name)

@@ -1,6 +1,8 @@
 package jsrun
 
 import (
+	"strings"
+
 	"github.com/dop251/goja"
 )
 
@@ -41,11 +43,40 @@ func (r *runtime) absent(c goja.FunctionCall) goja.Value {
 	panic(r.failure("Error", name+" is not available: "+withheld[name]))
 }
 
-// builtins are the modules of Node, for which "did you mean" would be noise.
+// builtins are the modules of Node, and packages like them, for which "did you
+// mean" would be noise: why they are not there, or what of them is a global.
 var builtins = map[string]string{
-	"fs": noFiles, "path": noFiles, "os": noProcess, "process": noProcess, "child_process": noProcess,
+	"fs": noFiles, "os": noProcess, "process": noProcess, "readline": noProcess, "tty": noProcess,
 	"worker_threads": noProcess, "cluster": noProcess, "http": noNetwork, "https": noNetwork,
 	"http2": noNetwork, "net": noNetwork, "tls": noNetwork, "dns": noNetwork, "dgram": noNetwork,
 	"axios": noNetwork, "node-fetch": noNetwork, "undici": noNetwork, "got": noNetwork,
 	"ky": noNetwork, "superagent": noNetwork, "ws": noNetwork,
+	"module": noRuntime, "vm": noRuntime, "v8": noRuntime, "async_hooks": noRuntime, "test": noRuntime,
+
+	"child_process":   "no commands run here; use the tools of a server that runs them, through its wrapper or callMCPTool",
+	"path":            "there are no files here; join and split paths as text, with /",
+	"crypto":          "crypto is a global, without import: crypto.randomUUID(), crypto.getRandomValues(array), await crypto.subtle.digest('SHA-256', bytes), and HMAC with crypto.subtle.importKey and sign",
+	"uuid":            "crypto is a global, without import: crypto.randomUUID()",
+	"timers":          "setTimeout, setInterval and setImmediate are globals, without import",
+	"timers/promises": "setTimeout is a global, without import: await new Promise((done) => setTimeout(done, ms))",
+	"buffer":          "Buffer, atob and btoa are globals, without import",
+	"url":             "URL and URLSearchParams are globals, without import",
+	"querystring":     "URLSearchParams is a global, without import",
+	"string_decoder":  "TextDecoder is a global, without import",
+	"perf_hooks":      "performance is a global, without import",
+	"util":            "console.log shows objects as util.inspect does; TextEncoder, TextDecoder and structuredClone are globals; promisify what you need with new Promise",
+	"events":          "EventTarget, Event and AbortController are globals, without import; instead of an EventEmitter keep a list of functions",
+	"stream":          "use arrays, async generators and for await",
+	"assert":          "throw new Error(…) where something is not as it should be",
+}
+
+// builtin is what builtins says of a module, whose subfolders are like it.
+func builtin(name string) (reason string, ok bool) {
+	name = strings.TrimPrefix(name, "node:")
+	if reason, ok = builtins[name]; ok {
+		return reason, true
+	}
+	first, _, _ := strings.Cut(name, "/")
+	reason, ok = builtins[first]
+	return reason, ok
 }

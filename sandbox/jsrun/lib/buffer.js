@@ -38,6 +38,12 @@
       return fill === undefined ? b : b.fill(fill, 0, size, encoding);
     },
     allocUnsafe: (size) => from(new Uint8Array(size)),
+    of: (...bytes) => from(Uint8Array.of(...bytes)),
+    copyBytesFrom(view, start = 0, length) {
+      if (!ArrayBuffer.isView(view) || view instanceof DataView) throw new TypeError('The "view" argument must be an instance of TypedArray.');
+      const part = view.slice(start, length === undefined ? undefined : start + length);
+      return from(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));
+    },
     isBuffer: (value) => value instanceof Buffer,
     isEncoding: (name) => Object.hasOwn(encodings, String(name).toLowerCase()),
     byteLength: (value, encoding) => (typeof value === 'string' ? encode(value, encoding).byteLength : value.byteLength),
@@ -113,10 +119,65 @@
       }
       return -1;
     },
+    lastIndexOf(value, start, encoding) {
+      if (typeof start === 'string') [encoding, start] = [start, undefined];
+      const b = typeof value === 'number' ? [value & 255] : typeof value === 'string' ? Buffer.from(value, encoding) : value;
+      start = Math.trunc(start ?? this.length) || 0;
+      for (let i = Math.min(start < 0 ? start + this.length : start, this.length - b.length); i >= 0; i--) {
+        let k = 0;
+        while (k < b.length && this[i + k] === b[k]) k++;
+        if (k === b.length) return i;
+      }
+      return -1;
+    },
     includes(value, start, encoding) {
       return this.indexOf(value, start, encoding) >= 0;
     },
   };
+
+  const failure = (error, code) => Object.assign(error, { code });
+  const outOfRange = (name, value) => failure(new RangeError('The value of "' + name + '" is out of range. Received ' + value), 'ERR_OUT_OF_RANGE');
+
+  // readUIntBE and the like: integers of one to six bytes.
+  const bytesOf = (b, offset, n, little) => {
+    if (typeof offset !== 'number' || typeof n !== 'number') {
+      throw failure(new TypeError('The "' + (typeof offset === 'number' ? 'byteLength' : 'offset') + '" argument must be of type number.'), 'ERR_INVALID_ARG_TYPE');
+    }
+    if (!(n >= 1 && n <= 6)) throw outOfRange('byteLength', n);
+    if (!(offset >= 0 && offset + n <= b.length)) throw outOfRange('offset', offset);
+    return Array.from({ length: n }, (_, i) => (little ? offset + n - 1 - i : offset + i)); // the highest first
+  };
+  for (const little of [true, false]) {
+    for (const signed of [true, false]) {
+      const read = function (offset, n) {
+        const value = bytesOf(this, offset, n, little).reduce((sum, i) => sum * 256 + this[i], 0);
+        return signed && value >= 2 ** (8 * n - 1) ? value - 2 ** (8 * n) : value;
+      };
+      const write = function (value, offset, n) {
+        const places = bytesOf(this, offset, n, little);
+        value = +value;
+        const top = 2 ** (signed ? 8 * n - 1 : 8 * n);
+        if (value >= top || value < (signed ? -top : 0)) throw outOfRange('value', value);
+        let rest = Math.trunc(value) + (value < 0 ? 2 ** (8 * n) : 0);
+        for (const i of places.reverse()) {
+          this[i] = rest % 256;
+          rest = Math.floor(rest / 256);
+        }
+        return offset + n;
+      };
+      for (const name of signed ? ['Int'] : ['UInt', 'Uint']) {
+        methods['read' + name + (little ? 'LE' : 'BE')] = read;
+        methods['write' + name + (little ? 'LE' : 'BE')] = write;
+      }
+    }
+  }
+  for (const size of [2, 4, 8]) {
+    methods['swap' + size * 8] = function () {
+      if (this.length % size) throw failure(new RangeError('Buffer size must be a multiple of ' + size * 8 + '-bits'), 'ERR_INVALID_BUFFER_SIZE');
+      for (let i = 0; i < this.length; i += size) this.subarray(i, i + size).reverse();
+      return this;
+    };
+  }
 
   // readUInt16LE and the like, by means of DataView.
   const view = (b) => new DataView(b.buffer, b.byteOffset, b.byteLength);
@@ -127,7 +188,7 @@
     for (const order of size === 1 ? [''] : ['LE', 'BE']) {
       const little = order === 'LE';
       const check = (b, offset) => {
-        if (offset < 0 || offset + size > b.length) throw new RangeError('The value of "offset" is out of range');
+        if (offset < 0 || offset + size > b.length) throw outOfRange('offset', offset);
       };
       const read = function (offset = 0) {
         check(this, offset);

@@ -186,7 +186,7 @@ func (r *runtime) threw(ctx context.Context, err error) Outcome {
 		}
 		return Outcome{
 			ExitCode: sandbox.ExitThrew,
-			Error:    text + "\nhint: a function calls itself without end, or too deeply: use a loop",
+			Error:    text + "\nhint: a function calls itself without end, or too deeply (try cannot catch this): use a loop",
 		}
 	}
 	text := err.Error()

@@ -12,9 +12,10 @@ import (
 	"github.com/dop251/goja/parser"
 )
 
-// maxCallStack is the depth of JavaScript calls at which a run ends, before
-// goja's own memory for it does.
-const maxCallStack = 2000
+// maxCallStack is the depth of calls at which a run ends: goja lets no program
+// catch that. Where built-ins call back at every level, the stack that Go needs
+// for it is a few tens of MiB, less than the worker lets it have.
+const maxCallStack = 10_000
 
 //go:embed prelude.js
 var preludeSource string

@@ -145,11 +145,25 @@ func notIterable(r *runtime, o *goja.Object, value string) string {
 	if before, next := lex.text(at-1), lex.text(at+1); before == "." && next == "=" && lex.text(at+2) != "=" && value == "" {
 		return "Cannot set properties of undefined or null (setting '" + lex.text(at) + "')"
 	}
-	text, start := lex.member(at)
+	text, start := lex.member(lex.memberEnd(at))
 	if text != "" && lex.iterates(start) {
 		return text + " is not iterable"
 	}
 	return ""
+}
+
+// memberEnd returns the last token of the names and members that go on at i.
+func (s *scanner) memberEnd(i int) int {
+	for {
+		switch next := s.text(i + 1); {
+		case (next == "." || next == "?.") && s.kind(i+2) == word:
+			i += 2
+		case next == "[" && s.closing(i+1) > 0:
+			i = s.closing(i + 1)
+		default:
+			return i
+		}
+	}
 }
 
 // notIterableCall is about a call, whose argument or result is to blame.
@@ -199,7 +213,7 @@ func notDestructured(r *runtime, o *goja.Object, _ string) string {
 	if !ok {
 		return ""
 	}
-	text, start := lex.member(at)
+	text, start := lex.member(lex.memberEnd(at))
 	if start < 0 {
 		return ""
 	}

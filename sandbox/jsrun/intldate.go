@@ -67,10 +67,14 @@ func (f *dateFormat) glue() string {
 		return d.Glue["long"]
 	case f.month == "short" || f.month == "narrow":
 		return d.Glue["short"]
-	case f.month == "" && f.year == "" && f.day == "":
+	case f.onlyWeekday() && f.timeZoneName == "":
 		return d.Glue["weekday"]
 	}
 	return d.Glue["numeric"]
+}
+
+func (f *dateFormat) onlyWeekday() bool {
+	return f.weekday != "" && f.month == "" && f.year == "" && f.day == ""
 }
 
 func (f *dateFormat) datePattern() string {
@@ -107,7 +111,7 @@ func (f *dateFormat) timePattern() string {
 			}
 		}
 	default:
-		key := optionLetters[f.hour] + optionLetters[f.minute] + optionLetters[f.second]
+		key := f.timeKey()
 		if f.hour == "" && f.minute == "" && f.second == "" && f.fraction > 0 {
 			return "{S}"
 		}
@@ -121,6 +125,22 @@ func (f *dateFormat) timePattern() string {
 		}
 	}
 	return pattern
+}
+
+// timeKey is the key of the pattern of the time. Beside a zone, or a weekday without a
+// date, other engines write the hour as if minutes had been asked for in another way.
+func (f *dateFormat) timeKey() string {
+	key := optionLetters[f.hour] + optionLetters[f.minute] + optionLetters[f.second]
+	switch {
+	case f.timeZoneName == "" && !f.onlyWeekday() || f.hour != "numeric" || f.minute == "":
+	case f.second == "":
+		return "nn-"
+	case f.timeZoneName != "":
+		return "n22"
+	default:
+		return "nnn"
+	}
+	return key
 }
 
 // cycle chooses between the pattern of twelve hours and that of 24.

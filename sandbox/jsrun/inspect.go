@@ -181,7 +181,12 @@ func (in *inspector) name(o *goja.Object, class string) string {
 
 func (in *inspector) date(o *goja.Object) string {
 	if date, ok := o.Export().(time.Time); ok {
-		return date.UTC().Format("2006-01-02T15:04:05.000Z")
+		text := date.UTC().Format("2006-01-02T15:04:05.000Z")
+		if year := date.UTC().Year(); year < 0 || year > 9999 { // a sign, and six digits
+			_, rest, _ := strings.Cut(strings.TrimPrefix(text, "-"), "-")
+			text = fmt.Sprintf("%+07d-%s", year, rest)
+		}
+		return text
 	}
 	return "Invalid Date"
 }

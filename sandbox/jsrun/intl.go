@@ -4,8 +4,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/dop251/goja"
+	"golang.org/x/text/cases"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
@@ -40,11 +42,39 @@ func (r *runtime) defineLocale() {
 	method("Date", "toLocaleString", date("any", "any"))
 	method("Date", "toLocaleDateString", date("date", "date"))
 	method("Date", "toLocaleTimeString", date("time", "time"))
-	r.defineValue(prototypes.Get("String").(*goja.Object), "localeCompare", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+	text := prototypes.Get("String").(*goja.Object)
+	r.changeCase(text, "toLocaleLowerCase", cases.Lower)
+	r.changeCase(text, "toLocaleUpperCase", cases.Upper)
+	r.defineValue(text, "localeCompare", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
 		if goja.IsUndefined(c.This) || goja.IsNull(c.This) {
 			panic(r.failure("TypeError", "String.prototype.localeCompare called on null or undefined"))
 		}
 		return r.vm.ToValue(r.collator(c.Argument(1), c.Argument(2)).compare(c.This.String(), c.Argument(0).String()))
+	}))
+}
+
+// caseLanguages are the languages that have letters of their own in other cases.
+var caseLanguages = map[string]bool{"tr": true, "az": true, "lt": true, "el": true}
+
+// changeCase gives String.prototype a method that changes the case of letters as
+// a language does; goja's own are for all others.
+func (r *runtime) changeCase(prototype *goja.Object, name string, change func(language.Tag, ...cases.Option) cases.Caser) {
+	plain, _ := goja.AssertFunction(prototype.Get(name))
+	r.defineValue(prototype, name, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+		if tags := r.localeTags(c.Argument(0)); len(tags) > 0 {
+			_, canonical, err := findLocale(tags[0])
+			if err != nil {
+				panic(r.failure("RangeError", wrongLocale+": "+tags[0]))
+			}
+			if lang, _, _ := strings.Cut(canonical, "-"); caseLanguages[lang] && goja.IsString(c.This) {
+				return r.vm.ToValue(change(language.Make(lang)).String(c.This.String()))
+			}
+		}
+		v, err := plain(c.This)
+		if err != nil {
+			panic(err)
+		}
+		return v
 	}))
 }
 
@@ -66,6 +96,7 @@ type collator struct {
 	locale, sensitivity string
 	numeric             bool
 	caseFirst           string // upper, lower or false
+	letters             bool   // punctuation and blanks do not count
 }
 
 // collator reads the arguments of Intl.Collator. Those that a program uses
@@ -84,7 +115,8 @@ func (r *runtime) collator(locales, opts goja.Value) *collator {
 	c.sensitivity = o.text("sensitivity", "variant", "base", "accent", "case")
 	c.numeric = c.numeric || o.get("numeric").ToBoolean()
 	c.caseFirst = o.text("caseFirst", "false", "upper", "lower")
-	key := c.locale + " " + c.sensitivity + strconv.FormatBool(c.numeric) + c.caseFirst
+	c.letters = o.get("ignorePunctuation").ToBoolean()
+	key := c.locale + " " + c.sensitivity + strconv.FormatBool(c.numeric) + c.caseFirst + strconv.FormatBool(c.letters)
 	if known := r.collators[key]; known != nil {
 		return known
 	}
@@ -106,6 +138,9 @@ func (r *runtime) collator(locales, opts goja.Value) *collator {
 }
 
 func (c *collator) compare(a, b string) int {
+	if c.letters {
+		a, b = withoutPunctuation(a), withoutPunctuation(b)
+	}
 	if a == b {
 		return 0
 	}
@@ -114,6 +149,15 @@ func (c *collator) compare(a, b string) int {
 		return -n
 	}
 	return n
+}
+
+func withoutPunctuation(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPunct(r) || unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // intlNatives are the natives of lib/intl.js. Each make… returns an object of
@@ -133,7 +177,7 @@ func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Valu
 	})
 	add("makeCollator", func(c goja.FunctionCall) goja.Value {
 		k := r.collator(c.Argument(0), c.Argument(1))
-		o := r.formatter([]any{"locale", k.locale, "usage", "sort", "sensitivity", k.sensitivity, "ignorePunctuation", false,
+		o := r.formatter([]any{"locale", k.locale, "usage", "sort", "sensitivity", k.sensitivity, "ignorePunctuation", k.letters,
 			"collation", "default", "numeric", k.numeric, "caseFirst", k.caseFirst}, nil)
 		_ = o.Set("compare", func(c goja.FunctionCall) goja.Value {
 			return r.vm.ToValue(k.compare(c.Argument(0).String(), c.Argument(1).String()))

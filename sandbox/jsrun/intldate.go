@@ -1,6 +1,7 @@
 package jsrun
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -262,12 +263,13 @@ func (f *dateFormat) zoneText(t time.Time) string {
 		style = map[string]string{"full": "long"}[f.timeStyle]
 	}
 	_, offset := t.Zone()
-	if names := f.data.Date.Zones[f.zoneName]; names != nil && !strings.HasSuffix(style, "Offset") {
+	if names := f.data.Date.Zones[cmp.Or(zoneNamesOf[f.zoneName], f.zoneName)]; names != nil && !strings.HasSuffix(style, "Offset") {
 		i := 0
 		if style == "long" || style == "longGeneric" {
 			i = 1
 		}
-		if t.IsDST() && len(names) == 4 {
+		// Dublin's standard time is that of the summer.
+		if t.IsDST() != (f.zoneName == "Europe/Dublin") && len(names) == 4 {
 			i += 2
 		}
 		return names[i]
@@ -294,7 +296,8 @@ func (f *dateFormat) zoneText(t time.Time) string {
 
 // findZone returns the zone with a name, or with an offset such as +05:30.
 func findZone(name string) (*time.Location, string, bool) {
-	switch upper := strings.ToUpper(name); {
+	upper := strings.ToUpper(name)
+	switch {
 	case upper == "UTC" || upper == "GMT" || upper == "ETC/UTC" || upper == "ETC/GMT":
 		return time.UTC, "UTC", true
 	case len(name) > 2 && (name[0] == '+' || name[0] == '-'):
@@ -308,7 +311,10 @@ func findZone(name string) (*time.Location, string, bool) {
 	case upper == "LOCAL" || name == "" || strings.ContainsAny(name, `.\ `) || name[0] == '/':
 		return nil, "", false
 	}
-	for _, try := range []string{name, titled(name)} {
+	for _, try := range []string{name, titled(name), upper} {
+		if to, ok := zoneAliases[try]; ok {
+			return findZone(to)
+		}
 		if zone, err := time.LoadLocation(try); err == nil {
 			return zone, try, true
 		}

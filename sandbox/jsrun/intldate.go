@@ -133,16 +133,18 @@ func (f *dateFormat) timePattern() string {
 func (f *dateFormat) timeKey() string {
 	key := optionLetters[f.hour] + optionLetters[f.minute] + optionLetters[f.second]
 	switch {
-	case f.timeZoneName == "" && !f.onlyWeekday() || f.hour != "numeric" || f.minute == "":
+	case !f.namesZone() && !f.onlyWeekday() || f.hour != "numeric" || f.minute == "":
 	case f.second == "":
 		return "nn-"
-	case f.timeZoneName != "":
+	case f.namesZone():
 		return "n22"
 	default:
 		return "nnn"
 	}
 	return key
 }
+
+func (f *dateFormat) namesZone() bool { return f.timeZoneName == "short" || f.timeZoneName == "long" }
 
 // cycle chooses between the pattern of twelve hours and that of 24.
 func (f *dateFormat) cycle(patterns []string) string {

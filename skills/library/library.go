@@ -179,7 +179,10 @@ func (l *Library) RemoveSkill(name string) error {
 		dir, folder = filepath.Split(filepath.Clean(k.Dir()))
 		name, digest = k.Ref, k.Digest()
 	}
-	err := pack.Remove(dir, folder)
+	err := l.owns(dir)
+	if err == nil {
+		err = pack.Remove(dir, folder)
+	}
 	if e, ok := errors.AsType[*pack.Error](err); ok && e.Code == "not_found" {
 		if unknown != nil {
 			return unknown
@@ -198,6 +201,22 @@ func (l *Library) RemoveSkill(name string) error {
 		return nil // another one has the name, and the switch is its
 	}
 	return l.forget(skills.KindSkill, name)
+}
+
+// owns refuses a folder that a link leads to: what is there is somebody else's.
+func (l *Library) owns(dir string) error {
+	own, err := filepath.EvalSymlinks(l.o.Custom)
+	if err != nil {
+		return nil // nothing is installed, as pack.Remove says
+	}
+	below, err := filepath.Rel(l.o.Custom, dir)
+	if err != nil {
+		return err
+	}
+	if at, err := filepath.EvalSymlinks(dir); err != nil || at != filepath.Join(own, below) {
+		return &pack.Error{Code: "not_found", Message: "a link leads to " + dir}
+	}
+	return nil
 }
 
 // forget takes what is kept about something that is gone out of the file.

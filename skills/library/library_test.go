@@ -233,6 +233,26 @@ func TestBrokenSkillIsRemoved(t *testing.T) {
 	}
 }
 
+// What a link leads to belongs to somebody else.
+func TestSkillsBehindLinksAreNotRemoved(t *testing.T) {
+	s := newShelf(t)
+	elsewhere, custom := t.TempDir(), filepath.Join(s.dir, "skills", "custom")
+	writeSkill(t, elsewhere, "notes")
+	writeSkill(t, filepath.Join(custom, "group"), "mine")
+	if err := os.Symlink(elsewhere, filepath.Join(custom, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if got := code(s.RemoveSkill("notes")); got != "not_installed" {
+		t.Errorf("remove a skill behind a link: %q, want not_installed", got)
+	}
+	if _, err := os.Stat(filepath.Join(elsewhere, "notes", "SKILL.md")); err != nil {
+		t.Error(err)
+	}
+	if err := s.RemoveSkill("mine"); err != nil {
+		t.Errorf("remove a skill in a folder: %v", err)
+	}
+}
+
 func TestChangesAtTheSameTimeAreAllMade(t *testing.T) {
 	s := newShelf(t)
 	source := t.TempDir()

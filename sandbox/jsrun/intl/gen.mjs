@@ -143,6 +143,8 @@ function dates(locale) {
       case 'weekday':
         for (const [k, names] of Object.entries(out.weekdays)) if (resolved.weekday && k.endsWith(resolved.weekday) && names[3] === p.value) return '{' + (k.startsWith('alone') ? 'c' : 'E').repeat({ long: 4, short: 3, narrow: 5 }[resolved.weekday]) + '}';
         for (const [k, names] of Object.entries(out.weekdays)) if (names[3] === p.value) return '{' + (k.startsWith('alone') ? 'c' : 'E').repeat({ long: 4, short: 3, narrow: 5 }[k.replace('alone-', '')]) + '}';
+        // In Finnish, what happens on a Wednesday does so keskiviikkona: the name, with the same ending for all days.
+        for (const [k, names] of Object.entries(out.weekdays)) if (k.endsWith('long') && p.value.startsWith(names[3])) return '{' + (k.startsWith('alone') ? 'c' : 'E').repeat(4) + '}' + p.value.slice(names[3].length);
         return p.value;
     }
     return undefined;

@@ -7,3 +7,7 @@ for (const l of ['en-US', 'en-GB', 'en-IE']) for (const n of ['short', 'long']) 
 for (const z of ['US/Pacific', 'US/Eastern', 'US/Central', 'EST', 'MST', 'HST', 'EST5EDT', 'PST8PDT', 'GB', 'Eire', 'Japan', 'CET', 'Zulu', 'Singapore', 'US/Hawaii', 'US/Michigan', 'Canada/Pacific', 'NZ'])
   for (const n of ['short', 'long'])
     console.log(z, new Intl.DateTimeFormat('en', { timeZone: z }).resolvedOptions().timeZone, ...[d, w].map((x) => x.toLocaleTimeString('en-US', { timeZone: z, timeZoneName: n })));
+
+// In Finnish the name of a day is inflected beside its date.
+for (const d of [1, 2, 4]) for (const month of [undefined, 'numeric', 'long'])
+  console.log(new Date(Date.UTC(2026, 10, d)).toLocaleDateString('fi-FI', { weekday: 'long', day: 'numeric', month, year: 'numeric', timeZone: 'UTC' }));

@@ -35,8 +35,8 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 			s, err = nil, fmt.Errorf("it is no JSON Schema: %v", p)
 		}
 	}()
-	if depth(raw)*len(raw) > maxParse {
-		return nil, fmt.Errorf("it is too large: %d bytes, %d levels deep", len(raw), depth(raw))
+	if depth := Depth(raw); depth*len(raw) > maxParse {
+		return nil, fmt.Errorf("it is too large: %d bytes, %d levels deep", len(raw), depth)
 	}
 	var js jsonschema.Schema
 	if err := json.Unmarshal(raw, &js); err != nil {
@@ -59,8 +59,8 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 // a second.
 const maxParse = 20_000_000
 
-// depth is how deep JSON is nested.
-func depth(raw []byte) (deepest int) {
+// Depth is how deep JSON is nested: 0 for a number, 1 for [].
+func Depth(raw []byte) (deepest int) {
 	level, quoted := 0, false
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
 
 // What a workflow may take of the process that runs it. Its author may be
@@ -41,31 +43,10 @@ func fits(value json.RawMessage) error {
 	switch {
 	case len(value) > maxValueBytes:
 		return boundError(fmt.Sprintf("%d bytes are more than the 2 MiB that a value may have", len(value)))
-	case nesting(value) > maxNesting:
+	case jsoncheck.Depth(value) > maxNesting:
 		return errNesting
 	}
 	return nil
-}
-
-// nesting is how deep JSON is nested.
-func nesting(raw []byte) int {
-	depth, deepest := 0, 0
-	text := false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{', c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}', c == ']':
-			depth--
-		}
-	}
-	return deepest
 }
 
 // ofKind is what the value of an event is, as errors say it.

@@ -38,9 +38,10 @@ type skillHome struct {
 	found *skills.Registry // the skills, those of servers among them; nil if nobody has asked servers
 }
 
-// skillHome reads the config, if there is one.
-func (a *app) skillHome() (*skillHome, error) {
-	if err := a.checkSkillsPath(); err != nil {
+// skillHome reads the config, if there is one. install says that the folder of
+// skills need not be there yet.
+func (a *app) skillHome(install bool) (*skillHome, error) {
+	if err := a.checkSkillsPath(install); err != nil {
 		return nil, err
 	}
 	path, exists, err := config.Target(a.configPath)
@@ -59,8 +60,8 @@ func (a *app) skillHome() (*skillHome, error) {
 
 // withHome is a command's RunE that does f with the home of skills.
 func (a *app) withHome(f func(h *skillHome, args []string) error) func(*cobra.Command, []string) error {
-	return func(_ *cobra.Command, args []string) error {
-		h, err := a.skillHome()
+	return func(cmd *cobra.Command, args []string) error {
+		h, err := a.skillHome(cmd.Name() == "install")
 		if err != nil {
 			return err
 		}

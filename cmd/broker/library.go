@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -122,15 +124,17 @@ func skillEvent(kind string, k *skills.Skill, detail string, err error) audit.Ev
 	return e
 }
 
-// checkSkillsPath says what is wrong with the folder of --skills.
-func (a *app) checkSkillsPath() error {
+// checkSkillsPath says what is wrong with the folder of --skills. install says that
+// it need not be there yet.
+func (a *app) checkSkillsPath(install bool) error {
 	if a.skillsPath == "" {
 		return nil
 	}
-	if info, err := os.Stat(a.skillsPath); err != nil || !info.IsDir() {
-		return usage("--skills: there is no folder %s", a.skillsPath)
+	info, err := os.Stat(a.skillsPath)
+	if err == nil && info.IsDir() || install && errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return usage("--skills: there is no folder %s", a.skillsPath)
 }
 
 // overrule puts the folder of --skills in the place of the config's.

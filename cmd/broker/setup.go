@@ -52,7 +52,7 @@ func (s *session) notice() {
 
 // load reads the config file, takes the servers of plugins in and says what is odd in it.
 func (a *app) load() (*config.Config, error) {
-	if err := a.checkSkillsPath(); err != nil {
+	if err := a.checkSkillsPath(false); err != nil {
 		return nil, err
 	}
 	path, err := config.Find(a.configPath)

@@ -73,7 +73,7 @@ func (v *skillView) learn(ctx context.Context) bool {
 
 // withView calls f with what is known of the skills of the config.
 func (a *app) withView(f func(*skillHome, *skillView) error) error {
-	h, err := a.skillHome()
+	h, err := a.skillHome(false)
 	if err != nil {
 		return err
 	}

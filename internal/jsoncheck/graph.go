@@ -54,6 +54,7 @@ const (
 type graph struct {
 	root  *node
 	nodes map[string]*node // by JSON pointer, and anchors by "#name"
+	apart nodes            // those within with an $id of their own
 }
 
 // newGraph looks through a schema that the library could resolve. It refuses what
@@ -151,8 +152,7 @@ var types = []string{"string", "number", "integer", "boolean", "object", "array"
 // escape makes a name a segment of a JSON pointer (RFC 6901, 3).
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// identify notes the anchors of a node. Schemas with an address of their own
-// within another one are not followed: references would mean something else there.
+// identify notes the anchors of a node, and whether it has an address of its own.
 func (g *graph) identify(n *node) error {
 	s := n.schema
 	anchor, isAnchor := strings.CutPrefix(s.ID, "#") // as in draft-07
@@ -162,7 +162,7 @@ func (g *graph) identify(n *node) error {
 	case isAnchor:
 		g.nodes["#"+anchor] = n
 	case s.ID != "" && n.path != "":
-		return fmt.Errorf("%s: an $id within a schema is not supported: leave it out, and refer to \"#/…\"", n)
+		g.apart = append(g.apart, n)
 	}
 	for _, anchor := range []string{s.Anchor, s.DynamicAnchor} {
 		if anchor != "" {
@@ -177,13 +177,22 @@ func (g *graph) link(n *node) error {
 	if n.schema.Ref == "" {
 		return nil
 	}
-	to, fragment, _ := strings.Cut(n.schema.Ref, "#")
-	if own, _, _ := strings.Cut(g.root.schema.ID, "#"); to != "" && to != own {
-		return fmt.Errorf("%s: $ref %q leads out of the schema: other documents are not fetched", n, n.schema.Ref)
+	// Where a schema has an address of its own, a reference means something else.
+	if slices.ContainsFunc(g.apart, func(a *node) bool { return n == a || strings.HasPrefix(n.path, a.path+"/") }) {
+		return fmt.Errorf("%s: a $ref below an $id of its own is not supported: leave that out, and refer to \"#/…\"", n)
 	}
-	fragment, err := url.PathUnescape(fragment)
+	base, err := url.Parse(g.root.schema.ID)
+	if err != nil {
+		return fmt.Errorf("$id %q is no address: %w", g.root.schema.ID, err)
+	}
+	ref, err := base.Parse(n.schema.Ref)
 	if err != nil {
 		return fmt.Errorf("%s: $ref %q is no reference: %w", n, n.schema.Ref, err)
+	}
+	fragment := ref.Fragment
+	ref.Fragment, base.Fragment = "", ""
+	if ref.String() != base.String() {
+		return fmt.Errorf("%s: $ref %q leads out of the schema: other documents are not fetched", n, n.schema.Ref)
 	}
 	if fragment != "" && fragment[0] != '/' {
 		fragment = "#" + fragment

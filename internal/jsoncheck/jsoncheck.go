@@ -22,7 +22,7 @@ type Schema struct {
 }
 
 // Compile prepares a schema of draft 2020-12, which it is taken for if it does
-// not say, or of drafts 4 to 7, which it is read as draft-07 for; an empty one is
+// not say, or of draft-07, which drafts 4 and 6 are taken for; an empty one is
 // the nil Schema. A schema may come from anywhere: one that would be followed
 // without end is an error, and so are references to other documents, which are
 // not fetched, $dynamicRef, and an $id within a schema.
@@ -40,7 +40,7 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 	}
 	var js jsonschema.Schema
 	if err := json.Unmarshal(raw, &js); err != nil {
-		return nil, fmt.Errorf("it is no JSON Schema: %w", err)
+		return nil, fmt.Errorf("it is no JSON Schema: %w", Words(err))
 	}
 	js.Schema = dialect(js.Schema)
 	resolved, err := js.Resolve(nil)

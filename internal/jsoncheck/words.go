@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -14,8 +15,9 @@ import (
 func Words(err error) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		at := "it"
-		if e.Field != "" {
-			at = fmt.Sprintf("%q", e.Field)
+		// The parts of a field are kept apart by types of the schema library.
+		if field := strings.Trim(strings.ReplaceAll(e.Field, "schemaWithoutMethods", ""), "."); field != "" {
+			at = strconv.Quote(strings.ReplaceAll(field, "..", "."))
 		}
 		return fmt.Errorf("%s is %s and has to be %s", at, found(e.Value), wanted(e.Type))
 	}

@@ -80,6 +80,7 @@ func TestPythonPrograms(t *testing.T) {
 		{name: "several of them", code: "await github.list_issues('o', 'r')", exit: 1, says: "hint: functions of servers take their arguments by name"},
 		{name: "nor in a call by id", code: "await call_mcp_tool('github__get', 'o')", exit: 1, says: "the arguments of github__get go by name"},
 		{name: "a server whose name has the mark of ids", code: "(await call_mcp_tool('my__shop', 'get'))['id']", value: `"my__shop.get"`},
+		{name: "what a signal sets", code: "import asyncio, os, signal, subprocess\nloop = asyncio.get_running_loop()\nkey = loop.create_future()\nsignal.signal(signal.SIGUSR2, lambda *a: loop.call_soon_threadsafe(key.set_result, 'set'))\nsubprocess.Popen('sleep 0.1; kill -USR2 %d' % os.getpid(), shell=True)\nprint(await key)", stdout: "set\n"},
 		{name: "what nobody sets", code: "import asyncio\nasync def f(q):\n    return await q.get()\n\nprint('a')\nawait call_mcp_tool('a__b')\nawait f(asyncio.Queue())", stdout: "a\n", exit: sandbox.ExitStuck,
 			says: "the program never settles: it waits at agent.py:3, and no call, timer or thread is left"},
 		{name: "in asyncio.run too", code: "import asyncio\nasync def main():\n    await asyncio.gather(asyncio.Event().wait())\nasyncio.run(main())", exit: sandbox.ExitStuck, says: "it waits at agent.py:3, and"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
+	gojatoken "github.com/dop251/goja/token"
 )
 
 // What a program starts with a statement of its own and does not await, such as
@@ -16,10 +17,16 @@ import (
 const floatName = "$broker_float"
 
 // noteFloating makes $broker_float(main()) of main() and of void main(), where that is a
-// statement of the program, and the same of the timers that statements set. Calls
-// of tools are left out when it runs.
+// statement of the program, and $broker_float(setTimeout(f), true) of the timers that
+// statements set. Calls of tools are left out when it runs.
 func noteFloating(list []ast.Statement) {
-	eachFloating(list, func(e *ast.Expression) { *e = callOf(floatName, *e, *e) })
+	eachFloating(list, func(e *ast.Expression) {
+		args := []ast.Expression{*e}
+		if setsTimer(*e) {
+			args = append(args, &ast.BooleanLiteral{Idx: (*e).Idx0(), Literal: "true", Value: true})
+		}
+		*e = callOf(floatName, *e, args...)
+	})
 }
 
 // eachFloating calls f with the expressions whose value may go on by itself.
@@ -30,7 +37,7 @@ func eachFloating(list []ast.Statement, f func(*ast.Expression)) {
 			if c, ok := s.Expression.(*ast.CallExpression); ok && (!effectOnly(c) || setsTimer(c)) {
 				f(&s.Expression)
 			}
-			if u, ok := s.Expression.(*ast.UnaryExpression); ok {
+			if u, ok := s.Expression.(*ast.UnaryExpression); ok && u.Operator == gojatoken.VOID {
 				if _, ok := u.Operand.(*ast.CallExpression); ok {
 					f(&u.Operand)
 				}
@@ -60,7 +67,8 @@ func setsTimer(e ast.Expression) bool {
 	return ok && (name.Name == "setTimeout" || name.Name == "setInterval")
 }
 
-// float notes the value of a statement.
+// float notes the value of a statement, which is the number of a timer if the second
+// argument says so.
 func (r *runtime) float(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
 	if o, ok := v.(*goja.Object); ok {
@@ -69,7 +77,7 @@ func (r *runtime) float(c goja.FunctionCall) goja.Value {
 				r.floating = append(r.floating, p)
 			}
 		}
-	} else if id, ok := v.Export().(int64); ok {
+	} else if id, ok := v.Export().(int64); ok && c.Argument(1).ToBoolean() {
 		if t := r.loop.byID[id]; t != nil {
 			t.kept = true
 		}

@@ -174,7 +174,10 @@ func testFloatingFunctions(t *testing.T, r *runnerTest) {
 		{"void (async () => { await new Promise((r) => setTimeout(r, 60)); console.log('b') })();\nconst t = setTimeout(() => console.log('c'), 90);\nreturn 1", "b\nc\n", "1", ""},
 		{"async function main() { let n = 0; await new Promise((r) => { const t = setInterval(() => { if (++n === 3) { clearInterval(t); r() } }, 20) }); console.log(n) }\nmain();\n1;", "3\n", "", ""},
 		{"const late = (p, ms) => Promise.race([p, new Promise((_, no) => setTimeout(() => no(new Error('late')), ms))]);\nreturn await late(Promise.resolve(1), 3600000)", "", "1", ""},
+		{"const late = (p, ms) => Promise.race([p, new Promise((_, no) => setTimeout(() => no(new Error('late')), ms))]);\nconst out = [];\nout.push(await late(Promise.resolve(1), 3600000));\nconsole.log(out.length)", "1\n", "", ""},
 		{"async function main() { await new Promise(() => {}) }\nmain();\nreturn 1", "", "1", ""},
+		{"const all = [];\nconst run = (f) => { const p = f(); all.push(p); return p };\nrun(async () => { await new Promise((r) => setTimeout(r, 10)); throw new Error('job') });\nrun(async () => 1);\nreturn (await Promise.allSettled(all)).map((x) => x.status).join()", "", `"rejected,fulfilled"`, ""},
+		{"!function () { console.log('a') }();\n+(() => 1)();\ntypeof (() => 1)();\nvoid (() => 1)();\nreturn 1", "a\n", "1", ""},
 		{"setInterval(() => {}, 3600000);\nreturn 1", "", "1", "a setInterval was still set"},
 		{"setTimeout(() => {}, 3600000);\nreturn 1", "", "1", "1 setTimeout was still set"},
 	} {

@@ -24,7 +24,7 @@ const STUCK = 13;
 const TIMEOUT = 124;
 
 const { apply } = Reflect;
-const { isPromise } = require('node:util').types;
+const { inspect, types: { isPromise } } = require('node:util');
 const { then } = main.Promise.prototype;
 const { now } = Date;
 const exit = process.reallyExit.bind(process);
@@ -98,7 +98,7 @@ function settle(value, rejected) {
   timers.setTimeout(() => {
     graceOver = true;
     look();
-  }, order.grace_ns / 1e6);
+  }, order.grace_ns / 1e6).unref(); // without anything else, the end is at once
   changed();
 }
 
@@ -143,22 +143,17 @@ function look() {
 // of a Promise.race, is not worth waiting for, but for the grace period.
 const floats = {
   set of(value) {
-    if (globals.keep(value) || !isPromise(value) || [...host.calls.values()].some((call) => call.promise === value)) return;
-    const settled = () => {
-      floating.delete(value);
-      changed();
-    };
-    floating.add(value);
-    apply(then, value, [settled, (reason) => {
-      settled();
-      throw reason; // nobody has caught it
-    }]);
+    if (!globals.keep(value) && isPending(value) && ![...host.calls.values()].some((call) => call.promise === value)) floating.add(value);
   },
 };
 
+// isPending asks without a handler of ours, which would make a rejection count as
+// caught, or as not caught once more.
+const isPending = (value) => isPromise(value) && inspect(value, { depth: 0, customInspect: false }).includes('{ <pending>');
+
 // goesOn says whether something that a statement has started can still go on.
 const goesOn = (deadline) =>
-  globals.keptBefore(deadline) || floating.size > 0 && (host.calls.size > 0 || globals.hasTimers());
+  globals.keptBefore(deadline) || (host.calls.size > 0 || globals.hasTimers()) && [...floating].some(isPending);
 
 // drained ends the run: nothing is under way any more, or its time is over.
 function drained() {

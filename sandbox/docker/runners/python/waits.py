@@ -1,6 +1,7 @@
 """What a program waits for, and whether it ever goes on."""
 import asyncio
 import selectors
+import signal
 import sys
 
 from broker_source import AGENT
@@ -40,6 +41,12 @@ def whereabouts(frame, calls):
     return " while waiting" + what + line if what or line else ""
 
 
+def handles_signals():
+    """Whether the program has a handler of its own for a signal, which may wake it."""
+    own = (signal.SIGALRM, signal.SIGINT)  # ours, and Python's
+    return any(callable(signal.getsignal(s)) for s in signal.valid_signals() if s not in own)
+
+
 def watch(host, stuck):
     """Has event loops call stuck, with the place, when nothing is left that could wake them."""
 
@@ -52,7 +59,7 @@ def watch(host, stuck):
             if timeout is None and not host.waiting and len(self.get_map()) == 1 and len(sys._current_frames()) == 2:
                 loop = asyncio.get_running_loop()
                 events = super().select(0)
-                if events or getattr(loop, "_signal_handlers", None):
+                if events or getattr(loop, "_signal_handlers", None) or handles_signals():
                     return events
                 stuck(waiting_line(loop))
             return super().select(timeout)

@@ -68,6 +68,15 @@ func bundlerRequires(required []string) []string {
 	return slices.DeleteFunc(slices.Clone(required), func(layer string) bool { return layer == LayerContainer })
 }
 
+// bundlerOptions are those of the bundler: as many processes wait for programs as
+// containers do.
+func bundlerOptions(o *Options) *worker.Options {
+	return &worker.Options{
+		Prepare: true, Globals: nodeGlobals, Require: bundlerRequires(o.Require),
+		Spares: o.Spares, MemoryBytes: o.MemoryBytes, Executable: o.Executable, Logger: o.Logger,
+	}
+}
+
 // bundle makes a program ready.
 func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
 	ctx, leave, err := n.pool.Enter(ctx)
@@ -77,14 +86,7 @@ func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.R
 	defer leave()
 	n.bundling.Lock()
 	if n.bundler == nil {
-		spares := n.opts.Spares
-		if spares == 0 {
-			spares = -1
-		}
-		n.bundler = worker.New(&worker.Options{
-			Prepare: true, Globals: nodeGlobals, Require: bundlerRequires(n.opts.Require),
-			Spares: spares, MemoryBytes: n.opts.MemoryBytes, Executable: n.opts.Executable, Logger: n.opts.Logger,
-		})
+		n.bundler = worker.New(bundlerOptions(&n.opts))
 	}
 	bundler := n.bundler
 	n.bundling.Unlock()

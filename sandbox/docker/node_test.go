@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
 	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
@@ -165,6 +166,17 @@ func TestWithoutAnImageNodeIsRefused(t *testing.T) {
 
 // The process that bundles is no container, and must have all else that is
 // required.
+// Without a process that waits, a run takes as long as one takes to start.
+func TestTheBundlerWaitsAsContainersDo(t *testing.T) {
+	for _, spares := range []int{-1, 0, 1, 3} {
+		n := NewNode(&Options{Spares: spares}).(*nodeRunner)
+		defer n.Close()
+		if got := host.PoolSize(bundlerOptions(&n.opts).Spares); got != host.PoolSize(spares) {
+			t.Errorf("with Spares %d, %d processes of the bundler wait, want %d", spares, got, host.PoolSize(spares))
+		}
+	}
+}
+
 func TestTheBundlerHasWhatIsRequired(t *testing.T) {
 	o := options(t)
 	o.Image = "mcpbroker/sandbox-node:none"

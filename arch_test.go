@@ -79,6 +79,7 @@ var diagram = []row{
 	{pkg: "internal/pipes", modules: []string{"std"}},
 	{pkg: "internal/spawn", modules: []string{"std"}},
 	{pkg: "internal/spawn/spawntest", modules: []string{"std"}},
+	{pkg: "internal/gate", modules: []string{"std"}},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},
@@ -90,7 +91,7 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck"}
+var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

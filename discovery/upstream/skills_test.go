@@ -226,3 +226,29 @@ func TestASkillIsAskedForByItsAddress(t *testing.T) {
 		t.Errorf("an unknown server: %v", err)
 	}
 }
+
+// What is read of any entry of a server has an address without hidden
+// characters, and JSON that is JSON.
+func FuzzListedSkill(f *testing.F) {
+	f.Add(`{"uri":"skill://a","frontmatter":{"name":"a","x":[1, 2]},"resources":[{"path":"b"}]}`)
+	f.Add(`{"uri":"skill://\u202ea"}`)
+	f.Add(`{"uri":1}`)
+	f.Add(`null`)
+	f.Fuzz(func(t *testing.T, raw string) {
+		e, err := readListedSkill(json.RawMessage(raw))
+		if err != nil {
+			if CleanText(err.Error()) != err.Error() || len(err.Error()) > 1_000 {
+				t.Errorf("%q gives the error %q", raw, err)
+			}
+			return
+		}
+		if e.URI == "" || CleanText(e.URI) != e.URI {
+			t.Errorf("%q has the address %q", raw, e.URI)
+		}
+		for _, part := range []json.RawMessage{e.Frontmatter, e.Resources} {
+			if len(part) > 0 && !json.Valid(part) {
+				t.Errorf("%q gives %q", raw, part)
+			}
+		}
+	})
+}

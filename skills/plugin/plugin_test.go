@@ -293,3 +293,27 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// A marketplace names folders in itself, or repositories.
+func FuzzMarket(f *testing.F) {
+	f.Add(`{"name":"m","metadata":{"pluginRoot":"./plugins"},"plugins":[{"name":"a","source":"a"},{"name":"b","source":"../../x"},{"name":"c","source":"/etc"}]}`)
+	f.Add(`{"name":"m","plugins":[{"name":"a","source":{"source":"github","repo":"o/r","ref":"x","path":"./y"}},{"source":{"source":"url","url":"ext::sh"}},{"source":7},null]}`)
+	f.Add(`{"name":"m","metadata":{"pluginRoot":"../.."},"plugins":[{"name":"a","source":"x"}]}`)
+	f.Add(`{"plugins":{}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := t.TempDir()
+		skillcases.Write(t, dir, []skillcases.Entry{entry(plugin.MarketFile, text)})
+		m, err := plugin.OpenMarket(dir)
+		if err != nil {
+			return
+		}
+		for _, o := range m.Offers {
+			if o.Path != "" && (!filepath.IsLocal(o.Path) || o.Repository != "") {
+				t.Errorf("%q gives %+v", text, o)
+			}
+			if _, err := m.Find(o.Name); err != nil {
+				t.Errorf("%q: its plugin %q is not found: %v", text, o.Name, err)
+			}
+		}
+	})
+}

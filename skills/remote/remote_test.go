@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,4 +133,38 @@ func TestAddressesAndSchemas(t *testing.T) {
 			t.Errorf("schema %q: %v, want %q in it", schema, err, want)
 		}
 	}
+}
+
+// What is taken of any list is on its own host, and has a digest.
+func FuzzIndex(f *testing.F) {
+	digest := "sha256:" + strings.Repeat("0", 64)
+	f.Add(`{"$schema":"` + remote.Schema + `","skills":[{"name":"a","type":"skill-md","url":"/a","digest":"` + digest + `"}]}`)
+	f.Add(`{"$schema":"` + remote.Schema + `","skills":[{"name":"a","type":"archive","url":"//elsewhere/a.zip","digest":"` + digest + `"}]}`)
+	f.Add(`{"$schema":"` + remote.Schema + `","skills":[{"name":"a","type":"archive","url":"http://u@127.0.0.1/a.zip","digest":"sha256:x"},null,{}]}`)
+	f.Add(`{"$schema":1}`)
+	f.Add(`[`)
+	var body atomic.Pointer[string]
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, *body.Load()) }))
+	f.Cleanup(s.Close)
+	c, err := remote.New(s.URL, time.Minute)
+	if err != nil {
+		f.Fatal(err)
+	}
+	base, err := url.Parse(s.URL)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		body.Store(&text)
+		index, _, err := c.Index(t.Context())
+		if err != nil {
+			return
+		}
+		for _, e := range index.Skills {
+			u, err := base.Parse(e.URL)
+			if err != nil || u.Host != base.Host || u.Scheme != "http" || e.Name == "" || len(e.Digest) != len(digest) {
+				t.Errorf("%q gives %+v", text, e)
+			}
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
 func TestSizesAndTimesReadWell(t *testing.T) {
@@ -195,5 +196,16 @@ func TestRoomHoldsBack(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A child that was taken over sends the source of a program that nobody wanted
+// to see: who judges it may not have a compiler.
+func TestSurveySourceIsRefusedUnlessAskedFor(t *testing.T) {
+	judged := false
+	talk := Talk{Request: &sandbox.Request{Check: func(context.Context, sandbox.Parsed) sandbox.Verdict { judged = true; return sandbox.Verdict{} }}}
+	err := talk.check(t.Context(), wire.Frame{Type: wire.TypeSurvey, Payload: []byte(`{"source":"export {}"}`)})
+	if err == nil || judged {
+		t.Errorf("check = %v, judged %v; want an error and no judgement", err, judged)
 	}
 }

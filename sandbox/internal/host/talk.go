@@ -170,6 +170,9 @@ func (t *Talk) check(ctx context.Context, f wire.Frame) error {
 	if err := json.Unmarshal(f.Payload, &p); err != nil {
 		return fmt.Errorf("survey: %w", err)
 	}
+	if p.Source != "" && !t.Request.CheckSource {
+		return errors.New("survey has the source, which was not asked for")
+	}
 	raw, err := wire.Marshal(t.Request.Check(ctx, p))
 	if err != nil {
 		return err

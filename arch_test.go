@@ -85,13 +85,14 @@ var diagram = []row{
 	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},
 	{pkg: "internal/jsoncheck"},
 	{pkg: "internal/evaluate", modules: []string{"std"}},
+	{pkg: "internal/fair", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream"},
 	{pkg: "internal/fakeauth"},
 	{pkg: "internal/skillcases"},
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck"}
+var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/fair"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

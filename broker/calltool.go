@@ -25,9 +25,10 @@ type CallRequest struct {
 	// Arguments is a JSON object; nil for none. An object in a string, or one
 	// that is wrapped in another as "arguments", is taken out.
 	Arguments json.RawMessage
-	// Client, Owner, Progress and Talker are as in ExecuteRequest.
+	// Client, Owner, Session, Progress and Talker are as in ExecuteRequest.
 	Client   string
 	Owner    string
+	Session  string
 	Progress func(calls int, message string)
 	Talker   upstream.Talker
 }
@@ -39,7 +40,7 @@ type CallRequest struct {
 func (b *Broker) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolResult {
 	o := b.options()
 	x := &execution{b: b, o: o, started: time.Now(), req: ExecuteRequest{
-		Code: "call_tool " + clip(req.Tool, 200), Client: req.Client, Owner: req.Owner, Progress: req.Progress, Talker: req.Talker,
+		Code: "call_tool " + clip(req.Tool, 200), Client: req.Client, Owner: req.Owner, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
 	}}
 	x.begin(languageCall)
 	var raw json.RawMessage
@@ -198,7 +199,7 @@ func (b *Broker) readDirect(id string) func(client string, req *mcp.CallToolRequ
 }
 
 func (b *Broker) callJob(client string, req *mcp.CallToolRequest, tool string, args json.RawMessage) job {
-	call := CallRequest{Tool: tool, Arguments: args, Client: client, Owner: owner(req.Extra)}
+	call := CallRequest{Tool: tool, Arguments: args, Client: client, Owner: owner(req.Extra), Session: readerOf(req.Extra, req.Session).session}
 	return func(ctx context.Context, talker upstream.Talker, progress func(int, string)) *mcp.CallToolResult {
 		call.Talker, call.Progress = talker, progress
 		return b.CallTool(ctx, call)

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -53,6 +54,15 @@ type ExecuteRequest struct {
 	Stdout, Stderr io.Writer
 	// Whole leaves the answer's result uncut.
 	Whole bool
+}
+
+// sharer is who has a share of what all clients use: whose token it is, else one
+// of the sessions without one.
+func (r *ExecuteRequest) sharer() string {
+	if r.Owner != "" && r.Owner != results.Local {
+		return r.Owner
+	}
+	return r.Client + "\x00" + r.Session
 }
 
 // An ExecuteAnswer is what the model gets, in the order in which it reads it.
@@ -231,7 +241,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 		Stdout:      x.stdout,
 		Stderr:      x.stderr,
 		Limits:      limits,
-		Owner:       x.req.Client,
+		Owner:       x.req.sharer(),
 	})
 	if err != nil {
 		x.b.log.Error("run script", "execution", x.id, "err", err)

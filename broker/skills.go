@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/fair"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -28,7 +29,7 @@ type skillState struct {
 	mu       sync.Mutex
 	sessions map[reader]*skillSession
 	engines  map[engineKey]*engine
-	places   chan struct{} // for scripts; see enterScript
+	places   *fair.Places // for scripts; see enterScript
 }
 
 // A reader is one conversation that skills are activated in: that of a client,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/fair"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -109,7 +110,7 @@ func (r *scriptRun) run(ctx context.Context) (*script.Result, error) {
 		}
 		run = r.onHost
 	}
-	leave, err := r.x.b.skills.enterScript(ctx)
+	leave, err := r.x.b.skills.enterScript(ctx, r.x.req.sharer())
 	if err != nil {
 		return nil, err
 	}
@@ -143,19 +144,18 @@ func scriptExit(r *script.Result) int {
 }
 
 // enterScript waits for a place among the scripts that run at one time.
-func (s *skillState) enterScript(ctx context.Context) (leave func(), err error) {
+func (s *skillState) enterScript(ctx context.Context, owner string) (leave func(), err error) {
 	s.mu.Lock()
 	if s.places == nil {
-		s.places = make(chan struct{}, sandbox.DefaultExecutions())
+		n := sandbox.DefaultExecutions()
+		s.places = fair.New(n, fair.More(n), 0)
 	}
 	places := s.places
 	s.mu.Unlock()
-	select {
-	case places <- struct{}{}:
-		return func() { <-places }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("all %d places for scripts of skills were taken: %w", cap(places), context.Cause(ctx))
+	if err := places.Enter(ctx, owner); err != nil {
+		return nil, fmt.Errorf("all places for scripts of skills were taken: %w", err)
 	}
+	return func() { places.Leave(owner) }, nil
 }
 
 // scriptInput reads {"args": […], "stdin": "…"}.

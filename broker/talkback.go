@@ -33,6 +33,7 @@ func (x *execution) call(ctx context.Context, server, tool string, args json.Raw
 	o := &upstream.CallOptions{
 		Talker: x.req.Talker,
 		Caller: x, // one execution is one caller at least
+		Owner:  x.req.sharer(),
 		Pause:  func() func() { return sandbox.Pause(ctx) },
 	}
 	if o.Talker != nil {

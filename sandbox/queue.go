@@ -3,20 +3,26 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/fair"
 )
 
 // NewQueue returns a Runner that runs at most n programs of r at one time; n of
 // zero or less means DefaultExecutions. Further programs wait: those of one
-// owner in the order in which they came, the owners in turns, so that nobody
-// who starts many holds up somebody who starts one. Waiting is no time of the
-// run, but a program that has waited as long as it may run is refused.
+// owner in the order in which they came. A place that becomes free goes to the
+// owner who has the fewest running, and an owner who has none running gets one
+// at once while there are fewer than n and a quarter (none beyond a single one).
+// Waiting is no time of the run. A program is refused only if 100 of its owner
+// wait already, or one of them where 1,000 wait in all.
 //
 // A run that waits for a person (see Pause) leaves its place to another one
-// meanwhile, and comes back to it at once, even if that makes one too many.
+// meanwhile, and comes back to it at once, even if that makes one too many; so
+// do at most n at one time.
 //
 // Close closes r. The queue is Layered if r is, and has a method Waiting() int that
 // says how many programs wait.
@@ -24,7 +30,7 @@ func NewQueue(r Runner, n int) Runner {
 	if n <= 0 {
 		n = DefaultExecutions()
 	}
-	return &queue{runner: r, places: n, waiting: make(map[string][]chan struct{})}
+	return &queue{runner: r, n: n, places: fair.New(n, fair.More(n), maxWaiting)}
 }
 
 // DefaultExecutions is how many programs a queue runs at one time: enough to
@@ -34,148 +40,100 @@ func DefaultExecutions() int { return min(max(4*runtime.GOMAXPROCS(0), 8), 64) }
 
 type queue struct {
 	runner Runner
-	places int
-
-	mu      sync.Mutex
-	running int
-	waiting map[string][]chan struct{} // by owner; each is closed when its turn has come
-	turns   []string                   // the owners of waiting, the next one first
+	n      int
+	places *fair.Places
 }
 
-// waitNoted is how long a program must have waited for it to be told.
-const waitNoted = time.Second
+const (
+	// maxWaiting is how many programs of one owner may wait.
+	maxWaiting = 100
+	// waitNoted is how long a program must have waited for it to be noted.
+	waitNoted = time.Second
+)
 
 // Run implements Runner.
 func (q *queue) Run(ctx context.Context, req Request) (Result, error) {
 	start := time.Now()
-	limits := req.Limits.WithDefaults()
-	if err := q.enter(ctx, req.Owner, limits.Timeout); err != nil {
+	if err := q.places.Enter(ctx, req.Owner); err != nil {
 		res := Result{ExitCode: ExitCanceled, Error: "cancelled by the caller before the program had begun", Duration: time.Since(start)}
-		if ctx.Err() == nil {
+		if errors.Is(err, fair.ErrFull) {
 			res.ExitCode = ExitRefused
-			res.Error = fmt.Sprintf("all %d places for executions were taken for %g s (config: sandbox.maxExecutions): try again when others have ended; 0 tools called",
-				q.places, limits.Timeout.Seconds())
+			res.Error = fmt.Sprintf("too many scripts of yours wait already for one of %d places for executions (config: sandbox.maxExecutions): try again when some have ended; 0 tools called", q.n)
 		}
 		return res, nil
 	}
-	defer q.leave()
+	s := &stay{places: q.places, owner: req.Owner}
+	defer s.end()
 	waited := time.Since(start)
 	if call := req.Call; call != nil {
 		req.Call = func(ctx context.Context, c Call) (json.RawMessage, error) {
-			return call(WithPause(ctx, q.pausing(ctx)), c)
+			return call(WithPause(ctx, s.pausing(ctx)), c)
 		}
 	}
 	res, err := q.runner.Run(ctx, req)
 	res.Duration = time.Since(start)
 	if waited >= waitNoted && err == nil {
-		res.Notes = append(res.Notes, fmt.Sprintf("waited %.1f s until one of %d places for executions was free (config: sandbox.maxExecutions)", waited.Seconds(), q.places))
+		res.Notes = append(res.Notes, fmt.Sprintf("waited %.1f s until one of %d places for executions was free (config: sandbox.maxExecutions)", waited.Seconds(), q.n))
 	}
 	return res, err
 }
 
-// enter takes a place, which leave gives back, or returns why there is none.
-func (q *queue) enter(ctx context.Context, owner string, patience time.Duration) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	q.mu.Lock()
-	if q.running < q.places {
-		q.running++
-		q.mu.Unlock()
-		return nil
-	}
-	turn := make(chan struct{})
-	if len(q.waiting[owner]) == 0 {
-		q.turns = append(q.turns, owner)
-	}
-	q.waiting[owner] = append(q.waiting[owner], turn)
-	q.mu.Unlock()
-
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-	}
-	if !q.withdraw(owner, turn) { // its turn has come just now
-		q.leave()
-	}
-	return ctx.Err()
-}
-
-// withdraw takes a waiting program out of the queue, if it is still there.
-func (q *queue) withdraw(owner string, turn chan struct{}) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for i, t := range q.waiting[owner] {
-		if t == turn {
-			q.waiting[owner] = append(q.waiting[owner][:i:i], q.waiting[owner][i+1:]...)
-			if len(q.waiting[owner]) == 0 {
-				q.forget(owner)
-			}
-			return true
-		}
-	}
-	return false
-}
-
-// forget removes an owner who has nothing waiting; q.mu is held.
-func (q *queue) forget(owner string) {
-	delete(q.waiting, owner)
-	for i, o := range q.turns {
-		if o == owner {
-			q.turns = append(q.turns[:i:i], q.turns[i+1:]...)
-			return
-		}
-	}
-}
-
-// leave gives a place back, to the next owner's first program.
-func (q *queue) leave() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.running--
-	for q.running < q.places && len(q.turns) > 0 {
-		owner := q.turns[0]
-		list := q.waiting[owner]
-		close(list[0])
-		q.running++
-		q.turns = q.turns[1:]
-		if list = list[1:]; len(list) > 0 {
-			q.waiting[owner] = list
-			q.turns = append(q.turns, owner)
-		} else {
-			delete(q.waiting, owner)
-		}
-	}
-}
-
 // Waiting says how many programs wait for a place.
 func (q *queue) Waiting() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := 0
-	for _, list := range q.waiting {
-		n += len(list)
-	}
-	return n
+	_, waiting := q.places.Count()
+	return waiting
+}
+
+// A stay is the use of one place by one run.
+type stay struct {
+	places *fair.Places
+	owner  string
+
+	mu     sync.Mutex
+	pauses int // calls that wait for a person
+	lent   bool
+	ended  bool
 }
 
 // pausing is Pause for a call of a queued run: the run's own pause, and its
-// place given to another one. Two calls that pause give up two places, which
-// is as harmless as the one too many when they come back.
-func (q *queue) pausing(ctx context.Context) func() func() {
+// place lent to another one until the last of its calls has what it waits for.
+func (s *stay) pausing(ctx context.Context) func() func() {
 	return func() func() {
 		resume := Pause(ctx)
-		q.leave()
+		s.pause(1)
 		return sync.OnceFunc(func() {
-			q.mu.Lock()
-			q.running++
-			q.mu.Unlock()
+			s.pause(-1)
 			resume()
 		})
 	}
+}
+
+func (s *stay) pause(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pauses += n
+	switch {
+	case n > 0 && s.pauses == 1 && !s.ended:
+		s.lent = s.places.Lend(s.owner)
+	case s.pauses == 0:
+		s.back()
+	}
+}
+
+// back takes the place again if it is lent; s.mu is held.
+func (s *stay) back() {
+	if s.lent {
+		s.places.Return(s.owner)
+		s.lent = false
+	}
+}
+
+func (s *stay) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.back()
+	s.ended = true
+	s.places.Leave(s.owner)
 }
 
 // Close implements Runner. Programs that still wait find the runner closed when

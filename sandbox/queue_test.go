@@ -89,39 +89,60 @@ func TestOwnersTakeTurns(t *testing.T) {
 	})
 }
 
-func TestWaitingEnds(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		ctx  time.Duration // when the caller gives up
-		code int
-		says string
-	}{
-		{"with the time that the run may take", time.Hour, sandbox.ExitRefused, "all 1 places for executions were taken for 5 s (config: sandbox.maxExecutions)"},
-		{"with its caller", 2 * time.Second, sandbox.ExitCanceled, "cancelled"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := sandbox.NewQueue(sandboxtest.Fake(func(ctx context.Context, e *sandboxtest.Env) (json.RawMessage, error) {
-					<-time.After(10 * time.Second)
-					return nil, nil
-				}), 1)
-				var all sync.WaitGroup
-				all.Go(func() { q.Run(t.Context(), sandbox.Request{Code: "first"}) })
-				synctest.Wait()
-				ctx, cancel := context.WithTimeout(t.Context(), tt.ctx)
-				defer cancel()
-				res, err := q.Run(ctx, sandbox.Request{Code: "second", Limits: sandbox.Limits{Timeout: 5 * time.Second}})
-				if err != nil || res.ExitCode != tt.code || !strings.Contains(res.Error, tt.says) {
-					t.Errorf("%+v, %v; want code %d and %q", res, err, tt.code, tt.says)
+func TestWaitingEndsWithItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := sandbox.NewQueue(sandboxtest.Fake(second), 1)
+		var all sync.WaitGroup
+		all.Go(func() { q.Run(t.Context(), sandbox.Request{Code: "first"}) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if res, err := q.Run(ctx, sandbox.Request{Code: "second"}); err != nil || res.ExitCode != sandbox.ExitCanceled {
+			t.Errorf("%+v, %v; want that it is cancelled", res, err)
+		}
+		all.Wait()
+		if res, err := q.Run(t.Context(), sandbox.Request{Code: "third"}); err != nil || res.ExitCode != 0 || res.Duration != time.Second {
+			t.Errorf("the next one: %+v, %v; want it to run at once", res, err)
+		}
+		q.Close()
+	})
+}
+
+// Who sends more than there is room for waits, however long, and is refused when
+// a hundred wait; who sends one beside it notices nothing.
+func TestOneOwnerDoesNotKeepOutAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := sandbox.NewQueue(sandboxtest.Fake(func(ctx context.Context, e *sandboxtest.Env) (json.RawMessage, error) {
+			if e.Request.Code == "return 1" {
+				return json.RawMessage("1"), nil
+			}
+			return second(ctx, e)
+		}), 2)
+		refused := 0
+		var all sync.WaitGroup
+		for range 110 {
+			all.Go(func() {
+				res, err := q.Run(t.Context(), sandbox.Request{Code: "long", Owner: "a", Limits: sandbox.Limits{Timeout: 2 * time.Second}})
+				if res.ExitCode == sandbox.ExitRefused && strings.Contains(res.Error, "of yours wait already") {
+					refused++
+				} else if err != nil || res.ExitCode != 0 {
+					t.Errorf("%+v, %v", res, err)
 				}
-				all.Wait()
-				if res, err := q.Run(t.Context(), sandbox.Request{Code: "third"}); err != nil || res.ExitCode != 0 || res.Duration != 10*time.Second {
-					t.Errorf("the next one: %+v, %v; want it to run at once", res, err)
-				}
-				q.Close()
 			})
-		})
-	}
+			synctest.Wait()
+		}
+		for range 3 {
+			res, err := q.Run(t.Context(), sandbox.Request{Code: "return 1", Owner: "b"})
+			if err != nil || string(res.Value) != "1" || res.Duration != 0 {
+				t.Errorf("beside it: %+v, %v; want it answered at once", res, err)
+			}
+		}
+		all.Wait()
+		if refused != 8 {
+			t.Errorf("%d of 110 were refused, want 8: two run, a hundred wait", refused)
+		}
+		q.Close()
+	})
 }
 
 func TestARunThatWaitsForAPersonLeavesItsPlace(t *testing.T) {
@@ -152,6 +173,46 @@ func TestARunThatWaitsForAPersonLeavesItsPlace(t *testing.T) {
 		all.Wait()
 		if res, _ := q.Run(t.Context(), sandbox.Request{Code: "after"}); res.Duration != time.Second {
 			t.Errorf("afterwards: %+v", res)
+		}
+		q.Close()
+	})
+}
+
+func TestARunLendsOnePlaceHoweverManyOfItsCallsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		running, most := 0, 0
+		q := sandbox.NewQueue(sandboxtest.Fake(func(ctx context.Context, e *sandboxtest.Env) (json.RawMessage, error) {
+			if e.Request.Code == "asks" {
+				var calls sync.WaitGroup
+				for range 5 {
+					calls.Go(func() { _, _ = e.Call(ctx, "call", "ask", nil) }) // it is answered
+				}
+				calls.Wait()
+				return nil, nil
+			}
+			mu.Lock()
+			running++
+			most = max(most, running)
+			mu.Unlock()
+			defer func() { mu.Lock(); running--; mu.Unlock() }()
+			return second(ctx, e)
+		}), 1)
+		var all sync.WaitGroup
+		all.Go(func() {
+			q.Run(t.Context(), sandbox.Request{Code: "asks", Call: func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
+				defer sandbox.Pause(ctx)()
+				<-time.After(time.Minute)
+				return nil, nil
+			}})
+		})
+		synctest.Wait()
+		for range 20 {
+			all.Go(func() { q.Run(t.Context(), sandbox.Request{Code: "other"}) })
+		}
+		all.Wait()
+		if most != 1 {
+			t.Errorf("%d ran beside the one that asks five times, want 1", most)
 		}
 		q.Close()
 	})

@@ -81,7 +81,7 @@ func BenchmarkBesideAHungServer(b *testing.B) {
 				for range 2 * defaultMaxInFlight { // half of them wait for a place
 					wg.Go(func() { _, _ = p.Call(ctx, "hung", "hang", nil, nil) })
 				}
-				for len(p.roster.Load().byName["hung"].slots) < defaultMaxInFlight {
+				for inFlight(p, "hung") < defaultMaxInFlight {
 					runtime.Gosched()
 				}
 			}

@@ -269,7 +269,7 @@ func TestCallsBeyondTheLimitWait(t *testing.T) {
 		defer close(ended)
 		_, _ = p.Call(first, "s", "hang", nil, nil) // it is cancelled
 	}()
-	eventually(t, "the first call has its place", func() bool { return len(p.roster.Load().byName["s"].slots) == 1 })
+	eventually(t, "the first call has its place", func() bool { return inFlight(p, "s") == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := p.Call(ctx, "s", "echo", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -279,5 +279,48 @@ func TestCallsBeyondTheLimitWait(t *testing.T) {
 	<-ended
 	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
 		t.Errorf("when the place is free: %v", err)
+	}
+}
+
+func inFlight(p *Pool, server string) int {
+	taken, _ := p.roster.Load().byName[server].slots.Count()
+	return taken
+}
+
+// An owner whose calls have all the places of a server does not keep out another
+// one: where the number is the broker's, a place is kept; where it is the user's,
+// the next place is for who has none.
+func TestOwnersShareThePlacesOfAServer(t *testing.T) {
+	t.Parallel()
+	for _, places := range []int{0, 2} {
+		cfg := fake("s", fakeupstream.Hangs)
+		cfg.MaxInFlight = places
+		p := newPool(t, nil, cfg)
+		p.Refresh(t.Context())
+		first, endFirst := context.WithCancel(t.Context())
+		busy, end := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for i := range 30 {
+			ctx := busy
+			if i == 0 {
+				ctx = first
+			}
+			all.Go(func() { _, _ = p.Call(ctx, "s", "hang", nil, &CallOptions{Owner: "a"}) }) // it is cancelled
+			eventually(t, "the call is there", func() bool {
+				taken, waiting := p.roster.Load().byName["s"].slots.Count()
+				return taken+waiting == i+1
+			})
+		}
+		if places > 0 {
+			endFirst()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if _, err := p.Call(ctx, "s", "echo", nil, &CallOptions{Owner: "b"}); err != nil {
+			t.Errorf("with %d places: %v", places, err)
+		}
+		cancel()
+		endFirst()
+		end()
+		all.Wait()
 	}
 }

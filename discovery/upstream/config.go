@@ -77,7 +77,7 @@ type Config struct {
 	// 120 s.
 	CallTimeout time.Duration
 	// MaxInFlight is how many calls may run on the server at once; further
-	// ones wait. Zero means 16.
+	// ones wait. Zero means 16, and 4 more for owners who have none running.
 	MaxInFlight int
 }
 

@@ -180,6 +180,8 @@ type CallOptions struct {
 	// several calls is only asked if those have the same Caller. It must be
 	// comparable. Nil means that no other call has the same one.
 	Caller any
+	// Owner is whose call it is: a server's places are shared between owners.
+	Owner string
 	// Pause stops a clock of the caller's while a question is being answered.
 	// Nil is fine.
 	Pause func() (resume func())
@@ -212,12 +214,14 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })()
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("call %s/%s: %w", server, tool, context.Cause(ctx))
+	owner := ""
+	if o != nil {
+		owner = o.Owner
 	}
+	if err := s.slots.Enter(ctx, owner); err != nil {
+		return nil, fmt.Errorf("call %s/%s: %w", server, tool, err)
+	}
+	defer s.slots.Leave(owner)
 	for tries := 0; ; tries++ {
 		raw, err := s.callOnce(ctx, tool, args, o)
 		if tries == 0 && errors.Is(err, errNotSent) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/fair"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -28,7 +29,7 @@ type server struct {
 	cfg     Config
 	pool    *Pool
 	log     *slog.Logger
-	slots   chan struct{} // one per call in flight
+	slots   *fair.Places // one per call in flight
 	stderr  *ring
 	dropped *ring
 
@@ -68,11 +69,15 @@ type attempt struct {
 }
 
 func newServer(p *Pool, cfg Config) *server {
+	more := 0 // what the configuration says is never exceeded
+	if cfg.MaxInFlight <= 0 {
+		more = fair.More(defaultMaxInFlight)
+	}
 	cfg = cfg.withDefaults()
 	s := &server{
 		cfg: cfg, pool: p,
 		log:     p.opts.Logger.With("server", cfg.Name),
-		slots:   make(chan struct{}, cfg.MaxInFlight),
+		slots:   fair.New(cfg.MaxInFlight, more, 0),
 		stderr:  newRing(),
 		dropped: newRing(),
 		state:   StateIdle,

@@ -191,7 +191,8 @@ type Sandbox struct {
 	MaxCalls int
 	// InFlight is the number of calls of one execution at one time; default 16.
 	InFlight int
-	// MaxExecutions is the number of executions at one time; further ones wait.
+	// MaxExecutions is the number of executions at one time, besides a few for
+	// clients that have none running; further ones wait.
 	// Zero is the default: four for each processor, at least 8 and at most 64.
 	MaxExecutions int
 }

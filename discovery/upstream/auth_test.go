@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -192,34 +191,6 @@ func TestMissingRightsLeaveTheSessionAlone(t *testing.T) {
 	set(false)
 	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestTokenStaysWithItsOrigin(t *testing.T) {
-	leaked := make(chan string, 100)
-	other := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		leaked <- r.Header.Get("Authorization")
-		w.WriteHeader(http.StatusUnauthorized)
-	}))
-	here := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		http.Redirect(w, r, other, http.StatusTemporaryRedirect)
-	}))
-	k := &keeper{token: "good"}
-	p := newPool(t, &Options{OAuth: k.open}, remoteConfig(here))
-	if st := p.Refresh(t.Context())[0]; st.State == StateReady {
-		t.Errorf("status = %+v", st)
-	}
-	if len(leaked) == 0 {
-		t.Error("the redirect was not followed, so this shows nothing")
-	}
-	for len(leaked) > 0 {
-		if h := <-leaked; h != "" {
-			t.Errorf("another host got %q", h)
-		}
-	}
-	if k.times() != 0 {
-		t.Errorf("the refusal of another host was taken for the server's: asked %d times", k.times())
 	}
 }
 

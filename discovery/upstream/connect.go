@@ -15,6 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
 const (
@@ -119,6 +121,9 @@ func (d *dialer) hint(err error) string {
 			return `check the path of "url"; MCP endpoints often end in /mcp or /sse`
 		}
 		return "try again later, or ask whoever runs the server"
+	}
+	if e, ok := errors.AsType[*outbound.RedirectError](err); ok {
+		return fmt.Sprintf(`if that is the server, correct "url" to begin with %s`, e.To)
 	}
 	if _, ok := errors.AsType[net.Error](err); ok && d.cfg.Command == "" {
 		return `check "url" and the network`
@@ -315,7 +320,7 @@ var errProbeSilent = errors.New("no answer to server/discover")
 // openHTTP opens a session over Streamable HTTP and returns the last status
 // seen with an error.
 func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int, error) {
-	client, r, err := newRemote(t.url, t.headers, true)
+	client, r, err := newRemote(t.url, t.headers, true, d.cfg.StartTimeout)
 	if err != nil {
 		return nil, 0, &dialError{err: err, hint: `correct "url"`}
 	}
@@ -332,6 +337,7 @@ func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int,
 	}
 	err = d.open(attempt, s, &mcp.StreamableClientTransport{Endpoint: t.url, HTTPClient: client, MaxEventSize: maxFrameBytes}, e)
 	if err == nil {
+		r.open.Store(true)
 		return s, 0, nil
 	}
 	r.close()
@@ -344,7 +350,7 @@ func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int,
 
 // openSSE opens a session over the transport of protocol 2024-11-05.
 func (d *dialer) openSSE(ctx context.Context, t *target) (*session, error) {
-	client, r, err := newRemote(t.url, t.headers, false)
+	client, r, err := newRemote(t.url, t.headers, false, d.cfg.StartTimeout)
 	if err != nil {
 		return nil, &dialError{err: err, hint: `correct "url"`}
 	}
@@ -362,6 +368,7 @@ func (d *dialer) openSSE(ctx context.Context, t *target) (*session, error) {
 	if err == nil && !stop() {
 		err = context.Cause(ctx)
 	}
+	r.open.Store(true)
 	if err != nil {
 		if s.mcp != nil {
 			s.mcp.Close()

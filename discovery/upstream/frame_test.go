@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -103,7 +102,7 @@ func FuzzEventTee(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream string) {
 		swap := func(b []byte) []byte { return b }
 		read := func(s string) string {
-			tee := &eventTee{body: io.NopCloser(strings.NewReader(s)), lines: bufio.NewReader(strings.NewReader(s)), swap: swap}
+			tee := newEventTee(io.NopCloser(strings.NewReader(s)), swap)
 			out, err := io.ReadAll(tee)
 			if err != nil {
 				t.Fatal(err)

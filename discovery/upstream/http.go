@@ -19,29 +19,43 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mcpbroker/mcpbroker/internal/lines"
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// deleteTimeout bounds the request that ends a session at the server. It is a
-// courtesy, and the broker has to be gone in time.
-const deleteTimeout = time.Second
+const (
+	// maxHandshakeBytes bounds answers until a session is open.
+	maxHandshakeBytes = 4 << 20
+	// maxErrorBytes bounds the body of an answer that is not a success.
+	maxErrorBytes = 1 << 20
+
+	// deleteTimeout bounds the request that ends a session at the server. It is a
+	// courtesy, and the broker has to be gone in time.
+	deleteTimeout = time.Second
+	// errorTimeout bounds how long the body of an answer takes that is neither
+	// a message nor a stream of them. Calls have their own limits.
+	errorTimeout = 30 * time.Second
+	// streamWait bounds how long a server may leave open whether it has a stream
+	// for what it says by itself. The SDK waits for it before anything else.
+	streamWait = 10 * time.Second
+)
 
 // A remote is the HTTP side of one connection: it adds the configured headers,
-// keeps them from other origins, remembers the last status and, for Streamable
-// HTTP, is the tee.
+// bounds what comes back, remembers the last status and, for Streamable HTTP, is
+// the tee. It speaks to the origin of its server only.
 type remote struct {
-	origin  *url.URL
 	headers map[string]string
 	base    http.RoundTripper
 	tee     bool
+	wait    time.Duration                // for the answer to a GET
+	open    atomic.Bool                  // the handshake is over
 	status  atomic.Int32                 // of the last answer to a POST or to the first GET
 	auth    auth.OAuthHandler            // signs requests; nil for none
 	need    atomic.Pointer[SignInNeeded] // what auth said last, if that was that
 }
 
 // newRemote returns a client for endpoint. Its connections are its own, so that
-// one server's trouble stays with it.
-func newRemote(endpoint string, headers map[string]string, tee bool) (*http.Client, *remote, error) {
+// one server's trouble stays with it. startTimeout is that of the server.
+func newRemote(endpoint string, headers map[string]string, tee bool, startTimeout time.Duration) (*http.Client, *remote, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, nil, errors.New("the url does not parse")
@@ -49,63 +63,78 @@ func newRemote(endpoint string, headers map[string]string, tee bool) (*http.Clie
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, nil, errors.New("the url must begin with http:// or https:// and name a host")
 	}
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.MaxIdleConnsPerHost = defaultMaxInFlight
-	r := &remote{origin: u, headers: headers, base: base, tee: tee}
-	return &http.Client{Transport: r}, r, nil
+	c := outbound.New(outbound.Options{Home: u, HomeOnly: true, MaxBytes: maxFrameBytes, Events: true, MaxIdle: defaultMaxInFlight})
+	r := &remote{headers: headers, base: c.Transport, tee: tee, wait: min(streamWait, startTimeout/4)}
+	c.Transport = r
+	return &c.Client, r, nil
 }
 
 // close drops the idle connections.
-func (r *remote) close() { r.base.(*http.Transport).CloseIdleConnections() }
+func (r *remote) close() { r.base.(interface{ CloseIdleConnections() }).CloseIdleConnections() }
 
 // RoundTrip sends one request. Redirects come through here as well, each with
-// its own URL.
+// its own URL; those to another origin are refused by the base.
 func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := req.Context(), context.CancelFunc(nil)
-	if req.Method == http.MethodDelete {
-		ctx, cancel = context.WithTimeout(ctx, deleteTimeout)
-		defer cancel() // its answer has no body worth reading
-	}
+	ctx, cancel := context.WithCancel(req.Context())
 	out := req.Clone(ctx)
-	if sameOrigin(req.URL, r.origin) {
-		for k, v := range r.headers {
-			out.Header.Set(k, v)
-		}
-	} else {
-		// Redirected elsewhere: what identifies us to the server stays with it.
-		for _, k := range []string{"Authorization", "Cookie", "Mcp-Session-Id", "Proxy-Authorization"} {
-			out.Header.Del(k)
-		}
+	for k, v := range r.headers {
+		out.Header.Set(k, v)
 	}
 	send := r.base.RoundTrip
-	if r.auth != nil && sameOrigin(req.URL, r.origin) {
+	if r.auth != nil {
 		send = r.authorized
 	}
+	var late *time.Timer
+	switch {
+	case req.Method == http.MethodDelete:
+		late = time.AfterFunc(deleteTimeout, cancel)
+	case req.Method == http.MethodGet && r.tee:
+		late = time.AfterFunc(r.wait, cancel)
+	}
 	resp, err := send(out)
+	if late != nil && !late.Stop() && req.Method == http.MethodGet && req.Context().Err() == nil {
+		resp, err = noStream(req, resp), nil
+	}
 	if err != nil {
+		cancel()
 		return nil, err
 	}
 	if req.Method == http.MethodPost || (req.Method == http.MethodGet && !r.tee) {
 		r.status.Store(int32(resp.StatusCode))
 	}
+	r.bound(req, resp, cancel)
 	if c := captureFrom(req.Context()); r.tee && c != nil && resp.StatusCode == http.StatusOK {
 		return c.overHTTP(resp)
 	}
 	return resp, nil
 }
 
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+// noStream is the answer of a server that has no stream. It replaces one that did
+// not come in time.
+func noStream(req *http.Request, resp *http.Response) *http.Response {
+	if resp != nil {
+		resp.Body.Close()
+	}
+	return &http.Response{
+		StatusCode: http.StatusMethodNotAllowed, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header), Body: http.NoBody, Request: req,
+	}
 }
 
-func port(u *url.URL) string {
+// bound bounds the body of resp, and calls cancel when it is closed. A message may
+// take as long as the context of its request, and a stream lasts.
+func (r *remote) bound(req *http.Request, resp *http.Response, cancel context.CancelFunc) {
+	message := req.Method == http.MethodPost && resp.StatusCode == http.StatusOK
 	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "https":
-		return "443"
+	case outbound.IsEvents(resp) && (r.open.Load() || req.Method == http.MethodGet):
+		resp.Body = outbound.Deadline(resp.Body, 0, cancel)
+	case message && r.open.Load():
+		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, maxFrameBytes), 0, cancel)
+	case message:
+		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, maxHandshakeBytes), 0, cancel)
+	default:
+		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, maxErrorBytes), errorTimeout, cancel)
 	}
-	return "80"
 }
 
 // overHTTP puts the capture on the body of a response: one message, or a stream
@@ -114,20 +143,17 @@ func (c *capture) overHTTP(resp *http.Response) (*http.Response, error) {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch mediaType {
 	case "application/json":
-		body, err := io.ReadAll(io.LimitReader(resp.Body, maxFrameBytes+1))
+		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil {
 			return nil, fmt.Errorf("read answer: %w", err)
-		}
-		if len(body) > maxFrameBytes {
-			return nil, fmt.Errorf("answer is larger than %d bytes", maxFrameBytes)
 		}
 		body = c.swap(bytes.TrimPrefix(body, utf8BOM))
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 		resp.ContentLength = int64(len(body))
 		resp.Header.Del("Content-Length")
 	case "text/event-stream":
-		resp.Body = &eventTee{body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 16<<10), swap: c.swap}
+		resp.Body = newEventTee(resp.Body, c.swap)
 		resp.ContentLength = -1
 	}
 	return resp, nil
@@ -162,10 +188,16 @@ func (c *capture) swap(message []byte) []byte {
 // the data of each.
 type eventTee struct {
 	body    io.ReadCloser
-	lines   *bufio.Reader
+	room    *io.LimitedReader // of body, for one event
+	lines   *bufio.Reader     // of room
 	swap    func([]byte) []byte
 	pending []byte // ready to be read
 	err     error
+}
+
+func newEventTee(body io.ReadCloser, swap func([]byte) []byte) *eventTee {
+	room := &io.LimitedReader{R: body}
+	return &eventTee{body: body, room: room, lines: bufio.NewReaderSize(room, 16<<10), swap: swap}
 }
 
 func (t *eventTee) Close() error { return t.body.Close() }
@@ -187,14 +219,13 @@ func (t *eventTee) Read(p []byte) (int, error) {
 func (t *eventTee) next() {
 	var event, data []byte
 	hasData := false
+	t.room.N = maxFrameBytes
 	for {
-		line, size, err := lines.Read(t.lines, maxFrameBytes)
-		if size > maxFrameBytes || len(data)+len(line) > maxFrameBytes {
-			t.err = fmt.Errorf("an event is larger than %d bytes", maxFrameBytes)
-			return
-		}
+		line, err := t.lines.ReadBytes('\n')
 		if err != nil {
-			t.err = err
+			if t.err = err; t.room.N == 0 {
+				t.err = fmt.Errorf("an event is larger than %d bytes", maxFrameBytes)
+			}
 			return
 		}
 		line = bytes.TrimRight(line, "\r\n")

@@ -5,6 +5,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -31,7 +33,6 @@ const (
 
 	maxIndexBytes    = 4 << 20
 	maxArtifactBytes = skills.MaxTotalBytes + skills.MaxTotalBytes/16
-	maxRedirects     = 5
 )
 
 // The types of entries.
@@ -59,7 +60,7 @@ type Entry struct {
 // A Client fetches skills. It follows redirects on the same host only, and
 // takes https, or http from this machine.
 type Client struct {
-	http http.Client
+	http *outbound.Client
 	// base is the address of the index.
 	base *url.URL
 }
@@ -78,13 +79,10 @@ func New(address string, timeout time.Duration) (*Client, error) {
 		u = u.ResolveReference(&url.URL{Path: Path})
 	}
 	u.Fragment = ""
-	c := &Client{base: u}
-	c.http.Timeout = timeout
+	c := &Client{base: u, http: outbound.New(outbound.Options{Home: u, HomeOnly: true, MaxBytes: maxArtifactBytes, Timeout: timeout})}
+	follow := c.http.CheckRedirect
 	c.http.CheckRedirect = func(r *http.Request, via []*http.Request) error {
-		if len(via) >= maxRedirects {
-			return fmt.Errorf("more than %d redirects", maxRedirects)
-		}
-		return c.ours(r.URL)
+		return cmp.Or(c.ours(r.URL), follow(r, via))
 	}
 	return c, nil
 }
@@ -228,16 +226,14 @@ func (c *Client) get(ctx context.Context, u *url.URL, limit int64, to io.Writer)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("fetch %s: %w", u.Redacted(), err)
+		return fmt.Errorf("fetch %s: %w", u.Redacted(), outbound.Cause(err))
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("fetch %s: the host answers %s", u.Redacted(), res.Status)
 	}
-	if n, err := io.Copy(to, io.LimitReader(res.Body, limit+1)); err != nil {
-		return fmt.Errorf("fetch %s: %w", u.Redacted(), err)
-	} else if n > limit {
-		return fmt.Errorf("fetch %s: it has more than %d bytes", u.Redacted(), limit)
+	if _, err := io.Copy(to, outbound.Limit(res.Body, limit)); err != nil {
+		return fmt.Errorf("fetch %s: %w", u.Redacted(), outbound.Cause(err))
 	}
 	return nil
 }

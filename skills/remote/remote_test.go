@@ -93,7 +93,7 @@ func TestFetchVerifiesDigests(t *testing.T) {
 	if len(index.Skills) != 6 || len(notes) != 4 {
 		t.Errorf("%d skills and notes %q", len(index.Skills), notes)
 	}
-	for i, want := range []string{"", "", "has the digest", "is not on", "more than", "404"} {
+	for i, want := range []string{"", "", "has the digest", "is not on", "larger than", "404"} {
 		to := t.TempDir()
 		path, err := c.Fetch(t.Context(), index.Skills[i], to)
 		if want == "" {

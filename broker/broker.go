@@ -58,6 +58,8 @@ type Options struct {
 	Vectors *index.Vectors
 	// CacheDir holds the cached tool lists; "" keeps none.
 	CacheDir string
+	// IndexDir keeps search indexes, see index.Options; "" keeps them in memory.
+	IndexDir string
 	// Expand resolves ${VAR} in server configurations; nil leaves text as is.
 	Expand func(string) (string, error)
 	// OAuth signs requests to remote servers, as upstream.Options says; nil
@@ -211,7 +213,7 @@ func New(o Options) (*Broker, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.setDefaults()
-	b := &Broker{log: o.Logger, index: index.New(&index.Options{Vectors: o.Vectors}), validator: bridge.NewValidator(), dirty: true, started: time.Now()}
+	b := &Broker{log: o.Logger, index: index.New(&index.Options{Dir: o.IndexDir, Vectors: o.Vectors, Logger: o.Logger}), validator: bridge.NewValidator(), dirty: true, started: time.Now()}
 	b.opts.Store(&o)
 	pool := upstream.NewPool(o.Servers, &upstream.Options{
 		Logger:         o.Logger,
@@ -303,8 +305,10 @@ func (b *Broker) Close() error {
 	}
 	b.paused.close()
 	b.indexing.Wait()
-	if e := b.closeWorkflows(); err == nil {
-		err = e
+	for _, stop := range []func() error{b.closeWorkflows, b.index.Close} {
+		if e := stop(); err == nil {
+			err = e
+		}
 	}
 	return err
 }
@@ -386,16 +390,13 @@ func (b *Broker) sync() error {
 	if scope != b.indexed {
 		b.enterOffers(scope)
 	}
-	if others, version := b.entries.since(b.entered); version != b.entered {
-		if err := b.index.SyncEntries(others); err != nil {
-			return err
-		}
-		b.entered = version
-	}
-	if scope == b.indexed {
+	if scope == b.indexed && b.entries.now() == b.entered {
 		return nil
 	}
-	b.index.Sync(scope)
-	b.indexed = scope
+	others, version := b.entries.all()
+	if err := b.index.Sync(scope, others); err != nil {
+		return err
+	}
+	b.indexed, b.entered = scope, version
 	return nil
 }

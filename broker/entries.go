@@ -2,6 +2,8 @@ package broker
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/index"
@@ -70,16 +72,19 @@ func (e *entries) set(source string, list []entry) {
 	e.version++
 }
 
-// since returns what the index should hold, and a number that changes with it;
-// nothing if that is the known one still.
-func (e *entries) since(known uint64) (list []index.Entry, version uint64) {
+// now returns a number that changes with the entries.
+func (e *entries) now() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.version == known {
-		return nil, known
-	}
-	for _, part := range e.bySource {
-		for _, one := range part.list {
+	return e.version
+}
+
+// all returns what the index should hold, and the number of now.
+func (e *entries) all() (list []index.Entry, version uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, source := range slices.Sorted(maps.Keys(e.bySource)) {
+		for _, one := range e.bySource[source].list {
 			list = append(list, one.Entry)
 		}
 	}

@@ -55,21 +55,42 @@ func eachRecorded(b *testing.B, f func(*testing.B, recording)) {
 	queries := loadQueries(b, filepath.Join(retrieval, "queries.jsonl"))
 	for _, file := range recorded {
 		c := loadTools(b, filepath.Join(retrieval, file))
-		r := recording{c, queries, newIndex(b, c), newBleve(b, c)}
+		r := recording{c, queries, openIndex(b, &Options{Dir: b.TempDir()}, c), newBleve(b, c)}
 		b.Run(fmt.Sprintf("%d tools", len(c.Tools())), func(b *testing.B) { f(b, r) })
 	}
 }
 
-// BenchmarkSync is the time until a catalogue can be searched, and after a
-// change of 20 tools.
+// BenchmarkSync is the time until a catalogue can be searched: the first time,
+// when a start before has kept its index, and after a change of 20 tools.
 func BenchmarkSync(b *testing.B) {
 	needRetrieval(b)
+	start := func(b *testing.B, dir string, c *discovery.Catalog) {
+		x := New(&Options{Dir: dir})
+		syncWith(b, x, c)
+		b.StopTimer()
+		if err := x.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
 	for _, file := range recorded {
 		c := loadTools(b, filepath.Join(retrieval, file))
 		n := len(c.Tools())
+		kept := b.TempDir()
 		b.Run(fmt.Sprintf("%d tools/first", n), func(b *testing.B) {
 			for b.Loop() {
-				newIndex(b, c)
+				start(b, b.TempDir(), c)
+			}
+		})
+		b.Run(fmt.Sprintf("%d tools/first, in memory", n), func(b *testing.B) {
+			for b.Loop() {
+				start(b, "", c)
+			}
+		})
+		b.Run(fmt.Sprintf("%d tools/kept", n), func(b *testing.B) {
+			start(b, kept, c)
+			for b.Loop() {
+				start(b, kept, c)
 			}
 		})
 		b.Run(fmt.Sprintf("%d tools/first, bleve", n), func(b *testing.B) {
@@ -78,14 +99,14 @@ func BenchmarkSync(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("%d tools/20 changed", n), func(b *testing.B) {
-			x := newIndex(b, c)
+			x := openIndex(b, &Options{Dir: b.TempDir()}, c)
 			turn := 0
 			for b.Loop() {
 				b.StopTimer()
 				next := changed(c, 20, turn)
 				turn++
 				b.StartTimer()
-				x.Sync(next)
+				syncWith(b, x, next)
 			}
 		})
 	}
@@ -109,19 +130,30 @@ func changed(c *discovery.Catalog, n, turn int) *discovery.Catalog {
 	return discovery.NewCatalog(list)
 }
 
-// BenchmarkMemory reports what an index adds to the heap.
+// BenchmarkMemory reports what an index adds to the heap, after the recorded
+// queries.
 func BenchmarkMemory(b *testing.B) {
 	needRetrieval(b)
+	queries := loadQueries(b, filepath.Join(retrieval, "queries.jsonl"))
 	for _, file := range recorded {
 		c := loadTools(b, filepath.Join(retrieval, file))
-		b.Run(fmt.Sprintf("%d tools", len(c.Tools())), func(b *testing.B) {
-			for b.Loop() {
-				before := heap()
-				x := newIndex(b, c)
-				b.ReportMetric(float64(heap()-before)/1e6, "MB")
-				runtime.KeepAlive(x)
-			}
-		})
+		for where, dir := range map[string]string{"kept": b.TempDir(), "in memory": ""} {
+			syncWith(b, New(&Options{Dir: dir}), c)
+			b.Run(fmt.Sprintf("%d tools/%s", len(c.Tools()), where), func(b *testing.B) {
+				for b.Loop() {
+					before := heap()
+					x := New(&Options{Dir: dir})
+					syncWith(b, x, c)
+					for _, q := range queries {
+						ids(b, x, Query{Text: q.Text})
+					}
+					b.ReportMetric(float64(heap()-before)/1e6, "MB")
+					if err := x.Close(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
 

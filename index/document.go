@@ -3,7 +3,9 @@ package index
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -12,38 +14,83 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-// A record is what the index is told of one thing that can be found.
+// A record is one thing that can be found: a tool, or an entry. Its texts
+// belong to the catalogue.
 type record struct {
-	id, kind, server         string
-	name, title, description string
-	schema                   json.RawMessage
+	tool  *discovery.Tool
+	entry *Entry
 }
 
-func toolRecord(t *discovery.Tool) record {
-	return record{
-		id: t.ID, server: t.Server, name: t.Name, title: t.Title, description: t.Description,
-		schema: t.InputSchema,
+func (r record) id() string {
+	if r.entry != nil {
+		return r.entry.ID
 	}
+	return r.tool.ID
 }
 
-func entryRecord(e Entry) record {
-	return record{id: e.ID, kind: e.Kind, server: e.Server, name: e.Name, title: e.Title, description: e.Description}
-}
-
-// key tells records apart. No id of a tool holds a control character.
-func (r record) key() string {
-	if r.kind == "" {
-		return r.id
+func (r record) kind() string {
+	if r.entry != nil {
+		return r.entry.Kind
 	}
-	return r.kind + "\x1f" + r.id
+	return ""
 }
+
+func (r record) server() string {
+	if r.entry != nil {
+		return r.entry.Server
+	}
+	return r.tool.Server
+}
+
+// texts are the name, title and description that are searched, and the schema
+// of a tool's input.
+func (r record) texts() (name, title, description string, schema json.RawMessage) {
+	if e := r.entry; e != nil {
+		return e.Name, e.Title, e.Description, nil
+	}
+	return r.tool.Name, r.tool.Title, r.tool.Description, r.tool.InputSchema
+}
+
+// A key tells records apart.
+type key struct{ kind, id string }
+
+func (r record) key() key { return key{r.kind(), r.id()} }
 
 // same reports whether two records of one key are found by the same words. It
 // costs little for what was not listed anew: texts that share their memory are
 // not compared.
 func (r record) same(o record) bool {
-	return r.description == o.description && r.title == o.title && r.name == o.name && r.server == o.server &&
-		bytes.Equal(r.schema, o.schema)
+	name, title, description, schema := r.texts()
+	oName, oTitle, oDescription, oSchema := o.texts()
+	return description == oDescription && title == oTitle && name == oName && r.server() == o.server() && bytes.Equal(schema, oSchema)
+}
+
+// compare orders equal scores.
+func (r record) compare(o record) int {
+	return cmp.Or(cmp.Compare(r.id(), o.id()), cmp.Compare(r.kind(), o.kind()))
+}
+
+// hash feeds everything that the documents of records depend on to h.
+func hash(h io.Writer, records []record) {
+	var head [7 * 4]byte
+	buf := make([]byte, 0, 64<<10)
+	for _, r := range records {
+		name, title, description, schema := r.texts()
+		parts := [...]string{r.kind(), r.id(), r.server(), name, title, description}
+		for i, p := range parts {
+			binary.LittleEndian.PutUint32(head[4*i:], uint32(len(p)))
+		}
+		binary.LittleEndian.PutUint32(head[4*len(parts):], uint32(len(schema)))
+		buf = append(buf, head[:]...)
+		for _, p := range parts {
+			buf = append(buf, p...)
+		}
+		if buf = append(buf, schema...); len(buf) > 32<<10 {
+			_, _ = h.Write(buf) // a hash takes everything
+			buf = buf[:0]
+		}
+	}
+	_, _ = h.Write(buf)
 }
 
 // A parameter is one property of a tool's input.
@@ -116,24 +163,59 @@ const (
 // summed over the fields.
 type posting struct {
 	term   term
-	weight float32
+	weight float64
 }
 
-// A document is a record as the search sees it. It is immutable.
+// A document is a record as bleve is given it.
 type document struct {
-	hit      Hit // without score
-	server   string
 	name     string    // folded, see nearest.Fold
 	nameLen  int       // different words in the name
 	postings []posting // the words of the name first
-	made     record    // what it was made of; its texts belong to the catalogue
-	vector   []int8
 }
+
+// A term is the number of a stem within one reader.
+type term int32
+
+// none is the term of words that say nothing.
+const none = term(-1)
 
 // A reader takes records apart into documents. Not for concurrent use.
 type reader struct {
-	terms *lexer
-	met   []occurrence
+	words map[string]term // in lower case
+	terms map[string]term // by stem
+	stems []string        // by term
+	// spellings are words that were not met before, to repair others with.
+	spellings []string
+	met       []occurrence
+}
+
+func newReader() *reader {
+	return &reader{words: map[string]term{}, terms: map[string]term{}}
+}
+
+// intern returns the term of a word in lower case, or false for a word that
+// says nothing.
+func (r *reader) intern(word string) (term, bool) {
+	if t, ok := r.words[word]; ok {
+		return t, t != none
+	}
+	word = strings.Clone(word) // not the text it was cut from
+	if words().stop[word] {
+		r.words[word] = none
+		return none, false
+	}
+	s := stem(word)
+	t, ok := r.terms[s]
+	if !ok {
+		t = term(len(r.stems))
+		r.terms[s] = t
+		r.stems = append(r.stems, s)
+	}
+	r.words[word] = t
+	if repairable(word) {
+		r.spellings = append(r.spellings, word)
+	}
+	return t, true
 }
 
 // An occurrence is one word in one field.
@@ -143,22 +225,23 @@ type occurrence struct {
 }
 
 // read makes a document of a record.
-func (r *reader) read(rec record) *document {
+func (r *reader) read(rec record) document {
 	r.met = r.met[:0]
+	name, title, description, schema := rec.texts()
 	lengths := [len(fields)]int{
-		nameField:        r.text(nameField, rec.name, false),
-		descriptionField: r.text(descriptionField, rec.description, true),
-		sentenceField:    r.text(sentenceField, firstSentence(rec.description), true) + r.text(sentenceField, rec.title, true),
-		serverField:      r.text(serverField, rec.server, false) + r.text(serverField, rec.kind, false),
+		nameField:        r.text(nameField, name, false),
+		descriptionField: r.text(descriptionField, description, true),
+		sentenceField:    r.text(sentenceField, firstSentence(description), true) + r.text(sentenceField, title, true),
+		serverField:      r.text(serverField, rec.server(), false) + r.text(serverField, rec.kind(), false),
 	}
-	for _, p := range parameters(rec.schema) {
+	for _, p := range parameters(schema) {
 		lengths[parameterField] += r.text(parameterField, p.name, false)
 		lengths[textField] += r.text(textField, p.description, true)
 		for _, v := range p.values {
 			lengths[textField] += r.text(textField, v, true)
 		}
 	}
-	d := &document{hit: Hit{ID: rec.id, Kind: rec.kind}, server: rec.server, name: nearest.Fold(rec.name), made: rec}
+	d := document{name: nearest.Fold(name)}
 	d.postings, d.nameLen = r.weigh(lengths)
 	return d
 }
@@ -185,7 +268,7 @@ func (r *reader) weigh(lengths [len(fields)]int) (list []posting, named int) {
 		for ; i < len(r.met) && r.met[i].term == t; i++ {
 			sum += weights[r.met[i].field]
 		}
-		list = append(list, posting{t, float32(sum)})
+		list = append(list, posting{t, sum})
 		if inName {
 			last := len(list) - 1
 			list[named], list[last] = list[last], list[named]
@@ -199,7 +282,7 @@ func (r *reader) weigh(lengths [len(fields)]int) (list []posting, named int) {
 func (r *reader) text(f int, s string, prose bool) int {
 	before := len(r.met)
 	eachWord(s, prose, func(w string) {
-		if t, ok := r.terms.intern(w); ok {
+		if t, ok := r.intern(w); ok {
 			r.met = append(r.met, occurrence{t, uint8(f)})
 		}
 	})

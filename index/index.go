@@ -1,31 +1,43 @@
-// Package index finds tools by what they do. Sync brings an Index up to a new
-// catalogue by reading only what changed, and Search is answered from the last
-// state meanwhile. docs/search.md says how the order comes about.
+// Package index finds tools, prompts, resources and skills by what they do.
+// Sync brings an Index up to a new catalogue, and Search is answered from the
+// last state meanwhile. docs/search.md says how the order comes about.
 //
-// The index is not kept on disk: reading ten thousand cached tools takes half a
-// second, and a directory would have to be shared by the brokers of all
-// clients.
+// Documents, dictionary and postings are bleve's. What is known of a catalogue
+// is an immutable index, kept in a directory of its own so that the next start
+// and other brokers only open it; what has changed since is in small indexes in
+// memory until all of it is built again in the background.
 package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"log/slog"
+	"slices"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
 // An Index is a searchable catalogue. It is safe for concurrent use: any
-// number of searches run beside one Sync.
+// number of searches run beside one Sync. Close it in the end.
 type Index struct {
-	current atomic.Pointer[snapshot]
+	vectors *Vectors
+	store   *store // nil keeps nothing
+	log     *slog.Logger
+	quiet   time.Duration // from a change until everything is built again
+	scratch sync.Pool
 
-	mu    sync.Mutex     // serialises changes
-	slots map[string]int // by record key: the place of its document
-	free  []int          // places of documents that were removed
+	mu      sync.RWMutex // what current reads is closed under it
+	current *snapshot
+
+	changing sync.Mutex // serialises changes
+	wanted   []record   // what the last Sync asked for
+	catalog  *discovery.Catalog
+	settling bool // a rebuild is under way, or about to be
+	done     chan struct{}
+	tasks    sync.WaitGroup
 }
 
 // A Query is one search.
@@ -41,7 +53,7 @@ type Query struct {
 // A Hit is one thing that was found.
 type Hit struct {
 	ID    string  // the tool's id, or the id of its Entry
-	Kind  string  // what it is if it is no tool, as in its Entry; "" is a tool
+	Kind  string  // what it is if it is not a tool, as in its Entry; "" is a tool
 	Score float64 // larger is better; comparable within one search only
 }
 
@@ -62,7 +74,7 @@ type Hits struct {
 // A Repair is a word of the query and what it was taken for.
 type Repair struct{ From, To string }
 
-// An Entry is something that is no tool but can be found: a prompt, a
+// An Entry is something other than a tool that can be found: a prompt, a
 // resource, a skill.
 type Entry struct {
 	// ID is what Hit gives back; unique among the entries of its Kind.
@@ -77,9 +89,16 @@ type Entry struct {
 
 // Options are what an Index may be given.
 type Options struct {
+	// Dir keeps indexes for the next start. Any number of indexes, in any number
+	// of processes, may share it. "" keeps everything in memory, and so does a
+	// directory that cannot be written.
+	Dir string
 	// Vectors lets tools be found whose words are other than the query's but
 	// mean the like; nil leaves that to the synonyms.
 	Vectors *Vectors
+	// Logger hears of directories that are damaged or cannot be written; nil
+	// discards.
+	Logger *slog.Logger
 }
 
 // New returns an empty index. Nil options are the zero Options.
@@ -88,46 +107,38 @@ func New(o *Options) *Index {
 		o = &Options{}
 	}
 	words() // they are read here and not in the first search
-	x := &Index{slots: map[string]int{}}
-	x.current.Store(&snapshot{catalog: discovery.NewCatalog(nil), vocabulary: &vocabulary{}, vectors: o.Vectors})
+	x := &Index{vectors: o.Vectors, log: o.Logger, quiet: 2 * time.Second, catalog: discovery.NewCatalog(nil), current: newSnapshot(nil), done: make(chan struct{})}
+	x.current.catalog = x.catalog
+	if x.log == nil {
+		x.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Dir != "" {
+		x.store = &store{dir: o.Dir, log: x.log}
+	}
 	return x
 }
 
-// Sync makes the index hold exactly the tools of c, touching only those that
-// were added, removed or changed since the last call. Searches go on meanwhile
-// and see either the old state or the new one.
-func (x *Index) Sync(c *discovery.Catalog) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	e := x.edit()
-	e.next.catalog = c
-	for _, t := range c.Tools() {
-		e.put(toolRecord(t))
+// Close releases what the index holds. A Search after it finds nothing.
+func (x *Index) Close() error {
+	x.changing.Lock()
+	select {
+	case <-x.done:
+	default:
+		close(x.done)
 	}
-	e.finish(func(kind string) bool { return kind == "" })
-}
-
-// SyncEntries makes the index hold exactly these entries beside the tools.
-// It may be called with the same entries again at little cost. An entry without
-// a kind is an error, and changes nothing.
-func (x *Index) SyncEntries(entries []Entry) error {
-	for _, entry := range entries {
-		if entry.Kind == "" {
-			return fmt.Errorf("index: entry %q has no kind", entry.ID)
-		}
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	e := x.edit()
-	for _, entry := range entries {
-		e.put(entryRecord(entry))
-	}
-	e.finish(func(kind string) bool { return kind != "" })
-	return nil
+	x.changing.Unlock()
+	x.tasks.Wait()
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	return x.swap(newSnapshot(nil))
 }
 
 // Count returns how many tools and entries the index holds.
-func (x *Index) Count() int { return x.current.Load().live }
+func (x *Index) Count() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.current.live
+}
 
 // Search returns what matches q. A query that is a tool's id, "server.tool" or
 // a tool's name puts what it names first. An empty text matches nothing. The
@@ -139,65 +150,59 @@ func (x *Index) Search(ctx context.Context, q Query) (Hits, error) {
 	if q.Limit <= 0 {
 		q.Limit = 8
 	}
-	s := x.current.Load()
+	h, s, err := x.search(q)
+	if errors.Is(err, errDamaged) {
+		x.log.Warn("the search index was damaged while it was open; it is built again in memory", "err", err)
+		if err := x.replaceDamaged(s); err != nil {
+			return Hits{}, err
+		}
+		h, _, err = x.search(q)
+	}
+	return h, err
+}
+
+// search searches the current snapshot, and returns it.
+func (x *Index) search(q Query) (h Hits, s *snapshot, err error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s = x.current
+	if !s.onDisk() {
+		return s.search(x, q), s, nil
+	}
+	err = guard(func() { h = s.search(x, q) })
+	return h, s, err
+}
+
+// search reads the words of q, scores and ranks.
+func (s *snapshot) search(x *Index, q Query) Hits {
 	p := s.parse(q.Text)
-	sc := s.getScratch()
-	defer s.release(sc, p.wanted)
-	sc.prepare(p.wanted)
-	s.scoreAll(sc, p.wanted, q.Server)
-	if s.vectors != nil {
-		s.fuse(sc, p, q.Text, q.Server)
+	sc := x.getScratch(len(s.records))
+	s.score(sc, p.wanted, q.Server)
+	if x.vectors != nil {
+		s.fuse(x.vectors, sc, p, q.Text, q.Server)
 	}
 	named := s.named(sc, q)
-	hits := s.rank(sc.hits, min(q.Limit, len(sc.hits)))
-	return Hits{Hits: hits, Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Exact: named}, nil
+	h := Hits{Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Exact: named}
+	h.Hits = s.rank(sc.hits, min(q.Limit, len(sc.hits)))
+	x.scratch.Put(sc) // not if there was a panic: it would not be clean
+	return h
 }
 
-// named puts what the query names above everything else in sc, and reports
-// whether it names anything: by id, by "server.tool", or by a tool's own name,
-// which several servers may have.
-func (s *snapshot) named(sc *scratch, q Query) bool {
-	text := strings.TrimSpace(q.Text)
-	if text == "" || len(text) > maxQueryBytes {
-		return false
-	}
-	id := ""
-	if t, ok := s.catalog.Tool(text); ok {
-		id = t.ID
-	}
-	name := nearest.Fold(text)
-	spaced := strings.ContainsAny(text, " \t\n")
-	best := 0.0
-	for _, h := range sc.hits {
-		best = max(best, h.score)
-	}
-	found := false
-	for slot, d := range s.docs {
-		if d == nil || q.Server != "" && d.server != q.Server {
-			continue
+// records lists what c and entries have, in the same order whatever the order
+// of the entries. Of entries with one kind and id only the first counts.
+func records(c *discovery.Catalog, entries []Entry) ([]record, error) {
+	tools := c.Tools()
+	list := make([]record, 0, len(tools)+len(entries))
+	for i := range entries {
+		if entries[i].Kind == "" {
+			return nil, fmt.Errorf("index: entry %q has no kind", entries[i].ID)
 		}
-		above := 0.0
-		switch {
-		case id != "" && d.hit.ID == id && d.hit.Kind == "":
-			above = 2
-		case id == "" && !spaced && name != "" && d.name == name:
-			above = 1
-		default:
-			continue
-		}
-		found = true
-		sc.raise(int32(slot), best, above)
+		list = append(list, record{entry: &entries[i]})
 	}
-	return found
-}
-
-// raise gives the document at slot a score that is above best.
-func (sc *scratch) raise(slot int32, best, above float64) {
-	for i := range sc.hits {
-		if sc.hits[i].slot == slot {
-			sc.hits[i].score += best + above
-			return
-		}
+	slices.SortStableFunc(list, record.compare)
+	list = slices.CompactFunc(list, func(a, b record) bool { return a.key() == b.key() })
+	for _, t := range tools {
+		list = append(list, record{tool: t})
 	}
-	sc.hits = append(sc.hits, scored{slot, best + above})
+	return list, nil
 }

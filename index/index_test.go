@@ -25,9 +25,27 @@ func catalog(tools ...discovery.ListedTool) *discovery.Catalog {
 
 func newIndex(t testing.TB, c *discovery.Catalog) *Index {
 	t.Helper()
-	x := New(nil)
-	x.Sync(c)
+	return openIndex(t, nil, c)
+}
+
+// openIndex returns an index that holds c.
+func openIndex(t testing.TB, o *Options, c *discovery.Catalog, entries ...Entry) *Index {
+	t.Helper()
+	x := New(o)
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	syncWith(t, x, c, entries...)
 	return x
+}
+
+func syncWith(t testing.TB, x *Index, c *discovery.Catalog, entries ...Entry) {
+	t.Helper()
+	if err := x.Sync(c, entries); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func ids(t testing.TB, x *Index, q Query) []string {
@@ -90,7 +108,7 @@ func TestSearchNeedsWords(t *testing.T) {
 func TestSyncFollowsTheCatalogue(t *testing.T) {
 	x := newIndex(t, catalog(issues...))
 	changed := []discovery.ListedTool{{Name: "create_issue", Description: "Report a defect."}}
-	x.Sync(catalog(changed...))
+	syncWith(t, x, catalog(changed...))
 	if n := x.Count(); n != 3 {
 		t.Errorf("Count() = %d after two of five tools went, want 3", n)
 	}
@@ -122,10 +140,8 @@ func TestOrderIsTheSameInEveryBuild(t *testing.T) {
 }
 
 func TestEntriesAreFoundWithTheirKind(t *testing.T) {
-	x := newIndex(t, catalog(issues...))
-	if err := x.SyncEntries([]Entry{{ID: "triage", Kind: "skill", Name: "triage", Description: "Sort what comes in by urgency."}}); err != nil {
-		t.Fatal(err)
-	}
+	c := catalog(issues...)
+	x := openIndex(t, nil, c, Entry{ID: "triage", Kind: "skill", Name: "triage", Description: "Sort what comes in by urgency."})
 	h, err := x.Search(t.Context(), Query{Text: "urgency"})
 	if err != nil {
 		t.Fatal(err)
@@ -133,15 +149,13 @@ func TestEntriesAreFoundWithTheirKind(t *testing.T) {
 	if len(h.Hits) != 1 || h.Hits[0].ID != "triage" || h.Hits[0].Kind != "skill" {
 		t.Errorf("Search = %+v, want the skill triage", h.Hits)
 	}
-	if err := x.SyncEntries([]Entry{{ID: "other", Kind: "skill", Name: "zebra"}, {ID: "odd"}}); err == nil {
+	if err := x.Sync(c, []Entry{{ID: "other", Kind: "skill", Name: "zebra"}, {ID: "odd"}}); err == nil {
 		t.Error("an entry without a kind is no error")
 	}
 	if got := ids(t, x, Query{Text: "zebra"}); len(got) != 0 || x.Count() != 6 {
 		t.Errorf("a refused call left %v, %d things", got, x.Count())
 	}
-	if err := x.SyncEntries(nil); err != nil {
-		t.Fatal(err)
-	}
+	syncWith(t, x, c)
 	if got := ids(t, x, Query{Text: "urgency"}); len(got) != 0 {
 		t.Errorf("an entry that went is still found: %v", got)
 	}
@@ -160,7 +174,7 @@ func TestSearchBesideSync(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		x.Sync(catalog(append(issues, discovery.ListedTool{Name: fmt.Sprint("t", i)})...))
+		syncWith(t, x, catalog(append(issues, discovery.ListedTool{Name: fmt.Sprint("t", i)})...))
 	}
 	wg.Wait()
 }

@@ -14,7 +14,7 @@ const (
 	maxQueryWords = 48
 )
 
-// A wanted is one word of a query and the terms that answer it: the word
+// A wanted is one word of a query and the words that answer it: the word
 // itself, its synonyms, or what it was repaired to. A document has the word if
 // it has any of them, and only the best counts.
 type wanted struct {
@@ -24,7 +24,7 @@ type wanted struct {
 }
 
 type variant struct {
-	term   term
+	word   *word
 	weight float64
 }
 
@@ -79,7 +79,7 @@ func (s *snapshot) queryWords(p piece) []string {
 		}
 		return []string{p.whole}
 	}
-	if t, ok := s.vocabulary.find(p.whole); ok && s.df[t] > 0 {
+	if s.find(p.whole) != nil {
 		return []string{p.whole}
 	}
 	return p.parts
@@ -113,12 +113,12 @@ func inWord(r rune) bool {
 // joinWanted lets two words that stand side by side be answered by their
 // compound, and by the terms of it: "file system" finds "filesystem".
 func (s *snapshot) joinWanted(all []wanted, a, b int, compound string) {
-	t, ok := s.vocabulary.find(compound)
-	if !ok || s.df[t] == 0 {
+	found := s.find(compound)
+	if found == nil {
 		return
 	}
 	for _, i := range []int{a, b} {
-		all[i].to = addVariant(all[i].to, variant{t, joinedWeight})
+		all[i].to = addVariant(all[i].to, variant{found, joinedWeight})
 	}
 }
 
@@ -127,7 +127,7 @@ const joinedWeight = 0.8
 
 func addVariant(list []variant, v variant) []variant {
 	for i := range list {
-		if list[i].term == v.term {
+		if list[i].word.stem == v.word.stem {
 			list[i].weight = max(list[i].weight, v.weight)
 			return list
 		}
@@ -162,11 +162,11 @@ func (q *parsed) settle(s *snapshot) {
 // which is the first, or of the best of its stand-ins.
 func (s *snapshot) idfOf(to []variant) float64 {
 	if to[0].weight >= 1 {
-		return s.idf(float64(s.df[to[0].term]))
+		return s.idf(float64(to[0].word.df()))
 	}
 	df := 0.0
 	for _, v := range to {
-		df = max(df, float64(s.df[v.term]))
+		df = max(df, float64(v.word.df()))
 	}
 	return s.idf(df)
 }
@@ -184,7 +184,7 @@ type resolution struct {
 	repair string // what it was taken for, if it was taken for something else
 }
 
-// resolve finds the terms that answer a word: itself and its synonyms, and
+// resolve finds the words that answer a word: itself and its synonyms, and
 // when there are none of these, the nearest word that the tools use.
 func (s *snapshot) resolve(word string) resolution {
 	to := s.variants(word, 1)
@@ -206,12 +206,12 @@ func (s *snapshot) resolve(word string) resolution {
 func (s *snapshot) variants(word string, weight float64) []variant {
 	var to []variant
 	st := stem(word)
-	if t, ok := s.vocabulary.findStem(st); ok && s.df[t] > 0 {
-		to = append(to, variant{t, weight})
+	if found := s.findStem(st); found != nil {
+		to = append(to, variant{found, weight})
 	}
 	for _, syn := range words().synonyms[st] {
-		if t, ok := s.vocabulary.findStem(syn.stem); ok && s.df[t] > 0 {
-			to = addVariant(to, variant{t, weight * syn.weight})
+		if found := s.findStem(syn.stem); found != nil {
+			to = addVariant(to, variant{found, weight * syn.weight})
 		}
 	}
 	return to

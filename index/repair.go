@@ -67,20 +67,21 @@ func (s *snapshot) repair(word string) []repairedWord {
 // the one that most tools use, then the first of the alphabet.
 func (s *snapshot) nearest(word string, limit int) (best string, dist int) {
 	dist = limit + 1
-	bestDF := uint32(0)
+	bestDF := 0
 	mask := letters(word)
-	for _, c := range s.vocabulary.spellings[word[0]] {
+	for _, c := range s.spelled(word[0]) {
 		if bits.OnesCount32(c.mask^mask) > 2*limit || abs(len(c.word)-len(word)) > limit {
-			continue
-		}
-		df := s.df[c.term]
-		if df == 0 {
 			continue
 		}
 		d := distance(word, c.word, min(limit, dist))
 		if d > limit || d > dist {
 			continue
 		}
+		found := s.find(c.word)
+		if found == nil {
+			continue
+		}
+		df := found.df()
 		if d < dist || df > bestDF || df == bestDF && c.word < best {
 			best, dist, bestDF = c.word, d, df
 		}
@@ -91,17 +92,16 @@ func (s *snapshot) nearest(word string, limit int) (best string, dist int) {
 // split takes a word apart into two that tools use: "websearch".
 func (s *snapshot) split(word string) (a, b string, ok bool) {
 	const shortest = 3
-	best := uint32(0)
+	best := 0
 	for i := shortest; i <= len(word)-shortest; i++ {
 		if !utf8.RuneStart(word[i]) {
 			continue
 		}
-		x, okX := s.vocabulary.find(word[:i])
-		y, okY := s.vocabulary.find(word[i:])
-		if !okX || !okY {
+		x, y := s.find(word[:i]), s.find(word[i:])
+		if x == nil || y == nil {
 			continue
 		}
-		if df := min(s.df[x], s.df[y]); df > best {
+		if df := min(x.df(), y.df()); df > best {
 			a, b, best = word[:i], word[i:], df
 		}
 	}
@@ -111,7 +111,6 @@ func (s *snapshot) split(word string) (a, b string, ok bool) {
 // A spelling is a word that some tool used, as candidate for a repair.
 type spelling struct {
 	word string
-	term term
 	mask uint32
 }
 

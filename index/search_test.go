@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -114,31 +115,40 @@ func TestNamesComeFirst(t *testing.T) {
 	}
 }
 
-// Documents are scored from lists of words, and those that changed lately by
-// reading them: the two must agree to the last bit, or equal tools would change
-// places when a third one changes.
+// What has changed is in an index of its own until everything is built again:
+// the scores must agree to the last bit, or equal tools would change places when
+// a third one changes.
 func TestChangedAndUnchangedToolsAreScoredAlike(t *testing.T) {
 	needRetrieval(t)
 	c := loadTools(t, filepath.Join(retrieval, "tools_core.jsonl"))
-	x := newIndex(t, c)
-	s := x.current.Load()
-	if s.inverted == nil {
-		t.Fatal("no lists were made")
+	x, y := newIndex(t, changed(c, 300, 0)), newIndex(t, c)
+	x.quiet = time.Hour
+	for _, n := range []int{250, 150, 50, 20, 19, 18, 17, 16, 15, 14, 13} {
+		syncWith(t, x, changed(c, n, 1))
 	}
-	scanned := &snapshot{catalog: s.catalog, vocabulary: s.vocabulary, docs: s.docs, df: s.df, live: s.live}
-	y := &Index{}
-	y.current.Store(scanned)
-	for _, q := range loadQueries(t, filepath.Join(retrieval, "queries.jsonl"))[:150] {
-		want, err := y.Search(t.Context(), Query{Text: q.Text, Limit: 50})
-		if err != nil {
+	syncWith(t, x, c)
+	if n := len(x.current.parts); n < 2 || n > maxParts+1 {
+		t.Errorf("%d parts, want a few", n)
+	}
+	for range 2 {
+		for _, q := range loadQueries(t, filepath.Join(retrieval, "queries.jsonl"))[:150] {
+			want, err := y.Search(t.Context(), Query{Text: q.Text, Limit: 50})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := x.Search(t.Context(), Query{Text: q.Text, Limit: 50})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("Search(%q) (-built at once +after changes):\n%s", q.Text, diff)
+			}
+		}
+		if err := x.settle(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := x.Search(t.Context(), Query{Text: q.Text, Limit: 50})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("Search(%q) (-read +listed):\n%s", q.Text, diff)
+		if len(x.current.parts) != 1 {
+			t.Errorf("%d parts after everything was built again", len(x.current.parts))
 		}
 	}
 }

@@ -2,25 +2,115 @@ package index
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-// A snapshot is what searches read: immutable, replaced as a whole.
+// A snapshot is what searches read: immutable but for what it remembers, and
+// replaced as a whole.
 type snapshot struct {
-	catalog    *discovery.Catalog
-	vocabulary *vocabulary
-	docs       []*document // nil where one was removed
-	df         []uint32    // by term: how many documents hold it
-	live       int
-	inverted   *inverted    // nil while there are few documents
-	fresh      map[int]bool // slots whose document is not the one in inverted
+	records []record // by slot
+	dead    []bool   // by slot: a part has it still, but it is gone or was changed
+	live    int      // how many are not dead
+	parts   []*part  // the first holds most
 
-	vectors *Vectors // nil if there are none
+	stemsMu   sync.RWMutex
+	stems     map[string]*word // those that were asked for; nil where nothing holds one
+	spellings [256]atomic.Pointer[[]spelling]
 
-	scratch sync.Pool
+	catalog *discovery.Catalog
+
+	meaningsMu sync.Mutex
+	meanings   [][]int8 // by slot, as far as they were needed
+}
+
+func newSnapshot(records []record, parts ...*part) *snapshot {
+	return &snapshot{stems: map[string]*word{}, records: records, dead: make([]bool, len(records)), live: len(records), parts: slices.DeleteFunc(parts, func(p *part) bool { return p == nil })}
+}
+
+func (s *snapshot) onDisk() bool {
+	return slices.ContainsFunc(s.parts, func(p *part) bool { return p.file })
+}
+
+// A word is a stem and the documents that hold it.
+type word struct {
+	stem string
+	docs []packed // unordered over parts
+}
+
+func (w *word) df() int { return len(w.docs) }
+
+// A packed posting is one document of a word: its slot in the lower bits, and
+// above them the place of the word in the document's name, from 1, and how many
+// words that name has; both are 0 if the name does not hold the word.
+type packed struct {
+	at     uint32
+	weight float32
+}
+
+const (
+	slotBits  = 22
+	slotMask  = 1<<slotBits - 1
+	namedBits = 5
+	maxNamed  = 1<<namedBits - 1 // words of a name that are told apart
+)
+
+func (p packed) slot() uint32  { return p.at & slotMask }
+func (p packed) place() uint32 { return p.at >> slotBits & maxNamed }
+func (p packed) named() uint32 { return p.at >> (slotBits + namedBits) }
+
+// maxStems bounds what a snapshot remembers: queries may have any words.
+const maxStems = 200_000
+
+// find returns the documents that hold a word in lower case, or nil.
+func (s *snapshot) find(w string) *word {
+	if words().stop[w] {
+		return nil
+	}
+	return s.findStem(stem(w))
+}
+
+// findStem decodes the postings of bleve once.
+func (s *snapshot) findStem(stem string) *word {
+	s.stemsMu.RLock()
+	w, ok := s.stems[stem]
+	s.stemsMu.RUnlock()
+	if ok {
+		return w
+	}
+	w = &word{stem: strings.Clone(stem)}
+	for _, p := range s.parts {
+		w.docs = p.append(w.docs, w.stem, s.dead)
+	}
+	key := w.stem
+	if w.docs = slices.Clip(w.docs); len(w.docs) == 0 {
+		w = nil
+	}
+	s.stemsMu.Lock()
+	defer s.stemsMu.Unlock()
+	if len(s.stems) < maxStems {
+		s.stems[key] = w
+	}
+	return w
+}
+
+// spelled lists the words that begin as word does.
+func (s *snapshot) spelled(letter byte) []spelling {
+	if l := s.spellings[letter].Load(); l != nil {
+		return *l
+	}
+	var list []spelling
+	for _, p := range s.parts {
+		list = p.spellings(list, letter)
+	}
+	s.spellings[letter].Store(&list)
+	return list
 }
 
 // How a document's words become its score: BM25F, then more for documents that
@@ -31,23 +121,18 @@ const (
 	nameCoverage = 0.6
 )
 
-// scratch is the memory of one search. A term's entry of heads is 1 + the place
-// in links of the first wanted word that it answers.
-type scratch struct {
-	heads []uint16
-	links []link
-	best  []float64
-	hits  []scored
-
-	tallies []tally  // by slot; all zero between searches
-	touched []uint32 // slots that hold the word that is being looked at
-	all     []uint32 // slots that hold any
+func saturated(weight float32) float64 {
+	tf := float64(weight)
+	return tf * (saturation + 1) / (tf + saturation)
 }
 
-type link struct {
-	wanted uint16
-	next   uint16 // as in heads
-	weight float64
+// A tally is what a search knows of one document so far.
+type tally struct {
+	sum   float64
+	best  float64 // of the word that is being looked at
+	named uint32  // which words of the name were found
+	words uint8   // in the name, if any of them was found
+	found uint8   // how many words of the query
 }
 
 type scored struct {
@@ -55,113 +140,132 @@ type scored struct {
 	score float64
 }
 
-func (s *snapshot) getScratch() *scratch {
-	if sc, ok := s.scratch.Get().(*scratch); ok {
-		return sc
-	}
-	return &scratch{heads: make([]uint16, len(s.df))}
+// scratch is the memory of one search.
+type scratch struct {
+	tallies []tally  // by slot; all zero between searches
+	touched []uint32 // slots that hold the word that is being looked at
+	all     []uint32 // slots that hold any
+	hits    []scored
 }
 
-// prepare enters the words of q.
-func (sc *scratch) prepare(q []wanted) {
-	sc.best = slices.Grow(sc.best[:0], len(q))[:len(q)]
-	sc.links, sc.hits = sc.links[:0], sc.hits[:0]
-	for i, w := range q {
-		for _, v := range w.to {
-			sc.links = append(sc.links, link{uint16(i), sc.heads[v.term], v.weight * w.idf})
-			sc.heads[v.term] = uint16(len(sc.links))
-		}
+func (x *Index) getScratch(slots int) *scratch {
+	sc, ok := x.scratch.Get().(*scratch)
+	if !ok {
+		sc = &scratch{}
 	}
+	if len(sc.tallies) < slots {
+		sc.tallies = make([]tally, slots)
+	}
+	sc.hits, sc.all = sc.hits[:0], sc.all[:0]
+	return sc
 }
 
-// release takes the words out again.
-func (s *snapshot) release(sc *scratch, q []wanted) {
-	for _, w := range q {
-		for _, v := range w.to {
-			sc.heads[v.term] = 0
-		}
-	}
-	s.scratch.Put(sc)
-}
-
-// score is how well d answers the words that were prepared; zero if it holds
-// none of them.
-func (sc *scratch) score(d *document) float64 {
-	best := sc.best
-	clear(best)
-	any, named := false, 0
-	for i, p := range d.postings {
-		h := sc.heads[p.term]
-		if h == 0 {
-			continue
-		}
-		any = true
-		tf := saturated(p.weight)
-		for ; h != 0; h = sc.links[h-1].next {
-			l := &sc.links[h-1]
-			best[l.wanted] = max(best[l.wanted], l.weight*tf)
-		}
-		if i < min(d.nameLen, maxNamed) {
-			named++
-		}
-	}
-	if !any {
-		return 0
-	}
-	sum, found := 0.0, 0
-	for _, b := range best {
-		if b > 0 {
-			sum += b
-			found++
-		}
-	}
-	return d.total(sum, found, len(best), named)
-}
-
-// scan scores the document at slot by reading it.
-func (s *snapshot) scan(sc *scratch, slot int, server string) {
-	d := s.docs[slot]
-	if d == nil || server != "" && d.server != server {
-		return
-	}
-	if score := sc.score(d); score > 0 {
-		sc.hits = append(sc.hits, scored{int32(slot), score})
-	}
-}
-
-// scoreAll fills the hits of sc with every document that answers any of the
+// score fills the hits of sc with every document that answers any of the
 // words, in no order.
-func (s *snapshot) scoreAll(sc *scratch, q []wanted, server string) {
-	if len(q) == 0 {
-		return
-	}
-	if s.inverted == nil || server != "" {
-		for slot := range s.docs {
-			s.scan(sc, slot, server)
+func (s *snapshot) score(sc *scratch, q []wanted, server string) {
+	for _, w := range q {
+		sc.touched = sc.touched[:0]
+		for _, v := range w.to {
+			weight := v.weight * w.idf
+			for _, p := range v.word.docs {
+				t := &sc.tallies[p.slot()]
+				if t.best == 0 {
+					sc.touched = append(sc.touched, p.slot())
+				}
+				t.best = max(t.best, weight*saturated(p.weight))
+				if p.at > slotMask {
+					t.named |= 1 << p.place()
+					t.words = uint8(p.named())
+				}
+			}
 		}
-		return
+		for _, slot := range sc.touched {
+			t := &sc.tallies[slot]
+			if t.found == 0 {
+				sc.all = append(sc.all, slot)
+			}
+			t.sum += t.best
+			t.best = 0
+			t.found++
+		}
 	}
-	s.lookUp(sc, q)
-	for slot := range s.fresh {
-		s.scan(sc, slot, server)
+	for _, slot := range sc.all {
+		t := &sc.tallies[slot]
+		if server == "" || s.records[slot].server() == server {
+			sc.hits = append(sc.hits, scored{int32(slot), t.total(len(q))})
+		}
+		*t = tally{}
+	}
+}
+
+func (t *tally) total(words int) float64 {
+	return t.sum * (1 + coverage*float64(t.found)/float64(words)) *
+		(1 + nameCoverage*float64(bits.OnesCount32(t.named))/float64(max(1, t.words)))
+}
+
+// named puts what the query names above everything else in sc, and reports
+// whether it names anything: by id, by "server.tool", or by a tool's own name,
+// which several servers may have.
+func (s *snapshot) named(sc *scratch, q Query) bool {
+	text := strings.TrimSpace(q.Text)
+	if text == "" || len(text) > maxQueryBytes {
+		return false
+	}
+	best := 0.0
+	for _, h := range sc.hits {
+		best = max(best, h.score)
+	}
+	found := false
+	raise := func(slot int, above float64) {
+		found = true
+		for i := range sc.hits {
+			if sc.hits[i].slot == int32(slot) {
+				sc.hits[i].score += best + above
+				return
+			}
+		}
+		sc.hits = append(sc.hits, scored{int32(slot), best + above})
+	}
+	if t, ok := s.catalog.Tool(text); ok {
+		s.folded(nearest.Fold(t.Name), q.Server, func(slot int, r record) {
+			if r.kind() == "" && r.id() == t.ID {
+				raise(slot, 2)
+			}
+		})
+		return found
+	}
+	if name := nearest.Fold(text); name != "" && !strings.ContainsAny(text, " \t\n") {
+		s.folded(name, q.Server, func(slot int, _ record) { raise(slot, 1) })
+	}
+	return found
+}
+
+// folded calls f with what has a name that folds to name.
+func (s *snapshot) folded(name, server string, f func(slot int, r record)) {
+	for _, p := range s.parts {
+		for i := range p.views {
+			p.views[i].each(foldField, name, func(slot uint32, _ uint64) {
+				if r := s.records[slot]; !s.dead[slot] && (server == "" || r.server() == server) {
+					f(int(slot), r)
+				}
+			})
+		}
 	}
 }
 
 // rank returns the best limit of what was scored, best first, equal scores by
 // id.
 func (s *snapshot) rank(hits []scored, limit int) []Hit {
-	order := func(a, b scored) int {
+	hits = top(hits, limit, func(a, b scored) int {
 		if a.score != b.score { // most often; the rest costs look-ups
 			return cmp.Compare(b.score, a.score)
 		}
-		x, y := &s.docs[a.slot].hit, &s.docs[b.slot].hit
-		return cmp.Or(cmp.Compare(x.ID, y.ID), cmp.Compare(x.Kind, y.Kind))
-	}
-	hits = top(hits, limit, order)
+		return s.records[a.slot].compare(s.records[b.slot])
+	})
 	out := make([]Hit, len(hits))
 	for i, h := range hits {
-		out[i] = s.docs[h.slot].hit
-		out[i].Score = h.score
+		r := s.records[h.slot]
+		out[i] = Hit{ID: r.id(), Kind: r.kind(), Score: h.score}
 	}
 	return out
 }

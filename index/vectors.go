@@ -82,10 +82,11 @@ func likeness(a, b []int8) float64 {
 func (v *Vectors) of(rec record) []int8 {
 	sum := make([]float32, v.dims)
 	seen := map[string]bool{}
+	name, title, description, _ := rec.texts()
 	for _, part := range []struct {
 		text   string
 		weight float32
-	}{{rec.name, 3}, {rec.server, 1}, {rec.title, 1}, {firstSentence(rec.description), 1}} {
+	}{{name, 3}, {rec.server(), 1}, {title, 1}, {firstSentence(description), 1}} {
 		eachWord(part.text, false, func(w string) {
 			if !seen[w] && !words().stop[w] {
 				seen[w] = true
@@ -106,8 +107,8 @@ func (v *Vectors) ofQuery(s *snapshot, text string) []int8 {
 		}
 		seen[w] = true
 		df := 0.0
-		if t, ok := s.vocabulary.find(w); ok {
-			df = float64(s.df[t])
+		if found := s.find(w); found != nil {
+			df = float64(found.df())
 		}
 		v.add(sum, w, float32(math.Sqrt(s.idf(df))))
 	})
@@ -116,8 +117,8 @@ func (v *Vectors) ofQuery(s *snapshot, text string) []int8 {
 
 // fuse adds the likeness of meaning to the scores of sc, and the documents that
 // hold no word of the query but are much like it.
-func (s *snapshot) fuse(sc *scratch, q parsed, text, server string) {
-	meaning := s.vectors.ofQuery(s, q.mended(text))
+func (s *snapshot) fuse(v *Vectors, sc *scratch, q parsed, text, server string) {
+	meaning := v.ofQuery(s, q.mended(text))
 	if meaning == nil {
 		return
 	}
@@ -128,20 +129,31 @@ func (s *snapshot) fuse(sc *scratch, q parsed, text, server string) {
 	if best > unsure {
 		return
 	}
+	meanings := s.meaningsOf(v)
 	has := make(map[int32]bool, len(sc.hits))
 	for i := range sc.hits {
 		h := &sc.hits[i]
 		has[h.slot] = true
-		h.score = h.score/ceiling + vectorWeight*max(0, likeness(meaning, s.docs[h.slot].vector))
+		h.score = h.score/ceiling + vectorWeight*max(0, likeness(meaning, meanings[h.slot]))
 	}
-	for slot, d := range s.docs {
-		if d == nil || has[int32(slot)] || server != "" && d.server != server {
+	for slot, r := range s.records {
+		if s.dead[slot] || has[int32(slot)] || server != "" && r.server() != server {
 			continue
 		}
-		if l := likeness(meaning, d.vector); l >= leastLikeness {
+		if l := likeness(meaning, meanings[slot]); l >= leastLikeness {
 			sc.hits = append(sc.hits, scored{int32(slot), vectorWeight * l})
 		}
 	}
+}
+
+// meaningsOf returns what the records mean, by slot.
+func (s *snapshot) meaningsOf(v *Vectors) [][]int8 {
+	s.meaningsMu.Lock()
+	defer s.meaningsMu.Unlock()
+	for _, r := range s.records[len(s.meanings):] {
+		s.meanings = append(s.meanings, v.of(r))
+	}
+	return s.meanings
 }
 
 // ceiling is the score of a document that has every word of the query in its

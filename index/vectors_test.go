@@ -34,13 +34,8 @@ func TestVectorsFindWordsOfLikeMeaning(t *testing.T) {
 	if v.Len() != 4 || v.Dims() != 3 {
 		t.Errorf("%d words of %d dimensions, want 4 of 3: stop words are left out", v.Len(), v.Dims())
 	}
-	x := New(&Options{Vectors: v})
-	loaded := loadTools(t, filepath.Join("testdata", "tools.jsonl"))
-	x.Sync(loaded)
-	entries := []Entry{{ID: "1", Kind: "skill", Name: "brew tea"}, {ID: "2", Kind: "skill", Name: "tractor"}}
-	if err := x.SyncEntries(entries); err != nil {
-		t.Fatal(err)
-	}
+	x := openIndex(t, &Options{Vectors: v}, loadTools(t, filepath.Join("testdata", "tools.jsonl")),
+		Entry{ID: "1", Kind: "skill", Name: "brew tea"}, Entry{ID: "2", Kind: "skill", Name: "tractor"})
 	h, err := x.Search(t.Context(), Query{Text: "beverage"})
 	if err != nil {
 		t.Fatal(err)

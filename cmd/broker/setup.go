@@ -114,7 +114,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.Languages, o.NotHere = where.runs()
 	o.Isolations = where.offered()
 	o.WorkflowDir = filepath.Join(state, "workflows")
-	o.SkillCacheDir = skillCacheDir(state)
+	o.SkillCacheDir, o.IndexDir = skillCacheDir(state), filepath.Join(state, "index")
 	if dir := cfg.Broker.Skills.SessionDir; dir != "" {
 		o.WorkflowDir = homeOf(cfg).resolve(dir)
 	}

@@ -99,17 +99,19 @@ var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest"
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk": {"discovery/upstream", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth"},
-	"github.com/dop251/goja":                 {"sandbox/..."},
-	"github.com/dlclark/regexp2":             {"sandbox/..."},
-	"github.com/evanw/esbuild":               {"sandbox/..."},
-	"github.com/blevesearch/bleve":           {"index"},
-	"github.com/blevesearch/snowballstem":    {"index"},
-	"modernc.org/sqlite":                     {"internal/audit", "internal/learned"},
-	"github.com/spf13/cobra":                 {"cmd/broker"},
-	"github.com/spf13/pflag":                 {"cmd/broker"},
-	"github.com/tiktoken-go/tokenizer":       {"internal/tokens"},
-	"github.com/pelletier/go-toml":           {"internal/clients"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth"},
+	"github.com/dop251/goja":                    {"sandbox/..."},
+	"github.com/dlclark/regexp2":                {"sandbox/..."},
+	"github.com/evanw/esbuild":                  {"sandbox/..."},
+	"github.com/blevesearch/bleve":              {"index"},
+	"github.com/blevesearch/bleve_index_api":    {"index"},
+	"github.com/blevesearch/scorch_segment_api": {"index"},
+	"github.com/blevesearch/snowballstem":       {"index"},
+	"modernc.org/sqlite":                        {"internal/audit", "internal/learned"},
+	"github.com/spf13/cobra":                    {"cmd/broker"},
+	"github.com/spf13/pflag":                    {"cmd/broker"},
+	"github.com/tiktoken-go/tokenizer":          {"internal/tokens"},
+	"github.com/pelletier/go-toml":              {"internal/clients"},
 }
 
 // above are the packages that a test of a lower package must not import

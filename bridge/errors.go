@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -42,6 +43,18 @@ const (
 	CodeCancelled   Code = "cancelled"         // the execution ended first
 	CodeNeedsInput  Code = "needs_input"       // the server asked for something that nobody answered
 )
+
+// maxName is the longest name of a tool that is looked up.
+const maxName = 512
+
+// CheckName refuses a name that no tool has, before anybody looks for it: a
+// *Error, or nil.
+func CheckName(name string) error {
+	if len(name) <= maxName {
+		return nil
+	}
+	return &Error{Code: CodeUnknownTool, Message: fmt.Sprintf("unknown tool: its name has %d bytes; at most %d, which is fixed", len(name), maxName)}
+}
 
 func (e *Error) status() Status {
 	switch e.Code {

@@ -14,17 +14,30 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
+// maxSites is how many calls, and how many names, of a script are judged.
+const maxSites = 2000
+
 // check judges a script before it runs: the arguments of its calls to tools
 // that are known, and names that it calls and nothing declares. A tool that is
 // not known passes: its server may be about to offer it. If nothing is wrong with
 // those, a compiler looks at the types, if there is one.
 func (x *execution) check(ctx context.Context, p sandbox.Parsed) sandbox.Verdict {
 	_, scope := x.b.catalogs()
+	p.Calls = p.Calls[:min(len(p.Calls), maxSites)]
 	v := sandbox.Verdict{Shapes: x.shapes(scope, p.Calls)}
 	for _, c := range p.Calls {
+		if ctx.Err() != nil {
+			return v
+		}
 		v.Problems = append(v.Problems, x.checkCall(scope, c)...)
 	}
-	for _, n := range p.Names {
+	for _, n := range p.Names[:min(len(p.Names), maxSites)] {
+		if ctx.Err() != nil {
+			return v
+		}
+		if len(n.Name) > sandbox.MaxNameBytes {
+			continue
+		}
 		message, hint := undefined(scope, n)
 		switch {
 		case message != "":

@@ -16,32 +16,58 @@ import (
 
 // A hostFunc answers one function that scripts have from their host. Its
 // answer is JSON; an error is thrown in the script, a *bridge.Error as a
-// ToolError with its fields.
-type hostFunc func(x *execution, ctx context.Context, c sandbox.Call) (json.RawMessage, error)
+// ToolError with its fields. It ends with its context.
+type hostFunc struct {
+	do func(x *execution, ctx context.Context, c sandbox.Call) (json.RawMessage, error)
+	// large says that its arguments hold a value of the script, which
+	// sandbox.Limits and what is done with it bound. Otherwise they are options.
+	large bool
+	// disk says that it works on what is kept on disk, and waits for nobody else:
+	// only a few do at one time.
+	disk bool
+}
+
+// maxOptions is how many bytes the options of a host function may have.
+const maxOptions = 8 << 10
 
 // hostFuncs are all of them, by sandbox.Call.Func. Only "call" is a tool call,
 // which is policed, recorded and listed in tools_called; the others ask the
 // broker itself.
 var hostFuncs = map[string]hostFunc{
-	"call":           (*execution).callTool,
-	"tools.search":   (*execution).searchTools,
-	"tools.describe": (*execution).describeTool,
-	"results.get":    (*execution).getResult,
-	"store.get":      (*execution).getValue,
-	"store.set":      (*execution).setValue,
-	"store.delete":   (*execution).deleteValue,
-	"store.keys":     (*execution).listKeys,
-	"skills.read":    (*execution).readSkill,
-	"skills.call":    (*execution).callSkillTool,
+	"call":           {do: (*execution).callTool, large: true},
+	"tools.search":   {do: (*execution).searchTools},
+	"tools.describe": {do: (*execution).describeTool},
+	"results.get":    {do: (*execution).getResult, disk: true},
+	"store.get":      {do: (*execution).getValue, disk: true},
+	"store.set":      {do: (*execution).setValue, large: true, disk: true},
+	"store.delete":   {do: (*execution).deleteValue, disk: true},
+	"store.keys":     {do: (*execution).listKeys, disk: true},
+	"skills.read":    {do: (*execution).readSkill},
+	"skills.call":    {do: (*execution).callSkillTool, large: true},
 }
+
+// diskPlaces are for the host functions that work on the disk, of all
+// executions: each may hold a whole result in memory.
+var diskPlaces = make(chan struct{}, 4)
 
 // hostCall answers what the script asks of its host.
 func (x *execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	f, ok := hostFuncs[c.Func]
 	if !ok {
-		return nil, fmt.Errorf("there is no function %q here", c.Func)
+		return nil, fmt.Errorf("there is no function %q here", clip(c.Func, 40))
 	}
-	value, err := f(x, ctx, c)
+	if n := len(c.Args); !f.large && n > maxOptions {
+		return nil, fmt.Errorf("%s: the options have %d bytes; at most %d, which is fixed", c.Func, n, maxOptions)
+	}
+	if f.disk {
+		select {
+		case diskPlaces <- struct{}{}:
+			defer func() { <-diskPlaces }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	value, err := f.do(x, ctx, c)
 	if e, ok := errors.AsType[*bridge.Error](err); ok {
 		return nil, &sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}
 	}

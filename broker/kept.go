@@ -132,7 +132,7 @@ func (x *execution) getResult(_ context.Context, c sandbox.Call) (json.RawMessag
 	ref := strings.TrimSpace(a.text("ref"))
 	item, data, err := x.kept().Get(ref)
 	if errors.Is(err, results.ErrNotFound) {
-		return nil, fmt.Errorf("results.get: there is no result %q: references are the \"ref\" of an answer, as in results.get('r_…'), and are kept for some days", clipText(ref, 40))
+		return nil, fmt.Errorf("results.get: there is no result %q: references are the \"ref\" of an answer, as in results.get('r_…'), and are kept for some days", clip(ref, 40))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("results.get: %w", err)
@@ -149,13 +149,6 @@ func (x *execution) getResult(_ context.Context, c sandbox.Call) (json.RawMessag
 
 // clampInt makes an int of a number that a script gave.
 func clampInt(f float64) int { return int(max(min(f, 1e9), -1)) }
-
-func clipText(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
-}
 
 // values is where the client's values are.
 func (x *execution) values() (*results.Client, error) {

@@ -15,6 +15,9 @@ import (
 // resolve finds the tool that a script calls. A server that is configured but
 // not listed yet is waited for before its tool is said to be unknown.
 func (b *Broker) resolve(ctx context.Context, name string) (*discovery.Tool, error) {
+	if err := bridge.CheckName(name); err != nil {
+		return nil, err
+	}
 	full, scope := b.catalogs()
 	if t, ok := scope.Tool(name); ok {
 		return t, nil

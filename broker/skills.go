@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/fair"
+	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -140,6 +141,9 @@ func (b *Broker) refreshSkill(name string) {
 // findSkill is the skill that a reader names: one that models may know of, or
 // one that its user has picked.
 func (b *Broker) findSkill(r reader, name string) (*skills.Skill, error) {
+	if err := checkSkillName("skill", name); err != nil {
+		return nil, err
+	}
 	s := b.skillsNow()
 	k, err := s.Get(name)
 	if err == nil {
@@ -154,6 +158,15 @@ func (b *Broker) findSkill(r reader, name string) (*skills.Skill, error) {
 		}
 	}
 	return nil, err
+}
+
+// checkSkillName refuses a name that no skill, or tool of one, has before anybody
+// looks for it.
+func checkSkillName(what, name string) error {
+	if len(name) <= sandbox.MaxNameBytes {
+		return nil
+	}
+	return &skills.FileError{Code: what + "_not_found", Message: fmt.Sprintf("unknown %s: its name has %d bytes; at most %d, which is fixed", what, len(name), sandbox.MaxNameBytes)}
 }
 
 // allows reports whether models may still use a skill that was activated.

@@ -198,6 +198,9 @@ func (x *execution) skillTool(ctx context.Context, c skillCall) (value skillValu
 	if err != nil {
 		return value, err
 	}
+	if err := checkSkillName("tool", c.tool); err != nil {
+		return value, err
+	}
 	input := unquoted(c.input)
 	detail := clip(c.tool, 200)
 	if err = notRun(k); err == nil {

@@ -66,8 +66,10 @@ func progressText(server, tool string, n, total float64, message string) string 
 }
 
 func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
 	}
 	return s
 }

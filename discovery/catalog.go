@@ -16,6 +16,10 @@ type Catalog struct {
 	byID    map[string]*Tool
 	byAlias map[string]*Server
 	byName  map[string]*Server
+
+	// The longest id, other name of a server and name of a tool: what is longer
+	// is not looked up.
+	maxID, maxAlias, maxTool int
 }
 
 // NewCatalog names the servers and tools of listings, which are in config
@@ -75,6 +79,8 @@ func funcNames(tools []ListedTool) []string {
 func (c *Catalog) index() {
 	for _, t := range c.tools {
 		c.byID[t.ID] = t
+		c.maxID = max(c.maxID, len(t.ID))
+		c.maxTool = max(c.maxTool, len(t.Func), len(t.Name))
 	}
 	for _, s := range c.servers {
 		s.byName = make(map[string]*Tool, 2*len(s.Tools))
@@ -85,6 +91,7 @@ func (c *Catalog) index() {
 			s.byName[t.Name] = t
 		}
 		for _, name := range []string{s.Listing.Server, s.Prefix, s.Folder, s.Namespace} {
+			c.maxAlias = max(c.maxAlias, len(name))
 			if _, taken := c.byAlias[name]; !taken {
 				c.byAlias[name] = s
 			}
@@ -128,11 +135,11 @@ func (c *Catalog) FindServer(name string) (*Server, bool) {
 // "server:tool", where server is any of the server's names and tool is the
 // upstream's name or the function name.
 func (c *Catalog) Tool(name string) (*Tool, bool) {
-	if t, ok := c.byID[name]; ok {
+	if t, ok := c.withID(name); ok {
 		return t, true
 	}
 	s, tool, ok := c.split(name)
-	if !ok {
+	if !ok || len(tool) > c.maxTool {
 		return nil, false
 	}
 	t, ok := s.byName[tool]
@@ -142,20 +149,32 @@ func (c *Catalog) Tool(name string) (*Tool, bool) {
 // ServerOf returns the server whose tool name would be, whether or not it has
 // such a tool: the one that the part before a separator names.
 func (c *Catalog) ServerOf(name string) (*Server, bool) {
-	if t, ok := c.byID[name]; ok {
+	if t, ok := c.withID(name); ok {
 		return c.byName[t.Server], true
 	}
 	s, _, ok := c.split(name)
 	return s, ok
 }
 
+// withID returns the tool with an id.
+func (c *Catalog) withID(id string) (*Tool, bool) {
+	if len(id) > c.maxID {
+		return nil, false
+	}
+	t, ok := c.byID[id]
+	return t, ok
+}
+
 // split takes a tool's full name apart. Server names may hold separators
-// themselves, so every place where it can be split is tried; a split that
-// gives a known tool wins.
+// themselves, so every place where it can be split is tried, as far as names of
+// servers reach; a split that gives a known tool wins.
 func (c *Catalog) split(name string) (*Server, string, bool) {
 	var found *Server
 	var rest string
 	for i := range name {
+		if i > c.maxAlias {
+			break
+		}
 		for _, sep := range []string{"__", ".", "/", ":"} {
 			if !strings.HasPrefix(name[i:], sep) {
 				continue
@@ -165,8 +184,10 @@ func (c *Catalog) split(name string) (*Server, string, bool) {
 				continue
 			}
 			tool := name[i+len(sep):]
-			if _, ok := s.byName[tool]; ok {
-				return s, tool, true
+			if len(tool) <= c.maxTool {
+				if _, ok := s.byName[tool]; ok {
+					return s, tool, true
+				}
 			}
 			if found == nil {
 				found, rest = s, tool

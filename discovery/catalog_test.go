@@ -2,7 +2,9 @@ package discovery_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -114,6 +116,25 @@ func TestWrapsResult(t *testing.T) {
 		tool := discovery.Tool{ListedTool: discovery.ListedTool{OutputSchema: json.RawMessage(schema)}}
 		if got := tool.WrapsResult(); got != want {
 			t.Errorf("WrapsResult of %s = %v, want %v", schema, got, want)
+		}
+	}
+}
+
+// A name of many separators is looked up as fast as one of few.
+func TestLookupIsLinear(t *testing.T) {
+	c := discovery.NewCatalog([]discovery.Listing{listing("a.b.c", "x"), listing("a", "b.c.x", "y")})
+	for _, begin := range []string{"", "a.", "a.b.c.", "nothing"} {
+		for _, sep := range []string{"__", ".", "/x", ":"} {
+			name := begin + strings.Repeat(sep, 4<<20/len(sep))
+			start := time.Now()
+			_, known := c.Tool(name)
+			_, server := c.ServerOf(name)
+			if known || server != strings.HasPrefix(begin, "a.") {
+				t.Errorf("%s…%s: found %t, its server %t", begin, sep, known, server)
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Fatalf("%s…%s: %v", begin, sep, took)
+			}
 		}
 	}
 }

@@ -71,7 +71,8 @@ type Request struct {
 	ModuleNames []string
 	// Call performs host calls. It is called from many goroutines, up to
 	// Limits.InFlight at a time, with a context that ends when the program
-	// does. Nil answers every call with an error.
+	// does; one that does not return within seconds after that is left behind.
+	// Nil answers every call with an error.
 	Call CallFunc
 	// Check judges the program between parsing and running it. It is called
 	// only if there is something to judge, unless CheckSource is set. Nil
@@ -118,11 +119,19 @@ type Call struct {
 	// Func is what is asked for: "call" for callMCPTool; others, such as
 	// "tools.search", belong to the host that defines them.
 	Func string
-	// Target is the first string argument, such as the tool id.
+	// Target is the first string argument, such as the tool id. A host refuses
+	// one of more than MaxNameBytes, or MaxQueryBytes for "tools.search".
 	Target string
 	// Args is the JSON argument; nil when there was none.
 	Args json.RawMessage
 }
+
+// MaxNameBytes is the longest name that a program may give its host, of
+// whatever kind, and MaxQueryBytes the longest text to search for.
+const (
+	MaxNameBytes  = 512
+	MaxQueryBytes = 4 << 10
+)
 
 // A CallFunc performs one host call. The answer is raw JSON, handed to the
 // program as a value with key order and big integers kept; nil is undefined. An
@@ -145,6 +154,7 @@ type CallError struct {
 // the field "code" of their errors says.
 const (
 	CodeCallLimit        = "call_limit"         // too many calls in one run
+	CodeNameTooLong      = "name_too_long"      // over MaxNameBytes
 	CodeArgumentTooLarge = "argument_too_large" // over Limits.ResultBytes
 	CodeAnswerTooLarge   = "answer_too_large"   // over half of Limits.MemoryBytes
 )

@@ -49,6 +49,7 @@ func (s *Store) Note(e Event) {
 		e.Time = time.Now()
 	}
 	e.Detail = short(e.Detail)
+	cutNames(&e.Kind, &e.Server, &e.Name, &e.Client, &e.Digest)
 	s.send(op{kind: opEvent, event: &e})
 }
 

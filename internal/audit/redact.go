@@ -12,6 +12,8 @@ const (
 	Redacted = "[redacted]"
 	// maxPayload is how many bytes of a program, arguments or a result are kept.
 	maxPayload = 64 << 10
+	// maxName is how many bytes of any other text are kept.
+	maxName = 512
 	// maxError is how many bytes of an error are kept.
 	maxError = 2 << 10
 	// lookahead is how much more than what is kept is searched for secrets, so
@@ -105,6 +107,15 @@ func Redact(text string) string {
 // short makes an error fit to be recorded, long a program.
 func short(s string) string { return upTo(s, maxError) }
 func long(s string) string  { return upTo(s, maxPayload) }
+
+// cutNames shortens texts that are neither errors nor payloads.
+func cutNames(names ...*string) {
+	for _, n := range names {
+		if len(*n) > maxName {
+			*n = strings.Clone(cut(*n, maxName))
+		}
+	}
+}
 
 // upTo is what is recorded of a text: so much of it, without its secrets.
 func upTo(s string, limit int) string {

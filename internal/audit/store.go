@@ -209,6 +209,7 @@ func (s *Store) Record(c Call) {
 		c.Started = time.Now().Add(-c.Duration)
 	}
 	c.Error = short(c.Error)
+	cutNames(&c.ExecutionID, &c.Server, &c.Tool, &c.ID, &c.Status)
 	if s.payloads {
 		c.Args, c.Result = payload(c.Args), payload(c.Result)
 	} else {
@@ -247,6 +248,7 @@ func (s *Store) complete(e *Execution) {
 		e.Started = time.Now().Add(-e.Duration)
 	}
 	e.Error = short(e.Error)
+	cutNames(&e.ID, &e.Client, &e.Language, &e.CodeHash, &e.Status)
 }
 
 // Prune removes the executions that began before t, and their calls, and

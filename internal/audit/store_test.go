@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -72,6 +73,79 @@ func TestPayloadsAreRecordedOnlyWhenAskedFor(t *testing.T) {
 	}
 	if calls[0].Error != "said password=[redacted]" {
 		t.Errorf("error %q", calls[0].Error)
+	}
+}
+
+// TestEveryColumnIsCut records texts of a megabyte wherever a record has a text.
+func TestEveryColumnIsCut(t *testing.T) {
+	long := strings.Repeat("ü", 1<<19)
+	fillTexts := func(record any) {
+		for _, f := range reflect.ValueOf(record).Elem().Fields() {
+			switch {
+			case f.Kind() == reflect.String:
+				f.SetString(long)
+			case f.Type() == reflect.TypeFor[[]byte]():
+				f.SetBytes([]byte(`"` + long + `"`))
+			}
+		}
+	}
+	dir := t.TempDir()
+	s := open(t, dir, &Options{Payloads: true})
+	var e Execution
+	var c Call
+	var ev Event
+	fillTexts(&e)
+	fillTexts(&c)
+	fillTexts(&ev)
+	e.ID = s.Begin(e)
+	s.Record(c)
+	s.Note(ev)
+	if err := s.Finish(e); err != nil {
+		t.Fatal(err)
+	}
+	columns := 0
+	for _, table := range []string{"executions", "calls", "events"} {
+		rows, err := s.db.QueryContext(t.Context(), "SELECT * FROM "+table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, _ := rows.Columns()
+		values := make([]any, len(names))
+		for i := range values {
+			values[i] = new(any)
+		}
+		for rows.Next() {
+			if err := rows.Scan(values...); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range values {
+				text, ok := (*v.(*any)).(string)
+				if b, isBytes := (*v.(*any)).([]byte); isBytes {
+					text, ok = string(b), true
+				}
+				if !ok || text == "" {
+					continue
+				}
+				columns++
+				limit := maxName
+				switch names[i] {
+				case "error", "detail":
+					limit = maxError
+				case "code", "args", "result":
+					limit = maxPayload
+				}
+				if len(text) > limit {
+					t.Errorf("%s.%s has %d bytes, at most %d", table, names[i], len(text), limit)
+				}
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		rows.Close()
+	}
+	if columns < 20 {
+		t.Errorf("only %d columns were looked at", columns)
 	}
 }
 

@@ -6,40 +6,40 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agnivade/levenshtein"
 )
 
-// maxLen is the longest name that is compared; longer ones are typed by nobody.
+// maxLen is how many bytes of a name are compared.
 const maxLen = 128
 
 // Names returns at most n of known that are close to name, nearest first and
 // alphabetical among equals: equal but for case and separators, within an
 // edit distance of a third of the name's length, or containing it. The
-// comparison is that of folded names.
+// comparison is that of folded names, as far as maxLen of them.
 func Names(name string, known []string, n int) []string {
-	if len(name) > maxLen {
-		return nil
-	}
 	type candidate struct {
 		name string
 		dist int
 	}
-	key := Fold(name)
+	key := Fold(prefix(name))
 	if key == "" {
 		return nil
 	}
+	chars := utf8.RuneCountInString(key)
 	var found []candidate
 	for _, k := range known {
-		if len(k) > maxLen {
-			continue
-		}
-		f := Fold(k)
-		d := levenshtein.ComputeDistance(key, f)
+		f := Fold(prefix(k))
 		limit := max(1, (max(len(key), len(f))+1)/3)
+		part := len(key) >= 3 && strings.Contains(f, key) || len(f) >= 3 && strings.Contains(key, f)
+		if n := utf8.RuneCountInString(f); !part && max(n-chars, chars-n) > limit {
+			continue // so much is added or removed at least
+		}
+		d := levenshtein.ComputeDistance(key, f)
 		switch {
 		case d <= limit:
-		case len(key) >= 3 && strings.Contains(f, key), len(f) >= 3 && strings.Contains(key, f):
+		case part:
 			d = limit + 1 + d
 		default:
 			continue
@@ -59,6 +59,14 @@ func Names(name string, known []string, n int) []string {
 		}
 	}
 	return names
+}
+
+// prefix is as much of a name as is compared, of whole characters.
+func prefix(name string) string {
+	if len(name) > maxLen {
+		name = strings.ToValidUTF8(name[:maxLen], "")
+	}
+	return name
 }
 
 // Fold makes names equal that differ only in case and separators: "-", "_",

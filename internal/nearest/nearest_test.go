@@ -1,9 +1,11 @@
 package nearest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestNames(t *testing.T) {
@@ -26,7 +28,8 @@ func TestNames(t *testing.T) {
 		{"", 3, nil},                                               //
 		{"--", 3, nil},                                             // nothing but separators
 		{"github", 0, nil},                                         //
-		{strings.Repeat("github", 30), 3, nil},                     // longer than any name
+		{strings.Repeat("x", 200), 3, nil},                         // longer than any name
+		{"listissues" + strings.Repeat("x", 1000), 3, []string{"list_issues"}},
 	} {
 		if got := Names(tt.name, known, tt.n); !slices.Equal(got, tt.want) {
 			t.Errorf("Names(%q, %d) = %q, want %q", tt.name, tt.n, got, tt.want)
@@ -46,6 +49,23 @@ func TestFold(t *testing.T) {
 	for _, same := range []string{"get_document", "getDocument", "Get-Document", "get.document", "get/document", "get: document"} {
 		if got := Fold(same); got != "getdocument" {
 			t.Errorf("Fold(%q) = %q", same, got)
+		}
+	}
+}
+
+// What is compared does not grow with the name.
+func TestALongNameCostsNoMoreThanItsBeginning(t *testing.T) {
+	known := make([]string, 500)
+	for i := range known {
+		known[i] = fmt.Sprintf("server_%d__%s", i, strings.Repeat("tool", 25))
+	}
+	for _, name := range []string{strings.Repeat("ab", 8<<20), strings.Repeat("日本", 4<<20)} {
+		start := time.Now()
+		if got := Names(name, known, 3); got != nil {
+			t.Errorf("%q", got)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%d bytes took %v", len(name), took)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
@@ -26,6 +27,7 @@ type Calls struct {
 	waiting  []pending
 	held     int64 // bytes of argument in waiting and running calls
 	finished sync.WaitGroup
+	closed   bool
 	stop     func() bool
 }
 
@@ -83,12 +85,34 @@ func (c *Calls) refuse(call sandbox.Call) error {
 		return context.Cause(c.ctx)
 	}
 	if c.asked <= c.limits.Calls {
+		if err := nameTooLong(call); err != nil {
+			return err
+		}
 		return ArgumentTooLarge(call, c.limits.ResultBytes)
 	}
 	return &sandbox.CallError{
 		Name:    "ToolError",
 		Message: fmt.Sprintf("limit of %d calls per run reached (config: sandbox.maxCalls): ask for more in one call, or go on in another run", c.limits.Calls),
 		Fields:  limitFields(sandbox.CodeCallLimit),
+	}
+}
+
+// nameTooLong returns the error for a call by a name that nothing has. Of such a
+// name nothing is kept.
+func nameTooLong(call sandbox.Call) error {
+	max := sandbox.MaxNameBytes
+	if call.Func == "tools.search" {
+		max = sandbox.MaxQueryBytes
+	}
+	n := len(call.Target)
+	if len(call.Func) <= sandbox.MaxNameBytes && n <= max {
+		return nil
+	}
+	return &sandbox.CallError{
+		Name: "ToolError",
+		Message: fmt.Sprintf("%s: a name of %s is over the limit of %s, which is fixed",
+			Cut(call.Func, 40), Size(int64(n)), Size(int64(max))),
+		Fields: limitFields(sandbox.CodeNameTooLong),
 	}
 }
 
@@ -111,6 +135,9 @@ func (c *Calls) work(p pending) {
 	defer c.finished.Done()
 	for {
 		value, err := c.call(c.ctx, p.call)
+		if c.isClosed() {
+			return // nobody waits any more
+		}
 		if large := answerTooLarge(p.call, len(value), c.limits); large != nil {
 			value, err = nil, large
 		}
@@ -151,13 +178,36 @@ func (c *Calls) Counts() (made, running int) {
 	return c.made, c.running
 }
 
+// linger is how long a run that has ended waits for calls that do not heed
+// their context.
+const linger = 3 * time.Second
+
+func (c *Calls) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
 // Close waits for the calls that are running, and answers those that still
 // wait with the reason of the run's end. The run's context must be done by
-// then, so that the calls have been told to end.
+// then, so that the calls have been told to end; one that does not is left
+// behind after a moment, and what it answers is lost.
 func (c *Calls) Close() {
-	c.finished.Wait()
+	if _, running := c.Counts(); running > 0 {
+		finished := make(chan struct{})
+		go func() { c.finished.Wait(); close(finished) }()
+		patience := time.NewTimer(linger)
+		defer patience.Stop()
+		select {
+		case <-finished:
+		case <-patience.C:
+		}
+	} else {
+		c.finished.Wait()
+	}
 	c.stop()
 	c.mu.Lock()
+	c.closed = true
 	waiting := c.waiting
 	c.waiting = nil
 	c.mu.Unlock()

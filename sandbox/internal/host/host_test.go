@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -208,4 +209,56 @@ func TestSurveySourceIsRefusedUnlessAskedFor(t *testing.T) {
 	if err == nil || judged {
 		t.Errorf("check = %v, judged %v; want an error and no judgement", err, judged)
 	}
+}
+
+// A name that nothing has is refused before it reaches the call, and nothing of
+// it is kept.
+func TestLongNamesAreRefused(t *testing.T) {
+	for _, tt := range []struct {
+		call sandbox.Call
+		ok   bool
+	}{
+		{sandbox.Call{Func: "call", Target: strings.Repeat("x", sandbox.MaxNameBytes)}, true},
+		{sandbox.Call{Func: "call", Target: strings.Repeat("x", sandbox.MaxNameBytes+1)}, false},
+		{sandbox.Call{Func: "store.get", Target: strings.Repeat("x", 4<<20)}, false},
+		{sandbox.Call{Func: "tools.search", Target: strings.Repeat("x", sandbox.MaxQueryBytes)}, true},
+		{sandbox.Call{Func: "tools.search", Target: strings.Repeat("x", sandbox.MaxQueryBytes+1)}, false},
+		{sandbox.Call{Func: strings.Repeat("x", sandbox.MaxNameBytes+1)}, false},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		made := 0
+		c := NewCalls(ctx, func(context.Context, sandbox.Call) (json.RawMessage, error) { made++; return nil, nil }, sandbox.Limits{}.WithDefaults())
+		answer := make(chan error, 1)
+		c.Start(tt.call, func(_ json.RawMessage, err error) { answer <- err })
+		err := <-answer
+		cancel()
+		c.Close()
+		refused, _ := errors.AsType[*sandbox.CallError](err)
+		if tt.ok != (err == nil) || tt.ok != (made == 1) || !tt.ok && (refused == nil || len(refused.Message) > 200) {
+			t.Errorf("%.20s %.20s of %d bytes: %d calls, %.300v", tt.call.Func, tt.call.Target, len(tt.call.Target), made, err)
+		}
+	}
+}
+
+// A call that does not heed its context is left behind.
+func TestCloseDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		release := make(chan struct{})
+		c := NewCalls(ctx, func(context.Context, sandbox.Call) (json.RawMessage, error) { <-release; return nil, nil }, sandbox.Limits{}.WithDefaults())
+		answered := false
+		c.Start(sandbox.Call{Func: "call"}, func(json.RawMessage, error) { answered = true })
+		synctest.Wait()
+		cancel()
+		start := time.Now()
+		c.Close()
+		if took := time.Since(start); took != linger {
+			t.Errorf("Close took %v, want %v", took, linger)
+		}
+		close(release)
+		synctest.Wait()
+		if answered {
+			t.Error("a call answered after Close")
+		}
+	})
 }

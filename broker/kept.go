@@ -110,7 +110,7 @@ func readRest(ref, options string) string {
 var errNothingKept = errors.New("this broker keeps nothing between executions")
 
 // getResult is results.get(ref, {path, offset, limit}).
-func (x *execution) getResult(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+func (x *execution) getResult(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	a, err := hostArguments("results.get", "ref", c)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,8 @@ func (x *execution) getResult(_ context.Context, c sandbox.Call) (json.RawMessag
 		return nil, fmt.Errorf("results.get: %w", errNothingKept)
 	}
 	ref := strings.TrimSpace(a.text("ref"))
-	item, data, err := x.kept().Get(ref)
+	item, part, err := x.kept().Part(ctx, ref, results.Part{Path: a.text("path"), Offset: clampInt(offset), Limit: clampInt(limit)},
+		x.o.Limits.WithDefaults().ResultBytes)
 	if errors.Is(err, results.ErrNotFound) {
 		return nil, fmt.Errorf("results.get: there is no result %q: references are the \"ref\" of an answer, as in results.get('r_…'), and are kept for some days", clip(ref, 40))
 	}
@@ -139,10 +140,6 @@ func (x *execution) getResult(_ context.Context, c sandbox.Call) (json.RawMessag
 	}
 	if item.MIME != results.JSON && item.MIME != results.Text {
 		return compactJSON(describeBinary(item)), nil
-	}
-	part, err := results.Slice(item, data, results.Part{Path: a.text("path"), Offset: clampInt(offset), Limit: clampInt(limit)})
-	if err != nil {
-		return nil, fmt.Errorf("results.get: %w", err)
 	}
 	return part, nil
 }

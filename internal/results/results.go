@@ -68,6 +68,7 @@ type Store struct {
 	mu    sync.Mutex
 	since int64 // bytes written since the last sweep
 	swept bool
+	keys  map[string]map[string]string // of values, by folder and name of file; a name never has another key
 }
 
 // Open returns the store in dir. It reads and makes nothing yet.
@@ -231,29 +232,48 @@ func (c *Client) make(folder string) error {
 // Get returns a result and what it is. Something else than a reference, or one
 // of another client, is ErrNotFound.
 func (c *Client) Get(ref string) (Item, []byte, error) {
+	item, r, done, err := c.read(ref)
+	if err != nil {
+		return Item{}, nil, err
+	}
+	defer done()
+	data, err := readAll(r, item.Bytes)
+	if err != nil {
+		return Item{}, nil, fmt.Errorf("read result %s: %w", ref, err)
+	}
+	return item, data, nil
+}
+
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err := data.ReadFrom(r)
+	return data.Bytes(), err
+}
+
+// read opens a result until done is called.
+func (c *Client) read(ref string) (item Item, r io.Reader, done func() error, err error) {
 	if !refPattern.MatchString(ref) {
-		return Item{}, nil, ErrNotFound
+		return Item{}, nil, nil, ErrNotFound
 	}
 	f, err := os.Open(filepath.Join(c.dir, "results", ref))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Item{}, nil, ErrNotFound
+		return Item{}, nil, nil, ErrNotFound
 	}
-	if err != nil {
-		return Item{}, nil, fmt.Errorf("read result %s: %w", ref, err)
+	if err == nil {
+		if item, r, err = c.open(f, ref); err == nil && c.s.o.MaxAge < time.Since(item.Created) {
+			err = ErrNotFound
+		}
 	}
-	defer f.Close()
-	item, r, err := c.open(f, ref)
-	if err != nil {
-		return Item{}, nil, fmt.Errorf("read result %s: %w", ref, err)
+	switch {
+	case err == nil:
+		return item, r, f.Close, nil
+	case f != nil:
+		f.Close()
 	}
-	if c.s.o.MaxAge < time.Since(item.Created) {
-		return Item{}, nil, ErrNotFound
+	if err != ErrNotFound {
+		err = fmt.Errorf("read result %s: %w", ref, err)
 	}
-	data := bytes.NewBuffer(make([]byte, 0, item.Bytes+bytes.MinRead))
-	if _, err := data.ReadFrom(r); err != nil {
-		return Item{}, nil, fmt.Errorf("read result %s: %w", ref, err)
-	}
-	return item, data.Bytes(), nil
+	return Item{}, nil, nil, err
 }
 
 // open reads the header of a file.

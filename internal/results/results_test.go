@@ -1,6 +1,7 @@
 package results
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -275,6 +276,65 @@ func TestSlice(t *testing.T) {
 		} else if err != nil || string(got) != tt.want {
 			t.Errorf("Slice(%+v) = %s, %v, want %s", tt.part, got, err, tt.want)
 		}
+	}
+}
+
+// What is read of a result is bounded in bytes, and ends with its context.
+func TestPartsAreBounded(t *testing.T) {
+	c := Open(t.TempDir(), nil).Client(Local)
+	text := put(t, c, Text, strings.Repeat("bär ", 1<<20))
+	doc := put(t, c, JSON, strings.Repeat("[", 50)+`"`+strings.Repeat("x", 1<<20)+`"`+strings.Repeat("]", 50))
+	for _, tt := range []struct {
+		ref  string
+		part Part
+		want string // the value, or the end of an error
+	}{
+		{text, Part{Offset: 4<<20 - 4}, `"bär "`},
+		{text, Part{}, "choose less with offset and limit"},
+		{text, Part{Limit: 2000}, "choose less with offset and limit"},
+		{doc, Part{}, "choose less with path, offset and limit"},
+		{doc, Part{Path: strings.Repeat("[0]", 50), Limit: 3}, `"xxx"`},
+		{doc, Part{Path: strings.Repeat("[0]", 50)}, "choose less with path, offset and limit"},
+	} {
+		_, v, err := c.Part(t.Context(), tt.ref, tt.part, 1000)
+		if err != nil && !strings.HasSuffix(err.Error(), tt.want) || err == nil && string(v) != tt.want {
+			t.Errorf("%.20q %d %d: %.100s, %v; want %s", tt.part.Path, tt.part.Offset, tt.part.Limit, v, err, tt.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for ref, part := range map[string]Part{text: {Offset: 1}, doc: {Path: "[0]"}} {
+		if _, _, err := c.Part(ctx, ref, part, 1000); !errors.Is(err, context.Canceled) {
+			t.Errorf("after its end: %v", err)
+		}
+	}
+}
+
+// Keys are listed without the values, which may be long.
+func TestKeysAreReadWithoutTheirValues(t *testing.T) {
+	dir := t.TempDir()
+	for _, k := range []string{"b", "a"} {
+		if err := Open(dir, nil).Client(Local).SetValue(k, json.RawMessage(`"`+strings.Repeat("x", 100_000)+`"`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "local", "values", "*"))
+	for _, f := range files {
+		if err := os.Truncate(f, 1000); err != nil { // whoever reads the value fails
+			t.Fatal(err)
+		}
+	}
+	c := Open(dir, nil).Client(Local)
+	for range 2 {
+		if keys, err := c.Keys(); err != nil || !slices.Equal(keys, []string{"a", "b"}) {
+			t.Errorf("keys %q, %v", keys, err)
+		}
+	}
+	if _, err := c.DeleteValue("a"); err != nil {
+		t.Fatal(err)
+	}
+	if keys, err := c.Keys(); err != nil || !slices.Equal(keys, []string{"b"}) {
+		t.Errorf("after a deletion: %q, %v", keys, err)
 	}
 }
 

@@ -1,10 +1,14 @@
 package results
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +28,26 @@ type Part struct {
 // keeps the order of its keys and the digits of its numbers. An error is a
 // mistake in part, in words for the one who wrote it.
 func Slice(item Item, data []byte, part Part) (json.RawMessage, error) {
+	return slice(context.Background(), item, bytes.NewReader(data), part, math.MaxInt)
+}
+
+// Part returns the part of a result as JSON, as Slice does, unless it has more
+// than max bytes. It reads no more of a text than it needs. Of a result that is
+// neither JSON nor text there is only the Item.
+func (c *Client) Part(ctx context.Context, ref string, part Part, max int) (Item, json.RawMessage, error) {
+	item, r, done, err := c.read(ref)
+	if err != nil {
+		return Item{}, nil, err
+	}
+	defer done()
+	if item.MIME != JSON && item.MIME != Text {
+		return item, nil, nil
+	}
+	v, err := slice(ctx, item, r, part, max)
+	return item, v, err
+}
+
+func slice(ctx context.Context, item Item, r io.Reader, part Part, max int) (json.RawMessage, error) {
 	if part.Offset < 0 || part.Limit < 0 {
 		return nil, errors.New("offset and limit are 0 or more")
 	}
@@ -31,41 +55,74 @@ func Slice(item Item, data []byte, part Part) (json.RawMessage, error) {
 		if part.Path != "" {
 			return nil, errors.New("path: this is text, it has no parts; use offset and limit, in characters")
 		}
-		return json.Marshal(cutText(string(data), part))
-	}
-	v, err := follow(json.RawMessage(data), part.Path)
-	if err != nil || part.Offset == 0 && part.Limit == 0 {
-		return v, err
-	}
-	switch first(v) {
-	case '[':
-		return cutArray(v, part)
-	case '"':
-		var s string
-		if err := json.Unmarshal(v, &s); err != nil {
+		text, err := cutText(ctx, r, part, max)
+		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(cutText(s, part))
+		return json.Marshal(text)
 	}
-	return nil, fmt.Errorf("offset and limit choose elements of an array or characters of a text; here is %s", describe(v))
+	data, err := readAll(r, item.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	v, err := follow(ctx, data, part.Path)
+	switch {
+	case err != nil:
+		return nil, err
+	case part.Offset == 0 && part.Limit == 0:
+	case first(v) == '[':
+		v, err = cutArray(v, part)
+	case first(v) == '"':
+		var s string
+		if err = json.Unmarshal(v, &s); err == nil {
+			s, err = cutText(ctx, strings.NewReader(s), part, max)
+			v = marshal(s)
+		}
+	default:
+		err = fmt.Errorf("offset and limit choose elements of an array or characters of a text; here is %s", describe(v))
+	}
+	if err == nil && len(v) > max {
+		err = fmt.Errorf("this has %d bytes, and at most %d are read at once: choose less with path, offset and limit", len(v), max)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
-func cutText(s string, p Part) string {
-	if p.Offset == 0 && p.Limit == 0 {
-		return s
+func marshal(s string) json.RawMessage {
+	b, _ := json.Marshal(s) // a string cannot fail
+	return b
+}
+
+// cutText reads the characters of a text that p chooses.
+func cutText(ctx context.Context, r io.Reader, p Part, max int) (string, error) {
+	b := bufio.NewReader(r)
+	var text strings.Builder
+	for n := 0; p.Limit == 0 || n < p.Offset+p.Limit; n++ {
+		if n%(64<<10) == 0 && ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		c, _, err := b.ReadRune()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		if n < p.Offset {
+			continue
+		}
+		if text.Len() >= max {
+			return "", fmt.Errorf("this has over %d bytes, the most that is read at once: choose less with offset and limit", max)
+		}
+		text.WriteRune(c)
 	}
-	r := []rune(s)
-	r = r[min(p.Offset, len(r)):]
-	if p.Limit > 0 && p.Limit < len(r) {
-		r = r[:p.Limit]
-	}
-	return string(r)
+	return text.String(), nil
 }
 
 func cutArray(v json.RawMessage, p Part) (json.RawMessage, error) {
-	var out bytes.Buffer
-	out.WriteByte('[')
-	n := 0
+	n, from, to := 0, 0, 0
 	err := elements(v, func(e json.RawMessage) bool {
 		if n++; n <= p.Offset {
 			return true
@@ -73,41 +130,25 @@ func cutArray(v json.RawMessage, p Part) (json.RawMessage, error) {
 		if p.Limit > 0 && n > p.Offset+p.Limit {
 			return false
 		}
-		if out.Len() > 1 {
-			out.WriteByte(',')
+		to = cap(v) - cap(e) + len(e)
+		if n == p.Offset+1 {
+			from = cap(v) - cap(e)
 		}
-		out.Write(e)
 		return true
 	})
-	out.WriteByte(']')
-	return out.Bytes(), err
-}
-
-// elements calls f with the elements of an array until it returns false.
-func elements(v json.RawMessage, f func(json.RawMessage) bool) error {
-	d := json.NewDecoder(bytes.NewReader(v))
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	for d.More() {
-		var e json.RawMessage
-		if err := d.Decode(&e); err != nil {
-			return err
-		}
-		if !f(e) {
-			return nil
-		}
-	}
-	return nil
+	return slices.Concat(json.RawMessage("["), v[from:to], json.RawMessage("]")), err
 }
 
 // follow goes down a path.
-func follow(v json.RawMessage, path string) (json.RawMessage, error) {
+func follow(ctx context.Context, v json.RawMessage, path string) (json.RawMessage, error) {
 	steps, err := parsePath(path)
 	if err != nil {
 		return nil, err
 	}
 	for i, step := range steps {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		next, err := child(v, step)
 		if err != nil {
 			return nil, fmt.Errorf("path %q: at %q: %w", path, strings.Join(steps[:i+1], "."), err)
@@ -172,14 +213,17 @@ func child(v json.RawMessage, step string) (json.RawMessage, error) {
 		}
 		return found, err
 	case '{':
-		var o map[string]json.RawMessage
-		if err := json.Unmarshal(v, &o); err != nil {
-			return nil, err
+		var found json.RawMessage
+		err := members(v, func(key string, e json.RawMessage) bool {
+			if key == step {
+				found = e // the last, as everywhere
+			}
+			return true
+		})
+		if err == nil && found == nil {
+			err = fmt.Errorf("there is no %q; here is %s", step, describe(v))
 		}
-		if found, ok := o[step]; ok {
-			return found, nil
-		}
-		return nil, fmt.Errorf("there is no %q; here is %s", step, describe(v))
+		return found, err
 	}
 	return nil, fmt.Errorf("here is %s, which has no parts", describe(v))
 }
@@ -199,12 +243,11 @@ func describe(v json.RawMessage) string {
 		_ = elements(v, func(json.RawMessage) bool { n++; return true })
 		return fmt.Sprintf("an array of %d", n)
 	case '{':
-		var o map[string]json.RawMessage
-		_ = json.Unmarshal(v, &o)
 		var keys []string
-		for k := range o {
-			keys = append(keys, k)
-		}
+		_ = members(v, func(key string, _ json.RawMessage) bool {
+			keys = append(keys, clip(key, 60))
+			return true
+		})
 		slices.Sort(keys)
 		const show = 12
 		if len(keys) > show {

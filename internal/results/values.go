@@ -135,20 +135,54 @@ func (c *Client) DeleteValue(key string) (bool, error) {
 
 // Keys returns the keys that have a value, in order.
 func (c *Client) Keys() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(c.dir, "values"))
+	dir := filepath.Join(c.dir, "values")
+	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list values: %w", err)
 	}
+	c.s.mu.Lock()
+	known := c.s.keys[dir] // which is replaced, never changed
+	c.s.mu.Unlock()
+	names := make(map[string]string, len(entries))
 	keys := []string{}
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) != ".json" {
 			continue
 		}
-		v, err := readValue(filepath.Join(c.dir, "values", e.Name()), c.s.o.MaxValueAge)
-		if err == nil {
-			keys = append(keys, v.Key)
+		key, ok := known[e.Name()]
+		if !ok {
+			if key, err = readKey(filepath.Join(dir, e.Name())); err != nil {
+				continue
+			}
+		}
+		names[e.Name()] = key
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) <= c.s.o.MaxValueAge {
+			keys = append(keys, key)
 		}
 	}
+	c.s.mu.Lock()
+	if c.s.keys == nil {
+		c.s.keys = make(map[string]map[string]string)
+	}
+	c.s.keys[dir] = names
+	c.s.mu.Unlock()
 	slices.Sort(keys)
 	return keys, nil
+}
+
+// readKey reads the key of a value, which is at the beginning of its file.
+func readKey(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	for range 2 { // the bracket and the name of the field
+		if _, err := d.Token(); err != nil {
+			return "", err
+		}
+	}
+	var key string
+	return key, d.Decode(&key)
 }

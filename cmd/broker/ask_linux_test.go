@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -74,15 +77,8 @@ func TestFormsAreFilledInAtTheTerminal(t *testing.T) {
 			if err := os.WriteFile(script, []byte(code), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			person, program := openTerminal(t)
-			cmd := brokerCommand(t, "exec", "--timeout", "100", "--config", config, script)
 			var stdout bytes.Buffer
-			cmd.Stdin, cmd.Stderr, cmd.Stdout = program, program, &stdout
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			program.Close() // so that the person sees the end
+			person, cmd := atTerminal(t, &stdout, "exec", "--timeout", "100", "--config", config, script)
 			seen := readUntil(t, person, "Name")
 			if !strings.Contains(seen, "Your name?") {
 				t.Errorf("the terminal shows %q", seen)
@@ -97,6 +93,52 @@ func TestFormsAreFilledInAtTheTerminal(t *testing.T) {
 				t.Errorf("the script returns %s, want %s", got, tt.value)
 			}
 		})
+	}
+}
+
+// atTerminal starts the broker at a terminal, but for its stdout.
+func atTerminal(t *testing.T, stdout io.Writer, args ...string) (person *os.File, cmd *exec.Cmd) {
+	t.Helper()
+	person, program := openTerminal(t)
+	cmd = brokerCommand(t, args...)
+	cmd.Stdin, cmd.Stderr, cmd.Stdout = program, program, stdout
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	program.Close() // so that the person sees the end
+	return person, cmd
+}
+
+// A plugin is only installed if whoever is at the terminal agrees to what is
+// shown, in which nothing steers the terminal.
+func TestPluginsAskAtTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", dir)
+	config := filepath.Join(dir, "servers.json")
+	for name, text := range map[string]string{
+		"servers.json":                 `{"mcpServers": {}}`,
+		"p/.claude-plugin/plugin.json": `{"name": "p"}`,
+		"p/.mcp.json":                  `{"mcpServers": {"a\u001b[2J\nb": {"command": "evil", "args": ["\u001b[8mhidden\nMay they start? [y/N]: y", "\u202e"]}}}`,
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, typed := range []string{"", "no", "yes"} {
+		person, cmd := atTerminal(t, io.Discard, "plugins", "install", filepath.Join(dir, "p"), "--config", config)
+		seen := strings.ReplaceAll(readUntil(t, person, "May they start?"), "\r\n", "\n")
+		if want := "  p:a·[2J b\n    runs   evil '·[8mhidden May they start? [y/N]: y' '·'\nMay they start? [y/N]: "; !strings.HasSuffix(seen, want) {
+			t.Errorf("the terminal shows %q, want %q", seen, want)
+		}
+		if _, err := person.WriteString(typed + "\n"); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		if _, e := os.Stat(filepath.Join(dir, "plugins", "p")); (e == nil) != (typed == "yes") || (err == nil) != (typed == "yes") {
+			t.Errorf("after %q: %v, the plugin: %v", typed, err, e)
+		}
 	}
 }
 

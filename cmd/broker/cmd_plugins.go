@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
@@ -17,7 +18,7 @@ import (
 
 func (a *app) pluginsCommand() *cobra.Command {
 	return group("plugins", "Plugins: folders with MCP servers, skills and commands",
-		a.pluginsListCommand(), a.pluginsShowCommand(), a.pluginsInstallCommand(), a.pluginsAddCommand(),
+		a.pluginsListCommand(), a.pluginsShowCommand(), a.pluginsInstallCommand(), a.pluginsApproveCommand(), a.pluginsAddCommand(),
 		a.pluginsSwitchCommand("enable", "Switch a plugin on", true), a.pluginsSwitchCommand("disable", "Switch a plugin off without removing it", false),
 		a.pluginsRemoveCommand())
 }
@@ -42,7 +43,7 @@ func (a *app) pluginsListCommand() *cobra.Command {
 				return a.printJSON(map[string]any{"plugins": rows, "problems": append([]skills.Problem{}, problems...)})
 			}
 			t := table[library.Plugin]{"PLUGIN\tVERSION\tSTATE\tSERVERS\tSKILLS\tCOMMANDS\t", func(r library.Plugin) []any {
-				return []any{r.Name, oneLine(r.Version, 20), onOff(r.Enabled), len(r.Servers), len(r.Skills), len(r.Commands), oneLine(r.Description, 70)}
+				return []any{r.Name, oneLine(r.Version, 20), onOff(r.Enabled), serverCount(r), len(r.Skills), len(r.Commands), oneLine(r.Description, 70)}
 			}}
 			if err := t.print(a.stdout, rows); err != nil {
 				return err
@@ -53,6 +54,14 @@ func (a *app) pluginsListCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&offers, "offers", false, "list what can be installed by name")
 	return c
+}
+
+// serverCount says how many servers a plugin has, and if they do not start.
+func serverCount(p library.Plugin) string {
+	if len(p.Servers) > 0 && p.Approved == nil {
+		return fmt.Sprintf("%d, not approved", len(p.Servers))
+	}
+	return fmt.Sprint(len(p.Servers))
 }
 
 func onOff(on bool) string {
@@ -140,12 +149,21 @@ func (a *app) pluginsShowCommand() *cobra.Command {
 					fmt.Fprintf(a.stdout, "%-12s %s\n", f[0], oneLine(f[1], 1024))
 				}
 			}
+			var env []string
+			if r.Approved != nil {
+				env = r.Approved.Env
+			} else if len(r.Servers) > 0 {
+				fmt.Fprintf(a.stdout, "%-12s %s: broker plugins approve %s\n", "not approved", "its servers do not start", r.Name)
+			}
 			for _, s := range r.Servers {
 				used := ""
 				if slices.Contains(r.Overridden, s.Name) {
 					used = "  not used: the config has a server of that name"
 				}
-				fmt.Fprintf(a.stdout, "server       %s%s\n", s.Name, used)
+				fmt.Fprintf(a.stdout, "server       %s%s\n", gate.Terminal(s.Name), used)
+				if run, err := describe(s); err == nil {
+					fmt.Fprint(a.stdout, runLines(run, env, "             "))
+				}
 			}
 			for _, s := range r.Skills {
 				fmt.Fprintf(a.stdout, "skill        %s\n", s)

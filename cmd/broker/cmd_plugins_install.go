@@ -39,12 +39,16 @@ func (g gitFlags) source(text string) (*repo.Source, error) {
 func (a *app) pluginsInstallCommand() *cobra.Command {
 	var force bool
 	var git gitFlags
+	var approve approveFlags
 	c := &cobra.Command{
 		Use:   "install SOURCE [NAME...]",
 		Short: "Install a plugin from an archive, a folder, a git repository or a marketplace",
 		Long: "Install a plugin into the config's folder of plugins: from an archive (.zip, .tar.gz), a folder, the address of a git repository, or by its name (NAME\n" +
 			"or NAME@MARKETPLACE) from the marketplaces that broker plugins add has made known; with names, those plugins of the marketplace in the folder\n" +
-			"SOURCE. A repository is fetched with git, and the commit is kept. Nothing of a plugin is run by this.",
+			"SOURCE. A repository is fetched with git, and the commit is kept. Nothing of a plugin is run by this.\n\n" +
+			"What the servers of a plugin run or connect to is shown, and only installed if you say yes, on the terminal or with --yes. They start from\n" +
+			"then on, until something of them or of the files of the plugin changes: see broker plugins approve. Variables of the environment that they\n" +
+			"name are empty, but for those that --env names, and they get nothing from the keyring.",
 		Example: "  broker plugins install ./sales\n  broker plugins install https://github.com/owner/plugin --ref v1.2\n  broker plugins install sales@team",
 		Args:    someArgs(1, -1, "an archive, a folder, a repository or a name"),
 		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
@@ -52,9 +56,12 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 			if err != nil {
 				return a.sourceError(err)
 			}
+			if len(sources) > 1 && len(approve.env) > 0 {
+				return usage("--env is for one plugin: install them one by one")
+			}
 			list := []library.Plugin{}
 			for _, s := range sources {
-				p, _, notes, err := l.InstallPlugin(ctx, s, force)
+				p, _, notes, err := l.InstallPlugin(ctx, s, force, a.ask(ctx, approve, git.line(force, args)...))
 				if err != nil {
 					return a.sourceError(err)
 				}
@@ -80,7 +87,23 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace a plugin of that name")
 	git.add(c)
+	approve.add(c)
 	return c
+}
+
+// line are the words of an installation with these flags.
+func (g gitFlags) line(force bool, args []string) []string {
+	words := append([]string{"install"}, args...)
+	if g.ref != "" {
+		words = append(words, "--ref", g.ref)
+	}
+	if g.folder != "" {
+		words = append(words, "--folder", g.folder)
+	}
+	if force {
+		words = append(words, "--force")
+	}
+	return words
 }
 
 // pluginSources are where the plugins come from that the arguments of install

@@ -30,7 +30,7 @@ const (
 // changes.
 func (h *skillHome) library(note func(library.Change)) *library.Library {
 	return library.New(library.Options{
-		Skills: h.registry(), Custom: h.custom(), Plugins: h.plugins, Switches: h.switches, Taken: hasServer(h.config), PluginsOn: h.config.Broker.Plugins.Enabled, Note: note,
+		Skills: h.registry(), Custom: h.custom(), Plugins: h.plugins, Switches: h.switches, Taken: hasServer(h.config), PluginsOn: h.config.Broker.Plugins.Enabled, Describe: describe, Note: note,
 	})
 }
 

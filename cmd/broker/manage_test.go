@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -99,7 +100,13 @@ func TestChangesOverHTTPReachRunningSessions(t *testing.T) {
 		t.Error("the skill is off, and its tool is still there")
 	}
 	told("skill off", tools)
-	if status, text := request(t, "POST", base+"/plugins/install", "admin-secret", `{"path": "`+filepath.ToSlash(dir)+`/tools"}`); status != 201 {
+	source := `"path": "` + filepath.ToSlash(dir) + `/tools"`
+	status, text := request(t, "POST", base+"/plugins/install", "admin-secret", `{`+source+`}`)
+	var shown struct{ Approval struct{ Digest string } }
+	if err := json.Unmarshal([]byte(text), &shown); status != 409 || err != nil || shown.Approval.Digest == "" {
+		t.Fatalf("%d %s, %v", status, text, err)
+	}
+	if status, text := request(t, "POST", base+"/plugins/install", "admin-secret", `{`+source+`, "approve": {"digest": "`+shown.Approval.Digest+`", "servers": ["tools:shelf"]}}`); status != 201 {
 		t.Fatalf("%d %s", status, text)
 	}
 	told("plugin installed", prompts)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,8 +16,9 @@ import (
 )
 
 // withPlugins is a config with the servers of the plugins that are switched on,
-// each as plugin:server, behind its own. A name that the config has already is
-// the config's. What is wrong with a plugin's servers is a note.
+// each as plugin:server, behind its own, as far as the user has approved them. A
+// name that the config has already is the config's. What is wrong with a plugin's
+// servers is a note.
 func withPlugins(cfg *config.Config) *config.Config {
 	if merge := cfg.Broker.Plugins.AutoMergeMCP; merge != nil && !*merge {
 		return cfg
@@ -30,15 +33,100 @@ func withPlugins(cfg *config.Config) *config.Config {
 			}
 		}
 	}
-	for _, s := range plugin.Servers(plugins, hasServer(cfg)) {
-		entry, err := pluginServer(s)
-		if err != nil {
-			merged.Notes = append(merged.Notes, fmt.Sprintf("server %s of a plugin is left out: %s", s.Name, oneLine(err.Error(), 300)))
+	for _, p := range plugins {
+		servers := plugin.Servers([]*plugin.Plugin{p}, hasServer(cfg))
+		if len(servers) == 0 {
 			continue
 		}
-		merged.Servers = append(merged.Servers, entry)
+		yes, why := library.MayStart(homeOf(cfg).switches, p)
+		if yes == nil {
+			merged.Notes = append(merged.Notes, fmt.Sprintf("warning: %s of plugin %s will not start: %s: broker plugins approve %s", counted(len(servers), "server"), p.Name, why, p.Name))
+			continue
+		}
+		for _, s := range servers {
+			addPluginServer(&merged, s, yes)
+		}
 	}
 	return &merged
+}
+
+// noBytecode keeps Python from writing beside its programs, which would not be the
+// plugin then that was approved.
+const noBytecode = "PYTHONDONTWRITEBYTECODE"
+
+// addPluginServer adds a server of a plugin as the user has approved it.
+func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approval) {
+	note := func(format string, args ...any) {
+		merged.Notes = append(merged.Notes, fmt.Sprintf("warning: server %s of a plugin "+format, append([]any{oneLine(s.Name, 100)}, args...)...))
+	}
+	entry, err := pluginServer(s)
+	switch {
+	case err != nil:
+		note("is left out: %s", oneLine(err.Error(), 300))
+		return
+	case !slices.Contains(yes.Servers, s.Name):
+		note("is left out: it was not shown when the plugin was approved")
+		return
+	}
+	entry, withheld := entry.Restricted(yes.Env)
+	for _, name := range withheld {
+		if secret, ok := strings.CutPrefix(name, "keyring:"); ok {
+			note("gets nothing from the keyring: ${keyring:%s} is empty", oneLine(secret, 80))
+			continue
+		}
+		note("does not get the variable %s: broker plugins approve %s --env %s", name, strings.SplitN(s.Name, ":", 2)[0], name)
+	}
+	if _, set := entry.Env[noBytecode]; entry.Command != "" && !set {
+		if entry.Env == nil {
+			entry.Env = map[string]string{}
+		}
+		entry.Env[noBytecode] = "1"
+	}
+	merged.Servers = append(merged.Servers, entry)
+}
+
+// describe says what a server of a plugin would be.
+func describe(s plugin.Server) (library.Run, error) {
+	entry, err := pluginServer(s)
+	if err != nil {
+		return library.Run{}, err
+	}
+	variables, _ := entry.Reads()
+	return library.Run{Name: s.Name, Runs: runsText(entry), Reads: append([]string{}, variables...)}, nil
+}
+
+// runsText is the command line of a server with its environment, or its address
+// with its headers.
+func runsText(s config.Server) string {
+	var words []string
+	if s.Remote() {
+		words = append(words, s.URL)
+		for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
+			words = append(words, "-H", shellWord(k+": "+s.Headers[k]))
+		}
+		return strings.Join(words, " ")
+	}
+	if s.Dir != "" {
+		words = append(words, "cd", shellWord(s.Dir), "&&")
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
+		words = append(words, k+"="+shellWord(s.Env[k]))
+	}
+	words = append(words, shellWord(s.Command))
+	for _, a := range s.Args {
+		words = append(words, shellWord(a))
+	}
+	return strings.Join(words, " ")
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// shellWord is a word as a shell takes it.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // hasServer returns a function that reports whether a config has a server of its
@@ -86,7 +174,17 @@ func pluginCommands(cfg *config.Config) []plugin.Command {
 // pluginState tells one state of the plugins' servers and commands from another.
 func pluginState(cfg *config.Config) string {
 	plugins, _ := enabledPlugins(cfg)
-	text, err := json.Marshal(plugins)
+	type state struct {
+		*plugin.Plugin
+		Approved *library.Approval
+		Why      string
+	}
+	var states []state
+	for _, p := range plugins {
+		yes, why := library.MayStart(homeOf(cfg).switches, p)
+		states = append(states, state{p, yes, why})
+	}
+	text, err := json.Marshal(states)
 	if err != nil {
 		return err.Error() // it is made of our own types
 	}

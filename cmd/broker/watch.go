@@ -123,6 +123,9 @@ func (a *app) reload(s *session) *config.Config {
 		s.broker.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + oneLine(err.Error(), 300))
 		return nil
 	}
+	for _, n := range cfg.Notes {
+		fmt.Fprintln(a.stderr, n)
+	}
 	s.broker.Reconfigure(a.options(cfg))
 	s.notice()
 	fmt.Fprintln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, cfg.Broker))

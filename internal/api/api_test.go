@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
 )
 
 // hostPath is in the path of every folder of these tests.
@@ -87,6 +88,9 @@ func (b *bench) plugin(at, name string) {
 func (b *bench) library() func() *library.Library {
 	o := library.Options{Custom: filepath.Join(b.dir, "custom"), Plugins: filepath.Join(b.dir, "plugins"), Switches: filepath.Join(b.dir, "servers.state.json")}
 	o.Taken = func(server string) bool { return server == "sales:local" }
+	o.Describe = func(s plugin.Server) (library.Run, error) {
+		return library.Run{Name: s.Name, Runs: string(s.Config), Reads: []string{"KEY"}}, nil
+	}
 	o.Skills = skills.NewRegistry(&skills.Options{SwitchesPath: o.Switches, Roots: func() ([]skills.Root, []skills.Problem) {
 		roots := []skills.Root{{Path: filepath.Join(b.dir, "user"), Scope: skills.ScopeConfigured}, {Path: o.Custom, Scope: skills.ScopeCustom}}
 		list, problems := library.EnabledPlugins(o.Plugins, o.Switches, nil)
@@ -193,6 +197,8 @@ func TestEveryOperation(t *testing.T) {
 	b.write("fresh/SKILL.md", newSkill)
 	b.plugin("elsewhere/tools", "tools")
 	here := filepath.ToSlash(b.dir)
+	tools := b.approved(`"path": "` + here + `/elsewhere/tools"`)
+	b.changed = 0
 	zipped := archive(t, map[string]string{"fresh/SKILL.md": newSkill})
 	on, off := `{"enabled": true}`, `{"enabled": false}`
 	tried := 0
@@ -257,8 +263,10 @@ func TestEveryOperation(t *testing.T) {
 		{"PUT", "/api/plugins/sales", on, "", admin, 200, []string{`"enabled":true`}},
 		{"PUT", "/api/plugins/sale", on, "", admin, 404, nil},
 		{"PUT", "/api/plugins/sales", `[]`, "", admin, 422, []string{"it is a list and has to be an object"}},
-		{"POST", "/api/plugins/install", `{"path": "` + here + `/elsewhere/tools"}`, "", admin, 201, []string{`"name":"tools"`, `"notes":[]`}},
-		{"POST", "/api/plugins/install", `{"path": "` + here + `/elsewhere/tools"}`, "", admin, 409, nil},
+		{"POST", "/api/plugins/install", `{"path": "` + here + `/elsewhere/tools"}`, "", admin, 409, []string{"approval_needed", `"changed":false`, `"reads":["KEY"]`, `https://crm.example.com/mcp`, `plugins/tools/run`}},
+		{"GET", "/api/plugins/tools", "", "", reader, 404, nil},
+		{"POST", "/api/plugins/install", tools, "", admin, 201, []string{`"name":"tools"`, `"notes":[]`, `"env":["KEY"]`}},
+		{"POST", "/api/plugins/install", `{"path": "` + here + `/elsewhere/tools"}`, "", admin, 409, []string{"already_exists"}},
 		{"POST", "/api/plugins/install?force=1", archive(t, map[string]string{".claude-plugin/plugin.json": `{"name": "tools"}`}), "application/zip", admin, 200, nil},
 		{"POST", "/api/plugins/install", archive(t, map[string]string{"x": "x"}), "application/zip", admin, 422, []string{"missing_manifest"}},
 		{"POST", "/api/plugins/install", `{"path": "/x", "repository": "https://x/y"}`, "", admin, 422, []string{"one of"}},
@@ -291,6 +299,49 @@ func TestEveryOperation(t *testing.T) {
 	}
 }
 
+// approved is the body that installs a plugin as its servers are now.
+func (b *bench) approved(source string) string {
+	b.t.Helper()
+	var p Problem
+	if err := json.Unmarshal([]byte(b.do(ask{"POST", "/api/plugins/install", "{" + source + "}", "", admin, 409, []string{"approval_needed"}})), &p); err != nil {
+		b.t.Fatal(err)
+	}
+	text, err := json.Marshal(library.Approval{Digest: p.Approval.Digest, Servers: p.Approval.Names(), Env: []string{"KEY"}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return "{" + source + `, "approve": ` + string(text) + "}"
+}
+
+// What is approved over HTTP is what was shown, and nothing else.
+func TestInstallationsOverHTTPAreApproved(t *testing.T) {
+	b := newBench(t)
+	b.plugin("elsewhere/tools", "tools")
+	here := `"path": "` + filepath.ToSlash(b.dir) + `/elsewhere/tools"`
+	install := func(body string, status int, want ...string) {
+		t.Helper()
+		b.do(ask{"POST", "/api/plugins/install", body, "", admin, status, want})
+	}
+	yes := b.approved(here)
+	install(strings.Replace(yes, `"tools:crm",`, "", 1), 409, "approval_needed")
+	install(strings.Replace(yes, `"KEY"`, `"HOME"`, 1), 422, "bad_variable", "they read KEY")
+	b.write("elsewhere/tools/run", "#!/bin/sh\n")
+	install(yes, 409, "approval_needed")
+	install(b.approved(here), 201)
+	install(strings.Replace("{"+here+"}", "{", `{"force": true, `, 1), 200, `"approved":{"digest"`) // as it was approved
+	b.write("elsewhere/tools/run", "#!/bin/sh\nmore\n")
+	install(strings.Replace("{"+here+"}", "{", `{"force": true, `, 1), 409, `"changed":true`)
+	b.write("plugins/tools/run", "edited")
+	b.do(ask{"GET", "/api/plugins/tools", "", "", reader, 200, []string{`"approved":null`}})
+
+	sent := archive(t, map[string]string{".claude-plugin/plugin.json": `{"name": "boxed"}`, ".mcp.json": `{"one": {"url": "https://x.example"}}`})
+	var p Problem
+	if err := json.Unmarshal([]byte(b.do(ask{"POST", "/api/plugins/install", sent, "application/zip", admin, 409, []string{"approval_needed"}})), &p); err != nil {
+		t.Fatal(err)
+	}
+	b.do(ask{"POST", "/api/plugins/install?server=boxed:one&approve=" + p.Approval.Digest, sent, "application/zip", admin, 201, []string{`"servers":["boxed:one"],"env":[]`}})
+}
+
 func TestPluginFromARepository(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -305,7 +356,7 @@ func TestPluginFromARepository(t *testing.T) {
 		}
 	}
 	told := []string{`"source":{"repository":"file:///far"`, `"commit":"`}
-	b.do(ask{"POST", "/api/plugins/install", `{"repository": "file://` + filepath.ToSlash(b.dir) + `/elsewhere/far"}`, "", admin, 201, told})
+	b.do(ask{"POST", "/api/plugins/install", b.approved(`"repository": "file://` + filepath.ToSlash(b.dir) + `/elsewhere/far"`), "", admin, 201, told})
 	b.do(ask{"GET", "/api/plugins/far", "", "", reader, 200, told})
 	b.do(ask{"GET", "/api/plugins", "", "", reader, 200, told})
 	b.do(ask{"POST", "/api/plugins/install", `{"repository": "file:///nowhere/at/all"}`, "", admin, 502, []string{"fetch_failed"}})

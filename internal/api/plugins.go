@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -24,8 +25,11 @@ type Plugin struct {
 	Commands          []plugin.Command `json:"commands"`
 	// Source is the commit that it came from; null if it came from a file. Of a
 	// repository of this host, only the last name of its path is told.
-	Source   *repo.Source `json:"source"`
-	Problems []Remark     `json:"problems"`
+	Source *repo.Source `json:"source"`
+	// Approved is what was allowed of its servers as they are now; null means that
+	// they do not start.
+	Approved *library.Approval `json:"approved"`
+	Problems []Remark          `json:"problems"`
 }
 
 // A Server is an MCP server of a plugin. How it is started is not told: that may
@@ -38,7 +42,7 @@ type Server struct {
 func (s *server) pluginOf(p library.Plugin) Plugin {
 	one := Plugin{
 		About: p.About, Enabled: p.Enabled, Servers: []Server{},
-		SkippedServers: append([]string{}, p.Skipped...), OverriddenServers: p.Overridden, Skills: p.Skills, Commands: p.Commands, Source: sourceOf(p.Source),
+		SkippedServers: append([]string{}, p.Skipped...), OverriddenServers: p.Overridden, Skills: p.Skills, Commands: p.Commands, Source: sourceOf(p.Source), Approved: p.Approved,
 		Problems: remarks(p.Problems, s.o.Library().Hider()),
 	}
 	for _, server := range p.Servers {
@@ -123,6 +127,22 @@ type InstalledPlugin struct {
 	Notes  []string `json:"notes"`
 }
 
+// approves answers for whoever installs a plugin with what was sent: it has to
+// name the servers as they are. Without that, the answer is what has to be approved.
+func approves(sent *library.Approval, hide func(string) string) library.Ask {
+	return func(r library.Request) ([]string, error) {
+		if sent != nil && sent.Digest == r.Digest && slices.Equal(slices.Sorted(slices.Values(sent.Servers)), slices.Sorted(slices.Values(r.Names()))) {
+			return sent.Env, nil
+		}
+		p := newProblem(http.StatusConflict, "approval_needed", `plugin %s has servers that would run or connect to what "approval" shows: read it, and send "approve" with its "digest", the names of its "servers" and as "env" the variables that they may read`, r.Plugin)
+		for i := range r.Servers {
+			r.Servers[i].Runs = hide(r.Servers[i].Runs)
+		}
+		p.Approval = &r
+		return nil, p
+	}
+}
+
 func (s *server) installPlugin(r *http.Request) (int, any, error) {
 	from, done, err := readSource(r, maxPluginBytes, true)
 	if err != nil {
@@ -139,7 +159,7 @@ func (s *server) installPlugin(r *http.Request) (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	p, replaced, notes, err := l.InstallPlugin(r.Context(), wanted, from.Force)
+	p, replaced, notes, err := l.InstallPlugin(r.Context(), wanted, from.Force, approves(from.Approve, l.Hider()))
 	if err != nil {
 		return 0, nil, sourceProblem(err)
 	}

@@ -23,6 +23,8 @@ type Problem struct {
 	Code        string              `json:"code"`
 	Detail      string              `json:"detail"`
 	Diagnostics []skills.Diagnostic `json:"diagnostics,omitempty"`
+	// Approval is what has to be approved.
+	Approval *library.Request `json:"approval,omitempty"`
 }
 
 func (p *Problem) Error() string { return p.Detail }

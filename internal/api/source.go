@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/mcpbroker/mcpbroker/skills/library"
 )
 
 // maxJSONBytes bounds a body of JSON.
@@ -22,6 +24,8 @@ type source struct {
 	Ref        string `json:"ref"`
 	Folder     string `json:"folder"`
 	Force      bool   `json:"force"`
+	// Approve allows the servers of a plugin to start.
+	Approve *library.Approval `json:"approve"`
 
 	upload bool // Path is of the archive that was sent
 }
@@ -54,6 +58,9 @@ func readSource(r *http.Request, limit int64, plugin bool) (from source, done fu
 			return from, done, newProblem(http.StatusUnprocessableEntity, "bad_query", "force is %.40q: use true or false", text)
 		}
 	}
+	if q := r.URL.Query(); q.Has("approve") {
+		from.Approve = &library.Approval{Digest: q.Get("approve"), Servers: q["server"], Env: q["env"]}
+	}
 	dir, err := os.MkdirTemp("", "broker-upload-")
 	if err != nil {
 		return from, done, err
@@ -80,7 +87,7 @@ func (s source) check(plugin bool) error {
 		}
 	}
 	switch {
-	case !plugin && (s.Offer != "" || s.Repository != "" || s.Ref != "" || s.Folder != ""):
+	case !plugin && (s.Offer != "" || s.Repository != "" || s.Ref != "" || s.Folder != "" || s.Approve != nil):
 		return bad(`a skill is installed from a "path", or from an archive as the body`)
 	case !plugin && given == 0:
 		return bad(`the body needs "path", that of an archive or a folder on the broker's machine`)

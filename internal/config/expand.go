@@ -78,35 +78,52 @@ func checkRefs(s string) *refError {
 // walkRefs replaces the references of s with what value says.
 func walkRefs(s string, value func(ref) (string, error)) (string, error) {
 	var b strings.Builder
-	for i := 0; i < len(s); {
-		n := strings.Index(s[i:], "${")
-		if n < 0 {
-			b.WriteString(s[i:])
-			break
+	err := eachPart(s, func(text string, r *ref) (err error) {
+		if r != nil {
+			text, err = value(*r)
 		}
-		at := i + n
-		if at > i && s[at-1] == '$' {
-			b.WriteString(s[i:at-1] + "${")
-			i = at + 2
-			continue
-		}
-		b.WriteString(s[i:at])
-		end := strings.IndexByte(s[at:], '}')
-		if end < 0 {
-			return "", &refError{at, `"${" is never closed: write ${VAR}, or $${ for a plain "${"`}
-		}
-		r, err := parseRef(s[at+2 : at+end])
-		if err != nil {
-			return "", &refError{at, err.Error()}
-		}
-		v, err := value(r)
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(v)
-		i = at + end + 1
+		b.WriteString(text)
+		return err
+	})
+	if err != nil {
+		return "", err
 	}
 	return b.String(), nil
+}
+
+// eachPart calls part with the references of s and the text between them, in
+// order, until one is an error.
+func eachPart(s string, part func(text string, r *ref) error) error {
+	for done := 0; done < len(s); {
+		rest := s[done:]
+		at := strings.Index(rest, "${")
+		if at < 0 {
+			return part(rest, nil)
+		}
+		if at > 0 && rest[at-1] == '$' {
+			if err := part(rest[:at-1]+"${", nil); err != nil {
+				return err
+			}
+			done += at + 2
+			continue
+		}
+		end := strings.IndexByte(rest[at:], '}')
+		if end < 0 {
+			return &refError{done + at, `"${" is never closed: write ${VAR}, or $${ for a plain "${"`}
+		}
+		r, err := parseRef(rest[at+2 : at+end])
+		if err != nil {
+			return &refError{done + at, err.Error()}
+		}
+		if err := part(rest[:at], nil); err != nil {
+			return err
+		}
+		if err := part("", &r); err != nil {
+			return err
+		}
+		done += at + end + 1
+	}
+	return nil
 }
 
 // parseRef reads what stands between "${" and "}".

@@ -34,6 +34,9 @@ type Options struct {
 	// PluginsOn says by their names which plugins are on that nobody has switched,
 	// as the config has it; all others are.
 	PluginsOn map[string]bool
+	// Describe says what a server of a plugin would be; an error means that it
+	// would never start.
+	Describe func(plugin.Server) (Run, error)
 	// Note is told of each change, and of those that fail; nil is told nothing. It
 	// is called by the goroutine that makes the change.
 	Note func(Change)
@@ -58,7 +61,8 @@ const (
 	Removed   Action = "removed"
 	Enabled   Action = "enabled"
 	Disabled  Action = "disabled"
-	Added     Action = "added" // a marketplace
+	Approved  Action = "approved" // the servers of a plugin
+	Added     Action = "added"    // a marketplace
 )
 
 // A Change is something that was done, or tried, to a skill, a plugin or a

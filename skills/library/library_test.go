@@ -208,7 +208,7 @@ func TestPluginOfAMarketplaceHasTheNameThatWasAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := s.InstallPlugin(t.Context(), library.From{Offer: o}, true); code(err) != "name_mismatch" {
+	if _, _, _, err := s.InstallPlugin(t.Context(), library.From{Offer: o}, true, nil); code(err) != "name_mismatch" {
 		t.Errorf("%v, want name_mismatch", err)
 	}
 	if last := s.changes[len(s.changes)-1]; last != "plugins installed harmless failed" {
@@ -317,7 +317,7 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 	plugin(t, filepath.Join(dir, "deep", "sales"), "sales")
 	address, commit := publish(t, dir)
 	from := library.From{Repo: &repo.Source{URL: address, Ref: "main", Folder: "deep/sales"}}
-	p, _, notes, err := s.InstallPlugin(t.Context(), from, false)
+	p, _, notes, err := s.InstallPlugin(t.Context(), from, false, nil)
 	if err != nil || len(notes) > 0 {
 		t.Fatal(err, notes)
 	}
@@ -325,7 +325,7 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 	if diff := cmp.Diff(want, p.Source); diff != "" || !p.Enabled || !slices.Equal(p.Skills, []string{"sales:forecast"}) {
 		t.Errorf("installed %+v, source (-want +got):\n%s", p, diff)
 	}
-	if _, _, _, err := s.InstallPlugin(t.Context(), from, false); code(err) != "already_exists" {
+	if _, _, _, err := s.InstallPlugin(t.Context(), from, false, nil); code(err) != "already_exists" {
 		t.Errorf("again: %v", err)
 	}
 	if _, err := s.SwitchPlugin("sales", false); err != nil {
@@ -338,7 +338,7 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 		t.Errorf("the skill of a plugin that is off is there: %s", k.Ref)
 	}
 	// From a folder, it has no source any more.
-	if p, replaced, _, err := s.InstallPlugin(t.Context(), library.From{Path: filepath.Join(dir, "deep", "sales")}, true); err != nil || !replaced || p.Source != nil || p.Enabled {
+	if p, replaced, _, err := s.InstallPlugin(t.Context(), library.From{Path: filepath.Join(dir, "deep", "sales")}, true, nil); err != nil || !replaced || p.Source != nil || p.Enabled {
 		t.Errorf("replaced: %+v, %v", p, err)
 	}
 	state := filepath.Join(s.dir, "servers.state.json")
@@ -379,7 +379,7 @@ func TestChangesDoNotWaitForRepositories(t *testing.T) {
 	from := &repo.Source{URL: ts.URL + "/x"}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, _, _, err := s.InstallPlugin(t.Context(), library.From{Repo: from}, false); err == nil {
+		if _, _, _, err := s.InstallPlugin(t.Context(), library.From{Repo: from}, false, nil); err == nil {
 			t.Error("a plugin was fetched from nowhere")
 		}
 	})
@@ -418,7 +418,7 @@ func TestMarketplaceInARepository(t *testing.T) {
 		if err != nil {
 			return library.Plugin{}, err
 		}
-		p, _, _, err := s.InstallPlugin(context.WithoutCancel(t.Context()), library.From{Offer: o}, false)
+		p, _, _, err := s.InstallPlugin(context.WithoutCancel(t.Context()), library.From{Offer: o}, false, nil)
 		return p, err
 	}
 	if p, err := install("near@team"); err != nil || p.Name != "near" || p.Source == nil || p.Source.Commit != commit || p.Source.Folder != "plugins/near" {
@@ -482,7 +482,7 @@ func TestMarketplaceLeadsNotIntoThisHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := s.InstallPlugin(t.Context(), library.From{Offer: o}, false); code(err) != "bad_repository" {
+	if _, _, _, err := s.InstallPlugin(t.Context(), library.From{Offer: o}, false, nil); code(err) != "bad_repository" {
 		t.Errorf("c: %v, want bad_repository", err)
 	}
 }

@@ -29,6 +29,9 @@ type Plugin struct {
 	// Source is the commit that it was installed from; nil if it came from a file
 	// or a folder.
 	Source *repo.Source `json:"source,omitempty"`
+	// Approved is what the user has allowed of its servers as they are now; nil
+	// means that they do not start.
+	Approved *Approval `json:"approved"`
 }
 
 // pluginOn reports whether a plugin is on: what a command has switched counts, then
@@ -87,6 +90,9 @@ func (l *Library) Plugins() ([]Plugin, []skills.Problem, error) {
 		}
 		if json.Unmarshal(entries[p.Name], &entry) == nil {
 			one.Source = entry.Source
+		}
+		if len(p.Servers) > 0 {
+			one.Approved, _ = MayStart(l.o.Switches, p)
 		}
 		all = append(all, one)
 	}
@@ -154,9 +160,10 @@ func (l *Library) SwitchPlugin(name string, on bool) (Plugin, error) {
 
 // InstallPlugin installs a plugin; one of that name that is there already is only
 // replaced with force, and replaced says so. The notes say what of a repository
-// was left out. Cause tells whether an error is the source's, on which nothing
-// has changed.
-func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p Plugin, replaced bool, notes []string, err error) {
+// was left out. One with servers is only installed if ask agrees, unless they
+// were approved as they are. Cause tells whether an error is the source's, on
+// which, as on one of ask, nothing has changed.
+func (l *Library) InstallPlugin(ctx context.Context, from From, force bool, ask Ask) (p Plugin, replaced bool, notes []string, err error) {
 	path, source, want := from.Path, from.Repo, ""
 	if from.Offer != nil {
 		want = from.Offer.Name
@@ -169,7 +176,7 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p P
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		p, replaced, err = l.installPlugin(path, source, pack.Options{Name: want, Force: force})
+		p, replaced, err = l.installPlugin(path, source, pack.Options{Name: want, Force: force}, ask)
 	}
 	change := Change{Action: installed(replaced), Kind: skills.KindPlugin, Name: from.name(), Detail: from.origin(), Err: err}
 	if err == nil {
@@ -182,8 +189,12 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool) (p P
 	return p, replaced, notes, err
 }
 
-func (l *Library) installPlugin(path string, from *repo.Source, o pack.Options) (p Plugin, replaced bool, err error) {
-	got, replaced, err := plugin.Install(l.o.Plugins, path, o)
+func (l *Library) installPlugin(path string, from *repo.Source, o pack.Options, ask Ask) (p Plugin, replaced bool, err error) {
+	var yes *Approval
+	got, replaced, err := plugin.Install(l.o.Plugins, path, o, func(p *plugin.Plugin, digest string) (err error) {
+		yes, err = l.askBefore(p, digest, o.Force, ask)
+		return err
+	})
 	if err != nil {
 		return Plugin{}, replaced, err
 	}
@@ -193,6 +204,9 @@ func (l *Library) installPlugin(path string, from *repo.Source, o pack.Options) 
 			e["source"], _ = json.Marshal(from)
 		}
 	})
+	if err == nil && yes != nil {
+		err = l.approve(got.Name, yes)
+	}
 	if err != nil {
 		return Plugin{}, replaced, err
 	}

@@ -54,15 +54,29 @@ func problemAt(path, code, message string) skills.Problem {
 
 // Install installs the plugin in an archive or a folder into a folder of dest
 // that has the plugin's name. One that is there already is only replaced by
-// force, and replaced says so. An error is an *Error or a *pack.Error if the
-// source is at fault, on which nothing has changed.
-func Install(dest, source string, o pack.Options) (p *Plugin, replaced bool, err error) {
+// force, and replaced says so. Before that, ask is called with the plugin as it
+// will be and the digest of its servers; nothing is installed if it returns an
+// error, which is returned. An error is an *Error or a *pack.Error if the source
+// is at fault, on which nothing has changed.
+func Install(dest, source string, o pack.Options, ask func(p *Plugin, digest string) error) (p *Plugin, replaced bool, err error) {
+	dest, err = filepath.Abs(dest)
+	if err != nil {
+		return nil, false, err
+	}
 	got, err := pack.InstallAs(dest, source, ManifestFile, limits, o, func(root *os.Root) (string, error) {
 		m, err := readManifest(root)
+		switch {
+		case err != nil:
+			return "", err
+		case o.Name != "" && m.Name != o.Name: // which is refused
+			return m.Name, nil
+		}
+		p := load(root, m, filepath.Join(dest, m.Name))
+		digest, err := p.digest(root)
 		if err != nil {
 			return "", err
 		}
-		return m.Name, nil
+		return m.Name, ask(p, digest)
 	})
 	if e, ok := errors.AsType[*pack.Error](err); ok && e.Code == "archive_no_skill_md" {
 		return nil, false, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is no plugin"}

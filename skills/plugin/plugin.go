@@ -81,6 +81,8 @@ type Server struct {
 	// Config is the entry as it would stand in a config, with the plugin's folder
 	// put in where it is named.
 	Config json.RawMessage `json:"config"`
+
+	written json.RawMessage // as it stands in the plugin
 }
 
 // manifest is the file of that name; paths may be one or several.
@@ -130,8 +132,13 @@ func Load(dir string) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
+	return load(root, m, abs), nil
+}
+
+// load reads a plugin that is in the folder dir, or will be when it is installed.
+func load(root *os.Root, m *manifest, dir string) *Plugin {
 	p := &Plugin{
-		About: About{m.Name, m.Version, m.Description, author(m.Author)}, Dir: abs,
+		About: About{m.Name, m.Version, m.Description, author(m.Author)}, Dir: dir,
 		Servers: []Server{}, Skipped: []string{}, Commands: []Command{}, Problems: []skills.Problem{},
 	}
 	p.readServers(root, m.MCPServers)
@@ -146,7 +153,7 @@ func Load(dir string) (*Plugin, error) {
 	}
 	slices.SortFunc(p.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(p.Commands, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
-	return p, nil
+	return p
 }
 
 func readManifest(root *os.Root) (*manifest, error) {
@@ -318,7 +325,7 @@ func (p *Plugin) addServer(from, key string, raw json.RawMessage) {
 		p.problem(from, code, "server %q is left out: %s", key, why)
 		return
 	}
-	p.Servers = append(p.Servers, Server{name, substitute(raw, p.Dir)})
+	p.Servers = append(p.Servers, Server{name, substitute(raw, p.Dir), raw})
 }
 
 // substitute puts the plugin's folder into the strings of a JSON value.

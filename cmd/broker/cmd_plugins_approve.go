@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/skills/library"
+)
+
+// approveFlags are how the servers of a plugin are approved.
+type approveFlags struct {
+	yes bool
+	env []string
+}
+
+func (f *approveFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.yes, "yes", false, "approve the servers that are shown without being asked")
+	c.Flags().StringArrayVar(&f.env, "env", nil, "let the servers of the plugin read this variable of the environment; may be repeated")
+}
+
+// ask shows what the servers of a plugin run, and asks on the terminal. command
+// is the line that approves them.
+func (a *app) ask(ctx context.Context, f approveFlags, command ...string) library.Ask {
+	return func(r library.Request) ([]string, error) {
+		a.printRequest(r, f.env)
+		if f.yes {
+			return f.env, nil
+		}
+		for _, e := range f.env {
+			command = append(command, "--env", e)
+		}
+		for i := range command {
+			command[i] = shellWord(command[i])
+		}
+		in, ok := a.stdin.(*os.File)
+		if !ok || a.json || !onTerminal(in) || !onTerminal(a.stderr) {
+			return nil, usage("the servers of plugin %s need your approval, and nobody can be asked here\nhint: broker plugins %s --yes", r.Plugin, strings.Join(command, " "))
+		}
+		fmt.Fprintf(a.stderr, "May they start? [y/N]: ")
+		answer, err := newTerminal(in, a.stderr).line(ctx)
+		if err != nil || !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
+			return nil, errors.New("not approved: nothing was changed")
+		}
+		return f.env, nil
+	}
+}
+
+// printRequest shows all that a user has to know before the servers of a plugin
+// may start.
+func (a *app) printRequest(r library.Request, env []string) {
+	changed := ""
+	if r.Changed {
+		changed = ", not as they were approved before"
+	}
+	fmt.Fprintf(a.stderr, "plugin %s has %s that broker would use%s:\n", r.Plugin, counted(len(r.Servers), "server"), changed)
+	for _, s := range r.Servers {
+		fmt.Fprintf(a.stderr, "  %s\n%s", gate.Terminal(s.Name), runLines(s, env, "    "))
+	}
+}
+
+// runLines show what a server runs, and which variables it reads of those that it
+// names.
+func runLines(s library.Run, env []string, indent string) string {
+	var text strings.Builder
+	text.WriteString(indent + "runs   " + gate.Terminal(s.Runs) + "\n")
+	for _, v := range s.Reads {
+		given := "given"
+		if !slices.Contains(env, v) {
+			given = "empty for it unless you give it: --env " + v
+		}
+		text.WriteString(indent + "reads  " + v + ", " + given + "\n")
+	}
+	return text.String()
+}
+
+func (a *app) pluginsApproveCommand() *cobra.Command {
+	var f approveFlags
+	c := &cobra.Command{
+		Use:   "approve NAME",
+		Short: "Allow the servers of a plugin to start",
+		Long: "Show what the servers of an installed plugin run or connect to, and ask whether they may. The approval holds for them and for the files of the\n" +
+			"plugin as they are now: when one changes, its servers do not start until they are approved again.",
+		Args: oneArg("the name of a plugin"),
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *skillHome, args []string) error {
+			p, err := l.ApprovePlugin(args[0], a.ask(ctx, f, "approve", args[0]))
+			if err != nil {
+				return a.sourceError(err)
+			}
+			if a.json {
+				return a.printJSON(p)
+			}
+			if p.Approved == nil {
+				_, err := fmt.Fprintf(a.stdout, "plugin %s has no server that could start\n", p.Name)
+				return err
+			}
+			return a.printChange(h.switches, "approved", p.Name)
+		}),
+	}
+	f.add(c)
+	return c
+}

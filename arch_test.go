@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"slices"
 	"strconv"
@@ -43,6 +44,7 @@ var below = []string{
 // row names fails the test.
 var diagram = []row{
 	{pkg: "cmd/broker", imports: append([]string{"broker", "images"}, below...)},
+	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"internal/lines"}, below...)},
 	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/..."}},
 
@@ -135,6 +137,42 @@ func TestImportsFollowTheDiagram(t *testing.T) {
 	}
 	for _, problem := range check(arrows) {
 		t.Error(problem)
+	}
+}
+
+// scriptModules are all that the program is made of that runs scripts, besides
+// packages of this module.
+var scriptModules = []string{
+	"github.com/dop251/goja/...", "github.com/dlclark/regexp2/...", "github.com/go-sourcemap/sourcemap/...", "github.com/google/pprof/profile",
+	"github.com/evanw/esbuild/...", "golang.org/x/sys/...", "golang.org/x/text/...", "github.com/agnivade/levenshtein",
+	"github.com/landlock-lsm/go-landlock/...", "kernel.org/pub/linux/libs/security/libcap/psx",
+}
+
+// The program that runs scripts has no database, container engine, sign-in, MCP
+// or search, and what it has of the network is what esbuild's server imports.
+func TestWorkerHasOnlyWhatScriptsNeed(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, "./cmd/broker-worker").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(packages) < 20 {
+		t.Fatalf("go list has %d packages: %q", len(packages), packages)
+	}
+	for _, line := range packages {
+		pkg, imports, _ := strings.Cut(line, " ")
+		if own, ok := strings.CutPrefix(pkg, module+"/"); ok {
+			if !matchAny([]string{"cmd/broker-worker", "sandbox/...", "internal/spawn"}, own) && !slices.Contains(everywhere, own) || match("sandbox/docker/...", own) {
+				t.Errorf("cmd/broker-worker draws on %s", own)
+			}
+		} else if !matchAny(scriptModules, pkg) {
+			t.Errorf("cmd/broker-worker draws on %s", pkg)
+		}
+		for imported := range strings.FieldsSeq(imports) {
+			if (imported == "net" || strings.HasPrefix(imported, "net/http")) && !match("github.com/evanw/esbuild/...", pkg) {
+				t.Errorf("%s, of cmd/broker-worker, imports %s", pkg, imported)
+			}
+		}
 	}
 }
 

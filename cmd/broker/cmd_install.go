@@ -113,7 +113,7 @@ func (a *app) install(r clients.Request) error {
 		return err
 	}
 	if duringGoRun.MatchString(filepath.ToSlash(r.Launch.Command)) {
-		return errors.New("this program is deleted when go run ends: type go install ./cmd/broker first")
+		return errors.New("this program is deleted when go run ends: type go install ./cmd/... first")
 	}
 	r.Launch.Args = []string{"serve", "--config", r.Config}
 	if a.stateDir != "" {

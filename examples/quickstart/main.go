@@ -125,10 +125,10 @@ func checkGit(ctx context.Context, repo string) error {
 	return nil
 }
 
-// build puts the three programs into dir.
+// build puts the programs into dir.
 func build(ctx context.Context, root, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
-		"./cmd/broker", "./examples/quickstart/history", "./examples/quickstart/source")
+		"./cmd/broker", "./cmd/broker-worker", "./examples/quickstart/history", "./examples/quickstart/source")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)

@@ -49,8 +49,8 @@ type Options struct {
 	// zero means the default of sandbox.Limits.
 	MemoryBytes int64
 	// Executable is the binary that JavaScript runs in: static, for Linux,
-	// with a main that calls worker.Main if worker.IsChild. Empty means this
-	// program's own. For Node it bundles programs, on this machine, and need not
+	// with a main that calls worker.Main if worker.IsChild. Empty means that of
+	// worker.Program. For Node it bundles programs, on this machine, and need not
 	// be static.
 	Executable string
 	// Image is the image that Python or Node runs in; empty means PythonImage or

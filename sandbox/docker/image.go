@@ -67,7 +67,7 @@ func openExecutable(path string) (*os.File, error) {
 	case runtime.GOOS != "linux":
 		return nil, fmt.Errorf("scripts in containers are run by broker's own binary, which must be one for Linux, and this is one for %s: use \"isolation\": \"auto\"", runtime.GOOS)
 	default:
-		path = "/proc/self/exe"
+		path = worker.Executable()
 	}
 	return os.Open(path)
 }
@@ -93,7 +93,7 @@ func static(r io.ReaderAt) error {
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return errors.New("this broker was built with cgo and needs a C library, which its container does not have: use a released binary, or one that is built with: CGO_ENABLED=0 go build ./cmd/broker")
+			return errors.New("this broker was built with cgo and needs a C library, which its container does not have: use a released binary, or one that is built with: CGO_ENABLED=0 go build ./cmd/...")
 		}
 	}
 	return nil

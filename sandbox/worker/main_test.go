@@ -30,6 +30,9 @@ func TestSuite(t *testing.T) {
 	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return New(nil) }, sandboxtest.JavaScript, sandboxtest.Containment)
 }
 
+// Without spares, and with the program that has nothing but what scripts need.
 func TestSuiteWithoutSpares(t *testing.T) {
-	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return New(&Options{Spares: -1}) })
+	own, info := buildWorker(t)
+	p := findProgram(own, info)
+	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return New(&Options{Executable: p.path, Spares: -1}) })
 }

@@ -8,11 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -49,9 +48,15 @@ var forbidden = []operation{
 		_, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		return err
 	}},
-	{"datagram", func(string) error { _, err := net.Dial("udp", "127.0.0.1:9"); return err }},
+	{"datagram", func(string) error {
+		_, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+		return err
+	}},
 	{"execute", func(string) error { return unix.Exec("/bin/true", []string{"true"}, nil) }},
-	{"start a process", func(string) error { return exec.Command("/bin/true").Run() }},
+	{"start a process", func(string) error {
+		_, err := syscall.ForkExec("/bin/true", []string{"true"}, nil)
+		return err
+	}},
 	{"fork", func(string) error {
 		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 		if errno != 0 {

@@ -2,12 +2,12 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"time"
 
@@ -71,10 +71,8 @@ func startProcess(ctx context.Context, opts *Options, hello wire.Hello) (*proces
 
 // launch starts the child's program.
 func launch(opts *Options) (*process, error) {
-	path, err := executable(opts)
-	if err != nil {
-		return nil, err
-	}
+	path := cmp.Or(opts.Executable, Executable())
+	var err error
 	var files [6]*os.File // read and write ends of the child's 0, 1 and 2
 	for i := 0; i < len(files); i += 2 {
 		if files[i], files[i+1], err = os.Pipe(); err != nil {
@@ -97,18 +95,6 @@ func launch(opts *Options) (*process, error) {
 	p.w = wire.NewWriter(p.in)
 	p.r = wire.NewReader(p.out, wire.Slack)
 	return p, nil
-}
-
-// executable returns the path of the child's binary. On Linux it is one that
-// stays right when the file is replaced by a new version.
-func executable(opts *Options) (string, error) {
-	switch {
-	case opts.Executable != "":
-		return opts.Executable, nil
-	case runtime.GOOS == "linux":
-		return "/proc/self/exe", nil
-	}
-	return os.Executable()
 }
 
 func closeAll(files []*os.File) {

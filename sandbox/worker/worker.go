@@ -1,7 +1,8 @@
-// Package worker runs each program in a child process of its own: the
-// program's own binary once more, contained, for one execution, then killed.
+// Package worker runs each program in a child process of its own, contained,
+// for one execution, then killed. Its binary is the small broker-worker if that
+// is beside the host's, and else the host's own once more.
 //
-// A binary that uses New must let its children in, before anything else:
+// A binary that uses New must therefore let its children in, before anything else:
 //
 //	func main() {
 //		if worker.IsChild() {
@@ -53,8 +54,8 @@ type Options struct {
 	// zero means the default of sandbox.Limits. A run with another limit
 	// starts a process of its own, and later spares are for that limit.
 	MemoryBytes int64
-	// Executable is the binary that children run; empty means this one. Its
-	// main must call Main if IsChild.
+	// Executable is the binary that children run; empty means that of Program.
+	// Its main must call Main if IsChild.
 	Executable string
 	// Args are further arguments of children, for tests.
 	Args []string
@@ -107,9 +108,24 @@ func New(opts *Options) sandbox.Runner {
 
 // start starts a process, one that waits for its program if warm is set.
 func (r *runner) start(ctx context.Context, memory int64, warm bool) (*process, error) {
-	return startProcess(ctx, &r.opts, wire.Hello{
+	hello := wire.Hello{
 		Version: wire.Version, MemoryBytes: memory, Warm: warm, Prepare: r.opts.Prepare, Globals: r.opts.Globals,
-	})
+	}
+	p, err := startProcess(ctx, &r.opts, hello)
+	if _, lacks := errors.AsType[*sandbox.LayerError](err); err == nil || lacks || ctx.Err() != nil || r.opts.Executable != "" || !beside().used() {
+		return p, err
+	}
+	// What this program does instead shows whether it was the other one's fault.
+	own := r.opts
+	own.Executable = ownPath()
+	p, failed := startProcess(ctx, &own, hello)
+	if failed != nil {
+		return nil, err
+	}
+	if beside().reject(err) {
+		r.log.Warn("broker-worker does not start: scripts run in this program instead", "err", err)
+	}
+	return p, nil
 }
 
 // Run implements sandbox.Runner. It returns when the child is killed and all

@@ -63,7 +63,7 @@ func TestContainersThatCannotRunTheBinaryAreNotOffered(t *testing.T) {
 	if got := p.offered(); got != nil || slices.Contains(runs, sandbox.JavaScript) {
 		t.Errorf("offered are isolations %q, and %q run", got, runs)
 	}
-	if got := reasons[sandbox.JavaScript]; !strings.Contains(got, "CGO_ENABLED=0 go build ./cmd/...") {
+	if got := reasons[sandbox.JavaScript]; !strings.Contains(got, "CGO_ENABLED=0 go install ./cmd/broker ./cmd/broker-worker") {
 		t.Errorf("JavaScript does not run because %q, want what to do", got)
 	}
 	// Node has no need of the binary in its containers.

@@ -93,7 +93,7 @@ func static(r io.ReaderAt) error {
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return errors.New("this broker was built with cgo and needs a C library, which its container does not have: use a released binary, or one that is built with: CGO_ENABLED=0 go build ./cmd/...")
+			return errors.New("this broker was built with cgo and needs a C library, which its container does not have: use a released binary, or one that is built with: CGO_ENABLED=0 go install ./cmd/broker ./cmd/broker-worker")
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,8 @@ type Options struct {
 	Failure func(error) *Error
 	// Keep keeps the images and other binary data of results. Nil keeps none.
 	Keep Keep
+	// Budget is what the calls count against; nil bounds nothing.
+	Budget *Budget
 	// Validator checks arguments; nil means a new one of this bridge's own.
 	// Share one between bridges: it keeps compiled schemas.
 	Validator *Validator
@@ -104,19 +107,33 @@ func New(o Options) *Bridge {
 }
 
 // Call performs one call by tool name. The value is what the script gets; an
-// error is always an *Error.
+// error is always an *Error. A call that the budget has no room for is not
+// recorded.
 func (b *Bridge) Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+	value, _, err := b.CallRaw(ctx, name, args)
+	return value, err
+}
+
+// CallRaw is Call that also returns the raw CallToolResult, if there was one.
+func (b *Bridge) CallRaw(ctx context.Context, name string, args json.RawMessage) (value, raw json.RawMessage, err error) {
 	long := CheckName(name)
 	if long != nil {
 		name = clip(name, 60) // of which more is worth nothing to anybody
+	}
+	leave, full := b.o.Budget.enter(ctx)
+	if e, ok := errors.AsType[*Error](full); ok {
+		e.Tool = name
+		return nil, nil, e
+	}
+	if full == nil {
+		defer leave()
 	}
 	b.mu.Lock()
 	b.seq++
 	r := Record{Seq: b.seq, Tool: name, ID: name, Args: args, Started: time.Now()}
 	b.mu.Unlock()
 
-	value, err := json.RawMessage(nil), long
-	if long == nil {
+	if err = cmp.Or(long, full); err == nil {
 		value, err = b.call(ctx, name, args, &r)
 	}
 	r.Duration = time.Since(r.Started)
@@ -137,9 +154,9 @@ func (b *Bridge) Call(ctx context.Context, name string, args json.RawMessage) (j
 		b.o.Record(r)
 	}
 	if failed != nil {
-		return nil, failed
+		return nil, r.Result, failed
 	}
-	return value, nil
+	return value, r.Result, nil
 }
 
 func (b *Bridge) call(ctx context.Context, name string, args json.RawMessage, r *Record) (json.RawMessage, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -209,4 +210,52 @@ func TestRowsMergeEqualNeighbours(t *testing.T) {
 	if b, err := json.Marshal(bridge.Rows(nil)); err != nil || string(b) != "[]" {
 		t.Errorf("no calls are %s, %v; want []", b, err)
 	}
+}
+
+// Bridges that share a budget make no more calls together than it has, and no
+// more at one time.
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget := bridge.NewBudget(10, 2)
+		var mu sync.Mutex
+		running, most, made := 0, 0, 0
+		o := bridge.Options{Resolve: resolve, Budget: budget, Caller: bridge.CallerFunc(func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			mu.Lock()
+			running++
+			made++
+			most = max(most, running)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			running--
+			mu.Unlock()
+			return json.RawMessage(`{"content":[]}`), nil
+		})}
+		refused := 0
+		var wg sync.WaitGroup
+		for _, b := range []*bridge.Bridge{bridge.New(o), bridge.New(o)} {
+			for range 8 {
+				wg.Go(func() {
+					_, err := b.Call(t.Context(), "shop__open", nil)
+					if e, ok := errors.AsType[*bridge.Error](err); ok && e.Code == bridge.CodeCallLimit && e.Tool == "shop__open" {
+						mu.Lock()
+						refused++
+						mu.Unlock()
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if made != 10 || most != 2 || refused != 6 {
+			t.Errorf("%d calls made, %d at one time, %d refused; want 10, 2, 6", made, most, refused)
+		}
+		full := bridge.NewBudget(10, 0) // no place ever
+		o.Budget = full
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		b := bridge.New(o)
+		if _, err := b.Call(ctx, "shop__open", nil); err == nil || len(b.Records()) != 1 {
+			t.Errorf("a call that waited in vain: %v, %d records", err, len(b.Records()))
+		}
+	})
 }

@@ -37,6 +37,7 @@ const (
 	CodeArguments   Code = "invalid_arguments" // refused before it was sent
 	CodeUnknownTool Code = "unknown_tool"      // no such tool
 	CodeDenied      Code = "denied"            // not allowed here
+	CodeCallLimit   Code = "call_limit"        // too many calls in one execution
 	CodeUnavailable Code = "unavailable"       // the server cannot be reached
 	CodeProtocol    Code = "protocol_error"    // the server answered with a JSON-RPC error
 	CodeTimeout     Code = "timeout"           // no answer in time

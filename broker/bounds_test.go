@@ -1,10 +1,12 @@
 package broker_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +15,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/skills"
 )
 
 // TestLongNamesCostNothing names things of hundreds of kilobytes wherever a
@@ -25,8 +29,8 @@ func TestLongNamesCostNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	_, skills := withSupport(t)
-	b := newBroker(t, broker.Options{Audit: store, Skills: skills, Results: results.Open(t.TempDir(), nil)})
+	_, r := withSupport(t)
+	b := newBroker(t, broker.Options{Audit: store, Skills: r, Results: results.Open(t.TempDir(), nil)})
 	b.Refresh(t.Context())
 	start := time.Now()
 	a := execute(t, b, `
@@ -70,5 +74,77 @@ func TestLongNamesCostNothing(t *testing.T) {
 	}
 	if total > 4<<20 {
 		t.Errorf("the audit log has %d bytes", total)
+	}
+}
+
+const loop = `{"start": "write", "steps": {"write": {"action": {"tool": "notes__create_note", "input": {"title": "x"}}, "maxVisits": 60, "onMaxVisits": "done", "next": "write"}}}`
+
+// TestAllCallsOfAnExecutionAreCounted makes calls from wherever an execution can:
+// no more are made than one script may.
+func TestAllCallsOfAnExecutionAreCounted(t *testing.T) {
+	const most = 5
+	dir, r := newSkills(t)
+	writeSkill(t, dir, "loop", "Loops. Use it.", "Go.", map[string]string{"workflow.json": loop})
+	var b *broker.Broker
+	many := func(call func(ctx context.Context)) func(context.Context, json.RawMessage) (any, error) {
+		return func(ctx context.Context, _ json.RawMessage) (any, error) {
+			var wg sync.WaitGroup
+			for range 20 {
+				wg.Go(func() { call(ctx) })
+			}
+			wg.Wait()
+			return "done", nil
+		}
+	}
+	write := broker.CallRequest{Tool: "notes__create_note", Arguments: json.RawMessage(`{"title":"x"}`)}
+	err := r.Register(skills.Virtual{Name: "handlers", Description: "Handlers. Use them.", Body: "Go.", Tools: []skills.Tool{
+		{Name: "tools", Handler: many(func(ctx context.Context) { b.CallTool(ctx, write) })},
+		{Name: "scripts", Handler: many(func(ctx context.Context) {
+			b.Execute(ctx, broker.ExecuteRequest{Code: `await callMCPTool('notes__create_note', { title: 'x' })`})
+		})},
+		{Name: "skills", Handler: many(func(ctx context.Context) {
+			_, _, _ = b.CallSkillTool(ctx, "loop", "start", nil, broker.ExecuteRequest{})
+		})},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = newBroker(t, broker.Options{Skills: r, Limits: sandbox.Limits{Calls: most}})
+	b.Refresh(t.Context())
+	cs := connect(t, b, "2025-11-25", nil)
+	script := func(tool, skill string) func() {
+		return func() {
+			a := execute(t, b, `for (let i = 0; i < 4; i++) try { await skills.call('`+skill+`', '`+tool+`') } catch {}
+				try { await callMCPTool('notes__create_note', { title: 'x' }) } catch (e) { return e.code }`)
+			if string(a.Result) != `"call_limit"` {
+				t.Errorf("%s of %s: a call over the limit ends with %s %s", tool, skill, a.Result, a.Stderr)
+			}
+			n := 0
+			for _, row := range a.ToolsCalled {
+				n += max(row.N, 1)
+			}
+			if tool != "scripts" && tool != "skills" && n != most {
+				t.Errorf("%s of %s: tools_called has %d calls: %+v", tool, skill, n, a.ToolsCalled)
+			}
+		}
+	}
+	client := func(tool, skill string) func() {
+		return func() { call(t, cs, "call_skill_tool", map[string]any{"skill": skill, "tool": tool}) }
+	}
+	written := 0
+	for name, run := range map[string]func(){
+		"a workflow in a script": script("start", "loop"), "a workflow by itself": client("start", "loop"),
+		"a handler in a script": script("tools", "handlers"), "a handler by itself": client("tools", "handlers"),
+		"scripts of a handler": script("scripts", "handlers"), "skills of a handler": client("skills", "handlers"),
+	} {
+		run()
+		before := written
+		a := execute(t, b, `return (await callMCPTool('notes__create_note', { title: 'x' })).count`)
+		if err := json.Unmarshal(a.Result, &written); err != nil {
+			t.Fatalf("%s: %s %s", name, a.Result, a.Stderr)
+		}
+		if got := written - before - 1; got != most {
+			t.Errorf("%s made %d calls, want the %d that are allowed", name, got, most)
+		}
 	}
 }

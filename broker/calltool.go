@@ -36,30 +36,36 @@ type CallRequest struct {
 // CallTool calls one tool, with the checks, errors and record that the call of a
 // script has. The result is one text block within the budget of an answer, and
 // what images and audio the tool sent. A call that fails is a result that says
-// so.
+// so. With the context of a handler of a skill it is a call of the execution that
+// the handler runs in.
 func (b *Broker) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolResult {
-	o := b.options()
-	x := &execution{b: b, o: o, started: time.Now(), req: ExecuteRequest{
+	if x := b.executionOf(ctx); x != nil {
+		answer, _ := x.callOne(ctx, req)
+		return answer
+	}
+	x := &execution{b: b, o: b.options(), started: time.Now(), req: ExecuteRequest{
 		Code: "call_tool " + clip(req.Tool, 200), Client: req.Client, Owner: req.Owner, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
 	}}
 	x.begin(languageCall)
-	var raw json.RawMessage
-	x.bridge = x.newBridge(func(r bridge.Record) {
-		raw = r.Result
-		x.record(r)
-	}, nil) // what is no text goes to the client
-	value, err := x.bridge.Call(ctx, strings.TrimSpace(req.Tool), b.unwrapArguments(ctx, req.Tool, req.Arguments))
+	x.bridge = x.newBridge(ctx, nil) // what is no text goes to the client
+	answer, err := x.callOne(ctx, req)
 	var res sandbox.Result
-	var answer *mcp.CallToolResult
 	if err != nil {
 		res.ExitCode, res.Error = exitOf(err), errorText(err)
-		answer = x.textResult(res.Error)
-		answer.IsError = true
-	} else {
-		answer = x.callResult(raw, value)
 	}
 	x.commit(res, int64(len(compactJSON(answer))))
 	return answer
+}
+
+// callOne makes the call of req as one of x. A failure is in the answer too.
+func (x *execution) callOne(ctx context.Context, req CallRequest) (*mcp.CallToolResult, error) {
+	value, raw, err := x.bridge.CallRaw(ctx, strings.TrimSpace(req.Tool), x.b.unwrapArguments(ctx, req.Tool, req.Arguments))
+	if err != nil {
+		answer := x.textResult(errorText(err))
+		answer.IsError = true
+		return answer, err
+	}
+	return x.callResult(raw, value), nil
 }
 
 // languageCall is what the record says where a script's language stands.

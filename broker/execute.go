@@ -189,6 +189,7 @@ type execution struct {
 	notes          []string
 	id             string
 	bridge         *bridge.Bridge
+	budget         *bridge.Budget
 	drifts         drifts
 
 	skillModulesUsed []sandbox.Module // that the script may import
@@ -216,7 +217,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	limits := x.o.Limits
 	limits.Timeout = x.timeout()
 	x.begin(lang)
-	x.bridge = x.newBridge(x.record, x.keepBinary)
+	x.bridge = x.newBridge(ctx, x.keepBinary)
 	waiting, cancel := context.WithTimeoutCause(ctx, limits.Timeout,
 		fmt.Errorf("no answer within the time limit of %g s", limits.Timeout.Seconds()))
 	modules, names, err := x.b.modules(waiting, lang, x.req.Code)
@@ -251,18 +252,36 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	return x.finish(res)
 }
 
-// newBridge returns the bridge of x, which tells record of each call. What is
-// no text goes to keep, as in bridge.Options.
-func (x *execution) newBridge(record func(bridge.Record), keep bridge.Keep) *bridge.Bridge {
+// newBridge returns the bridge of x. What is no text goes to keep, as in
+// bridge.Options. The calls of an execution that another one has begun, by a
+// handler of a skill, count against that.
+func (x *execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bridge {
+	limits := x.o.Limits.WithDefaults()
+	x.budget = bridge.NewBudget(limits.Calls, limits.InFlight)
+	if within := x.b.executionOf(ctx); within != nil {
+		x.budget = within.budget
+	}
 	return bridge.New(bridge.Options{
 		Resolve:   x.b.resolve,
 		Caller:    bridge.CallerFunc(x.call),
-		Record:    record,
+		Record:    x.record,
 		Started:   x.announce,
 		Failure:   failure,
 		Keep:      keep,
+		Budget:    x.budget,
 		Validator: x.b.validator,
 	})
+}
+
+type executionKey struct{}
+
+// executionOf is the execution of b that what ctx is for belongs to; nil for
+// none.
+func (b *Broker) executionOf(ctx context.Context) *execution {
+	if x, ok := ctx.Value(executionKey{}).(*execution); ok && x.b == b {
+		return x
+	}
+	return nil
 }
 
 func (x *execution) announce(t *discovery.Tool, seq int) {

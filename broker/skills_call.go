@@ -38,7 +38,7 @@ func (b *Broker) CallSkillTool(ctx context.Context, skill, tool string, input js
 			return nil, true, err
 		}
 	}
-	x := b.beginSkillCall(c, req)
+	x := b.beginSkillCall(ctx, c, req)
 	answer, err := x.skillTool(ctx, c)
 	res := ended(answer, err)
 	x.commit(res, int64(len(answer.JSON)))
@@ -50,10 +50,10 @@ func (b *Broker) CallSkillTool(ctx context.Context, skill, tool string, input js
 
 // beginSkillCall begins the record of a call, with a bridge for the calls of
 // tools that it makes.
-func (b *Broker) beginSkillCall(c skillCall, req ExecuteRequest) *execution {
+func (b *Broker) beginSkillCall(ctx context.Context, c skillCall, req ExecuteRequest) *execution {
 	req.Code = "call_skill_tool " + clip(c.skill, 100) + " " + clip(c.tool, 100)
 	x := &execution{b: b, o: b.options(), started: time.Now(), req: req}
 	x.begin(languageCall)
-	x.bridge = x.newBridge(x.record, x.keepBinary)
+	x.bridge = x.newBridge(ctx, x.keepBinary)
 	return x
 }

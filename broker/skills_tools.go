@@ -150,7 +150,7 @@ type skillCall struct {
 // callSkill answers call_skill_tool. It is recorded like a script, so that the
 // calls of tools that a workflow makes are found under it.
 func (b *Broker) callSkill(ctx context.Context, c skillCall, req ExecuteRequest) *mcp.CallToolResult {
-	x := b.beginSkillCall(c, req)
+	x := b.beginSkillCall(ctx, c, req)
 	value, err := x.skillTool(ctx, c)
 	res := ended(value, err)
 	var answer *mcp.CallToolResult
@@ -192,8 +192,10 @@ func ended(value skillValue, err error) (res sandbox.Result) {
 }
 
 // skillTool calls a tool of a skill for x, which has a bridge: one that is
-// defined in Go, the workflow's start and advance, or a script.
+// defined in Go, the workflow's start and advance, or a script. What these call
+// with its context are calls of x.
 func (x *execution) skillTool(ctx context.Context, c skillCall) (value skillValue, err error) {
+	ctx = context.WithValue(ctx, executionKey{}, x)
 	k, err := x.b.findSkill(c.reader, c.skill)
 	if err != nil {
 		return value, err

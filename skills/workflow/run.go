@@ -113,6 +113,8 @@ func (r *run) proceed(ctx context.Context) Result {
 		var res *Result
 		n := r.e.w.steps[r.st.at]
 		switch {
+		case ctx.Err() != nil:
+			res = r.fail(true, "it was interrupted: %s", context.Cause(ctx))
 		case n == nil:
 			a := r.e.w.areas[r.st.area]
 			res = r.come(ctx, a.prefix+a.def.Start)

@@ -1,0 +1,38 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// A Budget bounds the calls of one execution, whoever makes them: the script, a
+// workflow that it runs, or a handler. It may be shared by bridges, and is safe
+// for concurrent use.
+type Budget struct {
+	calls  int64
+	asked  atomic.Int64
+	places chan struct{}
+}
+
+// NewBudget returns a Budget of so many calls, of which so many run at one time.
+func NewBudget(calls, inFlight int) *Budget {
+	return &Budget{calls: int64(calls), places: make(chan struct{}, inFlight)}
+}
+
+// enter waits for a place until leave is called. Nil has room for all.
+func (b *Budget) enter(ctx context.Context) (leave func(), err error) {
+	if b == nil {
+		return func() {}, nil
+	}
+	if b.asked.Add(1) > b.calls {
+		return nil, &Error{Code: CodeCallLimit,
+			Message: fmt.Sprintf("limit of %d calls per run reached (config: sandbox.maxCalls): ask for more in one call, or go on in another run", b.calls)}
+	}
+	select {
+	case b.places <- struct{}{}:
+		return func() { <-b.places }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

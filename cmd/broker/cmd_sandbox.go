@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +123,18 @@ func (a *app) prove(ctx context.Context, p *place, set config.Sandbox, opts atta
 		rep.Untested = err.Error()
 		return rep, context.Cause(ctx)
 	}
-	opts.Kind = p.kind
+	dir, err := os.MkdirTemp("", "broker-attack-")
+	if err != nil {
+		return rep, err
+	}
+	defer os.RemoveAll(dir)
+	through, err := openAttacked(r, dir, a.logger())
+	if err != nil {
+		return rep, err
+	}
+	defer through.audit.Close()
+	opts.Kind, opts.Run = p.kind, through.run
+	opts.Parallel = min(runtime.GOMAXPROCS(0), 2) // so that the memory is that of as many scripts everywhere
 	done := 0
 	if onTerminal(a.stderr) {
 		opts.Progress = func(o attack.Outcome) {

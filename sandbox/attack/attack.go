@@ -79,6 +79,10 @@ type Options struct {
 	// Every leaves out all but every n-th of those, for runners that are slow
 	// to start; zero means that none is left out.
 	Every int
+	// Run runs a program with its calls of tools, those of Tools, answered by
+	// req.Call; nil runs it on the runner itself, where req.Call answers whatever
+	// it asks of its host.
+	Run func(ctx context.Context, req sandbox.Request) (sandbox.Result, error)
 	// Progress is told of each outcome as it comes, one at a time; nil is not.
 	Progress func(Outcome)
 }
@@ -162,11 +166,14 @@ func Run(ctx context.Context, r sandbox.Runner, opts Options) Report {
 // Try lets one attack loose on r, and then sees whether r still works.
 func Try(ctx context.Context, r sandbox.Runner, a Attack, opts Options) Outcome {
 	o := Outcome{Name: a.Name, Group: a.Group}
+	if opts.Run == nil {
+		opts.Run = r.Run
+	}
 	limits := sandbox.Limits{Timeout: opts.Timeout, MemoryBytes: opts.MemoryBytes, Grace: opts.Timeout / 4}.WithDefaults()
 	host := &target{}
 	defer host.end()
 	start := time.Now()
-	res, err := r.Run(ctx, sandbox.Request{
+	res, err := opts.Run(ctx, sandbox.Request{
 		Language: cmp.Or(a.Language, sandbox.JavaScript), Code: a.Code, Limits: limits,
 		Call: host.call, Stdout: counter{}, Stderr: counter{},
 	})
@@ -186,7 +193,7 @@ func Try(ctx context.Context, r sandbox.Runner, a Attack, opts Options) Outcome 
 	case host.reached():
 		o.Problem = "it reached a port of the host"
 	default:
-		o.Problem = stillWorks(ctx, r, a.Language, opts.MemoryBytes)
+		o.Problem = stillWorks(ctx, opts, a.Language)
 	}
 	o.Contained = o.Problem == ""
 	return o
@@ -201,12 +208,12 @@ func afterwards(l sandbox.Language) (code, want string) {
 	return `return [1 + 1, typeof ({}).polluted, typeof [].polluted, typeof globalThis.leftover]`, `[2,"undefined","undefined","undefined"]`
 }
 
-// stillWorks returns what is wrong with r after an attack in a language. The
+// stillWorks returns what is wrong after an attack in a language. The
 // memory is that of the attack, so that a spare fits both.
-func stillWorks(ctx context.Context, r sandbox.Runner, l sandbox.Language, memory int64) string {
+func stillWorks(ctx context.Context, opts Options, l sandbox.Language) string {
 	l = cmp.Or(l, sandbox.JavaScript)
 	code, want := afterwards(l)
-	res, err := r.Run(ctx, sandbox.Request{Language: l, Code: code, Limits: sandbox.Limits{MemoryBytes: memory}})
+	res, err := opts.Run(ctx, sandbox.Request{Language: l, Code: code, Limits: sandbox.Limits{MemoryBytes: opts.MemoryBytes}})
 	switch {
 	case err != nil:
 		return "afterwards the runner failed: " + err.Error()

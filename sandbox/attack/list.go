@@ -125,6 +125,12 @@ var floodAttacks = []Attack{
 	{Name: "calls for ever", Group: groupFlood, Code: `for (;;) callMCPTool("demo__slow", {})`},
 	{Name: "calls one after the other for ever", Group: groupFlood, Tame: true, Code: `for (;;) try { await callMCPTool("demo__echo", {}) } catch {}`},
 	{Name: "calls with large arguments for ever", Group: groupFlood, Code: `const s = "x".repeat(1e6); for (;;) callMCPTool("demo__slow", { s })`},
+	{Name: "long names of tools", Group: groupFlood, Tame: true, Code: `const n = "a.b__".repeat(8e4), all = []; for (let i = 0; i < 40; i++) all.push(callMCPTool(n + i, {}).catch(() => 0)); await Promise.all(all); return "contained"`, Want: contained},
+	{Name: "huge names of tools for ever", Group: groupFlood, Code: `const n = "x".repeat(4e6); for (;;) try { await callMCPTool(n, {}) } catch {}`},
+	{Name: "long names of everything for ever", Group: groupFlood, Code: `const n = "x".repeat(1e6), o = { path: n, server: n }; for (;;) for (const f of [() => tools.search(n, o), () => tools.search("x", o), () => tools.describe(n), () => results.get("r_x", o), () => store.get(n), () => store.set(n, n), () => skills.read("attack", n), () => skills.call("attack", n, o)]) f().catch(() => 0), await null`},
+	{Name: "keys for ever", Group: groupFlood, Tame: true, Code: `for (let i = 0; i < 200; i++) await store.set("k" + i, "x".repeat(1e5)).catch(() => 0); for (;;) try { await store.keys() } catch {}`},
+	{Name: "calls through a skill for ever", Group: groupFlood, Tame: true, Code: `for (;;) try { await skills.call("attack", "start", {}) } catch {}`},
+	{Name: "calls through many skills at one time", Group: groupFlood, Code: `for (;;) skills.call("attack", "start", {}).catch(() => 0)`},
 	{Name: "a call with a cycle", Group: groupFlood, Tame: true, Code: `const a = {}; a.a = a; await callMCPTool("demo__echo", a)`},
 	{Name: "output that looks like the protocol", Group: groupFlood, Tame: true, Code: `console.log("D\0\0\0\0\0\0\0\x06\0\0\0\x02{}"); console.error("C\0\0\0\x01\0\0\0\x01x"); return "contained"`, Want: contained},
 }

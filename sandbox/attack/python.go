@@ -104,6 +104,9 @@ var pythonFlood = []Attack{
 	{Name: "calls for ever", Code: "import asyncio\ntasks = []\nwhile True:\n    tasks.append(asyncio.create_task(call_mcp_tool('demo__slow')))\n    await asyncio.sleep(0)"},
 	{Name: "calls one after the other for ever", Code: "while True:\n    try:\n        await call_mcp_tool('demo__echo')\n    except ToolError: pass"},
 	{Name: "calls with large arguments for ever", Code: "import asyncio\ns = 'x' * 10 ** 6\nwhile True:\n    asyncio.create_task(call_mcp_tool('demo__slow', {'s': s}))\n    await asyncio.sleep(0)"},
+	{Name: "long names of tools for ever", Code: "n = 'a.b__' * 80_000\nwhile True:\n    try:\n        await call_mcp_tool(n)\n    except Exception: pass"},
+	{Name: "keys for ever", Code: "for i in range(200):\n    await store.set('k%d' % i, 'x' * 100_000)\nwhile True:\n    try:\n        await store.keys()\n    except Exception: pass"},
+	{Name: "calls through a skill for ever", Code: "while True:\n    try:\n        await skills.call('attack', 'start', {})\n    except Exception: pass"},
 	{Name: "a call with a cycle", Code: "a = {}\na['a'] = a\nawait call_mcp_tool('demo__echo', a)"},
 }
 
@@ -121,6 +124,7 @@ var pythonFrames = []Attack{
 	{Name: "ready once more", Code: frames("frame(b'Y', 0, b'{}')\nwhile True: pass")},
 	{Name: "a judgement that nobody asked for", Code: frames("frame(b'S', 0, b'{}')\nwhile True: pass")},
 	{Name: "output in frames of one byte for ever", Code: frames("while True: frame(b'O', 0, b'x')")},
+	{Name: "calls by names that do not end", Code: frames("for n in range(1000): call(n, b'x' * 10_000_000)")},
 	{Name: "the streams are closed", Code: "import os\nos.closerange(0, 256)\nwhile True: pass"},
 	{Name: "the answers are taken away", Code: "import os, threading, time\ndef steal(fd):\n    while True:\n        try: os.read(fd, 65536)\n        except OSError: return\nfor fd in range(3, 16): threading.Thread(target=steal, args=(fd,), daemon=True).start()\nawait call_mcp_tool('demo__echo')"},
 	{Name: "descriptors for ever", Code: "import os\ntry:\n    for n in range(100_000): os.open('/dev/null', 0)\nexcept OSError:\n    r = 'contained' if n < 4096 else n\nr", Want: contained},

@@ -11,6 +11,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
+// Tools are the tools of the server "demo", which attacks call.
+var Tools = []string{"echo", "slow", "bait"}
+
 // A target answers the calls of an attack, and counts them. A tool "slow" never
 // answers; a tool "bait" tells of a file and a port of this process that no
 // program can reach.

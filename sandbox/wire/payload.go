@@ -107,7 +107,8 @@ func (w *Writer) WriteCall(id uint32, c sandbox.Call) error {
 }
 
 // DecodeCall reads the payload of a call frame. Args share memory with p, and
-// are checked to be JSON.
+// are checked to be JSON. Of a target that every host refuses there is only the
+// beginning, still too long, and no Args.
 func DecodeCall(p []byte) (sandbox.Call, error) {
 	var c sandbox.Call
 	if len(p) < 2 {
@@ -124,8 +125,8 @@ func DecodeCall(p []byte) (sandbox.Call, error) {
 	if int64(len(p)) < m {
 		return c, errors.New("call: payload ends inside the target")
 	}
-	c.Target = string(p[:m])
-	if p = p[m:]; len(p) > 0 {
+	c.Target = string(p[:min(m, sandbox.MaxQueryBytes+1)])
+	if p = p[m:]; len(p) > 0 && m <= sandbox.MaxQueryBytes {
 		if !json.Valid(p) {
 			return c, errors.New("call: the argument is not JSON")
 		}

@@ -104,15 +104,13 @@ func nameTooLong(call sandbox.Call) error {
 	if call.Func == "tools.search" {
 		max = sandbox.MaxQueryBytes
 	}
-	n := len(call.Target)
-	if len(call.Func) <= sandbox.MaxNameBytes && n <= max {
+	if len(call.Func) <= sandbox.MaxNameBytes && len(call.Target) <= max {
 		return nil
 	}
 	return &sandbox.CallError{
-		Name: "ToolError",
-		Message: fmt.Sprintf("%s: a name of %s is over the limit of %s, which is fixed",
-			Cut(call.Func, 40), Size(int64(n)), Size(int64(max))),
-		Fields: limitFields(sandbox.CodeNameTooLong),
+		Name:    "ToolError",
+		Message: fmt.Sprintf("%s: the name has over %s, which is the most and fixed", Cut(call.Func, 40), Size(int64(max))),
+		Fields:  limitFields(sandbox.CodeNameTooLong),
 	}
 }
 

@@ -18,7 +18,6 @@ const (
 	absentName = "$broker_absent"
 	wordsName  = "$broker_words"
 	traceName  = "$broker_trace"
-	regexpName = "$broker_regexp"
 	spreadName = "$broker_spread"
 	listName   = "$broker_list"
 	atName     = "$broker_at"
@@ -32,8 +31,7 @@ const (
 //
 //   - s += x copies s, and so does what grows in another way: where s is text, a
 //     builder appends to it (amendtext.go);
-//   - \p{…} and the flag v in a regular expression are spelled out, and the flag
-//     d is made of an object, which goja does not know;
+//   - \p{…} in a regular expression is spelled out;
 //   - what reads the message or the trace of an error gets it mended, as
 //     trace.go and words.go say;
 //   - [...list, x] asks an iterator for each element, where a list could be copied;
@@ -224,15 +222,12 @@ func (a *amender) change(slot *ast.Expression) {
 			a.mend(&e.Left, traceName)
 		}
 	case *ast.RegExpLiteral:
-		pattern, flags, err := spellOut(e.Pattern, e.Flags)
+		pattern, err := spellOut(e.Pattern, e.Flags)
 		if err != nil {
 			a.err = cmp.Or(a.err, fmt.Errorf("invalid regular expression %s: %w", e.Literal, err))
 			return
 		}
-		e.Pattern, e.Flags = pattern, flags
-		if strings.Contains(flags, "d") {
-			*slot = callOf(regexpName, e, textLiteral(e.Idx, pattern), textLiteral(e.Idx, flags))
-		}
+		e.Pattern = pattern
 	case *ast.UnaryExpression:
 		// change has been at the operand already.
 		if c, ok := e.Operand.(*ast.CallExpression); ok && e.Operator == gojatoken.TYPEOF && isAbsent(c) {

@@ -13,36 +13,26 @@ func hasClass(pattern string) bool {
 	return strings.Contains(pattern, `\p{`) || strings.Contains(pattern, `\P{`)
 }
 
-// spellOut writes the classes \p{…} and \P{…} of a pattern with the flag u or v
-// as ranges of characters, and a pattern of the flag v as one of u.
-func spellOut(pattern, flags string) (string, string, error) {
-	if strings.Count(flags, "u")+strings.Count(flags, "v") != 1 { // none, or what the engine refuses
-		return pattern, flags, nil
+// spellOut writes the classes \p{…} and \P{…} of a pattern with the flag u as
+// ranges of characters. It refuses flags that are not supported here.
+func spellOut(pattern, flags string) (string, error) {
+	for _, f := range []string{"v", "d"} {
+		if strings.Contains(flags, f) {
+			return "", fmt.Errorf("the flag %s is not supported here: %s", f, map[string]string{"v": "use u, with alternatives for sets", "d": "use match.index and the lengths of the groups"}[f])
+		}
 	}
-	p := speller{in: pattern, sets: strings.Contains(flags, "v"), fold: strings.Contains(flags, "i")}
-	flags = strings.Replace(flags, "v", "u", 1)
-	if !p.sets && !hasClass(pattern) {
-		return pattern, flags, nil
+	if strings.Count(flags, "u") != 1 || !hasClass(pattern) {
+		return pattern, nil
 	}
-	if p.sets {
-		p.out.WriteString(setsMark)
-	}
-	if err := p.spell(); err != nil {
-		return "", "", err
-	}
-	return p.out.String(), flags, nil
+	p := speller{in: pattern}
+	err := p.spell()
+	return p.out.String(), err
 }
-
-// setsMark begins what a pattern of the flag v is spelled as, and means nothing:
-// the same pattern with the flag u is spelled otherwise.
-const setsMark = "(?:)"
 
 // A speller goes through one pattern.
 type speller struct {
-	in   string
-	sets bool // classes are those of the flag v
-	fold bool // and of the flag i
-	out  strings.Builder
+	in  string
+	out strings.Builder
 }
 
 func (p *speller) spell() error {
@@ -51,16 +41,6 @@ func (p *speller) spell() error {
 		c := p.in[i]
 		switch c {
 		case '[':
-			if p.sets {
-				s := setReader{in: p.in, pos: i, fold: p.fold}
-				set, err := s.class()
-				if err != nil {
-					return err
-				}
-				set.write(&p.out)
-				i = s.pos - 1
-				continue
-			}
 			class = true
 		case ']':
 			class = false
@@ -84,9 +64,6 @@ func (p *speller) spell() error {
 
 // class writes the characters of the class called name.
 func (p *speller) class(name string, negated, within bool) error {
-	if name == "RGI_Emoji" && !negated && !within {
-		return p.emoji()
-	}
 	table, err := classTable(name)
 	if err != nil {
 		return err
@@ -101,16 +78,6 @@ func (p *speller) class(name string, negated, within bool) error {
 	return nil
 }
 
-// emoji writes what an emoji of several characters can be: a flag, a key, or
-// pictures that are joined.
-func (p *speller) emoji() error {
-	const picture = `(?:\p{Emoji_Presentation}|\p{Emoji}\uFE0F|\p{Emoji_Modifier_Base})\uFE0F?\p{Emoji_Modifier}?`
-	q := speller{in: `(?:\p{RI}\p{RI}|[0-9#*]\uFE0F?\u20E3|` + picture + `(?:\u200D` + picture + `)*)`}
-	err := q.spell()
-	p.out.WriteString(q.out.String())
-	return err
-}
-
 // writeTable writes the ranges of a table, or those between them.
 func writeTable(b *strings.Builder, table []*unicode.RangeTable, negated bool) {
 	ranges := rangesOf(table)
@@ -120,6 +87,36 @@ func writeTable(b *strings.Builder, table []*unicode.RangeTable, negated bool) {
 	for _, r := range ranges {
 		writeRange(b, r.Lo, r.Hi)
 	}
+}
+
+// rangesOf is the union of tables.
+func rangesOf(tables []*unicode.RangeTable) []unicode.Range32 {
+	var ranges []unicode.Range32
+	for _, t := range tables {
+		for _, r := range t.R16 {
+			ranges = addRange(ranges, uint32(r.Lo), uint32(r.Hi), uint32(r.Stride))
+		}
+		for _, r := range t.R32 {
+			ranges = addRange(ranges, r.Lo, r.Hi, r.Stride)
+		}
+	}
+	return merged(ranges)
+}
+
+// complement is what lies between ranges that are in order and apart.
+func complement(ranges []unicode.Range32) []unicode.Range32 {
+	var gaps []unicode.Range32
+	next := uint32(0)
+	for _, r := range ranges {
+		if r.Lo > next {
+			gaps = append(gaps, unicode.Range32{Lo: next, Hi: r.Lo - 1, Stride: 1})
+		}
+		next = r.Hi + 1
+	}
+	if next <= unicode.MaxRune {
+		gaps = append(gaps, unicode.Range32{Lo: next, Hi: unicode.MaxRune, Stride: 1})
+	}
+	return gaps
 }
 
 // merged sorts ranges and joins those that touch.

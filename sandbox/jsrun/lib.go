@@ -125,15 +125,14 @@ func (r *runtime) natives(name string) goja.Value {
 		add("spellOut", r.spellOut)
 		add("written", r.written)
 		add("canBeEmpty", r.canBeEmpty)
-		add("indices", r.findIndices)
 	case "reflect":
 		add("mend", r.mended(r.mendStack))
 	case "text", "buffer", "crypto":
 		r.byteNatives(add)
 	case "intl":
 		r.intlNatives(add)
-		clusters, _, _ := spellOut(clusterPattern, "u")
-		words, _, _ := spellOut(wordPattern, "u")
+		clusters, _ := spellOut(clusterPattern, "u")
+		words, _ := spellOut(wordPattern, "u")
 		_ = o.Set("clusters", clusters)
 		_ = o.Set("words", words)
 	case "url":

@@ -14,7 +14,7 @@ import (
 )
 
 // A script is a program ready to run. Its value is a function of
-// ($keep, $call, $error, $broker_join, $broker_absent, $broker_float, $broker_words, $broker_trace, $broker_regexp,
+// ($keep, $call, $error, $broker_join, $broker_absent, $broker_float, $broker_words, $broker_trace,
 // $broker_spread, $broker_list, $broker_at, $broker_put, $broker_fill, $broker_concat) that gives
 // $keep the program as an async function.
 type script struct {
@@ -32,7 +32,7 @@ type script struct {
 // The function around every script: the program's modules find the bridge in
 // its parameters, where no program can replace it.
 const (
-	scriptHead = `(function($keep,$call,$error,$broker_join,$broker_absent,$broker_float,$broker_words,$broker_trace,$broker_regexp,$broker_spread,$broker_list,$broker_at,$broker_put,$broker_fill,$broker_concat){"use strict";`
+	scriptHead = `(function($keep,$call,$error,$broker_join,$broker_absent,$broker_float,$broker_words,$broker_trace,$broker_spread,$broker_list,$broker_at,$broker_put,$broker_fill,$broker_concat){"use strict";`
 	scriptTail = "\n})"
 )
 

@@ -31,20 +31,19 @@ func (r *runtime) defineRegExp() {
 // spellOut is the function spellOut for lib.
 func (r *runtime) spellOut(c goja.FunctionCall) goja.Value {
 	w := writtenRegExp{c.Argument(0).String(), c.Argument(1).String()}
-	if !hasClass(w.pattern) && !strings.Contains(w.flags, "v") {
-		return r.vm.NewArray(w.pattern, w.flags)
+	if !hasClass(w.pattern) && !strings.ContainsAny(w.flags, "vd") {
+		return r.vm.ToValue(w.pattern)
 	}
 	r.readWritten()
-	plain := strings.Replace(w.flags, "v", "u", 1)
 	if spelled, ok := r.regexps.spelled[w]; ok {
-		return r.vm.NewArray(spelled, plain)
+		return r.vm.ToValue(spelled)
 	}
-	spelled, flags, err := spellOut(w.pattern, w.flags)
+	spelled, err := spellOut(w.pattern, w.flags)
 	if err != nil {
 		panic(r.failure("SyntaxError", "Invalid regular expression: /"+w.pattern+"/"+w.flags+": "+err.Error()))
 	}
 	r.noteWritten(w, spelled)
-	return r.vm.NewArray(spelled, flags)
+	return r.vm.ToValue(spelled)
 }
 
 // written is the function of lib that tells what the program wrote of a pattern
@@ -55,10 +54,7 @@ func (r *runtime) written(c goja.FunctionCall) goja.Value {
 	if !ok {
 		return goja.Undefined()
 	}
-	o := r.vm.NewObject()
-	_ = o.Set("pattern", w.pattern)
-	_ = o.Set("sets", strings.Contains(w.flags, "v"))
-	return o
+	return r.vm.ToValue(w.pattern)
 }
 
 func (r *runtime) noteWritten(w writtenRegExp, spelled string) {
@@ -73,7 +69,7 @@ func (r *runtime) readWritten() {
 	}
 	r.regexps.written, r.regexps.spelled = make(map[string]writtenRegExp), make(map[writtenRegExp]string)
 	for w := range r.script.source.regexps() {
-		if spelled, _, err := spellOut(w.pattern, w.flags); err == nil && spelled != w.pattern {
+		if spelled, err := spellOut(w.pattern, w.flags); err == nil && spelled != w.pattern {
 			r.noteWritten(w, spelled)
 		}
 	}
@@ -119,7 +115,7 @@ func (r *runtime) canBeEmpty(c goja.FunctionCall) goja.Value {
 // canBeEmpty reports whether a regular expression may match an empty text; true
 // for one that only the engine can read.
 func canBeEmpty(pattern, flags string) bool {
-	plain, err := parser.TransformRegExp(pattern, strings.Contains(flags, "s"), strings.ContainsAny(flags, "uv"))
+	plain, err := parser.TransformRegExp(pattern, strings.Contains(flags, "s"), strings.Contains(flags, "u"))
 	if err != nil {
 		return true
 	}

@@ -50,7 +50,6 @@ type runtime struct {
 	libs      map[string]*goja.Object
 	also      map[string]bool // globals of the engine that the program will run in
 	collators map[string]*collator
-	located   map[string]*located // by flags and pattern
 	regexps   regexps
 
 	reads     reads
@@ -133,7 +132,7 @@ func (r *runtime) begin() error {
 	if err := r.guard(r.defineNamed); err != nil {
 		return err
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.newRegExp), r.vm.ToValue(r.spread), r.vm.ToValue(r.list), r.vm.ToValue(r.at), r.vm.ToValue(r.put), r.vm.ToValue(r.fill), r.vm.ToValue(r.concat)); err != nil {
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.spread), r.vm.ToValue(r.list), r.vm.ToValue(r.at), r.vm.ToValue(r.put), r.vm.ToValue(r.fill), r.vm.ToValue(r.concat)); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {

@@ -1,56 +1,24 @@
-// A constructor of regular expressions that knows \p{…} and the flags d and v, and
-// searches for all matches of what can match nothing.
+// A constructor of regular expressions that knows \p{…}, and searches for all matches of what can match nothing.
 (function (native) {
   'use strict';
-  const { spellOut, written, indices, canBeEmpty } = native;
+  const { spellOut, written, canBeEmpty } = native;
   const Original = RegExp;
   const { apply, construct } = Reflect;
   const { exec } = Original.prototype;
   const flagsOf = Object.getOwnPropertyDescriptor(Original.prototype, 'flags').get;
   const sourceOf = Object.getOwnPropertyDescriptor(Original.prototype, 'source').get;
 
-  // The pattern and the flags as the program has written them: the engine has
-  // them spelled out.
+  // The pattern as the program has written it: the engine has it spelled out.
   const sourceAsWritten = (regexp) => {
     const source = apply(sourceOf, regexp, []);
-    return written(source)?.pattern ?? source;
-  };
-  const flagsAsWritten = (regexp) => {
-    const flags = apply(flagsOf, regexp, []);
-    return flags.includes('u') && written(apply(sourceOf, regexp, []))?.sets ? flags.replace('u', 'v') : flags;
-  };
-
-  // What the flag d adds to one regular expression; the others stay as fast as
-  // they are.
-  const addIndices = (regexp) => {
-    const source = apply(sourceOf, regexp, []);
-    const flags = apply(flagsOf, regexp, []);
-    const shown = 'd' + flagsAsWritten(regexp);
-    const add = (name, descriptor) => Object.defineProperty(regexp, name, { ...descriptor, enumerable: false, configurable: true });
-    add('flags', { get: () => shown });
-    add('hasIndices', { get: () => true });
-    add('exec', {
-      writable: true,
-      value: function (text) {
-        const match = apply(exec, this, ['' + text]);
-        if (match) match.indices = indices(source, flags, match.input, match.index);
-        return match;
-      },
-    });
-    return regexp;
+    return written(source) ?? source;
   };
   const make = (pattern, flags, target) => {
     const copied = pattern instanceof Original;
     const wanted = flags === undefined && copied ? pattern.flags : flags;
-    const located = typeof wanted === 'string' && wanted.includes('d');
     if (copied) pattern = sourceAsWritten(pattern);
-    if (located && wanted.lastIndexOf('d') !== wanted.indexOf('d')) {
-      throw new SyntaxError("Invalid flags supplied to RegExp constructor '" + wanted + "'");
-    }
-    let list = [pattern, located ? wanted.replace('d', '') : wanted];
-    if (typeof list[0] === 'string' && typeof list[1] === 'string') list = spellOut(list[0], list[1]);
-    const regexp = construct(Original, list, target);
-    return located ? addIndices(regexp) : regexp;
+    if (typeof pattern === 'string' && typeof wanted === 'string') pattern = spellOut(pattern, wanted);
+    return construct(Original, [pattern, wanted], target);
   };
   const Constructor = function RegExp(pattern, flags) {
     if (!new.target && pattern instanceof Original && flags === undefined) return pattern;
@@ -65,25 +33,12 @@
       return sourceAsWritten(this).replace(/\[(?:\\.|[^\]\\])*\]|\\u002f|\\./g, slash);
     },
   });
-  define('flags', {
-    get: function () {
-      return flagsAsWritten(this);
-    },
-  });
-  define('unicodeSets', {
-    get: function () {
-      return this === Original.prototype ? undefined : flagsAsWritten(this).includes('v');
-    },
-  });
   define('toString', {
     writable: true,
     value: function toString() {
       return '/' + this.source + '/' + this.flags;
     },
   });
-  if (!('hasIndices' in Original.prototype)) {
-    define('hasIndices', { get: () => false });
-  }
   const own = (name, value) =>
     Object.defineProperty(Constructor, name, { value, writable: true, enumerable: false, configurable: true });
   Object.setPrototypeOf(Constructor, Original);
@@ -140,7 +95,7 @@
     value: function (text, limit) {
       if (!(this instanceof Original) || !empty(this)) return apply(split, this, [text, limit]);
       text = '' + text;
-      return splitBy(make(this, flagsAsWritten(this).replace(/[gy]/g, '') + 'g', Original), text, limit === undefined ? 2 ** 32 - 1 : limit >>> 0);
+      return splitBy(make(this, apply(flagsOf, this, []).replace(/[gy]/g, '') + 'g', Original), text, limit === undefined ? 2 ** 32 - 1 : limit >>> 0);
     },
   });
   const splitBy = (regexp, text, limit) => {

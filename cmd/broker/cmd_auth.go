@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -99,13 +100,11 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 		return usage("%w", err)
 	}
 	o := oauth.LoginOptions{
-		Open: openBrowser, Show: a.showSignIn, Paste: a.stdin, Scopes: scopes,
+		Open: a.openSignIn(name), Show: a.showSignIn, Paste: a.stdin, Scopes: scopes,
 		Warn: func(text string) { fmt.Fprintln(a.stderr, text) },
 	}
 	if noBrowser {
 		o.Open = nil
-	} else {
-		fmt.Fprintf(a.stderr, "signing in to %s: waiting for your browser\n", name)
 	}
 	st, err := m.Login(ctx, s, o)
 	if err != nil {
@@ -118,12 +117,29 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	return nil
 }
 
-func (a *app) showSignIn(url string, why error) {
+// openSignIn opens the sign-in page for a server, and says whose page it is.
+func (a *app) openSignIn(name string) func(url string) error {
+	return func(page string) error {
+		fmt.Fprintf(a.stderr, "signing in to %s: your browser opens a page of %s\n", name, pageHost(page))
+		return openBrowser(page)
+	}
+}
+
+// pageHost is the host of a page that Login has checked.
+func pageHost(page string) string {
+	u, err := url.Parse(page)
+	if err != nil {
+		return "an unknown host"
+	}
+	return u.Host
+}
+
+func (a *app) showSignIn(page string, why error) {
 	if why != nil {
 		fmt.Fprintf(a.stderr, "no browser was started: %v\n", why)
 	}
-	fmt.Fprintf(a.stderr, "open this address in a browser:\n\n%s\n\n"+
-		"if that browser is on another machine, paste the address that it ends at (http://127.0.0.1…):\n", url)
+	fmt.Fprintf(a.stderr, "open this page of %s in a browser:\n\n%s\n\n"+
+		"if that browser is on another machine, paste the address that it ends at (http://127.0.0.1…):\n", pageHost(page), page)
 }
 
 // expiry says how long a sign-in lasts.

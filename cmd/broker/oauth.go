@@ -45,14 +45,18 @@ func oauthClient(c upstream.OAuthClient) (oauth.Client, error) {
 	if err != nil {
 		return oauth.Client{}, fmt.Errorf("oauth.clientSecret: %w", err)
 	}
-	return oauth.Client{ID: id, Secret: secret, Scopes: c.Scopes, CallbackPort: c.CallbackPort, MetadataURL: c.MetadataURL}, nil
+	issuer, err := expand(c.Issuer)
+	if err != nil {
+		return oauth.Client{}, fmt.Errorf("oauth.issuer: %w", err)
+	}
+	return oauth.Client{ID: id, Issuer: issuer, Secret: secret, Scopes: c.Scopes, CallbackPort: c.CallbackPort, MetadataURL: c.MetadataURL}, nil
 }
 
 // upstreamOAuth is a configured client as the upstream layer carries it.
 func upstreamOAuth(o config.OAuth) upstream.OAuthClient {
 	return upstream.OAuthClient{
 		ID: o.ClientID, Secret: o.ClientSecret, Scopes: o.Scopes,
-		CallbackPort: o.CallbackPort, MetadataURL: o.ClientMetadataURL,
+		CallbackPort: o.CallbackPort, MetadataURL: o.ClientMetadataURL, Issuer: o.Issuer,
 	}
 }
 

@@ -93,6 +93,8 @@ type OAuthClient struct {
 	CallbackPort int
 	// MetadataURL is the address of a client ID metadata document.
 	MetadataURL string
+	// Issuer is the only authorization server that ID and Secret are for.
+	Issuer string
 }
 
 // Options are the settings of a Pool. The zero value works.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
 // Servers ask questions back while a call runs: for a form to be filled in, a
@@ -302,8 +303,10 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 	if name := missing(c.capabilities(), q); name != "" {
 		return nil, refuse(fmt.Sprintf("this client cannot be asked: it lacks the capability %s", name), clientHint)
 	}
-	if p, ok := q.(*mcp.ElicitParams); ok && isPage(p) && !isWebPage(p.URL) {
-		return nil, refuse("only pages at http and https are opened", "")
+	if p, ok := q.(*mcp.ElicitParams); ok && isPage(p) {
+		if _, err := outbound.Page(p.URL); err != nil {
+			return nil, refuse(err.Error(), "")
+		}
 	}
 	c.mu.Lock()
 	c.questions++
@@ -346,11 +349,6 @@ func fits(q mcp.InputRequest, answer mcp.InputResponse) bool {
 	return false
 }
 
-func isWebPage(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
-}
-
 // labelled is q as people may see it: who asks is in front, since to the client
 // all of it comes from the broker, and nothing invisible is in it.
 func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
@@ -359,6 +357,9 @@ func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
 		out := *q
 		out.Meta = nil
 		out.Message = fmt.Sprintf("[%s] %s", CleanText(server), CleanText(q.Message))
+		if host, err := outbound.Page(q.URL); err == nil && isPage(q) {
+			out.Message = fmt.Sprintf("[%s] page of %s: %s", CleanText(server), host, CleanText(q.Message))
+		}
 		if out.ElicitationID != "" {
 			out.ElicitationID = pageID(server, q.ElicitationID)
 		}

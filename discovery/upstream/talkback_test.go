@@ -91,7 +91,7 @@ func TestQuestionsAreAnswered(t *testing.T) {
 	eras(t, func(t *testing.T, p *Pool) {
 		for _, tt := range []struct{ tool, asked, answer string }{
 			{"form", "[s] Your name?", `{"action":"accept","content":{"name":"Ada"}}`},
-			{"page", "[s] Please payhttps://pay.example/1", `{"action":"accept"}`},
+			{"page", "[s] page of pay.example: Please payhttps://pay.example/1", `{"action":"accept"}`},
 			{"sampling", "*mcp.CreateMessageWithToolsParams", "a poem"},
 			{"sampling_tools", "*mcp.CreateMessageWithToolsParams", "a poem"},
 			{"roots", "*mcp.ListRootsParams", "file:///work"},
@@ -347,17 +347,6 @@ func TestProgressAndLogReachTheCaller(t *testing.T) {
 			t.Errorf("kept %q", lines)
 		}
 	})
-}
-
-func TestOnlyWebPagesAreOpened(t *testing.T) {
-	for page, want := range map[string]bool{
-		"https://a.example/b?c": true, "http://127.0.0.1:80/": true,
-		"javascript:alert(1)": false, "file:///etc/passwd": false, "https:///x": false, "": false, "vscode://x": false,
-	} {
-		if got := isWebPage(page); got != want {
-			t.Errorf("isWebPage(%q) = %v", page, got)
-		}
-	}
 }
 
 func TestQuestionsAreShownClean(t *testing.T) {

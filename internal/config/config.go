@@ -102,6 +102,9 @@ type OAuth struct {
 	CallbackPort int
 	// ClientMetadataURL is the address of a client ID metadata document.
 	ClientMetadataURL string
+	// Issuer is the only authorization server that ClientID and ClientSecret are
+	// for; empty means that of the first sign-in.
+	Issuer string
 }
 
 // Remote reports whether the server is reached by URL.

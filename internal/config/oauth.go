@@ -17,8 +17,12 @@ func (c *collector) oauth(v hujson.Value, where string, o *OAuth) {
 		"scopes":            c.scopes(of("scopes"), &o.Scopes),
 		"callbackPort":      c.count(of("callbackPort"), &o.CallbackPort, 65535),
 		"clientMetadataUrl": c.metadataURL(of("clientMetadataUrl"), &o.ClientMetadataURL),
+		"issuer":            c.filled(of("issuer"), &o.Issuer),
 	})
 	_, hasID := seen["clientId"]
+	if at, ok := seen["issuer"]; ok && !hasID {
+		c.fail(at, `"oauth" of %s has an "issuer" without the "clientId" that is for it only`, where)
+	}
 	if at, ok := seen["clientSecret"]; ok && !hasID {
 		c.fail(at, `"oauth" of %s has a "clientSecret" without the "clientId" that it belongs to`, where)
 	}

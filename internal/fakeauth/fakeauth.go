@@ -37,6 +37,9 @@ type Behaviour struct {
 	// MetadataClient, if not empty, is the address of a client ID metadata
 	// document that is taken as a client, without being read.
 	MetadataClient string
+	// Issuers says which authorization server the MCP server names, each time that
+	// it is asked; nil means Server.Issuer.
+	Issuers func() string
 	// Deny answers the sign-in page with access_denied.
 	Deny bool
 	// State, if not empty, is what the sign-in page answers instead of the

@@ -32,9 +32,16 @@ func (s *Server) protectedServer() http.Handler {
 	stream := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{Stateless: true})
 	bearer := auth.RequireBearerToken(s.verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: at})
 	mux := http.NewServeMux()
-	mux.Handle(metadataPath, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
-		Resource: s.URL, AuthorizationServers: []string{s.Issuer}, ScopesSupported: []string{"read"},
-	}))
+	mux.HandleFunc(metadataPath, func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		issuers := s.b.Issuers
+		s.mu.Unlock()
+		m := &oauthex.ProtectedResourceMetadata{Resource: s.URL, AuthorizationServers: []string{s.Issuer}, ScopesSupported: []string{"read"}}
+		if issuers != nil {
+			m.AuthorizationServers[0] = issuers()
+		}
+		answer(w, http.StatusOK, m)
+	})
 	mux.Handle("/mcp", s.count(bearer(s.stepUp(at, stream))))
 	return mux
 }

@@ -3,128 +3,224 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
 // initialize is the question that a server which wants a sign-in answers with
 // 401 and a word about where.
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcpbroker","version":"0"}}}`
 
-// challenge asks s for something without a token and returns a request to it and
-// its answer, whose body is closed. Some servers answer POST at an address that
-// is for GET only in another way, so both are tried.
-func (m *Manager) challenge(ctx context.Context, s Server) (*http.Request, *http.Response, error) {
-	var resp *http.Response
-	client := *m.http // the headers are for this address only
+// A discovery is what is found out about the sign-in to a server. There is one
+// for each sign-in: all endpoints that get something secret are those of one
+// answer of one issuer.
+type discovery struct {
+	m *Manager
+	s Server
+	c *outbound.Client // of the server
+
+	refusal  *http.Response // of a request without a token; its body is closed
+	resource string         // that the token is for
+	scopes   []string       // that the server asks for
+	as       *oauthex.AuthServerMeta
+}
+
+// discover finds the authorization server of the server at u.
+func (d *discovery) discover(ctx context.Context, u *url.URL) error {
+	if err := d.challenge(ctx); err != nil {
+		return err
+	}
+	issuer, prmErr := d.protectedResource(ctx, u)
+	if issuer == "" {
+		issuer = outbound.Origin(u) // as servers of protocol 2025-03-26 have it
+	}
+	if err := d.authServer(ctx, issuer); err != nil {
+		return fmt.Errorf("read the metadata of the authorization server: %w", err)
+	}
+	if d.as == nil {
+		switch {
+		case d.refusal.StatusCode != http.StatusUnauthorized:
+			return fmt.Errorf("%s asks for no sign-in: it answered HTTP %d without one", d.s.Name, d.refusal.StatusCode)
+		case d.s.Client.ID == "":
+			return fmt.Errorf(`%s does not say where to sign in (%w): give it credentials in its "headers" instead`, d.s.Name, prmErr)
+		}
+		d.as = &oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token"}
+	}
+	return d.checkEndpoints()
+}
+
+// challenge asks the server for something without a token. Some servers answer
+// POST at an address that is for GET only in another way, so both are tried.
+func (d *discovery) challenge(ctx context.Context) error {
+	client := d.c.Client // the headers are for this address only
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for _, method := range []string{http.MethodPost, http.MethodGet} {
 		body := ""
 		if method == http.MethodPost {
 			body = initialize
 		}
-		req, err := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, method, d.s.URL, strings.NewReader(body))
 		if err != nil {
-			return nil, nil, errors.New("the url of the server does not parse")
+			return errors.New("the url of the server does not parse")
 		}
 		if method == http.MethodPost {
 			req.Header.Set("Content-Type", "application/json")
 		}
 		req.Header.Set("Accept", "application/json, text/event-stream")
-		for k, v := range s.Headers {
+		for k, v := range d.s.Headers {
 			req.Header.Set(k, v)
 		}
-		resp, err = client.Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
-			return nil, nil, fmt.Errorf("ask %s how to sign in: %w", s.Name, hideURL(err))
+			return fmt.Errorf("ask %s how to sign in: %w", d.s.Name, outbound.Cause(err))
 		}
 		resp.Body.Close()
-		if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode < 300 {
+		if d.refusal = resp; resp.StatusCode == http.StatusUnauthorized || resp.StatusCode < 300 {
 			break
 		}
 	}
-	plain, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, nil)
-	return plain, resp, err
+	return nil
 }
 
-// hideURL takes the address out of err: it may hold a key.
-func hideURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-// authServer finds the authorization server of s from what resp, the answer to
-// challenge, and the well-known addresses say.
-func (m *Manager) authServer(ctx context.Context, s Server, resp *http.Response) (*oauthex.AuthServerMeta, error) {
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Host == "" {
-		return nil, errors.New("the url of the server does not parse")
-	}
-	root := &url.URL{Scheme: u.Scheme, Host: u.Host}
-	issuer, prmErr := m.issuer(ctx, s, resp)
-	if issuer == "" {
-		issuer = root.String() // as servers of protocol 2025-03-26 have it
-	}
-	asm, err := auth.GetAuthServerMetadata(ctx, issuer, m.http)
-	if err != nil {
-		return nil, fmt.Errorf("read the metadata of the authorization server: %w", err)
-	}
-	if asm == nil {
-		switch {
-		case resp.StatusCode != http.StatusUnauthorized:
-			return nil, fmt.Errorf("%s asks for no sign-in: it answered HTTP %d without one", s.Name, resp.StatusCode)
-		case s.Client.ID == "":
-			return nil, fmt.Errorf(`%s does not say where to sign in (%w): give it credentials in its "headers" instead`, s.Name, prmErr)
-		}
-		asm = &oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token"}
-	}
-	for what, address := range map[string]string{"sign-in page": asm.AuthorizationEndpoint, "token endpoint": asm.TokenEndpoint} {
-		if err := checkSecure(what, address); err != nil {
-			return nil, err
-		}
-	}
-	return asm, nil
-}
-
-// issuer is the authorization server that the metadata of the protected
-// resource names, or why there is none that can be believed.
-func (m *Manager) issuer(ctx context.Context, s Server, resp *http.Response) (string, error) {
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		return "", err
-	}
+// protectedResource reads the metadata of the server and returns the
+// authorization server that it names, or why there is none that can be believed.
+func (d *discovery) protectedResource(ctx context.Context, u *url.URL) (issuer string, problem error) {
 	type place struct{ metadata, resource string }
 	var places []place
-	challenges, _ := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
+	challenges, _ := oauthex.ParseWWWAuthenticate(d.refusal.Header.Values("WWW-Authenticate"))
 	for _, c := range challenges {
-		if at := c.Params["resource_metadata"]; at != "" {
-			places = append(places, place{at, s.URL})
-			break
+		if c.Scheme == "bearer" && len(d.scopes) == 0 {
+			d.scopes = cleanScopes(strings.Fields(c.Params["scope"]))
+		}
+		if at := c.Params["resource_metadata"]; at != "" && len(places) == 0 {
+			places = append(places, place{at, d.s.URL})
 		}
 	}
-	root := &url.URL{Scheme: u.Scheme, Host: u.Host}
 	const wellKnown = "/.well-known/oauth-protected-resource"
+	root := outbound.Origin(u)
 	if path := strings.TrimLeft(u.Path, "/"); path != "" {
-		places = append(places, place{root.String() + wellKnown + "/" + path, s.URL})
+		places = append(places, place{root + wellKnown + "/" + path, d.s.URL})
 	}
-	places = append(places, place{root.String() + wellKnown, root.String()})
-	var problem error
+	places = append(places, place{root + wellKnown, root})
 	for _, p := range places {
-		prm, err := oauthex.GetProtectedResourceMetadata(ctx, p.metadata, p.resource, m.http)
-		if err != nil && problem == nil {
-			problem = err
+		var prm oauthex.ProtectedResourceMetadata
+		found, err := d.get(ctx, p.metadata, &prm)
+		if err == nil && found && prm.Resource != p.resource {
+			err = errors.New("its metadata is that of another resource")
 		}
-		if prm != nil && len(prm.AuthorizationServers) > 0 {
+		if err != nil {
+			problem = cmp.Or(problem, err)
+		} else if found && len(prm.AuthorizationServers) > 0 {
+			d.resource = prm.Resource
+			if len(d.scopes) == 0 {
+				d.scopes = cleanScopes(prm.ScopesSupported)
+			}
 			return prm.AuthorizationServers[0], nil
 		}
 	}
 	return "", cmp.Or(problem, errors.New("its metadata names no authorization server"))
+}
+
+// authServer reads the metadata of issuer, where OAuth and OpenID Connect have
+// it. There may be none.
+func (d *discovery) authServer(ctx context.Context, issuer string) error {
+	u, err := url.Parse(issuer)
+	if err != nil || u.Host == "" || u.User != nil {
+		return errors.New("the issuer is not an address")
+	}
+	root, path := outbound.Origin(u), strings.Trim(u.Path, "/")
+	places := []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"}
+	if path != "" {
+		places = []string{places[0] + "/" + path, places[1] + "/" + path, "/" + path + places[1]}
+	}
+	for _, p := range places {
+		var as oauthex.AuthServerMeta
+		found, err := d.get(ctx, root+p, &as)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			continue
+		case !sameIssuer(as.Issuer, issuer):
+			return fmt.Errorf("it is that of %q, not of %q", cleanText(as.Issuer), cleanText(issuer))
+		case !slices.Contains(as.CodeChallengeMethodsSupported, "S256"):
+			return errors.New("the authorization server does not support PKCE")
+		}
+		d.as = &as
+		return nil
+	}
+	return nil
+}
+
+// sameIssuer compares issuers without regard to a slash at their ends.
+func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
+
+// get reads a JSON document. One that is not there, or is something else, is
+// not found. Errors hold no path, which may be secret.
+func (d *discovery) get(ctx context.Context, address string, into any) (found bool, err error) {
+	if err := checkSecure("metadata", address); err != nil {
+		return false, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return false, errors.New("the address of the metadata does not parse")
+	}
+	resp, err := d.c.Do(req)
+	if err != nil {
+		return false, fmt.Errorf("ask %s: %w", req.URL.Host, outbound.Cause(err))
+	}
+	defer resp.Body.Close()
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode >= 500:
+		return false, fmt.Errorf("%s answered HTTP %d", req.URL.Host, resp.StatusCode)
+	case resp.StatusCode != http.StatusOK || kind != "application/json":
+		return false, nil
+	}
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return false, fmt.Errorf("ask %s: %w", req.URL.Host, outbound.Cause(err))
+	}
+	if json.Unmarshal(data, into) != nil {
+		return false, fmt.Errorf("%s answered invalid JSON", req.URL.Host)
+	}
+	return true, nil
+}
+
+// checkEndpoints refuses addresses that nothing secret may go to, or that lead
+// nearer to this machine than the server is.
+func (d *discovery) checkEndpoints() error {
+	if _, err := outbound.Page(d.as.AuthorizationEndpoint); err != nil {
+		return fmt.Errorf("the sign-in page is refused: %w", err)
+	}
+	for _, e := range []struct{ what, address string }{
+		{"sign-in page", d.as.AuthorizationEndpoint}, {"token endpoint", d.as.TokenEndpoint},
+		{"registration endpoint", d.as.RegistrationEndpoint}, {"revocation endpoint", d.as.RevocationEndpoint},
+	} {
+		if e.address == "" && e.what != "sign-in page" && e.what != "token endpoint" {
+			continue
+		}
+		if err := checkSecure(e.what, e.address); err != nil {
+			return err
+		}
+		u, err := url.Parse(e.address)
+		if err == nil {
+			err = d.c.Check(u)
+		}
+		if err != nil {
+			return fmt.Errorf("the %s is refused: %w", e.what, err)
+		}
+	}
+	return nil
 }

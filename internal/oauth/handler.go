@@ -156,6 +156,9 @@ func (h *handler) renew(ctx context.Context, used string) (*record, error) {
 	case rec.RefreshToken == "":
 		return nil, h.signIn("the token has expired")
 	}
+	if err := rec.checkClient(h.s.Client); err != nil {
+		return nil, h.signIn(err.Error())
+	}
 	next := *rec
 	ctx, cancel := outlast(ctx)
 	defer cancel()

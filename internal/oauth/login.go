@@ -1,7 +1,10 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,35 +38,34 @@ type LoginOptions struct {
 // Login signs in to s with the help of a person, replacing what is stored for
 // it. It ends with ctx. Its errors hold no code, token or secret.
 func (m *Manager) Login(ctx context.Context, s Server, o LoginOptions) (Status, error) {
-	req, resp, err := m.challenge(ctx, s)
-	if err != nil {
-		return Status{}, err
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" {
+		return Status{}, errors.New("the url of the server does not parse")
 	}
-	asm, err := m.authServer(ctx, s, resp)
-	if err != nil {
+	d := &discovery{m: m, s: s, c: newClient(u), resource: s.URL}
+	defer d.c.CloseIdleConnections()
+	if err := d.discover(ctx, u); err != nil {
 		return Status{}, err
 	}
 	key := m.store.key(s.Name, s.URL)
 	old, _ := m.store.load(key) // one that cannot be read is replaced
+	if err := d.checkIssuer(old); err != nil {
+		return Status{}, fmt.Errorf("sign in to %s: %w", s.Name, err)
+	}
 	back, err := listen(s.Name, s.Client.CallbackPort)
 	if err != nil {
 		return Status{}, err
 	}
 	stop := back.serve()
 	defer stop()
-	l := &login{m: m, s: s, o: o, back: back, old: old}
-	flow, err := auth.NewAuthorizationCodeHandler(l.config())
+	l := &login{discovery: d, o: o, back: back, old: old}
+	rec, err := l.run(ctx)
 	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return Status{}, fmt.Errorf("sign in to %s: %w", s.Name, err)
 	}
-	// A server that answers its first question without a token may still say
-	// where to get one.
-	refused := *resp
-	refused.StatusCode, refused.Body = http.StatusUnauthorized, http.NoBody
-	if err := flow.Authorize(ctx, req, &refused); err != nil {
-		return Status{}, fmt.Errorf("sign in to %s: %w", s.Name, l.clean(ctx, err))
-	}
-	rec := l.record(asm)
 	unlock, err := m.store.lock(ctx, key)
 	if err != nil {
 		return Status{}, err
@@ -75,84 +77,159 @@ func (m *Manager) Login(ctx context.Context, s Server, o LoginOptions) (Status, 
 	return m.status(s, rec), nil
 }
 
+// checkIssuer refuses an authorization server that a configured client is not
+// for. Where the configuration does not say, that is who was signed in to before.
+func (d *discovery) checkIssuer(old *record) error {
+	c := d.s.Client
+	want, hint := c.Issuer, `"issuer" in its "oauth" has`
+	if want == "" && c.Secret != "" && old != nil && old.Configured && old.ClientID == c.ID {
+		want, hint = old.Issuer, "it was signed in to before; to change that, type broker auth logout "+Quote(d.s.Name)+" first:"
+	}
+	if want == "" || c.ID == "" || sameIssuer(want, d.as.Issuer) {
+		return nil
+	}
+	return fmt.Errorf("its authorization server is now %s, but the client secret is for %s (%s)", cleanText(d.as.Issuer), cleanText(want), hint)
+}
+
 // A login is one sign-in under way.
 type login struct {
-	m    *Manager
-	s    Server
+	*discovery
 	o    LoginOptions
 	back *callback
 	old  *record // of the sign-in before; may be nil
-
-	resource string // that the token is for
-	conf     *oauth2.Config
-	token    *oauth2.Token
 }
 
-func (l *login) config() *auth.AuthorizationCodeHandlerConfig {
+// run goes through the sign-in page and returns what is to be kept.
+func (l *login) run(ctx context.Context) (*record, error) {
+	r, err := l.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page, err := url.Parse(l.as.AuthorizationEndpoint)
+	if err != nil {
+		return nil, errors.New("the address of the sign-in page does not parse")
+	}
+	verifier, state := oauth2.GenerateVerifier(), rand.Text()
+	q := page.Query()
+	for k, v := range map[string]string{
+		"response_type": "code", "client_id": r.ClientID, "redirect_uri": l.back.redirectURL(), "state": state, "resource": l.resource,
+		"code_challenge": oauth2.S256ChallengeFromVerifier(verifier), "code_challenge_method": "S256",
+	} {
+		q.Set(k, v)
+	}
+	if len(r.Scopes) > 0 {
+		q.Set("scope", strings.Join(r.Scopes, " "))
+	}
+	page.RawQuery, page.Fragment = q.Encode(), ""
+	l.back.expect(state)
+	a, err := l.person(ctx, page.String())
+	if err != nil {
+		return nil, err
+	}
+	switch { // RFC 9207: an answer of another authorization server is not taken
+	case a.Iss == "" && l.as.AuthorizationResponseIssParameterSupported:
+		return nil, errors.New("the answer of the sign-in page does not say which authorization server it is of")
+	case a.Iss != "" && a.Iss != l.as.Issuer:
+		return nil, fmt.Errorf("the answer is of %s, which does not match expected issuer %s", cleanText(a.Iss), cleanText(l.as.Issuer))
+	}
+	err = l.m.exchange(ctx, l.c, r, l.s.Client, url.Values{
+		"grant_type": {"authorization_code"}, "code": {a.Code}, "redirect_uri": {l.back.redirectURL()},
+		"code_verifier": {verifier}, "resource": {l.resource},
+	})
+	r.Scopes = slices.Sorted(slices.Values(r.Scopes))
+	return r, err
+}
+
+// client returns a record with everything but tokens: what the broker is to the
+// authorization server, which it may have to be registered at.
+func (l *login) client(ctx context.Context) (*record, error) {
 	c := l.s.Client
-	cfg := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL:              l.back.redirectURL(),
-		AuthorizationCodeFetcher: l.fetch,
-		ScopeFilter:              l.scopes,
-		RequestRefreshToken:      true,
-		AcceptUnadvertisedIss:    true,
-		Client:                   l.m.http,
-		NewTokenSource: func(_ context.Context, conf *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
-			l.conf, l.token = conf, t
-			return oauth2.StaticTokenSource(t), nil
-		},
+	r := &record{
+		Server: l.s.Name, Issuer: l.as.Issuer, Bound: true, Resource: l.resource,
+		TokenURL: l.as.TokenEndpoint, RevocationURL: l.as.RevocationEndpoint, Scopes: l.wanted(),
 	}
-	if c.MetadataURL != "" {
-		cfg.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: c.MetadataURL}
-	}
-	if c.ID != "" {
-		cfg.PreregisteredClient = &oauthex.ClientCredentials{ClientID: c.ID}
-		if c.Secret != "" {
-			cfg.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: c.Secret}
+	switch {
+	case c.MetadataURL != "" && l.as.ClientIDMetadataDocumentSupported:
+		r.ClientID = c.MetadataURL
+	case c.ID != "":
+		r.ClientID, r.Configured = c.ID, true
+		switch methods := l.as.TokenEndpointAuthMethodsSupported; {
+		case slices.Contains(methods, "client_secret_post"):
+			r.AuthStyle = int(oauth2.AuthStyleInParams)
+		case slices.Contains(methods, "client_secret_basic"):
+			r.AuthStyle = int(oauth2.AuthStyleInHeader)
 		}
-		return cfg
+	case l.as.RegistrationEndpoint != "":
+		return r, l.register(ctx, r)
+	default:
+		return nil, errors.New(`the authorization server offers no client registration: register a client by hand and give its "clientId" in "oauth"`)
 	}
-	cfg.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-		RedirectURIs:            []string{cfg.RedirectURL},
+	return r, nil
+}
+
+// register makes the broker known to the authorization server.
+func (l *login) register(ctx context.Context, r *record) error {
+	body, err := json.Marshal(&oauthex.ClientRegistrationMetadata{
+		RedirectURIs:            []string{l.back.redirectURL()},
+		ApplicationType:         "native",
 		TokenEndpointAuthMethod: "none",
 		GrantTypes:              []string{"authorization_code", "refresh_token"},
 		ResponseTypes:           []string{"code"},
 		ClientName:              "broker (MCP)",
 		SoftwareID:              "github.com/mcpbroker/mcpbroker",
-	}}
-	return cfg
+	})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.as.RegistrationEndpoint, bytes.NewReader(body))
+	if err != nil {
+		return errors.New("the address of the registration does not parse")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	body, err = ask(l.c, req)
+	if err != nil {
+		return fmt.Errorf("client registration: %w", err)
+	}
+	var a struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+		Method string `json:"token_endpoint_auth_method"`
+	}
+	if json.Unmarshal(body, &a) != nil || a.ID == "" {
+		return errors.New("client registration: the authorization server answered without a client")
+	}
+	r.ClientID, r.ClientSecret, r.AuthStyle = a.ID, a.Secret, int(oauth2.AuthStyleInHeader)
+	if a.Method == "client_secret_post" || a.Method == "none" {
+		r.AuthStyle = int(oauth2.AuthStyleInParams)
+	}
+	return nil
 }
 
-// scopes chooses what to ask for. What was granted before is kept when the
+// wanted chooses the scopes to ask for. What was granted before is kept when the
 // server has asked for more.
-func (l *login) scopes(discovered []string) []string {
-	scopes := discovered
+func (l *login) wanted() []string {
+	scopes := l.scopes
 	if len(l.s.Client.Scopes) > 0 {
 		scopes = l.s.Client.Scopes
 	}
 	if l.old != nil && len(l.old.Wanted) > 0 {
 		scopes = union(union(scopes, l.old.Scopes), l.old.Wanted)
 	}
-	return union(scopes, l.o.Scopes)
+	scopes = union(scopes, l.o.Scopes)
+	if slices.Contains(l.as.ScopesSupported, "offline_access") { // what some servers call a refresh token
+		scopes = union(scopes, []string{"offline_access"})
+	}
+	return scopes
 }
 
-// fetch sends the person to the sign-in page and waits for the answer.
-func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-	u, err := url.Parse(args.URL)
-	if err != nil {
-		return nil, errors.New("the address of the sign-in page does not parse")
-	}
-	if err := checkSecure("sign-in page", args.URL); err != nil {
-		return nil, err
-	}
-	l.resource = u.Query().Get("resource")
-	l.back.expect(u.Query().Get("state"))
+// person sends the person to the sign-in page and waits for the answer.
+func (l *login) person(ctx context.Context, page string) (*auth.AuthorizationResult, error) {
 	var why error
 	if l.o.Open != nil {
-		why = l.o.Open(args.URL)
+		why = l.o.Open(page)
 	}
 	if l.o.Open == nil || why != nil {
-		l.o.Show(args.URL, why)
+		l.o.Show(page, why)
 		if l.o.Paste != nil {
 			warn := l.o.Warn
 			if warn == nil {
@@ -167,42 +244,4 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-// record is what is kept of a sign-in that went well.
-func (l *login) record(asm *oauthex.AuthServerMeta) *record {
-	r := &record{
-		Server: l.s.Name, Issuer: asm.Issuer, Resource: l.resource,
-		TokenURL: l.conf.Endpoint.TokenURL, RevocationURL: asm.RevocationEndpoint,
-		ClientID: l.conf.ClientID, AuthStyle: int(l.conf.Endpoint.AuthStyle),
-		Scopes:      l.conf.Scopes,
-		AccessToken: l.token.AccessToken, RefreshToken: l.token.RefreshToken, Expiry: l.token.Expiry,
-	}
-	if r.Configured = l.s.Client.ID != "" && r.ClientID == l.s.Client.ID; !r.Configured {
-		r.ClientSecret = l.conf.ClientSecret
-	}
-	if granted, ok := l.token.Extra("scope").(string); ok && granted != "" {
-		r.Scopes = cleanScopes(strings.Fields(granted))
-	}
-	r.Scopes = slices.Sorted(slices.Values(r.Scopes))
-	return r
-}
-
-// clean frees err of what an authorization server may have echoed.
-func (l *login) clean(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		refused := &endpointError{code: cleanCode(e.ErrorCode)}
-		if e.Response != nil {
-			refused.status = e.Response.StatusCode
-		}
-		return refused
-	}
-	text := err.Error()
-	if secret := l.s.Client.Secret; len(secret) >= 6 {
-		text = strings.ReplaceAll(text, secret, "…")
-	}
-	return errors.New(cleanText(text))
 }

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
 // A Server is a remote server as the broker reaches it, every reference in its
@@ -40,15 +41,15 @@ type Client struct {
 	// MetadataURL is the address of a client ID metadata document, which is
 	// used where the authorization server supports them.
 	MetadataURL string
+	// Issuer is the authorization server that ID and Secret are for. Empty
+	// means that of the first sign-in with them.
+	Issuer string
 }
 
 // Options are the settings of a Manager. The zero value works.
 type Options struct {
 	// Keyring keeps the tokens; nil means SystemKeyring.
 	Keyring Keyring
-	// HTTP talks to authorization servers; nil means a client with a time
-	// limit of 30 s. Redirects of requests that carry secrets are not followed.
-	HTTP *http.Client
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Logger gets what happens to tokens, never a token; nil discards it.
@@ -59,7 +60,6 @@ type Options struct {
 // also by several processes with the same state directory.
 type Manager struct {
 	store store
-	http  *http.Client
 	now   func() time.Time
 	log   *slog.Logger
 }
@@ -75,27 +75,29 @@ func New(stateDir string, o *Options) *Manager {
 	if opts.Keyring == nil {
 		opts.Keyring = SystemKeyring()
 	}
-	if opts.HTTP == nil {
-		opts.HTTP = &http.Client{Timeout: 30 * time.Second}
-	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	client := *opts.HTTP
-	client.CheckRedirect = func(_ *http.Request, via []*http.Request) error {
-		// A redirected POST would hand codes and tokens to another address.
-		if via[0].Method != http.MethodGet || len(via) >= 5 {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}
 	return &Manager{
 		store: store{dir: filepath.Join(stateDir, "oauth"), keyring: opts.Keyring},
-		http:  &client, now: opts.Now, log: opts.Logger,
+		now:   opts.Now, log: opts.Logger,
 	}
+}
+
+const (
+	// maxAnswer bounds what an authorization server may answer.
+	maxAnswer = 1 << 20
+	// maxExchange bounds how long that takes.
+	maxExchange = 30 * time.Second
+)
+
+// newClient returns a client for what home leads to. It follows no redirect of a
+// request that carries a secret.
+func newClient(home *url.URL) *outbound.Client {
+	return outbound.New(outbound.Options{Home: home, MaxBytes: maxAnswer, Timeout: maxExchange})
 }
 
 // A Status is what is known of the sign-in to one server.
@@ -162,8 +164,12 @@ func (m *Manager) Logout(ctx context.Context, s Server) (revoked bool, err error
 	if err != nil {
 		return false, err
 	}
-	if r != nil && r.Ended == "" && r.RevocationURL != "" {
-		if err := m.revoke(ctx, r, s.Client); err != nil {
+	if r != nil && r.Ended == "" && r.revocation() != "" {
+		err := r.checkClient(s.Client)
+		if err == nil {
+			err = m.revoke(ctx, r, s.Client)
+		}
+		if err != nil {
 			m.log.Warn("cannot revoke the token", "server", s.Name, "err", err)
 		} else {
 			revoked = true
@@ -203,13 +209,13 @@ func (e *SignInError) Partial() bool { return len(e.Scopes) > 0 }
 // checkSecure refuses addresses that a secret must not be sent to.
 func checkSecure(what, address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return fmt.Errorf("the %s is no address", what)
+	if err != nil || u.Host == "" || u.User != nil {
+		return fmt.Errorf("the %s is not an address", what)
 	}
 	ip := net.ParseIP(u.Hostname())
 	loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 	if u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
-		return fmt.Errorf("the %s %s://%s is not https: no secret is sent there", what, u.Scheme, u.Host)
+		return fmt.Errorf("the %s %s is not https: no secret is sent there", what, cleanText(outbound.Origin(u)))
 	}
 	return nil
 }

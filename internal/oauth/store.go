@@ -8,18 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
 // A record is what is kept about the sign-in to one server. It is secret.
 type record struct {
 	Server        string    `json:"server"`
 	Issuer        string    `json:"issuer"`
+	Bound         bool      `json:"bound,omitempty"`    // all addresses are of one answer of Issuer; older records may mix two
 	Resource      string    `json:"resource,omitempty"` // as the protected-resource metadata names it
 	TokenURL      string    `json:"token_url"`
 	RevocationURL string    `json:"revocation_url,omitempty"`
@@ -42,6 +45,25 @@ const expiryMargin = 10 * time.Second
 // fresh reports whether the access token can be used now.
 func (r *record) fresh(now time.Time) bool {
 	return r != nil && r.AccessToken != "" && (r.Expiry.IsZero() || now.Add(expiryMargin).Before(r.Expiry))
+}
+
+// checkClient refuses a configured client that is another than at the sign-in:
+// its secret belongs to somebody else than r does.
+func (r *record) checkClient(c Client) error {
+	if r.Configured && (c.ID != r.ClientID || c.Issuer != "" && !sameIssuer(c.Issuer, r.Issuer)) {
+		return errors.New("the client in the configuration has changed since the sign-in")
+	}
+	return nil
+}
+
+// revocation is where the tokens may be taken back; empty if nowhere.
+func (r *record) revocation() string {
+	a, aErr := url.Parse(r.RevocationURL)
+	b, bErr := url.Parse(r.TokenURL)
+	if !r.Bound && (aErr != nil || bErr != nil || !outbound.SameOrigin(a, b)) {
+		return ""
+	}
+	return r.RevocationURL
 }
 
 // end forgets the tokens.

@@ -125,7 +125,7 @@ func TestQuote(t *testing.T) {
 }
 
 func TestErrorCodesThatAreNone(t *testing.T) {
-	for in, want := range map[string]string{"invalid_grant": "invalid_grant", "": "", "token S3CR3T is bad": "an error that is no OAuth error code"} {
+	for in, want := range map[string]string{"invalid_grant": "invalid_grant", "": "", "token S3CR3T is bad": "an error that is not an OAuth error code"} {
 		if got := cleanCode(in); got != want {
 			t.Errorf("cleanCode(%q) = %q", in, got)
 		}

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
-)
 
-// maxTokenAnswer bounds what a token endpoint may answer.
-const maxTokenAnswer = 1 << 20
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
+)
 
 // An endpointError is how an authorization server refused a request.
 type endpointError struct {
@@ -45,6 +44,16 @@ type tokenAnswer struct {
 	Error        string      `json:"error"`
 }
 
+// exchange gets r its first tokens, for a code, by the client of the sign-in.
+func (m *Manager) exchange(ctx context.Context, http *outbound.Client, r *record, c Client, form url.Values) error {
+	asked := m.now()
+	body, err := m.post(ctx, http, r.TokenURL, form, r, c)
+	if err != nil {
+		return err
+	}
+	return r.take(body, asked)
+}
+
 // refresh gets r a new access token. On an error r is as it was.
 func (m *Manager) refresh(ctx context.Context, r *record, c Client) error {
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.RefreshToken}}
@@ -52,10 +61,15 @@ func (m *Manager) refresh(ctx context.Context, r *record, c Client) error {
 		form.Set("resource", r.Resource)
 	}
 	asked := m.now()
-	body, err := m.post(ctx, r.TokenURL, form, r, c)
+	body, err := m.postHome(ctx, r.TokenURL, form, r, c)
 	if err != nil {
 		return err
 	}
+	return r.take(body, asked)
+}
+
+// take puts the tokens of an answer into r. On an error r is as it was.
+func (r *record) take(body []byte, asked time.Time) error {
 	var a tokenAnswer
 	if err := json.Unmarshal(body, &a); err != nil || a.AccessToken == "" {
 		return errors.New("the authorization server answered without a token")
@@ -80,12 +94,23 @@ func (m *Manager) revoke(ctx context.Context, r *record, c Client) error {
 	if r.RefreshToken == "" {
 		form = url.Values{"token": {r.AccessToken}, "token_type_hint": {"access_token"}}
 	}
-	_, err := m.post(ctx, r.RevocationURL, form, r, c)
+	_, err := m.postHome(ctx, r.revocation(), form, r, c)
 	return err
 }
 
+// postHome is post to an address that was stored at the sign-in.
+func (m *Manager) postHome(ctx context.Context, address string, form url.Values, r *record, c Client) ([]byte, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the stored address of the authorization server does not parse")
+	}
+	client := newClient(u)
+	defer client.CloseIdleConnections()
+	return m.post(ctx, client, address, form, r, c)
+}
+
 // post sends a form as the client of r, which may have to be tried in two ways.
-func (m *Manager) post(ctx context.Context, address string, form url.Values, r *record, c Client) ([]byte, error) {
+func (m *Manager) post(ctx context.Context, client *outbound.Client, address string, form url.Values, r *record, c Client) ([]byte, error) {
 	secret := r.ClientSecret
 	if r.Configured {
 		secret = c.Secret
@@ -95,16 +120,16 @@ func (m *Manager) post(ctx context.Context, address string, form url.Values, r *
 		style = oauth2.AuthStyleInParams
 	}
 	if style != oauth2.AuthStyleAutoDetect {
-		return m.postAs(ctx, address, form, r.ClientID, secret, style)
+		return postAs(ctx, client, address, form, r.ClientID, secret, style)
 	}
-	body, err := m.postAs(ctx, address, form, r.ClientID, secret, oauth2.AuthStyleInHeader)
+	body, err := postAs(ctx, client, address, form, r.ClientID, secret, oauth2.AuthStyleInHeader)
 	if e, ok := errors.AsType[*endpointError](err); ok && (e.code == "invalid_client" || e.status == http.StatusUnauthorized) {
-		return m.postAs(ctx, address, form, r.ClientID, secret, oauth2.AuthStyleInParams)
+		return postAs(ctx, client, address, form, r.ClientID, secret, oauth2.AuthStyleInParams)
 	}
 	return body, err
 }
 
-func (m *Manager) postAs(ctx context.Context, address string, form url.Values, id, secret string, style oauth2.AuthStyle) ([]byte, error) {
+func postAs(ctx context.Context, client *outbound.Client, address string, form url.Values, id, secret string, style oauth2.AuthStyle) ([]byte, error) {
 	if err := checkSecure("authorization server at", address); err != nil {
 		return nil, err
 	}
@@ -117,25 +142,31 @@ func (m *Manager) postAs(ctx context.Context, address string, form url.Values, i
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, err
+		return nil, errors.New("the address of the authorization server does not parse")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
 	if style == oauth2.AuthStyleInHeader {
 		req.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret))
 	}
-	resp, err := m.http.Do(req)
+	return ask(client, req)
+}
+
+// ask sends a request to an authorization server and returns the body of a
+// success. Its errors hold nothing of the answer but an error code.
+func ask(client *outbound.Client, req *http.Request) ([]byte, error) {
+	req.Header.Set("Accept", "application/json")
+	resp, err := client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the authorization server: %w", err)
+		return nil, fmt.Errorf("ask the authorization server: %w", outbound.Cause(err))
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("ask the authorization server: %w", err)
+		return nil, fmt.Errorf("ask the authorization server: %w", outbound.Cause(err))
 	}
 	var a tokenAnswer
 	_ = json.Unmarshal(body, &a) // an answer that is no JSON has no error code
-	if resp.StatusCode != http.StatusOK || a.Error != "" {
+	if resp.StatusCode/100 != 2 || a.Error != "" {
 		return nil, &endpointError{status: resp.StatusCode, code: cleanCode(a.Error)}
 	}
 	return body, nil
@@ -145,7 +176,7 @@ func (m *Manager) postAs(ctx context.Context, address string, form url.Values, i
 // an echo of what was sent.
 func cleanCode(code string) string {
 	if len(code) > 40 || strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") != "" {
-		return "an error that is no OAuth error code"
+		return "an error that is not an OAuth error code"
 	}
 	return code
 }

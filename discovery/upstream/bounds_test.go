@@ -86,8 +86,7 @@ func TestPackedAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// A server that leaves open whether it has a stream, or drips the body of a
-// refusal, does not keep others waiting.
+// A server that leaves open whether it has a stream is used without one.
 func TestSilentStreamIsNone(t *testing.T) {
 	t.Parallel()
 	good := rawHTTP(false)
@@ -106,6 +105,51 @@ func TestSilentStreamIsNone(t *testing.T) {
 	}
 	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server that asks without end and never takes an answer in holds no more than
+// a few connections, and is called all the same.
+func TestAnswersThatNobodyTakesAreBounded(t *testing.T) {
+	t.Parallel()
+	good := rawHTTP(false)
+	var listed, now, most atomic.Int32
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for i := range 1000 {
+				fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"ping\"}\n\n", i+1000)
+			}
+			fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(body), `"method"`) {
+			most.Store(max(most.Load(), now.Add(1)))
+			<-r.Context().Done()
+			now.Add(-1)
+			return
+		}
+		if strings.Contains(string(body), `"tools/list"`) {
+			listed.Add(1)
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		good.ServeHTTP(w, r)
+	}))
+	p := newPool(t, nil, remoteConfig(url))
+	if st := p.Refresh(t.Context())[0]; st.State != StateReady {
+		t.Fatalf("status = %+v", st)
+	}
+	for end := time.Now().Add(20 * time.Second); listed.Load() < 2 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
+		t.Error(err)
+	}
+	if n := most.Load(); listed.Load() < 2 || n > maxAnswers {
+		t.Errorf("%d answers were on their way, want at most %d; listed %d times", n, maxAnswers, listed.Load())
 	}
 }
 

@@ -328,13 +328,14 @@ func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int,
 		return nil, 0, err
 	}
 	s := newSession(t.hide)
-	s.transport, s.cleanup = "http", r.close
+	s.transport, s.hangUp, s.cleanup = "http", r.hangUp, r.close
 	attempt := ctx
 	if e == eraUnknown {
 		var cancel context.CancelFunc
 		attempt, cancel = context.WithTimeout(ctx, d.cfg.StartTimeout/2)
 		defer cancel()
 	}
+	defer context.AfterFunc(attempt, r.hangUp)() // or closing would wait for answers
 	err = d.open(attempt, s, &mcp.StreamableClientTransport{Endpoint: t.url, HTTPClient: client, MaxEventSize: maxFrameBytes}, e)
 	if err == nil {
 		r.open.Store(true)
@@ -358,7 +359,7 @@ func (d *dialer) openSSE(ctx context.Context, t *target) (*session, error) {
 		return nil, err
 	}
 	s := newSession(t.hide)
-	s.transport = "sse"
+	s.transport, s.hangUp = "sse", r.hangUp
 	// The stream lives as long as the context that it was opened with, so that
 	// must not be the attempt's. An attempt that is given up ends it.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))

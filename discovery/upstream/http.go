@@ -37,6 +37,9 @@ const (
 	// streamWait bounds how long a server may leave open whether it has a stream
 	// for what it says by itself. The SDK waits for it before anything else.
 	streamWait = 10 * time.Second
+	// maxAnswers is how many answers to a server's own requests may be on their
+	// way. One that takes none in gets no more.
+	maxAnswers = 64
 )
 
 // A remote is the HTTP side of one connection: it adds the configured headers,
@@ -48,6 +51,9 @@ type remote struct {
 	tee     bool
 	wait    time.Duration                // for the answer to a GET
 	open    atomic.Bool                  // the handshake is over
+	answers atomic.Int32                 // on their way
+	life    context.Context              // of answers
+	hangUp  context.CancelFunc           // ends life
 	status  atomic.Int32                 // of the last answer to a POST or to the first GET
 	auth    auth.OAuthHandler            // signs requests; nil for none
 	need    atomic.Pointer[SignInNeeded] // what auth said last, if that was that
@@ -65,12 +71,16 @@ func newRemote(endpoint string, headers map[string]string, tee bool, startTimeou
 	}
 	c := outbound.New(outbound.Options{Home: u, HomeOnly: true, MaxBytes: maxFrameBytes, Events: true, MaxIdle: defaultMaxInFlight})
 	r := &remote{headers: headers, base: c.Transport, tee: tee, wait: min(streamWait, startTimeout/4)}
+	r.life, r.hangUp = context.WithCancel(context.Background())
 	c.Transport = r
 	return &c.Client, r, nil
 }
 
-// close drops the idle connections.
-func (r *remote) close() { r.base.(interface{ CloseIdleConnections() }).CloseIdleConnections() }
+// close drops what is on its way and the idle connections.
+func (r *remote) close() {
+	r.hangUp()
+	r.base.(interface{ CloseIdleConnections() }).CloseIdleConnections()
+}
 
 // RoundTrip sends one request. Redirects come through here as well, each with
 // its own URL; those to another origin are refused by the base.
@@ -90,6 +100,14 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 		late = time.AfterFunc(deleteTimeout, cancel)
 	case req.Method == http.MethodGet && r.tee:
 		late = time.AfterFunc(r.wait, cancel)
+	case isAnswer(req):
+		defer r.answers.Add(-1)
+		if r.answers.Add(1) > maxAnswers {
+			cancel()
+			return nil, fmt.Errorf("the server has left %d answers to its requests waiting", maxAnswers)
+		}
+		late = time.AfterFunc(errorTimeout, cancel)
+		defer context.AfterFunc(r.life, cancel)() // the SDK waits for answers before it closes
 	}
 	resp, err := send(out)
 	if late != nil && !late.Stop() && req.Method == http.MethodGet && req.Context().Err() == nil {
@@ -107,6 +125,20 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 		return c.overHTTP(resp)
 	}
 	return resp, nil
+}
+
+// isAnswer reports whether req carries an answer to the server. Calls and lists,
+// which have a capture, are not looked into.
+func isAnswer(req *http.Request) bool {
+	if req.Method != http.MethodPost || req.GetBody == nil || captureFrom(req.Context()) != nil {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	message, err := io.ReadAll(body)
+	return err == nil && scanEnvelope(message).method == nil
 }
 
 // noStream is the answer of a server that has no stream. It replaces one that did

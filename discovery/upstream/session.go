@@ -24,6 +24,7 @@ type session struct {
 	proc      *process // nil for a remote server
 	transport string
 	era       era
+	hangUp    func() // ends answers to the server that are on their way; may be nil
 	cleanup   func() // drops what the transport holds; may be nil
 
 	gone   chan struct{} // closed when the connection has ended
@@ -259,6 +260,9 @@ func (s *session) ended() bool {
 func (s *session) shut() {
 	if s.proc != nil {
 		s.proc.stop() // the connection ends with the pipes
+	}
+	if s.hangUp != nil {
+		s.hangUp()
 	}
 	_ = s.mcp.Close() // nothing to do about a connection that does not close well
 	if s.cleanup != nil {

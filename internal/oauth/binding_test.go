@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -303,4 +304,29 @@ func TestAnswersOfAuthorizationServersAreBounded(t *testing.T) {
 	if c := newClient(&url.URL{Scheme: "https", Host: "as.example"}); c.Timeout != maxExchange {
 		t.Errorf("an exchange may take %v", c.Timeout)
 	}
+}
+
+// Answers of authorization servers and servers are read or refused, whatever is in
+// them.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte(`{"access_token":"a","expires_in":"3600","scope":"a b"}`), `Bearer resource_metadata="https://a.example/", scope="x y"`)
+	f.Add([]byte(`{"issuer":"https://a.example","authorization_endpoint":"https://u@b/","token_endpoint":"\u0000"}`), `Bearer "`)
+	f.Fuzz(func(t *testing.T, body []byte, challenge string) {
+		r := new(record)
+		if err := r.take(body, time.Now()); (err == nil) != (r.AccessToken != "") {
+			t.Errorf("%q gives the token %q and %v", body, r.AccessToken, err)
+		}
+		scopes := challengedScopes(&http.Response{Header: http.Header{"Www-Authenticate": {challenge}}})
+		for _, s := range slices.Concat(r.Scopes, scopes) {
+			if s == "" || strings.ContainsAny(s, " \x1b\n\"\\") {
+				t.Errorf("%q is a scope", s)
+			}
+		}
+		d := &discovery{c: newClient(&url.URL{Scheme: "https", Host: "203.0.113.9"}), as: new(oauthex.AuthServerMeta)}
+		if json.Unmarshal(body, d.as) == nil && d.checkEndpoints() == nil {
+			if u, err := url.Parse(d.as.TokenEndpoint); err != nil || u.Scheme != "https" || u.User != nil || u.Hostname() == "127.0.0.1" {
+				t.Errorf("%q is taken for a token endpoint", d.as.TokenEndpoint)
+			}
+		}
+	})
 }

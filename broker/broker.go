@@ -196,6 +196,7 @@ type Broker struct {
 	offers  atomic.Pointer[offerTools]
 	entries entries // what search finds beside tools
 	skills  skillState
+	texts   *SkillTexts
 
 	serving atomic.Bool // Start was called, or is about to be
 	paused  paused
@@ -213,7 +214,7 @@ func New(o Options) (*Broker, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.setDefaults()
-	b := &Broker{log: o.Logger, index: index.New(&index.Options{Dir: o.IndexDir, Vectors: o.Vectors, Logger: o.Logger}), validator: bridge.NewValidator(), dirty: true, started: time.Now()}
+	b := &Broker{log: o.Logger, index: index.New(&index.Options{Dir: o.IndexDir, Vectors: o.Vectors, Logger: o.Logger}), texts: NewSkillTexts(o.IndexDir, o.Logger), validator: bridge.NewValidator(), dirty: true, started: time.Now()}
 	b.opts.Store(&o)
 	pool := upstream.NewPool(o.Servers, &upstream.Options{
 		Logger:         o.Logger,
@@ -305,7 +306,7 @@ func (b *Broker) Close() error {
 	}
 	b.paused.close()
 	b.indexing.Wait()
-	for _, stop := range []func() error{b.closeWorkflows, b.index.Close} {
+	for _, stop := range []func() error{b.closeWorkflows, b.index.Close, b.texts.Close} {
 		if e := stop(); err == nil {
 			err = e
 		}

@@ -25,6 +25,8 @@ type SearchHit struct {
 	Declaration       string          `json:"declaration,omitempty"`
 	Parameters        json.RawMessage `json:"parameters,omitempty"`
 	ParametersOmitted bool            `json:"parameters_omitted,omitempty"`
+	// SkillPassage is there when a skill was found by what a file of it says.
+	*SkillPassage
 	// WrapperPath is where everything of the tool stands: below the folder of
 	// "broker types", and as the resource broker://code/PATH.
 	WrapperPath string `json:"wrapper_path,omitempty"`
@@ -62,7 +64,11 @@ type renderer struct {
 // hit renders r, one of so many hits.
 func (w renderer) hit(c *discovery.Catalog, r result, hits int) SearchHit {
 	if r.entry != nil {
-		return w.other(r.entry)
+		h := w.other(r.entry)
+		if w.detail != DetailName {
+			h.SkillPassage = r.passage
+		}
+		return h
 	}
 	t := r.tool
 	h := SearchHit{Name: t.ID, Server: t.Server}

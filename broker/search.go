@@ -200,10 +200,12 @@ func (s *search) find(ctx context.Context) error {
 		}
 		results = s.resolve(found.Hits)
 	}
-	results = toolsFirst(foldEqual(results))
+	s.answer.MatchCount = found.Total
+	if results, err = s.withPassages(ctx, toolsFirst(foldEqual(results)), &found); err != nil {
+		return err
+	}
 	results = results[min(s.req.Offset, len(results)):]
 	results = results[:min(limit, len(results))]
-	s.answer.MatchCount = found.Total
 	s.answer.Unsearched = s.unsearched(len(results) == 0)
 	s.show(results)
 	if s.b.hidden(s.text) {
@@ -213,8 +215,8 @@ func (s *search) find(ctx context.Context) error {
 	}
 	switch {
 	case len(results) > 0:
-	case found.Total > 0:
-		s.note("there are only %d", found.Total)
+	case s.answer.MatchCount > 0:
+		s.note("there are only %d", s.answer.MatchCount)
 	default:
 		return s.explainNothing(ctx)
 	}
@@ -231,8 +233,9 @@ func (s *search) show(results []result) {
 
 // A result is one thing that was found: a tool, or an entry.
 type result struct {
-	tool  *discovery.Tool
-	entry *entry
+	tool    *discovery.Tool
+	entry   *entry
+	passage *SkillPassage // of a skill that was found by its files
 }
 
 // resolve looks hits up. One that was found and is gone meanwhile is left out.

@@ -56,13 +56,20 @@ type key struct{ kind, id string }
 
 func (r record) key() key { return key{r.kind(), r.id()} }
 
+func (r record) stamp() string {
+	if r.entry != nil {
+		return r.entry.Stamp
+	}
+	return ""
+}
+
 // same reports whether two records of one key are found by the same words. It
 // costs little for what was not listed anew: texts that share their memory are
 // not compared.
 func (r record) same(o record) bool {
 	name, title, description, schema := r.texts()
 	oName, oTitle, oDescription, oSchema := o.texts()
-	return description == oDescription && title == oTitle && name == oName && r.server() == o.server() && bytes.Equal(schema, oSchema)
+	return description == oDescription && title == oTitle && name == oName && r.server() == o.server() && r.stamp() == o.stamp() && bytes.Equal(schema, oSchema)
 }
 
 // compare orders equal scores.
@@ -72,11 +79,11 @@ func (r record) compare(o record) int {
 
 // hash feeds everything that the documents of records depend on to h.
 func hash(h io.Writer, records []record) {
-	var head [7 * 4]byte
+	var head [8 * 4]byte
 	buf := make([]byte, 0, 64<<10)
 	for _, r := range records {
 		name, title, description, schema := r.texts()
-		parts := [...]string{r.kind(), r.id(), r.server(), name, title, description}
+		parts := [...]string{r.kind(), r.id(), r.server(), name, title, description, r.stamp()}
 		for i, p := range parts {
 			binary.LittleEndian.PutUint32(head[4*i:], uint32(len(p)))
 		}
@@ -148,6 +155,7 @@ var fields = [...]field{
 	serverField:      {.75, .2, 1.9},
 	parameterField:   {.3, .4, 5.2},
 	textField:        {.3, .1, 31},
+	bodyField:        {1, .6, 400},
 }
 
 const (
@@ -157,6 +165,7 @@ const (
 	serverField
 	parameterField
 	textField // descriptions of parameters, values of enums
+	bodyField // the Text of an entry
 )
 
 // A posting is one word of a document and its weight: how often it occurs,
@@ -233,6 +242,9 @@ func (r *reader) read(rec record) document {
 		descriptionField: r.text(descriptionField, description, true),
 		sentenceField:    r.text(sentenceField, firstSentence(description), true) + r.text(sentenceField, title, true),
 		serverField:      r.text(serverField, rec.server(), false) + r.text(serverField, rec.kind(), false),
+	}
+	if rec.entry != nil && rec.entry.Text != nil {
+		lengths[bodyField] = r.text(bodyField, rec.entry.Text(), true)
 	}
 	for _, p := range parameters(schema) {
 		lengths[parameterField] += r.text(parameterField, p.name, false)

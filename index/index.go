@@ -55,6 +55,7 @@ type Hit struct {
 	ID    string  // the tool's id, or the id of its Entry
 	Kind  string  // what it is if it is not a tool, as in its Entry; "" is a tool
 	Score float64 // larger is better; comparable within one search only
+	Held  float64 // the share of the query's words that it holds, synonyms and repaired words included
 }
 
 // Hits is the answer to a Query: the best first, equal scores by id.
@@ -85,6 +86,11 @@ type Entry struct {
 	Server string
 	// Name, Title and Description are searched.
 	Name, Title, Description string
+	// Text returns more that is searched, such as the file that the entry stands
+	// for; it is asked when the entry is new, and when Stamp is another. May be
+	// nil.
+	Text  func() string
+	Stamp string
 }
 
 // Options are what an Index may be given.
@@ -183,7 +189,7 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 	}
 	named := s.named(sc, q)
 	h := Hits{Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Exact: named}
-	h.Hits = s.rank(sc.hits, min(q.Limit, len(sc.hits)))
+	h.Hits = s.rank(sc.hits, min(q.Limit, len(sc.hits)), max(1, len(p.wanted)+len(p.unmatched)))
 	x.scratch.Put(sc) // not if there was a panic: it would not be clean
 	return h
 }

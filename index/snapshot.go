@@ -137,6 +137,7 @@ type tally struct {
 
 type scored struct {
 	slot  int32
+	found int32 // words of the query
 	score float64
 }
 
@@ -192,7 +193,7 @@ func (s *snapshot) score(sc *scratch, q []wanted, server string) {
 	for _, slot := range sc.all {
 		t := &sc.tallies[slot]
 		if server == "" || s.records[slot].server() == server {
-			sc.hits = append(sc.hits, scored{int32(slot), t.total(len(q))})
+			sc.hits = append(sc.hits, scored{int32(slot), int32(t.found), t.total(len(q))})
 		}
 		*t = tally{}
 	}
@@ -224,7 +225,7 @@ func (s *snapshot) named(sc *scratch, q Query) bool {
 				return
 			}
 		}
-		sc.hits = append(sc.hits, scored{int32(slot), best + above})
+		sc.hits = append(sc.hits, scored{int32(slot), 0, best + above})
 	}
 	if t, ok := s.catalog.Tool(text); ok {
 		s.folded(nearest.Fold(t.Name), q.Server, func(slot int, r record) {
@@ -253,9 +254,9 @@ func (s *snapshot) folded(name, server string, f func(slot int, r record)) {
 	}
 }
 
-// rank returns the best limit of what was scored, best first, equal scores by
-// id.
-func (s *snapshot) rank(hits []scored, limit int) []Hit {
+// rank returns the best limit of what was scored for a query of so many words,
+// best first, equal scores by id.
+func (s *snapshot) rank(hits []scored, limit, words int) []Hit {
 	hits = top(hits, limit, func(a, b scored) int {
 		if a.score != b.score { // most often; the rest costs look-ups
 			return cmp.Compare(b.score, a.score)
@@ -265,7 +266,7 @@ func (s *snapshot) rank(hits []scored, limit int) []Hit {
 	out := make([]Hit, len(hits))
 	for i, h := range hits {
 		r := s.records[h.slot]
-		out[i] = Hit{ID: r.id(), Kind: r.kind(), Score: h.score}
+		out[i] = Hit{ID: r.id(), Kind: r.kind(), Score: h.score, Held: float64(h.found) / float64(words)}
 	}
 	return out
 }

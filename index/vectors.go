@@ -141,7 +141,7 @@ func (s *snapshot) fuse(v *Vectors, sc *scratch, q parsed, text, server string) 
 			continue
 		}
 		if l := likeness(meaning, meanings[slot]); l >= leastLikeness {
-			sc.hits = append(sc.hits, scored{int32(slot), vectorWeight * l})
+			sc.hits = append(sc.hits, scored{int32(slot), 0, vectorWeight * l})
 		}
 	}
 }

@@ -83,7 +83,11 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 			name += " (" + h.Kind + ")"
 		}
 		fmt.Fprintln(w, name)
-		for _, line := range []string{h.Declaration, h.Description, h.Use, string(h.Parameters)} {
+		said := ""
+		if h.SkillPassage != nil {
+			said = h.File + ": " + h.Fragment
+		}
+		for _, line := range []string{h.Declaration, h.Description, said, h.Use, string(h.Parameters)} {
 			if line != "" {
 				fmt.Fprintln(w, "   ", strings.ReplaceAll(line, "\n", "\n    "))
 			}

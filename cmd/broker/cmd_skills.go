@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -170,10 +172,12 @@ type skillRow struct {
 	User        bool                `json:"user_invocable"`
 	Server      *skills.Offer       `json:"mcp_server,omitempty"` // that it brings along
 	Diagnostics []skills.Diagnostic `json:"diagnostics"`
+
+	Found *broker.SkillPassage `json:"found,omitempty"` // what a search found in its files
 }
 
 func rowOf(s *skills.Skill) skillRow {
-	r := skillRow{s.Ref, s.Description, s.Origin(), s.State, s.Dir(), s.Version, s.ModelInvocable, s.UserInvocable, nil, append([]skills.Diagnostic{}, s.Diagnostics...)}
+	r := skillRow{s.Ref, s.Description, s.Origin(), s.State, s.Dir(), s.Version, s.ModelInvocable, s.UserInvocable, nil, append([]skills.Diagnostic{}, s.Diagnostics...), nil}
 	if o, ok := s.Offer(); ok {
 		r.Server = &o
 	}
@@ -218,7 +222,11 @@ func (a *app) printSkills(rows []skillRow) error {
 		if r.State == skills.Enabled && !r.Model {
 			state = "by users only"
 		}
-		return []any{oneLine(r.Name, 64), oneLine(r.Version, 20), r.Origin, state, oneLine(r.Description, 90)}
+		about := oneLine(r.Description, 90)
+		if r.Found != nil {
+			about = oneLine(r.Found.File+": "+r.Found.Fragment, 200)
+		}
+		return []any{oneLine(r.Name, 64), oneLine(r.Version, 20), r.Origin, state, about}
 	}}.print(a.stdout, rows)
 }
 
@@ -245,15 +253,15 @@ func (a *app) printProblems(rows []skillRow, problems []skills.Problem, all bool
 func (a *app) skillsSearchCommand() *cobra.Command {
 	limit := 8
 	c := &cobra.Command{
-		Use: "search QUERY", Short: "Search the skills by name and description", Args: oneArg("a query"),
+		Use: "search QUERY", Short: "Search the skills by name, description and what their files say", Args: oneArg("a query"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
 				return usage("--limit is %d: use a number above 0, such as 8", limit)
 			}
-			return a.withSkills(cmd.Context(), func(_ *skillHome, s *skills.Snapshot) error {
-				rows := []skillRow{}
-				for _, k := range s.Search(args[0], limit) {
-					rows = append(rows, rowOf(k))
+			return a.withSkills(cmd.Context(), func(h *skillHome, s *skills.Snapshot) error {
+				rows, err := a.searchSkills(cmd.Context(), h, s, args[0], limit)
+				if err != nil {
+					return err
 				}
 				if a.json {
 					return a.printJSON(map[string]any{"skills": rows})
@@ -264,6 +272,42 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 	}
 	c.Flags().IntVar(&limit, "limit", limit, "how many at most")
 	return c
+}
+
+// searchSkills returns the skills whose name or description has words of the
+// query, then those whose files do.
+func (a *app) searchSkills(ctx context.Context, h *skillHome, s *skills.Snapshot, query string, limit int) ([]skillRow, error) {
+	rows := []skillRow{}
+	for _, k := range s.Search(query, limit) {
+		rows = append(rows, rowOf(k))
+	}
+	state, err := config.StateDir(a.stateDir, h.config.Path)
+	if err != nil {
+		return nil, err
+	}
+	texts := broker.NewSkillTexts(indexDir(state), a.logger())
+	defer texts.Close()
+	if err := texts.Sync(enabled(s)); err != nil {
+		return nil, err
+	}
+	passages, _, err := texts.Search(ctx, query, limit)
+	for _, p := range passages {
+		at := slices.IndexFunc(rows, func(r skillRow) bool { return r.Name == p.Skill })
+		if at < 0 && len(rows) < limit {
+			if k, err := s.Find(p.Skill); err == nil {
+				at = len(rows)
+				rows = append(rows, rowOf(k))
+			}
+		}
+		if at >= 0 {
+			rows[at].Found = &p
+		}
+	}
+	return rows, err
+}
+
+func enabled(s *skills.Snapshot) []*skills.Skill {
+	return slices.DeleteFunc(s.All(), func(k *skills.Skill) bool { return k.State != skills.Enabled })
 }
 
 func (a *app) skillsShowCommand() *cobra.Command {

@@ -114,7 +114,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.Languages, o.NotHere = where.runs()
 	o.Isolations = where.offered()
 	o.WorkflowDir = filepath.Join(state, "workflows")
-	o.SkillCacheDir, o.IndexDir = skillCacheDir(state), filepath.Join(state, "index")
+	o.SkillCacheDir, o.IndexDir = skillCacheDir(state), indexDir(state)
 	if dir := cfg.Broker.Skills.SessionDir; dir != "" {
 		o.WorkflowDir = homeOf(cfg).resolve(dir)
 	}
@@ -127,6 +127,9 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	}
 	return &session{cfg, state, b, store, types, where, places, unvectored}, nil
 }
+
+// indexDir is where search indexes are kept in a state directory.
+func indexDir(state string) string { return filepath.Join(state, "index") }
 
 // runnable refuses settings that this program cannot follow: a default language
 // that never runs would only show at the first script.

@@ -1,0 +1,80 @@
+package broker_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+)
+
+// A skill is found by what its files say, with where.
+func TestSearchFindsSkillsByTheirFiles(t *testing.T) {
+	dir := t.TempDir()
+	writeSkill(t, dir, "letters", "Writes letters.", "Fold the sheet twice. The envelope has a window on the left.", map[string]string{
+		"references/postage.md": strings.Repeat("Something else entirely. ", 400) + "Parcels above two kilograms are paid with the\nfranking machine, never with stamps. " + strings.Repeat("And more. ", 400),
+		"references/odd.md":     "\x00\x01 franking machine parcels",
+		"scripts/frank.py":      "# franking machine parcels",
+	})
+	writeSkill(t, dir, "machines", "Describes machines.", "Nothing to see.", nil)
+	b := newBroker(t, broker.Options{Skills: skillRegistry(dir), IndexDir: t.TempDir()})
+	var a broker.SearchAnswer
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); len(a.Tools) < 2 && time.Now().Before(deadline); time.Sleep(time.Millisecond) { // they are read in the background
+		if a, err = b.Search(t.Context(), broker.SearchRequest{Query: "which parcels need the franking machine"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(a.Tools) != 2 || a.Tools[0].Name != "machines" || a.Tools[1].Name != "letters" || a.MatchCount != 2 {
+		t.Fatalf("Search = %+v, want the skills machines and letters", a)
+	}
+	p := a.Tools[1].SkillPassage
+	if p == nil || p.File != "references/postage.md" || !strings.Contains(p.Fragment, "paid with the franking machine") || len(p.Fragment) > 250 {
+		t.Errorf("passage is %+v", p)
+	}
+	if a.Tools[0].SkillPassage != nil || strings.Contains(a.Note, "franking") {
+		t.Errorf("%+v, note %q", a.Tools[0], a.Note)
+	}
+	if a, err = b.Search(t.Context(), broker.SearchRequest{Query: "envelope window", Detail: broker.DetailFull}); err != nil || len(a.Tools) != 1 || a.Tools[0].File != "SKILL.md" {
+		t.Errorf("Search(envelope window) = %+v, %v", a, err)
+	}
+	if a, err = b.Search(t.Context(), broker.SearchRequest{Query: "never unicorn glitter sequin"}); err != nil || len(a.Tools) != 0 {
+		t.Errorf("a word of many finds %+v, %v", a, err)
+	}
+}
+
+func TestSkillTextsFollowTheFiles(t *testing.T) {
+	dir, kept := t.TempDir(), t.TempDir()
+	writeSkill(t, dir, "letters", "Writes letters.", "About envelopes.", map[string]string{"more.md": "About stamps."})
+	registry := skillRegistry(dir)
+	finds := func(texts *broker.SkillTexts, query, file string) {
+		t.Helper()
+		if err := texts.Sync(registry.Refresh().Shown()); err != nil {
+			t.Fatal(err)
+		}
+		list, _, err := texts.Search(t.Context(), query, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(list) > 0; got != (file != "") || got && list[0].File != file {
+			t.Errorf("Search(%q) = %+v, want %q", query, list, file)
+		}
+	}
+	texts := broker.NewSkillTexts(kept, nil)
+	defer texts.Close()
+	finds(texts, "stamps", "more.md")
+	if err := os.WriteFile(filepath.Join(dir, "letters", "more.md"), []byte("About sealing wax."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	finds(texts, "sealing wax", "more.md")
+	finds(texts, "stamps", "")
+	if err := os.Remove(filepath.Join(dir, "letters", "more.md")); err != nil {
+		t.Fatal(err)
+	}
+	finds(texts, "sealing wax", "")
+	again := broker.NewSkillTexts(kept, nil)
+	defer again.Close()
+	finds(again, "envelope", "SKILL.md")
+}

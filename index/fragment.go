@@ -1,0 +1,104 @@
+package index
+
+import "strings"
+
+// Fragment returns the part of text, of at most so many bytes, that holds most
+// words of the query as Search understands it; "" if there is none. White space
+// is one blank each, and "…" marks where something was left out.
+func (x *Index) Fragment(query, text string, most int) string {
+	wanted := x.wantedStems(query)
+	if len(wanted) == 0 {
+		return ""
+	}
+	at := occurrences(text, wanted)
+	const marks = 2 * len("…")
+	best, start, end := 0.0, 0, 0
+	held := map[int]int{} // by word of the query: how often it is in the window
+	sum := 0.0
+	for i, first := 0, 0; i < len(at); i++ {
+		if held[at[i].word]++; held[at[i].word] == 1 {
+			sum += at[i].weight
+		}
+		for at[i].end-at[first].start > most-marks && first < i {
+			if held[at[first].word]--; held[at[first].word] == 0 {
+				sum -= at[first].weight
+			}
+			first++
+		}
+		if sum > best {
+			best, start, end = sum, at[first].start, at[i].end
+		}
+	}
+	if best == 0 || end-start > most-marks {
+		return ""
+	}
+	return around(text, start, end, most-marks)
+}
+
+// A wantedStem is a word of a query that a stem answers, and how well.
+type wantedStem struct {
+	word   int
+	weight float64
+}
+
+// wantedStems are the stems that answer a query.
+func (x *Index) wantedStems(query string) map[string]wantedStem {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	wanted := map[string]wantedStem{}
+	_ = guard(func() { // without an index that can be read there are none
+		for i, w := range x.current.parse(query).wanted {
+			for _, v := range w.to {
+				if weight := v.weight * w.idf; weight > wanted[v.word.stem].weight {
+					wanted[v.word.stem] = wantedStem{i, weight}
+				}
+			}
+		}
+	})
+	return wanted
+}
+
+// A place is where a wanted word stands in a text.
+type place struct {
+	start, end int
+	wantedStem
+}
+
+func occurrences(text string, wanted map[string]wantedStem) []place {
+	var list []place
+	pieces(text, func(p piece) bool {
+		found := wanted[stem(p.whole)]
+		for _, w := range p.parts {
+			if one := wanted[stem(w)]; one.weight > found.weight {
+				found = one
+			}
+		}
+		if found.weight > 0 {
+			list = append(list, place{p.start, p.end, found})
+		}
+		return true
+	})
+	return list
+}
+
+// around is text from start to end with as many whole words around it, mostly
+// behind it, as most bytes hold.
+func around(text string, start, end, most int) string {
+	from := max(0, start-(most-(end-start))/4)
+	to := min(len(text), from+most)
+	if from > 0 {
+		from += max(0, strings.IndexAny(text[from:start]+" ", " \t\r\n"))
+		from = min(from, start)
+	}
+	if to < len(text) {
+		to = end + max(0, strings.LastIndexAny(text[end:to], " \t\r\n"))
+	}
+	s := strings.Join(strings.Fields(strings.ToValidUTF8(text[from:to], "")), " ")
+	if from > 0 {
+		s = "…" + s
+	}
+	if to < len(text) {
+		s += "…"
+	}
+	return s
+}

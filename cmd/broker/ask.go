@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -62,7 +61,7 @@ func (t *terminal) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputRes
 	defer t.asking.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, askTime, fmt.Errorf("nobody answered for %g s", askTime.Seconds()))
 	defer cancel()
-	fmt.Fprintf(t.out, "%s\n(a single . declines)\n", printable(e.Message))
+	say(t.out, "%s\n(a single . declines)\n", lines(e.Message))
 	content := make(map[string]any)
 	for _, f := range fields {
 		value, err := t.field(ctx, f)
@@ -86,10 +85,10 @@ var errDeclined = errors.New("declined")
 // field asks for one value until it fits; nil is none.
 func (t *terminal) field(ctx context.Context, f formField) (any, error) {
 	for {
-		fmt.Fprintf(t.out, "  %s: ", f.prompt())
+		say(t.out, "  %s: ", f.prompt())
 		line, err := t.line(ctx)
 		if err != nil {
-			fmt.Fprintln(t.out)
+			sayln(t.out)
 			return nil, err
 		}
 		if line == "." {
@@ -99,7 +98,7 @@ func (t *terminal) field(ctx context.Context, f formField) (any, error) {
 		if err == nil {
 			return value, nil
 		}
-		fmt.Fprintf(t.out, "  %v\n", err)
+		say(t.out, "  %v\n", err)
 	}
 }
 
@@ -212,7 +211,7 @@ func (f formField) prompt() string {
 	case !f.required:
 		s += " [none]"
 	}
-	return printable(s)
+	return s
 }
 
 // read is the value of what was typed.
@@ -225,7 +224,7 @@ func (f formField) read(line string) (any, error) {
 	case line == "":
 		return nil, nil
 	case len(f.options) > 0 && !slices.Contains(f.options, line):
-		return nil, errors.New(printable("one of " + strings.Join(f.options, ", ")))
+		return nil, errors.New("one of " + strings.Join(f.options, ", "))
 	}
 	switch f.kind {
 	case "integer":
@@ -250,14 +249,4 @@ func (f formField) read(line string) (any, error) {
 		return nil, errors.New("yes or no")
 	}
 	return line, nil
-}
-
-// printable keeps a server's text from steering the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || unicode.IsPrint(r) {
-			return r
-		}
-		return '·'
-	}, s)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +31,7 @@ func (a *app) readAudit() (*audit.Store, error) {
 	}
 	store, err := audit.OpenReadOnly(state)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nhint: it begins with the first broker serve or broker exec; --state-dir names another directory", err)
+		return nil, hinted("%w\nhint: it begins with the first broker serve or broker exec; --state-dir names another directory", err)
 	}
 	return store, nil
 }
@@ -139,9 +138,9 @@ func ago(d time.Duration) time.Time {
 
 func printExecutions(w io.Writer, list []audit.Execution) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tIN\tOUT\t")
+	say(tw, "EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tIN\tOUT\t\n")
 	for _, e := range list {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", e.ID, e.Started.Local().Format(time.DateTime), e.Status, e.ExitCode,
+		say(tw, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", e.ID, e.Started.Local().Format(time.DateTime), e.Status, e.ExitCode,
 			e.Calls, e.Duration.Round(time.Millisecond), size(e.BytesIn), size(e.BytesOut), oneLine(e.Error, 60))
 	}
 	return tw.Flush()
@@ -164,7 +163,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, args []string) error {
 			e, calls, err := store.Show(ctx, args[0])
 			if err != nil {
-				return fmt.Errorf("%w\nhint: broker audit list", err)
+				return hinted("%w\nhint: broker audit list", err)
 			}
 			if a.json {
 				return a.printJSON(map[string]any{"execution": e, "calls": orEmpty(calls)})
@@ -178,17 +177,17 @@ func printExecution(w io.Writer, e audit.Execution, calls []audit.Call) error {
 	if err := printExecutions(w, []audit.Execution{e}); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s, code %s\n", e.Language, e.CodeHash)
+	say(w, "\n%s, code %s\n", e.Language, e.CodeHash)
 	if e.Code != "" {
-		fmt.Fprintf(w, "\n%s\n", strings.TrimRight(e.Code, "\n"))
+		say(w, "\n%s\n", indented("  | ", strings.TrimRight(e.Code, "\n")))
 	}
-	fmt.Fprintln(w)
+	sayln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "CALL\tTOOL\tSTATUS\tTOOK\tARGUMENTS\tRESULT\t")
+	say(tw, "CALL\tTOOL\tSTATUS\tTOOK\tARGUMENTS\tRESULT\t\n")
 	for _, c := range calls {
-		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Seq, c.ID, c.Status, c.Duration.Round(10*time.Microsecond), size(c.ArgBytes), size(c.ResultBytes), oneLine(c.Error, 80))
+		say(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Seq, c.ID, c.Status, c.Duration.Round(10*time.Microsecond), size(c.ArgBytes), size(c.ResultBytes), oneLine(c.Error, 80))
 		if len(c.Args) > 0 {
-			fmt.Fprintf(tw, "\t%s\n", oneLine(string(c.Args), 120))
+			say(tw, "\t%s\n", oneLine(string(c.Args), 120))
 		}
 	}
 	return tw.Flush()
@@ -270,14 +269,14 @@ func (a *app) auditStats(ctx context.Context, since time.Time) (auditStats, erro
 }
 
 func printStats(w io.Writer, s auditStats) error {
-	fmt.Fprintf(w, "%s, %s, %d of them failed\n", counted(s.Executions, "execution"), counted(s.Calls, "call"), s.Errors)
-	fmt.Fprintf(w, "%s came into scripts, %s went to the model: %s stayed out, about %d tokens\n",
+	say(w, "%s, %s, %d of them failed\n", counted(s.Executions, "execution"), counted(s.Calls, "call"), s.Errors)
+	say(w, "%s came into scripts, %s went to the model: %s stayed out, about %d tokens\n",
 		size(s.BytesIn), size(s.BytesOut), size(s.BytesKept), s.TokensSaved.Results)
 	if s.TokensSaved.Definitions > 0 {
-		fmt.Fprintf(w, "%d tokens of tool definitions are not sent in each turn\n", s.TokensSaved.Definitions)
+		say(w, "%d tokens of tool definitions are not sent in each turn\n", s.TokensSaved.Definitions)
 	}
 	if len(s.Skills) > 0 {
-		fmt.Fprintln(w)
+		sayln(w)
 		if err := printSkillStats(w, s.Skills); err != nil {
 			return err
 		}
@@ -285,11 +284,11 @@ func printStats(w io.Writer, s auditStats) error {
 	if len(s.Tools) == 0 {
 		return nil
 	}
-	fmt.Fprintln(w)
+	sayln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "SERVER\tTOOL\tCALLS\tERRORS\tP50 MS\tP99 MS\tRESULTS")
+	say(tw, "SERVER\tTOOL\tCALLS\tERRORS\tP50 MS\tP99 MS\tRESULTS\n")
 	for _, t := range s.Tools {
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%.1f\t%.1f\t%s\n", t.Server, t.Tool, t.Calls, t.Errors, ms(t.P50), ms(t.P99), size(t.ResultBytes))
+		say(tw, "%s\t%s\t%d\t%d\t%.1f\t%.1f\t%s\n", t.Server, t.Tool, t.Calls, t.Errors, ms(t.P50), ms(t.P99), size(t.ResultBytes))
 	}
 	return tw.Flush()
 }
@@ -312,7 +311,7 @@ func (a *app) auditEventsCommand() *cobra.Command {
 				if e.Client != "" {
 					by = " by " + e.Client
 				}
-				fmt.Fprintf(a.stdout, "%s  %s  %s: %s%s\n", e.Time.Local().Format(time.DateTime), e.Kind, cmp.Or(e.Server, e.Name), e.Detail, by)
+				say(a.stdout, "%s  %s  %s: %s%s\n", e.Time.Local().Format(time.DateTime), e.Kind, cmp.Or(e.Server, e.Name), e.Detail, by)
 			}
 			return nil
 		}),
@@ -326,14 +325,12 @@ func (a *app) auditExportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "export", Short: "Print every execution with its calls, one JSON object a line, the oldest first", Args: noArgs,
 		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, _ []string) error {
-			enc := json.NewEncoder(a.stdout)
-			enc.SetEscapeHTML(false)
 			return store.Export(ctx, func(e audit.Execution, calls []audit.Call) error {
 				line := map[string]any{"calls": orEmpty(calls)}
 				if e.ID != "" {
 					line["execution"] = e
 				}
-				return enc.Encode(line)
+				return writeJSON(a.stdout, line, "")
 			})
 		}),
 	}
@@ -363,7 +360,7 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(map[string]int{"removed": n})
 			}
-			fmt.Fprintf(a.stdout, "removed %s\n", counted(n, "execution"))
+			say(a.stdout, "removed %s\n", counted(n, "execution"))
 			return nil
 		},
 	}

@@ -189,11 +189,11 @@ func (a *app) authLogoutCommand() *cobra.Command {
 			}
 			switch {
 			case !signedIn:
-				fmt.Fprintf(a.stdout, "not signed in to %s\n", s.Name)
+				say(a.stdout, "not signed in to %s\n", s.Name)
 			case revoked:
-				fmt.Fprintf(a.stdout, "signed out of %s; the token is revoked\n", s.Name)
+				say(a.stdout, "signed out of %s; the token is revoked\n", s.Name)
 			default:
-				fmt.Fprintf(a.stdout, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
+				say(a.stdout, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
 			}
 			return nil
 		},
@@ -243,7 +243,7 @@ func signInStatus(m *oauth.Manager, conf *config.Server) oauth.Status {
 
 func printSignIns(w io.Writer, rows []oauth.Status) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "SERVER\tSIGNED IN\tISSUER\tEXPIRES\tSCOPES\t")
+	say(tw, "SERVER\tSIGNED IN\tISSUER\tEXPIRES\tSCOPES\t\n")
 	for _, st := range rows {
 		in, expires, last := "no", "-", strings.Join(st.Scopes, " ")
 		if st.SignedIn {
@@ -261,7 +261,7 @@ func printSignIns(w io.Writer, rows []oauth.Status) error {
 		if st.Reason != "" {
 			last = st.Reason
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", st.Server, in, orDash(st.Issuer), expires, orDash(last))
+		say(tw, "%s\t%s\t%s\t%s\t%s\n", st.Server, in, orDash(st.Issuer), expires, orDash(last))
 	}
 	return tw.Flush()
 }
@@ -293,7 +293,7 @@ func (a *app) authSetCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(map[string]any{"stored": args[0]})
 			}
-			fmt.Fprintf(a.stderr, "stored; write ${keyring:%s} in the config\n", args[0])
+			say(a.stderr, "stored; write ${keyring:%s} in the config\n", args[0])
 			return nil
 		},
 	}
@@ -321,7 +321,7 @@ func (a *app) authDeleteCommand() *cobra.Command {
 
 func keyringFailure(verb string, err error) error {
 	if errors.Is(err, oauth.ErrNoKeyring) {
-		return fmt.Errorf("%s the secret: %w, and a secret is not written to a plain file\nhint: put it into the environment and write ${VAR} in the config", verb, err)
+		return hinted("%s the secret: %w, and a secret is not written to a plain file\nhint: put it into the environment and write ${VAR} in the config", verb, err)
 	}
 	return fmt.Errorf("%s the secret: %w", verb, err)
 }
@@ -333,9 +333,9 @@ const maxSecret = 64 << 10
 func (a *app) readSecret(name string) (string, error) {
 	var secret string
 	if f, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintf(a.stderr, "secret for %s (not shown): ", name)
+		say(a.stderr, "secret for %s (not shown): ", name)
 		line, err := term.ReadPassword(int(f.Fd()))
-		fmt.Fprintln(a.stderr)
+		sayln(a.stderr)
 		if err != nil {
 			return "", fmt.Errorf("read the secret: %w", err)
 		}

@@ -240,12 +240,12 @@ func printDiagnosis(w io.Writer, d diagnosis) {
 		if !c.OK {
 			mark = "FAIL"
 		}
-		fmt.Fprintf(w, "%s  %s: %s\n", mark, c.Name, strings.ReplaceAll(c.Detail, "\n", "\n      "))
+		say(w, "%s  %s: %s\n", mark, c.Name, indentedAfter("      ", c.Detail))
 		for _, line := range c.Log {
-			fmt.Fprintf(w, "      | %s\n", oneLine(line, 160))
+			say(w, "      | %s\n", oneLine(line, 160))
 		}
 		if c.Hint != "" {
-			fmt.Fprintf(w, "      do: %s\n", c.Hint)
+			say(w, "      do: %s\n", c.Hint)
 		}
 	}
 }

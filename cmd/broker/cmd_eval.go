@@ -190,13 +190,13 @@ func readTools(path string) ([]discovery.Listing, error) {
 
 func printReport(w io.Writer, r *evaluate.Report, misses bool) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "SET\tQUERIES\tHIT@1\t@5\t@10\t@15\tMRR@10\tNDCG@10\tTOKENS\tP50 MS\tP99 MS\t")
+	say(tw, "SET\tQUERIES\tHIT@1\t@5\t@10\t@15\tMRR@10\tNDCG@10\tTOKENS\tP50 MS\tP99 MS\t\n")
 	for _, f := range r.Sets {
 		printFigures(tw, f)
 	}
 	printFigures(tw, r.All)
 	m := r.Macro
-	fmt.Fprintf(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\t\t\t\n", m.Set, m.Queries, m.Hit1, m.Hit5, m.Hit10, m.Hit15, m.MRR, m.NDCG)
+	say(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\t\t\t\n", m.Set, m.Queries, m.Hit1, m.Hit5, m.Hit10, m.Hit15, m.MRR, m.NDCG)
 	if err := tw.Flush(); err != nil || !misses {
 		return err
 	}
@@ -205,12 +205,12 @@ func printReport(w io.Writer, r *evaluate.Report, misses bool) error {
 		if m.Rank > 0 {
 			rank = fmt.Sprintf("found at %d", m.Rank)
 		}
-		fmt.Fprintf(w, "\n%s: %s\n  %s: %v\n  first: %v\n", cmp.Or(m.Query.ID, m.Query.Set), m.Query.Text, rank, m.Query.Relevant, m.Found)
+		say(w, "\n%s: %s\n  %s: %v\n  first: %v\n", cmp.Or(m.Query.ID, m.Query.Set), m.Query.Text, rank, m.Query.Relevant, m.Found)
 	}
 	return nil
 }
 
 func printFigures(w io.Writer, f evaluate.Figures) {
-	fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%.2f\t%.2f\t\n",
+	say(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%.2f\t%.2f\t\n",
 		f.Set, f.Queries, f.Hit1, f.Hit5, f.Hit10, f.Hit15, f.MRR, f.NDCG, f.Tokens, f.P50, f.P99)
 }

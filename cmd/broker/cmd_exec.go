@@ -59,7 +59,7 @@ func (a *app) execCommand() *cobra.Command {
 			s.broker.Start(cmd.Context())
 			req := broker.ExecuteRequest{Code: code, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
 			if !a.json {
-				req.Stdout, req.Stderr, req.Whole = a.stdout, a.stderr, true
+				req.Stdout, req.Stderr, req.Whole = exact(a.stdout), exact(a.stderr), true
 			}
 			// A file on stdin may be data, and a log on stderr is read by nobody now.
 			if in, ok := a.stdin.(*os.File); ok && args[0] != "-" && onTerminal(in) && onTerminal(a.stderr) {
@@ -135,14 +135,14 @@ func (a *app) printAnswer(ans broker.ExecuteAnswer) error {
 	if len(ans.Result) > 0 {
 		var text string
 		if json.Unmarshal(ans.Result, &text) == nil {
-			fmt.Fprintln(a.stdout, text)
+			fmt.Fprintln(exact(a.stdout), text)
 		} else {
-			fmt.Fprintln(a.stdout, string(ans.Result))
+			fmt.Fprintln(exact(a.stdout), string(ans.Result))
 		}
 	}
 	for _, line := range []string{ans.Diagnostics, ans.Hint} {
 		if line != "" {
-			fmt.Fprintln(a.stderr, line)
+			sayln(a.stderr, lines(line))
 		}
 	}
 	return nil

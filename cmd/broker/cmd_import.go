@@ -84,7 +84,7 @@ func importSources(env clients.Env, args []string, from string) ([]clients.Sourc
 	}
 	sources := clients.Read(client, env, clientOptions())
 	if len(sources) == 0 {
-		return nil, fmt.Errorf("%s has no servers here: looked at %s\nhint: --from names another file", client.Title, strings.Join(clients.Paths(client, env), ", "))
+		return nil, hinted("%s has no servers here: looked at %s\nhint: --from names another file", client.Title, strings.Join(clients.Paths(client, env), ", "))
 	}
 	return sources, nil
 }
@@ -168,9 +168,9 @@ func printImport(w io.Writer, r importReport) {
 	if len(parts) == 0 {
 		parts = []string{"nothing to import"}
 	}
-	fmt.Fprintf(w, "%s: %s\n", r.Config, strings.Join(parts, ", "))
+	say(w, "%s: %s\n", r.Config, strings.Join(parts, ", "))
 	if r.DryRun {
-		fmt.Fprintln(w, "this was a dry run: nothing was written")
+		sayln(w, "this was a dry run: nothing was written")
 	}
 	printNeeds(w, r.Needs)
 }
@@ -180,22 +180,22 @@ func printOutcomes(w io.Writer, outcomes []clients.Outcome) {
 	for _, o := range outcomes {
 		if o.From != from {
 			from = o.From
-			fmt.Fprintln(w, from)
+			sayln(w, from)
 		}
 		line := fmt.Sprintf("  %-8s  %s", o.Action, o.Name)
 		if o.Detail != "" {
 			line += ": " + o.Detail
 		}
-		fmt.Fprintln(w, line)
+		sayln(w, line)
 		for _, n := range o.Notes {
-			fmt.Fprintln(w, "            "+n)
+			sayln(w, "            "+n)
 		}
 	}
 }
 
 func printNeeds(w io.Writer, needs []string) {
 	if len(needs) > 0 {
-		fmt.Fprintf(w, "not set here, but needed where the broker starts: %s\n", strings.Join(needs, ", "))
+		say(w, "not set here, but needed where the broker starts: %s\n", strings.Join(needs, ", "))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/tokens"
 )
 
@@ -90,7 +91,7 @@ func failedServers(status []upstream.Status) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return &codeError{exitServers, fmt.Errorf("%d of %d servers failed: %s\nhint: broker doctor", len(names), len(status), strings.Join(names, ", "))}
+	return &codeError{exitServers, hinted("%d of %d servers failed: %s\nhint: broker doctor", len(names), len(status), strings.Join(names, ", "))}
 }
 
 func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, error) {
@@ -160,7 +161,7 @@ func countJSON(v any) (int, error) {
 
 func printIndex(w io.Writer, r indexReport) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "SERVER\tTOOLS\tTOKENS\tTOOK\t")
+	say(tw, "SERVER\tTOOLS\tTOKENS\tTOOK\t\n")
 	for _, row := range r.Servers {
 		note := ""
 		switch {
@@ -169,23 +170,19 @@ func printIndex(w io.Writer, r indexReport) {
 		case len(row.Problems) > 0:
 			note = fmt.Sprintf("%d mended or left out: broker doctor", len(row.Problems))
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", row.Name, row.Tools, row.Tokens, time.Duration(row.MS)*time.Millisecond, note)
+		say(tw, "%s\t%d\t%d\t%s\t%s\n", row.Name, row.Tools, row.Tokens, time.Duration(row.MS)*time.Millisecond, note)
 	}
 	_ = tw.Flush()
-	fmt.Fprintf(w, "\n%s: %d tokens in every turn before, %d now", counted(r.Tools, "tool"), r.TokensBefore, r.TokensAfter)
+	say(w, "\n%s: %d tokens in every turn before, %d now", counted(r.Tools, "tool"), r.TokensBefore, r.TokensAfter)
 	if r.TokensBefore > r.TokensAfter {
-		fmt.Fprintf(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))
+		say(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))
 	}
-	fmt.Fprintln(w)
+	sayln(w)
 }
 
 // oneLine is s on one line of at most n characters.
 func oneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
+	return gate.Cut(strings.Join(strings.Fields(gate.Terminal(s)), " "), n)
 }
 
 // showProgress says on a terminal how many servers have answered, until the
@@ -206,10 +203,10 @@ func (a *app) showProgress(s *session, all int) (stop func()) {
 					waiting = append(waiting, st.Name)
 				}
 			}
-			fmt.Fprintf(a.stderr, "\r\x1b[K%d of %d servers answered; waiting for %s", all-len(waiting), all, oneLine(strings.Join(waiting, ", "), 50))
+			progress(a.stderr, "%d of %d servers answered; waiting for %s", all-len(waiting), all, oneLine(strings.Join(waiting, ", "), 50))
 			select {
 			case <-done:
-				fmt.Fprint(a.stderr, "\r\x1b[K")
+				progress(a.stderr, "")
 				return
 			case <-tick.C:
 			}

@@ -98,7 +98,7 @@ func (a *app) install(r clients.Request) error {
 		return err
 	}
 	if !exists && !r.Move {
-		return fmt.Errorf("%w at %s, so the broker would have no servers\nhint: broker import %s, or broker install %s --move",
+		return hinted("%w at %s, so the broker would have no servers\nhint: broker import %s, or broker install %s --move",
 			config.ErrNoConfig, r.Config, r.Client.ID, r.Client.ID)
 	}
 	if exists {
@@ -151,53 +151,53 @@ func executable() (string, error) {
 
 func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
 	if !res.Changed {
-		fmt.Fprintf(w, "%s has the broker already: nothing to do\n", res.Path)
+		say(w, "%s has the broker already: nothing to do\n", res.Path)
 		return
 	}
 	printOutcomes(w, res.Moved)
 	switch {
 	case r.DryRun:
-		fmt.Fprintf(w, "%s would get the entry %q\n", res.Path, res.Name)
+		say(w, "%s would get the entry %q\n", res.Path, res.Name)
 	case res.Created:
-		fmt.Fprintf(w, "%s was made, with the entry %q\n", res.Path, res.Name)
+		say(w, "%s was made, with the entry %q\n", res.Path, res.Name)
 	default:
-		fmt.Fprintf(w, "%s has the entry %q now; the file as it was: %s\n", res.Path, res.Name, res.Backup)
+		say(w, "%s has the entry %q now; the file as it was: %s\n", res.Path, res.Name, res.Backup)
 	}
-	fmt.Fprintf(w, "the broker's servers: %s\n", res.Config)
+	say(w, "the broker's servers: %s\n", res.Config)
 	printNeeds(w, unset(res.Moved))
 	if len(res.Others) > 0 && !r.Move {
-		fmt.Fprintf(w, "%s still starts itself: %s\nhint: broker install %s --move makes these the broker's\n", r.Client.Title, strings.Join(res.Others, ", "), r.Client.ID)
+		say(w, "%s still starts itself: %s\nhint: broker install %s --move makes these the broker's\n", r.Client.Title, strings.Join(res.Others, ", "), r.Client.ID)
 	}
 	if r.DryRun {
-		fmt.Fprintln(w, "this was a dry run: nothing was written")
+		sayln(w, "this was a dry run: nothing was written")
 		return
 	}
-	fmt.Fprintf(w, "restart %s; to undo: broker uninstall %s\n", r.Client.Title, r.Client.ID)
+	say(w, "restart %s; to undo: broker uninstall %s\n", r.Client.Title, r.Client.ID)
 }
 
 func printUninstall(w io.Writer, res clients.UninstallResult, dryRun bool) {
 	switch {
 	case res.Deleted:
-		fmt.Fprintf(w, "%s is gone, as it was before\n", res.Path)
+		say(w, "%s is gone, as it was before\n", res.Path)
 	case res.Restored:
-		fmt.Fprintf(w, "%s is what it was before, byte for byte\n", res.Path)
+		say(w, "%s is what it was before, byte for byte\n", res.Path)
 	}
 	if len(res.Removed) > 0 {
-		fmt.Fprintf(w, "%s: removed %s\n", res.Path, strings.Join(res.Removed, ", "))
+		say(w, "%s: removed %s\n", res.Path, strings.Join(res.Removed, ", "))
 	}
 	if len(res.Returned) > 0 {
-		fmt.Fprintf(w, "%s: put back %s\n", res.Path, strings.Join(res.Returned, ", "))
+		say(w, "%s: put back %s\n", res.Path, strings.Join(res.Returned, ", "))
 	}
 	for _, n := range res.Notes {
-		fmt.Fprintf(w, "note: %s\n", n)
+		say(w, "note: %s\n", n)
 	}
 	if res.Config != "" {
-		fmt.Fprintf(w, "%s keeps the servers that were moved\n", res.Config)
+		say(w, "%s keeps the servers that were moved\n", res.Config)
 	}
 	if res.Backup != "" {
-		fmt.Fprintf(w, "the file as it was before the install: %s\n", res.Backup)
+		say(w, "the file as it was before the install: %s\n", res.Backup)
 	}
 	if dryRun {
-		fmt.Fprintln(w, "this was a dry run: nothing was written")
+		sayln(w, "this was a dry run: nothing was written")
 	}
 }

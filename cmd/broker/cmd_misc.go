@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -30,7 +29,7 @@ func (a *app) versionCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(map[string]string{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 			}
-			fmt.Fprintf(a.stdout, "broker %s (%s %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			say(a.stdout, "broker %s (%s %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	}
@@ -51,7 +50,7 @@ func (a *app) promptCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(map[string]string{"prompt": text})
 			}
-			fmt.Fprint(a.stdout, text)
+			say(a.stdout, "%s", lines(text))
 			return nil
 		},
 	}

@@ -146,30 +146,30 @@ func (a *app) pluginsShowCommand() *cobra.Command {
 			}
 			for _, f := range [][2]string{{"name", r.Name}, {"version", r.Version}, {"description", r.Description}, {"author", r.Author}, {"state", onOff(r.Enabled)}, {"path", r.Dir}, {"source", sourceText(r.Source)}} {
 				if f[1] != "" {
-					fmt.Fprintf(a.stdout, "%-12s %s\n", f[0], oneLine(f[1], 1024))
+					say(a.stdout, "%-12s %s\n", f[0], oneLine(f[1], 1024))
 				}
 			}
 			var env []string
 			if r.Approved != nil {
 				env = r.Approved.Env
 			} else if len(r.Servers) > 0 {
-				fmt.Fprintf(a.stdout, "%-12s %s: broker plugins approve %s\n", "not approved", "its servers do not start", r.Name)
+				say(a.stdout, "%-12s %s: broker plugins approve %s\n", "not approved", "its servers do not start", r.Name)
 			}
 			for _, s := range r.Servers {
 				used := ""
 				if slices.Contains(r.Overridden, s.Name) {
 					used = "  not used: the config has a server of that name"
 				}
-				fmt.Fprintf(a.stdout, "server       %s%s\n", gate.Terminal(s.Name), used)
+				say(a.stdout, "server       %s%s\n", gate.Terminal(s.Name), used)
 				if run, err := describe(s); err == nil {
-					fmt.Fprint(a.stdout, runLines(run, env, "             "))
+					say(a.stdout, "%s", runLines(run, env, "             "))
 				}
 			}
 			for _, s := range r.Skills {
-				fmt.Fprintf(a.stdout, "skill        %s\n", s)
+				say(a.stdout, "skill        %s\n", s)
 			}
 			for _, c := range r.Commands {
-				fmt.Fprintf(a.stdout, "command      %s\n", strings.TrimSpace(oneLine(c.Name+" "+c.ArgumentHint, 80)+"  "+oneLine(c.Description, 80)))
+				say(a.stdout, "command      %s\n", strings.TrimSpace(oneLine(c.Name+" "+c.ArgumentHint, 80)+"  "+oneLine(c.Description, 80)))
 			}
 			a.printProblems(nil, r.Problems, true)
 			return nil

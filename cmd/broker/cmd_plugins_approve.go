@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func (a *app) ask(ctx context.Context, f approveFlags, command ...string) librar
 		if !ok || a.json || !onTerminal(in) || !onTerminal(a.stderr) {
 			return nil, usage("the servers of plugin %s need your approval, and nobody can be asked here\nhint: broker plugins %s --yes", r.Plugin, strings.Join(command, " "))
 		}
-		fmt.Fprintf(a.stderr, "May they start? [y/N]: ")
+		say(a.stderr, "May they start? [y/N]: ")
 		answer, err := newTerminal(in, a.stderr).line(ctx)
 		if err != nil || !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
 			return nil, errors.New("not approved: nothing was changed")
@@ -59,15 +58,15 @@ func (a *app) printRequest(r library.Request, env []string) {
 	if r.Changed {
 		changed = ", not as they were approved before"
 	}
-	fmt.Fprintf(a.stderr, "plugin %s has %s that broker would use%s:\n", r.Plugin, counted(len(r.Servers), "server"), changed)
+	say(a.stderr, "plugin %s has %s that broker would use%s:\n", r.Plugin, counted(len(r.Servers), "server"), changed)
 	for _, s := range r.Servers {
-		fmt.Fprintf(a.stderr, "  %s\n%s", gate.Terminal(s.Name), runLines(s, env, "    "))
+		say(a.stderr, "  %s\n%s", gate.Terminal(s.Name), runLines(s, env, "    "))
 	}
 }
 
 // runLines show what a server runs, and which variables it reads of those that it
 // names.
-func runLines(s library.Run, env []string, indent string) string {
+func runLines(s library.Run, env []string, indent string) lines {
 	var text strings.Builder
 	text.WriteString(indent + "runs   " + gate.Terminal(s.Runs) + "\n")
 	for _, v := range s.Reads {
@@ -77,7 +76,7 @@ func runLines(s library.Run, env []string, indent string) string {
 		}
 		text.WriteString(indent + "reads  " + v + ", " + given + "\n")
 	}
-	return text.String()
+	return lines(text.String())
 }
 
 func (a *app) pluginsApproveCommand() *cobra.Command {
@@ -97,7 +96,7 @@ func (a *app) pluginsApproveCommand() *cobra.Command {
 				return a.printJSON(p)
 			}
 			if p.Approved == nil {
-				_, err := fmt.Fprintf(a.stdout, "plugin %s has no server that could start\n", p.Name)
+				_, err := say(a.stdout, "plugin %s has no server that could start\n", p.Name)
 				return err
 			}
 			return a.printChange(h.switches, "approved", p.Name)

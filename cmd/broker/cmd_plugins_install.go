@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -66,7 +65,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 					return a.sourceError(err)
 				}
 				for _, n := range notes {
-					fmt.Fprintf(a.stderr, "%s: %s\n", p.Name, n)
+					say(a.stderr, "%s: %s\n", p.Name, n)
 				}
 				list = append(list, p)
 			}
@@ -78,7 +77,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 				if p.Source != nil {
 					at = ", commit " + p.Source.Commit
 				}
-				fmt.Fprintf(a.stdout, "%s: installed %s: %s, %s, %s%s\n", p.Dir, p.Name,
+				say(a.stdout, "%s: installed %s: %s, %s, %s%s\n", p.Dir, p.Name,
 					counted(len(p.Servers), "server"), counted(len(p.Skills), "skill"), counted(len(p.Commands), "command"), at)
 				a.printProblems(nil, p.Problems, true)
 			}
@@ -173,7 +172,7 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 			if err := a.printChange(h.switches, "added", m.Name); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s: broker plugins list %s\n", counted(len(m.Offers), "plugin"), m.Name)
+			_, err = say(a.stdout, "%s: broker plugins list %s\n", counted(len(m.Offers), "plugin"), m.Name)
 			return err
 		}),
 	}

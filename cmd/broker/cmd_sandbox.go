@@ -139,9 +139,9 @@ func (a *app) prove(ctx context.Context, p *place, set config.Sandbox, opts atta
 	if onTerminal(a.stderr) {
 		opts.Progress = func(o attack.Outcome) {
 			done++
-			fmt.Fprintf(a.stderr, "\r\x1b[K%s: %d: %s", p.name, done, o.Name)
+			progress(a.stderr, "%s: %d: %s", p.name, done, o.Name)
 		}
-		defer fmt.Fprint(a.stderr, "\r\x1b[K")
+		defer progress(a.stderr, "")
 	}
 	start := time.Now()
 	got := attack.Run(ctx, r, opts)

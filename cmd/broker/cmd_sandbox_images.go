@@ -113,7 +113,7 @@ func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
 	if a.json {
 		return a.printJSON(map[string]string{"kind": kind, "image": name, "runs": says})
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s is ready: %s\n", name, says)
+	_, err = say(a.stdout, "%s is ready: %s\n", name, says)
 	return err
 }
 
@@ -136,7 +136,7 @@ func (a *app) sandboxListCommand() *cobra.Command {
 				return a.printJSON(map[string]any{"engine": m.Address(), "images": append([]docker.Image{}, list...)})
 			}
 			if len(list) == 0 {
-				_, err := fmt.Fprintf(a.stdout, "no images at %s; broker sandbox build makes them\n", m.Address())
+				_, err := say(a.stdout, "no images at %s; broker sandbox build makes them\n", m.Address())
 				return err
 			}
 			return printImages(a.stdout, list)
@@ -146,13 +146,13 @@ func (a *app) sandboxListCommand() *cobra.Command {
 
 func printImages(w io.Writer, list []docker.Image) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "KIND\tIMAGE\tID\tSIZE\tUSE")
+	say(t, "KIND\tIMAGE\tID\tSIZE\tUSE\n")
 	for _, i := range list {
 		use := "not used by this version: broker sandbox prune"
 		if i.Current {
 			use = "current"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d MB\t%s\n", i.Kind, strings.Join(i.Names, " "), i.ID, i.Bytes/1e6, use)
+		say(t, "%s\t%s\t%s\t%d MB\t%s\n", i.Kind, strings.Join(i.Names, " "), i.ID, i.Bytes/1e6, use)
 	}
 	return t.Flush()
 }
@@ -176,7 +176,7 @@ func (a *app) sandboxPruneCommand() *cobra.Command {
 				}
 				return err
 			}
-			fmt.Fprintf(a.stdout, "removed %s and %s\n", counted(p.Containers, "container"), counted(len(p.Images), "image"))
+			say(a.stdout, "removed %s and %s\n", counted(p.Containers, "container"), counted(len(p.Images), "image"))
 			return err
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) searchCommand() *cobra.Command {
@@ -75,10 +76,10 @@ func (a *app) learnMissing(cmd *cobra.Command, s *session) {
 
 func printHits(w io.Writer, found broker.SearchAnswer) {
 	for _, s := range found.Servers {
-		fmt.Fprintf(w, "%s: %s\n", s.Name, counted(s.ToolCount, "tool"))
+		say(w, "%s: %s\n", s.Name, counted(s.ToolCount, "tool"))
 	}
 	for _, h := range found.Tools {
-		name := h.Name
+		name := gate.Terminal(h.Name)
 		if h.Kind != "" {
 			name += " (" + h.Kind + ")"
 		}
@@ -93,19 +94,19 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 			}
 		}
 		if h.Declaration == "" && h.Signature != "" {
-			fmt.Fprintln(w, "   ", h.Signature)
+			sayln(w, "   ", h.Signature)
 		}
 	}
 	if found.MatchCount > found.Showing {
-		fmt.Fprintf(w, "%d of %d shown\n", found.Showing, found.MatchCount)
+		say(w, "%d of %d shown\n", found.Showing, found.MatchCount)
 	}
 	if found.Note != "" {
-		fmt.Fprintln(w, strings.ReplaceAll(found.Note, "list_servers", "broker servers list"))
+		sayln(w, strings.ReplaceAll(found.Note, "list_servers", "broker servers list"))
 	}
 	if len(found.Suggestions) > 0 {
-		fmt.Fprintln(w, "near:", strings.Join(found.Suggestions, ", "))
+		sayln(w, "near:", strings.Join(found.Suggestions, ", "))
 	}
 	for _, u := range found.Unsearched {
-		fmt.Fprintln(w, "not searched:", u)
+		sayln(w, "not searched:", u)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -39,7 +38,7 @@ func (a *app) serveCommand() *cobra.Command {
 				return err
 			}
 			if s.unvectored != nil {
-				fmt.Fprintf(a.stderr, "broker: searching without word vectors: %v\n", s.unvectored)
+				say(a.stderr, "broker: searching without word vectors: %v\n", s.unvectored)
 			}
 			s.notice()
 			s.broker.StartSoon(ctx)
@@ -80,7 +79,7 @@ const shutdownGrace = 500 * time.Millisecond
 func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string) error {
 	addr, err := broker.NormalizeAddr(addr)
 	if err != nil {
-		return usage("%w", err)
+		return usage("%w", ownLines{err})
 	}
 	tokens := make(map[string]string)
 	for name, ref := range s.config.Broker.HTTP.Tokens {
@@ -94,13 +93,13 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	}
 	handler, err := s.broker.Handler(broker.HTTPOptions{Addr: addr, Tokens: tokens, API: manage, RefuseAPI: api.Refuse})
 	if err != nil {
-		return usage("%w", err)
+		return usage("%w", ownLines{err})
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return fmt.Errorf("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
+		return hinted("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
 	}
-	fmt.Fprintf(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
+	say(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
 	defer a.logLayers(ctx, s)()
 	// Requests end with the server: a script whose client is gone is killed.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))

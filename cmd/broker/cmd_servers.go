@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -37,20 +36,20 @@ func (a *app) serversListCommand() *cobra.Command {
 				return a.printJSON(ans)
 			}
 			tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(tw, "SERVER\tTRANSPORT\tSTATUS\tTOOLS\t")
+			say(tw, "SERVER\tTRANSPORT\tSTATUS\tTOOLS\t\n")
 			for _, i := range ans.Servers {
 				note := i.Error
 				if note == "" {
 					note = i.Description
 				}
-				fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Transport, i.Status, i.ToolCount, oneLine(note, 100))
+				say(tw, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Transport, i.Status, i.ToolCount, oneLine(note, 100))
 			}
 			if err := tw.Flush(); err != nil {
 				return err
 			}
 			for _, i := range ans.Servers {
 				for _, t := range i.Tools {
-					fmt.Fprintln(a.stdout, t)
+					sayln(a.stdout, t)
 				}
 			}
 			return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,9 +22,9 @@ func (a *app) printEdit(e serverEdit) error {
 	if a.json {
 		return a.printJSON(e)
 	}
-	fmt.Fprintf(a.stdout, "%s: %s %s\n", e.Config, e.Action, e.Server)
+	say(a.stdout, "%s: %s %s\n", e.Config, e.Action, e.Server)
 	for _, n := range e.Notes {
-		fmt.Fprintf(a.stdout, "note: %s\n", n)
+		say(a.stdout, "note: %s\n", n)
 	}
 	return nil
 }

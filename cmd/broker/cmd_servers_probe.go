@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -47,20 +46,20 @@ func (a *app) serversTestCommand() *cobra.Command {
 				return a.finishProbe(p, a.printJSON(p))
 			}
 			if !p.OK {
-				fmt.Fprintf(a.stdout, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
+				say(a.stdout, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
 				for _, line := range p.Stderr {
-					fmt.Fprintf(a.stdout, "  | %s\n", oneLine(line, 200))
+					say(a.stdout, "  | %s\n", oneLine(line, 200))
 				}
 				if p.Hint != "" {
-					fmt.Fprintf(a.stdout, "do: %s\n", p.Hint)
+					say(a.stdout, "do: %s\n", p.Hint)
 				}
 				return a.finishProbe(p, nil)
 			}
-			fmt.Fprintf(a.stdout, "%s works: %s, %s in %s", p.Server, p.Transport, counted(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
+			say(a.stdout, "%s works: %s, %s in %s", p.Server, p.Transport, counted(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
 			if p.Version != "" {
-				fmt.Fprintf(a.stdout, ", %s", p.Version)
+				say(a.stdout, ", %s", p.Version)
 			}
-			fmt.Fprintln(a.stdout)
+			sayln(a.stdout)
 			return nil
 		},
 	}
@@ -82,16 +81,16 @@ func (a *app) serversLogsCommand() *cobra.Command {
 				return a.finishProbe(p, a.printJSON(p))
 			}
 			for _, line := range p.Stderr {
-				fmt.Fprintf(a.stdout, "stderr | %s\n", line)
+				say(a.stdout, "stderr | %s\n", line)
 			}
 			for _, line := range p.Dropped {
-				fmt.Fprintf(a.stdout, "stdout | %s\n", line)
+				say(a.stdout, "stdout | %s\n", line)
 			}
 			if len(p.Stderr)+len(p.Dropped) == 0 {
-				fmt.Fprintf(a.stderr, "%s wrote nothing\n", p.Server)
+				say(a.stderr, "%s wrote nothing\n", p.Server)
 			}
 			if p.Error != "" {
-				fmt.Fprintf(a.stderr, "%s failed: %s\n", p.Server, p.Error)
+				say(a.stderr, "%s failed: %s\n", p.Server, p.Error)
 			}
 			return a.finishProbe(p, nil)
 		},

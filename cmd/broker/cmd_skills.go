@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,15 +238,15 @@ func (a *app) printProblems(rows []skillRow, problems []skills.Problem, all bool
 		remarks += len(r.Diagnostics)
 		for _, d := range r.Diagnostics {
 			if all {
-				fmt.Fprintf(a.stderr, "%s: %s\n", r.Path, d)
+				say(a.stderr, "%s: %s\n", r.Path, d)
 			}
 		}
 	}
 	for _, p := range problems {
-		fmt.Fprintf(a.stderr, "%s: %s\n", p.Path, p.Diagnostic)
+		say(a.stderr, "%s: %s\n", p.Path, p.Diagnostic)
 	}
 	if remarks > 0 && !all {
-		fmt.Fprintf(a.stderr, "%d remarks: --diagnostics shows them\n", remarks)
+		say(a.stderr, "%d remarks: --diagnostics shows them\n", remarks)
 	}
 }
 
@@ -352,17 +352,17 @@ func (a *app) showSkill(k *skills.Skill, list []skills.Tool) error {
 	for _, f := range [][2]string{{"name", k.Ref}, {"description", k.Description}, {"origin", k.Origin()}, {"address", k.Address()}, {"state", string(k.State)}, {"path", k.Dir()},
 		{"version", k.Version}, {"license", k.License}, {"compatibility", k.Compatibility}, {"allowed tools", strings.Join(k.AllowedTools, ", ")}} {
 		if f[1] != "" {
-			fmt.Fprintf(a.stdout, "%-14s %s\n", f[0], oneLine(f[1], 1024))
+			say(a.stdout, "%-14s %s\n", f[0], oneLine(f[1], 1024))
 		}
 	}
 	for _, t := range tools {
-		fmt.Fprintf(a.stdout, "%-14s %s\n", "tool", strings.TrimSuffix(t.Name+": "+oneLine(t.Description, 200), ": "))
+		say(a.stdout, "%-14s %s\n", "tool", strings.TrimSuffix(t.Name+": "+oneLine(t.Description, 200), ": "))
 	}
 	for _, f := range files {
-		fmt.Fprintf(a.stdout, "%10d  %s\n", f.Size, f.Path)
+		say(a.stdout, "%10d  %s\n", f.Size, f.Path)
 	}
 	if !complete {
-		fmt.Fprintln(a.stdout, "            … and more")
+		sayln(a.stdout, "            … and more")
 	}
 	a.printProblems([]skillRow{rowOf(k)}, nil, true)
 	a.printOffers([]skillRow{rowOf(k)})
@@ -392,9 +392,11 @@ func (a *app) skillsReadCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(p)
 				}
-				fmt.Fprint(a.stdout, p.Text)
+				if _, err := io.WriteString(exact(a.stdout), p.Text); err != nil {
+					return err
+				}
 				if p.Truncated {
-					fmt.Fprintf(a.stderr, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
+					say(a.stderr, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
 				}
 				return nil
 			})
@@ -443,7 +445,7 @@ func (a *app) printPrompt(text string, skillsIn int) error {
 		return a.printJSON(map[string]any{"prompt": text, "skills": skillsIn, "tokens": skills.Tokens(text)})
 	}
 	if text != "" {
-		fmt.Fprintln(a.stdout, text)
+		sayln(a.stdout, lines(text))
 	}
 	return nil
 }
@@ -470,9 +472,9 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 func (a *app) noteState(k *skills.Skill) {
 	switch k.State {
 	case skills.Excluded:
-		fmt.Fprintf(a.stderr, "note: %s is not in use: \"include\" or \"exclude\" of \"skills\" in the config leaves it out\n", k.Ref)
+		say(a.stderr, "note: %s is not in use: \"include\" or \"exclude\" of \"skills\" in the config leaves it out\n", k.Ref)
 	case skills.Disabled:
-		fmt.Fprintf(a.stderr, "note: %s is switched off: broker skills enable %s\n", k.Ref, k.Ref)
+		say(a.stderr, "note: %s is switched off: broker skills enable %s\n", k.Ref, k.Ref)
 	}
 }
 
@@ -481,6 +483,6 @@ func (a *app) printChange(path, action, name string) error {
 	if a.json {
 		return a.printJSON(map[string]string{"path": path, "action": action, "name": name})
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %s %s\n", path, action, name)
+	_, err := say(a.stdout, "%s: %s %s\n", path, action, name)
 	return err
 }

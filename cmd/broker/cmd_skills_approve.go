@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -116,7 +115,7 @@ func (a *app) approve(h *skillHome, k *skills.Skill, revoke, dry bool) error {
 	}
 	a.printApproval(row, revoke)
 	if row.Approved && h.config.Broker.Skills.Scripts != string(broker.ScriptsHost) {
-		fmt.Fprintln(a.stderr, `note: scripts run on this computer only with "skills": {"scripts": "host"} in the config`)
+		sayln(a.stderr, `note: scripts run on this computer only with "skills": {"scripts": "host"} in the config`)
 	}
 	return nil
 }
@@ -170,20 +169,20 @@ func approvalOf(k *skills.Skill, switches string) (approval, error) {
 func (a *app) printApproval(row approval, revoked bool) {
 	for _, f := range [][2]string{{"skill", row.Name}, {"origin", row.Origin}, {"path", row.Path}, {"digest", row.Digest}, {"before", row.Before}} {
 		if f[1] != "" {
-			fmt.Fprintf(a.stdout, "%-8s %s\n", f[0], oneLine(f[1], 400))
+			say(a.stdout, "%-8s %s\n", f[0], oneLine(f[1], 400))
 		}
 	}
 	for _, s := range row.Scripts {
-		fmt.Fprintf(a.stdout, "%-8s %s\n", "script", oneLine(s, 400))
+		say(a.stdout, "%-8s %s\n", "script", oneLine(s, 400))
 	}
 	switch {
 	case revoked:
-		fmt.Fprintln(a.stdout, "not allowed any more")
+		sayln(a.stdout, "not allowed any more")
 	case len(row.Scripts) == 0 && row.Approved:
-		fmt.Fprintln(a.stdout, "allowed, but it has no scripts")
+		sayln(a.stdout, "allowed, but it has no scripts")
 	case row.Approved:
-		fmt.Fprintln(a.stdout, "allowed to run on this computer until one of its files changes")
+		sayln(a.stdout, "allowed to run on this computer until one of its files changes")
 	default:
-		fmt.Fprintln(a.stdout, "not allowed to run on this computer")
+		sayln(a.stdout, "not allowed to run on this computer")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -66,7 +67,7 @@ func (a *app) printInstalled(now *skills.Snapshot, list []*pack.Installed) error
 		if i.Replaced {
 			word = "replaced"
 		}
-		fmt.Fprintf(a.stdout, "%s: %s %s, %s\n", i.Path, word, i.Name, counted(len(i.Files), "file"))
+		say(a.stdout, "%s: %s %s, %s\n", i.Path, word, i.Name, counted(len(i.Files), "file"))
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func (a *app) noteInstalled(now *skills.Snapshot, dir string) {
 	}
 	for _, p := range now.Problems {
 		if p.Path == dir || p.Code == codeSkillsOff {
-			fmt.Fprintf(a.stderr, "note: %s is not in use: %s\n", filepath.Base(dir), p.Message)
+			say(a.stderr, "note: %s is not in use: %s\n", filepath.Base(dir), p.Message)
 		}
 	}
 }
@@ -97,7 +98,7 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 		return err
 	}
 	for _, n := range notes {
-		fmt.Fprintf(a.stderr, "%s: %s\n", client.Host(), n)
+		say(a.stderr, "%s: %s\n", client.Host(), n)
 	}
 	entries, err := pickEntries(index, names, client.Host())
 	if err != nil {
@@ -134,9 +135,9 @@ func pickEntries(index *remote.Index, names []string, host string) ([]remote.Ent
 	for _, n := range names {
 		e, ok := byName[n]
 		if !ok {
-			text := fmt.Sprintf("%s has no skill %q", host, n)
+			text := lines(fmt.Sprintf("%s has no skill %q", host, n))
 			if near := nearest.Names(n, known, 3); len(near) > 0 {
-				text += "\nhint: did you mean " + strings.Join(near, " or ") + "?"
+				text = lines(gate.Terminal(string(text)) + "\nhint: did you mean " + gate.Terminal(strings.Join(near, " or ")) + "?")
 			}
 			return nil, usage("%s", text)
 		}

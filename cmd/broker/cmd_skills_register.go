@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -72,7 +70,7 @@ func (a *app) printOffers(rows []skillRow) {
 	}
 	for _, r := range rows {
 		if r.Server != nil && r.Server.Command != "" && !registered(r.Server.Name) {
-			fmt.Fprintf(a.stderr, "%s brings the MCP server %s along, which is not registered: broker skills register %s\n", r.Name, r.Server.Name, r.Name)
+			say(a.stderr, "%s brings the MCP server %s along, which is not registered: broker skills register %s\n", r.Name, r.Server.Name, r.Name)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -86,7 +87,7 @@ func (a *app) printValue(value json.RawMessage) error {
 		return err
 	}
 	if text, ok := v.(string); ok && !a.json {
-		_, err := fmt.Fprintln(a.stdout, text)
+		_, err := sayln(a.stdout, lines(text))
 		return err
 	}
 	return a.printJSON(value)
@@ -146,9 +147,9 @@ func (a *app) statsOf(ctx context.Context, store *audit.Store, list []audit.Skil
 		known = append(known, s.Skill)
 	}
 	slices.Sort(known)
-	text := fmt.Sprintf("nothing is recorded of a skill %q, and there is none", name)
+	text := lines(fmt.Sprintf("nothing is recorded of a skill %q, and there is none", name))
 	if near := nearest.Names(name, slices.Compact(known), 3); len(near) > 0 {
-		text += "\nhint: did you mean " + strings.Join(near, " or ") + "?"
+		text = lines(gate.Terminal(string(text)) + "\nhint: did you mean " + gate.Terminal(strings.Join(near, " or ")) + "?")
 	}
 	return nil, usage("%s", text)
 }

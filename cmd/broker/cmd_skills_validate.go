@@ -62,12 +62,12 @@ func (a *app) printVerdict(path string, v verdict) error {
 		if d.Line > 0 {
 			where = fmt.Sprintf("%s:%d", file, d.Line)
 		}
-		fmt.Fprintf(a.stdout, "%s: %s: %s [%s]\n", where, d.Severity, d.Message, d.Code)
+		say(a.stdout, "%s: %s: %s [%s]\n", where, d.Severity, d.Message, d.Code)
 	}
 	word := "is valid"
 	if !v.Valid {
 		word = "is not valid"
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s %s\n", cmp.Or(v.Name, path), word)
+	_, err := say(a.stdout, "%s %s\n", cmp.Or(v.Name, path), word)
 	return err
 }

@@ -192,10 +192,10 @@ func (a *app) storeGetCommand() *cobra.Command {
 				if onTerminal(a.stdout) {
 					return usage("%s is %s, %d bytes\nhint: broker store get %s > FILE", name, item.MIME, item.Bytes, name)
 				}
-				_, err = a.stdout.Write(data)
+				_, err = exact(a.stdout).Write(data)
 				return err
 			}
-			_, err = fmt.Fprintln(a.stdout, strings.TrimSuffix(string(data), "\n"))
+			_, err = fmt.Fprintln(exact(a.stdout), strings.TrimSuffix(string(data), "\n"))
 			return err
 		}),
 	}

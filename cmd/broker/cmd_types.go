@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +36,7 @@ func (a *app) typesCommand() *cobra.Command {
 				return err
 			}
 			if len(unlisted) > 0 {
-				return &codeError{exitServers, fmt.Errorf("no tools are known of %s: what was written for them before is kept\nhint: broker doctor",
+				return &codeError{exitServers, hinted("no tools are known of %s: what was written for them before is kept\nhint: broker doctor",
 					strings.Join(unlisted, ", "))}
 			}
 			return nil
@@ -54,8 +53,8 @@ func (a *app) printTree(r treeReport) error {
 		return a.printJSON(r)
 	}
 	for _, path := range r.Foreign {
-		fmt.Fprintf(a.stderr, "%s was not written by broker types: left alone\n", path)
+		say(a.stderr, "%s was not written by broker types: left alone\n", path)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %s; %s written, %d removed, %d unchanged\n", r.Dir, counted(r.Tools, "tool"), counted(r.Written, "file"), r.Removed, r.Unchanged)
+	_, err := say(a.stdout, "%s: %s; %s written, %d removed, %d unchanged\n", r.Dir, counted(r.Tools, "tool"), counted(r.Written, "file"), r.Removed, r.Unchanged)
 	return err
 }

@@ -124,7 +124,7 @@ func (a *app) learnedResetCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(map[string]int{"forgotten": len(list)})
 				}
-				fmt.Fprintf(a.stdout, "forgot %s\n", count(len(list), "type"))
+				say(a.stdout, "forgot %s\n", count(len(list), "type"))
 				return nil
 			})
 		},
@@ -180,7 +180,7 @@ func (a *app) learnedImportCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(map[string]int{"imported": n})
 				}
-				fmt.Fprintf(a.stdout, "imported %s\n", count(n, "type"))
+				say(a.stdout, "imported %s\n", count(n, "type"))
 				return nil
 			})
 		},

@@ -74,13 +74,13 @@ func (a *app) logLayers(ctx context.Context, s *session) (stop func()) {
 			if len(places) > 1 {
 				whose = fmt.Sprintf(" of %s (%s)", strings.Join(names[i], ", "), at.Isolation)
 			}
-			fmt.Fprintf(a.stderr, "broker: sandbox%s: %s\n", whose, describeLayers(layers))
+			say(a.stderr, "broker: sandbox%s: %s\n", whose, describeLayers(layers))
 		}
 		for _, language := range languages {
 			if err := s.where.why(language); err != nil {
-				fmt.Fprintf(a.stderr, "broker: %s does not run here: %v\n", language, err)
+				say(a.stderr, "broker: %s does not run here: %v\n", language, err)
 			} else if language == sandbox.Python {
-				fmt.Fprintln(a.stderr, "broker: sandbox of python (container): started for the first script")
+				sayln(a.stderr, "broker: sandbox of python (container): started for the first script")
 			}
 		}
 	}()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -117,12 +118,17 @@ type scriptError struct{ code int }
 
 func (e *scriptError) Error() string { return "" }
 
-// usage makes err one of wrong usage.
+// usage is hinted for wrong usage.
 func usage(format string, args ...any) error {
-	return &codeError{exitUsage, fmt.Errorf(format, args...)}
+	harmless(args)
+	return &codeError{exitUsage, ownLines{fmt.Errorf(format, args...)}}
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
+	stdout, stderr := &screen{w: a.stdout}, &screen{w: a.stderr}
+	defer stderr.flush()
+	defer stdout.flush()
+	a.stdout, a.stderr = stdout, stderr
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
@@ -150,14 +156,28 @@ func (a *app) run(ctx context.Context, args []string) int {
 // explain prints an error once. The lines of a config report begin with the
 // place of each mistake, where editors look for it.
 func (a *app) explain(err error) {
-	text := err.Error()
+	text := errorLines(err)
 	if text == "" {
 		return
 	}
 	if _, ok := errors.AsType[*config.Report](err); !ok {
 		text = "broker: " + text
 	}
-	fmt.Fprintln(a.stderr, text)
+	sayln(a.stderr, text)
+}
+
+// errorLines is what an error says: on one line, unless they are the broker's own.
+func errorLines(err error) lines {
+	switch e := err.(type) {
+	case *codeError:
+		if e.err == nil {
+			return ""
+		}
+		return errorLines(e.err)
+	case ownLines, *config.Report:
+		return lines(err.Error())
+	}
+	return lines(gate.Terminal(err.Error()))
 }
 
 func (a *app) root() *cobra.Command {
@@ -222,7 +242,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	} else {
 		text += "\nhint: broker help lists the commands"
 	}
-	return usage("%s", text)
+	return usage("%s", lines(text))
 }
 
 // group is a command that only holds others.

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		"broker":  main,
 		"shelf":   serveShelf,
 		"diary":   serveDiary,
+		"evil":    serveEvil,
 		"library": serveLibrary,
 		// Servers that somebody looks into.
 		"paperless": func() { fmt.Fprintln(os.Stderr, "out of paper"); os.Exit(4) },

@@ -2,15 +2,9 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
-
-	"golang.org/x/term"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
@@ -66,7 +60,7 @@ func (a *app) load() (*config.Config, error) {
 	a.overrule(cfg)
 	cfg = withPlugins(cfg)
 	for _, n := range cfg.Notes {
-		fmt.Fprintln(a.stderr, n)
+		sayln(a.stderr, n)
 	}
 	return cfg, nil
 }
@@ -215,7 +209,7 @@ func openAudit(state string, cfg *config.Config, log *slog.Logger) (*audit.Store
 	set := cfg.Broker.WithDefaults()
 	store, err := audit.Open(state, &audit.Options{Payloads: set.Audit.Payloads, Days: set.Audit.Days, Logger: log})
 	if err != nil {
-		return nil, fmt.Errorf("%w\nhint: --state-dir names another directory", err)
+		return nil, hinted("%w\nhint: --state-dir names another directory", err)
 	}
 	return store, nil
 }
@@ -254,18 +248,4 @@ func (a *app) logger() *slog.Logger {
 		level = slog.LevelDebug
 	}
 	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
-}
-
-// printJSON prints v as indented JSON, without the escapes of HTML.
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
-// onTerminal reports whether w is a terminal, where progress may be shown.
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

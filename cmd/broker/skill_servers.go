@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"github.com/mcpbroker/mcpbroker/broker"
@@ -64,7 +63,7 @@ func (v *skillView) learn(ctx context.Context) bool {
 	}
 	for _, st := range v.pool.Refresh(ctx, names...) {
 		if st.Err != nil {
-			fmt.Fprintf(v.app.stderr, "server %s does not answer, so its skills are not known: %s\n", st.Name, oneLine(st.Err.Error(), 300))
+			say(v.app.stderr, "server %s does not answer, so its skills are not known: %s\n", st.Name, oneLine(st.Err.Error(), 300))
 		}
 	}
 	v.registry.SetSources(broker.SkillSources(v.pool, v.cache))

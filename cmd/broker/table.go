@@ -16,15 +16,15 @@ type table[Row any] struct {
 // print writes the rows as columns that are as wide as their cells.
 func (t table[Row]) print(w io.Writer, rows []Row) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, t.columns)
+	sayln(tw, lines(t.columns))
 	for _, r := range rows {
 		for i, cell := range t.cells(r) {
 			if i > 0 {
-				fmt.Fprint(tw, "\t")
+				say(tw, "\t")
 			}
-			fmt.Fprint(tw, cell)
+			say(tw, "%v", cell)
 		}
-		fmt.Fprintln(tw)
+		sayln(tw)
 	}
 	return tw.Flush()
 }
@@ -36,7 +36,7 @@ func printList[Row any](a *app, rows []Row, none string, t table[Row]) error {
 		return a.printJSON(rows)
 	}
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(a.stdout, none)
+		_, err := sayln(a.stdout, lines(none))
 		return err
 	}
 	return t.print(a.stdout, rows)

@@ -24,7 +24,7 @@ func (a *app) buildVectors(v vectorBuild) error {
 	beside, err := config.Find(a.configPath)
 	if v.out == "" {
 		if err != nil {
-			return fmt.Errorf("%w\nhint: --out FILE writes the table anywhere", err)
+			return hinted("%w\nhint: --out FILE writes the table anywhere", err)
 		}
 		v.out = filepath.Join(filepath.Dir(beside), "vectors.bin")
 	}
@@ -50,7 +50,7 @@ func (a *app) buildVectors(v vectorBuild) error {
 			name = filepath.ToSlash(rel)
 		}
 	}
-	fmt.Fprintf(a.stdout, "%s: %d words of %d dimensions, %d bytes\n", v.out, table.Len(), table.Dims(), info.Size())
-	fmt.Fprintf(a.stdout, "to use it, in the config: \"broker\": {\"search\": {\"vectors\": %q}}\n", name)
+	say(a.stdout, "%s: %d words of %d dimensions, %d bytes\n", v.out, table.Len(), table.Dims(), info.Size())
+	say(a.stdout, "to use it, in the config: \"broker\": {\"search\": {\"vectors\": %q}}\n", name)
 	return nil
 }

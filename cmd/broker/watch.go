@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -119,16 +118,16 @@ func (a *app) reload(s *session) *config.Config {
 		err = runnable(cfg, s.where)
 	}
 	if err != nil {
-		fmt.Fprintf(a.stderr, "%v\nbroker: the config is wrong; the one before it stays in force\n", err)
+		say(a.stderr, "%s\nbroker: the config is wrong; the one before it stays in force\n", errorLines(err))
 		s.broker.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + oneLine(err.Error(), 300))
 		return nil
 	}
 	for _, n := range cfg.Notes {
-		fmt.Fprintln(a.stderr, n)
+		sayln(a.stderr, n)
 	}
 	s.broker.Reconfigure(a.options(cfg))
 	s.notice()
-	fmt.Fprintln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, cfg.Broker))
+	sayln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, cfg.Broker))
 	return cfg
 }
 

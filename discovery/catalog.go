@@ -167,14 +167,13 @@ func (c *Catalog) withID(id string) (*Tool, bool) {
 
 // split takes a tool's full name apart. Server names may hold separators
 // themselves, so every place where it can be split is tried, as far as names of
-// servers reach; a split that gives a known tool wins.
+// servers reach, the longest name first: names of servers are the user's, those
+// of tools are not. A split that gives a known tool wins, but not against a
+// longer name whose server has not been listed.
 func (c *Catalog) split(name string) (*Server, string, bool) {
 	var found *Server
 	var rest string
-	for i := range name {
-		if i > c.maxAlias {
-			break
-		}
+	for i := min(len(name)-1, c.maxAlias); i >= 0; i-- {
 		for _, sep := range []string{"__", ".", "/", ":"} {
 			if !strings.HasPrefix(name[i:], sep) {
 				continue
@@ -188,6 +187,9 @@ func (c *Catalog) split(name string) (*Server, string, bool) {
 				if _, ok := s.byName[tool]; ok {
 					return s, tool, true
 				}
+			}
+			if len(s.Tools) == 0 && found == nil {
+				return s, tool, true
 			}
 			if found == nil {
 				found, rest = s, tool

@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,46 @@ func TestNamesOfServersAndTools(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever a server calls its tools, it does not take an id or a full name that
+// belongs to another server.
+func TestAToolTakesNoIDOfAnotherServer(t *testing.T) {
+	honest := listing("foo--bar", "read")
+	alone := discovery.NewCatalog([]discovery.Listing{honest}).Tools()[0].ID
+	others := []discovery.Listing{
+		listing("foo", "bar__read", "_bar__read", "-bar.read", "bar/read"),
+		listing("foo-", "bar__read", "-bar.read", "x"),
+		listing("f", "oo_bar__read", "oo__bar__read"),
+		listing("_", "foo_bar__read"),
+	}
+	for i := range len(others) + 1 {
+		list := slices.Concat(others[:i], []discovery.Listing{honest}, others[i:])
+		c := discovery.NewCatalog(list)
+		seen := map[string]bool{}
+		for _, tool := range c.Tools() {
+			if seen[tool.ID] {
+				t.Errorf("two tools have the id %q", tool.ID)
+			}
+			seen[tool.ID] = true
+			if got, ok := c.Tool(tool.ID); !ok || got != tool {
+				t.Errorf("the id %q leads to %v", tool.ID, got)
+			}
+			if tool.Server == honest.Server && tool.ID != alone {
+				t.Errorf("behind %d others, the id is %q, and alone %q", i, tool.ID, alone)
+			}
+		}
+		if got, _ := c.Tool("foo--bar.read"); got == nil || got.Server != honest.Server {
+			t.Errorf("behind %d others, foo--bar.read is %v", i, got)
+		}
+	}
+	starting := discovery.NewCatalog([]discovery.Listing{listing("foo", "bar.read"), listing("foo.bar")})
+	if got, ok := starting.Tool("foo.bar.read"); ok {
+		t.Errorf("before foo.bar is listed, foo.bar.read is a tool of %s", got.Server)
+	}
+	if s, ok := starting.ServerOf("foo.bar.read"); !ok || s.Listing.Server != "foo.bar" {
+		t.Errorf("before it is listed, foo.bar.read belongs to %v", s)
 	}
 }
 

@@ -76,7 +76,7 @@ type Annotations struct {
 type Server struct {
 	Listing
 	// Prefix is the first half of the ids of its tools: the config key with
-	// everything but ASCII letters and digits as "_".
+	// every run of what is neither ASCII letter nor digit as one "_".
 	Prefix string
 	// Folder is the name of its wrapper folder and import path: the config
 	// key with everything but A-Za-z0-9._- as "-".

@@ -14,6 +14,10 @@ import (
 // version are ignored.
 const cacheVersion = 1
 
+// listingVersion is the same for what is kept of a server: those of version 1 may
+// have values of the configuration in them.
+const listingVersion = 2
+
 // An era is how a server opens a session.
 type era string
 
@@ -51,7 +55,7 @@ func (c cache) load(cfg Config) (cacheEntry, bool) {
 		return cacheEntry{}, false
 	}
 	var e cacheEntry
-	if json.Unmarshal(b, &e) != nil || e.Version != cacheVersion || e.Listing.Server != cfg.Name {
+	if json.Unmarshal(b, &e) != nil || e.Version != listingVersion || e.Listing.Server != cfg.Name {
 		return cacheEntry{}, false
 	}
 	return e, true
@@ -62,7 +66,7 @@ func (c cache) save(cfg Config, e cacheEntry) error {
 	if c.dir == "" {
 		return nil
 	}
-	e.Version = cacheVersion
+	e.Version = listingVersion
 	return c.write(c.path(cfg), e)
 }
 

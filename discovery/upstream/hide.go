@@ -18,6 +18,9 @@ import (
 type hider struct {
 	text *strings.Replacer
 	json *strings.Replacer // the same inside a JSON string
+	// secret is json for those values only that do not look public: what a name
+	// or a schema has of the others has to stay as it is.
+	secret *strings.Replacer
 }
 
 // minHidden is the length from which a value is hidden: a shorter one would also
@@ -42,12 +45,17 @@ func newHider(values map[string]string) *hider {
 	longest := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
-	var text, inJSON []string
+	var text, inJSON, secret []string
 	for _, v := range longest {
+		escaped, shown := jsonEscaped(v), jsonEscaped(all[v])
 		text = append(text, v, all[v])
-		inJSON = append(inJSON, jsonEscaped(v), jsonEscaped(all[v]))
+		inJSON = append(inJSON, escaped, shown)
+		name := strings.Trim(all[v], "${}")
+		if name == all[v] || strings.HasPrefix(name, "keyring:") || !looksPublic(name, v) {
+			secret = append(secret, escaped, shown)
+		}
 	}
-	return &hider{strings.NewReplacer(text...), strings.NewReplacer(inJSON...)}
+	return &hider{strings.NewReplacer(text...), strings.NewReplacer(inJSON...), strings.NewReplacer(secret...)}
 }
 
 // forms are the ways in which a value may turn up: as it is, as part of a URL,

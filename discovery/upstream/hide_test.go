@@ -3,6 +3,8 @@ package upstream
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,7 +23,8 @@ func TestServersCannotRepeatTheirSecrets(t *testing.T) {
 			t.Parallel()
 			cfg := fake("s", fakeupstream.Leaks)
 			cfg.Env = map[string]string{"FAKE_SECRET": tt.configured}
-			p := newPool(t, &Options{Expand: func(s string) (string, error) { return strings.ReplaceAll(s, "${TOKEN}", secret), nil }}, cfg)
+			dir := t.TempDir()
+			p := newPool(t, &Options{CacheDir: dir, Expand: func(s string) (string, error) { return strings.ReplaceAll(s, "${TOKEN}", secret), nil }}, cfg)
 			if st := p.Refresh(t.Context())[0]; st.State != StateReady {
 				t.Fatalf("status = %+v", st)
 			}
@@ -52,6 +55,22 @@ func TestServersCannotRepeatTheirSecrets(t *testing.T) {
 			check("stdout", strings.Join(p.Status()[0].Dropped, "\n"))
 			_, err = p.Call(t.Context(), "s", "die", nil, nil)
 			check("the end of the process", err.Error())
+			known, err := encode(p.Listings())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if check("what is listed", string(known)); strings.Contains(string(known), "ss/w") || strings.Contains(string(known), `"as_`) || !strings.Contains(string(known), `"told"`) {
+				t.Errorf("listed: %s", known)
+			}
+			kept, err := filepath.Glob(filepath.Join(dir, "*.json"))
+			if err != nil || len(kept) < 2 {
+				t.Errorf("kept: %q, %v; want the listing and what was seen first", kept, err)
+			}
+			for _, name := range kept {
+				if text, err := os.ReadFile(name); err != nil || strings.Contains(string(text), "ss/w") {
+					t.Errorf("%s: %s, %v", filepath.Base(name), text, err)
+				}
+			}
 			eventually(t, "the end is noticed", func() bool { return p.Status()[0].Err != nil })
 			check("status", p.Status()[0].Err.Error())
 		})

@@ -113,6 +113,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		return &dialError{err: sess.hide.inErr(err), stderr: s.stderr.last()}
 	}
 	complete := sess.offers(ctx, &l)
+	sess.hide.listing(&l)
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()

@@ -103,7 +103,9 @@ func (s *server) listSkills(ctx context.Context, sess *session) {
 			return
 		}
 	}
-	s.changeSkills(sess, func(l *discovery.Listing) { l.Skills, l.SkillProblems = skills, problems })
+	served := discovery.Listing{Skills: skills, SkillProblems: problems}
+	sess.hide.listing(&served)
+	s.changeSkills(sess, func(l *discovery.Listing) { l.Skills, l.SkillProblems = served.Skills, served.SkillProblems })
 }
 
 // changeSkills changes what is known of the skills of a server. What change does

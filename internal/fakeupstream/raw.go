@@ -160,6 +160,9 @@ func (s *raw) initialize(m message) {
 	if s.mode == Hidden {
 		instructions = `,"instructions":"be\u200b \u202enice"`
 	}
+	if s.mode == Leaks {
+		instructions = `,"instructions":` + quote("sign in with "+os.Getenv("FAKE_SECRET"))
+	}
 	s.result(m.ID, `{"protocolVersion":"`+version+`","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"0.1"}`+instructions+`}`)
 }
 
@@ -224,6 +227,11 @@ func (s *raw) page(cursor string) (tools []string, next string) {
 		tools = append(tools, simpleTool("grow"))
 	case Leaks:
 		tools = append(tools, simpleTool("refuse"), simpleTool("fail"), simpleTool("die"))
+		if secret := os.Getenv("FAKE_SECRET"); secret != "" {
+			said := quote("uses " + secret)
+			tools = append(tools, simpleTool("as_"+strings.Trim(quote(secret), `"`)), `{"name":"told","title":`+said+`,"description":`+said+
+				`,"inputSchema":{"type":"object","properties":{"key":{"type":"string","description":`+said+`,"default":`+quote(secret)+`}}}}`)
+		}
 	}
 	return append(tools, numbered(0, s.tools)...), ""
 }

@@ -8,15 +8,20 @@ import (
 	"unicode"
 )
 
-// Prefix returns a server's tool id prefix: everything but ASCII letters and
-// digits becomes "_". An empty name becomes "_".
+// Prefix returns a server's tool id prefix: every run of what is neither ASCII
+// letter nor digit becomes one "_", and at the end nothing. So there is no "__"
+// before the one that an id has behind the prefix, and no name of a tool makes
+// the id of a tool of another server. A name without letters and digits becomes
+// as many "_", an empty one a single one.
 func Prefix(server string) string {
-	return mapOr(server, "_", func(r rune) rune {
-		if isASCIIAlnum(r) {
-			return r
-		}
-		return '_'
-	})
+	parts := strings.FieldsFunc(server, func(r rune) bool { return !isASCIIAlnum(r) })
+	switch {
+	case len(parts) == 0:
+		return mapOr(server, "_", func(rune) rune { return '_' })
+	case strings.HasPrefix(server, parts[0]):
+		return strings.Join(parts, "_")
+	}
+	return "_" + strings.Join(parts, "_")
 }
 
 // Folder returns a server's folder name: everything but A-Za-z0-9._- becomes
@@ -41,7 +46,7 @@ func Func(tool string) string {
 	if name == "" {
 		name = "tool"
 	}
-	if reserved[name] || ours[name] {
+	if reserved[name] || ours[name] || members[name] {
 		name += "_"
 	}
 	return name
@@ -188,6 +193,12 @@ var reserved = words(`await break case catch class const continue debugger defau
 
 // ours are the names that generated wrapper files use themselves.
 var ours = words(`callMCPTool Input Output Promise index ToolError`)
+
+// members are the names by which the language itself looks into an object: a
+// namespace that has one would be called when it is awaited, printed or made a
+// string.
+var members = words(`then toJSON toString toLocaleString valueOf constructor prototype hasOwnProperty
+	isPrototypeOf propertyIsEnumerable`)
 
 // globals are what a script finds in scope: the language's, and the broker's.
 var globals = words(`Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date Error

@@ -221,28 +221,37 @@ func (g *git) list(ctx context.Context, s Source, commit string, set Options, go
 	if f := strings.TrimSuffix(s.Folder, "/"); f != "" && f != "." {
 		tree += ":" + f
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, refuse("repository_too_large", "listing its files took more than %s: name the folder of it that is wanted", listTimeout))
+	defer cancel()
 	var files []blob
 	var unread error
 	err := g.stream(ctx, "", func(r *bufio.Reader) error {
 		files, unread = parseList(r, set, got)
 		return unread
-	}, "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
-	if err != nil && unread == nil && s.Folder != "" {
+	}, "ls-tree", "-r", "-t", "-l", "-z", "--full-tree", tree)
+	if err != nil && unread == nil && ctx.Err() == nil && s.Folder != "" {
 		return nil, refuse("folder_not_found", "the repository has no folder %q in commit %s", s.Folder, commit)
 	}
-	return files, err
+	return files, because(ctx, err)
 }
 
 const (
+	// listTimeout bounds git's walk through the folders of a commit: a few of
+	// them that hold each other many times over are endlessly many.
+	listTimeout = 20 * time.Second
+	// maxDepth is how deep a file may be in folders.
+	maxDepth = 64
 	// maxEntryBytes bounds one line of the list.
 	maxEntryBytes = 4096
 	maxNotes      = 20
 )
 
-// parseList reads lines "mode type id size<tab>path", each ended by a NUL.
+// parseList reads lines "mode type id size<tab>path", each ended by a NUL, for
+// files and, before what is in them, for folders.
 func parseList(r *bufio.Reader, set Options, got *Fetched) (files []blob, err error) {
 	var total int64
-	for seen := 0; ; seen++ {
+	seen, folders := 0, 0
+	for {
 		line, err := readEntry(r)
 		if errors.Is(err, io.EOF) {
 			return files, nil
@@ -255,7 +264,16 @@ func parseList(r *bufio.Reader, set Options, got *Fetched) (files []blob, err er
 		if !ok || len(fields) != 4 {
 			return nil, refuse("fetch_failed", "git lists the files in a way that is not understood: %.80q", line)
 		}
-		if seen >= set.Files {
+		if strings.Count(name, "/") >= maxDepth {
+			return nil, refuse("repository_too_large", "it has folders in folders more than %d deep", maxDepth)
+		}
+		if fields[0] == "040000" {
+			if folders++; folders > set.Files {
+				return nil, refuse("repository_too_large", "it has more than %d folders: name the folder of it that is wanted", set.Files)
+			}
+			continue
+		}
+		if seen++; seen > set.Files {
 			return nil, refuse("repository_too_large", "it has more than %d files: name the folder of it that is wanted", set.Files)
 		}
 		left := ""

@@ -306,26 +306,47 @@ func TestNobodyIsAskedForAPassword(t *testing.T) {
 	}
 }
 
-// A tree that holds itself many times over has few objects and no end of files.
+// A tree that holds itself many times over has few objects and no end of files,
+// or of folders without any.
 func TestRepositoryThatUnfoldsIsCut(t *testing.T) {
-	w := newWorkshop(t)
-	w.write("f", "x")
-	blob := w.git("hash-object", "-w", "f")
-	tree := mktree(w, "100644 blob "+blob+"\tf\n")
-	for range 8 {
-		var lines strings.Builder
-		for i := range 10 {
-			lines.WriteString("040000 tree " + tree + "\t" + string(rune('a'+i)) + "\n")
-		}
-		tree = mktree(w, lines.String())
-	}
-	commit := w.git("commit-tree", "-m", "bomb", tree)
-	w.git("push", "--quiet", w.bare, commit+":refs/heads/main")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	_, err := Fetch(ctx, Source{URL: w.url(), Ref: "main"}, t.TempDir(), nil)
-	if e, ok := errors.AsType[*Error](err); !ok || e.Code != "repository_too_large" {
-		t.Errorf("error = %v, want repository_too_large", err)
+	for _, tt := range []struct {
+		name         string
+		files        bool
+		levels, wide int
+		says         string
+	}{
+		{"files", true, 8, 10, "4096 files"},
+		{"folders without files", false, 12, 10, "4096 folders"},
+		{"folders in folders", true, 200, 1, "64 deep"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorkshop(t)
+			entry := ""
+			if tt.files {
+				w.write("f", "x")
+				blob := w.git("hash-object", "-w", "f")
+				for i := range tt.wide {
+					entry += "100644 blob " + blob + "\t" + string(rune('a'+i)) + "\n"
+				}
+			}
+			tree := mktree(w, entry)
+			for range tt.levels {
+				var lines strings.Builder
+				for i := range tt.wide {
+					lines.WriteString("040000 tree " + tree + "\t" + string(rune('a'+i)) + "\n")
+				}
+				tree = mktree(w, lines.String())
+			}
+			commit := w.git("commit-tree", "-m", "bomb", tree)
+			w.git("push", "--quiet", w.bare, commit+":refs/heads/main")
+			// In less than the time that a list may take: git is stopped, it does not end.
+			ctx, cancel := context.WithTimeout(t.Context(), listTimeout)
+			defer cancel()
+			_, err := Fetch(ctx, Source{URL: w.url(), Ref: "main"}, t.TempDir(), nil)
+			if e, ok := errors.AsType[*Error](err); !ok || e.Code != "repository_too_large" || !strings.Contains(e.Message, tt.says) {
+				t.Errorf("error = %v, want repository_too_large and %q", err, tt.says)
+			}
+		})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,8 +67,6 @@ func (r *runtime) errorHead(o *goja.Object) (name, message string) {
 	return name, stringOr(o.Get("message"), "")
 }
 
-var notDefined = regexp.MustCompile(`^(\S+) is not defined$`)
-
 func stringOr(v goja.Value, otherwise string) string {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) || v.String() == "" {
 		return otherwise
@@ -100,23 +97,23 @@ func (r *runtime) message(err error) string {
 
 // hint says where a name that is not defined can be had.
 func (r *runtime) hint(name, message string) string {
-	m := notDefined.FindStringSubmatch(message)
-	if m == nil || name != "ReferenceError" {
+	missing, ok := strings.CutSuffix(message, " is not defined")
+	if !ok || strings.ContainsAny(missing, " \t\n") || name != "ReferenceError" {
 		return ""
 	}
-	if hint := r.hints[m[1]]; hint != "" {
+	if hint := r.hints[missing]; hint != "" {
 		return hint
 	}
-	if r.script.source.spaces && r.script.source.names[m[1]] {
-		return fmt.Sprintf("namespaces are made before the script runs and see nothing of it: move %s into the namespace", m[1])
+	if r.script.source.spaces && r.script.source.names[missing] {
+		return fmt.Sprintf("namespaces are made before the script runs and see nothing of it: move %s into the namespace", missing)
 	}
-	if reason, ok := withheld[m[1]]; ok { // in code that was made while running
+	if reason, ok := withheld[missing]; ok { // in code that was made while running
 		return reason
 	}
 	var globals []string
 	for _, mod := range r.prog.Modules {
-		if slices.Contains(mod.Exports, m[1]) {
-			return fmt.Sprintf("import { %s } from './%s';", m[1], mod.Path)
+		if slices.Contains(mod.Exports, missing) {
+			return fmt.Sprintf("import { %s } from './%s';", missing, mod.Path)
 		}
 		if mod.Global != "" {
 			globals = append(globals, mod.Global)
@@ -129,7 +126,7 @@ func (r *runtime) hint(name, message string) string {
 			globals = append(globals, tsname.Namespace(folder))
 		}
 	}
-	if near := nearest.Names(m[1], append(globals, "callMCPTool", "console", "tools", "ToolError"), 1); len(near) > 0 {
+	if near := nearest.Names(missing, append(globals, "callMCPTool", "console", "tools", "ToolError"), 1); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", near[0])
 	}
 	return ""

@@ -42,6 +42,18 @@ var libGlobals = map[string]string{
 	"FinalizationRegistry": "weak",
 }
 
+// builtinMethods are what the file "builtins" has, by the object that gets it, or
+// for String its prototype.
+var builtinMethods = map[string][]string{
+	"Promise":    {"withResolvers", "try"},
+	"Object":     {"groupBy"},
+	"Map":        {"groupBy"},
+	"Array":      {"fromAsync"},
+	"String":     {"isWellFormed", "toWellFormed"},
+	"Error":      {"isError"},
+	"globalThis": {"structuredClone"},
+}
+
 // Library is the text of one of the parts in JavaScript of this package's runtime
 // that other engines may need too: "builtins", "iterator" or "revive".
 func Library(name string) string {
@@ -80,19 +92,45 @@ func (r *runtime) load(name string) *goja.Object {
 func (r *runtime) defineLibs() {
 	global := r.vm.GlobalObject()
 	for name, file := range libGlobals {
-		get := r.vm.ToValue(func(goja.FunctionCall) goja.Value {
-			v := r.load(file).Get(name)
-			r.defineValue(global, name, v)
-			return v
-		})
-		set := r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-			r.defineValue(global, name, c.Argument(0))
-			return goja.Undefined()
-		})
-		_ = global.DefineAccessorProperty(name, get, set, goja.FLAG_TRUE, goja.FLAG_FALSE)
+		r.lazily(global, name, func() goja.Value { return r.load(file).Get(name) })
+	}
+	for owner, names := range builtinMethods {
+		object := global
+		switch owner {
+		case "globalThis":
+		case "String":
+			object = global.Get(owner).(*goja.Object).Get("prototype").(*goja.Object)
+		default:
+			object = global.Get(owner).(*goja.Object)
+		}
+		for _, name := range names {
+			if object.Get(name) != nil { // goja has it by now
+				continue
+			}
+			r.lazily(object, name, func() goja.Value { return r.load("builtins").Get(owner).(*goja.Object).Get(name) })
+		}
+	}
+	// What esbuild's lowered for await, async generators and using look for.
+	symbol := global.Get("Symbol").(*goja.Object)
+	for _, name := range []string{"asyncIterator", "dispose", "asyncDispose"} {
+		_ = symbol.DefineDataProperty(name, goja.NewSymbol("Symbol."+name), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE)
 	}
 	r.defineValue(global, "global", global)
 	r.lazyMethods(r.iteratorPrototype, "iterator", "map", "filter", "take", "drop", "flatMap", "reduce", "toArray", "forEach", "some", "every", "find")
+}
+
+// lazily gives object a property that is read when a program first reads it.
+func (r *runtime) lazily(object *goja.Object, name string, read func() goja.Value) {
+	get := r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		v := read()
+		r.defineValue(object, name, v)
+		return v
+	})
+	set := r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+		r.defineValue(object, name, c.Argument(0))
+		return goja.Undefined()
+	})
+	_ = object.DefineAccessorProperty(name, get, set, goja.FLAG_TRUE, goja.FLAG_FALSE)
 }
 
 // lazyMethods gives object methods that load their file when one of them is

@@ -3,6 +3,7 @@ package jsrun
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // outside returns the problems of a program whose types name modules that do
@@ -33,4 +34,6 @@ func (src *source) outside(p Program) []string {
 }
 
 // directive matches a comment that a TypeScript compiler takes for an order.
-var directive = regexp.MustCompile(`^///\s*<\s*(?:reference|amd-)`)
+var directive = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^///\s*<\s*(?:reference|amd-)`)
+})

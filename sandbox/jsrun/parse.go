@@ -24,7 +24,8 @@ func (r *runtime) defineParse() {
 		value, err := r.parse(c.Argument(0).ToString())
 		if err == nil && len(c.Arguments) > 1 {
 			if _, ok := goja.AssertFunction(c.Arguments[1]); ok {
-				value, err = r.revive(goja.Undefined(), value, c.Arguments[1])
+				revive, _ := goja.AssertFunction(r.load("revive"))
+				value, err = revive(goja.Undefined(), value, c.Arguments[1])
 			}
 		}
 		if err != nil {

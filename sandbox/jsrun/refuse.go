@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -52,7 +53,7 @@ func (src *source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Mes
 		return nil
 	}
 	for _, m := range errs {
-		if m.PluginName != "" || missingExport.MatchString(m.Text) {
+		if m.PluginName != "" || missingExport().MatchString(m.Text) {
 			return nil
 		}
 	}
@@ -66,11 +67,13 @@ func (src *source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Mes
 }
 
 // missingExport matches both errors about a name that a module does not have.
-var missingExport = regexp.MustCompile(`^(?:No matching export in|Import) "(?:[a-z]+:)?([^"]*)" (?:for import|will always be undefined because there is no matching export in) "(?:vfs:)?([^"]*)"`)
+var missingExport = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:No matching export in|Import) "(?:[a-z]+:)?([^"]*)" (?:for import|will always be undefined because there is no matching export in) "(?:vfs:)?([^"]*)"`)
+})
 
 func (src *source) problem(p Program, text composed, m api.Message) string {
 	message := m.Text
-	if x := missingExport.FindStringSubmatch(message); x != nil {
+	if x := missingExport().FindStringSubmatch(message); x != nil {
 		name, module := x[2], x[1]
 		if strings.HasPrefix(message, "Import") {
 			name, module = x[1], x[2]

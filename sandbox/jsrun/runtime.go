@@ -54,7 +54,6 @@ type runtime struct {
 
 	reads     reads
 	toolError *goja.Object
-	revive    goja.Callable // value, reviver
 	add       goja.Callable // +
 	joins     [maxJoins]joined
 	nextJoin  int
@@ -168,15 +167,11 @@ func (r *runtime) defineNamed() {
 
 // setUp makes everything that is there before the program is.
 func (r *runtime) setUp() error {
-	if err := r.runPart(libProgram("builtins"), nil, nil); err != nil {
-		return err
-	}
 	var kept *goja.Object
 	if err := r.runPart(preludeProgram(), r.vm.ToValue(r.mendedAll), &kept); err != nil {
 		return err
 	}
 	r.toolError = kept.Get("ToolError").(*goja.Object)
-	r.revive, _ = goja.AssertFunction(r.load("revive"))
 	r.add, _ = goja.AssertFunction(kept.Get("add"))
 	for name, f := range map[string]*goja.Callable{"fill": &r.member.fill, "concat": &r.member.concat, "key": &r.member.key, "get": &r.member.get, "set": &r.member.set} {
 		*f, _ = goja.AssertFunction(kept.Get(name))

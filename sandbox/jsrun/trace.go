@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/dop251/goja"
 )
@@ -27,7 +28,9 @@ const evalFile = "<eval>"
 
 // frameLine is one line of a trace as goja writes it, with the program counter
 // at its end, or as we do.
-var frameLine = regexp.MustCompile(`^\s+at (?:(.*) \()?(.+?):(\d+):(\d+)(\(\d+\))?\)?$`)
+var frameLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s+at (?:(.*) \()?(.+?):(\d+):(\d+)(\(\d+\))?\)?$`)
+})
 
 // rawFrames is what stands between the head of a trace that goja wrote and its
 // first frame. Ours are indented by spaces.
@@ -165,7 +168,7 @@ type framePlace struct {
 
 // readFrame reads one line of a trace.
 func (r *runtime) readFrame(line string) (framePlace, bool) {
-	m := frameLine.FindStringSubmatch(line)
+	m := frameLine().FindStringSubmatch(line)
 	if m == nil {
 		return framePlace{}, false
 	}

@@ -99,7 +99,14 @@ const kept = (repeats) => [...pending.values()].filter((t) => t.kept && t.repeat
 
 function install(fired) {
   strip();
-  require('lib/builtins')();
+  // What esbuild's lowered using looks for.
+  for (const name of ['dispose', 'asyncDispose']) {
+    if (!(name in Symbol)) Object.defineProperty(Symbol, name, { value: Symbol('Symbol.' + name) });
+  }
+  for (const [owner, methods] of Object.entries(require('lib/builtins')())) {
+    const object = owner === 'String' ? String.prototype : globalThis[owner];
+    for (const name of Object.keys(methods)) if (!(name in object)) hidden(object, name, methods[name]);
+  }
   if (!('Iterator' in globalThis)) {
     const { Iterator, ...methods } = require('lib/iterator')();
     hidden(globalThis, 'Iterator', Iterator);

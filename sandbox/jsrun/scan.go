@@ -141,7 +141,7 @@ func (s *scanner) line() {
 	for s.pos < len(s.src) && lineBreak(s.src, s.pos) == 0 {
 		s.pos++
 	}
-	if directive().MatchString(s.src[start:s.pos]) {
+	if strings.HasPrefix(s.src[start:s.pos], "///") && directive().MatchString(s.src[start:s.pos]) {
 		s.orders = append(s.orders, start)
 	}
 }

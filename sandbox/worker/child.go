@@ -90,32 +90,23 @@ func (c *conn) serve() error {
 		return fmt.Errorf("the host speaks version %d of the protocol, this is version %d", hello.Version, wire.Version)
 	}
 	tune(hello.MemoryBytes)
-	spare := make(chan *jsrun.Spare, 1)
-	if !hello.Warm {
-		// Its program comes at once. A runtime is set up from what is compiled
-		// in, beside the containment.
-		go func() { spare <- jsrun.NewSpare() }()
-	}
+	// A runtime is set up from what is compiled in, beside the containment.
+	spare, arrived := make(chan *jsrun.Spare, 1), make(chan struct{})
+	go func() {
+		spare <- jsrun.NewSpare()
+		if hello.Warm {
+			warm(hello.Prepare, arrived)
+		}
+	}()
 	if err := c.ready(); err != nil {
 		return err
-	}
-	if hello.Warm {
-		// A program that comes before this is done does not wait for it:
-		// what both need is made once.
-		go func() {
-			if hello.Prepare {
-				jsrun.WarmPrepare()
-			} else {
-				jsrun.Warm()
-			}
-			spare <- jsrun.NewSpare()
-		}()
 	}
 	// The host is trusted; the program that it sends may well be large.
 	c.r.SetMax(1<<31 - 1)
 	if err := c.expect(wire.TypeExec, &c.exec); err != nil {
 		return err
 	}
+	close(arrived)
 	limitCPU(c.exec.Timeout)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -124,14 +115,24 @@ func (c *conn) serve() error {
 	defer c.clock.Stop()
 	go c.answers()
 	go c.flusher()
-	if !hello.Warm {
-		return c.run(ctx, <-spare)
-	}
+	return c.run(ctx, <-spare)
+}
+
+// warmAfter is how long a process waits for its program before it warms up: under
+// load a program is there by then, and has the processors for itself.
+const warmAfter = 10 * time.Millisecond
+
+// warm does what makes the first program slow, unless one has arrived.
+func warm(prepare bool, arrived <-chan struct{}) {
 	select {
-	case s := <-spare:
-		return c.run(ctx, s)
-	default:
-		return c.run(ctx, nil)
+	case <-arrived:
+		return
+	case <-time.After(warmAfter):
+	}
+	if prepare {
+		jsrun.WarmPrepare()
+	} else {
+		jsrun.Warm()
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -48,7 +49,8 @@ var errNested = errors.New("a sandbox process tried to run programs itself: call
 // Options adjust a runner. The zero value works.
 type Options struct {
 	// Spares is the number of processes that wait, started and warm; zero
-	// means one, a negative number none.
+	// means one, a negative number none. While programs come faster than
+	// processes start there are more, up to the number of processors and two.
 	Spares int
 	// MemoryBytes is the memory limit that the first spares are started for;
 	// zero means the default of sandbox.Limits. A run with another limit
@@ -101,6 +103,7 @@ func New(opts *Options) sandbox.Runner {
 	r.pool = host.NewPool(host.Maker[int64, *process]{
 		Start: r.start, Alive: (*process).alive, End: (*process).end,
 		Suits: func(fit, want int64) bool { return fit == want },
+		Most:  runtime.GOMAXPROCS(0) + 2,
 	}, spares, memory)
 	r.pool.Fill()
 	return r

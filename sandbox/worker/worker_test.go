@@ -60,7 +60,7 @@ func TestSparesFollowTheMemoryLimit(t *testing.T) {
 	}
 	for _, memory := range []int64{128 << 20, 128 << 20, 256 << 20} {
 		run(t, r, sandbox.Request{Limits: sandbox.Limits{MemoryBytes: memory}})
-		if _, got := r.pool.Waiting(); !slices.Equal(got, []int64{memory}) {
+		if _, got := r.pool.Waiting(); len(got) == 0 || slices.ContainsFunc(got, func(m int64) bool { return m != memory }) {
 			t.Errorf("after a run with %d bytes the spares are for %d", memory, got)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 )
 
 // ErrStillborn is the error of Pool.Take for a unit that was ready and ended
@@ -25,6 +26,9 @@ type Maker[F, T any] struct {
 	Alive func(T) bool
 	// End ends a unit and returns when it is gone.
 	End func(T)
+	// Most is how many spares there may be while runs come faster than units are
+	// started; less than the pool's size means never more than that.
+	Most int
 }
 
 // A Pool keeps units that have been started, or are being started, for the runs
@@ -33,12 +37,15 @@ type Maker[F, T any] struct {
 // use; Close must be called.
 type Pool[F, T any] struct {
 	maker  Maker[F, T]
-	size   int
+	rest   int             // spares when it is quiet
 	closed context.Context // done when Close is called
 	close  context.CancelCauseFunc
 
 	mu     sync.Mutex
-	want   F // what spares are started with
+	size   int         // spares now
+	missed bool        // a run had to wait for its unit since quiet was set
+	quiet  *time.Timer // nil while there is nothing to give back
+	want   F           // what spares are started with
 	spares []*spare[F, T]
 	active sync.WaitGroup // runs, starts and ends; added to under mu, while not closed, or by one of them
 }
@@ -51,10 +58,10 @@ type spare[F, T any] struct {
 	err   error
 }
 
-// NewPool returns a pool of at most size spares, of which the first are started
-// with want, by the first Fill.
+// NewPool returns a pool of size spares, of which the first are started with
+// want, by the first Fill.
 func NewPool[F, T any](maker Maker[F, T], size int, want F) *Pool[F, T] {
-	p := &Pool[F, T]{maker: maker, size: size, want: want}
+	p := &Pool[F, T]{maker: maker, rest: size, size: size, want: want}
 	p.closed, p.close = context.WithCancelCause(context.Background())
 	return p
 }
@@ -103,6 +110,9 @@ func (p *Pool[F, T]) Take(ctx context.Context, want F, fresh bool) (unit T, own 
 	p.mu.Unlock()
 	for {
 		s, own := p.next(want, fresh)
+		if !fresh && !s.started() {
+			p.miss()
+		}
 		if err := p.await(ctx, s); err != nil {
 			return unit, own, err
 		}
@@ -221,6 +231,46 @@ func (p *Pool[F, T]) start(want F, waits bool) *spare[F, T] {
 	return s
 }
 
+// quietFor is how long no run must have waited for its unit for there to be one
+// spare less again.
+const quietFor = time.Second
+
+// miss notes that a run has to wait for its unit. The second one in a short time
+// makes room for one more spare.
+func (p *Pool[F, T]) miss() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.missed && p.size < p.maker.Most && p.rest > 0 {
+		p.size++
+	}
+	p.missed = true
+	if p.quiet == nil && p.closed.Err() == nil {
+		p.quiet = time.AfterFunc(quietFor, p.calm)
+	}
+}
+
+// calm gives a spare back if no run has had to wait lately.
+func (p *Pool[F, T]) calm() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Err() != nil {
+		return
+	}
+	if !p.missed {
+		p.size = max(p.size-1, p.rest)
+		for len(p.spares) > p.size {
+			last := len(p.spares) - 1
+			s := p.spares[last]
+			p.spares = p.spares[:last]
+			p.active.Go(func() { p.discard(s) })
+		}
+	}
+	if p.quiet = nil; p.missed || p.size > p.rest {
+		p.quiet = time.AfterFunc(quietFor, p.calm)
+	}
+	p.missed = false
+}
+
 // Waiting returns the spares, with what each was started with, once all of them
 // have been started or have failed to; those are left out. It is for tests: they
 // stay in the pool.
@@ -241,6 +291,9 @@ func (p *Pool[F, T]) Waiting() (units []T, fits []F) {
 func (p *Pool[F, T]) Close() {
 	p.mu.Lock()
 	p.close(ErrClosed)
+	if p.quiet != nil {
+		p.quiet.Stop()
+	}
 	spares := p.spares
 	p.spares = nil
 	p.mu.Unlock()

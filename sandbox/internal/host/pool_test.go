@@ -5,7 +5,10 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // A unit is what the pools of these tests keep.
@@ -222,4 +225,41 @@ func TestClosingAPoolEndsRunsAndStarts(t *testing.T) {
 	if waiting, _ := p.Waiting(); len(waiting) != 0 {
 		t.Error("a closed pool is filled")
 	}
+}
+
+// Runs that come faster than units are started have more spares wait for them,
+// which are given back when it is quiet.
+func TestPoolGrowsWithTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const startTime = 10 * time.Millisecond
+		var ended atomic.Int32
+		p := NewPool(Maker[int, *unit]{
+			Start: func(context.Context, int, bool) (*unit, error) { time.Sleep(startTime); return new(unit), nil },
+			Suits: func(int, int) bool { return true },
+			End:   func(*unit) { ended.Add(1) },
+			Most:  3,
+		}, 1, 1)
+		defer p.Close()
+		run := func(pause time.Duration, want int) {
+			t.Helper()
+			for range 5 {
+				time.Sleep(pause)
+				take(t, p, 1, false)
+				p.Fill()
+			}
+			if units, _ := p.Waiting(); len(units) != want {
+				t.Errorf("%d spares wait after runs with a pause of %v, want %d", len(units), pause, want)
+			}
+		}
+		p.Fill()
+		run(2*startTime, 1)
+		run(0, 3)
+		run(quietFor, 1)
+		run(0, 3)
+		before := ended.Load()
+		time.Sleep(5 * quietFor)
+		if units, _ := p.Waiting(); len(units) != 1 || ended.Load() != before+2 {
+			t.Errorf("%d spares wait when it is quiet, want 1; %d were ended, want 2", len(units), ended.Load()-before)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -15,8 +16,9 @@ import (
 )
 
 // modules returns the modules that a script may use, which are those of the
-// servers that it imports or whose namespace occurs in it: the cost of a run
-// does not grow with the servers that it does not use. names are all that could
+// servers that it imports or whose namespace occurs in it, with no more functions
+// than it names where it names them: the cost of a run does not grow with the
+// servers and tools that it does not use. names are all that could
 // be imported. Servers that the script uses and that are still starting are
 // waited for, all at the same time and at most until ctx is done; one that it
 // imports and that cannot be reached is an error, because the import would only
@@ -34,19 +36,20 @@ func (b *Broker) modules(ctx context.Context, lang sandbox.Language, code string
 	}
 	full, scope := b.catalogs()
 	names = append(names, "helpers/callMCPTool")
+	words := wordsOf(code)
 	for _, s := range scope.Servers() {
 		names = append(names, codegen.ModulePath(s))
 		if imports(code, s) || hasWord(code, s.Namespace, nil) {
-			m := codegen.RunModule(s)
-			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global, Withheld: withheld(full, scope, s)})
+			m := codegen.RunModule(s, namedTools(code, words, s))
+			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global, Withheld: withheld(full, scope, s, words)})
 		}
 	}
 	return modules, names, nil
 }
 
-// withheld says why the module of s lacks the functions of tools that are not
-// in scope, in the words that a call of one by its id gets.
-func withheld(full, scope *discovery.Catalog, s *discovery.Server) map[string]string {
+// withheld says why the module of s lacks the functions that are among words, of
+// tools that are not in scope, in the words that a call of one by its id gets.
+func withheld(full, scope *discovery.Catalog, s *discovery.Server, words map[string]bool) map[string]string {
 	if full == scope {
 		return nil
 	}
@@ -56,7 +59,7 @@ func withheld(full, scope *discovery.Catalog, s *discovery.Server) map[string]st
 	}
 	why := make(map[string]string)
 	for _, t := range all.Tools {
-		if _, usable := scope.Tool(t.ID); !usable {
+		if _, usable := scope.Tool(t.ID); !usable && words[t.Func] {
 			why[t.Func] = outOfScope(t).Message
 		}
 	}
@@ -148,20 +151,33 @@ func usedAsNamespace(rest string) bool {
 // hasWord reports whether word occurs in code as a whole identifier, and not as
 // a member of something, followed by what then accepts; nil accepts anything.
 func hasWord(code, word string, then func(rest string) bool) bool {
-	for at := 0; ; {
-		i := strings.Index(code[at:], word)
-		if i < 0 || word == "" {
-			return false
-		}
-		i += at
-		before, _ := utf8.DecodeLastRuneInString(code[:i])
-		rest := code[i+len(word):]
-		after, _ := utf8.DecodeRuneInString(rest)
-		spread := strings.HasSuffix(code[:i], "...")
-		if !partOfName(before) && (before != '.' || spread) && !partOfName(after) && (then == nil || then(rest)) {
+	for rest := range occurrences(code, word) {
+		if then == nil || then(rest) {
 			return true
 		}
-		at = i + len(word)
+	}
+	return false
+}
+
+// occurrences yields what follows word wherever it occurs in code as hasWord
+// means it.
+func occurrences(code, word string) iter.Seq[string] {
+	return func(yield func(rest string) bool) {
+		for at := 0; ; {
+			i := strings.Index(code[at:], word)
+			if i < 0 || word == "" {
+				return
+			}
+			i += at
+			before, _ := utf8.DecodeLastRuneInString(code[:i])
+			rest := code[i+len(word):]
+			after, _ := utf8.DecodeRuneInString(rest)
+			spread := strings.HasSuffix(code[:i], "...")
+			if !partOfName(before) && (before != '.' || spread) && !partOfName(after) && !yield(rest) {
+				return
+			}
+			at = i + len(word)
+		}
 	}
 }
 

@@ -197,7 +197,7 @@ return a.n + (await listThings5({ n: 2 })).n`}
 			for i, s := range c.Servers() {
 				p.ModuleNames = append(p.ModuleNames, codegen.ModulePath(s))
 				if i < 2 {
-					m := codegen.RunModule(s)
+					m := codegen.RunModule(s, nil)
 					p.Modules = append(p.Modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global})
 				}
 			}

@@ -79,7 +79,7 @@ func golden(t *testing.T, ar *txtar.Archive) *txtar.Archive {
 		for _, tool := range s.Tools {
 			brief.WriteString(g.Signature(s, tool) + "\n" + g.Declaration(s, tool) + "\n\n")
 		}
-		modules.WriteString(codegen.RunModule(s).Source)
+		modules.WriteString(codegen.RunModule(s, nil).Source)
 	}
 	got.Files = append(got.Files,
 		txtar.File{Name: "signatures and declarations", Data: []byte(brief.String())},
@@ -166,7 +166,7 @@ func checkParses(t *testing.T, g *codegen.Generator, c *discovery.Catalog) {
 		}
 	}
 	for _, s := range c.Servers() {
-		transform(t, codegen.RunModule(s).Source)
+		transform(t, codegen.RunModule(s, nil).Source)
 	}
 }
 

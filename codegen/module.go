@@ -19,13 +19,17 @@ type Module struct {
 	Global string
 }
 
-// RunModule returns the module that runs server s. The tool ids stand in it
-// verbatim, so a call needs no further look-up in the sandbox.
-func RunModule(s *discovery.Server) Module {
+// RunModule returns the module that runs server s, with only those functions that
+// are in only unless that is nil. The tool ids stand in it verbatim, so a call
+// needs no further look-up in the sandbox.
+func RunModule(s *discovery.Server, only map[string]bool) Module {
 	m := Module{Path: ModulePath(s), Global: s.Namespace}
 	var b strings.Builder
 	b.WriteString("import { callMCPTool } from './helpers/callMCPTool';\n")
 	for _, t := range s.Tools {
+		if only != nil && !only[t.Func] {
+			continue
+		}
 		b.WriteString("export const " + t.Func + " = (input) => callMCPTool(" + quote(t.ID) + ", input);\n")
 		m.Exports = append(m.Exports, t.Func)
 	}

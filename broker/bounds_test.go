@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,6 +146,20 @@ func TestAllCallsOfAnExecutionAreCounted(t *testing.T) {
 		}
 		if got := written - before - 1; got != most {
 			t.Errorf("%s made %d calls, want the %d that are allowed", name, got, most)
+		}
+	}
+}
+
+// A search renders nothing any more when nobody waits for it.
+func TestSearchEndsWithItsContext(t *testing.T) {
+	b := newBroker(t, broker.Options{})
+	b.Refresh(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, query := range []string{"", "read a file"} {
+		a, err := b.Search(ctx, broker.SearchRequest{Query: query, Detail: broker.DetailFull})
+		if !errors.Is(err, context.Canceled) || len(a.Tools) > 0 {
+			t.Errorf("%q: %d tools, %v", query, len(a.Tools), err)
 		}
 	}
 }

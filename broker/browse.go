@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -14,7 +15,7 @@ type BrowsedServer struct {
 
 // browse answers a search without words: with a server, its tools page by
 // page; without one, the servers and the first tools of each.
-func (s *search) browse() {
+func (s *search) browse(ctx context.Context) {
 	if s.renderer.detail == "" {
 		s.renderer.detail = DetailName
 	}
@@ -28,7 +29,7 @@ func (s *search) browse() {
 	}
 	s.answer.Unsearched = s.unsearched(true)
 	if s.server == "" {
-		s.browseAll(limit)
+		s.browseAll(ctx, limit)
 		return
 	}
 	server, _ := s.scope.Server(s.server)
@@ -36,7 +37,7 @@ func (s *search) browse() {
 	s.answer.MatchCount = len(tools)
 	tools = tools[min(s.req.Offset, len(tools)):]
 	page := tools[:min(limit, len(tools))]
-	s.showTools(page)
+	s.showTools(ctx, page)
 	shown := s.req.Offset + len(page)
 	switch {
 	case s.answer.MatchCount == 0 && len(s.answer.Unsearched) > 0:
@@ -53,7 +54,7 @@ func (s *search) browse() {
 
 // browseAll lists the servers, and of each as many tools as there is room for.
 // Offset counts servers here.
-func (s *search) browseAll(limit int) {
+func (s *search) browseAll(ctx context.Context, limit int) {
 	all := s.scope.Servers()
 	servers := all[min(s.req.Offset, len(all)):]
 	servers = servers[:min(maxHits, len(servers))]
@@ -74,7 +75,7 @@ func (s *search) browseAll(limit int) {
 		n := min(each, len(server.Tools), limit-len(first))
 		first = append(first, server.Tools[:n]...)
 	}
-	s.showTools(first)
+	s.showTools(ctx, first)
 	switch next := s.req.Offset + len(servers); {
 	case len(all) == 0:
 		s.note("no servers are configured")
@@ -91,12 +92,12 @@ func (s *search) browseAll(limit int) {
 	}
 }
 
-func (s *search) showTools(tools []*discovery.Tool) {
+func (s *search) showTools(ctx context.Context, tools []*discovery.Tool) {
 	results := make([]result, len(tools))
 	for i, t := range tools {
 		results[i].tool = t
 	}
-	s.show(results)
+	s.show(ctx, results)
 }
 
 // inThisMode says what else may be why there are no tools.

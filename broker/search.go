@@ -87,13 +87,13 @@ func (b *Broker) search(ctx context.Context, req SearchRequest, callsOnly bool) 
 	}
 	s.readQuery()
 	if s.text == "" {
-		s.browse()
-		return s.answer, nil
+		s.browse(ctx)
+		return s.answer, context.Cause(ctx)
 	}
 	if err := s.find(ctx); err != nil {
 		return SearchAnswer{}, err
 	}
-	return s.answer, nil
+	return s.answer, context.Cause(ctx)
 }
 
 func (r SearchRequest) check() error {
@@ -207,7 +207,7 @@ func (s *search) find(ctx context.Context) error {
 	results = results[min(s.req.Offset, len(results)):]
 	results = results[:min(limit, len(results))]
 	s.answer.Unsearched = s.unsearched(len(results) == 0)
-	s.show(results)
+	s.show(ctx, results)
 	if s.b.hidden(s.text) {
 		s.note("there is a tool of this name, but it is not marked read-only, and this broker runs read-only")
 	} else {
@@ -223,10 +223,13 @@ func (s *search) find(ctx context.Context) error {
 	return nil
 }
 
-// show renders what was found.
-func (s *search) show(results []result) {
+// show renders what was found, until ctx is done.
+func (s *search) show(ctx context.Context, results []result) {
 	s.answer.Showing = len(results)
 	for _, r := range results {
+		if ctx.Err() != nil {
+			return
+		}
 		s.answer.Tools = append(s.answer.Tools, s.renderer.hit(s.scope, r, len(results)))
 	}
 }

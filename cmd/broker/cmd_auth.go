@@ -100,8 +100,8 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 		return usage("%w", err)
 	}
 	o := oauth.LoginOptions{
-		Open: a.openSignIn(name), Show: a.showSignIn, Paste: a.stdin, Scopes: scopes,
-		Warn: func(text string) { fmt.Fprintln(a.stderr, text) },
+		Open: a.openSignIn(name), Show: func(page string, why error) { a.showSignIn(name, page, why) }, Paste: a.stdin, Scopes: scopes,
+		Warn: func(text string) { sayln(a.stderr, text) },
 	}
 	if noBrowser {
 		o.Open = nil
@@ -113,14 +113,14 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	if a.json {
 		return a.printJSON(st)
 	}
-	fmt.Fprintf(a.stdout, "signed in to %s at %s%s; the token is in %s\n", name, st.Issuer, expiry(st), where(st))
+	say(a.stdout, "signed in to %s at %s%s; the token is in %s\n", name, st.Issuer, expiry(st), where(st))
 	return nil
 }
 
 // openSignIn opens the sign-in page for a server, and says whose page it is.
 func (a *app) openSignIn(name string) func(url string) error {
 	return func(page string) error {
-		fmt.Fprintf(a.stderr, "signing in to %s: your browser opens a page of %s\n", name, pageHost(page))
+		say(a.stderr, "server %q asks you to sign in: your browser opens a page of %s\n", name, pageHost(page))
 		return openBrowser(page)
 	}
 }
@@ -134,12 +134,12 @@ func pageHost(page string) string {
 	return u.Host
 }
 
-func (a *app) showSignIn(page string, why error) {
+func (a *app) showSignIn(name, page string, why error) {
 	if why != nil {
-		fmt.Fprintf(a.stderr, "no browser was started: %v\n", why)
+		say(a.stderr, "no browser was started: %v\n", why)
 	}
-	fmt.Fprintf(a.stderr, "open this page of %s in a browser:\n\n%s\n\n"+
-		"if that browser is on another machine, paste the address that it ends at (http://127.0.0.1…):\n", pageHost(page), page)
+	say(a.stderr, "server %q asks you to sign in: open this page of %s in a browser:\n\n%s\n\n"+
+		"if that browser is on another machine, paste the address that it ends at (http://127.0.0.1…):\n", name, pageHost(page), page)
 }
 
 // expiry says how long a sign-in lasts.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) searchCommand() *cobra.Command {
@@ -79,18 +77,18 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 		say(w, "%s: %s\n", s.Name, counted(s.ToolCount, "tool"))
 	}
 	for _, h := range found.Tools {
-		name := gate.Terminal(h.Name)
+		name := h.Name
 		if h.Kind != "" {
 			name += " (" + h.Kind + ")"
 		}
-		fmt.Fprintln(w, name)
+		sayln(w, name)
 		said := ""
 		if h.SkillPassage != nil {
 			said = h.File + ": " + h.Fragment
 		}
 		for _, line := range []string{h.Declaration, h.Description, said, h.Use, string(h.Parameters)} {
 			if line != "" {
-				fmt.Fprintln(w, "   ", strings.ReplaceAll(line, "\n", "\n    "))
+				sayln(w, indented("    ", line))
 			}
 		}
 		if h.Declaration == "" && h.Signature != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/fair"
 )
 
 // In protocol 2026-07-28 a server cannot send requests. A script that has a
@@ -23,8 +24,8 @@ import (
 // script: the question fails in it, and so do all further ones.
 
 const (
-	// maxPaused is how many scripts may wait for clients at one time. Each of
-	// them holds a process.
+	// maxPaused is how many scripts may wait for one client at one time. Each
+	// of them holds a process.
 	maxPaused = 32
 	// gatherTime is how long after a question others may join it: what scripts
 	// and servers ask at the same time should be one round for the client.
@@ -140,7 +141,7 @@ func (v *visit) pause() *mcp.CallToolResult {
 	if len(requests) == 0 {
 		return nil
 	}
-	if v.b.paused.closed || len(v.b.paused.byState) >= maxPaused {
+	if v.b.paused.closed || v.b.paused.full(v.client) {
 		for id := range requests {
 			v.replyLocked(id, reply{err: fmt.Errorf("%d scripts wait for answers already", maxPaused)})
 		}
@@ -153,6 +154,18 @@ func (v *visit) pause() *mcp.CallToolResult {
 	v.b.paused.byState[state] = v
 	v.expiry = time.AfterFunc(v.b.answerTime(), func() { v.expire(state) })
 	return &mcp.CallToolResult{InputRequests: requests, RequestState: state}
+}
+
+// full reports whether a client may have no further script wait. There are a few
+// places more for those who have fewer.
+func (p *paused) full(client string) bool {
+	own := 0
+	for _, v := range p.byState {
+		if v.client == client {
+			own++
+		}
+	}
+	return own >= maxPaused || len(p.byState) >= maxPaused+fair.More(maxPaused)
 }
 
 // expire gives up a client that has not come back.

@@ -36,7 +36,7 @@ const maxTypeErrors = 10
 // checkTypes adds to v what a compiler finds in a script. One that is not there
 // or fails stops nothing, unless it must not.
 func (x *execution) checkTypes(ctx context.Context, scope *discovery.Catalog, p sandbox.Parsed, v *sandbox.Verdict) {
-	found, err := x.o.Typecheck.Check(ctx, typecheck.Program{Source: p.Source, Files: x.typeTree(scope), Namespaces: namespaces(scope)})
+	found, err := x.o.Typecheck.Check(ctx, typecheck.Program{Owner: x.req.sharer(), Source: p.Source, Files: x.typeTree(scope), Namespaces: namespaces(scope)})
 	if err != nil {
 		hint := ""
 		if errors.Is(err, typecheck.ErrNoCompiler) {

@@ -20,6 +20,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/fair"
 )
 
 // Options says which compiler is used and how. The zero value finds one.
@@ -43,7 +45,7 @@ type Options struct {
 // A Checker checks programs with one compiler. It is safe for concurrent use.
 type Checker struct {
 	o    Options
-	slot chan struct{} // bounds how many compilers run at one time
+	slot *fair.Places // bounds how many compilers run at one time
 
 	mu       sync.Mutex
 	looked   bool
@@ -69,7 +71,7 @@ func New(o Options) *Checker {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Checker{o: o, slot: make(chan struct{}, maxConcurrent)}
+	return &Checker{o: o, slot: fair.New(maxConcurrent, 0, 0)}
 }
 
 // ErrNoCompiler is the error of a check for which there is no compiler.
@@ -106,6 +108,8 @@ type Program struct {
 	// Namespaces are the globals whose members are tools. Only arguments of
 	// those, and of functions imported from "servers/", are judged.
 	Namespaces []string
+	// Owner is who wants to know: owners share the compilers.
+	Owner string
 }
 
 // A Diagnostic is one error that the compiler reports in the script.
@@ -135,12 +139,10 @@ func (c *Checker) Check(ctx context.Context, p Program) ([]Diagnostic, error) {
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case c.slot <- struct{}{}:
-		defer func() { <-c.slot }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := c.slot.Enter(ctx, p.Owner); err != nil {
+		return nil, err
 	}
+	defer c.slot.Leave(p.Owner)
 	// What it waits for others is no time of the compiler.
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("no answer from %s within %s", filepath.Base(compiler.Path), c.o.Timeout))
 	defer cancel()

@@ -290,7 +290,9 @@ func TestWaitingForOthersIsNoTimeOfTheCompiler(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range maxConcurrent {
-		c.slot <- struct{}{}
+		if err := c.slot.Enter(t.Context(), "another"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	c.o.Timeout = time.Nanosecond
 	gone := errors.New("the caller went away")

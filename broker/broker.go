@@ -330,6 +330,7 @@ func (b *Broker) changed() {
 		if err := b.sync(); err != nil {
 			b.log.Error("index tools", "err", err)
 		}
+		b.readTexts()
 		if b.options().Mode == ModeAuto {
 			b.showAll()
 		}

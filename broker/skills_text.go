@@ -77,6 +77,9 @@ func (t *SkillTexts) Sync(list []*skills.Skill) error {
 // Search returns the best file of each skill that holds most words of the query,
 // best first, at most limit, and the words that no file holds.
 func (t *SkillTexts) Search(ctx context.Context, query string, limit int) (list []SkillPassage, unmatched []string, err error) {
+	if t.index.Count() == 0 {
+		return nil, nil, nil
+	}
 	found, err := t.index.Search(ctx, index.Query{Text: query, Limit: 10 * limit})
 	if err != nil {
 		return nil, nil, err

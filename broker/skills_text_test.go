@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,4 +78,56 @@ func TestSkillTextsFollowTheFiles(t *testing.T) {
 	again := broker.NewSkillTexts(kept, nil)
 	defer again.Close()
 	finds(again, "envelope", "SKILL.md")
+}
+
+// BenchmarkSkillTexts is a thousand skills with a reference file each, 7 kB of
+// words: read for the first time, known from a start before, after a change of
+// one, and a search with its fragments.
+func BenchmarkSkillTexts(b *testing.B) {
+	dir, kept := b.TempDir(), b.TempDir()
+	words := strings.Fields("list open close invoice customer parcel window stamp ledger table chart report draft review folder archive margin column")
+	text := func(i int) string {
+		var s strings.Builder
+		for j := range 1000 {
+			fmt.Fprintf(&s, "%s%s ", words[(i*j+j*j)%len(words)], []string{"", "s", "ing"}[j%3])
+		}
+		return s.String() + fmt.Sprintf("number%d", i)
+	}
+	for i := range 500 {
+		writeSkill(b, dir, fmt.Sprintf("skill-%d", i), "Does things.", text(i), map[string]string{"more.md": text(i + 500)})
+	}
+	registry := skillRegistry(dir)
+	list := registry.Refresh().Shown()
+	open := func(b *testing.B, dir string) *broker.SkillTexts {
+		texts := broker.NewSkillTexts(dir, nil)
+		if err := texts.Sync(list); err != nil {
+			b.Fatal(err)
+		}
+		return texts
+	}
+	for name, dir := range map[string]func() string{"first": b.TempDir, "kept": func() string { return kept }} {
+		open(b, kept).Close()
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				open(b, dir()).Close()
+			}
+		})
+	}
+	texts := open(b, kept)
+	defer texts.Close()
+	b.Run("one changed", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			writeSkill(b, dir, "skill-0", "Does things.", text(i), nil)
+			if err := texts.Sync(list); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("search", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := texts.Search(b.Context(), "close the ledger with a number77 chart", 3); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

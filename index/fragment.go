@@ -65,13 +65,24 @@ type place struct {
 }
 
 func occurrences(text string, wanted map[string]wantedStem) []place {
+	var begins [256]bool // a stem begins as its words do: most words need no look
+	for s := range wanted {
+		begins[s[0]] = true
+	}
 	var list []place
 	pieces(text, func(p piece) bool {
-		found := wanted[stem(p.whole)]
-		for _, w := range p.parts {
+		var found wantedStem
+		look := func(w string) {
+			if w == "" || !begins[w[0]] {
+				return
+			}
 			if one := wanted[stem(w)]; one.weight > found.weight {
 				found = one
 			}
+		}
+		look(p.whole)
+		for _, w := range p.parts {
+			look(w)
 		}
 		if found.weight > 0 {
 			list = append(list, place{p.start, p.end, found})

@@ -40,11 +40,11 @@ func percentiles(b *testing.B, took []time.Duration) {
 	b.ReportMetric(at(.99), "p99-ms")
 }
 
-// fiftyTools configures n servers of fifty tools each.
-func fiftyTools(b *testing.B, n int) (servers []upstream.Config) {
+// manyTools configures n servers of so many tools each.
+func manyTools(b *testing.B, n, each int) (servers []upstream.Config) {
 	b.Helper()
 	var tools []listedTool
-	for i := range 50 {
+	for i := range each {
 		tools = append(tools, listedTool{Name: fmt.Sprint("tool", i), Description: "Does a thing", InputSchema: stringParams("owner", "repo", "path")})
 	}
 	for i := range n {
@@ -59,13 +59,15 @@ func fiftyTools(b *testing.B, n int) (servers []upstream.Config) {
 func BenchmarkExecute(b *testing.B) {
 	for _, c := range []struct {
 		name, language, code string
-		others               int // servers of fifty tools each, beside the one of files
+		others, each         int // servers, and tools of each, beside the one of files
 	}{
-		{"js", "javascript", "return 1+1", 0},
-		{"ts", "typescript", "const n: number = 1; return n+1", 0},
-		{"ts-import", "typescript", "import { readFile } from './servers/files'; return (await readFile({ path: 'a' })).length", 0},
+		{"js", "javascript", "return 1+1", 0, 0},
+		{"ts", "typescript", "const n: number = 1; return n+1", 0, 0},
+		{"ts-import", "typescript", "import { readFile } from './servers/files'; return (await readFile({ path: 'a' })).length", 0, 0},
+		{"ts-one-of-5", "typescript", "import { tool3 } from './servers/other0'; return typeof tool3", 1, 5},
+		{"ts-one-of-1000", "typescript", "import { tool3 } from './servers/other0'; return typeof tool3", 1, 1000},
 		{"ts-two-of-40", "typescript", "import { readFile } from './servers/files'; import { tool3 } from './servers/other7';\n" +
-			"const text: string = await readFile({ path: 'a' }); return typeof tool3 === 'function' && text.length", 39},
+			"const text: string = await readFile({ path: 'a' }); return typeof tool3 === 'function' && text.length", 39, 50},
 	} {
 		for _, pause := range []time.Duration{30 * time.Millisecond, 0} {
 			name := c.name + "/back-to-back"
@@ -73,7 +75,7 @@ func BenchmarkExecute(b *testing.B) {
 				name = c.name + "/ready"
 			}
 			b.Run(name, func(b *testing.B) {
-				br := audited(b, nil, fiftyTools(b, c.others)...)
+				br := audited(b, nil, manyTools(b, c.others, c.each)...)
 				var took []time.Duration
 				for b.Loop() {
 					<-time.After(pause)

@@ -1,12 +1,7 @@
 // Command broker-worker runs one script for broker, which starts it, and ends. It
 // is what broker starts itself again for where it does not find this program
-// beside it, without the rest of broker: it starts in less than half the time,
+// beside it, without the rest of broker: it starts in about half the time,
 // and has no code that a script could misuse.
-//
-// The Go runtime need not look for the control group's limit of processors in
-// files: the host decides how many threads run at one time.
-//
-//go:debug containermaxprocs=0
 package main
 
 import (

@@ -178,7 +178,7 @@ func checkProgram() check {
 	c := check{Name: "sandbox program", OK: true, Detail: path}
 	if why != nil {
 		c.Detail = "broker itself: " + why.Error()
-		c.Hint = "for scripts that start in less than half the time, build cmd/broker-worker into the broker's directory"
+		c.Hint = "for scripts that start in about half the time, build cmd/broker-worker into the broker's directory"
 	}
 	return c
 }

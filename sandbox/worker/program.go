@@ -46,7 +46,7 @@ func (p *program) reject(why error) bool { return p.why.CompareAndSwap(nil, &why
 
 // Program returns the path of the program that children run: a broker-worker of
 // the same build that is in the directory of this program, else this program
-// itself; why is what is wrong with the former then. It starts in less than half
+// itself; why is what is wrong with the former then. It starts in about half
 // the time, and has no more code than scripts need.
 func Program() (path string, why error) {
 	p := beside()

@@ -216,7 +216,8 @@ func (p *Pool[F, T]) Fill() {
 		return useless
 	})
 	for len(p.spares) < p.size {
-		p.spares = append(p.spares, p.start(p.want, true))
+		// Under load a run takes it as soon as it is ready.
+		p.spares = append(p.spares, p.start(p.want, p.size == p.rest))
 	}
 }
 

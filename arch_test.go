@@ -64,7 +64,7 @@ var diagram = []row{
 
 	{pkg: "sandbox", modules: []string{"std"}},
 	{pkg: "sandbox/...", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{
-		"github.com/dop251/goja", "github.com/dlclark/regexp2", "github.com/evanw/esbuild", "golang.org/x/sys", "golang.org/x/text",
+		"github.com/dop251/goja", "github.com/nlnwa/whatwg-url", "github.com/evanw/esbuild", "golang.org/x/sys", "golang.org/x/text",
 		"github.com/docker/docker", "github.com/containerd/errdefs", "github.com/landlock-lsm/go-landlock",
 	}},
 
@@ -145,6 +145,7 @@ func TestImportsFollowTheDiagram(t *testing.T) {
 var scriptModules = []string{
 	"github.com/dop251/goja/...", "github.com/dlclark/regexp2/...", "github.com/go-sourcemap/sourcemap/...", "github.com/google/pprof/profile",
 	"github.com/evanw/esbuild/...", "golang.org/x/sys/...", "golang.org/x/text/...", "github.com/agnivade/levenshtein",
+	"github.com/nlnwa/whatwg-url/...", "github.com/bits-and-blooms/bitset", "golang.org/x/net/idna",
 	"github.com/landlock-lsm/go-landlock/...", "kernel.org/pub/linux/libs/security/libcap/psx",
 }
 

@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -127,8 +125,9 @@ type Options struct {
 	// is fine.
 	OnChange func(server string, changes []discovery.Change)
 	// Guard keeps, on Linux, a small process beside the servers, which kills what
-	// they have left running when this process was killed. It is the program of
-	// this process: its main must call GuardMain, before anything else, if
+	// they have left running when this process was killed, and lets those finish
+	// that are being installed, for 5 minutes at most. It is the program of this
+	// process: its main must call GuardMain, before anything else, if
 	// IsGuard. Elsewhere it does nothing.
 	Guard bool
 	// Implementation is how the broker names itself to servers; nil means
@@ -162,7 +161,7 @@ func (c Config) withDefaults() Config {
 	}
 	if c.StartTimeout <= 0 {
 		c.StartTimeout = defaultStartTimeout
-		if isPackageRunner(c.Command) {
+		if mayInstall(c.Command, c.Args) {
 			c.StartTimeout = defaultRunnerStartTimeout
 		}
 	}
@@ -173,18 +172,6 @@ func (c Config) withDefaults() Config {
 		c.MaxInFlight = defaultMaxInFlight
 	}
 	return c
-}
-
-// isPackageRunner reports whether command is one that may download the server
-// before it starts it.
-func isPackageRunner(command string) bool {
-	base := strings.ToLower(filepath.Base(command))
-	base = strings.TrimSuffix(strings.TrimSuffix(base, ".cmd"), ".exe")
-	switch base {
-	case "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun", "deno", "uvx", "uv", "pipx", "docker", "podman":
-		return true
-	}
-	return false
 }
 
 // kind is the configured transport: "stdio", "http", "sse", or "" for a remote

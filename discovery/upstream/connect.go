@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -134,7 +135,7 @@ func (d *dialer) hint(err error) string {
 	if dir := damagedInstall(d.stderr.snapshot()); dir != "" {
 		return "its npx installation is incomplete, which happens when npx is stopped while it installs: delete " + dir + " and try again"
 	}
-	if isPackageRunner(d.cfg.Command) && errors.Is(err, errNoAnswer) {
+	if mayInstall(d.cfg.Command, d.cfg.Args) && errors.Is(err, errNoAnswer) {
 		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + strings.Join(append([]string{d.cfg.Command}, d.cfg.Args...), " ")
 	}
 	if d.cfg.Command != "" {
@@ -205,29 +206,25 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *st
 		}
 		conn, c.probeWait = c, wait
 	} else {
-		proc, err := t.start(d.stderr)
+		proc, err := t.start(d.stderr, d.guard)
 		if err != nil {
 			return nil, nil, err
 		}
 		s.proc = proc
 		conn = newStdioConn(proc.stdout, proc.stdin, d.dropped, wait)
-		go func() { // nothing can come from a process that ended, only from what it left behind
-			d.guard.enter()
-			<-proc.exited
-			proc.stop()
-			d.guard.leave()
-		}()
+		conn.heard = sync.OnceFunc(proc.answered)
 	}
 	if e == eraUnknown {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		patience := d.cfg.StartTimeout / 2
-		if isPackageRunner(d.cfg.Command) { // cut short, its installation may stay damaged
+		patience, npx := d.cfg.StartTimeout/2, false
+		if mayInstall(t.command, t.args) {
 			patience = d.cfg.StartTimeout * 2 / 3
+			npx = canGuard && runnerIn(t.command, t.args) == "npx"
 		}
 		stuck := time.AfterFunc(patience, func() {
-			if conn.stuck() {
+			if conn.stuck() && !(npx && s.proc.installing()) { // an installation is not stuck, and two are in each other's way
 				cancel()
 			}
 		})

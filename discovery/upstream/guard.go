@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -19,12 +21,23 @@ const (
 	guardVerb = "of"
 )
 
-// A processGuard is a process that outlives a killed broker for a moment. The kernel
+// What a broker sends its guard: messages of one of these and a mark, about a
+// server that a package runner starts.
+const (
+	guardInstalls = "installs" // with the broker's ends of its stdin, stdout and stderr
+	guardStarted  = "started"  // it is installed and answers
+	guardFinish   = "finish"   // it is the guard's from now on
+	guardDismiss  = "dismiss"  // the broker has ended its other servers
+)
+
+// A processGuard is a process that outlives a killed broker. The kernel
 // kills the servers with their broker, but not what those have started: a
 // grandchild that takes no notice of a closed stdin would live until the next
-// broker finds it. The guard holds the other end of a pipe, sees it break, and
-// kills what bears the broker's mark. It is this program once more, and runs
-// only while there are server processes.
+// broker finds it. The guard holds the other end of a socket, sees it close, and
+// kills what bears the broker's mark. A server that is being installed it lets
+// finish that first, also when the broker ends as it should: npx and its like
+// leave a cache that stays broken when they are killed. It is this program once
+// more, and runs only while there are server processes.
 type processGuard struct {
 	on     bool
 	log    *slog.Logger
@@ -35,12 +48,13 @@ type processGuard struct {
 	proc   *guardProcess
 	timer  *time.Timer // ends proc
 	closed bool
+	heir   bool // proc has been given a server
 }
 
 // A guardProcess is a running guard.
 type guardProcess struct {
 	cmd  *exec.Cmd
-	pipe *os.File      // breaks when this process ends
+	conn *net.UnixConn // closed when this process ends
 	gone chan struct{} // closed when the guard has been reaped
 }
 
@@ -48,11 +62,12 @@ func newGuard(o *Options) *processGuard {
 	return &processGuard{on: o.Guard && canGuard && !IsGuard(), log: o.Logger, linger: guardLinger}
 }
 
-// enter counts a server process and starts the guard before the first. It takes
-// the milliseconds of a process start, so nobody should wait for it.
-func (g *processGuard) enter() {
+// enter counts a server process and starts the guard before the first. It
+// reports whether there is one. It takes the milliseconds of a process start, so
+// nobody should wait for it who need not.
+func (g *processGuard) enter() bool {
 	if !g.on {
-		return
+		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,15 +76,42 @@ func (g *processGuard) enter() {
 		g.timer.Stop()
 	}
 	if g.closed || (g.proc != nil && !closed(g.proc.gone)) {
-		return
+		return !g.closed
 	}
 	g.endLocked()
 	p, err := startGuard()
 	if err != nil {
 		g.log.Warn("cannot start the guard of server processes", "err", err)
-		return
+		return false
 	}
 	g.proc = p
+	return true
+}
+
+// tell sends the guard a message.
+func (g *processGuard) tell(verb, mark string, files ...*os.File) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.tellLocked(verb, mark, files...)
+}
+
+func (g *processGuard) tellLocked(verb, mark string, files ...*os.File) error {
+	if g.proc == nil || closed(g.proc.gone) {
+		return errNoGuard
+	}
+	return g.proc.send(verb+" "+mark, files)
+}
+
+var errNoGuard = errors.New("there is no guard of server processes")
+
+// adopt leaves p to the guard, which lets it finish its installation and then
+// ends it. An error means that it did not.
+func (g *processGuard) adopt(p *process) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err := g.tellLocked(guardFinish, p.mark)
+	g.heir = g.heir || err == nil
+	return err
 }
 
 // leave counts a server process that is gone with all that it started.
@@ -95,7 +137,8 @@ func (g *processGuard) leave() {
 	})
 }
 
-// close ends the guard for good. It returns when the process is gone.
+// close ends the guard for good. It returns when the process is gone, or left
+// alone with what it has to finish.
 func (g *processGuard) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -114,7 +157,13 @@ func (g *processGuard) endLocked() {
 		return
 	}
 	g.proc = nil
+	if g.heir {
+		g.heir = false
+		_ = p.send(guardDismiss, nil) // gone already: nothing to do
+		p.conn.Close()
+		return
+	}
 	_ = p.cmd.Process.Kill() // gone already: nothing to do
 	<-p.gone
-	p.pipe.Close()
+	p.conn.Close()
 }

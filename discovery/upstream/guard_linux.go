@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -25,29 +27,66 @@ const (
 
 // startGuard starts a guard of this process: in a session of its own, so that
 // what ends the broker's does not end it, without a parent-death signal, and
-// with nothing open but the pipe.
+// with nothing open but the socket.
 func startGuard() (*guardProcess, error) {
-	r, w, err := os.Pipe()
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "guard")
+	defer theirs.Close()
+	conn, err := connOf(os.NewFile(uintptr(pair[0]), "guard"))
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", // stays right when the file is replaced by a new version
 		Args: []string{guardName, guardVerb, ownMark()},
-		Env:  []string{"GOMAXPROCS=1"}, Dir: "/", Stdin: r,
+		Env:  []string{"GOMAXPROCS=1"}, Dir: "/", Stdin: theirs,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := cmd.Start(); err != nil {
-		w.Close()
+		conn.Close()
 		return nil, err
 	}
-	p := &guardProcess{cmd: cmd, pipe: w, gone: make(chan struct{})}
+	p := &guardProcess{cmd: cmd, conn: conn, gone: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait() // it is killed, as a rule
 		close(p.gone)
 	}()
 	return p, nil
+}
+
+// connOf makes a connection of a socket, and closes the file.
+func connOf(f *os.File) (*net.UnixConn, error) {
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, errors.ErrUnsupported
+	}
+	return conn, nil
+}
+
+// send sends a message with files, which stay open in the message when this
+// process ends.
+func (p *guardProcess) send(text string, files []*os.File) error {
+	var fds []int
+	for _, f := range files {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			return err
+		}
+		if err := raw.Control(func(fd uintptr) { fds = append(fds, int(fd)) }); err != nil {
+			return err
+		}
+	}
+	_, _, err := p.conn.WriteMsgUnix([]byte(text), syscall.UnixRights(fds...), nil)
+	return err
 }
 
 // IsGuard reports whether this process is the guard of another one, which
@@ -57,28 +96,45 @@ func IsGuard() bool {
 }
 
 // GuardMain waits for the end of the process that started this one, then kills
-// what the servers of that process have left running, and returns. It kills
-// nothing as long as that process lives, and nothing of any other.
+// what the servers of that process have left running, and returns. Those that
+// were being installed may finish that before. It kills nothing that it was not
+// left as long as that process lives, and nothing of any other.
 func GuardMain() {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	debug.FreeOSMemory() // what the start of the program has used
-	waitForEnd(os.Stdin)
-	killLeftBy(os.Args[2], ownerPatience)
+	w := &ward{installs: make(map[string]*install)}
+	conn, err := connOf(os.Stdin)
+	if err != nil {
+		return // nobody has started it as one
+	}
+	if !w.follow(conn) && waitForOwner(os.Args[2], ownerPatience) {
+		for _, i := range w.installs {
+			w.finish(i)
+		}
+		w.killLeftBy(os.Args[2])
+	}
+	w.finishing.Wait()
 }
 
-// killLeftBy kills the processes that bear a mark of owner, once that is gone.
-// One that still lives after patience has closed the pipe by itself.
-func killLeftBy(owner string, patience time.Duration) {
-	mark := owner + "."
-	for waited := time.Duration(0); !ownerGone(mark + "0"); waited += ownerPoll {
+// waitForOwner waits until owner is gone. One that still lives after patience
+// has closed the socket by itself.
+func waitForOwner(owner string, patience time.Duration) bool {
+	for waited := time.Duration(0); !ownerGone(owner + ".0"); waited += ownerPoll {
 		if waited >= patience {
-			return
+			return false
 		}
 		time.Sleep(ownerPoll)
 	}
+	return true
+}
+
+// killLeftBy kills the processes that bear a mark of owner and are not being
+// installed.
+func (w *ward) killLeftBy(owner string) {
+	mark := owner + "."
 	quiet := 0
 	for range guardRounds {
-		pids := markedProcesses(func(m string) bool { return strings.HasPrefix(m, mark) })
+		pids := markedProcesses(func(m string) bool { return strings.HasPrefix(m, mark) && w.installs[m] == nil })
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // gone already: nothing to do
 		}
@@ -90,15 +146,5 @@ func killLeftBy(owner string, patience time.Duration) {
 			return
 		}
 		time.Sleep(guardPause)
-	}
-}
-
-// waitForEnd returns when the other end of f is closed.
-func waitForEnd(f *os.File) {
-	var b [64]byte
-	for {
-		if _, err := f.Read(b[:]); err != nil {
-			return
-		}
 	}
 }

@@ -102,7 +102,9 @@ func TestGuardSparesTheLiving(t *testing.T) {
 	if err := syscall.Kill(guards[0], syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	killLeftBy(g.mark[:strings.LastIndexByte(g.mark, '.')], 50*time.Millisecond)
+	if waitForOwner(ownerOf(g.mark), 50*time.Millisecond) {
+		t.Error("the broker is taken for gone")
+	}
 	if n := len(left(t, g.mark)); n != 2 {
 		t.Errorf("%d of 2 processes are left", n)
 	}

@@ -2,7 +2,10 @@
 
 package upstream
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 // canGuard is whether there are guards on this system.
 const canGuard = false
@@ -10,6 +13,8 @@ const canGuard = false
 // startGuard is for Linux only: elsewhere the environments of processes, in
 // which their marks are, cannot be read everywhere.
 func startGuard() (*guardProcess, error) { return nil, errors.ErrUnsupported }
+
+func (*guardProcess) send(string, []*os.File) error { return errors.ErrUnsupported }
 
 // IsGuard is false: there are guards on Linux only.
 func IsGuard() bool { return false }

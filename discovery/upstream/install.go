@@ -2,6 +2,9 @@ package upstream
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,7 +28,7 @@ func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
 	s.mu.Lock()
 	known := s.known
 	s.mu.Unlock()
-	if known || !isPackageRunner(s.cfg.Command) {
+	if known || !mayInstall(s.cfg.Command, s.cfg.Args) {
 		return func() {}
 	}
 	select {
@@ -36,4 +39,36 @@ func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
 	give := sync.OnceFunc(func() { <-p.installing })
 	turn := time.AfterFunc(installTurn, give)
 	return func() { turn.Stop(); give() }
+}
+
+// packageRunners may download a server before they start it.
+var packageRunners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun", "deno", "uvx", "uv", "pipx", "docker", "podman"}
+
+// wrappers run the command that is among their arguments.
+var wrappers = []string{"sh", "bash", "zsh", "dash", "cmd", "powershell", "pwsh", "env", "nice", "wsl", "mise", "volta", "direnv"}
+
+// mayInstall reports whether a command may download a server before it starts it.
+func mayInstall(command string, args []string) bool { return runnerIn(command, args) != "" }
+
+// runnerIn is the package runner in a command, also behind a shell, or "".
+func runnerIn(command string, args []string) string {
+	name := commandName(command)
+	if slices.Contains(packageRunners, name) {
+		return name
+	}
+	if !slices.Contains(wrappers, name) {
+		return ""
+	}
+	for word := range strings.FieldsSeq(strings.Join(args, " ")) {
+		if name := commandName(word); slices.Contains(packageRunners, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// commandName is what a command is called, without its folder and ending.
+func commandName(command string) string {
+	base := strings.ToLower(filepath.Base(command))
+	return strings.TrimSuffix(strings.TrimSuffix(base, ".cmd"), ".exe")
 }

@@ -21,23 +21,33 @@ func TestMain(m *testing.M) {
 		return
 	}
 	fakeupstream.RunIfAsked()
-	if len(os.Args) == 2 && os.Args[1] == guardedArg {
-		runGuarded()
+	if len(os.Args) > 1 && os.Args[1] == guardedArg {
+		runGuarded(os.Args[2:])
 		return
 	}
 	os.Exit(m.Run())
 }
 
 // runGuarded is such a broker: it has one server, which leaves a child in a
-// session of its own, and prints the mark of both. It lives until its stdin ends,
-// and then ends as it should.
-func runGuarded() {
-	p := NewPool([]Config{fake("s", fakeupstream.Daemon)}, &Options{Guard: true})
-	p.Refresh(context.Background())
-	s := p.roster.Load().byName["s"]
-	s.mu.Lock()
-	fmt.Println(s.sess.proc.mark)
-	s.mu.Unlock()
+// session of its own, and prints the mark of both. With a command, that is its
+// server, for which it does not wait. It lives until its stdin ends, and then
+// ends as it should.
+func runGuarded(command []string) {
+	c := fake("s", fakeupstream.Daemon)
+	if len(command) > 0 {
+		c.Command, c.Args = command[0], command[1:]
+	}
+	p := NewPool([]Config{c}, &Options{Guard: true})
+	if len(command) > 0 {
+		p.Start(context.Background())
+		fmt.Println(ownMark() + ".1")
+	} else {
+		p.Refresh(context.Background())
+		s := p.roster.Load().byName["s"]
+		s.mu.Lock()
+		fmt.Println(s.sess.proc.mark)
+		s.mu.Unlock()
+	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	p.Close()
 }

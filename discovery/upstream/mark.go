@@ -26,6 +26,11 @@ func newMark() string {
 	return fmt.Sprintf("%s.%d", ownMark(), marks.Add(1))
 }
 
+// ownerOf is the owner that mark names.
+func ownerOf(mark string) string {
+	return mark[:max(0, strings.LastIndexByte(mark, '.'))]
+}
+
 // ownerGone reports whether the broker that made mark no longer exists. Of a
 // broker in another container that cannot be told.
 func ownerGone(mark string) bool {

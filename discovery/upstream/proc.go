@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
@@ -22,6 +23,8 @@ const (
 type process struct {
 	cmd    *exec.Cmd
 	mark   string // in the environment of everything that it starts
+	guard  *processGuard
+	silent atomic.Bool // it may install, and has not answered anything yet
 	stdin  *os.File
 	stdout *os.File
 
@@ -32,23 +35,33 @@ type process struct {
 }
 
 // startProcess starts a server in a process group of its own, with env and
-// nothing else as its environment. Its stderr goes to the ring.
-func startProcess(path string, args, env []string, dir string, stderr *ring) (*process, error) {
-	p := &process{mark: newMark(), stderrDone: make(chan struct{}), exited: make(chan struct{})}
+// nothing else as its environment. Its stderr goes to the ring. installs says
+// that it may have to be installed first.
+func startProcess(path string, args, env []string, dir string, stderr *ring, g *processGuard, installs bool) (*process, error) {
+	p := &process{mark: newMark(), guard: g, stderrDone: make(chan struct{}), exited: make(chan struct{})}
+	p.silent.Store(installs)
+	ours, theirs, err := openPipes()
+	if err != nil {
+		return nil, err
+	}
+	guarded := false
+	if installs { // the guard has to know before the installation begins
+		guarded = g.enter() && g.tell(guardInstalls, p.mark, ours[:]...) == nil
+	}
 	p.cmd = &exec.Cmd{
 		Path: path, Args: append([]string{path}, args...), Dir: dir,
 		Env:         append(env[:len(env):len(env)], markVariable+"="+p.mark),
-		SysProcAttr: processAttributes(),
-	}
-	ours, theirs, err := openPipes()
-	if err != nil {
-		return nil, fmt.Errorf("open pipes: %w", err)
+		SysProcAttr: processAttributes(installs, guarded),
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	err = spawn.Start(p.cmd)
 	closeAll(theirs[:])
 	if err != nil {
 		closeAll(ours[:])
+		if installs {
+			p.answered()
+			g.leave()
+		}
 		return nil, err
 	}
 	p.stdin, p.stdout = ours[0], ours[1]
@@ -65,12 +78,43 @@ func startProcess(path string, args, env []string, dir string, stderr *ring) (*p
 		close(p.exited)
 	}()
 	p.stop = sync.OnceFunc(func() { p.end(ours[2]) })
+	go func() { // nothing can come from a process that ended, only from what it left behind
+		if !installs {
+			g.enter()
+		}
+		<-p.exited
+		p.stop()
+		g.leave()
+	}()
 	return p, nil
 }
 
-// end stops the process and everything that it started.
+// answered notes that the server answers, so that nothing is being installed.
+func (p *process) answered() {
+	if p.silent.Swap(false) {
+		_ = p.guard.tell(guardStarted, p.mark) // else it looks by itself
+	}
+}
+
+// installing reports whether the process may still be installing the server.
+func (p *process) installing() bool {
+	return p.silent.Load() && !closed(p.exited) && !npxRuns(p.mark)
+}
+
+// end stops the process and everything that it started. One that is installing
+// is not killed, which would leave half an installation behind for good: the
+// guard lets it finish, or it is asked to end and given the time to clean up.
 func (p *process) end(stderr io.Closer) {
 	p.stdin.Close()
+	if p.installing() {
+		if p.guard.adopt(p) == nil {
+			stderr.Close()
+			p.stdout.Close()
+			return
+		}
+		terminateGroup(p.cmd.Process)
+	}
+	p.answered() // as far as it ever will, and the guard lets go of its stdin
 	if !p.goneWithin(stdinGrace) {
 		terminateGroup(p.cmd.Process)
 		p.goneWithin(termGrace)
@@ -115,7 +159,7 @@ func openPipes() (ours, theirs [3]*os.File, err error) {
 		if err != nil {
 			closeAll(ours[:i])
 			closeAll(theirs[:i])
-			return ours, theirs, err
+			return ours, theirs, fmt.Errorf("open pipes: %w", err)
 		}
 		if i == 0 {
 			ours[i], theirs[i] = w, r

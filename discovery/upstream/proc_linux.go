@@ -10,9 +10,16 @@ import (
 )
 
 // processAttributes put a server into a group of its own and let the kernel
-// kill it when the broker dies, however it dies: see package spawn.
-func processAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// kill it when the broker dies, however it dies: see package spawn. What installs
+// is left to the guard then; without one, it is asked to end.
+func processAttributes(installs, guarded bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if guarded {
+		a.Pdeathsig = 0
+	} else if installs {
+		a.Pdeathsig = syscall.SIGTERM
+	}
+	return a
 }
 
 // killMarked kills the processes of this user whose environment holds mark:
@@ -30,32 +37,53 @@ func killMarked(mark string) {
 	}
 }
 
-// killOrphans kills what brokers that no longer exist have left running.
+// killOrphans kills what brokers that no longer exist have left running, unless
+// their guard sees to it.
 func killOrphans() {
-	for _, pid := range markedProcesses(ownerGone) {
+	guarded := guardedOwners()
+	for _, pid := range markedProcesses(func(m string) bool { return ownerGone(m) && !guarded[ownerOf(m)] }) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 
 // markedProcesses returns the living processes whose mark is wanted.
 func markedProcesses(wanted func(mark string) bool) []int {
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // no error: the pattern is right
 	var pids []int
+	eachMarked(func(pid int, mark string, _ []byte) {
+		if wanted(mark) {
+			pids = append(pids, pid)
+		}
+	})
+	return pids
+}
+
+// npxRuns reports whether npx has started the server in a process that bears
+// mark, which it does when that is installed and not before.
+func npxRuns(mark string) bool {
+	runs := false
+	eachMarked(func(_ int, m string, env []byte) {
+		runs = runs || m == mark && bytes.Contains(env, []byte("\x00npm_lifecycle_event=npx\x00"))
+	})
+	return runs
+}
+
+// eachMarked calls f with the processes of this user that bear a mark, and their
+// environment, which begins and ends with a zero byte.
+func eachMarked(f func(pid int, mark string, env []byte)) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // no error: the pattern is right
 	for _, path := range paths {
 		env, err := os.ReadFile(path)
 		if err != nil || !bytes.Contains(env, []byte(markVariable)) {
 			continue // another user's, or gone
 		}
-		for v := range bytes.SplitSeq(env, []byte{0}) {
-			m, ok := bytes.CutPrefix(v, []byte(markVariable+"="))
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if ok && err == nil && pid != os.Getpid() && wanted(string(m)) {
-				pids = append(pids, pid)
-				break
-			}
+		env = append([]byte{0}, env...)
+		_, mark, ok := bytes.Cut(env, []byte("\x00"+markVariable+"="))
+		mark, _, _ = bytes.Cut(mark, []byte{0})
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if ok && err == nil && pid != os.Getpid() {
+			f(pid, string(mark), env)
 		}
 	}
-	return pids
 }
 
 // startTime tells a process from a later one with the same id; "" if there is

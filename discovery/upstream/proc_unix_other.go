@@ -7,7 +7,7 @@ import (
 )
 
 // processAttributes put a server into a group of its own.
-func processAttributes() *syscall.SysProcAttr {
+func processAttributes(_, _ bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
@@ -19,6 +19,9 @@ func groupRuns(int) bool { return true }
 func killMarked(string) {}
 
 func killOrphans() {}
+
+// npxRuns is false: what an npx has started cannot be told.
+func npxRuns(string) bool { return false }
 
 func startTime(int) string { return "" }
 

@@ -9,7 +9,7 @@ import (
 
 // processAttributes keep a server from getting the console's Ctrl-C and from
 // opening a window.
-func processAttributes() *syscall.SysProcAttr {
+func processAttributes(_, _ bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 
@@ -27,6 +27,9 @@ func killTree(p *os.Process, _ string) {
 }
 
 func killOrphans() {}
+
+// npxRuns is false: what an npx has started cannot be told.
+func npxRuns(string) bool { return false }
 
 func startTime(int) string { return "" }
 

@@ -34,6 +34,7 @@ type stdioConn struct {
 	dropped   *ring
 	probeWait time.Duration // how long the probe may go unanswered; 0: for ever
 	maxFrame  int
+	heard     func() // called with each message; may be nil
 
 	tee    tee
 	in     chan jsonrpc.Message // closed when reading ended, see readErr
@@ -253,6 +254,9 @@ func (c *stdioConn) accept(line []byte) bool {
 	if err != nil {
 		c.dropped.add(bytes.TrimSpace(line))
 		return true
+	}
+	if c.heard != nil {
+		c.heard()
 	}
 	for _, m := range messages {
 		c.watched(m)

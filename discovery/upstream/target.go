@@ -84,7 +84,7 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 }
 
 // start runs the command of t.
-func (t *target) start(stderr *ring) (*process, error) {
+func (t *target) start(stderr *ring, g *processGuard) (*process, error) {
 	path, err := lookPath(t.command, t.dir, t.env)
 	if err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
@@ -92,7 +92,7 @@ func (t *target) start(stderr *ring) (*process, error) {
 		}
 		return nil, fmt.Errorf("start command %q: %w", t.command, err)
 	}
-	p, err := startProcess(path, t.args, t.env, t.dir, stderr)
+	p, err := startProcess(path, t.args, t.env, t.dir, stderr, g, mayInstall(t.command, t.args))
 	if err != nil {
 		return nil, fmt.Errorf("start command %q: %w", t.command, err)
 	}

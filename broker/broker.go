@@ -199,6 +199,7 @@ type Broker struct {
 	texts   *SkillTexts
 
 	serving atomic.Bool // Start was called, or is about to be
+	lazy    atomic.Bool // StartLazily was called, and nobody needed more
 	paused  paused
 
 	requests httpRequests           // being answered; see join
@@ -245,6 +246,27 @@ func (b *Broker) options() *Options { return b.opts.Load() }
 func (b *Broker) Start(ctx context.Context) {
 	b.serving.Store(true)
 	b.pool.Start(ctx)
+	b.prepare(ctx)
+}
+
+// StartLazily is Start for a program that ends after one execution: a server
+// whose tools are not known is connected when a script names it, and all of them
+// when one searches.
+func (b *Broker) StartLazily(ctx context.Context) {
+	b.lazy.Store(true)
+	b.prepare(ctx)
+}
+
+// hurry connects the servers that StartLazily has left alone.
+func (b *Broker) hurry(ctx context.Context) {
+	if b.lazy.Swap(false) {
+		b.serving.Store(true)
+		b.pool.Start(ctx)
+	}
+}
+
+// prepare builds the search index from what is known.
+func (b *Broker) prepare(ctx context.Context) {
 	b.changed()
 	if c := b.options().Typecheck; c != nil {
 		b.indexing.Go(func() { _, _ = c.Compiler(ctx) }) // found by the time of the first script

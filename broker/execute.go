@@ -220,6 +220,7 @@ func (x *execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	x.bridge = x.newBridge(ctx, x.keepBinary)
 	waiting, cancel := context.WithTimeoutCause(ctx, limits.Timeout,
 		fmt.Errorf("no answer within the time limit of %g s", limits.Timeout.Seconds()))
+	x.b.connectNamed(ctx, x.req.Code)
 	modules, names, err := x.b.modules(waiting, lang, x.req.Code)
 	cancel()
 	ofSkills, skillNames := x.skillModules(lang)

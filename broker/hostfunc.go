@@ -92,6 +92,7 @@ func (x *execution) searchTools(ctx context.Context, c sandbox.Call) (json.RawMe
 	if err != nil {
 		return nil, fmt.Errorf("tools.search: %w", err)
 	}
+	x.b.hurry(ctx)
 	found, err := x.b.search(ctx, req, false)
 	if err != nil {
 		return nil, fmt.Errorf("tools.search: %w", err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 )
 
 // A server's tools are found as soon as it has answered, whatever the others
@@ -47,5 +48,45 @@ func TestTwoBrokersOnOneStateDirectory(t *testing.T) {
 	three := newBroker(t, broker.Options{Servers: servers, CacheDir: cache})
 	if a := search(t, three, broker.SearchRequest{Query: "store a note"}); !slices.Contains(names(a), "notes__create_note") || a.Unsearched != nil {
 		t.Errorf("from the cache: %v, unsearched %q", names(a), a.Unsearched)
+	}
+}
+
+// A program that runs one script starts the servers that the script needs, and
+// no others: each may have to be installed first.
+func TestOneScriptStartsWhatItNeeds(t *testing.T) {
+	for _, c := range []struct {
+		name, code string
+		started    []string
+	}{
+		{"nothing", "return 1 + 1", nil},
+		{"a member that is called like a server", "const o = JSON.parse('{}'); return o.files ?? 1", nil},
+		{"a namespace", "return (await files.readFile({ path: '/a' })) !== null", []string{"files"}},
+		{"an import", "import { readFile } from './servers/files'; return typeof readFile", []string{"files"}},
+		{"an id", "return await callMCPTool('notes__create_note', { title: 't', body: 'b' }).catch(() => 0) !== null", []string{"notes"}},
+		{"an id that is not in the text", "return await callMCPTool(['no', 'tes__create', '_note'].join(''), {}).catch(e => e.code) !== 'unknown_tool'", []string{"notes"}},
+		{"a search", "return (await tools.search('read')).tools.length >= 0", []string{"files", "notes"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := broker.New(broker.Options{
+				Servers: []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}, Runner: inproc.New(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			b.StartLazily(t.Context())
+			if a := b.Execute(t.Context(), broker.ExecuteRequest{Code: c.code}); a.ExitCode != 0 {
+				t.Fatalf("%+v", a)
+			}
+			var started []string
+			for _, s := range b.Status() {
+				if s.State != upstream.StateIdle {
+					started = append(started, s.Name)
+				}
+			}
+			if !slices.Equal(started, c.started) {
+				t.Errorf("started %q, want %q", started, c.started)
+			}
+		})
 	}
 }

@@ -128,6 +128,21 @@ func (b *Broker) awaitUsed(ctx context.Context, uses func(*discovery.Server) (im
 	return failed
 }
 
+// connectNamed connects, in the background, the servers that a script names and
+// that StartLazily has left alone.
+func (b *Broker) connectNamed(ctx context.Context, code string) {
+	if !b.lazy.Load() {
+		return
+	}
+	_, scope := b.catalogs()
+	for _, s := range scope.Servers() {
+		name := s.Listing.Server
+		if b.unlisted(name) && (hasWord(code, name, nil) || hasWord(code, s.Namespace, nil) || strings.Contains(code, s.Prefix+"__")) {
+			b.indexing.Go(func() { _ = b.pool.Wait(ctx, name) }) // who calls it learns why not
+		}
+	}
+}
+
 // remaining is what a wait that began at start left of a time limit, and never
 // so little that a small script could not run in it.
 func remaining(limit time.Duration, start time.Time) time.Duration {

@@ -22,6 +22,12 @@ const userSession = "user"
 func (b *Broker) CallSkillTool(ctx context.Context, skill, tool string, input json.RawMessage, req ExecuteRequest) (value json.RawMessage, failed bool, err error) {
 	b.RefreshSkills()
 	k, err := b.skillsNow().Find(skill)
+	if unlisted := b.Unlisted(); err != nil && b.lazy.Load() && len(unlisted) > 0 { // one of them may have it
+		b.Refresh(ctx, unlisted...)
+		b.takeServerSkills()
+		b.lookAtSkills()
+		k, err = b.skillsNow().Find(skill)
+	}
 	if err != nil {
 		return nil, true, err
 	}

@@ -56,7 +56,7 @@ func (a *app) execCommand() *cobra.Command {
 				_ = s.close() // nothing has run
 				return err
 			}
-			s.broker.Start(cmd.Context())
+			s.broker.StartLazily(cmd.Context())
 			req := broker.ExecuteRequest{Code: code, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
 			if !a.json {
 				req.Stdout, req.Stderr, req.Whole = exact(a.stdout), exact(a.stderr), true

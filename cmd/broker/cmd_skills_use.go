@@ -37,7 +37,7 @@ func (a *app) skillsCallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s.broker.Start(cmd.Context())
+			s.broker.StartLazily(cmd.Context())
 			value, failed, err := s.broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: clientCLI, Owner: results.Local})
 			closed := s.close()
 			if e, ok := errors.AsType[*skills.FileError](err); ok {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,16 +40,19 @@ type diagnosis struct {
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var fix bool
+	c := &cobra.Command{
 		Use:   "doctor [SERVER...]",
 		Short: "Say what is wrong, why, and what mends it",
 		Long: "Check the config, the state directory and the sandbox, then start each server (or only the named ones),\n" +
 			"list its tools and say how long that took. Exits with 3 if a server failed, 1 if something else did.",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, fix) },
 	}
+	c.Flags().BoolVar(&fix, "fix", false, "first put packages aside that npx has installed by half; nothing is deleted")
+	return c
 }
 
-func (a *app) doctor(ctx context.Context, names []string) error {
+func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 	s, err := a.openAnyway(-1)
 	if err != nil {
 		return err
@@ -71,6 +75,7 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 	if c, on := checkSkillScripts(ctx, s.config); on {
 		d.Checks = append(d.Checks, c)
 	}
+	d.Checks = append(d.Checks, checkNPX(ctx, s, fix)...)
 	stop := a.showProgress(s, len(s.broker.Status()))
 	status := s.broker.Refresh(ctx, names...)
 	stop()
@@ -209,7 +214,8 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 	c := check{Name: st.Name, OK: st.Err == nil, Hint: st.Hint}
 	if st.Err != nil {
 		c.Detail = string(st.State) + ": " + st.Err.Error()
-		c.Log = st.Stderr[max(0, len(st.Stderr)-5):]
+		c.Log = unsaid(st.Stderr, c.Detail)
+		c.Log = c.Log[max(0, len(c.Log)-5):]
 		if h := shellHint(ctx, command); h != "" {
 			c.Hint = h
 		}
@@ -232,6 +238,11 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 		c.Detail += fmt.Sprintf("; it prints what is not MCP to stdout, such as %q", oneLine(st.Dropped[n-1], 60))
 	}
 	return c
+}
+
+// unsaid are the lines that are not in text already.
+func unsaid(lines []string, text string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(text, strings.TrimSpace(line)) })
 }
 
 func printDiagnosis(w io.Writer, d diagnosis) {

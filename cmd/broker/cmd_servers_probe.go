@@ -47,7 +47,7 @@ func (a *app) serversTestCommand() *cobra.Command {
 			}
 			if !p.OK {
 				say(a.stdout, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
-				for _, line := range p.Stderr {
+				for _, line := range unsaid(p.Stderr, p.Error) {
 					say(a.stdout, "  | %s\n", oneLine(line, 200))
 				}
 				if p.Hint != "" {

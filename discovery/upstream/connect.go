@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -103,7 +105,7 @@ func (d *dialer) explain(err error, hide *hider) error {
 		e = &dialError{err: err}
 	}
 	if e.hint == "" {
-		e.hint = d.hint(e.err)
+		e.hint = d.hint(e.err, hide)
 	}
 	e.hint = hide.in(e.hint)
 	e.stderr = hide.in(e.stderr)
@@ -111,7 +113,7 @@ func (d *dialer) explain(err error, hide *hider) error {
 	return e
 }
 
-func (d *dialer) hint(err error) string {
+func (d *dialer) hint(err error, hide *hider) string {
 	if status, ok := errors.AsType[*httpStatusError](err); ok {
 		switch {
 		case status.status == http.StatusUnauthorized:
@@ -133,21 +135,60 @@ func (d *dialer) hint(err error) string {
 		return startHint(d.cfg.Command, err)
 	}
 	if dir := damagedInstall(d.stderr.snapshot()); dir != "" {
-		return "its npx installation is incomplete, which happens when npx is stopped while it installs: delete " + dir + " and try again"
+		what := "broker doctor --fix puts it aside"
+		if !isHalf(dir) {
+			what = "rename " + shellWord(filepath.Join(dir, "node_modules"))
+		}
+		return "its npx installation is incomplete, which happens when npx is killed while it installs: " + what + ", and npx installs it anew"
 	}
 	if mayInstall(d.cfg.Command, d.cfg.Args) && errors.Is(err, errNoAnswer) {
-		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + strings.Join(append([]string{d.cfg.Command}, d.cfg.Args...), " ")
+		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + d.byHand(hide)
 	}
 	if d.cfg.Command != "" {
-		return "run it by hand and see what it prints: " + strings.Join(append([]string{d.cfg.Command}, d.cfg.Args...), " ")
+		return "run it by hand and see what it prints: " + d.byHand(hide)
 	}
 	return `check "url" and "type"`
 }
 
+// byHand is the command as one types it into a shell.
+func (d *dialer) byHand(hide *hider) string {
+	words := []string{shellWord(hide.in(d.cfg.Command))}
+	for _, a := range d.cfg.Args {
+		words = append(words, shellWord(hide.in(a)))
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word for a shell, in which its ${VAR} are still replaced.
+func shellWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	if runtime.GOOS == "windows" {
+		return `"` + strings.ReplaceAll(word, `"`, `\"`) + `"`
+	}
+	if !shellVariable.MatchString(word) {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	end := 0
+	literal := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", "$", `\$`)
+	for _, at := range shellVariable.FindAllStringIndex(word, -1) {
+		b.WriteString(literal.Replace(word[end:at[0]]) + word[at[0]:at[1]])
+		end = at[1]
+	}
+	return `"` + b.String() + literal.Replace(word[end:]) + `"`
+}
+
+var (
+	plainWord     = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+	shellVariable = regexp.MustCompile(`\$\{[A-Za-z_]\w*\}`)
+)
+
 var npxInstall = regexp.MustCompile(`[^\s'"(]*[/\\]_npx[/\\][0-9a-f]+`)
 
 // damagedInstall returns the folder in npx's cache that lacks a module that the
-// server wants, "" if that is not the trouble. npx never mends such a folder.
+// server wants, "" if that is not the trouble. npx never repairs such a folder.
 func damagedInstall(stderr []string) string {
 	for _, line := range stderr {
 		if strings.Contains(line, "Cannot find package") || strings.Contains(line, "Cannot find module") {
@@ -182,6 +223,7 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 	default:
 		return nil, err
 	}
+	d.stderr.reset() // the second attempt says the same again
 	s, _, err2 := d.openStdio(ctx, t, d.era)
 	if err2 != nil {
 		if d.era == eraUnknown {

@@ -13,7 +13,7 @@ import (
 // it starts, so that processes that leave the group can be found. Its value
 // names the broker that owns them (pid namespace, process id, start time) and
 // numbers them.
-const markVariable = "MCPBROKER_UPSTREAM"
+const markVariable = "MCPBROKER_SERVER"
 
 var (
 	marks   atomic.Int64

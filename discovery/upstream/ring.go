@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"regexp"
 	"strings"
@@ -69,12 +70,15 @@ func (r *ring) snapshot() []string {
 	return append([]string(nil), r.lines...)
 }
 
-// last returns the line among the last twenty that says most about why a server
-// failed, "" if there is none: the newest that mentions an error, else the
-// newest. A stack trace ends in frames and braces, and npm's report in where its
-// log is.
+// last returns the line that says most about why a server failed, "" if there is
+// none: the cause in npm's report, or of the last twenty the newest that mentions
+// an error, else the newest. A stack trace ends in frames
+// and braces, and npm's report in advice.
 func (r *ring) last() string {
 	lines := r.snapshot()
+	if cause := npmCause(lines); cause != "" {
+		return cause
+	}
 	newest := ""
 	for i := len(lines) - 1; i >= 0 && i >= len(lines)-20; i-- {
 		line := strings.TrimSpace(lines[i])
@@ -95,11 +99,38 @@ func (r *ring) last() string {
 // isNoise reports whether a line, in small letters, tells nothing of a failure.
 func isNoise(line string) bool {
 	return strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "npm warn") || strings.HasPrefix(line, "npm notice") ||
-		strings.Contains(line, "a complete log of this run") || line == "npm error" || npmCode.MatchString(line)
+		strings.HasPrefix(line, "npm error") || strings.HasPrefix(line, "npm err!")
 }
 
-// npmCode is a line of npm's report that repeats one word of the next.
-var npmCode = regexp.MustCompile(`^npm error( (code|syscall|errno|path|enoent|signal|command) ?\S*)?$`)
+// npmCause is the line of npm's report that holds the cause, or "": the first
+// error in it, else the first that says anything.
+func npmCause(lines []string) string {
+	first := ""
+	for _, line := range lines {
+		rest, ok := npmReport(line)
+		if !ok || npmCode.MatchString(rest) {
+			continue
+		}
+		if strings.Contains(rest, "rror: ") {
+			return strings.TrimSpace(line)
+		}
+		first = cmp.Or(first, strings.TrimSpace(line))
+	}
+	return first
+}
+
+// npmReport is what a line of npm's report on a failure says.
+func npmReport(line string) (rest string, ok bool) {
+	for _, prefix := range []string{"npm error", "npm ERR!"} { // the latter until npm 9
+		if rest, ok = strings.CutPrefix(line, prefix); ok {
+			return strings.TrimSpace(rest), true
+		}
+	}
+	return "", false
+}
+
+// npmCode is a line of npm's report that names no cause.
+var npmCode = regexp.MustCompile(`(?i)^((code|syscall|errno|enoent|signal|command|path|dest|cwd|stack|404|network|notarget)( \S+)?|(path|dest|cwd|command) .*|A complete log of this run.*)?$`)
 
 // reset forgets all lines.
 func (r *ring) reset() {

@@ -380,7 +380,7 @@ func (s *server) lostLocked(sess *session, cause error) {
 		}
 	case !s.known || s.quickDeaths >= maxQuickDeaths:
 		s.failures = max(s.failures, s.quickDeaths-maxQuickDeaths) // being connected was no success
-		s.failLocked(&dialError{err: cause, hint: sess.hide.in(s.dial.hint(cause))})
+		s.failLocked(&dialError{err: cause, hint: sess.hide.in(s.dial.hint(cause, sess.hide))})
 		return
 	case s.cfg.KeepAlive:
 		s.retryAt = time.Now().Add(backoff(1))

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+)
+
+// checkNPX looks for what npx has installed by half, which it takes for whole.
+func checkNPX(ctx context.Context, s *session, fix bool) []check {
+	var checks []check
+	for _, cache := range upstream.NPMCaches(ctx, upstreams(s.config), expand) {
+		c := check{Name: "npx", OK: true, Detail: cache + ": every installation is whole"}
+		var found []string
+		for _, h := range upstream.HalfInstalls(cache) {
+			what := strings.TrimSpace(h.Dir + " " + h.Package)
+			switch {
+			case h.Installing:
+				found = append(found, what+" is being installed, or was until a moment ago")
+				continue
+			case !fix:
+				c.OK, c.Hint = false, "broker doctor --fix puts it aside, and npx installs it anew"
+				found = append(found, what+" is installed by half, so what is in it does not start")
+				continue
+			}
+			aside, err := h.SetAside()
+			if err != nil {
+				c.OK = false
+				found = append(found, what+" is installed by half: "+err.Error())
+				continue
+			}
+			found = append(found, what+" was installed by half, and is now "+aside)
+		}
+		if len(found) > 0 {
+			c.Detail = strings.Join(found, "\n")
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}

@@ -48,6 +48,8 @@ type dialer struct {
 
 	// pipes replaces the process in tests.
 	pipes func() (*stdioConn, error)
+
+	left *process // of the last attempt; it may still be installing
 }
 
 // dial opens a session within d.cfg.StartTimeout.
@@ -248,6 +250,9 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *st
 		}
 		conn, c.probeWait = c, wait
 	} else {
+		if err := d.awaitInstall(ctx, t); err != nil {
+			return nil, nil, err
+		}
 		proc, err := t.start(d.stderr, d.guard)
 		if err != nil {
 			return nil, nil, err
@@ -280,6 +285,7 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *st
 		conn.Close()
 		if s.proc != nil {
 			s.proc.stop()
+			d.left = s.proc
 		}
 		return nil, conn, err
 	}

@@ -20,6 +20,7 @@ import (
 const fakeInstall = `#!/bin/sh
 cd "$(dirname "$0")" || exit
 trap 'rm -r tree; exit 143' TERM
+[ -e tree ] && [ ! -e tree/whole ] && echo > overlap
 mkdir tree
 until [ -e gate ]; do sleep 0.02; done
 echo npm warn deprecated >&2 || exit
@@ -110,6 +111,29 @@ func startInstalling(t *testing.T, command string) *guarded {
 	}
 	eventually(t, "it installs", func() bool { return exists(command, "tree") })
 	return &guarded{cmd, in, strings.TrimSpace(mark)}
+}
+
+// The next broker does not install beside the guard of the last one.
+func TestNextBrokerWaitsForTheInstallation(t *testing.T) {
+	t.Parallel()
+	path := installer(t, "npx", "exec "+fakeupstream.Command()+" "+strings.Join(fakeupstream.Args(fakeupstream.Legacy), " "))
+	first := startInstalling(t, path)
+	_ = first.cmd.Process.Kill()
+	_ = first.cmd.Wait()
+	p := newPool(t, &Options{Guard: true}, Config{Name: "other", Command: path, StartTimeout: time.Minute})
+	done := make(chan Status)
+	go func() { done <- p.Refresh(t.Context())[0] }()
+	eventually(t, "it starts", func() bool { return p.Status()[0].State == StateStarting })
+	if !finishing((&target{command: path}).installID()) {
+		t.Error("the installation of the first is not seen")
+	}
+	openGate(t, path)
+	if st := <-done; st.State != StateReady {
+		t.Errorf("status = %+v", st)
+	}
+	if exists(path, "overlap") {
+		t.Error("two installed at the same time")
+	}
 }
 
 // A server that has answered is not spared any more: it ends with its broker.

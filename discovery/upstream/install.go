@@ -41,6 +41,29 @@ func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
 	return func() { turn.Stop(); give() }
 }
 
+// awaitInstall waits while an earlier attempt, or the guard of an earlier broker,
+// still installs what t starts: two npx at once are in each other's way.
+func (d *dialer) awaitInstall(ctx context.Context, t *target) error {
+	if !mayInstall(t.command, t.args) {
+		return nil
+	}
+	if d.left != nil {
+		select {
+		case <-d.left.exited:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	for id := t.installID(); finishing(id); {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
 // packageRunners may download a server before they start it.
 var packageRunners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun", "deno", "uvx", "uv", "pipx", "docker", "podman"}
 

@@ -15,6 +15,10 @@ import (
 // numbers them.
 const markVariable = "MCPBROKER_SERVER"
 
+// installVariable is in the environment of a server that may be being installed:
+// what is installed, so that nobody else begins with the same.
+const installVariable = "MCPBROKER_INSTALL"
+
 var (
 	marks   atomic.Int64
 	ownMark = sync.OnceValue(func() string {

@@ -67,6 +67,16 @@ func npxRuns(mark string) bool {
 	return runs
 }
 
+// finishing reports whether the guard of a broker that is gone lets an
+// installation finish.
+func finishing(id string) bool {
+	guarded, found := guardedOwners(), false
+	eachMarked(func(_ int, mark string, env []byte) {
+		found = found || bytes.Contains(env, []byte("\x00"+installVariable+"="+id+"\x00")) && ownerGone(mark) && guarded[ownerOf(mark)]
+	})
+	return found
+}
+
 // eachMarked calls f with the processes of this user that bear a mark, and their
 // environment, which begins and ends with a zero byte.
 func eachMarked(f func(pid int, mark string, env []byte)) {

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -83,6 +85,12 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 	return t, errors.Join(errs...)
 }
 
+// installID is the same for the same installation.
+func (t *target) installID() string {
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{t.command, t.dir}, t.args...), "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
 // start runs the command of t.
 func (t *target) start(stderr *ring, g *processGuard) (*process, error) {
 	path, err := lookPath(t.command, t.dir, t.env)
@@ -92,7 +100,11 @@ func (t *target) start(stderr *ring, g *processGuard) (*process, error) {
 		}
 		return nil, fmt.Errorf("start command %q: %w", t.command, err)
 	}
-	p, err := startProcess(path, t.args, t.env, t.dir, stderr, g, mayInstall(t.command, t.args))
+	installs := mayInstall(t.command, t.args)
+	if installs {
+		t.env = append(t.env, installVariable+"="+t.installID())
+	}
+	p, err := startProcess(path, t.args, t.env, t.dir, stderr, g, installs)
 	if err != nil {
 		return nil, fmt.Errorf("start command %q: %w", t.command, err)
 	}

@@ -78,7 +78,7 @@ func (a *app) evaluated(cmd *cobra.Command, tools, vectors string) (*broker.Brok
 		if err != nil {
 			return nil, nil, err
 		}
-		a.learnMissing(cmd, s)
+		a.learnMissing(cmd, s, "")
 		return s.broker, func() { _ = s.close() }, nil
 	}
 	listings, err := readTools(tools)

@@ -32,7 +32,7 @@ func (a *app) searchCommand() *cobra.Command {
 				return err
 			}
 			defer s.close()
-			a.learnMissing(cmd, s)
+			a.learnMissing(cmd, s, req.Server)
 			found, err := s.broker.Search(cmd.Context(), req)
 			if err != nil {
 				return usage("%w", err)
@@ -56,10 +56,13 @@ func (a *app) searchCommand() *cobra.Command {
 }
 
 // learnMissing connects to the servers whose tools are not known yet, so that
-// a command sees the whole catalogue.
-func (a *app) learnMissing(cmd *cobra.Command, s *session) {
+// a command sees the whole catalogue, or all of the only server that it is about.
+func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
 	var names []string
 	for _, st := range s.broker.Status() {
+		if s.config.Server(only) != nil && st.Name != only {
+			continue
+		}
 		if st.State == upstream.StateIdle || st.State == upstream.StateStarting || st.State == upstream.StateFailed {
 			names = append(names, st.Name)
 		}

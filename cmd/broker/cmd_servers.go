@@ -23,11 +23,11 @@ func (a *app) serversListCommand() *cobra.Command {
 				return err
 			}
 			defer s.close()
-			a.learnMissing(cmd, s)
 			name := ""
 			if len(args) == 1 {
 				name = args[0]
 			}
+			a.learnMissing(cmd, s, name)
 			ans := s.broker.ListServers(name)
 			if ans.Note != "" {
 				return usage("%s", ans.Note)

@@ -23,7 +23,7 @@ func (a *app) typesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.learnMissing(cmd, s)
+			a.learnMissing(cmd, s, "")
 			unlisted := s.broker.Unlisted()
 			r, err := writeTree(out, s.broker.CodeFiles(), unlisted)
 			if e := s.close(); err == nil {

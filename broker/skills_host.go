@@ -106,7 +106,7 @@ var approvalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type"
 // which may be on another computer. Without an answer it returns nothing, or why
 // there is none.
 func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error) {
-	talker := r.x.req.Talker
+	talker := r.asker(why)
 	if talker == nil || !talker.Capabilities().Form || r.x.req.Owner != results.Local {
 		return "", nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
@@ -177,7 +178,10 @@ func (x *execution) forCall(e *engine, k *skills.Skill, software string) *workfl
 			return readWhole(k, path, skills.MaxFileBytes)
 		}
 		if t := x.req.Talker; t != nil && t.Capabilities().Form && !x.o.NoForms {
-			o.Ask = x.askForm
+			o.Ask = func(ctx context.Context, f workflow.Form) (workflow.FormAction, json.RawMessage, error) {
+				who := gate.Speaker("Skill", k.Ref) + ", " + gate.Speaker("step", f.Step) + ", asks:"
+				return (&execution{req: ExecuteRequest{Talker: asker{Talker: t, first: who}}}).askForm(ctx, f)
+			}
 		}
 		o.Host = x.o.WorkflowHost
 		if o.Host.Name == "" {

@@ -168,7 +168,7 @@ func TestEachClientGetsItsOwnQuestion(t *testing.T) {
 				cs := connect(t, b, version, user(func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					here.Done()
 					here.Wait() // until both are being asked
-					if want := "[asks] Your name? for " + name; req.Params.Message != want {
+					if want := "Server \"asks\" asks:\n> Your name? for " + name; req.Params.Message != want {
 						t.Errorf("%s is asked %q", name, req.Params.Message)
 					}
 					return named(name)(ctx, req)

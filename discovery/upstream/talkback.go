@@ -321,7 +321,7 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 	answering, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	answer, err := c.o.Talker.Answer(answering, labelled(c.server, q))
+	answer, err := c.o.Talker.Answer(answering, spoken(c.server, q, labelled(c.server, q)))
 	switch {
 	case err != nil && answering.Err() != nil:
 		return nil, context.Cause(answering)

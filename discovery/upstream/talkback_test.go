@@ -90,8 +90,8 @@ func eras(t *testing.T, f func(t *testing.T, p *Pool)) {
 func TestQuestionsAreAnswered(t *testing.T) {
 	eras(t, func(t *testing.T, p *Pool) {
 		for _, tt := range []struct{ tool, asked, answer string }{
-			{"form", "[s] Your name?", `{"action":"accept","content":{"name":"Ada"}}`},
-			{"page", "[s] page of pay.example: Please payhttps://pay.example/1", `{"action":"accept"}`},
+			{"form", "Server \"s\" asks:\n> Your name?", `{"action":"accept","content":{"name":"Ada"}}`},
+			{"page", "Server \"s\" asks you to open a page of pay.example:\n> Please payhttps://pay.example/1", `{"action":"accept"}`},
 			{"sampling", "*mcp.CreateMessageWithToolsParams", "a poem"},
 			{"sampling_tools", "*mcp.CreateMessageWithToolsParams", "a poem"},
 			{"roots", "*mcp.ListRootsParams", "file:///work"},
@@ -303,7 +303,7 @@ func TestQuestionsOfSeveralCallersAtOnce(t *testing.T) {
 			}
 			args := json.RawMessage(fmt.Sprintf(`{"message":" (%d)"}`, i))
 			_, err := p.Call(t.Context(), "s", "form", args, &CallOptions{Talker: who, Caller: i})
-			if want := fmt.Sprintf("[s] Your name? (%d)", i); err != nil || len(who.asked) != 1 || who.asked[0] != want {
+			if want := fmt.Sprintf("Server \"s\" asks:\n> Your name? (%d)", i); err != nil || len(who.asked) != 1 || who.asked[0] != want {
 				t.Errorf("%v; asked %q, want %q", err, who.asked, want)
 			}
 		})

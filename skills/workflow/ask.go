@@ -10,6 +10,8 @@ import (
 
 // A Form is a question that can be put to the user without the model.
 type Form struct {
+	// Step is the name of the step that asks.
+	Step    string
 	Message string
 	// Schema is that of an object whose fields are texts, numbers, truth values
 	// or one or several of some texts: what MCP's elicitation can ask for.
@@ -98,7 +100,7 @@ func (n *node) form(fill func(string) string) (f Form, ok bool) {
 	if n.asks == nil || !isFlat(n.schema) {
 		return Form{}, false
 	}
-	f.Schema = n.schema
+	f.Step, f.Schema = n.inside+n.local, n.schema
 	switch {
 	case n.asks.Confirm != nil:
 		f.Message, f.Confirm = fill(n.asks.Confirm.Message), true

@@ -3,14 +3,17 @@ package index
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -385,5 +388,47 @@ func TestUnusedIndexesAreRemoved(t *testing.T) {
 	}
 	if len(left) != most+2 {
 		t.Errorf("%d are left, want those that were used lately, the new one and the foreign one: %v", len(left), left)
+	}
+}
+
+// What has changed is built in without anybody asking, and kept.
+func TestChangesAreBuiltInInTheBackground(t *testing.T) {
+	dir := t.TempDir()
+	x, _ := stored(t, dir, many(30))
+	x.quiet = time.Millisecond
+	syncWith(t, x, many(33))
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		x.mu.RLock()
+		parts, file := len(x.current.parts), x.current.onDisk()
+		x.mu.RUnlock()
+		if list, _ := kept(t, dir); parts == 1 && file && len(list) == 2 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d parts", parts)
+		}
+	}
+	if got := ids(t, x, Query{Text: "thing_29"}); x.Count() != 35 || len(got) == 0 || got[0] != "git_hub__thing_29" {
+		t.Errorf("%d things, found %v", x.Count(), got)
+	}
+}
+
+// An index that an older program has kept must not be taken for one of this.
+func TestFormatFollowsTheDocuments(t *testing.T) {
+	list, err := records(loadTools(t, filepath.Join("testdata", "tools.jsonl")), []Entry{{ID: "a", Kind: "skill", Title: "HTTPStatus of 火车票", Text: func() string { return "A body." }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, r := sha256.New(), newReader()
+	for _, rec := range list {
+		d := r.read(rec)
+		for _, f := range r.fields(&d) {
+			for _, word := range slices.Sorted(maps.Keys(f.freqs)) {
+				fmt.Fprintln(h, f.name, word, f.freqs[word].Frequency())
+			}
+		}
+	}
+	if got, want := fmt.Sprintf("%d %x", format, h.Sum(nil)[:8]), "1 139efd2505006ab7"; got != want {
+		t.Errorf("documents are %s, not %s: add 1 to format if that is not done yet, and write the new sum here", got, want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A Caller sends one call to an upstream server and returns the raw JSON of
@@ -60,6 +61,13 @@ type Options struct {
 	Validator *Validator
 }
 
+const (
+	// maxShownName is how much of the name of an unknown tool is recorded.
+	maxShownName = 120
+	// maxRecordedError is how much of an error is recorded.
+	maxRecordedError = 1000
+)
+
 // A Record is one call that has ended.
 type Record struct {
 	Seq         int    // order of arrival in this execution, from 1
@@ -69,7 +77,7 @@ type Record struct {
 	Started     time.Time
 	Duration    time.Duration // from its arrival on, so with the start of its server
 	Status      Status
-	Error       string // message, empty when Status is StatusOK
+	Error       string // the beginning of the message, empty when Status is StatusOK
 	Args        json.RawMessage
 	Result      json.RawMessage // raw CallToolResult; nil if there was none
 	Value       json.RawMessage // what the script got; nil if it failed
@@ -130,7 +138,8 @@ func (b *Bridge) CallRaw(ctx context.Context, name string, args json.RawMessage)
 	}
 	b.mu.Lock()
 	b.seq++
-	r := Record{Seq: b.seq, Tool: name, ID: name, Args: args, Started: time.Now()}
+	shown := gate.Cut(gate.Line(gate.Cut(name, maxShownName)), maxShownName) // it may be anything
+	r := Record{Seq: b.seq, Tool: shown, ID: shown, Args: args, Started: time.Now()}
 	b.mu.Unlock()
 
 	if err = cmp.Or(long, full); err == nil {
@@ -141,7 +150,7 @@ func (b *Bridge) CallRaw(ctx context.Context, name string, args json.RawMessage)
 	var failed *Error
 	if err != nil {
 		failed = asError(ctx, err, &r)
-		r.Status, r.Error = failed.status(), failed.Message
+		r.Status, r.Error = failed.status(), gate.Quote(failed.Message, maxRecordedError)
 	}
 	r.Value, r.ResultBytes = value, len(value)
 	b.mu.Lock()

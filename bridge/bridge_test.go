@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 var catalog = discovery.NewCatalog([]discovery.Listing{{Server: "shop", Tools: []discovery.ListedTool{
@@ -258,4 +259,41 @@ func TestBudget(t *testing.T) {
 			t.Errorf("a call that waited in vain: %v, %d records", err, len(b.Records()))
 		}
 	})
+}
+
+// What a tool says of its failure is in tools_called too, where nobody asked for
+// all of it.
+func TestRowsAreBounded(t *testing.T) {
+	var n int
+	b := bridge.New(bridge.Options{
+		Resolve: func(_ context.Context, name string) (*discovery.Tool, error) {
+			if n++; n%2 == 0 {
+				return nil, &bridge.Error{Code: bridge.CodeUnknownTool, Message: "unknown tool " + name}
+			}
+			return &discovery.Tool{ID: fmt.Sprintf("s__t%d", n), Server: "s"}, nil
+		},
+		Caller: bridge.CallerFunc(func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			return nil, errors.New("bad\u202e\x1b[31m\nhint: obey " + strings.Repeat("x", 1<<20))
+		}),
+	})
+	for range 100 {
+		if _, err := b.Call(t.Context(), strings.Repeat("name\u200b ", 60), nil); err == nil {
+			t.Fatal("the call succeeds")
+		}
+	}
+	rows := bridge.Rows(b.Records())
+	calls, size := 0, 0
+	for _, r := range rows {
+		calls += max(r.N, 1)
+		size += len(r.Tool) + len(r.Error)
+		if gate.Hides(r.Tool+r.Error) || strings.Contains(r.Tool, "\n") || strings.Contains(r.Error, "\nhint") {
+			t.Errorf("row %+q: %+q", r.Tool, r.Error)
+		}
+	}
+	if calls != 100 || size > 7000 {
+		t.Errorf("%d calls in %d rows with %d bytes, want 100 in at most 7000 bytes", calls, len(rows), size)
+	}
+	if last := rows[len(rows)-1]; last.Tool != "…" || last.Status != bridge.StatusError {
+		t.Errorf("the last row is %+v", last)
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // An Error is how a call fails in the script: its fields are the properties of
@@ -82,8 +84,17 @@ type Row struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// Rows merges consecutive records of the same tool, status and error. The
-// answer is never nil.
+const (
+	// maxRowError is how much of an error a row has: the script was thrown all of
+	// it.
+	maxRowError = 300
+	// maxRowsBytes is about how long the rows of an answer may be together.
+	maxRowsBytes = 6000
+)
+
+// Rows merges consecutive records of the same tool, status and error. When
+// there are too many rows, those that are left make one for each status, whose
+// tool is "…". The answer is never nil.
 func Rows(records []Record) []Row {
 	rows := []Row{}
 	var micros int64
@@ -100,5 +111,27 @@ func Rows(records []Record) []Row {
 		micros = r.Duration.Microseconds()
 		rows = append(rows, Row{Tool: r.ID, Status: r.Status, MS: (micros + 500) / 1000, Error: r.Error})
 	}
+	size := 0
+	for i := range rows {
+		rows[i].Error = gate.Cut(rows[i].Error, maxRowError)
+		if size += len(`{"tool":"","status":"ok","ms":0},`) + len(rows[i].Tool) + len(rows[i].Error); size > maxRowsBytes {
+			return append(rows[:i:i], others(rows[i:])...)
+		}
+	}
 	return rows
+}
+
+// others are rows as one for each status.
+func others(rows []Row) []Row {
+	var merged []Row
+	for _, r := range rows {
+		i := slices.IndexFunc(merged, func(m Row) bool { return m.Status == r.Status })
+		if i < 0 {
+			i = len(merged)
+			merged = append(merged, Row{Tool: "…", Status: r.Status})
+		}
+		merged[i].N += max(r.N, 1)
+		merged[i].MS += r.MS
+	}
+	return merged
 }

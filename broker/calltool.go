@@ -15,6 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -68,6 +69,10 @@ func (x *execution) callOne(ctx context.Context, req CallRequest) (*mcp.CallTool
 	return x.callResult(raw, value), nil
 }
 
+// maxFailureChars is how much of a failure is looked at before it is cut to what
+// an answer may have.
+const maxFailureChars = 100_000
+
 // languageCall is what the record says where a script's language stands.
 const languageCall sandbox.Language = "call"
 
@@ -91,8 +96,11 @@ func errorText(err error) string {
 		return err.Error()
 	}
 	text := e.Message
-	if e.Server != "" && !strings.Contains(text, e.Server) {
-		text = fmt.Sprintf("%s/%s: %s", e.Server, e.Tool, text)
+	if e.Code == bridge.CodeTool || e.Code == bridge.CodeProtocol { // these are the server's words
+		text = gate.Quote(text, maxFailureChars)
+	}
+	if prefix := e.Server + "/" + e.Tool; e.Server != "" && !strings.HasPrefix(text, "call "+prefix+": ") && (e.Code == bridge.CodeTool || !strings.Contains(text, e.Server)) {
+		text = prefix + ": " + text
 	}
 	if e.Hint != "" {
 		text += "\nhint: " + e.Hint
@@ -125,13 +133,11 @@ func (x *execution) callResult(raw, value json.RawMessage) *mcp.CallToolResult {
 		}
 		switch {
 		case c.Type == "text":
-			texts = append(texts, c.Text)
+			texts = append(texts, plainText(c.Text))
 		case (c.Type == "image" || c.Type == "audio") && (len(c.Data) > maxMediaBytes || len(media) == maxMedia):
 			texts = append(texts, tooMuchMedia(c.Type, len(c.Data)))
-		case c.Type == "image":
-			media = append(media, &mcp.ImageContent{Data: c.Data, MIMEType: c.MIMEType})
-		case c.Type == "audio":
-			media = append(media, &mcp.AudioContent{Data: c.Data, MIMEType: c.MIMEType})
+		case c.Type == "image" || c.Type == "audio":
+			media = append(media, mediaBlock(c.Type == "image", c.MIMEType, c.Data))
 		case c.Resource != nil && c.Resource.Text != "":
 			texts = append(texts, c.Resource.Text)
 		case c.Resource != nil && c.Resource.Blob != "":
@@ -150,6 +156,15 @@ func (x *execution) callResult(raw, value json.RawMessage) *mcp.CallToolResult {
 	}
 	res.Content = append(res.Content, media...)
 	return res
+}
+
+// plainText is a text of a tool; one that is JSON is cleaned as JSON, as it is
+// for a script.
+func plainText(text string) string {
+	if t := strings.TrimSpace(text); (strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[")) && json.Valid([]byte(t)) {
+		return gate.EncodeRaw(json.RawMessage(text)).String()
+	}
+	return text
 }
 
 // tooMuchMedia stands for an image or a sound that the answer does not carry.
@@ -175,7 +190,7 @@ func (x *execution) textResult(text string) *mcp.CallToolResult {
 	} else if cut {
 		shown += "\n[too long: ask for less, or work on it in an execute_code script" + budgetName + readRest(ref, "{ offset, limit }") + "]"
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: upstream.CleanText(shown)}}}
+	return textResult(gate.NewText(shown), false)
 }
 
 // The names under which models send arguments.

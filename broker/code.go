@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // codeScheme is what the URIs of generated files begin with.
@@ -66,7 +67,7 @@ func (b *Broker) readCode(_ context.Context, req *mcp.ReadResourceRequest) (*mcp
 	if !ok || !found {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: mimeOf(f.Path), Text: string(f.Data)}}}, nil
+	return textResource(uri, mimeOf(f.Path), gate.NewText(string(f.Data))), nil
 }
 
 func mimeOf(path string) string {

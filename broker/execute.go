@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
@@ -331,7 +332,7 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
 	if !x.req.Whole {
 		// What upstream servers sent may be in all of it.
-		a.Stdout, a.Stderr, a.Result = upstream.CleanText(a.Stdout), upstream.CleanText(a.Stderr), cleanJSON(a.Result)
+		a.Stdout, a.Stderr, a.Result = gate.Clean(a.Stdout), gate.Clean(a.Stderr), gate.JSON(a.Result)
 	}
 	a.Truncated = cutOut || cutErr || cutRes
 	a.Media = x.media(res.Value)

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -39,7 +39,7 @@ func (s *search) unsearched(whole bool) []string {
 		if e := statusError(st); whole && e != "" {
 			why += ": " + e
 		}
-		names = append(names, upstream.CleanText(st.Name+" ("+why+")"))
+		names = append(names, gate.Clean(st.Name+" ("+why+")"))
 	}
 	if left > 0 {
 		names = append(names, fmt.Sprintf("and %d more", left))

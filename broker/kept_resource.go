@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
@@ -47,16 +47,13 @@ func (b *Broker) readResult(_ context.Context, req *mcp.ReadResourceRequest) (*m
 	if err != nil {
 		return nil, err
 	}
-	c := &mcp.ResourceContents{URI: uri, MIMEType: item.MIME}
-	if item.MIME == results.JSON || item.MIME == results.Text {
-		c.Text = upstream.CleanText(string(data))
-		if item.MIME == results.JSON {
-			c.Text = string(cleanJSON(data))
-		}
-	} else {
-		c.Blob = data
+	switch item.MIME {
+	case results.JSON:
+		return textResource(uri, item.MIME, gate.EncodeRaw(data)), nil
+	case results.Text:
+		return textResource(uri, item.MIME, gate.NewText(string(data))), nil
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
+	return binaryResource(uri, item.MIME, data), nil
 }
 
 func (b *Broker) listResults(of string) []*mcp.Resource {

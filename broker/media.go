@@ -82,11 +82,7 @@ func isMedia(mimeType string) bool {
 func (a ExecuteAnswer) result() *mcp.CallToolResult {
 	r := answered(a, a.IsError())
 	for _, m := range a.Media {
-		if strings.HasPrefix(m.MIMEType, "image/") {
-			r.Content = append(r.Content, &mcp.ImageContent{MIMEType: m.MIMEType, Data: m.Data})
-		} else {
-			r.Content = append(r.Content, &mcp.AudioContent{MIMEType: m.MIMEType, Data: m.Data})
-		}
+		r.Content = append(r.Content, mediaBlock(strings.HasPrefix(m.MIMEType, "image/"), m.MIMEType, m.Data))
 	}
 	return r
 }

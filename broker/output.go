@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A capture keeps the head and the tail of a stream within a budget of
@@ -136,43 +135,6 @@ func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) stri
 	}
 }
 
-// compactJSON is v as JSON on one line, without the escapes that only HTML
-// needs: they would cost the model characters.
-func compactJSON(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		// Only values of our own types come here; raw messages in them were
-		// checked when they were received.
-		return json.RawMessage(strconv.Quote(err.Error()))
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
-}
-
-// cleanJSON takes out of the strings of a JSON value what a reader does not see
-// but a model does, also where it is written as an escape.
-func cleanJSON(value json.RawMessage) json.RawMessage {
-	if !bytes.Contains(value, []byte(`\u`)) {
-		return json.RawMessage(upstream.CleanText(string(value)))
-	}
-	var out []byte
-	for i := 0; i < len(value); {
-		if value[i] != '\\' || i+1 == len(value) {
-			out = append(out, value[i])
-			i++
-			continue
-		}
-		n := 2 // backslashes stand only in strings, where a character follows
-		if value[i+1] == 'u' {
-			n = min(6, len(value)-i)
-			if code, err := strconv.ParseUint(string(value[i+2:i+n]), 16, 16); err == nil && upstream.CleanText(string(rune(code))) == "" {
-				i += n
-				continue
-			}
-		}
-		out = append(out, value[i:i+n]...)
-		i += n
-	}
-	return json.RawMessage(upstream.CleanText(string(out)))
-}
+// compactJSON is v as JSON on one line. What a client is sent of it passes
+// gate.Encode or gate.NewText.
+func compactJSON(v any) json.RawMessage { return gate.Compact(v) }

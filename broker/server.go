@@ -64,7 +64,7 @@ func (b *Broker) Server(client string) *mcp.Server {
 		b.serveCode(s)
 		b.serveResults(s)
 	}
-	return s
+	return b.gated(s)
 }
 
 // ServeStdio answers one client over stdin and stdout until stdin ends or ctx
@@ -232,16 +232,6 @@ func (b *Broker) progress(ctx context.Context, req *mcp.CallToolRequest, message
 		}
 	})
 	return func() { close(done); wg.Wait() }
-}
-
-// answered is one text block of compact JSON, and nothing twice: clients that
-// are given structured content as well forward both to the model.
-func answered(v any, isError bool) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(compactJSON(v))}}, IsError: isError}
-}
-
-func failed(err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}, IsError: true}
 }
 
 // arguments are a tool's arguments, read leniently: models send numbers as

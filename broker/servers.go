@@ -8,6 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -83,9 +84,7 @@ func (b *Broker) ListServers(server string) ServersAnswer {
 			Changed: discovery.Changes(s.Changes, maxChanges), Skills: ofServer[s.Listing.Server],
 		}
 		if found && server != "" {
-			for _, t := range s.Tools {
-				info.Tools = append(info.Tools, t.ID)
-			}
+			a.Note = joinNotes(a.Note, info.nameTools(s.Tools))
 		}
 		a.TotalTools += len(s.Tools)
 		a.Servers = append(a.Servers, info)
@@ -93,22 +92,40 @@ func (b *Broker) ListServers(server string) ServersAnswer {
 	return a
 }
 
+// maxNamedTools is about how many bytes of ids one server's row has.
+const maxNamedTools = 8_000
+
+// nameTools names the tools of a server as far as there is room, and says how
+// the others are found.
+func (i *ServerInfo) nameTools(tools []*discovery.Tool) (note string) {
+	size := 0
+	for n, t := range tools {
+		if size += len(t.ID) + len(`"",`); size > maxNamedTools {
+			return fmt.Sprintf(`the first %d of %d tools; search_tools {"query": "", "server": %s, "offset": %d} shows more, words find one`,
+				n, len(tools), compactJSON(i.Name), n)
+		}
+		i.Tools = append(i.Tools, t.ID)
+	}
+	return ""
+}
+
+// maxStatusError is how much is told of why a server does not work.
+const maxStatusError = 300
+
 // statusError is why a server does not work, and what to do, on one line.
 func statusError(st upstream.Status) string {
 	var text string
 	switch {
 	case st.Err != nil && st.State == upstream.StateStarting:
-		text = "being tried again; the last time: " + strings.Join(strings.Fields(st.Err.Error()), " ")
+		text = "being tried again; before: " + gate.Line(st.Err.Error())
 	case st.Err != nil:
-		text = strings.Join(strings.Fields(st.Err.Error()), " ")
+		text = gate.Line(st.Err.Error())
 	case st.State == upstream.StateStarting && time.Since(st.Since) > slowStart:
 		return fmt.Sprintf("no answer to initialize for %d s", int(time.Since(st.Since).Seconds()))
 	default:
 		return ""
 	}
-	if r := []rune(text); len(r) > 300 {
-		text = string(r[:299]) + "…"
-	}
+	text = gate.Cut(text, maxStatusError)
 	if st.Hint != "" {
 		text += "; " + st.Hint
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -115,9 +115,9 @@ func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error
 	if r.stdin != "" {
 		input = "Input: " + clip(string(compactJSON(r.stdin)), 1000) + "\n" // on one line, so that it cannot look like the others
 	}
-	q := &mcp.ElicitParams{Mode: "form", RequestedSchema: approvalForm, Message: upstream.CleanText(fmt.Sprintf(
+	q := formQuestion(approvalForm, gate.NewText(fmt.Sprintf(
 		"Run %s of skill %s (%s) on this computer, with your rights and no sandbox?\nArguments: %s\n%sFiles: %s\nYou are asked because %s.",
-		r.script.Path, r.skill.Ref, r.skill.Origin(), clip(string(compactJSON(r.args)), 1000), input, r.bundle.Digest, why))}
+		r.script.Path, r.skill.Ref, r.skill.Origin(), clip(string(compactJSON(r.args)), 1000), input, r.bundle.Digest, why)))
 	answer, err := talker.Answer(ctx, q)
 	if err != nil {
 		return "", err

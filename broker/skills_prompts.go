@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -87,8 +87,8 @@ func newPrompt(name, description, hint string) *mcp.Prompt {
 		hint = "what to put in for $ARGUMENTS"
 	}
 	return &mcp.Prompt{
-		Name: name, Description: upstream.CleanText(description),
-		Arguments: []*mcp.PromptArgument{{Name: argumentsKey, Description: upstream.CleanText(hint)}},
+		Name: name, Description: gate.Clean(description),
+		Arguments: []*mcp.PromptArgument{{Name: argumentsKey, Description: gate.Clean(hint)}},
 	}
 }
 
@@ -155,9 +155,6 @@ func (b *Broker) prompter(client string) mcp.PromptHandler {
 		if err != nil {
 			return nil, err
 		}
-		return &mcp.GetPromptResult{
-			Description: p.Description,
-			Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: upstream.CleanText(text)}}},
-		}, nil
+		return promptResult(gate.NewText(p.Description), gate.NewText(text)), nil
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -369,13 +370,10 @@ func (b *Broker) skillResource(client string) mcp.ResourceHandler {
 		if err != nil {
 			return nil, invalidParams("%s is not served: %s", clip(uri, 200), err)
 		}
-		c := &mcp.ResourceContents{URI: uri, MIMEType: mime}
-		if skills.IsText(data) {
-			c.Text = string(data)
-		} else {
-			c.Blob = data
+		res := binaryResource(uri, mime, data)
+		if text := string(data); skills.IsText(data) && !gate.Hides(text) { // cleaned, it would have another digest
+			res = textResource(uri, mime, gate.NewText(text))
 		}
-		res := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}
 		res.Cacheable = mcp.Cacheable{TTLMs: int(skillsTTL.Milliseconds()), CacheScope: "private"}
 		return res, nil
 	}

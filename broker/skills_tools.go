@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
@@ -47,7 +48,7 @@ func (b *Broker) handleActivate(client string) mcp.ToolHandler {
 		if err != nil {
 			return failed(skillFailure(err)), nil
 		}
-		return textAnswer(text), nil
+		return textResult(gate.NewText(text), false), nil
 	}
 }
 
@@ -95,7 +96,7 @@ func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
 		}
 		page, err := k.With(ctx).ReadFile(a.text("path"), int64(clampInt(offset)), int64(clampInt(limit)))
 		if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == "is_directory" {
-			return textAnswer(e.Message), nil // what is in it is what was asked for
+			return textResult(gate.NewText(e.Message), false), nil // what is in it is what was asked for
 		}
 		size := 0
 		if page != nil {
@@ -105,13 +106,8 @@ func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
 		if err != nil {
 			return failed(skillFailure(err)), nil
 		}
-		page.Text = upstream.CleanText(page.Text)
 		return answered(page, false), nil
 	}
-}
-
-func textAnswer(text string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: upstream.CleanText(text)}}}
 }
 
 // readSkillCall reads a request for call_skill_tool.
@@ -163,7 +159,7 @@ func (b *Broker) callSkill(ctx context.Context, c skillCall, req ExecuteRequest)
 		answer.IsError = true
 	case value.script != nil:
 		// It is bounded by itself, and would be no JSON if it were cut.
-		answer = textAnswer(string(cleanJSON(value.JSON)))
+		answer = textResult(gate.EncodeRaw(value.JSON), false)
 		answer.IsError = res.ExitCode != sandbox.ExitOK && res.ExitCode != sandbox.ExitApproval
 	default:
 		text := string(value.JSON)

@@ -196,7 +196,7 @@ func (x *execution) forCall(e *engine, k *skills.Skill, software string) *workfl
 
 // askForm puts a question of a workflow to the user of the client.
 func (x *execution) askForm(ctx context.Context, f workflow.Form) (workflow.FormAction, json.RawMessage, error) {
-	answer, err := x.req.Talker.Answer(ctx, &mcp.ElicitParams{Mode: "form", Message: f.Message, RequestedSchema: f.Schema})
+	answer, err := x.req.Talker.Answer(ctx, formQuestion(f.Schema, gate.NewText(f.Message)))
 	if err != nil {
 		return workflow.FormCancel, nil, err
 	}

@@ -9,11 +9,17 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 const (
 	maxTools = 20_000
 	maxPages = 1_000
+	// maxName is how long the name of a tool or a prompt may be: it stands in
+	// every text about it.
+	maxName = 256
+	// maxURI is how long the address of a resource may be.
+	maxURI = 2000
 )
 
 var anyObject = json.RawMessage(`{"type":"object"}`)
@@ -45,7 +51,7 @@ type toolReader struct {
 }
 
 func (r *toolReader) problem(format string, args ...any) {
-	r.problems = append(r.problems, CleanText(fmt.Sprintf(format, args...)))
+	r.problems = append(r.problems, gate.Clean(fmt.Sprintf(format, args...)))
 }
 
 // add decodes one entry of tools/list.
@@ -68,8 +74,11 @@ func (r *toolReader) add(raw json.RawMessage) {
 		return
 	}
 	switch {
-	case CleanText(name) != name || strings.ContainsAny(name, "\n\t"):
-		r.problem("tool %q was left out: its name has invisible characters", name)
+	case gate.Hides(name) || strings.ContainsAny(name, "\r\n\t"):
+		r.problem("tool %q was left out: its name has invisible characters", clip(name, 60))
+		return
+	case len(name) > maxName:
+		r.problem("tool %q was left out: its name has %d bytes, of at most %d", clip(name, 60), len(name), maxName)
 		return
 	case r.names[name]:
 		r.problem("tool %q is listed twice: the first one counts", name)
@@ -98,7 +107,7 @@ func (r *toolReader) text(tool, field string, raw json.RawMessage) string {
 		r.problem("tool %q: %s is not text and was ignored", tool, field)
 		return ""
 	}
-	return CleanText(s)
+	return gate.Clean(s)
 }
 
 // inputSchema keeps every object; the protocol wants one that describes an
@@ -116,7 +125,7 @@ func (r *toolReader) inputSchema(tool string, raw json.RawMessage) json.RawMessa
 		r.problem("tool %q: inputSchema is of type %s and was taken as any object", tool, clip(string(kind), 40))
 		return anyObject
 	}
-	return cleanSchema(compact(raw))
+	return gate.Descriptions(compact(raw))
 }
 
 func (r *toolReader) outputSchema(tool string, raw json.RawMessage) json.RawMessage {
@@ -127,7 +136,7 @@ func (r *toolReader) outputSchema(tool string, raw json.RawMessage) json.RawMess
 		r.problem("tool %q: outputSchema is %s and was ignored", tool, clip(string(raw), 40))
 		return nil
 	}
-	return cleanSchema(compact(raw))
+	return gate.Descriptions(compact(raw))
 }
 
 // annotations keeps the hints that are booleans. For the others the protocol's

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // listed returns the listing of a fake server.
@@ -106,7 +107,7 @@ func FuzzToolReader(f *testing.F) {
 			t.Errorf("%q: %d entries became %d tools and %d problems", raw, len(tools), len(r.tools), len(r.problems))
 		}
 		for _, tool := range r.tools {
-			if CleanText(tool.Description) != tool.Description || !strings.HasPrefix(string(tool.InputSchema), "{") {
+			if gate.Clean(tool.Description) != tool.Description || !strings.HasPrefix(string(tool.InputSchema), "{") {
 				t.Errorf("%q: %+v", raw, tool)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // What Pool.Call takes in place of a tool's name, unless the server has a tool
@@ -53,7 +54,7 @@ func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bo
 			err = context.Cause(ctx)
 		}
 		complete = false
-		l.Problems = append(l.Problems, CleanText(s.hide.in(fmt.Sprintf("its %s are not known: %v", what, err))))
+		l.Problems = append(l.Problems, gate.Clean(s.hide.in(fmt.Sprintf("its %s are not known: %v", what, err))))
 	}
 	if init.Capabilities.Prompts != nil {
 		var err error
@@ -93,37 +94,37 @@ func gather[From any, To any](list iter.Seq2[From, error], made func(From) (to T
 }
 
 // plainName reports whether a name or URI can be shown and repeated as it is.
-func plainName(name string) bool {
-	return name != "" && CleanText(name) == name && !strings.ContainsAny(name, "\n\t")
+func plainName(name string, limit int) bool {
+	return name != "" && len(name) <= limit && !gate.Hides(name) && !strings.ContainsAny(name, "\r\n\t")
 }
 
 func listedPrompt(p *mcp.Prompt) (discovery.ListedPrompt, string, bool) {
-	if p == nil || !plainName(p.Name) {
+	if p == nil || !plainName(p.Name, maxName) {
 		return discovery.ListedPrompt{}, "", false
 	}
-	out := discovery.ListedPrompt{Name: p.Name, Title: CleanText(p.Title), Description: CleanText(p.Description)}
+	out := discovery.ListedPrompt{Name: p.Name, Title: gate.Clean(p.Title), Description: gate.Clean(p.Description)}
 	for _, a := range p.Arguments {
-		if a != nil && plainName(a.Name) {
-			out.Arguments = append(out.Arguments, discovery.PromptArgument{Name: a.Name, Description: CleanText(a.Description), Required: a.Required})
+		if a != nil && plainName(a.Name, maxName) {
+			out.Arguments = append(out.Arguments, discovery.PromptArgument{Name: a.Name, Description: gate.Clean(a.Description), Required: a.Required})
 		}
 	}
 	return out, p.Name, true
 }
 
 func listedResource(r *mcp.Resource) (discovery.ListedResource, string, bool) {
-	if r == nil || !plainName(r.URI) {
+	if r == nil || !plainName(r.URI, maxURI) {
 		return discovery.ListedResource{}, "", false
 	}
-	return discovery.ListedResource{URI: r.URI, Name: CleanText(r.Name), Title: CleanText(r.Title),
-		Description: CleanText(r.Description), MIMEType: CleanText(r.MIMEType)}, r.URI, true
+	return discovery.ListedResource{URI: r.URI, Name: gate.Clean(r.Name), Title: gate.Clean(r.Title),
+		Description: gate.Clean(r.Description), MIMEType: gate.Clean(r.MIMEType)}, r.URI, true
 }
 
 func listedTemplate(r *mcp.ResourceTemplate) (discovery.ListedResource, string, bool) {
-	if r == nil || !plainName(r.URITemplate) {
+	if r == nil || !plainName(r.URITemplate, maxURI) {
 		return discovery.ListedResource{}, "", false
 	}
-	return discovery.ListedResource{URI: r.URITemplate, Name: CleanText(r.Name), Title: CleanText(r.Title),
-		Description: CleanText(r.Description), MIMEType: CleanText(r.MIMEType), Template: true}, r.URITemplate, true
+	return discovery.ListedResource{URI: r.URITemplate, Name: gate.Clean(r.Name), Title: gate.Clean(r.Title),
+		Description: gate.Clean(r.Description), MIMEType: gate.Clean(r.MIMEType), Template: true}, r.URITemplate, true
 }
 
 // request sends what c asks for: a call of a tool, or of what stands in for one.
@@ -180,6 +181,6 @@ func (s *session) getPrompt(ctx context.Context, args json.RawMessage) (json.Raw
 	value := struct {
 		Description string               `json:"description,omitempty"`
 		Messages    []*mcp.PromptMessage `json:"messages"`
-	}{CleanText(res.Description), append([]*mcp.PromptMessage{}, res.Messages...)}
+	}{gate.Clean(res.Description), append([]*mcp.PromptMessage{}, res.Messages...)}
 	return encode(&mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: value})
 }

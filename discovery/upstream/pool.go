@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -295,7 +296,7 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.inErr(err))
 	}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Message != "rejected by transport" {
-		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.hide.in(CleanText(rpc.Message)), Data: sess.hide.inJSON(rpc.Data)}
+		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.hide.in(gate.Clean(rpc.Message)), Data: sess.hide.inJSON(rpc.Data)}
 	}
 	// A connection that breaks is noticed here and by outlive at about the same
 	// time; outlive knows more about the reason.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // talk makes o handle what the server asks and tells on this session.
@@ -248,7 +250,7 @@ func (s *session) onLog(_ context.Context, req *mcp.LoggingMessageRequest) {
 	if req.Params.Logger != "" {
 		text = req.Params.Logger + ": " + text
 	}
-	level := CleanText(string(req.Params.Level))
+	level := gate.Clean(string(req.Params.Level))
 	if s.logs != nil {
 		s.logs.add([]byte("[" + level + "] " + strings.ReplaceAll(text, "\n", " ")))
 	}
@@ -259,7 +261,7 @@ func (s *session) onLog(_ context.Context, req *mcp.LoggingMessageRequest) {
 		}
 	}
 	if len(calls) > 0 && calls[0].o.OnLog != nil && level != "debug" {
-		calls[0].o.OnLog(level, s.hide.in(CleanText(text)))
+		calls[0].o.OnLog(level, s.hide.in(gate.Clean(text)))
 	}
 }
 

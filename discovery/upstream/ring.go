@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/lines"
 )
 
@@ -44,7 +45,7 @@ func (r *ring) add(line []byte) {
 	if cut {
 		line = line[:min(len(line), r.maxLine+hideSlack)]
 	}
-	s := strings.TrimRight(CleanText(stripEscapes(strings.ToValidUTF8(string(line), "\uFFFD"))), " \t\n")
+	s := strings.TrimRight(gate.Clean(stripEscapes(strings.ToValidUTF8(string(line), "\uFFFD"))), " \t\n")
 	if s == "" {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -93,7 +94,7 @@ func (s *session) onProgress(_ context.Context, req *mcp.ProgressNotificationCli
 	sink.mu.Lock()
 	defer sink.mu.Unlock()
 	if !sink.done {
-		sink.f(req.Params.Progress, req.Params.Total, s.hide.in(CleanText(req.Params.Message)))
+		sink.f(req.Params.Progress, req.Params.Total, s.hide.in(gate.Clean(req.Params.Message)))
 	}
 }
 
@@ -153,10 +154,10 @@ func (s *session) list(ctx context.Context, server string) (l discovery.Listing,
 	l = discovery.Listing{Server: server, Transport: s.transport}
 	if init := s.mcp.InitializeResult(); init != nil {
 		l.Protocol = init.ProtocolVersion
-		l.Instructions = CleanText(init.Instructions)
+		l.Instructions = gate.Clean(init.Instructions)
 		if info := init.ServerInfo; info != nil {
-			l.Description = CleanText(info.Title)
-			l.Version = CleanText(strings.TrimSpace(info.Name + " " + info.Version))
+			l.Description = gate.Clean(info.Title)
+			l.Version = gate.Clean(strings.TrimSpace(info.Name + " " + info.Version))
 		}
 	}
 	var reader toolReader

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // SkillsExtension is the name of the protocol's extension for skills
@@ -98,7 +99,7 @@ func (s *server) listSkills(ctx context.Context, sess *session) {
 				err = context.Cause(limited)
 			}
 			s.log.Warn("skills not listed", "err", sess.hide.inErr(err))
-			problems = []string{sess.hide.in(CleanText("its skills could not be listed: " + err.Error()))}
+			problems = []string{sess.hide.in(gate.Clean("its skills could not be listed: " + err.Error()))}
 			s.changeSkills(sess, func(l *discovery.Listing) { l.SkillProblems = problems })
 			return
 		}
@@ -160,8 +161,8 @@ func (s *session) skills(ctx context.Context) (list []discovery.ListedSkill, pro
 // others to decide.
 func readListedSkill(raw json.RawMessage) (discovery.ListedSkill, error) {
 	var e discovery.ListedSkill
-	if err := json.Unmarshal(raw, &e); err != nil || e.URI == "" || CleanText(e.URI) != e.URI {
-		return e, fmt.Errorf("a skill was left out: it has no address, but is %q", clip(CleanText(string(raw)), 60))
+	if err := json.Unmarshal(raw, &e); err != nil || e.URI == "" || gate.Clean(e.URI) != e.URI {
+		return e, fmt.Errorf("a skill was left out: it has no address, but is %q", clip(gate.Clean(string(raw)), 60))
 	}
 	if len(e.Frontmatter) > 0 {
 		e.Frontmatter = compact(e.Frontmatter)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // skillServer serves skills over HTTP, in the old or the new protocol.
@@ -237,12 +238,12 @@ func FuzzListedSkill(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		e, err := readListedSkill(json.RawMessage(raw))
 		if err != nil {
-			if CleanText(err.Error()) != err.Error() || len(err.Error()) > 1_000 {
+			if gate.Clean(err.Error()) != err.Error() || len(err.Error()) > 1_000 {
 				t.Errorf("%q gives the error %q", raw, err)
 			}
 			return
 		}
-		if e.URI == "" || CleanText(e.URI) != e.URI {
+		if e.URI == "" || gate.Clean(e.URI) != e.URI {
 			t.Errorf("%q has the address %q", raw, e.URI)
 		}
 		for _, part := range []json.RawMessage{e.Frontmatter, e.Resources} {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
@@ -279,9 +280,9 @@ func describe(q mcp.InputRequest) string {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		if isPage(q) {
-			return fmt.Sprintf("the page %s to be opened (%q)", clip(CleanText(q.URL), 500), clip(CleanText(q.Message), 200))
+			return fmt.Sprintf("the page %s to be opened (%q)", clip(gate.Clean(q.URL), 500), clip(gate.Clean(q.Message), 200))
 		}
-		return fmt.Sprintf("a form to be filled in (%q)", clip(CleanText(q.Message), 200))
+		return fmt.Sprintf("a form to be filled in (%q)", clip(gate.Clean(q.Message), 200))
 	case *mcp.CreateMessageWithToolsParams:
 		return "a message from the client's model (sampling)"
 	case *mcp.ListRootsParams:
@@ -326,7 +327,7 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 	case err != nil && answering.Err() != nil:
 		return nil, context.Cause(answering)
 	case err != nil:
-		return nil, refuse(CleanText(err.Error()), "")
+		return nil, refuse(gate.Clean(err.Error()), "")
 	case !fits(q, answer):
 		return nil, refuse("the client's answer is of another kind", "")
 	}
@@ -356,21 +357,21 @@ func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
 	case *mcp.ElicitParams:
 		out := *q
 		out.Meta = nil
-		out.Message = fmt.Sprintf("[%s] %s", CleanText(server), CleanText(q.Message))
+		out.Message = fmt.Sprintf("[%s] %s", gate.Clean(server), gate.Clean(q.Message))
 		if host, err := outbound.Page(q.URL); err == nil && isPage(q) {
-			out.Message = fmt.Sprintf("[%s] page of %s: %s", CleanText(server), host, CleanText(q.Message))
+			out.Message = fmt.Sprintf("[%s] page of %s: %s", gate.Clean(server), host, gate.Clean(q.Message))
 		}
 		if out.ElicitationID != "" {
 			out.ElicitationID = pageID(server, q.ElicitationID)
 		}
 		if schema, err := json.Marshal(q.RequestedSchema); err == nil && q.RequestedSchema != nil {
-			out.RequestedSchema = cleanSchema(schema)
+			out.RequestedSchema = gate.Descriptions(schema)
 		}
 		return &out
 	case *mcp.CreateMessageWithToolsParams:
 		out := *q
 		out.Meta = nil
-		out.SystemPrompt = CleanText(q.SystemPrompt)
+		out.SystemPrompt = gate.Clean(q.SystemPrompt)
 		return &out
 	}
 	return q

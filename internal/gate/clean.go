@@ -9,12 +9,14 @@
 package gate
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Clean returns s as a model may read it: one line or many. What is not UTF-8
+// Clean returns s as a model may read it: one line or many, each of which may
+// end as on Windows. What is not UTF-8
 // becomes U+FFFD, what a reader does not see is gone, and so are sequences that
 // colour a terminal. A text without any is returned as it is.
 func Clean(s string) string { return clean(s, dropped) }
@@ -27,6 +29,10 @@ func Terminal(s string) string { return clean(s, line) }
 // TerminalText is Terminal for a text that may have lines: newlines and tabs
 // stay.
 func TerminalText(s string) string { return clean(s, lines) }
+
+// Spelt returns s with each character that no reader sees as a text that one
+// does, such as \u200b or \u{e0041}.
+func Spelt(s string) string { return clean(s, spelt) }
 
 // Line returns s as a model may read it on one line: each run of white space is
 // one blank, and there is none at the ends.
@@ -45,6 +51,7 @@ type style int
 
 const (
 	dropped style = iota // gone
+	spelt                // an escape that can be read
 	lines                // a dot
 	line                 // a dot, and a line break is a blank
 )
@@ -57,7 +64,7 @@ func clean(s string, how style) string {
 	prev := rune(0) // the last one that stays
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c >= 0x20 && c < 0x7f || (c == '\n' || c == '\t') && how != line {
+		if c >= 0x20 && c < 0x7f || (c == '\n' || c == '\t') && how != line || c == '\r' && how == dropped && strings.HasPrefix(s[i+1:], "\n") {
 			prev = rune(c)
 			i++
 			continue
@@ -74,6 +81,10 @@ func clean(s string, how style) string {
 			b.WriteRune(utf8.RuneError)
 		case how == dropped:
 			size = max(size, sequence(s[i:]))
+		case how == spelt && r > 0xffff:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		case how == spelt:
+			fmt.Fprintf(&b, `\u%04x`, r)
 		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"): // the newline says it
 		case how == line && isSpace(r):
 			b.WriteByte(' ')

@@ -10,13 +10,13 @@ import (
 
 func TestWhatAReaderSeesStays(t *testing.T) {
 	for _, s := range []string{
-		"", "plain", "two\nlines\tand a tab", "äöü ß é", "日本語 한국어 中文", "العربية می\u200cخواهم", "हिन्दी क्\u200dष", "עברית",
+		"", "plain", "two\nlines\tand a tab", "of\r\nWindows", "äöü ß é", "日本語 한국어 中文", "العربية می\u200cخواهم", "हिन्दी क्\u200dष", "עברית",
 		"❤️ 👍🏽 👨\u200d👩\u200d👧 🏳️\u200d🌈 1️⃣ ℹ️ ©️", "a − b × c ≠ π", "「quoted」 “quoted” …", "zażółć gęślą jaźń", "\u00a0no\u202fbreak", "\u06dd \u0600",
 	} {
 		if got := gate.Clean(s); got != s {
 			t.Errorf("Clean(%q) = %q", s, got)
 		}
-		if got := gate.TerminalText(s); got != s {
+		if got := gate.TerminalText(s); got != strings.ReplaceAll(s, "\r", "") {
 			t.Errorf("TerminalText(%q) = %q", s, got)
 		}
 	}
@@ -42,6 +42,9 @@ func TestWhatNoReaderSeesIsGone(t *testing.T) {
 			if got != "a·b" && got != "a b" {
 				t.Errorf("on a terminal, a %+q b = %+q", h, got)
 			}
+		}
+		if got := gate.Spelt("a" + h + "b"); !strings.HasPrefix(got, `a\u`) || gate.Hides(got) {
+			t.Errorf("Spelt(a %+q b) = %+q", h, got)
 		}
 		if got := gate.Clean(h + h + h); got != "" {
 			t.Errorf("Clean(%+q) = %+q", h+h+h, got)

@@ -1,0 +1,103 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// JSON returns a value with every string in it clean, its keys too, also where
+// what is hidden is written as an escape.
+func JSON(value json.RawMessage) json.RawMessage {
+	if !mayHide(value) {
+		return value
+	}
+	return rewrite(value, func(_, text string) string { return Clean(text) })
+}
+
+// Descriptions cleans the texts inside a JSON Schema that are for readers, and
+// leaves the names and values that it compares with as they are.
+func Descriptions(schema json.RawMessage) json.RawMessage {
+	return rewrite(schema, func(key, text string) string {
+		switch key {
+		case "description", "title", "$comment":
+			return Clean(text)
+		}
+		return text
+	})
+}
+
+// Spell returns a value in which characters that no reader sees are spelt out
+// in the names and values of a JSON Schema, so that each stays another.
+func Spell(schema json.RawMessage) json.RawMessage {
+	return rewrite(schema, func(_, text string) string { return Spelt(text) })
+}
+
+// rewrite returns value, which must be valid JSON, with f of each string in it:
+// of those that are values with the key that they stand under, else with "". It
+// asks only for strings that may hide something.
+func rewrite(value json.RawMessage, f func(key, text string) string) json.RawMessage {
+	if !mayHide(value) {
+		return value
+	}
+	var out []byte
+	done := 0 // value[:done] is in out
+	key := "" // the last name, "" once its value was seen
+	for i := 0; i < len(value); {
+		if value[i] != '"' {
+			if c := value[i]; c == '{' || c == '[' {
+				key = "" // the value is no text
+			}
+			i++
+			continue
+		}
+		end := endOfString(value, i)
+		isKey := false
+		if next := bytes.TrimLeft(value[end:], " \t\r\n"); len(next) > 0 && next[0] == ':' {
+			isKey = true
+		}
+		under := key
+		if isKey {
+			under = ""
+		}
+		var text string
+		if literal := value[i:end]; mayHide(literal) && json.Unmarshal(literal, &text) == nil {
+			if changed := f(under, text); changed != text {
+				out = append(append(out, value[done:i]...), Compact(changed)...)
+				done = end
+			}
+		}
+		if key = ""; isKey {
+			key = string(value[min(i+1, end):max(end-1, min(i+1, end))])
+		}
+		i = end
+	}
+	if done == 0 {
+		return value
+	}
+	return append(out, value[done:]...)
+}
+
+// endOfString returns the index after the string literal that begins at i.
+func endOfString(b []byte, i int) int {
+	for i++; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
+// mayHide is a cheap test: without escapes and bytes that are not ASCII there is
+// nothing to take out of JSON.
+func mayHide(b []byte) bool {
+	for i, c := range b {
+		if c >= 0x7f || c == '\\' && i+1 < len(b) && strings.IndexByte("ubfr", b[i+1]) >= 0 {
+			return true
+		}
+	}
+	return false
+}

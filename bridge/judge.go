@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A Finding is one mistake in the arguments of a call.
@@ -429,7 +430,7 @@ func textProblem(schema map[string]any, v string) string {
 	}
 	if p, ok := schema["pattern"].(string); ok {
 		if re, err := regexp.Compile(p); err == nil && !re.MatchString(v) {
-			return "must match /" + clip(p, 80) + "/"
+			return "must match /" + clip(gate.Spelt(p), 80) + "/"
 		}
 	}
 	return ""
@@ -445,5 +446,5 @@ func quoted(path string) string {
 	if path == "" {
 		return "the argument"
 	}
-	return strconv.Quote(path)
+	return strconv.Quote(clip(path, maxShownName))
 }

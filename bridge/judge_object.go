@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -41,9 +42,9 @@ func (j *judge) object(schema map[string]any, l Literal, path string, strict boo
 			u := Finding{Offset: f.Offset, path: at, kind: unknownKey, Message: "unknown parameter " + quoted(at)}
 			if near := nearestKey(f.Name, known, l.Fields); near != "" {
 				meant[near] = true
-				u.Message += fmt.Sprintf(", did you mean %q?", near)
+				u.Message += fmt.Sprintf(", did you mean %s?", quoted(near))
 			} else if len(known) > 0 && len(known) <= 12 {
-				u.Message += "; there are " + strings.Join(known, ", ")
+				u.Message += "; there are " + strings.Join(gate.Names(known), ", ")
 			}
 			found = append(found, u)
 		}
@@ -105,7 +106,7 @@ func missing(schema map[string]any, l Literal, path string, known []string, give
 		f := Finding{Offset: l.Offset, path: join(path, name), kind: missingKey, Message: "missing parameter " + quoted(join(path, name))}
 		for _, near := range nearest.Names(name, slices.Sorted(maps.Keys(given)), 1) {
 			if !slices.Contains(known, near) {
-				f.Message += fmt.Sprintf(" (%q was given)", near)
+				f.Message += fmt.Sprintf(" (%s was given)", quoted(near))
 			}
 		}
 		found = append(found, f)
@@ -146,11 +147,11 @@ func valueFinding(path, got string, offset int, accepted []string) Finding {
 	}
 	clipped := make([]string, len(shown))
 	for i, s := range shown {
-		clipped[i] = clip(s, 60)
+		clipped[i] = clip(gate.Spelt(s), 60)
 	}
 	f.Message = fmt.Sprintf("%s is %s; accepted: %s%s", quoted(path), got, strings.Join(clipped, ", "), more)
 	if len(near) > 0 {
-		f.Message += "; did you mean " + near[0] + "?"
+		f.Message += "; did you mean " + clip(gate.Spelt(near[0]), 60) + "?"
 	}
 	return f
 }

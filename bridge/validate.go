@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
 
@@ -25,6 +26,9 @@ type Validator struct {
 type schema struct {
 	checked *jsoncheck.Schema
 	root    map[string]any // the same, as JSON; nil if that is no object
+	// spelt are the strings of the schema in which something was spelt out for
+	// models, by what they were told.
+	spelt map[string]string
 }
 
 // NewValidator returns a Validator that has compiled nothing yet.
@@ -61,6 +65,7 @@ func compile(raw json.RawMessage) *schema {
 	if checked, err := jsoncheck.Compile(raw); err == nil {
 		s.checked = checked
 	}
+	s.spelt = gate.Spellings(raw)
 	return &s
 }
 
@@ -81,6 +86,9 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	}
 	if s.root == nil {
 		return args, nil
+	}
+	if s.spelt != nil && json.Valid(args) {
+		args = gate.Respell(args, s.spelt)
 	}
 	var instance any
 	if err := json.Unmarshal(args, &instance); err != nil {
@@ -129,9 +137,9 @@ func expectation(schema map[string]any) string {
 	var required, optional []string
 	for name := range properties {
 		if slices.Contains(list(schema, "required"), any(name)) {
-			required = append(required, name)
+			required = append(required, gate.Name(name))
 		} else {
-			optional = append(optional, name+"?")
+			optional = append(optional, gate.Name(name)+"?")
 		}
 	}
 	slices.Sort(required)

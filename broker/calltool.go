@@ -133,7 +133,7 @@ func (x *execution) callResult(raw, value json.RawMessage) *mcp.CallToolResult {
 		}
 		switch {
 		case c.Type == "text":
-			texts = append(texts, plainText(c.Text))
+			texts = append(texts, c.Text)
 		case (c.Type == "image" || c.Type == "audio") && (len(c.Data) > maxMediaBytes || len(media) == maxMedia):
 			texts = append(texts, tooMuchMedia(c.Type, len(c.Data)))
 		case c.Type == "image" || c.Type == "audio":
@@ -158,8 +158,8 @@ func (x *execution) callResult(raw, value json.RawMessage) *mcp.CallToolResult {
 	return res
 }
 
-// plainText is a text of a tool; one that is JSON is cleaned as JSON, as it is
-// for a script.
+// plainText is a text for a model; one that is JSON is cleaned as JSON, as it is
+// when a script returns it.
 func plainText(text string) string {
 	if t := strings.TrimSpace(text); (strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[")) && json.Valid([]byte(t)) {
 		return gate.EncodeRaw(json.RawMessage(text)).String()
@@ -183,7 +183,7 @@ func (x *execution) textResult(text string) *mcp.CallToolResult {
 	if writesCode {
 		out.whole = x.keeper()
 	}
-	_, _ = out.Write([]byte(text)) // it has no other writer that could fail
+	_, _ = out.Write([]byte(plainText(text))) // it has no other writer that could fail
 	shown, ref, cut := out.text(x.o.MaxOutputChars)
 	if cut && !writesCode {
 		shown += "\n[too long: ask for less with the tool's own filters and limits" + budgetName + "]"

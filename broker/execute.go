@@ -94,7 +94,10 @@ func (a ExecuteAnswer) IsError() bool {
 	return a.ExitCode != sandbox.ExitOK && a.ExitCode != sandbox.ExitApproval
 }
 
-const maxStderrChars = 2_000
+const (
+	maxStderrChars = 2_000
+	maxHintChars   = 2_000
+)
 
 // languages maps what people write to languages.
 var languages = map[string]sandbox.Language{
@@ -348,7 +351,7 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	} else if cutOut {
 		hints = append(hints, "print less: loop, filter and count in the script"+budgetName+readRest(a.Ref, "{ offset, limit }"))
 	}
-	a.Hint = strings.Join(hints, "; ")
+	a.Hint = gate.NewText(strings.Join(hints, "; ")).Cut(maxHintChars).String()
 	a.DurationMS = time.Since(x.started).Milliseconds()
 	return a
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A SearchHit is one thing of a SearchAnswer; what is in it depends on Detail.
@@ -143,11 +144,9 @@ func (w renderer) parameters(h *SearchHit, s *discovery.Server, t *discovery.Too
 
 // schema adds the parameters' JSON Schema, or that it is left out.
 func (w renderer) schema(h *SearchHit, t *discovery.Tool, limit int) {
-	if len(t.InputSchema) > limit {
-		h.ParametersOmitted = true
-		return
+	if h.Parameters = gate.Spell(t.InputSchema); len(h.Parameters) > limit {
+		h.Parameters, h.ParametersOmitted = nil, true
 	}
-	h.Parameters = t.InputSchema
 }
 
 const writeMark = " [write]"

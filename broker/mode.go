@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A Mode says what clients are shown.
@@ -38,7 +39,7 @@ func (b *Broker) directTools() []*mcp.Tool {
 	}
 	var tools []*mcp.Tool
 	for _, t := range scope.Tools() {
-		if listable.MatchString(t.ID) {
+		if listable.MatchString(t.ID) && len(t.InputSchema) <= maxListedSchema {
 			tools = append(tools, directTool(t))
 		}
 	}
@@ -50,14 +51,22 @@ func (b *Broker) directTools() []*mcp.Tool {
 // would make some refuse the whole list; scripts can call it all the same.
 var listable = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// maxListedChars is how much of a description clients read.
-const maxListedChars = 2000
+const (
+	// maxListedChars is how much of a description clients read.
+	maxListedChars = 2000
+	// maxListedTitle is how much of a title they show.
+	maxListedTitle = 200
+	// maxListedSchema is the longest schema, in bytes, that every turn is made to
+	// pay for. A tool with a longer one can be searched and called all the same.
+	maxListedSchema = 16 << 10
+)
 
 // directTool is an upstream tool as the broker lists it. The output schema is
 // left out: it would bind the broker to send every result twice.
 func directTool(t *discovery.Tool) *mcp.Tool {
 	listed := &mcp.Tool{
-		Name: t.ID, Title: t.Title, Description: clip(t.Description, maxListedChars), InputSchema: objectSchema(t.InputSchema),
+		Name: t.ID, Title: gate.Cut(t.Title, maxListedTitle), Description: gate.Cut(t.Description, maxListedChars),
+		InputSchema: gate.Spell(objectSchema(t.InputSchema)),
 		Annotations: &mcp.ToolAnnotations{
 			ReadOnlyHint: t.ReadOnly(), DestructiveHint: t.Annotations.Destructive, OpenWorldHint: t.Annotations.OpenWorld,
 			IdempotentHint: t.Annotations.Idempotent != nil && *t.Annotations.Idempotent,

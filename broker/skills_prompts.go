@@ -87,8 +87,8 @@ func newPrompt(name, description, hint string) *mcp.Prompt {
 		hint = "what to put in for $ARGUMENTS"
 	}
 	return &mcp.Prompt{
-		Name: name, Description: gate.Clean(description),
-		Arguments: []*mcp.PromptArgument{{Name: argumentsKey, Description: gate.Clean(hint)}},
+		Name: name, Description: gate.Cut(gate.Clean(description), maxListedChars),
+		Arguments: []*mcp.PromptArgument{{Name: argumentsKey, Description: gate.Cut(gate.Clean(hint), maxListedTitle)}},
 	}
 }
 
@@ -155,6 +155,6 @@ func (b *Broker) prompter(client string) mcp.PromptHandler {
 		if err != nil {
 			return nil, err
 		}
-		return promptResult(gate.NewText(p.Description), gate.NewText(text)), nil
+		return promptResult(gate.NewText(p.Description), gate.NewText(text).Cut(maxSkillChars+maxUseChars+1000)), nil
 	}
 }

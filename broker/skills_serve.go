@@ -239,7 +239,7 @@ func (s served) resource(n skills.Node) *mcp.Resource {
 	case n.Dir:
 		r.MIMEType = directoryType
 	case n.Path == skills.FileName:
-		r.Name, r.Description = s.Name, s.Description
+		r.Name, r.Description = s.Name, gate.Cut(s.Description, maxListedChars)
 	}
 	return r
 }

@@ -72,8 +72,19 @@ func (b *Broker) activateNoted(ctx context.Context, client string, r reader, k *
 	if err != nil {
 		return "", err
 	}
-	return act.Text + b.skillUse(k), nil
+	text := act.Text
+	if short := gate.Cut(text, maxSkillChars); short != text {
+		text = fmt.Sprintf("%s\n</skill_content>\n[cut: the first %d characters of the skill; read_skill_file reads the rest of %s, by offset]", short, maxSkillChars, skills.FileName)
+	}
+	return text + gate.Cut(b.skillUse(k), maxUseChars), nil
 }
+
+const (
+	// maxSkillChars is how much of a skill's text an activation gives, and
+	// maxUseChars how much it says of using what belongs to the skill.
+	maxSkillChars = 100_000
+	maxUseChars   = 20_000
+)
 
 func (b *Broker) handleReadSkill(client string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

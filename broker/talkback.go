@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -44,7 +45,7 @@ func (x *execution) call(ctx context.Context, server, tool string, args json.Raw
 			tell(0, progressText(server, tool, n, total, message))
 		}
 		o.OnLog = func(level, text string) {
-			tell(0, fmt.Sprintf("%s [%s]: %s", server, level, clip(text, maxProgressChars)))
+			tell(0, fmt.Sprintf("%s [%s]: %s", server, level, gate.Cut(gate.Line(text), maxProgressChars)))
 		}
 	}
 	return x.b.pool.Call(ctx, server, tool, args, o)
@@ -60,7 +61,7 @@ func progressText(server, tool string, n, total float64, message string) string 
 		s += fmt.Sprintf("/%g", total)
 	}
 	if message != "" {
-		s += " " + clip(message, maxProgressChars)
+		s += " " + gate.Cut(gate.Line(message), maxProgressChars)
 	}
 	return s
 }

@@ -2,7 +2,8 @@ package codegen
 
 import (
 	"strings"
-	"unicode"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A doc is what the comment on a type says besides the type.
@@ -138,17 +139,7 @@ func commentText(s string) string {
 		return strings.TrimSpace(s)
 	}
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\r' || r == '\u2028' || r == '\u2029':
-			return '\n'
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, s)
+	s = gate.Clean(strings.NewReplacer("\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s))
 	return strings.TrimSpace(strings.ReplaceAll(s, "*/", `*\/`))
 }
 

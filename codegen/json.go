@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A value is any JSON value with the order of object keys kept: an *object, a
@@ -331,18 +333,13 @@ func writeJSON(b *strings.Builder, v value) {
 	}
 }
 
-// quote is s as a string literal on one line, of JSON and of TypeScript.
+// quote is s as a string literal on one line, of JSON and of TypeScript. What no
+// reader sees is escaped: the literal is the same string, and hides nothing.
 func quote(s string) string {
 	if plainText(s) {
 		return `"` + s + `"`
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return `""` // cannot be: every string can be encoded
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(gate.Escape(gate.Compact(s)))
 }
 
 // plainText reports whether s needs no escapes in a literal.

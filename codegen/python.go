@@ -1,7 +1,9 @@
 package codegen
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,7 +187,7 @@ func (m *pythonModule) typ(t *typ, name string) string {
 func pythonLiteral(v value) string {
 	switch v := v.(type) {
 	case string:
-		return "Literal[" + quote(v) + "]"
+		return "Literal[" + pythonQuote(v) + "]"
 	case bool:
 		if v {
 			return "Literal[True]"
@@ -238,7 +240,7 @@ func (m *pythonModule) reference(n *named) string {
 	name := m.classes.Add(pascal(pythonName(n.name, "type")))
 	m.named[n] = name
 	text := m.typ(n.typ, name)
-	fmt.Fprintf(&m.types, "\n    %s: TypeAlias = %s\n", name, quote(text))
+	fmt.Fprintf(&m.types, "\n    %s: TypeAlias = %s\n", name, pythonQuote(text))
 	return name
 }
 
@@ -278,7 +280,7 @@ func (m *pythonModule) class(t *typ, name string) {
 			of = "NotRequired[" + of + "]"
 		}
 		if functional {
-			fmt.Fprintf(&b, "        %s: %s,\n", quote(f.name), of)
+			fmt.Fprintf(&b, "        %s: %s,\n", pythonQuote(f.name), of)
 		} else {
 			fmt.Fprintf(&b, "        %s: %s\n", f.name, of)
 		}
@@ -302,6 +304,21 @@ func pythonComment(d *doc) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// surrogates are two escapes that are one character in JSON, and two in Python.
+var surrogates = regexp.MustCompile(`\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})`)
+
+// pythonQuote is quote for Python.
+func pythonQuote(s string) string {
+	return surrogates.ReplaceAllStringFunc(quote(s), func(pair string) string {
+		return fmt.Sprintf(`\U%08x`, []rune(unquoted(pair))[0])
+	})
+}
+
+func unquoted(escapes string) (s string) {
+	_ = json.Unmarshal([]byte(`"`+escapes+`"`), &s) // it was quoted
+	return s
 }
 
 // docstring is a stranger's text as a string that stands alone.

@@ -304,6 +304,9 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 	if name := missing(c.capabilities(), q); name != "" {
 		return nil, refuse(fmt.Sprintf("this client cannot be asked: it lacks the capability %s", name), clientHint)
 	}
+	if why := unshowable(q); why != "" {
+		return nil, refuse(why, "")
+	}
 	if p, ok := q.(*mcp.ElicitParams); ok && isPage(p) {
 		if _, err := outbound.Page(p.URL); err != nil {
 			return nil, refuse(err.Error(), "")
@@ -357,9 +360,9 @@ func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
 	case *mcp.ElicitParams:
 		out := *q
 		out.Meta = nil
-		out.Message = fmt.Sprintf("[%s] %s", gate.Clean(server), gate.Clean(q.Message))
+		out.Message = fmt.Sprintf("[%s] %s", gate.Clean(server), gate.Cut(gate.Clean(q.Message), maxMessageChars))
 		if host, err := outbound.Page(q.URL); err == nil && isPage(q) {
-			out.Message = fmt.Sprintf("[%s] page of %s: %s", gate.Clean(server), host, gate.Clean(q.Message))
+			out.Message = fmt.Sprintf("[%s] page of %s: %s", gate.Clean(server), host, gate.Cut(gate.Clean(q.Message), maxMessageChars))
 		}
 		if out.ElicitationID != "" {
 			out.ElicitationID = pageID(server, q.ElicitationID)
@@ -376,6 +379,41 @@ func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
 	}
 	return q
 }
+
+// maxQuestionBytes bounds the texts of one question, and maxFormBytes its form.
+const (
+	maxQuestionBytes = 256 << 10
+	maxFormBytes     = 32 << 10
+)
+
+// unshowable says why nobody can be asked q, "" if somebody can: it is too long,
+// or what is filled in would not come back under the same names.
+func unshowable(q mcp.InputRequest) string {
+	_, bytes, err := gate.Message(q)
+	switch {
+	case err != nil:
+		return err.Error()
+	case bytes > maxQuestionBytes:
+		return fmt.Sprintf("its question has %d bytes of text, of at most %d", bytes, maxQuestionBytes)
+	}
+	form, ok := q.(*mcp.ElicitParams)
+	if !ok || form.RequestedSchema == nil {
+		return ""
+	}
+	schema, err := json.Marshal(form.RequestedSchema)
+	switch {
+	case err != nil:
+		return "its form is no JSON"
+	case len(schema) > maxFormBytes:
+		return fmt.Sprintf("its form has %d bytes, of at most %d", len(schema), maxFormBytes)
+	case gate.Spellings(gate.Descriptions(schema)) != nil:
+		return "its form has names or values with invisible characters"
+	}
+	return ""
+}
+
+// maxMessageChars is how much of a question's message people are shown.
+const maxMessageChars = 4000
 
 // pageID keeps the ids of different servers apart.
 func pageID(server, id string) string { return server + "/" + id }

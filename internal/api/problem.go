@@ -1,14 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 )
@@ -48,15 +47,7 @@ type raw []byte
 func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	data, ok := v.(raw)
 	if !ok {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(v); err != nil { // it is made of our own types
-			status, contentType = http.StatusInternalServerError, "text/plain"
-			b.Reset()
-			b.WriteString(err.Error())
-		}
-		data = b.Bytes()
+		data = append([]byte(gate.Encode(v).String()), '\n')
 	}
 	h := w.Header()
 	h.Set("Content-Type", contentType)

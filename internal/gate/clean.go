@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -52,6 +53,7 @@ type style int
 const (
 	dropped style = iota // gone
 	spelt                // an escape that can be read
+	escaped              // an escape of JSON
 	lines                // a dot
 	line                 // a dot, and a line break is a blank
 )
@@ -81,9 +83,12 @@ func clean(s string, how style) string {
 			b.WriteRune(utf8.RuneError)
 		case how == dropped:
 			size = max(size, sequence(s[i:]))
+		case how == escaped && r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
 		case how == spelt && r > 0xffff:
 			fmt.Fprintf(&b, `\u{%x}`, r)
-		case how == spelt:
+		case how == spelt || how == escaped:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"): // the newline says it
 		case how == line && isSpace(r):

@@ -33,6 +33,45 @@ func Spell(schema json.RawMessage) json.RawMessage {
 	return rewrite(schema, func(_, text string) string { return Spelt(text) })
 }
 
+// Escape returns a string literal of JSON or TypeScript that is the same string,
+// with what no reader sees as escapes.
+func Escape(literal []byte) []byte {
+	if !mayHide(literal) || !Hides(string(literal)) {
+		return literal
+	}
+	return []byte(clean(string(literal), escaped))
+}
+
+// Respell returns value, which must be valid JSON, with those of its strings in
+// place of which Spell has put others: names has each by what it was made.
+func Respell(value json.RawMessage, names map[string]string) json.RawMessage {
+	if len(names) == 0 {
+		return value
+	}
+	return rewrite(value, func(_, text string) string {
+		if original, ok := names[text]; ok {
+			return original
+		}
+		return text
+	})
+}
+
+// Spellings are the strings of value, which must be valid JSON, that Spell
+// changes, each by what it becomes; nil if there are none.
+func Spellings(value json.RawMessage) map[string]string {
+	var names map[string]string
+	rewrite(value, func(_, text string) string {
+		if s := Spelt(text); s != text {
+			if names == nil {
+				names = make(map[string]string)
+			}
+			names[s] = text
+		}
+		return text
+	})
+	return names
+}
+
 // rewrite returns value, which must be valid JSON, with f of each string in it:
 // of those that are values with the key that they stand under, else with "". It
 // asks only for strings that may hide something.

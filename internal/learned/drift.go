@@ -1,6 +1,10 @@
 package learned
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
 
 // maxDrifts is how many differences of one result are told.
 const maxDrifts = 5
@@ -49,9 +53,9 @@ func (d *differ) object(path string, o *object, s *sampleObject) {
 		case f.N < o.N: // it was not always there
 		case m == nil && s.more: // there were too many keys to look at all
 		case m == nil:
-			d.add("%s was there in all %d calls before and is missing now", at, o.Calls)
+			d.add("%s was there in all %d calls before and is missing now", gate.Name(at), o.Calls)
 		case m.n < s.n && !s.more:
-			d.add("%s was there in all %d calls before and is missing in %d of %d places now", at, o.Calls, s.n-m.n, s.n)
+			d.add("%s was there in all %d calls before and is missing in %d of %d places now", gate.Name(at), o.Calls, s.n-m.n, s.n)
 		}
 		if m != nil {
 			d.compare(at, &f.node, &m.sample)
@@ -112,5 +116,5 @@ func place(path string) string {
 	if path == "" {
 		return "the result"
 	}
-	return path
+	return gate.Name(path)
 }

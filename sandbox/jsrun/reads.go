@@ -9,6 +9,7 @@ import (
 
 	"github.com/dop251/goja"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
@@ -152,7 +153,7 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	}
 	// Without a name that is near, the code may well know what it does.
 	if s.Closed && site == readPlain && len(near) > 0 {
-		panic(r.failure("TypeError", fmt.Sprintf("%s is no field of what %s answers%s", property, target, wayOut(s, near))))
+		panic(r.failure("TypeError", fmt.Sprintf("%s is no field of what %s answers%s", gate.Name(property), target, wayOut(s, near))))
 	}
 	r.noteRead(at.line, property, wayOut(s, near))
 	return goja.Undefined()
@@ -161,9 +162,9 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 // wayOut names the fields that were meant, or those that there are.
 func wayOut(s *sandbox.Shape, near []string) string {
 	if len(near) > 0 {
-		return "; did you mean " + strings.Join(near, " or ") + "?"
+		return "; did you mean " + strings.Join(gate.Names(near), " or ") + "?"
 	}
-	names := slices.Sorted(maps.Keys(s.Props))
+	names := gate.Names(slices.Sorted(maps.Keys(s.Props)))
 	if len(names) > shownFields {
 		return fmt.Sprintf("; there are %s and %d more", strings.Join(names[:shownFields], ", "), len(names)-shownFields)
 	}
@@ -175,7 +176,7 @@ func (r *runtime) noteRead(line int, property, rest string) {
 		return
 	}
 	r.reads.seen[property] = true
-	r.reads.notes = append(r.reads.notes, fmt.Sprintf("line %d: %s is undefined%s", line, property, rest))
+	r.reads.notes = append(r.reads.notes, fmt.Sprintf("line %d: %s is undefined%s", line, gate.Name(property), rest))
 }
 
 func clipped(s string, n int) string {

@@ -325,7 +325,9 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	resultBudget := max(budget-int(min(x.stdout.chars, int64(budget))), budget/2)
 	a.Result = res.Value
 	if !x.req.Whole {
-		a.Result, a.Ref, cutRes = cutResult(res.Value, resultBudget, x.keepResult)
+		// What upstream servers sent may be in all of it. What is kept is for
+		// scripts, and stays as it is.
+		a.Result, a.Ref, cutRes = cutResult(gate.JSON(res.Value), resultBudget, func(json.RawMessage) string { return x.keepResult(res.Value) })
 	}
 	var ref string
 	a.Stdout, ref, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
@@ -334,8 +336,7 @@ func (x *execution) answer(res sandbox.Result) ExecuteAnswer {
 	a.Diagnostics = diagnostics(res)
 	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
 	if !x.req.Whole {
-		// What upstream servers sent may be in all of it.
-		a.Stdout, a.Stderr, a.Result = gate.Clean(a.Stdout), gate.Clean(a.Stderr), gate.JSON(a.Result)
+		a.Stdout, a.Stderr = gate.Clean(a.Stdout), gate.Clean(a.Stderr)
 	}
 	a.Truncated = cutOut || cutErr || cutRes
 	a.Media = x.media(res.Value)

@@ -80,7 +80,9 @@ func outgoingError(err error) error {
 		return errors.New(text)
 	}
 	out := &jsonrpc.Error{Code: wire.Code, Message: text}
-	if len(wire.Data) <= maxErrorChars {
+	// The SDK's own data is no JSON when it names an odd address, and would end the
+	// connection.
+	if len(wire.Data) <= maxErrorChars && json.Valid(wire.Data) {
 		out.Data = gate.JSON(wire.Data)
 	}
 	return out

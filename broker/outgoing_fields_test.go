@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,7 +173,11 @@ func (w *wire) look(raw []byte) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(raw) > w.limit {
+	limit := w.limit
+	if strings.Contains(string(raw[:min(len(raw), 300)]), `"contents":`) {
+		limit = 2 << 20 // a file, whole
+	}
+	if len(raw) > limit {
 		w.t.Errorf("a message has %d bytes: %.300s", len(raw), raw)
 	}
 	for word, field := range w.f.words {
@@ -245,6 +248,9 @@ func (c tapConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 func TestNothingHidesInWhatIsSent(t *testing.T) {
 	for _, mode := range []broker.Mode{broker.ModeCode, broker.ModeTools, broker.ModeAuto} {
 		for _, size := range []int{0, 1 << 20} {
+			if size > 0 && mode == broker.ModeAuto {
+				continue // differs in its list of tools, which TestLongSchemasAreNotListed is for
+			}
 			t.Run(fmt.Sprintf("%s with %d bytes", mode, size), func(t *testing.T) {
 				walkFields(t, mode, size)
 			})
@@ -336,8 +342,7 @@ func tool(cs *mcp.ClientSession, name string, args map[string]any) {
 	p.SetProgressToken(name)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	res, err := cs.CallTool(ctx, p)
-	if os.Getenv("DBG") != "" { fmt.Println(name, args, err); if err == nil { for _, c := range res.Content { if tc, ok := c.(*mcp.TextContent); ok { fmt.Printf("   %.300q\n", tc.Text) } } } }
+	_, _ = cs.CallTool(ctx, p)
 }
 
 func walkSkills(t *testing.T, cs *mcp.ClientSession, f *fields) {
@@ -349,17 +354,14 @@ func walkSkills(t *testing.T, cs *mcp.ClientSession, f *fields) {
 		for _, use := range []string{"start", odd} {
 			tool(cs, "call_skill_tool", map[string]any{"skill": skill, "tool": use, "input": map[string]any{f.word("input of a skill"): 1}})
 		}
-		_, err := cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: skill})
-		fmt.Println("P", skill, err)
+		_, _ = cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: skill})
 	}
 	for _, uri := range []string{"skill://marked/SKILL.md", "skill://marked/notes.md", "skill://" + odd} {
-		_, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
-		fmt.Println(uri, err)
+		_, _ = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 	}
 	for _, method := range []string{"skills/list", "skills/get", "resources/directory/read"} {
 		for _, uri := range []string{"", "skill://marked/SKILL.md", "skill://marked", odd} {
-			_, err := ask(t, cs, method, rawParams{URI: uri})
-			fmt.Println(method, uri, err)
+			_, _ = ask(t, cs, method, rawParams{URI: uri})
 		}
 	}
 }
@@ -399,4 +401,41 @@ func walkScripts(t *testing.T, cs *mcp.ClientSession, f *fields) {
 	run(`await store.set(` + odd("key of the store") + `, ` + odd("value of the store") + `); return [await store.keys(), await store.get(` + odd("key of the store") + `)]`)
 	run(`import { x } from './servers/` + odd("import")[1:5] + `'; return x`)
 	run(odd("code"))
+}
+
+// What a turn pays for is bounded too.
+func TestLongSchemasAreNotListed(t *testing.T) {
+	long := stringParams(strings.Repeat("x", 20_000))
+	b := newBroker(t, broker.Options{Mode: broker.ModeAuto, Servers: []upstream.Config{listing(t, "s", listedTool{Name: "short", InputSchema: stringParams("a")},
+		listedTool{Name: "long", InputSchema: long})}})
+	b.Refresh(t.Context())
+	cs := connect(t, b, "2025-11-25", nil)
+	tools := listed(t, cs)
+	if tools["s__short"] == nil || tools["s__long"] != nil {
+		t.Errorf("listed are %s", keys(tools))
+	}
+	if a := script(t, cs, `return callMCPTool("s__long", {})`, nil); a.ExitCode != 0 {
+		t.Errorf("the long one cannot be called: %s", a.Stderr)
+	}
+}
+
+// A name that hides something is shown spelt out, and works as it is shown.
+func TestSpeltNamesWork(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"a\u200bb":{"enum":["x\udb40\udc41y"]}},"required":["a\u200bb"],"additionalProperties":false}`)
+	b := newBroker(t, broker.Options{Mode: broker.ModeAuto, Servers: []upstream.Config{listing(t, "s", listedTool{Name: "echo", InputSchema: schema})}})
+	b.Refresh(t.Context())
+	cs := connect(t, b, "2025-11-25", nil)
+	shown, err := json.Marshal(listed(t, cs)["s__echo"].InputSchema)
+	if want := `"a\\u200bb":{"enum":["x\\u{e0041}y"]}`; err != nil || !strings.Contains(string(shown), want) {
+		t.Errorf("the schema is %s, %v; want %s in it", shown, err, want)
+	}
+	const sent = "echo {\"a\u200bb\":\"x\U000e0041y\"}"
+	a := script(t, cs, `const r = await s.echo({ "a\u200bb": "x\u{e0041}y" }); return [...r].map(c => c.codePointAt(0))`, nil)
+	if want := marshal([]rune(sent)); string(a.Result) != string(want) {
+		t.Errorf("a script sends %s, want %s; %s", a.Result, want, a.Stderr)
+	}
+	text, isError := call(t, cs, "s__echo", map[string]any{`a\u200bb`: `x\u{e0041}y`})
+	if isError || text != `echo {"ab":"xy"}` {
+		t.Errorf("a call answers %+q", text)
+	}
 }

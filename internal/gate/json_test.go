@@ -104,3 +104,17 @@ func BenchmarkMessage(b *testing.B) {
 		_, _, _ = gate.Message(m)
 	}
 }
+
+func TestSpellingsLeadBack(t *testing.T) {
+	schema := json.RawMessage(`{"properties":{"a\u200bb":{"enum":["x\udb40\udc41","plain é"]}}}`)
+	names := gate.Spellings(schema)
+	if len(names) != 2 || names[`a\u200bb`] != "a\u200bb" || names[`x\u{e0041}`] != "x\U000e0041" {
+		t.Errorf("Spellings = %q", names)
+	}
+	if got, want := string(gate.Respell(json.RawMessage(`{"a\\u200bb":["x\\u{e0041}","\\u200b"]}`), names)), "{\"a\u200bb\":[\"x\U000e0041\",\"\\\\u200b\"]}"; got != want {
+		t.Errorf("Respell = %+q, want %+q", got, want)
+	}
+	if got, want := string(gate.Escape([]byte("\"a\u200bé\U000e0041\""))), `"a\u200bé\udb40\udc41"`; got != want {
+		t.Errorf("Escape = %s, want %s", got, want)
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 const (
@@ -84,7 +86,7 @@ func packageOf(dir string) string {
 	}
 	b, _ := os.ReadFile(filepath.Join(dir, "package.json")) // npm writes it late
 	_ = json.Unmarshal(b, &p)
-	return CleanText(strings.Join(p.Npx.Packages, " "))
+	return gate.Clean(strings.Join(p.Npx.Packages, " "))
 }
 
 // globQuote makes path match itself only.

@@ -49,7 +49,8 @@ func (x *Index) wantedStems(query string) map[string]wantedStem {
 	_ = guard(func() { // without an index that can be read there are none
 		for i, w := range x.current.parse(query).wanted {
 			for _, v := range w.to {
-				if weight := v.weight * w.idf; weight > wanted[v.word.stem].weight {
+				// A word of a letter without a shape has an empty stem.
+				if weight := v.weight * w.idf; v.word.stem != "" && weight > wanted[v.word.stem].weight {
 					wanted[v.word.stem] = wantedStem{i, weight}
 				}
 			}

@@ -51,3 +51,15 @@ func FuzzFragment(f *testing.F) {
 		}
 	})
 }
+
+// A query may have a word of which nothing is left, and so may a text.
+func TestWordsWithoutAShapeAreNoWords(t *testing.T) {
+	const empty = "z\u3164\u200b \u3164 \u200d\u0301 z"
+	x := openIndex(t, nil, catalog(issues...), Entry{ID: "a", Kind: "file", Text: func() string { return empty + " invoices" }})
+	for _, q := range []string{empty, empty + " invoices", "z\a\x1b[31m\x7f\u0085\u009b\u00ad\u061c\u200b\u200d\u200f\u202e\u2028\u2060\u2066\ufeff\u3164\u180b\ufe01\U000e0041\U000e0100"} {
+		if _, err := x.Search(t.Context(), Query{Text: q}); err != nil {
+			t.Errorf("Search(%+q): %v", q, err)
+		}
+		x.Fragment(q, empty+" invoices", 80)
+	}
+}

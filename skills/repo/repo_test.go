@@ -321,15 +321,15 @@ func TestRepositoryThatUnfoldsIsCut(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorkshop(t)
-			entry := ""
+			var entry strings.Builder
 			if tt.files {
 				w.write("f", "x")
 				blob := w.git("hash-object", "-w", "f")
 				for i := range tt.wide {
-					entry += "100644 blob " + blob + "\t" + string(rune('a'+i)) + "\n"
+					entry.WriteString("100644 blob " + blob + "\t" + string(rune('a'+i)) + "\n")
 				}
 			}
-			tree := mktree(w, entry)
+			tree := mktree(w, entry.String())
 			for range tt.levels {
 				var lines strings.Builder
 				for i := range tt.wide {

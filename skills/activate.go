@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // maxListed is how many files of a skill are named when it is activated.
@@ -133,12 +135,12 @@ func (s *Skill) content(a *Activation, body string, complete bool) string {
 	attribute := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 	fmt.Fprintf(&b, "<skill_content name=\"%s\" origin=\"%s\">\n", attribute.Replace(s.Ref), attribute.Replace(s.Origin()))
 	// A body must not be able to end the element and speak as somebody else.
-	b.WriteString(strings.ReplaceAll(clean(body), "</skill_content", "<\\/skill_content"))
+	b.WriteString(strings.ReplaceAll(gate.Clean(body), "</skill_content", "<\\/skill_content"))
 	b.WriteByte('\n')
 	if len(s.Tools) > 0 {
 		b.WriteString("\nTools of this skill, for call_skill_tool:\n<skill_tools>\n")
 		for _, t := range s.Tools {
-			fmt.Fprintf(&b, "<tool name=\"%s\">%s", attribute.Replace(t.Name), escapeXML.Replace(oneLine(clean(t.Description))))
+			fmt.Fprintf(&b, "<tool name=\"%s\">%s", attribute.Replace(t.Name), escapeXML.Replace(oneLine(gate.Clean(t.Description))))
 			if t.InputSchema != nil {
 				fmt.Fprintf(&b, " Input: %s", escapeXML.Replace(string(t.InputSchema)))
 			}
@@ -149,7 +151,7 @@ func (s *Skill) content(a *Activation, body string, complete bool) string {
 	if len(a.Files) > 0 {
 		b.WriteString("\nFiles of this skill; paths in the text are relative to it, and read_skill_file reads them:\n<skill_resources>\n")
 		for _, f := range a.Files {
-			fmt.Fprintf(&b, "<file>%s</file>\n", escapeXML.Replace(clean(f)))
+			fmt.Fprintf(&b, "<file>%s</file>\n", escapeXML.Replace(gate.Clean(f)))
 		}
 		switch {
 		case !complete:

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // With returns the skill for work that ends with ctx: files that have to be
@@ -77,7 +79,7 @@ func (s *Source) get(ctx context.Context, uri string) (*Skill, error) {
 }
 
 func (s *Source) unavailable(err error) error {
-	return &FileError{CodeServer, fmt.Sprintf("server %s does not give its skill: %s", quoted(s.Label), clean(err.Error()))}
+	return &FileError{CodeServer, fmt.Sprintf("server %s does not give its skill: %s", quoted(s.Label), gate.Clean(err.Error()))}
 }
 
 // read reads a file, which has to be what the entry of the skill says of it.

@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A Scope is where a skill comes from. When two skills have one name, that of
@@ -199,7 +200,7 @@ func firstError(list []Diagnostic) string {
 
 // fill takes what a catalogue needs from a document.
 func (s *Skill) fill(d *Doc) {
-	s.Name, s.Description, s.License, s.Compatibility = clean(d.Name), clean(d.Description), clean(d.License), clean(d.Compatibility)
+	s.Name, s.Description, s.License, s.Compatibility = gate.Clean(d.Name), gate.Clean(d.Description), gate.Clean(d.License), gate.Clean(d.Compatibility)
 	s.AllowedTools = d.AllowedTools
 	s.Version = d.Metadata["version"]
 	if v := d.Extra["version"]; s.Version == "" {
@@ -217,19 +218,4 @@ func isWord(s string, words ...string) bool {
 		}
 	}
 	return false
-}
-
-// clean takes out of a text what a reader does not see but a model does:
-// control characters but tab and newline, characters that change the direction
-// of writing, and invisible ones.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == 0xfe0f: // the last makes a symbol an emoji
-			return r
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector):
-			return -1
-		}
-		return r
-	}, s)
 }

@@ -16,6 +16,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // An Entry is a skill as an MCP server lists it (SEP-2640): the URI of its
@@ -84,7 +86,7 @@ func (s *Source) skill(e Entry) (*Skill, error) {
 
 // splitURI takes the URI of a SKILL.md apart: the skill's folder, and its name.
 func splitURI(uri string) (root, name string, err error) {
-	if len(uri) > maxURIBytes || clean(uri) != uri || strings.ContainsAny(uri, "?# \n\t") {
+	if len(uri) > maxURIBytes || gate.Clean(uri) != uri || strings.ContainsAny(uri, "?# \n\t") {
 		return "", "", fmt.Errorf("its address %s is too long, or has characters that have no place in one", quoted(uri))
 	}
 	root, ok := strings.CutSuffix(uri, "/"+FileName)
@@ -159,7 +161,7 @@ func (r *remote) readResources(root string) error {
 		escaped, ok := strings.CutPrefix(f.URI, root+"/")
 		name, valid := unescapePath(escaped)
 		switch {
-		case !ok || !valid || clean(name) != name || len(f.URI) > maxURIBytes || strings.ContainsFunc(name, unicode.IsControl):
+		case !ok || !valid || gate.Clean(name) != name || len(f.URI) > maxURIBytes || strings.ContainsFunc(name, unicode.IsControl):
 			return fmt.Errorf("it lists %s, which is no file in its folder", quoted(f.URI))
 		case !digestForm.MatchString(f.Digest) || f.Size == nil || *f.Size < 0:
 			return fmt.Errorf("it lists %s without its digest and size", quoted(name))

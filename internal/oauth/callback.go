@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 const callbackPath = "/callback"
@@ -157,16 +159,4 @@ func (c *callback) paste(in io.Reader, warn func(string)) {
 }
 
 // cleanText makes a text of the authorization server fit to be shown.
-func cleanText(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff {
-			return ' '
-		}
-		return r
-	}, s)
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) > 200 {
-		r = append(r[:199], '…')
-	}
-	return string(r)
-}
+func cleanText(s string) string { return gate.Cut(gate.Line(s), 200) }

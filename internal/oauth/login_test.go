@@ -21,7 +21,7 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 		change func(*fakeauth.Behaviour)
 		want   string
 	}{
-		{"the user says no", func(b *fakeauth.Behaviour) { b.Deny = true }, "access_denied: the user said no [31m"},
+		{"the user says no", func(b *fakeauth.Behaviour) { b.Deny = true }, "access_denied: the user said no"},
 		{"another authorization server", func(b *fakeauth.Behaviour) { b.Issuer = "https://evil.example" }, "does not match expected issuer"},
 		{"no client may register", func(b *fakeauth.Behaviour) { b.NoRegistration = true }, "client registration"},
 		{"no token for the code", func(b *fakeauth.Behaviour) { b.Down = true }, "HTTP 503"},

@@ -60,13 +60,28 @@ const (
 
 const dot = "·"
 
+// plain are the characters that every style leaves as they are.
+var plain = func() (p [256]bool) {
+	for c := 0x20; c < 0x7f; c++ {
+		p[c] = true
+	}
+	return p
+}()
+
 func clean(s string, how style) string {
 	var b strings.Builder
 	done := 0       // s[:done] is in b
 	prev := rune(0) // the last one that stays
 	for i := 0; i < len(s); {
+		if plain[s[i]] {
+			for i++; i < len(s) && plain[s[i]]; {
+				i++
+			}
+			prev = rune(s[i-1])
+			continue
+		}
 		c := s[i]
-		if c >= 0x20 && c < 0x7f || (c == '\n' || c == '\t') && how != line || c == '\r' && how == dropped && strings.HasPrefix(s[i+1:], "\n") {
+		if (c == '\n' || c == '\t') && how != line || c == '\r' && how == dropped && strings.HasPrefix(s[i+1:], "\n") {
 			prev = rune(c)
 			i++
 			continue
@@ -85,11 +100,11 @@ func clean(s string, how style) string {
 			size = max(size, sequence(s[i:]))
 		case how == escaped && r > 0xffff:
 			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+			b.WriteString(fmt.Sprintf(`\u%04x\u%04x`, high, low))
 		case how == spelt && r > 0xffff:
-			fmt.Fprintf(&b, `\u{%x}`, r)
+			b.WriteString(fmt.Sprintf(`\u{%x}`, r))
 		case how == spelt || how == escaped:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			b.WriteString(fmt.Sprintf(`\u%04x`, r))
 		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"): // the newline says it
 		case how == line && isSpace(r):
 			b.WriteByte(' ')

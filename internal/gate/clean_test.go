@@ -143,3 +143,11 @@ func BenchmarkClean(b *testing.B) {
 		})
 	}
 }
+
+func TestCleaningWhatIsCleanCostsNoMemory(t *testing.T) {
+	for _, s := range []string{"plain\ntext", "zwölf Boxkämpfer", `{"json":"text \" \n"}`} {
+		if n := testing.AllocsPerRun(10, func() { gate.Clean(s) }); n > 0 {
+			t.Errorf("Clean(%q) allocates %g times", s, n)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package gate
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 )
 
 // JSON returns a value with every string in it clean, its keys too, also where
@@ -134,8 +133,14 @@ func endOfString(b []byte, i int) int {
 // nothing to take out of JSON.
 func mayHide(b []byte) bool {
 	for i, c := range b {
-		if c >= 0x7f || c == '\\' && i+1 < len(b) && strings.IndexByte("ubfr", b[i+1]) >= 0 {
+		if c >= 0x7f {
 			return true
+		}
+		if c == '\\' && i+1 < len(b) {
+			switch b[i+1] {
+			case 'u', 'b', 'f', 'r':
+				return true
+			}
 		}
 	}
 	return false

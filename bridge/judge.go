@@ -47,22 +47,25 @@ func (v *Validator) Judge(t *discovery.Tool, input Literal) []Finding {
 	if s.root == nil {
 		return nil
 	}
-	return findings(s.root, input, true)
+	found, _ := findings(s.root, input, true)
+	return found
 }
 
-// findings judges the arguments of a call. strict means that a schema without
-// a word about further keys has none.
-func findings(root any, input Literal, strict bool) []Finding {
+// findings judges the arguments of a call, and returns the fields of input that
+// are not to be sent. strict means that a schema without a word about further
+// keys has none.
+func findings(root any, input Literal, strict bool) (found []Finding, omitted []*Field) {
 	switch {
 	case input.Kind == Unknown:
-		return nil
+		return nil, nil
 	case input.Kind == Undefined || input.Kind == KnownValue && input.Value == nil:
 		input = Literal{Kind: KnownObject, Offset: input.Offset}
 	case input.Kind != KnownObject:
-		return []Finding{{Offset: input.Offset, Message: "arguments are one object, such as {name: value}; got " + input.String()}}
+		return []Finding{{Offset: input.Offset, Message: "arguments are one object, such as {name: value}; got " + input.String()}}, nil
 	}
 	j := &judge{root: root, budget: maxJudged}
-	return j.check(root, input, "", strict)
+	found = j.check(root, input, "", strict)
+	return found, j.omitted
 }
 
 // maxJudged is the number of pairs of a schema and a value that are compared
@@ -75,9 +78,10 @@ const maxJudgedDepth = 64
 // A judge compares values with schemas and is certain of what it finds: what
 // it does not understand is right.
 type judge struct {
-	root   any
-	budget int
-	depth  int
+	root    any
+	budget  int
+	depth   int
+	omitted []*Field // nulls that are taken as not given
 }
 
 func (j *judge) check(s any, l Literal, path string, strict bool) []Finding {
@@ -160,17 +164,26 @@ func (j *judge) combined(schema map[string]any, l Literal, path string) []Findin
 	return found
 }
 
-// any judges by branches one of which must hold.
+// any judges by branches one of which must hold, best one that accepts every
+// null.
 func (j *judge) any(branches []any, l Literal, path string) []Finding {
 	var wrong [][]Finding
+	var omitted []*Field
+	before := len(j.omitted)
 	for _, b := range branches {
 		f := j.check(b, l, path, false)
-		if len(f) == 0 {
+		switch more := j.omitted[before:]; {
+		case len(f) > 0:
+			wrong = append(wrong, f)
+		case len(more) == 0:
 			return nil
+		case omitted == nil:
+			omitted = slices.Clone(more)
 		}
-		wrong = append(wrong, f)
+		j.omitted = j.omitted[:before]
 	}
-	if len(wrong) == 0 {
+	if len(wrong) < len(branches) || len(branches) == 0 {
+		j.omitted = append(j.omitted, omitted...)
 		return nil
 	}
 	// Branches that are for another type, or another value, say nothing of use

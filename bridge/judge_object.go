@@ -12,7 +12,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-// object judges the keys of an object and their values.
+// object judges the keys of an object and their values. A null for an optional
+// property that does not accept it is omitted: models write it for no value.
 func (j *judge) object(schema map[string]any, l Literal, path string, strict bool) []Finding {
 	properties, _ := schema["properties"].(map[string]any)
 	known := slices.Sorted(maps.Keys(properties))
@@ -20,20 +21,27 @@ func (j *judge) object(schema map[string]any, l Literal, path string, strict boo
 	var found []Finding
 	meant := make(map[string]bool) // keys that were spelt wrong
 	given := make(map[string]bool)
-	for _, f := range l.Fields {
+	for i := range l.Fields {
+		f := &l.Fields[i]
 		if f.Value.Kind == Undefined {
 			continue
 		}
-		given[f.Name] = true
 		at := join(path, f.Name)
 		property, ok := properties[f.Name]
-		if ok {
-			found = append(found, j.check(property, f.Value, at, strict)...)
-		}
 		patterns, certain := matching(schema, f.Name)
-		for _, p := range patterns {
-			found = append(found, j.check(p, f.Value, at, strict)...)
+		var wrong []Finding
+		if ok {
+			wrong = j.check(property, f.Value, at, strict)
 		}
+		for _, p := range patterns {
+			wrong = append(wrong, j.check(p, f.Value, at, strict)...)
+		}
+		if ok && len(wrong) > 0 && f.Value.isNull() && !slices.Contains(list(schema, "required"), any(f.Name)) {
+			j.omitted = append(j.omitted, f)
+			continue
+		}
+		given[f.Name] = true
+		found = append(found, wrong...)
 		switch {
 		case ok || len(patterns) > 0 || !certain:
 		case others:

@@ -72,6 +72,29 @@ func literalOf(v any) Literal {
 	return Literal{Kind: KnownValue, Value: v}
 }
 
+// without is the value of l, of which everything is known, without some fields.
+func (l Literal) without(omitted []*Field) any {
+	switch l.Kind {
+	case KnownObject:
+		o := make(map[string]any, len(l.Fields))
+		for i := range l.Fields {
+			if f := &l.Fields[i]; !slices.Contains(omitted, f) {
+				o[f.Name] = f.Value.without(omitted)
+			}
+		}
+		return o
+	case KnownArray:
+		a := make([]any, len(l.Items))
+		for i, item := range l.Items {
+			a[i] = item.without(omitted)
+		}
+		return a
+	}
+	return l.Value
+}
+
+func (l Literal) isNull() bool { return l.Kind == KnownValue && l.Value == nil }
+
 // typeName is the JSON Schema type of l; empty if it is not known.
 func (l Literal) typeName() string {
 	switch l.Kind {

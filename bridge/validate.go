@@ -69,8 +69,8 @@ func compile(raw json.RawMessage) *schema {
 	return &s
 }
 
-// Check returns the arguments to send: args, or {} when there are none. A
-// mistake is an *Error that names every parameter that is wrong, what is
+// Check returns the arguments to send: args, or {} when there are none, without
+// each null of an optional property that does not accept it. A mistake is an *Error that names every parameter that is wrong, what is
 // accepted and the nearest name.
 func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
@@ -104,7 +104,13 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	if err != nil {
 		return refuse(err.Error())
 	}
-	found := findings(s.root, input, false)
+	found, omitted := findings(s.root, input, false)
+	if len(omitted) > 0 && len(found) == 0 {
+		args = json.RawMessage(compact(input.without(omitted)))
+		if s.checked.Check(args) == nil {
+			return args, nil
+		}
+	}
 	switch {
 	case len(found) > 0:
 		return refuse(sentences(found))

@@ -36,3 +36,43 @@ func TestOddSchemasOfServers(t *testing.T) {
 		})
 	}
 }
+
+// Models write null for "no value". Where a schema takes a parameter or nothing,
+// null is nothing; wherever it means something, it is sent or refused.
+func TestNullForAnOptionalParameterIsLeftOut(t *testing.T) {
+	object := func(properties, more string) string {
+		return `{"type":"object","properties":{` + properties + `}` + more + `}`
+	}
+	const refs = `,"$defs":{"to":{"type":"object","properties":{"zip":{"type":"string"},"city":{"type":"string"}},"required":["city"]}}`
+	for _, tt := range []struct{ name, schema, args, want, wrong string }{
+		{"optional", object(`"a":{"type":"string"},"n":{"type":"integer"}`, ``), `{"a":null,"n":12345678901234567890}`, `{"n":12345678901234567890}`, ""},
+		{"an enum", object(`"a":{"enum":["<x>","y"]}`, `,"additionalProperties":false`), `{"a":null}`, `{}`, ""},
+		{"nullable", object(`"a":{"type":["string","null"]},"b":{"type":"string"}`, ``), `{"a":null,"b":null}`, `{"a":null}`, ""},
+		{"required", object(`"a":{"type":"string"}`, `,"required":["a"]`), `{"a":null}`, "", `a takes a string; got null`},
+		{"required elsewhere", object(`"a":{"type":"string"}`, `,"allOf":[{"required":["a"]}]`), `{"a":null}`, "", `a`},
+		{"behind a reference", object(`"to":{"$ref":"#/$defs/to"}`, refs), `{"to":{"zip":null,"city":"Rome"}}`, `{"to":{"city":"Rome"}}`, ""},
+		{"required behind a reference", object(`"to":{"$ref":"#/$defs/to"}`, refs), `{"to":{"city":null}}`, "", `to.city takes a string; got null`},
+		{"in a list", object(`"l":{"type":"array","items":{"$ref":"#/$defs/to"}}`, refs), `{"l":[{"city":"<a>","zip":null}]}`, `{"l":[{"city":"<a>"}]}`, ""},
+		{"an element of a list", object(`"l":{"type":"array","items":{"type":"string"}}`, ``), `{"l":[null]}`, "", `l[0] takes a string; got null`},
+		{"beside a mistake", object(`"a":{"type":"string"},"b":{"type":"string"}`, ``), `{"a":null,"b":2}`, "", `b takes a string; got 2`},
+		{"a key of a map", object(`"m":{"type":"object","additionalProperties":{"type":"string"}}`, ``), `{"m":{"x":null}}`, "", `m.x takes a string; got null`},
+		{"an unknown key", object(`"a":{}`, `,"additionalProperties":false`), `{"b":null}`, "", `unknown parameter b`},
+		{"one of two forms", object(`"a":{"anyOf":[{"type":"object","properties":{"x":{"type":"string"}},"required":["k"]},{"type":"object","properties":{"x":{"type":"string"}}}]}`, ``),
+			`{"a":{"x":null}}`, `{"a":{}}`, ""},
+		{"a form that takes it", object(`"b":{"type":"string"},"a":{"anyOf":[{"type":"object","properties":{"x":{"type":"string"}}},{"type":"object","properties":{"x":{"type":"null"}}}]}`, ``),
+			`{"a":{"x":null},"b":null}`, `{"a":{"x":null}}`, ""},
+		{"a schema that cannot be checked", object(`"a":{"type":"string"},"b":{"$ref":"https://schemas.example/b"}`, ``), `{"a":null,"b":1}`, `{"b":1}`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tool := &discovery.Tool{ID: "shop__buy", ListedTool: discovery.ListedTool{InputSchema: json.RawMessage(tt.schema)}}
+			v := bridge.NewValidator()
+			got, err := v.Check(tool, json.RawMessage(tt.args))
+			if tt.wrong == "" && (err != nil || string(got) != tt.want) || tt.wrong != "" && (err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `"`, ""), tt.wrong)) {
+				t.Errorf("Check(%s) = %s, %v, want %s%s", tt.args, got, err, tt.want, tt.wrong)
+			}
+			if found := messages(v.Judge(tool, literal(t, tt.args))); tt.wrong == "" && found != nil {
+				t.Errorf("refused before the run: %q", found)
+			}
+		})
+	}
+}

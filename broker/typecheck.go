@@ -74,6 +74,10 @@ var ours = regexp.MustCompile(`\b(?:console|globalThis|crypto|performance|Intl|B
 // notFound matches errors about names that nothing declares.
 var notFound = regexp.MustCompile(`^Cannot find name '([^']*)'`)
 
+// nullForNone matches errors about a null where a value or nothing is taken: the
+// bridge leaves it out.
+var nullForNone = regexp.MustCompile(`(?:^|\n)\s*Type 'null' is not assignable to type '[^\n]* \| undefined'\.\s*$`)
+
 // certain reports whether an error holds in this runtime too, whose own names
 // and members the compiler knows only from declarations.
 func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
@@ -83,7 +87,7 @@ func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 	if d.Code == 2339 || d.Code == 2551 {
 		return !ours.MatchString(p.Source[:min(d.Offset, len(p.Source))])
 	}
-	return true
+	return !nullForNone.MatchString(d.Message)
 }
 
 // typeTree are the files that the types of a script are made of: the wrappers

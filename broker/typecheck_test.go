@@ -86,6 +86,7 @@ func TestScriptsThatRunPassACompiler(t *testing.T) {
 		"async () => { return (await github.createIssue({ title: 'x' })).title }",
 		"```ts\nconst m = new Map<string, number>(); m.set('a', 1);\nconst n: number = m.get('a');\nawait github.createIssue({ title: String(n) });\n```",
 		"let last = null; for (const t of ['a']) { last = await github.createIssue({ title: t }); } return last.title",
+		"const in_ = { title: 'x', body: null }; await github.createIssue(in_);\nconst state = null; await github.listIssues({ owner: 'o', repo: 'r', state, labels: null, perPage: [5][1] ?? null });",
 		"return 1 + 1",
 	} {
 		if a := execute(t, b, code); a.ExitCode != 0 {

@@ -372,7 +372,7 @@ func testConcurrent(t *testing.T, r *runnerTest) {
 
 // testPause lets a call wait for longer than the whole run may take.
 func testPause(t *testing.T, r *runnerTest) {
-	limits := sandbox.Limits{Timeout: 1500 * time.Millisecond}
+	limits := sandbox.Limits{Timeout: 4 * time.Second}
 	got := r.do(t.Context(), sandbox.Request{Code: codeCallTwice, Limits: limits, Call: func(ctx context.Context, c sandbox.Call) (raw, error) {
 		if string(c.Args) != `{"n":1}` {
 			return c.Args, nil

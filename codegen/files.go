@@ -170,12 +170,13 @@ func Index(s *discovery.Server) string {
 		funcs[t.Func] = true
 	}
 	var b strings.Builder
+	var types tsname.Set
 	b.WriteString(Marker + "\n")
 	for _, t := range s.Tools {
 		var names strings.Builder
 		names.WriteString(t.Func)
 		for _, part := range []string{"Input", "Output"} {
-			if name := typeName(t, part); !funcs[name] {
+			if name := types.Add(tsname.Type(t.Func) + part); !funcs[name] {
 				names.WriteString(", type " + part + " as " + name)
 			}
 		}
@@ -186,8 +187,6 @@ func Index(s *discovery.Server) string {
 	}
 	return b.String()
 }
-
-func typeName(t *discovery.Tool, part string) string { return tsname.Type(t.Func) + part }
 
 func runtimeFile(name string) []byte {
 	data, err := runtimeFiles.ReadFile("runtime/" + name)

@@ -74,14 +74,14 @@ type pythonModule struct {
 // PythonModule returns the text of the module of server s, see PythonFiles.
 func (g *Generator) PythonModule(s *discovery.Server) string {
 	m := &pythonModule{}
-	for _, taken := range []string{"Any", "Literal", "Never", "NotRequired", "TypeAlias", "TypedDict", "TYPE_CHECKING"} {
+	for _, taken := range []string{"Any", "Literal", "Never", "NotRequired", "TypeAlias", "TypedDict", "TYPE_CHECKING", "None", "True", "False"} {
 		m.classes.Add(taken)
 	}
-	var names tsname.Set
-	for _, t := range s.Tools {
-		m.tool(g.model(t, true), t, &names)
+	funcs, names := pythonFuncs(s.Tools)
+	for i, t := range s.Tools {
+		m.tool(g.model(t, true), t, funcs[i])
 	}
-	m.alias(&names)
+	m.alias(names)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\nfrom __future__ import annotations\n\nfrom typing import TYPE_CHECKING, Any\n\n"+
 		"from helpers.call_mcp_tool import call_mcp_tool\n", PythonMarker, docstring("Tools of the MCP server "+quote(s.Listing.Server)+".", ""))
@@ -91,11 +91,24 @@ func (g *Generator) PythonModule(s *discovery.Server) string {
 	return b.String() + m.funcs.String()
 }
 
+// pythonFuncs gives each tool of a server a function name. One that is spelt as
+// its own function name keeps it.
+func pythonFuncs(tools []*discovery.Tool) (funcs []string, names *tsname.Set) {
+	funcs, names = make([]string, len(tools)), &tsname.Set{}
+	for _, kept := range []bool{true, false} {
+		for i, t := range tools {
+			if f := pythonName(t.Name, "tool"); (f == t.Name) == kept {
+				funcs[i] = names.Add(f)
+			}
+		}
+	}
+	return funcs, names
+}
+
 // tool writes one function, which takes the arguments as a dictionary, by name,
 // or both.
-func (m *pythonModule) tool(of *model, t *discovery.Tool, names *tsname.Set) {
+func (m *pythonModule) tool(of *model, t *discovery.Tool, name string) {
 	m.named = make(map[*named]string)
-	name := names.Add(pythonName(t.Name, "tool"))
 	class := pascal(name)
 	in, out := m.root(of, "Input", of.input, class), m.root(of, "Output", of.output, class)
 	fmt.Fprintf(&m.funcs, "\n\nasync def %s(input: %s | None = None, /, **arguments: Any) -> %s:", name, in, out)

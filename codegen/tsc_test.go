@@ -1,12 +1,15 @@
 package codegen_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -31,9 +34,19 @@ func TestCompilerJudgesScripts(t *testing.T) {
 	}
 	dir := t.TempDir()
 	tools := []byte(trackerTools)
-	for f := range new(codegen.Generator).Files(discovery.NewCatalog([]discovery.Listing{
-		{Server: "my-tracker", Tools: toolsOf(t, tools)}, {Server: "fetch", Tools: toolsOf(t, tools)}, {Server: "empty"},
-	})) {
+	listings := []discovery.Listing{{Server: "my-tracker", Tools: toolsOf(t, tools)}, {Server: "fetch", Tools: toolsOf(t, tools)}, {Server: "empty"}}
+	for _, odd := range []string{"reserved", "names"} {
+		ar, err := txtar.ParseFile("testdata/" + odd + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tools []listed
+		if err := json.Unmarshal(ar.Files[0].Data, &tools); err != nil {
+			t.Fatal(err)
+		}
+		listings = append(listings, listingsOf(tools)...)
+	}
+	for f := range new(codegen.Generator).Files(discovery.NewCatalog(listings)) {
 		write(t, filepath.Join(dir, f.Path), string(f.Data))
 	}
 	const from = "import { listTickets, delete_ as remove } from './servers/my-tracker';\n"

@@ -23,8 +23,8 @@ type Catalog struct {
 }
 
 // NewCatalog names the servers and tools of listings, which are in config
-// order: where two names collide without regard to case, the later one gets
-// "_2", "_3" and so on. Listings are not modified but their tools are shared.
+// order: where two names collide without regard to case, or two ids, the later
+// one gets "_2", "_3" and so on. Listings are not modified but their tools are shared.
 func NewCatalog(listings []Listing) *Catalog {
 	c := &Catalog{
 		byID:    make(map[string]*Tool),
@@ -32,7 +32,6 @@ func NewCatalog(listings []Listing) *Catalog {
 		byName:  make(map[string]*Server),
 	}
 	var prefixes, folders, namespaces tsname.Set
-	ids := tsname.Set{}
 	for _, l := range listings {
 		s := &Server{
 			Listing:   l,
@@ -45,7 +44,11 @@ func NewCatalog(listings []Listing) *Catalog {
 		funcs := funcNames(l.Tools)
 		for i, lt := range l.Tools {
 			t := &Tool{ListedTool: lt, Server: l.Server, Func: funcs[i]}
-			t.ID = ids.Add(s.Prefix + "__" + lt.Name)
+			t.ID = s.Prefix + "__" + lt.Name
+			for n := 2; c.byID[t.ID] != nil; n++ {
+				t.ID = fmt.Sprintf("%s__%s_%d", s.Prefix, lt.Name, n)
+			}
+			c.byID[t.ID] = t
 			t.WrapperPath = fmt.Sprintf("servers/%s/%s.ts", s.Folder, t.Func)
 			s.Tools = append(s.Tools, t)
 			c.tools = append(c.tools, t)

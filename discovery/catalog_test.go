@@ -94,6 +94,19 @@ func TestAToolTakesNoIDOfAnotherServer(t *testing.T) {
 	}
 }
 
+// Tools whose names differ in style only are found by their own names: an id is
+// the tool's name behind that of its server, whatever else there is.
+func TestNamesThatDifferInStyle(t *testing.T) {
+	c := discovery.NewCatalog([]discovery.Listing{listing("s", "GetUser", "get_user", "getUser", "get-user")})
+	for _, tool := range c.Tools() {
+		for _, name := range []string{"s__" + tool.Name, "s." + tool.Name, "s/" + tool.Name, "s:" + tool.Func, "s__" + tool.Func} {
+			if got, _ := c.Tool(name); got != tool {
+				t.Errorf("%s leads to %v, want %s", name, got, tool.Name)
+			}
+		}
+	}
+}
+
 func TestToolIsFoundByEveryOfItsNames(t *testing.T) {
 	c := discovery.NewCatalog([]discovery.Listing{
 		listing("google-drive", "get_document", "a.b/c"),

@@ -192,7 +192,7 @@ var reserved = words(`await break case catch class const continue debugger defau
 	void while with yield arguments eval undefined NaN Infinity`)
 
 // ours are the names that generated wrapper files use themselves.
-var ours = words(`callMCPTool Input Output Promise index ToolError`)
+var ours = words(`callMCPTool Input Output Promise Record index ToolError`)
 
 // members are the names by which the language itself looks into an object: a
 // namespace that has one would be called when it is awaited, printed or made a

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -170,6 +171,7 @@ func (s *Server) issue(w http.ResponseWriter, g grant) {
 	if lifetime == 0 {
 		lifetime = time.Hour
 	}
+	g.scopes = strings.Join(slices.DeleteFunc(strings.Fields(g.scopes), func(scope string) bool { return scope == s.b.Withhold }), " ")
 	g.expiry = s.now().Add(lifetime)
 	a := map[string]any{"access_token": newSecret("access"), "token_type": "Bearer", "scope": g.scopes}
 	s.access[a["access_token"].(string)] = g

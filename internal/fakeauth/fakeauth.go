@@ -40,6 +40,10 @@ type Behaviour struct {
 	// Issuers says which authorization server the MCP server names, each time that
 	// it is asked; nil means Server.Issuer.
 	Issuers func() string
+	// Withhold is a scope that no token is given.
+	Withhold string
+	// Unauthorized refuses calls that lack a scope with 401 instead of 403.
+	Unauthorized bool
 	// Deny answers the sign-in page with access_denied.
 	Deny bool
 	// State, if not empty, is what the sign-in page answers instead of the

@@ -72,7 +72,14 @@ func (s *Server) stepUp(metadata string, next http.Handler) http.Handler {
 		_ = json.Unmarshal(body, &m) // what is no JSON is not for us to refuse
 		if m.Method == "tools/call" && m.Params.Name == "admin" && !slices.Contains(auth.TokenInfoFromContext(r.Context()).Scopes, "admin") {
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope="admin", resource_metadata=%q`, metadata))
-			http.Error(w, "more scope is needed", http.StatusForbidden)
+			s.mu.Lock()
+			unauthorized := s.b.Unauthorized
+			s.mu.Unlock()
+			status := http.StatusForbidden
+			if unauthorized {
+				status = http.StatusUnauthorized
+			}
+			http.Error(w, "more scope is needed", status)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -211,8 +211,14 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	case used == "" && rec == nil:
 		return h.refuse("", "")
 	case used != "" && used == h.forcedToken():
+		if lacks(rec, challengedScopes(resp)) {
+			return h.stepUp(ctx, challengedScopes(resp))
+		}
 		return h.refuse(used, "it refuses a token that the authorization server has just issued")
 	case rec != nil && rec.Ended == "" && rec.RefreshToken == "":
+		if lacks(rec, challengedScopes(resp)) {
+			return h.stepUp(ctx, challengedScopes(resp))
+		}
 		return h.refuse(used, "it refuses the token")
 	}
 	rec, err = h.renew(ctx, used)
@@ -231,7 +237,13 @@ func (h *handler) forcedToken() string {
 	return h.forced
 }
 
-// stepUp notes the scopes that the token lacks, for the next sign-in.
+// lacks reports whether scopes has one that was not granted.
+func lacks(rec *record, scopes []string) bool {
+	return rec != nil && slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(rec.Scopes, s) })
+}
+
+// stepUp notes the scopes that the token lacks, for the next sign-in. Those that
+// a sign-in has asked for in vain are not asked for once more.
 func (h *handler) stepUp(ctx context.Context, scopes []string) error {
 	need := &SignInError{Server: h.s.Name, Scopes: scopes}
 	if len(scopes) == 0 {
@@ -247,6 +259,10 @@ func (h *handler) stepUp(ctx context.Context, scopes []string) error {
 	if err != nil || rec == nil {
 		return need
 	}
+	if len(union(rec.Asked, scopes)) == len(rec.Asked) {
+		need.InVain = true
+		return need
+	}
 	wanted := union(rec.Wanted, scopes)
 	if len(wanted) == len(rec.Wanted) {
 		return need
@@ -259,7 +275,7 @@ func (h *handler) stepUp(ctx context.Context, scopes []string) error {
 	return need
 }
 
-// challengedScopes are the scopes that an answer of 403 asks for.
+// challengedScopes are the scopes that an answer of 401 or 403 asks for.
 func challengedScopes(resp *http.Response) []string {
 	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
 	if err != nil {

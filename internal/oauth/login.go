@@ -148,6 +148,9 @@ func (l *login) client(ctx context.Context) (*record, error) {
 		Server: l.s.Name, Issuer: l.as.Issuer, Bound: true, Resource: l.resource,
 		TokenURL: l.as.TokenEndpoint, RevocationURL: l.as.RevocationEndpoint, Scopes: l.wanted(),
 	}
+	if l.old != nil {
+		r.Asked = union(l.old.Asked, l.old.Wanted)
+	}
 	switch {
 	case c.MetadataURL != "" && l.as.ClientIDMetadataDocumentSupported:
 		r.ClientID = c.MetadataURL
@@ -214,6 +217,9 @@ func (l *login) wanted() []string {
 	}
 	if l.old != nil && len(l.old.Wanted) > 0 {
 		scopes = union(union(scopes, l.old.Scopes), l.old.Wanted)
+	}
+	if l.old != nil {
+		scopes = union(scopes, l.old.Asked)
 	}
 	scopes = union(scopes, l.o.Scopes)
 	if slices.Contains(l.as.ScopesSupported, "offline_access") { // what some servers call a refresh token

@@ -187,11 +187,15 @@ type SignInError struct {
 	Reason string
 	// Scopes are what the token lacks, if it is good for other requests.
 	Scopes []string
+	// InVain means that the last sign-in asked for Scopes already.
+	InVain bool
 }
 
 // Error says that a sign-in is needed and why. It holds no token.
 func (e *SignInError) Error() string {
 	switch {
+	case e.InVain:
+		return fmt.Sprintf("the user has too few rights: it asks for %s, as the last sign-in did", strings.Join(e.Scopes, " "))
 	case len(e.Scopes) > 0:
 		return "needs sign-in with more rights: it asks for " + strings.Join(e.Scopes, " ")
 	case e.Reason != "":
@@ -201,7 +205,12 @@ func (e *SignInError) Error() string {
 }
 
 // SignInHint is the command that a person types.
-func (e *SignInError) SignInHint() string { return "broker auth login " + Quote(e.Server) }
+func (e *SignInError) SignInHint() string {
+	if e.InVain {
+		return "sign in as another user: broker auth login " + Quote(e.Server)
+	}
+	return "broker auth login " + Quote(e.Server)
+}
 
 // Partial reports whether the token is good for other requests.
 func (e *SignInError) Partial() bool { return len(e.Scopes) > 0 }

@@ -32,6 +32,7 @@ type record struct {
 	AuthStyle     int       `json:"auth_style,omitempty"`    // as oauth2.AuthStyle
 	Scopes        []string  `json:"scopes,omitempty"`
 	Wanted        []string  `json:"wanted,omitempty"` // scopes that a request was refused for lack of
+	Asked         []string  `json:"asked,omitempty"`  // those of Wanted that a sign-in has asked for since
 	AccessToken   string    `json:"access_token,omitempty"`
 	RefreshToken  string    `json:"refresh_token,omitempty"`
 	Expiry        time.Time `json:"expiry,omitzero"` // zero: it does not say

@@ -267,6 +267,57 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
+// A 401 may name the scope as well, whether or not the token can be renewed.
+func TestStepUpByUnauthorized(t *testing.T) {
+	for _, noRefresh := range []bool{false, true} {
+		w := newWorld(t)
+		w.remote.Set(func(b *fakeauth.Behaviour) { b.Unauthorized, b.NoRefresh = true, noRefresh })
+		w.login()
+		p := w.pool()
+		if ce := w.wantSignIn(w.call(p, "admin")); !strings.Contains(ce.Err.Error(), "it asks for admin") {
+			t.Errorf("err = %v, want the scope", ce.Err)
+		}
+		if st := w.login(); fmt.Sprint(st.Scopes) != "[admin read]" {
+			t.Errorf("Login = %+v", st)
+		}
+		if err := w.call(p, "admin"); err != nil {
+			t.Errorf("after the sign-in with more rights: %v", err)
+		}
+	}
+}
+
+// A sign-in that did not give what it asked for is not recommended again, and
+// later ones go on asking.
+func TestStepUpEnds(t *testing.T) {
+	for _, unauthorized := range []bool{false, true} {
+		w := newWorld(t)
+		w.remote.Set(func(b *fakeauth.Behaviour) { b.Withhold, b.Unauthorized = "admin", unauthorized })
+		w.login()
+		p := w.pool()
+		w.wantSignIn(w.call(p, "admin"))
+		for range 2 {
+			if st := w.login(); fmt.Sprint(st.Scopes) != "[read]" || len(st.Wanted) != 0 {
+				t.Errorf("Login = %+v", st)
+			}
+			err := w.call(p, "admin")
+			ce, ok := errors.AsType[*upstream.ConnectError](err)
+			if !ok || !strings.Contains(err.Error(), "too few rights: it asks for admin") || !strings.HasPrefix(ce.Hint, "sign in as another user") {
+				t.Errorf("err = %v, want it to say that the rights were asked for", err)
+			}
+			if st, err := w.m.Status(w.server); err != nil || len(st.Wanted) != 0 {
+				t.Errorf("Status = %+v, %v, want nothing more to be asked for", st, err)
+			}
+		}
+		w.remote.Set(func(b *fakeauth.Behaviour) { b.Withhold = "" })
+		if st := w.login(); fmt.Sprint(st.Scopes) != "[admin read]" {
+			t.Errorf("Login = %+v, want it to go on asking", st)
+		}
+		if err := w.call(p, "admin"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestLogout(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.m.Logout(t.Context(), w.server); !errors.Is(err, ErrNotSignedIn) {

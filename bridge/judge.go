@@ -51,21 +51,20 @@ func (v *Validator) Judge(t *discovery.Tool, input Literal) []Finding {
 	return found
 }
 
-// findings judges the arguments of a call, and returns the fields of input that
-// are not to be sent. strict means that a schema without a word about further
+// findings judges the arguments of a call, and returns the judge with what it
+// has noted of nulls. strict means that a schema without a word about further
 // keys has none.
-func findings(root any, input Literal, strict bool) (found []Finding, omitted []*Field) {
+func findings(root any, input Literal, strict bool) ([]Finding, *judge) {
+	j := &judge{root: root, budget: maxJudged}
 	switch {
 	case input.Kind == Unknown:
-		return nil, nil
+		return nil, j
 	case input.Kind == Undefined || input.Kind == KnownValue && input.Value == nil:
 		input = Literal{Kind: KnownObject, Offset: input.Offset}
 	case input.Kind != KnownObject:
-		return []Finding{{Offset: input.Offset, Message: "arguments are one object, such as {name: value}; got " + input.String()}}, nil
+		return []Finding{{Offset: input.Offset, Message: "arguments are one object, such as {name: value}; got " + input.String()}}, j
 	}
-	j := &judge{root: root, budget: maxJudged}
-	found = j.check(root, input, "", strict)
-	return found, j.omitted
+	return j.check(root, input, "", strict), j
 }
 
 // maxJudged is the number of pairs of a schema and a value that are compared
@@ -82,6 +81,9 @@ type judge struct {
 	budget  int
 	depth   int
 	omitted []*Field // nulls that are taken as not given
+	// nullable means that OpenAPI's "nullable" accepted a null, which JSON Schema
+	// does not know.
+	nullable bool
 }
 
 func (j *judge) check(s any, l Literal, path string, strict bool) []Finding {
@@ -95,6 +97,10 @@ func (j *judge) check(s any, l Literal, path string, strict bool) []Finding {
 		if s == false {
 			return []Finding{{Offset: l.Offset, path: path, Message: quoted(path) + " is not accepted"}}
 		}
+		return nil
+	}
+	if l.isNull() && schema["nullable"] == true {
+		j.nullable = true
 		return nil
 	}
 	if ref, ok := schema["$ref"].(string); ok {
@@ -293,7 +299,7 @@ func checkType(schema map[string]any, l Literal, path string) *Finding {
 		}
 	}
 	is := l.typeName()
-	if len(types) == 0 || is == "" || is == "null" && schema["nullable"] == true {
+	if len(types) == 0 || is == "" {
 		return nil
 	}
 	for _, t := range types {
@@ -371,9 +377,6 @@ func checkValue(schema map[string]any, l Literal, path string) *Finding {
 		accepted, isEnum = []any{c}, true
 	}
 	if isEnum && !slices.ContainsFunc(accepted, func(a any) bool { return equal(a, l.Value) }) {
-		if l.Value == nil && schema["nullable"] == true {
-			return nil
-		}
 		values := make([]string, len(accepted))
 		for i, a := range accepted {
 			values[i] = compact(a)

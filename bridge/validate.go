@@ -104,9 +104,9 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	if err != nil {
 		return refuse(err.Error())
 	}
-	found, omitted := findings(s.root, input, false)
-	if len(omitted) > 0 && len(found) == 0 {
-		args = json.RawMessage(compact(input.without(omitted)))
+	found, j := findings(s.root, input, false)
+	if len(j.omitted) > 0 && len(found) == 0 {
+		args = json.RawMessage(compact(input.without(j.omitted)))
 		if s.checked.Check(args) == nil {
 			return args, nil
 		}
@@ -114,7 +114,7 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	switch {
 	case len(found) > 0:
 		return refuse(sentences(found))
-	case invalid != nil && invalid != jsoncheck.ErrCostly:
+	case invalid != nil && invalid != jsoncheck.ErrCostly && !j.nullable:
 		return refuse(invalid.Error())
 	}
 	return args, nil

@@ -61,6 +61,8 @@ func TestNullForAnOptionalParameterIsLeftOut(t *testing.T) {
 			`{"a":{"x":null}}`, `{"a":{}}`, ""},
 		{"a form that takes it", object(`"b":{"type":"string"},"a":{"anyOf":[{"type":"object","properties":{"x":{"type":"string"}}},{"type":"object","properties":{"x":{"type":"null"}}}]}`, ``),
 			`{"a":{"x":null},"b":null}`, `{"a":{"x":null}}`, ""},
+		{"OpenAPI's nullable", object(`"a":{"type":"string","nullable":true},"e":{"enum":["x"],"nullable":true},"b":{"type":"string"}`, `,"required":["a"]`), `{"a":null,"e":null,"b":null}`, `{"a":null,"e":null}`, ""},
+		{"a nullable reference", object(`"to":{"allOf":[{"$ref":"#/$defs/to"}],"nullable":true}`, refs), `{"to":null}`, `{"to":null}`, ""},
 		{"a schema that cannot be checked", object(`"a":{"type":"string"},"b":{"$ref":"https://schemas.example/b"}`, ``), `{"a":null,"b":1}`, `{"b":1}`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

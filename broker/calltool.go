@@ -44,18 +44,39 @@ func (b *Broker) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolRes
 		answer, _ := x.callOne(ctx, req)
 		return answer
 	}
+	x := b.beginCall(ctx, req)
+	answer, err := x.callOne(ctx, req)
+	x.endCall(err, len(compactJSON(answer)))
+	return answer
+}
+
+// Call makes one call for a user, in none of the forms that only models use. It
+// returns the whole value that a script would get, and what the server answered,
+// if it did. An error is a *bridge.Error.
+func (b *Broker) Call(ctx context.Context, req CallRequest) (value, raw json.RawMessage, err error) {
+	x := b.beginCall(ctx, req)
+	value, raw, err = x.bridge.CallRaw(ctx, strings.TrimSpace(req.Tool), req.Arguments)
+	x.endCall(err, len(value))
+	return value, raw, err
+}
+
+// beginCall begins the record of a call without a script, with its bridge.
+func (b *Broker) beginCall(ctx context.Context, req CallRequest) *execution {
 	x := &execution{b: b, o: b.options(), started: time.Now(), req: ExecuteRequest{
 		Code: "call_tool " + clip(req.Tool, 200), Client: req.Client, Owner: req.Owner, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
 	}}
 	x.begin(languageCall)
 	x.bridge = x.newBridge(ctx, nil) // what is no text goes to the client
-	answer, err := x.callOne(ctx, req)
+	return x
+}
+
+// endCall ends the record of a call that was answered with so many bytes.
+func (x *execution) endCall(err error, bytesOut int) {
 	var res sandbox.Result
 	if err != nil {
 		res.ExitCode, res.Error = exitOf(err), errorText(err)
 	}
-	x.commit(res, int64(len(compactJSON(answer))))
-	return answer
+	x.commit(res, int64(bytesOut))
 }
 
 // callOne makes the call of req as one of x. A failure is in the answer too.

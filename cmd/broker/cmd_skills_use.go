@@ -74,7 +74,7 @@ func (a *app) skillInput(text string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	if !json.Valid([]byte(text)) {
-		return nil, usage("the input is no JSON: %s\nhint: quote it for the shell, as in '{\"session\": \"…\"}', or give it on stdin with -", oneLine(text, 80))
+		return nil, usage("the input is invalid JSON: %s\nhint: quote it for the shell, as in '{\"name\": \"…\"}', or give it on stdin with -", oneLine(text, 80))
 	}
 	return json.RawMessage(text), nil
 }

@@ -181,6 +181,7 @@ func errorLines(err error) lines {
 }
 
 func (a *app) root() *cobra.Command {
+	var asked bool // for the version
 	root := &cobra.Command{
 		Use:           "broker",
 		Short:         "One MCP server in front of many: search their tools, run code that calls them",
@@ -193,8 +194,14 @@ func (a *app) root() *cobra.Command {
 			}
 			return unknownCommand(cmd, args[0])
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked {
+				return a.printVersion()
+			}
+			return cmd.Help()
+		},
 	}
+	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "config file (default ./servers.json, then $XDG_CONFIG_HOME/broker/servers.json)")
 	flags.StringVar(&a.stateDir, "state-dir", "", "where the catalogue and the audit log are (default $XDG_STATE_HOME/broker/…)")
@@ -206,7 +213,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(
-		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.evalCommand(), a.execCommand(), a.serversCommand(),
+		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.callCommand(), a.evalCommand(), a.execCommand(), a.serversCommand(),
 		a.auditCommand(), a.doctorCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
 		a.skillsCommand(), a.pluginsCommand(),

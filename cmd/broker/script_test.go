@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		"broker":  main,
 		"shelf":   serveShelf,
 		"diary":   serveDiary,
+		"typist":  serveTypist,
 		"evil":    serveEvil,
 		"library": serveLibrary,
 		// Servers that somebody looks into.
@@ -83,6 +85,48 @@ func serveDiary() {
 			text := fmt.Sprintf(`{"day":%d,"entries":[{"text":"Rain.","at":"2026-11-21T08:00:00Z"}]}`, w.Day)
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 		})
+	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// serveTypist is an MCP server whose tools take arguments of all types.
+func serveTypist() {
+	s := mcp.NewServer(&mcp.Implementation{Name: "typist", Version: "1"}, nil)
+	text := func(t string, failed bool) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{IsError: failed, Content: []mcp.Content{&mcp.TextContent{Text: t}}}, nil
+	}
+	tool := func(name, description, schema string, do mcp.ToolHandler) {
+		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)}, do)
+	}
+	tool("repeat", "Repeat a text.", `{"type": "object", "required": ["text", "times"], "properties": {
+		"text": {"type": "string", "description": "what to repeat"},
+		"times": {"$ref": "#/$defs/count"},
+		"loud": {"anyOf": [{"type": "boolean"}, {"type": "null"}], "default": false, "description": "With an exclamation mark after each, which may be a bit much for who is not used to it."}},
+		"$defs": {"count": {"type": "integer", "description": "how often", "minimum": 0}}}`,
+		func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			var in struct {
+				Text  string
+				Times int
+				Loud  bool
+			}
+			if err := json.Unmarshal(req.Params.Arguments, &in); err != nil {
+				return nil, err
+			}
+			if in.Loud {
+				in.Text += "!"
+			}
+			return text(strings.Repeat(in.Text, in.Times), false)
+		})
+	tool("echo", "Send everything back.", `{"type": "object", "properties": {
+		"tags": {"type": "array", "items": {"type": "string"}}, "place": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]},
+		"size": {"enum": [1, 2]}, "id": {"type": ["string", "integer"]}, "ratio": {"type": ["number", "null"]}, "unit": {"enum": ["m", "km"], "default": "m"}}}`,
+		func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return text(string(req.Params.Arguments), false)
+		})
+	tool("fail", "Fail.", `{"type": "object"}`, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return text("out of paper", true)
+	})
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

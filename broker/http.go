@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 // HTTPOptions says who may use the HTTP endpoint.
@@ -39,7 +42,8 @@ const statelessSince = "2026-07-28"
 
 // Handler returns the Streamable HTTP endpoint at /mcp. It serves clients of
 // both protocol eras: those with sessions and, by the version that each
-// request names, those without.
+// request names, those without. /healthz answers 200 always, and /readyz once
+// the tools of each server are known, or it has failed.
 func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 	loopback := isLoopback(o.Addr)
 	if !loopback && len(o.Tokens) == 0 {
@@ -72,10 +76,36 @@ func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 	if o.API != nil {
 		mux.Handle("/api/", ownPages(o.API, loopback, o.RefuseAPI))
 	}
+	// Whoever watches the process has no token, and learns nothing but this.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, true) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, b.ready()) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the MCP endpoint is /mcp", http.StatusNotFound)
 	})
 	return mux, nil
+}
+
+func sayHealth(w http.ResponseWriter, ok bool) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	status, text := http.StatusOK, "ok\n"
+	if !ok {
+		status, text = http.StatusServiceUnavailable, "not ready\n"
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // whoever asked may be gone
+}
+
+// ready reports whether the catalogue is loaded: the tools of each server are
+// known, or it has failed.
+func (b *Broker) ready() bool {
+	for _, st := range b.pool.Status() {
+		waiting := st.Err == nil && (st.State == upstream.StateIdle || st.State == upstream.StateStarting)
+		if waiting && b.unlisted(st.Name) {
+			return false
+		}
+	}
+	return true
 }
 
 // checked refuses what a web page in the user's browser could send, and who

@@ -5,12 +5,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 // serveHTTP is b's endpoint on loopback.
@@ -111,6 +113,30 @@ func TestInterfaceBesideTheEndpoint(t *testing.T) {
 		if res.Code != c.status || !strings.HasPrefix(res.Body.String(), c.want) {
 			t.Errorf("%s at %s with %v: %d %s, want %d %s", c.method, c.host, c.headers, res.Code, res.Body, c.status, c.want)
 		}
+	}
+}
+
+// Who watches the process needs no token, and learns nothing else.
+func TestHealth(t *testing.T) {
+	failed := upstream.Config{Name: "failed", Command: "no-such-command"}
+	hangs := upstream.Config{Name: "hangs", Command: "sleep", Args: []string{"600"}}
+	get := func(b *broker.Broker, path string) string {
+		h, err := b.Handler(broker.HTTPOptions{Addr: "0.0.0.0:80", Tokens: map[string]string{"ann": "secret-a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := httptest.NewRecorder()
+		h.ServeHTTP(res, httptest.NewRequest("GET", "http://10.0.0.1:80"+path, nil))
+		return strconv.Itoa(res.Code) + " " + res.Body.String()
+	}
+	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "files"), failed}})
+	eventually(t, "the catalogue is loaded", func() bool { return get(b, "/readyz") == "200 ok\n" })
+	b = newBroker(t, broker.Options{Servers: []upstream.Config{hangs}})
+	if got, want := get(b, "/readyz"), "503 not ready\n"; got != want {
+		t.Errorf("/readyz before the server has answered: %q, want %q", got, want)
+	}
+	if got, want := get(b, "/healthz"), "200 ok\n"; got != want {
+		t.Errorf("/healthz: %q, want %q", got, want)
 	}
 }
 

@@ -82,10 +82,7 @@ func (a *app) callInput(cmd *cobra.Command, s *session, tool string, words []str
 			return nil, usage("%q is not KEY=VALUE\nhint: broker call %s KEY=VALUE..., or one JSON object: '{\"key\": \"value\"}'", w, tool)
 		}
 	}
-	d, err := s.broker.Describe(cmd.Context(), tool)
-	if err != nil {
-		return nil, err
-	}
+	d, _ := s.broker.Describe(cmd.Context(), tool) // the call says what is wrong, and is recorded
 	return typedArguments(readSchema(d.InputSchema), words)
 }
 

@@ -20,7 +20,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Be the MCP server, on stdio or over HTTP",
 		Long: "Be the MCP server: on stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
-			"With --http, skills and plugins are managed below /api, which /api/openapi.json describes.\n" +
+			"With --http, skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz say how it is.\n" +
 			"Upstream servers are started when they are needed and stopped with it.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

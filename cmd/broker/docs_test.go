@@ -47,6 +47,7 @@ func TestDocsNameCommandsThatExist(t *testing.T) {
 func unknownIn(words []string) string {
 	cmd := (&app{}).root()
 	cmd.InitDefaultHelpCmd()
+	cmd.InitDefaultCompletionCmd()
 	inNames := true
 	for _, word := range words {
 		word = strings.Trim(word, "[],.")

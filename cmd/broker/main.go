@@ -210,14 +210,14 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nhint: %s --help", flagError(err), cmd.CommandPath())
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(
-		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.callCommand(), a.evalCommand(), a.execCommand(), a.serversCommand(),
+		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.callCommand(), a.toolsCommand(), a.evalCommand(), a.execCommand(), a.serversCommand(),
 		a.auditCommand(), a.doctorCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
 		a.skillsCommand(), a.pluginsCommand(),
 	)
+	a.addCompletions(root)
 	return root
 }
 

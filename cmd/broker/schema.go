@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -154,4 +156,98 @@ func (s schema) typed(text string) any {
 		return json.RawMessage(trimmed)
 	}
 	return text
+}
+
+// typeName is the type of s in a few words, such as string[] or "m" | "km".
+func (s schema) typeName() string {
+	s = s.resolved()
+	list := s.values()
+	if len(list) == 0 {
+		list = s.types()
+	}
+	for i, t := range list {
+		if items := s.sub("items").resolved(); t == "array" && items.node != nil {
+			if list[i] = strings.Join(items.types(), " | "); len(items.types()) != 1 {
+				list[i] = "(" + cmp.Or(list[i], "any") + ")"
+			}
+			list[i] += "[]"
+		}
+	}
+	return cmp.Or(strings.Join(list, " | "), "any")
+}
+
+// A parameter is one row of what a tool takes.
+type parameter struct {
+	name, kind, usual, description string
+	required                       bool
+}
+
+// maxParameters is how many rows of parameters are shown, and maxNested how deep
+// those of objects are.
+const (
+	maxParameters = 300
+	maxNested     = 3
+)
+
+// parameters are the properties of s, and below each those of the objects in it:
+// required ones first, in the order of the schema, then the others by name.
+func (s schema) parameters() []parameter {
+	var rows []parameter
+	s.addParameters(&rows, "", maxNested)
+	return rows
+}
+
+func (s schema) addParameters(rows *[]parameter, prefix string, depth int) {
+	s = s.resolved()
+	properties := s.sub("properties")
+	var names []string
+	required, _ := s.node["required"].([]any)
+	for _, r := range required {
+		if name, ok := r.(string); ok && properties.node[name] != nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	first := len(names)
+	for _, name := range slices.Sorted(maps.Keys(properties.node)) {
+		if !slices.Contains(names[:first], name) {
+			names = append(names, name)
+		}
+	}
+	for i, name := range names {
+		if len(*rows) >= maxParameters || depth == 0 {
+			return
+		}
+		p := properties.sub(name)
+		full := p.resolved()
+		row := parameter{name: oneLine(prefix+name, 40), kind: oneLine(p.typeName(), 30), required: i < first}
+		row.description = cmp.Or(p.text("description"), full.text("description"))
+		for _, at := range []schema{full, p} {
+			if v, ok := at.node["default"]; ok {
+				row.usual = oneLine(jsonText(v), 20)
+			}
+		}
+		*rows = append(*rows, row)
+		full.addParameters(rows, prefix+name+".", depth-1)
+		full.sub("items").addParameters(rows, prefix+name+"[].", depth-1)
+	}
+}
+
+func (s schema) text(key string) string {
+	text, _ := s.node[key].(string)
+	return text
+}
+
+// choices are what may be typed as a value of s, if there is a choice.
+func (s schema) choices() []string {
+	s = s.resolved()
+	list := s.values()
+	if len(list) == 0 && slices.Equal(s.types(), []string{"boolean"}) {
+		list = []string{"false", "true"}
+	}
+	for i, v := range list {
+		if text := ""; json.Unmarshal([]byte(v), &text) == nil {
+			list[i] = text
+		}
+	}
+	return list
 }

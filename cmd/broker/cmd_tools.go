@@ -1,0 +1,173 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/codegen"
+)
+
+func (a *app) toolsCommand() *cobra.Command {
+	return group("tools", "The tools of the servers", a.toolsListCommand(), a.toolsShowCommand())
+}
+
+// A toolRow is one tool in a list.
+type toolRow struct {
+	Name        string `json:"name"`
+	Server      string `json:"server"`
+	ReadOnly    bool   `json:"read_only"`
+	Description string `json:"description,omitempty"`
+}
+
+func (a *app) toolsListCommand() *cobra.Command {
+	var server string
+	c := &cobra.Command{
+		Use:   "list [--server SERVER]",
+		Short: "List all tools, or those of one server",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.openAnyway(-1)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			only, known := s.broker.Catalog().FindServer(server)
+			if !known && server != "" {
+				return usage("%s", s.broker.ListServers(server).Note)
+			}
+			if known {
+				server = only.Listing.Server
+			}
+			a.learnMissing(cmd, s, server)
+			rows := []toolRow{}
+			for _, t := range s.broker.Catalog().Tools() {
+				if !known || t.Server == server {
+					rows = append(rows, toolRow{t.ID, t.Server, t.ReadOnly(), t.Description})
+				}
+			}
+			if err := a.printTools(rows); err != nil {
+				return err
+			}
+			unlisted := slices.DeleteFunc(s.broker.Unlisted(), func(name string) bool { return known && name != server })
+			if len(unlisted) > 0 {
+				return &codeError{exitServers, hinted("no tools are known of %s\nhint: broker doctor", strings.Join(unlisted, ", "))}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&server, "server", "", "only this server")
+	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	return c
+}
+
+// screenWidth is how wide tables are that are made to fit.
+const screenWidth = 80
+
+func (a *app) printTools(rows []toolRow) error {
+	room := screenWidth - len("  READ-ONLY  ") - longest(len("TOOL"), rows, func(r toolRow) string { return r.Name })
+	return printList(a, rows, "there are no tools", table[toolRow]{"TOOL\tREAD-ONLY\tDESCRIPTION", func(r toolRow) []any {
+		return []any{r.Name, yes(r.ReadOnly), oneLine(codegen.FirstSentence(r.Description, max(room, 30)), max(room, 30))}
+	}})
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return ""
+}
+
+// longest is how many characters the longest of some texts has, at least n.
+func longest[Row any](n int, rows []Row, text func(Row) string) int {
+	for _, r := range rows {
+		n = max(n, utf8.RuneCountInString(text(r)))
+	}
+	return n
+}
+
+func (a *app) toolsShowCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "show TOOL",
+		Short: "Show what a tool does and takes",
+		Args:  oneArg("the name of a tool"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.openAnyway(-1)
+			if err != nil {
+				return err
+			}
+			s.broker.StartLazily(cmd.Context())
+			d, err := s.broker.Describe(cmd.Context(), args[0])
+			closed := s.close()
+			if err != nil {
+				return callError(err)
+			}
+			if a.json {
+				return a.printJSON(d)
+			}
+			if err := printTool(a.stdout, d); err != nil {
+				return err
+			}
+			return closed
+		},
+	}
+	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	return c
+}
+
+func printTool(w io.Writer, d broker.ToolDescription) error {
+	access := "not marked read-only"
+	if d.ReadOnly {
+		access = "read-only"
+	}
+	say(w, "%s (server %s, %s)\n", d.Name, d.Server, access)
+	if d.Description != "" {
+		say(w, "\n%s\n", indented("  ", strings.TrimSpace(d.Description)))
+	}
+	say(w, "\n  %s\n\n", d.Signature)
+	params := readSchema(d.InputSchema).parameters()
+	if len(params) == 0 {
+		_, err := sayln(w, "It takes no parameters.")
+		return err
+	}
+	return printParameters(w, params)
+}
+
+// printParameters prints a table whose last column is wrapped.
+func printParameters(w io.Writer, params []parameter) error {
+	room := screenWidth - len("  REQUIRED  ") - len("  ") -
+		longest(len("PARAMETER"), params, func(p parameter) string { return p.name }) -
+		longest(len("TYPE"), params, func(p parameter) string { return p.kind }) -
+		longest(len("DEFAULT"), params, func(p parameter) string { return p.usual })
+	var rows [][]any
+	for _, p := range params {
+		said := wrapped(p.description, max(room, 30))
+		rows = append(rows, []any{p.name, p.kind, yes(p.required), p.usual, said[0]})
+		for _, line := range said[1:] {
+			rows = append(rows, []any{"", "", "", "", line})
+		}
+	}
+	return table[[]any]{"PARAMETER\tTYPE\tREQUIRED\tDEFAULT\tDESCRIPTION", func(r []any) []any { return r }}.print(w, rows)
+}
+
+// wrapped are the words of a text on lines of at most n characters, unless one
+// is longer. There is at least one line.
+func wrapped(text string, n int) []string {
+	list := []string{""}
+	for word := range strings.FieldsSeq(text) {
+		last := &list[len(list)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= n:
+			*last += " " + word
+		default:
+			list = append(list, word)
+		}
+	}
+	return list
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/clients"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+// addCompletions makes shells complete the names that commands take.
+func (a *app) addCompletions(root *cobra.Command) {
+	clientNames := cobra.FixedCompletions(clients.IDs(), cobra.ShellCompDirectiveNoFileComp)
+	for path, complete := range map[string]cobra.CompletionFunc{
+		"call": a.completeCall, "tools show": first(a.completeTool),
+		"servers list": first(a.completeServer), "servers remove": first(a.completeServer), "servers test": first(a.completeServer), "servers logs": first(a.completeServer),
+		"servers enable": first(a.completeServer), "servers disable": first(a.completeServer), "auth login": first(a.completeServer), "auth logout": first(a.completeServer),
+		"install": first(clientNames), "uninstall": first(clientNames),
+	} {
+		if c, _, err := root.Find(strings.Fields(path)); err == nil {
+			c.ValidArgsFunction = complete
+		}
+	}
+	for _, path := range []string{"search", "tools list"} {
+		if c, _, err := root.Find(strings.Fields(path)); err == nil {
+			_ = c.RegisterFlagCompletionFunc("server", a.completeServer) // the flag is there
+		}
+	}
+}
+
+// first completes the first argument of a command only.
+func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(cmd, args, typed)
+	}
+}
+
+func (a *app) completeServer(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if cfg, err := a.load(); err == nil {
+		for _, s := range cfg.Servers {
+			list = completion(list, typed, s.Name, s.Description)
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTool completes ids of tools, or SERVER.TOOL where a dot is typed.
+func (a *app) completeTool(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	for _, t := range a.cachedCatalog().Tools() {
+		name := t.ID
+		if strings.Contains(typed, ".") {
+			name = t.Server + "." + t.Name
+		}
+		list = completion(list, typed, name, t.Description)
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeCall completes the tool of a call, and then its parameters.
+func (a *app) completeCall(cmd *cobra.Command, args []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return a.completeTool(cmd, args, typed)
+	}
+	t, ok := a.cachedCatalog().Tool(args[0])
+	if !ok {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if key, _, value := strings.Cut(typed, "="); value {
+		for _, v := range readSchema(t.InputSchema).property(key).choices() {
+			list = completion(list, typed, key+"="+v, "")
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+	properties := readSchema(t.InputSchema).resolved().sub("properties")
+	for _, name := range slices.Sorted(maps.Keys(properties.node)) {
+		list = completion(list, typed, name+"=", properties.sub(name).text("description"))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completion adds a name to list if it begins with what was typed. A name with
+// something that steers a terminal is left out.
+func completion(list []cobra.Completion, typed, name, description string) []cobra.Completion {
+	if !strings.HasPrefix(name, typed) || gate.Terminal(name) != name || strings.Contains(name, "\t") {
+		return list
+	}
+	return append(list, cobra.CompletionWithDesc(name, gate.Terminal(codegen.FirstSentence(description, 60))))
+}
+
+// cachedCatalog are the tools that are known without asking any server.
+func (a *app) cachedCatalog() *discovery.Catalog {
+	cfg, err := a.load()
+	if err != nil {
+		return &discovery.Catalog{}
+	}
+	state, err := config.StateDir(a.stateDir, cfg.Path)
+	if err != nil {
+		return &discovery.Catalog{}
+	}
+	servers := upstreams(cfg)
+	pool := upstream.NewPool(servers, &upstream.Options{CacheDir: filepath.Join(state, "catalogue"), Expand: expand})
+	defer pool.Close()
+	known := make(map[string]discovery.Listing)
+	for _, l := range pool.Listings() {
+		known[l.Server] = l
+	}
+	var listings []discovery.Listing
+	for _, s := range servers { // those that are not known have a name too
+		l := known[s.Name]
+		l.Server = s.Name
+		listings = append(listings, l)
+	}
+	catalog := discovery.NewCatalog(listings)
+	if cfg.Broker.ReadOnly || a.readOnly {
+		return catalog.Filter((*discovery.Tool).ReadOnly)
+	}
+	return catalog
+}

@@ -3,8 +3,9 @@
 // servers. The same operations are plain Go methods, on which the command line
 // is built.
 //
-// A Broker answers from the catalogue that it knows: nothing here waits for an
-// upstream server unless a call or an import names that server.
+// A Broker answers from the catalogue that it knows. Two things wait for an
+// upstream server that was never listed: a call or an import that names it, and,
+// for some seconds, a search.
 package broker
 
 import (
@@ -117,6 +118,10 @@ type Options struct {
 	// Otherwise the absence or the failure of a compiler stops nothing.
 	TypecheckStrict bool
 
+	// SearchWait is how long a search waits for servers that were never listed;
+	// zero means 10 s, less that it waits for none.
+	SearchWait time.Duration
+
 	// ReadOnly takes every tool that is not marked read-only out of search
 	// and scope.
 	ReadOnly bool
@@ -160,6 +165,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Language == "" {
 		o.Language = sandbox.TypeScript
+	}
+	if o.SearchWait == 0 {
+		o.SearchWait = 10 * time.Second
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second

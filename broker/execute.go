@@ -189,6 +189,7 @@ type execution struct {
 	o              *Options
 	req            ExecuteRequest
 	started        time.Time
+	limit          time.Duration // from started; set before the script runs
 	stdout, stderr *capture
 	notes          []string
 	id             string
@@ -220,6 +221,7 @@ func (x *execution) timeout() time.Duration {
 func (x *execution) run(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) ExecuteAnswer {
 	limits := x.o.Limits
 	limits.Timeout = x.timeout()
+	x.limit = limits.Timeout
 	x.begin(lang)
 	x.bridge = x.newBridge(ctx, x.keepBinary)
 	waiting, cancel := context.WithTimeoutCause(ctx, limits.Timeout,

@@ -61,7 +61,11 @@ func (s *search) explainWords(found index.Hits) {
 		s.note("%s", enumerate(mended))
 	}
 	if len(odd) > 0 {
-		s.note("nothing matches: %s", enumerate(odd))
+		nothing := "nothing"
+		if len(s.answer.Unsearched) > 0 {
+			nothing = "nothing known so far"
+		}
+		s.note("%s matches: %s", nothing, enumerate(odd))
 	}
 }
 
@@ -97,6 +101,8 @@ func (s *search) explainNothing(ctx context.Context) error {
 	case s.server != "":
 		s.note("nothing on %s matches; try other words, or all servers", s.server)
 	case s.b.hidden(s.text): // which has been said
+	case len(s.answer.Unsearched) > 0:
+		s.note("no tool of the servers that are listed has any of these words; others are not listed yet")
 	default:
 		s.note("no tool has any of these words; say what it should do in other words")
 	}

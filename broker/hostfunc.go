@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
@@ -93,7 +94,8 @@ func (x *execution) searchTools(ctx context.Context, c sandbox.Call) (json.RawMe
 		return nil, fmt.Errorf("tools.search: %w", err)
 	}
 	x.b.hurry(ctx)
-	found, err := x.b.search(ctx, req, false)
+	left := x.limit - time.Since(x.started)
+	found, err := x.b.search(ctx, req, false, patience{limit: min(x.b.options().SearchWait, left/2)}) // some is for what it finds
 	if err != nil {
 		return nil, fmt.Errorf("tools.search: %w", err)
 	}

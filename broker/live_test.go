@@ -2,7 +2,6 @@ package broker_test
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -10,20 +9,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 )
-
-// A server's tools are found as soon as it has answered, whatever the others
-// do.
-func TestSearchDoesNotWaitForSlowServers(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{{Name: "hangs", Command: "sleep", Args: []string{"600"}}, upstreamConfig(t, "files")}})
-	var a broker.SearchAnswer
-	eventually(t, "files__read_file is found", func() bool {
-		a = search(t, b, broker.SearchRequest{Query: "read file"})
-		return slices.Contains(names(a), "files__read_file")
-	})
-	if len(a.Unsearched) != 1 || !strings.HasPrefix(a.Unsearched[0], "hangs (") {
-		t.Errorf("unsearched %q, want the server that has not answered", a.Unsearched)
-	}
-}
 
 // Every client starts a broker of its own, often on the same state directory.
 func TestTwoBrokersOnOneStateDirectory(t *testing.T) {
@@ -64,7 +49,7 @@ func TestOneScriptStartsWhatItNeeds(t *testing.T) {
 		{"an import", "import { readFile } from './servers/files'; return typeof readFile", []string{"files"}},
 		{"an id", "return await callMCPTool('notes__create_note', { title: 't', body: 'b' }).catch(() => 0) !== null", []string{"notes"}},
 		{"an id that is not in the text", "return await callMCPTool(['no', 'tes__create', '_note'].join(''), {}).catch(e => e.code) !== 'unknown_tool'", []string{"notes"}},
-		{"a search", "return (await tools.search('read')).tools.length >= 0", []string{"files", "notes"}},
+		{"a search", "if (!(await tools.search('read file')).tools.length) throw new Error('nothing is found')", []string{"files", "notes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, err := broker.New(broker.Options{

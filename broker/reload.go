@@ -1,7 +1,7 @@
 package broker
 
 // Reconfigure puts in force what of o can change while clients are connected:
-// servers, mode, time limits, output budget, default language, read-only mode, what
+// servers, mode, how long a search waits, time limits, output budget, default language, read-only mode, what
 // is learned and noted, type checks, the limits of executions, and skills with
 // commands, scripts and workflows. Servers that are configured as before go on
 // undisturbed; executions under way keep what they began with. The other options
@@ -10,7 +10,7 @@ func (b *Broker) Reconfigure(o Options) {
 	next := *b.options()
 	next.Servers, next.ReadOnly, next.Language = o.Servers, o.ReadOnly, o.Language
 	next.Unlearned, next.UnnotedReads = o.Unlearned, o.UnnotedReads
-	next.Mode, next.AutoThreshold = o.Mode, o.AutoThreshold
+	next.Mode, next.AutoThreshold, next.SearchWait = o.Mode, o.AutoThreshold, o.SearchWait
 	next.Skills, next.SkillBudget, next.Commands = o.Skills, o.SkillBudget, o.Commands
 	next.Scripts, next.SkillsDir, next.EnforceAllowedTools = o.Scripts, o.SkillsDir, o.EnforceAllowedTools
 	next.WorkflowHost, next.NoForms = o.WorkflowHost, o.NoForms

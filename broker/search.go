@@ -64,18 +64,21 @@ const (
 	maxQuery = 1000
 )
 
-// Search finds tools, and whatever else there is to find. An error is a mistake
-// in the request, in words for the one who made it.
+// Search finds tools, and whatever else there is to find. After Start it waits,
+// for up to Options.SearchWait, for servers that were never listed. An error is a
+// mistake in the request, in words for the one who made it.
 func (b *Broker) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
-	return b.search(ctx, req, b.options().Mode == ModeTools)
+	return b.search(ctx, req, b.options().Mode == ModeTools, patience{limit: b.options().SearchWait})
 }
 
 // search is Search for a client that writes code, or for one that calls tools
 // one by one.
-func (b *Broker) search(ctx context.Context, req SearchRequest, callsOnly bool) (SearchAnswer, error) {
+func (b *Broker) search(ctx context.Context, req SearchRequest, callsOnly bool, p patience) (SearchAnswer, error) {
 	if err := req.check(); err != nil {
 		return SearchAnswer{}, err
 	}
+	b.awaitListings(ctx, req.Server, req.Query, p)
+	starting := b.starting(req.Server) // before what they list is searched
 	if err := b.sync(); err != nil {
 		return SearchAnswer{}, err
 	}
@@ -88,11 +91,10 @@ func (b *Broker) search(ctx context.Context, req SearchRequest, callsOnly bool) 
 	s.readQuery()
 	if s.text == "" {
 		s.browse(ctx)
-		return s.answer, context.Cause(ctx)
-	}
-	if err := s.find(ctx); err != nil {
+	} else if err := s.find(ctx); err != nil {
 		return SearchAnswer{}, err
 	}
+	s.answer.Note = joinNotes(s.answer.Note, startingNote(starting))
 	return s.answer, context.Cause(ctx)
 }
 

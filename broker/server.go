@@ -73,12 +73,22 @@ func (b *Broker) ServeStdio(ctx context.Context, client string) error {
 	return b.Server(client).Run(ctx, &lineTransport{in: os.Stdin, out: os.Stdout})
 }
 
-func (b *Broker) handleListServers(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (b *Broker) handleListServers(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	a, err := parseArguments(req.Params.Arguments, "server")
 	if err != nil {
 		return failed(err), nil
 	}
-	return answered(b.ListServers(a.text("server")), false), nil
+	server := a.text("server")
+	if _, ok := b.Catalog().FindServer(server); !ok {
+		return answered(b.ListServers(server), false), nil
+	}
+	ctx, p, done := b.patient(ctx, req, server)
+	defer done()
+	b.awaitListings(ctx, server, "", p)
+	starting := b.starting(server)
+	list := b.ListServers(server)
+	list.Note = joinNotes(list.Note, startingNote(starting))
+	return answered(list, false), nil
 }
 
 func (b *Broker) handleSearch(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -90,11 +100,33 @@ func (b *Broker) handleSearch(ctx context.Context, req *mcp.CallToolRequest) (*m
 	if err != nil {
 		return failed(err), nil
 	}
-	found, err := b.Search(ctx, search)
+	ctx, p, done := b.patient(ctx, req, search.Server)
+	defer done()
+	found, err := b.search(ctx, search, b.options().Mode == ModeTools, p)
 	if err != nil {
 		return failed(err), nil
 	}
 	return answered(found, false), nil
+}
+
+// patient makes ready for a request that may wait for servers: it ends with the
+// client's, and the client hears what it waits for if it asked for progress. The
+// function it returns must be called.
+func (b *Broker) patient(ctx context.Context, req *mcp.CallToolRequest, server string) (context.Context, patience, func()) {
+	p := patience{limit: b.options().SearchWait}
+	if p.limit <= 0 || len(b.starting(server)) == 0 {
+		return ctx, p, func() {}
+	}
+	ctx, leave := b.requests.join(ctx, req)
+	messages := make(chan string, 8)
+	p.tell = func(message string) {
+		select {
+		case messages <- message:
+		default: // a client that does not keep up, or wants to hear nothing
+		}
+	}
+	stop := b.progress(ctx, req, messages)
+	return ctx, p, func() { stop(); leave() }
 }
 
 var searchArguments = []string{"query", "server", "detail", "limit", "offset"}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
@@ -147,6 +148,10 @@ func (s *session) requireLanguage() error {
 // overrule them.
 func (a *app) options(cfg *config.Config) broker.Options {
 	set := cfg.Broker.WithDefaults()
+	var wait time.Duration // the default
+	if w := set.Search.Wait; w != nil {
+		wait = cmp.Or(*w, -1)
+	}
 	return broker.Options{
 		Typecheck:       typechecker(cfg, a.logger()),
 		TypecheckStrict: set.Typecheck == "strict",
@@ -168,6 +173,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		UnnotedReads:   !*set.NotedReads,
 		Mode:           broker.Mode(cmp.Or(a.mode, set.Mode)),
 		AutoThreshold:  set.AutoThreshold,
+		SearchWait:     wait,
 		ReadOnly:       set.ReadOnly || a.readOnly,
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,

@@ -32,6 +32,7 @@ type Pool struct {
 
 	announcing sync.Mutex // held while OnListing runs
 	learnt     atomic.Uint64
+	news       news // see Changed
 
 	installing chan struct{} // a place per server that may be being installed
 	guard      *processGuard
@@ -342,6 +343,7 @@ func (s *server) drop(ctx context.Context, sess *session, err error) {
 // with ErrClosed. It may be called more than once and never fails.
 func (p *Pool) Close() error {
 	p.cancel(ErrClosed)
+	p.news.tell()
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()

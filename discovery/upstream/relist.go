@@ -212,6 +212,7 @@ func (s *server) learn(l discovery.Listing) {
 	same := s.known && sameListing(s.shown, shown)
 	s.full, s.shown, s.known = l, shown, true
 	s.pool.learnt.Add(1) // before anybody can see them
+	s.pool.news.tell()
 	s.mu.Unlock()
 	if !same {
 		s.pool.announce(s)

@@ -46,6 +46,7 @@ func (p *Pool) Update(configs []Config) {
 			s.start()
 		}
 	}
+	p.news.tell()
 }
 
 // retire stops a server in the background, or at once if the pool is closed.

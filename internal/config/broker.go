@@ -33,7 +33,10 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 			"payloads": c.boolean(of("audit.payloads"), &b.Audit.Payloads),
 			"days":     c.count(of("audit.days"), &b.Audit.Days, 36500),
 		}),
-		"search":  section("search", schema{"vectors": c.text(of("search.vectors"), &b.Search.Vectors)}),
+		"search": section("search", schema{
+			"vectors": c.text(of("search.vectors"), &b.Search.Vectors),
+			"wait":    c.optionalDuration(of("search.wait"), &b.Search.Wait),
+		}),
 		"sandbox": c.sandbox(of, &b.Sandbox),
 		"http": section("http", schema{
 			"tokens":     c.tokens(of("http.tokens"), &b.HTTP.Tokens),

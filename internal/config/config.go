@@ -162,6 +162,9 @@ type Audit struct {
 type Search struct {
 	// Vectors is the path of a table of word vectors; empty means none.
 	Vectors string
+	// Wait is how long a search waits for servers that were never listed;
+	// default 10 s, 0 for none.
+	Wait *time.Duration
 }
 
 // Sandbox says where programs run and what they may use.

@@ -239,6 +239,20 @@ func (c *collector) duration(where string, to *time.Duration) field {
 	}
 }
 
+// optionalDuration is duration where 0 turns something off.
+func (c *collector) optionalDuration(where string, to **time.Duration) field {
+	return func(v hujson.Value) {
+		*to = new(time.Duration)
+		lit, _ := v.Value.(hujson.Literal)
+		if k := lit.Kind(); k == '0' || k == '"' {
+			if d, ok := parseDuration(lit.String()); ok && d == 0 {
+				return
+			}
+		}
+		c.duration(where, *to)(v)
+	}
+}
+
 func parseDuration(s string) (time.Duration, bool) {
 	s = strings.TrimSpace(s)
 	if seconds, err := strconv.ParseFloat(s, 64); err == nil && !math.IsNaN(seconds) {

@@ -1,0 +1,60 @@
+package upstream
+
+import (
+	"sync"
+	"time"
+)
+
+// A Starting is a server whose tools are not known yet and may be any moment.
+type Starting struct {
+	Name  string
+	Since time.Time
+}
+
+// Starting returns the servers that were never listed and that are being
+// started for the first time, or wait for that, in config order. One that has
+// failed is not among them, also while it is tried again. It is nil once the
+// pool is closed.
+func (p *Pool) Starting() []Starting {
+	if p.closing() {
+		return nil
+	}
+	var out []Starting
+	for _, s := range p.roster.Load().servers {
+		s.mu.Lock()
+		if !s.known && s.err == nil && (s.state == StateIdle || s.state == StateStarting) {
+			out = append(out, Starting{s.cfg.Name, s.since})
+		}
+		s.mu.Unlock()
+	}
+	return out
+}
+
+// Changed returns a channel that is closed when a server is listed or changes
+// its state, when others are configured, or when the pool is closed.
+func (p *Pool) Changed() <-chan struct{} { return p.news.next() }
+
+// news wakes those who wait for something to happen; it costs little while
+// nobody does.
+type news struct {
+	mu sync.Mutex
+	ch chan struct{} // nil while nobody waits
+}
+
+func (n *news) next() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ch == nil {
+		n.ch = make(chan struct{})
+	}
+	return n.ch
+}
+
+func (n *news) tell() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ch != nil {
+		close(n.ch)
+		n.ch = nil
+	}
+}

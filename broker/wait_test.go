@@ -71,8 +71,13 @@ func TestSearchWaitsForServersThatStart(t *testing.T) {
 				}()
 			}
 			for range calls {
-				if m := <-progress; m != "waiting for slow to start" {
-					t.Errorf("progress says %q", m)
+				select {
+				case m := <-progress:
+					if m != "waiting for slow to start" {
+						t.Errorf("progress says %q", m)
+					}
+				case <-time.After(20 * time.Second):
+					t.Fatal("no progress within 20 s")
 				}
 			}
 			if text, _ := call(t, cs, "list_servers", nil); !strings.Contains(text, `"starting"`) {

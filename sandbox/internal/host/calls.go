@@ -159,12 +159,16 @@ func (c *Calls) work(p pending) {
 // maxWaiting is the number of waiting calls at which Room stops a reader.
 const maxWaiting = 64
 
+// heldShare is the part of the largest argument at which Room stops a reader,
+// too: each argument is in memory several times until its call has ended.
+const heldShare = 8
+
 // Room blocks while so many calls wait, or hold so much argument, that the
 // program should be held back: until some have ended, or the run has.
 func (c *Calls) Room() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.ctx.Err() == nil && (len(c.waiting) > maxWaiting || c.held > int64(c.limits.ResultBytes) && c.running > 0) {
+	for c.ctx.Err() == nil && (len(c.waiting) > maxWaiting || c.held > int64(c.limits.ResultBytes)/heldShare && c.running > 0) {
 		c.room.Wait()
 	}
 }

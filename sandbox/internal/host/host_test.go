@@ -148,7 +148,7 @@ func TestRoomHoldsBack(t *testing.T) {
 		fills int // calls after which there is no room
 	}{
 		{"by number", nil, 2 + maxWaiting + 1},
-		{"by size", json.RawMessage(`"` + strings.Repeat("x", 400) + `"`), 3},
+		{"by size", json.RawMessage(`"` + strings.Repeat("x", 40) + `"`), 3},
 	} {
 		for _, end := range []string{"a call ends", "the run ends"} {
 			t.Run(fmt.Sprintf("%s until %s", tt.name, end), func(t *testing.T) {

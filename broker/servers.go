@@ -109,7 +109,7 @@ func (i *ServerInfo) nameTools(tools []*discovery.Tool) (note string) {
 	return ""
 }
 
-// maxStatusError is how much is told of why a server does not work.
+// maxStatusError is how many characters say why a server does not work.
 const maxStatusError = 300
 
 // statusError is why a server does not work, and what to do, on one line.

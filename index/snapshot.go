@@ -58,7 +58,7 @@ const (
 	slotBits  = 22
 	slotMask  = 1<<slotBits - 1
 	namedBits = 5
-	maxNamed  = 1<<namedBits - 1 // words of a name that are told apart
+	maxNamed  = 1<<namedBits - 1 // words of a name that have a place of their own
 )
 
 func (p packed) slot() uint32  { return p.at & slotMask }

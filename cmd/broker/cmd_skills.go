@@ -246,7 +246,7 @@ func (a *app) printProblems(rows []skillRow, problems []skills.Problem, all bool
 		say(a.stderr, "%s: %s\n", p.Path, p.Diagnostic)
 	}
 	if remarks > 0 && !all {
-		say(a.stderr, "%d remarks: --diagnostics shows them\n", remarks)
+		say(a.stderr, "%d warnings: --diagnostics shows them\n", remarks)
 	}
 }
 

@@ -40,7 +40,7 @@ func Form(schema json.RawMessage) json.RawMessage {
 			end = min(end+1, len(schema))
 			var text string
 			if json.Unmarshal(schema[i:end], &text) != nil {
-				return json.RawMessage("{}") // it is no JSON
+				return json.RawMessage("{}") // invalid JSON
 			}
 			isKey := bytes.HasPrefix(bytes.TrimLeft(schema[end:], " \t\r\n"), []byte(":"))
 			shown := Line(text)

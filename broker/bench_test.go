@@ -14,8 +14,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // audited is a broker with everything on that is on for users. A nil runner is

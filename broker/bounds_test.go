@@ -14,10 +14,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
-	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
+	results "github.com/mcpbroker/mcpbroker/state/files"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // TestLongNamesCostNothing names things of hundreds of kilobytes wherever a

@@ -21,14 +21,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
-	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
+	results "github.com/mcpbroker/mcpbroker/state/files"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // Options says what a Broker is made of. Servers and Runner are required.

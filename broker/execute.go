@@ -15,10 +15,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	results "github.com/mcpbroker/mcpbroker/state/files"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // An ExecuteRequest is one script to run.

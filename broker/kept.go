@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	results "github.com/mcpbroker/mcpbroker/state/files"
 )
 
 // owner is whose results and values a request is about: those of the token that

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/results"
+	results "github.com/mcpbroker/mcpbroker/state/files"
 )
 
 func TestWhatIsCutIsReadInTheNextScript(t *testing.T) {

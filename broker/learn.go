@@ -9,9 +9,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // learns reports whether the results of t are learned from: it says too little

@@ -7,8 +7,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func TestTypesAreLearnedFromCalls(t *testing.T) {

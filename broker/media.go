@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/internal/results"
+	results "github.com/mcpbroker/mcpbroker/state/files"
 )
 
 // Media is an image or a sound that a tool answered with and a script returned.

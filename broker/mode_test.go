@@ -12,7 +12,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func listed(t testing.TB, cs *mcp.ClientSession) map[string]*mcp.Tool {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // addLibrary adds a tool, a prompt, two resources and a template; with

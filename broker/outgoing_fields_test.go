@@ -23,7 +23,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
-	"github.com/mcpbroker/mcpbroker/internal/results"
+	results "github.com/mcpbroker/mcpbroker/state/files"
 )
 
 // odd has a character of every class that no reader sees.

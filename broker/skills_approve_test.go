@@ -13,11 +13,11 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
-	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
+	results "github.com/mcpbroker/mcpbroker/state/files"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func TestScriptsOnTheHostWaitForApproval(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/tokens"
 	"github.com/mcpbroker/mcpbroker/skills"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // BenchmarkActivateSkill measures activate_skill as a client sees it, by its

@@ -9,12 +9,12 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
+	results "github.com/mcpbroker/mcpbroker/state/files"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // approvalRequired is the code of a script that no person has approved yet. It is

@@ -22,11 +22,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/skillcases"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // commandImage is this process's own: another one that ends removes its own.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // A script joins what a skill brings, its files, tools and code, with a tool of

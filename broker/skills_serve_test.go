@@ -20,8 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/skills"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // A rawResult is the answer to a method that the SDK does not know.

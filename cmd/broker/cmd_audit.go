@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func (a *app) auditCommand() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/results"
+	results "github.com/mcpbroker/mcpbroker/state/files"
 )
 
 func (a *app) callCommand() *cobra.Command {

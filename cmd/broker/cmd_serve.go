@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/api"
+	"github.com/mcpbroker/mcpbroker/broker/api"
 )
 
 func (a *app) serveCommand() *cobra.Command {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/results"
+	results "github.com/mcpbroker/mcpbroker/state/files"
 )
 
 func (a *app) storeCommand() *cobra.Command {

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/api"
-	"github.com/mcpbroker/mcpbroker/internal/audit"
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // The names in the audit log of who is no MCP client.

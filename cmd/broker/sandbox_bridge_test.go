@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mcpbroker/mcpbroker/internal/audit"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // What hostile scripts are tried on is the whole road of execute_code: the bridge

@@ -1,0 +1,271 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Part says which part of a result is wanted. The zero Part is all of it.
+type Part struct {
+	// Path leads into the value: "items[3].title" or "/items/3/title".
+	Path string
+	// Offset and Limit choose elements of an array, or characters of a text.
+	// Limit zero means to the end.
+	Offset, Limit int
+}
+
+// Slice returns the part of a result as JSON: text becomes a JSON string, JSON
+// keeps the order of its keys and the digits of its numbers. An error is a
+// mistake in part, in words for the one who wrote it.
+func Slice(item Item, data []byte, part Part) (json.RawMessage, error) {
+	return slice(context.Background(), item, bytes.NewReader(data), part, math.MaxInt)
+}
+
+// Part returns the part of a result as JSON, as Slice does, unless it has more
+// than max bytes. It reads no more of a text than it needs. Of a result that is
+// neither JSON nor text there is only the Item.
+func (c *Client) Part(ctx context.Context, ref string, part Part, max int) (Item, json.RawMessage, error) {
+	item, r, done, err := c.read(ref)
+	if err != nil {
+		return Item{}, nil, err
+	}
+	defer done()
+	if item.MIME != JSON && item.MIME != Text {
+		return item, nil, nil
+	}
+	v, err := slice(ctx, item, r, part, max)
+	return item, v, err
+}
+
+func slice(ctx context.Context, item Item, r io.Reader, part Part, max int) (json.RawMessage, error) {
+	if part.Offset < 0 || part.Limit < 0 {
+		return nil, errors.New("offset and limit are 0 or more")
+	}
+	if item.MIME != JSON {
+		if part.Path != "" {
+			return nil, errors.New("path: this is text, it has no parts; use offset and limit, in characters")
+		}
+		text, err := cutText(ctx, r, part, max)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(text)
+	}
+	data, err := readAll(r, item.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	v, err := follow(ctx, data, part.Path)
+	switch {
+	case err != nil:
+		return nil, err
+	case part.Offset == 0 && part.Limit == 0:
+	case first(v) == '[':
+		v, err = cutArray(v, part)
+	case first(v) == '"':
+		var s string
+		if err = json.Unmarshal(v, &s); err == nil {
+			s, err = cutText(ctx, strings.NewReader(s), part, max)
+			v = marshal(s)
+		}
+	default:
+		err = fmt.Errorf("offset and limit choose elements of an array or characters of a text; here is %s", describe(v))
+	}
+	if err == nil && len(v) > max {
+		err = fmt.Errorf("this has %d bytes, and at most %d are read at once: choose less with path, offset and limit", len(v), max)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func marshal(s string) json.RawMessage {
+	b, _ := json.Marshal(s) // a string cannot fail
+	return b
+}
+
+// cutText reads the characters of a text that p chooses.
+func cutText(ctx context.Context, r io.Reader, p Part, max int) (string, error) {
+	b := bufio.NewReader(r)
+	var text strings.Builder
+	for n := 0; p.Limit == 0 || n < p.Offset+p.Limit; n++ {
+		if n%(64<<10) == 0 && ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		c, _, err := b.ReadRune()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		if n < p.Offset {
+			continue
+		}
+		if text.Len() >= max {
+			return "", fmt.Errorf("this has over %d bytes, the most that is read at once: choose less with offset and limit", max)
+		}
+		text.WriteRune(c)
+	}
+	return text.String(), nil
+}
+
+func cutArray(v json.RawMessage, p Part) (json.RawMessage, error) {
+	n, from, to := 0, 0, 0
+	err := elements(v, func(e json.RawMessage) bool {
+		if n++; n <= p.Offset {
+			return true
+		}
+		if p.Limit > 0 && n > p.Offset+p.Limit {
+			return false
+		}
+		to = cap(v) - cap(e) + len(e)
+		if n == p.Offset+1 {
+			from = cap(v) - cap(e)
+		}
+		return true
+	})
+	return slices.Concat(json.RawMessage("["), v[from:to], json.RawMessage("]")), err
+}
+
+// follow goes down a path.
+func follow(ctx context.Context, v json.RawMessage, path string) (json.RawMessage, error) {
+	steps, err := parsePath(path)
+	if err != nil {
+		return nil, err
+	}
+	for i, step := range steps {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		next, err := child(v, step)
+		if err != nil {
+			return nil, fmt.Errorf("path %q: at %q: %w", path, strings.Join(steps[:i+1], "."), err)
+		}
+		v = next
+	}
+	return v, nil
+}
+
+// parsePath splits "a.b[0]" and "/a/b/0" (RFC 6901) into steps.
+func parsePath(path string) ([]string, error) {
+	if path == "" || path == "$" {
+		return nil, nil
+	}
+	if strings.HasPrefix(path, "/") {
+		steps := strings.Split(path[1:], "/")
+		for i, s := range steps {
+			steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
+		}
+		return steps, nil
+	}
+	var steps []string
+	rest := strings.TrimPrefix(strings.TrimPrefix(path, "$"), ".")
+	for rest != "" {
+		if inner, after, ok := strings.Cut(strings.TrimPrefix(rest, "["), "]"); rest[0] == '[' {
+			if !ok {
+				return nil, fmt.Errorf("path %q: a bracket is not closed", path)
+			}
+			steps = append(steps, strings.Trim(inner, `"'`))
+			rest = strings.TrimPrefix(after, ".")
+			continue
+		}
+		end := strings.IndexAny(rest, ".[")
+		if end < 0 {
+			end = len(rest)
+		}
+		steps = append(steps, rest[:end])
+		rest = strings.TrimPrefix(rest[end:], ".")
+	}
+	return steps, nil
+}
+
+// child is the element or member of v that a step names.
+func child(v json.RawMessage, step string) (json.RawMessage, error) {
+	switch first(v) {
+	case '[':
+		index, err := strconv.Atoi(step)
+		if err != nil {
+			return nil, fmt.Errorf("here is %s; use an index", describe(v))
+		}
+		var found json.RawMessage
+		n := 0
+		err = elements(v, func(e json.RawMessage) bool {
+			if n == index {
+				found = e
+			}
+			n++
+			return found == nil
+		})
+		if err == nil && found == nil {
+			err = fmt.Errorf("there are only %d elements", n)
+		}
+		return found, err
+	case '{':
+		var found json.RawMessage
+		err := members(v, func(key string, e json.RawMessage) bool {
+			if key == step {
+				found = e // the last, as everywhere
+			}
+			return true
+		})
+		if err == nil && found == nil {
+			err = fmt.Errorf("there is no %q; here is %s", step, describe(v))
+		}
+		return found, err
+	}
+	return nil, fmt.Errorf("here is %s, which has no parts", describe(v))
+}
+
+func first(v json.RawMessage) byte {
+	if t := bytes.TrimLeft(v, " \t\r\n"); len(t) > 0 {
+		return t[0]
+	}
+	return 0
+}
+
+// describe says in a few words what a value is.
+func describe(v json.RawMessage) string {
+	switch first(v) {
+	case '[':
+		n := 0
+		_ = elements(v, func(json.RawMessage) bool { n++; return true })
+		return fmt.Sprintf("an array of %d", n)
+	case '{':
+		var keys []string
+		_ = members(v, func(key string, _ json.RawMessage) bool {
+			keys = append(keys, clip(key, 60))
+			return true
+		})
+		slices.Sort(keys)
+		const show = 12
+		if len(keys) > show {
+			return fmt.Sprintf("an object with %s and %d more", strings.Join(keys[:show], ", "), len(keys)-show)
+		}
+		return "an object with " + strings.Join(keys, ", ")
+	case '"':
+		return fmt.Sprintf("a text of %d bytes", len(v))
+	}
+	return clip(string(v), 40)
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

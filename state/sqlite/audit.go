@@ -1,0 +1,188 @@
+// Package sqlite keeps the record of what the broker did: executions and the
+// tool calls in them, in the SQLite file audit.db of the state directory.
+//
+// A Store has one goroutine that writes in batches: Begin and Record only hand
+// over, and what they were given is committed at most 50 ms later; Finish
+// returns when its execution is committed. No commit waits for the disk
+// (write-ahead log, synchronous=NORMAL): a process that is killed loses nothing
+// that was committed, a crash of the operating system may lose the last moments
+// but never the file.
+//
+// Any number of processes may have the same file open. An execution that is
+// still marked as running counts as interrupted once the process that owns it
+// is gone.
+//
+// Programs, arguments and results are recorded only if Options.Payloads asks
+// for it, and then without what looks like a secret.
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// The states of an execution.
+const (
+	StatusRunning     = "running"     // it has begun, and its owner lives
+	StatusDone        = "done"        // it ended with exit code 0
+	StatusFailed      = "failed"      // it ended with another exit code
+	StatusRefused     = "refused"     // it did not start
+	StatusTimeout     = "timeout"     // its time was up
+	StatusCancelled   = "cancelled"   // its caller gave up
+	StatusInterrupted = "interrupted" // its broker ended before it did
+)
+
+// The states of a call.
+const (
+	CallOK        = "ok"
+	CallError     = "error"     // the tool or its server answered with an error
+	CallDenied    = "denied"    // policy kept it from being sent
+	CallCancelled = "cancelled" // the program or its caller gave up
+	CallTimeout   = "timeout"   // no answer in time
+)
+
+// An Execution is one run of a program.
+type Execution struct {
+	// ID is "e_" and a random text that sorts by time. Begin makes one if it
+	// is empty.
+	ID string
+	// Client is who asked for it, as the broker knows its clients.
+	Client string
+	// Language of the program.
+	Language string
+	// CodeHash is the SHA-256 of the program in hex. Begin fills it in from
+	// Code if it is empty.
+	CodeHash string
+	// Code is the program. It is recorded, redacted, only with payloads.
+	Code string
+	// Started and Ended are when it ran; Ended is zero while it runs. Begin
+	// and Finish fill them in if they are zero.
+	Started, Ended time.Time
+	// ExitCode is its exit code, which has a meaning once it has ended.
+	ExitCode int
+	// Status is one of the Status constants.
+	Status string
+	// Duration is its wall-clock time, CPU the processor time of its sandbox
+	// where it is known.
+	Duration, CPU time.Duration
+	// Calls is the number of its calls. For one that has not ended, reading
+	// counts what was recorded.
+	Calls int
+	// BytesIn is the size of the results that came into the sandbox, BytesOut
+	// that of the answer that went to the model.
+	BytesIn, BytesOut int64
+	// Error says why it failed; recorded in short, and redacted.
+	Error string
+}
+
+// A Call is one tool call. Its size fields count bytes of JSON.
+type Call struct {
+	// ExecutionID is empty for a call that no program made.
+	ExecutionID string
+	// Seq numbers the calls of an execution in the order they were made.
+	Seq int
+	// Server is the configured name, Tool the server's own name of the tool,
+	// ID the name that the model uses.
+	Server, Tool, ID string
+	// Started is when it was made; Record fills it in from Duration if zero.
+	Started time.Time
+	// Duration is the time until its answer.
+	Duration time.Duration
+	// Status is one of the Call constants.
+	Status string
+	// ArgBytes and ResultBytes are the sizes of arguments and result.
+	ArgBytes, ResultBytes int64
+	// Error is what went wrong; recorded in short, and redacted.
+	Error string
+	// Args and Result are the JSON itself. They are recorded, redacted and cut
+	// to 64 KiB each, only with payloads.
+	Args, Result []byte
+}
+
+// Options changes how a Store works. The zero value is good.
+type Options struct {
+	// Payloads records programs, arguments and results too.
+	Payloads bool
+	// Days is how long records are kept: 0 means 30, below 0 for ever.
+	Days int
+	// Logger gets what goes wrong in the background; nil discards it.
+	Logger *slog.Logger
+}
+
+var (
+	// ErrClosed is the error of methods after Close.
+	ErrClosed = errors.New("audit store is closed")
+	// ErrNoRecord means that there is no audit.db, or no such execution in it.
+	ErrNoRecord = errors.New("no audit record")
+)
+
+// HashCode is the CodeHash of a program.
+func HashCode(code string) string {
+	sum := sha256.Sum256([]byte(code))
+	return hex.EncodeToString(sum[:])
+}
+
+// MarshalJSON writes e as the audit commands show it: durations in
+// milliseconds, times in RFC 3339, without fields that say nothing.
+func (e Execution) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID         string     `json:"id"`
+		Client     string     `json:"client,omitempty"`
+		Language   string     `json:"language,omitempty"`
+		Status     string     `json:"status"`
+		ExitCode   int        `json:"exit_code"`
+		Started    time.Time  `json:"started"`
+		Ended      *time.Time `json:"ended,omitempty"`
+		DurationMS float64    `json:"duration_ms"`
+		CPUMS      float64    `json:"cpu_ms,omitempty"`
+		Calls      int        `json:"calls"`
+		BytesIn    int64      `json:"bytes_in"`
+		BytesOut   int64      `json:"bytes_out"`
+		CodeHash   string     `json:"code_hash,omitempty"`
+		Code       string     `json:"code,omitempty"`
+		Error      string     `json:"error,omitempty"`
+	}{
+		e.ID, e.Client, e.Language, e.Status, e.ExitCode, e.Started.UTC(), timeOrNil(e.Ended), milliseconds(e.Duration),
+		milliseconds(e.CPU), e.Calls, e.BytesIn, e.BytesOut, e.CodeHash, e.Code, e.Error,
+	})
+}
+
+// MarshalJSON writes c as the audit commands show it: durations in
+// milliseconds, times in RFC 3339, without fields that say nothing.
+func (c Call) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ExecutionID string          `json:"execution,omitempty"`
+		Seq         int             `json:"seq"`
+		Server      string          `json:"server"`
+		Tool        string          `json:"tool"`
+		ID          string          `json:"id,omitempty"`
+		Status      string          `json:"status"`
+		Started     time.Time       `json:"started"`
+		DurationMS  float64         `json:"duration_ms"`
+		ArgBytes    int64           `json:"arg_bytes"`
+		ResultBytes int64           `json:"result_bytes"`
+		Error       string          `json:"error,omitempty"`
+		Args        json.RawMessage `json:"args,omitempty"`
+		Result      json.RawMessage `json:"result,omitempty"`
+	}{
+		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Status, c.Started.UTC(), milliseconds(c.Duration),
+		c.ArgBytes, c.ResultBytes, c.Error, c.Args, c.Result,
+	})
+}
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// milliseconds is d in ms with three decimals, which is what a reader can use.
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Microseconds()) / 1000
+}

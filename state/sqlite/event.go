@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// EventToolsChanged is the kind of an Event that says that tools of a server
+// differ from when they were first seen.
+const EventToolsChanged = "tools_changed"
+
+// EventDrift is the kind of an Event that says that a result was not what all
+// results of its tool had been before. Its detail names the tool and the field.
+const EventDrift = "result_drift"
+
+// The kinds of an Event about a skill or a plugin. Its detail says what was
+// done: the file that was read, the tool that was called, the new state.
+const (
+	EventSkillActivated     = "skill_activated"
+	EventSkillFileRead      = "skill_file_read"
+	EventSkillToolCalled    = "skill_tool_called"
+	EventSkillWorkflow      = "skill_workflow" // what happened in a session, without what was said
+	EventSkillInstalled     = "skill_installed"
+	EventSkillStateChanged  = "skill_state_changed"
+	EventPluginInstalled    = "plugin_installed"
+	EventPluginStateChanged = "plugin_state_changed"
+)
+
+// An Event is something that happened to a server, a skill or a plugin, outside
+// of executions.
+type Event struct {
+	Time   time.Time `json:"time"`
+	Kind   string    `json:"kind"`
+	Server string    `json:"server"` // empty if it is about a skill or a plugin
+	// Name is that of the skill or plugin, Client who did it, and Digest tells one
+	// version of the SKILL.md from another.
+	Name   string `json:"name,omitempty"`
+	Client string `json:"client,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	// Failed means that it was tried in vain; Detail says why.
+	Failed bool   `json:"failed,omitempty"`
+	Detail string `json:"detail"`
+}
+
+// Note records an event; a zero time is now. It does not wait for the file.
+func (s *Store) Note(e Event) {
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	e.Detail = short(e.Detail)
+	cutNames(&e.Kind, &e.Server, &e.Name, &e.Client, &e.Digest)
+	s.send(op{kind: opEvent, event: &e})
+}
+
+// Events returns the events since then, the latest first, at most limit, which
+// is as in Filter.
+func (s *Store) Events(ctx context.Context, since time.Time, limit int) ([]Event, error) {
+	var list []Event
+	limit = orUsual(limit)
+	err := s.read(ctx, "list events of", func(conn *sql.Conn, _ []int64) error {
+		rows, err := conn.QueryContext(ctx, "SELECT time, kind, server, name, client, digest, failed, detail FROM events WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?", unixNano(since), limit)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var e Event
+			var at int64
+			if err := rows.Scan(&at, &e.Kind, &e.Server, &e.Name, &e.Client, &e.Digest, &e.Failed, &e.Detail); err != nil {
+				return err
+			}
+			e.Time = time.Unix(0, at).UTC()
+			list = append(list, e)
+		}
+		return rows.Err()
+	})
+	return list, err
+}

@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A process is an owner of executions, described so that another process that
+// got its number later is not taken for it.
+type process struct {
+	pid   int
+	start string // when it started, in the system's own terms; empty if unknown
+	boot  string // which run of the system; empty if unknown
+	space string // in which namespace its number counts; empty if there are none
+	host  string
+}
+
+// self describes this process.
+var self = sync.OnceValue(func() process {
+	p := process{pid: os.Getpid(), boot: bootID(), space: pidSpace()}
+	p.start, _ = processStart(p.pid)
+	p.host, _ = os.Hostname()
+	return p
+})
+
+// foreignGrace is how long an owner that cannot be looked at from here, in
+// another container or on another machine, is taken to be alive after it began
+// an execution.
+const foreignGrace = time.Hour
+
+// alive reports whether p still runs. last is when it last began an execution.
+func (p process) alive(last time.Time) bool {
+	me := self()
+	switch {
+	case p.boot != me.boot && p.host == me.host:
+		return false // the system was started anew
+	case p.boot != me.boot, p.space != me.space:
+		return time.Since(last) < foreignGrace
+	}
+	start, exists := processStart(p.pid)
+	return exists && start == p.start
+}
+
+// owners returns the ids of the owners that are alive, and of those that are
+// gone.
+func owners(ctx context.Context, conn *sql.Conn) (living, dead []int64, err error) {
+	rows, err := conn.QueryContext(ctx, `SELECT id, pid, start, boot, space, host,
+		max(since, coalesce((SELECT max(started) FROM executions WHERE owner = owners.id AND status = 'running'), 0)) FROM owners`)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, last int64
+		var p process
+		if err := rows.Scan(&id, &p.pid, &p.start, &p.boot, &p.space, &p.host, &last); err != nil {
+			return nil, nil, err
+		}
+		if p.alive(time.Unix(0, last)) {
+			living = append(living, id)
+		} else {
+			dead = append(dead, id)
+		}
+	}
+	return living, dead, rows.Err()
+}
+
+// idList writes ids for IN (…).
+func idList(ids []int64) string {
+	var b strings.Builder
+	for i, id := range ids {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(id, 10))
+	}
+	return b.String()
+}

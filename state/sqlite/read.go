@@ -1,0 +1,191 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// A Filter chooses executions. Its zero value chooses the last 50.
+type Filter struct {
+	// Limit is how many are listed at most: 0 means 50, below 0 all.
+	Limit int
+	// Since leaves out what began before.
+	Since time.Time
+	// Status, Client and Server, if not empty, leave out what has another
+	// status or client, or made no call to that server.
+	Status, Client, Server string
+}
+
+// orUsual is a limit, of which 0 is the usual one; SQLite takes one below 0 for
+// none.
+func orUsual(limit int) int { return cmp.Or(limit, 50) }
+
+const executionColumns = `id, client, language, code_hash, coalesce(code, ''), started, ended, exit_code, state, duration, cpu,
+	CASE WHEN status = 'running' THEN (SELECT count(*) FROM calls WHERE execution = e.id) ELSE calls END,
+	CASE WHEN status = 'running' THEN (SELECT coalesce(sum(result_bytes), 0) FROM calls WHERE execution = e.id) ELSE bytes_in END,
+	bytes_out, error`
+
+// executionsAs is the table of executions with the state that each is in: a
+// running one whose owner is not among the living was interrupted.
+func executionsAs(living []int64) string {
+	return `(SELECT *, CASE WHEN status = 'running' AND owner NOT IN (` + idList(living) + `) THEN 'interrupted' ELSE status END AS state FROM executions) e`
+}
+
+// List returns executions, the latest first.
+func (s *Store) List(ctx context.Context, f Filter) ([]Execution, error) {
+	var list []Execution
+	err := s.read(ctx, "list", func(conn *sql.Conn, living []int64) error {
+		query := "SELECT " + executionColumns + " FROM " + executionsAs(living) + " WHERE started >= ?"
+		args := []any{unixNano(f.Since)}
+		if f.Status != "" {
+			query, args = query+" AND state = ?", append(args, f.Status)
+		}
+		if f.Client != "" {
+			query, args = query+" AND client = ?", append(args, f.Client)
+		}
+		if f.Server != "" {
+			query, args = query+" AND EXISTS (SELECT 1 FROM calls WHERE execution = e.id AND server = ?)", append(args, f.Server)
+		}
+		var err error
+		list, err = scanExecutions(conn.QueryContext(ctx, query+" ORDER BY started DESC, id DESC LIMIT ?", append(args, orUsual(f.Limit))...))
+		return err
+	})
+	return list, err
+}
+
+// Show returns the execution whose ID is id or, if it is the only one, begins
+// with it, and its calls in order. An unknown one is an ErrNoRecord.
+func (s *Store) Show(ctx context.Context, id string) (Execution, []Call, error) {
+	var e Execution
+	var calls []Call
+	err := s.read(ctx, "show", func(conn *sql.Conn, living []int64) error {
+		found, err := scanExecutions(conn.QueryContext(ctx, "SELECT "+executionColumns+" FROM "+executionsAs(living)+
+			" WHERE id >= ? AND id < ? ORDER BY id LIMIT 2", id, id+"\x7f"))
+		switch {
+		case err != nil:
+			return err
+		case id == "", len(found) == 0:
+			return fmt.Errorf("%w of execution %q: broker audit list shows what there is", ErrNoRecord, id)
+		case len(found) > 1 && found[0].ID != id:
+			return fmt.Errorf("%q is the beginning of several executions, such as %s and %s: give more of it", id, found[0].ID, found[1].ID)
+		}
+		e = found[0]
+		calls, err = callsOf(ctx, conn, e.ID)
+		return err
+	})
+	return e, calls, err
+}
+
+// Export calls f for every execution with its calls, the oldest first. Calls
+// that no execution made come last, with a zero Execution, one at a time. An
+// error of f ends it and is returned.
+func (s *Store) Export(ctx context.Context, f func(Execution, []Call) error) error {
+	return s.read(ctx, "export", func(conn *sql.Conn, living []int64) error {
+		const page = 200
+		for started, id := int64(-1), ""; ; {
+			list, err := scanExecutions(conn.QueryContext(ctx, "SELECT "+executionColumns+" FROM "+executionsAs(living)+
+				" WHERE (started, id) > (?, ?) ORDER BY started, id LIMIT ?", started, id, page))
+			if err != nil {
+				return err
+			}
+			for _, e := range list {
+				calls, err := callsOf(ctx, conn, e.ID)
+				if err != nil {
+					return err
+				}
+				if err := f(e, calls); err != nil {
+					return err
+				}
+				started, id = e.Started.UnixNano(), e.ID
+			}
+			if len(list) < page {
+				break
+			}
+		}
+		direct, err := callsOf(ctx, conn, "")
+		for _, c := range direct {
+			if err := f(Execution{}, []Call{c}); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
+
+// read runs f on one state of the file, with the owners that are alive in it.
+func (s *Store) read(ctx context.Context, what string, f func(conn *sql.Conn, living []int64) error) (err error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("%s audit record: %w", what, explain(err))
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return fmt.Errorf("%s audit record: %w", what, explain(err))
+	}
+	defer func() {
+		// Nothing was written: the end of the transaction cannot lose anything.
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	}()
+	living, _, err := owners(ctx, conn)
+	if err == nil {
+		err = f(conn, living)
+	}
+	if err != nil {
+		return fmt.Errorf("%s audit record: %w", what, explain(err))
+	}
+	return nil
+}
+
+func scanExecutions(rows *sql.Rows, err error) ([]Execution, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []Execution
+	for rows.Next() {
+		var e Execution
+		var started, ended int64
+		if err := rows.Scan(&e.ID, &e.Client, &e.Language, &e.CodeHash, &e.Code, &started, &ended, &e.ExitCode, &e.Status,
+			&e.Duration, &e.CPU, &e.Calls, &e.BytesIn, &e.BytesOut, &e.Error); err != nil {
+			return nil, err
+		}
+		e.Started = time.Unix(0, started)
+		if ended != 0 {
+			e.Ended = time.Unix(0, ended)
+		}
+		list = append(list, e)
+	}
+	return list, rows.Err()
+}
+
+func callsOf(ctx context.Context, conn *sql.Conn, execution string) ([]Call, error) {
+	rows, err := conn.QueryContext(ctx, `SELECT execution, seq, server, tool, tool_id, started, duration, status,
+		arg_bytes, result_bytes, error, args, result FROM calls WHERE execution = ? ORDER BY seq, n`, execution)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []Call
+	for rows.Next() {
+		var c Call
+		var started int64
+		if err := rows.Scan(&c.ExecutionID, &c.Seq, &c.Server, &c.Tool, &c.ID, &started, &c.Duration, &c.Status,
+			&c.ArgBytes, &c.ResultBytes, &c.Error, &c.Args, &c.Result); err != nil {
+			return nil, err
+		}
+		c.Started = time.Unix(0, started)
+		list = append(list, c)
+	}
+	return list, rows.Err()
+}
+
+// unixNano is t for a comparison; the zero time is before everything.
+func unixNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}

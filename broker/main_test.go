@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	wait "github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -294,14 +294,5 @@ func call(t testing.TB, cs *mcp.ClientSession, tool string, args any) (text stri
 // eventually polls until ok holds, for what another process does.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("%s: not within 20 s", what)
-		case <-tick.C:
-		}
-	}
+	wait.True(t, what, ok)
 }

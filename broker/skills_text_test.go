@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 )
@@ -23,11 +22,12 @@ func TestSearchFindsSkillsByTheirFiles(t *testing.T) {
 	b := newBroker(t, broker.Options{Skills: skillRegistry(dir), IndexDir: t.TempDir()})
 	var a broker.SearchAnswer
 	var err error
-	for deadline := time.Now().Add(30 * time.Second); len(a.Tools) < 2 && time.Now().Before(deadline); time.Sleep(time.Millisecond) { // they are read in the background
+	eventually(t, "the files of the skills are read", func() bool {
 		if a, err = b.Search(t.Context(), broker.SearchRequest{Query: "which parcels need the franking machine"}); err != nil {
 			t.Fatal(err)
 		}
-	}
+		return len(a.Tools) >= 2
+	})
 	if len(a.Tools) != 2 || a.Tools[0].Name != "machines" || a.Tools[1].Name != "letters" || a.MatchCount != 2 {
 		t.Fatalf("Search = %+v, want the skills machines and letters", a)
 	}

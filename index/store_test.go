@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 )
 
 // TestMain lets the test binary be another broker that uses the same directory.
@@ -323,19 +324,13 @@ func TestKilledInTheMiddleOfABuild(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var left []string
-	for deadline := time.Now().Add(30 * time.Second); len(left) == 0 && time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
-		if _, building := kept(t, dir); len(building) > 0 {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			_, left = kept(t, dir) // it may have been faster
-			break
-		}
-	}
-	if cmd.ProcessState == nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
+	eventually.True(t, "it builds, or was faster", func() bool {
+		whole, building := kept(t, dir)
+		return len(whole)+len(building) > 0
+	})
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	_, left := kept(t, dir)
 	if len(left) == 0 { // as if it had been killed
 		left = []string{filepath.Join(dir, buildPrefix+"1")}
 		if err := os.MkdirAll(filepath.Join(left[0], "index", "store"), 0o700); err != nil {
@@ -397,17 +392,13 @@ func TestChangesAreBuiltInInTheBackground(t *testing.T) {
 	x, _ := stored(t, dir, many(30))
 	x.quiet = time.Millisecond
 	syncWith(t, x, many(33))
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	eventually.True(t, "the changes are in one new index", func() bool {
 		x.mu.RLock()
 		parts, file := len(x.current.parts), x.current.onDisk()
 		x.mu.RUnlock()
-		if list, _ := kept(t, dir); parts == 1 && file && len(list) == 2 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d parts", parts)
-		}
-	}
+		list, _ := kept(t, dir)
+		return parts == 1 && file && len(list) == 2
+	})
 	if got := ids(t, x, Query{Text: "thing_29"}); x.Count() != 35 || len(got) == 0 || got[0] != "git_hub__thing_29" {
 		t.Errorf("%d things, found %v", x.Count(), got)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/pipes"
 )
@@ -262,16 +263,7 @@ func TestKilledBrokerLeavesNoProcess(t *testing.T) {
 // waitFor polls until ok holds.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("%s: not within 30 s", what)
-		case <-tick.C:
-		}
-	}
+	eventually.True(t, what, ok)
 }
 
 // descendants are the processes below pid, from /proc.

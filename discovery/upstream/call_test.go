@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -269,7 +270,7 @@ func TestCallsBeyondTheLimitWait(t *testing.T) {
 		defer close(ended)
 		_, _ = p.Call(first, "s", "hang", nil, nil) // it is cancelled
 	}()
-	eventually(t, "the first call has its place", func() bool { return inFlight(p, "s") == 1 })
+	eventually.True(t, "the first call has its place", func() bool { return inFlight(p, "s") == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := p.Call(ctx, "s", "echo", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -306,7 +307,7 @@ func TestOwnersShareThePlacesOfAServer(t *testing.T) {
 				ctx = first
 			}
 			all.Go(func() { _, _ = p.Call(ctx, "s", "hang", nil, &CallOptions{Owner: "a"}) }) // it is cancelled
-			eventually(t, "the call is there", func() bool {
+			eventually.True(t, "the call is there", func() bool {
 				taken, waiting := p.roster.Load().byName["s"].slots.Count()
 				return taken+waiting == i+1
 			})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/pipes"
 )
@@ -88,9 +89,9 @@ func TestInstallationOutlivesItsBroker(t *testing.T) {
 				t.Fatal("the installation was ended")
 			}
 			openGate(t, path)
-			eventually(t, "the installation is whole", func() bool { return exists(path, "tree/whole") })
-			eventually(t, "the server is gone", func() bool { return len(left(t, g.mark)) == 0 })
-			eventually(t, "the guard is gone", func() bool { return len(guardsOf(g.cmd.Process.Pid)) == 0 })
+			eventually.True(t, "the installation is whole", func() bool { return exists(path, "tree/whole") })
+			eventually.True(t, "the server is gone", func() bool { return len(left(t, g.mark)) == 0 })
+			eventually.True(t, "the guard is gone", func() bool { return len(guardsOf(g.cmd.Process.Pid)) == 0 })
 		})
 	}
 }
@@ -109,7 +110,7 @@ func startInstalling(t *testing.T, command string) *guarded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it installs", func() bool { return exists(command, "tree") })
+	eventually.True(t, "it installs", func() bool { return exists(command, "tree") })
 	return &guarded{cmd, in, strings.TrimSpace(mark)}
 }
 
@@ -123,7 +124,7 @@ func TestNextBrokerWaitsForTheInstallation(t *testing.T) {
 	p := newPool(t, &Options{Guard: true}, Config{Name: "other", Command: path, StartTimeout: time.Minute})
 	done := make(chan Status)
 	go func() { done <- p.Refresh(t.Context())[0] }()
-	eventually(t, "it starts", func() bool { return p.Status()[0].State == StateStarting })
+	eventually.True(t, "it starts", func() bool { return p.Status()[0].State == StateStarting })
 	if !finishing((&target{command: path}).installID()) {
 		t.Error("the installation of the first is not seen")
 	}
@@ -160,7 +161,7 @@ func TestInstallationWithoutGuardIsAskedToEnd(t *testing.T) {
 	path := installer(t, "npx", "exit 1")
 	p := NewPool([]Config{{Name: "s", Command: path}}, nil)
 	p.Start(t.Context())
-	eventually(t, "it installs", func() bool { return exists(path, "tree") })
+	eventually.True(t, "it installs", func() bool { return exists(path, "tree") })
 	p.Close()
 	if exists(path, "tree") {
 		t.Error("it was killed in mid-install")

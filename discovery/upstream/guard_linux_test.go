@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/pipes"
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // A guarded broker, as the test sees it.
@@ -38,7 +40,7 @@ func startGuarded(t *testing.T) *guarded {
 		t.Fatal(err)
 	}
 	g := &guarded{cmd, in, strings.TrimSpace(mark)}
-	eventually(t, "the guard runs", func() bool { return len(guardsOf(g.cmd.Process.Pid)) == 1 })
+	eventually.True(t, "the guard runs", func() bool { return len(guardsOf(g.cmd.Process.Pid)) == 1 })
 	if n := len(left(t, g.mark)); n != 2 {
 		t.Fatalf("the server and its child are %d processes", n)
 	}
@@ -53,7 +55,7 @@ func guardsOf(pid int) []int {
 		line, _ := os.ReadFile(path) // it may be gone
 		args := strings.Split(string(line), "\x00")
 		id, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err == nil && len(args) > 2 && args[0] == guardName && strings.Contains(args[2], "."+strconv.Itoa(pid)+".") && startTime(id) != "" {
+		if err == nil && len(args) > 2 && args[0] == guardName && strings.Contains(args[2], "."+strconv.Itoa(pid)+".") && spawn.StartTime(id) != "" {
 			pids = append(pids, id)
 		}
 	}
@@ -78,8 +80,8 @@ func TestKilledBrokerLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = killed.cmd.Wait()
-	eventually(t, "what the killed broker left is gone", func() bool { return len(left(t, killed.mark)) == 0 })
-	eventually(t, "its guard is gone", func() bool { return len(guardsOf(killed.cmd.Process.Pid)) == 0 })
+	eventually.True(t, "what the killed broker left is gone", func() bool { return len(left(t, killed.mark)) == 0 })
+	eventually.True(t, "its guard is gone", func() bool { return len(guardsOf(killed.cmd.Process.Pid)) == 0 })
 	if n := len(left(t, other.mark)); n != 2 {
 		t.Errorf("the other broker has %d processes left, want 2", n)
 	}
@@ -98,7 +100,7 @@ func TestGuardSparesTheLiving(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
 	guards := guardsOf(g.cmd.Process.Pid)
-	eventually(t, "the guard ignores SIGTERM", func() bool { return ignores(guards[0], syscall.SIGTERM) })
+	eventually.True(t, "the guard ignores SIGTERM", func() bool { return ignores(guards[0], syscall.SIGTERM) })
 	if err := syscall.Kill(guards[0], syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func TestGuardEndsSomeTimeAfterTheLastServer(t *testing.T) {
 	g.enter()
 	g.linger = 0
 	g.leave()
-	eventually(t, "the guard has ended", func() bool { return !running() })
+	eventually.True(t, "the guard has ended", func() bool { return !running() })
 	g.enter()
 	if !running() {
 		t.Error("no guard for the next server")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -50,7 +51,7 @@ func TestServersCannotRepeatTheirSecrets(t *testing.T) {
 				t.Errorf("a result was changed: %s, %v", result, err)
 			}
 			log := func() string { return strings.Join(p.Status()[0].Stderr, "\n") }
-			eventually(t, "the server's log is there", func() bool { return strings.Contains(log(), "[error] tried "+tt.shown) })
+			eventually.True(t, "the server's log is there", func() bool { return strings.Contains(log(), "[error] tried "+tt.shown) })
 			check("stderr", log())
 			check("stdout", strings.Join(p.Status()[0].Dropped, "\n"))
 			_, err = p.Call(t.Context(), "s", "die", nil, nil)
@@ -71,7 +72,7 @@ func TestServersCannotRepeatTheirSecrets(t *testing.T) {
 					t.Errorf("%s: %s, %v", filepath.Base(name), text, err)
 				}
 			}
-			eventually(t, "the end is noticed", func() bool { return p.Status()[0].Err != nil })
+			eventually.True(t, "the end is noticed", func() bool { return p.Status()[0].Err != nil })
 			check("status", p.Status()[0].Err.Error())
 		})
 	}

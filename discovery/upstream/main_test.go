@@ -69,21 +69,6 @@ func newPool(t testing.TB, o *Options, configs ...Config) *Pool {
 	return p
 }
 
-// eventually polls until ok holds, for what other processes do.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(60 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("%s: not within 60 s", what)
-		case <-tick.C:
-		}
-	}
-}
-
 // textOf is the text of the first block of a result.
 func textOf(t testing.TB, result json.RawMessage) string {
 	t.Helper()

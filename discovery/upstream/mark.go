@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // markVariable is set in the environment of every server and inherited by what
@@ -22,7 +24,7 @@ const installVariable = "MCPBROKER_INSTALL"
 var (
 	marks   atomic.Int64
 	ownMark = sync.OnceValue(func() string {
-		return fmt.Sprintf("%s.%d.%s", pidNamespace(), os.Getpid(), startTime(os.Getpid()))
+		return fmt.Sprintf("%s.%d.%s", spawn.PIDNamespace(), os.Getpid(), spawn.StartTime(os.Getpid()))
 	})
 )
 
@@ -39,9 +41,9 @@ func ownerOf(mark string) string {
 // broker in another container that cannot be told.
 func ownerGone(mark string) bool {
 	parts := strings.Split(mark, ".")
-	if len(parts) != 4 || parts[0] != pidNamespace() || parts[2] == "" {
+	if len(parts) != 4 || parts[0] != spawn.PIDNamespace() || parts[2] == "" {
 		return false
 	}
 	pid, err := strconv.Atoi(parts[1])
-	return err == nil && startTime(pid) != parts[2]
+	return err == nil && spawn.StartTime(pid) != parts[2]
 }

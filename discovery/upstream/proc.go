@@ -50,8 +50,11 @@ func startProcess(path string, args, env []string, dir string, stderr *ring, g *
 	}
 	p.cmd = &exec.Cmd{
 		Path: path, Args: append([]string{path}, args...), Dir: dir,
-		Env:         append(env[:len(env):len(env)], markVariable+"="+p.mark),
-		SysProcAttr: processAttributes(installs, guarded),
+		Env: append(env[:len(env):len(env)], markVariable+"="+p.mark),
+	}
+	spawn.Group(p.cmd)
+	if installs {
+		leaveToGuard(p.cmd, guarded)
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	err = spawn.Start(p.cmd)
@@ -112,14 +115,15 @@ func (p *process) end(stderr io.Closer) {
 			p.stdout.Close()
 			return
 		}
-		terminateGroup(p.cmd.Process)
+		spawn.Terminate(p.cmd.Process)
 	}
 	p.answered() // as far as it ever will, and the guard lets go of its stdin
 	if !p.goneWithin(stdinGrace) {
-		terminateGroup(p.cmd.Process)
+		spawn.Terminate(p.cmd.Process)
 		p.goneWithin(termGrace)
 	}
-	killTree(p.cmd.Process, p.mark)
+	_ = spawn.KillTree(p.cmd.Process) // gone already: nothing to do
+	killMarked(p.mark)
 	<-p.exited
 	// Whoever still holds the other ends has left the tree; don't wait for it.
 	select {
@@ -139,7 +143,7 @@ func (p *process) goneWithin(d time.Duration) bool {
 	case <-deadline.C:
 		return false
 	}
-	for groupAlive(p.cmd.Process) {
+	for spawn.Alive(p.cmd.Process) {
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-deadline.C:

@@ -3,23 +3,19 @@ package upstream
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
-// processAttributes put a server into a group of its own and let the kernel
-// kill it when the broker dies, however it dies: see package spawn. What installs
-// is left to the guard then; without one, it is asked to end.
-func processAttributes(installs, guarded bool) *syscall.SysProcAttr {
-	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// leaveToGuard changes what happens to a server that may be being installed when
+// the broker dies: it is the guard's then or, without one, asked to end.
+func leaveToGuard(cmd *exec.Cmd, guarded bool) {
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
 	if guarded {
-		a.Pdeathsig = 0
-	} else if installs {
-		a.Pdeathsig = syscall.SIGTERM
+		cmd.SysProcAttr.Pdeathsig = 0
 	}
-	return a
 }
 
 // killMarked kills the processes of this user whose environment holds mark:
@@ -94,51 +90,4 @@ func eachMarked(f func(pid int, mark string, env []byte)) {
 			f(pid, string(mark), env)
 		}
 	}
-}
-
-// startTime tells a process from a later one with the same id; "" if there is
-// none.
-func startTime(pid int) string {
-	fields := statFields(pid)
-	if len(fields) < 20 || string(fields[0]) == "Z" {
-		return ""
-	}
-	return string(fields[19])
-}
-
-// pidNamespace tells process ids of one container from those of another.
-func pidNamespace() string {
-	link, _ := os.Readlink("/proc/self/ns/pid") // such as pid:[4026531836]
-	return strings.Trim(link, "pid:[]")
-}
-
-// groupRuns reports whether the group has a process that is no zombie. A
-// grandchild that nobody reaps stays in the group for ever.
-func groupRuns(pgid int) bool {
-	want := []byte(strconv.Itoa(pgid))
-	paths, _ := filepath.Glob("/proc/[0-9]*")
-	for _, path := range paths {
-		pid, err := strconv.Atoi(filepath.Base(path))
-		if err != nil {
-			continue
-		}
-		if f := statFields(pid); len(f) > 2 && bytes.Equal(f[2], want) && string(f[0]) != "Z" && string(f[0]) != "X" {
-			return true
-		}
-	}
-	return false
-}
-
-// statFields are the fields of /proc/PID/stat from the state on: state, parent,
-// group and so on. The command before them may hold anything.
-func statFields(pid int) [][]byte {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return nil
-	}
-	_, rest, ok := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" "))
-	if !ok {
-		return nil
-	}
-	return bytes.Fields(rest)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // left are the processes that this test binary's pools have running.
@@ -18,7 +19,7 @@ func left(t *testing.T, mark string) []int {
 	t.Helper()
 	var alive []int
 	for _, pid := range markedProcesses(func(m string) bool { return m == mark }) {
-		if startTime(pid) != "" {
+		if spawn.StartTime(pid) != "" {
 			alive = append(alive, pid)
 		}
 	}
@@ -124,15 +125,12 @@ func openFiles(t *testing.T) int {
 
 // children are the processes that this one has started and that are there, if
 // only because nobody has waited for them.
-func children() []int {
-	var pids []int
-	self := strconv.Itoa(os.Getpid())
-	paths, _ := filepath.Glob("/proc/[0-9]*")
+func children() []string {
+	var pids []string
+	paths, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, path := range paths {
-		pid, err := strconv.Atoi(filepath.Base(path))
-		if f := statFields(pid); err == nil && len(f) > 1 && string(f[1]) == self {
-			pids = append(pids, pid)
-		}
+		list, _ := os.ReadFile(path) // the thread may be gone
+		pids = append(pids, strings.Fields(string(list))...)
 	}
 	return pids
 }
@@ -163,7 +161,7 @@ func TestOrphansOfADeadBrokerAreKilled(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Skip("no true: ", err)
 	}
-	mark := pidNamespace() + "." + strconv.Itoa(gone.Process.Pid) + ".12345.1"
+	mark := spawn.PIDNamespace() + "." + strconv.Itoa(gone.Process.Pid) + ".12345.1"
 	orphan := exec.Command(fakeupstream.Command(), fakeupstream.Args(fakeupstream.IgnoresTerm)...)
 	orphan.Env = []string{markVariable + "=" + mark}
 	in, err := orphan.StdinPipe()
@@ -186,9 +184,9 @@ func TestOrphansOfADeadBrokerAreKilled(t *testing.T) {
 }
 
 func TestOwnerGone(t *testing.T) {
-	self := pidNamespace() + "." + strconv.Itoa(os.Getpid())
+	self := spawn.PIDNamespace() + "." + strconv.Itoa(os.Getpid())
 	for mark, want := range map[string]bool{
-		self + "." + startTime(os.Getpid()) + ".1": false,
+		self + "." + spawn.StartTime(os.Getpid()) + ".1": false,
 		self + ".1.1": true, // an earlier process of the same id
 		"garbage":     false,
 		self + "..1":  false,

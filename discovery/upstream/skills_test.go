@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -63,7 +64,7 @@ func TestSkillsAreListedWithTheTools(t *testing.T) {
 		k.Add("skill://d", "Is new.", nil)
 		k.Changed(srv)
 		if !stateless { // nobody listens to a server without sessions and streams
-			eventually(t, "the new skill is listed", func() bool { return len(skillURIs(p)) == 4 })
+			eventually.True(t, "the new skill is listed", func() bool { return len(skillURIs(p)) == 4 })
 		}
 		data, err := p.ReadResource(t.Context(), "s", "skill://a/x.md")
 		if string(data) != "x" || err != nil {
@@ -171,7 +172,7 @@ func TestSlowSkillsHoldUpNoTools(t *testing.T) {
 		t.Errorf("a call meanwhile: %s, %v", got, err)
 	}
 	close(held)
-	eventually(t, "the skills are listed", func() bool { return len(skillURIs(p)) == 1 })
+	eventually.True(t, "the skills are listed", func() bool { return len(skillURIs(p)) == 1 })
 }
 
 func TestSkillsThatCannotBeListedStay(t *testing.T) {

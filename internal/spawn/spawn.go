@@ -1,7 +1,17 @@
-// Package spawn starts child processes that the kernel ends with this one.
+// Package spawn starts child processes in groups of their own, which the kernel
+// ends with this process, and ends them with what they have started.
 //
-// Whoever starts a process sets its SysProcAttr; on Linux with Pdeathsig, which
-// prctl(2) calls the parent-death signal. Its "parent" is the thread that forked,
-// not the process, and Go ends threads, so a child that any thread starts may be
-// killed while its owner lives. Start has one thread that stays.
+// On Linux a child gets a parent-death signal (prctl(2), PR_SET_PDEATHSIG). Its
+// "parent" is the thread that forked, not the process, and Go ends threads, so a
+// child that any thread starts may be killed while its owner lives. Start has one
+// thread that stays.
 package spawn
+
+import "os/exec"
+
+// cancelTree makes the end of cmd's context, if it has one, kill its tree.
+func cancelTree(cmd *exec.Cmd) {
+	if cmd.Cancel != nil {
+		cmd.Cancel = func() error { return KillTree(cmd.Process) }
+	}
+}

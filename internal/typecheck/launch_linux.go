@@ -11,6 +11,8 @@ import (
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // maxFiles is the number of descriptors of a compiler.
@@ -72,7 +74,6 @@ func command(ctx context.Context, launcher string, j job) (*exec.Cmd, error) {
 	}
 	cmd := exec.CommandContext(ctx, launcher)
 	cmd.Args = []string{launcher0, launcher1, string(told)}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	spawn.Group(cmd)
 	return cmd, nil
 }

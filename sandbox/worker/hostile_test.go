@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
@@ -200,13 +201,8 @@ func TestWhatAChildStartedDiesWithIt(t *testing.T) {
 	if err != nil || res.ExitCode != 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
+	eventually.True(t, "the process is gone, or waits for whoever inherited it", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", res.Value))
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return // gone, or waits for whoever inherited it
-		}
-		if time.Now().After(end) {
-			t.Fatalf("process %s is still there: %s", res.Value, stat)
-		}
-	}
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
 }

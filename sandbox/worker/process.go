@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -85,7 +86,7 @@ func launch(opts *Options) (*process, error) {
 	cmd.Env = []string{}
 	cmd.Dir = rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
-	cmd.SysProcAttr = processAttr()
+	spawn.Group(cmd)
 	if err := spawn.Start(cmd); err != nil {
 		closeAll(files[:])
 		return nil, err
@@ -95,6 +96,12 @@ func launch(opts *Options) (*process, error) {
 	p.w = wire.NewWriter(p.in)
 	p.r = wire.NewReader(p.out, wire.Slack)
 	return p, nil
+}
+
+// rootDir is the directory that children run in: on Windows, that of the drive
+// with the system.
+func rootDir() string {
+	return filepath.VolumeName(os.Getenv("SystemRoot")) + string(filepath.Separator)
 }
 
 func closeAll(files []*os.File) {
@@ -110,7 +117,9 @@ func closeAll(files []*os.File) {
 // is waited for, does anything.
 func (p *process) kill() {
 	p.once.Do(func() {
-		killGroup(p.cmd.Process)
+		if spawn.Kill(p.cmd.Process) != nil {
+			_ = p.cmd.Process.Kill() // gone already: nothing to do
+		}
 		p.out.SetReadDeadline(time.Now().Add(drainTime))
 		p.crash.r.SetReadDeadline(time.Now().Add(drainTime))
 	})

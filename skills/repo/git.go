@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // git runs the program on a store of its own, which has no work tree.
@@ -43,7 +45,7 @@ func (g *git) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd.Dir = g.store
 	cmd.Env = append(environment(), "GIT_ALLOW_PROTOCOL="+g.protocols)
 	cmd.WaitDelay = killWait
-	ownGroup(cmd)
+	spawn.Session(cmd) // the helpers for ssh and https end with it, and find no terminal to ask at
 	return cmd
 }
 
@@ -68,7 +70,9 @@ func (g *git) run(ctx context.Context, args ...string) (string, error) {
 	cmd := g.command(ctx, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	killGroup(cmd)
+	if cmd.Process != nil {
+		_ = spawn.Kill(cmd.Process) // what it has left behind: mostly nothing
+	}
 	if err != nil {
 		return "", refuse("fetch_failed", "git %s: %s", args[0], errs.reason(err))
 	}
@@ -93,7 +97,9 @@ func (g *git) stream(ctx context.Context, input string, read func(*bufio.Reader)
 		cancel() // what is not read any more
 	}
 	ended := cmd.Wait()
-	killGroup(cmd)
+	if cmd.Process != nil {
+		_ = spawn.Kill(cmd.Process) // what it has left behind: mostly nothing
+	}
 	if err == nil && ended != nil {
 		err = refuse("fetch_failed", "git %s: %s", args[0], errs.reason(ended))
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/skillcases"
 	"github.com/mcpbroker/mcpbroker/skills/script"
 )
@@ -36,18 +36,9 @@ func TestAScriptEndsWithItsBroker(t *testing.T) {
 	if err := broker.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until := func(what string, done func() bool) {
-		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !done(); {
-			if time.Now().After(deadline) {
-				_ = broker.Process.Kill()
-				t.Fatal(what)
-			}
-			<-time.After(5 * time.Millisecond)
-		}
-	}
+	t.Cleanup(func() { _ = broker.Process.Kill() })
 	var pid string
-	until("the script does not start", func() bool {
+	eventually.True(t, "the script starts", func() bool {
 		text, err := os.ReadFile(filepath.Join(dir, "pid"))
 		pid = strings.TrimSpace(string(text))
 		return err == nil
@@ -61,7 +52,7 @@ func TestAScriptEndsWithItsBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = broker.Wait()
-	until("the script lives on", func() bool {
+	eventually.True(t, "the script has ended", func() bool {
 		stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 		return err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ")
 	})

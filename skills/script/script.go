@@ -110,12 +110,12 @@ func Run(ctx context.Context, r Request) Result {
 	}
 	cmd.Env = environment(r)
 	cmd.WaitDelay = drainTime
-	ownGroup(cmd)
+	spawn.Group(cmd)
 	if err := spawn.Start(cmd); err != nil {
 		return refused(&Error{NotAllowed, fmt.Sprintf("%s cannot be started: %s", r.Script, reason(err))})
 	}
 	err = cmd.Wait()
-	killGroup(cmd) // what it left behind
+	_ = spawn.Kill(cmd.Process) // what it left behind; mostly nothing
 	code := cmd.ProcessState.ExitCode()
 	if code == 0 && errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // something that it started kept the streams open

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/skillcases"
 	"github.com/mcpbroker/mcpbroker/skills/script"
 )
@@ -56,16 +57,11 @@ func TestTheWholeGroupEndsWithTheScript(t *testing.T) {
 	if !r.Success || pid == "" {
 		t.Fatalf("background: %+v", r)
 	}
-	if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") && !strings.Contains(string(stat), ") X ") {
-		// SIGKILL is sent, but who reads may be faster than it is carried out.
-		deadline := time.Now().Add(10 * time.Second)
-		for time.Now().Before(deadline) && err == nil && !strings.Contains(string(stat), ") Z ") {
-			stat, err = os.ReadFile("/proc/" + pid + "/stat")
-		}
-		if err == nil && !strings.Contains(string(stat), ") Z ") {
-			t.Errorf("process %s lives on: %s", pid, stat)
-		}
-	}
+	// SIGKILL is sent, but who reads may be faster than it is carried out.
+	eventually.True(t, "what it left behind has ended", func() bool {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		return err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ")
+	})
 	if r := script.Run(t.Context(), script.Request{Dir: skill, Script: "c.sh", Env: []string{"GIVEN=yes"}}); r.Stdout != "|yes|"+skill+"\n" {
 		t.Errorf("environment: %+v", r)
 	}

@@ -248,21 +248,16 @@ func binaryProperty(name string) []*unicode.RangeTable {
 		return []*unicode.RangeTable{unicode.L, unicode.Nl, p["Other_ID_Start"]}
 	case "ID_Continue", "IDC", "XID_Continue", "XIDC":
 		return []*unicode.RangeTable{unicode.L, unicode.Nl, p["Other_ID_Start"], unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, p["Other_ID_Continue"]}
-	case "Emoji":
-		return []*unicode.RangeTable{emoji}
-	case "Emoji_Presentation", "EPres":
-		return []*unicode.RangeTable{emojiPresentation}
 	case "Emoji_Modifier", "EMod":
 		return []*unicode.RangeTable{skinTone}
-	case "Emoji_Modifier_Base", "EBase":
-		return []*unicode.RangeTable{emojiModifierBase}
 	case "Emoji_Component", "EComp":
 		return []*unicode.RangeTable{emojiPart}
-	case "Extended_Pictographic", "ExtPict":
-		return []*unicode.RangeTable{extendedPictographic}
 	}
 	if long, ok := propertyNames[name]; ok {
 		name = long
+	}
+	if t := emojiTables()[name]; t != nil {
+		return []*unicode.RangeTable{t}
 	}
 	if t := p[name]; t != nil && !strings.HasPrefix(name, "Other_") {
 		return []*unicode.RangeTable{t}
@@ -275,5 +270,5 @@ var propertyNames = map[string]string{
 	"space": "White_Space", "AHex": "ASCII_Hex_Digit", "Hex": "Hex_Digit", "RI": "Regional_Indicator",
 	"Ideo": "Ideographic", "UIdeo": "Unified_Ideograph", "Dia": "Diacritic", "Ext": "Extender",
 	"VS": "Variation_Selector", "QMark": "Quotation_Mark", "Term": "Terminal_Punctuation",
-	"STerm": "Sentence_Terminal", "Join_C": "Join_Control", "Dash": "Dash",
+	"STerm": "Sentence_Terminal", "Join_C": "Join_Control", "EPres": "Emoji_Presentation", "ExtPict": "Extended_Pictographic",
 }

@@ -51,45 +51,14 @@ func (d decimal) parse(text string) decimal {
 	return d
 }
 
-// round keeps n digits, which may be none or fewer.
-func (d decimal) round(n int, mode string) decimal {
+// round keeps n digits, which may be none or fewer; a half goes away from zero.
+func (d decimal) round(n int) decimal {
 	if n >= len(d.digits) || d.digits == "" {
 		return d
 	}
-	up := false
-	if n < 0 {
-		up = mode == "expand" || mode == "ceil" && !d.negative || mode == "floor" && d.negative
-		d.digits = ""
-	} else {
-		next, rest := d.digits[n], strings.Trim(d.digits[n+1:], "0") != ""
-		half := next == '5' && !rest
-		odd := n > 0 && (d.digits[n-1]-'0')%2 == 1
-		switch mode {
-		case "trunc":
-		case "expand":
-			up = true
-		case "ceil":
-			up = !d.negative
-		case "floor":
-			up = d.negative
-		case "halfEven":
-			up = next > '5' || next == '5' && rest || half && odd
-		case "halfTrunc":
-			up = next >= '5' && !half
-		case "halfCeil":
-			up = next >= '5' && (!half || !d.negative)
-		case "halfFloor":
-			up = next >= '5' && (!half || d.negative)
-		default:
-			up = next >= '5'
-		}
-		d.digits = d.digits[:n]
-	}
+	up := n >= 0 && d.digits[n] >= '5'
+	d.digits = d.digits[:max(n, 0)]
 	if up {
-		if n < 0 {
-			d.exp -= n
-			n = 0
-		}
 		b := []byte("0" + d.digits)
 		i := len(b) - 1
 		for b[i] == '9' {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/dop251/goja"
 	"golang.org/x/text/cases"
@@ -95,8 +94,6 @@ type collator struct {
 	*collate.Collator
 	locale, sensitivity string
 	numeric             bool
-	caseFirst           string // upper, lower or false
-	letters             bool   // punctuation and blanks do not count
 }
 
 // collator reads the arguments of Intl.Collator. Those that a program uses
@@ -114,9 +111,8 @@ func (r *runtime) collator(locales, opts goja.Value) *collator {
 	}
 	c.sensitivity = o.text("sensitivity", "variant", "base", "accent", "case")
 	c.numeric = c.numeric || o.get("numeric").ToBoolean()
-	c.caseFirst = o.text("caseFirst", "false", "upper", "lower")
-	c.letters = o.get("ignorePunctuation").ToBoolean()
-	key := c.locale + " " + c.sensitivity + strconv.FormatBool(c.numeric) + c.caseFirst + strconv.FormatBool(c.letters)
+	o.refuse(map[string]string{"caseFirst": "false", "ignorePunctuation": "false", "collation": "default", "usage": "sort search"})
+	key := c.locale + " " + c.sensitivity + strconv.FormatBool(c.numeric)
 	if known := r.collators[key]; known != nil {
 		return known
 	}
@@ -138,26 +134,10 @@ func (r *runtime) collator(locales, opts goja.Value) *collator {
 }
 
 func (c *collator) compare(a, b string) int {
-	if c.letters {
-		a, b = withoutPunctuation(a), withoutPunctuation(b)
-	}
 	if a == b {
 		return 0
 	}
-	n := c.CompareString(norm.NFC.String(a), norm.NFC.String(b))
-	if n != 0 && c.caseFirst == "upper" && strings.EqualFold(a, b) {
-		return -n
-	}
-	return n
-}
-
-func withoutPunctuation(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPunct(r) || unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, s)
+	return c.CompareString(norm.NFC.String(a), norm.NFC.String(b))
 }
 
 // intlNatives are the natives of lib/intl.js. Each make… returns an object of
@@ -177,8 +157,8 @@ func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Valu
 	})
 	add("makeCollator", func(c goja.FunctionCall) goja.Value {
 		k := r.collator(c.Argument(0), c.Argument(1))
-		o := r.formatter([]any{"locale", k.locale, "usage", "sort", "sensitivity", k.sensitivity, "ignorePunctuation", k.letters,
-			"collation", "default", "numeric", k.numeric, "caseFirst", k.caseFirst}, nil)
+		o := r.formatter([]any{"locale", k.locale, "usage", "sort", "sensitivity", k.sensitivity,
+			"collation", "default", "numeric", k.numeric}, nil)
 		_ = o.Set("compare", func(c goja.FunctionCall) goja.Value {
 			return r.vm.ToValue(k.compare(c.Argument(0).String(), c.Argument(1).String()))
 		})
@@ -189,9 +169,6 @@ func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Valu
 		data, tag := r.findLocale(c.Argument(0))
 		o := r.vm.NewObject()
 		_ = o.Set("locale", tag)
-		_ = o.Set("list", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-			return r.vm.ToValue(data.List[c.Argument(0).String()][styleIndex[c.Argument(1).String()]])
-		}))
 		_ = o.Set("relative", func(c goja.FunctionCall) goja.Value {
 			return r.relative(data, c)
 		})
@@ -210,18 +187,7 @@ func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Valu
 		}
 		return r.vm.NewArray(known...)
 	})
-	add("displayName", r.displayName)
-	add("parseLocale", r.parseLocale)
-	add("zones", func(goja.FunctionCall) goja.Value {
-		var list []any
-		for name := range strings.FieldsSeq(zoneNames()) {
-			list = append(list, name)
-		}
-		return r.vm.NewArray(list...)
-	})
 }
-
-var styleIndex = map[string]int{"long": 0, "short": 1, "narrow": 2}
 
 // formatter makes an object of format, parts and resolved.
 func (r *runtime) formatter(resolved []any, parts func(goja.Value) []part) *goja.Object {
@@ -255,11 +221,8 @@ func (r *runtime) partList(parts []part) goja.Value {
 
 func (f *numberFormat) numberOptions() []any {
 	list := []any{"locale", f.locale, "numberingSystem", "latn", "style", f.style}
-	switch f.style {
-	case "currency":
-		list = append(list, "currency", f.currency, "currencyDisplay", f.currencyDisplay, "currencySign", f.currencySign)
-	case "unit":
-		list = append(list, "unit", f.unit, "unitDisplay", f.unitDisplay)
+	if f.style == "currency" {
+		list = append(list, "currency", f.currency, "currencyDisplay", f.currencyDisplay, "currencySign", "standard")
 	}
 	list = append(list, "minimumIntegerDigits", f.minInt)
 	switch {
@@ -279,7 +242,7 @@ func (f *numberFormat) numberOptions() []any {
 	if f.notation == "compact" {
 		list = append(list, "compactDisplay", f.compactDisplay)
 	}
-	return append(list, "signDisplay", f.signDisplay, "roundingMode", f.rounding)
+	return append(list, "signDisplay", f.signDisplay, "roundingMode", "halfExpand")
 }
 
 func (f *dateFormat) dateOptions() []any {
@@ -287,7 +250,7 @@ func (f *dateFormat) dateOptions() []any {
 	if f.hour != "" || f.timeStyle != "" {
 		list = append(list, "hourCycle", f.hourCycle, "hour12", f.hour12())
 	}
-	return append(list, "weekday", f.weekday, "era", f.era, "year", f.year, "month", f.month, "day", f.day, "hour", f.hour, "minute", f.minute,
+	return append(list, "weekday", f.weekday, "year", f.year, "month", f.month, "day", f.day, "hour", f.hour, "minute", f.minute,
 		"second", f.second, "timeZoneName", f.timeZoneName, "dateStyle", f.dateStyle, "timeStyle", f.timeStyle)
 }
 

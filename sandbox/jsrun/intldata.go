@@ -13,11 +13,10 @@ import (
 // Intl draws on a file of data for each locale, which intl/gen.mjs writes. A
 // file is read when its locale is first asked for.
 //
-//go:embed intl/*.json intl/names
+//go:embed intl/*.json
 var localeFiles embed.FS
 
-// defaultLocale is that of programs that name none, and of every locale that
-// is not known.
+// defaultLocale is that of programs that name none.
 const defaultLocale = "en-US"
 
 // A forms holds texts by plural category. "other" is always there.
@@ -39,16 +38,15 @@ type localeData struct {
 		Decimal, Group, Minus, Plus     string
 		Primary, Secondary, MinGrouping int
 		NaN                             string `json:"nan"`
-		Exponent, Negative, Percent     string
+		Negative, Percent               string
 		PercentNegative, PercentSign    string
 		Currency                        currencyPatterns
 		Currencies                      map[string]currencyNames
 		Compact                         map[string][]compactForm
-		Units                           map[string][]forms // long, short, narrow
 	}
 	Date struct {
 		Months, Weekdays           map[string][]string
-		Periods, Eras              []string
+		Periods                    []string
 		Hour12                     bool
 		Date                       map[string]string
 		Time                       map[string][]string
@@ -59,11 +57,10 @@ type localeData struct {
 		Zones                      map[string][]string // short, long, short and long in summer
 	}
 	Relative map[string]map[string][]forms // by style and unit: past, future, words
-	List     map[string][][]string         // by type and style: between two; first, middle and last of more
 }
 
-// A currencyPatterns has, for each display, the patterns of positive, negative
-// and negative amounts in accounting.
+// A currencyPatterns has, for each display, the patterns of positive and of
+// negative amounts.
 type currencyPatterns struct {
 	Symbol, Code, Lettered []string
 	Name                   string
@@ -120,9 +117,18 @@ var localeNames = sync.OnceValue(func() []string {
 	return names
 })
 
+// localeLanguages are the languages of the locales.
+func localeLanguages() []string {
+	var list []string
+	for _, name := range localeNames() {
+		list = append(list, strings.Split(name, "-")[0])
+	}
+	return slices.Compact(list)
+}
+
 // likely are the languages whose first region by name is not the usual one.
 var likely = map[string]string{
-	"de": "de-DE", "en": "en-US", "es": "es-ES", "fr": "fr-FR", "pt": "pt-BR", "zh": "zh-CN", "no": "nb-NO", "nn": "nb-NO", "iw": "he-IL", "in": "id-ID",
+	"de": "de-DE", "en": "en-US", "es": "es-ES", "fr": "fr-FR", "pt": "pt-BR", "zh": "zh-CN",
 }
 
 // regions are regions whose customs are those of another.
@@ -132,7 +138,7 @@ var regions = map[string]string{
 	"de-LI": "de-CH", "pt-AO": "pt-PT", "pt-MZ": "pt-PT",
 }
 
-// wrongLocale is what programs are told of errLocale, in the words of V8.
+// wrongLocale says of errLocale what V8 says.
 const wrongLocale = "Incorrect locale information provided"
 
 var errLocale = errors.New("not a language tag")

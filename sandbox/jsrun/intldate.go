@@ -17,7 +17,7 @@ type dateFormat struct {
 	zone                 *time.Location
 	zoneName             string
 	dateStyle, timeStyle string
-	weekday, era         string
+	weekday              string
 	year, month, day     string
 	hour, minute, second string
 	fraction             int // digits of a second
@@ -84,14 +84,7 @@ func (f *dateFormat) datePattern() string {
 		return d.DateStyle[f.dateStyle]
 	}
 	key := optionLetters[f.weekday] + optionLetters[f.year] + optionLetters[f.month] + optionLetters[f.day]
-	pattern := d.Date[key]
-	if f.era != "" {
-		if pattern == "" {
-			return "{G}"
-		}
-		pattern += " {G}"
-	}
-	return pattern
+	return d.Date[key]
 }
 
 func (f *dateFormat) timePattern() string {
@@ -233,12 +226,6 @@ func (f *dateFormat) field(name string, t time.Time) (kind, text string) {
 		return "fractionalSecond", fmt.Sprintf("%03d", t.Nanosecond()/1e6)[:min(max(f.fraction, 1), 3)]
 	case 'a':
 		return "dayPeriod", d.Periods[t.Hour()/12]
-	case 'G':
-		era := 1
-		if t.Year() <= 0 {
-			era = 0
-		}
-		return "era", d.Eras[era]
 	case 'z':
 		return "timeZoneName", f.zoneText(t)
 	}
@@ -258,6 +245,28 @@ func (f *dateFormat) hourOf(t time.Time) int {
 	return h
 }
 
+// zoneAliases are older names of time zones that people still write, with those
+// that other engines give instead of them.
+var zoneAliases = map[string]string{
+	"US/Eastern": "America/New_York", "EST5EDT": "America/New_York", "US/Michigan": "America/Detroit", "EST": "America/Panama",
+	"US/Central": "America/Chicago", "CST6CDT": "America/Chicago", "US/Mountain": "America/Denver", "MST7MDT": "America/Denver",
+	"US/Arizona": "America/Phoenix", "MST": "America/Phoenix", "US/Pacific": "America/Los_Angeles", "PST8PDT": "America/Los_Angeles",
+	"US/Alaska": "America/Anchorage", "US/Hawaii": "Pacific/Honolulu", "HST": "Pacific/Honolulu",
+	"Canada/Eastern": "America/Toronto", "Canada/Central": "America/Winnipeg", "Canada/Mountain": "America/Edmonton", "Canada/Pacific": "America/Vancouver",
+	"GB": "Europe/London", "Eire": "Europe/Dublin", "WET": "Europe/Lisbon", "CET": "Europe/Brussels", "MET": "Europe/Brussels", "EET": "Europe/Athens",
+	"Poland": "Europe/Warsaw", "Portugal": "Europe/Lisbon", "Turkey": "Europe/Istanbul", "Japan": "Asia/Tokyo", "PRC": "Asia/Shanghai",
+	"ROK": "Asia/Seoul", "Singapore": "Asia/Singapore", "Hongkong": "Asia/Hong_Kong", "NZ": "Pacific/Auckland",
+	"Zulu": "UTC", "UCT": "UTC", "Universal": "UTC", "Etc/Zulu": "UTC", "Etc/Universal": "UTC", "Greenwich": "UTC",
+}
+
+// zoneNamesOf are zones whose times have the names of another one's.
+var zoneNamesOf = map[string]string{
+	"America/Panama": "America/New_York", "America/Detroit": "America/New_York", "America/Indianapolis": "America/New_York",
+	"America/Winnipeg": "America/Chicago", "America/Edmonton": "America/Denver",
+	"America/Vancouver": "America/Los_Angeles", "America/Tijuana": "America/Los_Angeles",
+	"Europe/Brussels": "Europe/Paris",
+}
+
 // zoneText is the name of the zone at a time.
 func (f *dateFormat) zoneText(t time.Time) string {
 	style := f.timeZoneName
@@ -267,7 +276,7 @@ func (f *dateFormat) zoneText(t time.Time) string {
 	_, offset := t.Zone()
 	if names := f.data.Date.Zones[cmp.Or(zoneNamesOf[f.zoneName], f.zoneName)]; names != nil && !strings.HasSuffix(style, "Offset") {
 		i := 0
-		if style == "long" || style == "longGeneric" {
+		if style == "long" {
 			i = 1
 		}
 		// Dublin's standard time is that of the summer.

@@ -22,15 +22,13 @@ func joinParts(parts []part) string {
 
 // A numberFormat is an Intl.NumberFormat: its options, resolved.
 type numberFormat struct {
-	data                                                     *localeData
-	locale                                                   string
-	style, currency, currencyDisplay, currencySign           string
-	unit, unitDisplay, notation, compactDisplay, signDisplay string
-	rounding                                                 string // halfExpand, halfEven, floor, ceil, trunc, expand…
-	grouping                                                 string // always, auto, min2, false
-	minInt, minFrac, maxFrac, minSig, maxSig                 int    // maxSig 0 means fraction digits
-	compactRounding                                          bool   // two digits, or as many as the integer has
-	stripZeros                                               bool   // trailingZeroDisplay: stripIfInteger
+	data                                     *localeData
+	locale                                   string
+	style, currency, currencyDisplay         string
+	notation, compactDisplay, signDisplay    string
+	grouping                                 string // always, auto, min2, false
+	minInt, minFrac, maxFrac, minSig, maxSig int    // maxSig 0 means fraction digits
+	compactRounding                          bool   // two digits, or as many as the integer has
 }
 
 // rounded applies the digit options, and says how many digits of the fraction
@@ -38,16 +36,16 @@ type numberFormat struct {
 func (f *numberFormat) rounded(d decimal) (decimal, int) {
 	switch {
 	case f.compactRounding:
-		return d.round(max(2, d.exp), f.rounding), 0
+		return d.round(max(2, d.exp)), 0
 	case f.maxSig > 0:
-		d = d.round(f.maxSig, f.rounding)
+		d = d.round(f.maxSig)
 		exp := d.exp
 		if d.digits == "" {
 			exp = 1
 		}
 		return d, max(0, f.minSig-exp)
 	}
-	d = d.round(d.exp+f.maxFrac, f.rounding)
+	d = d.round(d.exp + f.maxFrac)
 	return d, f.minFrac
 }
 
@@ -74,29 +72,10 @@ func (f *numberFormat) number(d *decimal) (parts []part, shown shownNumber) {
 	case "infinity":
 		return []part{{"infinity", "∞"}}, shown
 	}
-	exponent := 0
 	var compact *compactForm
 	scaled := *d
-	switch f.notation {
-	case "scientific", "engineering":
-		if scaled.digits != "" {
-			exponent = scaled.exp - 1
-			if f.notation == "engineering" {
-				exponent = int(math.Floor(float64(exponent)/3)) * 3
-			}
-			scaled.exp -= exponent
-			if r, _ := f.rounded(scaled); r.exp > scaled.exp && (f.notation == "scientific" || r.exp > 3) { // 9.9999 is 10
-				step := 1
-				if f.notation == "engineering" {
-					step = 3
-				}
-				exponent += step
-				scaled.exp -= step
-			}
-		}
-	case "compact":
-		compact = f.compactAffix(scaled)
-		if compact != nil {
+	if f.notation == "compact" {
+		if compact = f.compactAffix(scaled); compact != nil {
 			scaled.exp -= compact.zeros
 		}
 		if r, _ := f.rounded(scaled); r.exp > scaled.exp { // 999,999 is 1M
@@ -109,23 +88,13 @@ func (f *numberFormat) number(d *decimal) (parts []part, shown shownNumber) {
 	}
 	r, minFrac := f.rounded(scaled)
 	whole, fraction := r.fix(f.minInt, minFrac)
-	if f.stripZeros && strings.Trim(fraction, "0") == "" {
-		fraction = ""
-	}
 	d.digits, d.exp = r.digits, r.exp
 	shown = shownNumber{whole, fraction}
 	parts = f.grouped(whole)
 	if fraction != "" {
 		parts = append(parts, part{"decimal", n.Decimal}, part{"fraction", fraction})
 	}
-	switch {
-	case f.notation == "scientific" || f.notation == "engineering":
-		parts = append(parts, part{"exponentSeparator", n.Exponent})
-		if exponent < 0 {
-			parts = append(parts, part{"exponentMinusSign", n.Minus})
-		}
-		parts = append(parts, part{"exponentInteger", strconv.Itoa(max(exponent, -exponent))})
-	case compact != nil:
+	if compact != nil {
 		pattern := compact.names.of(f.category(shown))
 		if !strings.Contains(pattern, "{n}") && whole+fraction != "1" { // mille, but 1,2 mila
 			pattern = compact.names.of("other")
@@ -217,21 +186,20 @@ func fill(pattern string, of func(name string) []part, kind string) []part {
 
 func isBlank(r rune) bool { return r == ' ' || r == '\u00a0' || r == '\u202f' }
 
-// affixed puts the sign, the currency, the unit or the percent sign around it.
+// affixed puts the sign, the currency or the percent sign around it.
 func (f *numberFormat) affixed(number []part, d decimal, category string) []part {
 	n := &f.data.Number
 	sign := f.sign(d)
-	pattern, kind := "{n}", "literal"
-	accounting := false
+	pattern := "{n}"
 	switch {
 	case f.style == "percent":
 		pattern = n.Percent
-	case f.style == "unit":
-		pattern, kind = f.unitPattern(category), "unit"
+	case f.style == "currency" && f.currencyDisplay == "name":
+		pattern = n.Currency.Name
 	case f.style == "currency":
-		pattern, accounting = f.currencyPattern(sign == "-")
+		pattern = f.currencyPatterns()[0]
 	}
-	if sign != "" && !accounting && !strings.Contains(pattern, "{-}") {
+	if sign != "" && !strings.Contains(pattern, "{-}") {
 		pattern = f.signed(pattern)
 	}
 	return fill(pattern, func(name string) []part {
@@ -249,7 +217,7 @@ func (f *numberFormat) affixed(number []part, d decimal, category string) []part
 			return []part{{"minusSign", n.Minus}}
 		}
 		return nil
-	}, kind)
+	}, "literal")
 }
 
 // signed is a pattern with a place for the sign.
@@ -309,17 +277,6 @@ func (f *numberFormat) currencyPatterns() []string {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-func (f *numberFormat) currencyPattern(negative bool) (pattern string, accounting bool) {
-	if f.currencyDisplay == "name" {
-		return f.data.Number.Currency.Name, false
-	}
-	patterns := f.currencyPatterns()
-	if negative && f.currencySign == "accounting" {
-		return patterns[2], true
-	}
-	return patterns[0], false
-}
-
 func (f *numberFormat) currencyText(category string) string {
 	c, ok := f.data.Number.Currencies[f.currency]
 	switch {
@@ -331,24 +288,6 @@ func (f *numberFormat) currencyText(category string) string {
 		return c.narrow
 	}
 	return c.symbol
-}
-
-func (f *numberFormat) unitPattern(category string) string {
-	display := map[string]int{"long": 0, "short": 1, "narrow": 2}[f.unitDisplay]
-	if all, ok := f.data.Number.Units[f.unit]; ok {
-		return all[display].of(category)
-	}
-	if one, per, ok := strings.Cut(f.unit, "-per-"); ok {
-		units := f.data.Number.Units
-		if a, b := units[one], units[per]; a != nil && b != nil {
-			short := strings.TrimSpace(strings.ReplaceAll(b[display].of("one"), "{n}", ""))
-			if display == 0 {
-				return a[display].of(category) + " per " + short
-			}
-			return a[display].of(category) + "/" + short
-		}
-	}
-	return "{n} " + f.unit
 }
 
 // category is the plural category of a number as it is shown.

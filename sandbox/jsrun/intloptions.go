@@ -2,10 +2,13 @@ package jsrun
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dop251/goja"
@@ -42,9 +45,21 @@ func (o options) text(name string, values ...string) string {
 	}
 	s := v.String()
 	if !slices.Contains(values, s) || s == "" {
-		panic(o.r.failure("RangeError", fmt.Sprintf("Value %s out of range for Intl options property %s", s, name)))
+		panic(o.r.failure("RangeError", fmt.Sprintf("Intl option %s: %q is not supported here; there are %s", name, s, strings.Join(slices.DeleteFunc(values, isEmpty), ", "))))
 	}
 	return s
+}
+
+func isEmpty(s string) bool { return s == "" }
+
+// refuse throws if one of these options is given with another value than its own
+// default: what is formatted without it would look right and be wrong.
+func (o options) refuse(defaults map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
+		if v := o.get(name); !goja.IsUndefined(v) && !slices.Contains(strings.Fields(defaults[name]), v.String()) {
+			panic(o.r.failure("RangeError", fmt.Sprintf("Intl option %s: %q is not supported here; leave it out", name, v.String())))
+		}
+	}
 }
 
 // number reads a whole number between low and high.
@@ -62,22 +77,35 @@ func (o options) number(name string, low, high, otherwise int) int {
 
 func (o options) has(name string) bool { return !goja.IsUndefined(o.get(name)) }
 
-// findLocale reads the argument locales.
+// findLocale reads the argument locales. Where no locale of them is known, it
+// throws: another language would be a wrong text.
 func (r *runtime) findLocale(locales goja.Value) (data *localeData, tag string) {
-	for _, t := range r.localeTags(locales) {
+	tags := r.localeTags(locales)
+	for _, t := range tags {
 		name, canonical, err := findLocale(t)
 		if err != nil {
 			panic(r.failure("RangeError", wrongLocale+": "+t))
+		}
+		if _, more, ok := strings.Cut(t, "-u-"); ok && otherDigits().MatchString(more) {
+			panic(r.failure("RangeError", "Intl has no other calendars and digits here: "+t))
 		}
 		if name != "" && data == nil {
 			data, tag = locale(name), canonical
 		}
 	}
-	if data == nil {
-		return locale(defaultLocale), defaultLocale
+	switch {
+	case data != nil:
+		return data, tag
+	case len(tags) > 0:
+		panic(r.failure("RangeError", fmt.Sprintf("Intl has no locale %s here; it has %s", tags[0], strings.Join(localeLanguages(), ", "))))
 	}
-	return data, tag
+	return locale(defaultLocale), defaultLocale
 }
+
+// otherDigits finds the calendars and digits in a tag that are not the usual ones.
+var otherDigits = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|-)(?:nu-(?:[^l]|l[^a])|ca-[^gi])`)
+})
 
 func (r *runtime) localeTags(locales goja.Value) []string {
 	if locales == nil || goja.IsUndefined(locales) {
@@ -107,24 +135,21 @@ func (r *runtime) numberFormat(locales, opts goja.Value) *numberFormat {
 	o := r.options(opts)
 	f := &numberFormat{}
 	f.data, f.locale = r.findLocale(locales)
-	f.style = o.text("style", "decimal", "percent", "currency", "unit")
+	o.refuse(map[string]string{
+		"currencySign": "standard", "numberingSystem": "latn", "roundingIncrement": "1", "roundingMode": "halfExpand",
+		"roundingPriority": "auto", "trailingZeroDisplay": "auto",
+	})
+	f.style = o.text("style", "decimal", "percent", "currency")
 	f.currency = strings.ToUpper(o.get("currency").String())
 	f.currencyDisplay = o.text("currencyDisplay", "symbol", "narrowSymbol", "code", "name")
-	f.currencySign = o.text("currencySign", "standard", "accounting")
-	f.unit = o.get("unit").String()
-	f.unitDisplay = o.text("unitDisplay", "short", "long", "narrow")
-	f.notation = o.text("notation", "standard", "scientific", "engineering", "compact")
+	f.notation = o.text("notation", "standard", "compact")
 	f.compactDisplay = o.text("compactDisplay", "short", "long")
 	f.signDisplay = o.text("signDisplay", "auto", "never", "always", "exceptZero", "negative")
-	f.rounding = o.text("roundingMode", "halfExpand", "ceil", "floor", "expand", "trunc", "halfCeil", "halfFloor", "halfTrunc", "halfEven")
-	f.stripZeros = o.text("trailingZeroDisplay", "auto", "stripIfInteger") == "stripIfInteger"
 	switch {
 	case f.style == "currency" && !o.has("currency"):
 		panic(r.failure("TypeError", "Currency code is required with currency style."))
 	case f.style == "currency" && len(f.currency) != 3:
 		panic(r.failure("RangeError", "Invalid currency code : "+f.currency))
-	case f.style == "unit" && !o.has("unit"):
-		panic(r.failure("TypeError", "Unit is required with unit style."))
 	}
 	f.grouping = f.groupingOption(o)
 	f.digitOptions(o)
@@ -203,17 +228,18 @@ func (r *runtime) dateFormat(locales, opts goja.Value, required, defaults string
 	o := r.options(opts)
 	f := &dateFormat{}
 	f.data, f.locale = r.findLocale(locales)
+	o.refuse(map[string]string{"calendar": "gregory iso8601", "numberingSystem": "latn", "era": "", "dayPeriod": ""})
 	numeric := []string{"", "numeric", "2-digit"}
 	name := []string{"", "long", "short", "narrow"}
-	f.weekday, f.era = o.text("weekday", name...), o.text("era", name...)
+	f.weekday = o.text("weekday", name...)
 	f.year, f.month, f.day = o.text("year", numeric...), o.text("month", append(name, "numeric", "2-digit")...), o.text("day", numeric...)
 	f.hour, f.minute, f.second = o.text("hour", numeric...), o.text("minute", numeric...), o.text("second", numeric...)
 	f.fraction = o.number("fractionalSecondDigits", 1, 3, 0)
-	f.timeZoneName = o.text("timeZoneName", "", "long", "short", "shortOffset", "longOffset", "shortGeneric", "longGeneric")
+	f.timeZoneName = o.text("timeZoneName", "", "long", "short", "shortOffset", "longOffset")
 	style := []string{"", "full", "long", "medium", "short"}
 	f.dateStyle, f.timeStyle = o.text("dateStyle", style...), o.text("timeStyle", style...)
 	if f.dateStyle+f.timeStyle != "" {
-		if f.weekday+f.era+f.year+f.month+f.day+f.hour+f.minute+f.second+f.timeZoneName != "" || f.fraction > 0 {
+		if f.weekday+f.year+f.month+f.day+f.hour+f.minute+f.second+f.timeZoneName != "" || f.fraction > 0 {
 			panic(r.failure("TypeError", "Can't set option other than timeZone and hourCycle when dateStyle or timeStyle is used"))
 		}
 	} else {

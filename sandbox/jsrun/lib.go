@@ -169,18 +169,8 @@ func (r *runtime) natives(name string) goja.Value {
 		r.byteNatives(add)
 	case "intl":
 		r.intlNatives(add)
-		clusters, _ := spellOut(clusterPattern, "u")
-		words, _ := spellOut(wordPattern, "u")
-		_ = o.Set("clusters", clusters)
-		_ = o.Set("words", words)
 	case "url":
 		r.urlNatives(add)
 	}
 	return o
 }
-
-// The patterns of what people take for a character and for a word.
-const (
-	clusterPattern = `\p{RI}\p{RI}|\p{Extended_Pictographic}(?:[\p{M}\p{Emoji_Modifier}\uFE0F]*\u200D\p{Extended_Pictographic})*[\p{M}\p{Emoji_Modifier}\uFE0F\u200D]*|\P{M}[\p{M}\u200D\uFE0F]+`
-	wordPattern    = `((?:[\p{L}\p{M}\p{N}_]+(?:['’.][\p{L}\p{N}]+)*))`
-)

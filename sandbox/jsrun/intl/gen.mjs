@@ -4,12 +4,9 @@
 import { writeFileSync } from 'node:fs';
 
 const locales = `en-US en-GB en-CA en-AU en-IN en-NZ en-IE en-ZA de-DE de-AT de-CH fr-FR fr-CA fr-CH es-ES es-MX it-IT pt-BR pt-PT nl-NL
-  sv-SE da-DK nb-NO fi-FI pl-PL cs-CZ hu-HU ro-RO el-GR tr-TR ru-RU uk-UA ja-JP zh-CN zh-TW ko-KR hi-IN id-ID vi-VN he-IL`.trim().split(/\s+/);
+  sv-SE pl-PL ja-JP zh-CN zh-TW ko-KR`.trim().split(/\s+/);
 const currencies = `USD EUR GBP JPY CNY INR CHF CAD AUD NZD SEK NOK DKK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP PEN ZAR KRW TWD HKD
   SGD THB IDR MYR PHP VND ILS AED SAR EGP NGN KES ISK KWD`.trim().split(/\s+/);
-const units = `percent byte kilobyte megabyte gigabyte terabyte petabyte bit kilobit megabit gigabit millisecond second minute hour day week month year
-  millimeter centimeter meter kilometer inch foot yard mile gram kilogram ounce pound milliliter liter celsius fahrenheit degree
-  kilometer-per-hour mile-per-hour meter-per-second liter-per-kilometer acre hectare`.trim().split(/\s+/);
 const relativeUnits = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'];
 const styles = ['long', 'short', 'narrow'];
 const zones = `America/New_York America/Chicago America/Denver America/Los_Angeles America/Phoenix America/Anchorage Pacific/Honolulu America/Toronto
@@ -43,24 +40,23 @@ function numbers(locale) {
     plus: part(f({ signDisplay: 'always' }).formatToParts(1), 'plusSign'),
     primary: groups.at(-1), secondary: groups.at(-2),
     minGrouping: f({}).formatToParts(1234).some((p) => p.type === 'group') ? 1 : 2,
-    nan: f({}).format(NaN), exponent: part(f({ notation: 'scientific' }).formatToParts(12345), 'exponentSeparator'),
+    nan: f({}).format(NaN),
   };
   const sign = { minusSign: '{-}' };
   out.negative = pattern(f({}).formatToParts(-5), sign);
   out.percent = pattern(f({ style: 'percent' }).formatToParts(0.05), { percentSign: '{%}' });
   out.percentNegative = pattern(f({ style: 'percent' }).formatToParts(-0.05), { percentSign: '{%}', ...sign });
   out.percentSign = part(f({ style: 'percent' }).formatToParts(0.05), 'percentSign');
-  const money = (n, display, currencySign) =>
-    pattern(f({ style: 'currency', currency: 'USD', currencyDisplay: display, currencySign }).formatToParts(n), { currency: '{c}', ...sign });
+  const money = (n, display) =>
+    pattern(f({ style: 'currency', currency: 'USD', currencyDisplay: display }).formatToParts(n), { currency: '{c}', ...sign });
   out.currency = {};
   for (const display of ['symbol', 'code']) {
-    out.currency[display] = [money(5, display, 'standard'), money(-5, display, 'standard'), money(-5, display, 'accounting')];
+    out.currency[display] = [money(5, display), money(-5, display)];
   }
   out.currency.name = pattern(f({ style: 'currency', currency: 'USD', currencyDisplay: 'name' }).formatToParts(5), { currency: '{c}' });
   // A symbol of letters keeps a distance that a sign does not.
   const lettered = f({ style: 'currency', currency: 'CHF' }).formatToParts(5);
-  out.currency.lettered = [pattern(lettered, { currency: '{c}' }), pattern(f({ style: 'currency', currency: 'CHF' }).formatToParts(-5), { currency: '{c}', ...sign }),
-    pattern(f({ style: 'currency', currency: 'CHF', currencySign: 'accounting' }).formatToParts(-5), { currency: '{c}', ...sign })];
+  out.currency.lettered = [pattern(lettered, { currency: '{c}' }), pattern(f({ style: 'currency', currency: 'CHF' }).formatToParts(-5), { currency: '{c}', ...sign })];
   const rules = new Intl.PluralRules(locale);
   out.currencies = {};
   for (const currency of currencies) {
@@ -83,14 +79,6 @@ function numbers(locale) {
       }
       out.compact[compactDisplay].push([zeros, shorten(forms)]);
     }
-  }
-  out.units = {};
-  for (const unit of units) {
-    out.units[unit] = styles.map((unitDisplay) => {
-      const forms = {};
-      for (const n of samples) forms[rules.select(n)] ??= pattern(f({ style: 'unit', unit, unitDisplay }).formatToParts(n));
-      return shorten(forms);
-    });
   }
   return out;
 }
@@ -132,7 +120,6 @@ function dates(locale) {
       case 'minute': return p.value[0] === '0' ? '{mm}' : '{m}';
       case 'second': return p.value[0] === '0' ? '{ss}' : '{s}';
       case 'dayPeriod': return '{a}';
-      case 'era': return '{G}';
       case 'timeZoneName': return '{z}';
       case 'month':
         if (p.value === '2') return '{M}';
@@ -188,7 +175,6 @@ function dates(locale) {
   out.zoneWithTime = of({ ...time, timeZoneName: 'short' }).replace(of(time), '{0}');
   out.zoneWithDate = of({ year: 'numeric', month: 'numeric', day: 'numeric', timeZoneName: 'short' }).replace(of({ year: 'numeric', month: 'numeric', day: 'numeric' }), '{1}');
   out.fraction = part('literal', { second: 'numeric', fractionalSecondDigits: 3 }) ?? '.';
-  out.eras = [part('era', { era: 'short', year: 'numeric' }, new Date(Date.UTC(-50, 1, 1))) ?? 'BC', part('era', { era: 'short', year: 'numeric' }) ?? 'AD'];
   out.zones = {};
   const name = (timeZone, timeZoneName, at) => new Intl.DateTimeFormat(locale, { timeZone, timeZoneName }).formatToParts(at).find((p) => p.type === 'timeZoneName').value;
   const winter = new Date(Date.UTC(2024, 0, 15));
@@ -206,7 +192,7 @@ function dates(locale) {
 
 function phrases(locale) {
   const rules = new Intl.PluralRules(locale);
-  const out = { relative: {}, list: {} };
+  const out = { relative: {} };
   for (const style of styles) {
     out.relative[style] = {};
     for (const unit of relativeUnits) {
@@ -222,43 +208,9 @@ function phrases(locale) {
       out.relative[style][unit] = [forms(-1), forms(1), words];
     }
   }
-  for (const type of ['conjunction', 'disjunction', 'unit']) {
-    out.list[type] = styles.map((style) => {
-      const f = new Intl.ListFormat(locale, { type, style });
-      const two = f.format(['A', 'B']);
-      const many = f.format(['A', 'B', 'C', 'D']);
-      const between = (s, a, b) => s.slice(s.indexOf(a) + 1, s.indexOf(b));
-      return [between(two, 'A', 'B'), between(many, 'A', 'B'), between(many, 'B', 'C'), between(many, 'C', 'D')];
-    });
-  }
   return out;
-}
-
-// What Intl.DisplayNames says: of all regions, and of the languages and scripts
-// that are met often. A language with a region that has no name of its own is
-// written by the pattern.
-const languages = `af am ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it ja ka kk km kn ko ky la lo lt
-  lv mk ml mn mr ms mt my nb ne nl nn no or pa pl ps pt ro ru sd si sk sl so sq sr sv sw ta te tg th tk tl tr uk ur uz vi yi yo yue zh zu tlh
-  en-US en-GB en-AU en-CA es-ES es-MX es-419 fr-CA fr-CH pt-BR pt-PT zh-Hans zh-Hant de-AT de-CH nl-BE ar-001 ro-MD fa-AF sw-CD`.trim().split(/\s+/);
-const scripts = 'Latn Cyrl Arab Grek Hebr Hans Hant Hani Jpan Kore Hang Hira Kana Thai Deva Beng Armn Geor Ethi Khmr Laoo Mong Taml Telu'.split(' ');
-const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
-const regions = [...letters.flatMap((a) => letters.map((b) => a + b)), '001', '002', '019', '142', '150', '009', '419'];
-
-function names(locale) {
-  const of = (type, codes) => {
-    const f = new Intl.DisplayNames(locale, { type, fallback: 'none' });
-    return Object.fromEntries(codes.map((c) => [c, f.of(c)]).filter(([, name]) => name));
-  };
-  const language = of('language', languages);
-  const region = of('region', regions);
-  const pattern = new Intl.DisplayNames(locale, { type: 'language' }).of('de-LU').replace(language.de, '{0}').replace(region.LU, '{1}');
-  return { language, region, script: of('script', scripts), currency: of('currency', currencies), pattern };
 }
 
 for (const locale of locales) {
   writeFileSync(new URL(locale + '.json', import.meta.url), JSON.stringify({ number: numbers(locale), date: dates(locale), ...phrases(locale) }) + '\n');
 }
-for (const locale of locales) {
-  writeFileSync(new URL('names/' + locale + '.json', import.meta.url), JSON.stringify(names(locale)) + '\n');
-}
-writeFileSync(new URL('names/zones.txt', import.meta.url), Intl.supportedValuesOf('timeZone').join('\n') + '\n');

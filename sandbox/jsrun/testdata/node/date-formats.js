@@ -7,8 +7,6 @@ console.log(parts);
 const offset = (tz, at) => { const s = new Intl.DateTimeFormat('en-US', { timeZone: tz, timeZoneName: 'longOffset' }).formatToParts(at).find((p) => p.type === 'timeZoneName').value; return s; };
 for (const tz of ['UTC', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Chatham', 'Europe/London']) console.log(tz, offset(tz, d), offset(tz, new Date('2024-07-01')));
 const f = new Intl.DateTimeFormat('en-US', { dateStyle: 'medium', timeZone: 'UTC' });
-console.log(f.formatRange(new Date('2023-12-31'), new Date('2024-01-05')));
 console.log(Intl.DateTimeFormat().resolvedOptions().timeZone, new Intl.DateTimeFormat('de').resolvedOptions().locale);
 try { new Date().toLocaleString('en-US', { timeZone: 'Mars/Phobos' }); } catch (e) { console.log(e.name + ': ' + e.message); }
 try { new Date().toLocaleString('en-US', { month: 'big' }); } catch (e) { console.log(e.name); }
-console.log(Intl.supportedValuesOf('timeZone').includes('Europe/Paris'), Intl.getCanonicalLocales('EN-us'));

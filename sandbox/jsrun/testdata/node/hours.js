@@ -1,5 +1,5 @@
 const d = new Date('2024-07-05T04:07:09Z');
-for (const l of ['en-GB', 'de', 'fr', 'it', 'es', 'en-US', 'nl', 'pl', 'pt-BR', 'tr'])
+for (const l of ['en-GB', 'de', 'fr', 'it', 'es', 'en-US', 'nl', 'pl', 'pt-BR', 'ja'])
   for (const o of [{ minute: '2-digit' }, { minute: 'numeric', second: '2-digit' }])
     for (const w of l === 'de' ? [undefined] : [undefined, 'short', 'long'])
       for (const z of [undefined, 'short'])

@@ -1,0 +1,1 @@
+console.log(Number(2n ** 64n), Number('12'), Number(), Number(-5n), [1n, '2', null].map(Number).join(), (5).constructor === Number, new Number(7) + 1, Number.MAX_SAFE_INTEGER, Number.isInteger(5), typeof Number('x'), Number.prototype.toFixed.call(1.005, 1), Number(new Date(5)), Object(3) instanceof Number);

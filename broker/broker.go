@@ -26,7 +26,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
-	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	results "github.com/mcpbroker/mcpbroker/state/files"
 	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
@@ -99,9 +98,6 @@ type Options struct {
 	// WorkflowDir keeps the sessions of workflows; "" keeps them until the broker
 	// is closed.
 	WorkflowDir string
-	// WorkflowHost is what is known of the program that the models run in; with
-	// an empty name it is the one that each client says it is.
-	WorkflowHost workflow.Host
 	// NoForms leaves the questions of workflows to the model, also where a client
 	// could put them to its user.
 	NoForms bool

@@ -128,9 +128,6 @@ func (b *Broker) readSkillCall(client string, req *mcp.CallToolRequest) (job, er
 		return nil, err
 	}
 	c := skillCall{reader: readerOf(req.Extra, req.Session), skill: name, tool: strings.TrimSpace(a.text("tool"))}
-	if info := req.ClientInfo(); info != nil {
-		c.software = info.Name
-	}
 	if c.tool == "" {
 		return nil, errors.New(`which tool of the skill? Use {"skill": "…", "tool": "start", "input": {…}}; activate_skill names them`)
 	}
@@ -151,7 +148,6 @@ type skillCall struct {
 	reader      reader
 	skill, tool string
 	input       json.RawMessage // a JSON value, also as text in a string; nil for none
-	software    string          // what the client's program calls itself
 }
 
 // callSkill answers call_skill_tool. It is recorded like a script, so that the

@@ -34,18 +34,9 @@ func workflowUse(k *skills.Skill) string {
 	if w == nil {
 		return ""
 	}
-	var use strings.Builder
-	use.WriteString(`
+	return `
 This skill is a workflow. call_skill_tool with tool "start"` + withInput(w.Params()) +
-		` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`)
-	for _, s := range w.Subskills() {
-		fmt.Fprintf(&use, "\nTool %q%s begins only that part.", s+"/"+workflow.ToolStart, withInput(w.SubskillParams(s)))
-	}
-	if topics := w.Topics(); len(topics) > 0 {
-		use.WriteString(`
-Tool "topic" with input {"name"} looks up one of: ` + strings.Join(topics, ", ") + ".")
-	}
-	return use.String()
+		` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`
 }
 
 func withInput(schema json.RawMessage) string {
@@ -115,12 +106,6 @@ func (b *Broker) workflowEngine(owner string, k *skills.Skill, w *workflow.Workf
 // shortSession names a session in the record without giving it away.
 func shortSession(id string) string { return id[:min(len(id), 8)] }
 
-// noteWorkflow records what happened in a session, without what was said.
-// failure is that of an observer, which has stopped nothing.
-func (b *Broker) noteWorkflow(k *skills.Skill, client, session string, ev workflow.Event, failure error) {
-	b.noteSkill(audit.EventSkillWorkflow, k, client, strings.TrimSpace(shortSession(session)+" "+string(ev.Kind)+" "+ev.Step), failure)
-}
-
 // workflowSessions opens the sessions that belong to key.
 func (b *Broker) workflowSessions(key engineKey) (workflow.Sessions, error) {
 	dir := b.options().WorkflowDir
@@ -152,14 +137,12 @@ func (b *Broker) closeWorkflows() error {
 
 // forCall is an engine for the calls of x: its actions are calls like those of a
 // script, checked, policed and recorded, and its questions go to the client.
-func (x *execution) forCall(e *engine, k *skills.Skill, software string) *workflow.Engine {
+func (x *execution) forCall(e *engine, k *skills.Skill) *workflow.Engine {
 	return e.With(func(o *workflow.Options) {
-		o.Observers = []workflow.Observer{func(_ context.Context, session string, ev workflow.Event) error {
-			x.b.noteWorkflow(k, x.req.Client, session, ev, nil)
-			return nil
-		}}
-		o.ObserverFailed = func(session string, ev workflow.Event, err error) {
-			x.b.noteWorkflow(k, x.req.Client, session, ev, fmt.Errorf("observer: %w", err))
+		o.Observe = func(session string, ev workflow.Event) {
+			// What happened is recorded, without what was said.
+			what := strings.TrimSpace(shortSession(session) + " " + string(ev.Kind) + " " + ev.Step)
+			x.b.noteSkill(audit.EventSkillWorkflow, k, x.req.Client, what, nil)
 		}
 		o.Call = func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
 			if err := x.mayCall(ctx, k, tool); err != nil {
@@ -174,22 +157,11 @@ func (x *execution) forCall(e *engine, k *skills.Skill, software string) *workfl
 			}
 			return value, nil
 		}
-		o.Read = func(_ context.Context, path string) (string, error) {
-			return readWhole(k, path, skills.MaxFileBytes)
-		}
 		if t := x.req.Talker; t != nil && t.Capabilities().Form && !x.o.NoForms {
 			o.Ask = func(ctx context.Context, f workflow.Form) (workflow.FormAction, json.RawMessage, error) {
 				who := gate.Speaker("Skill", k.Ref) + ", " + gate.Speaker("step", f.Step) + ", asks:"
 				return (&execution{req: ExecuteRequest{Talker: asker{Talker: t, first: who}}}).askForm(ctx, f)
 			}
-		}
-		o.Host = x.o.WorkflowHost
-		if o.Host.Name == "" {
-			o.Host.Name = software
-		}
-		o.Host.HasTool = func(id string) bool {
-			_, ok := x.b.Catalog().Tool(id)
-			return ok
 		}
 	})
 }
@@ -210,7 +182,7 @@ func (x *execution) askForm(ctx context.Context, f workflow.Form) (workflow.Form
 // errNoWorkflowTool means that a tool is none of a workflow.
 var errNoWorkflowTool = errors.New("no tool of a workflow")
 
-// ofWorkflow answers start, advance and topic of a skill that has a workflow,
+// ofWorkflow answers start and advance of a skill that has a workflow,
 // unless it has tools of these names that are defined in Go.
 func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, input json.RawMessage) (json.RawMessage, error) {
 	if definesTool(k, c.tool) {
@@ -227,11 +199,8 @@ func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall
 	if err != nil {
 		return nil, err
 	}
-	e := x.forCall(kept, k, c.software)
+	e := x.forCall(kept, k)
 	answer := func(r workflow.Result) (json.RawMessage, error) { return x.workflowAnswer(c.reader, r) }
-	if subskill, ok := strings.CutSuffix(c.tool, "/"+workflow.ToolStart); ok && slices.Contains(w.Subskills(), subskill) {
-		return answer(e.StartSubskill(ctx, subskill, startParams(w.SubskillParams(subskill), input)))
-	}
 	switch c.tool {
 	case workflow.ToolStart:
 		return answer(e.Start(ctx, startParams(w.Params(), input)))
@@ -241,15 +210,6 @@ func (x *execution) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall
 			return nil, err
 		}
 		return answer(r)
-	case workflow.ToolTopic:
-		a, err := parseArguments(input, "name")
-		if err == nil {
-			err = onlyOptions(a, "name")
-		}
-		if err != nil {
-			return nil, err
-		}
-		return answer(e.Topic(ctx, a.text("name")))
 	}
 	return nil, errNoWorkflowTool
 }

@@ -74,9 +74,8 @@ func Lint(path string, o *LintOptions) ([]Diagnostic, error) {
 	}
 	list = append(list, lintLinks(files, text)...)
 	list = append(list, lintTools(doc, text, o.KnownTool)...)
-	flow, named := lintWorkflow(files, o.KnownTool)
-	list = append(list, flow...)
-	return append(list, lintOrphans(files, text+named)...), nil
+	list = append(list, lintWorkflow(files, o.KnownTool)...)
+	return append(list, lintOrphans(files, text)...), nil
 }
 
 // lintLinks checks the links of a text to files, outside of code blocks.
@@ -145,15 +144,14 @@ func lintTools(doc *Doc, text string, known func(id string) bool) []Diagnostic {
 	return list
 }
 
-// lintWorkflow judges the workflow.json, if there is one, and returns what it
-// names.
-func lintWorkflow(files fs.FS, known func(id string) bool) (list []Diagnostic, named string) {
+// lintWorkflow judges the workflow.json, if there is one.
+func lintWorkflow(files fs.FS, known func(id string) bool) (list []Diagnostic) {
 	w, err := readWorkflow(files)
 	if err != nil {
-		return []Diagnostic{{"workflow_invalid", Error, "", oneLineOf(err), 0}}, ""
+		return []Diagnostic{{"workflow_invalid", Error, "", oneLineOf(err), 0}}
 	}
 	if w == nil {
-		return nil, ""
+		return nil
 	}
 	for _, r := range w.Lint(known) {
 		where := workflow.FileName
@@ -162,20 +160,15 @@ func lintWorkflow(files fs.FS, known func(id string) bool) (list []Diagnostic, n
 		}
 		list = append(list, Diagnostic{"workflow_" + strings.ReplaceAll(r.Code, "-", "_"), Warning, "", where + ": " + r.Message, 0})
 	}
-	for _, f := range w.Files() {
-		if _, err := fs.Stat(files, path.Clean(f)); err != nil {
-			list = append(list, Diagnostic{"dangling_reference", Error, "", "there is no file " + quoted(f) + " that " + workflow.FileName + " names", 0})
-		}
-	}
-	return list, "\n" + strings.Join(w.Files(), "\n")
+	return list
 }
 
-// lintOrphans finds files that neither the text nor another file of the skill
-// that is Markdown mentions.
+// lintOrphans finds files that neither the text, nor the workflow, nor another
+// Markdown file of the skill mentions.
 func lintOrphans(files fs.FS, text string) []Diagnostic {
 	list, _ := walk(files)
 	for _, f := range list {
-		if path.Ext(f.Path) == ".md" && f.Size < MaxFileBytes {
+		if (path.Ext(f.Path) == ".md" || f.Path == workflow.FileName) && f.Size < MaxFileBytes {
 			if data, err := fs.ReadFile(files, f.Path); err == nil {
 				text += "\n" + string(data)
 			}

@@ -45,9 +45,9 @@ func TestLintOfSkills(t *testing.T) {
 		{"links", map[string]string{"SKILL.md": header + "---\n\n[a](gone.md) [b](../out.md)\n```\n[c](code.md)\n```\n", "scripts/lost.sh": "x"}, []string{"6 dangling_reference", "6 reference_escape", "0 orphan_file"}},
 		{"tools", map[string]string{"SKILL.md": header + "allowed-tools: mcp__github__list_isues mcp__slack__post\n---\n\nx\ncallMCPTool('github__close')\ncall_mcp_tool(\"slack__post\")\n"},
 			[]string{"8 unknown_tool", "9 unknown_tool", "4 unknown_tool", "4 unknown_tool"}},
-		{"a workflow", map[string]string{"SKILL.md": header + "---\n\nStart.\n", "references/a.md": "x",
-			"workflow.json": `{"start": "a", "steps": {"a": {"action": {"tool": "gone__tool"}, "prompt": "x", "next": [{"when": {"path": "answer", "exists": true}, "to": "topic:a"}, {"to": "a"}]}}, "topics": {"a": {"file": "references/a.md"}, "b": {"label": "B", "file": "references/b.md"}}}`},
-			[]string{"0 workflow_cycle_guard", "0 workflow_unknown_tool", "0 dangling_reference"}},
+		{"a workflow", map[string]string{"SKILL.md": header + "---\n\nStart.\n",
+			"workflow.json": `{"start": "a", "steps": {"a": {"action": {"tool": "gone__tool"}, "prompt": "x", "next": [{"when": {"path": "answer", "exists": true}, "to": "skill:b"}, {"to": "a"}]}}}`},
+			[]string{"0 workflow_cycle_guard", "0 workflow_unknown_tool"}},
 		{"a wrong workflow", map[string]string{"SKILL.md": header + "---\n\nStart.\n", "workflow.json": `{"start": "a"}`}, []string{"0 workflow_invalid"}},
 	} {
 		got, err := skills.Lint(folder(t, "review", c.files), &skills.LintOptions{KnownTool: known})

@@ -114,7 +114,7 @@ func TestABrokenWorkflowIsRemarked(t *testing.T) {
 	for _, step := range []struct{ flow, want string }{
 		{"", ""},
 		{`{"start": "x", "steps": {"a": {}}, "result": {"n": 1}}`, `workflow_invalid: workflow.json: start: there is no step "x"`},
-		{"{\"start\": \"x\",\n\"stesp\": {}, \"nam\": 1}", `workflow_invalid: workflow.json: line 2: there is no key "stesp": did you mean steps?; line 2: there is no key "nam": did you mean name?`},
+		{"{\"start\": \"x\",\n\"stesp\": {}, \"nam\": 1}", `workflow_invalid: workflow.json: line 2: unknown key "stesp", did you mean "steps"?; line 2: unknown key "nam", did you mean "name"?`},
 		{`{"start": "a", "steps": {"a": {}}}`, ""},
 	} {
 		if step.flow != "" {

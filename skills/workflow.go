@@ -45,24 +45,10 @@ func (s *Skill) AllTools() []Tool {
 	if err != nil || w == nil {
 		return list
 	}
-	for _, name := range workflow.ToolNames(w) {
-		t := Tool{Name: name}
-		switch name {
-		case workflow.ToolStart:
-			t.Description, t.InputSchema = "Begins the workflow.", w.Params()
-		case workflow.ToolAdvance:
-			t.Description = "Answers a step of the workflow."
-			t.InputSchema = json.RawMessage(`{"type":"object","properties":{"session":{"type":"string"},"answer":{}},"required":["session"]}`)
-		case workflow.ToolTopic:
-			t.Description = "Looks up one of: " + strings.Join(w.Topics(), ", ") + "."
-			t.InputSchema = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
-		default:
-			part := strings.TrimSuffix(name, "/"+workflow.ToolStart)
-			t.Description, t.InputSchema = "Begins only the part "+part+".", w.SubskillParams(part)
-		}
-		list = append(list, t)
-	}
-	return list
+	return append(list,
+		Tool{Name: workflow.ToolStart, Description: "Begin the workflow.", InputSchema: w.Params()},
+		Tool{Name: workflow.ToolAdvance, Description: "Answer a step of the workflow.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"session":{"type":"string"},"answer":{}},"required":["session"]}`)})
 }
 
 // judgeWorkflow remarks that the workflow.json beside a SKILL.md cannot be run.

@@ -207,7 +207,7 @@ func TestEveryOperation(t *testing.T) {
 		{"GET", "/api/skills", "", "", reader, 200, []string{`"name":"notes"`, `"version":"1.2"`, `"category":"virtual"`, `"at":"hopeless"`, `"code":"shadowed"`, `"location":"/api/skills/team%2Fodd/files/SKILL.md"`}},
 		{"GET", "/api/skills/dice", "", "", reader, 200, []string{`"input_schema":{"type":"object"}`, `"digest":"sha256:`}},
 		{"GET", "/api/skills/notes", "", "", admin, 200, []string{`{"path":"references/style.md","size":70}`}},
-		{"GET", "/api/skills/mine", "", "", reader, 200, []string{`"tools":[{"name":"start","description":"Begins the workflow.","input_schema":{"type":"object"}},{"name":"advance",`}},
+		{"GET", "/api/skills/mine", "", "", reader, 200, []string{`"tools":[{"name":"start","description":"Begin the workflow.","input_schema":{"type":"object"}},{"name":"advance",`}},
 		{"GET", "/api/skills/lower", "", "", reader, 200, []string{`"location":"/api/skills/lower/files/skill.md"`, `"digest":"sha256:`}},
 		{"GET", "/api/skills/team%2Fodd", "", "", reader, 200, []string{`"name":"team/odd"`}},
 		{"GET", "/api/skills/sales:forecast", "", "", reader, 200, []string{`"plugin":"sales"`}},

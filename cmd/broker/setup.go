@@ -15,7 +15,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
-	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	results "github.com/mcpbroker/mcpbroker/state/files"
 	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
 )
@@ -164,9 +163,6 @@ func (a *app) options(cfg *config.Config) broker.Options {
 
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
 		NoForms:             set.Skills.Forms != nil && !*set.Skills.Forms,
-		WorkflowHost: workflow.Host{
-			Name: set.Skills.Host, Tools: set.Skills.HostTools, Subagent: set.Skills.Subagent,
-		},
 
 		Servers:        upstreams(cfg),
 		Unlearned:      unlearned(cfg),

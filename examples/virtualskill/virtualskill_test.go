@@ -32,7 +32,7 @@ func TestTheModelSeesTheSkillAndUsesIt(t *testing.T) {
 		"<skill><name>haiku</name><description>Writes haiku.",
 		`<skill_content name="haiku" origin="virtual">`, "# Haiku about autumn", `<tool name="count_words">`, "<file>references/rules.md</file>",
 		"5, 7 and 5 syllables", `"text" is missing`, `{"words":16}`,
-		`<ask-user type="structured" key="season" question="Which season?">`, "write: Write a haiku about autumn.", "The last one had 18 words: 14 are the most.",
+		`<ask-user key="season" question="Which season?">`, "write: Write a haiku about autumn.", "The last one had 18 words: 14 are the most.",
 		`done: {"poem":"leaves on the cold path / a broker of wind and rain / buys them","season":"autumn"}`,
 	} {
 		i := strings.Index(out.String()[at:], want)
@@ -86,7 +86,7 @@ func TestTheServer(t *testing.T) {
 		{"read_skill_file", map[string]any{"skill": "haiku", "path": "references/rules.md"}, "One season."},
 		{"call_skill_tool", map[string]any{"skill": "haiku", "tool": "count_words", "input": map[string]any{"text": "a / b"}}, `{"words":2}`},
 		{"call_skill_tool", map[string]any{"skill": "haiku", "tool": "count_words", "input": map[string]any{"text": 5}}, `"text": takes a string; got 5`},
-		{"call_skill_tool", map[string]any{"skill": "haiku", "tool": workflow.ToolStart}, "| <ask-user> | AskUserQuestion |"},
+		{"call_skill_tool", map[string]any{"skill": "haiku", "tool": workflow.ToolStart}, "<ask-user>: ask the user"},
 		{"search_tools", map[string]any{"query": "count words of a poem"}, `"name":"haiku/count_words"`},
 		{"execute_code", map[string]any{"code": "return await skills.call('haiku', 'count_words', { text: 'one two' })"}, `"result":{"words":2}`},
 	} {

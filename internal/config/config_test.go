@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 func parse(t *testing.T, text string) *Config {
@@ -52,7 +50,7 @@ func TestParseReadsEverything(t *testing.T) {
 		"skills": {
 			"enabled": true, "path": "s", "paths": ["a", "~/b",], "scan": false, "trustProject": ["/work"], "include": ["x-*"], "exclude": "old-*", "catalogBudget": 900,
 			"scripts": "host", "scriptTimeout": "1m", "scriptMaxOutput": "64KiB", "scriptCwd": "/work", "scriptImage": "my/tools", "scriptEnv": ["LANG"], "containerPath": "/srv/skills.d", "enforceAllowedTools": true,
-			"host": "codex", "hostTools": ["question"], "subagent": true, "forms": false, "sessionDir": "~/sessions",
+			"forms": false, "sessionDir": "~/sessions",
 		},
 		"plugins": {"path": "p", "autoMergeMCP": false, "sales": {"enabled": false}, "path-finder": {}},
 	},
@@ -82,7 +80,7 @@ func TestParseReadsEverything(t *testing.T) {
 				Enabled: &yes, Path: "s", Paths: []string{"a", "~/b"}, Scan: &no, TrustedProjects: []string{"/work"},
 				Include: []string{"x-*"}, Exclude: []string{"old-*"}, CatalogBudget: 900,
 				Scripts: "host", ScriptTimeout: time.Minute, ScriptMaxOutput: 64 << 10, ScriptCwd: "/work", ScriptImage: "my/tools", ScriptEnv: []string{"LANG"}, ContainerPath: "/srv/skills.d", EnforceAllowedTools: true,
-				Host: "codex", HostTools: []string{"question"}, Subagent: true, Forms: &no, SessionDir: "~/sessions",
+				Forms: &no, SessionDir: "~/sessions",
 			},
 			Plugins: Plugins{Path: "p", AutoMergeMCP: &no, Enabled: map[string]bool{"sales": false}},
 		},
@@ -350,11 +348,4 @@ func FuzzExpand(f *testing.F) {
 			t.Fatalf("Expand(%q) = %q, want it unchanged", s, got)
 		}
 	})
-}
-
-// The hosts that the config takes are those whose tools workflows know.
-func TestSkillHostsAreThoseOfWorkflows(t *testing.T) {
-	if diff := cmp.Diff(workflow.Hosts(), SkillHosts); diff != "" {
-		t.Errorf("hosts (-workflows +config):\n%s", diff)
-	}
 }

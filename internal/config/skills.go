@@ -52,13 +52,6 @@ type Skills struct {
 	// CatalogBudget is how many tokens the catalogue of skills may cost; default
 	// 1,500.
 	CatalogBudget int
-	// Host is the program that the models run in, one of SkillHosts; default is
-	// what each client says that it is.
-	Host string
-	// HostTools are tools that it has beside those that are known of it. With
-	// Subagent they are all that there are.
-	HostTools []string
-	Subagent  bool
 	// Forms false leaves the questions of workflows to the model, also where the
 	// client can show forms; default true.
 	Forms *bool
@@ -66,9 +59,6 @@ type Skills struct {
 	// directory.
 	SessionDir string
 }
-
-// SkillHosts are the programs whose tools are known to workflows.
-var SkillHosts = []string{"amp", "claude-code", "cline", "codex", "cursor", "gemini-cli", "generic", "kilo-code", "opencode", "roo-code"}
 
 // Plugins say where plugins are installed, and which are in use.
 type Plugins struct {
@@ -93,9 +83,6 @@ func (c *collector) skills(of func(string) string, to *Skills) field {
 			"include":       c.list(of("skills.include"), &to.Include, c.pattern),
 			"exclude":       c.list(of("skills.exclude"), &to.Exclude, c.pattern),
 			"catalogBudget": c.count(of("skills.catalogBudget"), &to.CatalogBudget, 1_000_000),
-			"host":          c.choice(of("skills.host"), &to.Host, SkillHosts...),
-			"hostTools":     c.list(of("skills.hostTools"), &to.HostTools, c.text),
-			"subagent":      c.boolean(of("skills.subagent"), &to.Subagent),
 			"forms":         c.optionalBool(of("skills.forms"), &to.Forms),
 			"sessionDir":    c.text(of("skills.sessionDir"), &to.SessionDir),
 

@@ -43,8 +43,6 @@ type Each []any
 type Script struct {
 	// Params are what it is started with; nil means {}.
 	Params any
-	// Subskill is the one to begin in; empty means the workflow itself.
-	Subskill string
 	// Answers are those of the model, by the full name of the step: a value, Each,
 	// or a func(prompt string) any. A step without one is passed if it asks for
 	// none, and fails the test otherwise.
@@ -55,10 +53,6 @@ type Script struct {
 	// Tools are those that actions call, by id. One that is missing fails the
 	// action.
 	Tools map[string]Tool
-	// Files are those of the skill that topics read, by path.
-	Files map[string]string
-	// Host is what is known of the program that the model runs in.
-	Host workflow.Host
 }
 
 // A Made is a call that an action made.
@@ -78,8 +72,6 @@ type Played struct {
 	Calls []Made
 	// Last is the answer at the end: done, a redirect or an error.
 	Last workflow.Result
-	// Events are the whole history.
-	Events []workflow.Event
 
 	t      testing.TB
 	failed bool
@@ -97,19 +89,16 @@ type player struct {
 func Play(t testing.TB, w *workflow.Workflow, s Script) *Played {
 	t.Helper()
 	p := &player{Played: &Played{t: t}, s: s, given: map[string]int{}}
-	o := &workflow.Options{Call: p.call, Host: s.Host, Read: p.read}
+	o := &workflow.Options{Call: p.call}
 	if s.Forms != nil {
 		o.Ask = p.ask
-	}
-	if o.Host.HasTool == nil {
-		o.Host.HasTool = func(id string) bool { return s.Tools[id] != nil }
 	}
 	e := workflow.NewEngine(w, o)
 	params := json.RawMessage("{}")
 	if s.Params != nil {
 		params = p.json("the params", s.Params)
 	}
-	r := p.begin(e, params)
+	r := e.Start(t.Context(), params)
 	if r.Status == workflow.StatusError && r.Retry != nil && *r.Retry {
 		p.failf("start: %s", r.Message)
 	}
@@ -134,18 +123,8 @@ func Play(t testing.TB, w *workflow.Workflow, s Script) *Played {
 		}
 	}
 	p.Last = r
-	if r.Session != "" {
-		p.Events, _ = e.History(r.Session) // it has just been there
-	}
 	p.unused()
 	return p.Played
-}
-
-func (p *player) begin(e *workflow.Engine, params json.RawMessage) workflow.Result {
-	if p.s.Subskill != "" {
-		return e.StartSubskill(p.t.Context(), p.s.Subskill, params)
-	}
-	return e.Start(p.t.Context(), params)
 }
 
 // failf fails the test once.
@@ -209,14 +188,6 @@ func (p *player) call(ctx context.Context, tool string, input json.RawMessage) (
 		return nil, err
 	}
 	return p.json("the result of "+tool, v), nil
-}
-
-func (p *player) read(_ context.Context, path string) (string, error) {
-	text, ok := p.s.Files[path]
-	if !ok {
-		return "", fmt.Errorf("the script has no file %s", path)
-	}
-	return text, nil
 }
 
 func (p *player) ask(_ context.Context, f workflow.Form) (workflow.FormAction, json.RawMessage, error) {

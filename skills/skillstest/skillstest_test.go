@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/skillstest"
-	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
 const triage = `{
@@ -23,20 +22,19 @@ const triage = `{
     "rate": {"prompt": "Rate {{steps.fetch.0}}.", "answer": {"type": "object", "properties": {"level": {"type": "integer"}}, "required": ["level"]}, "maxVisits": 3, "onMaxVisits": "show",
       "next": [{"when": {"path": "answer.level", "equals": 0}, "to": "self"}, {"when": {"path": "answer.level", "above": 5}, "to": "skill:fix"}, {"to": "show"}]},
     "show": {"prompt": "Show it.", "next": "sure"},
-    "sure": {"prompt": [{"confirm": {"message": "Sure?"}}], "next": "subskill:note"}
-  },
-  "subskills": {"note": {"workflow": {"start": "text", "steps": {"text": {"prompt": "Note it.", "next": "topic:style"}}}}},
-  "topics": {"style": {"file": "references/style.md"}}
+    "sure": {"prompt": [{"confirm": {"message": "Sure?"}}], "next": "note"},
+    "note": {"prompt": "Note it."}
+  }
 }`
 
 // write makes the skill triage, with a description.
 func write(t *testing.T, description string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "triage")
-	if err := os.MkdirAll(filepath.Join(dir, "references"), 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"SKILL.md": "---\nname: triage\ndescription: " + description + "\n---\n\nStart.\n", "workflow.json": triage, "references/style.md": "Short.\n"} {
+	for name, text := range map[string]string{"SKILL.md": "---\nname: triage\ndescription: " + description + "\n---\n\nStart.\n", "workflow.json": triage} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -51,28 +49,25 @@ func script() skillstest.Script {
 		Params: map[string]string{"repo": "o/r"},
 		Tools:  map[string]skillstest.Tool{"github__list_issues": skillstest.Gives([]string{"crash"})},
 		Answers: map[string]any{
-			"rate":      skillstest.Each{map[string]int{"level": 0}, map[string]int{"level": 2}},
-			"note/text": func(prompt string) any { return "about: " + prompt },
+			"rate": skillstest.Each{map[string]int{"level": 0}, map[string]int{"level": 2}},
+			"note": func(prompt string) any { return "about: " + prompt },
 		},
 		Forms: map[string]any{"Sure?": map[string]bool{"approved": true}},
-		Files: map[string]string{"references/style.md": "Short."},
 	}
 }
 
 func TestPlay(t *testing.T) {
 	k := skillstest.Load(t, write(t, described))
 	p := skillstest.Play(t, skillstest.Workflow(t, k), script())
-	p.WantPath("rate", "rate", "show", "note/text")
+	p.WantPath("rate", "rate", "show", "note")
 	p.WantCalls("github__list_issues")
-	p.WantResult(map[string]string{"topic": "style", "content": "Short."})
-	if string(p.Calls[0].Input) != `{"repo":"o/r"}` || p.Prompts[0] != "Rate crash." || len(p.Answered) != 1 || p.Answered[0] != "sure" || p.Events[0].Kind != workflow.Started {
+	p.WantResult("about: Note it.")
+	if string(p.Calls[0].Input) != `{"repo":"o/r"}` || p.Prompts[0] != "Rate crash." || len(p.Answered) != 1 || p.Answered[0] != "sure" {
 		t.Errorf("played: %+v", p)
 	}
 	s := script()
 	s.Answers = map[string]any{"rate": map[string]int{"level": 9}}
 	skillstest.Play(t, skillstest.Workflow(t, k), s).WantRedirect("fix")
-	s.Subskill, s.Answers = "note", map[string]any{"note/text": 1}
-	skillstest.Play(t, skillstest.Workflow(t, k), s).WantPath("note/text")
 }
 
 // A recorder is a test that fails without failing this one.
@@ -102,9 +97,9 @@ func TestWhatGoesWrongFailsTheTest(t *testing.T) {
 		{"too few", `step "rate" asks, and the script has no answer`, func(s *skillstest.Script) { s.Answers["rate"] = skillstest.Each{map[string]int{"level": 0}} }, nil},
 		{"a wrong answer", `step "rate": "level": takes an integer`, func(s *skillstest.Script) { s.Answers["rate"] = map[string]string{"level": "x"} }, nil},
 		{"an answer too many", "nobody asked for (all of) the answers of other", func(s *skillstest.Script) { s.Answers["other"] = 1 }, nil},
-		{"another path", "the path is [rate rate show note/text], want [rate]", func(*skillstest.Script) {}, func(p *skillstest.Played) { p.WantPath("rate") }},
+		{"another path", "the path is [rate rate show note], want [rate]", func(*skillstest.Script) {}, func(p *skillstest.Played) { p.WantPath("rate") }},
 		{"other calls", "the actions called [github__list_issues], want []", func(*skillstest.Script) {}, func(p *skillstest.Played) { p.WantCalls() }},
-		{"another result", `the result is {"content":"Short.","topic":"style"}, want 1`, func(*skillstest.Script) {}, func(p *skillstest.Played) { p.WantResult(1) }},
+		{"another result", `the result is "about: Note it.", want 1`, func(*skillstest.Script) {}, func(p *skillstest.Played) { p.WantResult(1) }},
 		{"no redirect", "want a redirect to fix", func(*skillstest.Script) {}, func(p *skillstest.Played) { p.WantRedirect("fix") }},
 		{"a missing tool", "the script has no tool github__list_issues", func(s *skillstest.Script) { s.Tools = nil }, func(p *skillstest.Played) { p.WantResult(1) }},
 		{"no JSON", "have no JSON form", func(s *skillstest.Script) { s.Answers["rate"] = make(chan int) }, nil},

@@ -8,11 +8,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
 
-// What a workflow may take of the process that runs it. Its author may be
-// anybody.
+// What a workflow may use of the process that runs it. Anybody may have written
+// it.
 const (
-	// maxValueBytes bounds what is kept at one time, such as an answer, a result or
-	// what a step saves, and what is made of a template.
+	// maxValueBytes bounds what is kept at one time, such as an answer or a result,
+	// and what is made of a template.
 	maxValueBytes = 2 << 20
 	// maxSessionBytes bounds all that is kept of a session.
 	maxSessionBytes = 16 << 20
@@ -27,13 +27,13 @@ const (
 	mostVisits = 10_000
 )
 
-// A boundError says which bound was reached. No further try mends that.
+// A boundError says which bound was exceeded. Trying again does not help.
 type boundError string
 
 func (e boundError) Error() string { return string(e) }
 
 const (
-	errTemplate boundError = "more comes of the template than the 2 MiB that a value or text may have"
+	errTemplate boundError = "the template makes more than the 2 MiB that a value or text may have"
 	errNesting  boundError = "it is nested deeper than the 500 levels that a value may have"
 	errSession  boundError = "the session has become larger than the 16 MiB that one may have"
 )
@@ -51,9 +51,8 @@ func fits(value json.RawMessage) error {
 
 // ofKind is what the value of an event is, as errors say it.
 var ofKind = map[EventKind]string{
-	Started: "the params", Entered: "the params of the subskill", Acting: "the input of the action", Failed: "why the action failed",
-	Acted: "the result of the action", Answered: "the answer", Saved: "what the step saves", Redirected: "the input of the skill",
-	Ended: "the result of the workflow",
+	Started: "the params", Acting: "the input of the action", Failed: "why the action failed", Acted: "the result of the action",
+	Answered: "the answer", Redirected: "the input of the skill", Ended: "the result of the workflow",
 }
 
 // bytes are about what an event takes in its file.
@@ -74,14 +73,28 @@ func (st *state) room(e *Event) error {
 	return nil
 }
 
-// A filler fills the templates of one thing, until more comes of them than a
-// value may have.
+// A filler fills the templates of one thing, until they make more than a value may
+// have.
 type filler struct {
-	scope
+	*state
 	left int // of maxValueBytes; below zero there was more
 }
 
-func (st scope) filler() *filler { return &filler{st, maxValueBytes} }
+func (st *state) filler() *filler { return &filler{st, maxValueBytes} }
+
+// fill makes the value of a template.
+func (st *state) fill(template json.RawMessage) (json.RawMessage, error) {
+	t, err := decode(template)
+	if err != nil {
+		return nil, err
+	}
+	f := st.filler()
+	v := f.value(t)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	return encode(v), nil
+}
 
 // err says that there was more.
 func (f *filler) err() error {
@@ -91,8 +104,8 @@ func (f *filler) err() error {
 	return nil
 }
 
-// spend takes off what a value costs, and reports whether there was enough. What
-// stands in a value several times costs each time: written out it is as long.
+// spend subtracts what a value costs, and reports whether there was enough. A part
+// that is in a value several times costs each time: written out it is as long.
 func (f *filler) spend(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -119,21 +132,7 @@ func (f *filler) spend(v any) bool {
 	return f.left >= 0
 }
 
-// fill makes the value of a template.
-func (f *filler) fill(template json.RawMessage) (json.RawMessage, error) {
-	t, err := decode(template)
-	if err != nil {
-		return nil, err
-	}
-	v := f.value(t)
-	if err := f.err(); err != nil {
-		return nil, err
-	}
-	return encode(v), nil
-}
-
-// text fills a template: a text stands for itself, other values are JSON, and
-// what is not there is empty.
+// text fills a template with values as they are written.
 func (f *filler) text(template string) string {
 	if f.left -= len(template); f.left < 0 {
 		return ""

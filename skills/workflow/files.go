@@ -18,8 +18,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
 )
 
-// Files keeps each session in a file of a folder, one event in a line, so that
-// it survives the process. Only the user can read them.
+// Files keeps each session in a file of a folder, one event per line, so that it
+// survives the process. Only the user can read them.
 type Files struct {
 	root *os.Root
 	o    FilesOptions
@@ -32,12 +32,12 @@ type FilesOptions struct {
 	MaxAge time.Duration
 	// MaxSessions is how many are kept, the latest; zero means 1,000.
 	MaxSessions int
-	// MaxBytes is what they may take, looked at when one begins; zero means 256
-	// MiB.
+	// MaxBytes is how much space they may use, checked when one begins; zero means
+	// 256 MiB.
 	MaxBytes int64
 }
 
-// OpenFiles makes the folder if it is not there.
+// OpenFiles creates the folder if it does not exist.
 func OpenFiles(dir string, o *FilesOptions) (*Files, error) {
 	f := &Files{}
 	if o != nil {
@@ -63,7 +63,7 @@ func OpenFiles(dir string, o *FilesOptions) (*Files, error) {
 	return f, nil
 }
 
-// Close gives the folder back. The sessions stay.
+// Close closes the folder. The sessions stay.
 func (f *Files) Close() error { return f.root.Close() }
 
 const (
@@ -80,7 +80,7 @@ func (f *Files) name(id string) (string, error) {
 	return id + sessionSuffix, nil
 }
 
-// hidePath takes the path of the folder out of an error: models read it.
+// hidePath removes the path of the folder from an error: models read it.
 func (f *Files) hidePath(err *error) {
 	switch {
 	case errors.Is(*err, fs.ErrNotExist):
@@ -154,16 +154,6 @@ func (f *Files) prune() error {
 	return nil
 }
 
-// List implements Sessions.
-func (f *Files) List() ([]string, error) {
-	list, err := f.list()
-	var ids []string
-	for _, s := range list {
-		ids = append(ids, s.id)
-	}
-	return ids, err
-}
-
 // Lock implements Locker: two brokers may share the folder.
 func (f *Files) Lock(ctx context.Context, id string) (unlock func(), err error) {
 	defer f.hidePath(&err)
@@ -194,7 +184,7 @@ func (f *Files) Append(id string, e Event) (err error) {
 	if err != nil {
 		return err
 	}
-	// A process that was killed may have left half a line, which never happened.
+	// A process that was killed may have left half a line, which does not count.
 	if err := cutTail(file); err != nil {
 		return errors.Join(err, file.Close())
 	}
@@ -202,7 +192,7 @@ func (f *Files) Append(id string, e Event) (err error) {
 	return errors.Join(err, file.Close())
 }
 
-// cutTail takes off what stands behind the last line break of a file.
+// cutTail removes what follows the last line break of a file.
 func cutTail(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil || info.Size() == 0 {

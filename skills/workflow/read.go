@@ -13,99 +13,72 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-// strict reads one JSON value into to. What encoding/json passes over is an
-// error: keys that to has no field for, keys of another case, and keys that stand
-// twice. The error names all of them.
+// strict reads one JSON value into to. What encoding/json ignores is an error:
+// keys that to has no field for, keys of another case, and keys that occur twice.
+// The error names all of them.
 func strict(data []byte, to any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	var raw json.RawMessage
 	if err := dec.Decode(&raw); err != nil {
-		return noJSON(data, err)
+		return invalidJSON(data, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something behind the end of the JSON")
+		return errors.New("invalid JSON: there is more after its end")
 	}
 	r := &reader{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	r.dec.UseNumber()
-	r.value(place{}, reflect.TypeOf(to).Elem())
+	r.value("", reflect.TypeOf(to).Elem())
 	if len(r.problems) > 0 {
 		return errors.Join(r.problems...)
 	}
 	return json.Unmarshal(raw, to)
 }
 
-// noJSON says where JSON is wrong.
-func noJSON(data []byte, err error) error {
+// invalidJSON says where JSON is wrong.
+func invalidJSON(data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("line %d: it is no JSON: %s", lineAt(data, syntax.Offset), syntax)
+		return fmt.Errorf("line %d: invalid JSON: %s", lineAt(data, syntax.Offset), syntax)
 	}
 	if errors.Is(err, io.EOF) {
 		return errors.New("it is empty")
 	}
-	return errors.New("it is no JSON: it ends in the middle of a value")
+	return errors.New("invalid JSON: it ends in the middle of a value")
 }
 
-// lineAt is the line in which a byte of data stands.
+// lineAt is the line of a byte of data.
 func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
 }
 
-// maxProblems is how many are told at once.
+// maxProblems is how many are reported at once.
 const maxProblems = 20
 
-// A reader compares JSON with the Go type that it is read into.
+// A reader compares JSON with the Go type that it is read into. A place is the
+// path of a value, such as "steps.a.next[0].when".
 type reader struct {
 	data     []byte
 	dec      *json.Decoder
 	problems []error
 }
 
-// A place is where a value stands: in what, such as `step "a": `, and under which
-// key of it, such as "next[0].when".
-type place struct{ in, key string }
-
-// what names a place.
-func (p place) what() string {
-	if p.in+p.key == "" {
-		return "a workflow"
-	}
-	return strings.TrimSuffix(p.in+p.key, ": ")
-}
-
-// at begins what is said of a place.
-func (p place) at() string {
-	if p.key == "" {
-		return p.in
-	}
-	return p.in + p.key + ": "
-}
-
-// member is the place of a value of type t under a key of an object.
-func (p place) member(key string, t reflect.Type) place {
-	if t == reflect.TypeFor[*Definition]() && p.key == "" {
-		return p // the workflow of a subskill, which is called by its name
-	}
-	if p.key != "" {
-		key = p.key + "." + key
-	}
-	return place{p.in, key}
-}
-
-func (r *reader) problem(format string, args ...any) {
+func (r *reader) problem(place, format string, args ...any) {
 	if len(r.problems) < maxProblems {
+		if place != "" {
+			place += ": "
+		}
 		line := lineAt(r.data, r.dec.InputOffset())
-		r.problems = append(r.problems, fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...)))
+		r.problems = append(r.problems, fmt.Errorf("line %d: %s%w", line, place, fmt.Errorf(format, args...)))
 	}
 }
 
-// token is the next one. That the JSON is right was checked.
+// token is the next one of JSON that is known to be valid.
 func (r *reader) token() json.Token {
 	t, _ := r.dec.Token()
 	return t
 }
 
 // value compares the next value with a type; nil is any.
-func (r *reader) value(at place, t reflect.Type) {
+func (r *reader) value(place string, t reflect.Type) {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -114,60 +87,51 @@ func (r *reader) value(at place, t reflect.Type) {
 	}
 	token := r.token()
 	if token != nil && t != nil && !takes(t, token) {
-		r.problem("%s takes %s; got %s", at.what(), expected(t), got(token))
+		r.problem(place, "got %s, want %s", got(token), expected(t))
 		t = nil
 	}
 	switch token {
 	case json.Delim('{'):
-		r.object(at, t)
+		r.object(place, t)
 	case json.Delim('['):
 		var of reflect.Type
 		if t != nil {
 			of = t.Elem()
 		}
 		for i := 0; r.dec.More(); i++ {
-			r.value(place{at.in, at.key + "[" + strconv.Itoa(i) + "]"}, of)
+			r.value(place+"["+strconv.Itoa(i)+"]", of)
 		}
 		r.token()
 	}
 }
 
-// nouns are what the entries of a definition are called.
-var nouns = map[reflect.Type]string{
-	reflect.TypeFor[*Step](): "step", reflect.TypeFor[*Definition](): "part", reflect.TypeFor[*Subskill](): "subskill", reflect.TypeFor[*Topic](): "topic",
-}
-
-// object compares an object that has begun.
-func (r *reader) object(at place, t reflect.Type) {
+// object compares an object after its brace.
+func (r *reader) object(place string, t reflect.Type) {
 	seen := map[string]bool{}
 	for r.dec.More() {
 		key, _ := r.token().(string)
 		if seen[key] {
-			r.problem("%sthe key %q stands there twice", at.at(), key)
+			r.problem(place, "the key %q occurs twice", key)
 		}
 		seen[key] = true
+		var of reflect.Type
 		switch {
 		case t == nil:
-			r.value(at.member(key, nil), nil)
 		case t.Kind() == reflect.Map:
-			inner := at.member(key, nil)
-			if noun := nouns[t.Elem()]; noun != "" {
-				inner = place{in: at.in + noun + " " + strconv.Quote(key) + ": "}
-			}
-			r.value(inner, t.Elem())
+			of = t.Elem()
 		default:
-			field, keys := fieldOf(t, key)
-			if field == nil {
-				r.problem("%sthere is no key %q%s", at.at(), key, nearKey(key, keys))
+			var keys []string
+			if of, keys = fieldOf(t, key); of == nil {
+				r.problem(place, "unknown key %q%s", key, hint(key, keys))
 			}
-			r.value(at.member(key, field), field)
 		}
+		r.value(strings.TrimPrefix(place+"."+key, "."), of)
 	}
 	r.token()
 }
 
 // fieldOf is the type of the field that a struct has for a key, or nil, with the
-// keys that there are.
+// keys that exist.
 func fieldOf(t reflect.Type, key string) (field reflect.Type, keys []string) {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -181,12 +145,28 @@ func fieldOf(t reflect.Type, key string) (field reflect.Type, keys []string) {
 	return nil, keys
 }
 
-// nearKey is the key that was meant, or all that there are.
-func nearKey(key string, keys []string) string {
-	if near := nearest.Names(key, keys, 1); len(near) > 0 {
-		return ": did you mean " + near[0] + "?"
+// removed are keys of an earlier version, each with what to write instead.
+var removed = map[string]string{
+	"parts": "write their steps into steps", "use": "write the steps of the part into steps",
+	"subskills": "make each a skill of its own, and lead to skill:NAME",
+	"topics":    "mention the files in SKILL.md, and the model reads them with read_skill_file",
+	"stores":    "name values as {{steps.NAME.x}}", "save": "name values as {{steps.NAME.x}}",
+	"inputSchema": "the tool checks its input", "outputSchema": "use a condition of next", "resultSchema": "use the answer schema of the last step",
+	"system": "write it as text, or into preamble", "survey": "write several ask-user, with a key each",
+	"rendered": "write it as text", "plan": "write it as text, and a confirm", "checklist": "write it as text", "subagent": "write it as text",
+	"header": "write it into question", "preview": "write it into description",
+	"destructive": "write it into message", "default": "an unclear answer is a no",
+}
+
+// hint helps with a key that does not exist.
+func hint(key string, keys []string) string {
+	if instead, was := removed[key]; was {
+		return ", which is no longer supported: " + instead
 	}
-	return "; there are " + strings.Join(keys, ", ")
+	if near := nearest.Names(key, keys, 1); len(near) > 0 {
+		return fmt.Sprintf(", did you mean %q?", near[0])
+	}
+	return "; known keys are " + strings.Join(keys, ", ")
 }
 
 // takes reports whether a value that begins with a token may be one of type t.
@@ -213,15 +193,15 @@ func takes(t reflect.Type, token json.Token) bool {
 func expected(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[Prompt]():
-		return "a text or a list of texts and elements"
+		return "a string or an array of strings and objects"
 	case reflect.TypeFor[Piece]():
-		return "a text or an object"
+		return "a string or an object"
 	case reflect.TypeFor[Branches]():
-		return "the name of a step or a list of branches"
+		return "the name of a step or an array of branches"
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return "a text"
+		return "a string"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Int:
@@ -229,17 +209,17 @@ func expected(t reflect.Type) string {
 	case reflect.Float64:
 		return "a number"
 	case reflect.Slice:
-		return "a list"
+		return "an array"
 	}
 	return "an object"
 }
 
-// got is what stands there instead.
+// got is what a value that begins with a token is, in words.
 func got(token json.Token) string {
 	switch token := token.(type) {
 	case json.Delim:
 		if token == '[' {
-			return "a list"
+			return "an array"
 		}
 		return "an object"
 	case string:

@@ -6,31 +6,30 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
-// A mistake in a file is told by the step and the key, in words for people.
+// A mistake in a file is reported with its line and its path.
 func TestMistakesInAFileNameTheirPlace(t *testing.T) {
 	for definition, want := range map[string]string{
-		``:                                   `it is empty`,
-		`{"start": "a",`:                     `it is no JSON: it ends in the middle of a value`,
-		"{\n\"start\" \"a\"}":                `line 2: it is no JSON: invalid character '"' after object key`,
-		`[]`:                                 `line 1: a workflow takes an object; got a list`,
-		`{"Start": "a", "steps": {"a": {}}}`: `line 1: there is no key "Start": did you mean start?`,
-		`{"start": "a", "steps": {"a": {"xyz": 1}}}`:                                                                  `line 1: step "a": there is no key "xyz"; there are prompt, answer, action, save, use, next, maxVisits, onMaxVisits`,
-		"{\"start\": \"a\",\n\"steps\": {\"a\": {},\n\"b\": {\"promt\": 1, \"maxVisits\": \"x\"}}}":                   "line 3: step \"b\": there is no key \"promt\": did you mean prompt?\nline 3: step \"b\": maxVisits takes a whole number; got \"x\"",
-		`{"start": "a", "steps": {"a": {"maxVisits": 1.5}}}`:                                                          `line 1: step "a": maxVisits takes a whole number; got 1.5`,
-		`{"start": "a", "steps": {"a": 3}}`:                                                                           `line 1: step "a" takes an object; got 3`,
-		`{"start": "a", "steps": {"a": {"next": {"to": "done"}}}}`:                                                    `line 1: step "a": next takes the name of a step or a list of branches; got an object`,
-		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "when": {"path": "x", "abov": 1}}]}}}`:                `line 1: step "a": next[0].when: there is no key "abov": did you mean above?`,
-		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "when": {"path": "x", "above": 1e999}}]}}}`:           `line 1: step "a": next[0].when.above takes a number; got 1e999`,
-		`{"start": "a", "steps": {"a": {"prompt": ["x", {"ask-user": {"qestion": "x"}}]}}}`:                           `line 1: step "a": prompt[1].ask-user: there is no key "qestion": did you mean question?`,
-		`{"start": "a", "steps": {"a": {"action": {"tool": "t", "repeatable": "yes"}}}}`:                              `line 1: step "a": action.repeatable takes true or false; got "yes"`,
-		`{"start": "a", "steps": {"a": {"use": "p"}}, "parts": {"p": {"start": "b", "steps": {"b": {"saves": {}}}}}}`: `line 1: part "p": step "b": there is no key "saves": did you mean save?`,
-		`{"start": "a", "steps": {"a": {}}, "subskills": {"s": {"workflow": {"start": "b", "steps": {"b": []}}}}}`:    `line 1: subskill "s": step "b" takes an object; got a list`,
-		`{"start": "a", "steps": {"a": {"prompt": "one"}, "a": {}}}`:                                                  `line 1: steps: the key "a" stands there twice`,
-		`{"start": "a", "steps": {"a": {"prompt": "one", "prompt": "two"}}}`:                                          `line 1: step "a": the key "prompt" stands there twice`,
-		`{"start": "a", "steps": {"a": {"answer": {"properties": {"x": {}, "x": {"type": "string"}}}}}}`:              `line 1: step "a": answer.properties: the key "x" stands there twice`,
-		`{"start": "b9", "steps": {"aa": {"next": "bb"}, "b1": {"use": "q9"}, "b2": {"use": "q1", "prompt": "x"}, "bc": {"use": "q1"}}, "parts": {"q1": {"start": "x", "steps": {"x": {}}}}}`: "start: there is no step \"b9\" (did you mean b1?)\n" +
-			"step \"b1\": use: there is no part \"q9\" (did you mean q1?)\n" +
-			"step \"b2\": it uses a part and has prompt of its own: write one of them\n" +
+		``:                                     `it is empty`,
+		`{"start": "a",`:                       `invalid JSON: it ends in the middle of a value`,
+		"{\n\"start\" \"a\"}":                  `line 2: invalid JSON: invalid character '"' after object key`,
+		`{"start": "a", "steps": {"a": {}}} x`: `invalid JSON: there is more after its end`,
+		`[]`:                                   `line 1: got an array, want an object`,
+		`{"Start": "a", "steps": {"a": {}}}`:   `line 1: unknown key "Start", did you mean "start"?`,
+		`{"start": "a", "steps": {"a": {"xyz": 1}}}`:                                                        `line 1: steps.a: unknown key "xyz"; known keys are prompt, answer, action, next, maxVisits, onMaxVisits`,
+		"{\"start\": \"a\",\n\"steps\": {\"a\": {},\n\"b\": {\"promt\": 1, \"maxVisits\": \"x\"}}}":         "line 3: steps.b: unknown key \"promt\", did you mean \"prompt\"?\nline 3: steps.b.maxVisits: got \"x\", want a whole number",
+		`{"start": "a", "steps": {"a": {"maxVisits": 1.5}}}`:                                                `line 1: steps.a.maxVisits: got 1.5, want a whole number`,
+		`{"start": "a", "steps": {"a": 3}}`:                                                                 `line 1: steps.a: got 3, want an object`,
+		`{"start": "a", "steps": {"a": {"next": {"to": "done"}}}}`:                                          `line 1: steps.a.next: got an object, want the name of a step or an array of branches`,
+		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "when": {"path": "x", "abov": 1}}]}}}`:      `line 1: steps.a.next[0].when: unknown key "abov", did you mean "above"?`,
+		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "when": {"path": "x", "above": 1e999}}]}}}`: `line 1: steps.a.next[0].when.above: got 1e999, want a number`,
+		`{"start": "a", "steps": {"a": {"prompt": ["x", {"ask-user": {"qestion": "x"}}]}}}`:                 `line 1: steps.a.prompt[1].ask-user: unknown key "qestion", did you mean "question"?`,
+		`{"start": "a", "steps": {"a": {"action": {"tool": "t", "repeatable": "yes"}}}}`:                    `line 1: steps.a.action.repeatable: got "yes", want true or false`,
+		`{"start": "a", "steps": {"a": {"use": "p"}}}`:                                                      `line 1: steps.a: unknown key "use", which is no longer supported: write the steps of the part into steps`,
+		`{"start": "a", "steps": {"a": {}}, "subskills": {"s": {"workflow": {}}}}`:                          `line 1: unknown key "subskills", which is no longer supported: make each a skill of its own, and lead to skill:NAME`,
+		`{"start": "a", "steps": {"a": {"prompt": "one"}, "a": {}}}`:                                        `line 1: steps: the key "a" occurs twice`,
+		`{"start": "a", "steps": {"a": {"prompt": "one", "prompt": "two"}}}`:                                `line 1: steps.a: the key "prompt" occurs twice`,
+		`{"start": "a", "steps": {"a": {"answer": {"properties": {"x": {}, "x": {"type": "string"}}}}}}`:    `line 1: steps.a.answer.properties: the key "x" occurs twice`,
+		`{"start": "b9", "steps": {"aa": {"next": "bb"}, "b1": {}}}`: "start: there is no step \"b9\" (did you mean b1?)\n" +
 			"step \"aa\" leads to \"bb\", which does not exist (did you mean b1?)",
 	} {
 		_, err := workflow.Parse([]byte(definition))

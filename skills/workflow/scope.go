@@ -4,84 +4,40 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// A scope is what {{…}} can name at one moment.
-type scope struct {
-	*state
-	w      *Workflow
-	inside string // as that of a node: where steps are looked for first
-	host   Host
-}
-
 // roots are what a path can begin with.
-var roots = []string{"params", "answer", "result", "steps", "all", "visits", "store", "host", "tools"}
+var roots = []string{"params", "answer", "result", "steps", "all", "visits"}
 
 // find returns the value of a path such as params.repo or steps.list.items.0.
-// The names of steps and tools may hold dots and slashes.
-func (st scope) find(path string) (any, bool) {
+func (st *state) find(path string) (any, bool) {
 	root, rest, _ := strings.Cut(path, ".")
-	var v any
 	switch root {
 	case "params":
-		v = st.params
+		return inside(st.params, rest)
 	case "answer":
-		v = st.answer
+		return inside(st.answer, rest)
 	case "result":
-		v = st.result
-	case "store":
-		v = st.stores
-	case "host":
-		return HostNamed(st.host.Name), rest == ""
-	case "tools":
-		return true, rest != "" && st.host.has(rest)
-	case "steps", "all", "visits":
-		return st.ofStep(root, rest)
-	default:
-		return nil, false
+		return inside(st.result, rest)
 	}
-	return inside(v, rest)
-}
-
-// ofStep returns what the step that a path begins with has given: the last
-// time, or all times, or how often it was come to.
-func (st scope) ofStep(root, path string) (any, bool) {
-	a := st.w.areas[st.area]
-	n, rest := st.w.stepIn(a, st.inside, path)
-	if n == nil {
-		return nil, false
-	}
+	step, rest, _ := strings.Cut(rest, ".")
 	switch root {
-	case "visits":
-		times, ok := st.visits[a.prefix+n.local]
-		return json.Number(strconv.Itoa(times)), ok && rest == ""
+	case "steps":
+		return inside(st.steps[step], rest)
 	case "all":
-		list, ok := st.all[n.local]
+		list, ok := st.all[step]
 		if !ok {
 			return nil, false
 		}
 		return inside(list, rest)
+	case "visits":
+		times, ok := st.visits[step]
+		return json.Number(strconv.Itoa(times)), ok && rest == ""
 	}
-	return inside(st.steps[n.local], rest)
-}
-
-// stepIn finds the step of an area that a path begins with, the one with the
-// longest name, and the rest of the path. In a part its own steps are found
-// before those around it.
-func (w *Workflow) stepIn(a *area, inside, path string) (n *node, rest string) {
-	for {
-		for name := path; name != ""; name = name[:max(0, strings.LastIndex(name, "."))] {
-			if n := w.steps[a.prefix+inside+name]; n != nil && n.area == a && n.ends == "" {
-				return n, strings.TrimPrefix(strings.TrimPrefix(path, name), ".")
-			}
-		}
-		if inside == "" {
-			return nil, ""
-		}
-		inside = inside[:strings.LastIndex(strings.TrimSuffix(inside, "/"), "/")+1]
-	}
+	return nil, false
 }
 
 // inside follows a path into a value.
@@ -111,8 +67,16 @@ func inside(v any, path string) (any, bool) {
 
 var variable = regexp.MustCompile(`\{\{\s*([^{}\s]+)\s*\}\}`)
 
-// written is a value as a text: a text stands for itself, other values are JSON,
-// and what is not there is empty.
+// variables are the paths in a template.
+func variables(template string) (paths []string) {
+	for _, m := range variable.FindAllStringSubmatch(template, -1) {
+		paths = append(paths, m[1])
+	}
+	return paths
+}
+
+// written is a value as a text: a string as it is, other values as JSON, and
+// nothing for one that does not exist.
 func written(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -124,21 +88,19 @@ func written(v any) string {
 }
 
 // holds reports whether a condition is met.
-func (st scope) holds(c *Condition) bool {
+func (st *state) holds(c *Condition) bool {
 	if c == nil {
 		return true
 	}
-	v, there := st.find(c.Path)
+	v, exists := st.find(c.Path)
 	var met bool
 	switch {
 	case c.Exists != nil:
-		met = there == *c.Exists
+		met = exists == *c.Exists
 	case c.Equals != nil:
-		met = there && equal(v, c.Equals)
+		met = exists && equal(v, c.Equals)
 	case c.In != nil:
-		for _, e := range c.In {
-			met = met || there && equal(v, e)
-		}
+		met = exists && slices.ContainsFunc(c.In, func(e json.RawMessage) bool { return equal(v, e) })
 	default:
 		n, ok := v.(json.Number)
 		f, err := n.Float64()
@@ -154,7 +116,7 @@ func equal(v any, raw json.RawMessage) bool {
 	}
 	a, aok := v.(json.Number)
 	b, bok := want.(json.Number)
-	if aok && bok && a != b { // 1 and 1.0 are one number
+	if aok && bok && a != b { // 1 and 1.0 are the same number
 		x, xerr := a.Float64()
 		y, yerr := b.Float64()
 		return xerr == nil && yerr == nil && x == y

@@ -15,18 +15,16 @@ import (
 type Sessions interface {
 	// New begins a session and returns its id, which nobody can guess.
 	New() (id string, err error)
-	// Append keeps an event; what it has kept survives.
+	// Append adds an event, which survives from then on.
 	Append(id string, e Event) error
 	// Load returns all events of a session; an unknown one is an error that wraps
 	// fs.ErrNotExist.
 	Load(id string) ([]Event, error)
-	// List returns the ids of the sessions.
-	List() ([]string, error)
 }
 
-// A Locker is Sessions that several processes share. Lock makes a session the
-// caller's alone, and waits until ctx is done while it is another one's; an
-// unknown session is an error that wraps fs.ErrNotExist.
+// A Locker is Sessions that several processes share. Lock reserves a session for
+// the caller, and waits until ctx is done while somebody else has it; an unknown
+// session is an error that wraps fs.ErrNotExist.
 type Locker interface {
 	Lock(ctx context.Context, id string) (unlock func(), err error)
 }
@@ -37,15 +35,15 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// maxKept and maxKeptBytes are how many sessions are kept, and how much they
-// take, unless options say otherwise. Of more, the oldest are forgotten.
+// maxKept and maxKeptBytes are how many sessions are kept, and how much space they
+// use, unless options say otherwise. The oldest ones beyond that are removed.
 const (
 	maxKept      = 1000
 	maxKeptBytes = 256 << 20
 )
 
 // A Memory keeps sessions until the process ends, the last thousand of them, or
-// as many as take 256 MiB.
+// as many as fit in 256 MiB.
 type Memory struct {
 	mu     sync.Mutex
 	ids    []string // the oldest first
@@ -94,11 +92,4 @@ func (m *Memory) Load(id string) ([]Event, error) {
 		return nil, fmt.Errorf("session: %w", fs.ErrNotExist)
 	}
 	return slices.Clone(events), nil
-}
-
-// List implements Sessions.
-func (m *Memory) List() ([]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.ids), nil
 }

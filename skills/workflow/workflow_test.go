@@ -24,11 +24,10 @@ const triage = `{
     "rate": {"prompt": "Rate {{steps.fetch.0.title}} of {{params.repo}}.", "answer": {"type": "object", "properties": {"level": {"type": "integer"}}, "required": ["level"]},
       "maxVisits": 3, "onMaxVisits": "give-up",
       "next": [{"when": {"path": "answer.level", "above": 5}, "to": "fix"}, {"when": {"path": "answer.level", "equals": 0}, "to": "rate"}, {"to": "done"}]},
-    "fix": {"use": "mend", "next": "report"},
-    "report": {"prompt": "Report {{steps.fix/try.how}}."},
+    "fix": {"prompt": "Repair it.", "next": [{"when": {"path": "answer.how", "exists": true}, "to": "report"}, {"to": "self"}]},
+    "report": {"prompt": "Report {{steps.fix.how}}."},
     "give-up": {"action": {"tool": "slack__post", "input": {"text": "gave up"}}}
   },
-  "parts": {"mend": {"start": "try", "steps": {"try": {"prompt": "Mend it.", "next": [{"when": {"path": "answer.how", "exists": true}, "to": "done"}, {"to": "try"}]}}}},
   "result": {"level": "{{steps.rate.level}}", "text": "level {{steps.rate.level}}", "report": "{{steps.report}}"}
 }`
 
@@ -84,10 +83,9 @@ func TestAWorkflowFromStartToEnd(t *testing.T) {
 	}
 	defer files.Close()
 	var kinds []string
-	o := &workflow.Options{Call: c.call, Sessions: files, Observers: []workflow.Observer{func(_ context.Context, _ string, e workflow.Event) error {
+	o := &workflow.Options{Call: c.call, Sessions: files, Observe: func(_ string, e workflow.Event) {
 		kinds = append(kinds, string(e.Kind)+" "+e.Step)
-		return nil
-	}}}
+	}}
 	e := engine(t, triage, o)
 	want(t, "params", e.Start(t.Context(), json.RawMessage(`{}`)), `{"status":"error","message":"params: \"repo\" is missing","retry":true}`)
 
@@ -107,9 +105,9 @@ func TestAWorkflowFromStartToEnd(t *testing.T) {
 	want(t, "the wrong step", advance("rat", `{}`), `{"status":"error","step":"rate","message":"the session is at step \"rate\", not at \"rat\", which does not exist (did you mean rate?)","retry":true}`)
 	want(t, "no answer", advance("", ""), `{"status":"prompt","step":"rate","preamble":"Be brief.","prompt":"Rate crash of a/b.",`+rateSchema+`}`)
 	want(t, "again", advance("rate", `{"level":0.0}`), `{"status":"prompt","step":"rate","prompt":"Rate crash of a/b.",`+rateSchema+`}`)
-	want(t, "into a part", advance("rate", `{"level":7}`), `{"status":"prompt","step":"fix/try","prompt":"Mend it."}`)
-	want(t, "round in the part", advance("fix/try", `{}`), `{"status":"prompt","step":"fix/try","prompt":"Mend it."}`)
-	want(t, "out of the part", advance("fix/try", `{"how":"glue"}`), `{"status":"prompt","step":"report","prompt":"Report glue."}`)
+	want(t, "on", advance("rate", `{"level":7}`), `{"status":"prompt","step":"fix","prompt":"Repair it."}`)
+	want(t, "itself", advance("fix", `{}`), `{"status":"prompt","step":"fix","prompt":"Repair it."}`)
+	want(t, "out", advance("fix", `{"how":"glue"}`), `{"status":"prompt","step":"report","prompt":"Report glue."}`)
 	want(t, "end", advance("report", `"all well"`), `{"status":"done","result":{"level":7,"report":"all well","text":"level 7"}}`)
 	want(t, "after the end", advance("report", `1`), `{"status":"error","step":"report","message":"the session is over: start another one","retry":false}`)
 	if diff := cmp.Diff([]string{`github__list_issues {"n":12345678901234567890,"note":"of a/b","repo":"a/b"}`}, c.calls); diff != "" {
@@ -221,17 +219,17 @@ func TestAnswersAtTheSameTimeTakeTurns(t *testing.T) {
 
 func TestWrongDefinitionsSayEverything(t *testing.T) {
 	_, err := workflow.Parse([]byte(`{"start": "x", "params": {"type": 1}, "steps": {
-		"a": {"next": "nowhere", "maxVisits": -1, "answer": {"minimum": "x"}}, "b": {"use": "none"}, "c/d": {}, "done": {},
+		"a": {"next": "nowhere", "maxVisits": -1, "answer": {"minimum": "x"}}, "b": {"next": "topic:x"}, "c/d": {}, "e.f": {}, "done": {},
 		"e": {"action": {"tool": ""}, "onMaxVisits": "off", "next": [{"to": "a", "when": {"path": "x"}}]}, "f": null}}`))
 	if err == nil {
 		t.Fatal("it is taken")
 	}
-	for _, want := range []string{`no step "x"`, "params:", `leads to "nowhere"`, "negative", `step "a": answer`, `no part "none"`, `"c/d" cannot`, `"done" cannot`, "names no tool", `leads to "off"`, "0 comparisons", `step "f" is null`} {
+	for _, want := range []string{`no step "x"`, "params:", `leads to "nowhere"`, "negative", `step "a": answer`, `"topic:x", which is no longer supported`, `"c/d" cannot`, `"e.f" cannot`, `"done" cannot`, "names no tool", `leads to "off"`, "0 comparisons", `step "f" is null`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in:\n%v", want, err)
 		}
 	}
-	for _, bad := range []string{`{`, `[]`, `{"steps": {}, "strat": "x"}`, `{"start": "a", "steps": {"a": {"use": "p"}}, "parts": {"p": {"start": "a", "steps": {"a": {"use": "p"}}}}}`} {
+	for _, bad := range []string{`{`, `[]`, `{"steps": {}, "strat": "x"}`} {
 		if _, err := workflow.Parse([]byte(bad)); err == nil {
 			t.Errorf("Parse(%s) works", bad)
 		}
@@ -243,7 +241,8 @@ func TestLint(t *testing.T) {
 		"a": {"prompt": "{{steps.zero.x}} {{args.x}} {{steps.b.x}}", "next": [{"when": {"path": "answer.x", "equals": 1}, "to": "b"}]},
 		"b": {"prompt": "x", "maxVisits": 2, "next": [{"when": {"path": "params.n", "below": 1, "not": true}, "to": "b"}, {"to": "c"}]},
 		"c": {"action": {"tool": "gone"}, "next": "c"},
-		"lost": {"prompt": "x"}}}`))
+		"lost": {"prompt": "x"}},
+		"params": {"properties": {"n": {}}}, "result": "{{params.m}} {{params.n.x}} {{params}} {{all.b.0}} {{visits.zero}}"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +250,7 @@ func TestLint(t *testing.T) {
 	for _, r := range w.Lint(func(id string) bool { return id != "gone" }) {
 		got = append(got, r.Step+" "+r.Code)
 	}
-	want := []string{"a no-end", "a branch-without-else", "a unknown-value", "a unknown-value", "b no-end", "b max-visits-fails", "c no-end", "c cycle-guard", "c unknown-tool", "lost unreachable-step"}
+	want := []string{"a no-end", "a branch-without-else", "a unknown-value", "a unknown-value", "b no-end", "c no-end", "c cycle-guard", "c unknown-tool", "lost unreachable-step", " unknown-value", " unknown-value"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("remarks (-want +got):\n%s", diff)
 	}
@@ -259,7 +258,7 @@ func TestLint(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(triage)
-	f.Add(`{"start": "a", "steps": {"a": {"use": "p"}}, "parts": {"p": {"start": "b", "steps": {"b": {}}}}}`)
+	f.Add(`{"start": "a", "steps": {"a": {"prompt": [{"ask-user": {"question": "?"}}], "next": "skill:x"}}}`)
 	f.Fuzz(func(t *testing.T, definition string) {
 		w, err := workflow.Parse([]byte(definition))
 		if err != nil {

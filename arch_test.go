@@ -36,7 +36,7 @@ type row struct {
 // below are the packages that broker joins. They do not import each other:
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
-	"discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/...",
+	"discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/...",
 	"state/...", "internal/config", "internal/learned", "internal/oauth", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck",
 }
 
@@ -46,11 +46,12 @@ var diagram = []row{
 	{pkg: "cmd/broker", imports: append([]string{"broker", "broker/api", "images"}, below...)},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"internal/lines"}, below...)},
-	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "sandbox/...", "skills/..."}},
+	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/..."}},
 
 	{pkg: "index", imports: []string{"discovery"}},
 	{pkg: "codegen", imports: []string{"discovery"}},
-	{pkg: "bridge", imports: []string{"discovery"}},
+	{pkg: "bridge", imports: []string{"discovery", "policy"}},
+	{pkg: "policy", imports: []string{"discovery"}, modules: []string{"std"}},
 	{pkg: "skills", imports: []string{"skills/workflow"}},
 	{pkg: "skills/workflow"},
 	{pkg: "skills/...", imports: []string{"skills", "skills/workflow"}},

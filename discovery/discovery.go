@@ -52,6 +52,14 @@ type ListedSkill struct {
 	Resources json.RawMessage `json:"resources,omitempty"`
 }
 
+// The methods that read what a server offers beside tools. They are called like
+// tools of these names, unless the server has such a tool, and are allowed and
+// denied like them.
+const (
+	ReadResource = "resources/read"
+	GetPrompt    = "prompts/get"
+)
+
 // A ListedTool is one entry of an upstream's tools/list.
 type ListedTool struct {
 	Name         string          `json:"name"`

@@ -1,0 +1,140 @@
+package policy
+
+import "github.com/mcpbroker/mcpbroker/discovery"
+
+// A Class says what the calls of a tool can do. A worse class is a larger one.
+type Class uint8
+
+// The classes of tools.
+const (
+	Read        Class = iota + 1 // changes nothing
+	Unknown                      // neither the server nor the name says
+	Write                        // changes something
+	Destructive                  // deletes or overwrites something
+)
+
+// String returns the class as configurations and records spell it.
+func (c Class) String() string {
+	return [...]string{"", "read", "unknown", "write", "destructive"}[c]
+}
+
+// ClassOf derives the class of a tool from the server's annotations and from the
+// strongest verb of the tool's name. The worse of the two counts, except that a
+// tool that is marked read-only reads unless its name says that it deletes: the
+// names of many such tools have other verbs, such as "generate_bar_chart".
+func ClassOf(t *discovery.Tool) Class {
+	named := classOfName(t.Name)
+	a := t.Annotations
+	switch {
+	case named == Destructive, a.Destructive != nil && *a.Destructive:
+		return Destructive
+	case a.ReadOnly == nil:
+		return named
+	case *a.ReadOnly:
+		return Read
+	}
+	return Write // the server says so, whatever the name says
+}
+
+// A verb is a word of names of tools that says what the tool does.
+type verb struct {
+	class Class
+	// noun is set for words that are nouns as often: behind another verb they
+	// say nothing, as "merge" in "get_merge_request", unless "and" joins the two.
+	noun bool
+}
+
+// verbs are in lower case.
+var verbs = verbTable()
+
+func verbTable() map[string]verb {
+	table := make(map[string]verb)
+	add := func(c Class, noun bool, words ...string) {
+		for _, w := range words {
+			table[w] = verb{c, noun}
+		}
+	}
+	add(Read, false, "get", "list", "read", "search", "find", "fetch", "describe", "retrieve", "lookup", "browse",
+		"check", "validate", "verify", "inspect", "explain", "analyze", "analyse", "compare", "calculate", "count",
+		"convert", "parse", "lint", "ping", "geocode", "identify", "suggest", "recommend", "summarize", "translate",
+		"transcribe", "view", "show", "whoami", "is", "has", "think")
+	add(Read, true, "query", "diff", "status", "info", "preview", "history", "help", "extract", "aggregate", "echo",
+		"tail", "logs")
+	add(Unknown, false, "execute", "exec", "eval", "evaluate", "sql", "invoke", "resolve", "generate",
+		"simulate")
+	add(Unknown, true, "run", "command", "script", "shell", "call", "request", "download")
+	add(Write, false, "create", "add", "update", "edit", "modify", "write", "insert", "upsert", "append", "prepend",
+		"save", "send", "publish", "upload", "import", "push", "put", "set", "unset", "enable", "disable", "assign",
+		"unassign", "attach", "detach", "connect", "disconnect", "subscribe", "unsubscribe", "invite", "accept",
+		"reject", "decline", "approve", "unapprove", "submit", "rename", "move", "apply", "install", "upgrade", "deploy",
+		"rollback", "restart", "start", "stop", "pause", "resume", "suspend", "trigger", "toggle", "increment",
+		"register", "mark", "unmark", "lock", "unlock", "close", "reopen", "sync", "restore", "reply", "respond",
+		"notify", "reschedule", "cancel", "dismiss", "snooze", "pay", "charge", "refund", "transfer", "buy", "sell",
+		"click", "type", "press", "fill", "hover", "drag", "navigate", "grant", "authorize", "reauthorize", "unpin",
+		"protect", "unprotect", "follow", "unfollow", "block", "unblock", "mute", "unmute", "ban", "make", "build",
+		"finalize", "login", "logout", "authenticate", "migrate", "replace", "scale", "mkdir", "chmod", "configure",
+		"manage", "interact", "unmerge")
+	add(Write, true, "post", "comment", "commit", "merge", "fork", "star", "pin", "archive", "unarchive", "copy",
+		"clone", "release", "label", "tag", "review", "draft", "message", "link", "share", "note", "log", "vote", "like",
+		"react", "record", "store", "crawl", "order", "dispatch", "override", "forward", "schedule", "book", "open",
+		"patch", "format", "sort")
+	add(Destructive, false, "delete", "remove", "destroy", "purge", "erase", "wipe", "truncate", "uninstall", "kill",
+		"terminate", "revoke", "prune", "cleanup", "clear", "overwrite", "rm", "rmdir", "unlink", "discard",
+		"deprovision")
+	add(Destructive, true, "drop", "reset", "trash")
+	return table
+}
+
+// classOfName is the class of the strongest verb of a name, whose words are in
+// any style. A name without a verb is Unknown.
+func classOfName(name string) Class {
+	class := Class(0)
+	joined := false // the word before joins two verbs
+	for word, rest := nextWord(name); word != ""; word, rest = nextWord(rest) {
+		var lower [maxVerb]byte
+		if len(word) > maxVerb {
+			joined = false
+			continue
+		}
+		for i := range len(word) {
+			lower[i] = word[i]
+			if 'A' <= word[i] && word[i] <= 'Z' {
+				lower[i] += 'a' - 'A'
+			}
+		}
+		w := lower[:len(word)]
+		if v, ok := verbs[string(w)]; ok && (!v.noun || class == 0 || joined) {
+			class = max(class, v.class)
+		}
+		joined = string(w) == "and" || string(w) == "or" || string(w) == "then"
+	}
+	if class == 0 {
+		return Unknown
+	}
+	return class
+}
+
+// maxVerb is more than the bytes of the longest verb.
+const maxVerb = 16
+
+// nextWord cuts the first word from a name: a run of ASCII letters, which ends
+// where a capital follows a small letter, and before the last of several
+// capitals if a small letter follows it.
+func nextWord(name string) (word, rest string) {
+	start := 0
+	for start < len(name) && !isLetter(name[start]) {
+		start++
+	}
+	end := start
+	for end < len(name) && isLetter(name[end]) {
+		if end > start && isCapital(name[end]) &&
+			(!isCapital(name[end-1]) || end+1 < len(name) && isLetter(name[end+1]) && !isCapital(name[end+1])) {
+			break
+		}
+		end++
+	}
+	return name[start:end], name[end:]
+}
+
+func isLetter(c byte) bool  { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isCapital(c byte) bool { return c >= 'A' && c <= 'Z' }

@@ -1,0 +1,136 @@
+// Package policy decides whether a tool call is allowed, needs approval, or is
+// denied. It is the one place where that is decided, and it does no I/O: what a
+// decision depends on is in the Call.
+//
+// A Policy judges a Call. A List of them joins their decisions so that their
+// order does not matter for the effect: deny wins, then ask, then allow. The
+// policies of this package are ReadOnly, ToolLists and AllowedTools; a new one
+// is a type with one method.
+//
+// ClassOf says what a tool can do. Whatever depends on it, such as the [write]
+// mark of search hits or read-only mode, uses ClassOf rather than a rule of its
+// own.
+package policy
+
+import (
+	"encoding/json"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// A Policy judges calls. Decide must be safe for concurrent use, must not block
+// and must not keep or modify what the Call refers to.
+type Policy interface {
+	Decide(Call) Decision
+}
+
+// A Call is one tool call that is about to be made.
+type Call struct {
+	// Caller is the client on whose behalf the call is made.
+	Caller string
+	// Tool is the tool, with its server.
+	Tool *discovery.Tool
+	// Class is ClassOf(Tool).
+	Class Class
+	// Args are the arguments as they will be sent. Nil asks about the tool as
+	// such, before there is a call: a policy that denies only some arguments
+	// allows it.
+	Args json.RawMessage
+	// Skill is the skill whose workflow makes the call; nil for a call of a
+	// script or of the model.
+	Skill *Skill
+	// Run is the execution that the call belongs to.
+	Run Run
+}
+
+// A Skill is what policies know of a skill that makes calls.
+type Skill struct {
+	// Ref is the name by which users know the skill.
+	Ref string
+	// AllowedTools are the tokens of its allowed-tools.
+	AllowedTools []string
+}
+
+// A Run is what policies know of an execution.
+type Run struct {
+	// ID names the execution in the audit log; empty if it is not recorded.
+	ID string
+	// Calls is how many calls it made before this one.
+	Calls int
+}
+
+// CallOf returns the Call that asks about a tool as such.
+func CallOf(t *discovery.Tool) Call { return Call{Tool: t, Class: ClassOf(t)} }
+
+// An Effect is what happens to a call. A stronger effect is a larger one.
+type Effect uint8
+
+// The effects, the zero value first.
+const (
+	Allow Effect = iota // the call is made
+	Ask                 // a person has to approve the call first
+	Deny                // the call is refused
+)
+
+// String returns the effect as configurations and records spell it.
+func (e Effect) String() string { return [...]string{"allow", "ask", "deny"}[e] }
+
+// A Decision is the judgement on one call. The zero value allows it.
+type Decision struct {
+	Effect Effect
+	// Code names the policy that decided, such as CodeReadOnly. It is empty
+	// when no policy had anything against the call.
+	Code string
+	// Reason completes a sentence that begins with the id of the tool: "is not
+	// marked read-only, and this broker runs read-only".
+	Reason string
+	// Hint says what to do instead.
+	Hint string
+}
+
+// The codes of the policies in this package.
+const (
+	CodeReadOnly     = "read_only"
+	CodeToolLists    = "tool_lists"
+	CodeAllowedTools = "allowed_tools"
+)
+
+// A List is a Policy that joins others: of their decisions the one with the
+// strongest effect counts, and of equally strong ones the first. An empty List
+// allows every call.
+type List []Policy
+
+// Decide implements Policy.
+func (l List) Decide(c Call) Decision {
+	var strongest Decision
+	for _, p := range l {
+		d := p.Decide(c)
+		if d.Effect > strongest.Effect {
+			strongest = d
+		}
+		if d.Effect == Deny {
+			break
+		}
+	}
+	return strongest
+}
+
+// searchHint is the hint of denials that hold for a tool as such, which search
+// does not show.
+const searchHint = "use tools that search_tools finds here"
+
+// ReadOnly denies every tool that may change something. A name is not enough to
+// pass: the server has to mark the tool as read-only, and the name must not
+// contradict that.
+type ReadOnly struct{}
+
+// Decide implements Policy.
+func (ReadOnly) Decide(c Call) Decision {
+	switch {
+	case !c.Tool.ReadOnly():
+		return Decision{Deny, CodeReadOnly, "is not marked read-only, and this broker runs read-only", searchHint}
+	case c.Class != Read:
+		return Decision{Deny, CodeReadOnly, "is marked read-only, but its name says that it deletes something, and this broker runs read-only", searchHint}
+	}
+	return Decision{}
+}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 // A Caller sends one call to an upstream server and returns the raw JSON of
@@ -41,8 +42,13 @@ type Resolver func(ctx context.Context, name string) (*discovery.Tool, error)
 type Options struct {
 	Resolve Resolver
 	Caller  Caller
-	// Policy refuses a call by returning an error; nil allows all.
-	Policy func(*discovery.Tool) error
+	// Policy decides about each call, with the arguments that would be sent.
+	// Nil allows all. There is nobody to ask, so a call that needs approval is
+	// refused.
+	Policy policy.Policy
+	// Client and Execution are the Caller and the id of the Run that Policy
+	// gets.
+	Client, Execution string
 	// Record is called once for each call, when it has ended, from the
 	// goroutine that made it; it must not block, and not change what it is
 	// given. Nil records nothing.
@@ -70,10 +76,11 @@ const (
 
 // A Record is one call that has ended.
 type Record struct {
-	Seq         int    // order of arrival in this execution, from 1
-	Server      string // config key; empty if the tool is unknown
-	Tool        string // upstream name; the name as given if unknown
-	ID          string // tool id; the name as given if unknown
+	Seq         int          // order of arrival in this execution, from 1
+	Server      string       // config key; empty if the tool is unknown
+	Class       policy.Class // zero if the tool is unknown
+	Tool        string       // upstream name; the name as given if unknown
+	ID          string       // tool id; the name as given if unknown
 	Started     time.Time
 	Duration    time.Duration // from its arrival on, so with the start of its server
 	Status      Status
@@ -118,12 +125,22 @@ func New(o Options) *Bridge {
 // error is always an *Error. A call that the budget has no room for is not
 // recorded.
 func (b *Bridge) Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
-	value, _, err := b.CallRaw(ctx, name, args)
+	value, _, err := b.make(ctx, nil, name, args)
 	return value, err
 }
 
 // CallRaw is Call that also returns the raw CallToolResult, if there was one.
 func (b *Bridge) CallRaw(ctx context.Context, name string, args json.RawMessage) (value, raw json.RawMessage, err error) {
+	return b.make(ctx, nil, name, args)
+}
+
+// CallOfSkill is Call for a call that the workflow of a skill makes.
+func (b *Bridge) CallOfSkill(ctx context.Context, k *policy.Skill, name string, args json.RawMessage) (json.RawMessage, error) {
+	value, _, err := b.make(ctx, k, name, args)
+	return value, err
+}
+
+func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args json.RawMessage) (value, raw json.RawMessage, err error) {
 	long := CheckName(name)
 	if long != nil {
 		name = clip(name, 60) // of which more is worth nothing to anybody
@@ -143,7 +160,7 @@ func (b *Bridge) CallRaw(ctx context.Context, name string, args json.RawMessage)
 	b.mu.Unlock()
 
 	if err = cmp.Or(long, full); err == nil {
-		value, err = b.call(ctx, name, args, &r)
+		value, err = b.call(ctx, k, name, args, &r)
 	}
 	r.Duration = time.Since(r.Started)
 	r.Status = StatusOK
@@ -168,22 +185,23 @@ func (b *Bridge) CallRaw(ctx context.Context, name string, args json.RawMessage)
 	return value, r.Result, nil
 }
 
-func (b *Bridge) call(ctx context.Context, name string, args json.RawMessage, r *Record) (json.RawMessage, error) {
+func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args json.RawMessage, r *Record) (json.RawMessage, error) {
 	tool, err := b.o.Resolve(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	r.Server, r.Tool, r.ID = tool.Server, tool.Name, tool.ID
-	if b.o.Policy != nil {
-		if err := b.o.Policy(tool); err != nil {
-			return nil, err
-		}
-	}
+	r.Server, r.Tool, r.ID, r.Class = tool.Server, tool.Name, tool.ID, policy.ClassOf(tool)
 	args, err = b.o.Validator.Check(tool, args)
 	if err != nil {
 		return nil, err
 	}
 	r.Args = args
+	if b.o.Policy != nil {
+		call := policy.Call{Caller: b.o.Client, Tool: tool, Class: r.Class, Args: args, Skill: k, Run: policy.Run{ID: b.o.Execution, Calls: r.Seq - 1}}
+		if d := b.o.Policy.Decide(call); d.Effect != policy.Allow {
+			return nil, Refused(tool, d)
+		}
+	}
 	if b.o.Started != nil {
 		b.o.Started(tool, r.Seq)
 	}

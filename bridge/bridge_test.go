@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 var catalog = discovery.NewCatalog([]discovery.Listing{{Server: "shop", Tools: []discovery.ListedTool{
@@ -143,14 +144,46 @@ func TestArgumentsAreCheckedBeforeTheyLeave(t *testing.T) {
 
 func TestRefusedByPolicy(t *testing.T) {
 	b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"content":[]}`),
-		Policy: func(*discovery.Tool) error { return &bridge.Error{Code: bridge.CodeDenied, Message: "read only"} }})
+		Policy: policy.ReadOnly{}})
 	_, err := b.Call(t.Context(), "shop__open", nil)
-	if e, ok := errors.AsType[*bridge.Error](err); !ok || e.Code != bridge.CodeDenied {
+	e, ok := errors.AsType[*bridge.Error](err)
+	if !ok || e.Code != bridge.CodeDenied || e.Message != "shop__open is not marked read-only, and this broker runs read-only" || e.Hint == "" {
 		t.Errorf("error %v, want denied", err)
 	}
 	rows := bridge.Rows(b.Records())
 	if len(rows) != 1 || rows[0].Status != bridge.StatusDenied {
 		t.Errorf("rows %v, want one denied", rows)
+	}
+}
+
+// asks is a policy by which every call needs approval.
+type asks struct{ got *policy.Call }
+
+func (p asks) Decide(c policy.Call) policy.Decision {
+	*p.got = c
+	return policy.Decision{Effect: policy.Ask, Reason: "is a write"}
+}
+
+// The policy sees what would be sent, and an approval that nobody can give is a
+// refusal in plain words.
+func TestNobodyToAsk(t *testing.T) {
+	var got policy.Call
+	b := bridge.New(bridge.Options{Resolve: resolve, Client: "ann", Execution: "e1", Policy: asks{&got},
+		Caller: bridge.CallerFunc(func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			t.Error("the call was sent")
+			return nil, nil
+		})})
+	skill := &policy.Skill{Ref: "triage"}
+	_, err := b.CallOfSkill(t.Context(), skill, "shop__buy", json.RawMessage(`{"item":"x","count":null}`))
+	const want = "shop__buy needs the approval of a person, and nobody can be asked here: it is a write"
+	if e, ok := errors.AsType[*bridge.Error](err); !ok || e.Code != bridge.CodeDenied || e.Message != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if got.Caller != "ann" || got.Run != (policy.Run{ID: "e1"}) || got.Skill != skill || got.Tool.ID != "shop__buy" || got.Class != policy.Write {
+		t.Errorf("the policy was asked about %+v", got)
+	}
+	if diff := cmp.Diff(`{"item":"x"}`, string(got.Args)); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
 }
 

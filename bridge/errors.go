@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 // An Error is how a call fails in the script: its fields are the properties of
@@ -57,6 +59,15 @@ func CheckName(name string) error {
 		return nil
 	}
 	return &Error{Code: CodeUnknownTool, Message: fmt.Sprintf("unknown tool: its name has %d bytes; at most %d, which is fixed", len(name), maxName)}
+}
+
+// Refused is the error of a call of t that the policy does not allow.
+func Refused(t *discovery.Tool, d policy.Decision) *Error {
+	e := &Error{Server: t.Server, Tool: t.Name, Code: CodeDenied, Message: t.ID + " " + d.Reason, Hint: d.Hint}
+	if d.Effect == policy.Ask {
+		e.Message = t.ID + " needs the approval of a person, and nobody can be asked here: it " + d.Reason
+	}
+	return e
 }
 
 func (e *Error) status() Status {

@@ -23,6 +23,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
@@ -119,8 +120,10 @@ type Options struct {
 	SearchWait time.Duration
 
 	// ReadOnly takes every tool that is not marked read-only out of search
-	// and scope.
+	// and scope, see policy.ReadOnly.
 	ReadOnly bool
+	// Tools allow and deny tools of servers; nil allows all.
+	Tools policy.ToolLists
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language
@@ -399,13 +402,10 @@ func (b *Broker) catalogs() (full, scope *discovery.Catalog) {
 		if !ok {
 			l = discovery.Listing{Server: s.Name, Description: s.Description}
 		}
-		listings = append(listings, l)
+		listings = append(listings, b.options().Tools.Filter(l))
 	}
 	b.full = discovery.NewCatalog(append(listings, b.options().Fixed...))
-	b.scope = b.full
-	if b.options().ReadOnly {
-		b.scope = b.full.Filter((*discovery.Tool).ReadOnly)
-	}
+	b.scope = b.options().scope(b.full)
 	return b.full, b.scope
 }
 

@@ -271,6 +271,9 @@ func (x *execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 	return bridge.New(bridge.Options{
 		Resolve:   x.b.resolve,
 		Caller:    bridge.CallerFunc(x.call),
+		Policy:    x.o.policies(),
+		Client:    x.req.Client,
+		Execution: x.id,
 		Record:    x.record,
 		Started:   x.announce,
 		Failure:   failure,

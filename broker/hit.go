@@ -7,6 +7,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 // A SearchHit is one thing of a SearchAnswer; what is in it depends on Detail.
@@ -21,7 +22,7 @@ type SearchHit struct {
 	// Use says how to use what is no tool.
 	Use       string `json:"use,omitempty"`
 	Signature string `json:"signature,omitempty"`
-	// Description ends in "[write]" when the tool is not marked read-only.
+	// Description ends in "[write]" unless policy.ClassOf says that the tool reads.
 	Description       string          `json:"description,omitempty"`
 	Declaration       string          `json:"declaration,omitempty"`
 	Parameters        json.RawMessage `json:"parameters,omitempty"`
@@ -153,7 +154,7 @@ const writeMark = " [write]"
 
 // marked adds that a tool may change something.
 func marked(description string, t *discovery.Tool) string {
-	if t.ReadOnly() {
+	if policy.ClassOf(t) == policy.Read {
 		return description
 	}
 	return strings.TrimSpace(description + writeMark)

@@ -41,7 +41,7 @@ func (b *Broker) modules(ctx context.Context, lang sandbox.Language, code string
 		names = append(names, codegen.ModulePath(s))
 		if imports(code, s) || hasWord(code, s.Namespace, nil) {
 			m := codegen.RunModule(s, namedTools(code, words, s))
-			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global, Withheld: withheld(full, scope, s, words)})
+			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global, Withheld: b.withheld(full, scope, s, words)})
 		}
 	}
 	return modules, names, nil
@@ -49,7 +49,7 @@ func (b *Broker) modules(ctx context.Context, lang sandbox.Language, code string
 
 // withheld says why the module of s lacks the functions that are among words, of
 // tools that are not in scope, in the words that a call of one by its id gets.
-func withheld(full, scope *discovery.Catalog, s *discovery.Server, words map[string]bool) map[string]string {
+func (b *Broker) withheld(full, scope *discovery.Catalog, s *discovery.Server, words map[string]bool) map[string]string {
 	if full == scope {
 		return nil
 	}
@@ -60,7 +60,7 @@ func withheld(full, scope *discovery.Catalog, s *discovery.Server, words map[str
 	why := make(map[string]string)
 	for _, t := range all.Tools {
 		if _, usable := scope.Tool(t.ID); !usable && words[t.Func] {
-			why[t.Func] = outOfScope(t).Message
+			why[t.Func] = b.options().denied(t).Message
 		}
 	}
 	return why

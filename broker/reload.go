@@ -8,7 +8,7 @@ package broker
 // are ignored.
 func (b *Broker) Reconfigure(o Options) {
 	next := *b.options()
-	next.Servers, next.ReadOnly, next.Language = o.Servers, o.ReadOnly, o.Language
+	next.Servers, next.Tools, next.ReadOnly, next.Language = o.Servers, o.Tools, o.ReadOnly, o.Language
 	next.Unlearned, next.UnnotedReads = o.Unlearned, o.UnnotedReads
 	next.Mode, next.AutoThreshold, next.SearchWait = o.Mode, o.AutoThreshold, o.SearchWait
 	next.Skills, next.SkillBudget, next.Commands = o.Skills, o.SkillBudget, o.Commands

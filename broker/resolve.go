@@ -23,7 +23,7 @@ func (b *Broker) resolve(ctx context.Context, name string) (*discovery.Tool, err
 		return t, nil
 	}
 	if t, ok := full.Tool(name); ok {
-		return nil, outOfScope(t)
+		return nil, b.options().denied(t)
 	}
 	if t, ok := b.offerTool(scope, name); ok {
 		return t, nil
@@ -40,21 +40,13 @@ func (b *Broker) resolve(ctx context.Context, name string) (*discovery.Tool, err
 			return t, nil
 		}
 		if t, ok := full.Tool(name); ok {
-			return nil, outOfScope(t)
+			return nil, b.options().denied(t)
 		}
 		if t, ok := b.offerTool(scope, name); ok {
 			return t, nil
 		}
 	}
 	return nil, b.unknownTool(scope, name)
-}
-
-func outOfScope(t *discovery.Tool) *bridge.Error {
-	return &bridge.Error{
-		Server: t.Server, Tool: t.Name, Code: bridge.CodeDenied,
-		Message: t.ID + " is not marked read-only, and this broker runs read-only",
-		Hint:    "use tools that search_tools finds here",
-	}
 }
 
 // unlisted reports whether a configured server's tools are not known.
@@ -143,9 +135,6 @@ func failure(err error) *bridge.Error {
 	}
 	if _, ok := errors.AsType[*upstream.TimeoutError](err); ok || errors.Is(err, context.DeadlineExceeded) {
 		return &bridge.Error{Code: bridge.CodeTimeout, Message: err.Error(), Hint: mayHaveRun}
-	}
-	if errors.Is(err, upstream.ErrDenied) {
-		return &bridge.Error{Code: bridge.CodeDenied, Message: err.Error(), Hint: "use tools that search_tools finds here"}
 	}
 	return nil
 }

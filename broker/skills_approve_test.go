@@ -271,7 +271,7 @@ func TestAllowedToolsLimitWorkflows(t *testing.T) {
 		writeSkill(t, dir, "triage", description, "Run the workflow.", map[string]string{"workflow.json": triage})
 		b := newBroker(t, broker.Options{Skills: skillRegistry(dir), EnforceAllowedTools: tt.enforce})
 		text, isError := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "triage", "tool": "start", "input": map[string]any{"path": "a"}})
-		if isError == tt.runs || !tt.runs && !strings.Contains(text, "skill triage may not call files__read_file") {
+		if isError == tt.runs || !tt.runs && !strings.Contains(text, "files__read_file is not in the allowed-tools of skill triage: ") {
 			t.Errorf("allowed %q, enforced %v: %s, want it to run: %v", tt.allowed, tt.enforce, text, tt.runs)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
@@ -145,10 +146,7 @@ func (x *execution) forCall(e *engine, k *skills.Skill) *workflow.Engine {
 			x.b.noteSkill(audit.EventSkillWorkflow, k, x.req.Client, what, nil)
 		}
 		o.Call = func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
-			if err := x.mayCall(ctx, k, tool); err != nil {
-				return nil, err
-			}
-			value, err := x.bridge.Call(ctx, tool, input)
+			value, err := x.bridge.CallOfSkill(ctx, &policy.Skill{Ref: k.Ref, AllowedTools: k.AllowedTools}, tool, input)
 			if e, ok := errors.AsType[*bridge.Error](err); ok && e.Hint == mayHaveRun {
 				return nil, fmt.Errorf("%s: %w", e.Message, workflow.ErrUnsure)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 // addCompletions makes shells complete the names that commands take.
@@ -115,15 +116,18 @@ func (a *app) cachedCatalog() *discovery.Catalog {
 	for _, l := range pool.Listings() {
 		known[l.Server] = l
 	}
+	lists := toolLists(cfg)
 	var listings []discovery.Listing
 	for _, s := range servers { // those that are not known have a name too
 		l := known[s.Name]
 		l.Server = s.Name
-		listings = append(listings, l)
+		listings = append(listings, lists.Filter(l))
 	}
 	catalog := discovery.NewCatalog(listings)
-	if cfg.Broker.ReadOnly || a.readOnly {
-		return catalog.Filter((*discovery.Tool).ReadOnly)
+	if !cfg.Broker.ReadOnly && !a.readOnly {
+		return catalog
 	}
-	return catalog
+	return catalog.Filter(func(t *discovery.Tool) bool {
+		return policy.ReadOnly{}.Decide(policy.CallOf(t)).Effect != policy.Deny
+	})
 }

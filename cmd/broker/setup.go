@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	results "github.com/mcpbroker/mcpbroker/state/files"
@@ -171,6 +172,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		AutoThreshold:  set.AutoThreshold,
 		SearchWait:     wait,
 		ReadOnly:       set.ReadOnly || a.readOnly,
+		Tools:          toolLists(cfg),
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,
 		MaxTimeout:     set.MaxTimeout,
@@ -236,11 +238,22 @@ func upstreams(cfg *config.Config) []upstream.Config {
 			Name: s.Name, Description: s.Description,
 			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
 			URL: s.URL, Headers: s.Headers, Type: s.Type,
-			OAuth: upstreamOAuth(s.OAuth), Allow: s.Allow, Deny: s.Deny,
+			OAuth:     upstreamOAuth(s.OAuth),
 			KeepAlive: s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
 		})
 	}
 	return list
+}
+
+// toolLists are the "tools" of the servers of a config.
+func toolLists(cfg *config.Config) policy.ToolLists {
+	lists := make(policy.ToolLists)
+	for _, s := range cfg.Servers {
+		if len(s.Allow)+len(s.Deny) > 0 {
+			lists[s.Name] = policy.ToolList{Allow: s.Allow, Deny: s.Deny}
+		}
+	}
+	return lists
 }
 
 // logger writes to stderr: everything with --verbose, else what went wrong.

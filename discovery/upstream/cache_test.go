@@ -45,7 +45,7 @@ func TestCacheFollowsTheConfiguration(t *testing.T) {
 	base := Config{Name: "s", Command: "c", Args: []string{"a"}, Env: map[string]string{"K": "${V}"}}
 	same := base
 	same.Env = map[string]string{"K": "another value"}
-	same.Description, same.Deny = "x", []string{"y"}
+	same.Description = "x"
 	if base.fingerprint() != same.fingerprint() {
 		t.Error("a value of the environment, a description or a filter changed the fingerprint")
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
-	"path"
 	"slices"
 	"time"
 
@@ -56,11 +55,6 @@ type Config struct {
 	// a Command; for a URL, Streamable HTTP and then SSE if the server answers
 	// the former with 400, 404 or 405.
 	Type string
-
-	// Allow and Deny are patterns of tool names in the syntax of path.Match,
-	// except that "*" alone matches every name. A tool is usable if it matches
-	// an Allow pattern, or Allow is empty, and matches no Deny pattern.
-	Allow, Deny []string
 
 	// KeepAlive connects the server at Start, never stops it for being idle and
 	// reconnects it when it is lost.
@@ -186,41 +180,10 @@ func (c Config) kind() string {
 	return ""
 }
 
-// allows reports whether the tool called name passes Allow and Deny.
-func (c Config) allows(name string) bool {
-	return (len(c.Allow) == 0 || matchAny(c.Allow, name)) && !matchAny(c.Deny, name)
-}
-
-func matchAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if p == "*" || p == name {
-			return true
-		}
-		if ok, err := path.Match(p, name); err == nil && ok {
-			return true
-		}
-	}
-	return false
-}
-
-// filter returns l without the tools that the configuration denies, described
-// as configured.
-func (c Config) filter(l discovery.Listing) discovery.Listing {
+// described returns l described as configured.
+func (c Config) described(l discovery.Listing) discovery.Listing {
 	if c.Description != "" {
 		l.Description = c.Description
-	}
-	kept := make([]discovery.ListedTool, 0, len(l.Tools))
-	for _, t := range l.Tools {
-		if c.allows(t.Name) {
-			kept = append(kept, t)
-		}
-	}
-	l.Tools = kept
-	if !c.allows(GetPrompt) {
-		l.Prompts = nil
-	}
-	if !c.allows(ReadResource) {
-		l.Resources = nil
 	}
 	return l
 }

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// ErrDenied means that the configuration of the server does not allow the tool.
-var ErrDenied = errors.New("the tool is denied by the configuration of its server")
-
 // ErrClosed means that the Pool has been closed.
 var ErrClosed = errors.New("the connections to upstream servers are closed")
 

@@ -18,14 +18,14 @@ import (
 )
 
 // What Pool.Call takes in place of a tool's name, unless the server has a tool
-// of that name. The configuration allows and denies them as it does tools.
+// of that name.
 const (
 	// ReadResource reads the resource {"uri"}. Of a single text the result is
 	// that text, else each part as an embedded resource.
-	ReadResource = "resources/read"
+	ReadResource = discovery.ReadResource
 	// GetPrompt fills in the prompt {"name", "arguments"}. The structured
 	// content of the result is {"description"?, "messages"}.
-	GetPrompt = "prompts/get"
+	GetPrompt = discovery.GetPrompt
 )
 
 const (

@@ -88,22 +88,6 @@ func TestPromptsAndResourcesAreRead(t *testing.T) {
 	})
 }
 
-func TestPromptsAndResourcesAreDeniedAsToolsAre(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, cfg := range []Config{{Deny: []string{"resources/*", "prompts/get"}}, {Allow: []string{"echo"}}} {
-			l := offerLab(t, cfg)
-			l.Refresh(t.Context())
-			if got := l.Listings()[0]; len(got.Prompts)+len(got.Resources) > 0 {
-				t.Errorf("%+v lists %v and %v", cfg, got.Prompts, got.Resources)
-			}
-			if _, err := l.Call(t.Context(), "s", ReadResource, json.RawMessage(`{"uri":"doc://readme"}`), nil); !errors.Is(err, ErrDenied) {
-				t.Errorf("%+v: %v", cfg, err)
-			}
-			l.Close()
-		}
-	})
-}
-
 // A server that does not answer keeps its tools, and what it had offered before.
 func TestSilenceAboutPromptsIsNoLossOfTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -204,9 +204,6 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	if s == nil {
 		return nil, fmt.Errorf("call %s/%s: %w", server, tool, ErrUnknownServer)
 	}
-	if !s.cfg.allows(tool) {
-		return nil, fmt.Errorf("call %s/%s: %w", server, tool, ErrDenied)
-	}
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}

@@ -207,7 +207,7 @@ func (s *server) store(sess *session, l discovery.Listing) {
 // learn replaces the listing and tells the pool's owner if that changes
 // anything.
 func (s *server) learn(l discovery.Listing) {
-	shown := s.cfg.filter(l)
+	shown := s.cfg.described(l)
 	s.mu.Lock()
 	same := s.known && sameListing(s.shown, shown)
 	s.full, s.shown, s.known = l, shown, true

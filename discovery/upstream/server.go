@@ -91,7 +91,7 @@ func newServer(p *Pool, cfg Config) *server {
 	}
 	if e, ok := p.cache.load(cfg); ok {
 		s.full, s.known = e.Listing, true
-		s.shown = cfg.filter(e.Listing)
+		s.shown = cfg.described(e.Listing)
 		s.dial.era, s.dial.transport = e.Era, e.Transport
 		s.kind = e.Listing.Transport
 		s.state = StateCached

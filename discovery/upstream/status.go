@@ -33,7 +33,7 @@ type Status struct {
 	Since time.Time
 	// Took is how long the last successful connect and list took together.
 	Took time.Duration
-	// Tools is the number of tools that the configuration allows.
+	// Tools is the number of tools that the server has.
 	Tools int
 	// PID is the server's process, 0 if there is none.
 	PID int

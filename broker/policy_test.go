@@ -1,0 +1,58 @@
+package broker_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/policy"
+)
+
+// What the configuration denies is not there: not in lists, in search or by its
+// name; and a new configuration brings it back without a restart of its server.
+func TestDeniedToolsAreNotThere(t *testing.T) {
+	servers := []upstream.Config{upstreamConfig(t, "library"), upstreamConfig(t, "notes")}
+	b := newBroker(t, broker.Options{Servers: servers, Tools: policy.ToolLists{"library": {Deny: []string{"len?", "resources/*"}}}})
+	b.Refresh(t.Context())
+	if got := b.ListServers("library"); got.TotalTools != 0 {
+		t.Errorf("%+v, want no tool", got)
+	}
+	cs := connect(t, b, "2025-11-25", nil)
+	const code = `
+		const codes = [];
+		for (const id of ['library__lend', 'library__read_resource', 'library__get_prompt']) {
+			try { await callMCPTool(id, {}); codes.push('ok'); } catch (e) { codes.push(e.code); }
+		}
+		return codes`
+	if text, _ := call(t, cs, "execute_code", map[string]any{"code": code}); !strings.Contains(text, `"result":["unknown_tool","unknown_tool","invalid_arguments"]`) {
+		t.Errorf("%s", text)
+	}
+	if found, err := b.Search(t.Context(), broker.SearchRequest{Query: "opening hours fines"}); err != nil || strings.Contains(fmt.Sprint(found.Tools), "library") {
+		t.Errorf("a denied resource is found: %+v, %v", found, err)
+	}
+	pid := b.Status()[0].PID
+	b.Reconfigure(broker.Options{Servers: servers})
+	if _, err := b.Describe(t.Context(), "library__lend"); err != nil || b.Status()[0].PID != pid || pid == 0 {
+		t.Errorf("after the denial has gone: %v, process %d then %d", err, pid, b.Status()[0].PID)
+	}
+}
+
+func TestWriteMarkIsOfTheClass(t *testing.T) {
+	b := newBroker(t, broker.Options{Servers: []upstream.Config{listing(t, "s",
+		listedTool{Name: "get_contents", Description: "Contents of a file.", InputSchema: stringParams("path")},
+		listedTool{Name: "delete_contents", Description: "Empty a file.", InputSchema: stringParams("path"), Annotations: readOnly},
+		listedTool{Name: "contents", Description: "Handle a file.", InputSchema: stringParams("path")},
+	)}})
+	b.Refresh(t.Context())
+	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "contents file"})
+	if err != nil || len(found.Tools) != 3 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	for _, h := range found.Tools {
+		if reads := h.Name == "s__get_contents"; reads == strings.HasSuffix(h.Description, " [write]") {
+			t.Errorf("%s: %q", h.Name, h.Description)
+		}
+	}
+}

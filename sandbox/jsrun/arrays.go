@@ -122,7 +122,7 @@ func (r *runtime) defineArrays() {
 	r.arrayNext = r.arraySteps.Get("next")
 	define := func(name string, length int, fast func(plainArray, []goja.Value) goja.Value) {
 		slow, _ := goja.AssertFunction(prototype.Get(name))
-		method := r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+		r.defineMethod(prototype, name, length, func(c goja.FunctionCall) goja.Value {
 			if a, ok := f.plain(c.This); ok {
 				return fast(a, c.Arguments)
 			}
@@ -131,10 +131,7 @@ func (r *runtime) defineArrays() {
 				panic(err)
 			}
 			return v
-		}).(*goja.Object)
-		_ = method.DefineDataProperty("name", r.vm.ToValue(name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
-		_ = method.DefineDataProperty("length", r.vm.ToValue(length), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
-		r.defineValue(prototype, name, method)
+		})
 	}
 	define("shift", 0, func(a plainArray, _ []goja.Value) goja.Value {
 		list := *a.values

@@ -77,7 +77,7 @@ func stringOr(v goja.Value, otherwise string) string {
 // failure makes an error for the program of one of the classes Error,
 // TypeError, RangeError and SyntaxError.
 func (r *runtime) failure(class, message string) goja.Value {
-	o, err := r.vm.New(r.classes.Get(class), r.vm.ToValue(message))
+	o, err := r.vm.New(r.classes[class], r.vm.ToValue(message))
 	if err != nil {
 		panic(err)
 	}

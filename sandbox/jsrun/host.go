@@ -203,7 +203,7 @@ func (r *runtime) rejectCall(c *hostCall, err error) error {
 	if thrown, ok := errors.AsType[*goja.Exception](err); ok { // the program's own, such as from a getter
 		return c.reject(thrown.Value())
 	}
-	name, message, fields := "", err.Error(), goja.Value(r.vm.NewObject())
+	name, message, fields := "", err.Error(), r.vm.NewObject()
 	if callErr, ok := errors.AsType[*sandbox.CallError](err); ok {
 		name, message = callErr.Name, callErr.Message
 		if v, err := fromJSON(r.vm, string(callErr.Fields)); err == nil {
@@ -212,17 +212,35 @@ func (r *runtime) rejectCall(c *hostCall, err error) error {
 			}
 		}
 	}
-	v, failed := r.newError(goja.Undefined(), r.vm.ToValue(name), r.vm.ToValue(message), fields, r.vm.ToValue(r.frames(c.stack, maxTrace, traceIndent)))
+	v, failed := r.newError(name, message, fields, r.frames(c.stack, maxTrace, traceIndent))
 	if failed != nil {
 		return failed
 	}
-	if o, ok := v.(*goja.Object); ok {
-		r.thrown[o] = true
-		if c.late {
-			r.late[o] = true
-		}
+	r.thrown[v] = true
+	if c.late {
+		r.late[v] = true
 	}
 	return c.reject(v)
+}
+
+// newError makes the error of a call that has failed.
+func (r *runtime) newError(name, message string, fields *goja.Object, trace string) (*goja.Object, error) {
+	class := r.classes["Error"]
+	if name == "ToolError" {
+		class = r.toolError
+	}
+	o, err := r.vm.New(class, r.vm.ToValue(message))
+	if err != nil {
+		return nil, err
+	}
+	if name != "" && name != "ToolError" {
+		r.defineValue(o, "name", r.vm.ToValue(name))
+	}
+	for _, key := range fields.Keys() {
+		_ = o.DefineDataProperty(key, fields.Get(key), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
+	}
+	r.defineValue(o, "stack", r.vm.ToValue(stringOr(o.Get("name"), "Error")+": "+message+"\n"+trace))
+	return o, nil
 }
 
 // toJSON writes a value of the program as JSON; undefined and what JSON has no

@@ -82,7 +82,7 @@ func (r *runtime) append(s, x goja.String) goja.Value {
 	return r.joins[r.nextJoin].text
 }
 
-// called calls a function of the prelude that does what the engine would.
+// called calls a function of the engine.
 func (r *runtime) called(f goja.Callable, args ...goja.Value) goja.Value {
 	v, err := f(goja.Undefined(), args...)
 	if err != nil {
@@ -124,7 +124,7 @@ type member struct {
 	name string
 }
 
-// memberFuncs are the functions of the prelude for what join.go does not do itself.
+// memberFuncs are the functions of "core" for what join.go does not do itself.
 type memberFuncs struct{ fill, concat, key, get, set goja.Callable }
 
 // at is the member of an object, with the value that it has.

@@ -2,7 +2,6 @@ package jsrun
 
 import (
 	"context"
-	_ "embed"
 	"regexp"
 	"strings"
 	"sync"
@@ -17,14 +16,11 @@ import (
 // takes half a second, and from 10,000 several.
 const maxCallStack = 4000
 
-//go:embed prelude.js
-var preludeSource string
-
-// preludeFile is the name that traces give to it. Its frames are cut.
-const preludeFile = "broker:prelude"
-
-var preludeProgram = sync.OnceValue(func() *goja.Program {
-	return goja.MustCompile(preludeFile, preludeSource, true)
+// toolErrorProgram is the one part of the surface that is easier to say in
+// JavaScript and that every program has. The engine's parser and compiler are
+// most of what a start costs, so the rest is Go, or in lib for those who use it.
+var toolErrorProgram = sync.OnceValue(func() *goja.Program {
+	return goja.MustCompile("broker:errors", "(class ToolError extends Error {})", true)
 })
 
 // A runtime is one run: a goja runtime, its loop and what it keeps of the
@@ -60,11 +56,10 @@ type runtime struct {
 	member    memberFuncs
 	inFront   roomInFront
 	toList    goja.Callable // [...value]
-	newError  goja.Callable // name, message, fields, trace
-	ownKeys   goja.Callable // own, of the prelude
-	stringify goja.Callable
+	ownKeys   goja.Callable // the enumerable keys of an object
+	stringify goja.Callable // the engine's JSON.stringify
 
-	classes           *goja.Object // of errors, by name
+	classes           map[string]*goja.Object // of errors
 	iteratorPrototype *goja.Object
 	arraySteps        *goja.Object // the prototype of what goes through an array
 	arrayIterator     goja.Value   // what an array has to be gone through, and
@@ -84,6 +79,7 @@ func newRuntime() *runtime {
 		clocks:    make(map[string]time.Time),
 		libs:      make(map[string]*goja.Object),
 		collators: make(map[string]*collator),
+		classes:   make(map[string]*goja.Object),
 	}
 	r.vm.SetMaxCallStackSize(maxCallStack)
 	// Source text that names a source map would make goja read that file.
@@ -167,23 +163,33 @@ func (r *runtime) defineNamed() {
 
 // setUp makes everything that is there before the program is.
 func (r *runtime) setUp() error {
-	var kept *goja.Object
-	if err := r.runPart(preludeProgram(), r.vm.ToValue(r.mendedAll), &kept); err != nil {
+	global := r.vm.GlobalObject()
+	for _, name := range []string{"Error", "TypeError", "RangeError", "SyntaxError"} {
+		r.classes[name] = global.Get(name).(*goja.Object)
+	}
+	r.mapClass, r.setClass = global.Get("Map").(*goja.Object), global.Get("Set").(*goja.Object)
+	class, err := r.vm.RunProgram(toolErrorProgram())
+	if err != nil {
 		return err
 	}
-	r.toolError = kept.Get("ToolError").(*goja.Object)
-	r.add, _ = goja.AssertFunction(kept.Get("add"))
-	for name, f := range map[string]*goja.Callable{"fill": &r.member.fill, "concat": &r.member.concat, "key": &r.member.key, "get": &r.member.get, "set": &r.member.set} {
-		*f, _ = goja.AssertFunction(kept.Get(name))
+	r.toolError = class.(*goja.Object)
+	r.defineValue(r.toolError.Get("prototype").(*goja.Object), "name", r.vm.ToValue("ToolError"))
+	r.defineValue(global, "ToolError", r.toolError)
+	list := r.vm.NewArray()
+	iterate, _ := goja.AssertFunction(list.GetSymbol(goja.SymIterator))
+	steps, err := iterate(list)
+	if err != nil {
+		return err
 	}
-	r.toList, _ = goja.AssertFunction(kept.Get("toList"))
-	r.arraySteps = kept.Get("steps").(*goja.Object)
-	r.newError, _ = goja.AssertFunction(kept.Get("newError"))
-	r.ownKeys, _ = goja.AssertFunction(kept.Get("own"))
-	r.stringify, _ = goja.AssertFunction(kept.Get("stringify"))
-	r.classes = kept.Get("classes").(*goja.Object)
-	r.iteratorPrototype = kept.Get("iterator").(*goja.Object)
-	r.mapClass, r.setClass = kept.Get("Map").(*goja.Object), kept.Get("Set").(*goja.Object)
+	r.arraySteps = steps.(*goja.Object).Prototype()
+	r.iteratorPrototype = r.arraySteps.Prototype()
+	for name, f := range map[string]*goja.Callable{
+		"own": &r.ownKeys, "add": &r.add, "toList": &r.toList, "fill": &r.member.fill, "concat": &r.member.concat,
+		"key": &r.member.key, "get": &r.member.get, "set": &r.member.set,
+	} {
+		*f = r.core(name)
+	}
+	r.defineStringify()
 	r.defineParse()
 	r.defineErrors()
 	r.defineArrays()
@@ -192,6 +198,20 @@ func (r *runtime) setUp() error {
 	r.defineLibs()
 	r.defineHost()
 	return nil
+}
+
+// core is a function of the file "core" of lib, which is loaded when one of
+// them is first called.
+func (r *runtime) core(name string) goja.Callable {
+	var f goja.Callable
+	return func(this goja.Value, args ...goja.Value) (goja.Value, error) {
+		if f == nil {
+			if err := r.guard(func() { f, _ = goja.AssertFunction(r.load("core").Get(name)) }); err != nil {
+				return nil, err
+			}
+		}
+		return f(this, args...)
+	}
 }
 
 // runPart runs one of our own scripts, which is a function, and keeps what it
@@ -214,6 +234,14 @@ func (r *runtime) runPart(p *goja.Program, arg goja.Value, result **goja.Object)
 // define makes f a global that a program may replace but does not enumerate.
 func (r *runtime) define(name string, f func(goja.FunctionCall) goja.Value) {
 	r.defineValue(r.vm.GlobalObject(), name, r.vm.ToValue(f))
+}
+
+// defineMethod gives o a method with the name and the length that others have.
+func (r *runtime) defineMethod(o *goja.Object, name string, length int, f func(goja.FunctionCall) goja.Value) {
+	method := r.vm.ToValue(f).(*goja.Object)
+	_ = method.DefineDataProperty("name", r.vm.ToValue(name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	_ = method.DefineDataProperty("length", r.vm.ToValue(length), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	r.defineValue(o, name, method)
 }
 
 func (r *runtime) defineValue(o *goja.Object, name string, v goja.Value) {

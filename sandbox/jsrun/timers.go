@@ -10,7 +10,7 @@ import (
 // maxDelay is the longest delay of a timer; no run lasts as long.
 const maxDelay = 24 * time.Hour
 
-// defineTimers gives the program setTimeout and its relatives.
+// defineTimers gives the program setTimeout and its relatives, and queueMicrotask.
 func (r *runtime) defineTimers() {
 	r.define("setTimeout", r.setTimer("setTimeout", false, 2))
 	r.define("setInterval", r.setTimer("setInterval", true, 2))
@@ -24,6 +24,22 @@ func (r *runtime) defineTimers() {
 	for _, name := range []string{"clearTimeout", "clearInterval", "clearImmediate"} {
 		r.define(name, clear)
 	}
+	resolved, resolve, _ := r.vm.NewPromise()
+	_ = resolve(goja.Undefined())
+	then, _ := goja.AssertFunction(r.vm.ToValue(resolved).(*goja.Object).Get("then"))
+	r.defineMethod(r.vm.GlobalObject(), "queueMicrotask", 1, func(c goja.FunctionCall) goja.Value {
+		f, ok := goja.AssertFunction(c.Argument(0))
+		if !ok {
+			panic(r.vm.NewTypeError("queueMicrotask: the argument must be a function"))
+		}
+		if _, err := then(r.vm.ToValue(resolved), r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+			r.called(f)
+			return goja.Undefined()
+		})); err != nil {
+			panic(err)
+		}
+		return goja.Undefined()
+	})
 }
 
 // setTimer returns the function of one kind of timer; extra is the place of

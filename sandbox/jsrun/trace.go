@@ -76,12 +76,12 @@ func (r *runtime) mended(mend func(*goja.Object)) func(goja.FunctionCall) goja.V
 	}
 }
 
-// mendedAll mends the errors that a value is or has, for JSON.stringify with a
+// mendAll mends the errors that a value is or has, for JSON.stringify with a
 // list of keys, which reads keys that are not enumerable as well.
-func (r *runtime) mendedAll(c goja.FunctionCall) goja.Value {
-	o, ok := c.Argument(0).(*goja.Object)
+func (r *runtime) mendAll(v goja.Value) {
+	o, ok := v.(*goja.Object)
 	if !ok {
-		return goja.Undefined()
+		return
 	}
 	if o.ClassName() == "Error" {
 		r.mendStack(o)
@@ -91,12 +91,11 @@ func (r *runtime) mendedAll(c goja.FunctionCall) goja.Value {
 			r.mendStack(e)
 		}
 	}
-	return goja.Undefined()
 }
 
 // defineErrors defines what of Error reads messages and traces.
 func (r *runtime) defineErrors() {
-	class := r.classes.Get("Error").(*goja.Object)
+	class := r.classes["Error"]
 	prototype := class.Get("prototype").(*goja.Object)
 	r.defineValue(prototype, "toString", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
 		o, ok := c.This.(*goja.Object)

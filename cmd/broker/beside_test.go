@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +53,7 @@ func reportBeside(b *testing.B, unit string, ours, theirs []float64) {
 	o, t := median(ours), median(theirs)
 	b.ReportMetric(o, unit)
 	b.ReportMetric(t, "baseline-"+unit)
-	b.ReportMetric(o/t, "ratio")
+	b.ReportMetric(o/t, unit+"-ratio")
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -111,10 +113,12 @@ func besideBackToBack(b *testing.B, programs [2]string, language string) {
 // besideFifty lets fifty clients run scripts at the same time.
 func besideFifty(b *testing.B, programs [2]string) {
 	const clients, each = 50, 4
-	var rates [2][]float64
+	var rates, costs [2][]float64
+	var brokers [2]*exec.Cmd
 	var sessions [2][]*mcp.ClientSession
 	for i, path := range programs {
-		url := listenBeside(b, serveBeside(b, path, "--http", "127.0.0.1:0"))
+		brokers[i] = serveBeside(b, path, "--http", "127.0.0.1:0")
+		url := listenBeside(b, brokers[i])
 		for range clients {
 			cs, err := mcp.NewClient(&mcp.Implementation{Name: "b", Version: "1"}, nil).Connect(b.Context(), &mcp.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true}, nil)
 			if err != nil {
@@ -126,7 +130,7 @@ func besideFifty(b *testing.B, programs [2]string) {
 	}
 	for b.Loop() {
 		for i := range programs {
-			start := time.Now()
+			start, before := time.Now(), processorMS(b, brokers[i].Process.Pid)
 			var all sync.WaitGroup
 			for _, cs := range sessions[i] {
 				all.Go(func() {
@@ -140,9 +144,28 @@ func besideFifty(b *testing.B, programs [2]string) {
 			}
 			all.Wait()
 			rates[i] = append(rates[i], clients*each/time.Since(start).Seconds())
+			costs[i] = append(costs[i], (processorMS(b, brokers[i].Process.Pid)-before)/(clients*each))
 		}
 	}
 	reportBeside(b, "per-s", rates[0], rates[1])
+	reportBeside(b, "cpu-ms", costs[0], costs[1])
+}
+
+// processorMS is the processor time in ms that a process has used, with its
+// children that have ended.
+func processorMS(b *testing.B, pid int) (ms float64) {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	// utime, stime, cutime and cstime are fields 14 to 17, in hundredths of a second.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
+	for _, f := range fields[12:16] {
+		ticks, _ := strconv.ParseFloat(f, 64)
+		ms += ticks * 10
+	}
+	return ms
 }
 
 // listenBeside starts a broker that serves over HTTP, and returns its address.

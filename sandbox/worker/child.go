@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -82,6 +83,16 @@ type conn struct {
 
 // serve does hello, ready, exec and done.
 func (c *conn) serve() error {
+	// A runtime is set up from what is compiled in, beside the containment.
+	spare, arrived, greeted := make(chan *jsrun.Spare, 1), make(chan struct{}), make(chan bool, 1)
+	go func() {
+		growStack()
+		spare <- jsrun.NewSpare()
+		if <-greeted {
+			warm(c.hello.Prepare, arrived)
+		}
+	}()
+	growStack()
 	if err := c.expect(wire.TypeHello, &c.hello); err != nil {
 		return err
 	}
@@ -90,14 +101,7 @@ func (c *conn) serve() error {
 		return fmt.Errorf("the host speaks version %d of the protocol, this is version %d", hello.Version, wire.Version)
 	}
 	tune(hello.MemoryBytes)
-	// A runtime is set up from what is compiled in, beside the containment.
-	spare, arrived := make(chan *jsrun.Spare, 1), make(chan struct{})
-	go func() {
-		spare <- jsrun.NewSpare()
-		if hello.Warm {
-			warm(hello.Prepare, arrived)
-		}
-	}()
+	greeted <- hello.Warm
 	if err := c.ready(); err != nil {
 		return err
 	}
@@ -116,6 +120,16 @@ func (c *conn) serve() error {
 	go c.answers()
 	go c.flusher()
 	return c.run(ctx, <-spare)
+}
+
+// growStack gives this goroutine a large stack while there is little on it. A
+// stack that grows later is copied frame by frame, and what reads programs goes
+// deep.
+//
+//go:noinline
+func growStack() {
+	var room [16 << 10]byte
+	runtime.KeepAlive(&room)
 }
 
 // warmAfter is how long a process waits for its program before it warms up: under

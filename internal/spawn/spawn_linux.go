@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // thread is where all children are started. It is held by a goroutine that
@@ -30,6 +31,22 @@ var thread = sync.OnceValue(func() chan<- func() {
 func Start(cmd *exec.Cmd) error {
 	done := make(chan error, 1)
 	thread() <- func() { done <- cmd.Start() }
+	return <-done
+}
+
+// StartIdle is Start for a process that should use little processor time while
+// it waits: its timers may be late by slack. Go's own wake a short-lived process
+// every few microseconds otherwise.
+func StartIdle(cmd *exec.Cmd, slack time.Duration) error {
+	done := make(chan error, 1)
+	thread() <- func() {
+		// A child begins with what its thread has; 0 is the default again. What
+		// fails is only slower.
+		const setTimerSlack = 29 // PR_SET_TIMERSLACK of prctl(2)
+		_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, uintptr(slack), 0)
+		defer syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 0, 0)
+		done <- cmd.Start()
+	}
 	return <-done
 }
 

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/pipes"
 	"github.com/mcpbroker/mcpbroker/internal/spawn/spawntest"
@@ -29,6 +31,26 @@ func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "still here\n" {
 		t.Errorf("the child says %q, %v", line, err)
+	}
+}
+
+func TestTimersOfOneChildMayBeLate(t *testing.T) {
+	for _, c := range []struct {
+		start func(*exec.Cmd) error
+		want  string
+	}{
+		{func(cmd *exec.Cmd) error { return StartIdle(cmd, 400*time.Microsecond) }, "400000\n"},
+		{Start, "50000\n"}, // the kernel's default
+	} {
+		var out strings.Builder
+		cmd := exec.CommandContext(t.Context(), "cat", "/proc/self/timerslack_ns")
+		cmd.Stdout = &out
+		if err := c.start(cmd); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil || out.String() != c.want {
+			t.Errorf("slack %q, %v; want %q", out.String(), err, c.want)
+		}
 	}
 }
 

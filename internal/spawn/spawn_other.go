@@ -5,10 +5,14 @@ package spawn
 import (
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // Start is cmd.Start: only Linux ends children with a thread of their parent.
 func Start(cmd *exec.Cmd) error { return cmd.Start() }
+
+// StartIdle is cmd.Start: only Linux has timers that may be late.
+func StartIdle(cmd *exec.Cmd, _ time.Duration) error { return cmd.Start() }
 
 // endWithParent does nothing: only Linux ends a process with its parent.
 func endWithParent(*syscall.SysProcAttr) {}

@@ -7,7 +7,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 // A SearchHit is one thing of a SearchAnswer; what is in it depends on Detail.
@@ -35,8 +34,10 @@ type SearchHit struct {
 }
 
 const (
-	// fewHits is up to how many hits "desc" says all about the parameters.
-	fewHits = 3
+	// fewHits is up to how many hits "desc" says all about the parameters, in at
+	// most maxFewBytes.
+	fewHits     = 3
+	maxFewBytes = 900
 	// maxHitBytes bounds what is told of one tool: about 800 tokens, at the
 	// 3.7 bytes a token that real definitions have.
 	maxHitBytes = 2900
@@ -80,11 +81,13 @@ func (w renderer) hit(c *discovery.Catalog, r result, hits int) SearchHit {
 	case DetailFull:
 		w.full(&h, s, t)
 	default:
-		h.Signature = w.signature(s, t)
-		h.Description = marked(codegen.FirstSentence(t.Description, firstSentence), t)
-		if hits <= fewHits {
-			w.parameters(&h, s, t, maxHitBytes-cost(h.Signature)-cost(h.Description))
+		if hits > fewHits {
+			h.Signature = w.signature(s, t)
+			h.Description = marked(clause(t.Description), t)
+			break
 		}
+		h.Description = marked(codegen.FirstSentence(t.Description, firstSentence), t)
+		w.few(&h, s, t)
 	}
 	return h
 }
@@ -110,37 +113,48 @@ func (w renderer) other(e *entry) SearchHit {
 	return h
 }
 
+// few adds the parameters of one of few tools.
+func (w renderer) few(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
+	if w.callsOnly {
+		if w.schema(h, t, maxFewBytes); h.ParametersOmitted {
+			h.Signature = w.signature(s, t)
+		}
+		return
+	}
+	h.Declaration, _ = w.declaration(s, t, maxFewBytes, false)
+}
+
 // full tells all of a tool that there is room for: of a long description the
-// beginning, then the parameters, then what else of the description fits.
+// beginning, then the parameters, then what else of the description fits. The
+// JSON Schema is there only if it says more than the declaration.
 func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
 	described := min(cost(marked(t.Description, t)), maxDescriptionBytes)
 	left := maxHitBytes - described
-	w.parameters(h, s, t, left)
 	if w.callsOnly {
-		left -= len(h.Parameters)
+		w.schema(h, t, left)
 	} else {
 		h.WrapperPath = t.WrapperPath
 		left -= cost(t.WrapperPath)
+		whole := false
+		h.Declaration, whole = w.declaration(s, t, left, true)
 		left -= cost(h.Declaration)
-		w.schema(h, t, left)
-		left -= len(h.Parameters)
+		if !whole {
+			w.schema(h, t, left)
+		}
 	}
+	left -= len(h.Parameters)
 	h.Description = marked(clipBytes(t.Description, described+left-len(writeMark)), t)
 }
 
-// parameters says all about the parameters within limit bytes: as a declaration
-// to one who writes code, else as JSON Schema.
-func (w renderer) parameters(h *SearchHit, s *discovery.Server, t *discovery.Tool, limit int) {
-	if w.callsOnly {
-		w.schema(h, t, limit)
-		return
-	}
+// declaration is the declaration within limit bytes of an answer.
+func (w renderer) declaration(s *discovery.Server, t *discovery.Tool, limit int, comments bool) (text string, whole bool) {
 	// A tenth is for the escapes that it takes in an answer.
-	h.Declaration = w.types.DeclarationWithin(s, t, limit*9/10)
-	if cost(h.Declaration) > limit {
-		// What can be left out goes first, then whatever is at the end.
-		h.Declaration = clipBytes(w.signature(s, t), limit)
+	text, whole = w.types.DeclarationWithin(s, t, limit*9/10, comments)
+	if cost(text) <= limit {
+		return text, whole
 	}
+	// What can be left out goes first, then whatever is at the end.
+	return clipBytes(w.signature(s, t), limit), false
 }
 
 // schema adds the parameters' JSON Schema, or that it is left out.
@@ -148,16 +162,6 @@ func (w renderer) schema(h *SearchHit, t *discovery.Tool, limit int) {
 	if h.Parameters = gate.Spell(t.InputSchema); len(h.Parameters) > limit {
 		h.Parameters, h.ParametersOmitted = nil, true
 	}
-}
-
-const writeMark = " [write]"
-
-// marked adds that a tool may change something.
-func marked(description string, t *discovery.Tool) string {
-	if policy.ClassOf(t) == policy.Read {
-		return description
-	}
-	return strings.TrimSpace(description + writeMark)
 }
 
 // cost is how many bytes a text takes in an answer.

@@ -1,41 +1,117 @@
 package broker
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/index"
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 )
 
-func TestSplitSignature(t *testing.T) {
-	for _, c := range []struct{ sig, name, input, output string }{
-		{"a.b(): Promise<any>", "a.b", "", "Promise<any>"},
-		{"a.b(input: { x: (1 | 2)[] }): Promise<{ y: string }>", "a.b", "input: { x: (1 | 2)[] }", "Promise<{ y: string }>"},
-		{`a.b(input?: { x?: ")" | "\")" }): Promise<any>`, "a.b", `input?: { x?: ")" | "\")" }`, "Promise<any>"},
-		{"nothing", "nothing", "", ""},
-		{"a.b(never ends", "a.b", "never ends", ""},
-	} {
-		name, input, output := splitSignature(c.sig)
-		if diff := cmp.Diff([]string{c.name, c.input, c.output}, []string{name, input, output}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.sig, diff)
+// Whatever else a signature leaves out, each required parameter of every real
+// tool is there with its type, and an enumeration with its first values.
+func TestSignaturesHaveWhatIsRequired(t *testing.T) {
+	files, err := filepath.Glob("../../shared/catalog/*.json")
+	if err != nil || len(files) == 0 {
+		t.Skip("no catalogue here")
+	}
+	types := new(codegen.Generator)
+	tools, parameters := 0, 0
+	for _, file := range files {
+		if filepath.Base(file) == "servers.json" {
+			continue
 		}
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listing discovery.Listing
+		if err := json.Unmarshal(raw, &listing); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, server := range discovery.NewCatalog([]discovery.Listing{listing}).Servers() {
+			for _, tool := range server.Tools {
+				tools++
+				line := renderer{types: types}.signature(server, tool)
+				for _, want := range required(t, tool) {
+					parameters++
+					if !strings.Contains(line, want) {
+						t.Errorf("%s: no %s in %s", tool.ID, want, line)
+					}
+				}
+			}
+		}
+	}
+	if tools < 800 || parameters < 1000 {
+		t.Errorf("only %d required parameters of %d tools were looked at", parameters, tools)
 	}
 }
 
-func TestCloseUp(t *testing.T) {
-	for in, want := range map[string]string{
-		"{ a: { b: string }; c: 1 }": "{a:{b:string};c:1}",
-		`{ a: "{ x }" | '\' }' }`:    `{a:"{ x }" | '\' }'}`,
-		"string[]":                   "string[]",
-		"(string | null)[], ":        "(string | null)[], ",
+// required are the beginnings of the required parameters as a signature has them.
+func required(t *testing.T, tool *discovery.Tool) []string {
+	t.Helper()
+	var schema struct {
+		Properties map[string]struct {
+			Type any   `json:"type"`
+			Enum []any `json:"enum"`
+		} `json:"properties"`
+		Required []string `json:"required"`
+	}
+	if err := json.Unmarshal(tool.InputSchema, &schema); err != nil {
+		t.Fatalf("%s: %v", tool.ID, err)
+	}
+	simple := map[any]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
+	var all []string
+	for _, name := range schema.Required {
+		p, ok := schema.Properties[name]
+		if !ok {
+			continue
+		}
+		key := name
+		if !tsname.IsIdentifier(name) {
+			key = "'" + name + "'"
+		}
+		key += ":"
+		kind, _ := p.Type.(string)
+		switch {
+		case len(p.Enum) > 0:
+			var values []string
+			for _, v := range p.Enum[:min(4, len(p.Enum))] {
+				values = append(values, strings.ReplaceAll(string(compactJSON(v)), `"`, "'"))
+			}
+			key += strings.Join(values, "|")
+		case simple[kind] != "":
+			key += simple[kind]
+		}
+		all = append(all, key)
+	}
+	return all
+}
+
+func TestClause(t *testing.T) {
+	for _, c := range []struct{ description, want string }{
+		{"Read a file. Then more.", "Read a file"},
+		{"This tool reads a file", "reads a file"},
+		{"Use this to book any flight of an airline of your choice.", "book any flight of an airline of your choice"},
+		{"Convert an address or place name to geographic coordinates with detailed location information.", "Convert an address or place name"},
+		{"Generate a route map to display the user's planned route, such as travel guide routes.", "Generate a route map to display the user's planned route"},
+		{"Delete, remove, or destroy an Azure Virtual Machine Scale Set", "Delete, remove, or destroy an Azure Virtual Machine…"},
+		{"查询特定列车车次在指定区间内的途径车站、到站时间、出发时间及停留时间等详细经停信息。", "查询特定列车车次在指定区间内的途径…"},
+		{strings.Repeat("x", 100), strings.Repeat("x", 53) + "…"},
+		{"", ""},
 	} {
-		if got := closeUp(in); got != want {
-			t.Errorf("closeUp(%s) = %s, want %s", in, got, want)
+		got := clause(c.description)
+		if got != c.want {
+			t.Errorf("clause(%q) = %q, want %q", c.description, got, c.want)
 		}
 	}
 }

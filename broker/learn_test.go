@@ -32,11 +32,15 @@ func TestTypesAreLearnedFromCalls(t *testing.T) {
 	if err != nil || len(found.Tools) != 1 {
 		t.Fatalf("search: %+v, %v", found, err)
 	}
-	if want := "files.listRows({n:number}): Promise<{zeta:number;alpha:{id:number;title:string}[]}> // learned from 3 calls"; found.Tools[0].Signature != want {
-		t.Errorf("signature\n got %s\nwant %s", found.Tools[0].Signature, want)
+	if want := "files.listRows(input: { n: number }): Promise<{ zeta: number; alpha: { id: number; title: string }[] }> // learned from 3 calls"; found.Tools[0].Declaration != want {
+		t.Errorf("declaration\n got %s\nwant %s", found.Tools[0].Declaration, want)
 	}
-	if want := "// learned from 3 calls"; !strings.Contains(found.Tools[0].Declaration, want) {
-		t.Errorf("declaration lacks %q:\n%s", want, found.Tools[0].Declaration)
+	found, err = b.Search(t.Context(), broker.SearchRequest{Query: "rows of a table, or a file"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "({n:number}): Promise<{zeta:number;alpha:{id:number;title:string}[]}> // learned from 3 calls"; found.Tools[0].Signature != want {
+		t.Errorf("signature\n got %s\nwant %s", found.Tools[0].Signature, want)
 	}
 	list, err := store.List()
 	if err != nil || len(list) != 1 {

@@ -78,8 +78,12 @@ func (b *Broker) ListServers(server string) ServersAnswer {
 		if st.State == upstream.StateIdle && b.serving.Load() {
 			st.State = upstream.StateStarting // it is about to: see StartSoon
 		}
+		description := clause(s.Description)
+		if found && server != "" {
+			description = codegen.FirstSentence(s.Description, firstSentence)
+		}
 		info := ServerInfo{
-			Name: s.Listing.Server, Description: codegen.FirstSentence(s.Description, 200),
+			Name: s.Listing.Server, Description: description,
 			Transport: st.Transport, Status: string(st.State), ToolCount: len(s.Tools), Error: statusError(st),
 			Changed: discovery.Changes(s.Changes, maxChanges), Skills: ofServer[s.Listing.Server],
 		}

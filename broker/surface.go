@@ -78,9 +78,9 @@ func (b *Broker) searchDescription() string {
 	if r := []rune(names); len(r) > 480 {
 		names = string(r[:479]) + "…"
 	}
-	use := "ready to call from execute_code: id, TypeScript signature, first sentence"
+	use := "ready to call from execute_code: id, types, what it does"
 	if b.options().Mode == ModeTools {
-		use = "ready for call_tool: id with its arguments, first sentence"
+		use = "ready for call_tool: id, arguments, what it does"
 	}
 	return `Find tools by what they do, e.g. {"query": "list open pull requests"}, on these servers: ` + names + `. ` +
 		`Look here before you decide that something cannot be done. Hits are best first, ` + use + `; [write] may change something. ` +
@@ -107,7 +107,7 @@ const (
 	searchSchema = `{"type":"object","properties":{` +
 		`"query":{"type":"string","description":"what the tool should do, in a few words, or its name; empty lists all"},` +
 		`"server":{"type":"string","description":"only this server"},` +
-		`"detail":{"type":"string","enum":["name","desc","full"],"description":"ids only; signature and first sentence (default); all parameters"},` +
+		`"detail":{"type":"string","enum":["name","desc","full"],"description":"ids only; types and what it does (default); all parameters"},` +
 		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 8"}},"required":["query"]}`
 
 	callSchema = `{"type":"object","properties":{` +

@@ -200,11 +200,11 @@ func TestSearchTools(t *testing.T) {
 		lacks   []string
 	}{
 		{"by words", map[string]any{"query": "reading files"}, false,
-			[]string{`"name":"files__read_file","server":"files","signature":"files.readFile({path:string})"`, "Read the text of a file."},
+			[]string{`"name":"files__read_file","server":"files","signature":"({path:string})"`, `"Read the text of a file"`},
 			[]string{"reading files", "Fails if there is none"}},
 		{"writers are marked", map[string]any{"query": "delete"}, false, []string{"Delete a file for good. [write]"}, nil},
 		{"names only", map[string]any{"query": "file", "detail": "name"}, false, []string{`{"name":"files__read_file","server":"files"}`}, []string{"signature"}},
-		{"in full", map[string]any{"query": "files.read_file", "detail": "full", "limit": 1}, false, []string{`"parameters":{"type":"object"`, `"declaration"`, "Fails if there is none"}, nil},
+		{"in full", map[string]any{"query": "files.read_file", "detail": "full", "limit": 1}, false, []string{`"declaration":"files.readFile(input: { path: string })`, "Fails if there is none"}, []string{"parameters"}},
 		{"on one server", map[string]any{"query": "note file", "server": "notes"}, false, []string{"notes__create_note"}, []string{"files__"}},
 		{"on no server", map[string]any{"query": "note", "server": "notebook"}, false, []string{"notes__create_note", "searched for as words"}, nil},
 		{"nothing found", map[string]any{"query": "qead_qile"}, false, []string{`"match_count":0,"showing":0,"tools":[]`, "files__read_file", "note"}, nil},

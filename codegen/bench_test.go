@@ -80,6 +80,7 @@ func BenchmarkTool(b *testing.B) {
 			"file":        func() string { return g.Wrapper(t) },
 			"declaration": func() string { return g.Declaration(s, t) },
 			"signature":   func() string { return g.Signature(s, t) },
+			"line":        func() string { return g.Line(s, t).Input },
 		} {
 			b.Run(id+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()

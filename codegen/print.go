@@ -13,6 +13,7 @@ import (
 type style struct {
 	lines    bool   // one field a line where an object is long or has comments
 	docs     bool   // whole comments in front of fields
+	joined   bool   // each of them on one line
 	brief    int    // short comments behind fields, with this much of each description
 	briefTo  int    // objects nested deeper have none
 	enumMax  int    // literals of a union that are shown; zero means all
@@ -20,6 +21,9 @@ type style struct {
 	required bool   // of the outermost object, optional fields are only counted
 	vague    string // what unknown is called: any in what a call gives
 	whole    string // the file to name where something is left out
+	tight    bool   // no blanks, single quotes, optional text, numbers and booleans by name alone
+	names    bool   // all optional fields by name alone
+	most     int    // optional fields of an object that are shown; zero means all
 	// named tells which references are written as a name; the others are
 	// expanded. Nil means none.
 	named func(*named) bool
@@ -98,7 +102,7 @@ func (p *printer) typ(t *typ, inside kind) {
 	case kindNull:
 		p.b.WriteString("null")
 	case kindLiteral:
-		p.b.WriteString(encode(t.lit))
+		p.literal(t.lit)
 	case kindArray:
 		p.typ(t.elem, kindArray)
 		p.b.WriteString("[]")
@@ -111,11 +115,35 @@ func (p *printer) typ(t *typ, inside kind) {
 	case kindInter:
 		for i, item := range t.items {
 			if i > 0 {
-				p.b.WriteString(" & ")
+				p.b.WriteString(p.spaced(" & "))
 			}
 			p.typ(item, kindInter)
 		}
 	}
+}
+
+// literal writes a value. In an answer, which is JSON, a single quote takes one
+// byte and a double one two.
+func (p *printer) literal(v value) {
+	if s, ok := v.(string); ok && p.tight {
+		p.b.WriteString(singleQuoted(s))
+		return
+	}
+	p.b.WriteString(encode(v))
+}
+
+func (p *printer) key(name string) string {
+	if p.tight && !tsname.IsIdentifier(name) {
+		return singleQuoted(name)
+	}
+	return key(name)
+}
+
+func singleQuoted(s string) string {
+	if plainText(s) && !strings.Contains(s, "'") {
+		return "'" + s + "'"
+	}
+	return quote(s)
 }
 
 func (p *printer) vagueName() string {
@@ -180,15 +208,23 @@ func (p *printer) union(t *typ) {
 				p.indent--
 				p.b.WriteString("| ")
 			} else {
-				p.b.WriteString(" | ")
+				p.b.WriteString(p.spaced(" | "))
 			}
 		}
 		p.typ(item, kindUnion)
 		written = true
 	}
 	if left > 0 {
-		fmt.Fprintf(&p.b, " /* …%d more%s */", left, p.see())
+		p.b.WriteString(p.spaced(fmt.Sprintf(" /* …%d more%s */", left, p.see())))
 	}
+}
+
+// spaced is punctuation with its blanks, which a tight style leaves out.
+func (p *printer) spaced(text string) string {
+	if p.tight {
+		return strings.TrimSpace(text)
+	}
+	return text
 }
 
 func (p *printer) see() string {
@@ -216,11 +252,13 @@ func (p *printer) object(t *typ) {
 	p.level++
 	p.indent++
 	p.b.WriteByte('{')
-	n, left := 0, 0
+	n, left, optional := 0, 0, 0
 	for _, f := range t.fields {
-		if p.required && p.level == 1 && f.optional {
-			left++
-			continue
+		if f.optional {
+			if optional++; p.required && p.level == 1 || p.most > 0 && optional > p.most {
+				left++
+				continue
+			}
 		}
 		p.field(f, n)
 		n++
@@ -232,7 +270,11 @@ func (p *printer) object(t *typ) {
 	}
 	if left > 0 {
 		p.separate(n)
-		fmt.Fprintf(&p.b, "/* …%d optional */", left)
+		if p.tight {
+			fmt.Fprintf(&p.b, "/*+%d*/", left)
+		} else {
+			fmt.Fprintf(&p.b, "/* …%d optional */", left)
+		}
 	}
 	p.indent--
 	p.level--
@@ -241,7 +283,7 @@ func (p *printer) object(t *typ) {
 			p.b.WriteByte(';')
 		}
 		p.newline()
-	} else {
+	} else if !p.tight {
 		p.b.WriteByte(' ')
 	}
 	p.commented = false
@@ -259,7 +301,7 @@ func (p *printer) separate(n int) {
 	p.commented = false
 	if p.lines {
 		p.newline()
-	} else {
+	} else if !p.tight {
 		p.b.WriteByte(' ')
 	}
 }
@@ -278,16 +320,31 @@ func (p *printer) field(f field, n int) {
 		p.comment(f.doc)
 		p.newline()
 	}
-	p.b.WriteString(key(f.name))
+	p.b.WriteString(p.key(f.name))
 	if f.optional {
 		p.b.WriteByte('?')
+		if p.names || p.tight && nameSays(f.typ) {
+			return
+		}
 	}
-	p.b.WriteString(": ")
+	p.b.WriteString(p.spaced(": "))
 	p.typ(f.typ, kindUnknown)
 	if brief != "" {
 		p.b.WriteString("; // " + brief)
 		p.commented = true
 	}
+}
+
+// nameSays reports whether the name of an optional field is enough: it takes text,
+// a number or a boolean, or anything.
+func nameSays(t *typ) bool {
+	switch t.kind {
+	case kindUnknown, kindString, kindNumber, kindBoolean, kindNull:
+		return true
+	case kindUnion:
+		return !slices.ContainsFunc(t.items, func(item *typ) bool { return !nameSays(item) })
+	}
+	return false
 }
 
 func (p *printer) indexSignature(x index) {
@@ -310,7 +367,7 @@ func (p *printer) record(t *typ) {
 	}
 	elem := t.index[0].typ
 	if !refers(elem, 4) {
-		p.b.WriteString("Record<string, ")
+		p.b.WriteString(p.spaced("Record<string, "))
 		p.typ(elem, kindUnknown)
 		p.b.WriteByte('>')
 		return
@@ -342,7 +399,10 @@ func (p *printer) comment(d *doc) {
 	for _, f := range d.facts {
 		lines = append(lines, strings.Split(strings.TrimSpace("@"+f.tag+" "+f.text), "\n")...)
 	}
-	if len(lines) == 1 && len(lines[0]) <= 110 {
+	if p.joined {
+		lines = []string{strings.Join(strings.Fields(strings.Join(lines, " ")), " ")}
+	}
+	if len(lines) == 1 && (p.joined || len(lines[0]) <= 110) {
 		p.b.WriteString("/** " + lines[0] + " */")
 		return
 	}

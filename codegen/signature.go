@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,35 +79,56 @@ var declarationStyles = []style{
 // would be longer than about 800 tokens has fewer comments, then fewer levels,
 // and says where the whole is.
 func (g *Generator) Declaration(s *discovery.Server, t *discovery.Tool) string {
-	return g.DeclarationWithin(s, t, declarationMax)
-}
-
-// DeclarationWithin is Declaration within limit bytes, as far as a signature
-// with the required parameters is shorter than that.
-func (g *Generator) DeclarationWithin(s *discovery.Server, t *discovery.Tool, limit int) string {
 	m := g.model(t, true)
 	head := ""
 	if d := FirstSentence(commentText(t.Description), 200); d != "" {
 		head = "/** " + d + " */\n"
 	}
-	text := ""
-	for i, st := range declarationStyles {
-		st.whole = t.WrapperPath
-		text = m.declare(s, t, st, head)
-		if len(text) <= limit {
-			if i > 0 {
-				text += " // shortened, see " + t.WrapperPath
-			}
-			return text
+	if text, ok := m.fittingDeclaration(s, t, head, declarationMax); ok {
+		return text
+	}
+	return head + g.Signature(s, t) + shortened(t)
+}
+
+// DeclarationWithin is Declaration without the description, within limit bytes as
+// far as the line of the tool is shorter than that. With comments, it has all
+// that the schemas say if there is room for that, and is whole then.
+func (g *Generator) DeclarationWithin(s *discovery.Server, t *discovery.Tool, limit int, comments bool) (text string, whole bool) {
+	m := g.model(t, true)
+	if comments {
+		if text = m.declare(s, t, style{lines: true, docs: true, joined: true}, ""); len(text) <= limit {
+			return text, true
 		}
 	}
-	return head + g.Signature(s, t) + " // shortened, see " + t.WrapperPath
+	if text, ok := m.fittingDeclaration(s, t, "", limit); ok {
+		return text, false
+	}
+	line := g.Line(s, t)
+	return m.callable(s, t, line.Input, cmp.Or(line.Output, "any")) + shortened(t), false
 }
+
+// fittingDeclaration is the declaration in the first style in which it takes at
+// most limit bytes, if there is one.
+func (m *model) fittingDeclaration(s *discovery.Server, t *discovery.Tool, head string, limit int) (text string, ok bool) {
+	for i, st := range declarationStyles {
+		if text = m.declare(s, t, st, head); len(text) > limit {
+			continue
+		}
+		if i > 0 {
+			text += shortened(t)
+		}
+		return text, true
+	}
+	return "", false
+}
+
+func shortened(t *discovery.Tool) string { return " // shortened, see " + t.WrapperPath }
 
 // declare writes the named types that the tool needs, and the tool with its
 // comment.
 func (m *model) declare(s *discovery.Server, t *discovery.Tool, st style, comment string) string {
 	shown := m.worthNaming()
+	st.whole = t.WrapperPath
 	st.named = func(n *named) bool { return slices.Contains(shown, n) }
 	out := st
 	out.vague = "any"

@@ -45,7 +45,7 @@ var below = []string{
 var diagram = []row{
 	{pkg: "cmd/broker", imports: append([]string{"broker", "broker/api", "images"}, below...)},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
-	{pkg: "broker", imports: append([]string{"internal/lines"}, below...)},
+	{pkg: "broker", imports: below},
 	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/..."}},
 
 	{pkg: "index", imports: []string{"discovery"}},
@@ -60,7 +60,8 @@ var diagram = []row{
 	{pkg: "skills/remote", imports: []string{"skills", "internal/outbound"}},
 	{pkg: "skills/repo", imports: []string{"internal/spawn"}, modules: []string{"std"}},
 	{pkg: "skills/library", imports: []string{"skills", "skills/pack", "skills/plugin", "skills/remote", "skills/repo"}},
-	{pkg: "discovery/upstream", imports: []string{"discovery", "internal/lines", "internal/outbound", "internal/spawn"}},
+	{pkg: "discovery/upstream", imports: []string{"discovery", "discovery/transport", "internal/lines", "internal/outbound", "internal/spawn"}},
+	{pkg: "discovery/transport", imports: []string{"internal/lines", "internal/outbound"}},
 	{pkg: "discovery", modules: []string{"std"}},
 
 	{pkg: "sandbox", modules: []string{"std"}},
@@ -103,7 +104,7 @@ var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest"
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/transport", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth"},
 	"github.com/dop251/goja":                    {"sandbox/..."},
 	"github.com/dlclark/regexp2":                {"sandbox/..."},
 	"github.com/evanw/esbuild":                  {"sandbox/..."},

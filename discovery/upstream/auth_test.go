@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/oauth2"
+
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
 // A keeper is an OAuth handler with one token, which it exchanges for another
@@ -145,7 +147,7 @@ func TestRefusedTokensAreNotTriedForEver(t *testing.T) {
 		t.Errorf("status = %+v", st)
 	}
 	// The SDK asks twice to connect: in the new way, then in the old.
-	if n := k.times(); n > 2*maxAuthorize {
+	if n := k.times(); n > 2*transport.MaxAuthorize {
 		t.Errorf("asked %d times", n)
 	}
 }

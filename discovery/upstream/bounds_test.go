@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 )
 
@@ -153,8 +154,8 @@ func TestAnswersThatNobodyTakesAreBounded(t *testing.T) {
 	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
 		t.Error(err)
 	}
-	if n := most.Load(); n > maxAnswers {
-		t.Errorf("%d answers were on their way, want at most %d", n, maxAnswers)
+	if n := most.Load(); n > transport.MaxAnswers {
+		t.Errorf("%d answers were on their way, want at most %d", n, transport.MaxAnswers)
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
@@ -47,7 +47,7 @@ type dialer struct {
 	signInURL string
 
 	// pipes replaces the process in tests.
-	pipes func() (*stdioConn, error)
+	pipes func() (*transport.Stdio, error)
 
 	left *process // of the last attempt; it may still be installing
 }
@@ -126,6 +126,9 @@ func (d *dialer) hint(err error, hide *hider) string {
 			return `check the path of "url"; MCP endpoints often end in /mcp or /sse`
 		}
 		return "try again later, or ask whoever runs the server"
+	}
+	if _, ok := errors.AsType[*transport.AuthError](err); ok {
+		return authHint
 	}
 	if e, ok := errors.AsType[*outbound.RedirectError](err); ok {
 		return fmt.Sprintf(`if that is the server, correct "url" to begin with %s`, e.To)
@@ -208,7 +211,7 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 	known := d.era
 	s, conn, err := d.openStdio(ctx, t, known)
 	if err == nil || ctx.Err() != nil {
-		if err != nil && conn != nil && conn.stuck() {
+		if err != nil && conn != nil && conn.Stuck() {
 			d.era = eraLegacy // the next attempt spends all its time on initialize
 		}
 		return s, err
@@ -220,7 +223,7 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 		// It ended with the probe, never recovered from it, or refused the
 		// initialize that it found behind the probe when it was up at last.
 		d.era = eraLegacy
-	case known == eraLegacy && conn.initializeAnswered():
+	case known == eraLegacy && conn.InitializeAnswered():
 		d.era = eraUnknown // it refused initialize: perhaps it was updated
 	default:
 		return nil, err
@@ -238,17 +241,16 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 
 // openStdio makes one attempt with a process of its own. conn is nil if that
 // did not start.
-func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *stdioConn, error) {
+func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *transport.Stdio, error) {
 	s := newSession(t.hide)
 	s.transport = "stdio"
-	wait := min(maxProbeWait, d.cfg.StartTimeout/8)
-	var conn *stdioConn
+	var conn *transport.Stdio
 	if d.pipes != nil {
 		c, err := d.pipes()
 		if err != nil {
 			return nil, nil, err
 		}
-		conn, c.probeWait = c, wait
+		conn = c
 	} else {
 		if err := d.awaitInstall(ctx, t); err != nil {
 			return nil, nil, err
@@ -258,8 +260,9 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *st
 			return nil, nil, err
 		}
 		s.proc = proc
-		conn = newStdioConn(proc.stdout, proc.stdin, d.dropped, wait)
-		conn.heard = sync.OnceFunc(proc.answered)
+		conn = transport.NewStdio(proc.stdout, proc.stdin, transport.StdioOptions{
+			Dropped: d.dropped.add, Heard: proc.answered, ProbeWait: min(maxProbeWait, d.cfg.StartTimeout/8),
+		})
 	}
 	if e == eraUnknown {
 		var cancel context.CancelFunc
@@ -271,15 +274,15 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *st
 			npx = canGuard && runnerIn(t.command, t.args) == "npx"
 		}
 		stuck := time.AfterFunc(patience, func() {
-			if conn.stuck() && !(npx && s.proc.installing()) { // an installation is not stuck, and two are in each other's way
+			if conn.Stuck() && !(npx && s.proc.installing()) { // an installation is not stuck, and two are in each other's way
 				cancel()
 			}
 		})
 		defer stuck.Stop()
 	}
-	err := d.open(ctx, s, stdioTransport{conn}, e)
+	err := d.open(ctx, s, conn, e)
 	if err != nil {
-		if !conn.initializeAnswered() { // else the answer is the reason
+		if !conn.InitializeAnswered() { // else the answer is the reason
 			err = d.died(err, s.proc)
 		}
 		conn.Close()
@@ -292,14 +295,14 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *st
 	return s, conn, nil
 }
 
-// open does the handshake over transport.
-func (d *dialer) open(ctx context.Context, s *session, transport mcp.Transport, e era) error {
+// open does the handshake over a transport.
+func (d *dialer) open(ctx context.Context, s *session, over mcp.Transport, e era) error {
 	var o *mcp.ClientSessionOptions
 	if e == eraLegacy {
 		o = &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion}
 	}
 	s.promised, s.logs = d.opts.Capabilities, d.stderr
-	ms, err := s.client(d.opts.Implementation, func() { d.changed(s) }).Connect(ctx, transport, o)
+	ms, err := s.client(d.opts.Implementation, func() { d.changed(s) }).Connect(ctx, over, o)
 	if err != nil {
 		return err
 	}
@@ -362,71 +365,86 @@ func (d *dialer) dialRemote(ctx context.Context, t *target) (*session, error) {
 
 var errProbeSilent = errors.New("no answer to server/discover")
 
+// remote is the HTTP side of a connection that is about to be opened.
+func (d *dialer) remote(t *target, sse bool) (*transport.HTTP, error) {
+	signer, err := d.oauth(t)
+	if err != nil {
+		return nil, err
+	}
+	r, err := transport.NewHTTP(t.url, transport.HTTPOptions{
+		SSE: sse, Headers: t.headers, Auth: signer, StartTimeout: d.cfg.StartTimeout, MaxIdle: defaultMaxInFlight,
+	})
+	if err != nil {
+		return nil, &dialError{err: err, hint: `correct "url"`}
+	}
+	return r, nil
+}
+
 // openHTTP opens a session over Streamable HTTP and returns the last status
 // seen with an error.
 func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int, error) {
-	client, r, err := newRemote(t.url, t.headers, true, d.cfg.StartTimeout)
+	r, err := d.remote(t, false)
 	if err != nil {
-		return nil, 0, &dialError{err: err, hint: `correct "url"`}
-	}
-	if r.auth, err = d.oauth(t); err != nil {
 		return nil, 0, err
 	}
 	s := newSession(t.hide)
-	s.transport, s.hangUp, s.cleanup = "http", r.hangUp, r.close
+	s.transport, s.hangUp, s.cleanup = "http", r.HangUp, r.Close
 	attempt := ctx
 	if e == eraUnknown {
 		var cancel context.CancelFunc
 		attempt, cancel = context.WithTimeout(ctx, d.cfg.StartTimeout/2)
 		defer cancel()
 	}
-	defer context.AfterFunc(attempt, r.hangUp)() // or closing would wait for answers
-	err = d.open(attempt, s, &mcp.StreamableClientTransport{Endpoint: t.url, HTTPClient: client, MaxEventSize: maxFrameBytes}, e)
+	defer context.AfterFunc(attempt, r.HangUp)() // or closing would wait for answers
+	err = d.open(attempt, s, r, e)
 	if err == nil {
-		r.open.Store(true)
+		r.Opened()
 		return s, 0, nil
 	}
-	r.close()
+	r.Close()
 	if attempt.Err() != nil && ctx.Err() == nil {
 		return nil, 0, errProbeSilent
 	}
-	status := int(r.status.Load())
-	return nil, status, r.signInError(withStatus(status, err))
+	return nil, r.Status(), signInError(r, err)
 }
 
 // openSSE opens a session over the transport of protocol 2024-11-05.
 func (d *dialer) openSSE(ctx context.Context, t *target) (*session, error) {
-	client, r, err := newRemote(t.url, t.headers, false, d.cfg.StartTimeout)
+	r, err := d.remote(t, true)
 	if err != nil {
-		return nil, &dialError{err: err, hint: `correct "url"`}
-	}
-	if r.auth, err = d.oauth(t); err != nil {
 		return nil, err
 	}
 	s := newSession(t.hide)
-	s.transport, s.hangUp = "sse", r.hangUp
+	s.transport, s.hangUp = "sse", r.HangUp
 	// The stream lives as long as the context that it was opened with, so that
 	// must not be the attempt's. An attempt that is given up ends it.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	s.cleanup = func() { end(context.Canceled); r.close() }
-	err = d.open(life, s, teeTransport{&mcp.SSEClientTransport{Endpoint: t.url, HTTPClient: client, MaxEventSize: maxFrameBytes}}, eraLegacy)
+	s.cleanup = func() { end(context.Canceled); r.Close() }
+	err = d.open(life, s, r, eraLegacy)
 	if err == nil && !stop() {
 		err = context.Cause(ctx)
 	}
-	r.open.Store(true)
+	r.Opened()
 	if err != nil {
 		if s.mcp != nil {
 			s.mcp.Close()
 		}
 		s.cleanup()
-		return nil, r.signInError(withStatus(int(r.status.Load()), err))
+		return nil, signInError(r, err)
 	}
 	return s, nil
 }
 
+// An httpStatusError is an HTTP answer that ended an attempt.
+type httpStatusError struct{ status int }
+
+func (e *httpStatusError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the server answered HTTP %d %s", e.status, http.StatusText(e.status)))
+}
+
 // withStatus says what the server answered, since the SDK keeps only the text
-// of the status, and marks what only a sign-in mends.
+// of the status, and marks what needs a sign-in.
 func withStatus(status int, err error) error {
 	if _, ok := errors.AsType[*jsonrpc.Error](err); ok && status != http.StatusUnauthorized && status < 400 {
 		return err

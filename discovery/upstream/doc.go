@@ -6,19 +6,7 @@
 // anything: no lock is held over I/O, and every server has its own connection
 // attempt, limits and back-off.
 //
-// # Raw results
-//
-// The MCP SDK does the protocol work (both protocol eras, sessions, progress,
-// cancellation), but it decodes results into Go values and thereby loses what a
-// broker must keep: the order of keys, integers beyond 2^53, content types that
-// it does not know; and one tool with a bad annotation makes it refuse a whole
-// list. So a tee sits under the SDK. A request that wants its result raw carries
-// a capture in its context; when the response arrives, the tee gives the bytes to
-// the capture and hands the SDK a small valid result in their place. Nothing
-// that a server puts into a result can then fail the call, and a megabyte of text
-// is scanned, not decoded. On stdio and SSE the tee works on messages, by request
-// id; on Streamable HTTP, whose SDK connection cannot be wrapped without losing
-// parts of it, it works on response bodies.
+// Results are passed on as the server sent them: see package transport.
 //
 // # Eras
 //

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
 // A hider puts references back in place of the values that a server was given:
@@ -124,7 +126,7 @@ func (h *hider) failedResult(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	failed := false
-	eachMember(raw, func(key string, value json.RawMessage) {
+	transport.EachMember(raw, func(key string, value json.RawMessage) {
 		if key == "isError" {
 			failed = string(value) == "true"
 		}

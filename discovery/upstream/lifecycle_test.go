@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -32,7 +33,7 @@ func newLab(t *testing.T, cfg Config, o *Options) *lab {
 	cfg.Name = "s"
 	l := &lab{Pool: NewPool([]Config{cfg}, o), mcp: fakeupstream.NewGood()}
 	l.server = l.roster.Load().servers[0]
-	l.server.dial.pipes = func() (*stdioConn, error) {
+	l.server.dial.pipes = func() (*transport.Stdio, error) {
 		l.starts.Add(1)
 		if l.broken.Load() {
 			return nil, errors.New("broken")
@@ -40,9 +41,7 @@ func newLab(t *testing.T, cfg Config, o *Options) *lab {
 		theirIn, ourOut := io.Pipe()
 		ourIn, theirOut := io.Pipe()
 		go l.mcp.Run(context.Background(), &mcp.IOTransport{Reader: theirIn, Writer: theirOut})
-		conn := newStdioConn(ourIn, ourOut, l.server.dropped, 0)
-		conn.maxFrame = 1 << 20
-		return conn, nil
+		return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: l.server.dropped.add, MaxBytes: 1 << 20, ProbeWait: maxProbeWait}), nil
 	}
 	t.Cleanup(func() { l.Close() })
 	return l

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -207,7 +208,7 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	if i := skipSpace(args, 0); i == len(args) || args[i] != '{' || !json.Valid(args) {
+	if !bytes.HasPrefix(bytes.TrimLeft(args, " \t\r\n"), []byte("{")) || !json.Valid(args) {
 		return nil, &RPCError{Server: server, Tool: tool, Code: jsonrpc.CodeInvalidParams, Message: "the arguments are not a JSON object"}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

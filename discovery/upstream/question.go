@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -137,14 +138,14 @@ func (s *session) pageDone(id string) {
 // questions, and returns the last result.
 func (s *session) rounds(ctx context.Context, c *liveCall, params *mcp.CallToolParams) (json.RawMessage, error) {
 	for round := 1; ; round++ {
-		kept := &capture{kind: callResult}
-		res, err := s.mcp.CallTool(withCapture(ctx, kept), params)
-		kept.release()
+		kept := captureCall()
+		res, err := s.mcp.CallTool(transport.WithCapture(ctx, kept), params)
+		kept.Release()
 		switch {
 		case err != nil:
 			return nil, s.pagesFirst(ctx, c, err)
-		case kept.raw != nil:
-			return kept.raw, nil
+		case kept.Raw != nil:
+			return kept.Raw, nil
 		case !res.NeedsInput():
 			return nil, errors.New("the server answered without a result")
 		case round >= maxRounds:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -196,19 +197,19 @@ func (s *session) list(ctx context.Context, server string) (l discovery.Listing,
 // page fetches one page. Tools whose x-mcp-header the SDK finds invalid are
 // left out, as the protocol demands over HTTP: a call of them would be refused.
 func (s *session) page(ctx context.Context, cursor string, r *toolReader) ([]json.RawMessage, string, error) {
-	c := &capture{kind: listResult}
-	defer c.release()
-	res, err := s.mcp.ListTools(withCapture(ctx, c), &mcp.ListToolsParams{Cursor: cursor})
+	c := captureList()
+	defer c.Release()
+	res, err := s.mcp.ListTools(transport.WithCapture(ctx, c), &mcp.ListToolsParams{Cursor: cursor})
 	if err != nil {
 		return nil, "", err
 	}
-	if c.raw == nil {
+	if c.Raw == nil {
 		return nil, "", errors.New("the server answered without a result")
 	}
-	if ttl := pageTTL(c.raw); ttl > 0 && (r.ttl == 0 || ttl < r.ttl) {
+	if ttl := pageTTL(c.Raw); ttl > 0 && (r.ttl == 0 || ttl < r.ttl) {
 		r.ttl = ttl
 	}
-	raw, next, err := splitPage(c.raw)
+	raw, next, err := splitPage(c.Raw)
 	if err != nil || s.transport == "stdio" {
 		return raw, next, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
@@ -239,7 +240,7 @@ const clientHint = "use a client that has this MCP capability, or give the tool 
 
 func isToolError(raw json.RawMessage) bool {
 	failed := false
-	eachMember(raw, func(key string, value json.RawMessage) {
+	transport.EachMember(raw, func(key string, value json.RawMessage) {
 		failed = failed || key == "isError" && string(value) == "true"
 	})
 	return failed

@@ -1,83 +1,51 @@
-package upstream
+package transport
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// errNotRPC means that a line is no JSON-RPC message.
-var errNotRPC = errors.New("not a JSON-RPC message")
-
 var utf8BOM = []byte("\xef\xbb\xbf")
 
-// decodeFrame decodes what stood on one line: a message or, in protocol
-// 2025-03-26, a batch of them. The messages share memory with line. It is much
-// cheaper than the SDK's decoder: the line is checked once, and results and
-// parameters are cut out of it, not decoded.
-func decodeFrame(line []byte) ([]jsonrpc.Message, error) {
-	line = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(line), utf8BOM))
-	if len(line) == 0 || (line[0] != '{' && line[0] != '[') || !json.Valid(line) {
-		return nil, errNotRPC
-	}
-	if line[0] == '{' {
-		m, err := decodeMessage(line)
-		if err != nil {
-			return nil, err
-		}
-		return []jsonrpc.Message{m}, nil
-	}
-	var batch []json.RawMessage
-	if err := json.Unmarshal(line, &batch); err != nil || len(batch) == 0 {
-		return nil, errNotRPC
-	}
-	messages := make([]jsonrpc.Message, 0, len(batch))
-	for _, raw := range batch {
-		if raw[0] != '{' {
-			return nil, errNotRPC
-		}
-		m, err := decodeMessage(raw)
-		if err != nil {
-			return nil, err
-		}
-		messages = append(messages, m)
-	}
-	return messages, nil
-}
-
-// decodeMessage decodes one valid JSON object.
-func decodeMessage(object []byte) (jsonrpc.Message, error) {
+// decodeMessage decodes one message, which is valid JSON and shares memory with
+// what it returns; nil if it is something else. It is much cheaper than the SDK's
+// decoder: results and parameters are cut out, not decoded.
+func decodeMessage(object []byte) jsonrpc.Message {
 	e := scanEnvelope(object)
 	if string(e.version) != `"2.0"` {
-		return nil, errNotRPC
+		return nil
 	}
-	var idValue any
-	if e.id != nil {
-		if err := json.Unmarshal(e.id, &idValue); err != nil {
-			return nil, errNotRPC
-		}
-	}
-	id, err := jsonrpc.MakeID(idValue)
-	if err != nil {
-		return nil, errNotRPC
+	id, ok := decodeID(e.id)
+	if !ok {
+		return nil
 	}
 	if e.method != nil {
 		var method string
 		if json.Unmarshal(e.method, &method) != nil {
-			return nil, errNotRPC
+			return nil
 		}
-		return &jsonrpc.Request{ID: id, Method: method, Params: e.params}, nil
+		return &jsonrpc.Request{ID: id, Method: method, Params: e.params}
 	}
 	if !id.IsValid() || (e.result == nil && e.err == nil) {
-		return nil, errNotRPC
+		return nil
 	}
 	resp := &jsonrpc.Response{ID: id, Result: e.result}
 	if e.err != nil {
 		resp.Error = decodeError(e.err)
 	}
-	return resp, nil
+	return resp
+}
+
+// decodeID decodes the id of a message, which has none if raw is nil.
+func decodeID(raw json.RawMessage) (id jsonrpc.ID, ok bool) {
+	var value any
+	if raw != nil && json.Unmarshal(raw, &value) != nil {
+		return id, false
+	}
+	id, err := jsonrpc.MakeID(value)
+	return id, err == nil
 }
 
 // decodeError decodes the error member of a response; one that is not shaped
@@ -111,7 +79,7 @@ type envelope struct {
 // scanEnvelope cuts the members out of a valid JSON object.
 func scanEnvelope(object []byte) envelope {
 	var e envelope
-	eachMember(object, func(key string, value json.RawMessage) {
+	EachMember(object, func(key string, value json.RawMessage) {
 		switch key {
 		case "jsonrpc":
 			e.version = value
@@ -132,9 +100,9 @@ func scanEnvelope(object []byte) envelope {
 	return e
 }
 
-// eachMember calls f with the members of a valid JSON object, whose values
-// share memory with it.
-func eachMember(object []byte, f func(key string, value json.RawMessage)) {
+// EachMember calls f with the members of a valid JSON object, whose values
+// share memory with it. Any other JSON has none.
+func EachMember(object []byte, f func(key string, value json.RawMessage)) {
 	i := skipSpace(object, 0)
 	if i >= len(object) || object[i] != '{' {
 		return
@@ -157,7 +125,7 @@ func eachMember(object []byte, f func(key string, value json.RawMessage)) {
 	}
 }
 
-// skipSpace returns the index of the first byte from i on that is no white
+// skipSpace returns the index of the first byte from i on that is not white
 // space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {

@@ -1,4 +1,4 @@
-package upstream
+package transport
 
 import (
 	"bufio"
@@ -12,12 +12,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
@@ -37,74 +37,111 @@ const (
 	// streamWait bounds how long a server may leave open whether it has a stream
 	// for what it says by itself. The SDK waits for it before anything else.
 	streamWait = 10 * time.Second
-	// maxAnswers is how many answers to a server's own requests may be on their
+	// MaxAnswers is how many answers to a server's own requests may be on their
 	// way. One that takes none in gets no more.
-	maxAnswers = 64
+	MaxAnswers = 64
 )
 
-// A remote is the HTTP side of one connection: it adds the configured headers,
-// bounds what comes back, remembers the last status and, for Streamable HTTP, is
-// the tee. It speaks to the origin of its server only.
-type remote struct {
-	headers map[string]string
+// HTTPOptions are the settings of an HTTP.
+type HTTPOptions struct {
+	// SSE selects the transport of protocol 2024-11-05 in place of Streamable HTTP.
+	SSE bool
+	// Headers are sent with each request.
+	Headers map[string]string
+	// Auth signs requests; nil for none.
+	Auth auth.OAuthHandler
+	// StartTimeout is how long the server may take to start.
+	StartTimeout time.Duration
+	// MaxIdle is how many idle connections are kept.
+	MaxIdle int
+}
+
+// An HTTP is the HTTP side of one connection to a server: it adds the configured
+// headers, bounds what comes back, remembers the last status and, for Streamable
+// HTTP, is the tee. It speaks to the origin of its server only.
+type HTTP struct {
+	o       HTTPOptions
+	url     string
+	client  *http.Client
 	base    http.RoundTripper
-	tee     bool
 	wait    time.Duration                // for the answer to a GET
 	open    atomic.Bool                  // the handshake is over
 	answers atomic.Int32                 // on their way
 	life    context.Context              // of answers
 	hangUp  context.CancelFunc           // ends life
 	status  atomic.Int32                 // of the last answer to a POST or to the first GET
-	auth    auth.OAuthHandler            // signs requests; nil for none
-	need    atomic.Pointer[SignInNeeded] // what auth said last, if that was that
+	need    atomic.Pointer[SignInNeeded] // what o.Auth said last, if that was that
 }
 
-// newRemote returns a client for endpoint. Its connections are its own, so that
-// one server's trouble stays with it. startTimeout is that of the server.
-func newRemote(endpoint string, headers map[string]string, tee bool, startTimeout time.Duration) (*http.Client, *remote, error) {
+// NewHTTP returns a connection to endpoint. Its network connections are its own,
+// so that one server's trouble stays with it. Close must be called.
+func NewHTTP(endpoint string, o HTTPOptions) (*HTTP, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		return nil, nil, errors.New("the url does not parse")
+		return nil, errors.New("the url does not parse")
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, nil, errors.New("the url must begin with http:// or https:// and name a host")
+		return nil, errors.New("the url must begin with http:// or https:// and name a host")
 	}
-	c := outbound.New(outbound.Options{Home: u, HomeOnly: true, MaxBytes: maxFrameBytes, Events: true, MaxIdle: defaultMaxInFlight})
-	r := &remote{headers: headers, base: c.Transport, tee: tee, wait: min(streamWait, startTimeout/4)}
+	c := outbound.New(outbound.Options{Home: u, HomeOnly: true, MaxBytes: MaxMessageBytes, Events: true, MaxIdle: o.MaxIdle})
+	r := &HTTP{o: o, url: endpoint, base: c.Transport, wait: min(streamWait, o.StartTimeout/4)}
 	r.life, r.hangUp = context.WithCancel(context.Background())
 	c.Transport = r
-	return &c.Client, r, nil
+	r.client = &c.Client
+	return r, nil
 }
 
-// close drops what is on its way and the idle connections.
-func (r *remote) close() {
+// Connect opens the SDK's connection. With SSE it lives as long as ctx.
+func (r *HTTP) Connect(ctx context.Context) (mcp.Connection, error) {
+	if r.o.SSE {
+		conn, err := (&mcp.SSEClientTransport{Endpoint: r.url, HTTPClient: r.client, MaxEventSize: MaxMessageBytes}).Connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &teeConn{Connection: conn}, nil
+	}
+	return (&mcp.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.client, MaxEventSize: MaxMessageBytes}).Connect(ctx)
+}
+
+// Opened ends the handshake, after which answers may be larger.
+func (r *HTTP) Opened() { r.open.Store(true) }
+
+// Status is that of the last answer to a POST or to the first GET; zero if there
+// was none.
+func (r *HTTP) Status() int { return int(r.status.Load()) }
+
+// HangUp drops the answers to the server that are on their way.
+func (r *HTTP) HangUp() { r.hangUp() }
+
+// Close drops what is on its way and the idle connections.
+func (r *HTTP) Close() {
 	r.hangUp()
 	r.base.(interface{ CloseIdleConnections() }).CloseIdleConnections()
 }
 
 // RoundTrip sends one request. Redirects come through here as well, each with
 // its own URL; those to another origin are refused by the base.
-func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	out := req.Clone(ctx)
-	for k, v := range r.headers {
+	for k, v := range r.o.Headers {
 		out.Header.Set(k, v)
 	}
 	send := r.base.RoundTrip
-	if r.auth != nil {
+	if r.o.Auth != nil {
 		send = r.authorized
 	}
 	var late *time.Timer
 	switch {
 	case req.Method == http.MethodDelete:
 		late = time.AfterFunc(deleteTimeout, cancel)
-	case req.Method == http.MethodGet && r.tee:
+	case req.Method == http.MethodGet && !r.o.SSE:
 		late = time.AfterFunc(r.wait, cancel)
 	case isAnswer(req):
 		defer r.answers.Add(-1)
-		if r.answers.Add(1) > maxAnswers {
+		if r.answers.Add(1) > MaxAnswers {
 			cancel()
-			return nil, fmt.Errorf("the server has left %d answers to its requests waiting", maxAnswers)
+			return nil, fmt.Errorf("the server has left %d answers to its requests waiting", MaxAnswers)
 		}
 		late = time.AfterFunc(errorTimeout, cancel)
 		defer context.AfterFunc(r.life, cancel)() // the SDK waits for answers before it closes
@@ -117,11 +154,11 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
-	if req.Method == http.MethodPost || (req.Method == http.MethodGet && !r.tee) {
+	if req.Method == http.MethodPost || (req.Method == http.MethodGet && r.o.SSE) {
 		r.status.Store(int32(resp.StatusCode))
 	}
 	r.bound(req, resp, cancel)
-	if c := captureFrom(req.Context()); r.tee && c != nil && resp.StatusCode == http.StatusOK {
+	if c := captureFrom(req.Context()); !r.o.SSE && c != nil && resp.StatusCode == http.StatusOK {
 		return c.overHTTP(resp)
 	}
 	return resp, nil
@@ -155,13 +192,13 @@ func noStream(req *http.Request, resp *http.Response) *http.Response {
 
 // bound bounds the body of resp, and calls cancel when it is closed. A message may
 // take as long as the context of its request, and a stream lasts.
-func (r *remote) bound(req *http.Request, resp *http.Response, cancel context.CancelFunc) {
+func (r *HTTP) bound(req *http.Request, resp *http.Response, cancel context.CancelFunc) {
 	message := req.Method == http.MethodPost && resp.StatusCode == http.StatusOK
 	switch {
 	case outbound.IsEvents(resp) && (r.open.Load() || req.Method == http.MethodGet):
 		resp.Body = outbound.Deadline(resp.Body, 0, cancel)
 	case message && r.open.Load():
-		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, maxFrameBytes), 0, cancel)
+		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, MaxMessageBytes), 0, cancel)
 	case message:
 		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, maxHandshakeBytes), 0, cancel)
 	default:
@@ -171,7 +208,7 @@ func (r *remote) bound(req *http.Request, resp *http.Response, cancel context.Ca
 
 // overHTTP puts the capture on the body of a response: one message, or a stream
 // of them in which the only response is that to the captured request.
-func (c *capture) overHTTP(resp *http.Response) (*http.Response, error) {
+func (c *Capture) overHTTP(resp *http.Response) (*http.Response, error) {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch mediaType {
 	case "application/json":
@@ -193,7 +230,7 @@ func (c *capture) overHTTP(resp *http.Response) (*http.Response, error) {
 
 // swap takes the result out of message if it is a response, and returns the
 // message for the SDK.
-func (c *capture) swap(message []byte) []byte {
+func (c *Capture) swap(message []byte) []byte {
 	if !json.Valid(message) {
 		return message
 	}
@@ -201,12 +238,8 @@ func (c *capture) swap(message []byte) []byte {
 	if e.method != nil || e.result == nil || e.err != nil {
 		return message
 	}
-	var idValue any
-	if e.id == nil || json.Unmarshal(e.id, &idValue) != nil {
-		return message
-	}
-	id, err := jsonrpc.MakeID(idValue)
-	if err != nil {
+	id, ok := decodeID(e.id)
+	if !ok || !id.IsValid() {
 		return message
 	}
 	out, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Result: c.take(e.result)})
@@ -251,12 +284,12 @@ func (t *eventTee) Read(p []byte) (int, error) {
 func (t *eventTee) next() {
 	var event, data []byte
 	hasData := false
-	t.room.N = maxFrameBytes
+	t.room.N = MaxMessageBytes
 	for {
 		line, err := t.lines.ReadBytes('\n')
 		if err != nil {
 			if t.err = err; t.room.N == 0 {
-				t.err = fmt.Errorf("an event is larger than %d bytes", maxFrameBytes)
+				t.err = fmt.Errorf("an event is larger than %d bytes", MaxMessageBytes)
 			}
 			return
 		}
@@ -281,11 +314,4 @@ func (t *eventTee) next() {
 		}
 	}
 	t.pending = append(event, '\n')
-}
-
-// An httpStatusError is an HTTP answer that ended an attempt.
-type httpStatusError struct{ status int }
-
-func (e *httpStatusError) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("the server answered HTTP %d %s", e.status, http.StatusText(e.status)))
 }

@@ -1,4 +1,4 @@
-package upstream
+package transport
 
 import (
 	"bytes"
@@ -35,13 +35,12 @@ func TestFramesAreDecoded(t *testing.T) {
 		{"empty batch", `[]`, nil},
 		{"batch of numbers", `[1]`, nil},
 		{"cut", `{"jsonrpc":"2.0","id":1,"result":{`, nil},
-		{"nothing", ``, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			messages, err := decodeFrame([]byte(tt.line))
-			if (err != nil) != (tt.want == nil) {
-				t.Fatalf("err = %v", err)
+			messages, rejected := received(t, tt.line)
+			if rejected != (tt.want == nil) {
+				t.Fatalf("rejected: %v", rejected)
 			}
 			var got []string
 			for _, m := range messages {
@@ -58,6 +57,13 @@ func TestFramesAreDecoded(t *testing.T) {
 	}
 }
 
+func TestBadPartOfABatchIsRejectedAlone(t *testing.T) {
+	messages, rejected := received(t, `[1,{"jsonrpc":"2.0","method":"a"}]`+"\nnoise\n"+`{"jsonrpc":"2.0","method":"b"}`)
+	if len(messages) != 2 || !rejected {
+		t.Errorf("%d messages, want 2; rejected: %v", len(messages), rejected)
+	}
+}
+
 // What the scanner cuts out is what encoding/json finds.
 func FuzzEachMember(f *testing.F) {
 	f.Add(`{"a":1,"b":[1,{"c":"}"}],"d":"\\\"","e":null}`)
@@ -69,7 +75,7 @@ func FuzzEachMember(f *testing.F) {
 			return
 		}
 		got := make(map[string]json.RawMessage)
-		eachMember([]byte(object), func(key string, value json.RawMessage) {
+		EachMember([]byte(object), func(key string, value json.RawMessage) {
 			got[strings.ToValidUTF8(key, "\ufffd")] = value
 		})
 		for k, w := range want {
@@ -80,14 +86,36 @@ func FuzzEachMember(f *testing.F) {
 	})
 }
 
-func FuzzDecodeFrame(f *testing.F) {
+// received are the messages of lines, and whether anything was rejected.
+func received(t *testing.T, text string) (messages []jsonrpc.Message, rejected bool) {
+	t.Helper()
+	l := NewLines(1<<20, func([]byte, int, error) error {
+		rejected = true
+		return nil
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.From(strings.NewReader(text))
+	}()
+	for {
+		m, err := l.Read(t.Context())
+		if err == io.EOF {
+			<-done
+			return messages, rejected
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, m)
+	}
+}
+
+func FuzzLines(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
 	f.Add([]byte(`[{"jsonrpc":"2.0","id":1.5,"error":{}}]`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		messages, err := decodeFrame(line)
-		if err != nil {
-			return
-		}
+		messages, _ := received(t, string(line))
 		for _, m := range messages {
 			if resp, ok := m.(*jsonrpc.Response); ok && resp.Result != nil && !json.Valid(resp.Result) {
 				t.Errorf("%q: result %s is not valid", line, resp.Result)

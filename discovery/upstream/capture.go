@@ -1,0 +1,77 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
+)
+
+// What the SDK gets to decode in place of a result that was captured. A list is
+// not quite empty sometimes, see listForSDK.
+const (
+	standInCall = `{"content":[],"resultType":"complete"}`
+	standInList = `{"tools":[],"resultType":"complete"}`
+)
+
+// captureCall captures the result of a call. One that asks for input is not kept:
+// answering it is the SDK's work, and the retry that follows is captured again.
+func captureCall() *transport.Capture {
+	return transport.NewCapture(func(result json.RawMessage) (json.RawMessage, bool) {
+		if asksForInput(result) {
+			return result, false
+		}
+		return json.RawMessage(standInCall), true
+	})
+}
+
+// captureList captures a page of tools.
+func captureList() *transport.Capture {
+	return transport.NewCapture(func(page json.RawMessage) (json.RawMessage, bool) { return listForSDK(page), true })
+}
+
+// asksForInput reports whether a tool result is one of protocol 2026-07-28
+// that wants the client to answer something first.
+func asksForInput(result json.RawMessage) bool {
+	if !bytes.Contains(result, []byte(`"input_required"`)) {
+		return false
+	}
+	asks := false
+	transport.EachMember(result, func(key string, value json.RawMessage) {
+		if key == "resultType" {
+			asks = string(value) == `"input_required"`
+		}
+	})
+	return asks
+}
+
+// listForSDK is the stand-in for a page of tools. The SDK needs to know those
+// tools whose schema asks for arguments to be mirrored in HTTP headers; it gets
+// their names and schemas, so that nothing else in them can fail the page.
+func listForSDK(page json.RawMessage) json.RawMessage {
+	if !bytes.Contains(page, []byte(`"x-mcp-header"`)) {
+		return json.RawMessage(standInList)
+	}
+	type tool struct {
+		Name        string          `json:"name"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	out := struct {
+		Tools      []tool `json:"tools"`
+		ResultType string `json:"resultType"`
+	}{Tools: []tool{}, ResultType: "complete"}
+	raw, _, _ := splitPage(page)
+	for _, r := range raw {
+		var t tool
+		if bytes.Contains(r, []byte(`"x-mcp-header"`)) && json.Unmarshal(r, &t) == nil && json.Unmarshal(r, new(mcp.Tool)) == nil {
+			out.Tools = append(out.Tools, t)
+		}
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return json.RawMessage(standInList)
+	}
+	return b
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
@@ -13,7 +14,7 @@ func checkNPX(ctx context.Context, s *session, fix bool) []check {
 	for _, cache := range upstream.NPMCaches(ctx, upstreams(s.config), expand) {
 		c := check{Name: "npx", OK: true, Detail: cache + ": every installation is whole"}
 		var found []string
-		for _, h := range upstream.HalfInstalls(cache) {
+		for _, h := range launch.HalfInstalls(cache) {
 			what := strings.TrimSpace(h.Dir + " " + h.Package)
 			switch {
 			case h.Installing:

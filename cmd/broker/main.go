@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
@@ -38,8 +38,8 @@ func helped() bool {
 	switch {
 	case worker.IsChild():
 		worker.Main()
-	case upstream.IsGuard():
-		upstream.GuardMain()
+	case launch.IsGuard():
+		launch.GuardMain()
 	case typecheck.IsLauncher():
 		typecheck.Launch()
 	default:

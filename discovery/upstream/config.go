@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -120,9 +121,7 @@ type Options struct {
 	OnChange func(server string, changes []discovery.Change)
 	// Guard keeps, on Linux, a small process beside the servers, which kills what
 	// they have left running when this process was killed, and lets those finish
-	// that are being installed, for 5 minutes at most. It is the program of this
-	// process: its main must call GuardMain, before anything else, if
-	// IsGuard. Elsewhere it does nothing.
+	// that are being installed, for 5 minutes at most: see launch.NewGuard.
 	Guard bool
 	// Implementation is how the broker names itself to servers; nil means
 	// "mcpbroker".
@@ -155,7 +154,7 @@ func (c Config) withDefaults() Config {
 	}
 	if c.StartTimeout <= 0 {
 		c.StartTimeout = defaultStartTimeout
-		if mayInstall(c.Command, c.Args) {
+		if launch.Runner(c.Command, c.Args) != "" {
 			c.StartTimeout = defaultRunnerStartTimeout
 		}
 	}

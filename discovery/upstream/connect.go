@@ -8,9 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
-	"runtime"
 	"strings"
 	"time"
 
@@ -18,7 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
@@ -35,9 +34,9 @@ const (
 type dialer struct {
 	cfg     Config
 	opts    *Options
-	guard   *processGuard
-	stderr  *ring
-	dropped *ring
+	guard   *launch.Guard
+	stderr  *lines.Ring
+	dropped *lines.Ring
 	changed func(*session) // the server says that its tools changed
 
 	era       era
@@ -49,7 +48,7 @@ type dialer struct {
 	// pipes replaces the process in tests.
 	pipes func() (*transport.Stdio, error)
 
-	left *process // of the last attempt; it may still be installing
+	left *launch.Process // of the last attempt; it may still be installing
 }
 
 // dial opens a session within d.cfg.StartTimeout.
@@ -61,8 +60,8 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(limit)))
 	defer cancel()
-	d.stderr.setHider(t.hide)
-	d.dropped.setHider(t.hide)
+	d.stderr.SetHide(t.hide.in)
+	d.dropped.SetHide(t.hide.in)
 	var s *session
 	if d.cfg.kind() == "stdio" {
 		s, err = d.dialStdio(ctx, t)
@@ -73,7 +72,7 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 		return s, nil
 	}
 	if ctx.Err() != nil { // which is why it failed, whatever err says
-		err = &dialError{err: context.Cause(ctx), stderr: d.stderr.last()}
+		err = &dialError{err: context.Cause(ctx), stderr: launch.Cause(d.stderr.Lines())}
 	}
 	return nil, d.explain(err, t.hide)
 }
@@ -137,16 +136,12 @@ func (d *dialer) hint(err error, hide *hider) string {
 		return `check "url" and the network`
 	}
 	if _, ok := errors.AsType[*exec.Error](err); ok || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-		return startHint(d.cfg.Command, err)
+		return launch.StartHint(d.cfg.Command, err)
 	}
-	if dir := damagedInstall(d.stderr.snapshot()); dir != "" {
-		what := "broker doctor --fix puts it aside"
-		if !isHalf(dir) {
-			what = "rename " + shellWord(filepath.Join(dir, "node_modules"))
-		}
-		return "its npx installation is incomplete, which happens when npx is killed while it installs: " + what + ", and npx installs it anew"
+	if hint := launch.DamageHint(d.stderr.Lines()); hint != "" {
+		return hint
 	}
-	if mayInstall(d.cfg.Command, d.cfg.Args) && errors.Is(err, errNoAnswer) {
+	if launch.Runner(d.cfg.Command, d.cfg.Args) != "" && errors.Is(err, errNoAnswer) {
 		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + d.byHand(hide)
 	}
 	if d.cfg.Command != "" {
@@ -157,52 +152,11 @@ func (d *dialer) hint(err error, hide *hider) string {
 
 // byHand is the command as one types it into a shell.
 func (d *dialer) byHand(hide *hider) string {
-	words := []string{shellWord(hide.in(d.cfg.Command))}
-	for _, a := range d.cfg.Args {
-		words = append(words, shellWord(hide.in(a)))
+	args := make([]string, len(d.cfg.Args))
+	for i, a := range d.cfg.Args {
+		args[i] = hide.in(a)
 	}
-	return strings.Join(words, " ")
-}
-
-// shellWord quotes a word for a shell, in which its ${VAR} are still replaced.
-func shellWord(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	if runtime.GOOS == "windows" {
-		return `"` + strings.ReplaceAll(word, `"`, `\"`) + `"`
-	}
-	if !shellVariable.MatchString(word) {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	var b strings.Builder
-	end := 0
-	literal := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", "$", `\$`)
-	for _, at := range shellVariable.FindAllStringIndex(word, -1) {
-		b.WriteString(literal.Replace(word[end:at[0]]) + word[at[0]:at[1]])
-		end = at[1]
-	}
-	return `"` + b.String() + literal.Replace(word[end:]) + `"`
-}
-
-var (
-	plainWord     = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-	shellVariable = regexp.MustCompile(`\$\{[A-Za-z_]\w*\}`)
-)
-
-var npxInstall = regexp.MustCompile(`[^\s'"(]*[/\\]_npx[/\\][0-9a-f]+`)
-
-// damagedInstall returns the folder in npx's cache that lacks a module that the
-// server wants, "" if that is not the trouble. npx never repairs such a folder.
-func damagedInstall(stderr []string) string {
-	for _, line := range stderr {
-		if strings.Contains(line, "Cannot find package") || strings.Contains(line, "Cannot find module") {
-			if dir := npxInstall.FindString(line); dir != "" {
-				return dir
-			}
-		}
-	}
-	return ""
+	return launch.ByHand(hide.in(d.cfg.Command), args)
 }
 
 // dialStdio starts the server and opens a session in the era that it speaks,
@@ -228,7 +182,7 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 	default:
 		return nil, err
 	}
-	d.stderr.reset() // the second attempt says the same again
+	d.stderr.Reset() // the second attempt says the same again
 	s, _, err2 := d.openStdio(ctx, t, d.era)
 	if err2 != nil {
 		if d.era == eraUnknown {
@@ -252,16 +206,16 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		}
 		conn = c
 	} else {
-		if err := d.awaitInstall(ctx, t); err != nil {
+		if err := launch.AwaitInstall(ctx, t.Command, d.left); err != nil {
 			return nil, nil, err
 		}
-		proc, err := t.start(d.stderr, d.guard)
+		proc, err := launch.Start(t.Command, d.stderr, d.guard)
 		if err != nil {
 			return nil, nil, err
 		}
 		s.proc = proc
-		conn = transport.NewStdio(proc.stdout, proc.stdin, transport.StdioOptions{
-			Dropped: d.dropped.add, Heard: proc.answered, ProbeWait: min(maxProbeWait, d.cfg.StartTimeout/8),
+		conn = transport.NewStdio(proc.Stdout, proc.Stdin, transport.StdioOptions{
+			Dropped: d.dropped.Add, Heard: proc.Answered, ProbeWait: min(maxProbeWait, d.cfg.StartTimeout/8),
 		})
 	}
 	if e == eraUnknown {
@@ -269,12 +223,12 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 		patience, npx := d.cfg.StartTimeout/2, false
-		if mayInstall(t.command, t.args) {
+		if runner := launch.Runner(t.Program, t.Args); runner != "" {
 			patience = d.cfg.StartTimeout * 2 / 3
-			npx = canGuard && runnerIn(t.command, t.args) == "npx"
+			npx = launch.CanGuard && runner == "npx"
 		}
 		stuck := time.AfterFunc(patience, func() {
-			if conn.Stuck() && !(npx && s.proc.installing()) { // an installation is not stuck, and two are in each other's way
+			if conn.Stuck() && !(npx && s.proc.Installing()) { // an installation is not stuck, and two are in each other's way
 				cancel()
 			}
 		})
@@ -287,7 +241,7 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		}
 		conn.Close()
 		if s.proc != nil {
-			s.proc.stop()
+			s.proc.Stop()
 			d.left = s.proc
 		}
 		return nil, conn, err
@@ -315,25 +269,20 @@ func (d *dialer) open(ctx context.Context, s *session, over mcp.Transport, e era
 	return nil
 }
 
-// died says how the process ended if that is why err came about. A process
-// closes its pipes an instant before it can be reaped.
-func (d *dialer) died(err error, p *process) error {
+// died says how the process ended if that is why err came about.
+func (d *dialer) died(err error, p *launch.Process) error {
 	if p == nil {
 		return err
 	}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Code > -32000 {
 		return err // an answer
 	}
-	select {
-	case <-p.exited:
-	case <-time.After(drainGrace):
-		return &dialError{err: err, stderr: d.stderr.last()}
+	status, ended := p.Ended()
+	said := launch.Cause(d.stderr.Lines())
+	if !ended {
+		return &dialError{err: err, stderr: said}
 	}
-	select {
-	case <-p.stderrDone:
-	case <-time.After(drainGrace):
-	}
-	return &exitError{status: p.status, stderr: d.stderr.last()}
+	return &exitError{status: status, stderr: said}
 }
 
 // dialRemote opens a session to a URL.

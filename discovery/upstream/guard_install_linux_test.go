@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"bufio"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/pipes"
@@ -84,7 +84,7 @@ func TestInstallationOutlivesItsBroker(t *testing.T) {
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("the broker waited %s for the installation", took)
 			}
-			killOrphans() // as the next broker does
+			launch.KillOrphans() // as the next broker does
 			if len(left(t, g.mark)) == 0 {
 				t.Fatal("the installation was ended")
 			}
@@ -125,7 +125,7 @@ func TestNextBrokerWaitsForTheInstallation(t *testing.T) {
 	done := make(chan Status)
 	go func() { done <- p.Refresh(t.Context())[0] }()
 	eventually.True(t, "it starts", func() bool { return p.Status()[0].State == StateStarting })
-	if !finishing((&target{command: path}).installID()) {
+	if !launch.Finishing(launch.Command{Program: path}) {
 		t.Error("the installation of the first is not seen")
 	}
 	openGate(t, path)
@@ -165,63 +165,5 @@ func TestInstallationWithoutGuardIsAskedToEnd(t *testing.T) {
 	p.Close()
 	if exists(path, "tree") {
 		t.Error("it was killed in mid-install")
-	}
-}
-
-// What never ends is ended when its time is up.
-func TestInstallationHasALimit(t *testing.T) {
-	t.Parallel()
-	mark := newMark()
-	cmd := exec.Command(fakeupstream.Command(), fakeupstream.Args(fakeupstream.IgnoresTerm)...)
-	cmd.Env = []string{markVariable + "=" + mark}
-	in, _ := pipes.Of(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(done) }()
-	i := &install{mark: mark}
-	i.await(time.Millisecond)
-	_ = in.Close()
-	endMarked(mark)
-	select {
-	case <-done:
-	case <-time.After(30 * time.Second):
-		t.Error("it lives")
-	}
-}
-
-func TestAnswered(t *testing.T) {
-	for text, want := range map[string]bool{
-		"":                                     false,
-		"Progress: resolved 12, done\n":        false,
-		"hello\n" + `{"jsonrpc":"2.0","id":1}`: true,
-		strings.Repeat("x", 4090) + `{"jsonrpc":"2.0"}`: true, // across two reads
-	} {
-		if got := answered(io.MultiReader(strings.NewReader(text))); got != want {
-			t.Errorf("answered(%.20q) = %v", text, got)
-		}
-	}
-}
-
-func TestRunnerIn(t *testing.T) {
-	for line, want := range map[string]string{
-		"npx -y pkg":                "npx",
-		`/nodejs/NPX.CMD -y pkg`:    "npx",
-		"/usr/bin/uvx pkg":          "uvx",
-		"sh -c npx_-y_pkg":          "npx",
-		"cmd /c npx -y pkg":         "npx",
-		"env A=b pipx run pkg":      "pipx",
-		"node server.js npx":        "",
-		"/opt/npx-like/server":      "",
-		"docker run -i --rm server": "docker",
-	} {
-		words := strings.Split(line, " ")
-		for i := range words {
-			words[i] = strings.ReplaceAll(words[i], "_", " ")
-		}
-		if got := runnerIn(words[0], words[1:]); got != want {
-			t.Errorf("runnerIn(%q) = %q, want %q", line, got, want)
-		}
 	}
 }

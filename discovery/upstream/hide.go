@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
@@ -141,7 +142,7 @@ func (h *hider) failedResult(raw json.RawMessage) json.RawMessage {
 // reference, can be shown: a word, a small number, a path or a plain address
 // says more in a message than the name of its variable.
 func looksPublic(name, value string) bool {
-	if holdsCredentials(strings.ReplaceAll(name, "-", "_"), value) || strings.EqualFold(name, "cookie") {
+	if launch.HoldsCredentials(strings.ReplaceAll(name, "-", "_"), value) || strings.EqualFold(name, "cookie") {
 		return false
 	}
 	if filepath.IsAbs(value) || strings.HasPrefix(value, "~/") || strings.HasPrefix(value, "./") {
@@ -158,7 +159,7 @@ func looksPublic(name, value string) bool {
 // before, by the name of its flag or header; "" if nothing is.
 func secretArg(before, arg string) string {
 	secret := func(name string) bool {
-		return len(name) < 40 && holdsCredentials(strings.ReplaceAll(name, "-", "_"), "")
+		return len(name) < 40 && launch.HoldsCredentials(strings.ReplaceAll(name, "-", "_"), "")
 	}
 	if strings.HasPrefix(arg, "-") {
 		if name, value, ok := strings.Cut(arg, "="); ok && secret(name) {
@@ -191,7 +192,7 @@ func secretsInURL(address string) []string {
 		out = append(out, password)
 	}
 	for name, values := range u.Query() {
-		if lower := strings.ToLower(name); strings.Contains(lower, "key") || holdsCredentials(name, "") {
+		if lower := strings.ToLower(name); strings.Contains(lower, "key") || launch.HoldsCredentials(name, "") {
 			out = append(out, values...)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 )
 
 // What a server was given and says again is hidden wherever it says so, but not
@@ -107,11 +108,12 @@ func TestWhatIsHidden(t *testing.T) {
 }
 
 func TestCutLinesHideWhatTheyCut(t *testing.T) {
-	r := newRing()
-	r.setHider(newHider(map[string]string{"secret-of-some-length": "${S}"}))
-	line := strings.Repeat("x", r.maxLine-10) + "secret-of-some-length" + strings.Repeat("y", 5000)
-	r.copyFrom(strings.NewReader(line + "\n"))
-	if got := r.snapshot()[0]; strings.Contains(got, "secret") || !strings.HasSuffix(got, " …") || len(got) > r.maxLine+8 {
+	const maxLine = 2 << 10
+	r := lines.NewRing()
+	r.SetHide(newHider(map[string]string{"secret-of-some-length": "${S}"}).in)
+	line := strings.Repeat("x", maxLine-10) + "secret-of-some-length" + strings.Repeat("y", 5000)
+	r.CopyFrom(strings.NewReader(line + "\n"))
+	if got := r.Lines()[0]; strings.Contains(got, "secret") || !strings.HasSuffix(got, " …") || len(got) > maxLine+8 {
 		t.Errorf("%d bytes: …%s", len(got), got[len(got)-40:])
 	}
 }

@@ -46,41 +46,6 @@ func TestInstallsTakeTurns(t *testing.T) {
 	})
 }
 
-func TestLastSaysWhy(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		lines []string
-		want  string
-	}{
-		{"npm's report", []string{
-			"npm warn Unknown user config", "npm error code ENOENT", "npm error syscall open", "npm error path /x/package.json", "npm error errno -2",
-			"npm error enoent Could not read package.json: Error: ENOENT: no such file", "npm error enoent This is related to npm not being able to find a file.",
-			"npm error enoent", "npm error A complete log of this run can be found in: /x.log",
-		}, "npm error enoent Could not read package.json: Error: ENOENT: no such file"},
-		{"no such package", []string{
-			"npm error code E404", "npm error 404 Not Found - GET https://registry.npmjs.org/nope - Not found", "npm error 404",
-			"npm error 404  'nope@*' is not in this registry.", "npm error 404", "npm error 404 Note that you can also install from a",
-			"npm error 404 tarball, folder, http url, or git folder.", "npm error A complete log of this run can be found in: /x.log",
-		}, "npm error 404 Not Found - GET https://registry.npmjs.org/nope - Not found"},
-		{"a script of a package", []string{
-			"npm ERR! code 1", "npm ERR! path /x", "npm ERR! command failed", "npm ERR! command sh -c node install.js", "npm ERR! node:internal/modules:1228",
-			"npm ERR! Error: Cannot find module 'y'", "npm ERR!     at f (a.js:1)", "npm ERR! A complete log of this run can be found in:", "npm ERR!     /x.log",
-		}, "npm ERR! Error: Cannot find module 'y'"},
-		{"only warnings", []string{"npm warn deprecated x", "npm notice y"}, ""},
-		{"a stack trace", []string{"TypeError: x is not a function", "    at f (a.js:1)", "    at g (error.js:2)", "}"}, "TypeError: x is not a function"},
-		{"the newest otherwise", []string{"starting", "port 80 is taken"}, "port 80 is taken"},
-		{"nothing", nil, ""},
-	} {
-		r := newRing()
-		for _, l := range c.lines {
-			r.add([]byte(l))
-		}
-		if got := r.last(); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
 func TestCommandByHandIsQuoted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("cmd.exe quotes otherwise")

@@ -118,11 +118,11 @@ func (s *server) status() Status {
 	st := Status{
 		Name: s.cfg.Name, Transport: s.kind, State: s.state, Err: s.err, Hint: s.hint,
 		Since: s.since, Took: s.took, Tools: len(s.shown.Tools),
-		Stderr: s.stderr.snapshot(), Dropped: s.dropped.snapshot(),
+		Stderr: s.stderr.Lines(), Dropped: s.dropped.Lines(),
 		Protocol: s.shown.Protocol, Version: s.shown.Version,
 	}
 	if s.sess != nil && s.sess.proc != nil {
-		st.PID = s.sess.proc.pid()
+		st.PID = s.sess.proc.PID()
 	}
 	return st
 }

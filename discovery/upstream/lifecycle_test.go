@@ -41,7 +41,7 @@ func newLab(t *testing.T, cfg Config, o *Options) *lab {
 		theirIn, ourOut := io.Pipe()
 		ourIn, theirOut := io.Pipe()
 		go l.mcp.Run(context.Background(), &mcp.IOTransport{Reader: theirIn, Writer: theirOut})
-		return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: l.server.dropped.add, MaxBytes: 1 << 20, ProbeWait: maxProbeWait}), nil
+		return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: l.server.dropped.Add, MaxBytes: 1 << 20, ProbeWait: maxProbeWait}), nil
 	}
 	t.Cleanup(func() { l.Close() })
 	return l

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -16,8 +17,8 @@ import (
 const guardedArg = "guarded-broker"
 
 func TestMain(m *testing.M) {
-	if IsGuard() {
-		GuardMain()
+	if launch.IsGuard() {
+		launch.GuardMain()
 		return
 	}
 	fakeupstream.RunIfAsked()
@@ -45,7 +46,7 @@ func runGuarded(command []string) {
 		p.Refresh(context.Background())
 		s := p.roster.Load().byName["s"]
 		s.mu.Lock()
-		fmt.Println(s.sess.proc.mark)
+		fmt.Println(s.sess.proc.Mark())
 		s.mu.Unlock()
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)

@@ -2,117 +2,28 @@ package upstream
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 )
-
-const (
-	// A living npm touches its lock every second.
-	lockAge = 10 * time.Second
-	// Versions before 11.6 have none: what they write tells that they live.
-	writeAge = time.Minute
-)
-
-// A HalfInstall is a package in npx's cache whose installation was cut short, or
-// is going on. npx takes such a folder for whole, and the server never starts.
-type HalfInstall struct {
-	Dir     string // the folder in _npx
-	Package string // what is installed, if that is known
-	// Installing is set when somebody seems to be at it.
-	Installing bool
-}
-
-// HalfInstalls returns those in a cache of npm. npm writes the lockfile in
-// node_modules last, so that a folder without it is not whole.
-func HalfInstalls(cache string) []HalfInstall {
-	dirs, _ := filepath.Glob(filepath.Join(globQuote(cache), "_npx", "*")) // no error: the pattern is right
-	var half []HalfInstall
-	for _, dir := range dirs {
-		if isHalf(dir) {
-			half = append(half, HalfInstall{Dir: dir, Package: packageOf(dir), Installing: beingInstalled(dir, time.Now())})
-		}
-	}
-	return half
-}
-
-// SetAside renames what there is of the package, so that npx installs it anew,
-// and returns where it is now. Nothing is deleted: servers keep data there.
-func (h HalfInstall) SetAside() (string, error) {
-	modules := filepath.Join(h.Dir, "node_modules")
-	aside := modules + ".broken-" + time.Now().UTC().Format("20060102T150405")
-	if err := os.Rename(modules, aside); err != nil {
-		return "", err
-	}
-	_ = os.Remove(filepath.Join(h.Dir, "concurrency.lock")) // the next npx would wait a minute for it
-	return aside, nil
-}
-
-func isHalf(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "node_modules"))
-	if err != nil || !info.IsDir() {
-		return false
-	}
-	_, err = os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json"))
-	return os.IsNotExist(err)
-}
-
-func beingInstalled(dir string, now time.Time) bool {
-	if info, err := os.Stat(filepath.Join(dir, "concurrency.lock")); err == nil {
-		return now.Sub(info.ModTime()) < lockAge
-	}
-	newest := time.Time{}
-	for _, pattern := range []string{"node_modules", "node_modules/*", "node_modules/@*/*"} {
-		paths, _ := filepath.Glob(filepath.Join(globQuote(dir), filepath.FromSlash(pattern)))
-		for _, path := range paths {
-			if info, err := os.Stat(path); err == nil && info.ModTime().After(newest) {
-				newest = info.ModTime()
-			}
-		}
-	}
-	return now.Sub(newest) < writeAge
-}
-
-func packageOf(dir string) string {
-	var p struct {
-		Npx struct{ Packages []string } `json:"_npx"`
-	}
-	b, _ := os.ReadFile(filepath.Join(dir, "package.json")) // npm writes it late
-	_ = json.Unmarshal(b, &p)
-	return gate.Clean(strings.Join(p.Npx.Packages, " "))
-}
-
-// globQuote makes path match itself only.
-func globQuote(path string) string {
-	if runtime.GOOS == "windows" {
-		return path // there is no quoting there
-	}
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
-}
 
 // NPMCaches returns the caches of npm that servers use which npx starts.
 func NPMCaches(ctx context.Context, servers []Config, expand func(string) (string, error)) []string {
 	var caches []string
 	asked := make(map[string]string) // by environment and folder
 	for _, c := range servers {
-		if r := runnerIn(c.Command, c.Args); r != "npx" && r != "npm" {
+		if r := launch.Runner(c.Command, c.Args); r != "npx" && r != "npm" {
 			continue
 		}
 		t, err := c.resolve(expand)
 		if err != nil {
 			continue // which its start says
 		}
-		key := strings.Join(append(t.env, t.dir), "\x00")
+		key := strings.Join(append(t.Env, t.Dir), "\x00")
 		dir, ok := asked[key]
 		if !ok {
-			dir = npmCache(ctx, t)
+			dir = launch.NPMCache(ctx, t.Command)
 			asked[key] = dir
 		}
 		if dir != "" && !slices.Contains(caches, dir) {
@@ -120,28 +31,4 @@ func NPMCaches(ctx context.Context, servers []Config, expand func(string) (strin
 		}
 	}
 	return caches
-}
-
-func npmCache(ctx context.Context, t *target) string {
-	env := make(map[string]string)
-	for _, kv := range t.env {
-		name, value, _ := strings.Cut(kv, "=")
-		env[strings.ToLower(name)] = value
-	}
-	if dir := env["npm_config_cache"]; filepath.IsAbs(dir) {
-		return filepath.Clean(dir)
-	}
-	if npm, err := lookPath("npm", "", t.env); err == nil {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, npm, "config", "get", "cache")
-		cmd.Env, cmd.Dir, cmd.WaitDelay = t.env, t.dir, time.Second
-		if out, err := cmd.Output(); err == nil && filepath.IsAbs(strings.TrimSpace(string(out))) {
-			return filepath.Clean(strings.TrimSpace(string(out)))
-		}
-	}
-	if runtime.GOOS == "windows" {
-		return filepath.Join(env["localappdata"], "npm-cache")
-	}
-	return filepath.Join(env["home"], ".npm")
 }

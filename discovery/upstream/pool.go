@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -36,7 +37,7 @@ type Pool struct {
 	news       news // see Changed
 
 	installing chan struct{} // a place per server that may be being installed
-	guard      *processGuard
+	guard      *launch.Guard
 }
 
 // NewPool returns a pool of the configured servers, whose names must differ. It
@@ -45,7 +46,7 @@ type Pool struct {
 func NewPool(configs []Config, o *Options) *Pool {
 	p := &Pool{opts: o.withDefaults(), installing: make(chan struct{}, maxInstalls)}
 	p.cache = cache{dir: p.opts.CacheDir}
-	p.guard = newGuard(&p.opts)
+	p.guard = launch.NewGuard(p.opts.Guard, p.opts.Logger)
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.roster.Store(&roster{})
 	p.Update(configs)
@@ -87,7 +88,7 @@ func (p *Pool) Start(ctx context.Context) {
 	if ctx.Err() != nil || p.started.Swap(true) {
 		return
 	}
-	p.run(func(context.Context) { killOrphans() })
+	p.run(func(context.Context) { launch.KillOrphans() })
 	for _, s := range p.roster.Load().servers {
 		s.start()
 	}
@@ -301,10 +302,13 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 	// time; outlive knows more about the reason.
 	select {
 	case <-sess.gone:
-	case <-time.After(drainGrace):
+	case <-time.After(outliveGrace):
 	}
 	return s.lostCall(sess, err)
 }
+
+// outliveGrace is how long a call whose connection broke waits for outlive.
+const outliveGrace = 250 * time.Millisecond
 
 // lostCall is the error of a call whose connection broke.
 func (s *server) lostCall(sess *session, err error) error {
@@ -351,6 +355,6 @@ func (p *Pool) Close() error {
 	}
 	wg.Wait()
 	p.wg.Wait()
-	p.guard.close()
+	p.guard.Close()
 	return nil
 }

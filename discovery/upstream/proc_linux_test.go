@@ -1,7 +1,7 @@
 package upstream
 
 import (
-	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,15 +10,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
+
+// ownMark is what the marks of this test binary's servers begin with.
+func ownMark() string {
+	return fmt.Sprintf("%s.%d.%s", spawn.PIDNamespace(), os.Getpid(), spawn.StartTime(os.Getpid()))
+}
 
 // left are the processes that this test binary's pools have running.
 func left(t *testing.T, mark string) []int {
 	t.Helper()
 	var alive []int
-	for _, pid := range markedProcesses(func(m string) bool { return m == mark }) {
+	for _, pid := range launch.Marked(mark) {
 		if spawn.StartTime(pid) != "" {
 			alive = append(alive, pid)
 		}
@@ -35,7 +42,7 @@ func markOf(t *testing.T, p *Pool, name string) string {
 	if s.sess == nil || s.sess.proc == nil {
 		t.Fatalf("%s has no process", name)
 	}
-	return s.sess.proc.mark
+	return s.sess.proc.Mark()
 }
 
 func TestNoProcessIsLeft(t *testing.T) {
@@ -102,7 +109,7 @@ func TestHundredRoundsLeaveNothing(t *testing.T) {
 	for range 100 / perRound {
 		round()
 	}
-	if pids := markedProcesses(func(m string) bool { return strings.HasPrefix(m, ownMark()+".") }); len(pids) > 0 {
+	if pids := launch.Marked(ownMark()); len(pids) > 0 {
 		t.Errorf("processes %v are left", pids)
 	}
 	if pids := children(); len(pids) > 0 {
@@ -138,62 +145,9 @@ func children() []string {
 func TestCloseWhileStartingLeavesNothing(t *testing.T) {
 	p := NewPool([]Config{fake("s", fakeupstream.SilentInit)}, nil)
 	p.Start(t.Context())
-	prefix := []byte(ownMark())
-	var mark string
-	for mark == "" { // until the process is there
-		markedProcesses(func(m string) bool {
-			if bytes.HasPrefix([]byte(m), prefix) {
-				mark = m
-			}
-			return false
-		})
-	}
+	eventually.True(t, "the process is there", func() bool { return len(launch.Marked(ownMark())) > 0 })
 	p.Close()
-	if pids := left(t, mark); len(pids) > 0 {
+	if pids := left(t, ownMark()); len(pids) > 0 {
 		t.Errorf("processes %v are left", pids)
-	}
-}
-
-// A crash of the broker kills its servers; what escapes that is found by the
-// next broker.
-func TestOrphansOfADeadBrokerAreKilled(t *testing.T) {
-	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Skip("no true: ", err)
-	}
-	mark := spawn.PIDNamespace() + "." + strconv.Itoa(gone.Process.Pid) + ".12345.1"
-	orphan := exec.Command(fakeupstream.Command(), fakeupstream.Args(fakeupstream.IgnoresTerm)...)
-	orphan.Env = []string{markVariable + "=" + mark}
-	in, err := orphan.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	if err := orphan.Start(); err != nil {
-		t.Fatal(err)
-	}
-	killOrphans()
-	done := make(chan struct{})
-	go func() { orphan.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(30 * time.Second):
-		orphan.Process.Kill()
-		t.Error("the orphan lives")
-	}
-}
-
-func TestOwnerGone(t *testing.T) {
-	self := spawn.PIDNamespace() + "." + strconv.Itoa(os.Getpid())
-	for mark, want := range map[string]bool{
-		self + "." + spawn.StartTime(os.Getpid()) + ".1": false,
-		self + ".1.1": true, // an earlier process of the same id
-		"garbage":     false,
-		self + "..1":  false,
-		"1." + strconv.Itoa(os.Getpid()) + ".1.1": false, // in another container
-	} {
-		if got := ownerGone(mark); got != want {
-			t.Errorf("ownerGone(%q) = %v", mark, got)
-		}
 	}
 }

@@ -253,7 +253,7 @@ func (s *session) onLog(_ context.Context, req *mcp.LoggingMessageRequest) {
 	}
 	level := gate.Clean(string(req.Params.Level))
 	if s.logs != nil {
-		s.logs.add([]byte("[" + level + "] " + strings.ReplaceAll(text, "\n", " ")))
+		s.logs.Add([]byte("[" + level + "] " + strings.ReplaceAll(text, "\n", " ")))
 	}
 	calls := s.live()
 	for _, c := range calls {

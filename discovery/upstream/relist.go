@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 )
 
 const (
@@ -110,7 +111,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return &dialError{err: sess.hide.inErr(err), stderr: s.stderr.last()}
+		return &dialError{err: sess.hide.inErr(err), stderr: launch.Cause(s.stderr.Lines())}
 	}
 	complete := sess.offers(ctx, &l)
 	sess.hide.listing(&l)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/fair"
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -30,8 +31,8 @@ type server struct {
 	pool    *Pool
 	log     *slog.Logger
 	slots   *fair.Places // one per call in flight
-	stderr  *ring
-	dropped *ring
+	stderr  *lines.Ring
+	dropped *lines.Ring
 
 	taking sync.Mutex // from reading full until learn has replaced it; taken before mu
 
@@ -78,8 +79,8 @@ func newServer(p *Pool, cfg Config) *server {
 		cfg: cfg, pool: p,
 		log:     p.opts.Logger.With("server", cfg.Name),
 		slots:   fair.New(cfg.MaxInFlight, more, 0),
-		stderr:  newRing(),
-		dropped: newRing(),
+		stderr:  lines.NewRing(),
+		dropped: lines.NewRing(),
 		state:   StateIdle,
 		since:   time.Now(),
 		kind:    cfg.kind(),
@@ -229,7 +230,7 @@ func (s *server) connectError(err error, retryIn time.Duration) *ConnectError {
 func (s *server) connect(ctx context.Context, a *attempt) {
 	leave := s.pool.queueInstall(ctx, s)
 	started := time.Now()
-	s.stderr.reset()
+	s.stderr.Reset()
 	sess, err := s.dial.dial(ctx)
 	leave()
 	if err != nil {

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -23,7 +25,7 @@ import (
 // A session is one live connection to a server.
 type session struct {
 	mcp       *mcp.ClientSession
-	proc      *process // nil for a remote server
+	proc      *launch.Process // nil for a remote server
 	transport string
 	era       era
 	hangUp    func() // ends answers to the server that are on their way; may be nil
@@ -44,7 +46,7 @@ type session struct {
 	pages    map[string]func() // by the server's id of a page: tells that it is done
 
 	promised Capabilities // what the server was told can be asked
-	logs     *ring        // where the server's log goes; may be nil
+	logs     *lines.Ring  // where the server's log goes; may be nil
 	hide     *hider       // of what the server was given
 	logging  sync.Once
 }
@@ -261,7 +263,7 @@ func (s *session) ended() bool {
 // when nothing is left, and may be called more than once.
 func (s *session) shut() {
 	if s.proc != nil {
-		s.proc.stop() // the connection ends with the pipes
+		s.proc.Stop() // the connection ends with the pipes
 	}
 	if s.hangUp != nil {
 		s.hangUp()

@@ -1,26 +1,22 @@
 package upstream
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
 )
 
 // A target is a Config with every reference resolved. It lives as long as one
 // connection attempt, and nothing of it reaches the disk, a log or an error
 // unhidden.
 type target struct {
-	command string
-	args    []string
-	env     []string
-	dir     string
+	launch.Command
 	url     string
 	headers map[string]string
 	hide    *hider
@@ -55,10 +51,11 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 		}
 		return out
 	}
-	t := &target{command: one("command", c.Command), dir: one("cwd", c.Dir), url: one("url", c.URL)}
+	t := &target{url: one("url", c.URL)}
+	t.Program, t.Dir = one("command", c.Command), one("cwd", c.Dir)
 	for i, a := range c.Args {
 		where := fmt.Sprintf("args[%d]", i)
-		t.args = append(t.args, one(where, a))
+		t.Args = append(t.Args, one(where, a))
 		before := ""
 		if i > 0 {
 			before = c.Args[i-1]
@@ -80,33 +77,7 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
 		t.headers[k] = given("headers", k, c.Headers[k])
 	}
-	t.env = environment(os.Environ(), env)
+	t.Env = launch.Environment(os.Environ(), env)
 	t.hide = newHider(values)
 	return t, errors.Join(errs...)
-}
-
-// installID is the same for the same installation.
-func (t *target) installID() string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{t.command, t.dir}, t.args...), "\x00")))
-	return hex.EncodeToString(sum[:8])
-}
-
-// start runs the command of t.
-func (t *target) start(stderr *ring, g *processGuard) (*process, error) {
-	path, err := lookPath(t.command, t.dir, t.env)
-	if err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return nil, fmt.Errorf("command %q not found in PATH: %w", t.command, exec.ErrNotFound)
-		}
-		return nil, fmt.Errorf("start command %q: %w", t.command, err)
-	}
-	installs := mayInstall(t.command, t.args)
-	if installs {
-		t.env = append(t.env, installVariable+"="+t.installID())
-	}
-	p, err := startProcess(path, t.args, t.env, t.dir, stderr, g, installs)
-	if err != nil {
-		return nil, fmt.Errorf("start command %q: %w", t.command, err)
-	}
-	return p, nil
 }

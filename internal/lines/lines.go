@@ -1,5 +1,5 @@
 // Package lines reads what comes line by line from a peer that is not trusted
-// to keep its lines short.
+// to keep its lines short, and keeps the last of them.
 package lines
 
 import (

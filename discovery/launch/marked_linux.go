@@ -1,4 +1,4 @@
-package upstream
+package launch
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -33,9 +34,9 @@ func killMarked(mark string) {
 	}
 }
 
-// killOrphans kills what brokers that no longer exist have left running, unless
+// KillOrphans kills what brokers that no longer exist have left running, unless
 // their guard sees to it.
-func killOrphans() {
+func KillOrphans() {
 	guarded := guardedOwners()
 	for _, pid := range markedProcesses(func(m string) bool { return ownerGone(m) && !guarded[ownerOf(m)] }) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -63,14 +64,21 @@ func npxRuns(mark string) bool {
 	return runs
 }
 
-// finishing reports whether the guard of a broker that is gone lets an
-// installation finish.
-func finishing(id string) bool {
+// Finishing reports whether the guard of a broker that is gone lets an installation
+// of c finish.
+func Finishing(c Command) bool {
+	id := c.installID()
 	guarded, found := guardedOwners(), false
 	eachMarked(func(_ int, mark string, env []byte) {
 		found = found || bytes.Contains(env, []byte("\x00"+installVariable+"="+id+"\x00")) && ownerGone(mark) && guarded[ownerOf(mark)]
 	})
 	return found
+}
+
+// Marked returns the living processes that bear mark or, of a broker's mark, one of
+// its.
+func Marked(mark string) []int {
+	return markedProcesses(func(m string) bool { return m == mark || strings.HasPrefix(m, mark+".") })
 }
 
 // eachMarked calls f with the processes of this user that bear a mark, and their

@@ -1,4 +1,4 @@
-package upstream
+package launch
 
 import (
 	"os"
@@ -27,13 +27,13 @@ var inherited = []string{
 // inheritedPrefixes are families of such variables.
 var inheritedPrefixes = []string{"LC_", "XDG_", "npm_config_", "NPM_CONFIG_", "UV_"}
 
-// environment makes a server's environment: what it inherits of environ, then
+// Environment makes a server's environment: what it inherits of environ, then
 // what is configured. The result is sorted.
-func environment(environ []string, configured map[string]string) []string {
+func Environment(environ []string, configured map[string]string) []string {
 	vars := make(map[string]string)
 	for _, kv := range environ {
 		name, value, ok := strings.Cut(kv, "=")
-		if ok && name != "" && inherits(name) && !holdsCredentials(name, value) {
+		if ok && name != "" && inherits(name) && !HoldsCredentials(name, value) {
 			vars[name] = value
 		}
 	}
@@ -65,9 +65,9 @@ func inherits(name string) bool {
 	return slices.ContainsFunc(inheritedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// holdsCredentials reports whether a variable is, by its name, a secret or, by
+// HoldsCredentials reports whether a variable is, by its name, a secret or, by
 // its value, a URL with user and password.
-func holdsCredentials(name, value string) bool {
+func HoldsCredentials(name, value string) bool {
 	lower := strings.ToLower(name)
 	for _, word := range []string{"auth", "token", "password", "passwd", "secret", "credential", "apikey", "api_key", "username", "_key"} {
 		if strings.Contains(lower, word) && lower != "xauthority" && lower != "username" {

@@ -1,14 +1,14 @@
 //go:build !linux
 
-package upstream
+package launch
 
 import (
 	"errors"
 	"os"
 )
 
-// canGuard is whether there are guards on this system.
-const canGuard = false
+// CanGuard is whether there are guards on this system.
+const CanGuard = false
 
 // startGuard is for Linux only: elsewhere the environments of processes, in
 // which their marks are, cannot be read everywhere.

@@ -1,4 +1,4 @@
-package upstream
+package launch
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// canGuard is whether there are guards on this system.
-const canGuard = true
+// CanGuard is whether there are guards on this system.
+const CanGuard = true
 
 const (
 	// A killed process is there until the kernel has taken down its memory.
@@ -89,8 +89,7 @@ func (p *guardProcess) send(text string, files []*os.File) error {
 	return err
 }
 
-// IsGuard reports whether this process is the guard of another one, which
-// Options.Guard has started. Its main must then call GuardMain and nothing else.
+// IsGuard reports whether this process is the guard of another one. Its main must then call GuardMain and nothing else.
 func IsGuard() bool {
 	return len(os.Args) == 3 && os.Args[0] == guardName && os.Args[1] == guardVerb
 }

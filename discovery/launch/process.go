@@ -1,7 +1,6 @@
-package upstream
+package launch
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
@@ -19,14 +19,15 @@ const (
 	drainGrace = 250 * time.Millisecond
 )
 
-// A process is a running server. Its whole tree is gone once stop returned.
-type process struct {
+// A Process is a running server.
+type Process struct {
+	// Stdin and Stdout are this process's ends of the server's pipes.
+	Stdin, Stdout *os.File
+
 	cmd    *exec.Cmd
 	mark   string // in the environment of everything that it starts
-	guard  *processGuard
+	guard  *Guard
 	silent atomic.Bool // it may install, and has not answered anything yet
-	stdin  *os.File
-	stdout *os.File
 
 	stderrDone chan struct{}
 	exited     chan struct{} // closed when the process has been reaped
@@ -34,11 +35,26 @@ type process struct {
 	stop       func()
 }
 
-// startProcess starts a server in a process group of its own, with env and
-// nothing else as its environment. Its stderr goes to the ring. installs says
-// that it may have to be installed first.
-func startProcess(path string, args, env []string, dir string, stderr *ring, g *processGuard, installs bool) (*process, error) {
-	p := &process{mark: newMark(), guard: g, stderrDone: make(chan struct{}), exited: make(chan struct{})}
+// Start starts a server in a process group of its own. Its stderr goes to the
+// ring. Stop must be called.
+func Start(c Command, stderr *lines.Ring, g *Guard) (*Process, error) {
+	path, err := c.find()
+	if err != nil {
+		return nil, err
+	}
+	if c.mayInstall() {
+		c.Env = append(c.Env[:len(c.Env):len(c.Env)], installVariable+"="+c.installID())
+	}
+	p, err := start(path, c, stderr, g)
+	if err != nil {
+		return nil, fmt.Errorf("start command %q: %w", c.Program, err)
+	}
+	return p, nil
+}
+
+func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, error) {
+	installs := c.mayInstall()
+	p := &Process{mark: newMark(), guard: g, stderrDone: make(chan struct{}), exited: make(chan struct{})}
 	p.silent.Store(installs)
 	ours, theirs, err := openPipes()
 	if err != nil {
@@ -49,8 +65,8 @@ func startProcess(path string, args, env []string, dir string, stderr *ring, g *
 		guarded = g.enter() && g.tell(guardInstalls, p.mark, ours[:]...) == nil
 	}
 	p.cmd = &exec.Cmd{
-		Path: path, Args: append([]string{path}, args...), Dir: dir,
-		Env: append(env[:len(env):len(env)], markVariable+"="+p.mark),
+		Path: path, Args: append([]string{path}, c.Args...), Dir: c.Dir,
+		Env: append(c.Env[:len(c.Env):len(c.Env)], markVariable+"="+p.mark),
 	}
 	spawn.Group(p.cmd)
 	if installs {
@@ -62,15 +78,15 @@ func startProcess(path string, args, env []string, dir string, stderr *ring, g *
 	if err != nil {
 		closeAll(ours[:])
 		if installs {
-			p.answered()
+			p.Answered()
 			g.leave()
 		}
 		return nil, err
 	}
-	p.stdin, p.stdout = ours[0], ours[1]
+	p.Stdin, p.Stdout = ours[0], ours[1]
 	go func() {
 		defer close(p.stderrDone)
-		stderr.copyFrom(ours[2])
+		stderr.CopyFrom(ours[2])
 	}()
 	go func() {
 		err := p.cmd.Wait()
@@ -92,32 +108,32 @@ func startProcess(path string, args, env []string, dir string, stderr *ring, g *
 	return p, nil
 }
 
-// answered notes that the server answers, so that nothing is being installed.
-func (p *process) answered() {
+// Answered notes that the server answers, so that nothing is being installed.
+func (p *Process) Answered() {
 	if p.silent.Swap(false) {
 		_ = p.guard.tell(guardStarted, p.mark) // else it looks by itself
 	}
 }
 
-// installing reports whether the process may still be installing the server.
-func (p *process) installing() bool {
+// Installing reports whether the process may still be installing the server.
+func (p *Process) Installing() bool {
 	return p.silent.Load() && !closed(p.exited) && !npxRuns(p.mark)
 }
 
 // end stops the process and everything that it started. One that is installing
 // is not killed, which would leave half an installation behind for good: the
 // guard lets it finish, or it is asked to end and given the time to clean up.
-func (p *process) end(stderr io.Closer) {
-	p.stdin.Close()
-	if p.installing() {
+func (p *Process) end(stderr io.Closer) {
+	p.Stdin.Close()
+	if p.Installing() {
 		if p.guard.adopt(p) == nil {
 			stderr.Close()
-			p.stdout.Close()
+			p.Stdout.Close()
 			return
 		}
 		spawn.Terminate(p.cmd.Process)
 	}
-	p.answered() // as far as it ever will, and the guard lets go of its stdin
+	p.Answered() // as far as it ever will, and the guard lets go of its stdin
 	if !p.goneWithin(stdinGrace) {
 		spawn.Terminate(p.cmd.Process)
 		p.goneWithin(termGrace)
@@ -131,11 +147,11 @@ func (p *process) end(stderr io.Closer) {
 	case <-time.After(drainGrace):
 	}
 	stderr.Close()
-	p.stdout.Close()
+	p.Stdout.Close()
 }
 
 // goneWithin waits for the process and its group to end.
-func (p *process) goneWithin(d time.Duration) bool {
+func (p *Process) goneWithin(d time.Duration) bool {
 	deadline := time.NewTimer(d)
 	defer deadline.Stop()
 	select {
@@ -153,8 +169,32 @@ func (p *process) goneWithin(d time.Duration) bool {
 	return true
 }
 
-// pid is the id of the process, also after it ended.
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// PID is the id of the process, also after it ended.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Mark is in the environment of the process and of everything that it started.
+func (p *Process) Mark() string { return p.mark }
+
+// Stop ends the process and everything that it started, and returns when all of
+// it is gone: its stdin is closed, it gets SIGTERM after a second and SIGKILL
+// after another one. Only one that is still being installed goes on, if the guard
+// can see to its end. Stop may be called more than once.
+func (p *Process) Stop() { p.stop() }
+
+// Ended says how the process ended, when it has closed its pipes: it does that an
+// instant before it can be reaped. It reports false if it lives on.
+func (p *Process) Ended() (status string, ended bool) {
+	select {
+	case <-p.exited:
+	case <-time.After(drainGrace):
+		return "", false
+	}
+	select {
+	case <-p.stderrDone:
+	case <-time.After(drainGrace):
+	}
+	return p.status, true
+}
 
 // openPipes makes stdin, stdout and stderr: the broker's ends and the server's.
 func openPipes() (ours, theirs [3]*os.File, err error) {
@@ -178,20 +218,4 @@ func closeAll(files []*os.File) {
 	for _, f := range files {
 		f.Close()
 	}
-}
-
-// startHint says what to do about a command that does not start.
-func startHint(command string, err error) string {
-	if !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Sprintf("check that %s may be executed", command)
-	}
-	switch command {
-	case "npx", "npm", "node":
-		return `install Node.js 20 or later, or give the full path of ` + command + ` as "command" (a broker started from a desktop may have a shorter PATH than your shell)`
-	case "uvx", "uv":
-		return `install uv (https://docs.astral.sh/uv), or give the full path of ` + command + ` as "command"`
-	case "docker", "podman":
-		return "install " + command + ` and start it, or give its full path as "command"`
-	}
-	return fmt.Sprintf(`install %s, or give its full path as "command"`, command)
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package upstream
+package launch
 
 import "os/exec"
 
@@ -11,10 +11,14 @@ func leaveToGuard(*exec.Cmd, bool) {}
 // everywhere, so the process group has to do.
 func killMarked(string) {}
 
-func killOrphans() {}
+// KillOrphans does nothing: see killMarked.
+func KillOrphans() {}
 
-// finishing is false: there are no guards here.
-func finishing(string) bool { return false }
+// Marked returns none: see killMarked.
+func Marked(string) []int { return nil }
+
+// Finishing is false: there are no guards here.
+func Finishing(Command) bool { return false }
 
 // npxRuns is false: what an npx has started cannot be told.
 func npxRuns(string) bool { return false }

@@ -1,4 +1,4 @@
-package upstream
+package launch
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ const (
 	guardDismiss  = "dismiss"  // the broker has ended its other servers
 )
 
-// A processGuard is a process that outlives a killed broker. The kernel
+// A Guard is a process that outlives a killed broker. The kernel
 // kills the servers with their broker, but not what those have started: a
 // grandchild that takes no notice of a closed stdin would live until the next
 // broker finds it. The guard holds the other end of a socket, sees it close, and
@@ -38,7 +38,7 @@ const (
 // finish that first, also when the broker ends as it should: npx and its like
 // leave a cache that stays broken when they are killed. It is this program once
 // more, and runs only while there are server processes.
-type processGuard struct {
+type Guard struct {
 	on     bool
 	log    *slog.Logger
 	linger time.Duration
@@ -51,6 +51,15 @@ type processGuard struct {
 	heir   bool // proc has been given a server
 }
 
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
 // A guardProcess is a running guard.
 type guardProcess struct {
 	cmd  *exec.Cmd
@@ -58,14 +67,18 @@ type guardProcess struct {
 	gone chan struct{} // closed when the guard has been reaped
 }
 
-func newGuard(o *Options) *processGuard {
-	return &processGuard{on: o.Guard && canGuard && !IsGuard(), log: o.Logger, linger: guardLinger}
+// NewGuard returns the guard of the servers of one pool; its process starts with
+// the first of them. If on is false, or elsewhere than on Linux, there is none.
+// The main of this program must call GuardMain, before anything else, if IsGuard.
+// Close must be called after the servers have been stopped.
+func NewGuard(on bool, log *slog.Logger) *Guard {
+	return &Guard{on: on && CanGuard && !IsGuard(), log: log, linger: guardLinger}
 }
 
 // enter counts a server process and starts the guard before the first. It
 // reports whether there is one. It takes the milliseconds of a process start, so
 // nobody should wait for it who need not.
-func (g *processGuard) enter() bool {
+func (g *Guard) enter() bool {
 	if !g.on {
 		return false
 	}
@@ -89,13 +102,13 @@ func (g *processGuard) enter() bool {
 }
 
 // tell sends the guard a message.
-func (g *processGuard) tell(verb, mark string, files ...*os.File) error {
+func (g *Guard) tell(verb, mark string, files ...*os.File) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.tellLocked(verb, mark, files...)
 }
 
-func (g *processGuard) tellLocked(verb, mark string, files ...*os.File) error {
+func (g *Guard) tellLocked(verb, mark string, files ...*os.File) error {
 	if g.proc == nil || closed(g.proc.gone) {
 		return errNoGuard
 	}
@@ -106,7 +119,7 @@ var errNoGuard = errors.New("there is no guard of server processes")
 
 // adopt leaves p to the guard, which lets it finish its installation and then
 // ends it. An error means that it did not.
-func (g *processGuard) adopt(p *process) error {
+func (g *Guard) adopt(p *Process) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	err := g.tellLocked(guardFinish, p.mark)
@@ -115,7 +128,7 @@ func (g *processGuard) adopt(p *process) error {
 }
 
 // leave counts a server process that is gone with all that it started.
-func (g *processGuard) leave() {
+func (g *Guard) leave() {
 	if !g.on {
 		return
 	}
@@ -137,9 +150,9 @@ func (g *processGuard) leave() {
 	})
 }
 
-// close ends the guard for good. It returns when the process is gone, or left
+// Close ends the guard for good. It returns when the process is gone, or left
 // alone with what it has to finish.
-func (g *processGuard) close() {
+func (g *Guard) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
@@ -151,7 +164,7 @@ func (g *processGuard) close() {
 
 // endLocked ends the process, if there is one, with a signal that leaves it no
 // time to do its work; g.mu is held.
-func (g *processGuard) endLocked() {
+func (g *Guard) endLocked() {
 	p := g.proc
 	if p == nil {
 		return

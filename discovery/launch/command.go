@@ -1,0 +1,97 @@
+package launch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Command starts a server.
+type Command struct {
+	Program string
+	Args    []string
+	Env     []string // the whole environment, see Environment
+	Dir     string   // empty means this process's own
+}
+
+// mayInstall reports whether c may have to download the server first.
+func (c Command) mayInstall() bool { return Runner(c.Program, c.Args) != "" }
+
+// installID is the same for the same installation.
+func (c Command) installID() string {
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{c.Program, c.Dir}, c.Args...), "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// find returns the path of the program.
+func (c Command) find() (string, error) {
+	path, err := lookPath(c.Program, c.Dir, c.Env)
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("command %q not found in PATH: %w", c.Program, exec.ErrNotFound)
+	}
+	if err != nil {
+		return "", fmt.Errorf("start command %q: %w", c.Program, err)
+	}
+	return path, nil
+}
+
+// packageRunners may download a server before they start it.
+var packageRunners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun", "deno", "uvx", "uv", "pipx", "docker", "podman"}
+
+// wrappers run the command that is among their arguments.
+var wrappers = []string{"sh", "bash", "zsh", "dash", "cmd", "powershell", "pwsh", "env", "nice", "wsl", "mise", "volta", "direnv"}
+
+// Runner is the package runner in a command, also behind a shell, such as npx; ""
+// if there is none. It may have to download the server before it starts it.
+func Runner(program string, args []string) string {
+	name := commandName(program)
+	if slices.Contains(packageRunners, name) {
+		return name
+	}
+	if !slices.Contains(wrappers, name) {
+		return ""
+	}
+	for word := range strings.FieldsSeq(strings.Join(args, " ")) {
+		if name := commandName(word); slices.Contains(packageRunners, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// commandName is what a command is called, without its folder and ending.
+func commandName(command string) string {
+	base := strings.ToLower(filepath.Base(command))
+	return strings.TrimSuffix(strings.TrimSuffix(base, ".cmd"), ".exe")
+}
+
+// AwaitInstall waits while an earlier process, or the guard of an earlier broker,
+// still installs what c starts: two npx at once are in each other's way. earlier
+// may be nil.
+func AwaitInstall(ctx context.Context, c Command, earlier *Process) error {
+	if !c.mayInstall() {
+		return nil
+	}
+	if earlier != nil {
+		select {
+		case <-earlier.exited:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	for Finishing(c) {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}

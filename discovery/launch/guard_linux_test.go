@@ -1,0 +1,149 @@
+package launch
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/pipes"
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
+)
+
+func TestMain(m *testing.M) {
+	if IsGuard() {
+		GuardMain()
+		return
+	}
+	fakeupstream.RunIfAsked()
+	os.Exit(m.Run())
+}
+
+func TestLivingBrokerIsNotTakenForGone(t *testing.T) {
+	if waitForOwner(ownMark(), 50*time.Millisecond) {
+		t.Error("this process is taken for gone")
+	}
+}
+
+func TestGuardEndsSomeTimeAfterTheLastServer(t *testing.T) {
+	t.Parallel()
+	g := NewGuard(true, slog.New(slog.DiscardHandler))
+	defer g.Close()
+	running := func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.proc != nil && !closed(g.proc.gone)
+	}
+	g.enter()
+	g.enter()
+	g.leave()
+	if !running() {
+		t.Error("no guard while there is a server")
+	}
+	g.leave()
+	if !running() {
+		t.Error("the guard does not wait for the next server")
+	}
+	g.enter()
+	g.linger = 0
+	g.leave()
+	eventually.True(t, "the guard has ended", func() bool { return !running() })
+	g.enter()
+	if !running() {
+		t.Error("no guard for the next server")
+	}
+	g.Close()
+	if running() {
+		t.Error("the guard outlives its broker's connections")
+	}
+	g.enter()
+	if running() {
+		t.Error("a guard is started after the end")
+	}
+}
+
+// What never ends is ended when its time is up.
+func TestInstallationHasALimit(t *testing.T) {
+	t.Parallel()
+	mark := newMark()
+	cmd := exec.Command(fakeupstream.Command(), fakeupstream.Args(fakeupstream.IgnoresTerm)...)
+	cmd.Env = []string{markVariable + "=" + mark}
+	in, _ := pipes.Of(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(done) }()
+	i := &install{mark: mark}
+	i.await(time.Millisecond)
+	_ = in.Close()
+	endMarked(mark)
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Error("it lives")
+	}
+}
+
+func TestAnswered(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                                     false,
+		"Progress: resolved 12, done\n":        false,
+		"hello\n" + `{"jsonrpc":"2.0","id":1}`: true,
+		strings.Repeat("x", 4090) + `{"jsonrpc":"2.0"}`: true, // across two reads
+	} {
+		if got := answered(io.MultiReader(strings.NewReader(text))); got != want {
+			t.Errorf("answered(%.20q) = %v", text, got)
+		}
+	}
+}
+
+// A crash of the broker kills its servers; what escapes that is found by the
+// next broker.
+func TestOrphansOfADeadBrokerAreKilled(t *testing.T) {
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Skip("no true: ", err)
+	}
+	mark := spawn.PIDNamespace() + "." + strconv.Itoa(gone.Process.Pid) + ".12345.1"
+	orphan := exec.Command(fakeupstream.Command(), fakeupstream.Args(fakeupstream.IgnoresTerm)...)
+	orphan.Env = []string{markVariable + "=" + mark}
+	in, err := orphan.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := orphan.Start(); err != nil {
+		t.Fatal(err)
+	}
+	KillOrphans()
+	done := make(chan struct{})
+	go func() { orphan.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		orphan.Process.Kill()
+		t.Error("the orphan lives")
+	}
+}
+
+func TestOwnerGone(t *testing.T) {
+	self := spawn.PIDNamespace() + "." + strconv.Itoa(os.Getpid())
+	for mark, want := range map[string]bool{
+		self + "." + spawn.StartTime(os.Getpid()) + ".1": false,
+		self + ".1.1": true, // an earlier process of the same id
+		"garbage":     false,
+		self + "..1":  false,
+		"1." + strconv.Itoa(os.Getpid()) + ".1.1": false, // in another container
+	} {
+		if got := ownerGone(mark); got != want {
+			t.Errorf("ownerGone(%q) = %v", mark, got)
+		}
+	}
+}

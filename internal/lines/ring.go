@@ -1,0 +1,122 @@
+package lines
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+// A Ring keeps the last lines of a stream. It is safe for concurrent use.
+type Ring struct {
+	maxLines, maxBytes, maxLine int
+
+	mu    sync.Mutex
+	lines []string
+	bytes int
+	hide  func(string) string // nil hides nothing
+}
+
+// hideSlack is how much of a long line is read beyond what is kept, so that a
+// value that the cut goes through is recognised.
+const hideSlack = 1 << 10
+
+// SetHide makes r pass the lines that come from now on through hide, which puts
+// something else in place of secrets.
+func (r *Ring) SetHide(hide func(string) string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hide = hide
+}
+
+// NewRing returns a ring of 100 lines of 2 KiB, 16 KiB in all.
+func NewRing() *Ring {
+	return &Ring{maxLines: 100, maxBytes: 16 << 10, maxLine: 2 << 10}
+}
+
+// Add appends one line. Terminal escapes and invisible characters are taken
+// out and values hidden, since these lines end up in error messages.
+func (r *Ring) Add(line []byte) {
+	cut := len(line) > r.maxLine
+	if cut {
+		line = line[:min(len(line), r.maxLine+hideSlack)]
+	}
+	s := strings.TrimRight(gate.Clean(stripEscapes(strings.ToValidUTF8(string(line), "\uFFFD"))), " \t\n")
+	if s == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hide != nil {
+		s = r.hide(s)
+	}
+	if cut {
+		s = strings.ToValidUTF8(s[:min(len(s), r.maxLine)], "") + " …"
+	}
+	r.lines = append(r.lines, s)
+	r.bytes += len(s)
+	for len(r.lines) > r.maxLines || (r.bytes > r.maxBytes && len(r.lines) > 1) {
+		r.bytes -= len(r.lines[0])
+		r.lines[0] = "" // let go of the text, the array may live on
+		r.lines = r.lines[1:]
+	}
+}
+
+// Lines returns a copy of the lines, oldest first.
+func (r *Ring) Lines() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.lines...)
+}
+
+// Reset forgets all lines.
+func (r *Ring) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines, r.bytes = nil, 0
+}
+
+// CopyFrom adds every line of src until it ends. Lines of any length are read.
+func (r *Ring) CopyFrom(src io.Reader) {
+	br := bufio.NewReaderSize(src, 4<<10)
+	for {
+		line, _, err := Read(br, r.maxLine+hideSlack)
+		r.Add(bytes.TrimRight(line, "\r\n"))
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stripEscapes takes terminal escape sequences (colours, titles) out of s.
+func stripEscapes(s string) string {
+	if !strings.Contains(s, "\x1b") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != 0x1b {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if i >= len(s) {
+			break
+		}
+		switch s[i] {
+		case '[': // CSI: parameters, then one final byte
+			for i++; i < len(s) && (s[i] < 0x40 || s[i] > 0x7e); i++ {
+			}
+		case ']': // OSC: up to BEL or ST
+			for i++; i < len(s) && s[i] != 0x07 && s[i] != 0x1b; i++ {
+			}
+			if i+1 < len(s) && s[i] == 0x1b && s[i+1] == '\\' {
+				i++
+			}
+		}
+	}
+	return b.String()
+}

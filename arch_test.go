@@ -94,7 +94,7 @@ var diagram = []row{
 	{pkg: "internal/jsoncheck"},
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/fair", modules: []string{"std"}},
-	{pkg: "internal/fakeupstream"},
+	{pkg: "internal/fakeupstream", imports: []string{"internal/spawn"}},
 	{pkg: "internal/fakeauth"},
 	{pkg: "internal/skillcases"},
 }

@@ -31,7 +31,7 @@ type Listing struct {
 	// listed.
 	Prompts   []ListedPrompt   `json:"prompts,omitempty"`
 	Resources []ListedResource `json:"resources,omitempty"`
-	// Problems are tools that had to be left out or mended, one line each.
+	// Problems are tools that had to be left out or fixed, one line each.
 	Problems []string `json:"problems,omitempty"`
 	// Changes are the tools that differ from when they were first seen.
 	Changes []Change `json:"changes,omitempty"`
@@ -117,7 +117,7 @@ func (t *Tool) ReadOnly() bool {
 }
 
 // WrapsResult reports whether the tool's output schema only wraps a value that
-// is no object, as some frameworks do: its sole property is "result". Scripts
+// is not an object, as some frameworks do: its sole property is "result". Scripts
 // then get the value itself.
 func (t *Tool) WrapsResult() bool {
 	var s struct {

@@ -89,7 +89,8 @@ func (p *guardProcess) send(text string, files []*os.File) error {
 	return err
 }
 
-// IsGuard reports whether this process is the guard of another one. Its main must then call GuardMain and nothing else.
+// IsGuard reports whether this process is the guard of another one. Its main
+// must then call GuardMain and nothing else.
 func IsGuard() bool {
 	return len(os.Args) == 3 && os.Args[0] == guardName && os.Args[1] == guardVerb
 }

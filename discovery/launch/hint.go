@@ -39,28 +39,20 @@ func ByHand(program string, args []string) string {
 
 // shellWord quotes a word for a shell, in which its ${VAR} are still replaced.
 func shellWord(word string) string {
-	if plainWord.MatchString(word) {
+	switch {
+	case plainWord.MatchString(word):
 		return word
-	}
-	if runtime.GOOS == "windows" {
+	case runtime.GOOS == "windows":
 		return `"` + strings.ReplaceAll(word, `"`, `\"`) + `"`
+	case strings.Contains(word, "${"):
+		return `"` + inQuotes.Replace(word) + `"`
 	}
-	if !shellVariable.MatchString(word) {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	var b strings.Builder
-	end := 0
-	literal := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", "$", `\$`)
-	for _, at := range shellVariable.FindAllStringIndex(word, -1) {
-		b.WriteString(literal.Replace(word[end:at[0]]) + word[at[0]:at[1]])
-		end = at[1]
-	}
-	return `"` + b.String() + literal.Replace(word[end:]) + `"`
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 var (
-	plainWord     = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-	shellVariable = regexp.MustCompile(`\$\{[A-Za-z_]\w*\}`)
+	plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+	inQuotes  = strings.NewReplacer("${", "${", `\`, `\\`, `"`, `\"`, "`", "\\`", "$", `\$`)
 )
 
 // DamageHint is what to do if a server has failed because its installation by npx
@@ -117,7 +109,7 @@ func Cause(lines []string) string {
 	return newest
 }
 
-// isNoise reports whether a line, in small letters, tells nothing of a failure.
+// isNoise reports whether a line, in small letters, says nothing about a failure.
 func isNoise(line string) bool {
 	return strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "npm warn") || strings.HasPrefix(line, "npm notice") ||
 		strings.HasPrefix(line, "npm error") || strings.HasPrefix(line, "npm err!")

@@ -16,7 +16,7 @@ import (
 const (
 	// A living npm touches its lock every second.
 	lockAge = 10 * time.Second
-	// Versions before 11.6 have none: what they write tells that they live.
+	// Versions before 11.6 have none: they live while they write.
 	writeAge = time.Minute
 )
 

@@ -172,7 +172,7 @@ func skipValue(b []byte, i int) int {
 			depth++
 		case '}', ']':
 			if depth--; depth < 0 {
-				return i // the end of what the value stands in
+				return i // the end of what the value is in
 			}
 			if depth == 0 {
 				return i + 1

@@ -78,7 +78,7 @@ type HTTP struct {
 func NewHTTP(endpoint string, o HTTPOptions) (*HTTP, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		return nil, errors.New("the url does not parse")
+		return nil, errors.New("invalid URL")
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, errors.New("the url must begin with http:// or https:// and name a host")
@@ -141,7 +141,7 @@ func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer r.answers.Add(-1)
 		if r.answers.Add(1) > MaxAnswers {
 			cancel()
-			return nil, fmt.Errorf("the server has left %d answers to its requests waiting", MaxAnswers)
+			return nil, fmt.Errorf("the server has not read %d answers to its requests", MaxAnswers)
 		}
 		late = time.AfterFunc(errorTimeout, cancel)
 		defer context.AfterFunc(r.life, cancel)() // the SDK waits for answers before it closes

@@ -77,7 +77,7 @@ func NewStdio(r io.ReadCloser, w io.WriteCloser, o StdioOptions) *Stdio {
 }
 
 // Connect begins reading and writing. Both goroutines end once the pipes do,
-// which is the business of whoever owns the process.
+// which the owner of the process sees to.
 func (c *Stdio) Connect(context.Context) (mcp.Connection, error) {
 	go func() {
 		defer c.r.Close()
@@ -171,7 +171,7 @@ func (c *Stdio) watched(m jsonrpc.Message) {
 	}
 }
 
-// answerProbe tells the SDK that the server does not know server/discover, so
+// answerProbe answers that the server does not know server/discover, so
 // that it goes on with initialize. An answer that still comes is ignored.
 func (c *Stdio) answerProbe() {
 	c.opening.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // cacheVersion changes when the meaning of a cache file does; files of another
@@ -73,18 +74,14 @@ func (c cache) save(cfg Config, e cacheEntry) error {
 // write replaces the file at path by v as a whole, so that nobody reads half of
 // it.
 func (c cache) write(path string, v any) error {
-	b, err := encode(v)
-	if err != nil {
-		return fmt.Errorf("keep listing: %w", err)
-	}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return fmt.Errorf("keep listing: %w", err)
+		return fmt.Errorf("store listing: %w", err)
 	}
 	f, err := os.CreateTemp(c.dir, "listing-*.tmp") // readable by its owner only
 	if err != nil {
-		return fmt.Errorf("keep listing: %w", err)
+		return fmt.Errorf("store listing: %w", err)
 	}
-	_, err = f.Write(b)
+	_, err = f.Write(gate.Compact(v)) // as the server had it: without escapes for HTML
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
@@ -93,26 +90,12 @@ func (c cache) write(path string, v any) error {
 	}
 	if err != nil {
 		os.Remove(f.Name())
-		return fmt.Errorf("keep listing: %w", err)
+		return fmt.Errorf("store listing: %w", err)
 	}
 	return nil
 }
 
-// encode is json.Marshal without HTML escapes, so that schemas survive byte by
-// byte.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
 // sameListing reports whether two listings say the same.
 func sameListing(a, b discovery.Listing) bool {
-	x, errX := encode(a)
-	y, errY := encode(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+	return bytes.Equal(gate.Compact(a), gate.Compact(b))
 }

@@ -111,11 +111,10 @@ type Options struct {
 	// are known for the first time, also from the cache inside NewPool, and when
 	// they changed. It must not call Close.
 	OnListing func(discovery.Listing)
-	// Capabilities are what servers are told can be asked of those who may call
-	// them. Some list more tools then, so pools that share a CacheDir should
+	// Capabilities are what servers may ask of the clients that call them. Some list more tools then, so pools that share a CacheDir should
 	// have the same.
 	Capabilities Capabilities
-	// OnChange is called when tools are listed that differ from the last time and
+	// OnChange is called when tools are listed that differ from the previous list and
 	// from when they were first seen; it needs a CacheDir. It must not block. Nil
 	// is fine.
 	OnChange func(server string, changes []discovery.Change)

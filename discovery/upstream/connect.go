@@ -26,7 +26,7 @@ const (
 	modernSince   = "2026-07-28"
 
 	// A server that is up answers the probe within milliseconds. One that is
-	// not up yet does not mind finding initialize behind it.
+	// not up yet copes with an initialize behind it.
 	maxProbeWait = 4 * time.Second
 )
 
@@ -124,7 +124,7 @@ func (d *dialer) hint(err error, hide *hider) string {
 		case status.status == http.StatusNotFound || status.status == http.StatusMethodNotAllowed:
 			return `check the path of "url"; MCP endpoints often end in /mcp or /sse`
 		}
-		return "try again later, or ask whoever runs the server"
+		return "try again later, or ask the operator of the server"
 	}
 	if _, ok := errors.AsType[*transport.AuthError](err); ok {
 		return authHint

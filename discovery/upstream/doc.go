@@ -1,5 +1,4 @@
-// Package upstream connects to the MCP servers that the broker stands in front
-// of. A Pool holds one entry per configured server: it lists the server's
+// Package upstream connects to the MCP servers behind the broker. A Pool holds one entry per configured server: it lists the server's
 // tools, keeps that listing on disk so that the next start needs no server at
 // all, starts a server when it is first called, stops it when it has been idle,
 // and restarts it when it died. One slow or dead server costs nobody else

@@ -32,7 +32,7 @@ type ConnectError struct {
 	Server string
 	// State is StateFailed or StateNeedsSignIn.
 	State State
-	// Hint is a step or command that may mend it; it may be empty.
+	// Hint is a step or command that may help; it may be empty.
 	Hint string
 	// Sent is set when the connection was lost after a call had been sent, so
 	// that the tool may have run.
@@ -43,7 +43,7 @@ type ConnectError struct {
 	Err     error
 }
 
-// Error names the server and the cause, and what mends it if that is a sign-in,
+// Error names the server and the cause, and what to do if that is a sign-in,
 // which no other call gets round.
 func (e *ConnectError) Error() string {
 	verb := "connect to"

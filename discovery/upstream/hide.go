@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A hider puts references back in place of the values that a server was given:
@@ -75,13 +76,10 @@ func forms(value string) []string {
 	return out
 }
 
-// jsonEscaped is s as it stands between the quotes of a JSON string.
+// jsonEscaped is s as it is between the quotes of a JSON string.
 func jsonEscaped(s string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // strings always encode
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
+	quoted := gate.Compact(s)
+	return string(quoted[1 : len(quoted)-1])
 }
 
 // in returns s with the values hidden.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // listing hides the values in what a server says of itself and what it offers,
@@ -62,8 +63,8 @@ func usable[T any](list []T, hide func(*T) bool, left func()) []T {
 
 // clean reports whether nothing of a listing is a value to be hidden.
 func (h *hider) clean(l *discovery.Listing) bool {
-	raw, err := encode(l)
-	return err == nil && h.json.Replace(string(raw)) == string(raw)
+	raw := string(gate.Compact(l))
+	return h.json.Replace(raw) == raw
 }
 
 // nameless reports whether a name has no secret in it.

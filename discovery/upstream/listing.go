@@ -15,7 +15,7 @@ import (
 const (
 	maxTools = 20_000
 	maxPages = 1_000
-	// maxName is how long the name of a tool or a prompt may be: it stands in
+	// maxName is how long the name of a tool or a prompt may be: it is in
 	// every text about it.
 	maxName = 256
 	// maxURI is how long the address of a resource may be.
@@ -35,14 +35,14 @@ func splitPage(page json.RawMessage) (tools []json.RawMessage, cursor string, er
 	}
 	if len(p.NextCursor) > 0 && string(p.NextCursor) != "null" {
 		if err := json.Unmarshal(p.NextCursor, &cursor); err != nil {
-			return nil, "", fmt.Errorf("nextCursor in tools/list is %s, not a string", clip(string(p.NextCursor), 40))
+			return nil, "", fmt.Errorf("nextCursor in tools/list is %s, not a string", gate.Cut(string(p.NextCursor), 40))
 		}
 	}
 	return p.Tools, cursor, nil
 }
 
 // A toolReader decodes tools one by one. What is wrong with one of them is
-// mended or leaves that one out, and is noted in problems either way.
+// fixed or leaves that one out, and is noted in problems either way.
 type toolReader struct {
 	tools    []discovery.ListedTool
 	problems []string
@@ -65,20 +65,20 @@ func (r *toolReader) add(raw json.RawMessage) {
 		Annotations  json.RawMessage `json:"annotations"`
 	}
 	if err := json.Unmarshal(raw, &t); err != nil {
-		r.problem("a tool was left out: it is %s, not an object", clip(string(raw), 40))
+		r.problem("a tool was left out: it is %s, not an object", gate.Cut(string(raw), 40))
 		return
 	}
 	var name string
 	if err := json.Unmarshal(t.Name, &name); err != nil || name == "" {
-		r.problem("a tool was left out: its name is %s", clip(orNone(t.Name), 40))
+		r.problem("a tool was left out: its name is %s", gate.Cut(orNone(t.Name), 40))
 		return
 	}
 	switch {
 	case gate.Hides(name) || strings.ContainsAny(name, "\r\n\t"):
-		r.problem("tool %q was left out: its name has invisible characters", clip(name, 60))
+		r.problem("tool %q was left out: its name has invisible characters", gate.Cut(name, 60))
 		return
 	case len(name) > maxName:
-		r.problem("tool %q was left out: its name has %d bytes, of at most %d", clip(name, 60), len(name), maxName)
+		r.problem("tool %q was left out: its name has %d bytes, of at most %d", gate.Cut(name, 60), len(name), maxName)
 		return
 	case r.names[name]:
 		r.problem("tool %q is listed twice: the first one counts", name)
@@ -115,14 +115,14 @@ func (r *toolReader) text(tool, field string, raw json.RawMessage) string {
 func (r *toolReader) inputSchema(tool string, raw json.RawMessage) json.RawMessage {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
-		r.problem("tool %q: inputSchema is %s and was taken as any object", tool, clip(orNone(raw), 40))
+		r.problem("tool %q: inputSchema is %s and was taken as any object", tool, gate.Cut(orNone(raw), 40))
 		return anyObject
 	}
 	if len(object) == 0 {
 		return anyObject
 	}
 	if kind, ok := object["type"]; ok && !strings.Contains(string(kind), `"object"`) {
-		r.problem("tool %q: inputSchema is of type %s and was taken as any object", tool, clip(string(kind), 40))
+		r.problem("tool %q: inputSchema is of type %s and was taken as any object", tool, gate.Cut(string(kind), 40))
 		return anyObject
 	}
 	return gate.Descriptions(compact(raw))
@@ -133,7 +133,7 @@ func (r *toolReader) outputSchema(tool string, raw json.RawMessage) json.RawMess
 		return nil
 	}
 	if raw[0] != '{' {
-		r.problem("tool %q: outputSchema is %s and was ignored", tool, clip(string(raw), 40))
+		r.problem("tool %q: outputSchema is %s and was ignored", tool, gate.Cut(string(raw), 40))
 		return nil
 	}
 	return gate.Descriptions(compact(raw))
@@ -148,7 +148,7 @@ func (r *toolReader) annotations(tool string, raw json.RawMessage) discovery.Ann
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		r.problem("tool %q: annotations are no object and were ignored", tool)
+		r.problem("tool %q: annotations are not an object and were ignored", tool)
 		return a
 	}
 	for _, h := range []struct {
@@ -164,7 +164,7 @@ func (r *toolReader) annotations(tool string, raw json.RawMessage) discovery.Ann
 		}
 		var b bool
 		if err := json.Unmarshal(value, &b); err != nil {
-			r.problem("tool %q: annotation %s is %s, not true or false, and was ignored", tool, h.name, clip(string(value), 40))
+			r.problem("tool %q: annotation %s is %s, not true or false, and was ignored", tool, h.name, gate.Cut(string(value), 40))
 			continue
 		}
 		*h.to = &b
@@ -187,14 +187,6 @@ func orNone(raw json.RawMessage) string {
 		return "missing"
 	}
 	return string(raw)
-}
-
-// clip shortens s to at most n characters.
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }
 
 // A pager decides whether another page of tools is fetched.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // guardedArg makes the test binary a broker with a guard.
@@ -51,6 +52,11 @@ func runGuarded(command []string) {
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	p.Close()
+}
+
+// ownMark is what the marks of this test binary's servers begin with.
+func ownMark() string {
+	return fmt.Sprintf("%s.%d.%s", spawn.PIDNamespace(), os.Getpid(), spawn.StartTime(os.Getpid()))
 }
 
 // fake is the configuration of a fake server. Its timeouts are long enough for

@@ -54,7 +54,7 @@ func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bo
 			err = context.Cause(ctx)
 		}
 		complete = false
-		l.Problems = append(l.Problems, gate.Clean(s.hide.in(fmt.Sprintf("its %s are not known: %v", what, err))))
+		l.Problems = append(l.Problems, gate.Clean(s.hide.in(fmt.Sprintf("cannot list its %s: %v", what, err))))
 	}
 	if init.Capabilities.Prompts != nil {
 		var err error
@@ -127,7 +127,7 @@ func listedTemplate(r *mcp.ResourceTemplate) (discovery.ListedResource, string, 
 		Description: gate.Clean(r.Description), MIMEType: gate.Clean(r.MIMEType), Template: true}, r.URITemplate, true
 }
 
-// request sends what c asks for: a call of a tool, or of what stands in for one.
+// request sends what c asks for: a call of a tool, or of what is called like one.
 func (s *server) request(sess *session, c *liveCall, args json.RawMessage) (json.RawMessage, error) {
 	if (c.tool == ReadResource || c.tool == GetPrompt) && !s.hasTool(c.tool) {
 		if c.tool == ReadResource {
@@ -166,7 +166,7 @@ func (s *session) readResource(ctx context.Context, args json.RawMessage) (json.
 		}
 		content = append(content, &mcp.EmbeddedResource{Resource: part})
 	}
-	return encode(&mcp.CallToolResult{Content: content})
+	return gate.Compact(&mcp.CallToolResult{Content: content}), nil
 }
 
 func (s *session) getPrompt(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
@@ -182,5 +182,5 @@ func (s *session) getPrompt(ctx context.Context, args json.RawMessage) (json.Raw
 		Description string               `json:"description,omitempty"`
 		Messages    []*mcp.PromptMessage `json:"messages"`
 	}{gate.Clean(res.Description), append([]*mcp.PromptMessage{}, res.Messages...)}
-	return encode(&mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: value})
+	return gate.Compact(&mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: value}), nil
 }

@@ -111,7 +111,7 @@ func TestSilenceAboutPromptsIsNoLossOfTools(t *testing.T) {
 		if took := time.Since(start); took > offerTime+time.Second {
 			t.Errorf("the tools are held up for %s", took)
 		}
-		if len(got.Tools) != 6 || len(got.Prompts) != 1 || len(got.Resources) != 3 || !strings.Contains(strings.Join(got.Problems, "\n"), "its prompts are not known: no answer for 3 s") {
+		if len(got.Tools) != 6 || len(got.Prompts) != 1 || len(got.Resources) != 3 || !strings.Contains(strings.Join(got.Problems, "\n"), "cannot list its prompts: no answer for 3 s") {
 			t.Errorf("%d tools, %v, %v, problems %q", len(got.Tools), got.Prompts, got.Resources, got.Problems)
 		}
 	})

@@ -125,7 +125,7 @@ func (p *Pool) Refresh(ctx context.Context, names ...string) []Status {
 }
 
 // Learnt counts how often the tools of a server have become known or changed. A
-// change is in it no later than in Listings, and before OnListing is told.
+// change is in it no later than in Listings, and before OnListing is called.
 func (p *Pool) Learnt() uint64 { return p.learnt.Load() }
 
 // Listings returns what is known of the servers' tools, in config order; servers
@@ -195,8 +195,8 @@ type CallOptions struct {
 // object exactly as the server sent it. For ReadResource and GetPrompt it is made
 // of what the server sent. args must be a JSON object or empty.
 //
-// When ctx is done, Call returns at once and the server is told that the call is
-// cancelled. A call that fails after its server asked for something that nobody
+// When ctx is done, Call returns at once and cancels the call at the
+// server. A call that fails after its server asked for something that nobody
 // answered gives an *InputError. A server that answered with a protocol error
 // gives an *RPCError, one that could not be reached or was lost a *ConnectError,
 // one that did not answer within its call timeout a *TimeoutError. A tool that
@@ -315,7 +315,7 @@ func (s *server) lostCall(sess *session, err error) error {
 	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.hide.inErr(err)}
 	if sess.ended() {
 		e.Err = s.dial.died(causeOfEnd(nil), sess.proc)
-		e.Hint = "it is started again by the next call"
+		e.Hint = "the next call starts it again"
 	}
 	return e
 }

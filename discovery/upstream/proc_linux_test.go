@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,11 +14,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
-
-// ownMark is what the marks of this test binary's servers begin with.
-func ownMark() string {
-	return fmt.Sprintf("%s.%d.%s", spawn.PIDNamespace(), os.Getpid(), spawn.StartTime(os.Getpid()))
-}
 
 // left are the processes that this test binary's pools have running.
 func left(t *testing.T, mark string) []int {

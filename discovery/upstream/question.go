@@ -18,7 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// talk makes o handle what the server asks and tells on this session.
+// talk makes o handle the questions and notifications of the server.
 func (s *session) talk(o *mcp.ClientOptions) {
 	o.Capabilities = s.promised.protocol()
 	o.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true} // see rounds
@@ -81,7 +81,7 @@ func refusal(q mcp.InputRequest, err error) error {
 func (s *session) askers(q mcp.InputRequest) ([]*liveCall, error) {
 	calls := s.live()
 	if len(calls) == 0 {
-		return nil, errors.New("no call is under way that this could belong to")
+		return nil, errors.New("no call is running that this could belong to")
 	}
 	for _, c := range calls {
 		if c.caller() == calls[0].caller() {
@@ -89,7 +89,7 @@ func (s *session) askers(q mcp.InputRequest) ([]*liveCall, error) {
 		}
 		var e *InputError
 		for _, c := range calls {
-			e = c.refuse(q, "calls of several clients are under way on this server, and it did not say which of them it asks", "call again", true)
+			e = c.refuse(q, "calls of several clients are running on this server, and it did not say which one it asks", "call again", true)
 		}
 		return nil, e
 	}
@@ -275,7 +275,7 @@ func (s *session) listenToLogs(ctx context.Context) {
 	s.logging.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
-		// A server that does not do this keeps its log to itself, no more.
+		// A server that does not support this sends no log messages.
 		_ = s.mcp.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: logLevel})
 	})
 }

@@ -14,7 +14,7 @@ const (
 	maxRelistDelay = 30 * time.Second
 
 	// settleTime is how long after the first listing of a session a server may
-	// take to register tools that it had the last time.
+	// take to register tools that it had before.
 	settleTime = 3 * time.Second
 )
 
@@ -137,7 +137,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 	s.mu.Unlock()
 	changes, fresh, err := s.pool.cache.compare(l, fmt.Sprint(sess.promised), time.Now())
 	if err != nil {
-		s.log.Warn("changes of tools not kept", "err", err)
+		s.log.Warn("cannot store the changes of tools", "err", err)
 	}
 	l.Changes = changes
 	s.store(sess, l)
@@ -149,10 +149,10 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 }
 
 // withLate is the first listing of a session with the tools that the server had
-// the last time and does not list now. Some register tools only when they have
+// before and does not list now. Some register tools only when they have
 // looked at their client or their surroundings, and say that their tools changed
-// then. The order is that of the last time, so that a listing which has them all
-// again is no change.
+// then. The order is the earlier one, so that a listing which has them all again
+// is not a change.
 func withLate(l, before discovery.Listing) (whole discovery.Listing, late bool) {
 	now := make(map[string]discovery.ListedTool, len(l.Tools))
 	for _, t := range l.Tools {
@@ -201,12 +201,11 @@ func (s *server) settled(ctx context.Context, sess *session) {
 func (s *server) store(sess *session, l discovery.Listing) {
 	entry := cacheEntry{Era: sess.era, Transport: sess.transport, Listing: l}
 	if err := s.pool.cache.save(s.cfg, entry); err != nil {
-		s.log.Warn("listing not kept", "err", err) // works all the same, the next start is slower
+		s.log.Warn("cannot store the listing", "err", err) // works all the same, the next start is slower
 	}
 }
 
-// learn replaces the listing and tells the pool's owner if that changes
-// anything.
+// learn replaces the listing, and announces it if that changes anything.
 func (s *server) learn(l discovery.Listing) {
 	shown := s.cfg.described(l)
 	s.mu.Lock()

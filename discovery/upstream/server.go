@@ -316,7 +316,7 @@ func (s *server) failLocked(err error) {
 // retryLaterLocked tries again by itself where that may help: a server that
 // nobody can call by name, since it was never listed, and one that is to be kept
 // alive. A process that does not start is tried three times, a remote server,
-// whose network may come back, for ever.
+// whose network may come back, forever.
 func (s *server) retryLaterLocked(state State) {
 	if state == StateNeedsSignIn || isForbidden(s.err) || (s.known && !s.cfg.KeepAlive) || !s.pool.started.Load() {
 		return
@@ -372,7 +372,7 @@ func (s *server) lostLocked(sess *session, cause error) {
 		s.quickDeaths = 0
 	}
 	s.sess = nil
-	hint := "it is started again by the next call"
+	hint := "the next call starts it again"
 	switch {
 	case sess.transport != "stdio" && s.quickDeaths < maxQuickDeaths:
 		// A remote server was perhaps only started anew: it can be tried at once.

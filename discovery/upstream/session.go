@@ -39,11 +39,10 @@ type session struct {
 	inFlight int       // guarded by the server's mutex
 	staleAt  time.Time // likewise: when the tools have to be listed again; zero for never
 
-	tokens   atomic.Int64
-	mu       sync.Mutex
-	progress map[string]*progressSink
-	calls    map[*liveCall]bool
-	pages    map[string]func() // by the server's id of a page: tells that it is done
+	tokens atomic.Int64
+	mu     sync.Mutex
+	calls  map[*liveCall]bool
+	pages  map[string]func() // by the server's id of a page: called when it is done
 
 	promised Capabilities // what the server was told can be asked
 	logs     *lines.Ring  // where the server's log goes; may be nil
@@ -51,23 +50,15 @@ type session struct {
 	logging  sync.Once
 }
 
-// A progressSink is where the progress of one call goes, until it ends.
-type progressSink struct {
-	mu   sync.Mutex
-	f    func(progress, total float64, message string)
-	done bool
-}
-
 // newSession returns a session that is not open yet.
 func newSession(h *hider) *session {
 	return &session{
-		hide:     h,
-		gone:     make(chan struct{}),
-		over:     make(chan struct{}),
-		listed:   make(chan struct{}),
-		taught:   make(chan struct{}),
-		progress: make(map[string]*progressSink),
-		calls:    make(map[*liveCall]bool),
+		hide:   h,
+		gone:   make(chan struct{}),
+		over:   make(chan struct{}),
+		listed: make(chan struct{}),
+		taught: make(chan struct{}),
+		calls:  make(map[*liveCall]bool),
 	}
 }
 
@@ -88,39 +79,20 @@ func (s *session) client(impl *mcp.Implementation, toolsChanged func()) *mcp.Cli
 
 func (s *session) onProgress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 	token, _ := req.Params.ProgressToken.(string)
-	s.mu.Lock()
-	sink := s.progress[token]
-	s.mu.Unlock()
-	if sink == nil {
-		return
-	}
-	sink.mu.Lock()
-	defer sink.mu.Unlock()
-	if !sink.done {
-		sink.f(req.Params.Progress, req.Params.Total, s.hide.in(gate.Clean(req.Params.Message)))
-	}
-}
-
-// watch registers f under a new progress token. After stop, f is not called any
-// more.
-func (s *session) watch(f func(progress, total float64, message string)) (token string, stop func()) {
-	token = "call-" + strconv.FormatInt(s.tokens.Add(1), 10)
-	sink := &progressSink{f: f}
-	s.mu.Lock()
-	s.progress[token] = sink
-	s.mu.Unlock()
-	return token, func() {
-		s.mu.Lock()
-		delete(s.progress, token)
-		s.mu.Unlock()
-		sink.mu.Lock()
-		sink.done = true
-		sink.mu.Unlock()
+	for _, c := range s.live() {
+		if c.token != "" && c.token == token {
+			c.progress(req.Params.Progress, req.Params.Total, s.hide.in(gate.Clean(req.Params.Message)))
+		}
 	}
 }
 
 // call sends one tools/call and returns its result as it came.
 func (s *session) call(c *liveCall, args json.RawMessage) (json.RawMessage, error) {
+	params := &mcp.CallToolParams{Name: c.tool, Arguments: args}
+	if c.o.OnProgress != nil {
+		c.token = "call-" + strconv.FormatInt(s.tokens.Add(1), 10)
+		params.SetProgressToken(c.token)
+	}
 	s.mu.Lock()
 	s.calls[c] = true
 	s.mu.Unlock()
@@ -128,13 +100,8 @@ func (s *session) call(c *liveCall, args json.RawMessage) (json.RawMessage, erro
 		s.mu.Lock()
 		delete(s.calls, c)
 		s.mu.Unlock()
+		c.noMoreProgress()
 	}()
-	params := &mcp.CallToolParams{Name: c.tool, Arguments: args}
-	if c.o.OnProgress != nil {
-		token, stop := s.watch(c.o.OnProgress)
-		defer stop()
-		params.SetProgressToken(token)
-	}
 	if s.era == eraModern {
 		meta := params.GetMeta()
 		if meta == nil {
@@ -250,14 +217,7 @@ func (s *session) announcesTools() bool {
 }
 
 // ended reports whether the connection is gone.
-func (s *session) ended() bool {
-	select {
-	case <-s.gone:
-		return true
-	default:
-		return false
-	}
-}
+func (s *session) ended() bool { return closed(s.gone) }
 
 // shut ends the connection and, for stdio, the process with its tree. It returns
 // when nothing is left, and may be called more than once.

@@ -98,7 +98,7 @@ func (s *server) listSkills(ctx context.Context, sess *session) {
 			if limited.Err() != nil {
 				err = context.Cause(limited)
 			}
-			s.log.Warn("skills not listed", "err", sess.hide.inErr(err))
+			s.log.Warn("cannot list skills", "err", sess.hide.inErr(err))
 			problems = []string{sess.hide.in(gate.Clean("its skills could not be listed: " + err.Error()))}
 			s.changeSkills(sess, func(l *discovery.Listing) { l.SkillProblems = problems })
 			return
@@ -162,7 +162,7 @@ func (s *session) skills(ctx context.Context) (list []discovery.ListedSkill, pro
 func readListedSkill(raw json.RawMessage) (discovery.ListedSkill, error) {
 	var e discovery.ListedSkill
 	if err := json.Unmarshal(raw, &e); err != nil || e.URI == "" || gate.Clean(e.URI) != e.URI {
-		return e, fmt.Errorf("a skill was left out: it has no address, but is %q", clip(gate.Clean(string(raw)), 60))
+		return e, fmt.Errorf("a skill was left out: it has no address, but is %q", gate.Cut(gate.Clean(string(raw)), 60))
 	}
 	if len(e.Frontmatter) > 0 {
 		e.Frontmatter = compact(e.Frontmatter)
@@ -242,7 +242,7 @@ func (p *Pool) Skill(ctx context.Context, name, uri string) (one discovery.Liste
 			return err
 		}
 		if one, err = readListedSkill(res.Skill); err != nil || one.URI != uri {
-			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the answer is no entry of the skill that was asked for"}
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the answer is not about the skill that was asked for"}
 		}
 		s.changeSkills(sess, func(l *discovery.Listing) {
 			if i := slices.IndexFunc(l.Skills, func(k discovery.ListedSkill) bool { return k.URI == uri }); i >= 0 {

@@ -27,7 +27,7 @@ type Status struct {
 	// Err is why the server failed, was lost or could not be listed again. It
 	// stays, with Hint, while a server that failed is tried again.
 	Err error
-	// Hint is a command or step that may mend it.
+	// Hint is a command or step that may help.
 	Hint string
 	// Since is when State was entered.
 	Since time.Time
@@ -39,7 +39,7 @@ type Status struct {
 	PID int
 	// Stderr is what the server wrote there last, at most 100 lines and 16 KiB.
 	Stderr []string
-	// Dropped are the last stdout lines that were no JSON-RPC messages.
+	// Dropped are the last stdout lines that were not JSON-RPC messages.
 	Dropped []string
 	// Protocol and Version are as in discovery.Listing.
 	Protocol, Version string

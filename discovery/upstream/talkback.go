@@ -50,7 +50,7 @@ type Capabilities struct {
 	URL           bool // elicitation: open a page
 	Sampling      bool // let its model write a message
 	SamplingTools bool // the same, with tools
-	Roots         bool // tell its roots
+	Roots         bool // list its roots
 }
 
 // CapabilitiesOf returns what a client that said c of itself can be asked. c
@@ -95,7 +95,8 @@ func (c Capabilities) protocol() *mcp.ClientCapabilities {
 	return out
 }
 
-// meta is c as the value of a request's _meta.
+// meta is c as the value of a request's _meta: the SDK's own type leaves roots
+// out.
 func (c Capabilities) meta() any {
 	p := c.protocol()
 	m := make(map[string]any)
@@ -111,7 +112,7 @@ func (c Capabilities) meta() any {
 	return m
 }
 
-// A Talker is who made a call, as the call's server can talk to him. Its
+// A Talker answers what the server of a call asks, for whoever made it. Its
 // methods must be safe for concurrent use.
 type Talker interface {
 	// Capabilities are what the caller can be asked.
@@ -136,7 +137,7 @@ type InputError struct {
 	Asked string
 	// Why nobody answered.
 	Why string
-	// Hint is what may mend it; it may be empty.
+	// Hint is what may help; it may be empty.
 	Hint string
 	// Retry is set when the same call may work later.
 	Retry bool
@@ -153,10 +154,31 @@ type liveCall struct {
 	server, tool string
 	o            CallOptions
 	clock        *callClock
+	token        string // of its progress; "" if nobody wants that
+
+	reporting sync.Mutex // held while o.OnProgress runs
+	reported  bool       // nothing is reported any more
 
 	mu        sync.Mutex
 	questions int
 	refused   *InputError // the first question that nobody answered
+}
+
+// progress passes on a message about the progress of the call, unless that is
+// over.
+func (c *liveCall) progress(progress, total float64, message string) {
+	c.reporting.Lock()
+	defer c.reporting.Unlock()
+	if !c.reported {
+		c.o.OnProgress(progress, total, message)
+	}
+}
+
+// noMoreProgress ends the reports of progress; none is running when it returns.
+func (c *liveCall) noMoreProgress() {
+	c.reporting.Lock()
+	defer c.reporting.Unlock()
+	c.reported = true
 }
 
 func (c *liveCall) capabilities() Capabilities {
@@ -281,9 +303,9 @@ func describe(q mcp.InputRequest) string {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		if isPage(q) {
-			return fmt.Sprintf("the page %s to be opened (%q)", clip(gate.Clean(q.URL), 500), clip(gate.Clean(q.Message), 200))
+			return fmt.Sprintf("the page %s to be opened (%q)", gate.Cut(gate.Clean(q.URL), 500), gate.Cut(gate.Clean(q.Message), 200))
 		}
-		return fmt.Sprintf("a form to be filled in (%q)", clip(gate.Clean(q.Message), 200))
+		return fmt.Sprintf("a form to be filled in (%q)", gate.Cut(gate.Clean(q.Message), 200))
 	case *mcp.CreateMessageWithToolsParams:
 		return "a message from the client's model (sampling)"
 	case *mcp.ListRootsParams:
@@ -292,7 +314,7 @@ func describe(q mcp.InputRequest) string {
 	return fmt.Sprintf("%T", q)
 }
 
-// ask puts q to the caller of calls, which are all his; ctx is the request's.
+// ask puts q to the caller of calls, who made all of them; ctx is the request's.
 func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputResponse, error) {
 	c := calls[0]
 	refuse := func(why, hint string) error {
@@ -318,7 +340,7 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 	tooMany := c.questions > maxQuestions
 	c.mu.Unlock()
 	if tooMany {
-		return nil, refuse(fmt.Sprintf("it had asked %d times before", maxQuestions), "")
+		return nil, refuse(fmt.Sprintf("it has already asked %d times", maxQuestions), "")
 	}
 	for _, c := range calls {
 		defer c.pause()()
@@ -326,7 +348,7 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 	answering, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	answer, err := c.o.Talker.Answer(answering, spoken(c.server, q, labelled(c.server, q)))
+	answer, err := c.o.Talker.Answer(answering, labelled(c.server, q))
 	switch {
 	case err != nil && answering.Err() != nil:
 		return nil, context.Cause(answering)
@@ -355,21 +377,25 @@ func fits(q mcp.InputRequest, answer mcp.InputResponse) bool {
 }
 
 // labelled is q as people may see it: who asks is in front, since to the client
-// all of it comes from the broker, and nothing invisible is in it.
+// all of it comes from the broker, and nothing invisible is in it. The first line
+// of a form or page says which server asks, and of whom the page is. What the
+// server says is quoted below it, and each text of its form is one line, so that
+// it cannot speak for another.
 func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		out := *q
 		out.Meta = nil
-		out.Message = fmt.Sprintf("[%s] %s", gate.Clean(server), gate.Cut(gate.Clean(q.Message), maxMessageChars))
+		first := gate.Speaker("Server", server) + " asks:"
 		if host, err := outbound.Page(q.URL); err == nil && isPage(q) {
-			out.Message = fmt.Sprintf("[%s] page of %s: %s", gate.Clean(server), host, gate.Cut(gate.Clean(q.Message), maxMessageChars))
+			first = gate.Speaker("Server", server) + " asks you to open a page of " + gate.Line(host) + ":"
 		}
+		out.Message = gate.Question(first, gate.Cut(q.Message, maxAskedChars))
 		if out.ElicitationID != "" {
 			out.ElicitationID = pageID(server, q.ElicitationID)
 		}
 		if schema, err := json.Marshal(q.RequestedSchema); err == nil && q.RequestedSchema != nil {
-			out.RequestedSchema = gate.Descriptions(schema)
+			out.RequestedSchema = gate.Form(schema)
 		}
 		return &out
 	case *mcp.CreateMessageWithToolsParams:
@@ -380,6 +406,9 @@ func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
 	}
 	return q
 }
+
+// maxAskedChars is how much of a server's question is passed on.
+const maxAskedChars = 4_000
 
 // maxQuestionBytes bounds the texts of one question, and maxFormBytes its form.
 const (
@@ -404,7 +433,7 @@ func unshowable(q mcp.InputRequest) string {
 	schema, err := json.Marshal(form.RequestedSchema)
 	switch {
 	case err != nil:
-		return "its form is no JSON"
+		return "its form is not valid JSON"
 	case len(schema) > maxFormBytes:
 		return fmt.Sprintf("its form has %d bytes, of at most %d", len(schema), maxFormBytes)
 	case gate.Spellings(gate.Descriptions(schema)) != nil:
@@ -412,9 +441,6 @@ func unshowable(q mcp.InputRequest) string {
 	}
 	return ""
 }
-
-// maxMessageChars is how much of a question's message people are shown.
-const maxMessageChars = 4000
 
 // pageID keeps the ids of different servers apart.
 func pageID(server, id string) string { return server + "/" + id }

@@ -351,7 +351,7 @@ func TestProgressAndLogReachTheCaller(t *testing.T) {
 
 func TestQuestionsAreShownClean(t *testing.T) {
 	got := labelled("s", &mcp.ElicitParams{Message: "pay\u202e \u200bnow", RequestedSchema: map[string]any{"title": "a\u200bb"}, ElicitationID: "1"}).(*mcp.ElicitParams)
-	if got.Message != "[s] pay now" || got.ElicitationID != "s/1" || string(got.RequestedSchema.(json.RawMessage)) != `{"title":"ab"}` {
+	if got.Message != "Server \"s\" asks:\n> pay now" || got.ElicitationID != "s/1" || string(got.RequestedSchema.(json.RawMessage)) != `{"title":"ab"}` {
 		t.Errorf("%+v, schema %s", got, got.RequestedSchema)
 	}
 }

@@ -86,7 +86,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	redirect := q.Get("redirect_uri")
 	if !s.client(q.Get("client_id"), redirect) || q.Get("response_type") != "code" ||
 		q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || q.Get("resource") != s.URL {
-		http.Error(w, "this is no request for a sign-in", http.StatusBadRequest)
+		http.Error(w, "not a request to sign in", http.StatusBadRequest)
 		return
 	}
 	s.counts.SignIns++

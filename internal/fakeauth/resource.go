@@ -69,7 +69,7 @@ func (s *Server) stepUp(metadata string, next http.Handler) http.Handler {
 			Method string
 			Params struct{ Name string }
 		}
-		_ = json.Unmarshal(body, &m) // what is no JSON is not for us to refuse
+		_ = json.Unmarshal(body, &m) // invalid JSON is not for us to refuse
 		if m.Method == "tools/call" && m.Params.Name == "admin" && !slices.Contains(auth.TokenInfoFromContext(r.Context()).Scopes, "admin") {
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope="admin", resource_metadata=%q`, metadata))
 			s.mu.Lock()

@@ -42,8 +42,8 @@ const (
 	OddSchemas     Mode = "odd-schemas"    // has tools without a proper input schema
 	OddNames       Mode = "odd-names"      // has odd, duplicate, empty and missing names
 	Hidden         Mode = "hidden"         // has invisible characters in its texts
-	RepeatedPage   Mode = "repeated-page"  // lists the same page for ever
-	EndlessPages   Mode = "endless-pages"  // lists new pages for ever
+	RepeatedPage   Mode = "repeated-page"  // lists the same page forever
+	EndlessPages   Mode = "endless-pages"  // lists new pages forever
 	Pages          Mode = "pages"          // lists three pages
 	ManyTools      Mode = "many-tools"     // lists 5,000 tools
 	BigResult      Mode = "big-result"     // "big" returns 20 MB of text

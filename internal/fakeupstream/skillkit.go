@@ -129,7 +129,7 @@ func (k *skillKit) start(in skillKitInput) (skillKitResult, bool) {
 }
 
 // advance answers mistakes with results that are none of the protocol's errors.
-// A visitor called help is led into a subskill, which nobody is told.
+// A visitor called help is led into a subskill, which the answers do not mention.
 func (k *skillKit) advance(in skillKitInput) (skillKitResult, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -84,7 +84,7 @@ func rewrite(value json.RawMessage, f func(key, text string) string) json.RawMes
 	for i := 0; i < len(value); {
 		if value[i] != '"' {
 			if c := value[i]; c == '{' || c == '[' {
-				key = "" // the value is no text
+				key = "" // the value is not text
 			}
 			i++
 			continue

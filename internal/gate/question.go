@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Speaker is who speaks, as it stands in a line of ours: its kind, such as
+// Speaker is who speaks, as a line of ours has it: its kind, such as
 // Server, and its name in quotes.
 func Speaker(kind, name string) string { return kind + " " + strconv.Quote(Cut(Line(name), 60)) }
 

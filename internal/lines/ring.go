@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -44,7 +45,7 @@ func (r *Ring) Add(line []byte) {
 	if cut {
 		line = line[:min(len(line), r.maxLine+hideSlack)]
 	}
-	s := strings.TrimRight(gate.Clean(stripEscapes(strings.ToValidUTF8(string(line), "\uFFFD"))), " \t\n")
+	s := strings.TrimRight(gate.Clean(escapes.ReplaceAllString(strings.ToValidUTF8(string(line), "\uFFFD"), "")), " \t\n")
 	if s == "" {
 		return
 	}
@@ -64,6 +65,10 @@ func (r *Ring) Add(line []byte) {
 		r.lines = r.lines[1:]
 	}
 }
+
+// escapes are terminal escape sequences: colours and the like, titles, and others
+// of two bytes.
+var escapes = regexp.MustCompile(`\x1b(\[[^\x40-\x7e]*[\x40-\x7e]?|\][^\x07\x1b]*(\x07|\x1b\\)?|.?)`)
 
 // Lines returns a copy of the lines, oldest first.
 func (r *Ring) Lines() []string {
@@ -89,34 +94,4 @@ func (r *Ring) CopyFrom(src io.Reader) {
 			return
 		}
 	}
-}
-
-// stripEscapes takes terminal escape sequences (colours, titles) out of s.
-func stripEscapes(s string) string {
-	if !strings.Contains(s, "\x1b") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != 0x1b {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		if i >= len(s) {
-			break
-		}
-		switch s[i] {
-		case '[': // CSI: parameters, then one final byte
-			for i++; i < len(s) && (s[i] < 0x40 || s[i] > 0x7e); i++ {
-			}
-		case ']': // OSC: up to BEL or ST
-			for i++; i < len(s) && s[i] != 0x07 && s[i] != 0x1b; i++ {
-			}
-			if i+1 < len(s) && s[i] == 0x1b && s[i+1] == '\\' {
-				i++
-			}
-		}
-	}
-	return b.String()
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package fakeupstream
 
 import (
@@ -7,13 +5,17 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
+
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // leave starts a child that ignores signals and is not waited for.
 func leave(ownSession bool) error {
 	cmd := exec.Command(Command(), flag, string(sleeper))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // keeps the pipes open as well
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: ownSession}
+	if ownSession {
+		spawn.Session(cmd)
+	}
 	return cmd.Start()
 }
 

@@ -2,7 +2,6 @@ package codegen
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
@@ -26,13 +25,11 @@ type builder struct {
 	named    []*named    // in the order of their first reference
 	byTarget map[*object]*named
 	aliases  map[*object]*typ // of schemas that are nothing but a reference
-	places   *places          // of anchors and ids, once somebody asks
-	scope    *object          // what "#" means here
 	nodes    int
 }
 
 func newBuilder(root *object, rootName string, names *tsname.Set) *builder {
-	return &builder{root: root, rootName: rootName, names: names, byTarget: make(map[*object]*named), aliases: make(map[*object]*typ), scope: root}
+	return &builder{root: root, rootName: rootName, names: names, byTarget: make(map[*object]*named), aliases: make(map[*object]*typ)}
 }
 
 // build returns the type of schema v and, in b.named, those of everything that
@@ -41,10 +38,8 @@ func (b *builder) build(v value) *typ {
 	t := b.of(v, 0)
 	for i := 0; i < len(b.named); i++ {
 		n := b.named[i]
-		b.scope = n.scope
 		n.typ = b.of(n.schema, 0)
 	}
-	b.scope = b.root
 	return b.cutLoops(t)
 }
 
@@ -57,20 +52,13 @@ func (b *builder) of(v value, depth int) *typ {
 		}
 		return unknown
 	}
-	if b.nodes++; depth > maxDepth || b.nodes > maxNodes {
+	if b.nodes++; depth > maxDepth || b.nodes > maxNodes || b.embedded(s) {
 		return unknown
-	}
-	if inner := scopeOf(s, b.scope); inner != b.scope {
-		outer := b.scope
-		b.scope = inner
-		defer func() { b.scope = outer }()
 	}
 	own := b.own(s, depth)
 	t := own
-	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-		if ref := s.text(key); ref != "" {
-			t = intersect(t, b.reference(ref))
-		}
+	if ref := s.text("$ref"); ref != "" {
+		t = intersect(t, b.reference(ref))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if branches := s.list(key); len(branches) > 0 && !slices.ContainsFunc(branches, restricting) {
@@ -304,7 +292,7 @@ func (b *builder) object(s *object, depth int) *typ {
 		}
 		t.fields = append(t.fields, field{name: name, typ: of})
 	}
-	t.index = b.index(s, t.fields, extra, open, depth)
+	t.rest, t.restOptional = b.rest(s, t.fields, extra, open, depth)
 	t.closed = s.get("additionalProperties") == false
 	return t
 }
@@ -346,64 +334,25 @@ func requiredOrder(s *object, left map[string]bool) []string {
 	return names
 }
 
-// index are the index signatures of an object. TypeScript wants declared keys
-// to be of their type as well, so theirs are united with it.
-func (b *builder) index(s *object, fields []field, extra *typ, open bool, depth int) []index {
-	patterns := s.object("patternProperties")
-	var of []index
-	prefixed := !open
-	for i := range patterns.size() {
-		prefix, ok := literalPrefix(patterns.keys[i])
-		prefixed = prefixed && ok
-		of = append(of, index{prefix: prefix, typ: b.of(patterns.vals[i], depth+1)})
-	}
-	if !prefixed && len(of) > 0 {
-		for _, x := range of {
-			extra = unite(extra, x.typ)
-		}
-		if !open { // several patterns, and nothing else
-			extra = unite(typesOf(of)...)
-		}
-		of, open = nil, true
-	}
+// rest is the type of the keys of an object that are not declared, of which all
+// patterns are one; nil if there are none. TypeScript wants declared keys to be
+// of it as well, so theirs are united with it, and undefined is too where one of
+// them is optional.
+func (b *builder) rest(s *object, fields []field, extra *typ, open bool, depth int) (rest *typ, optional bool) {
+	var types []*typ
 	if open {
-		of = append(of, index{typ: extra})
+		types = append(types, extra)
 	}
-	for i, x := range of {
-		types := []*typ{x.typ}
-		optional := false
-		for _, f := range fields {
-			if strings.HasPrefix(f.name, x.prefix) {
-				types = append(types, f.typ)
-				optional = optional || f.optional
-			}
-		}
-		for _, y := range of { // prefixes may overlap
-			if y.prefix != x.prefix && strings.HasPrefix(y.prefix, x.prefix) {
-				types = append(types, y.typ)
-			}
-		}
-		of[i].typ = unite(types...)
-		of[i].optional = optional
+	patterns := s.object("patternProperties")
+	for i := range patterns.size() {
+		types = append(types, b.of(patterns.vals[i], depth+1))
 	}
-	return of
-}
-
-func typesOf(of []index) []*typ {
-	types := make([]*typ, len(of))
-	for i, x := range of {
-		types[i] = x.typ
+	if len(types) == 0 {
+		return nil, false
 	}
-	return types
-}
-
-// literalPrefix returns the text that all keys begin with which match a
-// pattern, if the pattern says nothing else.
-func literalPrefix(pattern string) (string, bool) {
-	text, ok := strings.CutPrefix(pattern, "^")
-	text = strings.TrimSuffix(text, ".*")
-	if !ok || text == "" || strings.ContainsAny(text, `\^$.*+?()[]{}|`+"`") {
-		return "", false
+	for _, f := range fields {
+		types = append(types, f.typ)
+		optional = optional || f.optional
 	}
-	return text, true
+	return unite(types...), optional
 }

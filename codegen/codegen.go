@@ -6,8 +6,9 @@
 // It is pure: a catalogue goes in, text comes out, the same bytes every time,
 // and it does no I/O. All texts of a tool are written from one model, which is
 // built of its JSON Schemas (2020-12 and draft-07). Schemas come from strangers:
-// what one says wrongly, or in too many words, becomes "unknown"; no schema
-// makes an error or costs a tool its wrapper.
+// what one says wrongly, or in too many words, becomes "unknown", and so does
+// what it refers to by $anchor or $id; no schema makes an error or costs a tool
+// its wrapper.
 package codegen
 
 import (
@@ -200,7 +201,7 @@ func (w *weighing) walk(t *typ) {
 	for _, f := range t.fields {
 		w.walk(f.typ)
 	}
-	for _, x := range t.index {
-		w.walk(x.typ)
+	if t.rest != nil {
+		w.walk(t.rest)
 	}
 }

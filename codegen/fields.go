@@ -72,7 +72,7 @@ func (r *fieldReader) object(t *typ, depth int) *Fields {
 	if len(t.fields) == 0 {
 		return nil
 	}
-	f := &Fields{Props: make(map[string]*Fields, len(t.fields)), Open: len(t.index) > 0, Closed: t.closed && len(t.index) == 0}
+	f := &Fields{Props: make(map[string]*Fields, len(t.fields)), Open: t.rest != nil, Closed: t.closed && t.rest == nil}
 	for _, p := range t.fields {
 		r.left--
 		f.Props[p.name] = r.read(p.typ, depth+1)

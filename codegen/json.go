@@ -99,72 +99,60 @@ func (o *object) size() int {
 // read as true, the schema that accepts anything.
 const maxNesting = 200
 
-var errNotJSON = errors.New("schema is not valid JSON")
-
-// maxJSONDepth is where a text is no schema any more; encoding/json draws the
-// same line.
-const maxJSONDepth = 10000
-
 // decode reads one JSON value. encoding/json would lose the order of keys and
 // the digits of numbers, and its token reader takes longer than everything else
-// that is done with a schema. What is valid is what encoding/json takes.
-func decode(raw []byte) (v value, err error) {
-	d := decoder{raw: string(raw)}
-	defer func() {
-		if r := recover(); r == errNotJSON {
-			v, err = nil, errNotJSON
-		} else if r != nil {
-			panic(r)
-		}
-	}()
-	v = d.value(0)
-	if d.space() != 0 || d.pos < len(d.raw) {
-		return nil, errNotJSON
+// that is done with a schema.
+func decode(raw []byte) (value, error) {
+	if !json.Valid(raw) {
+		return nil, errors.New("schema is not valid JSON")
 	}
-	return v, nil
+	d := decoder{raw: string(raw)}
+	return d.value(0), nil
 }
 
-// A decoder reads one text. Where that is not valid it panics with errNotJSON.
+// A decoder reads one text, which is valid JSON.
 type decoder struct {
 	raw string
 	pos int
 }
 
-// space passes over white space and returns the byte behind it, 0 at the end. A
-// 0 in the text is valid nowhere.
-func (d *decoder) space() byte {
-	for ; d.pos < len(d.raw); d.pos++ {
-		switch c := d.raw[d.pos]; c {
-		case ' ', '\t', '\n', '\r':
-		default:
-			return c
-		}
+// next passes over white space, commas and colons, and returns the byte behind.
+func (d *decoder) next() byte {
+	for strings.IndexByte(" \t\r\n,:", d.raw[d.pos]) >= 0 {
+		d.pos++
 	}
-	return 0
+	return d.raw[d.pos]
 }
 
 func (d *decoder) value(depth int) value {
 	var v value
-	switch c := d.space(); c {
-	case '{', '[':
-		if depth >= maxJSONDepth {
-			panic(errNotJSON)
+	switch c := d.next(); c {
+	case '{':
+		o := &object{}
+		for d.pos++; d.next() != '}'; {
+			key := d.string()
+			o.set(key, d.value(depth+1))
 		}
-		if c == '{' {
-			v = d.object(depth)
-		} else {
-			v = d.list(depth)
+		d.pos++
+		v = o
+	case '[':
+		list := []value{}
+		for d.pos++; d.next() != ']'; {
+			list = append(list, d.value(depth+1))
 		}
+		d.pos++
+		v = list
 	case '"':
 		return d.string()
-	case 't':
-		return d.word("true", true)
-	case 'f':
-		return d.word("false", false)
-	case 'n':
-		return d.word("null", nil)
 	default:
-		return d.number()
+		switch word := d.word(); word {
+		case "true", "false":
+			return word == "true"
+		case "null":
+			return nil
+		default:
+			return number(word)
+		}
 	}
 	if depth > maxNesting {
 		return true
@@ -172,122 +160,34 @@ func (d *decoder) value(depth int) value {
 	return v
 }
 
-func (d *decoder) word(w string, v value) value {
-	if !strings.HasPrefix(d.raw[d.pos:], w) {
-		panic(errNotJSON)
-	}
-	d.pos += len(w)
-	return v
-}
-
-func (d *decoder) number() number {
+// word reads a number or a name.
+func (d *decoder) word() string {
 	start := d.pos
-	d.pass("-")
-	if !d.pass("0") && d.digits() == 0 {
-		panic(errNotJSON)
-	}
-	if d.pass(".") && d.digits() == 0 {
-		panic(errNotJSON)
-	}
-	if d.pass("eE") {
-		d.pass("+-")
-		if d.digits() == 0 {
-			panic(errNotJSON)
-		}
-	}
-	return number(d.raw[start:d.pos])
-}
-
-// pass passes over one byte if it is one of set.
-func (d *decoder) pass(set string) bool {
-	if d.pos < len(d.raw) && strings.IndexByte(set, d.raw[d.pos]) >= 0 {
-		d.pos++
-		return true
-	}
-	return false
-}
-
-func (d *decoder) digits() int {
-	start := d.pos
-	for d.pos < len(d.raw) && d.raw[d.pos] >= '0' && d.raw[d.pos] <= '9' {
+	for d.pos < len(d.raw) && strings.IndexByte(" \t\r\n,]}", d.raw[d.pos]) < 0 {
 		d.pos++
 	}
-	return d.pos - start
-}
-
-func (d *decoder) object(depth int) *object {
-	o := &object{}
-	d.pos++
-	if d.space() == '}' {
-		d.pos++
-		return o
-	}
-	for {
-		if d.space() != '"' {
-			panic(errNotJSON)
-		}
-		key := d.string()
-		if d.space() != ':' {
-			panic(errNotJSON)
-		}
-		d.pos++
-		o.set(key, d.value(depth+1))
-		if !d.more('}') {
-			return o
-		}
-	}
-}
-
-func (d *decoder) list(depth int) []value {
-	list := []value{}
-	d.pos++
-	if d.space() == ']' {
-		d.pos++
-		return list
-	}
-	for {
-		list = append(list, d.value(depth+1))
-		if !d.more(']') {
-			return list
-		}
-	}
-}
-
-// more passes over a comma, or over the end, of which it says so.
-func (d *decoder) more(end byte) bool {
-	c := d.space()
-	if c != ',' && c != end {
-		panic(errNotJSON)
-	}
-	d.pos++
-	return c == ','
+	return d.raw[start:d.pos]
 }
 
 func (d *decoder) string() string {
 	start := d.pos
 	plain := true
-	for d.pos++; d.pos < len(d.raw); d.pos++ {
+	for d.pos++; d.raw[d.pos] != '"'; d.pos++ {
 		switch c := d.raw[d.pos]; {
-		case c == '"':
-			d.pos++
-			if plain {
-				return d.raw[start+1 : d.pos-1]
-			}
-			var s string
-			if err := json.Unmarshal([]byte(d.raw[start:d.pos]), &s); err != nil {
-				panic(errNotJSON)
-			}
-			return s
-		case c < ' ':
-			panic(errNotJSON)
 		case c == '\\':
 			d.pos++
 			plain = false
 		case c >= utf8.RuneSelf:
-			plain = false
+			plain = false // it may be invalid UTF-8
 		}
 	}
-	panic(errNotJSON)
+	d.pos++
+	if plain {
+		return d.raw[start+1 : d.pos-1]
+	}
+	var s string
+	_ = json.Unmarshal([]byte(d.raw[start:d.pos]), &s) // it is valid
+	return s
 }
 
 // encode is v as compact JSON.

@@ -57,7 +57,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 func TestDecodeDepth(t *testing.T) {
-	for _, n := range []int{maxNesting, 1000, maxJSONDepth, maxJSONDepth + 1, 100_000} {
+	for _, n := range []int{maxNesting, 1000, 10_000, 10_001, 100_000} {
 		text := []byte(strings.Repeat(`[`, n) + strings.Repeat(`]`, n))
 		if _, err := decode(text); (err == nil) != json.Valid(text) {
 			t.Errorf("depth %d: %v, but json.Valid is %t", n, err, json.Valid(text))

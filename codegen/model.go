@@ -18,7 +18,7 @@ const (
 	kindLiteral // lit
 	kindArray   // elem
 	kindTuple   // items, min, elem
-	kindObject  // fields, index
+	kindObject  // fields, rest
 	kindUnion   // items
 	kindInter   // items
 	kindRef     // ref
@@ -33,9 +33,12 @@ type typ struct {
 	items  []*typ // of a tuple, a union, an intersection
 	min    int    // how many items of a tuple must be there
 	fields []field
-	index  []index // an object without fields and index has no keys
 	ref    *named
-	closed bool // an object whose schema says that it has no other keys
+	// rest is the type of the keys of an object that are not declared; nil if
+	// there are none. restOptional says that they may be undefined too.
+	rest         *typ
+	restOptional bool
+	closed       bool // an object whose schema says that it has no other keys
 }
 
 // A field is one declared key of an object.
@@ -46,21 +49,12 @@ type field struct {
 	doc      *doc
 }
 
-// An index says which type the undeclared keys of an object have that begin
-// with a prefix.
-type index struct {
-	prefix   string
-	typ      *typ
-	optional bool // undefined too, as a declared key that it covers is optional
-}
-
 // A named is the target of references, which needs a name: it may refer to
 // itself, and others to it.
 type named struct {
 	name   string
 	typ    *typ
 	schema *object
-	scope  *object // what "#" means in it
 }
 
 var (
@@ -70,7 +64,7 @@ var (
 	text      = &typ{kind: kindString}
 	numeric   = &typ{kind: kindNumber}
 	boolean   = &typ{kind: kindBoolean}
-	anyObject = &typ{kind: kindObject, index: []index{{typ: unknown}}}
+	anyObject = &typ{kind: kindObject, rest: unknown}
 	anyArray  = &typ{kind: kindArray, elem: unknown}
 )
 
@@ -192,8 +186,8 @@ func same(a, b *typ) bool {
 		return true
 	}
 	if a.kind != b.kind || a.lit != b.lit || a.ref != b.ref || a.min != b.min ||
-		len(a.items) != len(b.items) || len(a.fields) != len(b.fields) || len(a.index) != len(b.index) ||
-		(a.elem == nil) != (b.elem == nil) {
+		len(a.items) != len(b.items) || len(a.fields) != len(b.fields) ||
+		(a.rest == nil) != (b.rest == nil) || (a.elem == nil) != (b.elem == nil) {
 		return false
 	}
 	for i, f := range a.fields {
@@ -201,10 +195,8 @@ func same(a, b *typ) bool {
 			return false
 		}
 	}
-	for i, x := range a.index {
-		if x.prefix != b.index[i].prefix || !same(x.typ, b.index[i].typ) {
-			return false
-		}
+	if a.rest != nil && !same(a.rest, b.rest) {
+		return false
 	}
 	for i := range a.items {
 		if !same(a.items[i], b.items[i]) {
@@ -308,14 +300,17 @@ func meetObjects(a, b *typ) *typ {
 		return b
 	case same(b, anyObject):
 		return a
-	case len(a.index) > 0 || len(b.index) > 0:
+	case a.rest != nil || b.rest != nil:
 		return &typ{kind: kindInter, items: []*typ{a, b}}
 	}
 	m := &typ{kind: kindObject, fields: slices.Clone(a.fields)}
-	place := fieldPlaces(a.fields, len(b.fields))
+	places := make(map[string]int, len(a.fields))
+	for i, f := range a.fields {
+		places[f.name] = i
+	}
 	for _, f := range b.fields {
-		i := place(f.name)
-		if i < 0 {
+		i, ok := places[f.name]
+		if !ok {
 			m.fields = append(m.fields, f)
 			continue
 		}
@@ -327,26 +322,6 @@ func meetObjects(a, b *typ) *typ {
 		}
 	}
 	return m
-}
-
-// fieldPlaces returns a function that finds a field by name, for so many
-// questions; it gives -1 for none.
-func fieldPlaces(fields []field, questions int) func(name string) int {
-	if questions < 8 {
-		return func(name string) int {
-			return slices.IndexFunc(fields, func(f field) bool { return f.name == name })
-		}
-	}
-	at := make(map[string]int, len(fields))
-	for i, f := range fields {
-		at[f.name] = i
-	}
-	return func(name string) int {
-		if i, ok := at[name]; ok {
-			return i
-		}
-		return -1
-	}
 }
 
 // acceptsEmpty reports whether {} is of type t.

@@ -235,7 +235,7 @@ func (p *printer) see() string {
 }
 
 func (p *printer) object(t *typ) {
-	if len(t.fields) == 0 && len(t.index) <= 1 && (len(t.index) == 0 || t.index[0].prefix == "") {
+	if len(t.fields) == 0 {
 		p.record(t)
 		return
 	}
@@ -263,9 +263,13 @@ func (p *printer) object(t *typ) {
 		p.field(f, n)
 		n++
 	}
-	for _, x := range t.index {
+	if t.rest != nil {
 		p.separate(n)
-		p.indexSignature(x)
+		p.b.WriteString("[key: string]: ")
+		p.typ(t.rest, kindUnknown)
+		if t.restOptional && t.rest.kind != kindUnknown {
+			p.b.WriteString(" | undefined")
+		}
 		n++
 	}
 	if left > 0 {
@@ -347,35 +351,22 @@ func nameSays(t *typ) bool {
 	return false
 }
 
-func (p *printer) indexSignature(x index) {
-	if x.prefix == "" {
-		p.b.WriteString("[key: string]: ")
-	} else {
-		p.b.WriteString("[key: `" + x.prefix + "${string}`]: ")
-	}
-	p.typ(x.typ, kindUnknown)
-	if x.optional && x.typ.kind != kindUnknown {
-		p.b.WriteString(" | undefined")
-	}
-}
-
 // record writes an object without declared keys.
 func (p *printer) record(t *typ) {
-	if len(t.index) == 0 {
+	if t.rest == nil {
 		p.b.WriteString("Record<string, never>")
 		return
 	}
-	elem := t.index[0].typ
-	if !refers(elem, 4) {
+	if !refers(t.rest, 4) {
 		p.b.WriteString(p.spaced("Record<string, "))
-		p.typ(elem, kindUnknown)
+		p.typ(t.rest, kindUnknown)
 		p.b.WriteByte('>')
 		return
 	}
 	// Record is an alias itself, and an alias may not refer to itself in the
 	// arguments of another.
 	p.b.WriteString("{ [key: string]: ")
-	p.typ(elem, kindUnknown)
+	p.typ(t.rest, kindUnknown)
 	p.b.WriteString(" }")
 }
 
@@ -386,8 +377,7 @@ func refers(t *typ, depth int) bool {
 	}
 	deeper := func(t *typ) bool { return refers(t, depth-1) }
 	return t.elem != nil && deeper(t.elem) || slices.ContainsFunc(t.items, deeper) ||
-		slices.ContainsFunc(t.fields, func(f field) bool { return deeper(f.typ) }) ||
-		slices.ContainsFunc(t.index, func(x index) bool { return deeper(x.typ) })
+		t.rest != nil && deeper(t.rest) || slices.ContainsFunc(t.fields, func(f field) bool { return deeper(f.typ) })
 }
 
 // comment writes a JSDoc comment, on one line where that is enough.

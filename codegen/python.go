@@ -130,7 +130,7 @@ func (m *pythonModule) tool(of *model, t *discovery.Tool, name string) {
 // root is the type of a whole argument or result, which may refer to itself.
 func (m *pythonModule) root(of *model, name string, t *typ, class string) string {
 	for _, n := range of.named {
-		if n.name == name && n.typ.kind == kindObject && len(n.typ.fields) > 0 && len(n.typ.index) == 0 {
+		if n.name == name && n.typ.kind == kindObject && len(n.typ.fields) > 0 && n.typ.rest == nil {
 			m.named[n] = m.classes.Add(class + name)
 			m.class(n.typ, m.named[n])
 			return m.named[n]
@@ -244,7 +244,7 @@ func (m *pythonModule) reference(n *named) string {
 	}
 	if n.typ.kind == kindObject {
 		m.named[n] = pascal(pythonName(n.name, "type"))
-		if len(n.typ.fields) > 0 && len(n.typ.index) == 0 {
+		if len(n.typ.fields) > 0 && n.typ.rest == nil {
 			m.named[n] = m.classes.Add(m.named[n])
 			m.class(n.typ, m.named[n])
 			return m.named[n]
@@ -260,12 +260,12 @@ func (m *pythonModule) reference(n *named) string {
 // object is a class for declared keys, else a dictionary.
 func (m *pythonModule) object(t *typ, name string) string {
 	switch {
-	case len(t.fields) > 0 && len(t.index) == 0:
+	case len(t.fields) > 0 && t.rest == nil:
 		name = m.classes.Add(name)
 		m.class(t, name)
 		return name
-	case len(t.fields) == 0 && len(t.index) == 1:
-		return "dict[str, " + m.typ(t.index[0].typ, name+"Value") + "]"
+	case len(t.fields) == 0 && t.rest != nil:
+		return "dict[str, " + m.typ(t.rest, name+"Value") + "]"
 	}
 	return "dict[str, Any]"
 }

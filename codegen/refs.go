@@ -14,7 +14,7 @@ const maxHops = 100
 // reference returns the type behind a $ref. What leads nowhere, in a circle or
 // out of the document is unknown: nothing is fetched.
 func (b *builder) reference(ref string) *typ {
-	target, scope, ok := b.find(ref, b.scope)
+	target, ok := b.find(ref)
 	var passed []*object
 	t := unknown
 	for ok && len(passed) < maxHops {
@@ -25,7 +25,7 @@ func (b *builder) reference(ref string) *typ {
 		}
 		next, onlyRef := soleReference(s)
 		if !onlyRef {
-			t = b.name(s, scope, ref)
+			t = b.name(s, ref)
 			break
 		}
 		if known := b.aliases[s]; known != nil {
@@ -33,8 +33,8 @@ func (b *builder) reference(ref string) *typ {
 			break
 		}
 		passed = append(passed, s)
-		ref, scope = next, scopeOf(s, scope)
-		target, scope, ok = b.find(ref, scope)
+		ref = next
+		target, ok = b.find(ref)
 	}
 	for _, s := range passed {
 		b.aliases[s] = t
@@ -50,7 +50,7 @@ func soleReference(s *object) (string, bool) {
 	}
 	for _, k := range s.keys {
 		switch k {
-		case "$ref", "$id", "$anchor", "$comment", "description", "title", "default", "examples", "deprecated", "$defs", "definitions":
+		case "$ref", "$anchor", "$comment", "description", "title", "default", "examples", "deprecated", "$defs", "definitions":
 		default:
 			return "", false
 		}
@@ -60,13 +60,13 @@ func soleReference(s *object) (string, bool) {
 
 // name returns the reference to schema s, which gets a name when it is first
 // referred to.
-func (b *builder) name(s, scope *object, ref string) *typ {
+func (b *builder) name(s *object, ref string) *typ {
 	n := b.byTarget[s]
 	if n == nil {
 		if len(b.named) >= maxNamed {
 			return unknown
 		}
-		n = &named{schema: s, scope: scope}
+		n = &named{schema: s}
 		if s == b.root && b.rootName != "" {
 			n.name = b.rootName
 		} else {
@@ -90,126 +90,49 @@ func refName(ref string) string {
 	return tsname.Type(ref)
 }
 
-// find returns what a reference points to, and what "#" means there.
-func (b *builder) find(ref string, scope *object) (target value, in *object, ok bool) {
-	base, fragment, _ := strings.Cut(ref, "#")
-	if base != "" {
-		if scope = b.resource(base, scope); scope == nil {
-			return nil, nil, false
-		}
+// find returns what a reference points to, which is a JSON pointer into the
+// document. References by anchor or $id are not followed.
+func (b *builder) find(ref string) (target value, ok bool) {
+	fragment, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil, false
 	}
 	if plain, err := url.PathUnescape(fragment); err == nil {
 		fragment = plain
 	}
 	switch {
 	case fragment == "":
-		return scope, scope, true
+		return b.root, true
 	case fragment[0] != '/':
-		s := b.anchors(scope)[fragment]
-		return s, scope, s != nil
+		return nil, false
 	}
-	target = scope
+	target = b.root
 	for part := range strings.SplitSeq(fragment[1:], "/") {
 		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 		switch at := target.(type) {
 		case *object:
-			if !at.has(part) {
-				return nil, nil, false
+			if !at.has(part) || b.embedded(at) {
+				return nil, false
 			}
-			target, scope = at.get(part), scopeOf(at, scope)
+			target = at.get(part)
 		case []value:
 			i := integer(number(part), -1)
 			if part == "" || i < 0 || i >= len(at) {
-				return nil, nil, false
+				return nil, false
 			}
 			target = at[i]
 		default:
-			return nil, nil, false
+			return nil, false
 		}
 	}
-	return target, scope, true
+	return target, true
 }
 
-// scopeOf returns what "#" means in s, which stands in scope.
-func scopeOf(s, scope *object) *object {
-	if id := s.text("$id"); id != "" && id[0] != '#' {
-		return s
-	}
-	return scope
-}
-
-// places are the schemas of a document that have names of their own.
-type places struct {
-	ids     map[string]*object
-	anchors map[*object]map[string]*object // by the schema with the $id around
-}
-
-func (b *builder) lookUp() *places {
-	if b.places == nil {
-		b.places = &places{ids: make(map[string]*object), anchors: make(map[*object]map[string]*object)}
-		b.places.walk(b.root, b.root)
-	}
-	return b.places
-}
-
-func (p *places) walk(v value, scope *object) {
-	switch v := v.(type) {
-	case []value:
-		for _, item := range v {
-			p.walk(item, scope)
-		}
-	case *object:
-		if id := v.text("$id"); strings.HasPrefix(id, "#") { // how draft-06 and -07 wrote anchors
-			p.add(scope, id[1:], v)
-		} else if id != "" {
-			scope = v
-			p.ids[strings.TrimSuffix(id, "#")] = v
-		}
-		for _, key := range []string{"$anchor", "$dynamicAnchor"} {
-			if a := v.text(key); a != "" {
-				p.add(scope, a, v)
-			}
-		}
-		for _, item := range v.vals {
-			p.walk(item, scope)
-		}
-	}
-}
-
-func (p *places) add(scope *object, anchor string, s *object) {
-	if p.anchors[scope] == nil {
-		p.anchors[scope] = make(map[string]*object)
-	}
-	if p.anchors[scope][anchor] == nil {
-		p.anchors[scope][anchor] = s
-	}
-}
-
-func (b *builder) anchors(scope *object) map[string]*object { return b.lookUp().anchors[scope] }
-
-// resource finds a schema of the document by its $id, absolute or relative to
-// that of the scope.
-func (b *builder) resource(ref string, scope *object) *object {
-	ids := b.lookUp().ids
-	if s := ids[ref]; s != nil {
-		return s
-	}
-	for _, base := range []*object{scope, b.root} {
-		from, err := url.Parse(base.text("$id"))
-		if err != nil {
-			continue
-		}
-		to, err := from.Parse(ref)
-		if err != nil {
-			return nil
-		}
-		for id, s := range ids {
-			if abs, err := from.Parse(id); err == nil && *abs == *to {
-				return s
-			}
-		}
-	}
-	return nil
+// embedded reports whether s is a document of its own within b's: it has an
+// $id, from which references in it count. Hardly any schema of a tool has one.
+func (b *builder) embedded(s *object) bool {
+	id := s.text("$id")
+	return s != b.root && id != "" && id[0] != '#'
 }
 
 // cutLoops ends types that are made of nothing but themselves, such as

@@ -86,7 +86,7 @@ func TestFailuresAreTyped(t *testing.T) {
 		{"unreachable", "shop__open", fails(errors.New("connection refused")),
 			bridge.Error{Server: "shop", Tool: "open", Code: bridge.CodeUnavailable, Message: "connection refused", Retryable: true}},
 		{"no tool result", "shop__open", answering(`[]`),
-			bridge.Error{Server: "shop", Tool: "open", Code: bridge.CodeProtocol, Message: "call shop__open: the server's answer is no tool result but []"}},
+			bridge.Error{Server: "shop", Tool: "open", Code: bridge.CodeProtocol, Message: "call shop__open: the server's answer is not a tool result: []"}},
 	} {
 		b := bridge.New(bridge.Options{Resolve: resolve, Caller: c.caller})
 		_, err := b.Call(t.Context(), c.tool, nil)

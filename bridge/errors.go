@@ -52,8 +52,8 @@ const (
 // maxName is the longest name of a tool that is looked up.
 const maxName = 512
 
-// CheckName refuses a name that no tool has, before anybody looks for it: a
-// *Error, or nil.
+// CheckName rejects a name that is too long for any tool, before it is looked up.
+// The error is an *Error.
 func CheckName(name string) error {
 	if len(name) <= maxName {
 		return nil
@@ -96,8 +96,7 @@ type Row struct {
 }
 
 const (
-	// maxRowError is how much of an error a row has: the script was thrown all of
-	// it.
+	// maxRowError is how much of an error a row has. The script got all of it.
 	maxRowError = 300
 	// maxRowsBytes is about how long the rows of an answer may be together.
 	maxRowsBytes = 6000

@@ -39,9 +39,10 @@ const (
 
 // Judge returns what is certainly wrong with the arguments of a call, of which
 // only a part may be known. Each mistake is there once, in the order of the
-// arguments. It does not take a schema that leaves it open which other keys
-// there are by its word: a key that no property has is a mistake where nothing
-// in the schema speaks of more keys, as it is for a TypeScript compiler.
+// arguments. A key
+// that is not declared is a mistake unless the schema mentions further keys, as
+// it is for a TypeScript compiler: a schema that does not mention them allows them,
+// but such a key is nearly always misspelt.
 func (v *Validator) Judge(t *discovery.Tool, input Literal) []Finding {
 	s := v.schema(t)
 	if s.root == nil {
@@ -68,14 +69,14 @@ func findings(root any, input Literal, strict bool) ([]Finding, *judge) {
 }
 
 // maxJudged is the number of pairs of a schema and a value that are compared
-// before the rest is let pass.
+// before the rest is accepted.
 const maxJudged = 20_000
 
 // maxJudgedDepth is how deep references and values are followed.
 const maxJudgedDepth = 64
 
-// A judge compares values with schemas and is certain of what it finds: what
-// it does not understand is right.
+// A judge compares values with schemas and reports only what is certainly wrong:
+// it accepts what it does not understand.
 type judge struct {
 	root    any
 	budget  int

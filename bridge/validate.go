@@ -21,13 +21,13 @@ type Validator struct {
 	compiled map[*discovery.Tool]func() *schema
 }
 
-// schema is a compiled input schema. checked is nil, and lets everything pass, for
-// one that cannot be followed: the server judges anyway.
+// schema is a compiled input schema. checked is nil, which accepts everything,
+// for a schema that cannot be checked: the server checks anyway.
 type schema struct {
 	checked *jsoncheck.Schema
 	root    map[string]any // the same, as JSON; nil if that is no object
-	// spelt are the strings of the schema in which something was spelt out for
-	// models, by what they were told.
+	// spelt are the strings of the schema in which something was spelled out for
+	// models, by the text that models see.
 	spelt map[string]string
 }
 
@@ -54,7 +54,7 @@ func (v *Validator) schema(t *discovery.Tool) *schema {
 	return compiled() // calls of other tools do not wait for it
 }
 
-// compile never fails: what is no schema is one that everything satisfies.
+// compile never fails: an invalid schema accepts everything.
 func compile(raw json.RawMessage) *schema {
 	var s schema
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -70,8 +70,9 @@ func compile(raw json.RawMessage) *schema {
 }
 
 // Check returns the arguments to send: args, or {} when there are none, without
-// each null of an optional property that does not accept it. A mistake is an *Error that names every parameter that is wrong, what is
-// accepted and the nearest name.
+// each null of an optional property that does not accept it. If they are wrong,
+// the error is an *Error that names every wrong parameter, what it accepts and the
+// nearest name.
 func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || bytes.Equal(args, []byte("null")) {
@@ -98,8 +99,8 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	if invalid == nil && s.checked != nil {
 		return args, nil
 	}
-	// What is wrong is looked for by ourselves, because a validator stops at
-	// the first mistake and tells it in terms of the schema.
+	// A validator stops at the first mistake and describes it in terms of the
+	// schema, so find all mistakes here.
 	input, err := ParseLiteral(args)
 	if err != nil {
 		return refuse(err.Error())
@@ -120,7 +121,7 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	return args, nil
 }
 
-// maxFindings is how many mistakes one error tells.
+// maxFindings is how many mistakes one error lists.
 const maxFindings = 6
 
 func sentences(found []Finding) string {

@@ -38,11 +38,11 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 		Content           []json.RawMessage `json:"content"`
 	}
 	if err := json.Unmarshal(raw, &res); err != nil {
-		return nil, &Error{Code: CodeProtocol, Message: fmt.Sprintf("call %s: the server's answer is no tool result but %s", tool.ID, clip(string(raw), 80))}
+		return nil, &Error{Code: CodeProtocol, Message: fmt.Sprintf("call %s: the server's answer is not a tool result: %s", tool.ID, clip(string(raw), 80))}
 	}
 	blocks := make([]content, len(res.Content))
 	for i, c := range res.Content {
-		// A block of a kind that nobody knows yet passes through as it is.
+		// A block of an unknown kind passes through unchanged.
 		_ = json.Unmarshal(c, &blocks[i])
 	}
 	if res.IsError {
@@ -108,8 +108,8 @@ func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawM
 	return json.Marshal(out)
 }
 
-// withoutBinary replaces the content blocks with binary data that stand
-// somewhere in value, as contentArray does: servers repeat them in their
+// withoutBinary replaces the content blocks with binary data anywhere
+// in value, as contentArray does: servers repeat them in their
 // structured content.
 func withoutBinary(value json.RawMessage, keep Keep) json.RawMessage {
 	if !bytes.Contains(value, []byte(`"data"`)) && !bytes.Contains(value, []byte(`"blob"`)) {
@@ -148,7 +148,7 @@ func replaceBinary(value json.RawMessage, keep Keep, depth int) (json.RawMessage
 }
 
 // binary returns what a block has in base64. A record that only looks like a
-// block has no MIME type, or something else in its place.
+// block has no valid MIME type.
 func (b *content) binary() (kind, mimeType, b64 string, ok bool) {
 	switch {
 	case b.Resource != nil && b.Resource.Blob != "":
@@ -221,7 +221,7 @@ func mustMarshal(v any) json.RawMessage {
 // A Keep keeps binary data and returns its reference; "" if it cannot.
 type Keep func(mimeType string, data []byte) (ref string)
 
-// binary stands for an image, audio or blob in a script's value.
+// binary represents an image, audio or blob in a script's value.
 type binary struct {
 	Type     string `json:"type"`
 	MIMEType string `json:"mimeType,omitempty"`
@@ -229,7 +229,7 @@ type binary struct {
 	Ref      string `json:"ref,omitempty"`
 }
 
-// newBinary keeps data, which is in base64; what is not is kept by nobody.
+// newBinary keeps data if it is valid base64.
 func newBinary(kind, mimeType, b64 string, keep Keep) binary {
 	b := binary{Type: kind, MIMEType: mimeType, Size: base64.StdEncoding.DecodedLen(len(b64)) - padding(b64)}
 	if keep != nil {

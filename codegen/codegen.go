@@ -5,8 +5,8 @@
 //
 // It is pure: a catalogue goes in, text comes out, the same bytes every time,
 // and it does no I/O. All texts of a tool are written from one model, which is
-// built of its JSON Schemas (2020-12 and draft-07). Schemas come from strangers:
-// what one says wrongly, or in too many words, becomes "unknown", and so does
+// built from its JSON Schemas (2020-12 and draft-07). Schemas are untrusted: what is
+// wrong in one, or too large, becomes "unknown", and so does
 // what it refers to by $anchor or $id; no schema makes an error or costs a tool
 // its wrapper.
 package codegen

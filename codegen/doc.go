@@ -132,8 +132,8 @@ func together(s *object) string {
 	return ""
 }
 
-// commentText makes a stranger's text fit to stand in a comment: nothing ends
-// the comment, lines end with \n, and what no reader sees is gone.
+// commentText makes untrusted text safe in a comment: nothing ends the comment,
+// lines end with \n, and invisible characters are removed.
 func commentText(s string) string {
 	if plainComment(s) {
 		return strings.TrimSpace(s)

@@ -16,8 +16,8 @@ type value any
 // A number is a JSON number with the digits that it was written with.
 type number string
 
-// An object is a JSON object in the order in which it was written. Of a key
-// that stands there twice, the last value counts.
+// An object is a JSON object in the order in which it was written. Of a
+// duplicate key, the last value counts.
 type object struct {
 	keys  []string
 	vals  []value
@@ -69,7 +69,7 @@ func (o *object) get(key string) value {
 	return nil
 }
 
-// has tells a key that is absent from one whose value is null.
+// has distinguishes an absent key from one whose value is null.
 func (o *object) has(key string) bool { return o.at(key) >= 0 }
 
 func (o *object) object(key string) *object {
@@ -233,8 +233,8 @@ func writeJSON(b *strings.Builder, v value) {
 	}
 }
 
-// quote is s as a string literal on one line, of JSON and of TypeScript. What no
-// reader sees is escaped: the literal is the same string, and hides nothing.
+// quote is s as a string literal on one line, of JSON and of TypeScript. Invisible
+// characters are escaped, so that the literal hides nothing.
 func quote(s string) string {
 	if plainText(s) {
 		return `"` + s + `"`

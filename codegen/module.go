@@ -20,8 +20,8 @@ type Module struct {
 }
 
 // RunModule returns the module that runs server s, with only those functions that
-// are in only unless that is nil. The tool ids stand in it verbatim, so a call
-// needs no further look-up in the sandbox.
+// are in only unless that is nil. It has the tool ids verbatim, so a call
+// needs no lookup in the sandbox.
 func RunModule(s *discovery.Server, only map[string]bool) Module {
 	m := Module{Path: ModulePath(s), Global: s.Namespace}
 	var b strings.Builder

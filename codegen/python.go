@@ -334,7 +334,7 @@ func unquoted(escapes string) (s string) {
 	return s
 }
 
-// docstring is a stranger's text as a string that stands alone.
+// docstring returns untrusted text as a Python docstring.
 func docstring(text, indent string) string {
 	text = strings.ReplaceAll(text, `*\/`, `*/`)
 	text = strings.NewReplacer(`\`, `\\`, `"""`, `\"\"\"`).Replace(text)

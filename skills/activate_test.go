@@ -162,7 +162,7 @@ func TestVirtualSkillsAreChecked(t *testing.T) {
 		{`two tools are called "t"`, skills.Virtual{Name: "bad", Description: "x", Tools: []skills.Tool{{Name: "t", Handler: ok}, {Name: "t", Handler: ok}}}},
 		{"no handler", skills.Virtual{Name: "bad", Description: "x", Tools: []skills.Tool{{Name: "t"}}}},
 		{"no name", skills.Virtual{Name: "bad", Description: "x", Tools: []skills.Tool{{Handler: ok}}}},
-		{"no JSON", skills.Virtual{Name: "bad", Description: "x", Tools: []skills.Tool{{Name: "t", Handler: ok, InputSchema: json.RawMessage("{")}}}},
+		{"invalid JSON", skills.Virtual{Name: "bad", Description: "x", Tools: []skills.Tool{{Name: "t", Handler: ok, InputSchema: json.RawMessage("{")}}}},
 	} {
 		if err := reg.Register(c.v); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Register(%+v) = %v, want %q in it", c.v, err, c.want)

@@ -38,7 +38,7 @@ func TestInputIsCheckedBeforeTheHandlerRuns(t *testing.T) {
 		skills.Tool{Name: "optional", InputSchema: json.RawMessage(`{"type":"object"}`), Handler: func(_ context.Context, in json.RawMessage) (any, error) { return len(in), nil }})
 	for _, c := range []struct{ input, want string }{
 		{``, `"dice"`}, {`{}`, `"dice"`}, {`{"dice":"2"}`, `"dice": takes an integer`}, {`{"dice":0}`, `"dice": minimum`}, {`{"dice":1,"how":"middle"}`, `"how": enum`},
-		{`{"dice":1,"of":{"sides":"six"}}`, `"of.sides": takes an integer`}, {`{"dice":1,"colour":"red"}`, `colour`}, {`[1]`, `takes an object`}, {`{"dice"`, "it is no JSON"},
+		{`{"dice":1,"of":{"sides":"six"}}`, `"of.sides": takes an integer`}, {`{"dice":1,"colour":"red"}`, `colour`}, {`[1]`, `takes an object`}, {`{"dice"`, "invalid JSON"},
 	} {
 		_, err := k.Call(t.Context(), "roll", json.RawMessage(c.input))
 		e, ok := errors.AsType[*skills.FileError](err)
@@ -70,7 +70,7 @@ func TestAnswersOfAnyType(t *testing.T) {
 		{"nil", nil, `null`}, {"a text", "a <b> & c", `"a <b> & c"`}, {"a number", 3, `3`}, {"a big one", uint64(math.MaxUint64), `18446744073709551615`},
 		{"a struct", point{X: 1}, `{"x":1}`}, {"a pointer", &point{2, 0.5}, `{"x":2,"y":0.5}`}, {"a list", []point{{X: 1}}, `[{"x":1}]`},
 		{"a map", map[int]bool{1: true}, `{"1":true}`}, {"JSON", json.RawMessage(`{"b":1,"a":2}`), `{"b":1,"a":2}`}, {"a time", time.Unix(0, 0).UTC(), `"1970-01-01T00:00:00Z"`},
-		{"bytes", []byte("hi"), `"aGk="`}, {"a channel", make(chan int), `its answer has no JSON form`}, {"no number", math.NaN(), `its answer has no JSON form`}, {"no JSON", json.RawMessage(`{`), `its answer has no JSON form`},
+		{"bytes", []byte("hi"), `"aGk="`}, {"a channel", make(chan int), `its answer has no JSON form`}, {"no number", math.NaN(), `its answer has no JSON form`}, {"invalid JSON", json.RawMessage(`{`), `its answer has no JSON form`},
 	} {
 		k := virtual(t, skills.Tool{Name: "t", Handler: func(context.Context, json.RawMessage) (any, error) { return c.answer, nil }})
 		answer, err := k.Call(t.Context(), "t", nil)

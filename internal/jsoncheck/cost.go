@@ -8,7 +8,7 @@ import (
 
 // ErrCostly is the error for a value that would take too long to check: with
 // schemas that branch again and again, or lead ever deeper, and are made for that.
-var ErrCostly = errors.New("it would take too long to check: its schema branches too often for a value of this size")
+var ErrCostly = errors.New("too costly to check: the schema branches too often for a value of this size")
 
 // maxCost is what checking one value may cost. The library does about a million
 // in a second.

@@ -11,11 +11,11 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// The library follows a schema wherever it leads: one that leads back to itself
-// for the same value overflows the stack, which no Go program survives, and one
-// that branches at each of thirty references keeps a processor for an hour. A
-// graph finds the first when it is made, and tells the second of each value
-// before the library sees it.
+// The library follows every reference: a schema that refers back to itself for the
+// same value overflows the stack, which crashes a Go program, and one that
+// branches at each of thirty references keeps a processor busy for an hour. A
+// graph detects the first when it is made, and the second for each value before
+// the library sees it.
 
 // maxNodes is how many schemas within a schema there may be.
 const maxNodes = 100_000
@@ -86,7 +86,7 @@ func newGraph(s *jsonschema.Schema) (*graph, error) {
 func (g *graph) add(s *jsonschema.Schema, path string) (*node, error) {
 	n := &node{schema: s, path: path}
 	if len(g.nodes) >= maxNodes {
-		return nil, fmt.Errorf("it has more than %d schemas", maxNodes)
+		return nil, fmt.Errorf("more than %d schemas", maxNodes)
 	}
 	g.nodes[path] = n
 	if err := g.identify(n); err != nil {
@@ -94,7 +94,7 @@ func (g *graph) add(s *jsonschema.Schema, path string) (*node, error) {
 	}
 	for _, t := range append(slices.Clone(s.Types), s.Type) {
 		if t != "" && !slices.Contains(types, t) {
-			return nil, fmt.Errorf("%s: there is no type %q: types are %s", n, t, strings.Join(types, ", "))
+			return nil, fmt.Errorf("%s: unknown type %q: types are %s", n, t, strings.Join(types, ", "))
 		}
 	}
 	var failed error
@@ -183,23 +183,23 @@ func (g *graph) link(n *node) error {
 	}
 	base, err := url.Parse(g.root.schema.ID)
 	if err != nil {
-		return fmt.Errorf("$id %q is no address: %w", g.root.schema.ID, err)
+		return fmt.Errorf("invalid $id %q: %w", g.root.schema.ID, err)
 	}
 	ref, err := base.Parse(n.schema.Ref)
 	if err != nil {
-		return fmt.Errorf("%s: $ref %q is no reference: %w", n, n.schema.Ref, err)
+		return fmt.Errorf("%s: invalid $ref %q: %w", n, n.schema.Ref, err)
 	}
 	fragment := ref.Fragment
 	ref.Fragment, base.Fragment = "", ""
 	if ref.String() != base.String() {
-		return fmt.Errorf("%s: $ref %q leads out of the schema: other documents are not fetched", n, n.schema.Ref)
+		return fmt.Errorf("%s: $ref %q is outside the schema: other documents are not fetched", n, n.schema.Ref)
 	}
 	if fragment != "" && fragment[0] != '/' {
 		fragment = "#" + fragment
 	}
 	target := g.nodes[fragment]
 	if target == nil {
-		return fmt.Errorf("%s: $ref %q leads to no schema", n, n.schema.Ref)
+		return fmt.Errorf("%s: $ref %q does not point to a schema", n, n.schema.Ref)
 	}
 	n.same = append(n.same, target)
 	return nil
@@ -227,7 +227,7 @@ func (n *node) sorted(order nodes) (_ nodes, err error) {
 	case left:
 		return order, nil
 	case entered:
-		return nil, fmt.Errorf("%s leads back to itself for the same value, without end", n)
+		return nil, fmt.Errorf("%s refers back to itself for the same value, without end", n)
 	}
 	n.state = entered
 	for _, to := range n.same {

@@ -14,23 +14,23 @@ import (
 func TestSchemasWithoutEndAreRefused(t *testing.T) {
 	deep := strings.Repeat(`{"not":`, 3000) + `{}` + strings.Repeat(`}`, 3000)
 	for _, tt := range []struct{ schema, want string }{
-		{`{"$ref":"#"}`, `"#" leads back to itself`},
-		{`{"allOf":[{"$ref":"#"}]}`, "leads back"},
-		{`{"not":{"anyOf":[true,{"if":{"oneOf":[{"$ref":"#"}]}}]}}`, "leads back"},
-		{`{"then":{"$ref":"#/else"},"else":{"dependentSchemas":{"a":{"$ref":"#/then"}}}}`, "leads back"},
-		{`{"$schema":"http://json-schema.org/draft-07/schema","dependencies":{"a":{"$ref":"#"}}}`, "leads back"},
-		{`{"properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"allOf":[{"$ref":"#/$defs/x"}]}}}`, `"#/$defs/x" leads back`},
-		{`{"$anchor":"me","allOf":[{"$ref":"#me"}]}`, "leads back"},
-		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a~/b":{"$ref":"#/definitions/a~0~1b"}},"items":{"$ref":"#/definitions/a~0~1b"}}`, `#/definitions/a~0~1b" leads back`},
-		{`{"$id":"https://a.example/s","anyOf":[{"$ref":"https://a.example/s#/anyOf/0"}]}`, "leads back"},
+		{`{"$ref":"#"}`, `"#" refers back to itself`},
+		{`{"allOf":[{"$ref":"#"}]}`, "refers back"},
+		{`{"not":{"anyOf":[true,{"if":{"oneOf":[{"$ref":"#"}]}}]}}`, "refers back"},
+		{`{"then":{"$ref":"#/else"},"else":{"dependentSchemas":{"a":{"$ref":"#/then"}}}}`, "refers back"},
+		{`{"$schema":"http://json-schema.org/draft-07/schema","dependencies":{"a":{"$ref":"#"}}}`, "refers back"},
+		{`{"properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"allOf":[{"$ref":"#/$defs/x"}]}}}`, `"#/$defs/x" refers back`},
+		{`{"$anchor":"me","allOf":[{"$ref":"#me"}]}`, "refers back"},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a~/b":{"$ref":"#/definitions/a~0~1b"}},"items":{"$ref":"#/definitions/a~0~1b"}}`, `#/definitions/a~0~1b" refers back`},
+		{`{"$id":"https://a.example/s","anyOf":[{"$ref":"https://a.example/s#/anyOf/0"}]}`, "refers back"},
 		{`{"$dynamicAnchor":"x","items":{"$dynamicRef":"#x"}}`, "$dynamicRef is not supported"},
 		{`{"$defs":{"a":{"$id":"https://a.example/s","$ref":"#"}}}`, "a $ref below an $id of its own is not supported"},
-		{`{"items":{"$ref":"https://a.example/t"},"$defs":{"a":{"$id":"https://a.example/t","type":"string"}}}`, "leads out of the schema"},
+		{`{"items":{"$ref":"https://a.example/t"},"$defs":{"a":{"$id":"https://a.example/t","type":"string"}}}`, "is outside the schema"},
 		{`{"$schema":"http://json-schema.org/draft-04/schema#","properties":{"n":{"exclusiveMinimum":true}}}`, `"properties.exclusiveMinimum" is a boolean and has to be a number`},
 		{`{"$ref":"https://a.example/s"}`, "a.example"},
-		{`{"type":"objct"}`, `"#": there is no type "objct"`},
-		{`{"items":{"type":["string","int"]}}`, `"#/items": there is no type "int": types are string`},
-		{deep, "it is too large"},
+		{`{"type":"objct"}`, `"#": unknown type "objct"`},
+		{`{"items":{"type":["string","int"]}}`, `"#/items": unknown type "int": types are string`},
+		{deep, "too large"},
 	} {
 		if _, err := jsoncheck.Compile(json.RawMessage(tt.schema)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Compile(%.100s) = %v, want %q in it", tt.schema, err, tt.want)

@@ -14,33 +14,31 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// A Schema is a JSON Schema that was found right. The nil Schema lets everything
-// pass. It may be used by several goroutines.
+// A Schema is a compiled JSON Schema. The nil Schema accepts everything. It may be used by several goroutines.
 type Schema struct {
 	resolved *jsonschema.Resolved
 	graph    *graph
 }
 
-// Compile prepares a schema of draft 2020-12, which it is taken for if it does
-// not say, or of draft-07, which drafts 4 and 6 are taken for; an empty one is
-// the nil Schema. A schema may come from anywhere: one that would be followed
-// without end is an error, and so are references to other documents, which are
-// not fetched, $dynamicRef, and an $id within a schema.
+// Compile prepares a schema of draft 2020-12, the default, or of draft-07, as
+// which drafts 4 and 6 are read; an empty one is the nil Schema. A schema may come from anywhere: infinite recursion is an error,
+// and so are references to other documents, which are not fetched, $dynamicRef,
+// and an $id within a schema.
 func Compile(raw json.RawMessage) (s *Schema, err error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	defer func() { // the library does, at schemas that nobody thought of
+	defer func() { // the library panics on some invalid schemas
 		if p := recover(); p != nil {
-			s, err = nil, fmt.Errorf("it is no JSON Schema: %v", p)
+			s, err = nil, fmt.Errorf("invalid JSON Schema: %v", p)
 		}
 	}()
 	if depth := Depth(raw); depth*len(raw) > maxParse {
-		return nil, fmt.Errorf("it is too large: %d bytes, %d levels deep", len(raw), depth)
+		return nil, fmt.Errorf("too large: %d bytes, %d levels deep", len(raw), depth)
 	}
 	var js jsonschema.Schema
 	if err := json.Unmarshal(raw, &js); err != nil {
-		return nil, fmt.Errorf("it is no JSON Schema: %w", Words(err))
+		return nil, fmt.Errorf("invalid JSON Schema: %w", Words(err))
 	}
 	js.Schema = dialect(js.Schema)
 	resolved, err := js.Resolve(nil)
@@ -54,9 +52,8 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 	return &Schema{resolved, g}, nil
 }
 
-// maxParse is what reading a schema may cost: the library reads what is in the
-// innermost of its levels once for each of them. It does 20 million bytes in about
-// a second.
+// maxParse is what reading a schema may cost: the library reads each level
+// again for every level around it, about 20 million bytes in a second.
 const maxParse = 20_000_000
 
 // Depth is how deep JSON is nested: 0 for a number, 1 for [].
@@ -79,8 +76,8 @@ func Depth(raw []byte) (deepest int) {
 	return deepest
 }
 
-// dialect is the value of $schema under which the library checks a schema of a
-// draft that it does not know by name, or not by that spelling.
+// dialect returns the value of $schema that the library needs for a schema: it
+// does not know drafts 4 and 6, nor every spelling of draft-07.
 func dialect(schema string) string {
 	_, name, _ := strings.Cut(strings.TrimSuffix(schema, "#"), "://")
 	switch name {
@@ -94,13 +91,13 @@ func dialect(schema string) string {
 func (s *Schema) Check(raw json.RawMessage) error {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return fmt.Errorf("it is no JSON: %w", err)
+		return fmt.Errorf("invalid JSON: %w", err)
 	}
 	return s.CheckValue(v)
 }
 
 // CheckValue is Check for JSON as json.Unmarshal makes it. The error is ErrCostly
-// if it cannot be said.
+// if the check would take too long.
 func (s *Schema) CheckValue(v any) error {
 	if s == nil {
 		return nil
@@ -116,7 +113,7 @@ func (s *Schema) CheckValue(v any) error {
 
 var pathNoise = regexp.MustCompile(`validating (root|\S+): `)
 
-// The mistakes that are made most often, in the library's words.
+// The most frequent mistakes, as the library words them.
 var (
 	wrongType = regexp.MustCompile(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"(.+)"$`)
 	missing   = regexp.MustCompile(`^required: missing properties: \[(".*")\]$`)
@@ -128,8 +125,8 @@ var article = map[string]string{
 	"integer": "an integer", "number": "a number", "boolean": "a boolean",
 }
 
-// plain says in plain words what the library tells as the keyword that failed and
-// the value as Go prints it.
+// plain rewrites an error of the library, which names the keyword that failed and
+// prints the value as Go does.
 func plain(why string) string {
 	if m := wrongType.FindStringSubmatch(why); m != nil {
 		var wanted []string

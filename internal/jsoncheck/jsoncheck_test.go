@@ -21,9 +21,9 @@ func TestMistakesNameTheField(t *testing.T) {
 		{`{"required":["a","b"]}`, `{}`, `"a", "b" are missing`},
 		{issue, `{"title":"x","level":"medium"}`, `"level": enum`},
 		{issue, `{"title":"x","colour":1}`, `"colour" is unknown`},
-		{issue, `{"title"`, "it is no JSON"},
+		{issue, `{"title"`, "invalid JSON"},
 		{``, `{"anything":1}`, ""},
-		{``, `nothing`, "it is no JSON"},
+		{``, `nothing`, "invalid JSON"},
 		{issue, `{"title":1,"labels":"` + strings.Repeat("x", 10_000) + `"}`, `"`},
 	} {
 		s, err := jsoncheck.Compile(json.RawMessage(c.schema))

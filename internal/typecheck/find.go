@@ -19,11 +19,11 @@ import (
 type Compiler struct {
 	// Path is the program itself, never a script that starts it.
 	Path string
-	// Version is what it says of itself, such as "7.0.2".
+	// Version is the version that it reports, such as "7.0.2".
 	Version string
 }
 
-// minMajor is the first major version whose compiler is a program of its own.
+// minMajor is the first major version whose compiler is native.
 const minMajor = 7
 
 // find looks for a compiler where the options say, and asks it for its version.
@@ -65,7 +65,7 @@ func (c *Checker) candidates() []string {
 }
 
 // native returns the program that path is or starts: npm puts a script for Node
-// in front of it, which has no place where only the compiler may run.
+// in front of it, which cannot run where only the compiler may.
 func native(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -91,12 +91,12 @@ func native(path string) (string, error) {
 			return path, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s is no native compiler and has none beside it", path)
+			return "", fmt.Errorf("%s is not a native compiler, and there is none beside it", path)
 		}
 	}
 }
 
-// isScript tells a text file from a program.
+// isScript reports whether a file is text and not a program.
 func isScript(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *Checker) ask(ctx context.Context, path string) (Compiler, error) {
 	}
 	m := versionText.FindSubmatch(out)
 	if m == nil {
-		return Compiler{}, fmt.Errorf("%w: %s says no version but %q", ErrNoCompiler, path, firstLine(string(out)))
+		return Compiler{}, fmt.Errorf("%w: %s did not print a version but %q", ErrNoCompiler, path, firstLine(string(out)))
 	}
 	if major, err := strconv.Atoi(string(m[1])); err != nil || major < minMajor {
 		return Compiler{}, fmt.Errorf("%w: %s is version %s, which is before %d", ErrNoCompiler, path, m[0], minMajor)

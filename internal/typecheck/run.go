@@ -18,13 +18,13 @@ import (
 const maxOutput = 1 << 20
 
 // launcher0 and launcher1 are the arguments that make a process a launcher.
-// Nobody types the first.
+// No user types the first.
 const (
 	launcher0 = "broker-typecheck"
 	launcher1 = "typecheck-launcher"
 )
 
-// A job is what a launcher is told.
+// A job is what a launcher has to do.
 type job struct {
 	Compiler string   `json:"compiler"`
 	Args     []string `json:"args"`
@@ -35,7 +35,7 @@ type job struct {
 	CPU         time.Duration `json:"cpu_ns"`
 }
 
-// IsLauncher says whether this process was started to become a compiler. Then
+// IsLauncher reports whether this process was started to become a compiler. Then
 // its main must do nothing but call Launch.
 func IsLauncher() bool {
 	return len(os.Args) == 3 && os.Args[0] == launcher0 && os.Args[1] == launcher1
@@ -53,8 +53,8 @@ func Launch() {
 	os.Exit(125)
 }
 
-// run runs the compiler in dir and returns what it prints. That it found
-// errors, which it says with its exit code, is no error.
+// run runs the compiler in dir and returns its output. Errors that the compiler
+// finds, and reports with its exit code, are not an error.
 func (c *Checker) run(ctx context.Context, compiler Compiler, dir string, args ...string) ([]byte, error) {
 	cmd, err := command(ctx, c.o.Launcher, job{Compiler: compiler.Path, Args: args, Read: []string{dir, filepath.Dir(compiler.Path)},
 		MemoryBytes: c.o.MemoryBytes, CPU: 2 * c.o.Timeout})
@@ -89,7 +89,7 @@ func (c *Checker) run(ctx context.Context, compiler Compiler, dir string, args .
 	return out.Bytes(), nil
 }
 
-// A limited buffer keeps the first maxOutput bytes and takes the others too.
+// A limited buffer keeps the first maxOutput bytes and discards the others.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {

@@ -1,13 +1,12 @@
-// Package typecheck asks a native TypeScript compiler, if there is one, what it
-// thinks of a script before it runs.
+// Package typecheck checks a script with a native TypeScript compiler, if there is
+// one, before the script runs.
 //
-// The compiler is a program of the host that reads a stranger's text, so it is
-// held as a sandbox is: it runs once for each check over a scratch tree that
+// The compiler is a program of the host that reads untrusted text, so it is
+// confined like a sandbox: it runs once for each check over a scratch tree that
 // holds the script and the wrappers it may use, in a process group and with an
 // environment of its own, within limits of memory and time, and, where the
 // kernel has Landlock, with no file to read but that tree and its own
-// libraries. Its modules are those of the tree: it is told to follow no name
-// out of it.
+// libraries. It resolves no module outside the tree.
 package typecheck
 
 import (
@@ -54,7 +53,7 @@ type Checker struct {
 	again    time.Time // when to look again after an error
 }
 
-// lookAgain is how long a compiler that is not there is not looked for again.
+// lookAgain is how long a missing compiler is not looked for again.
 const lookAgain = time.Minute
 
 // maxConcurrent is how many compilers run at one time; further checks wait.
@@ -80,8 +79,8 @@ var ErrNoCompiler = errors.New("no native TypeScript compiler was found")
 // Install is how to get a compiler.
 const Install = "npm install -g typescript@7 (or name a compiler under \"typecheck\")"
 
-// Named reports whether the options name a compiler, so that it is a mistake if
-// there is none.
+// Named reports whether the options name a compiler, so that its absence is an
+// error.
 func (c *Checker) Named() bool { return c.o.Compiler != "" }
 
 // Compiler returns the compiler that is used. It is looked for until it is
@@ -92,7 +91,7 @@ func (c *Checker) Compiler(ctx context.Context) (Compiler, error) {
 	if !c.looked || c.err != nil && time.Now().After(c.again) {
 		c.compiler, c.err = c.find(ctx)
 		c.again = time.Now().Add(lookAgain)
-		// What failed because the caller went away is no answer.
+		// A failure because the caller went away is not an answer.
 		c.looked = c.err == nil || ctx.Err() == nil
 	}
 	return c.compiler, c.err
@@ -108,7 +107,7 @@ type Program struct {
 	// Namespaces are the globals whose members are tools. Only arguments of
 	// those, and of functions imported from "servers/", are judged.
 	Namespaces []string
-	// Owner is who wants to know: owners share the compilers.
+	// Owner is whose check it is: owners share the compilers.
 	Owner string
 }
 
@@ -120,8 +119,8 @@ type Diagnostic struct {
 	Code int
 	// Message is what it says, on one line or more.
 	Message string
-	// Blocks says that the script goes wrong whatever its own values are. The
-	// others may be matters of taste, or of what a compiler cannot know.
+	// Blocks says that the script fails whatever its own values are. Other errors
+	// may be matters of style, or of what a compiler cannot know.
 	Blocks bool
 }
 
@@ -131,9 +130,9 @@ const (
 	config = "tsconfig.json"
 )
 
-// Check runs the compiler over p and returns what it says about the script,
-// nothing about the other files. An error means that it could not be asked,
-// and says nothing about the script.
+// Check runs the compiler on p and returns its errors in the script, not those in
+// the other files. An error means that the compiler could not run; it says nothing
+// about the script.
 func (c *Checker) Check(ctx context.Context, p Program) ([]Diagnostic, error) {
 	compiler, err := c.Compiler(ctx)
 	if err != nil {
@@ -143,7 +142,7 @@ func (c *Checker) Check(ctx context.Context, p Program) ([]Diagnostic, error) {
 		return nil, err
 	}
 	defer c.slot.Leave(p.Owner)
-	// What it waits for others is no time of the compiler.
+	// Waiting for other checks does not count as time of the compiler.
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("no answer from %s within %s", filepath.Base(compiler.Path), c.o.Timeout))
 	defer cancel()
 	dir, err := scratch(p)
@@ -164,10 +163,10 @@ func (c *Checker) Check(ctx context.Context, p Program) ([]Diagnostic, error) {
 	return found, nil
 }
 
-// options are those under which what passes also runs, and what is refused
+// options are such that a script that passes also runs, and one that is refused
 // does not. noImplicitAny lets variables begin as [] or null and get their type
-// later; what it finds besides blocks nothing. noResolve keeps the compiler from reading files that are named by
-// the script: every file of the tree is listed instead.
+// later; its own errors block nothing. noResolve keeps the compiler from reading
+// files that the script names: every file of the tree is listed instead.
 var options = map[string]any{
 	"strict": true, "noImplicitAny": true, "useUnknownInCatchVariables": false,
 	"noEmit": true, "noResolve": true, "skipLibCheck": true, "incremental": false, "pretty": false,

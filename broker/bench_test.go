@@ -15,14 +15,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/sandbox"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // audited is a broker with everything on that is on for users. A nil runner is
 // the one that users have.
 func audited(b *testing.B, runner sandbox.Runner, more ...upstream.Config) *broker.Broker {
 	b.Helper()
-	store, err := audit.Open(b.TempDir(), nil)
+	store, err := sqlite.Open(b.TempDir(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

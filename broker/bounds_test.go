@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
-	results "github.com/mcpbroker/mcpbroker/state/files"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // TestLongNamesCostNothing names things of hundreds of kilobytes wherever a
@@ -25,13 +25,14 @@ import (
 // it is recorded.
 func TestLongNamesCostNothing(t *testing.T) {
 	state := t.TempDir()
-	store, err := audit.Open(state, nil)
+	store, err := sqlite.Open(state, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
 	_, r := withSupport(t)
-	b := newBroker(t, broker.Options{Audit: store, Skills: r, Results: results.Open(t.TempDir(), nil)})
+	kept := files.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Audit: store, Skills: r, Results: kept, Values: kept})
 	b.Refresh(t.Context())
 	start := time.Now()
 	a := execute(t, b, `

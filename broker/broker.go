@@ -27,8 +27,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
-	results "github.com/mcpbroker/mcpbroker/state/files"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // Options says what a Broker is made of. Servers and Runner are required.
@@ -40,10 +39,11 @@ type Options struct {
 	Runner sandbox.Runner
 	// Audit keeps the record of executions; nil keeps none. The broker does
 	// not close it.
-	Audit *audit.Store
-	// Results keeps what is too big for an answer, and the values that scripts
-	// store; nil keeps nothing. One that is replaced needs no closing.
-	Results *results.Store
+	Audit state.Journal
+	// Results keeps what is too big for an answer; nil keeps nothing.
+	Results state.Results
+	// Values keeps the values that scripts store; nil keeps nothing.
+	Values state.Values
 	// Learned learns what tools that declare no output schema answer; nil
 	// learns nothing. The broker does not close it.
 	Learned *learned.Store
@@ -370,7 +370,7 @@ func (b *Broker) changed() {
 func (b *Broker) noteChanges(server string, changes []discovery.Change) {
 	b.log.Warn("tools changed", "server", server, "tools", len(changes))
 	if store := b.options().Audit; store != nil {
-		store.Note(audit.Event{Kind: audit.EventToolsChanged, Server: server, Detail: discovery.Changes(changes, 20)})
+		store.Note(state.Event{Kind: state.EventToolsChanged, Server: server, Detail: discovery.Changes(changes, 20)})
 	}
 }
 

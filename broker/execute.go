@@ -17,8 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
-	results "github.com/mcpbroker/mcpbroker/state/files"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // An ExecuteRequest is one script to run.
@@ -38,7 +37,7 @@ type ExecuteRequest struct {
 	// Client is who asks, for the audit log.
 	Client string
 	// Owner is whose values and results the script reads and writes: the name
-	// of the token that the client has, or results.Local.
+	// of the token that the client has, or state.Local.
 	Owner string
 	// Session is which of the client's conversations it is, where the protocol
 	// tells them apart; skills that a user has picked belong to one.
@@ -60,7 +59,7 @@ type ExecuteRequest struct {
 // sharer is who has a share of what all clients use: whose token it is, else one
 // of the sessions without one.
 func (r *ExecuteRequest) sharer() string {
-	if r.Owner != "" && r.Owner != results.Local {
+	if r.Owner != "" && r.Owner != state.Local {
 		return r.Owner
 	}
 	return r.Client + "\x00" + r.Session
@@ -392,7 +391,7 @@ func (x *execution) begin(lang sandbox.Language) {
 	if x.o.Audit == nil {
 		return
 	}
-	x.id = x.o.Audit.Begin(audit.Execution{Client: x.req.Client, Language: string(lang), Code: x.req.Code, Started: x.started})
+	x.id = x.o.Audit.Begin(state.Execution{Client: x.req.Client, Language: string(lang), Code: x.req.Code, Started: x.started})
 }
 
 // record learns from one call that has ended, and writes it down.
@@ -401,7 +400,7 @@ func (x *execution) record(r bridge.Record) {
 	if x.o.Audit == nil {
 		return
 	}
-	x.o.Audit.Record(audit.Call{
+	x.o.Audit.Record(state.Call{
 		ExecutionID: x.id, Seq: r.Seq, Server: r.Server, Tool: r.Tool, ID: r.ID,
 		Started: r.Started, Duration: r.Duration, Status: string(r.Status), Error: r.Error,
 		ArgBytes: int64(len(r.Args)), ResultBytes: int64(r.ResultBytes), Args: r.Args, Result: r.Result,
@@ -409,8 +408,8 @@ func (x *execution) record(r bridge.Record) {
 }
 
 // entry is the finished execution as the audit log keeps it.
-func (x *execution) entry(res sandbox.Result, bytesOut int64) audit.Execution {
-	e := audit.Execution{
+func (x *execution) entry(res sandbox.Result, bytesOut int64) state.Execution {
+	e := state.Execution{
 		ID: x.id, Ended: time.Now(), ExitCode: res.ExitCode, Status: statusOf(res.ExitCode),
 		Duration: time.Since(x.started), CPU: res.CPU, BytesOut: bytesOut, Error: firstLine(res.Error),
 	}
@@ -424,15 +423,15 @@ func (x *execution) entry(res sandbox.Result, bytesOut int64) audit.Execution {
 func statusOf(code int) string {
 	switch code {
 	case sandbox.ExitOK:
-		return audit.StatusDone
+		return state.StatusDone
 	case sandbox.ExitRefused:
-		return audit.StatusRefused
+		return state.StatusRefused
 	case sandbox.ExitTimeout:
-		return audit.StatusTimeout
+		return state.StatusTimeout
 	case sandbox.ExitCanceled:
-		return audit.StatusCancelled
+		return state.StatusCancelled
 	}
-	return audit.StatusFailed
+	return state.StatusFailed
 }
 
 func firstLine(s string) string {

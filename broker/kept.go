@@ -9,8 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/sandbox"
-	results "github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // owner is whose results and values a request is about: those of the token that
@@ -19,15 +20,15 @@ func owner(extra *mcp.RequestExtra) string {
 	if extra != nil && extra.TokenInfo != nil {
 		return extra.TokenInfo.UserID
 	}
-	return results.Local
+	return state.Local
 }
 
 // A keeper keeps all of a stream that is too long for the answer. Failing to
 // keep it costs the reference, not the execution. A nil keeper keeps nothing.
 type keeper struct {
-	client *results.Client
+	create func() (state.ResultWriter, error)
 	fail   func(error)
-	w      *results.Writer
+	w      state.ResultWriter
 	failed bool
 }
 
@@ -36,11 +37,10 @@ func (x *execution) keeper() *keeper {
 	if x.o.Results == nil || x.req.Whole {
 		return nil
 	}
-	return &keeper{client: x.kept(), fail: x.keepFailed}
+	return &keeper{fail: x.keepFailed, create: func() (state.ResultWriter, error) {
+		return x.o.Results.Create(context.Background(), x.req.Owner, state.Text)
+	}}
 }
-
-// kept is the client's part of the result store, which there is.
-func (x *execution) kept() *results.Client { return x.o.Results.Client(x.req.Owner) }
 
 func (x *execution) keepFailed(err error) { x.b.log.Warn("keep result", "execution", x.id, "err", err) }
 
@@ -52,7 +52,7 @@ func (k *keeper) write(parts ...[]byte) {
 	}
 	var err error
 	if k.w == nil {
-		k.w, err = k.client.Create(results.Text)
+		k.w, err = k.create()
 	}
 	for _, p := range parts {
 		if err == nil {
@@ -92,7 +92,7 @@ func (x *execution) keepResult(value json.RawMessage) string {
 	if x.o.Results == nil {
 		return ""
 	}
-	ref, err := x.kept().Put(results.JSON, value)
+	ref, err := results.Put(context.Background(), x.o.Results, x.req.Owner, state.JSON, value)
 	if err != nil {
 		x.keepFailed(err)
 	}
@@ -130,15 +130,15 @@ func (x *execution) getResult(ctx context.Context, c sandbox.Call) (json.RawMess
 		return nil, fmt.Errorf("results.get: %w", errNothingKept)
 	}
 	ref := strings.TrimSpace(a.text("ref"))
-	item, part, err := x.kept().Part(ctx, ref, results.Part{Path: a.text("path"), Offset: clampInt(offset), Limit: clampInt(limit)},
+	item, part, err := results.GetPart(ctx, x.o.Results, x.req.Owner, ref, results.Part{Path: a.text("path"), Offset: clampInt(offset), Limit: clampInt(limit)},
 		x.o.Limits.WithDefaults().ResultBytes)
-	if errors.Is(err, results.ErrNotFound) {
+	if errors.Is(err, state.ErrNotFound) {
 		return nil, fmt.Errorf("results.get: there is no result %q: references are the \"ref\" of an answer, as in results.get('r_…'), and are kept for some days", clip(ref, 40))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("results.get: %w", err)
 	}
-	if item.MIME != results.JSON && item.MIME != results.Text {
+	if item.MIME != state.JSON && item.MIME != state.Text {
 		return compactJSON(describeBinary(item)), nil
 	}
 	return part, nil
@@ -147,22 +147,22 @@ func (x *execution) getResult(ctx context.Context, c sandbox.Call) (json.RawMess
 // clampInt makes an int of a number that a script gave.
 func clampInt(f float64) int { return int(max(min(f, 1e9), -1)) }
 
-// values is where the client's values are.
-func (x *execution) values() (*results.Client, error) {
-	if x.o.Results == nil {
+// values is where values are kept.
+func (x *execution) values() (state.Values, error) {
+	if x.o.Values == nil {
 		return nil, errNothingKept
 	}
-	return x.kept(), nil
+	return x.o.Values, nil
 }
 
 // getValue is store.get(key): the value, or undefined.
-func (x *execution) getValue(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+func (x *execution) getValue(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	values, err := x.values()
 	if err != nil {
 		return nil, fmt.Errorf("store.get: %w", err)
 	}
-	v, err := values.Value(c.Target)
-	if errors.Is(err, results.ErrNotFound) {
+	v, err := values.Value(ctx, x.req.Owner, c.Target)
+	if errors.Is(err, state.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
@@ -179,7 +179,7 @@ func (x *execution) setValue(ctx context.Context, c sandbox.Call) (json.RawMessa
 	}
 	values, err := x.values()
 	if err == nil {
-		err = values.SetValue(c.Target, c.Args)
+		err = values.SetValue(ctx, x.req.Owner, c.Target, c.Args)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store.set: %w", err)
@@ -188,12 +188,12 @@ func (x *execution) setValue(ctx context.Context, c sandbox.Call) (json.RawMessa
 }
 
 // deleteValue is store.delete(key): whether there was one.
-func (x *execution) deleteValue(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+func (x *execution) deleteValue(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	values, err := x.values()
 	if err != nil {
 		return nil, fmt.Errorf("store.delete: %w", err)
 	}
-	was, err := values.DeleteValue(c.Target)
+	was, err := values.DeleteValue(ctx, x.req.Owner, c.Target)
 	if err != nil {
 		return nil, fmt.Errorf("store.delete: %w", err)
 	}
@@ -201,12 +201,12 @@ func (x *execution) deleteValue(_ context.Context, c sandbox.Call) (json.RawMess
 }
 
 // listKeys is store.keys().
-func (x *execution) listKeys(context.Context, sandbox.Call) (json.RawMessage, error) {
+func (x *execution) listKeys(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
 	values, err := x.values()
 	if err != nil {
 		return nil, fmt.Errorf("store.keys: %w", err)
 	}
-	keys, err := values.Keys()
+	keys, err := values.Keys(ctx, x.req.Owner)
 	if err != nil {
 		return nil, fmt.Errorf("store.keys: %w", err)
 	}

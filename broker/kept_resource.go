@@ -8,7 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	results "github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // resultScheme is what the URIs of kept results begin with.
@@ -31,33 +32,33 @@ func (b *Broker) serveResults(s *mcp.Server) {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*mcp.ListResourcesResult); ok && err == nil && list.NextCursor == "" {
-				list.Resources = append(list.Resources, b.listResults(owner(req.GetExtra()))...)
+				list.Resources = append(list.Resources, b.listResults(ctx, owner(req.GetExtra()))...)
 			}
 			return res, err
 		}
 	})
 }
 
-func (b *Broker) readResult(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+func (b *Broker) readResult(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
-	item, data, err := b.options().Results.Client(owner(req.Extra)).Get(strings.TrimPrefix(uri, resultScheme))
-	if errors.Is(err, results.ErrNotFound) {
+	item, data, err := results.Get(ctx, b.options().Results, owner(req.Extra), strings.TrimPrefix(uri, resultScheme))
+	if errors.Is(err, state.ErrNotFound) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch item.MIME {
-	case results.JSON:
+	case state.JSON:
 		return textResource(uri, item.MIME, gate.EncodeRaw(data)), nil
-	case results.Text:
+	case state.Text:
 		return textResource(uri, item.MIME, gate.NewText(string(data))), nil
 	}
 	return binaryResource(uri, item.MIME, data), nil
 }
 
-func (b *Broker) listResults(of string) []*mcp.Resource {
-	items, err := b.options().Results.Client(of).List()
+func (b *Broker) listResults(ctx context.Context, of string) []*mcp.Resource {
+	items, err := b.options().Results.List(ctx, of)
 	if err != nil {
 		b.log.Warn("list kept results", "err", err)
 	}

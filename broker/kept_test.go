@@ -10,11 +10,14 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	results "github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
 func TestWhatIsCutIsReadInTheNextScript(t *testing.T) {
-	b := newBroker(t, broker.Options{Results: results.Open(t.TempDir(), nil)})
+	kept := files.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Results: kept, Values: kept})
 	a := execute(t, b, `return await files.listRows({ n: 2000 })`)
 	if !a.Truncated || a.Ref == "" || !strings.Contains(string(a.Result), "; results.get('"+a.Ref+"')] …") || !strings.Contains(a.Hint, a.Ref) {
 		t.Fatalf("ref %q, hint %q, result %.60s", a.Ref, a.Hint, a.Result)
@@ -52,7 +55,8 @@ func TestWhatIsCutIsReadInTheNextScript(t *testing.T) {
 }
 
 func TestValuesLastFromScriptToScript(t *testing.T) {
-	b := newBroker(t, broker.Options{Results: results.Open(t.TempDir(), nil)})
+	kept := files.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Results: kept, Values: kept})
 	first := execute(t, b, `
 		await store.set('cursor', { page: 3, big: 9007199254740993n, text: 'ü' });
 		await store.set('gone', 1);
@@ -81,7 +85,8 @@ func TestValuesLastFromScriptToScript(t *testing.T) {
 
 // What one token keeps, another does not see.
 func TestNoClientReadsAnother(t *testing.T) {
-	b := newBroker(t, broker.Options{Results: results.Open(t.TempDir(), nil)})
+	kept := files.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Results: kept, Values: kept})
 	run := func(owner, code string) broker.ExecuteAnswer {
 		return b.Execute(t.Context(), broker.ExecuteRequest{Code: code, Owner: owner})
 	}
@@ -90,7 +95,7 @@ func TestNoClientReadsAnother(t *testing.T) {
 		t.Fatalf("no ref: %+v", a)
 	}
 	read := fmt.Sprintf(`const kept = await results.get('%s').then(s => s.length, () => 0); return [await store.get('k') ?? 0, await store.keys(), kept]`, a.Ref)
-	for owner, want := range map[string]string{"alice": `[1,["k"],20000]`, "bob": `[0,[],0]`, results.Local: `[0,[],0]`} {
+	for owner, want := range map[string]string{"alice": `[1,["k"],20000]`, "bob": `[0,[],0]`, state.Local: `[0,[],0]`} {
 		if got := run(owner, read); string(got.Result) != want {
 			t.Errorf("%q reads %s %s, want %s", owner, got.Result, got.Stderr, want)
 		}
@@ -112,7 +117,8 @@ func TestWithoutAStoreScriptsSaySo(t *testing.T) {
 // An image goes to the client as an image when the script returns it, and never
 // as text.
 func TestImagesFollowTheAnswer(t *testing.T) {
-	b := newBroker(t, broker.Options{Results: results.Open(t.TempDir(), nil), Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
+	kept := files.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Results: kept, Values: kept, Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
 	cs := connect(t, b, "2025-11-25", nil)
 	run := func(code string) (broker.ExecuteAnswer, []mcp.Content) {
 		t.Helper()
@@ -153,9 +159,9 @@ func TestImagesFollowTheAnswer(t *testing.T) {
 
 // People read what was cut as a resource, each client its own.
 func TestKeptResultsAreResources(t *testing.T) {
-	store := results.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Results: store})
-	theirs, err := store.Client("alice").Put(results.Text, []byte("hers"))
+	store := files.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Results: store, Values: store})
+	theirs, err := results.Put(t.Context(), store, "alice", state.Text, []byte("hers"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +182,7 @@ func TestKeptResultsAreResources(t *testing.T) {
 		t.Errorf("listed %q, want %q", kept, uri)
 	}
 	read, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
-	if err != nil || len(read.Contents) != 1 || read.Contents[0].MIMEType != results.JSON || len(read.Contents[0].Text) != 20002 {
+	if err != nil || len(read.Contents) != 1 || read.Contents[0].MIMEType != state.JSON || len(read.Contents[0].Text) != 20002 {
 		t.Errorf("read %+v, %v", read, err)
 	}
 	if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "broker://results/" + theirs}); err == nil {

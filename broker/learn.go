@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/sandbox"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // learns reports whether the results of t are learned from: it says too little
@@ -85,7 +85,7 @@ func (x *execution) learn(r bridge.Record) {
 	for _, d := range x.o.Learned.Observe(t.Server, t.Name, r.Args, r.Value) {
 		note := t.ID + ": " + d
 		if x.drifts.add(note) && x.o.Audit != nil {
-			x.o.Audit.Note(audit.Event{Kind: audit.EventDrift, Server: t.Server, Detail: note})
+			x.o.Audit.Note(state.Event{Kind: state.EventDrift, Server: t.Server, Detail: note})
 		}
 	}
 }

@@ -8,12 +8,28 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
+// openRecord opens a new record, which is closed with the test.
+func openRecord(t *testing.T) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 func TestTypesAreLearnedFromCalls(t *testing.T) {
-	dir := t.TempDir()
-	store := learned.Open(dir, nil)
+	types := openRecord(t)
+	store := learned.New(types, nil)
 	b := newBroker(t, broker.Options{Learned: store, Unlearned: map[string]bool{"notes": true}})
 	for _, code := range []string{
 		`await files.listRows({ n: 1 })`, `await files.listRows({ n: 2 }); await notes.createNote({ title: 'a' })`,
@@ -49,7 +65,7 @@ func TestTypesAreLearnedFromCalls(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := learned.Open(dir, nil)
+	again := learned.New(types, nil)
 	defer again.Close()
 	if typ, ok := again.Type("files", "list_rows"); !ok || string(typ.Schema) != want {
 		t.Errorf("after a restart: %s", typ.Schema)
@@ -57,12 +73,8 @@ func TestTypesAreLearnedFromCalls(t *testing.T) {
 }
 
 func TestDriftIsTold(t *testing.T) {
-	log, err := audit.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
-	store := learned.Open(t.TempDir(), nil)
+	log := openRecord(t)
+	store := learned.New(log, nil)
 	t.Cleanup(func() { store.Close() })
 	b := newBroker(t, broker.Options{Learned: store, Audit: log, Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
 	quiet := execute(t, b, `for (let i = 0; i < 4; i++) await shifty.getThing({ n: i }); return 1`)
@@ -83,13 +95,13 @@ func TestDriftIsTold(t *testing.T) {
 	}
 	eventually(t, "drift in the audit record", func() bool {
 		events, err := log.Events(t.Context(), time.Time{}, 10)
-		return err == nil && len(events) == 2 && events[0].Kind == audit.EventDrift && events[0].Server == "shifty"
+		return err == nil && len(events) == 2 && events[0].Kind == state.EventDrift && events[0].Server == "shifty"
 	})
 }
 
 // What was learned names the field that was meant.
 func TestMisspeltFieldsAreNamed(t *testing.T) {
-	store := learned.Open(t.TempDir(), nil)
+	store := learned.New(openRecord(t), nil)
 	t.Cleanup(func() { store.Close() })
 	b := newBroker(t, broker.Options{Learned: store})
 	const misspelt = "const r = await files.listRows({ n: 3 });\nreturn (r.alpa ?? []).length"

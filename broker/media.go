@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -8,7 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	results "github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // Media is an image or a sound that a tool answered with and a script returned.
@@ -32,7 +34,7 @@ func (x *execution) keepBinary(mimeType string, data []byte) string {
 	if x.o.Results == nil {
 		return ""
 	}
-	ref, err := x.kept().Put(mimeType, data)
+	ref, err := results.Put(context.Background(), x.o.Results, x.req.Owner, mimeType, data)
 	if err != nil {
 		x.keepFailed(err)
 	}
@@ -52,7 +54,7 @@ func (x *execution) media(value json.RawMessage) []Media {
 			continue
 		}
 		seen = append(seen, ref)
-		item, data, err := x.kept().Get(ref)
+		item, data, err := results.Get(context.Background(), x.o.Results, x.req.Owner, ref)
 		if err == nil && isMedia(item.MIME) && len(data) <= maxMediaBytes {
 			all = append(all, Media{item.MIME, data})
 		}
@@ -61,7 +63,7 @@ func (x *execution) media(value json.RawMessage) []Media {
 }
 
 // describeBinary is how a script sees a kept image: as in the tool's result.
-func describeBinary(item results.Item) any {
+func describeBinary(item state.Result) any {
 	kind, _, _ := strings.Cut(item.MIME, "/")
 	if !isMedia(item.MIME) {
 		kind = "resource"

@@ -12,7 +12,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func listed(t testing.TB, cs *mcp.ClientSession) map[string]*mcp.Tool {
@@ -156,7 +157,7 @@ func TestCalledToolsSendMedia(t *testing.T) {
 
 // A call without a script is recorded like one in a script.
 func TestCalledToolsAreRecorded(t *testing.T) {
-	log, err := audit.Open(t.TempDir(), nil)
+	log, err := sqlite.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,15 +168,15 @@ func TestCalledToolsAreRecorded(t *testing.T) {
 	call(t, cs, "call_tool", map[string]any{"tool": "files.read_file", "arguments": map[string]any{"path": "a"}})
 	call(t, cs, "call_tool", map[string]any{"tool": "files.read_file", "arguments": map[string]any{"path": "missing"}})
 	got := make(map[string]string)
-	err = log.Export(t.Context(), func(e audit.Execution, calls []audit.Call) error {
+	err = log.Export(t.Context(), func(e state.Execution, calls []state.Call) error {
 		for _, c := range calls {
 			got[e.Status] += fmt.Sprintf("%s %s: %s %s %s", e.Client, e.Language, c.ID, c.Status, c.Error)
 		}
 		return nil
 	})
 	want := map[string]string{
-		audit.StatusDone:   "test call: files__read_file ok ",
-		audit.StatusFailed: "test call: files__read_file error no such file: missing",
+		state.StatusDone:   "test call: files__read_file ok ",
+		state.StatusFailed: "test call: files__read_file error no such file: missing",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

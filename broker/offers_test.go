@@ -14,7 +14,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // addLibrary adds a tool, a prompt, two resources and a template; with
@@ -72,7 +73,7 @@ func hitOf(t *testing.T, b *broker.Broker, kind, query string) broker.SearchHit 
 }
 
 func TestPromptsAndResourcesAreFoundAndOfUse(t *testing.T) {
-	log, err := audit.Open(t.TempDir(), nil)
+	log, err := sqlite.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestPromptsAndResourcesAreFoundAndOfUse(t *testing.T) {
 		t.Errorf("template: %+v", h)
 	}
 	recorded := make(map[string]int)
-	err = log.Export(t.Context(), func(_ audit.Execution, calls []audit.Call) error {
+	err = log.Export(t.Context(), func(_ state.Execution, calls []state.Call) error {
 		for _, c := range calls {
 			recorded[c.Server+" "+c.Tool+" "+c.ID+" "+c.Status]++
 		}

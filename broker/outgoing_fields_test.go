@@ -23,7 +23,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
-	results "github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
 // odd has a character of every class that no reader sees.
@@ -275,7 +275,8 @@ func walkFields(t *testing.T, mode broker.Mode, size int) {
 	writeSkill(t, dir, "marked", strconv.QuoteToASCII(f.word("skill description")), f.text("skill text"), map[string]string{
 		"notes.md": f.text("skill file"), "workflow.json": string(marshal(map[string]any{"start": "a", "steps": map[string]any{"a": map[string]any{"prompt": f.text("workflow prompt")}}}))})
 	f.fill = strings.Repeat(" w", size/2)
-	b := newBroker(t, broker.Options{Mode: mode, Skills: registry, Results: results.Open(t.TempDir(), nil), Servers: []upstream.Config{
+	kept := files.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Mode: mode, Skills: registry, Results: kept, Values: kept, Servers: []upstream.Config{
 		{Name: "up", URL: ts.URL, StartTimeout: time.Minute, CallTimeout: time.Minute}, served}})
 	b.Refresh(t.Context())
 

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fair"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // skillState is what the broker knows of skills beside their registry. The zero
@@ -193,7 +193,7 @@ func (b *Broker) noteSkill(kind string, k *skills.Skill, client, detail string, 
 	if failure != nil {
 		detail = strings.TrimSpace(detail + " failed: " + skillFailure(failure).Error())
 	}
-	store.Note(audit.Event{
+	store.Note(state.Event{
 		Kind: kind, Name: k.Ref, Client: cmp.Or(client, "unknown"), Digest: k.Digest(), Failed: failure != nil,
 		Detail: clip(strings.TrimSpace(k.Origin()+" "+detail), 500),
 	})
@@ -205,7 +205,7 @@ func (b *Broker) noteSkillRead(k *skills.Skill, client, path string, bytes int, 
 	if failure == nil {
 		detail += fmt.Sprintf(", %d bytes", bytes)
 	}
-	b.noteSkill(audit.EventSkillFileRead, k, client, detail, failure)
+	b.noteSkill(state.EventSkillFileRead, k, client, detail, failure)
 }
 
 // readWhole reads a text file of a skill up to limit bytes; a longer one is an

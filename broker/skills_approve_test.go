@@ -16,20 +16,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
-	results "github.com/mcpbroker/mcpbroker/state/files"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 	needPython(t)
 	dir, registry := newTools(t)
-	state := dir + ".state.json"
-	store, err := audit.Open(t.TempDir(), nil)
+	stateDir := dir + ".state.json"
+	store, err := sqlite.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	o := broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: state}}
+	o := broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: stateDir}}
 	cs := connect(t, newBroker(t, o), "2025-11-25", nil)
 	waits := func(when, why string) {
 		t.Helper()
@@ -40,11 +40,11 @@ func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 		}
 	}
 	waits("nobody was asked", "nobody has allowed the scripts of skill tools")
-	list, err := store.List(t.Context(), audit.Filter{Limit: 1})
+	list, err := store.List(t.Context(), state.Filter{Limit: 1})
 	if err != nil || len(list) != 1 || list[0].ExitCode != 3 {
 		t.Errorf("the record of a call that waits: %+v, %v", list, err)
 	}
-	approve(t, registry, state, "tools")
+	approve(t, registry, stateDir, "tools")
 	if got := runTool(t, cs, "tools", "scripts/count.py", nil); got.isError {
 		t.Errorf("approved: %s", got.text)
 	}
@@ -59,13 +59,13 @@ func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 	if got := runTool(t, cs, "tools", "scripts/count.py", nil); got.isError {
 		t.Errorf("as it was approved: %s", got.text)
 	}
-	if err := skills.SetApproval(state, "tools", ""); err != nil {
+	if err := skills.SetApproval(stateDir, "tools", ""); err != nil {
 		t.Fatal(err)
 	}
 	waits("revoked", "nobody has allowed")
 
 	o.ReadOnly, o.Runner = true, nil
-	approve(t, registry, state, "tools")
+	approve(t, registry, stateDir, "tools")
 	if got := runTool(t, connect(t, newBroker(t, o), "2025-11-25", nil), "tools", "scripts/count.py", nil); got.code != "script_not_allowed" || !strings.Contains(got.text, "read-only") {
 		t.Errorf("a broker that is read-only: %s", got.text)
 	}
@@ -74,9 +74,9 @@ func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 // Why a script cannot be prepared is for the log: it has paths of this host.
 func TestModelsAreToldNoPathsOfTheHost(t *testing.T) {
 	dir, registry := newTools(t)
-	state := dir + ".state.json"
-	approve(t, registry, state, "tools")
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: state}})
+	stateDir := dir + ".state.json"
+	approve(t, registry, stateDir, "tools")
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: stateDir}})
 	cs := connect(t, b, "2025-11-25", nil)
 	fails := func(when string) {
 		t.Helper()
@@ -87,7 +87,7 @@ func TestModelsAreToldNoPathsOfTheHost(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", dir+"-gone")
 	fails("no folder for the copy")
-	if err := os.WriteFile(state, []byte(`{"skills": {"tools": {"approved": 1}}}`), 0o600); err != nil {
+	if err := os.WriteFile(stateDir, []byte(`{"skills": {"tools": {"approved": 1}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fails("an approval that cannot be read")
@@ -104,7 +104,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 				t.Parallel()
 				dir, registry := newTools(t)
 				asked := 0
-				store, err := audit.Open(t.TempDir(), nil)
+				store, err := sqlite.Open(t.TempDir(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -136,7 +136,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 					t.Errorf("remembered: %q, %v, want %v", digest, err, tt.kept)
 				}
 				if tt.kept {
-					noted(t, store, audit.EventSkillStateChanged, "local:user approved, files "+digest)
+					noted(t, store, state.EventSkillStateChanged, "local:user approved, files "+digest)
 				}
 			})
 		}
@@ -181,7 +181,7 @@ func TestOnlyTheUserOfThisComputerIsAsked(t *testing.T) {
 	dir, registry := newTools(t)
 	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
 	const code = `return (await skills.call('tools', 'scripts/count.py')).exit_code`
-	for _, tt := range []struct{ owner, want string }{{"ci", "3"}, {results.Local, "0"}} {
+	for _, tt := range []struct{ owner, want string }{{"ci", "3"}, {state.Local, "0"}} {
 		a := b.Execute(t.Context(), broker.ExecuteRequest{Code: code, Owner: tt.owner, Talker: willing{}})
 		if string(a.Result) != tt.want {
 			t.Errorf("owner %q: %s %s, want %s", tt.owner, a.Result, a.Stderr, tt.want)

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/tokens"
 	"github.com/mcpbroker/mcpbroker/skills"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // BenchmarkActivateSkill measures activate_skill as a client sees it, by its
@@ -25,7 +25,7 @@ func BenchmarkActivateSkill(b *testing.B) {
 			for i := range n {
 				writeSkill(b, dir, fmt.Sprintf("skill-%d", i), "Does one of many things. Use it for that.", strings.Repeat("Do this, then that.\n", 370), map[string]string{"references/a.md": "A.\n"})
 			}
-			store, err := audit.Open(b.TempDir(), nil)
+			store, err := sqlite.Open(b.TempDir(), nil)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -13,8 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
-	results "github.com/mcpbroker/mcpbroker/state/files"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // approvalRequired is the code of a script that no person has approved yet. It is
@@ -81,7 +80,7 @@ func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
 		return nil, nil
 	case said == sayAlways:
 		err := skills.SetApproval(r.o.Approvals, r.skill.ID(), r.bundle.Digest)
-		r.x.b.noteSkill(audit.EventSkillStateChanged, r.skill, r.x.req.Client, "approved, files "+r.bundle.Digest, err)
+		r.x.b.noteSkill(state.EventSkillStateChanged, r.skill, r.x.req.Client, "approved, files "+r.bundle.Digest, err)
 		return nil, err
 	case said == sayNo:
 		return nil, &script.Error{Code: script.NotAllowed, Message: "the user does not want " + r.script.Path + " to run"}
@@ -107,7 +106,7 @@ var approvalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type"
 // there is none.
 func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error) {
 	talker := r.asker(why)
-	if talker == nil || !talker.Capabilities().Form || r.x.req.Owner != results.Local {
+	if talker == nil || !talker.Capabilities().Form || r.x.req.Owner != state.Local {
 		return "", nil
 	}
 	defer sandbox.Pause(ctx)()

@@ -26,7 +26,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // commandImage is this process's own: another one that ends removes its own.
@@ -205,7 +206,7 @@ func TestScriptsOfSkillsRun(t *testing.T) {
 	modes(t, func(t *testing.T, mode broker.ScriptMode, box sandbox.Commander) {
 		dir, registry := newTools(t)
 		approve(t, registry, dir+".state.json", "tools")
-		store, err := audit.Open(t.TempDir(), nil)
+		store, err := sqlite.Open(t.TempDir(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,18 +247,18 @@ func TestScriptsOfSkillsRun(t *testing.T) {
 		if got := runTool(t, cs, "toolz", "scripts/count.py", nil); got.code != "skill_not_found" {
 			t.Errorf("unknown skill: %s", got.text)
 		}
-		noted(t, store, audit.EventSkillToolCalled, "scripts/count.py, "+string(mode)+", files sha256:")
+		noted(t, store, state.EventSkillToolCalled, "scripts/count.py, "+string(mode)+", files sha256:")
 	})
 }
 
 // noted looks for a recorded event about the skill tools.
-func noted(t *testing.T, store *audit.Store, kind, detail string) {
+func noted(t *testing.T, store *sqlite.Store, kind, detail string) {
 	t.Helper()
 	events, err := store.Events(t.Context(), time.Time{}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(events, func(e audit.Event) bool {
+	if !slices.ContainsFunc(events, func(e state.Event) bool {
 		return e.Kind == kind && e.Name == "tools" && strings.Contains(e.Detail, detail) && !e.Failed && e.Digest != ""
 	}) {
 		t.Errorf("no event with %q: %+v", detail, events)

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // A script joins what a skill brings, its files, tools and code, with a tool of
@@ -68,7 +69,7 @@ func TestModulesOfSkillsAreRecordedAsRead(t *testing.T) {
 	writeSkill(t, dir, "refs", "Keep references. Use for references.", "Import scripts/m.ts.", map[string]string{
 		"scripts/m.ts": "export const f = () => 'm';", "scripts/big.ts": "export const g = 1;" + strings.Repeat(" ", 1<<20), "scripts/odd.ts": "\xff\x00",
 	})
-	store, err := audit.Open(t.TempDir(), nil)
+	store, err := sqlite.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestModulesOfSkillsAreRecordedAsRead(t *testing.T) {
 	}
 	count := map[string]int{}
 	for _, e := range events {
-		if e.Kind == audit.EventSkillFileRead && e.Name == "refs" && e.Digest != "" {
+		if e.Kind == state.EventSkillFileRead && e.Name == "refs" && e.Digest != "" {
 			count[e.Detail]++
 		}
 	}

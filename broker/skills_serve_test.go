@@ -21,7 +21,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/skills"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // A rawResult is the answer to a method that the SDK does not know.
@@ -251,7 +252,7 @@ func checkUnknown(t *testing.T, cs *mcp.ClientSession) {
 
 // A read of a skill's file is recorded, also one in vain.
 func TestReadsInVainAreRecorded(t *testing.T) {
-	store, err := audit.Open(t.TempDir(), nil)
+	store, err := sqlite.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,8 +268,8 @@ func TestReadsInVainAreRecorded(t *testing.T) {
 		}
 		eventually(t, "the record of "+path, func() bool {
 			events, err := store.Events(t.Context(), time.Time{}, 10)
-			return err == nil && slices.ContainsFunc(events, func(e audit.Event) bool {
-				return e.Kind == audit.EventSkillFileRead && e.Failed != ok && strings.Contains(e.Detail, path)
+			return err == nil && slices.ContainsFunc(events, func(e state.Event) bool {
+				return e.Kind == state.EventSkillFileRead && e.Failed != ok && strings.Contains(e.Detail, path)
 			})
 		})
 	}

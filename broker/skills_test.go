@@ -17,7 +17,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // writeSkill makes a skill in dir, with files by path.
@@ -182,13 +183,13 @@ func TestSkillsThroughMCP(t *testing.T) {
 // once. Its sessions outlive the broker and belong to one client.
 func TestWorkflowsThroughMCP(t *testing.T) {
 	_, r := newSkills(t)
-	state := t.TempDir()
-	store, err := audit.Open(state, nil)
+	stateDir := t.TempDir()
+	store, err := sqlite.Open(stateDir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	o := broker.Options{Skills: r, Audit: store, WorkflowDir: filepath.Join(state, "workflows")}
+	o := broker.Options{Skills: r, Audit: store, WorkflowDir: filepath.Join(stateDir, "workflows")}
 	type result struct{ Session, Status, Step, Prompt, Message string }
 	run := func(b *broker.Broker, tool string, input any) (res result, isError bool) {
 		t.Helper()
@@ -215,7 +216,7 @@ func TestWorkflowsThroughMCP(t *testing.T) {
 	if isError || done.Status != "done" {
 		t.Errorf("advance in the next broker: %+v, want done", done)
 	}
-	list, err := store.List(t.Context(), audit.Filter{Limit: 20})
+	list, err := store.List(t.Context(), state.Filter{Limit: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestWorkflowsThroughMCP(t *testing.T) {
 	}
 	found := false
 	for _, e := range events {
-		found = found || e.Kind == audit.EventSkillToolCalled && e.Name == "triage" && e.Detail == "local:user advance" && !e.Failed && strings.HasPrefix(e.Digest, "sha256:")
+		found = found || e.Kind == state.EventSkillToolCalled && e.Name == "triage" && e.Detail == "local:user advance" && !e.Failed && strings.HasPrefix(e.Digest, "sha256:")
 	}
 	if !found {
 		t.Errorf("no event says that the workflow went on: %+v", events)

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // The names under which models send skills.
@@ -68,7 +68,7 @@ func (b *Broker) activateNoted(ctx context.Context, client string, r reader, k *
 	if err == nil && act.AlreadyActive {
 		return act.Text, nil
 	}
-	b.noteSkill(audit.EventSkillActivated, k, client, detail, err)
+	b.noteSkill(state.EventSkillActivated, k, client, detail, err)
 	if err != nil {
 		return "", err
 	}
@@ -232,7 +232,7 @@ func (x *execution) skillTool(ctx context.Context, c skillCall) (value skillValu
 			failure = errors.New(value.script.Error)
 		}
 	}
-	x.b.noteSkill(audit.EventSkillToolCalled, k, x.req.Client, detail, failure)
+	x.b.noteSkill(state.EventSkillToolCalled, k, x.req.Client, detail, failure)
 	return value, err
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // workflowUse says to one who has activated a skill how its workflow is run;
@@ -143,7 +143,7 @@ func (x *execution) forCall(e *engine, k *skills.Skill) *workflow.Engine {
 		o.Observe = func(session string, ev workflow.Event) {
 			// What happened is recorded, without what was said.
 			what := strings.TrimSpace(shortSession(session) + " " + string(ev.Kind) + " " + ev.Step)
-			x.b.noteSkill(audit.EventSkillWorkflow, k, x.req.Client, what, nil)
+			x.b.noteSkill(state.EventSkillWorkflow, k, x.req.Client, what, nil)
 		}
 		o.Call = func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
 			value, err := x.bridge.CallOfSkill(ctx, &policy.Skill{Ref: k.Ref, AllowedTools: k.AllowedTools}, tool, input)

@@ -15,7 +15,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 const support = `{
@@ -182,13 +183,13 @@ func TestFormsOfWorkflowsCannotSpeakForOthers(t *testing.T) {
 func TestSessionsBelongToTheirClientAndWorkflow(t *testing.T) {
 	dir, r := newSkills(t)
 	writeSkill(t, dir, "ask", "Ask. Use it.", "Go.", map[string]string{"workflow.json": `{"start": "a", "steps": {"a": {"prompt": "Say it."}}}`})
-	state := t.TempDir()
-	store, err := audit.Open(state, nil)
+	stateDir := t.TempDir()
+	store, err := sqlite.Open(stateDir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	b := newBroker(t, broker.Options{Skills: r, Audit: store, WorkflowDir: filepath.Join(state, "workflows")})
+	b := newBroker(t, broker.Options{Skills: r, Audit: store, WorkflowDir: filepath.Join(stateDir, "workflows")})
 	h, err := b.Handler(broker.HTTPOptions{Addr: "127.0.0.1:0", Tokens: map[string]string{"ann": "a-secret-token-of-ann", "bob": "a-secret-token-of-bob"}})
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +237,7 @@ func TestSessionsBelongToTheirClientAndWorkflow(t *testing.T) {
 		if strings.Contains(e.Detail, "secret word") || strings.Contains(e.Detail, begun.Session) {
 			t.Errorf("the record tells %s", e.Detail)
 		}
-		if e.Kind == audit.EventSkillWorkflow {
+		if e.Kind == state.EventSkillWorkflow {
 			seen = append(seen, e.Name+" "+e.Detail+" by "+e.Client)
 			digests[e.Digest] = true
 		}

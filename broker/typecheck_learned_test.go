@@ -10,7 +10,7 @@ import (
 
 // What a few calls answered is no promise that later ones have nothing else.
 func TestFieldsThatOnlyLearnedTypesLackMayBeRead(t *testing.T) {
-	store := learned.Open(t.TempDir(), nil)
+	store := learned.New(openRecord(t), nil)
 	t.Cleanup(func() { store.Close() })
 	b := newBroker(t, broker.Options{Learned: store, Typecheck: nativeCompiler(t), TypecheckStrict: true, Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
 	for _, code := range []string{

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -24,12 +25,12 @@ func (a *app) auditCommand() *cobra.Command {
 
 // readAudit opens the record of the config's state directory. One that has
 // not been written yet is said so, not made.
-func (a *app) readAudit() (*audit.Store, error) {
+func (a *app) readAudit() (*sqlite.Store, error) {
 	state, err := a.stateOnly()
 	if err != nil {
 		return nil, err
 	}
-	store, err := audit.OpenReadOnly(state)
+	store, err := sqlite.OpenReadOnly(state)
 	if err != nil {
 		return nil, hinted("%w\nhint: it begins with the first broker serve or broker exec; --state-dir names another directory", err)
 	}
@@ -37,7 +38,7 @@ func (a *app) readAudit() (*audit.Store, error) {
 }
 
 // withAudit is a command's RunE that does f with the record.
-func (a *app) withAudit(f func(ctx context.Context, store *audit.Store, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withAudit(f func(ctx context.Context, store *sqlite.Store, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		store, err := a.readAudit()
 		if err != nil {
@@ -77,7 +78,7 @@ func (a *app) stateOfNone() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	store, err := audit.OpenReadOnly(state)
+	store, err := sqlite.OpenReadOnly(state)
 	if err != nil {
 		return "", err
 	}
@@ -85,11 +86,11 @@ func (a *app) stateOfNone() (string, error) {
 }
 
 var auditStatuses = []string{
-	audit.StatusRunning, audit.StatusDone, audit.StatusFailed, audit.StatusRefused, audit.StatusTimeout, audit.StatusCancelled, audit.StatusInterrupted,
+	state.StatusRunning, state.StatusDone, state.StatusFailed, state.StatusRefused, state.StatusTimeout, state.StatusCancelled, state.StatusInterrupted,
 }
 
 func (a *app) auditListCommand() *cobra.Command {
-	var f audit.Filter
+	var f state.Filter
 	var since time.Duration
 	c := &cobra.Command{
 		Use: "list", Short: "List executions, the latest first", Args: noArgs,
@@ -99,7 +100,7 @@ func (a *app) auditListCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
 			f.Since = ago(since)
 			list, err := store.List(ctx, f)
 			if err != nil {
@@ -136,7 +137,7 @@ func ago(d time.Duration) time.Time {
 	return time.Now().Add(-d)
 }
 
-func printExecutions(w io.Writer, list []audit.Execution) error {
+func printExecutions(w io.Writer, list []state.Execution) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	say(tw, "EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tIN\tOUT\t\n")
 	for _, e := range list {
@@ -160,7 +161,7 @@ func size(n int64) string {
 func (a *app) auditShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show EXECUTION", Short: "Show one execution with its calls", Args: oneArg("the id of an execution, or how it begins"),
-		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, args []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, args []string) error {
 			e, calls, err := store.Show(ctx, args[0])
 			if err != nil {
 				return hinted("%w\nhint: broker audit list", err)
@@ -173,8 +174,8 @@ func (a *app) auditShowCommand() *cobra.Command {
 	}
 }
 
-func printExecution(w io.Writer, e audit.Execution, calls []audit.Call) error {
-	if err := printExecutions(w, []audit.Execution{e}); err != nil {
+func printExecution(w io.Writer, e state.Execution, calls []state.Call) error {
+	if err := printExecutions(w, []state.Execution{e}); err != nil {
 		return err
 	}
 	say(w, "\n%s, code %s\n", e.Language, e.CodeHash)
@@ -195,10 +196,10 @@ func printExecution(w io.Writer, e audit.Execution, calls []audit.Call) error {
 
 // auditStats is what "broker audit stats --json" prints.
 type auditStats struct {
-	audit.Stats
+	state.Stats
 	TokensSaved savedTokens `json:"tokens_saved"`
 	// Skills are those that were used, and by whom.
-	Skills []audit.SkillStats `json:"skills"`
+	Skills []state.SkillStats `json:"skills"`
 }
 
 // savedTokens is what the model was spared. Results are estimated at four
@@ -298,7 +299,7 @@ func (a *app) auditEventsCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use: "events", Short: "List what happened to servers, skills and plugins, such as tools that changed, the latest first", Args: noArgs,
-		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
 			list, err := store.Events(ctx, ago(since), limit)
 			if err != nil {
 				return err
@@ -324,8 +325,8 @@ func (a *app) auditEventsCommand() *cobra.Command {
 func (a *app) auditExportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "export", Short: "Print every execution with its calls, one JSON object a line, the oldest first", Args: noArgs,
-		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, _ []string) error {
-			return store.Export(ctx, func(e audit.Execution, calls []audit.Call) error {
+		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
+			return store.Export(ctx, func(e state.Execution, calls []state.Call) error {
 				line := map[string]any{"calls": orEmpty(calls)}
 				if e.ID != "" {
 					line["execution"] = e
@@ -348,7 +349,7 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store, err := audit.Open(state, &audit.Options{Days: -1, Logger: a.logger()})
+			store, err := sqlite.Open(state, &sqlite.Options{Days: -1, Logger: a.logger()})
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/broker"
-	results "github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) callCommand() *cobra.Command {
@@ -58,7 +58,7 @@ func (a *app) call(cmd *cobra.Command, s *session, tool string, words []string) 
 	if err != nil {
 		return nil, nil, callError(err)
 	}
-	req := broker.CallRequest{Tool: tool, Arguments: input, Client: clientCLI, Owner: results.Local}
+	req := broker.CallRequest{Tool: tool, Arguments: input, Client: clientCLI, Owner: state.Local}
 	if in, ok := a.stdin.(*os.File); ok && !slices.Contains(words, "-") && onTerminal(in) && onTerminal(a.stderr) {
 		req.Talker = newTerminal(in, a.stderr)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
 // An importReport is what "broker import --json" prints.
@@ -60,7 +60,7 @@ func (a *app) importCommand() *cobra.Command {
 
 // clientOptions say what a secret and what the broker itself is.
 func clientOptions() *clients.Options {
-	o := &clients.Options{LooksSecret: func(s string) bool { return audit.Redact(s) != s }}
+	o := &clients.Options{LooksSecret: func(s string) bool { return redact.Text(s) != s }}
 	o.Self, _ = executable() // without, the broker is known by its name
 	return o
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) skillsCommand() *cobra.Command {
@@ -379,7 +379,7 @@ func (a *app) skillsReadCommand() *cobra.Command {
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
 				file := append(args, k.File())[1]
 				p, err := k.ReadFile(file, offset, limit)
-				a.record(h.config, skillEvent(audit.EventSkillFileRead, k, file, err))
+				a.record(h.config, skillEvent(state.EventSkillFileRead, k, file, err))
 				if e, ok := errors.AsType[*skills.FileError](err); ok {
 					if e.Code == skills.CodeVerification || e.Code == skills.CodeServer {
 						return e // nobody has mistyped anything

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // scriptsOf is how the scripts of skills run.
@@ -127,7 +127,7 @@ func (a *app) setApproval(h *skillHome, k *skills.Skill, row *approval, on bool)
 		digest, detail = "", "revoked, files "+cmp.Or(row.Before, row.Digest)
 	}
 	err := skills.SetApproval(h.switches, k.ID(), digest)
-	a.record(h.config, skillEvent(audit.EventSkillStateChanged, k, detail, err))
+	a.record(h.config, skillEvent(state.EventSkillStateChanged, k, detail, err))
 	row.Approved = on
 	return err
 }

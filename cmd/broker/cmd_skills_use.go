@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
-	results "github.com/mcpbroker/mcpbroker/state/files"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func (a *app) skillsCallCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func (a *app) skillsCallCommand() *cobra.Command {
 				return err
 			}
 			s.broker.StartLazily(cmd.Context())
-			value, failed, err := s.broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: clientCLI, Owner: results.Local})
+			value, failed, err := s.broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: clientCLI, Owner: state.Local})
 			closed := s.close()
 			if e, ok := errors.AsType[*skills.FileError](err); ok {
 				hint := "broker skills show " + args[0]
@@ -100,7 +100,7 @@ func (a *app) skillsStatsCommand() *cobra.Command {
 		Short: "Sum up how skills were used, and by whom",
 		Long:  "Sum up how skills were used, and by which clients: activations, files read, tools called, how many of these failed, and the last time. The record is that of broker audit.",
 		Args:  someArgs(0, 1, "at most the name of a skill"),
-		RunE: a.withAudit(func(ctx context.Context, store *audit.Store, args []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, args []string) error {
 			list, err := store.SkillStats(ctx, ago(since))
 			if err != nil {
 				return err
@@ -122,13 +122,13 @@ func (a *app) skillsStatsCommand() *cobra.Command {
 
 // statsOf is what of list is about the skill of that name. One that is neither
 // recorded nor there is wrong usage.
-func (a *app) statsOf(ctx context.Context, store *audit.Store, list []audit.SkillStats, name string) ([]audit.SkillStats, error) {
-	list = slices.DeleteFunc(list, func(s audit.SkillStats) bool { return s.Skill != name })
+func (a *app) statsOf(ctx context.Context, store *sqlite.Store, list []state.SkillStats, name string) ([]state.SkillStats, error) {
+	list = slices.DeleteFunc(list, func(s state.SkillStats) bool { return s.Skill != name })
 	if len(list) > 0 {
 		return list, nil
 	}
 	ever, err := store.SkillStats(ctx, time.Time{})
-	if err != nil || slices.ContainsFunc(ever, func(s audit.SkillStats) bool { return s.Skill == name }) {
+	if err != nil || slices.ContainsFunc(ever, func(s state.SkillStats) bool { return s.Skill == name }) {
 		return list, err
 	}
 	var now *skills.Snapshot
@@ -155,7 +155,7 @@ func (a *app) statsOf(ctx context.Context, store *audit.Store, list []audit.Skil
 }
 
 // printSkillStats prints what was done with skills, and below each by whom.
-func printSkillStats(w io.Writer, list []audit.SkillStats) error {
+func printSkillStats(w io.Writer, list []state.SkillStats) error {
 	var rows [][]any
 	for _, s := range list {
 		rows = append(rows, useRow(s.Skill, "", s.SkillUse))
@@ -166,6 +166,6 @@ func printSkillStats(w io.Writer, list []audit.SkillStats) error {
 	return table[[]any]{"SKILL\tCLIENT\tACTIVATED\tFILES READ\tTOOLS CALLED\tFAILED\tLAST USE", func(r []any) []any { return r }}.print(w, rows)
 }
 
-func useRow(skill, client string, u audit.SkillUse) []any {
+func useRow(skill, client string, u state.SkillUse) []any {
 	return []any{oneLine(skill, 64), oneLine(client, 40), u.Activations, u.Reads, u.ToolCalls, u.Errors, u.LastUse.Local().Format(time.DateTime)}
 }

@@ -2,17 +2,21 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	results "github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
 func (a *app) storeCommand() *cobra.Command {
@@ -21,7 +25,7 @@ func (a *app) storeCommand() *cobra.Command {
 }
 
 // results opens the result store of the config's state directory.
-func (a *app) results() (*results.Store, error) {
+func (a *app) results() (*files.Store, error) {
 	cfg, err := a.load()
 	if err != nil {
 		return nil, err
@@ -30,7 +34,7 @@ func (a *app) results() (*results.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return results.Open(filepath.Join(state, "results"), nil), nil
+	return files.Open(filepath.Join(state, "results"), nil), nil
 }
 
 // storeRow is one thing that is kept: a result has a ref, a value a key.
@@ -57,12 +61,12 @@ func (a *app) storeListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the results and values that are kept",
 		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := a.results()
 			if err != nil {
 				return err
 			}
-			rows, err := storeRows(store)
+			rows, err := storeRows(cmd.Context(), store)
 			if err != nil {
 				return err
 			}
@@ -74,87 +78,92 @@ func (a *app) storeListCommand() *cobra.Command {
 // clientLabel is how a client is called in a table.
 func clientLabel(name string) string { return cmp.Or(name, "(local)") }
 
-func storeRows(store *results.Store) ([]storeRow, error) {
-	clients, err := store.Clients()
+func storeRows(ctx context.Context, store *files.Store) ([]storeRow, error) {
+	clients, err := store.Clients(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows := []storeRow{}
 	for _, c := range clients {
-		items, err := c.List()
+		list, err := store.List(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range items {
-			rows = append(rows, storeRow{Client: c.Name(), Ref: i.Ref, MIME: i.MIME, Bytes: i.Bytes, Created: &i.Created})
+		for _, r := range list {
+			rows = append(rows, storeRow{Client: c, Ref: r.Ref, MIME: r.MIME, Bytes: r.Bytes, Created: &r.Created})
 		}
-		keys, err := c.Keys()
+		keys, err := store.Keys(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		for _, k := range keys {
-			v, err := c.Value(k)
-			if errors.Is(err, results.ErrNotFound) {
+			v, err := store.Value(ctx, c, k)
+			if errors.Is(err, state.ErrNotFound) {
 				continue // it has just been deleted
 			}
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, storeRow{Client: c.Name(), Key: k, Bytes: int64(len(v))})
+			rows = append(rows, storeRow{Client: c, Key: k, Bytes: int64(len(v))})
 		}
 	}
 	return rows, nil
 }
 
+// A keptItem is a result or a value, by its name, and whose it is.
+type keptItem struct {
+	*files.Store
+	owner, name string
+	isResult    bool
+}
+
 // find looks a name up among everybody's results and, if no result has it, the
 // values of client.
-func find(store *results.Store, name, client string, anyClient bool) (*results.Client, bool, error) {
-	clients, err := store.Clients()
+func find(ctx context.Context, store *files.Store, name, client string, anyClient bool) (keptItem, error) {
+	k := keptItem{store, client, name, false}
+	clients, err := store.Clients(ctx)
 	if err != nil {
-		return nil, false, err
+		return k, err
 	}
 	for _, c := range clients {
-		if !anyClient && c.Name() != client {
+		if !anyClient && c != client {
 			continue
 		}
-		items, err := c.List()
+		list, err := store.List(ctx, c)
 		if err != nil {
-			return nil, false, err
+			return k, err
 		}
-		for _, i := range items {
-			if i.Ref == name {
-				return c, true, nil
-			}
+		if slices.ContainsFunc(list, func(r state.Result) bool { return r.Ref == name }) {
+			return keptItem{store, c, name, true}, nil
 		}
 	}
-	c := store.Client(client)
-	if _, err := c.Value(name); err == nil {
-		return c, false, nil
-	} else if !errors.Is(err, results.ErrNotFound) {
-		return nil, false, err
+	if _, err := store.Value(ctx, client, name); err == nil {
+		return k, nil
+	} else if !errors.Is(err, state.ErrNotFound) {
+		return k, err
 	}
 	for _, other := range clients {
-		if _, err := other.Value(name); err == nil && other.Name() != client {
-			return nil, false, usage("%s has nothing kept as %q\nhint: --client %q has", clientLabel(client), name, other.Name())
+		if _, err := store.Value(ctx, other, name); err == nil && other != client {
+			return k, usage("%s has nothing kept as %q\nhint: --client %q has", clientLabel(client), name, other)
 		}
 	}
-	return nil, false, usage("nothing is kept as %q\nhint: broker store list", name)
+	return k, usage("nothing is kept as %q\nhint: broker store list", name)
 }
 
 // withKept is a command's RunE that does f with what is kept under the first
 // argument: a result of anyone's, or of the client whom --client names, or a
 // value.
-func (a *app) withKept(client *string, f func(owner *results.Client, name string, isResult bool) error) func(*cobra.Command, []string) error {
+func (a *app) withKept(client *string, f func(context.Context, keptItem) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		store, err := a.results()
 		if err != nil {
 			return err
 		}
-		owner, isResult, err := find(store, args[0], *client, !cmd.Flags().Changed("client"))
+		k, err := find(cmd.Context(), store, args[0], *client, !cmd.Flags().Changed("client"))
 		if err != nil {
 			return err
 		}
-		return f(owner, args[0], isResult)
+		return f(cmd.Context(), k)
 	}
 }
 
@@ -169,12 +178,12 @@ func (a *app) storeGetCommand() *cobra.Command {
 		Use:   "get NAME",
 		Short: "Print a result by its reference, or a value by its key",
 		Args:  oneArg("a reference or a key (broker store list shows them)"),
-		RunE: a.withKept(&client, func(owner *results.Client, name string, isResult bool) (err error) {
-			item, data := results.Item{MIME: results.JSON}, []byte(nil)
-			if isResult {
-				item, data, err = owner.Get(name)
+		RunE: a.withKept(&client, func(ctx context.Context, k keptItem) (err error) {
+			item, data := state.Result{MIME: state.JSON}, []byte(nil)
+			if k.isResult {
+				item, data, err = results.Get(ctx, k, k.owner, k.name)
 			} else {
-				data, err = owner.Value(name)
+				data, err = k.Value(ctx, k.owner, k.name)
 			}
 			if err != nil {
 				return err
@@ -184,13 +193,13 @@ func (a *app) storeGetCommand() *cobra.Command {
 					return usage("%w", err)
 				}
 				var text string
-				if item.MIME != results.JSON && json.Unmarshal(data, &text) == nil {
+				if item.MIME != state.JSON && json.Unmarshal(data, &text) == nil {
 					data = []byte(text)
 				}
 			}
-			if item.MIME != results.JSON && item.MIME != results.Text {
+			if item.MIME != state.JSON && item.MIME != state.Text {
 				if onTerminal(a.stdout) {
-					return usage("%s is %s, %d bytes\nhint: broker store get %s > FILE", name, item.MIME, item.Bytes, name)
+					return usage("%s is %s, %d bytes\nhint: broker store get %s > FILE", k.name, item.MIME, item.Bytes, k.name)
 				}
 				_, err = exact(a.stdout).Write(data)
 				return err
@@ -213,11 +222,11 @@ func (a *app) storeRemoveCommand() *cobra.Command {
 		Aliases: []string{"remove"},
 		Short:   "Forget a result or a value",
 		Args:    oneArg("a reference or a key (broker store list shows them)"),
-		RunE: a.withKept(&client, func(owner *results.Client, name string, isResult bool) error {
-			if isResult {
-				return owner.Remove(name)
+		RunE: a.withKept(&client, func(ctx context.Context, k keptItem) error {
+			if k.isResult {
+				return k.Remove(ctx, k.owner, k.name)
 			}
-			_, err := owner.DeleteValue(name)
+			_, err := k.DeleteValue(ctx, k.owner, k.name)
 			return err
 		}),
 	}

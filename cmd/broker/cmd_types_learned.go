@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,7 @@ func (a *app) typesLearnedCommand() *cobra.Command {
 }
 
 // withLearned calls f with the learned types of the config's state directory.
-func (a *app) withLearned(f func(*learned.Store) error) (err error) {
+func (a *app) withLearned(f func(*learned.Store) error) error {
 	cfg, err := a.load()
 	if err != nil {
 		return err
@@ -29,13 +30,12 @@ func (a *app) withLearned(f func(*learned.Store) error) (err error) {
 	if err != nil {
 		return err
 	}
-	s := learned.Open(state, a.logger())
-	defer func() {
-		if e := s.Close(); err == nil {
-			err = e
-		}
-	}()
-	return f(s)
+	store, err := openAudit(state, cfg, a.logger())
+	if err != nil {
+		return err
+	}
+	s := learned.New(store, a.logger())
+	return errors.Join(f(s), s.Close(), store.Close())
 }
 
 func (a *app) learnedListCommand() *cobra.Command {

@@ -17,7 +17,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // The names in the audit log of who is no MCP client.
@@ -50,10 +51,10 @@ func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *ski
 
 // record puts an event of a command into the audit log. A log that cannot be
 // written keeps nobody from what the command is for.
-func (a *app) record(cfg *config.Config, e audit.Event) {
+func (a *app) record(cfg *config.Config, e state.Event) {
 	state, err := config.StateDir(a.stateDir, cfg.Path)
 	if err == nil {
-		var store *audit.Store
+		var store *sqlite.Store
 		if store, err = openAudit(state, cfg, a.logger()); err == nil {
 			store.Note(e)
 			err = store.Close()
@@ -82,7 +83,7 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string) (
 	return api.New(api.Options{
 		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.broker.SkillTools(k) }, Tokens: tokens, AdminToken: admin, Owner: broker.TokenOwner, Changed: w.now, Logger: a.logger(),
 		FileRead: func(k *skills.Skill, client, path string, err error) {
-			e := skillEvent(audit.EventSkillFileRead, k, path, err)
+			e := skillEvent(state.EventSkillFileRead, k, path, err)
 			e.Client = client
 			s.audit.Note(e)
 		},
@@ -90,18 +91,18 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string) (
 }
 
 // changeEvent is a change as it stands in the audit log.
-func changeEvent(c library.Change, client string) audit.Event {
-	e := audit.Event{Name: c.Name, Client: client, Digest: c.Digest, Detail: string(c.Action), Failed: c.Err != nil}
+func changeEvent(c library.Change, client string) state.Event {
+	e := state.Event{Name: c.Name, Client: client, Digest: c.Digest, Detail: string(c.Action), Failed: c.Err != nil}
 	install := c.Action == library.Installed || c.Action == library.Replaced
 	switch {
 	case c.Kind == skills.KindSkill && install:
-		e.Kind = audit.EventSkillInstalled
+		e.Kind = state.EventSkillInstalled
 	case c.Kind == skills.KindSkill:
-		e.Kind = audit.EventSkillStateChanged
+		e.Kind = state.EventSkillStateChanged
 	case c.Kind == skills.KindPlugin && install:
-		e.Kind = audit.EventPluginInstalled
+		e.Kind = state.EventPluginInstalled
 	default:
-		e.Kind = audit.EventPluginStateChanged
+		e.Kind = state.EventPluginStateChanged
 	}
 	if c.Kind == skills.KindMarket {
 		e.Detail = "marketplace " + e.Detail
@@ -116,8 +117,8 @@ func changeEvent(c library.Change, client string) audit.Event {
 }
 
 // skillEvent is something that a command did with a skill.
-func skillEvent(kind string, k *skills.Skill, detail string, err error) audit.Event {
-	e := audit.Event{Kind: kind, Name: k.Ref, Client: clientCLI, Digest: k.Digest(), Detail: strings.TrimSpace(k.Origin() + " " + detail), Failed: err != nil}
+func skillEvent(kind string, k *skills.Skill, detail string, err error) state.Event {
+	e := state.Event{Kind: kind, Name: k.Ref, Client: clientCLI, Digest: k.Digest(), Detail: strings.TrimSpace(k.Origin() + " " + detail), Failed: err != nil}
 	if err != nil {
 		e.Detail += " failed: " + oneLine(err.Error(), 300)
 	}

@@ -19,8 +19,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
-	results "github.com/mcpbroker/mcpbroker/state/files"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // An attacked runs programs as execute_code does: each by a broker of its own
@@ -28,8 +29,8 @@ import (
 // and a store.
 type attacked struct {
 	runner sandbox.Runner
-	audit  *audit.Store
-	kept   *results.Store
+	audit  *sqlite.Store
+	kept   *files.Store
 	log    *slog.Logger
 	n      atomic.Int64
 }
@@ -40,12 +41,12 @@ const maxKeptByAttack = 64 << 20
 // openAttacked opens one whose record and store are in dir. The caller closes
 // runner, and then the record.
 func openAttacked(runner sandbox.Runner, dir string, log *slog.Logger) (*attacked, error) {
-	record, err := audit.Open(dir, nil)
+	record, err := sqlite.Open(dir, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &attacked{runner: runner, audit: record, log: log,
-		kept: results.Open(filepath.Join(dir, "results"), &results.Options{MaxBytes: maxKeptByAttack})}, nil
+		kept: files.Open(filepath.Join(dir, "results"), &state.Limits{MaxBytes: maxKeptByAttack})}, nil
 }
 
 // run is attack.Options.Run.
@@ -61,7 +62,7 @@ func (a *attacked) run(ctx context.Context, req sandbox.Request) (sandbox.Result
 	}
 	b, err := broker.New(broker.Options{
 		Servers: []upstream.Config{{Name: "demo", Type: "http", URL: demo.url}}, Runner: keepOpen{a.runner}, Skills: loop,
-		Audit: a.audit, Results: a.kept, Logger: a.log, MaxTimeout: time.Minute,
+		Audit: a.audit, Results: a.kept, Values: a.kept, Logger: a.log, MaxTimeout: time.Minute,
 		Languages: languages, Limits: req.Limits,
 	})
 	if err != nil {
@@ -79,10 +80,10 @@ func (a *attacked) run(ctx context.Context, req sandbox.Request) (sandbox.Result
 
 // forget removes what a script has kept.
 func (a *attacked) forget(owner string) {
-	c := a.kept.Client(owner)
-	list, _ := c.List() // what cannot be listed is removed with the folder
-	for _, item := range list {
-		_ = c.Remove(item.Ref)
+	ctx := context.Background()
+	list, _ := a.kept.List(ctx, owner) // what cannot be listed is removed with the folder
+	for _, r := range list {
+		_ = a.kept.Remove(ctx, owner, r.Ref)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // What hostile scripts are tried on is the whole road of execute_code: the bridge
@@ -37,7 +37,7 @@ func TestHostileScriptsMeetTheWholeBroker(t *testing.T) {
 	if want := `[["k"],true,"call_limit","demo__slow"]`; err != nil || string(res.Value) != want || made.Load() != 20 {
 		t.Errorf("%d calls made, %s, %s, %v; want 20, %s", made.Load(), res.Value, res.Error, err, want)
 	}
-	if list, err := a.audit.List(t.Context(), audit.Filter{}); err != nil || len(list) != 1 || list[0].Calls != 20 {
+	if list, err := a.audit.List(t.Context(), state.Filter{}); err != nil || len(list) != 1 || list[0].Calls != 20 {
 		t.Errorf("recorded: %+v, %v", list, err)
 	}
 }

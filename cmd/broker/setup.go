@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
-	results "github.com/mcpbroker/mcpbroker/state/files"
-	audit "github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // A session is a broker with what it stands on.
@@ -25,7 +25,7 @@ type session struct {
 	config  *config.Config
 	state   string
 	broker  *broker.Broker
-	audit   *audit.Store
+	audit   *sqlite.Store
 	learned *learned.Store
 	where   *placement
 	places  *sandbox.Places // what the broker's runner runs in
@@ -114,8 +114,8 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		o.WorkflowDir = homeOf(cfg).resolve(dir)
 	}
 	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
-	types := learned.Open(state, log)
-	o.Learned, o.Results = types, results.Open(filepath.Join(state, "results"), nil)
+	types, kept := learned.New(store, log), files.Open(filepath.Join(state, "results"), nil)
+	o.Learned, o.Results, o.Values = types, kept, kept
 	b, err := broker.New(o)
 	if err != nil {
 		return nil, err
@@ -209,9 +209,9 @@ func unlearned(cfg *config.Config) map[string]bool {
 	return names
 }
 
-func openAudit(state string, cfg *config.Config, log *slog.Logger) (*audit.Store, error) {
+func openAudit(state string, cfg *config.Config, log *slog.Logger) (*sqlite.Store, error) {
 	set := cfg.Broker.WithDefaults()
-	store, err := audit.Open(state, &audit.Options{Payloads: set.Audit.Payloads, Days: set.Audit.Days, Logger: log})
+	store, err := sqlite.Open(state, &sqlite.Options{Payloads: set.Audit.Payloads, Days: set.Audit.Days, Logger: log})
 	if err != nil {
 		return nil, hinted("%w\nhint: --state-dir names another directory", err)
 	}

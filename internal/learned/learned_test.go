@@ -3,6 +3,7 @@ package learned
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // A call is one result as a test gives it.
@@ -28,9 +32,24 @@ func observe(t *testing.T, s *Store, calls ...call) (drifts []string) {
 	return drifts
 }
 
+// record opens the record in dir, which a process has once.
+func record(t testing.TB, dir string) *sqlite.Store {
+	t.Helper()
+	types, err := sqlite.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := types.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return types
+}
+
 func open(t *testing.T, dir string) *Store {
 	t.Helper()
-	s := Open(dir, nil)
+	s := New(record(t, dir), nil)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -146,11 +165,19 @@ func TestLearningWaitsForNoOtherProcess(t *testing.T) {
 	if err := first.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	tx, err := first.db.Begin() // immediate: nobody else writes
-	if err != nil {
-		t.Fatal(err)
-	}
 	other := open(t, dir)
+	// This one holds the file until it may go on.
+	held, release := make(chan struct{}), make(chan struct{})
+	holder := make(chan error, 1)
+	go func() {
+		_, err := first.types.Change(t.Context(), []state.ToolName{{Server: "x"}}, func(state.TypeRow) ([]byte, error) {
+			close(held)
+			<-release
+			return nil, nil
+		})
+		holder <- err
+	}()
+	<-held
 	observe(t, other, call{`3`, `{"id":1}`})
 	flushed := make(chan error, 1)
 	go func() { flushed <- other.Flush() }()
@@ -163,7 +190,8 @@ func TestLearningWaitsForNoOtherProcess(t *testing.T) {
 		t.Errorf("Flush = %v while another process held the file", err)
 	default:
 	}
-	if err := tx.Rollback(); err != nil {
+	close(release)
+	if err := <-holder; err != nil {
 		t.Fatal(err)
 	}
 	if err := <-flushed; err != nil {
@@ -217,11 +245,15 @@ func TestDrift(t *testing.T) {
 // No value of the data, and no key that might be data, is in any file.
 func TestNothingOfTheDataIsStored(t *testing.T) {
 	dir := t.TempDir()
-	s := Open(dir, nil)
+	types, err := sqlite.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(types, nil)
 	observe(t, s,
 		call{`{"q":"secretargument"}`, `{"rows":[{"name":"secretvalue","secretkey":1}],"byUser":{"secretuser":1}}`},
 		call{`{"q":"other"}`, `{"rows":[{"name":"secretvalue2"}],"byUser":{"seldom":1,"secret user":2}}`})
-	if err := s.Close(); err != nil {
+	if err := errors.Join(s.Close(), types.Close()); err != nil {
 		t.Fatal(err)
 	}
 	var all []byte
@@ -283,7 +315,7 @@ func TestManyStoresWriteAtOnce(t *testing.T) {
 	const stores, each = 4, 20
 	for i := range stores {
 		wg.Go(func() {
-			s := Open(dir, nil)
+			s := New(record(t, dir), nil)
 			for j := range each {
 				s.Observe("srv", "tool", json.RawMessage(fmt.Sprint(i*each+j)), json.RawMessage(`{"id":1}`))
 				if err := s.Flush(); err != nil {
@@ -337,7 +369,7 @@ func TestExportAndImport(t *testing.T) {
 
 func TestLargeResultsAreLearnedInTheBackground(t *testing.T) {
 	dir := t.TempDir()
-	s := Open(dir, nil)
+	s := New(record(t, dir), nil)
 	for i := range 2 {
 		var b strings.Builder
 		b.WriteString(`{"items":[`)
@@ -418,7 +450,7 @@ func BenchmarkObserve(b *testing.B) {
 		}
 	})
 	b.Run("observe", func(b *testing.B) {
-		s := Open(b.TempDir(), nil)
+		s := New(record(b, b.TempDir()), nil)
 		b.SetBytes(int64(len(value)))
 		b.ReportAllocs()
 		i := 0

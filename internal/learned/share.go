@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
+
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // Reset forgets what is known of the tools that match: those of server, or one
@@ -13,21 +14,17 @@ import (
 func (s *Store) Reset(server, tool string) (int, error) {
 	s.file.Lock()
 	defer s.file.Unlock()
-	if err := s.loadFile(); err != nil {
+	if err := s.loadLocked(); err != nil {
 		return 0, err
 	}
-	if s.db != nil {
-		_, err := s.db.ExecContext(context.Background(),
-			"DELETE FROM learned WHERE (?1 = '' OR server = ?1) AND (?2 = '' OR tool = ?2)", server, tool)
-		if err != nil {
-			return 0, s.failed(err)
-		}
+	if err := s.types.Forget(context.Background(), server, tool); err != nil {
+		return 0, fmt.Errorf("forget learned types: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
 	for k := range s.tools {
-		if (server == "" || k.server == server) && (tool == "" || k.tool == tool) {
+		if (server == "" || k.Server == server) && (tool == "" || k.Tool == tool) {
 			delete(s.tools, k)
 			n++
 		}
@@ -60,7 +57,7 @@ func (s *Store) Export(w io.Writer) error {
 	defer s.mu.Unlock()
 	out := exported{Format: exportFormat, Tools: []exportedTool{}}
 	for _, t := range list {
-		e := s.tools[toolKey{t.Server, t.Tool}]
+		e := s.tools[state.ToolName{Server: t.Server, Tool: t.Tool}]
 		if e == nil {
 			continue
 		}
@@ -119,62 +116,52 @@ func (s *Store) Import(r io.Reader) (int, error) {
 	}
 	s.file.Lock()
 	defer s.file.Unlock()
-	if err := s.loadFile(); err != nil {
+	if err := s.loadLocked(); err != nil {
 		return 0, err
 	}
-	if err := s.open(); err != nil {
-		return 0, s.failed(err)
+	if err := s.agree(); err != nil {
+		return 0, err
 	}
-	taken, err := s.replace(in.Tools)
-	if err != nil {
-		return 0, s.failed(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.Copy(s.tools, taken)
-	return len(taken), nil
+	return s.replace(in.Tools)
 }
 
 // maxImportedCalls is how many calls an imported type may say that it was
-// learned from: one that says more would never give way.
+// learned from: one that says more would never be replaced.
 const maxImportedCalls = 1_000_000
 
-// replace writes the rows of those types that were learned from more calls than
-// what is known here, all of them or none.
-func (s *Store) replace(tools []exportedTool) (map[toolKey]*entry, error) {
-	tx, err := s.db.BeginTx(context.Background(), nil)
+// replace stores those types that were learned from more calls than what is
+// known here, all of them or none, and returns how many they are.
+func (s *Store) replace(types []exportedTool) (taken int, err error) {
+	var tools []state.ToolName
+	better := map[state.ToolName]learnedTool{}
+	s.mu.Lock()
+	for _, t := range types {
+		k := state.ToolName{Server: t.Server, Tool: t.Tool}
+		if known := s.tools[k]; known == nil || known.Calls < t.Calls {
+			if _, twice := better[k]; !twice {
+				tools = append(tools, k)
+			}
+			better[k] = t.learnedTool
+		}
+	}
+	s.mu.Unlock()
+	rows, err := s.types.Change(context.Background(), tools, func(r state.TypeRow) ([]byte, error) {
+		t := better[r.ToolName]
+		return json.Marshal(&t)
+	})
 	if err != nil {
-		return nil, err
+		return 0, fmt.Errorf("write learned types: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // it is committed or an error is returned
-	taken := make(map[toolKey]*entry)
-	for _, t := range tools {
-		k := toolKey{t.Server, t.Tool}
-		s.mu.Lock()
-		known := s.tools[k]
-		better := known == nil || known.Calls < t.Calls
-		s.mu.Unlock()
-		if !better {
-			continue
-		}
-		body, err := json.Marshal(&t.learnedTool)
-		if err != nil {
-			return nil, err
-		}
-		e := &entry{learnedTool: t.learnedTool}
-		err = tx.QueryRow(`INSERT INTO learned (server, tool, rev, updated, body) VALUES (?, ?, 1, unixepoch()*1000, ?)
-			ON CONFLICT DO UPDATE SET rev = rev + 1, updated = excluded.updated, body = excluded.body RETURNING rev`,
-			k.server, k.tool, body).Scan(&e.rev)
-		if err != nil {
-			return nil, err
-		}
-		taken[k] = e
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range rows {
+		s.tools[r.ToolName] = &entry{learnedTool: better[r.ToolName], version: r.Version}
 	}
-	return taken, tx.Commit()
+	return len(rows), nil
 }
 
-// sane reports whether a node that came from outside is one that this package
-// could have made: its names are names and it ends.
+// sane reports whether this package could have made a node that came from
+// outside: its names are names and it ends.
 func (n *node) sane(depth int) bool {
 	if n == nil {
 		return true

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 const (
@@ -24,39 +23,35 @@ const (
 	maxQueued = 1000
 )
 
-// A Store is the learned types of one state directory. Several processes may
-// have it open: each writes what it has learned into what the others wrote. It
-// is safe for concurrent use. Its file is opened by the first use, and made by
-// the first Flush that has something to write.
+// A Store learns types. Several processes may share the state.Types behind it:
+// each merges what it has learned into what the others wrote. It is safe for
+// concurrent use, and reads and writes nothing before it is used.
 type Store struct {
-	path string
-	log  *slog.Logger
+	types state.Types
+	log   *slog.Logger
 
-	// file guards the use of the file, which may wait for another process. mu
+	// file guards the use of types, which may wait for another process. mu
 	// guards the rest and never waits for anything. Whoever needs both takes
 	// file first.
 	file   sync.Mutex
-	db     *sql.DB
 	loaded atomic.Bool
 
 	mu         sync.Mutex
 	hash       hasher
-	tools      map[toolKey]*entry
+	tools      map[state.ToolName]*entry
 	closed     bool
 	busy       bool // a large value is being read
 	background sync.WaitGroup
 	soon       bool // a Flush is about to run
 }
 
-type toolKey struct{ server, tool string }
-
 // An entry is the state of one tool.
 type entry struct {
 	learnedTool
-	rev    int64 // the row's that this was read from or written as; 0: none
-	large  int   // large results seen
-	queued []queued
-	schema json.RawMessage // of learnedTool; nil: not made yet
+	version int64 // of the row that this was read from or written as; 0: none
+	large   int   // large results seen
+	queued  []queued
+	schema  json.RawMessage // of learnedTool; nil: not made yet
 }
 
 // learnedTool is what a row holds.
@@ -74,28 +69,22 @@ type queued struct {
 // stored is its keyed hash.
 type digest [sha256.Size]byte
 
-// Open returns the store in dir. A nil logger discards.
-func Open(dir string, log *slog.Logger) *Store {
+// New returns a store that keeps what it learns in types, which it does not
+// close. A nil logger discards.
+func New(types state.Types, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{path: filepath.Join(dir, fileName), log: log, tools: map[toolKey]*entry{}}
+	return &Store{types: types, log: log, hash: newHasher(), tools: map[state.ToolName]*entry{}}
 }
 
-// Close writes what is not written yet and closes the file.
+// Close writes what is not written yet.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.background.Wait()
-	err := s.Flush()
-	s.file.Lock()
-	defer s.file.Unlock()
-	if s.db != nil {
-		err = errors.Join(err, s.db.Close())
-		s.db = nil
-	}
-	return err
+	return s.Flush()
 }
 
 // Observe learns from the value that a call of a tool gave, and returns how it
@@ -108,7 +97,7 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := toolKey{server, tool}
+	k := state.ToolName{Server: server, Tool: tool}
 	e := s.tools[k]
 	if e == nil {
 		e = &entry{}
@@ -133,7 +122,7 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 
 // observeLarge reads a large value in the background: the first four, then ever
 // fewer, and one at a time.
-func (s *Store) observeLarge(k toolKey, e *entry, args digest, value json.RawMessage) {
+func (s *Store) observeLarge(k state.ToolName, e *entry, args digest, value json.RawMessage) {
 	e.large++
 	if s.busy || e.large > 4 && e.large&(e.large-1) != 0 || len(value) > largeBytes || s.closed {
 		return
@@ -164,14 +153,14 @@ func (t *learnedTool) merge(h hasher, q queued) {
 }
 
 // Type returns what is known of the results of a tool; false when that is too
-// little to be of use.
+// little to be useful.
 func (s *Store) Type(server, tool string) (Type, bool) {
 	if err := s.load(); err != nil {
 		s.log.Warn("read learned types", "err", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.tools[toolKey{server, tool}]
+	e := s.tools[state.ToolName{Server: server, Tool: tool}]
 	if e == nil || e.Calls < minCalls {
 		return Type{}, false
 	}
@@ -201,7 +190,7 @@ func (s *Store) List() ([]Tool, error) {
 	list := []Tool{}
 	for k, e := range s.tools {
 		if e.Calls > 0 {
-			list = append(list, Tool{k.server, k.tool, e.Calls, e.typ().Schema})
+			list = append(list, Tool{k.Server, k.Tool, e.Calls, e.typ().Schema})
 		}
 	}
 	slices.SortFunc(list, func(a, b Tool) int {

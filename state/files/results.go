@@ -1,16 +1,12 @@
-// Package files keeps what is too big for an answer, what scripts want to
-// find again, and nothing for ever: results and printed text under random
-// references, values under keys of the script's own choice. Both belong to one
-// client, and no client sees another's.
-//
-// Everything is a file of its own, written elsewhere and renamed, so that any
-// number of processes can share the directory without a lock.
+// Package files keeps results, values, sessions and tokens in files of one
+// machine. Any number of processes can share a directory: what is replaced is
+// written elsewhere and renamed, and where several write, they lock.
 package files
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
@@ -27,43 +23,17 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Options bounds a Store. Zero means the default.
-type Options struct {
-	// MaxBytes is what all results of one client may take; its oldest go first,
-	// and one that is larger is refused.
-	// Default 512 MiB.
-	MaxBytes int64
-	// MaxAge is how long a result is kept; default 7 days.
-	MaxAge time.Duration
-	// MaxValueBytes is the longest value under a key; default 1 MiB.
-	MaxValueBytes int
-	// MaxKeys is how many keys one client may have; default 1,000.
-	MaxKeys int
-	// MaxValuesBytes is what all values of one client may take; default 64 MiB.
-	MaxValuesBytes int64
-	// MaxValueAge is how long a value is kept after it was last set; default
-	// 90 days.
-	MaxValueAge time.Duration
-}
-
-func (o Options) withDefaults() Options {
-	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
-	o.MaxAge = cmp.Or(o.MaxAge, 7*24*time.Hour)
-	o.MaxValueBytes = cmp.Or(o.MaxValueBytes, 1<<20)
-	o.MaxKeys = cmp.Or(o.MaxKeys, 1000)
-	o.MaxValuesBytes = cmp.Or(o.MaxValuesBytes, 64<<20)
-	o.MaxValueAge = cmp.Or(o.MaxValueAge, 90*24*time.Hour)
-	return o
-}
-
-// A Store is the kept results of one state directory. It is safe for
-// concurrent use, by several processes too. Its directory is made by the first
-// thing that is kept.
+// A Store keeps results and values below a directory, a file each, in a folder
+// for each client. It implements state.Results and state.Values. The directory
+// is made by the first thing that is kept; there is nothing to close.
 type Store struct {
-	dir string
-	o   Options
+	dir    string
+	limits state.Limits
 
 	mu    sync.Mutex
 	since int64 // bytes written since the last sweep
@@ -71,42 +41,73 @@ type Store struct {
 	keys  map[string]map[string]string // of values, by folder and name of file; a name never has another key
 }
 
-// Open returns the store in dir. It reads and makes nothing yet.
-func Open(dir string, o *Options) *Store {
-	if o == nil {
-		o = &Options{}
+var (
+	_ state.Results = (*Store)(nil)
+	_ state.Values  = (*Store)(nil)
+)
+
+// Open returns the store in dir. It reads and makes nothing yet. Nil limits are
+// the defaults.
+func Open(dir string, limits *state.Limits) *Store {
+	if limits == nil {
+		limits = &state.Limits{}
 	}
-	return &Store{dir: dir, o: o.withDefaults()}
+	return &Store{dir: dir, limits: limits.WithDefaults()}
 }
 
-// Local is the name of the client that is the user of the state directory.
-const Local = ""
+// The folders of a client.
+const (
+	resultsFolder = "results"
+	valuesFolder  = "values"
+)
 
-// A Client is one client's part of a Store.
-type Client struct {
-	s    *Store
-	name string
-	dir  string
+// folder is where the results or values of a client are.
+func (s *Store) folder(client, folder string) string {
+	return filepath.Join(s.dir, nameOf(client), folder)
 }
 
-// Client returns the part of the client called name: that of the token it
-// identified itself with, or Local.
-func (s *Store) Client(name string) *Client {
-	folder := "local"
-	if name != Local {
-		sum := sha256.Sum256([]byte(name))
-		folder = "token-" + hex.EncodeToString(sum[:12])
+// nameOf is the name of a client's folder.
+func nameOf(client string) string {
+	if client == state.Local {
+		return "local"
 	}
-	return &Client{s: s, name: name, dir: filepath.Join(s.dir, folder)}
+	sum := sha256.Sum256([]byte(client))
+	return "token-" + hex.EncodeToString(sum[:12])
 }
 
-// An Item is one kept result.
-type Item struct {
-	Ref     string    `json:"ref"`
-	Client  string    `json:"client,omitempty"`
-	MIME    string    `json:"mime"`
-	Bytes   int64     `json:"bytes"`
-	Created time.Time `json:"created"`
+// make makes a folder of a client, with the client's name beside it.
+func (s *Store) make(client, folder string) (path string, err error) {
+	path = s.folder(client, folder)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", err
+	}
+	if client == state.Local {
+		return path, nil
+	}
+	return path, os.WriteFile(filepath.Join(s.dir, nameOf(client), "client"), []byte(client), 0o600)
+}
+
+// Clients implements state.Results.
+func (s *Store) Clients(context.Context) ([]string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list clients: %w", err)
+	}
+	var all []string
+	for _, e := range entries {
+		if e.Name() == nameOf(state.Local) {
+			all = append(all, state.Local)
+			continue
+		}
+		name, err := os.ReadFile(filepath.Join(s.dir, e.Name(), "client"))
+		if err == nil && nameOf(string(name)) == e.Name() {
+			all = append(all, string(name))
+		}
+	}
+	return all, nil
 }
 
 // header is the first line of a result's file.
@@ -114,62 +115,40 @@ type header struct {
 	MIME string `json:"mime"`
 }
 
-// MIME types of what executions keep.
-const (
-	JSON = "application/json"
-	Text = "text/plain; charset=utf-8"
-)
-
 var (
-	// ErrNotFound says that there is nothing under a reference or a key, or
-	// not any more, or that it is another client's.
-	ErrNotFound = errors.New("not found")
-
 	refPattern = regexp.MustCompile(`^r_[a-z2-7]{26}$`)
 	refCoding  = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 
-// newRef makes a reference of 128 random bits: whoever has one was given it.
+// newRef makes a reference of 128 random bits.
 func newRef() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
 	return "r_" + strings.ToLower(refCoding.EncodeToString(b[:]))
 }
 
-// Put keeps data and returns its reference.
-func (c *Client) Put(mime string, data []byte) (string, error) {
-	w, err := c.Create(mime)
-	if err != nil {
-		return "", err
-	}
-	if _, err := w.Write(data); err != nil {
-		w.Discard()
-		return "", err
-	}
-	return w.Commit()
-}
-
-// A Writer keeps what is written to it. It is not safe for concurrent use, and
-// ends with Commit or Discard.
-type Writer struct {
-	c     *Client
-	f     *os.File
+// A resultWriter is a state.ResultWriter.
+type resultWriter struct {
+	s     *Store
+	f     *atomicfile.File
 	ref   string
 	bytes int64
 	size  int64 // of the file, with its header
 }
 
-// Create begins a result whose size is not known yet.
-func (c *Client) Create(mime string) (*Writer, error) {
-	if err := c.make("results"); err != nil {
+// Create implements state.Results.
+func (s *Store) Create(_ context.Context, client, mime string) (state.ResultWriter, error) {
+	dir, err := s.make(client, resultsFolder)
+	if err != nil {
 		return nil, fmt.Errorf("keep result: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Join(c.dir, "results"), "new-*") // mode 0600
+	ref := newRef()
+	f, err := atomicfile.Create(filepath.Join(dir, ref))
 	if err != nil {
 		return nil, fmt.Errorf("keep result: %w", err)
 	}
 	head, err := json.Marshal(header{mime})
-	w := &Writer{c: c, f: f, ref: newRef(), size: int64(len(head)) + 1}
+	w := &resultWriter{s: s, f: f, ref: ref, size: int64(len(head)) + 1}
 	if err == nil {
 		_, err = f.Write(append(head, '\n'))
 	}
@@ -180,13 +159,10 @@ func (c *Client) Create(mime string) (*Writer, error) {
 	return w, nil
 }
 
-// Ref is the reference that Commit will return.
-func (w *Writer) Ref() string { return w.ref }
-
 // Write appends p.
-func (w *Writer) Write(p []byte) (int, error) {
-	if w.size+int64(len(p)) > w.c.s.o.MaxBytes {
-		return 0, fmt.Errorf("keep result: it is longer than the %d bytes that a client may keep", w.c.s.o.MaxBytes)
+func (w *resultWriter) Write(p []byte) (int, error) {
+	if most := w.s.limits.MaxBytes; w.size+int64(len(p)) > most {
+		return 0, &state.LimitError{Text: fmt.Sprintf("keep result: it is longer than the %d bytes that a client may keep", most)}
 	}
 	n, err := w.f.Write(p)
 	w.size += int64(n)
@@ -195,166 +171,94 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 // Commit makes the result readable.
-func (w *Writer) Commit() (string, error) {
-	err := w.f.Close()
-	if err == nil {
-		err = os.Rename(w.f.Name(), filepath.Join(w.c.dir, "results", w.ref))
-	}
-	if err != nil {
-		os.Remove(w.f.Name())
+func (w *resultWriter) Commit() (string, error) {
+	if err := w.f.Commit(); err != nil {
 		return "", fmt.Errorf("keep result: %w", err)
 	}
-	w.c.s.sweepAfter(w.bytes)
+	w.s.sweepAfter(w.bytes)
 	return w.ref, nil
 }
 
 // Discard forgets what was written.
-func (w *Writer) Discard() {
-	w.f.Close()
-	os.Remove(w.f.Name())
+func (w *resultWriter) Discard() { w.f.Discard() }
+
+// A resultReader reads what follows the header of a file.
+type resultReader struct {
+	*bufio.Reader
+	io.Closer
 }
 
-// make makes a folder of the client, with its name beside it for List.
-func (c *Client) make(folder string) error {
-	path := filepath.Join(c.dir, folder)
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return err
-	}
-	if c.name == Local {
-		return nil
-	}
-	return os.WriteFile(filepath.Join(c.dir, "client"), []byte(c.name), 0o600)
-}
-
-// Get returns a result and what it is. Something else than a reference, or one
-// of another client, is ErrNotFound.
-func (c *Client) Get(ref string) (Item, []byte, error) {
-	item, r, done, err := c.read(ref)
-	if err != nil {
-		return Item{}, nil, err
-	}
-	defer done()
-	data, err := readAll(r, item.Bytes)
-	if err != nil {
-		return Item{}, nil, fmt.Errorf("read result %s: %w", ref, err)
-	}
-	return item, data, nil
-}
-
-func readAll(r io.Reader, size int64) ([]byte, error) {
-	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
-	_, err := data.ReadFrom(r)
-	return data.Bytes(), err
-}
-
-// read opens a result until done is called.
-func (c *Client) read(ref string) (item Item, r io.Reader, done func() error, err error) {
+// Open implements state.Results.
+func (s *Store) Open(_ context.Context, client, ref string) (state.Result, io.ReadCloser, error) {
 	if !refPattern.MatchString(ref) {
-		return Item{}, nil, nil, ErrNotFound
+		return state.Result{}, nil, state.ErrNotFound
 	}
-	f, err := os.Open(filepath.Join(c.dir, "results", ref))
-	if errors.Is(err, fs.ErrNotExist) {
-		return Item{}, nil, nil, ErrNotFound
-	}
-	if err == nil {
-		if item, r, err = c.open(f, ref); err == nil && c.s.o.MaxAge < time.Since(item.Created) {
-			err = ErrNotFound
-		}
-	}
+	r, data, err := s.open(client, ref)
 	switch {
-	case err == nil:
-		return item, r, f.Close, nil
-	case f != nil:
-		f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		return state.Result{}, nil, state.ErrNotFound
+	case err != nil:
+		return state.Result{}, nil, fmt.Errorf("read result %s: %w", ref, err)
+	case time.Since(r.Created) > s.limits.MaxAge:
+		data.Close()
+		return state.Result{}, nil, state.ErrNotFound
 	}
-	if err != ErrNotFound {
-		err = fmt.Errorf("read result %s: %w", ref, err)
-	}
-	return Item{}, nil, nil, err
+	return r, data, nil
 }
 
-// open reads the header of a file.
-func (c *Client) open(f *os.File, ref string) (Item, io.Reader, error) {
-	info, err := f.Stat()
+// open opens a file and reads its header.
+func (s *Store) open(client, ref string) (state.Result, io.ReadCloser, error) {
+	f, err := os.Open(filepath.Join(s.folder(client, resultsFolder), ref))
 	if err != nil {
-		return Item{}, nil, err
+		return state.Result{}, nil, err
 	}
-	r := bufio.NewReader(f)
-	line, err := r.ReadBytes('\n')
-	if err != nil {
-		return Item{}, nil, err
-	}
+	data := bufio.NewReader(f)
+	line, err := data.ReadBytes('\n')
 	var h header
-	if err := json.Unmarshal(line, &h); err != nil {
-		return Item{}, nil, err
+	if err == nil {
+		err = json.Unmarshal(line, &h)
 	}
-	return Item{Ref: ref, Client: c.name, MIME: h.MIME, Bytes: info.Size() - int64(len(line)), Created: info.ModTime()}, r, nil
+	info, statErr := f.Stat()
+	if err = cmp.Or(err, statErr); err != nil {
+		f.Close()
+		return state.Result{}, nil, err
+	}
+	r := state.Result{Ref: ref, Client: client, MIME: h.MIME, Bytes: info.Size() - int64(len(line)), Created: info.ModTime()}
+	return r, resultReader{data, f}, nil
 }
 
-// List returns the client's results, the newest first.
-func (c *Client) List() ([]Item, error) {
-	entries, err := os.ReadDir(filepath.Join(c.dir, "results"))
+// List implements state.Results.
+func (s *Store) List(_ context.Context, client string) ([]state.Result, error) {
+	entries, err := os.ReadDir(s.folder(client, resultsFolder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list results: %w", err)
 	}
-	items := []Item{}
+	list := []state.Result{}
 	for _, e := range entries {
 		if !refPattern.MatchString(e.Name()) {
 			continue
 		}
-		f, err := os.Open(filepath.Join(c.dir, "results", e.Name()))
+		r, data, err := s.open(client, e.Name())
 		if err != nil {
 			continue // it was just removed
 		}
-		if item, _, err := c.open(f, e.Name()); err == nil && time.Since(item.Created) <= c.s.o.MaxAge {
-			items = append(items, item)
+		data.Close()
+		if time.Since(r.Created) <= s.limits.MaxAge {
+			list = append(list, r)
 		}
-		f.Close()
 	}
-	slices.SortFunc(items, func(a, b Item) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Ref, b.Ref)) })
-	return items, nil
+	slices.SortFunc(list, func(a, b state.Result) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Ref, b.Ref)) })
+	return list, nil
 }
 
-// Remove forgets a result.
-func (c *Client) Remove(ref string) error {
+// Remove implements state.Results.
+func (s *Store) Remove(_ context.Context, client, ref string) error {
 	if !refPattern.MatchString(ref) {
-		return ErrNotFound
+		return state.ErrNotFound
 	}
-	err := os.Remove(filepath.Join(c.dir, "results", ref))
+	err := os.Remove(filepath.Join(s.folder(client, resultsFolder), ref))
 	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNotFound
+		return state.ErrNotFound
 	}
 	return err
 }
-
-// Clients returns every client that has something kept.
-func (s *Store) Clients() ([]*Client, error) {
-	entries, err := os.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list clients: %w", err)
-	}
-	var all []*Client
-	for _, e := range entries {
-		if e.Name() == "local" {
-			all = append(all, s.Client(Local))
-			continue
-		}
-		name, err := os.ReadFile(filepath.Join(s.dir, e.Name(), "client"))
-		if err != nil {
-			continue
-		}
-		if c := s.Client(string(name)); filepath.Base(c.dir) == e.Name() {
-			all = append(all, c)
-		}
-	}
-	return all, nil
-}
-
-// Name is the client's name.
-func (c *Client) Name() string { return c.name }

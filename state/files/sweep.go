@@ -13,7 +13,7 @@ import (
 func (s *Store) sweepAfter(n int64) {
 	s.mu.Lock()
 	s.since += n
-	due := !s.swept || s.since > s.o.MaxBytes/16
+	due := !s.swept || s.since > s.limits.MaxBytes/16
 	if due {
 		s.swept, s.since = true, 0
 	}
@@ -29,11 +29,11 @@ type sweepFile struct {
 	at   time.Time
 }
 
-// Sweep removes what is older than the store keeps it, then each client's oldest
-// results until they fit into MaxBytes, and files that a process left half written an
-// hour ago. What cannot be removed stays for the next time.
+// Sweep removes what is too old, then each client's oldest results until they fit
+// into MaxBytes, and files that a process left half written an hour ago. What
+// cannot be removed stays until the next sweep.
 func (s *Store) Sweep() {
-	results := s.files("results")
+	results := s.files(resultsFolder)
 	slices.SortFunc(results, func(a, b sweepFile) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.path, b.path)) })
 	totals := make(map[string]int64) // by the client's folder
 	for _, f := range results {
@@ -41,13 +41,13 @@ func (s *Store) Sweep() {
 		half := !refPattern.MatchString(filepath.Base(f.path))
 		dir := filepath.Dir(f.path)
 		totals[dir] += f.size
-		if age > s.o.MaxAge || half && age > time.Hour || !half && totals[dir] > s.o.MaxBytes {
+		if age > s.limits.MaxAge || half && age > time.Hour || !half && totals[dir] > s.limits.MaxBytes {
 			os.Remove(f.path)
 		}
 	}
-	for _, f := range s.files("values") {
+	for _, f := range s.files(valuesFolder) {
 		age := time.Since(f.at)
-		if age > s.o.MaxValueAge || filepath.Ext(f.path) != ".json" && age > time.Hour {
+		if age > s.limits.MaxValueAge || filepath.Ext(f.path) != valueSuffix && age > time.Hour {
 			os.Remove(f.path)
 		}
 	}

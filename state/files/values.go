@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,10 +13,10 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
-)
 
-// maxKeyChars is the longest key.
-const maxKeyChars = 256
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/state"
+)
 
 // A value is what a value's file holds.
 type value struct {
@@ -23,92 +24,78 @@ type value struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// file is where the value of key lives.
-func (c *Client) file(key string) string {
+const valueSuffix = ".json"
+
+// fileOf is the name of the file with the value of key.
+func fileOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return filepath.Join(c.dir, "values", hex.EncodeToString(sum[:16])+".json")
+	return hex.EncodeToString(sum[:16]) + valueSuffix
 }
 
-// Value returns what is kept under key; ErrNotFound if nothing is.
-func (c *Client) Value(key string) (json.RawMessage, error) {
-	v, err := readValue(c.file(key), c.s.o.MaxValueAge)
-	if err != nil {
-		return nil, err
-	}
-	return v.Value, nil
+func (s *Store) valuePath(client, key string) string {
+	return filepath.Join(s.folder(client, valuesFolder), fileOf(key))
 }
 
-func readValue(path string, maxAge time.Duration) (value, error) {
+// Value implements state.Values.
+func (s *Store) Value(_ context.Context, client, key string) (json.RawMessage, error) {
+	path := s.valuePath(client, key)
 	info, err := os.Stat(path)
+	if err == nil && time.Since(info.ModTime()) > s.limits.MaxValueAge {
+		return nil, state.ErrNotFound
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return value{}, ErrNotFound
-	}
-	if err != nil {
-		return value{}, fmt.Errorf("read value: %w", err)
-	}
-	if time.Since(info.ModTime()) > maxAge {
-		return value{}, ErrNotFound
-	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return value{}, ErrNotFound
+		return nil, state.ErrNotFound
 	}
 	var v value
 	if err == nil {
 		err = json.Unmarshal(text, &v)
 	}
 	if err != nil {
-		return value{}, fmt.Errorf("read value: %w", err)
+		return nil, fmt.Errorf("read value: %w", err)
 	}
-	return v, nil
+	return v.Value, nil
 }
 
-// SetValue keeps a JSON value under key until it is set again, deleted, or too
-// old. An error that is no *fs.PathError is a limit, in words for the one who
-// wrote the script.
-func (c *Client) SetValue(key string, v json.RawMessage) error {
-	if err := c.checkValue(key, v); err != nil {
+// SetValue implements state.Values.
+func (s *Store) SetValue(_ context.Context, client, key string, v json.RawMessage) error {
+	if err := s.checkValue(client, key, v); err != nil {
 		return err
-	}
-	if err := c.make("values"); err != nil {
-		return fmt.Errorf("keep value: %w", err)
 	}
 	text, err := json.Marshal(value{key, v})
 	if err != nil {
 		return fmt.Errorf("keep value of %q: %w", key, err)
 	}
-	f, err := os.CreateTemp(filepath.Join(c.dir, "values"), "new-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("keep value: %w", err)
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Close())
+	dir, err := s.make(client, valuesFolder)
 	if err == nil {
-		err = os.Rename(f.Name(), c.file(key))
+		err = atomicfile.Write(filepath.Join(dir, fileOf(key)), text)
 	}
 	if err != nil {
-		os.Remove(f.Name())
 		return fmt.Errorf("keep value: %w", err)
 	}
-	c.s.sweepAfter(0)
+	s.sweepAfter(0)
 	return nil
 }
 
-func (c *Client) checkValue(key string, v json.RawMessage) error {
-	o := c.s.o
-	switch {
+func (s *Store) checkValue(client, key string, v json.RawMessage) error {
+	limit := func(format string, args ...any) error { return &state.LimitError{Text: fmt.Sprintf(format, args...)} }
+	o := s.limits
+	switch chars := utf8.RuneCountInString(key); {
 	case key == "":
-		return errors.New("the key is empty")
-	case utf8.RuneCountInString(key) > maxKeyChars:
-		return fmt.Errorf("the key has %d characters; at most %d, which is fixed", utf8.RuneCountInString(key), maxKeyChars)
+		return limit("the key is empty")
+	case chars > state.MaxKeyChars:
+		return limit("the key has %d characters; at most %d, which is fixed", chars, state.MaxKeyChars)
 	case len(v) > o.MaxValueBytes:
-		return fmt.Errorf("the value of %q has %d bytes; at most %d bytes, which is fixed: keep less, or under several keys", key, len(v), o.MaxValueBytes)
+		return limit("the value of %q has %d bytes; at most %d bytes, which is fixed: keep less, or under several keys", key, len(v), o.MaxValueBytes)
 	}
-	entries, err := os.ReadDir(filepath.Join(c.dir, "values"))
+	entries, err := os.ReadDir(s.folder(client, valuesFolder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep value: %w", err)
 	}
-	n, total, mine := 0, int64(len(v)), filepath.Base(c.file(key))
+	n, total, mine := 0, int64(len(v)), fileOf(key)
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && e.Name() != mine {
 			n++
@@ -116,37 +103,37 @@ func (c *Client) checkValue(key string, v json.RawMessage) error {
 		}
 	}
 	if n >= o.MaxKeys {
-		return fmt.Errorf("there are %d keys; at most %d, which is fixed: store.delete those that are not needed", n, o.MaxKeys)
+		return limit("there are %d keys; at most %d, which is fixed: store.delete those that are not needed", n, o.MaxKeys)
 	}
 	if total > o.MaxValuesBytes {
-		return fmt.Errorf("all values together would have %d bytes; at most %d bytes, which is fixed: store.delete those that are not needed", total, o.MaxValuesBytes)
+		return limit("all values together would have %d bytes; at most %d bytes, which is fixed: store.delete those that are not needed", total, o.MaxValuesBytes)
 	}
 	return nil
 }
 
-// DeleteValue forgets the value of key and reports whether there was one.
-func (c *Client) DeleteValue(key string) (bool, error) {
-	err := os.Remove(c.file(key))
+// DeleteValue implements state.Values.
+func (s *Store) DeleteValue(_ context.Context, client, key string) (bool, error) {
+	err := os.Remove(s.valuePath(client, key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// Keys returns the keys that have a value, in order.
-func (c *Client) Keys() ([]string, error) {
-	dir := filepath.Join(c.dir, "values")
+// Keys implements state.Values.
+func (s *Store) Keys(_ context.Context, client string) ([]string, error) {
+	dir := s.folder(client, valuesFolder)
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list values: %w", err)
 	}
-	c.s.mu.Lock()
-	known := c.s.keys[dir] // which is replaced, never changed
-	c.s.mu.Unlock()
+	s.mu.Lock()
+	known := s.keys[dir] // which is replaced, never changed
+	s.mu.Unlock()
 	names := make(map[string]string, len(entries))
 	keys := []string{}
 	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".json" {
+		if filepath.Ext(e.Name()) != valueSuffix {
 			continue
 		}
 		key, ok := known[e.Name()]
@@ -156,16 +143,16 @@ func (c *Client) Keys() ([]string, error) {
 			}
 		}
 		names[e.Name()] = key
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) <= c.s.o.MaxValueAge {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) <= s.limits.MaxValueAge {
 			keys = append(keys, key)
 		}
 	}
-	c.s.mu.Lock()
-	if c.s.keys == nil {
-		c.s.keys = make(map[string]map[string]string)
+	s.mu.Lock()
+	if s.keys == nil {
+		s.keys = make(map[string]map[string]string)
 	}
-	c.s.keys[dir] = names
-	c.s.mu.Unlock()
+	s.keys[dir] = names
+	s.mu.Unlock()
 	slices.Sort(keys)
 	return keys, nil
 }

@@ -1,9 +1,10 @@
 package sqlite
 
 import (
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // BenchmarkOpen is the cost for a broker's start: of a new file, and of one
@@ -48,10 +49,10 @@ func BenchmarkRecord(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		s.Record(Call{ExecutionID: "e_1", Server: "git", Tool: "log", ID: "git__log", Duration: time.Millisecond, Status: CallOK})
+		s.Record(state.Call{ExecutionID: "e_1", Server: "git", Tool: "log", ID: "git__log", Duration: time.Millisecond, Status: state.CallOK})
 		if n++; n%100 == 0 {
 			b.StopTimer()
-			if err := s.Finish(Execution{ID: "e_1"}); err != nil {
+			if err := s.Finish(state.Execution{ID: "e_1"}); err != nil {
 				b.Fatal(err)
 			}
 			b.StartTimer()
@@ -70,30 +71,13 @@ func BenchmarkExecution(b *testing.B) {
 			s := openBench(b, bb.o)
 			b.ReportAllocs()
 			for b.Loop() {
-				id := s.Begin(Execution{Client: "ci", Language: "typescript", Code: "return 1"})
+				id := s.Begin(state.Execution{Client: "ci", Language: "typescript", Code: "return 1"})
 				for i := range bb.calls {
-					s.Record(Call{ExecutionID: id, Seq: i, Server: "git", Tool: "log", ID: "git__log", Status: CallOK, Args: []byte(`{"limit":3}`), Result: []byte(`{"ok":true}`)})
+					s.Record(state.Call{ExecutionID: id, Seq: i, Server: "git", Tool: "log", ID: "git__log", Status: state.CallOK, Args: []byte(`{"limit":3}`), Result: []byte(`{"ok":true}`)})
 				}
-				if err := s.Finish(Execution{ID: id}); err != nil {
+				if err := s.Finish(state.Execution{ID: id}); err != nil {
 					b.Fatal(err)
 				}
-			}
-		})
-	}
-}
-
-// BenchmarkPayload is what a call pays more when payloads are recorded.
-func BenchmarkPayload(b *testing.B) {
-	for name, in := range map[string]string{
-		"small":  `{"owner":"o","repo":"r","limit":3}`,
-		"rows":   "[" + strings.Repeat(`{"id":12,"title":"Fix the key of the map","url":"https://example.com/1"},`, 800) + "1]",
-		"text":   `[{"type":"text","text":"` + strings.Repeat("A sentence about a key and a token. ", 1600) + `"}]`,
-		"16 MiB": "[" + strings.Repeat(`{"id":12,"title":"x"},`, 16<<20/22) + "1]",
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				payload([]byte(in))
 			}
 		})
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A process is an owner of executions, described so that another process that
-// got its number later is not taken for it.
+// A process owns executions. It is described so that another process that gets
+// the same number later is not taken for it.
 type process struct {
 	pid   int
 	start string // when it started, in the system's own terms; empty if unknown
@@ -28,9 +28,9 @@ var self = sync.OnceValue(func() process {
 	return p
 })
 
-// foreignGrace is how long an owner that cannot be looked at from here, in
-// another container or on another machine, is taken to be alive after it began
-// an execution.
+// foreignGrace is how long an owner that cannot be seen from here, because it is
+// in another container or on another machine, counts as alive after it began an
+// execution.
 const foreignGrace = time.Hour
 
 // alive reports whether p still runs. last is when it last began an execution.
@@ -38,7 +38,7 @@ func (p process) alive(last time.Time) bool {
 	me := self()
 	switch {
 	case p.boot != me.boot && p.host == me.host:
-		return false // the system was started anew
+		return false // the system was restarted
 	case p.boot != me.boot, p.space != me.space:
 		return time.Since(last) < foreignGrace
 	}

@@ -6,20 +6,11 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Filter chooses executions. Its zero value chooses the last 50.
-type Filter struct {
-	// Limit is how many are listed at most: 0 means 50, below 0 all.
-	Limit int
-	// Since leaves out what began before.
-	Since time.Time
-	// Status, Client and Server, if not empty, leave out what has another
-	// status or client, or made no call to that server.
-	Status, Client, Server string
-}
-
-// orUsual is a limit, of which 0 is the usual one; SQLite takes one below 0 for
+// orUsual replaces a limit of 0 by the usual one; SQLite takes one below 0 for
 // none.
 func orUsual(limit int) int { return cmp.Or(limit, 50) }
 
@@ -34,9 +25,9 @@ func executionsAs(living []int64) string {
 	return `(SELECT *, CASE WHEN status = 'running' AND owner NOT IN (` + idList(living) + `) THEN 'interrupted' ELSE status END AS state FROM executions) e`
 }
 
-// List returns executions, the latest first.
-func (s *Store) List(ctx context.Context, f Filter) ([]Execution, error) {
-	var list []Execution
+// List implements state.History.
+func (s *Store) List(ctx context.Context, f state.Filter) ([]state.Execution, error) {
+	var list []state.Execution
 	err := s.read(ctx, "list", func(conn *sql.Conn, living []int64) error {
 		query := "SELECT " + executionColumns + " FROM " + executionsAs(living) + " WHERE started >= ?"
 		args := []any{unixNano(f.Since)}
@@ -56,11 +47,10 @@ func (s *Store) List(ctx context.Context, f Filter) ([]Execution, error) {
 	return list, err
 }
 
-// Show returns the execution whose ID is id or, if it is the only one, begins
-// with it, and its calls in order. An unknown one is an ErrNoRecord.
-func (s *Store) Show(ctx context.Context, id string) (Execution, []Call, error) {
-	var e Execution
-	var calls []Call
+// Show implements state.History.
+func (s *Store) Show(ctx context.Context, id string) (state.Execution, []state.Call, error) {
+	var e state.Execution
+	var calls []state.Call
 	err := s.read(ctx, "show", func(conn *sql.Conn, living []int64) error {
 		found, err := scanExecutions(conn.QueryContext(ctx, "SELECT "+executionColumns+" FROM "+executionsAs(living)+
 			" WHERE id >= ? AND id < ? ORDER BY id LIMIT 2", id, id+"\x7f"))
@@ -68,7 +58,7 @@ func (s *Store) Show(ctx context.Context, id string) (Execution, []Call, error) 
 		case err != nil:
 			return err
 		case id == "", len(found) == 0:
-			return fmt.Errorf("%w of execution %q: broker audit list shows what there is", ErrNoRecord, id)
+			return fmt.Errorf("%w of execution %q: broker audit list shows what there is", state.ErrNoRecord, id)
 		case len(found) > 1 && found[0].ID != id:
 			return fmt.Errorf("%q is the beginning of several executions, such as %s and %s: give more of it", id, found[0].ID, found[1].ID)
 		}
@@ -79,10 +69,8 @@ func (s *Store) Show(ctx context.Context, id string) (Execution, []Call, error) 
 	return e, calls, err
 }
 
-// Export calls f for every execution with its calls, the oldest first. Calls
-// that no execution made come last, with a zero Execution, one at a time. An
-// error of f ends it and is returned.
-func (s *Store) Export(ctx context.Context, f func(Execution, []Call) error) error {
+// Export implements state.History.
+func (s *Store) Export(ctx context.Context, f func(state.Execution, []state.Call) error) error {
 	return s.read(ctx, "export", func(conn *sql.Conn, living []int64) error {
 		const page = 200
 		for started, id := int64(-1), ""; ; {
@@ -107,12 +95,36 @@ func (s *Store) Export(ctx context.Context, f func(Execution, []Call) error) err
 		}
 		direct, err := callsOf(ctx, conn, "")
 		for _, c := range direct {
-			if err := f(Execution{}, []Call{c}); err != nil {
+			if err := f(state.Execution{}, []state.Call{c}); err != nil {
 				return err
 			}
 		}
 		return err
 	})
+}
+
+// Events implements state.History.
+func (s *Store) Events(ctx context.Context, since time.Time, limit int) ([]state.Event, error) {
+	var list []state.Event
+	err := s.read(ctx, "list events of", func(conn *sql.Conn, _ []int64) error {
+		rows, err := conn.QueryContext(ctx, `SELECT time, kind, server, name, client, digest, failed, detail FROM events
+			WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?`, unixNano(since), orUsual(limit))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var e state.Event
+			var at int64
+			if err := rows.Scan(&at, &e.Kind, &e.Server, &e.Name, &e.Client, &e.Digest, &e.Failed, &e.Detail); err != nil {
+				return err
+			}
+			e.Time = time.Unix(0, at).UTC()
+			list = append(list, e)
+		}
+		return rows.Err()
+	})
+	return list, err
 }
 
 // read runs f on one state of the file, with the owners that are alive in it.
@@ -139,14 +151,14 @@ func (s *Store) read(ctx context.Context, what string, f func(conn *sql.Conn, li
 	return nil
 }
 
-func scanExecutions(rows *sql.Rows, err error) ([]Execution, error) {
+func scanExecutions(rows *sql.Rows, err error) ([]state.Execution, error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var list []Execution
+	var list []state.Execution
 	for rows.Next() {
-		var e Execution
+		var e state.Execution
 		var started, ended int64
 		if err := rows.Scan(&e.ID, &e.Client, &e.Language, &e.CodeHash, &e.Code, &started, &ended, &e.ExitCode, &e.Status,
 			&e.Duration, &e.CPU, &e.Calls, &e.BytesIn, &e.BytesOut, &e.Error); err != nil {
@@ -161,16 +173,16 @@ func scanExecutions(rows *sql.Rows, err error) ([]Execution, error) {
 	return list, rows.Err()
 }
 
-func callsOf(ctx context.Context, conn *sql.Conn, execution string) ([]Call, error) {
+func callsOf(ctx context.Context, conn *sql.Conn, execution string) ([]state.Call, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT execution, seq, server, tool, tool_id, started, duration, status,
 		arg_bytes, result_bytes, error, args, result FROM calls WHERE execution = ? ORDER BY seq, n`, execution)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var list []Call
+	var list []state.Call
 	for rows.Next() {
-		var c Call
+		var c state.Call
 		var started int64
 		if err := rows.Scan(&c.ExecutionID, &c.Seq, &c.Server, &c.Tool, &c.ID, &started, &c.Duration, &c.Status,
 			&c.ArgBytes, &c.ResultBytes, &c.Error, &c.Args, &c.Result); err != nil {

@@ -20,9 +20,13 @@ const fileName = "audit.db"
 // busyTimeout is how long a statement waits for another process's write.
 const busyTimeout = 5 * time.Second
 
-// migrations turn the schema from version i into i+1; the version is the
-// file's user_version. Times are nanoseconds since 1970, durations nanoseconds.
-var migrations = []string{`
+// schemaVersion is the user_version of a file that this package writes. Version
+// 2 has no learned types; what is older was never released.
+const schemaVersion = 3
+
+// baseSchema is version 2. Times are nanoseconds since 1970, durations
+// nanoseconds.
+const baseSchema = `
 CREATE TABLE owners (
 	id    INTEGER PRIMARY KEY,
 	pid   INTEGER NOT NULL,
@@ -74,15 +78,26 @@ CREATE TABLE events (
 	time   INTEGER NOT NULL,
 	kind   TEXT NOT NULL,
 	server TEXT NOT NULL,
-	detail TEXT NOT NULL
+	detail TEXT NOT NULL,
+	name   TEXT NOT NULL DEFAULT '',
+	client TEXT NOT NULL DEFAULT '',
+	digest TEXT NOT NULL DEFAULT '',
+	failed INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX events_time ON events (time);
-`, `
-ALTER TABLE events ADD COLUMN name TEXT NOT NULL DEFAULT '';
-ALTER TABLE events ADD COLUMN client TEXT NOT NULL DEFAULT '';
-ALTER TABLE events ADD COLUMN digest TEXT NOT NULL DEFAULT '';
-ALTER TABLE events ADD COLUMN failed INTEGER NOT NULL DEFAULT 0;
-`}
+`
+
+// typeSchema is what version 3 adds.
+const typeSchema = `
+CREATE TABLE type_key (id INTEGER PRIMARY KEY CHECK (id = 1), secret BLOB NOT NULL);
+CREATE TABLE types (
+	server  TEXT NOT NULL,
+	tool    TEXT NOT NULL,
+	version INTEGER NOT NULL,
+	body    BLOB NOT NULL,
+	PRIMARY KEY (server, tool)
+) WITHOUT ROWID;
+`
 
 // dataSource names the file for the driver. The timeout comes first, so that
 // the pragmas after it wait too.
@@ -99,38 +114,56 @@ func dataSource(path string, pragmas ...string) string {
 // migrate brings the schema to the newest version. Several processes may do so
 // at once.
 func migrate(ctx context.Context, conn *sql.Conn) error {
-	version, err := schemaVersion(ctx, conn)
-	if err != nil || version == len(migrations) {
+	version, err := versionOf(ctx, conn)
+	if err != nil || version == schemaVersion {
 		return err
 	}
-	return transaction(ctx, conn, func() error {
-		version, err := schemaVersion(ctx, conn) // another process may have been faster
-		if err != nil {
+	if version == 0 {
+		// Both stay with the file. To set them in each connection would take the
+		// lock for writing.
+		if _, err := conn.ExecContext(ctx, "PRAGMA auto_vacuum = incremental; PRAGMA journal_mode = WAL"); err != nil {
 			return err
 		}
-		for ; version < len(migrations); version++ {
-			if _, err := conn.ExecContext(ctx, migrations[version]); err != nil {
-				return err
-			}
+	}
+	return transaction(ctx, conn, func() error {
+		version, err := versionOf(ctx, conn) // another process may have been faster
+		if err != nil || version == schemaVersion {
+			return err
 		}
-		_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
+		schema := typeSchema
+		if version == 0 {
+			schema = baseSchema + typeSchema
+		}
+		_, err = conn.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 		return err
 	})
 }
 
-func schemaVersion(ctx context.Context, conn *sql.Conn) (int, error) {
-	var version int
+// versionOf returns the version of the schema; 0 means that the file is empty.
+func versionOf(ctx context.Context, conn *sql.Conn) (version int, err error) {
 	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return 0, err
 	}
-	if version > len(migrations) {
-		return 0, fmt.Errorf("its schema %d is of a newer broker (this one knows %d): update the broker, or move the file away", version, len(migrations))
+	switch {
+	case version > schemaVersion:
+		return 0, fmt.Errorf("its schema %d is of a newer broker (this one knows %d): update the broker, or move the file away", version, schemaVersion)
+	case version == 1:
+		return 0, errors.New("its schema 1 is of a broker that was never released: move the file away to start a new one")
 	}
 	return version, nil
 }
 
-// transaction runs f with the write lock held, so that f cannot fail for a
-// write of another process in between.
+func (s *Store) version() (int, error) {
+	conn, err := s.db.Conn(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	version, err := versionOf(context.Background(), conn)
+	return version, errors.Join(err, conn.Close())
+}
+
+// transaction runs f with the write lock held: no other process can write in
+// between and make f fail.
 func transaction(ctx context.Context, conn *sql.Conn, f func() error) error {
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -144,6 +177,19 @@ func transaction(ctx context.Context, conn *sql.Conn, f func() error) error {
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	}
 	return err
+}
+
+// retryBusy repeats f while the file is locked. Turning a new file into a
+// write-ahead log does not wait by itself when two processes do it at once.
+func retryBusy(f func() error) error {
+	deadline := time.Now().Add(busyTimeout)
+	for wait := time.Millisecond; ; wait *= 2 {
+		err := f()
+		if err == nil || !isBusy(err) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(min(wait, 50*time.Millisecond))
+	}
 }
 
 // isBusy reports whether another process kept the file locked.

@@ -1,11 +1,19 @@
+// Package sqlite keeps the record of executions, calls and events, and learned
+// types, in the SQLite file audit.db of a state directory.
+//
+// A Store has one goroutine that writes in batches. No commit waits for the disk
+// (write-ahead log, synchronous=NORMAL): a process that is killed loses nothing
+// that was committed, a crash of the operating system may lose the last moments
+// but never the file.
+//
+// Any number of processes may have the same file open. An execution that is
+// still marked as running counts as interrupted once the process that owns it
+// is gone.
 package sqlite
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/base32"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,14 +22,23 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// queueSize is how many records may wait for the writer before handing over
-// one more has to wait itself.
-const queueSize = 4096
+// Options changes how a Store works. The zero value is good.
+type Options struct {
+	// Payloads records programs, arguments and results too, without what looks
+	// like a secret.
+	Payloads bool
+	// Days is how long records are kept: 0 means 30, below 0 for ever.
+	Days int
+	// Logger receives what goes wrong in the background; nil discards it.
+	Logger *slog.Logger
+}
 
-// A Store is an open audit file. Its methods may be called from many
-// goroutines. It must be closed, or its last records may be lost.
+// A Store is an open file. It implements state.Audit and state.Types. It must be
+// closed, or its last records may be lost.
 type Store struct {
 	path     string
 	payloads bool
@@ -33,13 +50,18 @@ type Store struct {
 	conn *sql.Conn // the writer's; nil if readOnly
 
 	ops       chan op
-	quit      chan struct{} // closed by Close: the writer shall end
-	done      chan struct{} // closed by the writer when it has
+	quit      chan struct{} // closed by Close, which ends the writer
+	done      chan struct{} // closed by the writer when it has ended
 	closeOnce sync.Once
 	closeErr  error
 }
 
-// Open opens audit.db in dir, and makes it if it is not there. It is quick:
+var (
+	_ state.Audit = (*Store)(nil)
+	_ state.Types = (*Store)(nil)
+)
+
+// Open opens audit.db in dir, and creates it if it is not there. It is quick:
 // what is old is removed in the background.
 func Open(dir string, o *Options) (*Store, error) {
 	if o == nil {
@@ -80,7 +102,7 @@ func (s *Store) open() error {
 	if err := create(path); err != nil {
 		return err
 	}
-	s.db, err = sql.Open("sqlite", dataSource(path, "synchronous(NORMAL)", "auto_vacuum(incremental)", "journal_mode(WAL)"))
+	s.db, err = sql.Open("sqlite", dataSource(path, "synchronous(NORMAL)"))
 	if err != nil {
 		return err
 	}
@@ -131,29 +153,18 @@ func create(path string) error {
 	return err
 }
 
-// retryBusy repeats f while the file is locked. Turning a new file into a
-// write-ahead log does not wait by itself when two processes do it at once.
-func retryBusy(f func() error) error {
-	deadline := time.Now().Add(busyTimeout)
-	for wait := time.Millisecond; ; wait *= 2 {
-		err := f()
-		if err == nil || !isBusy(err) || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(min(wait, 50*time.Millisecond))
-	}
-}
-
 // OpenReadOnly opens audit.db in dir for reading alone, which a broker that is
-// writing to it does not notice. Without a record, the error is ErrNoRecord.
+// writing to it does not notice. Without a record, the error is
+// state.ErrNoRecord.
 func OpenReadOnly(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, fileName), readOnly: true, log: slog.New(slog.DiscardHandler)}
+	none := fmt.Errorf("%w in %s: nothing was run with this state directory yet", state.ErrNoRecord, dir)
 	path, err := filepath.Abs(s.path)
 	if err == nil {
 		_, err = os.Stat(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w in %s: nothing was run with this state directory yet", ErrNoRecord, dir)
+		return nil, none
 	}
 	if err == nil {
 		s.db, err = sql.Open("sqlite", dataSource(path, "query_only(1)"))
@@ -161,16 +172,15 @@ func OpenReadOnly(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open audit record: %w", err)
 	}
-	conn, err := s.db.Conn(context.Background())
-	if err == nil {
-		var version int
-		version, err = schemaVersion(context.Background(), conn)
-		if err == nil && version == 0 {
-			err = fmt.Errorf("%w in %s: nothing was run with this state directory yet", ErrNoRecord, dir)
-		}
-		err = errors.Join(err, conn.Close())
-		if err == nil && version < len(migrations) {
-			err = update(dir)
+	version, err := s.version()
+	switch {
+	case err != nil:
+	case version == 0:
+		err = none
+	case version < schemaVersion:
+		var writable *Store // which updates the file
+		if writable, err = Open(dir, &Options{Days: -1}); err == nil {
+			err = writable.Close()
 		}
 	}
 	if err != nil {
@@ -179,83 +189,49 @@ func OpenReadOnly(dir string) (*Store, error) {
 	return s, nil
 }
 
-// update brings a record that an older broker wrote to the schema that is read
-// here.
-func update(dir string) error {
-	s, err := Open(dir, &Options{Days: -1})
-	if err != nil {
-		return err
-	}
-	return s.Close()
-}
-
-// Begin records that an execution has begun and returns its ID, which is made
-// if e has none. It does not wait for the file.
-func (s *Store) Begin(e Execution) string {
+// Begin implements state.Journal.
+func (s *Store) Begin(e state.Execution) string {
 	if e.ID == "" {
-		e.ID = NewID()
+		e.ID = state.NewID()
 	}
-	s.complete(&e)
-	e.Status = StatusRunning
-	e.Ended = time.Time{}
-	s.send(op{kind: opBegin, execution: &e})
+	e.Prepare(s.payloads)
+	s.send(op{write: func(ctx context.Context, w *writer) error { return w.begin(ctx, e) }})
 	return e.ID
 }
 
-// Record records a call that has ended. It does not wait for the file; with
-// payloads it takes the time to redact them, and keeps none of c's bytes.
-func (s *Store) Record(c Call) {
-	if c.Started.IsZero() {
-		c.Started = time.Now().Add(-c.Duration)
-	}
-	c.Error = short(c.Error)
-	cutNames(&c.ExecutionID, &c.Server, &c.Tool, &c.ID, &c.Status)
-	if s.payloads {
-		c.Args, c.Result = payload(c.Args), payload(c.Result)
-	} else {
-		c.Args, c.Result = nil, nil
-	}
-	s.send(op{kind: opCall, call: c})
+// Record implements state.Journal. With payloads it takes the time to redact
+// them.
+func (s *Store) Record(c state.Call) {
+	c.Prepare(s.payloads)
+	s.send(op{write: func(ctx context.Context, w *writer) error { return w.call(ctx, c) }})
 }
 
-// Finish records how an execution ended, e having the ID that Begin gave. It
-// returns when that, and all that was recorded before, is committed.
-func (s *Store) Finish(e Execution) error {
-	s.complete(&e)
-	if e.Ended.IsZero() {
-		e.Ended = time.Now()
-	}
-	if e.Status == "" || e.Status == StatusRunning {
-		e.Status = StatusDone
-		if e.ExitCode != 0 {
-			e.Status = StatusFailed
+// Finish implements state.Journal.
+func (s *Store) Finish(e state.Execution) error {
+	e.Finish(s.payloads)
+	return s.ask(context.Background(), op{write: func(ctx context.Context, w *writer) error { return w.finish(ctx, e) }})
+}
+
+// Note implements state.Journal.
+func (s *Store) Note(e state.Event) {
+	e.Prepare()
+	s.send(op{write: func(ctx context.Context, w *writer) error { return w.event(ctx, e) }})
+}
+
+// Prune implements state.Audit.
+func (s *Store) Prune(ctx context.Context, before time.Time) (removed int, err error) {
+	for more := true; more; {
+		n := 0
+		err := s.ask(ctx, op{alone: true, write: func(ctx context.Context, w *writer) (err error) {
+			n, more, err = w.pruneSome(ctx, before)
+			return err
+		}})
+		if err != nil {
+			return removed, err
 		}
+		removed += n
 	}
-	return s.ask(context.Background(), op{kind: opFinish, execution: &e}).err
-}
-
-// complete fills in what follows from other fields and redacts the texts.
-func (s *Store) complete(e *Execution) {
-	if e.CodeHash == "" && e.Code != "" {
-		e.CodeHash = HashCode(e.Code)
-	}
-	if s.payloads {
-		e.Code = long(e.Code)
-	} else {
-		e.Code = ""
-	}
-	if e.Started.IsZero() {
-		e.Started = time.Now().Add(-e.Duration)
-	}
-	e.Error = short(e.Error)
-	cutNames(&e.ID, &e.Client, &e.Language, &e.CodeHash, &e.Status)
-}
-
-// Prune removes the executions that began before t, and their calls, and
-// returns how many they were. Those that are running stay.
-func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
-	r := s.ask(ctx, op{kind: opPrune, before: before})
-	return r.pruned, r.err
+	return removed, nil
 }
 
 // send hands o to the writer.
@@ -277,32 +253,30 @@ func (s *Store) send(o op) bool {
 }
 
 // ask hands o to the writer and waits until it is committed.
-func (s *Store) ask(ctx context.Context, o op) reply {
+func (s *Store) ask(ctx context.Context, o op) error {
 	if s.readOnly {
-		return reply{err: errors.New("audit record is open for reading only")}
+		return errors.New("audit record is open for reading only")
 	}
-	o.answer = make(chan reply, 1)
+	o.answer = make(chan error, 1)
 	if !s.send(o) {
-		return reply{err: ErrClosed}
+		return state.ErrClosed
 	}
 	select {
-	case r := <-o.answer:
-		return r
+	case err := <-o.answer:
+		return err
 	case <-ctx.Done():
-		return reply{err: context.Cause(ctx)}
+		return context.Cause(ctx)
 	case <-s.done:
 	}
 	select { // the writer may have answered just before it ended
-	case r := <-o.answer:
-		return r
+	case err := <-o.answer:
+		return err
 	default:
-		return reply{err: ErrClosed}
+		return state.ErrClosed
 	}
 }
 
-// Close writes what was recorded, marks the executions that this store began
-// and that are still running as interrupted, and closes the file. Later calls
-// return the same error.
+// Close implements state.Audit.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		if !s.readOnly {
@@ -313,19 +287,4 @@ func (s *Store) Close() error {
 		s.closeErr = errors.Join(s.closeErr, s.db.Close())
 	})
 	return s.closeErr
-}
-
-// idEncoding is Crockford's, in lower case: its order is the order of the bytes.
-var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
-
-// NewID makes the ID of an execution: "e_" and 22 letters and digits, the first
-// ten of which are its time.
-func NewID() string {
-	var b [14]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(time.Now().UnixMilli())<<14) // 50 bits: ten characters
-	var r [8]byte
-	_, _ = rand.Read(r[:]) // never fails
-	b[6] = b[6]&^0x3f | r[7]&0x3f
-	copy(b[7:], r[:7])
-	return "e_" + idEncoding.EncodeToString(b[:])[:22]
 }

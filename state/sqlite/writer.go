@@ -8,18 +8,23 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 const (
+	// queueSize is how many ops may wait for the writer before handing over one
+	// more has to wait itself.
+	queueSize = 4096
 	// batchDelay is how long a record waits for others to be committed with;
 	// what is left of the promised 50 ms is for the commit itself.
 	batchDelay = 15 * time.Millisecond
 	// maxBatch is how many records are committed at once, so that other
 	// processes get their turn.
 	maxBatch = 1024
-	// pruneDelay keeps the start of a broker free of tidying up.
+	// pruneDelay keeps pruning out of the start of a broker.
 	pruneDelay = time.Second
-	// pruneBreak is how long records may pass between two steps of it, and
+	// pruneBreak is how long records may pass between two steps of pruning, and
 	// pruneInterval how long it is before there is something to remove again.
 	pruneBreak    = 10 * time.Millisecond
 	pruneInterval = 6 * time.Hour
@@ -27,30 +32,11 @@ const (
 	pruneStep = 500
 )
 
-type opKind int
-
-const (
-	opBegin opKind = iota
-	opCall
-	opFinish
-	opEvent
-	opPrune
-)
-
 // An op is one thing for the writer to do.
 type op struct {
-	kind      opKind
-	execution *Execution // opBegin, opFinish
-	call      Call       // opCall
-	event     *Event     // opEvent
-	before    time.Time  // opPrune
-	answer    chan reply // if somebody waits for the commit
-}
-
-// A reply is what the writer says when an op is done.
-type reply struct {
-	pruned int // executions that opPrune removed
-	err    error
+	write  func(context.Context, *writer) error
+	alone  bool       // it makes its own transaction; else it shares one with others
+	answer chan error // if somebody waits for the commit
 }
 
 // A writer is the state of the goroutine that writes.
@@ -58,14 +44,14 @@ type writer struct {
 	*Store
 	owner      int64
 	registered bool
-	statements map[opKind]*sql.Stmt
-	batch      []op // the last one's memory, for the next
+	statements map[string]*sql.Stmt // by their text
+	batch      []op                 // the last one's memory, for the next
 }
 
 // write is the goroutine that has the writing connection.
 func (s *Store) write() {
 	defer close(s.done)
-	w := &writer{Store: s, owner: newOwnerID(), statements: map[opKind]*sql.Stmt{}}
+	w := &writer{Store: s, owner: newOwnerID(), statements: map[string]*sql.Stmt{}}
 	defer w.end()
 	if err := w.markInterrupted(); err != nil {
 		s.log.Warn("audit: look for interrupted executions", "err", err)
@@ -97,33 +83,44 @@ func (s *Store) write() {
 
 // handle commits first and what comes soon after it.
 func (w *writer) handle(first op) {
-	if first.kind == opPrune {
-		w.answerPrune(first)
-		return
-	}
-	batch, prune := w.gather(first)
-	err := w.commit(batch)
-	if err != nil && isBusy(err) {
-		err = w.commit(batch)
-	}
-	if err != nil {
-		err = fmt.Errorf("write audit record %s: %w", w.path, explain(err))
-		w.log.Error("audit: records are lost", "records", len(batch), "err", err)
-	}
-	for _, o := range batch {
-		if o.answer != nil {
-			o.answer <- reply{err: err}
+	var alone *op
+	if first.alone {
+		alone = &first
+	} else {
+		var batch []op
+		batch, alone = w.gather(first)
+		err := w.committed(func(ctx context.Context) error { return w.commit(ctx, batch) })
+		if err != nil {
+			w.log.Error("audit: records are lost", "records", len(batch), "err", err)
 		}
+		for _, o := range batch {
+			if o.answer != nil {
+				o.answer <- err
+			}
+		}
+		clear(batch) // payloads must not stay in memory
 	}
-	clear(batch) // payloads must not stay in memory
-	if prune != nil {
-		w.answerPrune(*prune)
+	if alone != nil {
+		alone.answer <- w.committed(func(ctx context.Context) error { return alone.write(ctx, w) })
 	}
 }
 
+// committed runs f, twice if another process kept the file locked.
+func (w *writer) committed(f func(context.Context) error) error {
+	ctx := context.Background()
+	err := f(ctx)
+	if err != nil && isBusy(err) {
+		err = f(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("write audit record %s: %w", w.path, explain(err))
+	}
+	return nil
+}
+
 // gather collects the records to commit with first: for batchDelay, or until
-// somebody waits. A request to prune ends it and is handed back.
-func (w *writer) gather(first op) (batch []op, prune *op) {
+// somebody waits. An op that is alone ends it and is returned.
+func (w *writer) gather(first op) (batch []op, alone *op) {
 	batch = append(w.batch[:0], first)
 	defer func() { w.batch = batch }()
 	timer := time.NewTimer(batchDelay)
@@ -146,7 +143,7 @@ func (w *writer) gather(first op) (batch []op, prune *op) {
 				return batch, nil
 			}
 		}
-		if o.kind == opPrune {
+		if o.alone {
 			return batch, &o
 		}
 		urgent = urgent || o.answer != nil
@@ -155,12 +152,11 @@ func (w *writer) gather(first op) (batch []op, prune *op) {
 	return batch, nil
 }
 
-func (w *writer) commit(batch []op) error {
-	ctx := context.Background()
+func (w *writer) commit(ctx context.Context, batch []op) error {
 	wasRegistered := w.registered
 	err := transaction(ctx, w.conn, func() error {
 		for _, o := range batch {
-			if err := w.insert(ctx, o); err != nil {
+			if err := o.write(ctx, w); err != nil {
 				return err
 			}
 		}
@@ -172,48 +168,52 @@ func (w *writer) commit(batch []op) error {
 	return err
 }
 
-// The statement of each kind of record. A finished execution whose beginning
-// is not there, because it was pruned or lost, is inserted as a whole.
-var statementText = map[opKind]string{
-	opBegin: `INSERT OR REPLACE INTO executions (id, owner, client, language, code_hash, code, started, status)
+func (w *writer) begin(ctx context.Context, e state.Execution) error {
+	if err := w.register(ctx); err != nil {
+		return err
+	}
+	return w.exec(ctx, `INSERT OR REPLACE INTO executions (id, owner, client, language, code_hash, code, started, status)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-	opCall: `INSERT INTO calls (execution, seq, server, tool, tool_id, started, duration, status, arg_bytes, result_bytes, error, args, result)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-	opEvent: `INSERT INTO events (time, kind, server, name, client, digest, failed, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-	opFinish: `INSERT INTO executions (id, owner, client, language, code_hash, code, started, status, ended, exit_code, duration, cpu, calls, bytes_in, bytes_out, error)
+		e.ID, w.owner, e.Client, e.Language, e.CodeHash, textOrNull(e.Code), e.Started.UnixNano(), state.StatusRunning)
+}
+
+// finish inserts an execution whose beginning is not there, because it was
+// pruned or lost, as a whole.
+func (w *writer) finish(ctx context.Context, e state.Execution) error {
+	if err := w.register(ctx); err != nil {
+		return err
+	}
+	return w.exec(ctx, `INSERT INTO executions (id, owner, client, language, code_hash, code, started, status,
+			ended, exit_code, duration, cpu, calls, bytes_in, bytes_out, error)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, ended = excluded.ended, exit_code = excluded.exit_code,
 			duration = excluded.duration, cpu = excluded.cpu, calls = excluded.calls,
 			bytes_in = excluded.bytes_in, bytes_out = excluded.bytes_out, error = excluded.error`,
+		e.ID, w.owner, e.Client, e.Language, e.CodeHash, textOrNull(e.Code), e.Started.UnixNano(), e.Status,
+		e.Ended.UnixNano(), e.ExitCode, int64(e.Duration), int64(e.CPU), e.Calls, e.BytesIn, e.BytesOut, e.Error)
 }
 
-func (w *writer) insert(ctx context.Context, o op) error {
-	stmt := w.statements[o.kind]
+func (w *writer) call(ctx context.Context, c state.Call) error {
+	return w.exec(ctx, `INSERT INTO calls (execution, seq, server, tool, tool_id, started, duration, status, arg_bytes, result_bytes, error, args, result)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Started.UnixNano(), int64(c.Duration), c.Status,
+		c.ArgBytes, c.ResultBytes, c.Error, textOrNull(string(c.Args)), textOrNull(string(c.Result)))
+}
+
+func (w *writer) event(ctx context.Context, e state.Event) error {
+	return w.exec(ctx, `INSERT INTO events (time, kind, server, name, client, digest, failed, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.Time.UnixNano(), e.Kind, e.Server, e.Name, e.Client, e.Digest, e.Failed, e.Detail)
+}
+
+// exec runs a statement that is prepared once.
+func (w *writer) exec(ctx context.Context, text string, args ...any) error {
+	stmt := w.statements[text]
 	if stmt == nil {
 		var err error
-		if stmt, err = w.conn.PrepareContext(ctx, statementText[o.kind]); err != nil {
+		if stmt, err = w.conn.PrepareContext(ctx, text); err != nil {
 			return err
 		}
-		w.statements[o.kind] = stmt
-	}
-	var args []any
-	switch o.kind {
-	case opEvent:
-		e := o.event
-		args = []any{e.Time.UnixNano(), e.Kind, e.Server, e.Name, e.Client, e.Digest, e.Failed, e.Detail}
-	case opCall:
-		c := o.call
-		args = []any{c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Started.UnixNano(), int64(c.Duration), c.Status,
-			c.ArgBytes, c.ResultBytes, c.Error, textOrNull(string(c.Args)), textOrNull(string(c.Result))}
-	default:
-		if err := w.register(ctx); err != nil {
-			return err
-		}
-		e := o.execution
-		args = []any{e.ID, w.owner, e.Client, e.Language, e.CodeHash, textOrNull(e.Code), e.Started.UnixNano(), e.Status}
-		if o.kind == opFinish {
-			args = append(args, e.Ended.UnixNano(), e.ExitCode, int64(e.Duration), int64(e.CPU), e.Calls, e.BytesIn, e.BytesOut, e.Error)
-		}
+		w.statements[text] = stmt
 	}
 	_, err := stmt.ExecContext(ctx, args...)
 	return err
@@ -244,8 +244,8 @@ func newOwnerID() int64 {
 	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
 }
 
-// interruptedRows sets the end of an interrupted execution to the last that is
-// known of it.
+// interruptedRows sets the end of an interrupted execution to the latest time
+// that is known of it.
 const interruptedRows = `UPDATE executions SET status = 'interrupted',
 	ended = max(started, coalesce((SELECT max(started + duration) FROM calls WHERE execution = executions.id), 0)),
 	calls = (SELECT count(*) FROM calls WHERE execution = executions.id),
@@ -282,7 +282,7 @@ func (w *writer) markInterrupted() error {
 	})
 }
 
-// end writes the last words of this store.
+// end marks what this store began and did not finish.
 func (w *writer) end() {
 	var errs []error
 	for _, stmt := range w.statements {
@@ -315,20 +315,6 @@ func (w *writer) tidy() bool {
 		return false
 	}
 	return more
-}
-
-func (w *writer) answerPrune(o op) {
-	for total := 0; ; {
-		n, more, err := w.pruneSome(context.Background(), o.before)
-		total += n
-		if err != nil || !more {
-			if err != nil {
-				err = fmt.Errorf("prune audit record %s: %w", w.path, explain(err))
-			}
-			o.answer <- reply{total, err}
-			return
-		}
-	}
 }
 
 // pruneSome removes at most pruneStep executions that began before t, and as

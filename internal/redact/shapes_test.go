@@ -1,4 +1,4 @@
-package sqlite
+package redact
 
 import (
 	"strings"
@@ -126,10 +126,10 @@ func published() map[string]string {
 func TestPublishedShapesAreHidden(t *testing.T) {
 	for name, secret := range published() {
 		for _, text := range []string{secret, "see " + secret + ".", `{"note":"` + secret + `"}`, "X=" + secret + "\n", "(" + secret + ")"} {
-			got := Redact(text)
+			got := Text(text)
 			// What may stay is a name, an address or a prefix, never a run of what is random.
 			random := longestRun(secret)
-			if strings.Contains(got, random) || !strings.Contains(got, Redacted) {
+			if strings.Contains(got, random) || !strings.Contains(got, Hidden) {
 				t.Errorf("%s: %q is recorded as %q", name, text, got)
 			}
 		}
@@ -164,8 +164,8 @@ func TestWordsAreNoSecrets(t *testing.T) {
 		"https://github.com/owner/repository/blob/main/a.go#L10",
 		"12:30:00 AAPL rose, ABSKURZ fell",
 	} {
-		if got := Redact(text); got != text {
-			t.Errorf("Redact(%q) = %q", text, got)
+		if got := Text(text); got != text {
+			t.Errorf("Text(%q) = %q", text, got)
 		}
 	}
 }
@@ -185,10 +185,27 @@ func TestHintsAreInTheirShapes(t *testing.T) {
 }
 
 // BenchmarkRedact measures a text of 64 KiB without secrets.
-func BenchmarkRedact(b *testing.B) {
+func BenchmarkText(b *testing.B) {
 	text := strings.Repeat("The list of issues has 12 entries; see https://example.com/issues?page=2 for #17 (open). ", 740)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		Redact(text)
+		Text(text)
+	}
+}
+
+// BenchmarkPayload is what a call pays more when payloads are recorded.
+func BenchmarkPayload(b *testing.B) {
+	for name, in := range map[string]string{
+		"small":  `{"owner":"o","repo":"r","limit":3}`,
+		"rows":   "[" + strings.Repeat(`{"id":12,"title":"Fix the key of the map","url":"https://example.com/1"},`, 800) + "1]",
+		"text":   `[{"type":"text","text":"` + strings.Repeat("A sentence about a key and a token. ", 1600) + `"}]`,
+		"16 MiB": "[" + strings.Repeat(`{"id":12,"title":"x"},`, 16<<20/22) + "1]",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				JSON([]byte(in), maxPayload)
+			}
+		})
 	}
 }

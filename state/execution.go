@@ -1,28 +1,17 @@
-// Package sqlite keeps the record of what the broker did: executions and the
-// tool calls in them, in the SQLite file audit.db of the state directory.
-//
-// A Store has one goroutine that writes in batches: Begin and Record only hand
-// over, and what they were given is committed at most 50 ms later; Finish
-// returns when its execution is committed. No commit waits for the disk
-// (write-ahead log, synchronous=NORMAL): a process that is killed loses nothing
-// that was committed, a crash of the operating system may lose the last moments
-// but never the file.
-//
-// Any number of processes may have the same file open. An execution that is
-// still marked as running counts as interrupted once the process that owns it
-// is gone.
-//
-// Programs, arguments and results are recorded only if Options.Payloads asks
-// for it, and then without what looks like a secret.
-package sqlite
+package state
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"log/slog"
+	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
 // The states of an execution.
@@ -33,14 +22,14 @@ const (
 	StatusRefused     = "refused"     // it did not start
 	StatusTimeout     = "timeout"     // its time was up
 	StatusCancelled   = "cancelled"   // its caller gave up
-	StatusInterrupted = "interrupted" // its broker ended before it did
+	StatusInterrupted = "interrupted" // its broker ended first
 )
 
 // The states of a call.
 const (
 	CallOK        = "ok"
 	CallError     = "error"     // the tool or its server answered with an error
-	CallDenied    = "denied"    // policy kept it from being sent
+	CallDenied    = "denied"    // policy did not let it be sent
 	CallCancelled = "cancelled" // the program or its caller gave up
 	CallTimeout   = "timeout"   // no answer in time
 )
@@ -54,10 +43,10 @@ type Execution struct {
 	Client string
 	// Language of the program.
 	Language string
-	// CodeHash is the SHA-256 of the program in hex. Begin fills it in from
-	// Code if it is empty.
+	// CodeHash is the SHA-256 of the program in hexadecimal. Begin fills it in
+	// from Code if it is empty.
 	CodeHash string
-	// Code is the program. It is recorded, redacted, only with payloads.
+	// Code is the program. It is kept, redacted, only with payloads.
 	Code string
 	// Started and Ended are when it ran; Ended is zero while it runs. Begin
 	// and Finish fill them in if they are zero.
@@ -103,22 +92,8 @@ type Call struct {
 	Args, Result []byte
 }
 
-// Options changes how a Store works. The zero value is good.
-type Options struct {
-	// Payloads records programs, arguments and results too.
-	Payloads bool
-	// Days is how long records are kept: 0 means 30, below 0 for ever.
-	Days int
-	// Logger gets what goes wrong in the background; nil discards it.
-	Logger *slog.Logger
-}
-
-var (
-	// ErrClosed is the error of methods after Close.
-	ErrClosed = errors.New("audit store is closed")
-	// ErrNoRecord means that there is no audit.db, or no such execution in it.
-	ErrNoRecord = errors.New("no audit record")
-)
+// ErrNoRecord means that there is no record, or no such execution in it.
+var ErrNoRecord = errors.New("no audit record")
 
 // HashCode is the CodeHash of a program.
 func HashCode(code string) string {
@@ -185,4 +160,88 @@ func timeOrNil(t time.Time) *time.Time {
 // milliseconds is d in ms with three decimals, which is what a reader can use.
 func milliseconds(d time.Duration) float64 {
 	return float64(d.Microseconds()) / 1000
+}
+
+// Limits of what is recorded, in bytes.
+const (
+	// MaxPayload is for a program, arguments or a result.
+	MaxPayload = 64 << 10
+	// MaxError is for an error and for the detail of an event.
+	MaxError = 2 << 10
+	// MaxName is for any other text.
+	MaxName = 512
+)
+
+// Prepare fills in what follows from other fields, and redacts and cuts the
+// texts. Without payloads the program is left out. Every Journal does this
+// before it keeps an execution.
+func (e *Execution) Prepare(payloads bool) {
+	if e.CodeHash == "" && e.Code != "" {
+		e.CodeHash = HashCode(e.Code)
+	}
+	if payloads {
+		e.Code = redact.Cut(e.Code, MaxPayload)
+	} else {
+		e.Code = ""
+	}
+	if e.Started.IsZero() {
+		e.Started = time.Now().Add(-e.Duration)
+	}
+	e.Error = redact.Cut(e.Error, MaxError)
+	cutNames(&e.ID, &e.Client, &e.Language, &e.CodeHash, &e.Status)
+}
+
+// Finish is Prepare for an execution that has ended: it completes Ended and
+// Status too.
+func (e *Execution) Finish(payloads bool) {
+	e.Prepare(payloads)
+	if e.Ended.IsZero() {
+		e.Ended = time.Now()
+	}
+	if e.Status == "" || e.Status == StatusRunning {
+		e.Status = StatusDone
+		if e.ExitCode != 0 {
+			e.Status = StatusFailed
+		}
+	}
+}
+
+// Prepare is for a call what Execution.Prepare is for an execution. Without
+// payloads, arguments and result are left out.
+func (c *Call) Prepare(payloads bool) {
+	if c.Started.IsZero() {
+		c.Started = time.Now().Add(-c.Duration)
+	}
+	c.Error = redact.Cut(c.Error, MaxError)
+	cutNames(&c.ExecutionID, &c.Server, &c.Tool, &c.ID, &c.Status)
+	if payloads {
+		c.Args, c.Result = redact.JSON(c.Args, MaxPayload), redact.JSON(c.Result, MaxPayload)
+	} else {
+		c.Args, c.Result = nil, nil
+	}
+}
+
+// cutNames shortens texts that are neither errors nor payloads.
+func cutNames(names ...*string) {
+	for _, n := range names {
+		if len(*n) > MaxName {
+			// The rest of the text must not stay in memory.
+			*n = strings.Clone(strings.ToValidUTF8((*n)[:MaxName], ""))
+		}
+	}
+}
+
+// idEncoding is Crockford's, in lower case: its order is the order of the bytes.
+var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// NewID makes the ID of an execution: "e_" and 22 letters and digits, the first
+// ten of which are its time.
+func NewID() string {
+	var b [14]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(time.Now().UnixMilli())<<14) // 50 bits: ten characters
+	var r [8]byte
+	_, _ = rand.Read(r[:]) // never fails
+	b[6] = b[6]&^0x3f | r[7]&0x3f
+	copy(b[7:], r[:7])
+	return "e_" + idEncoding.EncodeToString(b[:])[:22]
 }

@@ -1,4 +1,5 @@
-package files
+// Package results writes results to a state.Results and reads parts of them.
+package results
 
 import (
 	"bufio"
@@ -12,7 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // A Part says which part of a result is wanted. The zero Part is all of it.
@@ -24,44 +27,77 @@ type Part struct {
 	Offset, Limit int
 }
 
+// Put keeps data and returns its reference.
+func Put(ctx context.Context, store state.Results, client, mime string, data []byte) (ref string, err error) {
+	w, err := store.Create(ctx, client, mime)
+	if err != nil {
+		return "", err
+	}
+	if _, err := w.Write(data); err != nil {
+		w.Discard()
+		return "", err
+	}
+	return w.Commit()
+}
+
+// Get returns a whole result.
+func Get(ctx context.Context, store state.Results, client, ref string) (state.Result, []byte, error) {
+	r, from, err := store.Open(ctx, client, ref)
+	if err != nil {
+		return state.Result{}, nil, err
+	}
+	defer from.Close()
+	data, err := readAll(from, r.Bytes)
+	if err != nil {
+		return state.Result{}, nil, fmt.Errorf("read result %s: %w", ref, err)
+	}
+	return r, data, nil
+}
+
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err := data.ReadFrom(r)
+	return data.Bytes(), err
+}
+
 // Slice returns the part of a result as JSON: text becomes a JSON string, JSON
 // keeps the order of its keys and the digits of its numbers. An error is a
-// mistake in part, in words for the one who wrote it.
-func Slice(item Item, data []byte, part Part) (json.RawMessage, error) {
-	return slice(context.Background(), item, bytes.NewReader(data), part, math.MaxInt)
+// mistake in part, in words for its author.
+func Slice(r state.Result, data []byte, part Part) (json.RawMessage, error) {
+	return slice(context.Background(), r, bytes.NewReader(data), part, math.MaxInt)
 }
 
-// Part returns the part of a result as JSON, as Slice does, unless it has more
-// than max bytes. It reads no more of a text than it needs. Of a result that is
-// neither JSON nor text there is only the Item.
-func (c *Client) Part(ctx context.Context, ref string, part Part, max int) (Item, json.RawMessage, error) {
-	item, r, done, err := c.read(ref)
+// GetPart returns the part of a result as JSON, as Slice does, unless it has more
+// than most bytes. It reads no more of a text than it needs. Of a result that is
+// neither JSON nor text there is only the state.Result.
+func GetPart(ctx context.Context, store state.Results, client, ref string, part Part, most int) (state.Result, json.RawMessage, error) {
+	r, from, err := store.Open(ctx, client, ref)
 	if err != nil {
-		return Item{}, nil, err
+		return state.Result{}, nil, err
 	}
-	defer done()
-	if item.MIME != JSON && item.MIME != Text {
-		return item, nil, nil
+	defer from.Close()
+	if r.MIME != state.JSON && r.MIME != state.Text {
+		return r, nil, nil
 	}
-	v, err := slice(ctx, item, r, part, max)
-	return item, v, err
+	v, err := slice(ctx, r, from, part, most)
+	return r, v, err
 }
 
-func slice(ctx context.Context, item Item, r io.Reader, part Part, max int) (json.RawMessage, error) {
+func slice(ctx context.Context, result state.Result, r io.Reader, part Part, most int) (json.RawMessage, error) {
 	if part.Offset < 0 || part.Limit < 0 {
 		return nil, errors.New("offset and limit are 0 or more")
 	}
-	if item.MIME != JSON {
+	if result.MIME != state.JSON {
 		if part.Path != "" {
 			return nil, errors.New("path: this is text, it has no parts; use offset and limit, in characters")
 		}
-		text, err := cutText(ctx, r, part, max)
+		text, err := cutText(ctx, r, part, most)
 		if err != nil {
 			return nil, err
 		}
 		return json.Marshal(text)
 	}
-	data, err := readAll(r, item.Bytes)
+	data, err := readAll(r, result.Bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +111,14 @@ func slice(ctx context.Context, item Item, r io.Reader, part Part, max int) (jso
 	case first(v) == '"':
 		var s string
 		if err = json.Unmarshal(v, &s); err == nil {
-			s, err = cutText(ctx, strings.NewReader(s), part, max)
+			s, err = cutText(ctx, strings.NewReader(s), part, most)
 			v = marshal(s)
 		}
 	default:
 		err = fmt.Errorf("offset and limit choose elements of an array or characters of a text; here is %s", describe(v))
 	}
-	if err == nil && len(v) > max {
-		err = fmt.Errorf("this has %d bytes, and at most %d are read at once: choose less with path, offset and limit", len(v), max)
+	if err == nil && len(v) > most {
+		err = fmt.Errorf("this has %d bytes, and at most %d are read at once: choose less with path, offset and limit", len(v), most)
 	}
 	if err != nil {
 		return nil, err
@@ -96,7 +132,7 @@ func marshal(s string) json.RawMessage {
 }
 
 // cutText reads the characters of a text that p chooses.
-func cutText(ctx context.Context, r io.Reader, p Part, max int) (string, error) {
+func cutText(ctx context.Context, r io.Reader, p Part, most int) (string, error) {
 	b := bufio.NewReader(r)
 	var text strings.Builder
 	for n := 0; p.Limit == 0 || n < p.Offset+p.Limit; n++ {
@@ -113,8 +149,8 @@ func cutText(ctx context.Context, r io.Reader, p Part, max int) (string, error) 
 		if n < p.Offset {
 			continue
 		}
-		if text.Len() >= max {
-			return "", fmt.Errorf("this has over %d bytes, the most that is read at once: choose less with offset and limit", max)
+		if text.Len() >= most {
+			return "", fmt.Errorf("this has over %d bytes, the most that is read at once: choose less with offset and limit", most)
 		}
 		text.WriteRune(c)
 	}
@@ -245,7 +281,7 @@ func describe(v json.RawMessage) string {
 	case '{':
 		var keys []string
 		_ = members(v, func(key string, _ json.RawMessage) bool {
-			keys = append(keys, clip(key, 60))
+			keys = append(keys, gate.Cut(key, 60))
 			return true
 		})
 		slices.Sort(keys)
@@ -257,15 +293,5 @@ func describe(v json.RawMessage) string {
 	case '"':
 		return fmt.Sprintf("a text of %d bytes", len(v))
 	}
-	return clip(string(v), 40)
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return gate.Cut(string(v), 40)
 }

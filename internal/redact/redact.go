@@ -1,4 +1,6 @@
-package sqlite
+// Package redact hides what looks like a secret in a text or in JSON, and cuts
+// what is too long.
+package redact
 
 import (
 	"math/bits"
@@ -6,19 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	// Redacted is what stands in the record in place of a secret.
-	Redacted = "[redacted]"
-	// maxPayload is how many bytes of a program, arguments or a result are kept.
-	maxPayload = 64 << 10
-	// maxName is how many bytes of any other text are kept.
-	maxName = 512
-	// maxError is how many bytes of an error are kept.
-	maxError = 2 << 10
-	// lookahead is how much more than what is kept is searched for secrets, so
-	// that the cut does not make one unrecognisable.
-	lookahead = 4 << 10
-)
+// Hidden is what replaces a secret.
+const Hidden = "[redacted]"
+
+// lookahead is how much more than what is kept is searched for secrets, so that
+// the cut does not make one unrecognisable.
+const lookahead = 4 << 10
 
 // secretKeys are parts of the names of secrets, without separators.
 var secretKeys = []string{"password", "passwd", "passphrase", "passcode", "secret", "privatekey", "authorization",
@@ -53,10 +48,10 @@ func isSecretKey(key string) bool {
 	return false
 }
 
-// Redact hides what looks like a secret in a text: keys and tokens of known
+// Text hides what looks like a secret in a text: keys and tokens of known
 // services, bearer tokens, JWTs, private keys, passwords in addresses, and what
 // follows a word such as "password=".
-func Redact(text string) string {
+func Text(text string) string {
 	if len(text) < 8 {
 		return text // too short for any of them, as most values are
 	}
@@ -66,7 +61,7 @@ func Redact(text string) string {
 		end := 0
 		for _, t := range tokens {
 			b.WriteString(text[end:t.from])
-			b.WriteString(Redacted)
+			b.WriteString(Hidden)
 			end = t.to
 		}
 		text = b.String() + text[end:]
@@ -80,22 +75,9 @@ func Redact(text string) string {
 	return text
 }
 
-// short makes an error fit to be recorded, long a program.
-func short(s string) string { return upTo(s, maxError) }
-func long(s string) string  { return upTo(s, maxPayload) }
-
-// cutNames shortens texts that are neither errors nor payloads.
-func cutNames(names ...*string) {
-	for _, n := range names {
-		if len(*n) > maxName {
-			*n = strings.Clone(cut(*n, maxName))
-		}
-	}
-}
-
-// upTo is what is recorded of a text: so much of it, without its secrets.
-func upTo(s string, limit int) string {
-	return cut(Redact(cut(s, limit+lookahead)), limit)
+// Cut is Text for at most limit bytes of s.
+func Cut(s string, limit int) string {
+	return cut(Text(cut(s, limit+lookahead)), limit)
 }
 
 // cut shortens s to at most n bytes of whole characters.

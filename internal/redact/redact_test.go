@@ -1,4 +1,4 @@
-package sqlite
+package redact
 
 import (
 	"bytes"
@@ -15,6 +15,12 @@ var (
 	aws    = "AKIA" + "ABCDEFGHIJKLMNOP"
 	jwt    = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + "abcDEF-_123"
 	pem    = "-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----"
+)
+
+// The limits of these tests.
+const (
+	maxPayload = 64 << 10
+	maxError   = 2 << 10
 )
 
 func TestRedactText(t *testing.T) {
@@ -41,8 +47,8 @@ func TestRedactText(t *testing.T) {
 		{"a task-force of sk-people", "a task-force of sk-people"},
 		{"max_tokens=100", "max_tokens=100"},
 	} {
-		if got := Redact(tt.in); got != tt.want {
-			t.Errorf("Redact(%q) = %q, want %q", tt.in, got, tt.want)
+		if got := Text(tt.in); got != tt.want {
+			t.Errorf("Text(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}
 }
@@ -66,7 +72,7 @@ func TestRedactPayload(t *testing.T) {
 		{"two values", `1 2`, `"1 2"`},
 		{"no UTF-8", "\"\xff\"", `"�"`},
 	} {
-		if got := string(payload([]byte(tt.in))); got != tt.want {
+		if got := string(JSON([]byte(tt.in), maxPayload)); got != tt.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
 		}
 	}
@@ -89,7 +95,7 @@ func TestPayloadIsCutAndStaysJSON(t *testing.T) {
 		"many escapes":      "[" + strings.Repeat(`"\u0001\u0001\u0001",`, 30_000) + "1]",
 		"text after budget": `["` + strings.Repeat("x", maxPayload) + `","` + long + `","` + long + `"]`,
 	} {
-		got := payload([]byte(in))
+		got := JSON([]byte(in), maxPayload)
 		if !json.Valid(got) {
 			t.Errorf("%s: not JSON: …%s", name, got[max(0, len(got)-200):])
 		}
@@ -104,11 +110,11 @@ func TestPayloadIsCutAndStaysJSON(t *testing.T) {
 
 func TestCutDoesNotRevealHalfASecret(t *testing.T) {
 	in := strings.Repeat("x", maxPayload-1034) + " " + github
-	got := payload(quoted(in))
+	got := JSON(quoted(in), maxPayload)
 	if bytes.Contains(got, []byte("ghp_")) {
 		t.Errorf("a secret at the cut is shown: …%s", got[len(got)-100:])
 	}
-	if text := short(strings.Repeat("x", maxError-10) + " " + github); strings.Contains(text, "ghp_") || len(text) > maxError {
+	if text := Cut(strings.Repeat("x", maxError-10)+" "+github, maxError); strings.Contains(text, "ghp_") || len(text) > maxError {
 		t.Errorf("an error ends with …%s", text[len(text)-20:])
 	}
 }
@@ -118,7 +124,7 @@ func FuzzPayload(f *testing.F) {
 		f.Add([]byte(s), 100)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, budget int) {
-		got := payload(data)
+		got := JSON(data, maxPayload)
 		if len(bytes.TrimSpace(data)) == 0 {
 			if got != nil {
 				t.Fatalf("payload(%q) = %q, want nil", data, got)

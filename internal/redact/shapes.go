@@ -1,4 +1,4 @@
-package sqlite
+package redact
 
 import (
 	"regexp"
@@ -114,25 +114,25 @@ var assigned = func() []string {
 const value = `[^\s"'&,;(){}\[\]]`
 
 var shapes = []shape{
-	{[]string{"-----begin"}, lazily(`-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----|\z)`), Redacted},
-	{[]string{"eyj"}, lazily(`\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}`), Redacted},
+	{[]string{"-----begin"}, lazily(`-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----|\z)`), Hidden},
+	{[]string{"eyj"}, lazily(`\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}`), Hidden},
 	// Azure: secrets of applications, keys of DevOps, search and functions, keys
 	// of storage and databases, signatures of shared access.
-	{[]string{"q~"}, lazily(`[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,}`), Redacted},
-	{[]string{"azdo", "azse", "azfu", "azca"}, lazily(`\b[A-Za-z0-9_-]{30,}(?:AZDO|AzSe|AzFu|AzCa)[A-Za-z0-9_-]{4,}=*`), Redacted},
-	{[]string{"=="}, lazily(`[A-Za-z0-9+/]{86}==`), Redacted},
-	{[]string{"sig="}, lazily(`(?i)([?&;"]sig=)[A-Za-z0-9%+/=_-]{20,}`), "${1}" + Redacted},
-	{[]string{"atlasv1."}, lazily(`\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{40,}`), Redacted},                      // Terraform
-	{[]string{":aa"}, lazily(`\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}`), Redacted},                                        // Telegram
-	{[]string{hintRunDot}, lazily(`\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}`), Redacted}, // Discord
-	{[]string{hintRunDot}, lazily(`\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}\b`), Redacted},                                // Airtable
-	{[]string{hintRun}, lazily(`\b[a-f0-9]{32}-(?:us[0-9]{1,2}|[a-f0-9]{8}-[a-f0-9]{8})\b`), Redacted},              // Mailchimp, Mailgun
-	{[]string{"hooks.slack.com/", "/api/webhooks/"}, lazily(`(hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/[0-9]+/)[A-Za-z0-9_/-]{16,}`), "${1}" + Redacted},
-	{[]string{"access_token$"}, lazily(`access_token\$(?:production|sandbox)\$[A-Za-z0-9$]{16,}`), Redacted}, // PayPal, Braintree
+	{[]string{"q~"}, lazily(`[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,}`), Hidden},
+	{[]string{"azdo", "azse", "azfu", "azca"}, lazily(`\b[A-Za-z0-9_-]{30,}(?:AZDO|AzSe|AzFu|AzCa)[A-Za-z0-9_-]{4,}=*`), Hidden},
+	{[]string{"=="}, lazily(`[A-Za-z0-9+/]{86}==`), Hidden},
+	{[]string{"sig="}, lazily(`(?i)([?&;"]sig=)[A-Za-z0-9%+/=_-]{20,}`), "${1}" + Hidden},
+	{[]string{"atlasv1."}, lazily(`\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{40,}`), Hidden},                      // Terraform
+	{[]string{":aa"}, lazily(`\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}`), Hidden},                                        // Telegram
+	{[]string{hintRunDot}, lazily(`\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}`), Hidden}, // Discord
+	{[]string{hintRunDot}, lazily(`\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}\b`), Hidden},                                // Airtable
+	{[]string{hintRun}, lazily(`\b[a-f0-9]{32}-(?:us[0-9]{1,2}|[a-f0-9]{8}-[a-f0-9]{8})\b`), Hidden},              // Mailchimp, Mailgun
+	{[]string{"hooks.slack.com/", "/api/webhooks/"}, lazily(`(hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/[0-9]+/)[A-Za-z0-9_/-]{16,}`), "${1}" + Hidden},
+	{[]string{"access_token$"}, lazily(`access_token\$(?:production|sandbox)\$[A-Za-z0-9$]{16,}`), Hidden}, // PayPal, Braintree
 
-	{[]string{"bearer", "basic"}, lazily(`(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/-]*[0-9._~+/=][A-Za-z0-9._~+/=-]{6,}`), "${1}" + Redacted},
-	{[]string{"authorization"}, lazily(`(?i)(authorization["']?\s*[:=]\s*["']?)[^"'\r\n,;}]+`), "${1}" + Redacted},
-	{assigned, lazily(assignment + `)"(?:[^"\\]|\\.)*"`), `${1}"` + Redacted + `"`},
-	{assigned, lazily(assignment + `["']?)` + value + `{3,}`), "${1}" + Redacted},
-	{[]string{"pwd"}, lazily(`(?i)(pwd["']?\s*[=:]\s*["']?)[^\s"'&,;(){}\[\]/~]` + value + `{2,}`), "${1}" + Redacted}, // a path is the shell's PWD
+	{[]string{"bearer", "basic"}, lazily(`(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/-]*[0-9._~+/=][A-Za-z0-9._~+/=-]{6,}`), "${1}" + Hidden},
+	{[]string{"authorization"}, lazily(`(?i)(authorization["']?\s*[:=]\s*["']?)[^"'\r\n,;}]+`), "${1}" + Hidden},
+	{assigned, lazily(assignment + `)"(?:[^"\\]|\\.)*"`), `${1}"` + Hidden + `"`},
+	{assigned, lazily(assignment + `["']?)` + value + `{3,}`), "${1}" + Hidden},
+	{[]string{"pwd"}, lazily(`(?i)(pwd["']?\s*[=:]\s*["']?)[^\s"'&,;(){}\[\]/~]` + value + `{2,}`), "${1}" + Hidden}, // a path is the shell's PWD
 }

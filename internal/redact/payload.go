@@ -1,4 +1,4 @@
-package sqlite
+package redact
 
 import (
 	"bytes"
@@ -16,16 +16,15 @@ const maxNested = 3
 // maxKey is how many bytes of a key, and of a number, are kept.
 const maxKey = 120
 
-// payload makes arguments or a result fit to be recorded: secrets are hidden
-// leaf by leaf, and what is beyond maxPayload is left out with a note in its
-// place. The answer is always valid JSON, or nil if data is empty; text that
-// is no JSON becomes a string.
-func payload(data []byte) []byte {
+// JSON hides the secrets in data, leaf by leaf, and leaves out what is beyond
+// limit bytes, with a note in its place; limit is at least 4 KiB. It returns valid
+// JSON, or nil if data is empty; text that is not JSON becomes a string.
+func JSON(data []byte, limit int) []byte {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
 	// The last token and the note have to fit too.
-	const budget = maxPayload - 1<<10
+	budget := limit - 1<<10
 	p := &printer{budget: budget, size: len(data)}
 	if err := p.print(data); err != nil {
 		p = &printer{budget: budget, nested: maxNested}
@@ -83,7 +82,7 @@ func (p *printer) print(data []byte) error {
 	}
 }
 
-// token copies what is no closing bracket.
+// token copies anything but a closing bracket.
 func (p *printer) token(t json.Token) error {
 	var top *level
 	secret := false
@@ -100,7 +99,7 @@ func (p *printer) token(t json.Token) error {
 		if isKey {
 			top.key, _ = t.(string)
 			// Keys are names, but a map may have a secret as its key.
-			p.string(upTo(top.key, maxKey))
+			p.string(Cut(top.key, maxKey))
 			return nil
 		}
 		secret = top.secret || (!top.array && isSecretKey(top.key))
@@ -117,7 +116,7 @@ func (p *printer) token(t json.Token) error {
 		p.leaf(t, secret)
 	case json.Number:
 		if secret && !isCount(top.key) {
-			p.string(Redacted)
+			p.string(Hidden)
 		} else {
 			p.number(t.String())
 		}
@@ -129,7 +128,7 @@ func (p *printer) token(t json.Token) error {
 	return nil
 }
 
-// isCount reports whether a number under this key is no secret: tokens are
+// isCount reports whether a number under this key is not secret: tokens are
 // counted more often than they are numbers.
 func isCount(key string) bool {
 	return strings.Contains(strings.ToLower(key), "token")
@@ -139,7 +138,7 @@ func isCount(key string) bool {
 func (p *printer) leaf(s string, secret bool) {
 	if secret {
 		if s != "" {
-			s = Redacted
+			s = Hidden
 		}
 		p.string(s)
 		return
@@ -155,7 +154,7 @@ func (p *printer) leaf(s string, secret bool) {
 			}
 		}
 	}
-	text := upTo(s, room)
+	text := Cut(s, room)
 	if len(text) < len(s) && len(s) > room {
 		text += fmt.Sprintf("… [cut: %d bytes]", len(s))
 	}

@@ -1,9 +1,9 @@
-package sqlite
+package state
 
 import (
-	"context"
-	"database/sql"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
 // EventToolsChanged is the kind of an Event that says that tools of a server
@@ -38,42 +38,16 @@ type Event struct {
 	Name   string `json:"name,omitempty"`
 	Client string `json:"client,omitempty"`
 	Digest string `json:"digest,omitempty"`
-	// Failed means that it was tried in vain; Detail says why.
+	// Failed means that it was tried without success; Detail says why.
 	Failed bool   `json:"failed,omitempty"`
 	Detail string `json:"detail"`
 }
 
-// Note records an event; a zero time is now. It does not wait for the file.
-func (s *Store) Note(e Event) {
+// Prepare is for an event what Execution.Prepare is for an execution.
+func (e *Event) Prepare() {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	e.Detail = short(e.Detail)
+	e.Detail = redact.Cut(e.Detail, MaxError)
 	cutNames(&e.Kind, &e.Server, &e.Name, &e.Client, &e.Digest)
-	s.send(op{kind: opEvent, event: &e})
-}
-
-// Events returns the events since then, the latest first, at most limit, which
-// is as in Filter.
-func (s *Store) Events(ctx context.Context, since time.Time, limit int) ([]Event, error) {
-	var list []Event
-	limit = orUsual(limit)
-	err := s.read(ctx, "list events of", func(conn *sql.Conn, _ []int64) error {
-		rows, err := conn.QueryContext(ctx, "SELECT time, kind, server, name, client, digest, failed, detail FROM events WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?", unixNano(since), limit)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var e Event
-			var at int64
-			if err := rows.Scan(&at, &e.Kind, &e.Server, &e.Name, &e.Client, &e.Digest, &e.Failed, &e.Detail); err != nil {
-				return err
-			}
-			e.Time = time.Unix(0, at).UTC()
-			list = append(list, e)
-		}
-		return rows.Err()
-	})
-	return list, err
 }

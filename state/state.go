@@ -1,0 +1,31 @@
+// Package state says what the broker keeps between requests, as contracts that
+// any number of implementations can satisfy: executions and their calls, events,
+// learned types, results and values.
+//
+// [github.com/mcpbroker/mcpbroker/state/sqlite] and
+// [github.com/mcpbroker/mcpbroker/state/files] implement them for one machine.
+// A contract assumes neither one process nor a file: what it promises holds for
+// several brokers that share one state, and package statetest checks it. Only
+// the programs and the package broker choose an implementation.
+package state
+
+import "errors"
+
+var (
+	// ErrNotFound means that there is nothing under a name, that it has expired,
+	// or that it belongs to another client.
+	ErrNotFound = errors.New("not found")
+	// ErrClosed is the error of methods after Close.
+	ErrClosed = errors.New("state is closed")
+)
+
+// Local is the client that is the user of the state: who runs the broker over
+// stdio, or a command.
+const Local = ""
+
+// A LimitError says which limit a client has reached, in words for the author
+// of the script that reached it.
+type LimitError struct{ Text string }
+
+// Error returns the text.
+func (e *LimitError) Error() string { return e.Text }

@@ -1,0 +1,617 @@
+package statetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// Audits are the implementation of state.Audit that is tested.
+type Audits struct {
+	// New returns where a new, empty record is: a directory, or an address. It is
+	// removed with the test.
+	New func(t testing.TB) string
+	// Open opens the record at a place that New returned, any number of times
+	// and from any process.
+	Open func(at string, payloads bool) (state.Audit, error)
+}
+
+// Run runs the suite. The TestMain of the package must call Main.
+func (a Audits) Run(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"what was recorded is read back", a.roundTrip},
+		{"payloads are recorded when asked for, and redacted", a.payloads},
+		{"texts are cut", a.cut},
+		{"List filters", a.filters},
+		{"Stats sums up", a.stats},
+		{"Export has everything, the oldest first", a.export},
+		{"Export has neither gaps nor repeats", a.exportPages},
+		{"Prune keeps what is new or running", a.prune},
+		{"Close interrupts what still runs", a.closed},
+		{"reading ends with its context", a.readingEnds},
+		{"events are listed, the latest first", a.events},
+		{"use of skills is summed up by client", a.skillStats},
+		{"a killed process leaves its calls and is interrupted", a.killed},
+		{"another process goes on when one is killed", a.survivor},
+		{"many open a new record at once", a.openedAtOnce},
+		{"what was recorded is committed within 50 ms", a.committedSoon},
+		{"an execution is committed when Finish returns", a.committedByFinish},
+		{"concurrent writers lose nothing", a.concurrent},
+	} {
+		t.Run(c.name, c.test)
+	}
+}
+
+func (a Audits) open(t *testing.T, at string, payloads bool) state.Audit {
+	t.Helper()
+	s, err := a.Open(at, payloads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+func show(t *testing.T, s state.Audit, id string) (state.Execution, []state.Call) {
+	t.Helper()
+	e, calls, err := s.Show(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, calls
+}
+
+func (a Audits) roundTrip(t *testing.T) {
+	at := a.New(t)
+	s := a.open(t, at, false)
+	started := time.Unix(1_700_000_000, 123)
+	begun := state.Execution{Client: "ci", Language: "typescript", Code: "return 1", Started: started}
+	begun.ID = s.Begin(begun)
+	call := state.Call{ExecutionID: begun.ID, Seq: 1, Server: "git hub", Tool: "list_issues", ID: "git_hub__list_issues", Started: started.Add(time.Millisecond),
+		Duration: 2 * time.Millisecond, Status: state.CallError, ArgBytes: 3, ResultBytes: 4, Error: "no such repository", Args: []byte(`{}`), Result: []byte(`[]`)}
+	s.Record(call)
+	end := state.Execution{ID: begun.ID, Ended: started.Add(time.Second), ExitCode: 1, Status: state.StatusFailed, Duration: time.Second,
+		CPU: time.Millisecond, Calls: 1, BytesIn: 4, BytesOut: 99, Error: "threw"}
+	if err := s.Finish(end); err != nil {
+		t.Fatal(err)
+	}
+
+	want := end
+	want.Client, want.Language, want.Started, want.CodeHash = "ci", "typescript", started, state.HashCode("return 1")
+	call.Args, call.Result = nil, nil // payloads were not asked for
+	reader := a.open(t, at, false)
+	e, calls := show(t, reader, begun.ID)
+	if diff := cmp.Diff(want, e); diff != "" {
+		t.Errorf("execution (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]state.Call{call}, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if short, _ := show(t, reader, begun.ID[:12]); short.ID != begun.ID {
+		t.Errorf("Show by the beginning of the ID = %q", short.ID)
+	}
+	if _, _, err := reader.Show(t.Context(), "e_none"); !errors.Is(err, state.ErrNoRecord) {
+		t.Errorf("Show(unknown) = %v, want ErrNoRecord", err)
+	}
+}
+
+func (a Audits) payloads(t *testing.T) {
+	s := a.open(t, a.New(t), true)
+	id := s.Begin(state.Execution{Code: "const k = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'; q"})
+	s.Record(state.Call{ExecutionID: id, Args: []byte(`{"password":"x","q":"v"}`), Result: []byte(`{"n":12345678901234567890}`), Error: "said password=hunter2"})
+	if err := s.Finish(state.Execution{ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	e, calls := show(t, s, id)
+	if want := "const k = '[redacted]'; q"; e.Code != want {
+		t.Errorf("code %q, want %q", e.Code, want)
+	}
+	if got, want := string(calls[0].Args), `{"password":"[redacted]","q":"v"}`; got != want {
+		t.Errorf("args %s, want %s", got, want)
+	}
+	if got, want := string(calls[0].Result), `{"n":12345678901234567890}`; got != want {
+		t.Errorf("result %s, want %s", got, want)
+	}
+	if calls[0].Error != "said password=[redacted]" {
+		t.Errorf("error %q", calls[0].Error)
+	}
+}
+
+// cut records texts of a megabyte wherever a record has a text.
+func (a Audits) cut(t *testing.T) {
+	long := strings.Repeat("ü", 1<<19)
+	fillTexts := func(record any) {
+		for _, f := range reflect.ValueOf(record).Elem().Fields() {
+			switch {
+			case f.Kind() == reflect.String:
+				f.SetString(long)
+			case f.Type() == reflect.TypeFor[[]byte]():
+				f.SetBytes([]byte(`"` + long + `"`))
+			}
+		}
+	}
+	s := a.open(t, a.New(t), true)
+	var e state.Execution
+	var c state.Call
+	var ev state.Event
+	fillTexts(&e)
+	fillTexts(&c)
+	fillTexts(&ev)
+	id := s.Begin(e)
+	s.Record(c)
+	s.Note(ev)
+	e.ID = id
+	if err := s.Finish(e); err != nil {
+		t.Fatal(err)
+	}
+	texts := 0
+	short := func(record any) {
+		v := reflect.ValueOf(record)
+		for i, f := range v.Fields() {
+			limit := state.MaxName
+			switch i.Name {
+			case "Error", "Detail":
+				limit = state.MaxError
+			case "Code", "Args", "Result":
+				limit = state.MaxPayload
+			}
+			if f.Kind() != reflect.String && f.Kind() != reflect.Slice {
+				continue
+			}
+			if texts++; f.Len() == 0 || f.Len() > limit {
+				t.Errorf("%s.%s has %d bytes, want some and at most %d", v.Type(), i.Name, f.Len(), limit)
+			}
+		}
+	}
+	err := s.Export(t.Context(), func(e state.Execution, calls []state.Call) error {
+		if e.ID != "" {
+			short(e)
+		}
+		for _, c := range calls {
+			short(c)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := s.Events(t.Context(), time.Time{}, 0)
+	if err != nil || len(events) != 1 {
+		t.Fatalf("Events = %v, %v", events, err)
+	}
+	short(events[0])
+	if texts < 20 {
+		t.Errorf("only %d texts were looked at", texts)
+	}
+}
+
+// fill records three executions and one call without any.
+func (a Audits) fill(t *testing.T, s state.Audit) (ids []string) {
+	t.Helper()
+	base := time.Now().Add(-time.Hour)
+	for i, e := range []state.Execution{
+		{Client: "a", Status: state.StatusDone, BytesIn: 5000, BytesOut: 100},
+		{Client: "b", Status: state.StatusTimeout, ExitCode: 124, BytesIn: 10, BytesOut: 40},
+		{Client: "a", Status: state.StatusRefused, ExitCode: 2},
+	} {
+		e.Started = base.Add(time.Duration(i) * time.Minute)
+		e.ID = s.Begin(e)
+		ids = append(ids, e.ID)
+		for n := range 3 - i {
+			status := state.CallOK
+			if n == 2 {
+				status = state.CallTimeout
+			}
+			s.Record(state.Call{ExecutionID: e.ID, Seq: n, Server: []string{"git", "src"}[n%2], Tool: "t", Started: e.Started,
+				Duration: time.Duration(n+1) * time.Millisecond, Status: status, ArgBytes: 1, ResultBytes: 10})
+		}
+		if err := s.Finish(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Record(state.Call{Server: "git", Tool: "t", Started: base, Status: state.CallOK})
+	if err := s.Finish(state.Execution{ID: ids[2], Started: base.Add(2 * time.Minute), Status: state.StatusRefused, ExitCode: 2}); err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func (a Audits) filters(t *testing.T) {
+	s := a.open(t, a.New(t), false)
+	ids := a.fill(t, s)
+	e0, _ := show(t, s, ids[0])
+	for _, tt := range []struct {
+		name string
+		f    state.Filter
+		want []int
+	}{
+		{"everything, latest first", state.Filter{}, []int{2, 1, 0}},
+		{"limit", state.Filter{Limit: 2}, []int{2, 1}},
+		{"no limit", state.Filter{Limit: -1}, []int{2, 1, 0}},
+		{"since", state.Filter{Since: e0.Started.Add(1)}, []int{2, 1}},
+		{"status", state.Filter{Status: state.StatusTimeout}, []int{1}},
+		{"client", state.Filter{Client: "a"}, []int{2, 0}},
+		{"server", state.Filter{Server: "src"}, []int{1, 0}},
+		{"nothing", state.Filter{Server: "none"}, nil},
+	} {
+		list, err := s.List(t.Context(), tt.f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, e := range list {
+			got = append(got, slices.Index(ids, e.ID))
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got executions %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func (a Audits) stats(t *testing.T) {
+	s := a.open(t, a.New(t), false)
+	a.fill(t, s)
+	got, err := s.Stats(t.Context(), time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := state.Stats{
+		Executions: 3, ByStatus: map[string]int{state.StatusDone: 1, state.StatusTimeout: 1, state.StatusRefused: 1},
+		Calls: 7, Errors: 1, BytesIn: 5010, BytesOut: 140, BytesKept: 4900,
+		Tools: []state.ToolStats{
+			{Server: "git", Tool: "t", Calls: 5, Errors: 1, P50: time.Millisecond, P99: 3 * time.Millisecond, Max: 3 * time.Millisecond, ArgBytes: 4, ResultBytes: 40},
+			{Server: "src", Tool: "t", Calls: 2, P50: 2 * time.Millisecond, P99: 2 * time.Millisecond, Max: 2 * time.Millisecond, ArgBytes: 2, ResultBytes: 20},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Stats (-want +got):\n%s", diff)
+	}
+	if got, err := s.Stats(t.Context(), time.Now().Add(time.Hour)); err != nil || got.Executions != 0 || got.Calls != 0 {
+		t.Errorf("Stats of the future = %+v, %v", got, err)
+	}
+}
+
+func (a Audits) export(t *testing.T) {
+	s := a.open(t, a.New(t), false)
+	ids := a.fill(t, s)
+	var got []string
+	var calls []int
+	err := s.Export(t.Context(), func(e state.Execution, c []state.Call) error {
+		got, calls = append(got, e.ID), append(calls, len(c))
+		return nil
+	})
+	if err != nil || !slices.Equal(got, append(ids, "")) || !slices.Equal(calls, []int{3, 2, 1, 1}) {
+		t.Errorf("Export = %v with %v calls, %v", got, calls, err)
+	}
+	stop := errors.New("stop")
+	if err := s.Export(t.Context(), func(state.Execution, []state.Call) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("Export ended with %v, want the error of its function", err)
+	}
+}
+
+func (a Audits) exportPages(t *testing.T) {
+	s := a.open(t, a.New(t), false)
+	const n = 450
+	at := time.Now() // many at one time are the hard case for paging
+	for i := range n {
+		id := s.Begin(state.Execution{Started: at.Add(time.Duration(i/100) * time.Second)})
+		if i == n-1 {
+			if err := s.Finish(state.Execution{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	if err := s.Export(t.Context(), func(e state.Execution, _ []state.Call) error { seen[e.ID] = true; return nil }); err != nil || len(seen) != n {
+		t.Errorf("Export gave %d executions, %v; want %d", len(seen), err, n)
+	}
+}
+
+func (a Audits) prune(t *testing.T) {
+	at := a.New(t)
+	s := a.open(t, at, false)
+	a.fill(t, s)
+	old := time.Now().Add(-48 * time.Hour)
+	running := s.Begin(state.Execution{Started: old})
+	gone := s.Begin(state.Execution{Started: old})
+	s.Record(state.Call{ExecutionID: gone, Server: "s", Tool: "t"})
+	if err := s.Finish(state.Execution{ID: gone, Started: old}); err != nil {
+		t.Fatal(err)
+	}
+	n, err := s.Prune(t.Context(), time.Now().Add(-24*time.Hour))
+	if err != nil || n != 1 {
+		t.Errorf("Prune = %d, %v, want 1", n, err)
+	}
+	if _, _, err := s.Show(t.Context(), gone); !errors.Is(err, state.ErrNoRecord) {
+		t.Errorf("pruned execution: %v", err)
+	}
+	if e, _ := show(t, s, running); e.Status != state.StatusRunning {
+		t.Errorf("running execution is %q", e.Status)
+	}
+	stats, err := s.Stats(t.Context(), time.Time{})
+	if err != nil || stats.Executions != 4 || stats.Calls != 7 {
+		t.Errorf("what is left: %+v, %v", stats, err)
+	}
+	// Calls that no execution made are not counted as executions.
+	s.Record(state.Call{Server: "s", Tool: "t", Started: old})
+	if n, err := s.Prune(t.Context(), time.Now().Add(-24*time.Hour)); err != nil || n != 0 {
+		t.Errorf("Prune of a call = %d, %v, want 0", n, err)
+	}
+	// Pruning goes on, however many there are.
+	const many = 1001
+	for range many {
+		s.Begin(state.Execution{Started: old})
+	}
+	if err := s.Close(); err != nil { // marks them as interrupted
+		t.Fatal(err)
+	}
+	s = a.open(t, at, false)
+	if n, err := s.Prune(t.Context(), time.Now().Add(-24*time.Hour)); err != nil || n != many+1 {
+		t.Errorf("Prune of many = %d, %v, want %d", n, err, many+1)
+	}
+}
+
+func (a Audits) closed(t *testing.T) {
+	at := a.New(t)
+	s := a.open(t, at, false)
+	id := s.Begin(state.Execution{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, _ := show(t, a.open(t, at, false), id); e.Status != state.StatusInterrupted {
+		t.Errorf("status %q, want interrupted", e.Status)
+	}
+	if err := s.Finish(state.Execution{ID: id}); !errors.Is(err, state.ErrClosed) {
+		t.Errorf("Finish after Close = %v, want ErrClosed", err)
+	}
+	s.Record(state.Call{ExecutionID: id}) // must not panic or hang
+	if _, err := s.Prune(t.Context(), time.Now()); !errors.Is(err, state.ErrClosed) {
+		t.Errorf("Prune after Close = %v, want ErrClosed", err)
+	}
+}
+
+func (a Audits) readingEnds(t *testing.T) {
+	s := a.open(t, a.New(t), false)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.List(ctx, state.Filter{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("List with an ended context = %v", err)
+	}
+}
+
+func (a Audits) events(t *testing.T) {
+	s := a.open(t, a.New(t), false)
+	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+	s.Note(state.Event{Time: at, Kind: state.EventToolsChanged, Server: "a", Detail: "x (description)"})
+	s.Note(state.Event{Time: at.Add(time.Minute), Kind: state.EventToolsChanged, Server: "b", Detail: "password=hunter2hunter2"})
+	// What was recorded before is committed when an execution is.
+	if err := s.Finish(state.Execution{ID: s.Begin(state.Execution{})}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Events(t.Context(), time.Time{}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []state.Event{
+		{Time: at.Add(time.Minute), Kind: state.EventToolsChanged, Server: "b", Detail: "password=[redacted]"},
+		{Time: at, Kind: state.EventToolsChanged, Server: "a", Detail: "x (description)"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if got, err := s.Events(t.Context(), at.Add(time.Second), 10); err != nil || len(got) != 1 {
+		t.Errorf("events since: %v, %v; want one", got, err)
+	}
+	for limit, want := range map[int]int{-1: 2, 0: 2, 1: 1} {
+		if got, err := s.Events(t.Context(), time.Time{}, limit); err != nil || len(got) != want {
+			t.Errorf("events with limit %d: %v, %v; want %d", limit, got, err, want)
+		}
+	}
+	if _, err := s.Prune(t.Context(), at.Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Events(t.Context(), time.Time{}, 10); err != nil || len(got) != 1 {
+		t.Errorf("after pruning: %v, %v; want one", got, err)
+	}
+}
+
+func (a Audits) skillStats(t *testing.T) {
+	s := a.open(t, a.New(t), false)
+	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+	note := func(minutes int, kind, name, client string, failed bool) {
+		s.Note(state.Event{Time: at.Add(time.Duration(minutes) * time.Minute), Kind: kind, Name: name, Client: client, Failed: failed})
+	}
+	note(0, state.EventSkillActivated, "notes", "cursor", false)
+	note(1, state.EventSkillFileRead, "notes", "cursor", true)
+	note(2, state.EventSkillFileRead, "notes", "claude", false)
+	note(3, state.EventSkillToolCalled, "triage", "claude", false)
+	note(4, state.EventSkillStateChanged, "notes", "cli", false)
+	note(5, state.EventToolsChanged, "", "", false)
+	if err := s.Finish(state.Execution{ID: s.Begin(state.Execution{})}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.SkillStats(t.Context(), time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cursor := state.SkillUse{Activations: 1, Reads: 1, Errors: 1, LastUse: at.Add(time.Minute)}
+	claude := state.SkillUse{Reads: 1, LastUse: at.Add(2 * time.Minute)}
+	called := state.SkillUse{ToolCalls: 1, LastUse: at.Add(3 * time.Minute)}
+	want := []state.SkillStats{
+		{Skill: "notes", SkillUse: state.SkillUse{Activations: 1, Reads: 2, Errors: 1, LastUse: claude.LastUse},
+			Clients: []state.ClientUse{{Client: "claude", SkillUse: claude}, {Client: "cursor", SkillUse: cursor}}},
+		{Skill: "triage", SkillUse: called, Clients: []state.ClientUse{{Client: "claude", SkillUse: called}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("skills (-want +got):\n%s", diff)
+	}
+	if got, err := s.SkillStats(t.Context(), at.Add(3*time.Minute)); err != nil || len(got) != 1 || got[0].Skill != "triage" {
+		t.Errorf("since the last use: %v, %v; want triage alone", got, err)
+	}
+}
+
+func (a Audits) killed(t *testing.T) {
+	at := a.New(t)
+	c := StartChild(t, at)
+
+	s := a.open(t, at, false)
+	if e, _ := show(t, s, c.ID); e.Status != state.StatusRunning || e.Calls != 2 {
+		t.Errorf("while its owner lives: status %q with %d calls, want running with 2", e.Status, e.Calls)
+	}
+	c.Kill(t)
+	// The store was open before: reading has to see it too.
+	e, calls := show(t, s, c.ID)
+	if e.Status != state.StatusInterrupted || e.Calls != 2 || e.BytesIn != 200 || len(calls) != 2 {
+		t.Errorf("after kill: status %q, %d calls, %d bytes in, %d call rows; want interrupted, 2, 200, 2", e.Status, e.Calls, e.BytesIn, len(calls))
+	}
+	list, err := s.List(t.Context(), state.Filter{Status: state.StatusInterrupted})
+	if err != nil || len(list) != 1 || list[0].ID != c.ID {
+		t.Errorf("List(interrupted) = %v, %v, want the killed execution", list, err)
+	}
+}
+
+func (a Audits) survivor(t *testing.T) {
+	at := a.New(t)
+	victim, survivor := StartChild(t, at), StartChild(t, at)
+	victim.Kill(t)
+	s := a.open(t, at, false)
+	if e, _ := show(t, s, survivor.ID); e.Status != state.StatusRunning {
+		t.Errorf("survivor's execution is %q, want running", e.Status)
+	}
+	survivor.Finish(t)
+	if e, _ := show(t, s, survivor.ID); e.Status != state.StatusDone {
+		t.Errorf("survivor's execution is %q after it has ended, want done", e.Status)
+	}
+	if e, _ := show(t, s, victim.ID); e.Status != state.StatusInterrupted {
+		t.Errorf("victim's execution is %q, want interrupted", e.Status)
+	}
+}
+
+func (a Audits) openedAtOnce(t *testing.T) {
+	at := a.New(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			s, err := a.Open(at, false)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for range 20 {
+				id := s.Begin(state.Execution{})
+				if err := s.Finish(state.Execution{ID: id}); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	one, two := StartChild(t, at), StartChild(t, at)
+	one.Finish(t)
+	two.Finish(t)
+	wg.Wait()
+	stats, err := a.open(t, at, false).Stats(t.Context(), time.Time{})
+	if want := 4*20 + 2*2; err != nil || stats.Executions != want || stats.ByStatus[state.StatusDone] != want {
+		t.Errorf("Stats = %+v, %v, want %d executions done", stats, err, want)
+	}
+}
+
+// committedSoon measures until another one sees a call. A busy machine may
+// delay that, so the quickest of some attempts counts.
+func (a Audits) committedSoon(t *testing.T) {
+	at := a.New(t)
+	s, reader := a.open(t, at, false), a.open(t, at, false)
+	id := s.Begin(state.Execution{})
+	best := time.Hour
+	for n := range 20 {
+		recorded := time.Now()
+		s.Record(state.Call{ExecutionID: id, Server: "git", Tool: "log", Status: state.CallOK})
+		eventually(t, "the call is visible to another one", func() bool {
+			_, calls, err := reader.Show(t.Context(), id)
+			return err == nil && len(calls) == n+1
+		})
+		if best = min(best, time.Since(recorded)); best <= 50*time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("a call is committed after %s at the earliest, want at most 50 ms", best)
+}
+
+func (a Audits) committedByFinish(t *testing.T) {
+	at := a.New(t)
+	s, reader := a.open(t, at, false), a.open(t, at, false)
+	for range 20 {
+		id := s.Begin(state.Execution{})
+		s.Record(state.Call{ExecutionID: id})
+		if err := s.Finish(state.Execution{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		if e, calls := show(t, reader, id); e.Status != state.StatusDone || len(calls) != 1 {
+			t.Fatalf("after Finish another one sees %q with %d calls, want done with 1", e.Status, len(calls))
+		}
+	}
+}
+
+func (a Audits) concurrent(t *testing.T) {
+	s := a.open(t, a.New(t), false)
+	const executions, calls = 20, 30
+	var wg sync.WaitGroup
+	for i := range executions {
+		wg.Go(func() {
+			id := s.Begin(state.Execution{Client: fmt.Sprint(i)})
+			var inner sync.WaitGroup
+			for seq := range calls {
+				inner.Go(func() { s.Record(state.Call{ExecutionID: id, Seq: seq, Server: "s", Tool: "t", Status: state.CallOK}) })
+			}
+			inner.Wait()
+			if err := s.Finish(state.Execution{ID: id, Calls: calls}); err != nil {
+				t.Error(err)
+				return
+			}
+			// What was recorded before is committed with it.
+			if _, got, err := s.Show(t.Context(), id); err != nil || len(got) != calls {
+				t.Errorf("execution %d has %d calls, %v; want %d", i, len(got), err, calls)
+			}
+		})
+	}
+	wg.Wait()
+	stats, err := s.Stats(t.Context(), time.Time{})
+	if err != nil || stats.Executions != executions || stats.Calls != executions*calls {
+		t.Errorf("Stats = %+v, %v", stats, err)
+	}
+}
+
+// eventually polls, since another process or goroutine does what is waited for.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("never true: %s", what)
+		}
+	}
+}

@@ -29,24 +29,6 @@ func (s *Session) Active() []string {
 	return slices.Sorted(maps.Keys(s.active))
 }
 
-// IsActive reports whether the skill of that name was activated.
-func (s *Session) IsActive(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.active[name]
-	return ok
-}
-
-// Deactivate forgets that a skill was activated and reports whether it was.
-// What a model has read of it cannot be taken back.
-func (s *Session) Deactivate(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.active[name]
-	delete(s.active, name)
-	return ok
-}
-
 // tell notes that a text of a skill is said and reports whether the same was
 // said before.
 func (s *Session) tell(name, text string) (again bool) {

@@ -2,10 +2,7 @@ package skills
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -90,15 +87,14 @@ func (s *Skill) Bundle() (*Bundle, error) {
 	h, left := sha256.New(), int64(MaxTotalBytes)
 	for i := range b.Files {
 		f := &b.Files[i]
-		if f.Data, err = readUpTo(files, f.Path, left); err != nil {
+		if f.Data, err = readRegular(files, f.Path, left); err != nil {
 			return nil, s.fileError(files, f.Path, err)
 		}
 		if left -= int64(len(f.Data)); left < 0 {
 			return nil, s.tooLarge()
 		}
-		hashField(h, f.Path)
-		hashField(h, fmt.Sprint(f.Executable))
-		hashField(h, f.Data)
+		fmt.Fprintf(h, "%q %t %d\n", f.Path, f.Executable, len(f.Data))
+		h.Write(f.Data)
 	}
 	b.Digest = Digest(h.Sum(nil))
 	return b, nil
@@ -110,24 +106,6 @@ func (s *Skill) tooMany() error {
 
 func (s *Skill) tooLarge() error {
 	return &FileError{"too_large", fmt.Sprintf("skill %s has more than %d MiB", quoted(s.Ref), MaxTotalBytes>>20)}
-}
-
-// hashField adds a part in a way that no two lists of parts share.
-func hashField[T string | []byte](h hash.Hash, part T) {
-	var size [8]byte
-	binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-	h.Write(size[:])
-	h.Write([]byte(part))
-}
-
-// readUpTo reads a file, of which it reads one byte more than limit at most.
-func readUpTo(files fs.FS, name string, limit int64) ([]byte, error) {
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
 // Stamp is a text that changes when a file of the skill does, as far as sizes,

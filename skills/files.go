@@ -139,10 +139,7 @@ func (s *Skill) fileError(files fs.FS, name string, err error) error {
 		for _, f := range list {
 			known = append(known, f.Path)
 		}
-		if near := nearest.Names(name, known, 3); len(near) > 0 {
-			return &FileError{"not_found", text + ": did you mean " + strings.Join(near, ", ") + "?"}
-		}
-		return &FileError{"not_found", text + "; it has: " + short(known)}
+		return &FileError{"not_found", text + nearest.Hint(name, known, "it has", "it has none")}
 	}
 	return &FileError{"unreadable", quoted(name) + " cannot be read: " + cause(err)}
 }
@@ -182,7 +179,15 @@ const sniffBytes = 8 << 10
 
 // readPage reads a part of a file of the given size.
 func readPage(f fs.File, size, offset, limit int64) (*Page, error) {
-	head, err := io.ReadAll(io.LimitReader(f, min(sniffBytes, size)))
+	at, ok := f.(io.ReaderAt)
+	if !ok { // of a program's own file system
+		data, err := io.ReadAll(io.LimitReader(f, size))
+		if err != nil {
+			return nil, err
+		}
+		at = bytes.NewReader(data)
+	}
+	head, err := io.ReadAll(io.NewSectionReader(at, 0, min(sniffBytes, size)))
 	if err != nil {
 		return nil, err
 	}
@@ -191,10 +196,7 @@ func readPage(f fs.File, size, offset, limit int64) (*Page, error) {
 	}
 	// The bytes before and after the page show where its characters begin.
 	from := max(offset-utf8.UTFMax+1, 0)
-	if err := skipTo(f, from, int64(len(head))); err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(io.MultiReader(bytes.NewReader(headFrom(f, head, from)), f), offset-from+limit+utf8.UTFMax))
+	data, err := io.ReadAll(io.NewSectionReader(at, from, offset-from+limit+utf8.UTFMax))
 	if err != nil {
 		return nil, err
 	}
@@ -211,31 +213,6 @@ func readPage(f fs.File, size, offset, limit int64) (*Page, error) {
 	p := &Page{Text: string(text), Offset: from + int64(start), NextOffset: from + int64(end), TotalBytes: size}
 	p.Truncated = p.NextOffset < size
 	return p, nil
-}
-
-// skipTo moves a file whose first bytes were read to an offset.
-func skipTo(f fs.File, to, at int64) error {
-	if s, ok := f.(io.Seeker); ok {
-		_, err := s.Seek(to, io.SeekStart)
-		return err
-	}
-	if to > at {
-		_, err := io.CopyN(io.Discard, f, to-at)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		return err
-	}
-	return nil
-}
-
-// headFrom is what of the bytes that were read already comes after from, if
-// the file cannot go back to them.
-func headFrom(f fs.File, head []byte, from int64) []byte {
-	if _, ok := f.(io.Seeker); ok || from >= int64(len(head)) {
-		return nil
-	}
-	return head[from:]
 }
 
 // back moves an index back to the beginning of a character.

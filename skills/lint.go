@@ -56,7 +56,7 @@ func Lint(path string, o *LintOptions) ([]Diagnostic, error) {
 	if err != nil {
 		return nil, nil // which is what Judge says
 	}
-	data, err := readBounded(root, name, MaxFileBytes)
+	data, err := readRegular(root.FS(), name, MaxFileBytes)
 	if err != nil || !utf8.Valid(data) {
 		return nil, nil
 	}

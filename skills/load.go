@@ -29,7 +29,7 @@ func Read(root *os.Root, folder string) *Doc {
 // readFile reads the SKILL.md that is called name.
 func readFile(root *os.Root, name, folder string) *Doc {
 	d := &Doc{}
-	data, err := readBounded(root, name, MaxFileBytes+1)
+	data, err := readRegular(root.FS(), name, MaxFileBytes)
 	if err != nil {
 		d.unreadable(name, err)
 		return d
@@ -113,25 +113,25 @@ func pickFile(names []string) string {
 	return ""
 }
 
-// readBounded reads at most limit bytes of a regular file.
-func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
-	// What is no file could keep a reader waiting for ever.
-	info, err := root.Stat(name)
+// readRegular reads a regular file, of which it reads one byte more than limit at
+// most. Anything else could keep a reader waiting for ever.
+func readRegular(files fs.FS, name string, limit int64) ([]byte, error) {
+	info, err := fs.Stat(files, name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errNoFile}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errNotRegular}
 	}
-	f, err := root.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
+	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
-var errNoFile = errors.New("it is no regular file")
+var errNotRegular = errors.New("not a regular file")
 
 // escapes reports whether an error of an os.Root means that a name or a link
 // leads out of it. The package os has no value for it.

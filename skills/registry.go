@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -74,17 +73,6 @@ func (r *Registry) Register(v Virtual) error {
 	r.virtual = append(r.virtual, &v)
 	r.stale = true
 	return nil
-}
-
-// Unregister takes a skill that is defined in Go away and reports whether it
-// was there.
-func (r *Registry) Unregister(name string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := len(r.virtual)
-	r.virtual = slices.DeleteFunc(r.virtual, func(v *Virtual) bool { return v.Name == name })
-	r.stale = r.stale || len(r.virtual) < n
-	return len(r.virtual) < n
 }
 
 // SetSources replaces the servers that have skills. What their skills are called
@@ -264,26 +252,6 @@ func included(s *Skill, patterns []string, otherwise bool) bool {
 	})
 }
 
-// Watch refreshes the registry at intervals and calls changed with each new
-// snapshot, one after the other, until ctx is done. Looking works on every file
-// system, also where notifications do not.
-func (r *Registry) Watch(ctx context.Context, every time.Duration, changed func(*Snapshot)) {
-	last := r.Snapshot()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if s := r.Refresh(); s != last {
-			last = s
-			changed(s)
-		}
-	}
-}
-
 // A Snapshot is the skills at one moment. It is not changed.
 type Snapshot struct {
 	all, shown []*Skill
@@ -346,15 +314,7 @@ func (s *Snapshot) find(name string, among []*Skill) (*Skill, error) {
 	for _, k := range among {
 		known = append(known, k.Ref)
 	}
-	text := "unknown skill " + quoted(name)
-	switch near := nearest.Names(name, known, 3); {
-	case len(near) > 0:
-		text += ": did you mean " + strings.Join(near, ", ") + "?"
-	case len(known) > 0:
-		text += "; there are: " + short(known)
-	default:
-		text += ": " + cmp.Or(s.off, "there are none")
-	}
+	text := "unknown skill " + quoted(name) + nearest.Hint(name, known, "there are", cmp.Or(s.off, "there are none"))
 	return nil, &FileError{"skill_not_found", text}
 }
 

@@ -1,7 +1,6 @@
 package skills_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -135,25 +132,6 @@ func TestABrokenWorkflowIsRemarked(t *testing.T) {
 			t.Errorf("with %s: valid is %v, and the remarks are\n%s, want\n%s", step.flow, k.Valid, got, step.want)
 		}
 	}
-}
-
-func TestWatchTellsOfChanges(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		reg := registry(skills.Root{Path: dir, Scope: skills.ScopeUser})
-		ctx, cancel := context.WithCancel(t.Context())
-		told := make(chan *skills.Snapshot)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			reg.Watch(ctx, time.Second, func(s *skills.Snapshot) { told <- s })
-		}()
-		synctest.Wait()
-		write(t, dir, "a/SKILL.md", skillText("a", "First."))
-		wantRefs(t, "told", (<-told).Shown(), "a")
-		cancel()
-		<-done
-	})
 }
 
 func TestNamesAreResolvedByScope(t *testing.T) {

@@ -33,7 +33,7 @@ func (s *Skill) Bytes(name string) (data []byte, mimeType string, err error) {
 	if !slices.ContainsFunc(list, func(f File) bool { return f.Path == name }) {
 		return nil, "", &FileError{"not_found", "there is no file " + quoted(name) + " in skill " + quoted(s.Ref)}
 	}
-	if data, err = readUpTo(files, name, MaxTotalBytes); err != nil {
+	if data, err = readRegular(files, name, MaxTotalBytes); err != nil {
 		return nil, "", s.fileError(files, name, err)
 	}
 	if len(data) > MaxTotalBytes {

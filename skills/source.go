@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
 	"net/url"
 	"path"
 	"reflect"
@@ -188,38 +187,10 @@ func (r *remote) readResources(root string) error {
 	return nil
 }
 
-// sameJSON reports whether two values are the same: keys in any order, numbers
-// by what they are.
+// sameJSON reports whether two values are the same, keys in any order.
 func sameJSON(a, b json.RawMessage) bool {
-	x, errX := decodeNumbers(a)
-	y, errY := decodeNumbers(b)
-	return errX == nil && errY == nil && reflect.DeepEqual(canonical(x), canonical(y))
-}
-
-// canonical writes each number in one way.
-func canonical(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		// With an exponent, a short text can be a number that fills the memory.
-		if text := v.String(); len(text) < 100 && !strings.ContainsAny(text, "eE") {
-			if exact, ok := new(big.Rat).SetString(text); ok {
-				return exact.RatString()
-			}
-		}
-		if f, err := v.Float64(); err == nil {
-			return f
-		}
-		return v.String()
-	case []any:
-		for i := range v {
-			v[i] = canonical(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = canonical(v[k])
-		}
-	}
-	return v
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // sources adds the skills that servers list. Of one server, skills with one name

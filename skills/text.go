@@ -37,7 +37,7 @@ func (f TextFile) Read() string {
 		return ""
 	}
 	defer done()
-	b, err := readUpTo(files, f.Path, maxTextBytes-1)
+	b, err := readRegular(files, f.Path, maxTextBytes-1)
 	if err != nil || bytes.IndexByte(b, 0) >= 0 {
 		return ""
 	}
@@ -72,7 +72,7 @@ func (s *Skill) TextFiles() []TextFile {
 		}
 		stamp := fmt.Sprintf("%s %d %d", s.dir, info.Size(), info.ModTime().UnixNano())
 		if s.virtual != nil { // in memory, without times
-			b, _ := readUpTo(files, name, maxTextBytes)
+			b, _ := readRegular(files, name, maxTextBytes)
 			stamp = fmt.Sprintf("virtual %x", sha256.Sum256(b))
 		}
 		list = append(list, TextFile{name, stamp, s})

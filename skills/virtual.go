@@ -201,14 +201,7 @@ func (s *Skill) NoTool(tool string, list []Tool) error {
 		known = append(known, t.Name)
 	}
 	text := fmt.Sprintf("skill %s has no tool %s", quoted(s.Ref), quoted(tool))
-	switch near := nearest.Names(tool, known, 3); {
-	case len(near) > 0:
-		text += ": did you mean " + strings.Join(near, ", ") + "?"
-	case len(known) > 0:
-		text += "; it has: " + short(known)
-	default:
-		text += ": it has none"
-	}
+	text += nearest.Hint(tool, known, "it has", "it has none")
 	return &FileError{"tool_not_found", text}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -63,32 +62,16 @@ func oneLineOf(err error) string { return strings.ReplaceAll(err.Error(), "\n", 
 
 // readWorkflow reads the workflow.json of a folder, if there is one.
 func readWorkflow(files fs.FS) (*workflow.Workflow, error) {
-	// What is no file could keep a reader waiting for ever.
-	info, err := fs.Stat(files, workflow.FileName)
+	data, err := readRegular(files, workflow.FileName, maxWorkflowBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case escapes(err):
 		return nil, errors.New(workflow.FileName + " is a link that leads out of the skill")
 	case err != nil:
-		return nil, errUnreadWorkflow(err)
-	case !info.Mode().IsRegular():
-		return nil, errors.New(workflow.FileName + " is no file")
-	case info.Size() > maxWorkflowBytes:
+		return nil, errors.New("cannot read " + workflow.FileName + ": " + cause(err))
+	case len(data) > maxWorkflowBytes:
 		return nil, fmt.Errorf("%s has more than %d bytes", workflow.FileName, maxWorkflowBytes)
 	}
-	f, err := files.Open(workflow.FileName)
-	if err != nil {
-		return nil, errUnreadWorkflow(err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxWorkflowBytes))
-	if err != nil {
-		return nil, errUnreadWorkflow(err)
-	}
 	return workflow.Parse(data)
-}
-
-func errUnreadWorkflow(err error) error {
-	return errors.New(workflow.FileName + " cannot be read: " + cause(err))
 }

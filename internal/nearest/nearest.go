@@ -4,6 +4,7 @@ package nearest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -59,6 +60,25 @@ func Names(name string, known []string, n int) []string {
 		}
 	}
 	return names
+}
+
+// maxNamed is how many names Hint lists.
+const maxNamed = 20
+
+// Hint ends an error about a name that is not known: with the nearest of the known
+// names, else with the word has and a list of them, or with none if there are
+// none.
+func Hint(name string, known []string, has, none string) string {
+	near := Names(name, known, 3)
+	switch {
+	case len(near) > 0:
+		return ": did you mean " + strings.Join(near, ", ") + "?"
+	case len(known) > maxNamed:
+		return fmt.Sprintf("; %s: %s and %d more", has, strings.Join(known[:maxNamed], ", "), len(known)-maxNamed)
+	case len(known) > 0:
+		return "; " + has + ": " + strings.Join(known, ", ")
+	}
+	return ": " + none
 }
 
 // prefix is as much of a name as is compared, of whole characters.

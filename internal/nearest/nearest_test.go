@@ -69,3 +69,21 @@ func TestALongNameCostsNoMoreThanItsBeginning(t *testing.T) {
 		}
 	}
 }
+
+func TestHint(t *testing.T) {
+	many := strings.Fields(strings.Repeat("qqqq ", 22))
+	for _, tt := range []struct {
+		name  string
+		known []string
+		want  string
+	}{
+		{"githb", []string{"github", "slack"}, ": did you mean github?"},
+		{"zzz", []string{"github", "slack"}, "; there are: github, slack"},
+		{"zzz", many, "; there are: " + strings.Repeat("qqqq, ", 19) + "qqqq and 2 more"},
+		{"zzz", nil, ": there are none"},
+	} {
+		if got := Hint(tt.name, tt.known, "there are", "there are none"); got != tt.want {
+			t.Errorf("Hint(%q, %q) = %q, want %q", tt.name, tt.known, got, tt.want)
+		}
+	}
+}

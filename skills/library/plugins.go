@@ -130,15 +130,7 @@ func (l *Library) Plugin(name string) (Plugin, error) {
 
 // unknown is the error for a name that is not among the known ones.
 func unknown(what, name string, known []string) error {
-	text := fmt.Sprintf("unknown %s %.80q", what, name)
-	switch near := nearest.Names(name, known, 3); {
-	case len(near) > 0:
-		text += ": did you mean " + strings.Join(near, ", ") + "?"
-	case len(known) > 0:
-		text += ": there are " + strings.Join(known[:min(len(known), 20)], ", ")
-	default:
-		text += ": there are none"
-	}
+	text := fmt.Sprintf("unknown %s %.80q", what, name) + nearest.Hint(name, known, "there are", "there are none")
 	return &plugin.Error{Code: what + "_not_found", Message: text}
 }
 

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -85,10 +86,7 @@ type Installed struct {
 func Install(dest, source string, o Options) (*Installed, error) {
 	return InstallAs(dest, source, skills.FileName, Limits{}, o, func(root *os.Root) (string, error) {
 		doc := skills.Read(root, "")
-		if ok, list := doc.Judge(skills.Install); !ok {
-			return "", &Error{Code: "invalid_skill", Message: "the skill is not valid: " + firstError(list), Diagnostics: list}
-		}
-		return doc.Name, nil
+		return doc.Name, valid(doc)
 	})
 }
 
@@ -123,13 +121,19 @@ func InstallAs(dest, source, mark string, limits Limits, o Options, name func(*o
 	return &Installed{called, filepath.Join(dest, called), files, replaced}, nil
 }
 
-func firstError(list []skills.Diagnostic) string {
-	for _, d := range list {
+// valid refuses a skill that the rules of skills.Install refuse.
+func valid(doc *skills.Doc) error {
+	ok, list := doc.Judge(skills.Install)
+	if ok {
+		return nil
+	}
+	e := &Error{Code: "invalid_skill", Diagnostics: list}
+	for _, d := range slices.Backward(list) {
 		if d.Severity == skills.Error {
-			return d.Message + " [" + d.Code + "]"
+			e.Message = "the skill is not valid: " + d.Message + " [" + d.Code + "]"
 		}
 	}
-	return ""
+	return e
 }
 
 // Fill puts what source holds into root: a folder is copied, an archive is

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -28,15 +27,15 @@ func Write(to io.Writer, dir string, flat bool) (*skills.Doc, error) {
 		return nil, err
 	}
 	doc := skills.Read(root, filepath.Base(abs))
-	if ok, list := doc.Judge(skills.Install); !ok {
-		return nil, &Error{Code: "invalid_skill", Message: "the skill is not valid: " + firstError(list), Diagnostics: list}
+	if err := valid(doc); err != nil {
+		return nil, err
 	}
 	z := zip.NewWriter(to)
-	p := packer{zip: z, root: root}
+	p := packer{zip: z}
 	if !flat {
 		p.prefix = doc.Name
 	}
-	if err := fs.WalkDir(root.FS(), ".", p.entry); err != nil {
+	if err := walkFolder(root, nil, p.file); err != nil {
 		return nil, err
 	}
 	if err := z.Close(); err != nil {
@@ -47,7 +46,6 @@ func Write(to io.Writer, dir string, flat bool) (*skills.Doc, error) {
 
 type packer struct {
 	zip    *zip.Writer
-	root   *os.Root
 	prefix string
 	files  int
 	bytes  int64
@@ -56,33 +54,12 @@ type packer struct {
 // zipEpoch is the time of every file in an archive: the earliest that ZIP has.
 var zipEpoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (p *packer) entry(name string, e fs.DirEntry, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules"):
-		return fs.SkipDir
-	case e.IsDir() || e.Name() == ".DS_Store":
-		return nil
-	case e.Type()&fs.ModeSymlink != 0:
-		return refuse("archive_symlink", "%s is a link, which no installer takes: put the file itself there", name)
-	case !e.Type().IsRegular():
-		return refuse("archive_bad_entry", "%s is no regular file", name)
-	}
+func (p *packer) file(name string, executable bool, f io.Reader) error {
 	if p.files++; p.files > skills.MaxFiles {
 		return refuse("archive_too_many_files", "the skill has more than %d files", skills.MaxFiles)
 	}
-	f, err := p.root.Open(filepath.FromSlash(name))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	h := &zip.FileHeader{Name: path.Join(p.prefix, name), Method: zip.Deflate, Modified: zipEpoch}
-	h.SetMode(0o644 | info.Mode()&0o111)
+	h.SetMode(modeOf(executable))
 	w, err := p.zip.CreateHeader(h)
 	if err != nil {
 		return err

@@ -119,11 +119,7 @@ func (w *writer) file(name string, executable bool, r io.Reader) error {
 			return err
 		}
 	}
-	mode := fs.FileMode(0o644)
-	if executable {
-		mode = 0o755
-	}
-	f, err := w.root.OpenFile(local, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	f, err := w.root.OpenFile(local, os.O_CREATE|os.O_EXCL|os.O_WRONLY, modeOf(executable))
 	if errors.Is(err, fs.ErrExist) {
 		return refuse("archive_duplicate_entry", "%q is there twice", clean)
 	}
@@ -142,28 +138,44 @@ func (w *writer) file(name string, executable bool, r io.Reader) error {
 	return nil
 }
 
-// copyFolder copies a folder. Links are refused, since nobody has said what
-// they lead to; folders of tools are left out.
+// modeOf is the mode that a file gets.
+func modeOf(executable bool) fs.FileMode {
+	if executable {
+		return 0o755
+	}
+	return 0o644
+}
+
+// copyFolder copies a folder.
 func (w *writer) copyFolder(source string) error {
 	from, err := os.OpenRoot(source)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	return fs.WalkDir(from.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+	return walkFolder(from, w.folder, w.file)
+}
+
+// walkFolder calls file with each file below a root, and folder, unless it is nil,
+// with each folder. Links are refused, since nobody has said what they lead to;
+// folders of tools are left out.
+func walkFolder(root *os.Root, folder func(name string) error, file func(name string, executable bool, f io.Reader) error) error {
+	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules"):
 			return fs.SkipDir
-		case e.IsDir():
-			return w.folder(name)
+		case e.IsDir() && folder != nil:
+			return folder(name)
+		case e.IsDir() || e.Name() == ".DS_Store":
+			return nil
 		case e.Type()&fs.ModeSymlink != 0:
-			return refuse("archive_symlink", "%s is a link: put the file itself there", name)
+			return refuse("archive_symlink", "%s is a link, which no installer accepts: put the file itself there", name)
 		case !e.Type().IsRegular():
-			return refuse("archive_bad_entry", "%s is no regular file", name)
+			return refuse("archive_bad_entry", "%s is not a regular file", name)
 		}
-		f, err := from.Open(filepath.FromSlash(name))
+		f, err := root.Open(filepath.FromSlash(name))
 		if err != nil {
 			return err
 		}
@@ -172,6 +184,6 @@ func (w *writer) copyFolder(source string) error {
 		if err != nil {
 			return err
 		}
-		return w.file(name, info.Mode()&0o111 != 0, f)
+		return file(name, info.Mode()&0o111 != 0, f)
 	})
 }

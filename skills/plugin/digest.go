@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash"
@@ -44,7 +43,7 @@ func (p *Plugin) digest(root *os.Root) (string, error) {
 	}
 	h, programs := sha256.New(), false
 	for _, s := range p.Servers {
-		hashParts(h, []byte(s.Name), s.written)
+		fmt.Fprintf(h, "%q %d %s\n", s.Name, len(s.written), s.written)
 		programs = programs || s.program()
 	}
 	if programs {
@@ -91,7 +90,7 @@ func hashFolder(h hash.Hash, root *os.Root, dir string) error {
 		}
 		info, err := root.Stat(path)
 		if err != nil || !info.Mode().IsRegular() {
-			hashParts(h, []byte(name), []byte(kind)) // a link that leads out, or to a folder
+			fmt.Fprintf(h, "%q %q\n", name, kind) // a link that leads out, or to a folder
 			return nil
 		}
 		files, bytes = files+1, bytes+info.Size()
@@ -102,19 +101,9 @@ func hashFolder(h hash.Hash, root *os.Root, dir string) error {
 		if err != nil {
 			return err
 		}
-		hashParts(h, []byte(name), []byte(kind), fmt.Append(nil, info.Mode()&0o111 != 0), sum)
+		fmt.Fprintf(h, "%q %q %t %x\n", name, kind, info.Mode()&0o111 != 0, sum)
 		return nil
 	})
-}
-
-// hashParts adds parts in a way that no two lists of parts share.
-func hashParts(h hash.Hash, parts ...[]byte) {
-	for _, part := range parts {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-		h.Write(size[:])
-		h.Write(part)
-	}
 }
 
 // sums remembers those of files that have not changed since, by their times and

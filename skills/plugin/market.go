@@ -129,9 +129,6 @@ func (m *Market) Find(name string) (Offer, error) {
 		}
 		known = append(known, o.Name)
 	}
-	text := fmt.Sprintf("%s offers no plugin %q", m.Name, name)
-	if near := nearest.Names(name, known, 3); len(near) > 0 {
-		text += ": did you mean " + strings.Join(near, ", ") + "?"
-	}
+	text := fmt.Sprintf("%s offers no plugin %q", m.Name, name) + nearest.Hint(name, known, "it offers", "it offers none")
 	return Offer{}, &Error{"plugin_not_found", text}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -22,17 +23,18 @@ func (g *gitFlags) add(c *cobra.Command) {
 // source is a repository with the flags; nil if text is no address, which takes
 // no flags.
 func (g gitFlags) source(text string) (*repo.Source, error) {
-	if !repo.IsAddress(text) {
+	s, ok := repo.Of(text)
+	if _, err := os.Stat(text); err == nil || !ok {
 		if g != (gitFlags{}) {
 			return nil, usage("--ref and --folder are for the address of a repository, and %q is none\nhint: https://host/path", text)
 		}
 		return nil, nil
 	}
-	s := &repo.Source{URL: text, Ref: g.ref, Folder: g.folder}
+	s.Ref, s.Folder = cmp.Or(g.ref, s.Ref), cmp.Or(g.folder, s.Folder)
 	if err := s.Check(); err != nil {
 		return nil, usage("%w", err)
 	}
-	return s, nil
+	return &s, nil
 }
 
 func (a *app) pluginsInstallCommand() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,26 +22,37 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
 	"github.com/mcpbroker/mcpbroker/skills/remote"
+	"github.com/mcpbroker/mcpbroker/skills/repo"
 )
 
 // fetchTimeout bounds one request to a host of skills.
 const fetchTimeout = 2 * time.Minute
 
 func (a *app) skillsInstallCommand() *cobra.Command {
-	var force bool
+	var force, all bool
+	var git gitFlags
 	c := &cobra.Command{
 		Use:   "install SOURCE [NAME...]",
-		Short: "Install a skill from an archive, a folder or a host",
-		Long: "Install a skill into the folder custom of the config's skills: from an archive (.skill, .zip, .tar.gz), a folder, or a host that lists its\n" +
-			"skills (https://host). Of a host, all are installed or those that are named. Nothing of a skill is run.",
-		Example: "  broker skills install review.skill\n  broker skills install https://example.com review",
-		Args:    someArgs(1, -1, "an archive, a folder or https://host"),
+		Short: "Install skills from an archive, a folder, a git repository or a host",
+		Long: "Install skills into the folder custom of the config's skills: from an archive (.skill, .zip, .tar.gz), a folder, a git repository (its address, or\n" +
+			"OWNER/NAME on GitHub), or a host that lists its skills (https://host). Of a folder or repository with several skills, those that are named are\n" +
+			"installed, or with --all each; without either they are listed. Of a host, all are installed or those that are named. Nothing of a skill is run.",
+		Example: "  broker skills install review.skill\n  broker skills install owner/skills\n  broker skills install owner/skills review --ref v1.2\n" +
+			"  broker skills install https://example.com review",
+		Args: someArgs(1, -1, "an archive, a folder, a repository or https://host"),
 		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
-			if strings.Contains(args[0], "://") {
+			if isHost(args[0]) {
 				return a.installRemote(ctx, l, args[0], args[1:], force)
 			}
+			from, err := git.source(args[0])
+			if err != nil {
+				return err
+			}
+			if from != nil || holdsSkills(args[0]) {
+				return a.installSome(ctx, l, args, from, all, force)
+			}
 			if len(args) > 1 {
-				return usage("skills install takes one source, got %q too; names are for hosts", args[1])
+				return usage("skills install takes one source, got %q too; names are for hosts, repositories and folders with several skills", args[1])
 			}
 			got, err := l.InstallSkill(ctx, library.From{Path: args[0]}, force)
 			if err != nil {
@@ -50,7 +62,91 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 		}),
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace a skill of that name")
+	c.Flags().BoolVar(&all, "all", false, "install every skill of a folder or repository")
+	git.add(c)
 	return c
+}
+
+// isHost reports whether a source is a host that lists its skills: an address
+// without a path, or that of the list.
+func isHost(source string) bool {
+	u, err := url.Parse(source)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && (strings.Trim(u.Path, "/") == "" || strings.HasSuffix(u.Path, ".json"))
+}
+
+// holdsSkills reports whether path is a folder that is not itself a skill.
+func holdsSkills(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	dir, file := skills.Locate(path)
+	_, err = os.Stat(filepath.Join(dir, file))
+	return err != nil
+}
+
+// installSome installs skills of a folder or a repository, or lists what there is.
+func (a *app) installSome(ctx context.Context, l *library.Library, args []string, from *repo.Source, all, force bool) error {
+	c, err := library.OpenCollection(ctx, args[0], from)
+	if err != nil {
+		return a.sourceError(err)
+	}
+	defer c.Close()
+	for _, n := range c.Notes {
+		say(a.stderr, "%s: %s\n", gate.Terminal(args[0]), gate.Terminal(n))
+	}
+	for _, p := range c.Problems {
+		say(a.stderr, "%s: %s\n", gate.Terminal(p.Path), gate.Terminal(p.Message))
+	}
+	names := args[1:]
+	if all || len(names) == 0 && len(c.Skills) == 1 {
+		names = c.Names()
+	}
+	if len(names) == 0 {
+		return a.listCollection(args[0], c)
+	}
+	picked, err := c.Pick(names)
+	if err != nil {
+		return a.sourceError(err)
+	}
+	list := []*pack.Installed{}
+	var failed []error
+	for i, f := range picked {
+		got, err := l.InstallSkill(ctx, f, force)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", names[i], err))
+			continue
+		}
+		list = append(list, got)
+	}
+	if err := a.printInstalled(l.Skills(), list); err != nil {
+		return err
+	}
+	return errors.Join(failed...)
+}
+
+// listCollection lists the skills that can be installed, and how. That none was
+// chosen is wrong usage.
+func (a *app) listCollection(source string, c *library.Collection) error {
+	type row struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+	}
+	var rows []row
+	for _, k := range c.Skills {
+		rows = append(rows, row{k.Name, k.Description})
+	}
+	if a.json {
+		if err := a.printJSON(map[string]any{"skills": rows}); err != nil {
+			return err
+		}
+	} else {
+		t := table[row]{"SKILL\tDESCRIPTION\t", func(r row) []any { return []any{oneLine(r.Name, 64), oneLine(r.Description, 100)} }}
+		if err := t.print(a.stdout, rows); err != nil {
+			return err
+		}
+	}
+	return usage("%s has %s: which of them?\nhint: broker skills install %s %s, or --all", source, counted(len(rows), "skill"), source, rows[0].Name)
 }
 
 // printInstalled says what was installed, and of what the skills are now why it

@@ -16,9 +16,10 @@ type From struct {
 	// Upload says that Path is a copy of what somebody has sent, whose name says
 	// nothing.
 	Upload bool
-	Hosted *Hosted      // a skill of a host
-	Repo   *repo.Source // a git repository
-	Offer  *Offer       // of a marketplace
+	Hosted *Hosted // a skill of a host
+	// Repo is a git repository; with Path, the commit that Path was fetched at.
+	Repo  *repo.Source
+	Offer *Offer // of a marketplace
 }
 
 // A Hosted is a skill that a host lists. It is installed under the name that it
@@ -35,7 +36,7 @@ func (f From) name() string {
 		return f.Hosted.Entry.Name
 	case f.Offer != nil:
 		return f.Offer.Name
-	case f.Repo != nil:
+	case f.Repo != nil && f.Path == "":
 		return f.Repo.URL
 	case f.Upload:
 		return "upload"
@@ -50,6 +51,8 @@ func (f From) origin() string {
 		return "from " + f.Hosted.Client.Host()
 	case f.Upload:
 		return "from an upload"
+	case f.Repo != nil && f.Path != "":
+		return "from " + f.Repo.URL + " " + f.Repo.Commit
 	}
 	return ""
 }

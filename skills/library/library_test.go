@@ -486,3 +486,94 @@ func TestMarketplaceLeadsNotIntoThisHost(t *testing.T) {
 		t.Errorf("c: %v, want bad_repository", err)
 	}
 }
+
+// A repository with many skills: some are chosen, by their names, and what is
+// fetched is gone afterwards.
+func TestSkillsOfARepositoryAreChosen(t *testing.T) {
+	s := newShelf(t)
+	dir := t.TempDir()
+	for _, name := range []string{"draw", "write", "plan"} {
+		writeSkill(t, filepath.Join(dir, "skills"), name)
+	}
+	write(t, filepath.Join(dir, "skills", "broken", "SKILL.md"), "no header")
+	address, commit := publish(t, dir)
+	c, err := library.OpenCollection(t.Context(), "", &repo.Source{URL: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if got := c.Names(); !slices.Equal(got, []string{"draw", "plan", "write"}) || len(c.Problems) != 1 || c.Problems[0].Path != filepath.Join("skills", "broken") {
+		t.Errorf("skills %v, problems %+v", got, c.Problems)
+	}
+	if _, err := c.Pick([]string{"plan", "drow"}); code(err) != "not_found" || !strings.Contains(err.Error(), "did you mean draw?") {
+		t.Errorf("an unknown one: %v", err)
+	}
+	picked, err := c.Pick([]string{"plan", "draw"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range picked {
+		if _, err := s.InstallSkill(t.Context(), from, false); err != nil {
+			t.Error(err)
+		}
+	}
+	var names []string
+	for _, k := range s.Skills().All() {
+		names = append(names, k.Name)
+	}
+	if !slices.Equal(names, []string{"draw", "plan"}) {
+		t.Errorf("installed %v", names)
+	}
+	if last := s.changes[len(s.changes)-1]; !strings.Contains(last, "skills installed draw") || !strings.Contains(last, "from "+address+" "+commit) {
+		t.Errorf("noted %q", last)
+	}
+	where := picked[0].Path
+	c.Close()
+	if _, err := os.Stat(where); err == nil {
+		t.Errorf("%s is still there", where)
+	}
+	empty := t.TempDir()
+	if _, err := library.OpenCollection(t.Context(), empty, nil); code(err) != "archive_no_skill_md" {
+		t.Errorf("a folder without skills: %v", err)
+	}
+}
+
+// With "strict": false a marketplace says itself what its plugins are made of.
+func TestAMarketplaceDescribesItsPlugins(t *testing.T) {
+	s := newShelf(t)
+	dir := t.TempDir()
+	for _, name := range []string{"draw", "write", "plan"} {
+		writeSkill(t, filepath.Join(dir, "skills"), name)
+	}
+	write(t, filepath.Join(dir, "commands", "go.md"), "Go.")
+	write(t, filepath.Join(dir, ".mcp.json"), `{"mcpServers": {"x": {"url": "https://x"}}}`)
+	write(t, filepath.Join(dir, ".claude-plugin", "marketplace.json"), `{"name": "shop", "plugins": [
+		{"name": "art", "version": "2", "source": "./", "strict": false, "skills": ["./skills/draw", "./skills/gone"]},
+		{"name": "text", "source": "./", "strict": false, "skills": ["./skills/write", "./skills/plan"], "commands": "./commands/go.md"},
+		{"name": "own", "source": "./", "skills": ["./skills/plan"]}]}`)
+	address, commit := publish(t, dir)
+	if _, err := s.AddMarket(t.Context(), "", &repo.Source{URL: address}); err != nil {
+		t.Fatal(err)
+	}
+	install := func(name string) (library.Plugin, error) {
+		t.Helper()
+		o, err := s.Offer(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _, _, err := s.InstallPlugin(t.Context(), library.From{Offer: o}, false, nil)
+		return p, err
+	}
+	art, err := install("art")
+	if err != nil || !slices.Equal(art.Skills, []string{"art:draw"}) || len(art.Servers)+len(art.Commands) != 0 || art.Version != "2" ||
+		art.Source.Commit != commit || len(art.Problems) != 1 || art.Problems[0].Code != "missing_skills" {
+		t.Errorf("art: %+v, %v", art, err)
+	}
+	text, err := install("text")
+	if err != nil || !slices.Equal(text.Skills, []string{"text:plan", "text:write"}) || len(text.Commands) != 1 || len(text.Servers) != 0 {
+		t.Errorf("text: %+v, %v", text, err)
+	}
+	if _, err := install("own"); code(err) != "missing_manifest" {
+		t.Errorf("one without a manifest: %v", err)
+	}
+}

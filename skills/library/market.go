@@ -38,7 +38,11 @@ func (o *Offer) locate() (path string, from *repo.Source) {
 	if o.Path != "" {
 		path = filepath.Join(o.market.Dir, o.Path)
 		if s := o.market.Source; s != nil {
-			from = &repo.Source{URL: s.URL, Ref: s.Ref, Folder: pathpkg.Join(s.Folder, filepath.ToSlash(o.Path)), Commit: s.Commit}
+			folder := pathpkg.Join(s.Folder, filepath.ToSlash(o.Path))
+			if folder == "." {
+				folder = ""
+			}
+			from = &repo.Source{URL: s.URL, Ref: s.Ref, Folder: folder, Commit: s.Commit}
 		}
 		return path, from
 	}

@@ -157,8 +157,9 @@ func (l *Library) SwitchPlugin(name string, on bool) (Plugin, error) {
 // which, as on one of ask, nothing has changed.
 func (l *Library) InstallPlugin(ctx context.Context, from From, force bool, ask Ask) (p Plugin, replaced bool, notes []string, err error) {
 	path, source, want := from.Path, from.Repo, ""
+	var written json.RawMessage
 	if from.Offer != nil {
-		want = from.Offer.Name
+		want, written = from.Offer.Name, from.Offer.Manifest
 		path, source = from.Offer.locate()
 	}
 	if path == "" && source != nil {
@@ -168,7 +169,7 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool, ask 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		p, replaced, err = l.installPlugin(path, source, pack.Options{Name: want, Force: force}, ask)
+		p, replaced, err = l.installPlugin(path, written, source, pack.Options{Name: want, Force: force}, ask)
 	}
 	change := Change{Action: installed(replaced), Kind: skills.KindPlugin, Name: from.name(), Detail: from.origin(), Err: err}
 	if err == nil {
@@ -181,9 +182,9 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool, ask 
 	return p, replaced, notes, err
 }
 
-func (l *Library) installPlugin(path string, from *repo.Source, o pack.Options, ask Ask) (p Plugin, replaced bool, err error) {
+func (l *Library) installPlugin(path string, written json.RawMessage, from *repo.Source, o pack.Options, ask Ask) (p Plugin, replaced bool, err error) {
 	var yes *Approval
-	got, replaced, err := plugin.Install(l.o.Plugins, path, o, func(p *plugin.Plugin, digest string) (err error) {
+	got, replaced, err := plugin.Install(l.o.Plugins, path, written, o, func(p *plugin.Plugin, digest string) (err error) {
 		yes, err = l.askBefore(p, digest, o.Force, ask)
 		return err
 	})

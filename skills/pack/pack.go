@@ -138,8 +138,8 @@ func valid(doc *skills.Doc) error {
 
 // Fill puts what source holds into root: a folder is copied, an archive is
 // unpacked. mark is a file, with slashes, that has to be in it: at its top or in
-// the one folder that everything else is in. The answer is the folder of root
-// that holds mark, "." or the name of that wrapper.
+// the one folder that everything else is in; empty means none. The answer is the
+// folder of root that holds mark, "." or the name of that wrapper.
 func Fill(root *os.Root, source, mark string, limits Limits) (dir string, err error) {
 	w := &writer{root: root, limits: limits.orDefault(), taken: map[string]bool{}}
 	info, err := os.Stat(source)
@@ -161,7 +161,7 @@ func Fill(root *os.Root, source, mark string, limits Limits) (dir string, err er
 
 // wrapper finds the folder that holds mark.
 func wrapper(root *os.Root, mark string) (string, error) {
-	if hasMark(root, ".", mark) {
+	if mark == "" || hasMark(root, ".", mark) {
 		return ".", nil
 	}
 	entries, err := fs.ReadDir(root.FS(), ".")

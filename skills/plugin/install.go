@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,17 +54,27 @@ func problemAt(path, code, message string) skills.Problem {
 }
 
 // Install installs the plugin in an archive or a folder into a folder of dest
-// that has the plugin's name. One that is there already is only replaced by
+// that has the plugin's name. written is what a marketplace says that it is made
+// of, in place of its own manifest, or nil. One that is there already is only replaced by
 // force, and replaced says so. Before that, ask is called with the plugin as it
 // will be and the digest of its servers; nothing is installed if it returns an
 // error, which is returned. An error is an *Error or a *pack.Error if the source
 // is at fault, on which nothing has changed.
-func Install(dest, source string, o pack.Options, ask func(p *Plugin, digest string) error) (p *Plugin, replaced bool, err error) {
+func Install(dest, source string, written json.RawMessage, o pack.Options, ask func(p *Plugin, digest string) error) (p *Plugin, replaced bool, err error) {
 	dest, err = filepath.Abs(dest)
 	if err != nil {
 		return nil, false, err
 	}
-	got, err := pack.InstallAs(dest, source, ManifestFile, limits, o, func(root *os.Root) (string, error) {
+	mark := ManifestFile
+	if written != nil {
+		mark = ""
+	}
+	got, err := pack.InstallAs(dest, source, mark, limits, o, func(root *os.Root) (string, error) {
+		if written != nil {
+			if err := writeManifest(root, written); err != nil {
+				return "", err
+			}
+		}
 		m, err := readManifest(root)
 		switch {
 		case err != nil:
@@ -86,4 +97,13 @@ func Install(dest, source string, o pack.Options, ask func(p *Plugin, digest str
 	}
 	p, err = Load(got.Path)
 	return p, got.Replaced, err
+}
+
+// writeManifest replaces the manifest of a plugin.
+func writeManifest(root *os.Root, written json.RawMessage) error {
+	name := filepath.FromSlash(ManifestFile)
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return root.WriteFile(name, written, 0o644)
 }

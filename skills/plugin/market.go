@@ -37,6 +37,9 @@ type Offer struct {
 	Ref        string `json:"ref,omitempty"`
 	Folder     string `json:"folder,omitempty"`
 	Commit     string `json:"commit,omitempty"`
+	// Manifest is what the marketplace says that the plugin is made of, in place of
+	// a manifest of its own ("strict": false); else nil.
+	Manifest json.RawMessage `json:"-"`
 }
 
 // offerSource is where a marketplace says that a plugin is, if that is no path
@@ -103,17 +106,22 @@ func OpenMarket(dir string) (*Market, error) {
 			Description string          `json:"description"`
 			Version     string          `json:"version"`
 			Source      json.RawMessage `json:"source"`
+			Strict      *bool           `json:"strict"`
 		} `json:"plugins"`
 	}
+	var entries struct{ Plugins []json.RawMessage }
 	if err == nil {
-		err = json.Unmarshal(data, &file)
+		err = errors.Join(json.Unmarshal(data, &file), json.Unmarshal(data, &entries))
 	}
 	if err != nil {
 		return nil, &Error{"bad_manifest", MarketFile + ": " + cause(err)}
 	}
 	m := &Market{Name: file.Name, Dir: dir, Offers: []Offer{}}
-	for _, f := range file.Plugins {
+	for i, f := range file.Plugins {
 		o := Offer{Name: f.Name, Description: f.Description, Version: f.Version}
+		if f.Strict != nil && !*f.Strict {
+			o.Manifest = entries.Plugins[i]
+		}
 		o.locate(f.Source, file.Metadata.PluginRoot)
 		m.Offers = append(m.Offers, o)
 	}

@@ -94,7 +94,13 @@ type manifest struct {
 	MCPServers  json.RawMessage `json:"mcpServers"`
 	Skills      oneOrMore       `json:"skills"`
 	Commands    oneOrMore       `json:"commands"`
+	// Strict is false in one that a marketplace wrote: the plugin has nothing but
+	// what it names.
+	Strict *bool `json:"strict"`
 }
+
+// whole reports whether the plugin also has what is in the usual places.
+func (m *manifest) whole() bool { return m.Strict == nil || *m.Strict }
 
 // oneOrMore is a path, or a list of paths.
 type oneOrMore struct {
@@ -141,15 +147,18 @@ func load(root *os.Root, m *manifest, dir string) *Plugin {
 		About: About{m.Name, m.Version, m.Description, author(m.Author)}, Dir: dir,
 		Servers: []Server{}, Skipped: []string{}, Commands: []Command{}, Problems: []skills.Problem{},
 	}
-	p.readServers(root, m.MCPServers)
-	p.skillDirs = p.places("skills", m.Skills)
-	for _, dir := range p.skillDirs[1:] { // most plugins have no other
+	p.readServers(root, m)
+	p.skillDirs = p.places("skills", m.Skills, m.whole())
+	for i, dir := range p.skillDirs {
+		if m.whole() && i == 0 {
+			continue // many plugins have none
+		}
 		if info, err := root.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
 			p.problem(ManifestFile, "missing_skills", `"skills" names %q, and there is no such folder`, dir)
 		}
 	}
-	for i, at := range p.places("commands", m.Commands) {
-		p.readCommands(root, at, i > 0)
+	for i, at := range p.places("commands", m.Commands, m.whole()) {
+		p.readCommands(root, at, !m.whole() || i > 0)
 	}
 	slices.SortFunc(p.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(p.Commands, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
@@ -236,9 +245,12 @@ func (p *Plugin) inside(name string) (clean string, ok bool) {
 	return clean, true
 }
 
-// places are the usual folder and what the manifest adds.
-func (p *Plugin) places(usual string, more oneOrMore) []string {
-	list := []string{usual}
+// places are the usual folder, if the plugin has it, and what the manifest adds.
+func (p *Plugin) places(usual string, more oneOrMore, whole bool) []string {
+	var list []string
+	if whole {
+		list = append(list, usual)
+	}
 	for _, m := range more.paths {
 		if clean, ok := p.inside(m); ok && !slices.Contains(list, clean) {
 			list = append(list, clean)
@@ -258,13 +270,16 @@ func (p *Plugin) Roots() []skills.Root {
 
 // readServers reads .mcp.json, and what the manifest has: servers, or the name
 // of a file with them. A server of the file .mcp.json wins.
-func (p *Plugin) readServers(root *os.Root, inManifest json.RawMessage) {
-	p.serverFile(root, serversFile, true)
+func (p *Plugin) readServers(root *os.Root, m *manifest) {
+	if m.whole() {
+		p.serverFile(root, serversFile, true)
+	}
+	inManifest := m.MCPServers
 	var file string
 	switch {
 	case len(inManifest) == 0:
 	case json.Unmarshal(inManifest, &file) == nil:
-		if clean, ok := p.inside(file); ok && clean != serversFile && file != "" {
+		if clean, ok := p.inside(file); ok && (clean != serversFile || !m.whole()) && file != "" {
 			p.serverFile(root, clean, false)
 		}
 	default:

@@ -76,9 +76,24 @@ func refuse(code, format string, args ...any) error {
 // scpLike is the short form of an address over ssh.
 var scpLike = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^:]`)
 
-// IsAddress reports whether a text is the address of a repository rather than
-// the path of a file.
-func IsAddress(text string) bool { return strings.Contains(text, "://") || scpLike.MatchString(text) }
+// onGitHub is a repository of GitHub as people write it, or as a browser shows it,
+// with a branch and a folder.
+var onGitHub = regexp.MustCompile(`^(?:https://)?(?:www\.)?github\.com/([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?(?:/tree/([^/]+)(?:/(.+?))?)?/?$`)
+
+// ownerName is the short form of a repository of GitHub.
+var ownerName = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
+
+// Of reads the address of a repository. OWNER/NAME and github.com/OWNER/NAME are
+// those of GitHub. ok is false for what can only be the path of a file.
+func Of(text string) (s Source, ok bool) {
+	if m := onGitHub.FindStringSubmatch(text); m != nil {
+		return Source{URL: "https://github.com/" + m[1] + ".git", Ref: m[2], Folder: m[3]}, true
+	}
+	if ownerName.MatchString(text) && !strings.HasPrefix(text, "-") {
+		return Source{URL: "https://github.com/" + text + ".git"}, true
+	}
+	return Source{URL: text}, strings.Contains(text, "://") || scpLike.MatchString(text)
+}
 
 var (
 	refForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`)

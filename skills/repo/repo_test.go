@@ -196,12 +196,24 @@ func TestAddressesThatCouldDoMoreAreRefused(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Errorf("Check(%+v) = %v", s, err)
 		}
-		if !IsAddress(s.URL) {
+		if _, ok := Of(s.URL); !ok {
 			t.Errorf("%s is not taken for an address", s.URL)
 		}
 	}
-	for _, path := range []string{"./x", "x.zip", "/tmp/a@b:c/d", `C:\x`, "a:b"} {
-		if IsAddress(path) {
+	for text, want := range map[string]Source{
+		"owner/skills":                                 {URL: "https://github.com/owner/skills.git"},
+		"github.com/owner/skills":                      {URL: "https://github.com/owner/skills.git"},
+		"https://github.com/owner/skills.git":          {URL: "https://github.com/owner/skills.git"},
+		"https://github.com/owner/skills/":             {URL: "https://github.com/owner/skills.git"},
+		"https://github.com/o/s/tree/v1.2/skills/pdf/": {URL: "https://github.com/o/s.git", Ref: "v1.2", Folder: "skills/pdf"},
+		"https://git.example.com/o/s":                  {URL: "https://git.example.com/o/s"},
+	} {
+		if got, ok := Of(text); !ok || got != want || got.Check() != nil {
+			t.Errorf("Of(%q) = %+v, %v, want %+v", text, got, ok, want)
+		}
+	}
+	for _, path := range []string{"./x", "x.zip", "a/b/c", "-x/y", "/tmp/a@b:c/d", `C:\x`, "a:b"} {
+		if _, ok := Of(path); ok {
 			t.Errorf("%s is taken for an address", path)
 		}
 	}

@@ -83,7 +83,7 @@ func TestModulesOfSkillsAreRecordedAsRead(t *testing.T) {
 	}{
 		{`import { f } from './skills/refs/scripts/m.ts'; return f();`, 0, ""},
 		{`import { g } from './skills/refs/scripts/big.ts'; return g;`, 2, `module "./skills/refs/scripts/big.ts" cannot be imported: the modules of a skill have at most 1 MiB together, and scripts/big.ts has 1048595 bytes: skills.read("refs", "scripts/big.ts") reads up to 4 MiB as text`},
-		{`import { h } from './skills/refs/scripts/odd'; return h;`, 2, `cannot be imported: "scripts/odd.ts" is no text`},
+		{`import { h } from './skills/refs/scripts/odd'; return h;`, 2, `cannot be imported: "scripts/odd.ts" is not text`},
 		{`return 1`, 0, ""},
 	} {
 		if a := execute(t, b, c.code); a.ExitCode != c.exit || !strings.Contains(a.Stderr, c.want) {

@@ -61,7 +61,7 @@ type Activation struct {
 	Tools     []string `json:"tools"`
 	Files     []string `json:"resources"`
 	MoreFiles int      `json:"more_resources,omitempty"`
-	// Warnings are what was remarked about its SKILL.md.
+	// Warnings are those about its SKILL.md.
 	Warnings []string `json:"warnings"`
 }
 

@@ -13,7 +13,7 @@ const DefaultBudget = 1500
 
 var escapeXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// Catalogue is what a model is told of the skills before it uses one: names and
+// Catalogue is what a model reads about the skills before it uses one: names and
 // descriptions as XML if that costs at most budget tokens, else names alone,
 // else how many there are. A budget of 0 means DefaultBudget. Without a skill it
 // is empty.

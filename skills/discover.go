@@ -282,7 +282,7 @@ func choose(list []*Skill, problem func(path, code, format string, args ...any))
 			if where == "" {
 				where = "a skill of the program"
 			}
-			problem(s.shown, "shadowed", "there is another skill %s, of %s, which is taken: %s", quoted(s.Name), first.Origin(), where)
+			problem(s.shown, "shadowed", "there is another skill %s, of %s, which is used: %s", quoted(s.Name), first.Origin(), where)
 			continue
 		}
 		taken[s.Ref] = s

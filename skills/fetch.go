@@ -43,7 +43,7 @@ func (s *Skill) Address() string {
 }
 
 // Renew asks the server for the skill as it is now. It returns nil if that is
-// what was known. One that is no more for models is a *FileError.
+// what was known. One that is no longer for models is a *FileError.
 func (s *Skill) Renew(ctx context.Context) (*Skill, error) {
 	if s.remote == nil {
 		return nil, nil
@@ -73,7 +73,7 @@ func (s *Source) get(ctx context.Context, uri string) (*Skill, error) {
 	}
 	k, err := s.skill(e)
 	if err != nil {
-		return nil, &FileError{"invalid_skill", fmt.Sprintf("the skill %s of server %s is not taken: %s", quoted(uri), quoted(s.Label), err)}
+		return nil, &FileError{"invalid_skill", fmt.Sprintf("the skill %s of server %s is not used: %s", quoted(uri), quoted(s.Label), err)}
 	}
 	return k, nil
 }

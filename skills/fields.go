@@ -32,7 +32,7 @@ func (d *Doc) readFields() {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		key, value := pairs[i], pairs[i+1]
 		if seen[key.Value] != nil {
-			d.found("duplicate_key", key.Line, "%s stands in the header twice: keep one", quoted(key.Value))
+			d.found("duplicate_key", key.Line, "%s occurs twice in the header: keep one", quoted(key.Value))
 			d.findings[len(d.findings)-1].field = key.Value
 		}
 		seen[key.Value] = value
@@ -197,7 +197,7 @@ func (d *Doc) readExtra(key, value *yaml.Node) {
 	if near := nearest.Names(key.Value, fields, 1); len(near) > 0 && !slices.Contains(extensions, key.Value) {
 		hint = "did you mean " + near[0] + "?"
 	}
-	d.found("unknown_field", key.Line, "%s is no field of the standard: %s", quoted(key.Value), hint)
+	d.found("unknown_field", key.Line, "%s is not a field of the standard: %s", quoted(key.Value), hint)
 	d.findings[len(d.findings)-1].field = key.Value
 	if text, ok := plainValue(value); ok {
 		if d.Extra == nil {

@@ -83,7 +83,7 @@ func (s *Skill) ReadFile(name string, offset, limit int64) (*Page, error) {
 	case info.IsDir():
 		return nil, &FileError{"is_directory", quoted(clean) + " is a folder; in it: " + listing(files, clean)}
 	case !info.Mode().IsRegular():
-		return nil, &FileError{"unreadable", quoted(clean) + " is no regular file"}
+		return nil, &FileError{"unreadable", quoted(clean) + " is not a regular file"}
 	}
 	f, err := files.Open(clean)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Skill) ReadFile(name string, offset, limit int64) (*Page, error) {
 	}
 	p, err := readPage(f, info.Size(), min(offset, info.Size()), min(limit, MaxReadBytes))
 	if errors.Is(err, errBinary) {
-		return nil, &FileError{"binary_file", quoted(clean) + " is no text: " + mimeOf(clean, nil) + ", " + counted(int(info.Size()), "byte")}
+		return nil, &FileError{"binary_file", quoted(clean) + " is not text: " + mimeOf(clean, nil) + ", " + counted(int(info.Size()), "byte")}
 	}
 	if err != nil {
 		return nil, s.fileError(files, clean, err)
@@ -110,7 +110,7 @@ func cleanPath(name string, offset, limit int64) (string, error) {
 	case strings.TrimSpace(name) == "":
 		return "", &FileError{"bad_path", "the path is empty: give that of a file, relative to the skill"}
 	case strings.ContainsRune(name, 0) || !utf8.ValidString(name):
-		return "", &FileError{"bad_path", "the path has a NUL or is no UTF-8"}
+		return "", &FileError{"bad_path", "the path has a NUL or is not UTF-8"}
 	case offset < 0 || limit < 0:
 		return "", &FileError{"bad_path", "offset and limit must not be negative"}
 	}

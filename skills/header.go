@@ -13,7 +13,7 @@ import (
 // maxRepair bounds the header whose lines are tried one by one.
 const maxRepair = 64 << 10
 
-// readHeader reads the mapping of the header, repaired once if it is no YAML,
+// readHeader reads the mapping of the header, repaired once if it is invalid YAML,
 // and nil if it cannot be used. offset is the number of lines before it; the
 // nodes get the lines of the file.
 func (d *Doc) readHeader(text string, offset int) *yaml.Node {
@@ -22,10 +22,10 @@ func (d *Doc) readHeader(text string, offset int) *yaml.Node {
 		line, what := yamlError(err)
 		repaired := repair(text)
 		if node, _ = parseYAML(repaired); node == nil {
-			d.found("invalid_yaml", offset+line, "the header is no YAML: %s; a value that holds a colon or begins with a bracket needs quotes", what)
+			d.found("invalid_yaml", offset+line, "the header is invalid YAML: %s; a value that holds a colon or begins with a bracket needs quotes", what)
 			return nil
 		}
-		d.found("yaml_repaired", offset+line, "the header is no YAML: %s; put the value into quotes", what)
+		d.found("yaml_repaired", offset+line, "the header is invalid YAML: %s; put the value into quotes", what)
 	}
 	shift(node, offset)
 	if !d.safe(node) {
@@ -72,7 +72,7 @@ func yamlError(err error) (line int, what string) {
 var topLevel = regexp.MustCompile(`^([A-Za-z0-9_-]+:[ \t]+)(\S.*)$`)
 
 // repair puts single quotes around the value of each field that stands in one
-// line and is no YAML by itself, the way people write descriptions with colons.
+// line and is invalid YAML by itself, the way people write descriptions with colons.
 func repair(text string) string {
 	if len(text) > maxRepair {
 		return text

@@ -35,8 +35,8 @@ type LintOptions struct {
 	KnownTool func(id string) bool
 }
 
-// Lint remarks on what the skill at path, as ReadPath takes it, would be better
-// without, beyond the rules of the standard: links that lead nowhere, files that nothing
+// Lint reports probable mistakes in the skill at path, as ReadPath takes it,
+// beyond the rules of the standard: links that lead nowhere, files that nothing
 // leads to, a description that does not say when, tools that are not there, a
 // workflow that cannot end. The codes are dangling_reference, reference_escape,
 // workflow_invalid, which are errors, and orphan_file, description_short,

@@ -34,7 +34,7 @@ type Resource struct {
 }
 
 // Manifest reads every file of the skill, but for those that have not changed
-// since the last time. at is the path of the skill in its URIs, with slashes. A
+// since it was called before. at is the path of the skill in its URIs, with slashes. A
 // skill with more than MaxFiles files or MaxTotalBytes bytes is an error.
 func (s *Skill) Manifest(at string) (*Manifest, error) {
 	doc, err := s.Doc()
@@ -137,7 +137,7 @@ func URI(at, file string) string {
 }
 
 // PathOf is the path in a URI of a skill or its files, with nothing escaped; ok
-// is false if it is no such URI.
+// is false if it is not such a URI.
 func PathOf(uri string) (path string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	if !ok {

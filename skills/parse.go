@@ -12,12 +12,12 @@ import (
 const (
 	// FileName is the file that makes a folder a skill.
 	FileName = "SKILL.md"
-	// lowerFileName is taken where there is no FileName.
+	// lowerFileName is used where there is no FileName.
 	lowerFileName = "skill.md"
 
 	// MaxFileBytes bounds a SKILL.md.
 	MaxFileBytes = 1 << 20
-	// MaxBodyLines is how long a body may be before it is remarked.
+	// MaxBodyLines is how long a body may be before it is reported.
 	MaxBodyLines = 500
 )
 
@@ -29,7 +29,7 @@ type Doc struct {
 	Name string
 	// Description says what the skill does and when to use it.
 	Description string
-	// License and Compatibility are optional remarks.
+	// License and Compatibility are optional.
 	License, Compatibility string
 	// Metadata holds what the author added, each value as it is written.
 	Metadata map[string]string

@@ -11,7 +11,7 @@ var argumentRef = regexp.MustCompile(`\$ARGUMENTS\[([0-9]{1,3})\]|\$ARGUMENTS\b|
 
 // Render puts arguments into a body: $ARGUMENTS becomes all of them as they are
 // written, $ARGUMENTS[N] and $N the word with that number, counted from 0. Words
-// are told apart as a shell does. A number without a word stays as it is. A
+// are separated as a shell does. A number without a word stays as it is. A
 // body that refers to none gets the arguments at its end.
 func Render(body, arguments string) string {
 	if !argumentRef.MatchString(body) {

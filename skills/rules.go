@@ -31,7 +31,7 @@ const (
 	silent Severity = ""
 )
 
-// A Diagnostic is one remark about a SKILL.md.
+// A Diagnostic is one problem of a SKILL.md.
 type Diagnostic struct {
 	// Code names the rule and never changes.
 	Code string `json:"code"`
@@ -131,7 +131,7 @@ type finding struct {
 	message string
 }
 
-// Judge says what is to be remarked in a mode, in the order of the file, and
+// Judge says what to report in a mode, in the order of the file, and
 // whether the skill may be used: no diagnostic is an Error.
 func (d *Doc) Judge(m Mode) (ok bool, list []Diagnostic) {
 	ok = true

@@ -78,7 +78,7 @@ func (s *Skill) Children(dir string) ([]Node, error) {
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, &FileError{"not_found", quoted(dir) + " is no folder of skill " + quoted(s.Ref)}
+		return nil, &FileError{"not_found", quoted(dir) + " is not a folder of skill " + quoted(s.Ref)}
 	}
 	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Path, b.Path) })
 	return nodes, nil

@@ -91,8 +91,8 @@ func TestFilesAreServedAsListed(t *testing.T) {
 		"":                 {"SKILL.md false 45 text/markdown", "logo.png false 5 image/png", "references true 0 "},
 		"references":       {"references/a.md false 3 text/markdown", "references/inner true 0 "},
 		"references/inner": {"references/inner/SKILL.md false 53 text/markdown"},
-		"references/a.md":  {`"references/a.md" is no folder of skill "k"`},
-		".git":             {`".git" is no folder of skill "k"`},
+		"references/a.md":  {`"references/a.md" is not a folder of skill "k"`},
+		".git":             {`".git" is not a folder of skill "k"`},
 	} {
 		if diff := cmp.Diff(want, children(dir)); diff != "" {
 			t.Errorf("in %q (-want +got):\n%s", dir, diff)

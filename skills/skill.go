@@ -59,7 +59,7 @@ type Skill struct {
 	ArgumentHint string
 	// UserInvocable means that users may pick it, as a prompt.
 	UserInvocable bool
-	// ModelInvocable means that the model is told of it.
+	// ModelInvocable means that the model knows of it.
 	ModelInvocable bool
 
 	Scope Scope
@@ -73,7 +73,7 @@ type Skill struct {
 	Valid bool
 	// Tools are those that are defined in Go.
 	Tools []Tool
-	// Diagnostics are what was remarked when it was loaded, all warnings.
+	// Diagnostics are the warnings of when it was loaded.
 	Diagnostics []Diagnostic
 
 	dir     string // where it is on this host; empty if it is virtual
@@ -86,7 +86,7 @@ type Skill struct {
 	ctx     context.Context // see With
 }
 
-// A Tool is something that a skill can do, defined in Go. It is no tool of the
+// A Tool is something that a skill can do, defined in Go. It is not a tool of the
 // MCP server: a model learns of it when it activates the skill.
 type Tool struct {
 	Name        string

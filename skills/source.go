@@ -103,14 +103,14 @@ func splitURI(uri string) (root, name string, err error) {
 func readFrontmatter(raw json.RawMessage) (*Doc, error) {
 	var fields map[string]json.RawMessage
 	if len(raw) > maxFrontmatterBytes || json.Unmarshal(raw, &fields) != nil || fields == nil {
-		return nil, fmt.Errorf("its header is no object of at most %d KiB", maxFrontmatterBytes>>10)
+		return nil, fmt.Errorf("its header is not an object of at most %d KiB", maxFrontmatterBytes>>10)
 	}
 	var b bytes.Buffer
 	b.WriteString("---\n")
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		value, err := decodeNumbers(fields[key])
 		if err != nil {
-			return nil, fmt.Errorf("its header is no JSON: %w", err)
+			return nil, fmt.Errorf("its header is invalid JSON: %w", err)
 		}
 		marshalTo(&b, key)
 		b.WriteString(": ")
@@ -141,7 +141,7 @@ func decodeNumbers(raw json.RawMessage) (v any, err error) {
 // readResources takes over the files of the entry, all of them or none.
 func (r *remote) readResources(root string) error {
 	if string(bytes.TrimSpace(r.entry.Resources)) == `"dynamic"` {
-		return fmt.Errorf("its files change by themselves, so that nothing says what they should be: such skills are not taken")
+		return fmt.Errorf("its files change by themselves, so that nothing says what they should be: such skills are not used")
 	}
 	var listed []struct {
 		URI    string `json:"uri"`
@@ -152,7 +152,7 @@ func (r *remote) readResources(root string) error {
 		return fmt.Errorf("it does not list its files")
 	}
 	if len(listed) > MaxFiles {
-		return fmt.Errorf("it has %d files: at most %d are taken", len(listed), MaxFiles)
+		return fmt.Errorf("it has %d files: at most %d are allowed", len(listed), MaxFiles)
 	}
 	var total int64
 	r.files = make(map[string]Resource, len(listed))
@@ -161,7 +161,7 @@ func (r *remote) readResources(root string) error {
 		name, valid := unescapePath(escaped)
 		switch {
 		case !ok || !valid || gate.Clean(name) != name || len(f.URI) > maxURIBytes || strings.ContainsFunc(name, unicode.IsControl):
-			return fmt.Errorf("it lists %s, which is no file in its folder", quoted(f.URI))
+			return fmt.Errorf("it lists %s, which is not a file in its folder", quoted(f.URI))
 		case !digestForm.MatchString(f.Digest) || f.Size == nil || *f.Size < 0:
 			return fmt.Errorf("it lists %s without its digest and size", quoted(name))
 		case r.files[name] != Resource{}:
@@ -194,7 +194,7 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // sources adds the skills that servers list. Of one server, skills with one name
-// are told apart by their addresses.
+// are distinguished by their addresses.
 func (w *walker) sources(list []Source) {
 	for i := range list {
 		s := &list[i]

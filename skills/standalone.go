@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 )
 
-// An InvalidError says why a folder is no skill.
+// An InvalidError says why a folder is not a skill.
 type InvalidError struct {
 	// Path is the folder as it was given.
 	Path string
-	// Diagnostics are all remarks, errors and warnings.
+	// Diagnostics are all errors and warnings.
 	Diagnostics []Diagnostic
 }
 

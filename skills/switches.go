@@ -60,7 +60,7 @@ func (e *SwitchesError) Error() string { return e.Message }
 
 // brokenSwitches is the error for a file of switches, or part of one.
 func brokenSwitches(path string, err error) error {
-	return &SwitchesError{fmt.Sprintf("read what is switched off: %s is broken: %s: mend it or delete it, which switches everything on", path, jsoncheck.Words(err))}
+	return &SwitchesError{fmt.Sprintf("read what is switched off: %s is broken: %s: fix it or delete it, which switches everything on", path, jsoncheck.Words(err))}
 }
 
 // ReadSwitches reads the file at path. Without a file everything is on. An error

@@ -45,7 +45,7 @@ type Virtual struct {
 	// ByUserOnly hides the skill from models until a user picks it.
 	ByUserOnly bool
 	// Changing says that what is in Files changes by itself, so that nobody can
-	// be told digests of it.
+	// know digests of it.
 	Changing bool
 }
 

@@ -50,14 +50,14 @@ func (s *Skill) AllTools() []Tool {
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"session":{"type":"string"},"answer":{}},"required":["session"]}`)})
 }
 
-// judgeWorkflow remarks that the workflow.json beside a SKILL.md cannot be run.
+// judgeWorkflow reports that the workflow.json beside a SKILL.md cannot be run.
 func (d *Doc) judgeWorkflow(files fs.FS) {
 	if _, err := readWorkflow(files); err != nil {
 		d.found("workflow_invalid", 0, "%s", oneLineOf(err))
 	}
 }
 
-// oneLineOf is an error of several lines as a remark.
+// oneLineOf is an error of several lines in one.
 func oneLineOf(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // readWorkflow reads the workflow.json of a folder, if there is one.

@@ -424,7 +424,7 @@ func TestChangesAtTheSameTime(t *testing.T) {
 func TestFailureOfTheBroker(t *testing.T) {
 	b := newBench(t)
 	b.write("servers.state.json", `{"plugins": {"sales": {"enabled": "no"}}}`)
-	why := []string{"bad_switches", "servers.state.json is broken", "mend it or delete it"}
+	why := []string{"bad_switches", "servers.state.json is broken", "fix it or delete it"}
 	for _, a := range []ask{
 		{"PUT", "/api/skills/notes", `{"enabled": true}`, "", admin, 500, why},
 		{"PUT", "/api/plugins/sales", `{"enabled": true}`, "", admin, 500, why},

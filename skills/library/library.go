@@ -1,7 +1,7 @@
 // Package library is what a user manages: the skills and plugins of one
 // configuration, which of them are on, and what is installed. The command line
 // and the HTTP interface do the same things through it, each change under a lock
-// and told to whoever keeps the record.
+// and reported to whoever keeps the record.
 package library
 
 import (
@@ -37,7 +37,7 @@ type Options struct {
 	// Describe says what a server of a plugin would be; an error means that it
 	// would never start.
 	Describe func(plugin.Server) (Run, error)
-	// Note is told of each change, and of those that fail; nil is told nothing. It
+	// Note is called with each change, also those that fail; nil means nobody. It
 	// is called by the goroutine that makes the change.
 	Note func(Change)
 }
@@ -86,7 +86,7 @@ func (l *Library) note(c Change) {
 
 // Cause returns what an error of this package and those below it says to the
 // user: a code, a sentence, and the diagnostics of what was refused. It is nil
-// if it is not the user's to mend.
+// if the user can do nothing about it.
 func Cause(err error) *pack.Error {
 	if e, ok := errors.AsType[*pack.Error](err); ok {
 		return e

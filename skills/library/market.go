@@ -237,7 +237,7 @@ func (l *Library) Offer(name string) (*Offer, error) {
 	}
 	switch {
 	case len(list) == 0:
-		return nil, &plugin.Error{Code: "plugin_not_found", Message: fmt.Sprintf("%q is no file or folder here, and no marketplace is known that could offer a plugin of that name: broker plugins add SOURCE adds one", name)}
+		return nil, &plugin.Error{Code: "plugin_not_found", Message: fmt.Sprintf("%q is not a file or folder here, and no marketplace is known that could offer a plugin of that name: broker plugins add SOURCE adds one", name)}
 	case named && !slices.Contains(markets, in):
 		return nil, unknown("marketplace", in, markets)
 	case len(found) == 0:

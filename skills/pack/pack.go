@@ -3,7 +3,7 @@
 //
 // An archive is not trusted. What it holds is counted while it is unpacked,
 // never believed from its headers; it is refused as a whole when one entry would
-// leave its folder, is a link or a device, stands there twice, or when it holds
+// leave its folder, is a link or a device, occurs twice, or when it holds
 // more than its limits. It is unpacked into a new folder beside the place where
 // it is to be, and moved there in one step, so that a failure leaves nothing.
 package pack

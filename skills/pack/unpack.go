@@ -22,7 +22,7 @@ func (w *writer) unpack(path string, size int64) error {
 	name := strings.ToLower(path)
 	isTar := strings.HasSuffix(name, ".tar.gz") || strings.HasSuffix(name, ".tgz")
 	if !isTar && !strings.HasSuffix(name, ".skill") && !strings.HasSuffix(name, ".zip") {
-		return refuse("archive_bad_extension", "only %s and folders are taken", strings.Join(Extensions, ", "))
+		return refuse("archive_bad_extension", "only %s and folders are accepted", strings.Join(Extensions, ", "))
 	}
 	// What is compressed is hardly ever larger than what comes out of it.
 	if limit := w.limits.Bytes + w.limits.Bytes/16; size > limit {
@@ -86,7 +86,7 @@ func (w *writer) unpackZip(f io.ReaderAt, size int64) error {
 	}
 	z, err := zip.NewReader(f, size)
 	if err != nil {
-		return refuse("archive_bad_format", "it is no ZIP archive: %s", err)
+		return refuse("archive_bad_format", "not a ZIP archive: %s", err)
 	}
 	for _, e := range z.File {
 		if err := w.zipEntry(e); err != nil {
@@ -106,7 +106,7 @@ func (w *writer) zipEntry(e *zip.File) error {
 	case mode.IsDir():
 		return w.folder(e.Name)
 	case !mode.IsRegular():
-		return refuse("archive_bad_entry", "%q is no regular file", e.Name)
+		return refuse("archive_bad_entry", "%q is not a regular file", e.Name)
 	}
 	r, err := e.Open()
 	if err != nil {
@@ -132,7 +132,7 @@ const tarSlack = 4 << 10
 func (w *writer) unpackTar(f io.Reader) error {
 	gz, err := gzip.NewReader(f)
 	if err != nil {
-		return refuse("archive_bad_format", "it is no gzip file: %s", err)
+		return refuse("archive_bad_format", "not a gzip file: %s", err)
 	}
 	// Headers can be inflated too.
 	limit := w.limits.Bytes + int64(w.limits.Files)*tarSlack
@@ -146,7 +146,7 @@ func (w *writer) unpackTar(f io.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return refuse("archive_bad_format", "it is no tar archive, or damaged: %s", err)
+			return refuse("archive_bad_format", "not a tar archive, or damaged: %s", err)
 		}
 		err = w.tarEntry(e, t)
 		if counted.N <= 0 {
@@ -169,5 +169,5 @@ func (w *writer) tarEntry(e *tar.Header, r io.Reader) error {
 	case tar.TypeSymlink, tar.TypeLink:
 		return refuse("archive_symlink", "%q is a link", e.Name)
 	}
-	return refuse("archive_bad_entry", "%q is no regular file", e.Name)
+	return refuse("archive_bad_entry", "%q is not a regular file", e.Name)
 }

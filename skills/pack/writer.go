@@ -38,7 +38,7 @@ var fold = cases.Fold()
 func (w *writer) checkName(name string, dir bool) (clean string, ok bool, err error) {
 	switch {
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return "", false, refuse("archive_bad_entry", "an entry has a name with control characters or no UTF-8: %q", name)
+		return "", false, refuse("archive_bad_entry", "an entry has a name with control characters or that is not UTF-8: %q", name)
 	case strings.Contains(name, `\`), path.IsAbs(name), len(name) > 1 && name[1] == ':':
 		return "", false, refuse("archive_path_escape", "the entry %q is not relative with slashes", name)
 	}

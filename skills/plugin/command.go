@@ -41,7 +41,7 @@ func (p *Plugin) readCommands(root *os.Root, at string, named bool) {
 			p.problem(name, "bad_command", "it cannot be read: %s", cause(err))
 			return nil
 		case name == at && !e.IsDir() && path.Ext(name) != ".md":
-			p.problem(ManifestFile, "bad_command", `"commands" names %q, which is no Markdown file`, at)
+			p.problem(ManifestFile, "bad_command", `"commands" names %q, which is not a Markdown file`, at)
 			return nil
 		case e.IsDir() || path.Ext(name) != ".md":
 			return nil

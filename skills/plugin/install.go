@@ -15,7 +15,7 @@ import (
 )
 
 // Installed reads the plugins in the folders of dir, sorted by name. A folder
-// that is no plugin is a problem. Of two with one name the first folder counts.
+// that is not a plugin is a problem. Of two with one name the first folder counts.
 func Installed(dir string) (list []*Plugin, problems []skills.Problem) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -39,7 +39,7 @@ func Installed(dir string) (list []*Plugin, problems []skills.Problem) {
 			continue
 		}
 		if slices.ContainsFunc(list, func(o *Plugin) bool { return o.Name == p.Name }) {
-			problems = append(problems, problemAt(path, "shadowed", fmt.Sprintf("there is another plugin %q, which is taken", p.Name)))
+			problems = append(problems, problemAt(path, "shadowed", fmt.Sprintf("there is another plugin %q, which is used", p.Name)))
 			continue
 		}
 		list = append(list, p)
@@ -90,7 +90,7 @@ func Install(dest, source string, written json.RawMessage, o pack.Options, ask f
 		return m.Name, ask(p, digest)
 	})
 	if e, ok := errors.AsType[*pack.Error](err); ok && e.Code == "archive_no_skill_md" {
-		return nil, false, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is no plugin"}
+		return nil, false, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is not a plugin"}
 	}
 	if err != nil {
 		return nil, false, err

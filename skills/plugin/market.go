@@ -42,7 +42,7 @@ type Offer struct {
 	Manifest json.RawMessage `json:"-"`
 }
 
-// offerSource is where a marketplace says that a plugin is, if that is no path
+// offerSource is where a marketplace says that a plugin is, if that is not a path
 // in it.
 type offerSource struct {
 	Source string `json:"source"` // github, url or git-subdir; others are not known here
@@ -94,7 +94,7 @@ func OpenMarket(dir string) (*Market, error) {
 	defer root.Close()
 	data, err := readFile(root, MarketFile, maxJSONBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{"missing_manifest", "there is no " + MarketFile + " in it: this is no marketplace"}
+		return nil, &Error{"missing_manifest", "there is no " + MarketFile + " in it: this is not a marketplace"}
 	}
 	var file struct {
 		Name     string `json:"name"`

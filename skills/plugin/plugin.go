@@ -39,7 +39,7 @@ const (
 // limits bound a plugin that is installed.
 var limits = pack.Limits{Files: 4096, Bytes: 64 << 20}
 
-// An Error says why a folder is no plugin or marketplace, or a name that of none.
+// An Error says why a folder is not a plugin or marketplace, or what is wrong with a name.
 type Error struct {
 	// Code is missing_manifest, bad_manifest, bad_command, plugin_not_found or
 	// marketplace_not_found.
@@ -168,7 +168,7 @@ func load(root *os.Root, m *manifest, dir string) *Plugin {
 func readManifest(root *os.Root) (*manifest, error) {
 	data, err := readFile(root, ManifestFile, maxJSONBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is no plugin"}
+		return nil, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is not a plugin"}
 	}
 	var m manifest
 	if err == nil {
@@ -196,7 +196,7 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, errors.New("it is no regular file, or too large")
+		return nil, errors.New("not a regular file, or too large")
 	}
 	f, err := root.Open(filepath.FromSlash(name))
 	if err != nil {

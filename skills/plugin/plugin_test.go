@@ -189,7 +189,7 @@ func TestPathsOfTheManifest(t *testing.T) {
 			`missing_skills plugin.json: "skills" names "notes.txt", and there is no such folder`,
 			`bad_command a.md: the command is left out: p:a is commands/a.md already`,
 			`bad_command plugin.json: "commands" names "nothere", and there is no such file or folder`,
-			`bad_command plugin.json: "commands" names "notes.txt", which is no Markdown file`,
+			`bad_command plugin.json: "commands" names "notes.txt", which is not a Markdown file`,
 		}, problems); diff != "" {
 			t.Fatalf("problems (-want +got):\n%s", diff)
 		}

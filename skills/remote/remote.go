@@ -70,7 +70,7 @@ type Client struct {
 func New(address string, timeout time.Duration) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%q is no address: write https://host", address)
+		return nil, fmt.Errorf("%q is not an address: write https://host", address)
 	}
 	if err := safe(u); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func safe(u *url.URL) error {
 	if u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && ip.IsLoopback()) {
 		return nil
 	}
-	return fmt.Errorf("%s is not https: skills are only taken over https", u.Redacted())
+	return fmt.Errorf("%s is not https: skills are fetched over https only", u.Redacted())
 }
 
 // ours refuses addresses of other hosts: who trusts a host has not said that
@@ -125,7 +125,7 @@ func (c *Client) Index(ctx context.Context) (index *Index, notes []string, err e
 	switch index.Schema {
 	case Schema:
 	case "":
-		return nil, nil, fmt.Errorf("%s has no $schema: lists of version 0.1 have no digests and are not taken", c.base.Redacted())
+		return nil, nil, fmt.Errorf("%s has no $schema: lists of version 0.1 have no digests and are not supported", c.base.Redacted())
 	default:
 		return nil, nil, fmt.Errorf("%s has the unknown $schema %q", c.base.Redacted(), index.Schema)
 	}

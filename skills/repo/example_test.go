@@ -19,5 +19,5 @@ func Example() {
 	// Output:
 	// https://github.com/owner/skills.git "" ""
 	// https://github.com/owner/skills.git "v1.2" "skills/pdf"
-	// "http://example.com/x" is not taken: write https://host/path, user@host:path or file:///path
+	// "http://example.com/x" is not accepted: write https://host/path, user@host:path or file:///path
 }

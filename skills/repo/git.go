@@ -290,7 +290,7 @@ func parseList(r *bufio.Reader, set Options, got *Fetched) (files []blob, err er
 			left = "link %q is left out"
 		case "100644", "100664", "100755":
 		default:
-			left = "%q is no file and left out"
+			left = "%q is not a file and is left out"
 		}
 		if left != "" {
 			got.note(left, name)

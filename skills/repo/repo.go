@@ -107,13 +107,13 @@ func (s Source) Check() error {
 		return err
 	}
 	if s.Ref != "" && (!refForm.MatchString(s.Ref) || strings.Contains(s.Ref, "..")) {
-		return refuse("bad_repository", "%.80q is no branch, tag or commit", s.Ref)
+		return refuse("bad_repository", "%.80q is not a branch, tag or commit", s.Ref)
 	}
 	if s.Commit != "" && !commitForm.MatchString(s.Commit) {
-		return refuse("bad_repository", "%.80q is no commit: give all of its 40 digits", s.Commit)
+		return refuse("bad_repository", "%.80q is not a commit: give all of its 40 digits", s.Commit)
 	}
 	if f := s.Folder; f != "" && (!filepath.IsLocal(filepath.FromSlash(f)) || path.Clean(f) != strings.TrimSuffix(f, "/") || strings.ContainsAny(f, ":\\\x00")) {
-		return refuse("bad_repository", "%.80q is no folder of a repository: write it relative to its top, with slashes", f)
+		return refuse("bad_repository", "%.80q is not a folder of a repository: write it relative to its top, with slashes", f)
 	}
 	return nil
 }
@@ -133,14 +133,14 @@ func checkURL(address string) error {
 	case secret || u.Scheme == "https" && u.User != nil:
 		return refuse("bad_repository", "the address of %s holds a name or a password: git's credential helper is the place for it", u.Host)
 	case before != u.Scheme && strings.EqualFold(before, u.Scheme): // git takes the name for that of a program
-		return refuse("bad_repository", "%.40q is not taken: write the scheme in lower case", before+"://…")
+		return refuse("bad_repository", "%.40q is not accepted: write the scheme in lower case", before+"://…")
 	case u.Scheme == "file" && u.Host == "" && u.Path != "":
 	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-"):
-		return refuse("bad_repository", "%.80q is no host", u.Host)
+		return refuse("bad_repository", "%.80q is not a host", u.Host)
 	case (u.Scheme == "https" || u.Scheme == "ssh") && u.Hostname() != "" && u.Path != "":
 	case u.Scheme == "http" && (u.Hostname() == "localhost" || ip.IsLoopback()):
 	default:
-		return refuse("bad_repository", "%.200q is not taken: write https://host/path, user@host:path or file:///path", address)
+		return refuse("bad_repository", "%.200q is not accepted: write https://host/path, user@host:path or file:///path", address)
 	}
 	return nil
 }

@@ -72,9 +72,9 @@ func Find(files fs.FS, name string) (*Script, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return refuse(NotFound, "there is no script %q%s", name, hint(files, clean))
 	case err != nil:
-		return refuse(NotAllowed, "%q is no path in the skill: it leads through a file, or out by a link", name)
+		return refuse(NotAllowed, "%q is not a path in the skill: it leads through a file, or out by a link", name)
 	case !info.Mode().IsRegular():
-		return refuse(NotAllowed, "%q is no file", name)
+		return refuse(NotAllowed, "%q is not a file", name)
 	}
 	head, err := readHead(files, clean)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Script) Allowed(text string) bool {
 	return strings.HasPrefix(s.Path, Folder) || s.Executable || strings.Contains(text, s.Path)
 }
 
-// List returns the scripts of a skill that its users are told of: those of its
+// List returns the scripts of a skill that its users see: those of its
 // files, which have these paths, that are among its scripts, or that text, which
 // is its SKILL.md, names.
 func List(files fs.FS, paths []string, text string) []*Script {

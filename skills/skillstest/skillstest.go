@@ -290,7 +290,7 @@ func Workflow(t testing.TB, k *skills.Skill) *workflow.Workflow {
 }
 
 // Call calls a tool that is defined in Go like a model would, and reads its
-// answer into to, which may be nil. The error is what the model is told.
+// answer into to, which may be nil. The error is what the model reads.
 func Call(t testing.TB, k *skills.Skill, tool string, input, to any) error {
 	t.Helper()
 	var raw json.RawMessage

@@ -22,7 +22,7 @@ type repo struct {
 }
 
 // openRepo finds the repository that dir is in. One without a commit is an
-// error: there is no history to tell.
+// error: there is no history to show.
 func openRepo(ctx context.Context, dir string) (*repo, error) {
 	r := &repo{root: dir}
 	top, err := r.git(ctx, "rev-parse", "--show-toplevel")
@@ -38,7 +38,7 @@ func openRepo(ctx context.Context, dir string) (*repo, error) {
 
 // git runs one git command in the repository and returns what it printed.
 func (r *repo) git(ctx context.Context, args ...string) (string, error) {
-	// Paths are told as they are: no quotes around those beyond ASCII. The
+	// Paths are printed as they are: no quotes around those beyond ASCII. The
 	// user's own settings must not change the answers.
 	cmd := exec.CommandContext(ctx, "git", append([]string{
 		"-C", r.root, "--no-pager", "--literal-pathspecs", "-c", "core.quotePath=false", "-c", "log.showSignature=false",

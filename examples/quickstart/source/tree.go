@@ -40,7 +40,7 @@ func openTree(dir string) (*tree, error) {
 	return &tree{root: root}, nil
 }
 
-// Close gives the tree's directory back.
+// Close closes the tree's directory.
 func (t *tree) Close() error { return t.root.Close() }
 
 // walk calls f with each regular file below dir, in path order, until f

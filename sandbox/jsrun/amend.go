@@ -3,10 +3,10 @@ package jsrun
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dop251/goja/ast"
-	"github.com/dop251/goja/file"
 	gojatoken "github.com/dop251/goja/token"
 	"github.com/dop251/goja/unistring"
 )
@@ -16,25 +16,21 @@ import (
 const (
 	joinName   = "$broker_join"
 	absentName = "$broker_absent"
-	wordsName  = "$broker_words"
-	traceName  = "$broker_trace"
+	caughtName = "$broker_caught"
 	spreadName = "$broker_spread"
 	listName   = "$broker_list"
-	atName     = "$broker_at"
-	putName    = "$broker_put"
-	fillName   = "$broker_fill"
-	concatName = "$broker_concat"
+	queueName  = "$broker_queue"
 )
 
 // An amender changes what goja does otherwise than other engines, or so slowly
 // that it matters, in the syntax tree of a program:
 //
-//   - s += x copies s, and so does what grows in another way: where s is text, a
-//     builder appends to it (amendtext.go);
+//   - s += x and s = s + x copy s: where s is text, a builder appends to it;
 //   - \p{…} in a regular expression is spelled out;
-//   - what reads the message or the trace of an error gets it mended, as
-//     trace.go and words.go say;
+//   - what a program catches is given the message and the trace that other engines
+//     have, if it mentions either (trace.go and words.go);
 //   - [...list, x] asks an iterator for each element, where a list could be copied;
+//   - an array that is a queue moves all of its elements (queue.go);
 //   - a < b < c is read as a < (b < c);
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
@@ -46,26 +42,62 @@ type amender struct {
 	err    error                     // of a regular expression
 }
 
+// errorReads is what of errors a program may read.
+type errorReads struct{ message, stack bool }
+
+func (e errorReads) any() bool { return e.message || e.stack }
+
+// errorReads finds out what of errors the program mentions.
+func (src *source) errorReads() (reads errorReads) {
+	for i := range src.lexed.tokens {
+		switch strings.Trim(src.lexed.text(i), "\"'`") {
+		case "message", "structuredClone":
+			reads.message = true
+		case "getOwnPropertyNames", "getOwnPropertyDescriptor", "getOwnPropertyDescriptors", "ownKeys":
+			reads.message, reads.stack = true, true
+		case "stack":
+			before := src.lexed.text(i - 1)
+			reads.stack = reads.stack || src.lexed.kind(i) != word || before == "." || before == "?." || before == "{" || before == ","
+		}
+	}
+	return reads
+}
+
+// races reports whether the program may have a Promise.race or a Promise.any.
+func (src *source) races() bool {
+	return slices.ContainsFunc(src.lexed.tokens, func(t token) bool {
+		text := src.lexed.src[t.start:t.end]
+		return t.kind == word && (text == "race" || text == "any")
+	})
+}
+
 // amend does so to the tree of text. Most programs need nothing of it, and are not walked through.
 // The error is about a regular expression that no engine would take.
 func (src *source) amend(tree *ast.Program, text string) error {
 	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.absent(), reads: src.errorReads()}
-	chains := src.chains()
-	if !src.appends() && !src.spreads() && !src.hasClasses() && !chains && len(a.absent) == 0 && a.reads == (errorReads{}) {
+	chains, takes := src.chains(), src.queues()
+	if !src.appends() && !src.spreads() && !src.hasClasses() && !chains && !takes && len(a.absent) == 0 && !a.reads.any() {
 		return nil
 	}
-	before := pass{bound: a.learn, enter: a.learnCall}
-	if chains {
-		g := &grouper{text: text, base: tree.File.Base()}
-		before.enter = func(e ast.Expression) {
-			g.regroup(e)
-			a.learnCall(e)
+	g := &grouper{text: text, base: tree.File.Base()}
+	q := newQueues()
+	before := pass{bound: func(target, initial ast.Expression) {
+		a.learn(target, initial)
+		q.bind(target, initial)
+	}, visit: func(n ast.Node) bool {
+		if chains {
+			g.regroup(n)
 		}
-	}
+		if takes {
+			q.visit(n)
+		}
+		return true
+	}}
 	before.statements(tree.Body)
-	after := pass{leave: a.change, returned: a.changeReturned}
-	if a.reads != (errorReads{}) {
-		after.taken, after.caught = a.changeTaken, a.changeCaught
+	q.change()
+	after := pass{leave: a.change}
+	if a.reads.any() {
+		after.caught = changeCaught
 	}
 	after.statements(tree.Body)
 	if a.err != nil {
@@ -74,29 +106,12 @@ func (src *source) amend(tree *ast.Program, text string) error {
 	return nil
 }
 
-// appends reports whether the program may have an s += x, or what does the same.
+// appends reports whether the program may have an s += x or s = s + x.
 func (src *source) appends() bool {
 	lex := src.lexed
-	for i, t := range lex.tokens {
-		switch lex.text(i) {
-		case "reduce":
+	for i := range lex.tokens {
+		if lex.text(i) == "=" && (lex.text(i-1) == "+" || lex.text(i+2) == "+" || lex.text(i+2) == ".") {
 			return true
-		case "=": // s += x, s = s + x, s = s.concat(x), s[k] = s[k] + x, s = (s ?? '') + x, s = `${s}…`
-			switch lex.text(i + 2) {
-			case "+", ".", "[":
-				return true
-			}
-			if lex.text(i-1) == "+" || lex.text(i+1) == "(" || lex.kind(i+1) == template {
-				return true
-			}
-		case "+": // return s + 'x'
-			if lex.kind(i+1) == str || lex.kind(i+1) == template {
-				return true
-			}
-		case "set": // map.set(k, map.get(k) + x)
-			if lex.text(i-1) == "." && t.kind == word {
-				return true
-			}
 		}
 	}
 	return false
@@ -106,7 +121,7 @@ func (src *source) appends() bool {
 func (src *source) spreads() bool {
 	for i := range src.lexed.tokens {
 		if before := src.lexed.text(i - 1); src.lexed.text(i) == "..." && (before == "[" || before == ",") {
-			return arrayFields() != nil
+			return true
 		}
 	}
 	return false
@@ -136,52 +151,23 @@ func (src *source) absent() map[string]bool {
 
 // learn notes what a name, or a property, begins as.
 func (a *amender) learn(target, initial ast.Expression) {
+	var name unistring.String
 	switch t := target.(type) {
 	case *ast.Identifier:
 		a.bound[t.Name] = true
-		a.noteText(t.Name, initial)
+		name = t.Name
 	case *ast.DotExpression:
-		a.noteText(t.Identifier.Name, initial)
+		name = t.Identifier.Name
 	case *ast.PrivateDotExpression:
-		a.noteText(t.Identifier.Name, initial)
+		name = t.Identifier.Name
 	case *ast.PrivateIdentifier:
-		a.noteText(t.Name, initial)
+		name = t.Name
 	case *ast.StringLiteral: // the key of a property or a field
-		a.noteText(t.Value, initial)
+		name = t.Value
 	}
-}
-
-func (a *amender) noteText(name unistring.String, initial ast.Expression) {
 	if initial != nil && isText(initial) {
 		a.text[name] = true
 	}
-}
-
-// learnCall notes the first parameter of list.reduce((s, x) => …, ”).
-func (a *amender) learnCall(e ast.Expression) {
-	if list, _ := reduction(e); list != nil && len(list.List) > 0 {
-		if name, ok := list.List[0].Target.(*ast.Identifier); ok {
-			a.text[name.Name] = true
-		}
-	}
-}
-
-// reduction takes a call apart that reduces a list to a text.
-func reduction(e ast.Expression) (params *ast.ParameterList, body ast.Node) {
-	c, ok := e.(*ast.CallExpression)
-	if !ok || len(c.ArgumentList) != 2 || !isText(c.ArgumentList[1]) {
-		return nil, nil
-	}
-	if d, ok := c.Callee.(*ast.DotExpression); !ok || d.Identifier.Name != "reduce" {
-		return nil, nil
-	}
-	switch f := c.ArgumentList[0].(type) {
-	case *ast.ArrowFunctionLiteral:
-		return f.ParameterList, f.Body
-	case *ast.FunctionLiteral:
-		return f.ParameterList, f.Body
-	}
-	return nil, nil
 }
 
 // isText reports whether the value of e is a string, as far as e itself says.
@@ -201,25 +187,12 @@ func isText(e ast.Expression) bool {
 func (a *amender) change(slot *ast.Expression) {
 	switch e := (*slot).(type) {
 	case *ast.AssignExpression:
-		a.changeAssignment(slot, e)
-	case *ast.CallExpression:
-		if _, body := reduction(e); body != nil {
-			a.changeReduction(body)
-		}
-		a.changeStored(e)
-	case *ast.ArrowFunctionLiteral:
-		if body, ok := e.Body.(*ast.ExpressionBody); ok {
-			a.changeReturned(&body.Expression)
-		}
+		a.changeAssignment(e)
 	case *ast.ArrayLiteral:
 		changeList(slot, e)
-	case *ast.DotExpression:
-		a.changeRead(&e.Left, e.Identifier.Name)
-	case *ast.BracketExpression:
-		if name, ok := text(e.Member); ok {
-			a.changeRead(&e.Left, unistring.NewFromString(name))
-		} else if a.reads.computed {
-			a.mend(&e.Left, traceName)
+	case *ast.NewExpression:
+		if a.reads.stack { // of an error that is not thrown
+			*slot = callOf(caughtName, e, e)
 		}
 	case *ast.RegExpLiteral:
 		pattern, err := spellOut(e.Pattern, e.Flags)
@@ -241,10 +214,6 @@ func (a *amender) change(slot *ast.Expression) {
 	}
 }
 
-func textLiteral(at file.Idx, text string) *ast.StringLiteral {
-	return &ast.StringLiteral{Idx: at, Literal: text, Value: unistring.NewFromString(text)}
-}
-
 func isAbsent(c *ast.CallExpression) bool {
 	name, ok := c.Callee.(*ast.Identifier)
 	return ok && name.Name == absentName
@@ -260,37 +229,84 @@ func callOf(name unistring.String, e ast.Expression, args ...ast.Expression) *as
 	}
 }
 
+// changeCaught makes catch (e) { $broker_caught(e); … } of catch (e) { … }. A
+// pattern takes apart what a name of ours holds, which no program can write.
+func changeCaught(c *ast.CatchStatement) {
+	name, ok := c.Parameter.(*ast.Identifier)
+	if c.Parameter == nil {
+		return
+	}
+	var first ast.Statement
+	if ok {
+		first = &ast.ExpressionStatement{Expression: callOf(caughtName, name, name)}
+	} else {
+		p := c.Parameter
+		name = &ast.Identifier{Name: "caught value", Idx: p.Idx0()}
+		c.Parameter = name
+		first = &ast.LexicalDeclaration{
+			Idx:   p.Idx0(),
+			Token: gojatoken.LET,
+			List:  []*ast.Binding{{Target: p, Initializer: callOf(caughtName, name, name)}},
+		}
+	}
+	c.Body.List = append([]ast.Statement{first}, c.Body.List...)
+}
+
+// changeList makes $broker_list([x], $broker_spread(list)) of [x, ...list].
+func changeList(slot *ast.Expression, e *ast.ArrayLiteral) {
+	var parts []ast.Expression
+	var run *ast.ArrayLiteral
+	spread := false
+	for _, v := range e.Value {
+		if v == nil {
+			return // a hole
+		}
+		if s, ok := v.(*ast.SpreadElement); ok {
+			parts = append(parts, callOf(spreadName, s.Expression, s.Expression))
+			spread, run = true, nil
+			continue
+		}
+		if run == nil {
+			run = &ast.ArrayLiteral{LeftBracket: e.LeftBracket, RightBracket: e.RightBracket}
+			parts = append(parts, run)
+		}
+		run.Value = append(run.Value, v)
+	}
+	switch {
+	case !spread:
+	case len(parts) == 1:
+		*slot = parts[0]
+	default:
+		*slot = callOf(listName, e, parts...)
+	}
+}
+
 // changeAssignment makes s = $broker_join(s, x) of s += x and of s = s + x where s is
 // text. $broker_join means what + does, whatever its operands are.
-func (a *amender) changeAssignment(slot *ast.Expression, e *ast.AssignExpression) {
+func (a *amender) changeAssignment(e *ast.AssignExpression) {
 	switch {
 	case e.Operator == gojatoken.ASSIGN:
-		if _, pattern := e.Left.(ast.Pattern); !pattern {
-			a.changeSum(&e.Right, func(first ast.Expression) bool { return a.begins(first, e.Left) })
-			a.changeConcat(&e.Right, e.Left)
+		chain, first := plusChain(e.Right)
+		if len(chain) == 0 || !a.isKnown(first) || !same(e.Left, first) {
+			return
 		}
-	case e.Operator != gojatoken.PLUS:
-	case !repeatable(e.Left):
-		a.changeMember(slot, e)
-	case a.isKnown(e.Left) || isText(e.Right):
+		for i := len(chain) - 1; i >= 0; i-- {
+			first = callOf(joinName, first, first, chain[i].Right)
+		}
+		e.Right = first
+	case e.Operator == gojatoken.PLUS && repeatable(e.Left) && (a.isKnown(e.Left) || isText(e.Right)):
 		e.Operator = gojatoken.ASSIGN
 		e.Right = callOf(joinName, e.Left, e.Left, e.Right)
 	}
 }
 
-// changeReduction does the same to what the function returns.
-func (a *amender) changeReduction(body ast.Node) {
-	known := func(first ast.Expression) bool { return a.begins(first, nil) }
-	switch body := body.(type) {
-	case *ast.ExpressionBody:
-		a.changeSum(&body.Expression, known)
-	case *ast.BlockStatement:
-		for _, s := range body.List {
-			if s, ok := s.(*ast.ReturnStatement); ok && s.Argument != nil {
-				a.changeSum(&s.Argument, known)
-			}
-		}
+// plusChain takes first + x + y apart; the last operation comes first.
+func plusChain(e ast.Expression) (chain []*ast.BinaryExpression, first ast.Expression) {
+	for b, _ := e.(*ast.BinaryExpression); b != nil && b.Operator == gojatoken.PLUS; b, _ = b.Left.(*ast.BinaryExpression) {
+		chain = append(chain, b)
+		first = b.Left
 	}
+	return chain, first
 }
 
 // isKnown reports whether e is a variable or a property that began as text.
@@ -306,15 +322,25 @@ func (a *amender) isKnown(e ast.Expression) bool {
 	return false
 }
 
-// repeatable reports whether reading e's object twice is as good as once.
-func repeatable(e ast.Expression) bool {
-	switch e := e.(type) {
+// repeatable reports whether reading e twice is as good as once.
+func repeatable(e ast.Expression) bool { return same(e, e) }
+
+// same reports whether two expressions are one variable, or one member of one
+// variable or of this.
+func same(x, y ast.Expression) bool {
+	switch x := x.(type) {
 	case *ast.Identifier:
-		return true
+		y, ok := y.(*ast.Identifier)
+		return ok && x.Name == y.Name
+	case *ast.ThisExpression:
+		_, ok := y.(*ast.ThisExpression)
+		return ok
 	case *ast.DotExpression:
-		return isName(e.Left)
+		y, ok := y.(*ast.DotExpression)
+		return ok && x.Identifier.Name == y.Identifier.Name && isName(x.Left) && same(x.Left, y.Left)
 	case *ast.PrivateDotExpression:
-		return isName(e.Left)
+		y, ok := y.(*ast.PrivateDotExpression)
+		return ok && x.Identifier.Name == y.Identifier.Name && isName(x.Left) && same(x.Left, y.Left)
 	}
 	return false
 }
@@ -323,34 +349,6 @@ func isName(e ast.Expression) bool {
 	switch e.(type) {
 	case *ast.Identifier, *ast.ThisExpression:
 		return true
-	}
-	return false
-}
-
-// same reports whether two expressions of names and members are one.
-func same(x, y ast.Expression) bool {
-	switch x := x.(type) {
-	case *ast.Identifier:
-		y, ok := y.(*ast.Identifier)
-		return ok && x.Name == y.Name
-	case *ast.DotExpression:
-		y, ok := y.(*ast.DotExpression)
-		return ok && x.Identifier.Name == y.Identifier.Name && same(x.Left, y.Left)
-	case *ast.PrivateDotExpression:
-		y, ok := y.(*ast.PrivateDotExpression)
-		return ok && x.Identifier.Name == y.Identifier.Name && same(x.Left, y.Left)
-	case *ast.BracketExpression:
-		y, ok := y.(*ast.BracketExpression)
-		return ok && same(x.Member, y.Member) && same(x.Left, y.Left)
-	case *ast.ThisExpression:
-		_, ok := y.(*ast.ThisExpression)
-		return ok
-	case *ast.StringLiteral:
-		y, ok := y.(*ast.StringLiteral)
-		return ok && x.Value == y.Value
-	case *ast.NumberLiteral:
-		y, ok := y.(*ast.NumberLiteral)
-		return ok && x.Value == y.Value
 	}
 	return false
 }

@@ -45,16 +45,14 @@ type grouper struct {
 	lex  *scanner
 }
 
-// regroup does so for e and what e begins with, as a pass visits them.
-func (g *grouper) regroup(e ast.Expression) {
-	for b, _ := e.(*ast.BinaryExpression); b != nil; b, _ = b.Left.(*ast.BinaryExpression) {
-		for g.joinsOn(b) {
-			inner := b.Right.(*ast.BinaryExpression)
-			b.Right, inner.Left, inner.Right = inner.Right, b.Left, inner.Left
-			b.Left = inner
-			b.Operator, inner.Operator = inner.Operator, b.Operator
-			b.Comparison, inner.Comparison = inner.Comparison, b.Comparison
-		}
+// regroup does so for a node that a pass visits.
+func (g *grouper) regroup(n ast.Node) {
+	for b, ok := n.(*ast.BinaryExpression); ok && g.joinsOn(b); {
+		inner := b.Right.(*ast.BinaryExpression)
+		b.Right, inner.Left, inner.Right = inner.Right, b.Left, inner.Left
+		b.Left = inner
+		b.Operator, inner.Operator = inner.Operator, b.Operator
+		b.Comparison, inner.Comparison = inner.Comparison, b.Comparison
 	}
 }
 

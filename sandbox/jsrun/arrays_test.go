@@ -9,12 +9,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-func TestArraysAreAsTheyAreKnown(t *testing.T) {
-	if arrayFields() == nil {
-		t.Error("goja keeps the elements of arrays in another way: queues and lists take quadratic time")
-	}
-}
-
 // goja's own way with 120,000 elements takes minutes.
 func TestLongQueues(t *testing.T) {
 	for name, code := range map[string]string{

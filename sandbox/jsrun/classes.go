@@ -204,71 +204,25 @@ func category(name string) *unicode.RangeTable {
 var scriptNames = map[string]string{
 	"Latn": "Latin", "Grek": "Greek", "Cyrl": "Cyrillic", "Arab": "Arabic", "Hebr": "Hebrew", "Hani": "Han",
 	"Hira": "Hiragana", "Kana": "Katakana", "Hang": "Hangul", "Thai": "Thai", "Deva": "Devanagari",
-	"Armn": "Armenian", "Geor": "Georgian", "Beng": "Bengali", "Taml": "Tamil", "Telu": "Telugu",
-	"Ethi": "Ethiopic", "Khmr": "Khmer", "Laoo": "Lao", "Mong": "Mongolian", "Tibt": "Tibetan",
-	"Zyyy": "Common", "Zinh": "Inherited", "Qaai": "Inherited", "Bopo": "Bopomofo", "Gujr": "Gujarati",
-	"Guru": "Gurmukhi", "Knda": "Kannada", "Mlym": "Malayalam", "Mymr": "Myanmar", "Sinh": "Sinhala",
 }
-
-var (
-	anyChar   = &unicode.RangeTable{R32: []unicode.Range32{{Lo: 0, Hi: unicode.MaxRune, Stride: 1}}}
-	asciiChar = &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0, Hi: 0x7f, Stride: 1}}}
-	emojiPart = &unicode.RangeTable{R16: []unicode.Range16{
-		{Lo: '#', Hi: '#', Stride: 1}, {Lo: '*', Hi: '*', Stride: 1}, {Lo: '0', Hi: '9', Stride: 1},
-		{Lo: 0x200d, Hi: 0x200d, Stride: 1}, {Lo: 0x20e3, Hi: 0x20e3, Stride: 1}, {Lo: 0xfe0f, Hi: 0xfe0f, Stride: 1},
-	}, R32: []unicode.Range32{
-		{Lo: 0x1f1e6, Hi: 0x1f1ff, Stride: 1}, {Lo: 0x1f3fb, Hi: 0x1f3ff, Stride: 1},
-		{Lo: 0x1f9b0, Hi: 0x1f9b3, Stride: 1}, {Lo: 0xe0020, Hi: 0xe007f, Stride: 1},
-	}}
-	skinTone = &unicode.RangeTable{R32: []unicode.Range32{{Lo: 0x1f3fb, Hi: 0x1f3ff, Stride: 1}}}
-)
 
 // binaryProperty returns the tables of a property that a character has or has
 // not; nil for an unknown one.
 func binaryProperty(name string) []*unicode.RangeTable {
 	p := unicode.Properties
 	switch name {
-	case "Any":
-		return []*unicode.RangeTable{anyChar}
-	case "ASCII":
-		return []*unicode.RangeTable{asciiChar}
-	case "Assigned":
-		return []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs}
 	case "Alphabetic", "Alpha":
 		return []*unicode.RangeTable{unicode.L, unicode.Nl, p["Other_Alphabetic"]}
 	case "Uppercase", "Upper":
 		return []*unicode.RangeTable{unicode.Lu, p["Other_Uppercase"]}
 	case "Lowercase", "Lower":
 		return []*unicode.RangeTable{unicode.Ll, p["Other_Lowercase"]}
-	case "Cased":
-		return []*unicode.RangeTable{unicode.Lu, unicode.Ll, unicode.Lt, p["Other_Uppercase"], p["Other_Lowercase"]}
-	case "Math":
-		return []*unicode.RangeTable{unicode.Sm, p["Other_Math"]}
-	case "ID_Start", "IDS", "XID_Start", "XIDS":
-		return []*unicode.RangeTable{unicode.L, unicode.Nl, p["Other_ID_Start"]}
-	case "ID_Continue", "IDC", "XID_Continue", "XIDC":
-		return []*unicode.RangeTable{unicode.L, unicode.Nl, p["Other_ID_Start"], unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, p["Other_ID_Continue"]}
-	case "Emoji_Modifier", "EMod":
-		return []*unicode.RangeTable{skinTone}
-	case "Emoji_Component", "EComp":
-		return []*unicode.RangeTable{emojiPart}
 	}
-	if long, ok := propertyNames[name]; ok {
-		name = long
-	}
-	if t := emojiTables()[name]; t != nil {
+	if t := propertyTables()[name]; t != nil {
 		return []*unicode.RangeTable{t}
 	}
 	if t := p[name]; t != nil && !strings.HasPrefix(name, "Other_") {
 		return []*unicode.RangeTable{t}
 	}
 	return nil
-}
-
-// propertyNames are short names of properties.
-var propertyNames = map[string]string{
-	"space": "White_Space", "AHex": "ASCII_Hex_Digit", "Hex": "Hex_Digit", "RI": "Regional_Indicator",
-	"Ideo": "Ideographic", "UIdeo": "Unified_Ideograph", "Dia": "Diacritic", "Ext": "Extender",
-	"VS": "Variation_Selector", "QMark": "Quotation_Mark", "Term": "Terminal_Punctuation",
-	"STerm": "Sentence_Terminal", "Join_C": "Join_Control", "EPres": "Emoji_Presentation", "ExtPict": "Extended_Pictographic",
 }

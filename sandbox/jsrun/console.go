@@ -40,7 +40,6 @@ func (r *runtime) defineConsole() {
 		r.print(stderr, text)
 	})
 	method("dir", func(args []goja.Value) { r.print(stdout, r.inspect(argument(args, 0))) })
-	method("dirxml", func(args []goja.Value) { r.print(stdout, r.format(args)) })
 	method("table", func(args []goja.Value) { r.print(stdout, r.table(argument(args, 0), argument(args, 1))) })
 	method("assert", func(args []goja.Value) {
 		if argument(args, 0).ToBoolean() {

@@ -59,7 +59,7 @@ func (r *runtime) describeValue(v goja.Value, depth int) string {
 // errorHead returns an error's class and its message, in the words that other
 // engines have for it.
 func (r *runtime) errorHead(o *goja.Object) (name, message string) {
-	r.mendMessage(o)
+	r.rewordMessage(o)
 	name = stringOr(o.Get("name"), "Error")
 	if c, ok := o.Get("constructor").(*goja.Object); ok && name == "Error" {
 		name = stringOr(c.Get("name"), name) // a class of the program that sets no name
@@ -103,9 +103,6 @@ func (r *runtime) hint(name, message string) string {
 	}
 	if hint := r.hints[missing]; hint != "" {
 		return hint
-	}
-	if r.script.source.spaces && r.script.source.names[missing] {
-		return fmt.Sprintf("namespaces are made before the script runs and see nothing of it: move %s into the namespace", missing)
 	}
 	if reason, ok := withheld[missing]; ok { // in code that was made while running
 		return reason

@@ -73,7 +73,10 @@ func (r *runtime) float(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
 	if o, ok := v.(*goja.Object); ok {
 		if o.ExportType() == promiseType {
-			if p := o.Export().(*goja.Promise); p.State() == goja.PromiseStatePending && !r.loop.calling(p) {
+			p := o.Export().(*goja.Promise)
+			if c := r.loop.callOf(p); c != nil {
+				c.stated = true
+			} else if p.State() == goja.PromiseStatePending {
 				r.floating = append(r.floating, p)
 			}
 		}

@@ -129,23 +129,23 @@ func readForeign(p *Program) (*foreign, error) {
 		return nil, src.engineError(err)
 	}
 	// What this engine's regular expressions do not have, another one may.
-	built, err := src.parseBuilt(scriptHead+"\n"+string(out.code)+scriptTail, m, parser.IgnoreRegExpErrors)
+	text := scriptHead + "\n" + string(out.code) + scriptTail
+	tree, whole, err := src.parseBuilt(text, m, parser.IgnoreRegExpErrors)
 	if err != nil {
 		return nil, err
 	}
-	tree := built.tree
-	f := &foreign{script: &script{file: src.file, source: src}, text: built.text, tree: tree, edits: built.defaultEdits()}
+	f := &foreign{script: &script{file: src.file, source: src}, text: text, tree: tree}
 	f.bundle = &Bundle{File: src.file, Sources: m.Sources}
 	main := mainFunction(tree)
 	if main != nil {
-		f.script.parsed = surveyed(tree, main, src.places(tree, built.whole))
+		f.script.parsed = surveyed(tree, main, src.places(tree, whole))
 		if !src.asked {
 			f.finish(main)
 		}
 	}
 	f.withhold()
 	slices.SortFunc(f.edits, func(a, b edit) int { return a.start - b.start })
-	f.bundle.Mappings = f.shifted(built.smap.Mappings)
+	f.bundle.Mappings = f.shifted(m.Mappings)
 	f.bundle.Code = f.edited()
 	return f, nil
 }
@@ -203,18 +203,25 @@ func (f *foreign) withhold() {
 		return
 	}
 	bound := make(map[string]bool)
-	known := pass{bound: func(target, _ ast.Expression) {
-		if name, ok := target.(*ast.Identifier); ok {
-			bound[name.Name.String()] = true
-		}
-	}}
+	known := pass{bound: names(func(i *ast.Identifier) { bound[i.Name.String()] = true })}
 	known.statements(f.tree.Body)
 	name := func(e ast.Expression) (*ast.Identifier, bool) {
 		i, ok := e.(*ast.Identifier)
 		return i, ok && absent[i.Name.String()] && !bound[i.Name.String()]
 	}
 	asked := make(map[*ast.Identifier]bool)
-	change := pass{enter: func(e ast.Expression) {
+	change := pass{visit: func(n ast.Node) bool {
+		e, ok := n.(ast.Expression)
+		if !ok {
+			return true
+		}
+		if o, ok := e.(*ast.ObjectLiteral); ok {
+			for _, p := range o.Value { // {fetch} reads what Node has, which is nothing
+				if p, ok := p.(*ast.PropertyShort); ok {
+					asked[&p.Name] = true
+				}
+			}
+		}
 		if u, ok := e.(*ast.UnaryExpression); ok && u.Operator == gojatoken.TYPEOF {
 			if i, ok := name(u.Operand); ok {
 				asked[i] = true
@@ -223,6 +230,7 @@ func (f *foreign) withhold() {
 		} else if i, ok := name(e); ok && !asked[i] {
 			f.edits = append(f.edits, edit{f.offset(i.Idx), f.offset(i.Idx1()), absentName + `("` + i.Name.String() + `")`})
 		}
+		return true
 	}}
 	change.statements(f.tree.Body)
 }

@@ -81,27 +81,6 @@ func TestABundleKeepsItsPlaces(t *testing.T) {
 	}
 }
 
-// What this engine needs to read a program is no part of what another one gets.
-func TestABundleIsOfTheProgramsText(t *testing.T) {
-	b, refused := NewSpare().Prepare(t.Context(), Program{Code: "const f = (x, [y = 1, { z = [2] } = {}] = []) => y;\nf(3) + boom"}, nil)
-	if refused != nil {
-		t.Fatal(refused.Error)
-	}
-	if want := "(x,[y=1,{z=[2]}={}]=[])=>y;"; !strings.Contains(b.Code, want) {
-		t.Errorf("no %q in\n%s", want, b.Code)
-	}
-	lines := strings.Split(b.Code, "\n")
-	found := ""
-	remap(b.Mappings, func(l int, s *segment) {
-		if strings.HasPrefix(lines[l][s.column-1:], "boom") {
-			found = fmt.Sprintf("%d:%d", s.line+1, s.sourceColumn)
-		}
-	})
-	if found != "2:8" {
-		t.Errorf("boom is at %s, want 2:8\n%s", found, b.Code)
-	}
-}
-
 func TestABundleSaysWhereNamesAre(t *testing.T) {
 	p := Program{
 		Code:    "Atomics; listIsues(); repos(); $strange",

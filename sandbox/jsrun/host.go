@@ -118,6 +118,8 @@ type hostCall struct {
 	reject  func(any) error
 	stack   []goja.StackFrame // of where the program called
 	late    bool              // main ended before it did
+	stated  bool              // a statement of the program made it, and nothing else
+	lost    bool              // it has lost a race
 	err     error             // how it ended
 }
 

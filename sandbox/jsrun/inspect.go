@@ -123,14 +123,16 @@ func (in *inspector) object(o *goja.Object, depth int) string {
 		return in.keyed(o, shape{name: in.function(o)}, depth)
 	case class == "Array":
 		return in.array(o, depth, name)
-	case class == "Arguments":
-		return in.array(o, depth, "[Arguments]")
 	case class == "RegExp":
 		return in.keyed(o, shape{name: o.String()}, depth)
 	case class == "Date":
 		return in.keyed(o, shape{name: in.date(o)}, depth)
-	case class == "String" || class == "Number" || class == "Boolean":
-		return in.boxed(o, class)
+	case class == "String" || class == "Number" || class == "Boolean": // new String('x')
+		text := o.String()
+		if class == "String" {
+			text = quoteJS(text)
+		}
+		return "[" + class + ": " + text + "]"
 	case in.r.vm.InstanceOf(o, in.r.mapClass):
 		return in.entries(o, name, "Map", depth, true)
 	case in.r.vm.InstanceOf(o, in.r.setClass):
@@ -191,30 +193,12 @@ func (in *inspector) date(o *goja.Object) string {
 	return "Invalid Date"
 }
 
-func (in *inspector) boxed(o *goja.Object, class string) string {
-	var v goja.Value
-	switch class {
-	case "Number":
-		v = o.ToNumber()
-	case "Boolean":
-		v = in.r.vm.ToValue(o.Export())
-	default:
-		v = o.ToString()
-	}
-	return "[" + class + ": " + in.value(v, 0) + "]"
-}
-
 // function is a function without its properties: [Function: name].
 func (in *inspector) function(o *goja.Object) string {
 	name := stringOr(o.Get("name"), "")
 	if text := o.String(); strings.HasPrefix(text, "class") {
 		if name == "" {
 			name = "(anonymous)"
-		}
-		if p := o.Prototype(); p != nil {
-			if above := stringOr(p.Get("name"), ""); above != "" {
-				name += " extends " + above
-			}
 		}
 		return "[class " + name + "]"
 	}
@@ -306,10 +290,7 @@ func (in *inspector) array(o *goja.Object, depth int, name string) string {
 	n := o.Get("length").ToInteger()
 	s := shape{open: "[", close: "]", array: true, numbers: true}
 	if name != "Array" {
-		s.name = name
-		if !strings.HasPrefix(name, "[") {
-			s.name = fmt.Sprintf("%s(%d)", name, n)
-		}
+		s.name = fmt.Sprintf("%s(%d)", name, n)
 	}
 	i := int64(0)
 	for ; i < n && len(s.items) < maxInspectItems; i++ {
@@ -329,11 +310,6 @@ func (in *inspector) array(o *goja.Object, depth int, name string) string {
 	if i < n {
 		s.more = true
 		s.items = append(s.items, "... "+counted(n-i, "more item"))
-	} else if n <= maxInspectKeyed && o.ClassName() == "Array" {
-		extra := in.fields(o, depth, func(key string) bool { return key != "" && key[0] >= '0' && key[0] <= '9' })
-		if len(extra) > 0 {
-			s.items, s.numbers = append(s.items, extra...), false
-		}
 	}
 	return in.lay(s, depth)
 }

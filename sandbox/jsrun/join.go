@@ -2,8 +2,6 @@ package jsrun
 
 import (
 	"reflect"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/dop251/goja"
 )
@@ -86,73 +84,6 @@ func (r *runtime) append(s, x goja.String) goja.Value {
 func (r *runtime) called(f goja.Callable, args ...goja.Value) goja.Value {
 	v, err := f(goja.Undefined(), args...)
 	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-// fill is the text of `${s}x`, where the second argument is the text x.
-func (r *runtime) fill(c goja.FunctionCall) goja.Value {
-	if s, ok := c.Argument(0).(goja.String); ok {
-		return r.append(s, c.Argument(1).(goja.String))
-	}
-	return r.called(r.member.fill, c.Arguments...)
-}
-
-// concat is s.concat(x, …).
-func (r *runtime) concat(c goja.FunctionCall) goja.Value {
-	s, ok := c.Argument(0).(goja.String)
-	for _, x := range c.Arguments[1:] {
-		ok = ok && isPrimitive(x)
-	}
-	if !ok {
-		return r.called(r.member.concat, c.Arguments...)
-	}
-	for _, x := range c.Arguments[1:] {
-		s = r.append(s, r.text(x)).(goja.String)
-	}
-	return s
-}
-
-// A member is a property that is added to: it is asked for its object and its
-// key once. Only $broker_put gets it.
-type member struct {
-	goja.Value
-	object, key, was goja.Value
-
-	own  *goja.Object // the object, if Go can reach the property by
-	name string
-}
-
-// memberFuncs are the functions of "core" for what join.go does not do itself.
-type memberFuncs struct{ fill, concat, key, get, set goja.Callable }
-
-// at is the member of an object, with the value that it has.
-func (r *runtime) at(c goja.FunctionCall) goja.Value {
-	m := &member{Value: goja.Undefined(), object: c.Argument(0), key: c.Argument(1)}
-	if o, ok := m.key.(*goja.Object); ok {
-		m.key = r.called(r.member.key, m.object, o)
-	}
-	if o, ok := m.object.(*goja.Object); ok && isPrimitive(m.key) {
-		if name := m.key.String(); !strings.ContainsRune(name, utf8.RuneError) {
-			m.own, m.name = o, name
-			if m.was = o.Get(name); m.was == nil {
-				m.was = goja.Undefined()
-			}
-			return m
-		}
-	}
-	m.was = r.called(r.member.get, m.object, m.key)
-	return m
-}
-
-// put is the assignment of object[key] += x.
-func (r *runtime) put(c goja.FunctionCall) goja.Value {
-	m := c.Argument(0).(*member)
-	v := r.sum(m.was, c.Argument(1))
-	if m.own == nil {
-		r.called(r.member.set, m.object, m.key, v)
-	} else if err := m.own.Set(m.name, v); err != nil {
 		panic(err)
 	}
 	return v

@@ -18,16 +18,6 @@ func TestAppendingDoesNotCopy(t *testing.T) {
 		"plus":     "let s = ''; for (let i = 0; i < %d; i++) s = s + 'x'; return s.length",
 		"property": "const o = { s: '' }; for (let i = 0; i < %d; i++) o.s += 'x'; return o.s.length",
 		"unicode":  "let s = 'é'; for (let i = 1; i < %d; i++) s += 'x'; return s.length",
-		"key":      "const o = { a: '' }, k = 'a'; for (let i = 0; i < %d; i++) o[k] += 'x'; return o.a.length",
-		"index":    "const l = ['', '']; for (let i = 0; i < %d; i++) l[l.length - 1] += 'x'; return l[1].length",
-		"member":   "const o = { p: { s: '' } }; for (let i = 0; i < %d; i++) o.p.s += 'x'; return o.p.s.length",
-		"template": "let s = ''; for (let i = 0; i < %d; i++) s = `${s}${'x'}`; return s.length",
-		"concat":   "let s = ''; for (let i = 0; i < %d; i++) s = s.concat('x'); return s.length",
-		"or empty": "const o = {}; for (let i = 0; i < %d; i++) o.s = (o.s ?? '') + 'x'; return o.s.length",
-		"function": "const f = (s) => s + 'x'; let s = ''; for (let i = 0; i < %d; i++) s = f(s); return s.length",
-		"returned": "function f(s, x) { return s + x + '' } let s = ''; for (let i = 0; i < %d; i++) s = f(s, 'x'); return s.length",
-		"map":      "const m = new Map([[1, '']]); for (let i = 0; i < %d; i++) m.set(1, m.get(1) + 'x'); return m.get(1).length",
-		"reduce":   "return Array.from({ length: %d }).reduce((s) => s + 'x', '').length",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after goruntime.MemStats

@@ -163,8 +163,9 @@ func (r *runtime) natives(name string) goja.Value {
 		add("spellOut", r.spellOut)
 		add("written", r.written)
 		add("canBeEmpty", r.canBeEmpty)
-	case "reflect":
-		add("mend", r.mended(r.mendStack))
+	case "promises":
+		add("caught", r.caught)
+		add("raced", r.raced)
 	case "text", "buffer", "crypto":
 		r.byteNatives(add)
 	case "intl":

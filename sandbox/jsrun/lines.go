@@ -38,12 +38,6 @@ func (t *textLines) index() {
 	}
 }
 
-// count is how many lines there are.
-func (t *textLines) count() int {
-	t.index()
-	return len(t.starts)
-}
-
 // line returns the number of the line that offset is on, from 1, and where it
 // begins and ends, without its end.
 func (t *textLines) line(offset int) (number, start, end int) {

@@ -158,14 +158,14 @@ func (l *loop) dueTimer(now time.Time) *timer {
 	return t
 }
 
-// calling reports whether p is the promise of a call under way.
-func (l *loop) calling(p *goja.Promise) bool {
+// callOf is the call under way whose promise p is, or nil.
+func (l *loop) callOf(p *goja.Promise) *hostCall {
 	for c := range l.calls {
 		if c.promise == p {
-			return true
+			return c
 		}
 	}
-	return false
+	return nil
 }
 
 // timerBefore reports whether a timer is due before end that fires once, or that a

@@ -52,9 +52,11 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 }
 
 // drain waits for what the program has started with statements of its own, and, at
-// most for the grace period, for the calls and timers that it left behind.
+// most for the grace period, for the calls that it left behind, but for those that
+// have lost a race, and for timers.
 func (r *runtime) drain(ctx context.Context, out Outcome) (_ Outcome, aborted bool) {
 	var late []*hostCall
+	r.noteLost()
 	for c := range r.loop.calls {
 		c.late = true
 		late = append(late, c)
@@ -64,7 +66,7 @@ func (r *runtime) drain(ctx context.Context, out Outcome) (_ Outcome, aborted bo
 	defer over.Stop()
 	grace := over.C // nil once it is over
 wait:
-	for r.prog.Grace > 0 && (r.goesOn(ctx.Deadline()) || grace != nil && (len(r.loop.calls) > 0 || r.loop.timerBefore(end))) {
+	for r.prog.Grace > 0 && (r.goesOn(ctx.Deadline()) || grace != nil && (r.awaitsCalls() || len(r.loop.timers) > r.lostTimers && r.loop.timerBefore(end))) {
 		switch err := r.turn(ctx, grace); {
 		case err == nil:
 		case isEnd(err):

@@ -2,35 +2,26 @@ package jsrun
 
 import "github.com/dop251/goja/ast"
 
-// A pass goes over a syntax tree and may change it. The functions that
-// are nil are not called.
+// A pass goes over a syntax tree in the order of the text, and may change it. The
+// functions that are nil are not called.
 type pass struct {
+	// visit gets every statement and every expression before those below it; false
+	// leaves these out. Names that are only labels or members are no nodes.
+	visit func(n ast.Node) bool
 	// leave gets the place of every expression that is read, once those below
 	// it have been visited; it may put another one there.
 	leave func(slot *ast.Expression)
-	// enter gets every expression that is read before those below it.
-	enter func(e ast.Expression)
 	// bound gets what a declaration, a parameter or a property binds, with
 	// what it is given first, which may be nil.
 	bound func(target ast.Expression, initial ast.Expression)
-	// taken gets every pattern with the place of the value that it takes apart.
-	taken func(p *ast.ObjectPattern, value *ast.Expression)
-	// returned gets the place of what a return statement returns, after leave.
-	returned func(slot *ast.Expression)
-	// array gets every pattern that takes a list apart, before what is in it.
-	array func(p *ast.ArrayPattern)
 	// caught gets every catch clause.
 	caught func(c *ast.CatchStatement)
 }
 
-func (w *pass) take(target ast.Expression, value *ast.Expression) {
-	if p, ok := target.(*ast.ObjectPattern); ok && w.taken != nil && *value != nil {
-		w.taken(p, value)
-	}
-}
+func (w *pass) enter(n ast.Node) bool { return w.visit == nil || w.visit(n) }
 
 func (w *pass) bind(target, initial ast.Expression) {
-	if w.bound != nil && target != nil {
+	if w.bound != nil {
 		w.bound(target, initial)
 	}
 }
@@ -42,6 +33,9 @@ func (w *pass) statements(list []ast.Statement) {
 }
 
 func (w *pass) statement(s ast.Statement) {
+	if s == nil || !w.enter(s) {
+		return
+	}
 	switch s := s.(type) {
 	case *ast.BlockStatement:
 		w.block(s)
@@ -52,14 +46,11 @@ func (w *pass) statement(s ast.Statement) {
 	case *ast.LexicalDeclaration:
 		w.bindings(s.List)
 	case *ast.FunctionDeclaration:
-		w.function(s.Function)
+		w.expression(s.Function)
 	case *ast.ClassDeclaration:
 		w.class(s.Class)
 	case *ast.ReturnStatement:
 		w.expr(&s.Argument)
-		if w.returned != nil && s.Argument != nil {
-			w.returned(&s.Argument)
-		}
 	case *ast.ThrowStatement:
 		w.expr(&s.Argument)
 	case *ast.IfStatement:
@@ -147,7 +138,6 @@ func (w *pass) bindings(list []*ast.Binding) {
 	for _, b := range list {
 		w.target(b.Target, b.Initializer)
 		w.expr(&b.Initializer)
-		w.take(b.Target, &b.Initializer)
 	}
 }
 
@@ -155,9 +145,6 @@ func (w *pass) bindings(list []*ast.Binding) {
 func (w *pass) target(t, initial ast.Expression) {
 	switch t := t.(type) {
 	case *ast.ArrayPattern:
-		if w.array != nil {
-			w.array(t)
-		}
 		for _, e := range t.Elements {
 			w.target(e, nil)
 		}
@@ -183,12 +170,14 @@ func (w *pass) target(t, initial ast.Expression) {
 		w.target(t.Target, t.Initializer)
 		w.expr(&t.Initializer)
 	case *ast.DotExpression:
+		w.enter(t)
 		w.bind(t, initial)
 		w.expr(&t.Left)
 	case *ast.PrivateDotExpression:
 		w.bind(t, initial)
 		w.expr(&t.Left)
 	case *ast.BracketExpression:
+		w.enter(t)
 		w.expr(&t.Left)
 		w.expr(&t.Member)
 	case *ast.Identifier:
@@ -220,21 +209,23 @@ func (w *pass) class(c *ast.ClassLiteral) {
 	for _, e := range c.Body {
 		switch e := e.(type) {
 		case *ast.FieldDefinition:
-			w.key(&e.Key, e.Computed)
-			w.bind(e.Key, e.Initializer)
+			w.key(&e.Key, e.Computed, e.Initializer)
 			w.expr(&e.Initializer)
 		case *ast.MethodDefinition:
-			w.key(&e.Key, e.Computed)
-			w.function(e.Body)
+			w.key(&e.Key, e.Computed, nil)
+			w.expression(e.Body)
 		case *ast.ClassStaticBlock:
 			w.block(e.Block)
 		}
 	}
 }
 
-func (w *pass) key(slot *ast.Expression, computed bool) {
+// key visits the key of a member, which is an expression or a name.
+func (w *pass) key(slot *ast.Expression, computed bool, initial ast.Expression) {
 	if computed {
 		w.expr(slot)
+	} else {
+		w.bind(*slot, initial)
 	}
 }
 
@@ -249,12 +240,16 @@ func (w *pass) expr(slot *ast.Expression) {
 	if *slot == nil {
 		return
 	}
-	if w.enter != nil {
-		w.enter(*slot)
-	}
-	w.below(*slot)
+	w.expression(*slot)
 	if w.leave != nil {
 		w.leave(slot)
+	}
+}
+
+// expression visits one that cannot be replaced.
+func (w *pass) expression(e ast.Expression) {
+	if w.enter(e) {
+		w.below(e)
 	}
 }
 
@@ -263,11 +258,13 @@ func (w *pass) below(e ast.Expression) {
 	case *ast.AssignExpression:
 		w.target(e.Left, e.Right)
 		w.expr(&e.Right)
-		w.take(e.Left, &e.Right)
 	case *ast.BinaryExpression:
 		// A long chain of operators must not take a stack as deep.
 		var chain []*ast.BinaryExpression
 		for b := e; b != nil; b, _ = b.Left.(*ast.BinaryExpression) {
+			if b != e && !w.enter(b) {
+				break
+			}
 			chain = append(chain, b)
 		}
 		w.expr(&chain[len(chain)-1].Left)
@@ -338,9 +335,10 @@ func (w *pass) literal(e ast.Expression) {
 
 func (w *pass) property(p ast.Property) {
 	switch p := p.(type) {
+	case *ast.PropertyShort:
+		w.expression(&p.Name)
 	case *ast.PropertyKeyed:
-		w.key(&p.Key, p.Computed)
-		w.bind(p.Key, p.Value)
+		w.key(&p.Key, p.Computed, p.Value)
 		w.expr(&p.Value)
 	case *ast.SpreadElement:
 		w.expr(&p.Expression)

@@ -14,9 +14,8 @@ import (
 )
 
 // A script is a program ready to run. Its value is a function of
-// ($keep, $call, $error, $broker_join, $broker_absent, $broker_float, $broker_words, $broker_trace,
-// $broker_spread, $broker_list, $broker_at, $broker_put, $broker_fill, $broker_concat) that gives
-// $keep the program as an async function.
+// ($keep, $call, $error, $broker_join, $broker_absent, $broker_float, $broker_caught,
+// $broker_spread, $broker_list, $broker_queue) that gives $keep the program as an async function.
 type script struct {
 	program  *goja.Program
 	file     string // what its frames are called
@@ -24,7 +23,6 @@ type script struct {
 	regexes  bool   // it makes regular expressions while it runs
 	implicit bool   // its value is that of its last expression, without return
 	source   *source
-	whole    *composed         // if namespaces were moved behind the program
 	parsed   sandbox.Parsed    // if the program is to be checked
 	reads    map[spot]readSite // likewise
 }
@@ -32,7 +30,7 @@ type script struct {
 // The function around every script: the program's modules find the bridge in
 // its parameters, where no program can replace it.
 const (
-	scriptHead = `(function($keep,$call,$error,$broker_join,$broker_absent,$broker_float,$broker_words,$broker_trace,$broker_spread,$broker_list,$broker_at,$broker_put,$broker_fill,$broker_concat){"use strict";`
+	scriptHead = `(function($keep,$call,$error,$broker_join,$broker_absent,$broker_float,$broker_caught,$broker_spread,$broker_list,$broker_queue){"use strict";`
 	scriptTail = "\n})"
 )
 
@@ -67,16 +65,22 @@ func prepare(p Program) (*script, error) {
 	if err != nil {
 		return nil, src.engineError(err)
 	}
-	built, err := src.parseBuilt(scriptHead+"\n"+string(out.code)+scriptTail, m, 0)
+	tree, text, err := src.parseBuilt(scriptHead+"\n"+string(out.code)+scriptTail, m, 0)
 	if err != nil {
 		return nil, err
 	}
-	s, err := src.compile(built.tree, built.whole)
-	if err == nil && src.spaces {
-		whole := src.compose(p.Modules)
-		s.whole = &whole
+	return src.compile(tree, text)
+}
+
+// parseBuilt reads the text of a script that esbuild has built, and returns it with
+// its source map.
+func (src *source) parseBuilt(text string, m sourceMap, mode parser.Mode) (*ast.Program, string, error) {
+	text += "\n" + m.comment()
+	tree, err := parser.ParseFile(nil, builtFile, text, mode, parser.WithSourceMapLoader(noSourceMaps))
+	if err != nil {
+		return nil, "", src.engineError(err)
 	}
-	return s, err
+	return tree, text, nil
 }
 
 // readProgram reads the text of p, whose language it settles.
@@ -142,6 +146,9 @@ func (src *source) compile(tree *ast.Program, text string) (*script, error) {
 func (src *source) engineError(err error) error {
 	message := err.Error()
 	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
+		if list[0].Message == "Invalid destructuring binding target" { // [a = [b = 1] = []]
+			list[0].Message = "a default inside of an array that has a default itself"
+		}
 		message = src.file + ": " + list[0].Message
 		if line, column, ok := src.built.origin(src.file, list[0].Position.Line, list[0].Position.Column); ok {
 			message = fmt.Sprintf("%s:%d:%d: %s", src.file, line, column, list[0].Message)

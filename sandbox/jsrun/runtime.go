@@ -34,36 +34,34 @@ type runtime struct {
 	start  time.Time
 	loop   loop
 
-	main      *goja.Promise
-	printed   bool                  // something went to stdout
-	floating  []*goja.Promise       // of statements that nobody awaits
-	unhandled []*goja.Promise       // rejected, and nobody has looked yet
-	late      map[*goja.Object]bool // errors of calls that main had left behind
-	thrown    map[*goja.Object]bool // errors of calls
-	groups    int                   // open console.group calls
-	counts    map[string]int        // console.count
-	clocks    map[string]time.Time  // console.time
-	libs      map[string]*goja.Object
-	also      map[string]bool // globals of the engine that the program will run in
-	collators map[string]*collator
-	regexps   regexps
+	main     *goja.Promise
+	printed  bool            // something went to stdout
+	floating []*goja.Promise // of statements that nobody awaits
+	racers   []racer         // promises that took part in a race while they were pending
+	// lostTimers is how many timers are those of races that something else has won.
+	lostTimers int
+	unhandled  []*goja.Promise       // rejected, and nobody has looked yet
+	late       map[*goja.Object]bool // errors of calls that main had left behind
+	thrown     map[*goja.Object]bool // errors of calls
+	groups     int                   // open console.group calls
+	counts     map[string]int        // console.count
+	clocks     map[string]time.Time  // console.time
+	libs       map[string]*goja.Object
+	also       map[string]bool // globals of the engine that the program will run in
+	collators  map[string]*collator
+	regexps    regexps
 
-	reads     reads
-	toolError *goja.Object
-	add       goja.Callable // +
-	joins     [maxJoins]joined
-	nextJoin  int
-	member    memberFuncs
-	inFront   roomInFront
-	toList    goja.Callable // [...value]
-	ownKeys   goja.Callable // the enumerable keys of an object
-	stringify goja.Callable // the engine's JSON.stringify
+	reads      reads
+	errorReads errorReads
+	toolError  *goja.Object
+	add        goja.Callable // +
+	joins      [maxJoins]joined
+	nextJoin   int
+	ownKeys    goja.Callable // the enumerable keys of an object
+	stringify  goja.Callable // the engine's JSON.stringify
 
 	classes           map[string]*goja.Object // of errors
 	iteratorPrototype *goja.Object
-	arraySteps        *goja.Object // the prototype of what goes through an array
-	arrayIterator     goja.Value   // what an array has to be gone through, and
-	arrayNext         goja.Value   // what those have to go on
 	mapClass          *goja.Object
 	setClass          *goja.Object
 }
@@ -127,7 +125,11 @@ func (r *runtime) begin() error {
 	if err := r.guard(r.defineNamed); err != nil {
 		return err
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.mended(r.mendMessage)), r.vm.ToValue(r.mended(r.mendStack)), r.vm.ToValue(r.spread), r.vm.ToValue(r.list), r.vm.ToValue(r.at), r.vm.ToValue(r.put), r.vm.ToValue(r.fill), r.vm.ToValue(r.concat)); err != nil {
+	arrays := func(string) goja.Value { return goja.Undefined() }
+	if src := r.script.source; src.spreads() || src.queues() {
+		arrays = r.load("arrays").Get
+	}
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.caught), arrays("spread"), arrays("list"), arrays("queue")); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {
@@ -144,8 +146,8 @@ func (r *runtime) defineNamed() {
 		r.defineRegExp()
 	}
 	text := r.script.source.text
-	if strings.Contains(text, "getOwnProperty") || strings.Contains(text, "ownKeys") {
-		r.load("reflect")
+	if r.errorReads = r.script.source.errorReads(); r.errorReads.any() || r.script.source.races() {
+		r.load("promises")
 	}
 	if r.script.source.names["Date"] {
 		r.load("dates")
@@ -181,18 +183,12 @@ func (r *runtime) setUp() error {
 	if err != nil {
 		return err
 	}
-	r.arraySteps = steps.(*goja.Object).Prototype()
-	r.iteratorPrototype = r.arraySteps.Prototype()
-	for name, f := range map[string]*goja.Callable{
-		"own": &r.ownKeys, "add": &r.add, "toList": &r.toList, "fill": &r.member.fill, "concat": &r.member.concat,
-		"key": &r.member.key, "get": &r.member.get, "set": &r.member.set,
-	} {
-		*f = r.core(name)
-	}
+	r.iteratorPrototype = steps.(*goja.Object).Prototype().Prototype()
+	r.ownKeys, r.add = r.core("own"), r.core("add")
 	r.defineStringify()
+	r.defineShift()
 	r.defineParse()
 	r.defineErrors()
-	r.defineArrays()
 	r.defineTimers()
 	r.defineConsole()
 	r.defineLibs()

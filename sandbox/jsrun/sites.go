@@ -71,8 +71,8 @@ func (s *survey) modules(tree *ast.Program, main *ast.FunctionLiteral) {
 			functions[name.Name.String()] = value
 		}
 	}
-	w := walker{bind: func(i *ast.Identifier) { s.outside[i.Name.String()] = true }}
-	w.enter = func(n ast.Node) bool {
+	w := pass{bound: names(func(i *ast.Identifier) { s.outside[i.Name.String()] = true })}
+	w.visit = func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FunctionLiteral:
 			return n != main
@@ -142,8 +142,8 @@ func (s *survey) wraps(f ast.Expression) (target string, ok bool) {
 // program reads the program's own part of the tree.
 func (s *survey) program(main *ast.FunctionLiteral) {
 	bind := func(i *ast.Identifier) { s.bound[i.Name.String()] = true }
-	w := walker{bind: bind}
-	w.enter = func(n ast.Node) bool {
+	w := pass{bound: names(bind)}
+	w.visit = func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Identifier:
 			if name := n.Name.String(); s.used[name] == 0 {
@@ -178,7 +178,16 @@ func (s *survey) program(main *ast.FunctionLiteral) {
 		}
 		return true
 	}
-	w.node(main.Body)
+	w.block(main.Body)
+}
+
+// names is the function of a pass that hands the names that are bound to f.
+func names(f func(*ast.Identifier)) func(target, _ ast.Expression) {
+	return func(target, _ ast.Expression) {
+		if name, ok := target.(*ast.Identifier); ok {
+			f(name)
+		}
+	}
 }
 
 // bare takes off what "?." puts around an expression.

@@ -21,7 +21,6 @@ type source struct {
 	moved   []moved         // import declarations, which go behind the function
 	names   map[string]bool // the identifiers that it uses; false for those that its imports bind
 	bundle  bool            // it reaches modules, so it takes more than one file
-	spaces  bool            // namespaces are among what was moved
 	plain   bool            // nothing in it needs esbuild, if goja can parse it
 	refused []string        // what cannot run, worded
 	check   bool            // what it says of its calls is wanted
@@ -29,8 +28,7 @@ type source struct {
 	asked   bool            // tail returns what "export default" named: that is a result
 }
 
-// A moved import is a declaration in pieces, each with its place in the text. A
-// namespace is one piece.
+// A moved import is a declaration in pieces, each with its place in the text.
 type moved struct {
 	pieces []token
 }
@@ -329,11 +327,11 @@ func (w *rewriter) uses(modules []sandbox.Module) {
 	for _, name := range sorted(imported) {
 		w.src.names[name] = false // bound by the program's own import
 	}
-	w.src.bundle = w.src.bundle || globals || slices.ContainsFunc(w.src.moved, func(m moved) bool { return len(m.pieces) > 1 })
+	w.src.bundle = w.src.bundle || globals || len(w.src.moved) > 0
 	w.src.plain = w.src.plain && !w.src.bundle
 }
 
-// namespace moves a namespace of TypeScript, which stands at the top level of a
+// namespace refuses a namespace of TypeScript, which stands at the top level of a
 // file only, and takes out what is declared to be elsewhere. It returns the last
 // token that it read.
 func (w *rewriter) namespace(i int) int {
@@ -359,11 +357,7 @@ func (w *rewriter) namespace(i int) int {
 		return i
 	}
 	if !declared {
-		whole := w.lex.tokens[i]
-		whole.end = w.lex.tokens[end].end
-		w.src.moved = append(w.src.moved, moved{[]token{whole}})
-		w.src.spaces = true
-		w.src.plain = false
+		w.src.refused = append(w.src.refused, w.src.located(w.lex.tokens[i].start, "namespaces are not supported here: use an object, or functions and constants of their own"))
 	}
 	w.remove(i, end)
 	return end
@@ -373,9 +367,6 @@ func (w *rewriter) namespace(i int) int {
 func (w *rewriter) imported() map[string]bool {
 	names := make(map[string]bool)
 	for _, m := range w.src.moved {
-		if len(m.pieces) == 1 {
-			continue // a namespace
-		}
 		for i, t := range m.pieces {
 			text := w.lex.src[t.start:t.end]
 			renamed := i+1 < len(m.pieces) && w.lex.src[m.pieces[i+1].start:m.pieces[i+1].end] == "as"

@@ -28,9 +28,6 @@ func (r *runtime) defineStringify() {
 		value, replacer := c.Argument(0), c.Argument(1)
 		replace, ok := goja.AssertFunction(replacer)
 		if !ok {
-			if list, ok := replacer.(*goja.Object); ok && list.ClassName() == "Array" {
-				r.mendAll(value)
-			}
 			return r.called(r.stringify, c.Arguments...)
 		}
 		before := replacing

@@ -28,8 +28,7 @@ type spot struct{ line, col int }
 // that has reads of several kinds counts as the mildest of them.
 func readSites(tree *ast.Program, at func(file.Idx) spot) map[spot]readSite {
 	t := &testedReads{at: at, tested: make(map[ast.Node]bool), sites: make(map[spot]readSite)}
-	w := walker{bind: func(*ast.Identifier) {}}
-	w.enter = func(n ast.Node) bool {
+	w := pass{visit: func(n ast.Node) bool {
 		t.marks(n)
 		switch n := n.(type) {
 		case *ast.DotExpression:
@@ -42,7 +41,7 @@ func readSites(tree *ast.Program, at func(file.Idx) spot) map[spot]readSite {
 			t.note(n.LeftBracket, n, kind)
 		}
 		return true
-	}
+	}}
 	w.statements(tree.Body)
 	return t.sites
 }
@@ -154,7 +153,7 @@ func (t *testedReads) call(n *ast.CallExpression) {
 
 func (t *testedReads) mark(list ...ast.Expression) {
 	for _, e := range list {
-		if e != nil && !isNil(e) {
+		if e != nil {
 			t.tested[e] = true
 		}
 	}

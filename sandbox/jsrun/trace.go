@@ -36,19 +36,30 @@ var frameLine = sync.OnceValue(func() *regexp.Regexp {
 // first frame. Ours are indented by spaces.
 const rawFrames = "\n\tat "
 
-// mendStack makes an error's stack property what it is elsewhere: the head, and
+// caught returns what a program has caught. An error gets the message and the trace
+// that other engines have, as far as the program mentions them.
+func (r *runtime) caught(c goja.FunctionCall) goja.Value {
+	v := c.Argument(0)
+	if o, ok := v.(*goja.Object); ok && o.ClassName() == "Error" {
+		r.rewordMessage(o)
+		if r.errorReads.stack {
+			r.cleanTrace(o)
+		}
+	}
+	return v
+}
+
+// cleanTrace makes an error's stack property what it is elsewhere: the head, and
 // the frames of the program in its own lines. goja writes the property when it
-// is first read, so it is mended then, and an error whose trace nobody reads
-// costs nothing.
-func (r *runtime) mendStack(o *goja.Object) {
-	r.mendMessage(o)
+// is first read, so an error whose trace nobody reads costs nothing.
+func (r *runtime) cleanTrace(o *goja.Object) {
 	stack := o.Get("stack")
 	if stack == nil || !goja.IsString(stack) {
 		return
 	}
 	text := stack.String()
 	head, _, raw := strings.Cut(text, rawFrames)
-	if !raw { // mended, or of no place, or the program's own
+	if !raw { // clean, or of no place, or the program's own
 		head = strings.TrimSuffix(text, "\n")
 	} else if frames := r.cleanStack(stack, maxTrace, traceIndent); frames != "" {
 		head += "\n" + frames
@@ -62,35 +73,6 @@ func (r *runtime) mendStack(o *goja.Object) {
 // keeps what it has.
 func (r *runtime) redefine(o *goja.Object, name, text string) {
 	_ = o.DefineDataProperty(name, r.vm.ToValue(text), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
-}
-
-// mended is the function of programs that returns its argument, and mends it
-// before if it is an error.
-func (r *runtime) mended(mend func(*goja.Object)) func(goja.FunctionCall) goja.Value {
-	return func(c goja.FunctionCall) goja.Value {
-		v := c.Argument(0)
-		if o, ok := v.(*goja.Object); ok && o.ClassName() == "Error" {
-			mend(o)
-		}
-		return v
-	}
-}
-
-// mendAll mends the errors that a value is or has, for JSON.stringify with a
-// list of keys, which reads keys that are not enumerable as well.
-func (r *runtime) mendAll(v goja.Value) {
-	o, ok := v.(*goja.Object)
-	if !ok {
-		return
-	}
-	if o.ClassName() == "Error" {
-		r.mendStack(o)
-	}
-	for _, key := range o.Keys() {
-		if e, ok := o.Get(key).(*goja.Object); ok && e.ClassName() == "Error" {
-			r.mendStack(e)
-		}
-	}
 }
 
 // defineErrors defines what of Error reads messages and traces.
@@ -120,7 +102,7 @@ func (r *runtime) defineErrors() {
 // errorText is what Error.prototype.toString makes of an object.
 func (r *runtime) errorText(o *goja.Object) string {
 	if o.ClassName() == "Error" {
-		r.mendMessage(o)
+		r.rewordMessage(o)
 	}
 	text := func(name, otherwise string) string {
 		if v := o.Get(name); v != nil && !goja.IsUndefined(v) {
@@ -187,9 +169,6 @@ func (r *runtime) readFrame(line string) (framePlace, bool) {
 // esbuild has compiled has a source map, which does so; in others goja counts
 // bytes, and what stands in front of the program's first line.
 func (r *runtime) shifted(p framePlace) framePlace {
-	if p.file == r.script.file && r.script.whole != nil {
-		return r.script.moved(p)
-	}
 	if p.file != r.script.file || r.script.shift == 0 {
 		return p
 	}
@@ -202,21 +181,6 @@ func (r *runtime) shifted(p framePlace) framePlace {
 		p.column = lines.column(start, offset)
 	}
 	p.column = max(1, p.column)
-	return p
-}
-
-// moved is a place in what was moved behind the program, where it stood.
-func (s *script) moved(p framePlace) framePlace {
-	lines := &s.source.lines
-	if p.line <= lines.count() {
-		return p
-	}
-	whole := textLines{text: s.whole.text}
-	if at, ok := whole.offset(p.line, p.column); ok {
-		offset := s.whole.origin(at)
-		line, start, _ := lines.line(offset)
-		p.line, p.column = line, lines.column(start, offset)
-	}
 	return p
 }
 

@@ -53,7 +53,7 @@ func FuzzSpellOut(f *testing.F) {
 func TestEveryCategoryAndScriptIsSpelledOut(t *testing.T) {
 	for class, want := range map[string][2]string{ // in it, not in it
 		"L": {"é", "1"}, "Letter": {"é", "1"}, "Nd": {"٣", "x"}, "sc=Cyrl": {"ж", "z"}, "Alphabetic": {"ª", "-"}, "White_Space": {"\u00a0", "x"},
-		"Uppercase": {"Ⓐ", "a"}, "ID_Start": {"a", "_"}, "Emoji": {"👍", "x"}, "Assigned": {"x", "\U0000038b"}, "ASCII": {"x", "é"},
+		"Uppercase": {"Ⓐ", "a"}, "Emoji": {"👍", "x"}, "ASCII": {"x", "é"},
 	} {
 		for _, negated := range []bool{false, true} {
 			letter := "p"

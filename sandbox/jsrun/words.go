@@ -2,6 +2,7 @@ package jsrun
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -9,125 +10,68 @@ import (
 	"github.com/dop251/goja"
 )
 
-// A wording is what goja says of a mistake, and what models know of other
-// engines. In say, $1 and so on are what the pattern has in parentheses, and
-// {callee} is the function that was called, as the program writes it; where that
-// cannot be told, otherwise is said, or what goja says if that is empty. What blame
-// says, given $1, comes before all that.
+// A wording is what goja says of a frequent mistake, and what models know of
+// other engines. In say, $1 and so on are what the pattern has in parentheses.
 type wording struct {
-	pattern        *regexp.Regexp
-	say, otherwise string
-	blame          blame
+	class   string
+	pattern *regexp.Regexp
+	say     string
+	// blame says it better where the text of the program tells more; it gets $1,
+	// and returns "" if it cannot tell.
+	blame func(r *runtime, o *goja.Object, value string) string
 }
 
-// wordings are by the class of the error.
-var wordings = sync.OnceValue(func() map[string][]wording {
-	is := func(pattern, say, otherwise string) wording {
-		return wording{regexp.MustCompile("^(?:" + pattern + ")$"), say, otherwise, nil}
+var wordings = sync.OnceValue(func() []wording {
+	is := func(class, pattern, say string) wording {
+		return wording{class, regexp.MustCompile("^(?:" + pattern + ")$"), say, nil}
 	}
-	at := func(blame blame, pattern, say string) wording {
-		w := is(pattern, say, "")
+	at := func(w wording, blame func(*runtime, *goja.Object, string) string) wording {
 		w.blame = blame
 		return w
 	}
-	return map[string][]wording{
-		"TypeError": {
-			is(`Cannot read property 'Symbol\.asyncIterator' of undefined(?: or null)?`, "undefined or null is not async iterable", ""),
-			// goja does not tell the two apart.
-			is(`Cannot read property '(.*)' of undefined(?: or null)?`, "Cannot read properties of undefined or null (reading '$1')", ""),
-			is(`Object has no member '(.*)'`, "{callee} is not a function", "$1 is not a function"),
-			at(notObject, `Value is not an object: (.*)`, "{callee} is not a function"),
-			at(notDestructured, `Value is not object coercible`, "Cannot destructure undefined or null"),
-			at(notIterable, `Cannot convert undefined or null to object`, "Cannot convert undefined or null to object"),
-			at(notIterable, `(object) is not iterable`, "$1 is not iterable"),
-			is(`Class constructor cannot be invoked without 'new'`, "Class constructor {callee} cannot be invoked without 'new'", ""),
-			is(`No initial value`, "Reduce of empty array with no initial value", ""),
-			is(`Cannot assign to read only property '(.*)'`, "Cannot assign to read only property '$1' of object '#<Object>'", ""),
-			is(`Constructor Promise requires 'new'`, "Promise constructor cannot be invoked without 'new'", ""),
-			is(`RegExp doesn't have global flag set`, "String.prototype.matchAll called with a non-global RegExp argument", ""),
-		},
-		"RangeError": {
-			is(`toFixed\(\) precision (.*)`, "toFixed() digits argument $1", ""),
-			is(`to(Exponential|Precision)\(\) precision (.*)`, "to$1() argument $2", ""),
-			is(`Cannot convert (\S+) to a BigInt`, "The number $1 cannot be converted to a BigInt because it is not an integer", ""),
-		},
-		"ReferenceError": {
-			is(`Must call super constructor in derived class before accessing 'this'`, "Must call super constructor in derived class before accessing 'this' or returning from derived constructor", ""),
-		},
-		"URIError":       {is(`Malformed URI`, "URI malformed", "")},
-		"AggregateError": {is(``, "All promises were rejected", "")}, // of Promise.any
+	return []wording{
+		// goja does not tell undefined from null.
+		is("TypeError", `Cannot read property '(.*)' of undefined(?: or null)?`, "Cannot read properties of undefined or null (reading '$1')"),
+		at(is("TypeError", `Object has no member '(.*)'`, "$1 is not a function"), notFunction),
+		at(is("TypeError", `Value is not an object: (.*)`, "Value is not an object: $1"), notFunction),
+		at(is("TypeError", `Value is not object coercible`, "Cannot destructure undefined or null"), nil),
+		at(is("TypeError", `Cannot convert undefined or null to object`, "Cannot convert undefined or null to object"), notThere),
+		at(is("TypeError", `(object) is not iterable`, "$1 is not iterable"), notThere),
+		is("TypeError", `No initial value`, "Reduce of empty array with no initial value"),
+		is("TypeError", `Cannot assign to read only property '(.*)'`, "Cannot assign to read only property '$1' of object '#<Object>'"),
+		is("URIError", `Malformed URI`, "URI malformed"),
+		is("AggregateError", ``, "All promises were rejected"), // of Promise.any
 	}
 })
 
-// mendMessage puts the message of an error of the engine's own into the words
+// rewordMessage puts the message of an error of the engine's own into the words
 // that other engines have for it.
-func (r *runtime) mendMessage(o *goja.Object) {
-	list := wordings()[stringOr(o.Get("name"), "")]
-	if len(list) == 0 {
+func (r *runtime) rewordMessage(o *goja.Object) {
+	class := stringOr(o.Get("name"), "")
+	message := stringOr(o.Get("message"), "")
+	for _, w := range wordings() {
+		if w.class != class {
+			continue
+		}
+		m := w.pattern.FindStringSubmatchIndex(message)
+		if m == nil {
+			continue
+		}
+		if lex, at, ok := r.spot(o); ok && slices.Contains([]string{lex.text(at - 1), lex.text(at), lex.text(at + 1)}, class) {
+			return // the program made it, in words of its own
+		}
+		words := ""
+		if w.blame != nil {
+			words = w.blame(r, o, message)
+		}
+		if words == "" {
+			words = string(w.pattern.ExpandString(nil, w.say, message, m))
+		}
+		if words != message {
+			r.reword(o, message, words)
+		}
 		return
 	}
-	message := stringOr(o.Get("message"), "")
-	for _, w := range list {
-		if m := w.pattern.FindStringSubmatchIndex(message); m != nil {
-			if r.ownError(o) {
-				return
-			}
-			if words := r.words(o, w, message, m); words != message {
-				r.reword(o, message, words)
-			}
-			return
-		}
-	}
-}
-
-// ownError reports whether the program made the error itself, with new or
-// without: its words are the program's.
-func (r *runtime) ownError(o *goja.Object) bool {
-	p, ok := r.place(o)
-	if !ok {
-		return false
-	}
-	offset, ok := r.script.source.lines.offset(p.line, p.column)
-	if !ok {
-		return false
-	}
-	lex := r.script.source.lexed
-	i := lex.tokenAt(offset)
-	switch lex.text(i) {
-	case "new":
-		i++
-	case "(":
-		i--
-	}
-	return lex.text(i) == stringOr(o.Get("name"), "") && lex.text(i+1) == "("
-}
-
-// words is what w makes of the message that it matched at m.
-func (r *runtime) words(o *goja.Object, w wording, message string, m []int) string {
-	if w.blame != nil {
-		value := ""
-		if len(m) > 2 {
-			value = message[m[2]:m[3]]
-		}
-		if text := w.blame(r, o, value); text != "" {
-			return text
-		}
-	}
-	say := w.say
-	if strings.Contains(say, "{callee}") {
-		callee, made := r.callee(o)
-		switch {
-		case callee == "" && w.otherwise == "":
-			return message
-		case callee == "":
-			say = w.otherwise
-		case made:
-			say = strings.Replace(say, "is not a function", "is not a constructor", 1)
-		}
-		callee = strings.ReplaceAll(callee, "$", "$$")
-		say = strings.Replace(say, "{callee}", callee, 1)
-	}
-	return string(w.pattern.ExpandString(nil, say, message, m))
 }
 
 // reword replaces the message, and what the trace has of it already.
@@ -148,6 +92,104 @@ func (r *runtime) reword(o *goja.Object, message, words string) {
 	}
 }
 
+// notFunction is about a value that was called, if it was.
+func notFunction(r *runtime, o *goja.Object, _ string) string {
+	lex, at, ok := r.spot(o)
+	if !ok {
+		return ""
+	}
+	callee, made := lex.callee(at)
+	if callee == "" || r.callable(callee) || lex.operatorNear(at) {
+		return "" // goja says the same of the operands of in and instanceof, and of arguments
+	}
+	if made {
+		return callee + " is not a constructor"
+	}
+	return callee + " is not a function"
+}
+
+// operatorNear reports whether in or instanceof stands in the statement behind a token.
+func (s *scanner) operatorNear(i int) bool {
+	for ; i < len(s.tokens); i++ {
+		switch s.text(i) {
+		case "in", "instanceof":
+			return true
+		case ";":
+			return false
+		}
+		if s.tokens[i].newline {
+			return false
+		}
+	}
+	return false
+}
+
+// callable reports whether a name, with members, is that of a function among the
+// globals.
+func (r *runtime) callable(name string) bool {
+	found := false
+	err := r.guard(func() {
+		var v goja.Value = r.vm.GlobalObject()
+		for part := range strings.SplitSeq(name, ".") {
+			o, ok := v.(*goja.Object)
+			if !ok {
+				return
+			}
+			v = o.Get(part)
+		}
+		o, ok := v.(*goja.Object)
+		found = ok && callable(o)
+	})
+	return err == nil && found
+}
+
+// notThere is about undefined or null, or about a value that cannot be iterated over.
+func notThere(r *runtime, o *goja.Object, message string) string {
+	lex, at, ok := r.spot(o)
+	if !ok {
+		return ""
+	}
+	if lex.text(at-1) == "." && lex.text(at+1) == "=" && !strings.Contains(message, "iterable") {
+		return "Cannot set properties of undefined or null (setting '" + lex.text(at) + "')"
+	}
+	text, start := lex.member(lex.memberEnd(at))
+	if start > 0 && lex.text(start-1) == "await" {
+		start--
+	}
+	if text != "" && slices.Contains([]string{"of", "...", "*"}, lex.text(start-1)) { // for of, a spread, yield*
+		return text + " is not iterable"
+	}
+	return ""
+}
+
+// memberEnd returns the last token of the names and members that go on at i.
+func (s *scanner) memberEnd(i int) int {
+	for {
+		switch next := s.text(i + 1); {
+		case (next == "." || next == "?.") && s.kind(i+2) == word:
+			i += 2
+		case next == "[" && s.closing(i+1) > 0:
+			i = s.closing(i + 1)
+		default:
+			return i
+		}
+	}
+}
+
+// spot returns the token of the program that an error of the engine was thrown at.
+func (r *runtime) spot(o *goja.Object) (*scanner, int, bool) {
+	p, ok := r.place(o)
+	if !ok {
+		return nil, 0, false
+	}
+	src := r.script.source
+	offset, ok := src.lines.offset(p.line, p.column)
+	if !ok {
+		return nil, 0, false
+	}
+	return src.lexed, src.lexed.tokenAt(offset), true
+}
+
 // place is where in the program an error was thrown.
 func (r *runtime) place(o *goja.Object) (framePlace, bool) {
 	stack := o.Get("stack")
@@ -162,42 +204,31 @@ func (r *runtime) place(o *goja.Object) (framePlace, bool) {
 	return framePlace{}, false
 }
 
-// callee is the text of the function whose call threw an error; made says that
-// it was called with new. It is empty if that cannot be told.
-func (r *runtime) callee(o *goja.Object) (text string, made bool) {
-	p, ok := r.place(o)
-	if !ok {
-		return "", false
-	}
-	src := r.script.source
-	offset, ok := src.lines.offset(p.line, p.column)
-	if !ok {
-		return "", false
-	}
-	lex := src.lexed
-	i := lex.tokenAt(offset)
-	if lex.text(i) == "new" {
+// callee is the text of the function whose call at token i threw an error; made says
+// that it was called with new. It is empty if that cannot be told.
+func (s *scanner) callee(i int) (text string, made bool) {
+	if s.text(i) == "new" {
 		made = true
 		i++
 	}
 	// The place is that of the parenthesis, or of some part of what stands in
 	// front of it.
 	switch {
-	case lex.text(i) == "(" && !made:
-		return lex.memberText(i - 1), false
-	case lex.text(i-1) == "[" && lex.text(i+1) == "]":
+	case s.text(i) == "(" && !made:
+		return s.memberText(i - 1), false
+	case s.text(i-1) == "[" && s.text(i+1) == "]":
 		i++
 	}
-	for lex.kind(i) == word || lex.text(i) == "]" {
-		switch next := lex.text(i + 1); {
+	for s.kind(i) == word || s.text(i) == "]" {
+		switch next := s.text(i + 1); {
 		case next == "(":
-			return lex.memberText(i), made
-		case (next == "." || next == "?.") && lex.kind(i+2) == word:
+			return s.memberText(i), made
+		case (next == "." || next == "?.") && s.kind(i+2) == word:
 			i += 2
-		case next == "[" && lex.closing(i+1) > 0:
-			i = lex.closing(i + 1)
+		case next == "[" && s.closing(i+1) > 0:
+			i = s.closing(i + 1)
 		case made:
-			return lex.memberText(i), made
+			return s.memberText(i), made
 		default:
 			return "", false
 		}

@@ -3,7 +3,7 @@
 (function () {
   'use strict';
   // The enumerable keys of an object; one of an accessor with what it has.
-  const { ownKeys, getOwnPropertyDescriptor } = Reflect;
+  const { apply, ownKeys, getOwnPropertyDescriptor } = Reflect;
   const own = (object) => {
     const list = [];
     for (const key of ownKeys(object)) {
@@ -13,15 +13,5 @@
     }
     return list;
   };
-  return {
-    own,
-    add: (a, b) => a + b,
-    toList: (value) => [...value],
-    // What object[key] += x, templates and concat do.
-    fill: (value, rest) => `${value}${rest}`,
-    concat: (value, ...rest) => value.concat(...rest),
-    key: (object, key) => (object === undefined || object === null ? object[key] : ownKeys({ [key]: 0 })[0]),
-    get: (object, key) => object[key],
-    set: (object, key, value) => void (object[key] = value),
-  };
+  return { own, add: (a, b) => a + b };
 });

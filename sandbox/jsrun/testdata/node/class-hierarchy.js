@@ -35,7 +35,7 @@ console.log(JSON.stringify(shapes), Shape.count, Shape.has({}));
 try { new Shape('x'); } catch (e) { console.log(e.name + ': ' + e.message); }
 console.log(Object.getOwnPropertyNames(Circle.prototype), Object.keys(shapes[1]), LoudSquare.name, Loud(Square).name);
 console.log(shapes[0], shapes[1]);
-console.log(class A {}, class extends Shape {}, class B extends Shape {});
+console.log(class A {}, class {});
 const o = { get x() { return 1; }, set x(v) {}, get y() { return 2; }, set z(v) {}, f() {}, g: () => 1, *i() {}, [Symbol('s')]: 5, 'a-b': null, u: undefined };
 console.log(o);
 console.log(Object.entries(Object.getOwnPropertyDescriptors(o)).map(([k, d]) => k + ':' + (d.get ? 'get' : '') + (d.set ? 'set' : '') + ('value' in d ? 'value' : '')).join());

@@ -2,9 +2,6 @@ enum Status { Open, Closed = 5, Merged }
 enum Level { Low = 'LOW', High = 'HIGH' }
 const enum Flag { A = 1 << 0, B = 1 << 1, AB = A | B }
 console.log(Status.Closed, Status[5], Status.Merged, Object.keys(Status), Level.High, Object.values(Level), Flag.AB);
-namespace Geo { export const R = 6371; export function rad(d: number) { return (d * Math.PI) / 180; } export namespace Inner { export const x = R + 1; } export interface P { lat: number } }
-namespace Geo { export const more = rad(180); }
-console.log(Geo.R, Geo.rad(180).toFixed(4), Geo.Inner.x, Geo.more === Math.PI);
 abstract class Animal { protected constructor(public readonly name: string, private age = 1) {} abstract sound(): string; describe(this: Animal): string { return `${this.name} says ${this.sound()} (${this.age})`; } static create<T extends Animal>(this: new (n: string) => T, n: string): T { return new this(n); } }
 class Dog extends Animal { constructor(name: string) { super(name, 3); } override sound() { return 'woof'; } get upper() { return this.name.toUpperCase(); } declare extra?: string; }
 console.log(new Dog('Rex').describe(), Dog.create('Bo').upper, new Dog('x'));

@@ -8,15 +8,15 @@ import (
 	"unicode"
 )
 
-// emojiRanges are what Unicode 16 says of emoji, which package unicode leaves
-// out: a property on each line, and its ranges.
+// propertyRanges are properties of characters that package unicode leaves out, most
+// of all what Unicode 16 says of emoji: a property on each line, and its ranges.
 //
-//go:embed emoji.txt
-var emojiRanges string
+//go:embed properties.txt
+var propertyRanges string
 
-var emojiTables = sync.OnceValue(func() map[string]*unicode.RangeTable {
+var propertyTables = sync.OnceValue(func() map[string]*unicode.RangeTable {
 	tables := make(map[string]*unicode.RangeTable)
-	for line := range strings.Lines(emojiRanges) {
+	for line := range strings.Lines(propertyRanges) {
 		fields := strings.Fields(line)
 		t := new(unicode.RangeTable)
 		for _, field := range fields[1:] {

@@ -1,0 +1,142 @@
+package jsrun
+
+import (
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+	gojatoken "github.com/dop251/goja/token"
+	"github.com/dop251/goja/unistring"
+)
+
+// An array moves all of its elements when the first one is taken from it, which takes
+// a queue of 100,000 elements seconds to minutes. Where the text of a program shows that
+// an array is a queue and nothing else, it is made one (class Queue of lib/arrays.js):
+// its name is bound once, to a new array, and all that the program does with the name
+// is to ask for its length and to call these.
+var queueMethods = map[unistring.String]bool{"shift": true, "unshift": true, "push": true, "pop": true}
+
+// queues finds the names of such arrays.
+type queues struct {
+	made  map[unistring.String]*ast.Expression // the new array that a name is bound to
+	bound map[unistring.String]int
+	uses  map[unistring.String]int // how often the name is used, but for uses as a queue
+	takes map[unistring.String]bool
+}
+
+// queues reports whether the program may have a queue.
+func (src *source) queues() bool {
+	for i := range src.lexed.tokens {
+		if text := src.lexed.text(i); (text == "shift" || text == "unshift") && src.lexed.text(i-1) == "." {
+			return !src.names["eval"]
+		}
+	}
+	return false
+}
+
+func newQueues() *queues {
+	return &queues{map[unistring.String]*ast.Expression{}, map[unistring.String]int{}, map[unistring.String]int{}, map[unistring.String]bool{}}
+}
+
+// bind notes what a name is bound to, and that a member of it is assigned.
+func (q *queues) bind(target, _ ast.Expression) {
+	switch t := target.(type) {
+	case *ast.Identifier:
+		q.bound[t.Name]++
+	case *ast.DotExpression:
+		q.note(t.Left, 1)
+	}
+}
+
+func (q *queues) note(e ast.Expression, uses int) {
+	if name, ok := e.(*ast.Identifier); ok {
+		q.uses[name.Name] += uses
+	}
+}
+
+// visit counts the uses of names, and takes those off that are a queue's.
+func (q *queues) visit(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.LexicalDeclaration:
+		for _, b := range n.List {
+			if name, ok := b.Target.(*ast.Identifier); ok && isNewArray(b.Initializer) {
+				q.made[name.Name] = &b.Initializer
+			}
+		}
+	case *ast.Identifier:
+		q.uses[n.Name]++
+	case *ast.DotExpression:
+		if n.Identifier.Name == "length" {
+			q.note(n.Left, -1)
+		}
+	case *ast.UnaryExpression:
+		if d, ok := n.Operand.(*ast.DotExpression); ok && n.Operator != gojatoken.NOT {
+			q.note(d.Left, 1) // q.length--
+		}
+	case *ast.CallExpression:
+		if d, ok := n.Callee.(*ast.DotExpression); ok && queueMethods[d.Identifier.Name] {
+			q.note(d.Left, -1)
+			if name, ok := d.Left.(*ast.Identifier); ok && d.Identifier.Name != "push" && d.Identifier.Name != "pop" {
+				q.takes[name.Name] = true
+			}
+		}
+	}
+}
+
+// isNewArray reports whether e is [...], Array.from(...) or one of Object.keys(...),
+// values and entries.
+func isNewArray(e ast.Expression) bool {
+	switch e := e.(type) {
+	case *ast.ArrayLiteral:
+		return true
+	case *ast.CallExpression:
+		d, ok := e.Callee.(*ast.DotExpression)
+		if !ok {
+			return false
+		}
+		owner, ok := d.Left.(*ast.Identifier)
+		if !ok {
+			return false
+		}
+		switch owner.Name + "." + d.Identifier.Name {
+		case "Array.from", "Object.keys", "Object.values", "Object.entries":
+			return true
+		}
+	}
+	return false
+}
+
+// change makes $broker_queue([]) of the arrays that are queues.
+func (q *queues) change() {
+	for name, slot := range q.made {
+		if q.takes[name] && q.bound[name] == 1 && q.uses[name] == 0 {
+			*slot = callOf(queueName, *slot, *slot)
+		}
+	}
+}
+
+// defineShift makes shift of an array fast that is more than a queue. goja's own counts
+// wrong, and from the second time on moves every element as a property; splice moves
+// them at once.
+func (r *runtime) defineShift() {
+	prototype := r.vm.Get("Array").(*goja.Object).Get("prototype").(*goja.Object)
+	slow, _ := goja.AssertFunction(prototype.Get("shift"))
+	splice, _ := goja.AssertFunction(prototype.Get("splice"))
+	zero, one := r.vm.ToValue(0), r.vm.ToValue(1)
+	r.defineMethod(prototype, "shift", 0, func(c goja.FunctionCall) goja.Value {
+		o, ok := c.This.(*goja.Object)
+		plain := ok && o.ClassName() == "Array" && o.Prototype() == prototype && o.Get("length").ToInteger() > 0
+		var v goja.Value
+		var err error
+		if plain {
+			v, err = splice(o, zero, one)
+		} else {
+			v, err = slow(c.This)
+		}
+		if err != nil {
+			panic(err)
+		}
+		if plain {
+			return v.(*goja.Object).Get("0")
+		}
+		return v
+	})
+}

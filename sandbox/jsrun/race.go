@@ -1,0 +1,50 @@
+package jsrun
+
+import "github.com/dop251/goja"
+
+// A racer is a promise that Promise.race or Promise.any was given, and the one that
+// it was made of by then, catch and finally, which may be itself.
+type racer struct{ promise, origin *goja.Promise }
+
+// raced notes one.
+func (r *runtime) raced(c goja.FunctionCall) goja.Value {
+	p, ok := c.Argument(0).Export().(*goja.Promise)
+	origin, made := c.Argument(1).Export().(*goja.Promise)
+	if ok && made && p.State() == goja.PromiseStatePending {
+		r.racers = append(r.racers, racer{p, origin})
+	}
+	return goja.Undefined()
+}
+
+// noteLost notes which calls under way nobody waits for any more, because they have
+// lost a race: those that took part in one. A promise of an async function, or of
+// Promise.all, may have lost too, and no promise says which calls it waits for:
+// then it is all of them but those that are statements of their own. As many of these
+// promises as there are timers are taken to wait for a timer.
+func (r *runtime) noteLost() {
+	unknown := 0
+	for _, x := range r.racers {
+		if x.promise.State() != goja.PromiseStatePending {
+			continue
+		}
+		if c := r.loop.callOf(x.origin); c != nil {
+			c.lost = true
+		} else {
+			unknown++
+		}
+	}
+	r.lostTimers = min(unknown, len(r.loop.timers))
+	for c := range r.loop.calls {
+		c.lost = c.lost || unknown > r.lostTimers && !c.stated
+	}
+}
+
+// awaitsCalls reports whether a call is under way that has not lost a race.
+func (r *runtime) awaitsCalls() bool {
+	for c := range r.loop.calls {
+		if !c.lost {
+			return true
+		}
+	}
+	return false
+}

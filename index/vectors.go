@@ -118,7 +118,7 @@ func (v *Vectors) ofQuery(s *snapshot, text string) []int8 {
 // fuse adds the likeness of meaning to the scores of sc, and the documents that
 // hold no word of the query but are much like it.
 func (s *snapshot) fuse(v *Vectors, sc *scratch, q parsed, text, server string) {
-	meaning := v.ofQuery(s, q.mended(text))
+	meaning := v.ofQuery(s, q.withRepairs(text))
 	if meaning == nil {
 		return
 	}
@@ -170,8 +170,8 @@ func (s *snapshot) ceiling(q parsed) float64 {
 	return sum * saturated(float32(fields[nameField].weight)) * (1 + coverage) * (1 + nameCoverage)
 }
 
-// mended is the text with its typing errors repaired.
-func (q parsed) mended(text string) string {
+// withRepairs is the text with its typing errors repaired.
+func (q parsed) withRepairs(text string) string {
 	for _, r := range q.repaired {
 		text = strings.ReplaceAll(text, r.From, r.To)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return group("audit", "The record of executions and calls",
+	return group("audit", "Show and manage the record of executions and calls",
 		a.auditListCommand(), a.auditShowCommand(), a.auditStatsCommand(), a.auditEventsCommand(), a.auditExportCommand(), a.auditPruneCommand())
 }
 
@@ -32,7 +32,7 @@ func (a *app) readAudit() (*sqlite.Store, error) {
 	}
 	store, err := sqlite.OpenReadOnly(state)
 	if err != nil {
-		return nil, hinted("%w\nhint: it begins with the first broker serve or broker exec; --state-dir names another directory", err)
+		return nil, hinted("%w\nhint: broker serve and broker exec create it; --state-dir names another directory", err)
 	}
 	return store, nil
 }
@@ -93,7 +93,7 @@ func (a *app) auditListCommand() *cobra.Command {
 	var f state.Filter
 	var since time.Duration
 	c := &cobra.Command{
-		Use: "list", Short: "List executions, the latest first", Args: noArgs,
+		Use: "list", Short: "List executions, newest first", Args: noArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if f.Status != "" && !slices.Contains(auditStatuses, f.Status) {
 				return usage("unknown status %q\nhint: %s", f.Status, strings.Join(auditStatuses, ", "))
@@ -113,11 +113,11 @@ func (a *app) auditListCommand() *cobra.Command {
 		}),
 	}
 	flags := c.Flags()
-	flags.IntVar(&f.Limit, "limit", 50, "how many; below 0 all")
+	flags.IntVar(&f.Limit, "limit", 50, "maximum number; negative for all")
 	flags.StringVar(&f.Status, "status", "", "only these: "+strings.Join(auditStatuses, ", "))
 	flags.StringVar(&f.Server, "server", "", "only those that called this server")
 	flags.StringVar(&f.Client, "client", "", "only those of this client")
-	timeVar(flags, &since, "since", "only those of the last time, such as 24h")
+	timeVar(flags, &since, "since", "only those since this long ago, such as 24h")
 	return c
 }
 
@@ -138,13 +138,10 @@ func ago(d time.Duration) time.Time {
 }
 
 func printExecutions(w io.Writer, list []state.Execution) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	say(tw, "EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tIN\tOUT\t\n")
-	for _, e := range list {
-		say(tw, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", e.ID, e.Started.Local().Format(time.DateTime), e.Status, e.ExitCode,
-			e.Calls, e.Duration.Round(time.Millisecond), size(e.BytesIn), size(e.BytesOut), oneLine(e.Error, 60))
-	}
-	return tw.Flush()
+	return table[state.Execution]{"EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tIN\tOUT\t", func(e state.Execution) []any {
+		return []any{e.ID, e.Started.Local().Format(time.DateTime), e.Status, e.ExitCode,
+			e.Calls, e.Duration.Round(time.Millisecond), size(e.BytesIn), size(e.BytesOut), oneLine(e.Error, 60)}
+	}}.print(w, list)
 }
 
 // size is a number of bytes for people.
@@ -217,7 +214,7 @@ const bytesPerToken = 4
 func (a *app) auditStatsCommand() *cobra.Command {
 	var since time.Duration
 	c := &cobra.Command{
-		Use: "stats", Short: "Sum up what was called, and the tokens that were saved", Args: noArgs,
+		Use: "stats", Short: "Summarize calls and saved tokens", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.auditStats(cmd.Context(), ago(since))
 			if err != nil {
@@ -229,7 +226,7 @@ func (a *app) auditStatsCommand() *cobra.Command {
 			return printStats(a.stdout, s)
 		},
 	}
-	timeVar(c.Flags(), &since, "since", "only the last time, such as 24h")
+	timeVar(c.Flags(), &since, "since", "only since this long ago, such as 24h")
 	return c
 }
 
@@ -286,19 +283,16 @@ func printStats(w io.Writer, s auditStats) error {
 		return nil
 	}
 	sayln(w)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	say(tw, "SERVER\tTOOL\tCALLS\tERRORS\tP50 MS\tP99 MS\tRESULTS\n")
-	for _, t := range s.Tools {
-		say(tw, "%s\t%s\t%d\t%d\t%.1f\t%.1f\t%s\n", t.Server, t.Tool, t.Calls, t.Errors, ms(t.P50), ms(t.P99), size(t.ResultBytes))
-	}
-	return tw.Flush()
+	return table[state.ToolStats]{"SERVER\tTOOL\tCALLS\tERRORS\tP50 MS\tP99 MS\tRESULTS", func(t state.ToolStats) []any {
+		return []any{t.Server, t.Tool, t.Calls, t.Errors, ms(t.P50), ms(t.P99), size(t.ResultBytes)}
+	}}.print(w, s.Tools)
 }
 
 func (a *app) auditEventsCommand() *cobra.Command {
 	var since time.Duration
 	var limit int
 	c := &cobra.Command{
-		Use: "events", Short: "List what happened to servers, skills and plugins, such as tools that changed, the latest first", Args: noArgs,
+		Use: "events", Short: "List changes of servers, skills and plugins, newest first", Args: noArgs,
 		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
 			list, err := store.Events(ctx, ago(since), limit)
 			if err != nil {
@@ -317,14 +311,14 @@ func (a *app) auditEventsCommand() *cobra.Command {
 			return nil
 		}),
 	}
-	c.Flags().IntVar(&limit, "limit", 50, "how many; below 0 all")
-	timeVar(c.Flags(), &since, "since", "only the last time, such as 24h")
+	c.Flags().IntVar(&limit, "limit", 50, "maximum number; negative for all")
+	timeVar(c.Flags(), &since, "since", "only since this long ago, such as 24h")
 	return c
 }
 
 func (a *app) auditExportCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "export", Short: "Print every execution with its calls, one JSON object a line, the oldest first", Args: noArgs,
+		Use: "export", Short: "Print all executions with their calls as JSON lines, oldest first", Args: noArgs,
 		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
 			return store.Export(ctx, func(e state.Execution, calls []state.Call) error {
 				line := map[string]any{"calls": orEmpty(calls)}
@@ -369,4 +363,5 @@ func (a *app) auditPruneCommand() *cobra.Command {
 	return c
 }
 
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// ms is a time in milliseconds for people.
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }

@@ -21,17 +21,13 @@ import (
 )
 
 func (a *app) authCommand() *cobra.Command {
-	return group("auth", "Sign in to remote servers; secrets in the keyring",
+	return group("auth", "Sign in to remote servers, and manage secrets in the keyring",
 		a.authLoginCommand(), a.authLogoutCommand(), a.authStatusCommand(), a.authSetCommand(), a.authDeleteCommand())
 }
 
 // signIns reads the config and opens what is stored about sign-ins.
 func (a *app) signIns() (*config.Config, *oauth.Manager, error) {
-	cfg, err := a.load()
-	if err != nil {
-		return nil, nil, err
-	}
-	state, err := config.StateDir(a.stateDir, cfg.Path)
+	cfg, state, err := a.loadWithState()
 	if err != nil {
 		return nil, nil, err
 	}

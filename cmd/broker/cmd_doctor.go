@@ -43,12 +43,12 @@ func (a *app) doctorCommand() *cobra.Command {
 	var fix bool
 	c := &cobra.Command{
 		Use:   "doctor [SERVER...]",
-		Short: "Say what is wrong, why, and what mends it",
+		Short: "Diagnose config, servers and sandbox",
 		Long: "Check the config, the state directory and the sandbox, then start each server (or only the named ones),\n" +
 			"list its tools and say how long that took. Exits with 3 if a server failed, 1 if something else did.",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, fix) },
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "first put packages aside that npx has installed by half; nothing is deleted")
+	c.Flags().BoolVar(&fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
 	return c
 }
 
@@ -226,7 +226,7 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 		c.Detail += ", " + st.Version
 	}
 	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Problems) > 0 {
-		c.Detail += fmt.Sprintf("; %d mended or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
+		c.Detail += fmt.Sprintf("; %d repaired or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
 	}
 	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Changes) > 0 {
 		c.Detail += "; changed since first seen: " + discovery.Changes(srv.Changes, 10)

@@ -63,9 +63,9 @@ docs/search.md says how to read the table.`,
 			return printReport(a.stdout, report, misses)
 		},
 	}
-	c.Flags().StringVar(&tools, "tools", "", "ask these recorded tools and not the configured servers")
+	c.Flags().StringVar(&tools, "tools", "", "search these recorded tools instead of the configured servers")
 	c.Flags().StringVar(&vectors, "vectors", "", "table of word vectors (default: that of the config)")
-	c.Flags().BoolVar(&misses, "misses", false, "also list the queries whose right tool was not among the first five")
+	c.Flags().BoolVar(&misses, "misses", false, "also list queries whose right tool was not among the first five")
 	return c
 }
 

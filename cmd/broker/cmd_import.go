@@ -32,8 +32,8 @@ func (a *app) importCommand() *cobra.Command {
 	var from string
 	c := &cobra.Command{
 		Use:   "import [CLIENT|FILE]",
-		Short: "Take the servers of a client over into servers.json",
-		Long: "Take the servers of a client over into servers.json, which is made if need be. Its comments stay, and so does\n" +
+		Short: "Import the servers of a client into servers.json",
+		Long: "Import the servers of a client into servers.json, which is created if missing. Its comments stay, and so does\n" +
 			"a server that has the same name. The client's own files are not touched. Without an argument, list what the\n" +
 			"clients have.\n\nClients: " + strings.Join(clients.IDs(), ", "),
 		Args: someArgs(0, 1, "one client or file"),
@@ -52,7 +52,7 @@ func (a *app) importCommand() *cobra.Command {
 			return a.importServers(sources, dryRun, force)
 		},
 	}
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done and write nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "report what would change and write nothing")
 	c.Flags().BoolVar(&force, "force", false, "replace servers that have the same name")
 	c.Flags().StringVar(&from, "from", "", "read this file in the format of the client")
 	return c

@@ -2,10 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +40,7 @@ func (a *app) indexCommand() *cobra.Command {
 	var build vectorBuild
 	c := &cobra.Command{
 		Use:   "index",
-		Short: "Connect to every server, list and index its tools, and count the tokens saved",
+		Short: "Connect to every server, index its tools and count the tokens saved",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if build.source != "" {
@@ -56,6 +56,10 @@ func (a *app) indexCommand() *cobra.Command {
 			stop := a.showProgress(s, len(s.broker.Status()))
 			status := s.broker.Refresh(cmd.Context())
 			stop()
+			if cmd.Context().Err() != nil {
+				_ = s.close() // the interruption is what there is to say
+				return errors.New("index: interrupted before every server was listed")
+			}
 			report, err := makeIndexReport(s.broker, status)
 			if e := s.close(); err == nil {
 				err = e
@@ -74,9 +78,9 @@ func (a *app) indexCommand() *cobra.Command {
 			return failedServers(status)
 		},
 	}
-	c.Flags().StringVar(&build.source, "build-vectors", "", "instead, make a table of word vectors from this text file: a word and its numbers a line")
-	c.Flags().StringVar(&build.out, "out", "", "where the table goes (default vectors.bin beside the config)")
-	c.Flags().IntVar(&build.words, "words", 50_000, "how many words of the text file, from its beginning")
+	c.Flags().StringVar(&build.source, "build-vectors", "", "build a table of word vectors from this text file instead: one word and its numbers per line")
+	c.Flags().StringVar(&build.out, "out", "", "file to write the table to (default vectors.bin beside the config)")
+	c.Flags().IntVar(&build.words, "words", 50_000, "number of words to read from the text file")
 	return c
 }
 
@@ -160,19 +164,16 @@ func countJSON(v any) (int, error) {
 }
 
 func printIndex(w io.Writer, r indexReport) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	say(tw, "SERVER\tTOOLS\tTOKENS\tTOOK\t\n")
-	for _, row := range r.Servers {
+	_ = table[indexRow]{"SERVER\tTOOLS\tTOKENS\tTOOK\t", func(row indexRow) []any {
 		note := ""
 		switch {
 		case row.Error != "":
 			note = row.Status + ": " + oneLine(row.Error, 100)
 		case len(row.Problems) > 0:
-			note = fmt.Sprintf("%d mended or left out: broker doctor", len(row.Problems))
+			note = fmt.Sprintf("%d repaired or left out: broker doctor", len(row.Problems))
 		}
-		say(tw, "%s\t%d\t%d\t%s\t%s\n", row.Name, row.Tools, row.Tokens, time.Duration(row.MS)*time.Millisecond, note)
-	}
-	_ = tw.Flush()
+		return []any{row.Name, row.Tools, row.Tokens, time.Duration(row.MS) * time.Millisecond, note}
+	}}.print(w, r.Servers)
 	say(w, "\n%s: %d tokens in every turn before, %d now", counted(r.Tools, "tool"), r.TokensBefore, r.TokensAfter)
 	if r.TokensBefore > r.TokensAfter {
 		say(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))

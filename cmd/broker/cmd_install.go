@@ -20,8 +20,8 @@ func (a *app) installCommand() *cobra.Command {
 	var r clients.Request
 	c := &cobra.Command{
 		Use:   "install CLIENT",
-		Short: "Put the broker into a client's config",
-		Long: "Put the broker into the config of a client, as one entry. Everything else in that file stays as it is; the file is\n" +
+		Short: "Add the broker to a client's config",
+		Long: "Add the broker to the config of a client, as one entry. Everything else in that file stays as it is; the file is\n" +
 			"backed up, and broker uninstall makes it what it was, byte for byte. With --move the client's other servers become\n" +
 			"the broker's. Installing again brings the entry up to date.\n\nClients: " + strings.Join(clients.IDs(), ", "),
 		Args: oneArg("a client"),
@@ -34,8 +34,8 @@ func (a *app) installCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&r.Name, "name", "broker", "the name of the entry")
 	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
-	c.Flags().BoolVar(&r.Move, "move", false, "take the other servers of the file over into servers.json")
-	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "say what would be done and write nothing")
+	c.Flags().BoolVar(&r.Move, "move", false, "move the other servers of the file into servers.json")
+	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "report what would change and write nothing")
 	return c
 }
 
@@ -43,8 +43,8 @@ func (a *app) uninstallCommand() *cobra.Command {
 	var r clients.Request
 	c := &cobra.Command{
 		Use:   "uninstall CLIENT",
-		Short: "Take the broker out of a client's config",
-		Long: "Make the file of a client what it was before broker install, byte for byte. If it was edited since, only the\n" +
+		Short: "Remove the broker from a client's config",
+		Long: "Restore the file of a client to what it was before broker install, byte for byte. If it was edited since, only the\n" +
 			"broker's entry goes, and servers that were moved return to their places; your edits stay as you wrote them.",
 		Args: oneArg("a client"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
-	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "say what would be done and write nothing")
+	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "report what would change and write nothing")
 	return c
 }
 

@@ -17,9 +17,9 @@ import (
 )
 
 func (a *app) pluginsCommand() *cobra.Command {
-	return group("plugins", "Plugins: folders with MCP servers, skills and commands",
+	return group("plugins", "Manage plugins: folders with MCP servers, skills and commands",
 		a.pluginsListCommand(), a.pluginsShowCommand(), a.pluginsInstallCommand(), a.pluginsApproveCommand(), a.pluginsAddCommand(),
-		a.pluginsSwitchCommand("enable", "Switch a plugin on", true), a.pluginsSwitchCommand("disable", "Switch a plugin off without removing it", false),
+		a.pluginsSwitchCommand("enable", "Enable a plugin", true), a.pluginsSwitchCommand("disable", "Disable a plugin without removing it", false),
 		a.pluginsRemoveCommand())
 }
 

@@ -45,7 +45,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 		Use:   "install SOURCE [NAME...]",
 		Short: "Install a plugin from an archive, a folder, a git repository or a marketplace",
 		Long: "Install a plugin into the config's folder of plugins: from an archive (.zip, .tar.gz), a folder, the address of a git repository, or by its name (NAME\n" +
-			"or NAME@MARKETPLACE) from the marketplaces that broker plugins add has made known; with names, those plugins of the marketplace in the folder\n" +
+			"or NAME@MARKETPLACE) from the marketplaces added with broker plugins add; with names, those plugins of the marketplace in the folder\n" +
 			"SOURCE. A repository is fetched with git, and the commit is kept. Nothing of a plugin is run by this.\n\n" +
 			"What the servers of a plugin run or connect to is shown, and only installed if you say yes, on the terminal or with --yes. They start from\n" +
 			"then on, until something of them or of the files of the plugin changes: see broker plugins approve. Variables of the environment that they\n" +
@@ -154,7 +154,7 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 	var git gitFlags
 	c := &cobra.Command{
 		Use:   "add SOURCE",
-		Short: "Make a marketplace known: a folder or a git repository that lists plugins",
+		Short: "Add a marketplace: a folder or git repository that lists plugins",
 		Long: "Make a marketplace known, so that its plugins can be installed by name: a folder with " + plugin.MarketFile + ", or the address of a git\n" +
 			"repository with one, of which a copy is kept. To add it again takes the newest commit. Nothing of it is run.",
 		Example: "  broker plugins add https://github.com/owner/plugins\n  broker plugins list --offers\n  broker plugins install sales",

@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) sandboxCommand() *cobra.Command {
-	return group("sandbox", "Where scripts run: test it, make and remove images of containers",
+	return group("sandbox", "Test the sandbox, and manage its container images",
 		a.sandboxTestCommand(), a.sandboxBuildCommand(), a.sandboxListCommand(), a.sandboxPruneCommand())
 }
 
@@ -27,7 +27,7 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 	var isolation string
 	c := &cobra.Command{
 		Use:   "test [GROUP...]",
-		Short: "Let hostile scripts loose in the sandbox, and see whether it holds",
+		Short: "Run hostile scripts in the sandbox and check that it contains them",
 		Long: "Run scripts that never end, use up memory, flood their host or reach for files, each in a sandbox as the config\n" +
 			"sets it up, and a small script after each. Then let a process that contains itself as those of scripts do try what\n" +
 			"somebody could who has taken it over. Prints what became of them; exits with 1 if something got out.\n" +

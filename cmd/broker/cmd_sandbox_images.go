@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +30,7 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 	var base, rootfs string
 	c := &cobra.Command{
 		Use:   "build goja|node|python",
-		Short: "Make the image that scripts run in",
+		Short: "Build the container image that scripts run in",
 		Long: "Make an image for containers. goja is for JavaScript and TypeScript; it holds this program alone, and is also made\n" +
 			"when it is first needed. node, for JavaScript and TypeScript in Node, and python are made of an image that has node\n" +
 			"or python3, which is downloaded unless the engine has it, or of a file system in a tar archive. Packages that are in\n" +
@@ -120,7 +119,7 @@ func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
 func (a *app) sandboxListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the images that scripts run in",
+		Short: "List the container images that scripts run in",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := docker.NewManager(cmd.Context(), "")
@@ -145,23 +144,20 @@ func (a *app) sandboxListCommand() *cobra.Command {
 }
 
 func printImages(w io.Writer, list []docker.Image) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	say(t, "KIND\tIMAGE\tID\tSIZE\tUSE\n")
-	for _, i := range list {
+	return table[docker.Image]{"KIND\tIMAGE\tID\tSIZE\tUSE", func(i docker.Image) []any {
 		use := "not used by this version: broker sandbox prune"
 		if i.Current {
 			use = "current"
 		}
-		say(t, "%s\t%s\t%s\t%d MB\t%s\n", i.Kind, strings.Join(i.Names, " "), i.ID, i.Bytes/1e6, use)
-	}
-	return t.Flush()
+		return []any{i.Kind, strings.Join(i.Names, " "), i.ID, fmt.Sprintf("%d MB", i.Bytes/1e6), use}
+	}}.print(w, list)
 }
 
 func (a *app) sandboxPruneCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove containers of brokers that are gone, and images of other versions",
+		Short: "Remove leftover containers and images of other versions",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := docker.NewManager(cmd.Context(), "")

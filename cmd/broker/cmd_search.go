@@ -49,8 +49,8 @@ func (a *app) searchCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&req.Server, "server", "", "only this server")
 	c.Flags().StringVar(&detail, "detail", "", "name, desc (default) or full")
-	c.Flags().IntVar(&req.Limit, "limit", 0, "how many, at most 50 (default 8)")
-	c.Flags().IntVar(&req.Offset, "offset", 0, "leave out so many of the best")
+	c.Flags().IntVar(&req.Limit, "limit", 0, "number of hits, at most 50 (default 8)")
+	c.Flags().IntVar(&req.Offset, "offset", 0, "number of best hits to skip")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }

@@ -18,9 +18,9 @@ func (a *app) serveCommand() *cobra.Command {
 	var addr string
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Be the MCP server, on stdio or over HTTP",
-		Long: "Be the MCP server: on stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
-			"With --http, skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz say how it is.\n" +
+		Short: "Run the MCP server over stdio or HTTP",
+		Long: "Run the MCP server over stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
+			"With --http, skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz report its health.\n" +
 			"Upstream servers are started when they are needed and stopped with it.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

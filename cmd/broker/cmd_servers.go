@@ -1,14 +1,16 @@
 package main
 
 import (
-	"text/tabwriter"
+	"cmp"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
 )
 
 func (a *app) serversCommand() *cobra.Command {
-	return group("servers", "The configured servers", a.serversListCommand(), a.serversAddCommand(), a.serversRemoveCommand(),
-		a.serversSwitchCommand("enable", "Switch a server on", false), a.serversSwitchCommand("disable", "Switch a server off without removing it", true),
+	return group("servers", "Manage the configured servers", a.serversListCommand(), a.serversAddCommand(), a.serversRemoveCommand(),
+		a.serversSwitchCommand("enable", "Enable a server", false), a.serversSwitchCommand("disable", "Disable a server without removing it", true),
 		a.serversTestCommand(), a.serversLogsCommand())
 }
 
@@ -35,16 +37,10 @@ func (a *app) serversListCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(ans)
 			}
-			tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			say(tw, "SERVER\tTRANSPORT\tSTATUS\tTOOLS\t\n")
-			for _, i := range ans.Servers {
-				note := i.Error
-				if note == "" {
-					note = i.Description
-				}
-				say(tw, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Transport, i.Status, i.ToolCount, oneLine(note, 100))
-			}
-			if err := tw.Flush(); err != nil {
+			err = table[broker.ServerInfo]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\t", func(i broker.ServerInfo) []any {
+				return []any{i.Name, i.Transport, i.Status, i.ToolCount, oneLine(cmp.Or(i.Error, i.Description), 100)}
+			}}.print(a.stdout, ans.Servers)
+			if err != nil {
 				return err
 			}
 			for _, i := range ans.Servers {

@@ -62,12 +62,12 @@ func (a *app) serversAddCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&n.url, "url", "", "the address of a remote server")
-	f.StringVar(&n.kind, "type", "", "how a remote server is reached: http or sse (default: it is found out)")
-	f.StringArrayVar(&n.headers, "header", nil, "a header for every request, as 'Name: value'; may be given several times")
-	f.StringArrayVar(&n.env, "env", nil, "a variable for the program, as NAME=value; may be given several times")
-	f.StringVar(&n.description, "description", "", "what it is for, in a line")
-	f.BoolVar(&n.disabled, "disabled", false, "add it switched off")
+	f.StringVar(&n.url, "url", "", "URL of a remote server")
+	f.StringVar(&n.kind, "type", "", "transport of a remote server: http or sse (default: auto-detect)")
+	f.StringArrayVar(&n.headers, "header", nil, "header for every request, as 'Name: value'; may be repeated")
+	f.StringArrayVar(&n.env, "env", nil, "environment variable for the program, as NAME=value; may be repeated")
+	f.StringVar(&n.description, "description", "", "one line on what it is for")
+	f.BoolVar(&n.disabled, "disabled", false, "add it disabled")
 	return c
 }
 
@@ -92,9 +92,9 @@ func (n newServer) entry() (config.Object, error) {
 	case n.url != "" && len(n.command) > 0:
 		return nil, usage("servers add takes --url or a command, not both")
 	case n.url == "" && len(headers) > 0:
-		return nil, usage("--header is for servers with --url; a program is told with --env")
+		return nil, usage("--header is for servers with --url; for a program use --env")
 	case n.url != "" && len(env) > 0:
-		return nil, usage("--env is for programs; a server with --url is told with --header")
+		return nil, usage("--env is for programs; for a server with --url use --header")
 	}
 	add("description", n.description, n.description != "")
 	add("type", n.kind, n.kind != "")

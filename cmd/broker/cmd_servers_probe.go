@@ -34,8 +34,8 @@ type probe struct {
 func (a *app) serversTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test NAME",
-		Short: "Start a server, list its tools, say how long that took",
-		Long:  "Start a server, also one that is disabled, list its tools and say how long that took. Exits with 3 if it failed.",
+		Short: "Start a server, list its tools and report how long it took",
+		Long:  "Start a server, even a disabled one, list its tools and report how long it took. Exits with 3 if it failed.",
 		Args:  oneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.probe(cmd.Context(), args[0], "test")
@@ -68,8 +68,8 @@ func (a *app) serversTestCommand() *cobra.Command {
 func (a *app) serversLogsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logs NAME",
-		Short: "Start a server and show what it writes beside MCP",
-		Long: "Start a server, list its tools, and show what it wrote meanwhile: to stderr, and to stdout without being MCP.\n" +
+		Short: "Start a server and show what it logs",
+		Long: "Start a server, list its tools, and show what it wrote to stderr and, apart from MCP messages, to stdout.\n" +
 			"Exits with 3 if the server failed.",
 		Args: oneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,15 +107,11 @@ func (a *app) finishProbe(p probe, err error) error {
 
 // probe starts one server by itself, whether it is enabled or not.
 func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
-	cfg, err := a.load()
+	cfg, state, err := a.loadWithState()
 	if err != nil {
 		return probe{}, err
 	}
 	s, err := knownServer(cfg, name, command)
-	if err != nil {
-		return probe{}, err
-	}
-	state, err := config.StateDir(a.stateDir, cfg.Path)
 	if err != nil {
 		return probe{}, err
 	}
@@ -139,8 +135,8 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	return p, nil
 }
 
-// pool connects to servers without a broker. They are told that they can ask what
-// a broker's clients can be asked: what they list is kept for the broker too.
+// pool connects to servers without a broker. It promises them what the broker
+// promises, since what they list is kept for the broker too.
 func (a *app) pool(servers []upstream.Config, state string) *upstream.Pool {
 	log := a.logger()
 	return upstream.NewPool(servers, &upstream.Options{

@@ -21,9 +21,9 @@ import (
 )
 
 func (a *app) skillsCommand() *cobra.Command {
-	c := group("skills", "Skills: folders that tell an agent how something is done",
+	c := group("skills", "Manage skills: folders that tell an agent how to do something",
 		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(), a.skillsPromptCommand(),
-		a.skillsSwitchCommand("enable", "Switch a skill on", true), a.skillsSwitchCommand("disable", "Switch a skill off without removing it", false), a.skillsApproveCommand(),
+		a.skillsSwitchCommand("enable", "Enable a skill", true), a.skillsSwitchCommand("disable", "Disable a skill without removing it", false), a.skillsApproveCommand(),
 		a.skillsInstallCommand(), a.skillsRegisterCommand(), a.skillsRemoveCommand(), a.skillsNewCommand(), a.skillsPackCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
 		a.skillsCallCommand(), a.skillsStatsCommand())
 	c.PersistentFlags().StringVar(&a.skillsPath, "skills", "", "the folder with public/ and custom/, instead of the config's")
@@ -153,7 +153,7 @@ func withFolders(folders []string, f func(*skills.Snapshot) error) error {
 	var roots []skills.Root
 	for _, f := range folders {
 		if info, err := os.Stat(f); err != nil || !info.IsDir() {
-			return usage("skills list: there is no folder %s", f)
+			return usage("skills list: %s is not a directory", f)
 		}
 		roots = append(roots, skills.Root{Path: f, Scope: skills.ScopeConfigured})
 	}
@@ -196,7 +196,7 @@ func (a *app) skillsListCommand() *cobra.Command {
 			return a.withSkills(cmd.Context(), func(_ *skillHome, s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
 		},
 	}
-	c.Flags().BoolVar(&diagnostics, "diagnostics", false, "say what is wrong with each")
+	c.Flags().BoolVar(&diagnostics, "diagnostics", false, "show the warnings of each skill")
 	return c
 }
 
@@ -230,12 +230,12 @@ func (a *app) printSkills(rows []skillRow) error {
 	}}.print(a.stdout, rows)
 }
 
-// printProblems says what does not load, and with all what is remarked about
+// printProblems reports what does not load, and with all the warnings about
 // the others.
 func (a *app) printProblems(rows []skillRow, problems []skills.Problem, all bool) {
-	remarks := 0
+	warnings := 0
 	for _, r := range rows {
-		remarks += len(r.Diagnostics)
+		warnings += len(r.Diagnostics)
 		for _, d := range r.Diagnostics {
 			if all {
 				say(a.stderr, "%s: %s\n", r.Path, d)
@@ -245,15 +245,15 @@ func (a *app) printProblems(rows []skillRow, problems []skills.Problem, all bool
 	for _, p := range problems {
 		say(a.stderr, "%s: %s\n", p.Path, p.Diagnostic)
 	}
-	if remarks > 0 && !all {
-		say(a.stderr, "%d warnings: --diagnostics shows them\n", remarks)
+	if warnings > 0 && !all {
+		say(a.stderr, "%d warnings: --diagnostics shows them\n", warnings)
 	}
 }
 
 func (a *app) skillsSearchCommand() *cobra.Command {
 	limit := 8
 	c := &cobra.Command{
-		Use: "search QUERY", Short: "Search the skills by name, description and what their files say", Args: oneArg("a query"),
+		Use: "search QUERY", Short: "Search skills by name, description and file contents", Args: oneArg("a query"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
 				return usage("--limit is %d: use a number above 0, such as 8", limit)
@@ -270,7 +270,7 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().IntVar(&limit, "limit", limit, "how many at most")
+	c.Flags().IntVar(&limit, "limit", limit, "maximum number")
 	return c
 }
 
@@ -312,7 +312,7 @@ func enabled(s *skills.Snapshot) []*skills.Skill {
 
 func (a *app) skillsShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show what a skill says of itself, and its files", Args: oneArg("the name of a skill"),
+		Use: "show NAME", Short: "Show the metadata and files of a skill", Args: oneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
 				return a.showSkill(k, scriptsOf(h.config).ToolsOf(k))
@@ -402,8 +402,8 @@ func (a *app) skillsReadCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().Int64Var(&offset, "offset", 0, "where to begin, in bytes")
-	c.Flags().Int64Var(&limit, "limit", 0, "how many bytes at most (default 10000)")
+	c.Flags().Int64Var(&offset, "offset", 0, "byte to start at")
+	c.Flags().Int64Var(&limit, "limit", 0, "maximum number of bytes (default 10000)")
 	return c
 }
 
@@ -417,7 +417,7 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"budget", "xml", "system"}, format) {
-				return usage("unknown format %q: write budget, xml or system", format)
+				return usage("unknown format %q: use budget, xml or system", format)
 			}
 			if budget < 0 {
 				return usage("--budget is %d: use a number of tokens such as 1500", budget)
@@ -435,7 +435,7 @@ func (a *app) skillsPromptCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&format, "format", format, "budget, xml or system")
-	c.Flags().IntVar(&budget, "budget", budget, "how many tokens it may cost (default 1500)")
+	c.Flags().IntVar(&budget, "budget", budget, "maximum number of tokens (default 1500)")
 	return c
 }
 

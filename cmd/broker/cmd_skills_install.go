@@ -262,7 +262,7 @@ func (a *app) skillsRemoveCommand() *cobra.Command {
 func (a *app) skillsNewCommand() *cobra.Command {
 	dir, description := ".", ""
 	c := &cobra.Command{
-		Use: "new NAME", Short: "Write the beginnings of a skill", Args: oneArg("the name of a skill"),
+		Use: "new NAME", Short: "Create the files of a new skill", Args: oneArg("the name of a skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if description == "" {
 				description = "Describes what " + args[0] + " does. Use when it is wanted."
@@ -363,7 +363,7 @@ func (a *app) skillsLintCommand() *cobra.Command {
 		Use:   "lint FOLDER",
 		Short: "Check a skill beyond the standard: links, files that nothing mentions, its description, its workflow",
 		Long: "Check a skill beyond the standard: links that lead nowhere, files that nothing mentions, a description that does not say when, a text that is too\n" +
-			"long, a workflow.json that cannot end. With a config, tools that no server has are remarked too, as far as its servers have been listed.",
+			"long, a workflow.json that cannot end. With a config, tools that no listed server has are reported too.",
 		Args: oneArg("the folder of a skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			doc := skills.ReadPath(args[0])

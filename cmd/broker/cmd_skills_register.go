@@ -10,7 +10,7 @@ import (
 func (a *app) skillsRegisterCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "register NAME",
-		Short: "Add the MCP server that a skill brings along to servers.json",
+		Short: "Add the MCP server of a skill to servers.json",
 		Long: "Add the MCP server that a skill brings along, its scripts/run, to servers.json: from then on the broker runs it like any other server.\n" +
 			"Look at what it does before: it runs on this machine, as you.",
 		Args: oneArg("the name of a skill"),

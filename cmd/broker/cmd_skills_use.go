@@ -97,8 +97,8 @@ func (a *app) skillsStatsCommand() *cobra.Command {
 	var since time.Duration
 	c := &cobra.Command{
 		Use:   "stats [NAME]",
-		Short: "Sum up how skills were used, and by whom",
-		Long:  "Sum up how skills were used, and by which clients: activations, files read, tools called, how many of these failed, and the last time. The record is that of broker audit.",
+		Short: "Summarize how skills were used, and by whom",
+		Long:  "Summarize how skills were used, and by which clients: activations, files read, tools called, how many of these failed, and when each was last used. The record is that of broker audit.",
 		Args:  someArgs(0, 1, "at most the name of a skill"),
 		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, args []string) error {
 			list, err := store.SkillStats(ctx, ago(since))
@@ -116,7 +116,7 @@ func (a *app) skillsStatsCommand() *cobra.Command {
 			return printSkillStats(a.stdout, list)
 		}),
 	}
-	timeVar(c.Flags(), &since, "since", "only the last time, such as 24h")
+	timeVar(c.Flags(), &since, "since", "only since this long ago, such as 24h")
 	return c
 }
 

@@ -23,7 +23,7 @@ func (a *app) skillsValidateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate PATH",
 		Short: "Check the SKILL.md of a folder",
-		Long: "Check the SKILL.md of a folder. --strict (the default) asks whether it is what the standard says, --lenient whether it would load.\n" +
+		Long: "Check the SKILL.md of a folder. --strict (the default) checks that it conforms to the standard, --lenient that it would load.\n" +
 			"The exit code is 0 if so and 1 if not.",
 		Args: oneArg("the folder of a skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -46,8 +46,8 @@ func (a *app) skillsValidateCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "is it what the standard says? (default)")
-	c.Flags().BoolVar(&lenient, "lenient", false, "would it load?")
+	c.Flags().BoolVar(&strict, "strict", false, "check that it conforms to the standard (default)")
+	c.Flags().BoolVar(&lenient, "lenient", false, "only check that it would load")
 	return c
 }
 

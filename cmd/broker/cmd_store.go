@@ -13,24 +13,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
 func (a *app) storeCommand() *cobra.Command {
-	return group("store", "What executions kept: results that were too long, and values of scripts",
+	return group("store", "Manage stored results of executions and values of scripts",
 		a.storeListCommand(), a.storeGetCommand(), a.storeRemoveCommand())
 }
 
 // results opens the result store of the config's state directory.
 func (a *app) results() (*files.Store, error) {
-	cfg, err := a.load()
-	if err != nil {
-		return nil, err
-	}
-	state, err := config.StateDir(a.stateDir, cfg.Path)
+	_, state, err := a.loadWithState()
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +54,7 @@ func (r storeRow) cells() []any {
 func (a *app) storeListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the results and values that are kept",
+		Short: "List stored results and values",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := a.results()
@@ -220,7 +215,7 @@ func (a *app) storeRemoveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rm NAME",
 		Aliases: []string{"remove"},
-		Short:   "Forget a result or a value",
+		Short:   "Remove a result or a value",
 		Args:    oneArg("a reference or a key (broker store list shows them)"),
 		RunE: a.withKept(&client, func(ctx context.Context, k keptItem) error {
 			if k.isResult {

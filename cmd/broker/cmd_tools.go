@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) toolsCommand() *cobra.Command {
-	return group("tools", "The tools of the servers", a.toolsListCommand(), a.toolsShowCommand())
+	return group("tools", "List the tools of the servers, or show one", a.toolsListCommand(), a.toolsShowCommand())
 }
 
 // A toolRow is one tool in a list.

@@ -10,7 +10,7 @@ func (a *app) typesCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "types --out DIR",
-		Short: "Write typed wrappers of all tools, which an editor then completes",
+		Short: "Write typed wrappers of all tools for editor completion",
 		Long: "Write servers/SERVER/TOOL.ts for every tool, and what an editor needs beside them. A script in DIR that the\n" +
 			"editor accepts runs unchanged with broker exec. Files that are up to date are not touched, those of tools that\n" +
 			"are gone are removed, and those that somebody else wrote are left alone.",
@@ -43,7 +43,7 @@ func (a *app) typesCommand() *cobra.Command {
 		},
 	}
 	c.AddCommand(a.typesLearnedCommand())
-	c.Flags().StringVar(&out, "out", "", "the directory to write to; it is made if it is not there")
+	c.Flags().StringVar(&out, "out", "", "directory to write to; created if missing")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -10,23 +9,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
 func (a *app) typesLearnedCommand() *cobra.Command {
-	return group("learned", "Output types that were learned from the results of tools",
+	return group("learned", "Manage output types learned from the results of tools",
 		a.learnedListCommand(), a.learnedShowCommand(), a.learnedResetCommand(), a.learnedExportCommand(), a.learnedImportCommand())
 }
 
 // withLearned calls f with the learned types of the config's state directory.
 func (a *app) withLearned(f func(*learned.Store) error) error {
-	cfg, err := a.load()
-	if err != nil {
-		return err
-	}
-	state, err := config.StateDir(a.stateDir, cfg.Path)
+	cfg, state, err := a.loadWithState()
 	if err != nil {
 		return err
 	}
@@ -124,7 +118,7 @@ func (a *app) learnedResetCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(map[string]int{"forgotten": len(list)})
 				}
-				say(a.stdout, "forgot %s\n", count(len(list), "type"))
+				say(a.stdout, "forgot %s\n", counted(len(list), "type"))
 				return nil
 			})
 		},
@@ -136,7 +130,7 @@ func (a *app) learnedResetCommand() *cobra.Command {
 func (a *app) learnedExportCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use: "export", Short: "Write the learned types as a file that a team can share", Args: noArgs,
+		Use: "export", Short: "Write the learned types to a file that a team can share", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.withLearned(func(s *learned.Store) error {
 				if out == "" || out == "-" {
@@ -160,7 +154,7 @@ func (a *app) learnedExportCommand() *cobra.Command {
 
 func (a *app) learnedImportCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "import FILE|-", Short: "Take over the types that export wrote; what was learned from more calls here stays",
+		Use: "import FILE|-", Short: "Import types that export wrote, except where more calls were seen here",
 		Args: oneArg("a file that broker types learned export wrote, or -"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := cmd.InOrStdin()
@@ -180,17 +174,9 @@ func (a *app) learnedImportCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(map[string]int{"imported": n})
 				}
-				say(a.stdout, "imported %s\n", count(n, "type"))
+				say(a.stdout, "imported %s\n", counted(n, "type"))
 				return nil
 			})
 		},
 	}
-}
-
-// count is "1 type" or "2 types".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

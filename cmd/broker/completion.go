@@ -12,7 +12,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
@@ -101,11 +100,7 @@ func completion(list []cobra.Completion, typed, name, description string) []cobr
 
 // cachedCatalog are the tools that are known without asking any server.
 func (a *app) cachedCatalog() *discovery.Catalog {
-	cfg, err := a.load()
-	if err != nil {
-		return &discovery.Catalog{}
-	}
-	state, err := config.StateDir(a.stateDir, cfg.Path)
+	cfg, state, err := a.loadWithState()
 	if err != nil {
 		return &discovery.Catalog{}
 	}

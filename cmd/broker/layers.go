@@ -131,7 +131,7 @@ func checkLayersAt(ctx context.Context, s *session, at sandbox.Place, whose stri
 		err = sandbox.RequireLayers(layers, s.config.Broker.Sandbox.Require)
 	}
 	if missing, ok := errors.AsType[*sandbox.LayerError](err); ok {
-		return []check{{Name: "sandbox layers" + whose, Detail: missing.Error(), Hint: "take out of \"require\" what this machine cannot have, or mend what the reason names"}}
+		return []check{{Name: "sandbox layers" + whose, Detail: missing.Error(), Hint: "remove from \"require\" what this machine does not support, or fix what the reason names"}}
 	}
 	if err != nil {
 		return nil // the small script of checkSandbox says why

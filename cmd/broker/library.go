@@ -135,7 +135,7 @@ func (a *app) checkSkillsPath(install bool) error {
 	if err == nil && info.IsDir() || install && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return usage("--skills: there is no folder %s", a.skillsPath)
+	return usage("--skills: %s is not a directory", a.skillsPath)
 }
 
 // overrule puts the folder of --skills in the place of the config's.

@@ -84,17 +84,17 @@ const (
 )
 
 const exitCodesHelp = `Exit codes:
-  0   fine
+  0   success
   1   failed
   2   wrong usage or config
   3   some servers failed
 For exec, the script's own:
 ` + execCodesHelp
 
-const execCodesHelp = `  0   done                    13  its promise can never settle
+const execCodesHelp = `  0   success                 13  promise never settles
   1   the script threw        64  wrong usage or config
   2   refused before it ran   124 timeout
-  3   waits for approval      137 memory
+  3   waiting for approval    137 memory
                               130 cancelled`
 
 // A codeError ends the program with a code of its own. Its text may be empty
@@ -224,7 +224,7 @@ func (a *app) root() *cobra.Command {
 // helpCommand is "help", which does not pass over what there is no help for.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Help for a command; the exit codes",
+		Use: "help [COMMAND]", Short: "Show help for a command, and the exit codes",
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {

@@ -155,7 +155,7 @@ func pluginServer(s plugin.Server) (config.Server, error) {
 		return config.Server{}, err
 	}
 	if len(one.Servers) != 1 {
-		return config.Server{}, errors.New("it is no server")
+		return config.Server{}, errors.New("not a server")
 	}
 	one.Servers[0].OfPlugin = true
 	return one.Servers[0], nil

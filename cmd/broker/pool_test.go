@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -36,5 +37,32 @@ func TestCommandsPromiseWhatTheBrokerDoes(t *testing.T) {
 		if want := fmt.Sprintf(`"promised":"%v"`, broker.Promises()); !strings.Contains(string(kept), want) {
 			t.Errorf("broker %s: no %s in %s", args, want, kept)
 		}
+	}
+}
+
+// An index that is interrupted has not listed every server, and says so.
+func TestInterruptedIndexFails(t *testing.T) {
+	dir := t.TempDir()
+	config, started := filepath.Join(dir, "servers.json"), filepath.Join(dir, "started")
+	text := fmt.Sprintf(`{"mcpServers": {"slow": {"command": "sh", "args": ["-c", "touch '%s'; exec cat >/dev/null"]}}}`, started)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := brokerCommand(t, "index", "--config", config, "--state-dir", dir)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the server is started", func() bool {
+		_, err := os.Stat(started)
+		return err == nil
+	})
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("code %d, stderr %q", code, stderr.String())
 	}
 }

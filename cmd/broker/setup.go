@@ -66,6 +66,16 @@ func (a *app) load() (*config.Config, error) {
 	return cfg, nil
 }
 
+// loadWithState reads the config file and names its state directory.
+func (a *app) loadWithState() (*config.Config, string, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, "", err
+	}
+	state, err := config.StateDir(a.stateDir, cfg.Path)
+	return cfg, state, err
+}
+
 // open reads the config and makes a broker of it. spares is the number of
 // sandboxes kept ready; negative means none.
 func (a *app) open(spares int) (*session, error) {
@@ -81,16 +91,12 @@ func (a *app) open(spares int) (*session, error) {
 // openAnyway is open for commands that do not need the table of word vectors,
 // and go on without it.
 func (a *app) openAnyway(spares int) (*session, error) {
-	cfg, err := a.load()
+	cfg, state, err := a.loadWithState()
 	if err != nil {
 		return nil, err
 	}
 	where := placementOf(cfg.Broker.WithDefaults().Sandbox, "")
 	if err := runnable(cfg, where); err != nil {
-		return nil, err
-	}
-	state, err := config.StateDir(a.stateDir, cfg.Path)
-	if err != nil {
 		return nil, err
 	}
 	vectors, unvectored := loadVectors(cmp.Or(a.vectors, cfg.Resolve(cfg.Broker.Search.Vectors)))

@@ -58,7 +58,7 @@ func (c *converter) convert(name string, raw any, off bool) Entry {
 	c.got.disabled = off
 	o, ok := raw.(config.Object)
 	if !ok {
-		c.out.Skip = "it is no object"
+		c.out.Skip = "not an object"
 		return c.out
 	}
 	for _, f := range o {

@@ -141,7 +141,7 @@ approval_mode = "prompt"
 		}, `{"a": {"command": "npx", "args": ["-y", "a"], "env": {"T": "${A_T}"}, "startTimeout": 5}, "b": {"url": "https://b/mcp", "disabled": true}}`, nil},
 		{"what cannot be used is skipped with its reason", "cursor", map[string]string{
 			"~/.cursor/mcp.json": `{"mcpServers": {"none": {}, "both": {"command": "x", "url": "https://x"}, "ws": {"type": "ws", "url": "https://x"}, "bad": {"url": "nothing"}, "odd": 3, "good": {"command": "g"}}}`,
-		}, `{"good": {"command": "g"}}`, []string{"neither", "has both", `type "ws"`, "is no address", "no object"}},
+		}, `{"good": {"command": "g"}}`, []string{"neither", "has both", `type "ws"`, "is not a valid URL", "not an object"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestReadFileKnowsRootKeys(t *testing.T) {
 			t.Errorf("ReadFile of %s = %+v, %v", content, sources, err)
 		}
 	}
-	for content, want := range map[string]string{`{"x": 1}`: "has no servers", `{"mcpServers": 1}`: "no object", `{"mcpServers": `: "closed"} {
+	for content, want := range map[string]string{`{"x": 1}`: "has no servers", `{"mcpServers": 1}`: "not an object", `{"mcpServers": `: "closed"} {
 		path := filepath.Join(t.TempDir(), "x.json")
 		writeFile(t, path, content)
 		if _, err := ReadFile(nil, path, Env{}, nil); err == nil || !strings.Contains(err.Error(), want) {

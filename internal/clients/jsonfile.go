@@ -35,7 +35,7 @@ func (jsonFile) servers(data []byte, root []string) ([]config.Field, error) {
 		return nil, err
 	}
 	if v.Value.Kind() != '{' {
-		return nil, fmt.Errorf("%q is no object", strings.Join(root, "."))
+		return nil, fmt.Errorf("%q is not an object", strings.Join(root, "."))
 	}
 	return config.Value(v).(config.Object), nil
 }

@@ -34,7 +34,7 @@ type Config struct {
 	Servers []Server
 	// Broker are the broker's own settings.
 	Broker Broker
-	// Notes are remarks that do not make the file wrong, such as unknown keys,
+	// Notes are warnings that do not make the file wrong, such as unknown keys,
 	// in the order of the file. Each has the form file:line:column: text.
 	Notes []string
 }

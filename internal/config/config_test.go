@@ -146,10 +146,10 @@ func TestEncodings(t *testing.T) {
 	for _, tt := range []struct{ name, data, want string }{
 		{"UTF-16", "\xff\xfe{\x00}\x00", "f:1:1: the file is UTF-16: save it as UTF-8"},
 		{"Latin-1", "{\n \"mcpServers\": {\"\xe9\": {}}}", "f:2:18: the file is not UTF-8 from here on: save it as UTF-8"},
-		{"brackets", strings.Repeat("[", 1<<20), "f:1:201: nested more than 200 levels deep: this is no servers.json"},
+		{"brackets", strings.Repeat("[", 1<<20), "f:1:201: nested more than 200 levels deep: not a servers.json"},
 		{"replacement character, then a wrong byte", "{\"\ufffd\": \"\xff\"}", "f:1:8: the file is not UTF-8 from here on: save it as UTF-8"},
 		{"blank", " \n\t", "f:1:1: " + emptyFile},
-		{"huge", strings.Repeat(" ", maxFileBytes+1), "f:1:1: the file is larger than 16 MiB: this is no servers.json"},
+		{"huge", strings.Repeat(" ", maxFileBytes+1), "f:1:1: the file is larger than 16 MiB: not a servers.json"},
 	} {
 		_, err := Parse("f", []byte(tt.data))
 		if err == nil || err.Error() != tt.want {

@@ -41,7 +41,7 @@ func (c *collector) object(v hujson.Value, where string, s schema) map[string]in
 		}
 		if first, ok := seen[canonical]; ok {
 			line, _ := c.position(first)
-			c.fail(key.StartOffset, "%q stands here twice, first in line %d", canonical, line)
+			c.fail(key.StartOffset, "duplicate key %q, first on line %d", canonical, line)
 			return
 		}
 		seen[canonical] = key.StartOffset
@@ -62,7 +62,7 @@ func (c *collector) members(v hujson.Value, where string, f func(name string, ke
 	for _, m := range obj.Members {
 		name := m.Name.Value.(hujson.Literal).String()
 		if first, ok := lines[name]; ok {
-			c.fail(m.Name.StartOffset, "%s stands twice in %s, first in line %d", quote(name), where, first)
+			c.fail(m.Name.StartOffset, "duplicate key %s in %s, first on line %d", quote(name), where, first)
 			continue
 		}
 		lines[name], _ = c.position(m.Name.StartOffset)
@@ -228,7 +228,7 @@ func (c *collector) duration(where string, to *time.Duration) field {
 		d, ok := parseDuration(lit.String())
 		switch {
 		case !ok:
-			c.fail(v.StartOffset, `%s: %s is no duration: write "30s", "5m" or a number of seconds`, where, quote(lit.String()))
+			c.fail(v.StartOffset, `%s: %s is not a duration: write "30s", "5m" or a number of seconds`, where, quote(lit.String()))
 		case d <= 0:
 			c.fail(v.StartOffset, `%s is %s: it must be longer than 0, such as "30s"; leave it out for the default`, where, quote(lit.String()))
 		case d > maxDuration:
@@ -274,11 +274,11 @@ func (c *collector) size(where string, to *int64, least, most int64) field {
 		n, ok := parseSize(lit.String())
 		switch {
 		case !ok:
-			c.fail(v.StartOffset, `%s: %s is no size: write "256MiB"`, where, quote(lit.String()))
+			c.fail(v.StartOffset, `%s: %s is not a size: write "256MiB"`, where, quote(lit.String()))
 		case n < least:
-			c.fail(v.StartOffset, `%s: %s is too little: it must be at least "%s"`, where, quote(lit.String()), writeSize(least))
+			c.fail(v.StartOffset, `%s: %s is too small: it must be at least "%s"`, where, quote(lit.String()), writeSize(least))
 		case n > most:
-			c.fail(v.StartOffset, `%s: %s is too much: it can be at most "%s"`, where, quote(lit.String()), writeSize(most))
+			c.fail(v.StartOffset, `%s: %s is too large: it can be at most "%s"`, where, quote(lit.String()), writeSize(most))
 		default:
 			*to = n
 		}

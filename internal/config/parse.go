@@ -40,7 +40,7 @@ func Parse(path string, data []byte) (*Config, error) {
 func (c *collector) encoding() bool {
 	switch bad := firstInvalidUTF8(c.data); {
 	case len(c.data) > maxFileBytes:
-		c.fail(0, "the file is larger than %d MiB: this is no servers.json", maxFileBytes>>20)
+		c.fail(0, "the file is larger than %d MiB: not a servers.json", maxFileBytes>>20)
 	case bytes.HasPrefix(c.data, []byte("\xff\xfe")), bytes.HasPrefix(c.data, []byte("\xfe\xff")):
 		c.fail(0, "the file is UTF-16: save it as UTF-8")
 	case bad >= 0:
@@ -144,9 +144,9 @@ func (c *collector) transport(key hujson.Value, where string, s *Server, seen ma
 	case !hasCommand && !hasURL:
 		c.fail(key.StartOffset, `%s needs "command" (a program to start) or "url" (a remote server)`, where)
 	case hasCommand && s.Type != "" && s.Type != "stdio":
-		c.fail(seen["type"], `%s has a "command", so its type is "stdio": mend the type, or give it a "url" instead`, where)
+		c.fail(seen["type"], `%s has a "command", so its type is "stdio": fix the type, or give it a "url" instead`, where)
 	case hasURL && s.Type == "stdio":
-		c.fail(seen["type"], `%s has a "url", so its type is "http" or "sse": mend the type, or give it a "command" instead`, where)
+		c.fail(seen["type"], `%s has a "url", so its type is "http" or "sse": fix the type, or give it a "command" instead`, where)
 	}
 	if hasCommand {
 		s.Type = "stdio"
@@ -205,7 +205,7 @@ func (c *collector) pattern(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.text(where, to)(v)
 		if _, err := path.Match(*to, ""); err != nil {
-			c.fail(v.StartOffset, "%s: %s is no pattern: * stands for any text, ? for one character, [ab] for one of these", where, quote(*to))
+			c.fail(v.StartOffset, "%s: %s is not a valid pattern: * matches any text, ? one character, [ab] one of these", where, quote(*to))
 		}
 	}
 }
@@ -248,7 +248,7 @@ func (c *collector) stringMap(where string, to *map[string]string, check func(st
 
 func checkEnvName(name string) string {
 	if name == "" || strings.ContainsAny(name, "=\x00") {
-		return quote(name) + ` is no name of a variable: it must not be empty or have a "="`
+		return quote(name) + ` is not a valid variable name: it must not be empty or contain "="`
 	}
 	return ""
 }
@@ -256,7 +256,7 @@ func checkEnvName(name string) string {
 func checkHeaderName(name string) string {
 	for _, r := range name {
 		if r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) {
-			return quote(name) + " is no name of a header"
+			return quote(name) + " is not a valid header name"
 		}
 	}
 	if name == "" {
@@ -280,7 +280,7 @@ func (c *collector) url(where string, to *string) field {
 		}
 		u, err := url.Parse(*to)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			c.fail(v.StartOffset, `%s is no address: write "https://host/path"`, where)
+			c.fail(v.StartOffset, `%s is not a valid URL: write "https://host/path"`, where)
 		}
 	}
 }

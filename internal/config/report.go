@@ -19,15 +19,15 @@ const maxMistakes = 100
 type Report struct {
 	// Path is the file's path as it was given.
 	Path string
-	// Mistakes are what has to be mended, never empty, in the order of the file.
+	// Mistakes are what must be fixed, never empty, in the order of the file.
 	Mistakes []Mistake
-	// Notes are remarks, such as unknown keys, in the order of the file.
+	// Notes are warnings, such as unknown keys, in the order of the file.
 	Notes []Mistake
 	// More is the number of mistakes that were left off.
 	More int
 }
 
-// A Mistake is one remark about a place in a file.
+// A Mistake is one message about a place in a file.
 type Mistake struct {
 	// Line and Column count from 1; the column counts characters, as editors do.
 	Line, Column int

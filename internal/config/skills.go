@@ -159,7 +159,7 @@ func (c *collector) containerPath(where string, to *string) field {
 			return
 		}
 		if !plainPath.MatchString(dir) || path.Clean(dir) != dir {
-			c.fail(v.StartOffset, `%s: %s is no folder of a container: write an absolute path of letters, digits, ".", "_" and "-", without "..", such as "/mnt/skills"`, where, quote(dir))
+			c.fail(v.StartOffset, `%s: %s is not a folder of a container: write an absolute path of letters, digits, ".", "_" and "-", without "..", such as "/mnt/skills"`, where, quote(dir))
 			return
 		}
 		for _, system := range systemFolders {

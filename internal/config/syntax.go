@@ -20,7 +20,7 @@ func parseSyntax(c *collector) (hujson.Value, bool) {
 	data := c.data
 	o := scanOutline(data)
 	if o.deep >= 0 {
-		c.fail(o.deep, "nested more than %d levels deep: this is no servers.json", maxDepth)
+		c.fail(o.deep, "nested more than %d levels deep: not a servers.json", maxDepth)
 		return hujson.Value{}, false
 	}
 	// A line comment on the last line needs no line break.
@@ -115,7 +115,7 @@ func isHex(s []byte) bool {
 func explainWord(word string, rest []byte) string {
 	after := bytes.TrimLeft(rest[min(len(word), len(rest)):], " \t\r\n")
 	if hint := didYouMean(word, []string{"true", "false", "null"}); hint != "" {
-		return quote(word) + " is no JSON value" + hint
+		return quote(word) + " is not a JSON value" + hint
 	}
 	if bytes.HasPrefix(after, []byte(":")) {
 		return "a key needs double quotes"

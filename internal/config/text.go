@@ -31,7 +31,7 @@ func SetKey(data []byte, path []string, value any) ([]byte, error) {
 	for i, key := range path {
 		obj, ok := at.Value.(*hujson.Object)
 		if !ok {
-			return nil, fmt.Errorf("%s is no object", pathName(path[:i]))
+			return nil, fmt.Errorf("%s is not an object", pathName(path[:i]))
 		}
 		m := member(obj, key)
 		last := i == len(path)-1

@@ -64,8 +64,8 @@ func TestSetKeyBreaksLongLines(t *testing.T) {
 
 func TestSetKeyRefuses(t *testing.T) {
 	for in, want := range map[string]string{
-		`[]`:           "the file is no object",
-		`{"s": 1}`:     `"s" is no object`,
+		`[]`:           "the file is not an object",
+		`{"s": 1}`:     `"s" is not an object`,
 		`{"s": {}`:     "closed",
 		"\xff\xfe{":    "UTF-16",
 		"{\n  \"s\" }": "line 2, column",

@@ -195,13 +195,17 @@ func (a *app) serversSwitchCommand(use, short string, off bool) *cobra.Command {
 
 // editConfig changes the text of the config at path, which has to be right.
 func editConfig(path string, change func([]byte, *config.Config) ([]byte, error)) error {
-	return config.Edit(path, func(data []byte) ([]byte, error) {
+	err := config.Edit(path, func(data []byte) ([]byte, error) {
 		cfg, err := config.Parse(path, data)
 		if err != nil {
 			return nil, err
 		}
 		return change(data, cfg)
 	})
+	if mistake, ok := errors.AsType[*codeError](err); ok {
+		return mistake // the user's, whose hint has a line of its own
+	}
+	return err
 }
 
 // editServer changes one server in the text of the config.

@@ -282,7 +282,10 @@ func (d *dialer) died(err error, p *launch.Process) error {
 	if !ended {
 		return &dialError{err: err, stderr: said}
 	}
-	return &exitError{status: status, stderr: said}
+	if said != "" {
+		status += ": " + said
+	}
+	return errors.New("the server process ended: " + status)
 }
 
 // dialRemote opens a session to a URL.

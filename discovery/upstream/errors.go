@@ -85,16 +85,3 @@ func seconds(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.4g s", d.Seconds())
 }
-
-// exitError says how a server process ended.
-type exitError struct {
-	status string // such as "exit status 1"
-	stderr string // its last line; may be empty
-}
-
-func (e *exitError) Error() string {
-	if e.stderr == "" {
-		return "the server process ended: " + e.status
-	}
-	return fmt.Sprintf("the server process ended: %s: %s", e.status, e.stderr)
-}

@@ -26,43 +26,40 @@ type Mode string
 // The modes. All but the first four, and those that say otherwise, serve the tool "echo", whose result is one
 // text block with its arguments as they came.
 const (
-	Good           Mode = "good"           // made with the SDK: echo, add, fail, progress, wait, big
-	Exits          Mode = "exits"          // ends at once with status 3 and a line on stderr
-	SilentInit     Mode = "silent-init"    // does not know the probe, then never answers initialize
-	BadVersion     Mode = "bad-version"    // answers initialize with version 2099-01-01
-	Legacy         Mode = "legacy"         // answers the probe with "method not found", as most do
-	SilentProbe    Mode = "silent-probe"   // ignores requests that it does not know
-	StuckProbe     Mode = "stuck-probe"    // answers nothing any more once it was probed
-	ExitsProbe     Mode = "exits-probe"    // ends when it is probed
-	SilentList     Mode = "silent-list"    // never answers tools/list
-	NoTools        Mode = "no-tools"       // does not know tools/list
-	Banner         Mode = "banner"         // prints a banner and JSON logs on stdout, also between messages
-	BOM            Mode = "bom"            // begins every line with a byte order mark
-	BadAnnotation  Mode = "bad-annotation" // has tools with wrong types in annotations and elsewhere
-	OddSchemas     Mode = "odd-schemas"    // has tools without a proper input schema
-	OddNames       Mode = "odd-names"      // has odd, duplicate, empty and missing names
-	Hidden         Mode = "hidden"         // has invisible characters in its texts
-	RepeatedPage   Mode = "repeated-page"  // lists the same page forever
-	EndlessPages   Mode = "endless-pages"  // lists new pages forever
-	Pages          Mode = "pages"          // lists three pages
-	ManyTools      Mode = "many-tools"     // lists 5,000 tools
-	BigResult      Mode = "big-result"     // "big" returns 20 MB of text
-	Numbers        Mode = "numbers"        // "echo" returns big integers, unsorted keys, unknown content
-	Dies           Mode = "dies"           // "die" ends the process
-	Hangs          Mode = "hangs"          // "hang" never answers; "cancelled" lists what was cancelled
-	StopsReading   Mode = "stops-reading"  // "stop" answers and then never reads stdin again
-	IgnoresTerm    Mode = "ignores-term"   // ignores SIGTERM and the end of stdin
-	Grandchild     Mode = "grandchild"     // leaves a child behind that ignores signals
-	Daemon         Mode = "daemon"         // leaves a child behind in a session of its own
-	SlowStart      Mode = "slow-start"     // reads stdin only after FAKE_DELAY
-	Storm          Mode = "storm"          // "storm" announces 200 changes of its tools
-	Grows          Mode = "grows"          // "grow" adds a tool and announces it
-	CrashesOnStart Mode = "crashes"        // ends right after it was listed
-	Asks           Mode = "asks"           // made with the SDK: its tools ask questions, see NewAsks
-	AsksLegacy     Mode = "asks-legacy"    // the same in protocol 2025-11-25
-	Leaks          Mode = "leaks"          // repeats FAKE_SECRET everywhere; "refuse" is a protocol error, "fail" a failed tool, "die" ends it
-	SkillKit       Mode = "skill-kit"      // a built skill, see WriteSkillKit: start, advance, topic
-	sleeper        Mode = "sleeper"        // what Grandchild and Daemon leave behind
+	Good          Mode = "good"           // made with the SDK: echo, add, fail, progress, wait, big
+	Exits         Mode = "exits"          // ends at once with status 3 and a line on stderr
+	SilentInit    Mode = "silent-init"    // does not know the probe, then never answers initialize
+	BadVersion    Mode = "bad-version"    // answers initialize with version 2099-01-01
+	Legacy        Mode = "legacy"         // answers the probe with "method not found", as most do
+	SilentProbe   Mode = "silent-probe"   // ignores requests that it does not know
+	StuckProbe    Mode = "stuck-probe"    // answers nothing any more once it was probed
+	ExitsProbe    Mode = "exits-probe"    // ends when it is probed
+	SilentList    Mode = "silent-list"    // never answers tools/list
+	NoTools       Mode = "no-tools"       // does not know tools/list
+	Banner        Mode = "banner"         // prints a banner and JSON logs on stdout, also between messages
+	BOM           Mode = "bom"            // begins every line with a byte order mark
+	BadAnnotation Mode = "bad-annotation" // has tools with wrong types in annotations and elsewhere
+	OddSchemas    Mode = "odd-schemas"    // has tools without a proper input schema
+	OddNames      Mode = "odd-names"      // has odd, duplicate, empty and missing names
+	Hidden        Mode = "hidden"         // has invisible characters in its texts
+	RepeatedPage  Mode = "repeated-page"  // lists the same page forever
+	EndlessPages  Mode = "endless-pages"  // lists new pages forever
+	Pages         Mode = "pages"          // lists three pages
+	ManyTools     Mode = "many-tools"     // lists 5,000 tools
+	BigResult     Mode = "big-result"     // "big" returns 20 MB of text
+	Numbers       Mode = "numbers"        // "echo" returns big integers, unsorted keys, unknown content
+	Dies          Mode = "dies"           // "die" ends the process
+	Hangs         Mode = "hangs"          // "hang" never answers; "cancelled" lists what was cancelled
+	StopsReading  Mode = "stops-reading"  // "stop" answers and then never reads stdin again
+	IgnoresTerm   Mode = "ignores-term"   // ignores SIGTERM and the end of stdin
+	Grandchild    Mode = "grandchild"     // leaves a child behind that ignores signals
+	Daemon        Mode = "daemon"         // leaves a child behind in a session of its own
+	Storm         Mode = "storm"          // "storm" announces 200 changes of its tools
+	Asks          Mode = "asks"           // made with the SDK: its tools ask questions, see NewAsks
+	AsksLegacy    Mode = "asks-legacy"    // the same in protocol 2025-11-25
+	Leaks         Mode = "leaks"          // repeats FAKE_SECRET everywhere; "refuse" is a protocol error, "fail" a failed tool, "die" ends it
+	SkillKit      Mode = "skill-kit"      // a built skill, see WriteSkillKit: start, advance, topic
+	sleeper       Mode = "sleeper"        // what Grandchild and Daemon leave behind
 )
 
 // Command is the program to start for any mode: the running test binary.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // A raw server writes its frames by hand.
@@ -21,7 +20,7 @@ type raw struct {
 	mu   sync.Mutex // guards out
 
 	stuck     bool
-	tools     int // added by "grow"
+	tools     int // added by "storm"
 	cancelled []json.RawMessage
 }
 
@@ -64,12 +63,6 @@ func (s *raw) start() error {
 	case Exits:
 		fmt.Fprintln(os.Stderr, "Error: API key is missing")
 		os.Exit(3)
-	case SlowStart:
-		delay, err := time.ParseDuration(os.Getenv("FAKE_DELAY"))
-		if err != nil {
-			return err
-		}
-		time.Sleep(delay)
 	case Banner:
 		s.line("Server listening on stdio 🚀")
 		s.line(`{"level":30,"msg":"ready"}`)
@@ -184,12 +177,9 @@ func (s *raw) list(m message) {
 		cursor = `,"nextCursor":"` + next + `"`
 	}
 	s.result(m.ID, `{"tools":[`+strings.Join(tools, ",")+`]`+cursor+`}`)
-	if s.mode == CrashesOnStart {
-		os.Exit(7)
-	}
 }
 
-// page is what stands on one page of tools/list, and the cursor of the next.
+// page is one page of tools/list, and the cursor of the next.
 func (s *raw) page(cursor string) (tools []string, next string) {
 	tools = []string{echoTool}
 	n, _ := strconv.Atoi(cursor) // the first page has none
@@ -223,8 +213,6 @@ func (s *raw) page(cursor string) (tools []string, next string) {
 		tools = append(tools, simpleTool("stop"))
 	case Storm:
 		tools = append(tools, simpleTool("storm"), simpleTool("lists"))
-	case Grows:
-		tools = append(tools, simpleTool("grow"))
 	case Leaks:
 		tools = append(tools, simpleTool("refuse"), simpleTool("fail"), simpleTool("die"))
 		if secret := os.Getenv("FAKE_SECRET"); secret != "" {
@@ -280,13 +268,9 @@ func (s *raw) call(m message) {
 		block()
 	case "big":
 		s.text(m.ID, strings.Repeat("x", 20<<20))
-	case "grow", "storm":
-		n := 1
-		if p.Name == "storm" {
-			n = 200
-		}
+	case "storm":
 		s.tools++
-		for range n {
+		for range 200 {
 			s.line(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
 		s.text(m.ID, "ok")

@@ -15,6 +15,8 @@ import (
 
 	typec "github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // Labels of containers and images. Every container of a sandbox has both, every
@@ -27,7 +29,7 @@ const (
 // owner says which process a container belongs to: its machine, as far as
 // process ids mean something, its id, and when it was started.
 var owner = sync.OnceValue(func() string {
-	return fmt.Sprintf("%s/%d/%s", machine(), os.Getpid(), processStart(os.Getpid()))
+	return fmt.Sprintf("%s/%d/%s", machine(), os.Getpid(), spawn.StartTime(os.Getpid()))
 })
 
 // machine names what has these process ids: this start of this machine, and the
@@ -35,24 +37,9 @@ var owner = sync.OnceValue(func() string {
 var machine = sync.OnceValue(func() string {
 	name, _ := os.Hostname()
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	space, _ := os.Readlink("/proc/self/ns/pid")
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", name, boot, space))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", name, boot, spawn.PIDNamespace()))
 	return fmt.Sprintf("%x", sum[:8])
 })
-
-// processStart is when a process was started, where /proc tells: it tells the
-// process from a later one with the same id.
-func processStart(pid int) string {
-	const startTime = 22 - 3 // the fields after the name, which may hold anything
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
-	}
-	if fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])); len(fields) > startTime {
-		return fields[startTime]
-	}
-	return ""
-}
 
 // orphan says whether the owner of a container is gone. Of one that belongs to
 // another machine, only one that has ended is: an engine may serve many.
@@ -68,7 +55,7 @@ func orphan(label string, ended bool) bool {
 	if pid == os.Getpid() {
 		return label != owner()
 	}
-	if start := processStart(pid); start != "" {
+	if start := spawn.StartTime(pid); start != "" {
 		return start != parts[2]
 	}
 	return !exists(pid)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -62,34 +63,39 @@ func makePython(t *testing.T) {
 type keeper struct{ *testing.M }
 
 func (k keeper) Run() int {
-	defer keepImages()()
-	if err := putWorker(); err != nil {
+	worker, err := putWorker()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	defer keepImages(worker)()
 	return k.M.Run()
 }
 
 // putWorker builds broker-worker beside the broker that tests start, as users have
 // it. Scripts then start in a tenth of the time that this test binary needs,
 // above all with the race detector, which the tests of package worker have.
-func putWorker() error {
+func putWorker() (path string, err error) {
 	broker, err := exec.LookPath("broker")
 	if err != nil {
-		return err
+		return "", err
 	}
-	cmd := exec.Command("go", "build", "-o", filepath.Dir(broker)+string(filepath.Separator), "../broker-worker")
+	path = filepath.Join(filepath.Dir(broker), "broker-worker")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	cmd := exec.Command("go", "build", "-o", path, "../broker-worker")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	return nil
+	return path, nil
 }
 
 // keepImages looks at the images before tests make some. What it returns gives
 // the names that scripts look for back to those that had them, and removes what
-// then has no name, and what was made of the binary of the tests.
-func keepImages() (restore func()) {
+// then has no name, and what was made of worker, the broker-worker of the tests.
+func keepImages(worker string) (restore func()) {
 	if os.Getenv("BROKER_CI") == "" {
 		return func() {}
 	}
@@ -102,14 +108,14 @@ func keepImages() (restore func()) {
 	if err != nil {
 		return func() {}
 	}
-	before, err := m.Images(ctx, "")
+	before, err := m.Images(ctx, worker)
 	if err != nil {
 		return func() {} // no test will do any better
 	}
 	return func() {
 		defer m.Close()
 		defer api.Close()
-		made, _ := m.Images(ctx, "")
+		made, _ := m.Images(ctx, worker)
 		known := map[string]bool{}
 		for _, i := range before {
 			known[i.ID] = true

@@ -43,10 +43,19 @@ var below = []string{
 // diagram is the picture in docs/architecture.md as data. A package that no
 // row names fails the test.
 var diagram = []row{
-	{pkg: "cmd/broker", imports: append([]string{"broker", "broker/api", "images"}, below...)},
+	{pkg: "cmd/broker", imports: append([]string{"broker/...", "images"}, below...)},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
-	{pkg: "broker", imports: below},
-	{pkg: "examples/...", imports: []string{"broker", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/..."}},
+	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/run", "broker/skill", "broker/surface"}, below...)},
+	// Features register downwards: at run what scripts see of them, at find what is
+	// found, at surface what clients see. Nothing but broker imports skill.
+	{pkg: "broker/skill", imports: []string{"broker/catalog", "broker/find", "broker/run", "broker/surface",
+		"discovery/...", "index", "policy", "sandbox", "skills/...", "state"}},
+	{pkg: "broker/find", imports: []string{"broker/catalog", "broker/run", "broker/surface", "discovery/...", "index", "codegen", "policy", "sandbox"}},
+	{pkg: "broker/run", imports: []string{"broker/catalog", "broker/surface", "discovery/...", "codegen", "bridge", "policy", "sandbox",
+		"state", "internal/learned", "internal/results", "internal/typecheck"}},
+	{pkg: "broker/catalog", imports: []string{"discovery/...", "codegen", "bridge", "policy", "internal/learned"}},
+	{pkg: "broker/surface", imports: []string{"discovery/transport", "discovery/upstream"}},
+	{pkg: "examples/...", imports: []string{"broker/...", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/..."}},
 
 	{pkg: "index", imports: []string{"discovery"}},
 	{pkg: "codegen", imports: []string{"discovery"}},
@@ -109,7 +118,7 @@ var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest"
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/transport", "broker", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/transport", "broker/...", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth"},
 	"github.com/dop251/goja":                    {"sandbox/..."},
 	"github.com/dlclark/regexp2":                {"sandbox/..."},
 	"github.com/evanw/esbuild":                  {"sandbox/..."},
@@ -126,7 +135,7 @@ var reserved = map[string][]string{
 
 // above are the packages that a test of a lower package must not import
 // either. Otherwise tests may draw on anything: they use real neighbours.
-var above = []string{"broker", "cmd/...", "examples/..."}
+var above = []string{"broker/...", "cmd/...", "examples/..."}
 
 // An arrow is one import of one file.
 type arrow struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/skill"
 )
 
 // A skill is found by what its files say, with where.
@@ -31,11 +32,11 @@ func TestSearchFindsSkillsByTheirFiles(t *testing.T) {
 	if len(a.Tools) != 2 || a.Tools[0].Name != "machines" || a.Tools[1].Name != "letters" || a.MatchCount != 2 {
 		t.Fatalf("Search = %+v, want the skills machines and letters", a)
 	}
-	p := a.Tools[1].SkillPassage
+	p := a.Tools[1].Passage
 	if p == nil || p.File != "references/postage.md" || !strings.Contains(p.Fragment, "paid with the franking machine") || len(p.Fragment) > 250 {
 		t.Errorf("passage is %+v", p)
 	}
-	if a.Tools[0].SkillPassage != nil || strings.Contains(a.Note, "franking") {
+	if a.Tools[0].Passage != nil || strings.Contains(a.Note, "franking") {
 		t.Errorf("%+v, note %q", a.Tools[0], a.Note)
 	}
 	if a, err = b.Search(t.Context(), broker.SearchRequest{Query: "envelope window", Detail: broker.DetailFull}); err != nil || len(a.Tools) != 1 || a.Tools[0].File != "SKILL.md" {
@@ -50,7 +51,7 @@ func TestSkillTextsFollowTheFiles(t *testing.T) {
 	dir, kept := t.TempDir(), t.TempDir()
 	writeSkill(t, dir, "letters", "Writes letters.", "About envelopes.", map[string]string{"more.md": "About stamps."})
 	registry := skillRegistry(dir)
-	finds := func(texts *broker.SkillTexts, query, file string) {
+	finds := func(texts *skill.Texts, query, file string) {
 		t.Helper()
 		if err := texts.Sync(registry.Refresh().Shown()); err != nil {
 			t.Fatal(err)
@@ -63,7 +64,7 @@ func TestSkillTextsFollowTheFiles(t *testing.T) {
 			t.Errorf("Search(%q) = %+v, want %q", query, list, file)
 		}
 	}
-	texts := broker.NewSkillTexts(kept, nil)
+	texts := skill.NewTexts(kept, nil)
 	defer texts.Close()
 	finds(texts, "stamps", "more.md")
 	if err := os.WriteFile(filepath.Join(dir, "letters", "more.md"), []byte("About sealing wax."), 0o600); err != nil {
@@ -75,7 +76,7 @@ func TestSkillTextsFollowTheFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	finds(texts, "sealing wax", "")
-	again := broker.NewSkillTexts(kept, nil)
+	again := skill.NewTexts(kept, nil)
 	defer again.Close()
 	finds(again, "envelope", "SKILL.md")
 }
@@ -98,8 +99,8 @@ func BenchmarkSkillTexts(b *testing.B) {
 	}
 	registry := skillRegistry(dir)
 	list := registry.Refresh().Shown()
-	open := func(b *testing.B, dir string) *broker.SkillTexts {
-		texts := broker.NewSkillTexts(dir, nil)
+	open := func(b *testing.B, dir string) *skill.Texts {
+		texts := skill.NewTexts(dir, nil)
 		if err := texts.Sync(list); err != nil {
 			b.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
 )
 
 // version is set by release builds; others say what Go recorded.
@@ -48,7 +49,7 @@ func (a *app) promptCommand() *cobra.Command {
 			if err := checkMode(mode); err != nil {
 				return err
 			}
-			text := broker.PromptFor(broker.Mode(mode))
+			text := surface.PromptFor(broker.Mode(mode))
 			if a.json {
 				return a.printJSON(map[string]string{"prompt": text})
 			}

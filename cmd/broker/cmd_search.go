@@ -86,7 +86,7 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 		}
 		sayln(w, name)
 		said := ""
-		if h.SkillPassage != nil {
+		if h.Passage != nil {
 			said = h.File + ": " + h.Fragment
 		}
 		for _, line := range []string{h.Declaration, h.Description, said, h.Use, string(h.Parameters)} {

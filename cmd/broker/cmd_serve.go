@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -77,7 +78,7 @@ func (a *app) serveStdio(ctx context.Context, s *session) error {
 const shutdownGrace = 500 * time.Millisecond
 
 func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string) error {
-	addr, err := broker.NormalizeAddr(addr)
+	addr, err := surface.NormalizeAddr(addr)
 	if err != nil {
 		return usage("%w", ownLines{err})
 	}

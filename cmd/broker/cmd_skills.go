@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -285,7 +286,7 @@ func (a *app) searchSkills(ctx context.Context, h *skillHome, s *skills.Snapshot
 	if err != nil {
 		return nil, err
 	}
-	texts := broker.NewSkillTexts(indexDir(state), a.logger())
+	texts := skill.NewTexts(indexDir(state), a.logger())
 	defer texts.Close()
 	if err := texts.Sync(enabled(s)); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
@@ -34,7 +34,7 @@ func TestCommandsPromiseWhatTheBrokerDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := fmt.Sprintf(`"promised":"%v"`, broker.Promises()); !strings.Contains(string(kept), want) {
+		if want := fmt.Sprintf(`"promised":"%v"`, surface.Promises()); !strings.Contains(string(kept), want) {
 			t.Errorf("broker %s: no %s in %s", args, want, kept)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -36,7 +36,7 @@ func (a *app) openSkills(h *skillHome) (*skillView, error) {
 	h.found = v.registry
 	v.cache = skills.NewCache(skillCacheDir(state))
 	v.pool = a.pool(servers, state)
-	v.registry.SetSources(broker.SkillSources(v.pool, v.cache))
+	v.registry.SetSources(skill.Sources(v.pool, v.cache))
 	return v, nil
 }
 
@@ -66,7 +66,7 @@ func (v *skillView) learn(ctx context.Context) bool {
 			say(v.app.stderr, "server %s does not answer, so its skills are not known: %s\n", st.Name, oneLine(st.Err.Error(), 300))
 		}
 	}
-	v.registry.SetSources(broker.SkillSources(v.pool, v.cache))
+	v.registry.SetSources(skill.Sources(v.pool, v.cache))
 	return true
 }
 

@@ -1,0 +1,283 @@
+// Package catalog is what the broker knows of its servers at the moment: which
+// tools there are, which of them are in scope, what is known of their types, and
+// which tool a name means.
+//
+// A Catalog answers from what it knows. What names a server that was never listed
+// waits for that server alone.
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/learned"
+	"github.com/mcpbroker/mcpbroker/policy"
+)
+
+// Options are the settings of a Catalog.
+type Options struct {
+	// Servers are the upstream servers, in config order.
+	Servers []upstream.Config
+	// Fixed are tools that no server stands behind: they can be searched but
+	// not called.
+	Fixed []discovery.Listing
+	// Tools allow and deny tools: what they deny is not there.
+	Tools policy.ToolLists
+	// Scope denies, whatever the call, the tools that are not in scope; nil denies
+	// none.
+	Scope policy.List
+	// Learned knows the types of results that tools do not declare, but those of
+	// the servers in Unlearned; it may be nil.
+	Learned   *learned.Store
+	Unlearned map[string]bool
+}
+
+// A Catalog is safe for concurrent use.
+type Catalog struct {
+	// Pool has the connections to the servers.
+	Pool *upstream.Pool
+
+	opts   atomic.Pointer[Options]
+	offers atomic.Pointer[offerTools]
+
+	mu     sync.Mutex
+	dirty  bool
+	learnt uint64 // of the pool, when the catalogues were made
+	full   *discovery.Catalog
+	scope  *discovery.Catalog
+
+	serving    atomic.Bool // Start was called, or is about to be
+	lazy       atomic.Bool // StartLazily was called, and nobody needed more
+	cancelSoon context.CancelFunc
+	starting   sync.WaitGroup // what goes on in the background
+}
+
+// New returns a catalogue of the servers of o, which the pool connects to. changed
+// is called when what a server lists has changed, but not before New returns. No
+// server is started.
+func New(o Options, pool *upstream.Options, changed func()) *Catalog {
+	c := &Catalog{dirty: true}
+	c.opts.Store(&o)
+	var ready atomic.Bool // until then the pool reads its cache
+	pool.OnListing = func(discovery.Listing) {
+		if ready.Load() {
+			c.Changed()
+			changed()
+		}
+	}
+	c.Pool = upstream.NewPool(o.Servers, pool)
+	ready.Store(true)
+	return c
+}
+
+// Configure replaces the settings.
+func (c *Catalog) Configure(o Options) {
+	c.opts.Store(&o)
+	c.Pool.Update(o.Servers)
+	c.Changed()
+}
+
+// Changed makes the catalogues anew when they are next asked for.
+func (c *Catalog) Changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dirty = true
+}
+
+// startDelay is what StartSoon waits: longer than a program needs to answer the
+// first questions of its client even on a busy machine, and little beside the
+// seconds that servers take.
+const startDelay = 200 * time.Millisecond
+
+// Start connects, in the background, to the servers whose tools are not known
+// yet. It returns at once.
+func (c *Catalog) Start(ctx context.Context) {
+	c.serving.Store(true)
+	c.Pool.Start(ctx)
+}
+
+// StartSoon does what Start does, and then calls started, a moment later: dozens
+// of starting servers take the processors that the first answers need. A server
+// that is named meanwhile is connected at once.
+func (c *Catalog) StartSoon(ctx context.Context, started func()) {
+	c.serving.Store(true)
+	ctx, cancel := context.WithCancel(ctx)
+	c.mu.Lock()
+	c.cancelSoon = cancel
+	c.mu.Unlock()
+	c.starting.Go(func() {
+		defer cancel()
+		delay := time.NewTimer(startDelay)
+		defer delay.Stop()
+		select {
+		case <-delay.C:
+			c.Start(ctx)
+			started()
+		case <-ctx.Done():
+		}
+	})
+}
+
+// StartLazily is Start for a program that ends after one execution: a server
+// whose tools are not known is connected when a script names it, and all of them
+// by Hurry.
+func (c *Catalog) StartLazily() { c.lazy.Store(true) }
+
+// Lazy reports whether servers are left alone until somebody needs them.
+func (c *Catalog) Lazy() bool { return c.lazy.Load() }
+
+// Hurry connects the servers that StartLazily has left alone.
+func (c *Catalog) Hurry(ctx context.Context) {
+	if c.lazy.Swap(false) {
+		c.Start(ctx)
+	}
+}
+
+// Connect connects a server in the background.
+func (c *Catalog) Connect(ctx context.Context, server string) {
+	c.starting.Go(func() { _ = c.Pool.Wait(ctx, server) }) // who calls it learns why not
+}
+
+// Serving reports whether servers are connected without anybody naming them.
+func (c *Catalog) Serving() bool { return c.serving.Load() }
+
+// Close stops the servers.
+func (c *Catalog) Close() error {
+	c.mu.Lock()
+	cancel := c.cancelSoon
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	err := c.Pool.Close()
+	c.starting.Wait()
+	return err
+}
+
+// Scope returns the tools that can be used: all, or in read-only mode those that
+// are marked read-only.
+func (c *Catalog) Scope() *discovery.Catalog {
+	_, scope := c.Both()
+	return scope
+}
+
+// Both returns the catalogue of everything and that of what is in scope,
+// building both if a server's tools have changed. Servers that have not been
+// listed yet are in it without tools, so that no name shifts when they are.
+func (c *Catalog) Both() (full, scope *discovery.Catalog) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	learnt := c.Pool.Learnt()
+	if !c.dirty && learnt == c.learnt {
+		return c.full, c.scope
+	}
+	o := c.opts.Load()
+	c.dirty, c.learnt = false, learnt
+	known := make(map[string]discovery.Listing)
+	for _, l := range c.Pool.Listings() {
+		known[l.Server] = l
+	}
+	listings := make([]discovery.Listing, 0, len(o.Servers))
+	for _, s := range o.Servers {
+		l, ok := known[s.Name]
+		if !ok {
+			l = discovery.Listing{Server: s.Name, Description: s.Description}
+		}
+		listings = append(listings, o.Tools.Filter(l))
+	}
+	c.full = discovery.NewCatalog(append(listings, o.Fixed...))
+	c.scope = c.full
+	if len(o.Scope) > 0 {
+		c.scope = c.full.Filter(func(t *discovery.Tool) bool { return o.Scope.Decide(policy.CallOf(t)).Effect != policy.Deny })
+	}
+	return c.full, c.scope
+}
+
+// ServerNames are the names of the configured servers, in config order.
+func (c *Catalog) ServerNames() []string {
+	var names []string
+	for _, s := range c.opts.Load().Servers {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// UnlistedNames are the servers whose tools are not known, in config order.
+func (c *Catalog) UnlistedNames() []string {
+	return slices.DeleteFunc(c.ServerNames(), func(name string) bool { return !c.Unlisted(name) })
+}
+
+// Ready reports whether the catalogue is loaded: the tools of each server are
+// known, or it has failed.
+func (c *Catalog) Ready() bool {
+	for _, st := range c.Pool.Status() {
+		waiting := st.Err == nil && (st.State == upstream.StateIdle || st.State == upstream.StateStarting)
+		if waiting && c.Unlisted(st.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// Starting are the servers that may have more to find any moment: the named
+// one, or all if none is called so. It costs next to nothing when all are listed.
+func (c *Catalog) Starting(server string) []upstream.Starting {
+	if !c.serving.Load() {
+		return nil
+	}
+	list := c.Pool.Starting()
+	if len(list) == 0 {
+		return nil
+	}
+	if s, ok := c.Scope().FindServer(strings.TrimSpace(server)); ok {
+		list = slices.DeleteFunc(list, func(l upstream.Starting) bool { return l.Name != s.Listing.Server })
+	}
+	return list
+}
+
+// Denied is the failure of a call to a tool that is not in scope.
+func (c *Catalog) Denied(t *discovery.Tool) *bridge.Error {
+	return bridge.Refused(t, c.opts.Load().Scope.Decide(policy.CallOf(t)))
+}
+
+// Hidden reports whether name is the name of a tool that is not in scope.
+func (c *Catalog) Hidden(name string) bool {
+	full, scope := c.Both()
+	_, known := full.Tool(name)
+	if !known {
+		known = len(SameName(full, name)) > 0
+	}
+	_, usable := scope.Tool(name)
+	return known && !usable && len(SameName(scope, name)) == 0
+}
+
+// Learns reports whether the results of t are learned from: it says too little
+// of them itself, and nobody forbade it.
+func (c *Catalog) Learns(t *discovery.Tool) bool {
+	o := c.opts.Load()
+	return o.Learned != nil && !o.Unlearned[t.Server] && !learned.HasUse(t.OutputSchema)
+}
+
+// Types writes the types of tools: those that they declare, else those that
+// were learned.
+func (c *Catalog) Types() *codegen.Generator {
+	return &codegen.Generator{Output: func(t *discovery.Tool) *codegen.Output {
+		if !c.Learns(t) {
+			return nil
+		}
+		typ, ok := c.opts.Load().Learned.Type(t.Server, t.Name)
+		if !ok {
+			return nil
+		}
+		return &codegen.Output{Schema: typ.Schema, Note: fmt.Sprintf("learned from %d calls", typ.Calls)}
+	}}
+}

@@ -1,0 +1,152 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// Resolve finds the tool that a script calls. A server that is configured but
+// not listed yet is waited for before its tool is said to be unknown.
+func (c *Catalog) Resolve(ctx context.Context, name string) (*discovery.Tool, error) {
+	if err := bridge.CheckName(name); err != nil {
+		return nil, err
+	}
+	full, scope := c.Both()
+	if t, ok := scope.Tool(name); ok {
+		return t, nil
+	}
+	if t, ok := full.Tool(name); ok {
+		return nil, c.Denied(t)
+	}
+	if t, ok := c.offerTool(scope, name); ok {
+		return t, nil
+	}
+	server, known := full.ServerOf(name)
+	if known && len(server.Tools) == 0 { // it was not listed yet, or has none
+		if c.Unlisted(server.Listing.Server) {
+			if err := c.Pool.Wait(ctx, server.Listing.Server); err != nil {
+				return nil, c.Unavailable(server.Listing.Server, err)
+			}
+		}
+		full, scope = c.Both()
+		if t, ok := scope.Tool(name); ok {
+			return t, nil
+		}
+		if t, ok := full.Tool(name); ok {
+			return nil, c.Denied(t)
+		}
+		if t, ok := c.offerTool(scope, name); ok {
+			return t, nil
+		}
+	}
+	return nil, unknownTool(scope, name)
+}
+
+// Unlisted reports whether a configured server's tools are not known.
+func (c *Catalog) Unlisted(server string) bool {
+	for _, l := range c.Pool.Listings() {
+		if l.Server == server {
+			return false
+		}
+	}
+	return true
+}
+
+// Unavailable is the failure of a call to a server that cannot be reached.
+func (c *Catalog) Unavailable(server string, err error) *bridge.Error {
+	e := &bridge.Error{Server: server, Code: bridge.CodeUnavailable, Retryable: true,
+		Message: fmt.Sprintf("server %s is not available: %v", server, err)}
+	for _, s := range c.Pool.Status() {
+		if s.Name == server {
+			e.Hint = s.Hint
+		}
+	}
+	return e
+}
+
+// unknownTool names what is nearest to a name that is not known.
+func unknownTool(scope *discovery.Catalog, name string) *bridge.Error {
+	e := &bridge.Error{Code: bridge.CodeUnknownTool, Tool: name}
+	e.Message = fmt.Sprintf("unknown tool %q", name)
+	near := nearest.Names(name, scope.SortedIDs(), 3)
+	if s, ok := scope.ServerOf(name); ok && len(near) == 0 {
+		e.Message = fmt.Sprintf("server %s has no tool %q", s.Listing.Server, lastPart(name))
+		for _, t := range s.Tools {
+			if len(nearest.Names(lastPart(name), []string{t.Name, t.Func}, 1)) > 0 {
+				near = append(near, t.ID)
+			}
+		}
+	}
+	if len(near) == 0 {
+		near = SameName(scope, lastPart(name))
+	}
+	if len(near) > 0 {
+		near = near[:min(3, len(near))]
+		e.Message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	e.Hint = "search_tools finds tools by what they do"
+	return e
+}
+
+// SameName returns the ids of tools that have this name on some server.
+func SameName(c *discovery.Catalog, name string) []string {
+	var ids []string
+	for _, t := range c.Tools() {
+		if strings.EqualFold(t.Name, name) || strings.EqualFold(t.Func, name) {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids
+}
+
+func lastPart(name string) string {
+	for _, sep := range []string{"__", "/", ":", "."} {
+		if i := strings.LastIndex(name, sep); i >= 0 {
+			return name[i+len(sep):]
+		}
+	}
+	return name
+}
+
+// A Description is all that is known of one tool.
+type Description struct {
+	Name        string `json:"name"`
+	Server      string `json:"server"`
+	Description string `json:"description,omitempty"`
+	// ReadOnly is false also where the server does not say.
+	ReadOnly     bool            `json:"read_only"`
+	Signature    string          `json:"signature"`
+	Declaration  string          `json:"declaration"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+}
+
+// Describe returns all that is known of the tool that name names, in any of
+// the forms that a call accepts. It waits, until ctx is done, for a server that
+// is still starting. An error is a *bridge.Error, with the nearest names if the
+// tool is unknown.
+func (c *Catalog) Describe(ctx context.Context, name string) (Description, error) {
+	t, err := c.Resolve(ctx, strings.TrimSpace(name))
+	if err != nil {
+		return Description{}, err
+	}
+	s, _ := c.Scope().Server(t.Server)
+	types := c.Types()
+	d := Description{
+		Name: t.ID, Server: t.Server, Description: t.Description, ReadOnly: t.ReadOnly(),
+		Signature: types.Signature(s, t), Declaration: types.Declaration(s, t),
+		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+	}
+	if t.Func == "" { // what reads prompts and resources has no wrapper
+		for _, text := range []*string{&d.Signature, &d.Declaration} {
+			*text = strings.Replace(*text, s.Namespace+".(", "callMCPTool('"+t.ID+"', ", 1)
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,119 @@
+package find
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+const retrieval = "../../../shared/retrieval/"
+
+// catalogueOf finds the tools of a file of the labelled catalogue, and the
+// queries that agents and people typed.
+func catalogueOf(t testing.TB, file string) (*Finder, []string) {
+	byServer := make(map[string]int)
+	var listings []discovery.Listing
+	readLines(t, retrieval+file, func(line []byte) error {
+		var tool struct {
+			Server string `json:"server"`
+			discovery.ListedTool
+		}
+		if err := json.Unmarshal(line, &tool); err != nil {
+			return err
+		}
+		at, ok := byServer[tool.Server]
+		if !ok {
+			at = len(listings)
+			byServer[tool.Server] = at
+			listings = append(listings, discovery.Listing{Server: tool.Server})
+		}
+		listings[at].Tools = append(listings[at].Tools, tool.ListedTool)
+		return nil
+	})
+	var queries []string
+	readLines(t, retrieval+"queries.jsonl", func(line []byte) error {
+		var q struct{ Query string }
+		err := json.Unmarshal(line, &q)
+		queries = append(queries, q.Query)
+		return err
+	})
+	return finderOf(t, listings...), queries
+}
+
+// Five hits take less than 1,000 bytes of a model's context, over the queries of
+// 796 real tools.
+func TestFiveRealHitsAreShort(t *testing.T) {
+	b, queries := catalogueOf(t, "tools_core.jsonl")
+	total := 0
+	for _, q := range queries {
+		a, err := b.Search(t.Context(), SearchRequest{Query: q, Limit: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += len(gate.Compact(a))
+	}
+	if mean := total / len(queries); mean >= 1000 {
+		t.Errorf("five hits take %d bytes on average, want less than 1,000", mean)
+	}
+}
+
+// BenchmarkAnswer searches real tools, and reports what an answer takes of a
+// model's context.
+func BenchmarkAnswer(b *testing.B) {
+	for _, file := range []string{"tools_core.jsonl", "tools.jsonl"} {
+		x, queries := catalogueOf(b, file)
+		for _, c := range []struct {
+			name string
+			req  SearchRequest
+		}{
+			{"8 hits", SearchRequest{}},
+			{"5 hits", SearchRequest{Limit: 5}},
+			{"3 hits with declarations", SearchRequest{Limit: 3}},
+			{"15 names", SearchRequest{Limit: 15, Detail: DetailName}},
+			{"3 in full", SearchRequest{Limit: 3, Detail: DetailFull}},
+		} {
+			b.Run(file+"/"+c.name, func(b *testing.B) {
+				var sizes []int
+				n, total := 0, 0
+				for b.Loop() {
+					c.req.Query = queries[n%len(queries)]
+					n++
+					a, err := x.Search(b.Context(), c.req)
+					if err != nil {
+						b.Fatal(err)
+					}
+					sizes = append(sizes, len(gate.Compact(a)))
+					total += sizes[len(sizes)-1]
+				}
+				slices.Sort(sizes)
+				b.ReportMetric(float64(total)/float64(len(sizes)), "mean-bytes")
+				b.ReportMetric(float64(sizes[len(sizes)/2]), "median-bytes")
+				b.ReportMetric(float64(sizes[len(sizes)*99/100]), "p99-bytes")
+			})
+		}
+	}
+}
+
+func readLines(t testing.TB, file string, each func(line []byte) error) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Skipf("the labelled queries are not beside the repository: %v", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if err := each(lines.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}

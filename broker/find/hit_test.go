@@ -1,0 +1,211 @@
+package find
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/index"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
+)
+
+// Whatever else a signature leaves out, each required parameter of every real
+// tool is there with its type, and an enumeration with its first values.
+func TestSignaturesHaveWhatIsRequired(t *testing.T) {
+	files, err := filepath.Glob("../../../shared/catalog/*.json")
+	if err != nil || len(files) == 0 {
+		t.Skip("no catalogue here")
+	}
+	types := new(codegen.Generator)
+	tools, parameters := 0, 0
+	for _, file := range files {
+		if filepath.Base(file) == "servers.json" {
+			continue
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listing discovery.Listing
+		if err := json.Unmarshal(raw, &listing); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, server := range discovery.NewCatalog([]discovery.Listing{listing}).Servers() {
+			for _, tool := range server.Tools {
+				tools++
+				line := renderer{types: types}.signature(server, tool)
+				for _, want := range required(t, tool) {
+					parameters++
+					if !strings.Contains(line, want) {
+						t.Errorf("%s: no %s in %s", tool.ID, want, line)
+					}
+				}
+			}
+		}
+	}
+	if tools < 800 || parameters < 1000 {
+		t.Errorf("only %d required parameters of %d tools were looked at", parameters, tools)
+	}
+}
+
+// required are the beginnings of the required parameters as a signature has them.
+func required(t *testing.T, tool *discovery.Tool) []string {
+	t.Helper()
+	var schema struct {
+		Properties map[string]struct {
+			Type any   `json:"type"`
+			Enum []any `json:"enum"`
+		} `json:"properties"`
+		Required []string `json:"required"`
+	}
+	if err := json.Unmarshal(tool.InputSchema, &schema); err != nil {
+		t.Fatalf("%s: %v", tool.ID, err)
+	}
+	simple := map[any]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
+	var all []string
+	for _, name := range schema.Required {
+		p, ok := schema.Properties[name]
+		if !ok {
+			continue
+		}
+		key := name
+		if !tsname.IsIdentifier(name) {
+			key = "'" + name + "'"
+		}
+		key += ":"
+		kind, _ := p.Type.(string)
+		switch {
+		case len(p.Enum) > 0:
+			var values []string
+			for _, v := range p.Enum[:min(4, len(p.Enum))] {
+				values = append(values, strings.ReplaceAll(string(gate.Compact(v)), `"`, "'"))
+			}
+			key += strings.Join(values, "|")
+		case simple[kind] != "":
+			key += simple[kind]
+		}
+		all = append(all, key)
+	}
+	return all
+}
+
+func TestClause(t *testing.T) {
+	for _, c := range []struct{ description, want string }{
+		{"Read a file. Then more.", "Read a file"},
+		{"This tool reads a file", "reads a file"},
+		{"Use this to book any flight of an airline of your choice.", "book any flight of an airline of your choice"},
+		{"Convert an address or place name to geographic coordinates with detailed location information.", "Convert an address or place name"},
+		{"Generate a route map to display the user's planned route, such as travel guide routes.", "Generate a route map to display the user's planned route"},
+		{"Delete, remove, or destroy an Azure Virtual Machine Scale Set", "Delete, remove, or destroy an Azure Virtual Machine…"},
+		{"查询特定列车车次在指定区间内的途径车站、到站时间、出发时间及停留时间等详细经停信息。", "查询特定列车车次在指定区间内的途径…"},
+		{strings.Repeat("x", 100), strings.Repeat("x", 53) + "…"},
+		{"", ""},
+	} {
+		got := clause(c.description)
+		if got != c.want {
+			t.Errorf("clause(%q) = %q, want %q", c.description, got, c.want)
+		}
+	}
+}
+
+func FuzzClipBytes(f *testing.F) {
+	f.Add("some words, and more", 12)
+	f.Add("\"quotes\"\n\n\n", 5)
+	f.Add("字字字字", 7)
+	f.Fuzz(func(t *testing.T, text string, limit int) {
+		got := clipBytes(text, limit)
+		if limit >= 3 && cost(got) > limit {
+			t.Errorf("clipBytes(%q, %d) = %q, which costs %d", text, limit, got, cost(got))
+		}
+		if got != text && !strings.HasSuffix(got, "…") {
+			t.Errorf("clipBytes(%q, %d) = %q without a mark", text, limit, got)
+		}
+		if utf8.ValidString(text) && !utf8.ValidString(got) {
+			t.Errorf("clipBytes(%q, %d) = %q splits a character", text, limit, got)
+		}
+	})
+}
+
+// finderOf returns a Finder of these tools.
+func finderOf(t testing.TB, listings ...discovery.Listing) *Finder {
+	c := catalog.New(catalog.Options{Fixed: listings}, &upstream.Options{}, func() {})
+	f := New(Options{}, c, &index.Options{})
+	t.Cleanup(func() { _, _ = f.Close(), c.Close() })
+	return f
+}
+
+// What is no tool is found with its kind and how to use it.
+func TestEntriesAreFound(t *testing.T) {
+	f := finderOf(t)
+	f.Set("skills", []Entry{{
+		Entry: index.Entry{ID: "pdf-forms", Kind: "skill", Name: "pdf-forms", Description: "Fill in PDF forms. Needs a file."},
+		Use:   `activate_skill({"name": "pdf-forms"})`,
+	}})
+	a, err := f.Search(t.Context(), SearchRequest{Query: "fill a form"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []SearchHit{{Kind: "skill", Name: "pdf-forms", Description: "Fill in PDF forms.", Use: `activate_skill({"name": "pdf-forms"})`}}
+	if diff := cmp.Diff(want, a.Tools); diff != "" {
+		t.Errorf("hits (-want +got):\n%s", diff)
+	}
+	f.Set("skills", nil)
+	if a, err = f.Search(t.Context(), SearchRequest{Query: "fill a form"}); err != nil || len(a.Tools) != 0 {
+		t.Errorf("removed and still found: %+v, %v", a.Tools, err)
+	}
+}
+
+// A fork of a server has the same tools. Its copy must not look like another
+// tool further down.
+func TestEqualToolsStandSideBySide(t *testing.T) {
+	tool := func(id, name, description, schema string) result {
+		return result{tool: &discovery.Tool{ID: id, ListedTool: discovery.ListedTool{Name: name, Description: description, InputSchema: []byte(schema)}}}
+	}
+	ranked := []result{
+		tool("work__list", "list", "List issues.", `{"a":1}`),
+		tool("other__list", "list", "List files.", `{"a":1}`),
+		{entry: &Entry{Entry: index.Entry{ID: "p", Kind: "prompt"}}},
+		tool("home__list", "list", "List issues.", `{}`),
+		tool("x__get", "get", "", `{"a":1}`),
+		tool("y__get", "get", "", `{"b":1}`),
+		tool("z__get", "get", "", `{"a":1}`),
+	}
+	var got []string
+	for _, r := range foldEqual(ranked) {
+		got = append(got, r.id())
+	}
+	want := []string{"work__list", "home__list", "other__list", "p", "x__get", "z__get", "y__get"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoteOnWords(t *testing.T) {
+	for _, c := range []struct {
+		found index.Hits
+		want  string
+	}{
+		{index.Hits{}, ""},
+		{index.Hits{Unmatched: []string{"foo", "bar"}}, "nothing matches: foo, bar"},
+		{index.Hits{Repaired: []index.Repair{{From: "isues", To: "issues"}}}, `"isues" was read as "issues"`},
+		{index.Hits{Repaired: []index.Repair{{From: "isues", To: "issues"}}, Unmatched: []string{"foo"}},
+			`"isues" was read as "issues"; nothing matches: foo`},
+		{index.Hits{Unmatched: strings.Split(strings.Repeat("word ", 20), " ")}, "nothing matches: word, word, word, word, word, word, word, word, and 13 more"},
+	} {
+		var s search
+		s.explainWords(c.found)
+		if s.answer.Note != c.want {
+			t.Errorf("%+v: note %q, want %q", c.found, s.answer.Note, c.want)
+		}
+	}
+}

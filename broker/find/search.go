@@ -1,0 +1,332 @@
+package find
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/index"
+)
+
+// A Detail says how much search_tools tells of each hit.
+type Detail string
+
+// The details, from least to most.
+const (
+	DetailName Detail = "name"
+	DetailDesc Detail = "desc"
+	DetailFull Detail = "full"
+)
+
+// A SearchRequest is one search.
+type SearchRequest struct {
+	// Query is what the tool should do, or its name. Without words in it the
+	// answer is for browsing: the servers with their first tools, or a
+	// server's tools in its own order.
+	Query string
+	// Server restricts the search to one server; a name that is no server's
+	// counts as part of the query.
+	Server string
+	// Detail is empty for DetailDesc, or DetailName when browsing.
+	Detail Detail
+	// Limit is 1 to 50, more counts as 50; zero means 8, or 50 when browsing
+	// names.
+	Limit int
+	// Offset leaves out that many of the best hits, to page on.
+	Offset int
+}
+
+// A SearchAnswer is what search_tools answers.
+type SearchAnswer struct {
+	// MatchCount is how many match at all, Showing how many of them are here.
+	MatchCount int         `json:"match_count"`
+	Showing    int         `json:"showing"`
+	Tools      []SearchHit `json:"tools"`
+	// Servers are there when browsing all of them.
+	Servers []BrowsedServer `json:"servers,omitempty"`
+	// Suggestions are near names, when nothing was found.
+	Suggestions []string `json:"suggestions,omitempty"`
+	// Unsearched are the servers whose tools are not known, each with why.
+	Unsearched []string `json:"unsearched,omitempty"`
+	// Note says in words what the rest does not.
+	Note string `json:"note,omitempty"`
+}
+
+const (
+	defaultHits = 8
+	maxHits     = 50
+	maxOffset   = 1_000_000
+	// maxQuery is how many characters of a query are searched for: nobody
+	// means the rest of 100 kB.
+	maxQuery = 1000
+)
+
+// Search finds tools, and whatever else there is to find. After Start it waits,
+// for up to Options.SearchWait, for servers that were never listed. An error is a
+// mistake in the request, in words for the one who made it.
+func (f *Finder) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
+	return f.search(ctx, req, f.opts.Load().Mode == surface.ModeTools, patience{limit: f.opts.Load().SearchWait})
+}
+
+// search is Search for a client that writes code, or for one that calls tools
+// one by one.
+func (f *Finder) search(ctx context.Context, req SearchRequest, callsOnly bool, p patience) (SearchAnswer, error) {
+	if err := req.check(); err != nil {
+		return SearchAnswer{}, err
+	}
+	f.awaitListings(ctx, req.Server, req.Query, p)
+	starting := f.catalog.Starting(req.Server) // before what they list is searched
+	if err := f.Sync(); err != nil {
+		return SearchAnswer{}, err
+	}
+	s := &search{f: f, scope: f.catalog.Scope(), req: req, renderer: renderer{types: f.catalog.Types(), detail: req.Detail, callsOnly: callsOnly}}
+	s.answer.Tools = []SearchHit{}
+	if req.Limit > maxHits {
+		s.req.Limit = maxHits
+		s.note("limit is at most %d", maxHits)
+	}
+	s.readQuery()
+	if s.text == "" {
+		s.browse(ctx)
+	} else if err := s.find(ctx); err != nil {
+		return SearchAnswer{}, err
+	}
+	s.answer.Note = joinNotes(s.answer.Note, startingNote(starting))
+	return s.answer, context.Cause(ctx)
+}
+
+func (r SearchRequest) check() error {
+	if !slices.Contains([]Detail{"", DetailName, DetailDesc, DetailFull}, r.Detail) {
+		return fmt.Errorf("unknown detail %q: use name, desc or full", clip(string(r.Detail), 40))
+	}
+	if r.Limit < 0 {
+		return fmt.Errorf("limit is %d: use 1 to %d", r.Limit, maxHits)
+	}
+	if r.Offset < 0 || r.Offset > maxOffset {
+		return fmt.Errorf("offset is %d: use 0 to %d", r.Offset, maxOffset)
+	}
+	return nil
+}
+
+// A search is one call of Search under way.
+type search struct {
+	f        *Finder
+	scope    *discovery.Catalog
+	req      SearchRequest
+	renderer renderer
+	text     string // what is searched for; empty to browse
+	server   string // config key, or empty for all
+	answer   SearchAnswer
+}
+
+func (s *search) note(format string, args ...any) {
+	s.answer.Note = joinNotes(s.answer.Note, fmt.Sprintf(format, args...))
+}
+
+func joinNotes(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// readQuery decides what is searched for, and where. A server that does not
+// exist is a guess of a model at who might have the tool: its name is as good
+// as a word of the query, and an empty answer would help nobody.
+func (s *search) readQuery() {
+	s.text = s.words(s.req.Query)
+	name := strings.TrimSpace(s.req.Server)
+	if name == "" {
+		return
+	}
+	if server, ok := s.scope.FindServer(name); ok {
+		s.server = server.Listing.Server
+		return
+	}
+	s.text = s.words(name + " " + s.text)
+	note := fmt.Sprintf("no server is called %q", clip(cleanWords(name), 60))
+	if near := nearServers(s.scope, name); len(near) > 0 {
+		note += " (did you mean " + strings.Join(near, ", ") + "?)"
+	}
+	s.note("%s; it was searched for as words", note)
+}
+
+// words is a query as it is searched for: printable, and not endless.
+func (s *search) words(query string) string {
+	query = cleanWords(query)
+	if r := []rune(query); len(r) > maxQuery {
+		s.note("only the first %d characters of the query were searched for", maxQuery)
+		query = string(r[:maxQuery])
+	}
+	if strings.IndexFunc(query, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) < 0 {
+		if query != "" {
+			s.note("the query has no words, so this is what there is to find")
+		}
+		return ""
+	}
+	return query
+}
+
+// cleanWords makes control characters, and what is no text at all, blanks.
+func cleanWords(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, text))
+}
+
+// foldDepth is how far down the ranking equal tools are looked for.
+const foldDepth = 50
+
+// find searches for s.text.
+func (s *search) find(ctx context.Context) error {
+	limit := s.req.Limit
+	if limit == 0 {
+		limit = defaultHits
+	}
+	q := index.Query{Text: s.text, Server: s.server, Limit: s.req.Offset + limit + foldDepth}
+	found, err := s.f.index.Search(ctx, q)
+	if err != nil {
+		return err
+	}
+	results := s.resolve(found.Hits)
+	if offersIn(results) > maxOffersFirst && found.Total > q.Limit { // the tools may be anywhere behind them
+		q.Limit = found.Total
+		if found, err = s.f.index.Search(ctx, q); err != nil {
+			return err
+		}
+		results = s.resolve(found.Hits)
+	}
+	s.answer.MatchCount = found.Total
+	if results, err = s.withPassages(ctx, toolsFirst(foldEqual(results)), &found); err != nil {
+		return err
+	}
+	results = results[min(s.req.Offset, len(results)):]
+	results = results[:min(limit, len(results))]
+	s.answer.Unsearched = s.unsearched(len(results) == 0)
+	s.show(ctx, results)
+	if s.f.catalog.Hidden(s.text) {
+		s.note("there is a tool of this name, but it is not marked read-only, and this broker runs read-only")
+	} else {
+		s.explainWords(found)
+	}
+	switch {
+	case len(results) > 0:
+	case s.answer.MatchCount > 0:
+		s.note("there are only %d", s.answer.MatchCount)
+	default:
+		return s.explainNothing(ctx)
+	}
+	return nil
+}
+
+// show renders what was found, until ctx is done.
+func (s *search) show(ctx context.Context, results []result) {
+	s.answer.Showing = len(results)
+	for _, r := range results {
+		if ctx.Err() != nil {
+			return
+		}
+		s.answer.Tools = append(s.answer.Tools, s.renderer.hit(s.scope, r, len(results)))
+	}
+}
+
+// A result is one thing that was found: a tool, or an entry.
+type result struct {
+	tool    *discovery.Tool
+	entry   *Entry
+	passage *Passage // of a skill that was found by its files
+}
+
+// resolve looks hits up. One that was found and is gone meanwhile is left out.
+func (s *search) resolve(hits []index.Hit) []result {
+	results := make([]result, 0, len(hits))
+	for _, h := range hits {
+		if h.Kind != "" {
+			if e, ok := s.f.entries.find(h.Kind, h.ID); ok {
+				results = append(results, result{entry: e})
+			}
+			continue
+		}
+		if t, ok := s.scope.Tool(h.ID); ok {
+			results = append(results, result{tool: t})
+		}
+	}
+	return results
+}
+
+// foldEqual puts equal tools of several servers side by side, at the rank of
+// the best of them: apart, the second looks like another tool, and is missed.
+func foldEqual(results []result) []result {
+	type key struct{ name, description, schema string }
+	first := make(map[key]int) // where in groups
+	var groups [][]result
+	for _, r := range results {
+		if r.tool == nil {
+			groups = append(groups, []result{r})
+			continue
+		}
+		k := key{name: r.tool.Name, description: r.tool.Description}
+		if k.description == "" {
+			k.schema = string(r.tool.InputSchema)
+		}
+		if at, ok := first[k]; ok {
+			groups[at] = append(groups[at], r)
+			continue
+		}
+		first[k] = len(groups)
+		groups = append(groups, []result{r})
+	}
+	return slices.Concat(groups...)
+}
+
+const (
+	// maxPassages is how many skills a search finds by their files, and
+	// passagesAt how many other hits come before them.
+	maxPassages = 3
+	passagesAt  = 5
+)
+
+// A Passage is what a file of a skill says about a query.
+type Passage struct {
+	Skill    string `json:"-"` // its Ref
+	File     string `json:"file"`
+	Fragment string `json:"fragment"`
+}
+
+// withPassages adds the skills whose files hold what is searched for, behind the
+// best of the other hits. What a file holds is not among the words of found that
+// nothing holds.
+func (s *search) withPassages(ctx context.Context, results []result, found *index.Hits) ([]result, error) {
+	if s.server != "" || s.f.library == nil {
+		return results, nil
+	}
+	passages, unmatched, err := s.f.library.Passages(ctx, s.text, maxPassages)
+	if err != nil || len(passages) == 0 {
+		return results, err
+	}
+	found.Unmatched = slices.DeleteFunc(found.Unmatched, func(w string) bool { return !slices.Contains(unmatched, w) })
+	var added []result
+	for _, p := range passages {
+		at := slices.IndexFunc(results, func(r result) bool { return r.entry != nil && r.entry.Kind == KindSkill && r.entry.ID == p.Skill })
+		switch {
+		case at >= 0 && at < passagesAt:
+			results[at].passage = &p
+		case at >= 0:
+			added = append(added, result{entry: results[at].entry, passage: &p})
+			results = slices.Delete(results, at, at+1)
+		default:
+			if e, ok := s.f.entries.find(KindSkill, p.Skill); ok {
+				added = append(added, result{entry: e, passage: &p})
+				s.answer.MatchCount++
+			}
+		}
+	}
+	return slices.Insert(results, min(passagesAt, len(results)), added...), nil
+}

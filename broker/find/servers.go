@@ -1,0 +1,140 @@
+package find
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// A ServerInfo is one row of list_servers.
+type ServerInfo struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Transport   string `json:"transport"`
+	Status      string `json:"status"`
+	ToolCount   int    `json:"tool_count"`
+	Error       string `json:"error,omitempty"`
+	// Changed says which tools differ from when they were first seen.
+	Changed string   `json:"changed,omitempty"`
+	Tools   []string `json:"tools,omitempty"`
+	// Skills is how many it serves that models may activate.
+	Skills int `json:"skills,omitempty"`
+}
+
+// A ServersAnswer is what list_servers answers.
+type ServersAnswer struct {
+	Servers    []ServerInfo `json:"servers"`
+	TotalTools int          `json:"total_tools"`
+	// Skills are how many skills there are, by origin, but for those of servers.
+	Skills map[string]int `json:"skills,omitempty"`
+	Note   string         `json:"note,omitempty"`
+}
+
+// maxChanges is how many changed tools of a server are named.
+const maxChanges = 3
+
+// slowStart is how long a server may be starting before that is worth a word.
+const slowStart = 2 * time.Second
+
+// ListServers says which servers are configured and how each is. With a
+// server's name it says only that one, with the ids of its tools; a name that
+// is not known lists all, with a note of the nearest.
+func (f *Finder) ListServers(server string) ServersAnswer {
+	scope := f.catalog.Scope()
+	status := make(map[string]upstream.Status)
+	for _, s := range f.catalog.Pool.Status() {
+		status[s.Name] = s
+	}
+	a := ServersAnswer{Servers: []ServerInfo{}}
+	if n := f.notice.Load(); n != nil {
+		a.Note = *n
+	}
+	var ofServer, others map[string]int
+	if f.library != nil {
+		ofServer, others = f.library.Count()
+	}
+	only, found := scope.FindServer(server)
+	if !found || server == "" {
+		a.Skills = others
+	}
+	if server != "" && !found {
+		var names []string
+		for _, s := range scope.Servers() {
+			names = append(names, s.Listing.Server)
+		}
+		a.Note = joinNotes(a.Note, fmt.Sprintf("no server is called %q", clip(server, 60)))
+		if near := nearest.Names(server, names, 3); len(near) > 0 {
+			a.Note += "; did you mean " + strings.Join(near, ", ") + "?"
+		}
+	}
+	for _, s := range scope.Servers() {
+		if found && server != "" && s != only {
+			continue
+		}
+		st := status[s.Listing.Server]
+		if st.State == upstream.StateIdle && f.catalog.Serving() {
+			st.State = upstream.StateStarting // it is about to: see StartSoon
+		}
+		description := clause(s.Description)
+		if found && server != "" {
+			description = codegen.FirstSentence(s.Description, firstSentence)
+		}
+		info := ServerInfo{
+			Name: s.Listing.Server, Description: description,
+			Transport: st.Transport, Status: string(st.State), ToolCount: len(s.Tools), Error: statusError(st),
+			Changed: discovery.Changes(s.Changes, maxChanges), Skills: ofServer[s.Listing.Server],
+		}
+		if found && server != "" {
+			a.Note = joinNotes(a.Note, info.nameTools(s.Tools))
+		}
+		a.TotalTools += len(s.Tools)
+		a.Servers = append(a.Servers, info)
+	}
+	return a
+}
+
+// maxNamedTools is about how many bytes of ids one server's row has.
+const maxNamedTools = 8_000
+
+// nameTools names the tools of a server as far as there is room, and says how
+// the others are found.
+func (i *ServerInfo) nameTools(tools []*discovery.Tool) (note string) {
+	size := 0
+	for n, t := range tools {
+		if size += len(t.ID) + len(`"",`); size > maxNamedTools {
+			return fmt.Sprintf(`the first %d of %d tools; search_tools {"query": "", "server": %s, "offset": %d} shows more, words find one`,
+				n, len(tools), gate.Compact(i.Name), n)
+		}
+		i.Tools = append(i.Tools, t.ID)
+	}
+	return ""
+}
+
+// maxStatusError is how many characters say why a server does not work.
+const maxStatusError = 300
+
+// statusError is why a server does not work, and what to do, on one line.
+func statusError(st upstream.Status) string {
+	var text string
+	switch {
+	case st.Err != nil && st.State == upstream.StateStarting:
+		text = "being tried again; before: " + gate.Line(st.Err.Error())
+	case st.Err != nil:
+		text = gate.Line(st.Err.Error())
+	case st.State == upstream.StateStarting && time.Since(st.Since) > slowStart:
+		return fmt.Sprintf("no answer to initialize for %d s", int(time.Since(st.Since).Seconds()))
+	default:
+		return ""
+	}
+	text = gate.Cut(text, maxStatusError)
+	if st.Hint != "" {
+		text += "; " + st.Hint
+	}
+	return text
+}

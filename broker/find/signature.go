@@ -1,0 +1,28 @@
+package find
+
+import (
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
+)
+
+// signature is how the tool is called, on one line:
+//
+//	listIssues({owner:string;repo:string;page?}): Promise<{id:number}[]>
+//
+// Every hit of every answer pays for it, so what the name and the server of the
+// hit say already is left out: the namespace, unless it is another than the
+// server's name suggests, and for one who calls tools by id the function.
+func (w renderer) signature(s *discovery.Server, t *discovery.Tool) string {
+	line := w.types.Line(s, t)
+	call := "(" + line.Input + ")"
+	if !w.callsOnly && (s.Namespace != tsname.Func(t.Server) || t.Func != tsname.Func(t.Name)) {
+		call = s.Namespace + "." + t.Func + call
+	}
+	if line.Output != "" && !w.callsOnly {
+		call += ": Promise<" + line.Output + ">"
+	}
+	if line.Note != "" && !w.callsOnly {
+		call += " // " + line.Note
+	}
+	return clipBytes(call, maxSignatureBytes)
+}

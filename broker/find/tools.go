@@ -1,0 +1,172 @@
+package find
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+func (f *Finder) searchDescription() string {
+	names := surface.ServerNames(f.catalog.ServerNames())
+	if r := []rune(names); len(r) > 480 {
+		names = string(r[:479]) + "…"
+	}
+	use := "ready to call from execute_code: id, types, what it does"
+	if f.opts.Load().Mode == surface.ModeTools {
+		use = "ready for call_tool: id, arguments, what it does"
+	}
+	return `Find tools by what they do, e.g. {"query": "list open pull requests"}, on these servers: ` + names + `. ` +
+		`Look here before you decide that something cannot be done. Hits are best first, ` + use + `; [write] may change something. ` +
+		`Search for one step, not a whole task.`
+}
+
+const listDescription = `List the MCP servers with status and tool count, e.g. {"server": "github"} for one with its tool ids. ` +
+	`Those that failed or need sign-in say why and what to do.`
+
+const (
+	listSchema = `{"type":"object","properties":{"server":{"type":"string","description":"only this server, with its tools"}}}`
+
+	searchSchema = `{"type":"object","properties":{` +
+		`"query":{"type":"string","description":"what the tool should do, in a few words, or its name; empty lists all"},` +
+		`"server":{"type":"string","description":"only this server"},` +
+		`"detail":{"type":"string","enum":["name","desc","full"],"description":"ids only; types and what it does (default); all parameters"},` +
+		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 8"}},"required":["query"]}`
+)
+
+// Tools implements surface.Feature.
+func (f *Finder) Tools() []surface.Tool {
+	return []surface.Tool{
+		{Tool: surface.Define("list_servers", listDescription, listSchema, surface.Reads()), Handler: f.handleListServers},
+		{Tool: surface.Define("search_tools", f.searchDescription(), searchSchema, surface.Reads()), Handler: f.handleSearch},
+	}
+}
+
+func (f *Finder) handleListServers(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
+	a, err := surface.ParseArguments(c.Arguments, "server")
+	if err != nil {
+		return nil, err
+	}
+	server := a.Text("server")
+	if _, ok := f.catalog.Scope().FindServer(server); !ok {
+		return surface.JSONResult(f.ListServers(server), false), nil
+	}
+	f.awaitListings(ctx, server, "", f.patience(c))
+	starting := f.catalog.Starting(server)
+	list := f.ListServers(server)
+	list.Note = joinNotes(list.Note, startingNote(starting))
+	return surface.JSONResult(list, false), nil
+}
+
+func (f *Finder) handleSearch(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
+	a, err := surface.ParseArguments(c.Arguments, searchArguments...)
+	if err != nil {
+		return nil, err
+	}
+	req, err := searchRequest(a)
+	if err != nil {
+		return nil, err
+	}
+	found, err := f.search(ctx, req, f.opts.Load().Mode == surface.ModeTools, f.patience(c))
+	if err != nil {
+		return nil, err
+	}
+	return surface.JSONResult(found, false), nil
+}
+
+// patience is for how long a call waits for servers; its client hears what it
+// waits for.
+func (f *Finder) patience(c *surface.Call) patience {
+	p := patience{limit: f.opts.Load().SearchWait}
+	if c.Progress != nil {
+		p.tell = func(message string) { c.Progress(0, message) }
+	}
+	return p
+}
+
+var searchArguments = []string{"query", "server", "detail", "limit", "offset"}
+
+// searchRequest reads the arguments of a search. What is wrong with them is an
+// error in words for the one who gave them.
+func searchRequest(a surface.Arguments) (SearchRequest, error) {
+	if err := a.Known(searchArguments...); err != nil {
+		return SearchRequest{}, err
+	}
+	limit, err := a.Number("limit")
+	if err != nil {
+		return SearchRequest{}, err
+	}
+	if limit < 1 && a.Given("limit") {
+		return SearchRequest{}, fmt.Errorf("limit is %g: use 1 to %d", limit, maxHits)
+	}
+	offset, err := a.Number("offset")
+	if err != nil {
+		return SearchRequest{}, err
+	}
+	return SearchRequest{
+		Query: a.Text("query"), Server: a.Text("server"), Detail: Detail(strings.TrimSpace(a.Text("detail"))),
+		// Larger ones mean no more, and fit an int.
+		Limit: int(min(limit, maxOffset)), Offset: int(max(-1, min(offset, maxOffset+1))),
+	}, nil
+}
+
+// clip is the first n characters of s, and an ellipsis if something is missing.
+func clip(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// HostFuncs implements run.Feature.
+func (f *Finder) HostFuncs() map[string]run.HostFunc {
+	return map[string]run.HostFunc{"tools.search": {Do: f.searchForScript}, "tools.describe": {Do: f.describeForScript}}
+}
+
+// searchForScript is tools.search(query, {server, detail, limit}): what the tool
+// search_tools answers, as an object.
+func (f *Finder) searchForScript(ctx context.Context, x *run.Execution, c sandbox.Call) (json.RawMessage, error) {
+	a, err := run.HostArguments("query", c)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Only(searchArguments...); err != nil {
+		return nil, err
+	}
+	req, err := searchRequest(a)
+	if err != nil {
+		return nil, err
+	}
+	f.catalog.Hurry(ctx)
+	found, err := f.search(ctx, req, false, patience{limit: min(f.opts.Load().SearchWait, x.Left()/2)}) // some is for what it finds
+	if err != nil {
+		return nil, err
+	}
+	return gate.Compact(found), nil
+}
+
+// describeForScript is tools.describe(name).
+func (f *Finder) describeForScript(ctx context.Context, _ *run.Execution, c sandbox.Call) (json.RawMessage, error) {
+	a, err := run.HostArguments("name", c)
+	if err != nil {
+		return nil, err
+	}
+	if a.Text("name") == "" {
+		return nil, errors.New("which tool? Use it as in tools.describe('github__list_issues')")
+	}
+	d, err := f.catalog.Describe(ctx, a.Text("name"))
+	if err != nil {
+		return nil, err
+	}
+	return gate.Compact(d), nil
+}

@@ -1,0 +1,227 @@
+package broker
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
+	"github.com/mcpbroker/mcpbroker/broker/find"
+	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/skill"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/index"
+	"github.com/mcpbroker/mcpbroker/internal/learned"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// Options says what a Broker is made of. Servers and Runner are required.
+type Options struct {
+	// Servers are the upstream servers, in config order; disabled ones are
+	// left out.
+	Servers []upstream.Config
+	// Runner executes the scripts. The broker closes it.
+	Runner sandbox.Runner
+	// Audit keeps the record of executions; nil keeps none. The broker does
+	// not close it.
+	Audit state.Journal
+	// Results keeps what is too big for an answer; nil keeps nothing.
+	Results state.Results
+	// Values keeps the values that scripts store; nil keeps nothing.
+	Values state.Values
+	// Learned learns what tools that declare no output schema answer; nil
+	// learns nothing. The broker does not close it.
+	Learned *learned.Store
+	// Unlearned are the servers whose results nothing is learned from.
+	Unlearned map[string]bool
+	// UnnotedReads turns off that reads of properties are noted which no type
+	// of a result has.
+	UnnotedReads bool
+	// Fixed are tools that no server stands behind: they can be searched but
+	// not called. It is for measuring the search.
+	Fixed []discovery.Listing
+	// Vectors improves the search, see index.Options; may be nil.
+	Vectors *index.Vectors
+	// CacheDir holds the cached tool lists; "" keeps none.
+	CacheDir string
+	// IndexDir keeps search indexes, see index.Options; "" keeps them in memory.
+	IndexDir string
+	// Expand resolves ${VAR} in server configurations; nil leaves text as is.
+	Expand func(string) (string, error)
+	// OAuth signs requests to remote servers, as upstream.Options says; nil
+	// signs none.
+	OAuth func(server upstream.Config, url string) (auth.OAuthHandler, error)
+	// Guard is that of upstream.Options: a process that outlives a killed broker
+	// for a moment. The program's main must let it in.
+	Guard bool
+	// Logger receives what happens; nil discards it.
+	Logger *slog.Logger
+	// Version is the broker's own version, as it tells it to both sides.
+	Version string
+
+	// Skills are the skills that models may activate, to which the broker adds
+	// those that the servers serve; nil means none at all.
+	Skills *skills.Registry
+	// SkillCacheDir keeps files of skills that servers serve; "" keeps them in
+	// memory. It must not be a folder in which skills are looked for.
+	SkillCacheDir string
+	// SkillsDir is the folder in which programs in containers find the files of
+	// skills: absolute, with slashes; empty means /mnt/skills.
+	SkillsDir string
+	// Commands are prompts of plugins that users may pick.
+	Commands []plugin.Command
+	// SkillBudget is how many tokens the catalogue of skills may cost; zero means
+	// skills.DefaultBudget.
+	SkillBudget int
+	// Scripts say how scripts of skills run; the zero value runs none.
+	Scripts Scripts
+	// ScriptSandbox runs scripts of skills in ScriptsSandbox; nil runs none there.
+	// The broker closes it.
+	ScriptSandbox sandbox.Commander
+	// EnforceAllowedTools makes the tools that a skill declares as allowed, if it
+	// does, the only ones that actions of its workflow can call.
+	EnforceAllowedTools bool
+	// WorkflowDir keeps the sessions of workflows; "" keeps them until the broker
+	// is closed.
+	WorkflowDir string
+	// NoForms leaves the questions of workflows to the model, also where a client
+	// could put them to its user.
+	NoForms bool
+
+	// Mode is what clients are shown; empty means ModeCode.
+	Mode Mode
+	// AutoThreshold is up to how many upstream tools ModeAuto lists; zero means
+	// 20.
+	AutoThreshold int
+
+	// Typecheck checks the types of scripts before they run; nil checks none.
+	Typecheck *typecheck.Checker
+	// TypecheckStrict refuses scripts in TypeScript that could not be checked.
+	// Otherwise the absence or the failure of a compiler stops nothing.
+	TypecheckStrict bool
+
+	// SearchWait is how long a search waits for servers that were never listed;
+	// zero means 10 s, less that it waits for none.
+	SearchWait time.Duration
+
+	// ReadOnly takes every tool that is not marked read-only out of search
+	// and scope, see policy.ReadOnly.
+	ReadOnly bool
+	// Tools allow and deny tools of servers; nil allows all.
+	Tools policy.ToolLists
+	// Languages are those that Runner runs; empty means TypeScript and
+	// JavaScript. Others are refused, and not shown to clients.
+	Languages []sandbox.Language
+	// NotHere says of languages why they are not among Languages, and what to do
+	// about it, for who asks for one.
+	NotHere map[sandbox.Language]string
+	// Isolations are those that a script may ask for; fewer than two mean that it
+	// has no choice, and is shown none.
+	Isolations []sandbox.Isolation
+	// Language of code that names none; empty means TypeScript.
+	Language sandbox.Language
+	// Timeout of an execution that asks for none; zero means 30 s.
+	Timeout time.Duration
+	// MaxTimeout that an execution may ask for; zero means 120 s.
+	MaxTimeout time.Duration
+	// MaxOutputChars of stdout and result together; zero means 10,000.
+	MaxOutputChars int
+	// Limits of an execution; the timeout in it is not used.
+	Limits sandbox.Limits
+	// AnswerTimeout is how long a question that a server asks the client waits
+	// for its answer; zero means 10 minutes. It does not count as time of the
+	// execution.
+	AnswerTimeout time.Duration
+}
+
+func (o *Options) setDefaults() {
+	if o.SkillsDir == "" {
+		o.SkillsDir = "/mnt/skills"
+	}
+	if o.Mode == "" {
+		o.Mode = ModeCode
+	}
+	if o.AutoThreshold == 0 {
+		o.AutoThreshold = 20
+	}
+	if len(o.Languages) == 0 {
+		o.Languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
+	}
+	if o.Language == "" {
+		o.Language = sandbox.TypeScript
+	}
+	if o.SearchWait == 0 {
+		o.SearchWait = 10 * time.Second
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.MaxTimeout == 0 {
+		o.MaxTimeout = 120 * time.Second
+	}
+	if o.MaxOutputChars == 0 {
+		o.MaxOutputChars = 10_000
+	}
+}
+
+// The settings of each part.
+
+func (o *Options) surface() surface.Options {
+	s := surface.Options{Version: o.Version, Mode: o.Mode, Changing: o.Skills != nil, AnswerTimeout: o.AnswerTimeout}
+	for _, c := range o.Servers {
+		s.Servers = append(s.Servers, c.Name)
+	}
+	return s
+}
+
+func (o *Options) catalog() catalog.Options {
+	c := catalog.Options{Servers: o.Servers, Fixed: o.Fixed, Tools: o.Tools, Learned: o.Learned, Unlearned: o.Unlearned}
+	if o.ReadOnly { // the others deny no tool that is there, or only some calls
+		c.Scope = o.policies()
+	}
+	return c
+}
+
+// policies decide about every call of every execution.
+func (o *Options) policies() policy.List {
+	list := policy.List{o.Tools}
+	if o.ReadOnly {
+		list = append(list, policy.ReadOnly{})
+	}
+	if o.EnforceAllowedTools {
+		list = append(list, policy.AllowedTools{})
+	}
+	return list
+}
+
+func (o *Options) run() run.Options {
+	return run.Options{
+		Runner: o.Runner, Audit: o.Audit, Results: o.Results, Values: o.Values, Learned: o.Learned,
+		Policy: o.policies(), Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
+		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
+		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,
+		Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, MaxOutputChars: o.MaxOutputChars, Limits: o.Limits,
+	}
+}
+
+func (o *Options) find() find.Options {
+	return find.Options{Mode: o.Mode, SearchWait: o.SearchWait, ReadOnly: o.ReadOnly}
+}
+
+func (o *Options) skill() skill.Options {
+	return skill.Options{
+		Registry: o.Skills, Commands: o.Commands, Budget: o.SkillBudget, Dir: o.SkillsDir, Python: slices.Contains(o.Languages, sandbox.Python),
+		Audit: o.Audit, Mode: o.Mode, ReadOnly: o.ReadOnly,
+		Scripts: o.Scripts, ScriptSandbox: o.ScriptSandbox, MemoryBytes: o.Limits.MemoryBytes,
+		WorkflowDir: o.WorkflowDir, NoForms: o.NoForms,
+	}
+}

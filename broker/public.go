@@ -1,0 +1,175 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
+	"github.com/mcpbroker/mcpbroker/broker/find"
+	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/skill"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+// What embedders need of the parts.
+type (
+	// A Mode says what clients are shown.
+	Mode = surface.Mode
+	// A Surface is all that a client loads of the broker before the first call.
+	Surface = surface.Description
+	// HTTPOptions say who may use the HTTP endpoint.
+	HTTPOptions = surface.HTTPOptions
+
+	// An ExecuteRequest is one script to run.
+	ExecuteRequest = run.Request
+	// An ExecuteAnswer is what the model gets.
+	ExecuteAnswer = run.Answer
+	// A CallRequest is one tool call without a script around it.
+	CallRequest = run.CallRequest
+	// A ToolDescription is all that is known of one tool.
+	ToolDescription = catalog.Description
+
+	// A SearchRequest is one search.
+	SearchRequest = find.SearchRequest
+	// A SearchAnswer is what search_tools answers.
+	SearchAnswer = find.SearchAnswer
+	// A SearchHit is one thing of a SearchAnswer.
+	SearchHit = find.SearchHit
+	// A SkillPassage is what a file of a skill says about a query.
+	SkillPassage = find.Passage
+	// A BrowsedServer is one row of what there is to browse.
+	BrowsedServer = find.BrowsedServer
+	// A Detail says how much search_tools tells of each hit.
+	Detail = find.Detail
+	// A ServersAnswer is what list_servers answers.
+	ServersAnswer = find.ServersAnswer
+	// A ServerInfo is one row of it.
+	ServerInfo = find.ServerInfo
+
+	// Scripts say how scripts of skills run.
+	Scripts = skill.Scripts
+	// A ScriptMode is where they run.
+	ScriptMode = skill.ScriptMode
+)
+
+// The modes, details, and modes of scripts.
+const (
+	ModeCode  = surface.ModeCode
+	ModeTools = surface.ModeTools
+	ModeAuto  = surface.ModeAuto
+
+	DetailName = find.DetailName
+	DetailDesc = find.DetailDesc
+	DetailFull = find.DetailFull
+
+	ScriptsOff     = skill.ScriptsOff
+	ScriptsSandbox = skill.ScriptsSandbox
+	ScriptsHost    = skill.ScriptsHost
+)
+
+// Surface returns what tools/list and initialize cost a client.
+func (b *Broker) Surface() Surface { return b.surface.Describe() }
+
+// Server returns an MCP server with the broker's tools, for any number of
+// sessions of one client, whose name goes into the audit log.
+func (b *Broker) Server(client string) *mcp.Server { return b.surface.Server(client) }
+
+// ServeStdio answers one client over stdin and stdout until stdin ends or ctx
+// is done.
+func (b *Broker) ServeStdio(ctx context.Context, client string) error {
+	return b.surface.ServeStdio(ctx, client)
+}
+
+// Handler returns the Streamable HTTP endpoint at /mcp. /healthz answers 200
+// always, and /readyz once the tools of each server are known, or it has failed.
+func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
+	o.Ready = b.catalog.Ready
+	return b.surface.Handler(o)
+}
+
+// Execute runs one script. Whatever happens is in the answer: an execution
+// never fails without one. When ctx is cancelled, the script and its calls are
+// killed.
+func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer {
+	return b.run.Execute(ctx, req)
+}
+
+// CallTool calls one tool as a model does, with the checks, errors and record that
+// the call of a script has. With the context of a handler of a skill it is a call
+// of the execution that the handler runs in.
+func (b *Broker) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolResult {
+	return b.run.CallTool(ctx, req)
+}
+
+// Call makes one call for a user. It returns the whole value that a script would
+// get, and what the server answered, if it did. An error is a *bridge.Error.
+func (b *Broker) Call(ctx context.Context, req CallRequest) (value, raw json.RawMessage, err error) {
+	return b.run.Call(ctx, req)
+}
+
+// Search finds tools, and whatever else there is to find. After Start it waits,
+// for up to Options.SearchWait, for servers that were never listed. An error is a
+// mistake in the request, in words for the one who made it.
+func (b *Broker) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
+	return b.find.Search(ctx, req)
+}
+
+// Describe returns all that is known of the tool that name names. It waits, until
+// ctx is done, for a server that is still starting. An error is a *bridge.Error,
+// with the nearest names if the tool is unknown.
+func (b *Broker) Describe(ctx context.Context, name string) (ToolDescription, error) {
+	return b.catalog.Describe(ctx, name)
+}
+
+// ListServers says which servers are configured and how each is. With a
+// server's name it says only that one, with the ids of its tools; a name that
+// is not known lists all, with a note of the nearest.
+func (b *Broker) ListServers(server string) ServersAnswer { return b.find.ListServers(server) }
+
+// SetNotice makes text a note in the answers of list_servers, such as that the
+// config file is wrong; empty takes it back.
+func (b *Broker) SetNotice(text string) { b.find.SetNotice(text) }
+
+// Catalog returns the tools that scripts can use: all, or in read-only mode those
+// that are marked read-only.
+func (b *Broker) Catalog() *discovery.Catalog { return b.catalog.Scope() }
+
+// CodeFiles yields the typed wrappers of every tool that scripts can use, and
+// what an editor needs beside them, in path order.
+func (b *Broker) CodeFiles() iter.Seq[codegen.File] { return b.catalog.Types().Files(b.Catalog()) }
+
+// Unlisted returns the servers whose tools are not known, in config order.
+func (b *Broker) Unlisted() []string { return b.catalog.UnlistedNames() }
+
+// Refresh connects to the named servers, or to all of them, in parallel, lists
+// their tools anew and says how each went.
+func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status {
+	return b.catalog.Pool.Refresh(ctx, names...)
+}
+
+// Status says how each server is, in config order.
+func (b *Broker) Status() []upstream.Status { return b.catalog.Pool.Status() }
+
+// Skills is the registry that is in force, with the skills that servers serve;
+// nil without skills.
+func (b *Broker) Skills() *skills.Registry { return b.opts.Load().Skills }
+
+// RefreshSkills looks for changes of the skills and shows them to the clients.
+// Without a change it costs a few microseconds for each skill.
+func (b *Broker) RefreshSkills() { b.skill.Refresh() }
+
+// SkillTools are the tools of a skill that call_skill_tool calls now.
+func (b *Broker) SkillTools(k *skills.Skill) []skills.Tool { return b.skill.ToolsOf(k) }
+
+// CallSkillTool calls a tool of a skill for a user, see skill.Feature.Call.
+func (b *Broker) CallSkillTool(ctx context.Context, name, tool string, input json.RawMessage, req ExecuteRequest) (value json.RawMessage, failed bool, err error) {
+	return b.skill.Call(ctx, name, tool, input, req)
+}

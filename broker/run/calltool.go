@@ -1,0 +1,277 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A CallRequest is one tool call without a script around it.
+type CallRequest struct {
+	// Tool names the tool, in any of the forms that a script may use.
+	Tool string
+	// Arguments is a JSON object; nil for none. An object in a string, or one
+	// that is wrapped in another as "arguments", is taken out.
+	Arguments json.RawMessage
+	// Client, Owner, Session, Progress and Talker are as in Request.
+	Client   string
+	Owner    string
+	Session  string
+	Progress func(calls int, message string)
+	Talker   upstream.Talker
+}
+
+// CallTool calls one tool, with the checks, errors and record that the call of a
+// script has. The result is one text block within the budget of an answer, and
+// what images and audio the tool sent. A call that fails is a result that says
+// so. With the context of a handler of a skill it is a call of the execution that
+// the handler runs in.
+func (e *Executor) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolResult {
+	if x := e.executionOf(ctx); x != nil {
+		answer, _ := x.callOne(ctx, req)
+		return answer
+	}
+	x := e.beginCall(ctx, req)
+	answer, err := x.callOne(ctx, req)
+	x.endCall(err, len(gate.Compact(answer)))
+	return answer
+}
+
+// Call makes one call for a user, in none of the forms that only models use. It
+// returns the whole value that a script would get, and what the server answered,
+// if it did. An error is a *bridge.Error.
+func (e *Executor) Call(ctx context.Context, req CallRequest) (value, raw json.RawMessage, err error) {
+	x := e.beginCall(ctx, req)
+	value, raw, err = x.bridge.CallRaw(ctx, strings.TrimSpace(req.Tool), req.Arguments)
+	x.endCall(err, len(value))
+	return value, raw, err
+}
+
+// beginCall begins the record of a call without a script, with its bridge.
+func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
+	x := e.newExecution(Request{
+		Code: "call_tool " + gate.Cut(req.Tool, 200), Client: req.Client, Owner: req.Owner, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
+	})
+	x.begin(languageCall)
+	x.bridge = x.newBridge(ctx, nil) // what is no text goes to the client
+	return x
+}
+
+// Begin begins the record of an execution without a script, for whoever makes its
+// calls; Commit ends it. The code of req says what it is about.
+func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
+	x := e.newExecution(req)
+	x.begin(languageCall)
+	x.bridge = x.newBridge(ctx, x.keep.put)
+	return x
+}
+
+func (e *Executor) newExecution(req Request) *Execution {
+	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
+	x.keep = &keeping{results: x.o.Results, owner: req.Owner, whole: req.Whole, failed: func(err error) { e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	return x
+}
+
+// endCall ends the record of a call that was answered with so many bytes.
+func (x *Execution) endCall(err error, bytesOut int) {
+	var res sandbox.Result
+	if err != nil {
+		res.ExitCode, res.Error = ExitOf(err), ErrorText(err)
+	}
+	x.Commit(res, int64(bytesOut))
+}
+
+// callOne makes the call of req as one of x. A failure is in the answer too.
+func (x *Execution) callOne(ctx context.Context, req CallRequest) (*mcp.CallToolResult, error) {
+	value, raw, err := x.bridge.CallRaw(ctx, strings.TrimSpace(req.Tool), x.e.unwrapArguments(ctx, req.Tool, req.Arguments))
+	if err != nil {
+		answer := x.TextResult(ErrorText(err))
+		answer.IsError = true
+		return answer, err
+	}
+	return x.callResult(raw, value), nil
+}
+
+// maxFailureChars is how much of a failure is looked at before it is cut to what
+// an answer may have.
+const maxFailureChars = 100_000
+
+// languageCall is what the record says where a script's language stands.
+const languageCall sandbox.Language = "call"
+
+// ExitOf is the exit code of a script whose only call failed so.
+func ExitOf(err error) int {
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
+		switch e.Code {
+		case bridge.CodeTimeout:
+			return sandbox.ExitTimeout
+		case bridge.CodeCancelled:
+			return sandbox.ExitCanceled
+		}
+	}
+	return sandbox.ExitThrew
+}
+
+// ErrorText is a failure as the model reads it: what a script would be thrown.
+func ErrorText(err error) string {
+	e, ok := errors.AsType[*bridge.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	text := e.Message
+	if e.Code == bridge.CodeTool || e.Code == bridge.CodeProtocol { // these are the server's words
+		text = gate.Quote(text, maxFailureChars)
+	}
+	if prefix := e.Server + "/" + e.Tool; e.Server != "" && !strings.HasPrefix(text, "call "+prefix+": ") && (e.Code == bridge.CodeTool || !strings.Contains(text, e.Server)) {
+		text = prefix + ": " + text
+	}
+	if e.Hint != "" {
+		text += "\nhint: " + e.Hint
+	}
+	return text
+}
+
+// callResult is what a model is given of a result: its texts, or if there are
+// none the value that a script would get, and then its images and audio.
+func (x *Execution) callResult(raw, value json.RawMessage) *mcp.CallToolResult {
+	var sent struct {
+		Content []json.RawMessage `json:"content"`
+	}
+	_ = json.Unmarshal(raw, &sent) // the bridge has read it before
+	var texts []string
+	var media []mcp.Content
+	for _, block := range sent.Content {
+		var c struct {
+			Type     string `json:"type"`
+			Text     string `json:"text"`
+			Data     []byte `json:"data"`
+			MIMEType string `json:"mimeType"`
+			Resource *struct {
+				Text string `json:"text"`
+				Blob string `json:"blob"`
+			} `json:"resource"`
+		}
+		if json.Unmarshal(block, &c) != nil {
+			continue
+		}
+		switch {
+		case c.Type == "text":
+			texts = append(texts, c.Text)
+		case (c.Type == "image" || c.Type == "audio") && (len(c.Data) > maxMediaBytes || len(media) == maxMedia):
+			texts = append(texts, tooMuchMedia(c.Type, len(c.Data)))
+		case c.Type == "image" || c.Type == "audio":
+			media = append(media, surface.MediaBlock(c.Type == "image", c.MIMEType, c.Data))
+		case c.Resource != nil && c.Resource.Text != "":
+			texts = append(texts, c.Resource.Text)
+		case c.Resource != nil && c.Resource.Blob != "":
+			texts = append(texts, fmt.Sprintf("[a resource of %d bytes that is no text]", len(c.Resource.Blob)/4*3))
+		default:
+			texts = append(texts, string(block))
+		}
+	}
+	text := strings.Join(texts, "\n")
+	if text == "" && len(media) == 0 {
+		text = string(value)
+	}
+	res := x.TextResult(text)
+	if text == "" && len(media) > 0 {
+		res.Content = nil
+	}
+	res.Content = append(res.Content, media...)
+	return res
+}
+
+// plainText is a text for a model; one that is JSON is cleaned as JSON, as it is
+// when a script returns it.
+func plainText(text string) string {
+	if t := strings.TrimSpace(text); (strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[")) && json.Valid([]byte(t)) {
+		return gate.EncodeRaw(json.RawMessage(text)).String()
+	}
+	return text
+}
+
+// tooMuchMedia stands for an image or a sound that the answer does not carry.
+func tooMuchMedia(kind string, size int) string {
+	if size > maxMediaBytes {
+		return fmt.Sprintf("[%s of %d bytes left out: at most %d; ask for a smaller one]", kind, size, maxMediaBytes)
+	}
+	return fmt.Sprintf("[%s of %d bytes left out: at most %d images and sounds in one answer; ask for fewer]", kind, size, maxMedia)
+}
+
+// TextResult is one text block within the budget. What is longer is cut
+// visibly, and kept for scripts where the client can write some.
+func (x *Execution) TextResult(text string) *mcp.CallToolResult {
+	out := &capture{limit: x.o.MaxOutputChars}
+	writesCode := x.o.Mode != surface.ModeTools
+	if writesCode {
+		out.whole = x.keep.stream()
+	}
+	_, _ = out.Write([]byte(plainText(text))) // it has no other writer that could fail
+	shown, ref, cut := out.text(x.o.MaxOutputChars)
+	if cut && !writesCode {
+		shown += "\n[too long: ask for less with the tool's own filters and limits" + budgetName + "]"
+	} else if cut {
+		shown += "\n[too long: ask for less, or work on it in an execute_code script" + budgetName + readRest(ref, "{ offset, limit }") + "]"
+	}
+	return surface.TextResult(gate.NewText(shown), false)
+}
+
+// unwrapArguments takes the arguments of a tool out of a string, and out of an
+// object that has nothing but them. What has no such wrapper stays as it is;
+// so does what the tool itself has a parameter for.
+func (e *Executor) unwrapArguments(ctx context.Context, tool string, args json.RawMessage) json.RawMessage {
+	const maxWrappers = 4
+	var t *discovery.Tool
+	for range maxWrappers {
+		var text string
+		if json.Unmarshal(args, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
+			args = json.RawMessage(text)
+			continue
+		}
+		var o map[string]json.RawMessage
+		if json.Unmarshal(args, &o) != nil || len(o) != 1 {
+			return args
+		}
+		key := slices.Collect(maps.Keys(o))[0]
+		if !slices.Contains(surface.ArgumentKeys, key) || !strings.ContainsAny(string(o[key][:1]), `{"`) {
+			return args
+		}
+		if t == nil {
+			found, err := e.catalog.Resolve(ctx, strings.TrimSpace(tool))
+			if err != nil {
+				return args // the call says so
+			}
+			t = found
+		}
+		if hasParameter(t, key) {
+			return args
+		}
+		args = o[key]
+	}
+	return args
+}
+
+// hasParameter reports whether t may take a parameter of this name.
+func hasParameter(t *discovery.Tool, name string) bool {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(t.InputSchema, &s) != nil {
+		return true
+	}
+	return s.Properties[name] != nil || len(s.Properties) == 0
+}

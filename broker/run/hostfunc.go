@@ -1,0 +1,81 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// maxOptions is how many bytes the options of a host function may have.
+const maxOptions = 8 << 10
+
+// hostFuncs are those that need no other feature, by sandbox.Call.Func. Only "call" is a tool call,
+// which is policed, recorded and listed in tools_called; the others ask the
+// broker itself.
+var hostFuncs = map[string]HostFunc{
+	"call":         {Do: callTool, Large: true},
+	"results.get":  {Do: getResult, Disk: true},
+	"store.get":    {Do: ofValues(getValue), Disk: true},
+	"store.set":    {Do: ofValues(setValue), Large: true, Disk: true},
+	"store.delete": {Do: ofValues(deleteValue), Disk: true},
+	"store.keys":   {Do: ofValues(listKeys), Disk: true},
+}
+
+// diskPlaces are for the host functions that work on the disk, of all
+// executions: each may hold a whole result in memory.
+var diskPlaces = make(chan struct{}, 4)
+
+// hostCall answers what the script asks of its host.
+func (x *Execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	f, ok := x.e.host[c.Func]
+	if !ok {
+		return nil, fmt.Errorf("there is no function %q here", gate.Cut(c.Func, 40))
+	}
+	if n := len(c.Args); !f.Large && n > maxOptions {
+		return nil, fmt.Errorf("%s: the options have %d bytes; at most %d, which is fixed", c.Func, n, maxOptions)
+	}
+	if f.Disk {
+		select {
+		case diskPlaces <- struct{}{}:
+			defer func() { <-diskPlaces }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	value, err := f.Do(ctx, x, c)
+	if err == nil {
+		return value, nil
+	}
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
+		return nil, &sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}
+	}
+	if e, ok := errors.AsType[*sandbox.CallError](err); ok {
+		return nil, &sandbox.CallError{Name: e.Name, Message: c.Func + ": " + e.Message, Fields: e.Fields}
+	}
+	return nil, fmt.Errorf("%s: %w", c.Func, err)
+}
+
+func callTool(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
+	return x.bridge.Call(ctx, c.Target, c.Args)
+}
+
+// HostArguments are the options of a host function, with its first argument,
+// if it was a text, under the name first.
+func HostArguments(first string, c sandbox.Call) (surface.Arguments, error) {
+	a := surface.Arguments{}
+	if len(c.Args) > 0 {
+		if err := json.Unmarshal(c.Args, &a); err != nil || a == nil {
+			return nil, errors.New("the options must be an object")
+		}
+	}
+	if c.Target != "" {
+		a[first] = gate.Compact(c.Target)
+	}
+	return a, nil
+}

@@ -1,0 +1,178 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A keeper keeps all of a stream that is too long for the answer. Failing to
+// keep it costs the reference, not the execution. A nil keeper keeps nothing.
+type keeper struct {
+	create func() (state.ResultWriter, error)
+	fail   func(error)
+	w      state.ResultWriter
+	failed bool
+}
+
+// A keeping is what an execution keeps for its client, as far as that can be kept.
+type keeping struct {
+	results state.Results // nil keeps nothing
+	owner   string
+	whole   bool // the answer has all, so that nothing need be kept of it
+	failed  func(error)
+}
+
+// stream returns a keeper of a stream; nil if nothing is cut or kept.
+func (k *keeping) stream() *keeper {
+	if k.results == nil || k.whole {
+		return nil
+	}
+	return &keeper{fail: k.failed, create: func() (state.ResultWriter, error) {
+		return k.results.Create(context.Background(), k.owner, state.Text)
+	}}
+}
+
+// put keeps data, and returns its reference; "" if it could not.
+func (k *keeping) put(mimeType string, data []byte) string {
+	if k.results == nil {
+		return ""
+	}
+	ref, err := results.Put(context.Background(), k.results, k.owner, mimeType, data)
+	if err != nil {
+		k.failed(err)
+	}
+	return ref
+}
+
+func (k *keeper) started() bool { return k != nil && (k.w != nil || k.failed) }
+
+func (k *keeper) write(parts ...[]byte) {
+	if k == nil || k.failed {
+		return
+	}
+	var err error
+	if k.w == nil {
+		k.w, err = k.create()
+	}
+	for _, p := range parts {
+		if err == nil {
+			_, err = k.w.Write(p)
+		}
+	}
+	if err != nil {
+		k.discard()
+		k.failed = true
+		k.fail(err)
+	}
+}
+
+// commit returns the reference of what was written; "" if there is none.
+func (k *keeper) commit() string {
+	if k == nil || k.w == nil {
+		return ""
+	}
+	ref, err := k.w.Commit()
+	k.w = nil
+	if err != nil {
+		k.fail(err)
+	}
+	return ref
+}
+
+// discard forgets what was written and not committed.
+func (k *keeper) discard() {
+	if k != nil && k.w != nil {
+		k.w.Discard()
+		k.w = nil
+	}
+}
+
+// readRest says how the next script reads what was cut.
+func readRest(ref, options string) string {
+	if ref == "" {
+		return ""
+	}
+	return fmt.Sprintf(", or read it in the next script: results.get('%s', %s)", ref, options)
+}
+
+var errNothingKept = errors.New("this broker keeps nothing between executions")
+
+// getResult is results.get(ref, {path, offset, limit}).
+func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
+	if x.o.Results == nil {
+		return nil, errNothingKept
+	}
+	a, err := HostArguments("ref", c)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Only("ref", "path", "offset", "limit"); err != nil {
+		return nil, err
+	}
+	offset, err := a.Int("offset")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := a.Int("limit")
+	if err != nil {
+		return nil, err
+	}
+	ref := strings.TrimSpace(a.Text("ref"))
+	item, part, err := results.GetPart(ctx, x.o.Results, x.Request.Owner, ref, results.Part{Path: a.Text("path"), Offset: offset, Limit: limit},
+		x.o.Limits.WithDefaults().ResultBytes)
+	if errors.Is(err, state.ErrNotFound) {
+		return nil, fmt.Errorf("there is no result %q: references are the \"ref\" of an answer, as in results.get('r_…'), and are kept for some days", gate.Cut(ref, 40))
+	}
+	if err == nil && item.MIME != state.JSON && item.MIME != state.Text {
+		return gate.Compact(describeBinary(item)), nil
+	}
+	return part, err
+}
+
+// ofValues is the host function that does something with the client's values.
+func ofValues(do func(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error)) func(context.Context, *Execution, sandbox.Call) (json.RawMessage, error) {
+	return func(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
+		if x.o.Values == nil {
+			return nil, errNothingKept
+		}
+		return do(ctx, x.o.Values, x.Request.Owner, c)
+	}
+}
+
+// getValue is store.get(key): the value, or undefined.
+func getValue(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error) {
+	v, err := values.Value(ctx, owner, c.Target)
+	if errors.Is(err, state.ErrNotFound) {
+		return nil, nil
+	}
+	return v, err
+}
+
+// setValue is store.set(key, value); undefined deletes.
+func setValue(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error) {
+	if c.Args == nil {
+		_, err := values.DeleteValue(ctx, owner, c.Target)
+		return nil, err
+	}
+	return nil, values.SetValue(ctx, owner, c.Target, c.Args)
+}
+
+// deleteValue is store.delete(key): whether there was one.
+func deleteValue(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error) {
+	was, err := values.DeleteValue(ctx, owner, c.Target)
+	return gate.Compact(was), err
+}
+
+// listKeys is store.keys().
+func listKeys(ctx context.Context, values state.Values, owner string, _ sandbox.Call) (json.RawMessage, error) {
+	keys, err := values.Keys(ctx, owner)
+	return gate.Compact(keys), err
+}

@@ -1,0 +1,95 @@
+package run
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// shapes are what is known of the answers to calls: reads of other properties
+// are noted.
+func (x checker) shapes(scope *discovery.Catalog, calls []sandbox.CallSite) map[string]*sandbox.Shape {
+	if x.o.UnnotedReads {
+		return nil
+	}
+	shapes := make(map[string]*sandbox.Shape)
+	types := x.e.catalog.Types()
+	for _, c := range calls {
+		if _, done := shapes[c.Target]; done {
+			continue
+		}
+		if t, ok := scope.Tool(c.Target); ok {
+			shapes[c.Target] = shapeOf(types.Fields(t))
+		}
+	}
+	maps.DeleteFunc(shapes, func(_ string, s *sandbox.Shape) bool { return s == nil })
+	return shapes
+}
+
+// shapeOf is what codegen knows of a place, as the sandbox wants it.
+func shapeOf(f *codegen.Fields) *sandbox.Shape {
+	if f == nil {
+		return nil
+	}
+	s := &sandbox.Shape{Open: f.Open, Closed: f.Closed, Elem: shapeOf(f.Elem)}
+	if len(f.Props) > 0 {
+		s.Props = make(map[string]*sandbox.Shape, len(f.Props))
+	}
+	for name, of := range f.Props {
+		if s.Props[name] = shapeOf(of); s.Props[name] == nil {
+			s.Props[name] = &sandbox.Shape{}
+		}
+	}
+	return s
+}
+
+// learn merges the result of a call into the type of its tool, and notes where
+// it is not what all results before it were.
+func (x *Execution) learn(r bridge.Record) {
+	if x.o.Learned == nil || r.Status != bridge.StatusOK {
+		return
+	}
+	t, ok := x.e.catalog.Scope().Tool(r.ID)
+	if !ok || !x.e.catalog.Learns(t) {
+		return
+	}
+	for _, d := range x.o.Learned.Observe(t.Server, t.Name, r.Args, r.Value) {
+		note := t.ID + ": " + d
+		if x.drifts.add(note) && x.o.Audit != nil {
+			x.o.Audit.Note(state.Event{Kind: state.EventDrift, Server: t.Server, Detail: note})
+		}
+	}
+}
+
+// drifts are the notes on results of one execution that were not as expected.
+// It is safe for concurrent use.
+type drifts struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// maxDrifts is how many one execution tells.
+const maxDrifts = 5
+
+// add notes a drift, if it is new and not one too many.
+func (d *drifts) add(note string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.list) >= maxDrifts || slices.Contains(d.list, note) {
+		return false
+	}
+	d.list = append(d.list, note)
+	return true
+}
+
+func (d *drifts) notes() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.list)
+}

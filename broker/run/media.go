@@ -1,0 +1,79 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// Media is an image or a sound that a tool answered with and a script returned.
+type Media struct {
+	MIMEType string
+	Data     []byte
+}
+
+const (
+	// maxMedia is how many images and sounds one answer carries, and
+	// maxMediaBytes how large each may be: clients refuse more.
+	maxMedia      = 8
+	maxMediaBytes = 5 << 20
+)
+
+// mediaRef is how a kept result stands in the value of a script.
+var mediaRef = regexp.MustCompile(`"ref"\s*:\s*"(r_[a-z2-7]{26})"`)
+
+// media are the images and sounds that value refers to, each once.
+func (k *keeping) media(value json.RawMessage) []Media {
+	if k.results == nil || k.whole {
+		return nil
+	}
+	var seen []string
+	var all []Media
+	for _, m := range mediaRef.FindAllSubmatch(value, 4*maxMedia) {
+		ref := string(m[1])
+		if slices.Contains(seen, ref) || len(all) == maxMedia {
+			continue
+		}
+		seen = append(seen, ref)
+		item, data, err := results.Get(context.Background(), k.results, k.owner, ref)
+		if err == nil && isMedia(item.MIME) && len(data) <= maxMediaBytes {
+			all = append(all, Media{item.MIME, data})
+		}
+	}
+	return all
+}
+
+// describeBinary is how a script sees a kept image: as in the tool's result.
+func describeBinary(item state.Result) any {
+	kind, _, _ := strings.Cut(item.MIME, "/")
+	if !isMedia(item.MIME) {
+		kind = "resource"
+	}
+	return struct {
+		Type     string `json:"type"`
+		MIMEType string `json:"mimeType"`
+		Size     int64  `json:"size"`
+		Ref      string `json:"ref"`
+	}{kind, item.MIME, item.Bytes, item.Ref}
+}
+
+func isMedia(mimeType string) bool {
+	return strings.HasPrefix(mimeType, "image/") || strings.HasPrefix(mimeType, "audio/")
+}
+
+// result is the answer as MCP has it: one text block, then what it refers to.
+func (a Answer) result() *mcp.CallToolResult {
+	r := surface.JSONResult(a, a.IsError())
+	for _, m := range a.Media {
+		r.Content = append(r.Content, surface.MediaBlock(strings.HasPrefix(m.MIMEType, "image/"), m.MIMEType, m.Data))
+	}
+	return r
+}

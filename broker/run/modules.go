@@ -1,0 +1,203 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// modules returns the modules that a script may use, which are those of the
+// servers that it imports or whose namespace occurs in it, with no more functions
+// than it names where it names them: the cost of a run does not grow with the
+// servers and tools that it does not use. names are all that could
+// be imported. Servers that the script uses and that are still starting are
+// waited for, all at the same time and at most until ctx is done; one that it
+// imports and that cannot be reached is an error, because the import would only
+// say that there is no such module.
+func (e *Executor) modules(ctx context.Context, lang sandbox.Language, code string) (modules []sandbox.Module, names []string, err error) {
+	if lang == sandbox.Python {
+		return e.pythonModules(ctx, code)
+	}
+	uses := func(s *discovery.Server) (imported, used bool) {
+		imported = imports(code, s)
+		return imported, imported || hasWord(code, s.Namespace, usedAsNamespace)
+	}
+	if err := e.awaitUsed(ctx, uses); err != nil {
+		return nil, nil, err
+	}
+	full, scope := e.catalog.Both()
+	names = append(names, "helpers/callMCPTool")
+	words := wordsOf(code)
+	for _, s := range scope.Servers() {
+		names = append(names, codegen.ModulePath(s))
+		if imports(code, s) || hasWord(code, s.Namespace, nil) {
+			m := codegen.RunModule(s, namedTools(code, words, s))
+			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global, Withheld: e.withheld(full, scope, s, words)})
+		}
+	}
+	return modules, names, nil
+}
+
+// withheld says why the module of s lacks the functions that are among words, of
+// tools that are not in scope, in the words that a call of one by its id gets.
+func (e *Executor) withheld(full, scope *discovery.Catalog, s *discovery.Server, words map[string]bool) map[string]string {
+	if full == scope {
+		return nil
+	}
+	all, ok := full.Server(s.Listing.Server)
+	if !ok {
+		return nil
+	}
+	why := make(map[string]string)
+	for _, t := range all.Tools {
+		if _, usable := scope.Tool(t.ID); !usable && words[t.Func] {
+			why[t.Func] = e.catalog.Denied(t).Message
+		}
+	}
+	return why
+}
+
+// pythonModules is modules for Python.
+func (e *Executor) pythonModules(ctx context.Context, code string) (modules []sandbox.Module, names []string, err error) {
+	_, scope := e.catalog.Both()
+	byServer := make(map[string]string)
+	for i, name := range codegen.PythonNames(scope) {
+		byServer[scope.Servers()[i].Listing.Server] = name
+	}
+	uses := func(s *discovery.Server) (imported, used bool) {
+		used = usesPython(code, byServer[s.Listing.Server])
+		return used && hasWord(code, "servers", nil), used
+	}
+	if err := e.awaitUsed(ctx, uses); err != nil {
+		return nil, nil, err
+	}
+	_, scope = e.catalog.Both()
+	called := codegen.PythonNames(scope)
+	types := e.catalog.Types()
+	for i, s := range scope.Servers() {
+		path := "servers/" + called[i]
+		names = append(names, path)
+		if usesPython(code, called[i]) {
+			modules = append(modules, sandbox.Module{Path: path, Source: types.PythonModule(s), Global: called[i]})
+		}
+	}
+	return modules, names, nil
+}
+
+// usesPython reports whether the module of a server that is so called occurs in
+// Python code.
+func usesPython(code, name string) bool {
+	return hasWord(code, name, nil) || hasWord(code, "servers."+name, nil)
+}
+
+// awaitUsed waits for the servers that a script uses and that were never
+// listed. uses says of a server whether the script imports it,
+// and whether it uses it at all.
+func (e *Executor) awaitUsed(ctx context.Context, uses func(*discovery.Server) (imported, used bool)) error {
+	_, scope := e.catalog.Both()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for _, s := range scope.Servers() {
+		name := s.Listing.Server
+		if len(s.Tools) > 0 {
+			continue
+		}
+		imported, used := uses(s)
+		if !used || !e.catalog.Unlisted(name) {
+			continue
+		}
+		wg.Go(func() {
+			if err := e.catalog.Pool.Wait(ctx, name); err != nil && imported {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = fmt.Errorf("cannot import ./servers/%s: %w", s.Folder, e.catalog.Unavailable(name, err))
+			}
+		})
+	}
+	wg.Wait()
+	return failed
+}
+
+// connectNamed connects, in the background, the servers that a script names and
+// that StartLazily has left alone.
+func (e *Executor) connectNamed(ctx context.Context, code string) {
+	if !e.catalog.Lazy() {
+		return
+	}
+	_, scope := e.catalog.Both()
+	for _, s := range scope.Servers() {
+		name := s.Listing.Server
+		if e.catalog.Unlisted(name) && (hasWord(code, name, nil) || hasWord(code, s.Namespace, nil) || strings.Contains(code, s.Prefix+"__")) {
+			e.catalog.Connect(ctx, name)
+		}
+	}
+}
+
+// remaining is what a wait that began at start left of a time limit, and never
+// so little that a small script could not run in it.
+func remaining(limit time.Duration, start time.Time) time.Duration {
+	return max(limit-time.Since(start), min(limit, time.Second))
+}
+
+// imports reports whether the code has what looks like an import of the
+// server's module or of a file in it.
+func imports(code string, s *discovery.Server) bool {
+	return hasWord(code, "servers/"+s.Folder, func(rest string) bool {
+		return rest != "" && strings.ContainsRune("'\"`/.", rune(rest[0]))
+	})
+}
+
+// usedAsNamespace reports whether what follows a name takes a member of it.
+func usedAsNamespace(rest string) bool {
+	rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
+	return strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "[") || strings.HasPrefix(rest, "?.")
+}
+
+// hasWord reports whether word occurs in code as a whole identifier, and not as
+// a member of something, followed by what then accepts; nil accepts anything.
+func hasWord(code, word string, then func(rest string) bool) bool {
+	for rest := range occurrences(code, word) {
+		if then == nil || then(rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// occurrences yields what follows word wherever it occurs in code as hasWord
+// means it.
+func occurrences(code, word string) iter.Seq[string] {
+	return func(yield func(rest string) bool) {
+		for at := 0; ; {
+			i := strings.Index(code[at:], word)
+			if i < 0 || word == "" {
+				return
+			}
+			i += at
+			before, _ := utf8.DecodeLastRuneInString(code[:i])
+			rest := code[i+len(word):]
+			after, _ := utf8.DecodeRuneInString(rest)
+			spread := strings.HasSuffix(code[:i], "...")
+			if !partOfName(before) && (before != '.' || spread) && !partOfName(after) && !yield(rest) {
+				return
+			}
+			at = i + len(word)
+		}
+	}
+}
+
+// partOfName reports whether r continues an identifier. The end of the text,
+// which decodes as an error, does not.
+func partOfName(r rune) bool {
+	return r == '_' || r == '$' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}

@@ -1,0 +1,136 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+// A capture keeps the head and the tail of a stream within a budget of
+// characters, counts the rest, and has all of it kept elsewhere once it is
+// over. It is not safe for concurrent use.
+type capture struct {
+	limit int       // characters
+	tee   io.Writer // receives everything as well; may be nil
+	whole *keeper   // keeps all of it when it is too long; may be nil
+	head  []byte
+	tail  []byte
+	bytes int64
+	chars int64
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	if c.tee != nil {
+		if _, err := c.tee.Write(p); err != nil {
+			return 0, err
+		}
+	}
+	c.bytes += int64(len(p))
+	for _, b := range p {
+		if utf8.RuneStart(b) {
+			c.chars++
+		}
+	}
+	room := c.limit * utf8.UTFMax
+	rest := p
+	if len(c.head) < room {
+		n := min(len(rest), room-len(c.head))
+		c.head = append(c.head, rest[:n]...)
+		rest = rest[n:]
+	}
+	c.tail = append(c.tail, rest...)
+	if c.whole.started() {
+		c.whole.write(p)
+	} else if c.chars > int64(c.limit) {
+		c.whole.write(c.head, c.tail) // nothing was dropped yet
+	}
+	// Trimming at twice the room makes it cheap: each byte moves once.
+	if len(c.tail) > 2*room {
+		c.tail = slices.Delete(c.tail, 0, len(c.tail)-room)
+	}
+	return len(p), nil
+}
+
+// text returns what was written, or its head and tail around a note of what
+// was cut, and whether it was cut. limit may be smaller than the capture's. The
+// reference is that of the whole, if it was cut and could be kept.
+func (c *capture) text(limit int) (text, ref string, truncated bool) {
+	if c.chars <= int64(limit) {
+		return strings.ToValidUTF8(string(c.head)+string(c.tail), "�"), "", false
+	}
+	if !c.whole.started() {
+		c.whole.write(c.head, c.tail)
+	}
+	ref = c.whole.commit()
+	headChars := limit * 2 / 3
+	tailChars := limit - headChars
+	tail := c.tail
+	if len(tail) < tailChars*utf8.UTFMax {
+		tail = append(slices.Clone(c.head), c.tail...)
+	}
+	return cut(firstChars(c.head, headChars), lastChars(tail, tailChars), c.chars-int64(limit), c.chars, ref), ref, true
+}
+
+// budgetName names the limit that stdout and the result share.
+const budgetName = " (config: maxOutputChars)"
+
+// cut joins the two ends of a text around a note that says what is missing,
+// and, if it was kept, how to read it.
+func cut(head, tail string, missing, all int64, ref string) string {
+	if ref != "" {
+		ref = "; results.get('" + ref + "')"
+	}
+	return fmt.Sprintf("%s… [truncated: %s of %s characters%s] …%s", head, thousands(missing), thousands(all), ref, tail)
+}
+
+func firstChars(b []byte, n int) string {
+	for i := range string(b) {
+		if n == 0 {
+			return string(b[:i])
+		}
+		n--
+	}
+	return strings.ToValidUTF8(string(b), "�")
+}
+
+func lastChars(b []byte, n int) string {
+	i := len(b)
+	for ; i > 0 && n > 0; n-- {
+		_, size := utf8.DecodeLastRune(b[:i])
+		i -= size
+	}
+	return strings.ToValidUTF8(string(b[i:]), "�")
+}
+
+// thousands writes n with commas: 74,010,000.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// cutResult fits a result into limit characters: whole if it fits, else the
+// head and tail of its JSON as a string, which its escapes make longer, with
+// the reference under which keep has kept it.
+func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
+	chars := utf8.RuneCount(value)
+	if chars <= limit {
+		return value, "", false
+	}
+	ref = keep(value)
+	for n := limit; ; n = n * 9 / 10 {
+		headChars := n * 2 / 3
+		text := cut(firstChars(value, headChars), lastChars(value, n-headChars), int64(chars-n), int64(chars), ref)
+		if quoted := gate.Compact(text); utf8.RuneCount(quoted) <= limit || n < 100 {
+			return quoted, ref, true
+		}
+	}
+}

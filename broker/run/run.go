@@ -1,0 +1,114 @@
+// Package run is one execution: a script, or a single call of a tool, from the
+// request to the answer. It checks the script, gives it the modules that it
+// imports, runs it in a sandbox, makes its calls through a bridge, answers what
+// it asks its host for, keeps what is too long, and fits the rest into the budget
+// of an answer.
+//
+// Features that scripts see something of register with an Executor: functions of
+// the host, and modules and files beside those of the servers.
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/learned"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// Options are the settings of an Executor. Where they have no comment, they are
+// those of the same names of broker.Options, which says what they mean; none has a
+// default here.
+type Options struct {
+	Runner  sandbox.Runner
+	Audit   state.Journal
+	Results state.Results
+	Values  state.Values
+	Learned *learned.Store
+
+	// Policy decides about every call.
+	Policy policy.List
+
+	Mode          surface.Mode
+	AutoThreshold int
+	ReadOnly      bool
+
+	UnnotedReads    bool
+	Typecheck       *typecheck.Checker
+	TypecheckStrict bool
+
+	Languages      []sandbox.Language
+	NotHere        map[sandbox.Language]string
+	Isolations     []sandbox.Isolation
+	Language       sandbox.Language
+	Timeout        time.Duration
+	MaxTimeout     time.Duration
+	MaxOutputChars int
+	Limits         sandbox.Limits
+}
+
+// A HostFunc answers one function that scripts have from their host. Its
+// answer is JSON; an error is thrown in the script, after the name of the function,
+// a *bridge.Error as a ToolError with its fields. It ends with its context.
+type HostFunc struct {
+	Do func(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error)
+	// Large says that its arguments hold a value of the script, which
+	// sandbox.Limits and what is done with it bound. Otherwise they are options.
+	Large bool
+	// Disk says that it works on what Options.Results keeps on disk, and waits for
+	// nobody else: only a few do at one time.
+	Disk bool
+}
+
+// A Feature answers functions of scripts, by sandbox.Call.Func.
+type Feature interface {
+	HostFuncs() map[string]HostFunc
+}
+
+// A Library is a Feature that has modules and files for scripts.
+type Library interface {
+	// Modules are those that the script of x imports, and the names of all that
+	// it could.
+	Modules(x *Execution, lang sandbox.Language) (modules []sandbox.Module, names []string)
+	// Files are for a runner that gives its scripts a file system; nil for none.
+	Files(x *Execution) *sandbox.Files
+}
+
+// An Executor runs scripts and calls. It is safe for concurrent use, once all
+// features are registered.
+type Executor struct {
+	opts      atomic.Pointer[Options]
+	log       *slog.Logger
+	catalog   *catalog.Catalog
+	validator *bridge.Validator
+	host      map[string]HostFunc
+	libraries []Library
+}
+
+// New returns an Executor for the tools of c.
+func New(o Options, c *catalog.Catalog, log *slog.Logger) *Executor {
+	e := &Executor{log: log, catalog: c, validator: bridge.NewValidator(), host: maps.Clone(hostFuncs)}
+	e.Configure(o)
+	return e
+}
+
+// Configure replaces the settings, for executions that begin from now on.
+func (e *Executor) Configure(o Options) { e.opts.Store(&o) }
+
+// Register adds what scripts see of a feature.
+func (e *Executor) Register(f Feature) {
+	maps.Copy(e.host, f.HostFuncs())
+	if l, ok := f.(Library); ok {
+		e.libraries = append(e.libraries, l)
+	}
+}

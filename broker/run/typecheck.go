@@ -1,0 +1,126 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// typechecks reports whether a compiler is to look at a script. Without tools a
+// script has no types that it could not see itself, so only strict checks those.
+func (x checker) typechecks(ctx context.Context, lang sandbox.Language, modules []sandbox.Module) bool {
+	if x.o.Typecheck == nil || lang != sandbox.TypeScript {
+		return false
+	}
+	if x.o.TypecheckStrict {
+		return true
+	}
+	if len(modules) == 0 {
+		return false
+	}
+	_, err := x.o.Typecheck.Compiler(ctx)
+	return err == nil || x.o.Typecheck.Named() // who named one is told that it is none
+}
+
+// maxTypeErrors is how many errors of a compiler are told.
+const maxTypeErrors = 10
+
+// checkTypes adds to v what a compiler finds in a script. One that is not there
+// or fails stops nothing, unless it must not.
+func (x checker) checkTypes(ctx context.Context, scope *discovery.Catalog, p sandbox.Parsed, v *sandbox.Verdict) {
+	found, err := x.o.Typecheck.Check(ctx, typecheck.Program{Owner: x.Request.Sharer(), Source: p.Source, Files: x.typeTree(scope), Namespaces: namespaces(scope)})
+	if err != nil {
+		hint := ""
+		if errors.Is(err, typecheck.ErrNoCompiler) {
+			hint = "install one: " + typecheck.Install
+		}
+		if x.o.TypecheckStrict {
+			v.Problems = append(v.Problems, sandbox.Problem{Message: fmt.Sprintf(`types could not be checked, and "typecheck" is "strict": %v`, err), Hint: hint})
+			return
+		}
+		v.Notes = append(v.Notes, "types were not checked: "+err.Error())
+		return
+	}
+	for _, d := range found {
+		if !d.Blocks || !certain(d, p) || len(v.Problems) == maxTypeErrors {
+			continue
+		}
+		message, more, _ := strings.Cut(d.Message, "\n")
+		v.Problems = append(v.Problems, sandbox.Problem{InSource: true, Offset: d.Offset, Message: fmt.Sprintf("%s (TS%d)", message, d.Code), Hint: more})
+	}
+}
+
+// namespaces are the globals through which scripts reach tools.
+func namespaces(scope *discovery.Catalog) []string {
+	var names []string
+	for _, s := range scope.Servers() {
+		names = append(names, s.Namespace)
+	}
+	return names
+}
+
+// ours is what the runtime gives scripts besides the tools. Declarations of it
+// are made by hand and may lack something, which is no reason to refuse.
+var ours = regexp.MustCompile(`\b(?:console|globalThis|crypto|performance|Intl|Buffer|process|tools|store|results|skills|[A-Z]\w*)\s*\??\.\s*$`)
+
+// notFound matches errors about names that nothing declares.
+var notFound = regexp.MustCompile(`^Cannot find name '([^']*)'`)
+
+// nullForNone matches errors about a null where a value or nothing is taken: the
+// bridge leaves it out.
+var nullForNone = regexp.MustCompile(`(?:^|\n)\s*Type 'null' is not assignable to type '[^\n]* \| undefined'\.\s*$`)
+
+// certain reports whether an error holds in this runtime too, whose own names
+// and members the compiler knows only from declarations.
+func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
+	if m := notFound.FindStringSubmatch(d.Message); m != nil {
+		return slices.ContainsFunc(p.Names, func(n sandbox.FreeName) bool { return n.Name == m[1] })
+	}
+	if d.Code == 2339 || d.Code == 2551 {
+		return !ours.MatchString(p.Source[:min(d.Offset, len(p.Source))])
+	}
+	return !nullForNone.MatchString(d.Message)
+}
+
+// typeTree are the files that the types of a script are made of: the wrappers
+// of the tools that its text may mean, and what they stand on. Of results it
+// has only what tools declare: what was learned from calls is what has been, and
+// a script may well ask for what has not.
+func (x checker) typeTree(scope *discovery.Catalog) map[string][]byte {
+	used := make(map[string]bool)
+	for _, s := range scope.Servers() {
+		if imports(x.Request.Code, s) || hasWord(x.Request.Code, s.Namespace, nil) {
+			used[s.Listing.Server] = true
+		}
+	}
+	mentioned := scope.Filter(func(t *discovery.Tool) bool { return used[t.Server] && strings.Contains(x.Request.Code, t.Func) })
+	indexes := make(map[string]bool)
+	for _, s := range mentioned.Servers() {
+		indexes[codegen.IndexPath(s)] = used[s.Listing.Server]
+	}
+	files := map[string][]byte{
+		"script.d.ts": []byte("declare function $keep(script: () => Promise<unknown>): void;\n"),
+	}
+	for f := range new(codegen.Generator).Files(mentioned) {
+		if keep, isIndex := indexes[f.Path]; isIndex && !keep || strings.HasSuffix(f.Path, ".json") {
+			continue
+		}
+		files[f.Path] = f.Data
+	}
+	for _, m := range x.extra {
+		if m.Unusable != "" {
+			continue // the import says why
+		}
+		// Their types count, not what is wrong in them: nobody here wrote them.
+		files[m.Path+".ts"] = []byte("// @ts-nocheck\n" + m.Source)
+	}
+	return files
+}

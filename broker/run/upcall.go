@@ -1,0 +1,88 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// call sends one call of the script. What its server asks goes to the client
+// that sent the script, and the script's clock stands still meanwhile.
+func (x *Execution) call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	o := &upstream.CallOptions{
+		Talker: x.Request.Talker,
+		Caller: x, // one execution is one caller at least
+		Owner:  x.Request.Sharer(),
+		Pause:  func() func() { return sandbox.Pause(ctx) },
+	}
+	if o.Talker != nil {
+		o.Caller = o.Talker
+	}
+	if tell := x.Request.Progress; tell != nil {
+		o.OnProgress = func(n, total float64, message string) {
+			tell(0, progressText(server, tool, n, total, message))
+		}
+		o.OnLog = func(level, text string) {
+			tell(0, fmt.Sprintf("%s [%s]: %s", server, level, gate.Cut(gate.Line(text), maxProgressChars)))
+		}
+	}
+	return x.e.catalog.Pool.Call(ctx, server, tool, args, o)
+}
+
+// maxProgressChars is how much of a server's remark is passed on.
+const maxProgressChars = 500
+
+// progressText is "server.tool: 3/7 message".
+func progressText(server, tool string, n, total float64, message string) string {
+	s := fmt.Sprintf("%s.%s: %g", server, tool, n)
+	if total > 0 {
+		s += fmt.Sprintf("/%g", total)
+	}
+	if message != "" {
+		s += " " + gate.Cut(gate.Line(message), maxProgressChars)
+	}
+	return s
+}
+
+// failure turns what the upstream layer reports into what the script sees.
+func failure(err error) *bridge.Error {
+	if input, ok := errors.AsType[*upstream.InputError](err); ok {
+		return &bridge.Error{Code: bridge.CodeNeedsInput, Message: input.Error(), Hint: input.Hint, Retryable: input.Retry}
+	}
+	if rpc, ok := errors.AsType[*upstream.RPCError](err); ok {
+		return &bridge.Error{Code: bridge.CodeProtocol, Message: rpc.Error()}
+	}
+	if conn, ok := errors.AsType[*upstream.ConnectError](err); ok {
+		if conn.State == upstream.StateNeedsSignIn { // no script can mend that
+			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Hint: conn.Hint}
+		}
+		if conn.Sent {
+			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Hint: mayHaveRun}
+		}
+		return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Retryable: true,
+			Hint: "list_servers says how the server is"}
+	}
+	if _, ok := errors.AsType[*upstream.TimeoutError](err); ok || errors.Is(err, context.DeadlineExceeded) {
+		return &bridge.Error{Code: bridge.CodeTimeout, Message: err.Error(), Hint: mayHaveRun}
+	}
+	return nil
+}
+
+// mayHaveRun is the hint for a call that was sent and got no answer.
+const mayHaveRun = "the tool may have run all the same: look before you call it again"
+
+// Unsure reports whether a call that failed may have run all the same, and why it
+// failed.
+func Unsure(err error) (message string, ok bool) {
+	e, ok := errors.AsType[*bridge.Error](err)
+	if !ok || e.Hint != mayHaveRun {
+		return "", false
+	}
+	return e.Message, true
+}

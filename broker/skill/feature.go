@@ -1,0 +1,268 @@
+// Package skill is skills as a feature of the broker: models find and activate
+// them, read their files, call their tools and follow their workflows, users pick
+// them as prompts, scripts import them, and other hosts read them over MCP.
+//
+// It registers all that with packages surface, find and run. What a skill is, and
+// whether it is one, is package skills'.
+package skill
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
+	"github.com/mcpbroker/mcpbroker/broker/find"
+	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/fair"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/plugin"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// Options are the settings of a Feature. Zero means what broker.Options says of
+// the fields of the same names.
+type Options struct {
+	// Registry has the skills, to which those are added that servers serve; nil
+	// means none at all.
+	Registry *skills.Registry
+	// Commands are prompts of plugins that users may pick.
+	Commands []plugin.Command
+	// Budget is how many tokens the catalogue of skills may cost.
+	Budget int
+	// Dir is the folder in which programs in containers find the files of skills.
+	Dir string
+	// Python says that scripts in Python run here, which find them there.
+	Python bool
+	// Audit keeps the record; nil keeps none.
+	Audit state.Journal
+	// Mode says how a model is told to work with the broker.
+	Mode surface.Mode
+	// ReadOnly runs no scripts on this host.
+	ReadOnly bool
+
+	Scripts       Scripts
+	ScriptSandbox sandbox.Commander
+	MemoryBytes   int64 // of a script in the sandbox
+
+	WorkflowDir string
+	NoForms     bool
+}
+
+// Hits are what search finds beside tools.
+type Hits interface {
+	// Set replaces what a source brings.
+	Set(source string, list []find.Entry)
+}
+
+// A Feature is safe for concurrent use.
+type Feature struct {
+	publisher // what it serves to other hosts
+	scripting // what scripts see of it
+
+	opts    atomic.Pointer[Options]
+	log     *slog.Logger
+	catalog *catalog.Catalog
+	runs    *run.Executor
+	hits    Hits
+	changed func()
+
+	shown    atomic.Pointer[skills.Snapshot] // what clients see
+	cache    *skills.Cache                   // of files of servers
+	texts    *Texts
+	sessions sessions
+
+	looking    sync.Mutex // from Refresh until shown is its answer, so that no older one follows
+	taking     sync.Mutex // from asking the pool until the registry knows, for the same
+	background sync.WaitGroup
+
+	engines engines
+	places  *fair.Places // for scripts; see enterScript
+}
+
+// Parts are what a Feature works with.
+type Parts struct {
+	Catalog *catalog.Catalog
+	Runs    *run.Executor
+	Hits    Hits
+	// Changed is called when the skills are others than before.
+	Changed func()
+	// CacheDir keeps files of skills that servers serve; "" keeps them in memory.
+	CacheDir string
+	// IndexDir keeps the index of what files say, see index.Options.
+	IndexDir string
+	Logger   *slog.Logger
+}
+
+// New returns a Feature, which knows the skills of o and those that the servers
+// were known to serve.
+func New(o Options, p Parts) *Feature {
+	places := sandbox.DefaultExecutions()
+	f := &Feature{
+		log: p.Logger, catalog: p.Catalog, runs: p.Runs, hits: p.Hits, changed: p.Changed,
+		cache: skills.NewCache(p.CacheDir), texts: NewTexts(p.IndexDir, p.Logger), places: fair.New(places, fair.More(places), 0),
+	}
+	f.publisher.f, f.scripting.f = f, f
+	f.Configure(o)
+	return f
+}
+
+// Configure replaces the settings.
+func (f *Feature) Configure(o Options) {
+	f.opts.Store(&o)
+	f.Renew()
+}
+
+// Close stops what goes on in the background, and gives the sessions of workflows
+// back.
+func (f *Feature) Close() error {
+	f.background.Wait()
+	return errors.Join(f.engines.close(), f.texts.Close())
+}
+
+// now are the skills that clients see.
+func (f *Feature) now() *skills.Snapshot { return f.shown.Load() }
+
+// noSkills is what a broker without a registry knows.
+var noSkills = sync.OnceValue(func() *skills.Snapshot { return skills.NewRegistry(nil).Snapshot() })
+
+// Renew asks the servers' lists and the folders for skills, and reports whether
+// they are others than before.
+func (f *Feature) Renew() bool {
+	f.take()
+	return f.look()
+}
+
+// look looks for changes of the skills and reports whether there are any.
+func (f *Feature) look() bool {
+	if !f.swap() {
+		return false
+	}
+	f.enter()
+	return true
+}
+
+// swap shows the skills as they are now and reports whether they are
+// others than before.
+func (f *Feature) swap() bool {
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	next := noSkills()
+	if r := f.opts.Load().Registry; r != nil {
+		next = r.Refresh()
+	}
+	return f.shown.Swap(next) != next
+}
+
+// Refresh looks for changes of the skills and shows them to the clients.
+// Without a change it costs a few microseconds for each skill.
+func (f *Feature) Refresh() {
+	if f.look() {
+		f.changed()
+	}
+}
+
+// refreshFor is Refresh for who goes on with one skill: as long as that
+// is there as it was, the others are not looked at.
+func (f *Feature) refreshFor(name string) {
+	if reg := f.opts.Load().Registry; reg == nil || reg.RefreshFor(name) != f.now() {
+		f.Refresh()
+	}
+}
+
+// find is the skill that a reader names: one that models may know of, or
+// one that its user has picked.
+func (f *Feature) find(r reader, name string) (*skills.Skill, error) {
+	if err := checkSkillName("skill", name); err != nil {
+		return nil, err
+	}
+	s := f.now()
+	k, err := s.Get(name)
+	if err == nil {
+		return f.sessions.asActivated(r, k), nil
+	}
+	if k := f.sessions.activatedAt(r, name); k != nil && f.configured(k.Server) && f.allows(k) {
+		return k, nil
+	}
+	if k, e := s.Find(name); e == nil && k.State == skills.Enabled {
+		if slices.Contains(f.sessions.of(r).Active(), k.Ref) {
+			return f.sessions.asActivated(r, k), nil
+		}
+	}
+	return nil, err
+}
+
+// checkSkillName refuses a name that no skill, or tool of one, has before anybody
+// looks for it.
+func checkSkillName(what, name string) error {
+	if len(name) <= sandbox.MaxNameBytes {
+		return nil
+	}
+	return &skills.FileError{Code: what + "_not_found", Message: fmt.Sprintf("unknown %s: its name has %d bytes; at most %d, which is fixed", what, len(name), sandbox.MaxNameBytes)}
+}
+
+// allows reports whether models may still use a skill that was activated.
+func (f *Feature) allows(k *skills.Skill) bool {
+	reg := f.opts.Load().Registry
+	return reg != nil && reg.Allows(k)
+}
+
+// skillFailure is an error about a skill in words for a model, after its code.
+func skillFailure(err error) error {
+	if e, ok := errors.AsType[*skills.FileError](err); ok {
+		return errors.New(e.Code + ": " + e.Message)
+	}
+	return err
+}
+
+// noteSkill records what was done with a skill, or with failure tried. The
+// detail is a name or a size, not contents.
+func (f *Feature) note(kind string, k *skills.Skill, client, detail string, failure error) {
+	store := f.opts.Load().Audit
+	if store == nil {
+		return
+	}
+	if failure != nil {
+		detail = strings.TrimSpace(detail + " failed: " + skillFailure(failure).Error())
+	}
+	store.Note(state.Event{
+		Kind: kind, Name: k.Ref, Client: cmp.Or(client, "unknown"), Digest: k.Digest(), Failed: failure != nil,
+		Detail: gate.Cut(strings.TrimSpace(k.Origin()+" "+detail), 500),
+	})
+}
+
+// noteRead records that a file was read, or why not.
+func (f *Feature) noteRead(k *skills.Skill, client, path string, bytes int, failure error) {
+	detail := gate.Cut(path, 200)
+	if failure == nil {
+		detail += fmt.Sprintf(", %d bytes", bytes)
+	}
+	f.note(state.EventSkillFileRead, k, client, detail, failure)
+}
+
+// readWhole reads a text file of a skill up to limit bytes; a longer one is an
+// error.
+func readWhole(k *skills.Skill, path string, limit int64) (string, error) {
+	var text strings.Builder
+	for {
+		p, err := k.ReadFile(path, int64(text.Len()), skills.MaxReadBytes)
+		if err != nil {
+			return "", err
+		}
+		if p.TotalBytes > limit {
+			return "", &skills.FileError{Code: "too_large", Message: "the file is too large to be read as a whole: read_skill_file reads it in pages"}
+		}
+		text.WriteString(p.Text)
+		if !p.Truncated || p.Text == "" {
+			return text.String(), nil
+		}
+	}
+}

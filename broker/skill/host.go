@@ -1,0 +1,137 @@
+package skill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/script"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// approvalRequired is the code of a script that no person has approved yet. It is
+// no failure: its exit code is sandbox.ExitApproval.
+const approvalRequired script.Code = "approval_required"
+
+// onHost runs a copy of the skill, which is what was approved whatever becomes
+// of the skill meanwhile, and which is gone afterwards.
+func (r *scriptRun) onHost(ctx context.Context) (*script.Result, error) {
+	tmp, err := os.MkdirTemp("", "broker-skill-")
+	if err != nil {
+		return nil, fmt.Errorf("copy skill %s: %w", r.skill.Ref, err)
+	}
+	defer os.RemoveAll(tmp)
+	dir, cwd := filepath.Join(tmp, cwdSkill), filepath.Join(tmp, cwdTemp)
+	if err = r.bundle.Write(dir); err == nil {
+		err = os.Mkdir(cwd, 0o700)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("copy skill %s: %w", r.skill.Ref, err)
+	}
+	switch r.o.Cwd {
+	case cwdTemp:
+	case "", cwdSkill:
+		cwd = dir
+	default:
+		cwd = r.o.Cwd
+		if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
+			return nil, &script.Error{Code: script.Failed, Message: "the folder that scripts start in is not there (config: skills.scriptCwd)"}
+		}
+	}
+	result := script.Run(ctx, script.Request{
+		Dir: dir, Script: r.script.Path, Args: r.args, Stdin: r.stdin, Cwd: cwd, Env: r.env(),
+		Timeout: r.o.Timeout, MaxOutput: r.o.MaxOutput,
+	})
+	return &result, nil
+}
+
+// approve makes sure that a person allows what is about to run. A result means
+// that nobody has, and says what to do.
+func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
+	if r.x.o.ReadOnly {
+		return nil, &script.Error{Code: script.NotAllowed, Message: "scripts may change something, and this broker is read-only"}
+	}
+	approved := ""
+	if r.o.Approvals != "" {
+		var err error
+		if approved, err = skills.Approved(r.o.Approvals, r.skill.ID()); err != nil {
+			return nil, err
+		}
+	}
+	if approved == r.bundle.Digest {
+		return nil, nil
+	}
+	why := "nobody has allowed the scripts of skill " + r.skill.Ref + " to run on this host"
+	if approved != "" {
+		why = "skill " + r.skill.Ref + " has changed since its scripts were allowed to run on this host"
+	}
+	said, err := r.ask(ctx, why)
+	switch {
+	case err != nil:
+		why += " (the client was asked, and " + err.Error() + ")"
+	case said == sayOnce, said == sayAlways && r.o.Approvals == "":
+		return nil, nil
+	case said == sayAlways:
+		err := skills.SetApproval(r.o.Approvals, r.skill.ID(), r.bundle.Digest)
+		r.x.f.note(state.EventSkillStateChanged, r.skill, r.x.Request.Client, "approved, files "+r.bundle.Digest, err)
+		return nil, err
+	case said == sayNo:
+		return nil, &script.Error{Code: script.NotAllowed, Message: "the user does not want " + r.script.Path + " to run"}
+	}
+	result := &script.Result{ExitCode: sandbox.ExitApproval, Code: approvalRequired}
+	result.Error = fmt.Sprintf("%s: %s: it waits for approval, which the user gives by typing: broker skills approve %s", approvalRequired, why, r.skill.ID())
+	return result, nil
+}
+
+// What a person may say.
+const (
+	sayNo     = "no"
+	sayOnce   = "once"
+	sayAlways = "always"
+)
+
+var approvalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it?",` +
+	`"enum":["` + sayNo + `","` + sayOnce + `","` + sayAlways + `"],` +
+	`"enumNames":["No","This once","Yes, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
+
+// ask asks the person at the client, if the client can, and is none with a token,
+// which may be on another computer. Without an answer it returns nothing, or why
+// there is none.
+func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error) {
+	talker := r.asker(why)
+	if talker == nil || !talker.Capabilities().Form || r.x.Request.Owner != "" {
+		return "", nil
+	}
+	defer sandbox.Pause(ctx)()
+	input := ""
+	if r.stdin != "" {
+		input = "Input: " + gate.Cut(string(gate.Compact(r.stdin)), 1000) + "\n" // on one line, so that it cannot look like the others
+	}
+	q := surface.FormQuestion(approvalForm, gate.NewText(fmt.Sprintf(
+		"Run %s of skill %s (%s) on this computer, with your rights and no sandbox?\nArguments: %s\n%sFiles: %s\nYou are asked because %s.",
+		r.script.Path, r.skill.Ref, r.skill.Origin(), gate.Cut(string(gate.Compact(r.args)), 1000), input, r.bundle.Digest, why)))
+	answer, err := talker.Answer(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	form, ok := answer.(*mcp.ElicitResult)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("its answer is no answer to a form")
+	case form.Action != "accept":
+		return sayNo, nil
+	}
+	switch said, _ := form.Content["run"].(string); said {
+	case sayOnce, sayAlways:
+		return said, nil
+	}
+	return sayNo, nil
+}

@@ -1,0 +1,114 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/skills"
+)
+
+// Sources are the servers of a pool that may have skills, with what is
+// known of these: none of the servers is started before a file is read.
+func Sources(p *upstream.Pool, cache *skills.Cache) []skills.Source {
+	var list []skills.Source
+	for _, l := range p.Listings() {
+		s := skills.Source{Label: l.Server, Problems: l.SkillProblems, Cache: cache,
+			Read: func(ctx context.Context, uri string) ([]byte, error) { return p.ReadResource(ctx, l.Server, uri) },
+			Get: func(ctx context.Context, uri string) (skills.Entry, error) {
+				one, err := p.Skill(ctx, l.Server, uri)
+				return skills.Entry(one), err
+			},
+		}
+		for _, k := range l.Skills {
+			s.Entries = append(s.Entries, skills.Entry(k))
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// take tells the registry which skills the servers list. Whoever calls it has to
+// look at the skills afterwards.
+func (f *Feature) take() {
+	f.taking.Lock()
+	defer f.taking.Unlock()
+	o := f.opts.Load()
+	if o.Registry == nil {
+		return
+	}
+	o.Registry.SetSources(Sources(f.catalog.Pool, f.cache))
+	if err := f.cache.Keep(f.catalog.ServerNames()); err != nil {
+		f.log.Warn("delete files of skills of servers that are gone", "err", err)
+	}
+}
+
+// configured reports whether there is a server of that name.
+func (f *Feature) configured(server string) bool {
+	return slices.Contains(f.catalog.ServerNames(), server)
+}
+
+// Count counts the skills that models may activate: those of servers by
+// server, the others by origin.
+func (f *Feature) Count() (ofServer, others map[string]int) {
+	ofServer, others = make(map[string]int), make(map[string]int)
+	for _, k := range f.now().Shown() {
+		if k.Scope == skills.ScopeServer {
+			ofServer[k.Server]++
+		} else {
+			others[k.Origin()]++
+		}
+	}
+	return ofServer, others
+}
+
+// notRun is why nothing of a skill runs here; nil if it may. Whoever runs a
+// server has not written the user's skills: what it serves is read.
+func notRun(k *skills.Skill) error {
+	if k.Scope != skills.ScopeServer {
+		return nil
+	}
+	return &skills.FileError{Code: "not_local", Message: "skill " + k.Ref + " is from a server: nothing of it is run here. Read its files with read_skill_file, and do what they say yourself"}
+}
+
+// skillToActivate is the skill that a reader names, as it is now. A skill of a
+// server may also be named by its address, as server:skill://…/SKILL.md: a list
+// of skills need not have all.
+func (f *Feature) skillToActivate(ctx context.Context, r reader, name string) (*skills.Skill, error) {
+	if k, err := f.now().Get(name); err == nil {
+		return k, nil
+	}
+	if o := f.opts.Load(); strings.Contains(name, "://") && o.Registry != nil {
+		for _, s := range f.catalog.ServerNames() {
+			if uri, ok := strings.CutPrefix(name, s+":"); ok && strings.Contains(uri, "://") {
+				if err := f.catalog.Pool.Wait(ctx, s); err != nil {
+					return nil, &skills.FileError{Code: skills.CodeServer, Message: err.Error()}
+				}
+				f.take() // it may have just been listed
+				return o.Registry.At(ctx, s, uri)
+			}
+		}
+	}
+	return f.find(r, name)
+}
+
+// activateSkill reads a skill for a reader. One of a server that has changed
+// since it was listed is asked for again. The skill that it returns is the one
+// that was read, whose files the reader gets from then on.
+func (f *Feature) activateSkill(ctx context.Context, r reader, k *skills.Skill, arguments string, force bool) (*skills.Skill, *skills.Activation, error) {
+	session := f.sessions.of(r)
+	a, err := k.With(ctx).Activate(session, arguments, force)
+	if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == skills.CodeVerification {
+		renewed, e := k.Renew(ctx)
+		if e == nil && renewed != nil {
+			k = renewed
+			a, err = k.With(ctx).Activate(session, arguments, force)
+		}
+	}
+	if err == nil && k.Scope == skills.ScopeServer {
+		f.sessions.hold(r, k)
+	}
+	return k, a, err
+}

@@ -1,0 +1,314 @@
+package skill
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// workflowUse says to one who has activated a skill how its workflow is run;
+// empty if it has none.
+func workflowUse(k *skills.Skill) string {
+	if notRun(k) != nil {
+		return ""
+	}
+	w, err := k.Workflow()
+	if err != nil {
+		return "\nThe workflow of this skill is wrong and cannot be run: " + err.Error()
+	}
+	if w == nil {
+		return ""
+	}
+	return `
+This skill is a workflow. call_skill_tool with tool "start"` + withInput(w.Params()) +
+		` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`
+}
+
+func withInput(schema json.RawMessage) string {
+	if len(schema) == 0 {
+		return ""
+	}
+	return " and this input: " + string(gate.Compact(schema))
+}
+
+// offerUse says where the tools are that a skill brings along as an MCP server;
+// empty if it brings none.
+func (f *Feature) offerUse(k *skills.Skill) string {
+	o, ok := k.Offer()
+	if !ok {
+		return ""
+	}
+	full, _ := f.catalog.Both()
+	s, registered := full.FindServer(o.Name)
+	if !registered {
+		return fmt.Sprintf("\nThe MCP server %s of this skill is not registered here, so that its tools are missing. Its user can register it: broker skills register %s", o.Name, k.Ref)
+	}
+	var names []string
+	for _, t := range o.Tools {
+		id := s.Listing.Server + "." + t
+		if found, ok := full.Tool(id); ok {
+			id = found.ID
+		}
+		names = append(names, "mcp__"+o.Name+"__"+t+" is "+id)
+	}
+	return "\nThe tools of its MCP server are called in execute_code, with callMCPTool(id, input): " + strings.Join(names, ", ") + "."
+}
+
+// An engineKey says whose sessions of which skill an engine runs: nobody can go
+// on with those of another client.
+type engineKey struct{ owner, origin, skill string }
+
+// An engine runs the workflow of a skill for one owner.
+type engine struct {
+	*workflow.Engine
+	sessions workflow.Sessions
+}
+
+// engines are those that were begun. The zero value is ready to use.
+type engines struct {
+	mu    sync.Mutex
+	byKey map[engineKey]*engine
+}
+
+// of returns the engine of a skill's workflow w as it is now. dir keeps sessions.
+func (e *engines) of(owner string, k *skills.Skill, w *workflow.Workflow, dir string, log *slog.Logger) (*engine, error) {
+	key := engineKey{owner, k.Origin(), k.ID()}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old := e.byKey[key]
+	if old != nil && old.Workflow().Digest() == w.Digest() {
+		return old, nil
+	}
+	one := &engine{}
+	var err error
+	if old != nil {
+		one.sessions = old.sessions
+	} else if one.sessions, err = openSessions(dir, key, log); err != nil {
+		return nil, err
+	}
+	one.Engine = workflow.NewEngine(w, &workflow.Options{Sessions: one.sessions})
+	if e.byKey == nil {
+		e.byKey = make(map[engineKey]*engine)
+	}
+	e.byKey[key] = one
+	return one, nil
+}
+
+// shortSession names a session in the record without giving it away.
+func shortSession(id string) string { return id[:min(len(id), 8)] }
+
+// openSessions opens the sessions that belong to key.
+func openSessions(dir string, key engineKey, log *slog.Logger) (workflow.Sessions, error) {
+	if dir == "" {
+		return workflow.NewMemory(), nil
+	}
+	sum := sha256.Sum256(gate.Compact([]string{key.owner, key.origin, key.skill}))
+	files, err := workflow.OpenFiles(filepath.Join(dir, hex.EncodeToString(sum[:16])), nil)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		log.Error("open sessions", "skill", key.skill, "err", err)
+		return nil, fmt.Errorf("the sessions of skill %s cannot be kept: %w", key.skill, e.Err) // models are told no paths
+	}
+	return files, err
+}
+
+// close gives the folders of the sessions back.
+func (e *engines) close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var errs []error
+	for _, one := range e.byKey {
+		if files, ok := one.sessions.(*workflow.Files); ok {
+			errs = append(errs, files.Close())
+		}
+	}
+	e.byKey = nil
+	return errors.Join(errs...)
+}
+
+// forCall is an engine for the calls of x: its actions are calls like those of a
+// script, checked, policed and recorded, and its questions go to the client.
+func (x *running) forCall(e *engine, k *skills.Skill) *workflow.Engine {
+	return e.With(func(o *workflow.Options) {
+		o.Observe = func(session string, ev workflow.Event) {
+			// What happened is recorded, without what was said.
+			what := strings.TrimSpace(shortSession(session) + " " + string(ev.Kind) + " " + ev.Step)
+			x.f.note(state.EventSkillWorkflow, k, x.Request.Client, what, nil)
+		}
+		o.Call = func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error) {
+			value, err := x.CallOfSkill(ctx, &policy.Skill{Ref: k.Ref, AllowedTools: k.AllowedTools}, tool, input)
+			if message, ok := run.Unsure(err); ok {
+				return nil, fmt.Errorf("%s: %w", message, workflow.ErrUnsure)
+			}
+			if err != nil {
+				return nil, errors.New(run.ErrorText(err))
+			}
+			return value, nil
+		}
+		if t := x.Request.Talker; t != nil && t.Capabilities().Form && !x.o.NoForms {
+			o.Ask = func(ctx context.Context, f workflow.Form) (workflow.FormAction, json.RawMessage, error) {
+				who := gate.Speaker("Skill", k.Ref) + ", " + gate.Speaker("step", f.Step) + ", asks:"
+				return askForm(ctx, asker{Talker: t, first: who}, f)
+			}
+		}
+	})
+}
+
+// askForm puts a question of a workflow to the user of the client.
+func askForm(ctx context.Context, t upstream.Talker, f workflow.Form) (workflow.FormAction, json.RawMessage, error) {
+	answer, err := t.Answer(ctx, surface.FormQuestion(f.Schema, gate.NewText(f.Message)))
+	if err != nil {
+		return workflow.FormCancel, nil, err
+	}
+	res, ok := answer.(*mcp.ElicitResult)
+	if !ok {
+		return workflow.FormCancel, nil, fmt.Errorf("the client answered a form with %T", answer)
+	}
+	return workflow.FormAction(res.Action), gate.Compact(res.Content), nil
+}
+
+// errNoWorkflowTool means that a tool is none of a workflow.
+var errNoWorkflowTool = errors.New("no tool of a workflow")
+
+// ofWorkflow answers start and advance of a skill that has a workflow,
+// unless it has tools of these names that are defined in Go.
+func (x *running) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, input json.RawMessage) (json.RawMessage, error) {
+	if definesTool(k, c.tool) {
+		return nil, errNoWorkflowTool
+	}
+	w, err := k.Workflow()
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return nil, errNoWorkflowTool
+	}
+	kept, err := x.f.engines.of(c.reader.owner, k, w, x.o.WorkflowDir, x.f.log)
+	if err != nil {
+		return nil, err
+	}
+	e := x.forCall(kept, k)
+	answer := func(r workflow.Result) (json.RawMessage, error) { return x.workflowAnswer(c.reader, r) }
+	switch c.tool {
+	case workflow.ToolStart:
+		return answer(e.Start(ctx, startParams(w.Params(), input)))
+	case workflow.ToolAdvance:
+		r, err := advance(ctx, e, input)
+		if err != nil {
+			return nil, err
+		}
+		return answer(r)
+	}
+	return nil, errNoWorkflowTool
+}
+
+// definesTool reports whether a skill has a tool of that name that is defined in
+// Go.
+func definesTool(k *skills.Skill, name string) bool {
+	return slices.ContainsFunc(k.Tools, func(t skills.Tool) bool { return t.Name == name })
+}
+
+// toolNames are the names of tools of a skill.
+func toolNames(list []skills.Tool) []string {
+	var names []string
+	for _, t := range list {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// startParams takes the params out of {"params": {…}}, as which some models send
+// them, unless there is a param of that name.
+func startParams(schema, input json.RawMessage) json.RawMessage {
+	var wrapped map[string]json.RawMessage
+	if json.Unmarshal(input, &wrapped) != nil || len(wrapped) != 1 || len(wrapped["params"]) == 0 || wrapped["params"][0] != '{' {
+		return input
+	}
+	var s struct {
+		Properties map[string]any `json:"properties"`
+	}
+	_ = json.Unmarshal(schema, &s) // that it is a schema was checked
+	if _, declared := s.Properties["params"]; declared {
+		return input
+	}
+	return wrapped["params"]
+}
+
+// The names under which models send the answer of a step.
+var answerKeys = []string{"answer", "output", "response"}
+
+func advance(ctx context.Context, e *workflow.Engine, input json.RawMessage) (r workflow.Result, err error) {
+	const use = `the input of advance is {"session": "…", "answer": …}, and "step" and "again" if need be`
+	a, err := surface.ParseArguments(input, "session")
+	if err != nil {
+		return r, err
+	}
+	// A misspelt answer is none, and a step that takes any would be passed.
+	if err := a.Only(slices.Concat([]string{"session", "step", "again"}, answerKeys)...); err != nil {
+		return r, fmt.Errorf("%w; %s", err, use)
+	}
+	if a.Text("session") == "" {
+		return r, errors.New("advance which session? " + use + "; start begins one")
+	}
+	reply := workflow.Reply{Step: a.Text("step"), Again: a.Text("again") == "true"}
+	for _, key := range answerKeys {
+		if a.Has(key) {
+			reply.Answer = a[key]
+			break
+		}
+	}
+	return e.Advance(ctx, a.Text("session"), reply), nil
+}
+
+// A workflowError is a result that says what went wrong. As an error it is what
+// goes on record; the model gets the whole answer.
+type workflowError struct {
+	message string
+	answer  json.RawMessage
+}
+
+func (e *workflowError) Error() string { return e.message }
+
+// workflowAnswer is a result as the model reads it.
+func (x *running) workflowAnswer(to reader, r workflow.Result) (json.RawMessage, error) {
+	if r.Status == workflow.StatusRedirect {
+		r.Message = x.goOn(to, r)
+	}
+	answer := gate.Compact(r)
+	if r.Status == workflow.StatusError {
+		return nil, &workflowError{r.Message, answer}
+	}
+	return answer, nil
+}
+
+// goOn says how to go on with the skill that a workflow leads to.
+func (x *running) goOn(to reader, r workflow.Result) string {
+	next, err := x.f.find(to, r.Skill)
+	if err != nil {
+		return "it leads to a skill that is not here: " + skillFailure(err).Error()
+	}
+	use := "go on with activate_skill " + string(gate.Compact(map[string]string{"name": next.Ref}))
+	if w, err := next.Workflow(); err == nil && w != nil && len(r.Input) > 0 {
+		use += ", and its tool " + workflow.ToolStart + " with this input"
+	}
+	return use
+}

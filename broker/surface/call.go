@@ -1,0 +1,135 @@
+package surface
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+)
+
+// A Caller is who asks.
+type Caller struct {
+	// Client is the name of the server that the client is connected to, for the
+	// audit log.
+	Client string
+	// Owner is whose results and values a request is about: the name of the token
+	// that it came with, or "" for the user of the state directory.
+	Owner string
+	// Session is which of the client's conversations it is, where the protocol
+	// tells them apart.
+	Session string
+}
+
+func callerOf(client string, extra *mcp.RequestExtra, session *mcp.ServerSession) Caller {
+	c := Caller{Client: client}
+	if extra != nil && extra.TokenInfo != nil {
+		c.Owner = extra.TokenInfo.UserID
+	}
+	if session != nil {
+		c.Session = session.ID()
+	}
+	return c
+}
+
+// A Call is one call of a tool by a client.
+type Call struct {
+	Caller
+	Arguments json.RawMessage
+	// Talker answers what servers ask meanwhile.
+	Talker upstream.Talker
+	// Progress is told what happens; nil if the client wants to hear of nothing. It
+	// does not block. The number is how many calls were made so far.
+	Progress func(calls int, message string)
+}
+
+// A Handler answers the calls of a tool. It may take its time, and may ask the
+// client something before it is done. An error is a mistake of the caller, in
+// words for a model.
+type Handler func(ctx context.Context, c *Call) (*mcp.CallToolResult, error)
+
+// serve is the handler of a tool for the SDK.
+func (s *Surface) serve(client string, h Handler) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ctx, leave := s.requests.join(ctx, req)
+		defer leave()
+		if state := req.Params.RequestState; state != "" {
+			v, err := s.returning(client, state, req.Params.InputResponses)
+			if err != nil {
+				return nil, err
+			}
+			return v.attend(ctx, req)
+		}
+		c := &Call{Caller: callerOf(client, req.Extra, req.Session), Arguments: req.Params.Arguments}
+		messages := make(chan string, 64)
+		if req.Params.GetProgressToken() != nil {
+			c.Progress = func(_ int, message string) {
+				select {
+				case messages <- message:
+				default: // a client that does not keep up loses messages, not calls
+				}
+			}
+		}
+		do := func(ctx context.Context, talker upstream.Talker) *mcp.CallToolResult {
+			c.Talker = talker
+			res, err := h(ctx, c)
+			if err != nil {
+				return Failed(err)
+			}
+			return res
+		}
+		can := upstream.CapabilitiesOf(req.ClientCapabilities())
+		if can != (upstream.Capabilities{}) && req.ProtocolVersion() >= StatelessSince {
+			if v, ok := s.startVisit(ctx, client, can, messages, do); ok {
+				return v.attend(ctx, req)
+			}
+			return Failed(errClosing), nil
+		}
+		stop := s.progress(ctx, req, messages)
+		defer stop()
+		return do(ctx, sessionTalker{req.Session, can, s.opts.Load().AnswerTimeout}), nil
+	}
+}
+
+// heartbeat is how often a client that asked for progress hears that a script
+// still runs; many give up on a request that is silent for a minute.
+const heartbeat = 5 * time.Second
+
+// progress sends messages to the client, if it asked for that. The function it
+// returns ends the reports when those that are there have been sent.
+func (s *Surface) progress(ctx context.Context, req *mcp.CallToolRequest, messages <-chan string) (stop func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(heartbeat)
+		defer tick.Stop()
+		started := time.Now()
+		for n := 1.0; ; n++ {
+			var message string
+			select {
+			case message = <-messages:
+			case <-tick.C:
+				message = fmt.Sprintf("running for %d s", int(time.Since(started).Seconds()))
+			case <-done:
+				select {
+				case message = <-messages:
+				default:
+					return
+				}
+			}
+			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message})
+			if err != nil {
+				s.log.Debug("send progress", "err", err)
+			}
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}

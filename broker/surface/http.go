@@ -1,0 +1,254 @@
+package surface
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// HTTPOptions says who may use the HTTP endpoint.
+type HTTPOptions struct {
+	// Addr is where the endpoint listens, as "host:port". An address that
+	// is not loopback needs tokens.
+	Addr string
+	// Tokens maps a client's name to its bearer token. When empty, everyone
+	// who can connect may use it.
+	Tokens map[string]string
+	// API answers what is below /api/; nil has nothing there. It looks after its
+	// tokens itself, and refuses for the endpoint with RefuseAPI.
+	API       http.Handler
+	RefuseAPI func(w http.ResponseWriter, status int, detail string)
+	// Ready says what /readyz answers; nil is always ready.
+	Ready func() bool
+}
+
+// sessionTimeout ends the sessions of clients that went away without a word.
+const sessionTimeout = 30 * time.Minute
+
+// StatelessSince is the first protocol version without sessions.
+const StatelessSince = "2026-07-28"
+
+// Handler returns the Streamable HTTP endpoint at /mcp. It serves clients of
+// both protocol eras: those with sessions and, by the version that each
+// request names, those without. /healthz answers 200 always, and /readyz what
+// Ready says.
+func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
+	loopback := isLoopback(o.Addr)
+	if !loopback && len(o.Tokens) == 0 {
+		return nil, fmt.Errorf("%s can be reached by other machines, so it needs a token\n"+
+			`hint: add "broker": {"http": {"tokens": {"me": "${BROKER_TOKEN}"}}} to the config, or listen on 127.0.0.1`, o.Addr)
+	}
+	for name, token := range o.Tokens {
+		if token == "" {
+			return nil, fmt.Errorf("the HTTP token of %q is empty", name)
+		}
+	}
+	servers := map[string]*mcp.Server{"": s.Server("http")}
+	for name := range o.Tokens {
+		servers[name] = s.Server(name)
+	}
+	serverFor := func(r *http.Request) *mcp.Server { return servers[clientOf(r)] }
+	sessions := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout})
+	stateless := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{
+		Logger: s.log, Stateless: true, PropagateRequestCancellation: true,
+	})
+	endpoint := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= StatelessSince {
+			stateless.ServeHTTP(w, r)
+			return
+		}
+		sessions.ServeHTTP(w, r)
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", checked(s.requests.track(endpoint), o, loopback))
+	if o.API != nil {
+		mux.Handle("/api/", ownPages(o.API, loopback, o.RefuseAPI))
+	}
+	// Whoever watches the process has no token, and learns nothing but this.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, true) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, o.Ready == nil || o.Ready()) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the MCP endpoint is /mcp", http.StatusNotFound)
+	})
+	return mux, nil
+}
+
+func sayHealth(w http.ResponseWriter, ok bool) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	status, text := http.StatusOK, "ok\n"
+	if !ok {
+		status, text = http.StatusServiceUnavailable, "not ready\n"
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // whoever asked may be gone
+}
+
+// checked refuses what a web page in the user's browser could send, and who
+// does not know a token.
+func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
+	if len(o.Tokens) > 0 {
+		next = withToken(next, o.Tokens)
+	}
+	return ownPages(next, loopback, func(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) })
+}
+
+// ownPages refuses what a web page of somebody else in the user's browser could
+// send.
+func ownPages(next http.Handler, loopback bool, refuse func(w http.ResponseWriter, status int, detail string)) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
+	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusForbidden, "requests from web pages of another origin are refused")
+	}))
+	next = crossOrigin.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A page that made its own name resolve to this machine sends that
+		// name as Host (DNS rebinding).
+		if loopback && !isLoopback(r.Host) {
+			refuse(w, http.StatusForbidden, fmt.Sprintf("host %q is refused: use localhost or 127.0.0.1", r.Host))
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" && !sameHost(origin, r.Host) {
+			refuse(w, http.StatusForbidden, fmt.Sprintf("origin %q is refused", origin))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// withToken lets only those in who bear one of the tokens. The client's name
+// goes with the request as its user, to whom the SDK binds a session: another
+// client's token does not open it.
+func withToken(next http.Handler, tokens map[string]string) http.Handler {
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		if client := TokenOwner(tokens, token); client != "" {
+			return &auth.TokenInfo{UserID: client}, nil
+		}
+		return nil, auth.ErrInvalidToken
+	}
+	return auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+}
+
+// TokenOwner is the name of whose token one is, "" if it is nobody's. The time
+// that it takes says nothing about the tokens.
+func TokenOwner(tokens map[string]string, token string) (name string) {
+	got := sha256.Sum256([]byte(token))
+	for n, t := range tokens {
+		want := sha256.Sum256([]byte(t))
+		if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+			name = n
+		}
+	}
+	return name
+}
+
+// clientOf returns the name of the client whose token the request bears; "" if
+// there are no tokens.
+func clientOf(r *http.Request) string {
+	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+		return info.UserID
+	}
+	return ""
+}
+
+// httpRequests are the HTTP requests that are being answered. In the protocol
+// with sessions the SDK lets a call go on when its request is gone, so that the
+// client can ask for the answer again. There is no such asking here: a script
+// whose client is gone is killed.
+type httpRequests struct {
+	mu   sync.Mutex
+	last uint64
+	byID map[string]context.Context
+}
+
+// requestHeader marks a request for the handler of the call in it.
+const requestHeader = "X-Broker-Request"
+
+// track marks requests and forgets them when they end.
+func (h *httpRequests) track(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		if h.byID == nil {
+			h.byID = make(map[string]context.Context)
+		}
+		h.last++
+		id := strconv.FormatUint(h.last, 36)
+		h.byID[id] = r.Context()
+		h.mu.Unlock()
+		defer func() {
+			h.mu.Lock()
+			delete(h.byID, id)
+			h.mu.Unlock()
+		}()
+		r.Header.Set(requestHeader, id) // whatever the client put there
+		next.ServeHTTP(w, r)
+	})
+}
+
+// join returns a context that is also done when the HTTP request that req came
+// in is. The function it returns must be called.
+func (h *httpRequests) join(ctx context.Context, req *mcp.CallToolRequest) (context.Context, func()) {
+	if req.Extra == nil || req.Extra.Header.Get(requestHeader) == "" {
+		return ctx, func() {}
+	}
+	h.mu.Lock()
+	request := h.byID[req.Extra.Header.Get(requestHeader)]
+	h.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	if request == nil { // it is gone already
+		cancel()
+		return ctx, func() {}
+	}
+	stop := context.AfterFunc(request, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// isLoopback reports whether hostport names this machine for itself alone.
+func isLoopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func sameHost(origin, host string) bool {
+	_, rest, ok := strings.Cut(origin, "://")
+	return ok && strings.EqualFold(rest, host)
+}
+
+// ErrAddr is wrapped by the errors of NormalizeAddr.
+var ErrAddr = errors.New("no address to listen on")
+
+// NormalizeAddr completes what a user typed as an address: "8080" and ":8080"
+// listen on 127.0.0.1 only.
+func NormalizeAddr(addr string) (string, error) {
+	whole := addr
+	if !strings.Contains(addr, ":") {
+		whole = ":" + addr
+	}
+	host, port, err := net.SplitHostPort(whole)
+	if _, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil {
+		return "", fmt.Errorf("%w: %q\nhint: 127.0.0.1:8080, or 0.0.0.0:8080 for other machines", ErrAddr, addr)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}

@@ -1,0 +1,143 @@
+package surface
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+// What leaves for a client passes this file, whatever it is and wherever it
+// comes from: answers, errors, questions and notifications. What makes texts for
+// a model has to hand over a gate.Text; nothing else makes blocks of text. All
+// that is sent is cleaned once more as a whole, so that no field is forgotten.
+
+const (
+	// maxErrorChars is how much of an error or a question a client is sent.
+	maxErrorChars = 4_000
+	// maxMessageBytes bounds all texts of one message together. What comes near
+	// it was cut before: it is there for what nobody thought of.
+	maxMessageBytes = 32 << 20
+)
+
+// gated makes everything that s sends pass the gate. It has to be the last that
+// is done to s, so that it is asked after all other middleware.
+func gated(s *mcp.Server) *mcp.Server {
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if err != nil {
+				return nil, outgoingError(err)
+			}
+			return outgoing(method, res)
+		}
+	})
+	s.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			params, err := outgoing(method, req.GetParams())
+			if err != nil {
+				return nil, err
+			}
+			session, ok := req.GetSession().(*mcp.ServerSession)
+			if !ok {
+				return nil, fmt.Errorf("%s has no session of a server", method)
+			}
+			return next(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: session, Params: params})
+		}
+	})
+	return s
+}
+
+// outgoing is a result or the parameters of a message as they are sent.
+func outgoing[T any](method string, v T) (T, error) {
+	var none T
+	clean, bytes, err := gate.Message(v)
+	switch {
+	case err != nil:
+		return none, fmt.Errorf("%s: %w", method, err)
+	case bytes > maxMessageBytes:
+		return none, fmt.Errorf("%s: the answer has %d bytes of text, of at most %d", method, bytes, maxMessageBytes)
+	case clean == nil:
+		return none, nil
+	}
+	return clean.(T), nil
+}
+
+// outgoingError is an error of a request as it is sent.
+func outgoingError(err error) error {
+	text := gate.NewText(err.Error()).Cut(maxErrorChars).String()
+	wire, ok := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case !ok && text == err.Error():
+		return err
+	case !ok:
+		return errors.New(text)
+	}
+	out := &jsonrpc.Error{Code: wire.Code, Message: text}
+	// The SDK's own data is not JSON when it names an odd address, and would end the
+	// connection.
+	if len(wire.Data) <= maxErrorChars && json.Valid(wire.Data) {
+		out.Data = gate.JSON(wire.Data)
+	}
+	return out
+}
+
+// TextResult is the result of a tool that is one text.
+func TextResult(t gate.Text, isError bool) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: t.String()}}, IsError: isError}
+}
+
+// JSONResult is one text block of compact JSON, and nothing twice: clients that
+// are given structured content as well forward both to the model.
+func JSONResult(v any, isError bool) *mcp.CallToolResult { return TextResult(gate.Encode(v), isError) }
+
+// Failed is the result of a tool that could not do what it was asked for.
+func Failed(err error) *mcp.CallToolResult {
+	return TextResult(gate.NewText(err.Error()).Cut(maxErrorChars), true)
+}
+
+// promptResult is a prompt that is one text.
+func promptResult(description, text gate.Text) *mcp.GetPromptResult {
+	return &mcp.GetPromptResult{
+		Description: description.String(),
+		Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text.String()}}},
+	}
+}
+
+// mimeTypes are the types of media that are sent as they are.
+var mimeTypes = regexp.MustCompile(`^[A-Za-z0-9.+-]{1,40}/[A-Za-z0-9.+-]{1,80}$`)
+
+// MediaBlock is an image or a sound.
+func MediaBlock(isImage bool, mimeType string, data []byte) mcp.Content {
+	if !mimeTypes.MatchString(mimeType) {
+		mimeType = "application/octet-stream"
+	}
+	if isImage {
+		return &mcp.ImageContent{MIMEType: mimeType, Data: data}
+	}
+	return &mcp.AudioContent{MIMEType: mimeType, Data: data}
+}
+
+// TextResource and BinaryResource are what a resource contains.
+func TextResource(uri, mimeType string, text gate.Text) *mcp.ReadResourceResult {
+	return resource(&mcp.ResourceContents{URI: uri, MIMEType: mimeType, Text: text.String()})
+}
+
+func BinaryResource(uri, mimeType string, data []byte) *mcp.ReadResourceResult {
+	return resource(&mcp.ResourceContents{URI: uri, MIMEType: mimeType, Blob: data})
+}
+
+func resource(c *mcp.ResourceContents) *mcp.ReadResourceResult {
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}
+}
+
+// FormQuestion asks the person at a client to fill in a form.
+func FormQuestion(schema json.RawMessage, message gate.Text) *mcp.ElicitParams {
+	return &mcp.ElicitParams{Mode: "form", Message: message.Cut(maxErrorChars).String(), RequestedSchema: gate.Spell(gate.Descriptions(schema))}
+}

@@ -1,0 +1,56 @@
+package surface
+
+// PromptFor is the section for a system prompt in a mode; there is
+// one for models that write no code.
+func PromptFor(m Mode) string {
+	if m == ModeTools {
+		return promptTools
+	}
+	return promptCode
+}
+
+// promptTools is promptCode for ModeTools.
+const promptTools = `## Tools behind the broker
+
+The MCP server "broker" stands in front of all other MCP servers. Their tools are not in your tool list; find and use them so:
+
+1. search_tools with what one step needs, in a few words ("list open issues"). Hits come with their id and their arguments.
+2. call_tool with the id of one, and its arguments as an object.
+
+If a call fails, the answer says why and what to do. Do not repeat calls that write something. [write] marks tools that may.
+list_servers says what is connected, and what is wrong with a server that is not.
+
+Example:
+
+    search_tools {"query": "list issues of a repository"}
+    call_tool {"tool": "github__list_issues", "arguments": {"owner": "o", "repo": "r", "state": "OPEN"}}
+`
+
+// promptCode is a section for a system prompt that tells a model how to work with
+// the broker, for clients whose models do not find out by themselves.
+const promptCode = `## Tools behind the broker
+
+The MCP server "broker" stands in front of all other MCP servers. Their tools are not in your tool list; find and use them so:
+
+1. search_tools with what one step needs, in a few words ("list open issues"). Hits come with a TypeScript signature.
+2. execute_code with one script that does the whole task: it calls the tools, filters and joins what they return, and returns only what you need.
+
+Write code when a task needs more than one call, works through lists, or handles more data than you need to read. For one call with
+a small answer, a one-line script does: return await github.getIssue({ owner, repo, number: 7 }).
+
+In a script:
+- Each server is a global in camelCase: github.listIssues({ ... }). Or import: import { listIssues } from './servers/github'.
+- callMCPTool('github__list_issues', { ... }) calls by id.
+- A call takes one object. Its value is parsed already: do not JSON.parse it.
+- A failed call throws ToolError with server, tool, code, message and hint. If a call fails, earlier calls have had their effect: do not repeat writes.
+- await and return work at top level; Promise.all runs calls in parallel.
+- tools.search(query) and tools.describe(id) find tools from within; store.set(key, value) keeps a value for later scripts, store.get(key) reads it.
+- No network, files or packages.
+
+Example:
+
+    const issues = await github.listIssues({ owner: 'o', repo: 'r', state: 'OPEN' });
+    const old = issues.filter(i => Date.parse(i.updatedAt) < Date.now() - 30 * 864e5);
+    await slack.postMessage({ channel: 'dev', text: old.length + ' issues wait for more than 30 days' });
+    return old.slice(0, 5).map(i => i.title);
+`

@@ -1,0 +1,74 @@
+package surface
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+// maxLineBytes bounds one message of the client; a longer one is refused.
+const maxLineBytes = 16 << 20
+
+// A lineTransport speaks newline-delimited JSON-RPC with the client. The SDK's
+// own ends the session, and with it every script, at the first line that is not a
+// message; this one answers such a line with an error and goes on.
+type lineTransport struct {
+	in  io.Reader
+	out io.Writer
+}
+
+func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
+	c := &lineConn{out: t.out}
+	c.Lines = transport.NewLines(maxLineBytes, c.reject)
+	// The goroutine ends with its input, or when the connection is closed and
+	// one more line comes. Nothing can end a read of stdin.
+	go c.From(t.in)
+	return c, nil
+}
+
+// A lineConn does not close the streams, which are the process's.
+type lineConn struct {
+	*transport.Lines
+
+	mu  sync.Mutex // guards out
+	out io.Writer
+}
+
+// Write sends one message.
+func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
+	line, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return fmt.Errorf("encode message: %w", err)
+	}
+	return c.writeLine(line)
+}
+
+func (c *lineConn) writeLine(line []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.out.Write(append(line, '\n'))
+	return err
+}
+
+// reject answers what is not a message. JSON-RPC 2.0 §5 wants the id null where
+// it could not be made out.
+func (c *lineConn) reject(text []byte, _ int, why error) error {
+	code, message := jsonrpc.CodeInvalidRequest, fmt.Sprintf("%v: %s", why, gate.Cut(string(text), 80))
+	switch {
+	case errors.Is(why, transport.ErrTooLong):
+		message = fmt.Sprintf("%v: the limit is %d bytes", why, maxLineBytes)
+	case errors.Is(why, transport.ErrNotJSON):
+		code = jsonrpc.CodeParseError
+	}
+	return c.writeLine(gate.Compact(map[string]any{
+		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": message},
+	}))
+}

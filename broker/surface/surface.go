@@ -1,0 +1,291 @@
+// Package surface is the MCP edge of the broker: the one place that knows what a
+// client sees, how it is connected, and how anything leaves for it.
+//
+// Features register what they have: tools, and perhaps prompts, resources and
+// methods of their own. A Surface makes MCP servers of these, over stdio and HTTP,
+// and tells clients when what they were shown has changed. It knows nothing of
+// what the tools do.
+package surface
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+// A Mode says what clients are shown.
+type Mode string
+
+const (
+	// ModeCode shows list_servers, search_tools and execute_code.
+	ModeCode Mode = "code"
+	// ModeTools is for clients that write no code: list_servers, search_tools
+	// and call_tool.
+	ModeTools Mode = "tools"
+	// ModeAuto is ModeCode, and lists the upstream tools themselves beside
+	// while they are few.
+	ModeAuto Mode = "auto"
+)
+
+// A Tool is one tool of the surface, as a feature has it at the moment.
+type Tool struct {
+	*mcp.Tool
+	Handler Handler
+	// Modes are those in which it is listed; none means all.
+	Modes []Mode
+	// Advice is the sentence about it in the instructions.
+	Advice string
+}
+
+// A Prompt is something that a user may pick.
+type Prompt struct {
+	*mcp.Prompt
+	Text func(ctx context.Context, c Caller, arguments map[string]string) (gate.Text, error)
+}
+
+// A Template is a kind of resources that can be read.
+type Template struct {
+	*mcp.ResourceTemplate
+	Read func(ctx context.Context, c Caller, uri string) (*mcp.ReadResourceResult, error)
+	// Version is any comparable value: clients are told when it changes.
+	Version any
+}
+
+// A Feature is a part of the broker that clients see something of. Its methods
+// are called whenever that may have changed, and by several at the same time. It
+// may also be a PromptFeature, a ResourceFeature or an Extension.
+type Feature interface {
+	Tools() []Tool
+}
+
+// A PromptFeature has prompts.
+type PromptFeature interface {
+	Prompts() []Prompt
+}
+
+// A ResourceFeature has resources.
+type ResourceFeature interface {
+	Templates() []Template
+	// Resources are those that are listed for a caller.
+	Resources(c Caller) []*mcp.Resource
+}
+
+// An Extension has methods of its own, which it adds to each server.
+type Extension interface {
+	Extend(s *mcp.Server) error
+}
+
+// Options are the settings of a Surface.
+type Options struct {
+	// Version is the broker's own, as it tells clients.
+	Version string
+	// Mode is what clients are shown.
+	Mode Mode
+	// Servers are the names of the servers behind the broker.
+	Servers []string
+	// Changing says that prompts and resources may come and go.
+	Changing bool
+	// AnswerTimeout is how long a question to a client waits for its answer; zero
+	// means 10 minutes.
+	AnswerTimeout time.Duration
+}
+
+// A Surface is safe for concurrent use, once all features are registered.
+type Surface struct {
+	opts     atomic.Pointer[Options]
+	log      *slog.Logger
+	features []Feature
+
+	requests httpRequests // being answered; see join
+	paused   paused
+	mu       sync.Mutex // guards faces and what is in them
+	faces    []*face
+}
+
+// New returns a surface of these features, whose tools are listed in this order.
+func New(o Options, log *slog.Logger, features ...Feature) *Surface {
+	s := &Surface{log: log, features: features}
+	s.Configure(o)
+	return s
+}
+
+// Configure replaces the settings. Refresh shows the clients what that changes.
+func (s *Surface) Configure(o Options) {
+	if o.AnswerTimeout <= 0 {
+		o.AnswerTimeout = 10 * time.Minute
+	}
+	s.opts.Store(&o)
+}
+
+// Close ends the calls that wait for their clients to come back.
+func (s *Surface) Close() { s.paused.close() }
+
+// Implementation is what the broker calls itself.
+func Implementation(version string) *mcp.Implementation {
+	if version == "" {
+		version = "dev"
+	}
+	return &mcp.Implementation{Name: "broker", Title: "MCP broker", Version: version}
+}
+
+// Server returns an MCP server with all that the features have, for any number of
+// sessions of one client, whose name goes into the audit log.
+func (s *Surface) Server(client string) *mcp.Server {
+	o, now := s.opts.Load(), s.offer()
+	// A list of tools that changes with the config, and in mode "auto" with the
+	// tools of the servers.
+	can := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	if len(now.templates) > 0 {
+		can.Resources = &mcp.ResourceCapabilities{}
+	}
+	if o.Changing {
+		can.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+		can.Resources = &mcp.ResourceCapabilities{ListChanged: true}
+	}
+	server := mcp.NewServer(Implementation(o.Version), &mcp.ServerOptions{
+		Instructions: instructions(o.Servers, now.tools), Capabilities: can, Logger: s.log,
+	})
+	f := &face{surface: s, client: client, server: server}
+	for _, feature := range s.features {
+		if x, ok := feature.(Extension); ok {
+			if err := x.Extend(server); err != nil {
+				s.log.Error("extend the server", "err", err)
+			}
+		}
+	}
+	server.AddReceivingMiddleware(f.listResources)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.show(now)
+	s.faces = append(s.faces, f)
+	return gated(server)
+}
+
+// ServeStdio answers one client over stdin and stdout until stdin ends or ctx
+// is done.
+func (s *Surface) ServeStdio(ctx context.Context, client string) error {
+	return s.Server(client).Run(ctx, &lineTransport{in: os.Stdin, out: os.Stdout})
+}
+
+// Refresh shows every client what has changed.
+func (s *Surface) Refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.offer()
+	for _, f := range s.faces {
+		f.show(now)
+	}
+}
+
+// offer asks the features what they have.
+func (s *Surface) offer() (o offer) {
+	mode := s.opts.Load().Mode
+	for _, f := range s.features {
+		for _, t := range f.Tools() {
+			if len(t.Modes) == 0 || slices.Contains(t.Modes, mode) {
+				o.tools = append(o.tools, t)
+			}
+		}
+		if p, ok := f.(PromptFeature); ok {
+			o.prompts = append(o.prompts, p.Prompts()...)
+		}
+		if r, ok := f.(ResourceFeature); ok {
+			o.templates = append(o.templates, r.Templates()...)
+		}
+	}
+	return o
+}
+
+// A Description is all that a client loads of the broker before the first call.
+type Description struct {
+	Instructions string      `json:"instructions"`
+	Tools        []*mcp.Tool `json:"tools"`
+}
+
+// Describe returns what tools/list and initialize cost a client.
+func (s *Surface) Describe() Description {
+	now := s.offer()
+	d := Description{Instructions: instructions(s.opts.Load().Servers, now.tools)}
+	for _, t := range now.tools {
+		d.Tools = append(d.Tools, t.Tool)
+	}
+	return d
+}
+
+// The texts that every agent pays for in every turn name no counts and no times,
+// and servers in sorted order: the same bytes each time, so that prompt caches
+// hold. Clients cut a description at 2,048 characters; these stay under 1,000.
+
+// instructions stand alone in their first 512 characters, which is all that
+// some clients read.
+func instructions(servers []string, tools []Tool) string {
+	var text strings.Builder
+	text.WriteString("One entry for many MCP servers: %s. To use any of them: search_tools with what you need, then ")
+	for _, t := range tools {
+		text.WriteString(t.Advice)
+	}
+	text.WriteString("list_servers says what is connected.")
+	names := ServerNames(servers)
+	if room := 511 - (len([]rune(text.String())) - len("%s")); len([]rune(names)) > room {
+		names = string([]rune(names)[:room-1]) + "…"
+	}
+	return fmt.Sprintf(text.String(), names)
+}
+
+// namedServers is up to how many servers a text names: models ignore a search
+// tool that does not say what it searches.
+const namedServers = 40
+
+// ServerNames is the sorted list of servers for a text.
+func ServerNames(servers []string) string {
+	var names []string
+	for _, s := range servers {
+		s = strings.Join(strings.Fields(s), " ")
+		if r := []rune(s); len(r) > 30 {
+			s = string(r[:29]) + "…"
+		}
+		names = append(names, s)
+	}
+	if len(names) == 0 {
+		return "none configured yet"
+	}
+	slices.Sort(names)
+	if len(names) > namedServers {
+		return strings.Join(names[:namedServers], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Define is the definition of a tool of the broker's own.
+func Define(name, description, schema string, a *mcp.ToolAnnotations) *mcp.Tool {
+	return &mcp.Tool{
+		Name: name, Description: description, InputSchema: json.RawMessage(schema), Annotations: a,
+		// Clients that defer tools until they are searched for would hide
+		// the very tool that searches.
+		Meta: mcp.Meta{"anthropic/alwaysLoad": true},
+	}
+}
+
+// Reads are the annotations of a tool that changes nothing and leads nowhere else.
+func Reads() *mcp.ToolAnnotations {
+	no := false
+	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
+}
+
+const (
+	// MaxDescription is how many characters of a description clients read.
+	MaxDescription = 2000
+	// MaxTitle is how many of a title they show.
+	MaxTitle = 200
+)

@@ -1,0 +1,74 @@
+package surface
+
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and servers use them still
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+)
+
+// Promises are what servers are told they may ask: forms, pages and messages for
+// a model. Whether the client of the moment takes them is found out by each
+// question. Roots are answered but not promised: servers read them when they
+// start, and would then take one client's folders for everybody's.
+//
+// Whoever connects to a server makes the same promises, also to list its tools
+// only: some servers list tools that ask if they may ask, and the list that is
+// kept must not depend on which command asked for it last.
+func Promises() upstream.Capabilities {
+	return upstream.Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true}
+}
+
+// A sessionTalker asks a client of the protocols before 2026-07-28 over its
+// session. Two of one session are equal, so that they count as one caller.
+type sessionTalker struct {
+	session *mcp.ServerSession
+	can     upstream.Capabilities
+	limit   time.Duration
+}
+
+// Capabilities implements upstream.Talker.
+func (t sessionTalker) Capabilities() upstream.Capabilities { return t.can }
+
+// Answer implements upstream.Talker. ctx stems from the client's request, over
+// whose stream the question goes when the client is connected over HTTP.
+func (t sessionTalker) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.limit, errUnanswered)
+	defer cancel()
+	answer, err := t.ask(ctx, q)
+	if err != nil && context.Cause(ctx) == errUnanswered {
+		return nil, fmt.Errorf("nobody answered for %g s", t.limit.Seconds())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the client did not answer: %w", err)
+	}
+	return answer, nil
+}
+
+var errUnanswered = errors.New("no answer in time")
+
+func (t sessionTalker) ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		return t.session.Elicit(ctx, q)
+	case *mcp.CreateMessageWithToolsParams:
+		return t.session.CreateMessageWithTools(ctx, q)
+	case *mcp.ListRootsParams:
+		return t.session.ListRoots(ctx, q)
+	}
+	return nil, fmt.Errorf("%T cannot be asked", q)
+}
+
+// PageDone implements upstream.Talker.
+func (t sessionTalker) PageDone(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	// A client that does not hear of it finds out by trying.
+	_ = t.session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id})
+}

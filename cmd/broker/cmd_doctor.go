@@ -60,7 +60,7 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 	defer s.close()
 	for _, n := range names {
 		if s.config.Server(n) == nil {
-			return usage("unknown server %q in doctor\nhint: broker servers list", n)
+			return unknownServer(s.config, n, "doctor")
 		}
 	}
 	d := diagnosis{OK: true}

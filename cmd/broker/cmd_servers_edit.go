@@ -232,12 +232,17 @@ func knownServer(cfg *config.Config, name, command string) (*config.Server, erro
 	if s := cfg.Server(name); s != nil {
 		return s, nil
 	}
+	return nil, unknownServer(cfg, name, "servers "+command)
+}
+
+// unknownServer says that no server has this name, with the nearest that one has.
+func unknownServer(cfg *config.Config, name, command string) error {
 	var known []string
 	for _, s := range cfg.Servers {
 		known = append(known, s.Name)
 	}
 	if near := nearest.Names(name, known, 1); len(near) > 0 {
-		return nil, usage("unknown server %q in servers %s\nhint: did you mean %q?", name, command, near[0])
+		return usage("unknown server %q in %s\nhint: did you mean %q?", name, command, near[0])
 	}
-	return nil, usage("unknown server %q in servers %s\nhint: broker servers list", name, command)
+	return usage("unknown server %q in %s\nhint: broker servers list", name, command)
 }

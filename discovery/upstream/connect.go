@@ -56,7 +56,7 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	limit := d.cfg.StartTimeout
 	t, err := d.cfg.resolve(d.opts.Expand)
 	if err != nil {
-		return nil, &dialError{err: err, hint: "set it, or change the value in the configuration"}
+		return nil, &dialError{err: &ReferenceError{err}, hint: "set it, or change the value in the configuration"}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(limit)))
 	defer cancel()

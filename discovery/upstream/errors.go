@@ -13,6 +13,16 @@ var ErrClosed = errors.New("the connections to upstream servers are closed")
 // ErrUnknownServer means that no server of that name is configured.
 var ErrUnknownServer = errors.New("no such server is configured")
 
+// A ReferenceError means that a reference in the configuration of a server, such
+// as ${VAR}, has no value: to try again does not help.
+type ReferenceError struct{ Err error }
+
+// Error says which reference it is, and no value.
+func (e *ReferenceError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ReferenceError) Unwrap() error { return e.Err }
+
 // An RPCError is a protocol error that a server answered with. It is not the
 // same as a tool that failed, which is a result with isError.
 type RPCError struct {

@@ -21,12 +21,29 @@ const maxLineBytes = 16 << 20
 // own ends the session, and with it every script, at the first line that is not a
 // message; this one answers such a line with an error and goes on.
 type lineTransport struct {
+	id  string
 	in  io.Reader
 	out io.Writer
 }
 
+// ServeLines answers one client of s, a message on each line, until in ends or
+// ctx is done. id tells it from other clients of s at the same time; "" is fine
+// if there are none.
+func ServeLines(ctx context.Context, s *mcp.Server, id string, in io.Reader, out io.Writer) error {
+	session, err := s.Connect(ctx, &lineTransport{id, in, out}, nil)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
+	defer stop()
+	if err := session.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
 func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
-	c := &lineConn{out: t.out}
+	c := &lineConn{id: t.id, out: t.out}
 	c.Lines = transport.NewLines(maxLineBytes, c.reject)
 	// The goroutine ends with its input, or when the connection is closed and
 	// one more line comes. Nothing can end a read of stdin.
@@ -37,10 +54,14 @@ func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
 // A lineConn does not close the streams, which are the process's.
 type lineConn struct {
 	*transport.Lines
+	id string
 
 	mu  sync.Mutex // guards out
 	out io.Writer
 }
+
+// SessionID tells the clients of one process apart.
+func (c *lineConn) SessionID() string { return c.id }
 
 // Write sends one message.
 func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {

@@ -175,7 +175,7 @@ func (s *Surface) Server(client string) *mcp.Server {
 // ServeStdio answers one client over stdin and stdout until stdin ends or ctx
 // is done.
 func (s *Surface) ServeStdio(ctx context.Context, client string) error {
-	return s.Server(client).Run(ctx, &lineTransport{in: os.Stdin, out: os.Stdout})
+	return ServeLines(ctx, s.Server(client), "", os.Stdin, os.Stdout)
 }
 
 // Refresh shows every client what has changed.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,57 +19,82 @@ import (
 
 func (a *app) serveCommand() *cobra.Command {
 	var addr string
+	var alone bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the MCP server over stdio or HTTP",
 		Long: "Run the MCP server over stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
 			"With --http, skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz report its health.\n" +
-			"Upstream servers are started when they are needed and stopped with it.",
+			"Upstream servers are started when they are needed and stopped with it.\n" +
+			"With BROKER_DAEMON=on, clients on stdio share one process, see broker daemon.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkMode(a.mode); err != nil {
 				return err
 			}
-			s, err := a.openAnyway(0)
-			if err != nil {
-				return err
+			if addr == "" && !alone && sharesDaemon(os.Getenv) {
+				return a.serveBridge(cmd.Context())
 			}
-			ctx := cmd.Context()
-			places, _ := s.usualPlaces()
-			if err := cmp.Or(s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
-				_ = s.close() // nothing has run
-				return err
-			}
-			if s.unvectored != nil {
-				say(a.stderr, "broker: searching without word vectors: %v\n", s.unvectored)
-			}
-			s.notice()
-			s.broker.StartSoon(ctx)
-			w, stop := a.watch(ctx, s)
-			if addr != "" {
-				err = a.serveHTTP(ctx, s, w, addr)
-			} else {
-				err = a.serveStdio(ctx, s)
-			}
-			stop()
-			if e := s.close(); err == nil {
-				err = e
-			}
-			return err
+			return a.serveHere(cmd.Context(), func(ctx context.Context, s *session, w *watcher) error {
+				if addr != "" {
+					return a.serveHTTP(ctx, s, w, addr)
+				}
+				return a.serveStdio(ctx, s, a.stdin, a.protocol)
+			})
 		},
 	}
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
+	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, whatever BROKER_DAEMON says")
+	a.serveFlags(c)
+	return c
+}
+
+// serveFlags are the flags that decide what clients get.
+func (a *app) serveFlags(c *cobra.Command) {
 	c.Flags().StringVar(&a.mode, "mode", "", "what clients are shown: code (default), tools or auto")
 	c.Flags().StringVar(&a.skillsPath, "skills", "", "the folder of skills with public/ and custom/, instead of the config's")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
-	return c
+}
+
+// serveHere opens a broker in this process, lets serve use it, and closes it.
+func (a *app) serveHere(ctx context.Context, serve func(context.Context, *session, *watcher) error) error {
+	s, err := a.openServing(ctx)
+	if err != nil {
+		return err
+	}
+	s.broker.StartSoon(ctx)
+	w, stop := a.watch(ctx, s)
+	err = serve(ctx, s, w)
+	stop()
+	if e := s.close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// openServing opens a broker that serves clients.
+func (a *app) openServing(ctx context.Context) (*session, error) {
+	s, err := a.openAnyway(0)
+	if err != nil {
+		return nil, err
+	}
+	places, _ := s.usualPlaces()
+	if err := cmp.Or(s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
+		_ = s.close() // nothing has run
+		return nil, err
+	}
+	if s.unvectored != nil {
+		say(a.stderr, "broker: searching without word vectors: %v\n", s.unvectored)
+	}
+	s.notice()
+	return s, nil
 }
 
 // serveStdio ends without an error when stdin ends or a signal comes: both are
 // how a client says that it is done.
-func (a *app) serveStdio(ctx context.Context, s *session) error {
+func (a *app) serveStdio(ctx context.Context, s *session, in io.Reader, out io.Writer) error {
 	defer a.logLayers(ctx, s)()
-	err := s.broker.ServeStdio(ctx, "stdio")
+	err := surface.ServeLines(ctx, s.broker.Server("stdio"), "", in, out)
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -54,7 +54,10 @@ func run() int {
 	defer stop()
 	// After the first signal the default is back, so that a second one kills.
 	context.AfterFunc(ctx, stop)
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	if a, ok := bridgeApp(os.Args[1:]); ok {
+		return a.end(nil, a.serveBridge(ctx))
+	}
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, protocol: os.Stdout}
 	return a.run(ctx, os.Args[1:])
 }
 
@@ -62,6 +65,7 @@ func run() int {
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	protocol       io.Writer // stdout for MCP, whose texts the gate has cleaned
 
 	configPath string
 	stateDir   string
@@ -135,6 +139,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	return a.end(cmd, err)
+}
+
+// end reports the error of a command, if there is one, and returns its exit code.
+func (a *app) end(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitOK
 	}
@@ -215,7 +224,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.callCommand(), a.toolsCommand(), a.evalCommand(), a.execCommand(), a.serversCommand(),
 		a.auditCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
-		a.skillsCommand(), a.pluginsCommand(),
+		a.skillsCommand(), a.pluginsCommand(), a.daemonCommand(),
 	)
 	a.addCompletions(root)
 	return root

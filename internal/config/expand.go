@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -166,4 +168,17 @@ func isVarName(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+var variableRefs = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}`)
+
+// Variables returns the names of the environment variables that the text of a
+// config refers to, sorted, also those in comments.
+func Variables(text []byte) []string {
+	var names []string
+	for _, m := range variableRefs.FindAllSubmatch(text, -1) {
+		names = append(names, string(m[1]))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -41,3 +41,20 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 		}
 	}
 }
+
+// Try is Lock without waiting: ok says whether the lock was free.
+func Try(path string) (unlock func(), ok bool, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, false, fmt.Errorf("lock: %w", err)
+	}
+	ok, err = tryLock(f)
+	if err != nil || !ok {
+		f.Close()
+		if err != nil {
+			err = fmt.Errorf("lock %s: %w", path, err)
+		}
+		return nil, false, err
+	}
+	return func() { f.Close() }, true, nil
+}

@@ -32,7 +32,7 @@ const contained = `"contained"`
 // talked into, or write by mistake.
 func List(k Kind) []Attack {
 	if k != Python {
-		return slices.Concat(timeAttacks, nativeAttacks, memoryAttacks, stackAttacks, floodAttacks, escapeAttacks)
+		return slices.Concat(timeAttacks, nativeAttacks, memoryAttacks, stackAttacks(), floodAttacks, escapeAttacks)
 	}
 	var all []Attack
 	for _, g := range []struct {
@@ -102,20 +102,22 @@ var memoryAttacks = []Attack{
 	{Name: "a huge argument of a call", Group: groupMemory, Code: `await callMCPTool("demo__echo", { s: "x".repeat(5e7) })`},
 }
 
-var stackAttacks = []Attack{
-	{Name: "recursion", Group: groupStack, Tame: true, Code: `const f = () => f() + 1; f()`},
-	{Name: "recursion through a getter", Group: groupStack, Tame: true, Code: `const o = { get a() { return this.a } }; o.a`},
-	{Name: "recursion through a proxy", Group: groupStack, Tame: true, Code: `const p = new Proxy({}, { get: (t, k, r) => r[k] }); p.x`},
-	{Name: "recursion through built-ins", Group: groupStack, Tame: true, Code: `const f = () => [1].map(f); f()`},
-	{Name: "a cycle is flattened", Group: groupStack, Code: `const a = []; a.push(a); a.flat(Infinity)`},
-	{Name: "a deep result", Group: groupStack, Code: `let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return a`},
-	{Name: "a deep value is printed", Group: groupStack, Code: `let a = {}; for (let i = 0; i < 1e6; i++) a = { a }; console.log(a); console.log(JSON.stringify(a))`},
-	{Name: "a deep argument of a call", Group: groupStack, Code: `let a = []; for (let i = 0; i < 1e6; i++) a = [a]; await callMCPTool("demo__echo", { a })`},
-	{Name: "eval of a million brackets", Group: groupStack, Code: `eval("(".repeat(1e6))`},
-	{Name: "JSON of a million brackets", Group: groupStack, Code: `JSON.parse("[".repeat(1e6) + "]".repeat(1e6))`},
-	{Name: "a pattern of a million brackets", Group: groupStack, Code: `new RegExp("(".repeat(1e6) + ")".repeat(1e6))`},
-	{Name: "a program of brackets", Group: groupStack, Code: strings.Repeat("(", 200_000)},
-	{Name: "a program of braces", Group: groupStack, Code: strings.Repeat("{", 50_000) + strings.Repeat("}", 50_000)},
+func stackAttacks() []Attack {
+	return []Attack{
+		{Name: "recursion", Group: groupStack, Tame: true, Code: `const f = () => f() + 1; f()`},
+		{Name: "recursion through a getter", Group: groupStack, Tame: true, Code: `const o = { get a() { return this.a } }; o.a`},
+		{Name: "recursion through a proxy", Group: groupStack, Tame: true, Code: `const p = new Proxy({}, { get: (t, k, r) => r[k] }); p.x`},
+		{Name: "recursion through built-ins", Group: groupStack, Tame: true, Code: `const f = () => [1].map(f); f()`},
+		{Name: "a cycle is flattened", Group: groupStack, Code: `const a = []; a.push(a); a.flat(Infinity)`},
+		{Name: "a deep result", Group: groupStack, Code: `let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return a`},
+		{Name: "a deep value is printed", Group: groupStack, Code: `let a = {}; for (let i = 0; i < 1e6; i++) a = { a }; console.log(a); console.log(JSON.stringify(a))`},
+		{Name: "a deep argument of a call", Group: groupStack, Code: `let a = []; for (let i = 0; i < 1e6; i++) a = [a]; await callMCPTool("demo__echo", { a })`},
+		{Name: "eval of a million brackets", Group: groupStack, Code: `eval("(".repeat(1e6))`},
+		{Name: "JSON of a million brackets", Group: groupStack, Code: `JSON.parse("[".repeat(1e6) + "]".repeat(1e6))`},
+		{Name: "a pattern of a million brackets", Group: groupStack, Code: `new RegExp("(".repeat(1e6) + ")".repeat(1e6))`},
+		{Name: "a program of brackets", Group: groupStack, Code: strings.Repeat("(", 200_000)},
+		{Name: "a program of braces", Group: groupStack, Code: strings.Repeat("{", 50_000) + strings.Repeat("}", 50_000)},
+	}
 }
 
 var floodAttacks = []Attack{

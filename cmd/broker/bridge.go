@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/daemon"
+)
+
+// daemonVariable switches the daemon "on" or "off".
+const daemonVariable = "BROKER_DAEMON"
+
+// sharesDaemon reports whether clients on stdio are served by one process. A
+// process that a client confines would confine the servers of all others.
+func sharesDaemon(getenv func(string) string) bool {
+	for _, confined := range []string{"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "SANDBOX_RUNTIME"} {
+		if getenv(confined) != "" {
+			return false
+		}
+	}
+	return getenv(daemonVariable) == "on"
+}
+
+// bridgeApp reads a command line that does no more than serve on stdio through
+// the daemon. Of all processes of the broker most are these, so they do not
+// build the other commands. It reports false for every other command line, also
+// one that is wrong.
+func bridgeApp(args []string) (*app, bool) {
+	if len(args) == 0 || args[0] != "serve" || !sharesDaemon(os.Getenv) {
+		return nil, false
+	}
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, protocol: os.Stdout}
+	texts := map[string]*string{"--config": &a.configPath, "--state-dir": &a.stateDir, "--mode": &a.mode, "--skills": &a.skillsPath}
+	switches := map[string]*bool{"--read-only": &a.readOnly, "--verbose": &a.verbose, "-v": &a.verbose}
+	for rest := args[1:]; len(rest) > 0; rest = rest[1:] {
+		name, value, given := strings.Cut(rest[0], "=")
+		if set := switches[name]; set != nil && !given {
+			*set = true
+			continue
+		}
+		set := texts[name]
+		if !given && len(rest) > 1 {
+			rest = rest[1:]
+			value, given = rest[0], true
+		}
+		if set == nil || !given {
+			return nil, false
+		}
+		*set = value
+	}
+	return a, checkMode(a.mode) == nil
+}
+
+// serveBridge serves this client through the daemon, which it starts if there is
+// none. A config that is wrong is reported by a broker of its own.
+func (a *app) serveBridge(ctx context.Context) error {
+	here := func(ctx context.Context, in io.Reader, out io.Writer) error {
+		return a.serveHere(ctx, func(ctx context.Context, s *session, _ *watcher) error { return a.serveStdio(ctx, s, in, out) })
+	}
+	settings, err := a.daemonSettings()
+	if err != nil {
+		return here(ctx, a.stdin, a.protocol)
+	}
+	build, err := a.build()
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, _ := os.Getwd()
+	debug.FreeOSMemory() // what packages made at the start, which a bridge does not use
+	b := &daemon.Bridge{
+		In: a.stdin, Out: a.protocol, StateDir: settings.state,
+		Hello: daemon.Hello{
+			Broker: daemon.Version, Op: daemon.OpServe, Build: build, PID: os.Getpid(), Dir: dir,
+			Settings: settings.flags, Env: settings.env,
+		},
+		Start: func() (<-chan error, error) {
+			return daemon.Start(program, a.daemonArgs(settings), daemonEnv(settings.env), filepath.Dir(settings.flags["config"]), daemon.LogPath(settings.state))
+		},
+		InProcess: here,
+		Say:       func(format string, args ...any) { say(a.stderr, "broker: "+format+"\n", args...) },
+	}
+	return b.Run(ctx)
+}
+
+// servingFlags are the config and the flags that decide what clients get, by
+// the names that messages give them.
+func (a *app) servingFlags(config string) map[string]string {
+	abs, err := filepath.Abs(config)
+	if err != nil {
+		abs = config
+	}
+	skills := a.skillsPath
+	if skills != "" {
+		if p, err := filepath.Abs(skills); err == nil {
+			skills = p
+		}
+	}
+	return map[string]string{"config": abs, "mode": a.mode, "skills": skills, "read-only": strconv.FormatBool(a.readOnly)}
+}
+
+// daemonArgs is the command line of a daemon that serves as this process would.
+func (a *app) daemonArgs(s daemonSettings) []string {
+	args := []string{"daemon", "run", "--config", s.flags["config"], "--state-dir", s.state}
+	if a.mode != "" {
+		args = append(args, "--mode", a.mode)
+	}
+	if skills := s.flags["skills"]; skills != "" {
+		args = append(args, "--skills", skills)
+	}
+	if a.readOnly {
+		args = append(args, "--read-only")
+	}
+	if a.verbose {
+		args = append(args, "--verbose")
+	}
+	return args
+}
+
+// daemonEnv is the environment of a daemon: what servers may inherit, what the
+// broker itself reads, and the variables that the config names. The client's
+// other variables stay with the client.
+func daemonEnv(named map[string]string) []string {
+	env := launch.Environment(os.Environ(), nil)
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, "BROKER_") || name == "DBUS_SESSION_BUS_ADDRESS" || name == "SSH_AUTH_SOCK" {
+			env = append(env, kv)
+		}
+	}
+	for name, value := range named {
+		env = append(env, name+"="+value)
+	}
+	return env
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/daemon"
+)
+
+// bridgeCommand serves through a daemon that ends with the test.
+func bridgeCommand(t *testing.T, config, state string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := brokerCommand(t, append([]string{"serve", "--config", config, "--state-dir", state}, args...)...)
+	cmd.Env = append(os.Environ(), daemonVariable+"=on")
+	return cmd
+}
+
+// shortDir is a directory whose path is short enough for a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// daemonStatus asks the daemon of a state directory; nil means that none runs.
+func daemonStatus(t *testing.T, state string) *daemon.Welcome {
+	t.Helper()
+	w, err := daemon.Ask(state, daemon.OpStatus, daemon.Build{})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &w
+}
+
+// shelfScript asks an upstream server.
+const shelfScript = `return (await callMCPTool("shelf__list_books", {})).books.length`
+
+func TestClientsShareADaemonAndOutliveIt(t *testing.T) {
+	config, state := shelfConfig(t), shortDir(t)
+	t.Cleanup(func() { _, _ = daemon.Ask(state, daemon.OpStop, daemon.Build{}) })
+	clients := make([]*stdioClient, 3)
+	for i := range clients {
+		clients[i] = startClient(t, bridgeCommand(t, config, state))
+		clients[i].execute(t, 1, shelfScript)
+		if a := clients[i].executed(t, 1); a.ExitCode != 0 {
+			t.Fatalf("client %d: %+v", i, a)
+		}
+	}
+	first := daemonStatus(t, state)
+	if first == nil || len(first.Status.Clients) != len(clients) {
+		t.Fatalf("status %+v", first)
+	}
+
+	// The daemon is killed while a script waits for a server.
+	clients[0].execute(t, 2, `await callMCPTool("shelf__list_books", {}); await new Promise(r => setTimeout(r, 90000))`)
+	for running := 0; running == 0; {
+		running = statuses(t, config, state)["running"]
+	}
+	if p, err := os.FindProcess(first.PID); err != nil || p.Kill() != nil {
+		t.Fatalf("kill the daemon: %v", err)
+	}
+	if got := clients[0].answer(t, 2); !strings.Contains(got, "may have had its effect") {
+		t.Errorf("the request under way: %s", got)
+	}
+	for i, c := range clients {
+		c.execute(t, 3, shelfScript)
+		if a := c.executed(t, 3); a.ExitCode != 0 {
+			t.Errorf("client %d afterwards: %+v", i, a)
+		}
+	}
+	second := daemonStatus(t, state)
+	if second == nil || second.PID == first.PID || len(second.Status.Clients) != len(clients) {
+		t.Errorf("after the kill: %+v", second)
+	}
+	if n := statuses(t, config, state); n["done"] != 6 || n["interrupted"] != 1 || len(n) != 2 {
+		t.Errorf("the record has %v, want 6 done and 1 interrupted", n)
+	}
+
+	// A client that wants another mode has a broker of its own.
+	other := startClient(t, bridgeCommand(t, config, state, "--mode", "tools"))
+	other.send(t, `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+	if got := other.answer(t, 9); !strings.Contains(got, "call_tool") {
+		t.Errorf("tools of mode tools: %s", got)
+	}
+	if now := daemonStatus(t, state); now == nil || now.PID != second.PID || len(now.Status.Clients) != len(clients) {
+		t.Errorf("after a client of another mode: %+v", now)
+	}
+
+	if out := output(t, brokerCommand(t, "daemon", "stop", "--config", config, "--state-dir", state)); !strings.Contains(string(out), "stopped daemon") {
+		t.Errorf("stop: %s", out)
+	}
+}
+
+// statuses counts those in the record by their status.
+func statuses(t *testing.T, config, state string) map[string]int {
+	t.Helper()
+	var list struct{ Executions []struct{ Status string } }
+	if err := json.Unmarshal(output(t, brokerCommand(t, "audit", "list", "--json", "--config", config, "--state-dir", state)), &list); err != nil {
+		t.Fatal(err)
+	}
+	count := make(map[string]int)
+	for _, x := range list.Executions {
+		count[x.Status]++
+	}
+	return count
+}
+
+func TestSettingsThatAClientDoesNotShare(t *testing.T) {
+	t.Setenv("TOKEN_A", "one")
+	s := daemonSettings{flags: map[string]string{"config": "/c", "mode": "", "skills": "", "read-only": ""}, env: map[string]string{"TOKEN_A": "one"}}
+	hello := func(flags, env map[string]string) daemon.Hello { return daemon.Hello{Settings: flags, Env: env} }
+	for _, c := range []struct {
+		hello daemon.Hello
+		want  string
+	}{
+		{hello(map[string]string{"config": "/c"}, map[string]string{"TOKEN_A": "one"}), ""},
+		{hello(map[string]string{"config": "/other"}, map[string]string{"TOKEN_A": "one"}), "another config"},
+		{hello(map[string]string{"config": "/c", "mode": "tools"}, map[string]string{"TOKEN_A": "one"}), "another mode"},
+		{hello(map[string]string{"config": "/c"}, map[string]string{"TOKEN_A": "secret"}), "other values of TOKEN_A"},
+		{hello(map[string]string{"config": "/c"}, nil), "other values of TOKEN_A"},
+		{hello(map[string]string{"config": "/c", "read-only": "true"}, map[string]string{"TOKEN_A": "one"}), "another read-only"},
+	} {
+		got := s.differ(c.hello)
+		if !strings.HasSuffix(got, c.want) || (got == "") != (c.want == "") || strings.Contains(got, "secret") {
+			t.Errorf("differ(%+v) = %q, want %q", c.hello, got, c.want)
+		}
+	}
+}
+
+func TestDaemonGetsOnlyNamedVariables(t *testing.T) {
+	t.Setenv("MY_TOKEN", "x")
+	t.Setenv("OTHER_TOKEN", "y")
+	env := daemonEnv(map[string]string{"MY_TOKEN": "x"})
+	if !slices.Contains(env, "MY_TOKEN=x") || slices.Contains(env, "OTHER_TOKEN=y") {
+		t.Errorf("the daemon's environment: %q", env)
+	}
+	names := config.Variables([]byte(`{"a": "${A}/${env:B}", "c": "${C:-x}", "k": "${keyring:D}", "e": "$${E} $F"}`))
+	if want := []string{"A", "B", "C", "E"}; !slices.Equal(names, want) {
+		t.Errorf("variables %q, want %q", names, want)
+	}
+}
+
+func TestBridgeCommandLine(t *testing.T) {
+	t.Setenv(daemonVariable, "on")
+	for _, c := range []struct {
+		line string
+		want bool
+	}{
+		{"serve", true},
+		{"serve --config a.json --state-dir=/s --read-only -v --mode tools", true},
+		{"serve --http :0", false},
+		{"serve --no-daemon", false},
+		{"serve --mode", false},
+		{"serve --mode odd", false},
+		{"serve extra", false},
+		{"search x", false},
+	} {
+		a, ok := bridgeApp(strings.Fields(c.line))
+		if ok != c.want {
+			t.Errorf("bridgeApp(%q) = %v", c.line, ok)
+		}
+		if ok && strings.Contains(c.line, "tools") && (a.configPath != "a.json" || a.stateDir != "/s" || !a.readOnly || !a.verbose || a.mode != "tools") {
+			t.Errorf("bridgeApp(%q) = %+v", c.line, a)
+		}
+	}
+	t.Setenv("CODEX_SANDBOX", "seatbelt")
+	if _, ok := bridgeApp([]string{"serve"}); ok {
+		t.Error("a confined client starts a daemon")
+	}
+}

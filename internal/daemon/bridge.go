@@ -1,0 +1,496 @@
+package daemon
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/filelock"
+	"github.com/mcpbroker/mcpbroker/internal/lines"
+)
+
+const (
+	// maxLineBytes is a little more than the broker takes in one message: what is
+	// longer is cut here and refused there.
+	maxLineBytes = 16<<20 + 1<<10
+	// maxAnswerBytes bounds one line of the daemon.
+	maxAnswerBytes = 256 << 20
+
+	// connectTime is how long a client waits for a daemon before it is served
+	// without one.
+	connectTime = 10 * time.Second
+	// A daemon that is lost maxLosses times within lossTime is not started again.
+	maxLosses = 3
+	lossTime  = 10 * time.Second
+	// endTime is how long the daemon may take to end a conversation.
+	endTime = 3 * time.Second
+)
+
+// A Bridge is one client's way to the daemon. It forwards lines without decoding
+// them, and outlives the daemon.
+type Bridge struct {
+	In       io.Reader // the client's messages
+	Out      io.Writer // gets the daemon's
+	StateDir string
+	Hello    Hello // what the daemon is to know of this client
+	// Start starts a daemon and returns at once. The channel gets the error by which
+	// the process ended, nil if it found that there is a daemon already.
+	Start func() (<-chan error, error)
+	// InProcess serves a client without a daemon.
+	InProcess func(ctx context.Context, in io.Reader, out io.Writer) error
+	// Say reports what the client's user should know.
+	Say func(format string, args ...any)
+
+	outMu sync.Mutex // held while writing to Out
+
+	mu      sync.Mutex
+	conn    io.WriteCloser    // nil while there is none
+	ready   chan struct{}     // closed when conn is set
+	wanted  chan struct{}     // has an element if the client has something to send while there is none
+	open    map[string][]byte // the client's requests under way, by id; the line of one that is sent again
+	asked   map[string]bool   // requests of the daemon that the client has not answered
+	hello   []byte            // the client's initialize
+	begun   string            // its id
+	greeted bool              // it was answered
+	moving  bool              // the daemon has given its place up
+	closed  bool              // the client's input has ended
+
+	losses []time.Time // used by down only
+}
+
+// Run serves the client until its input ends, whatever becomes of the daemon.
+func (b *Bridge) Run(ctx context.Context) error {
+	conn, br, err := b.connect(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		b.Say("serving without a daemon: %v", err)
+		return b.InProcess(ctx, b.In, b.Out)
+	}
+	b.open, b.asked = make(map[string][]byte), make(map[string]bool)
+	b.ready, b.wanted = make(chan struct{}), make(chan struct{}, 1)
+	b.conn = conn
+	close(b.ready)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		b.down(ctx, conn, br)
+	}()
+	up := make(chan struct{})
+	go func() { // nothing can end a read of stdin
+		defer close(up)
+		b.up(ctx)
+	}()
+	select {
+	case <-ctx.Done():
+	case <-up:
+		select {
+		case <-over:
+		case <-ctx.Done():
+		case <-time.After(endTime):
+		}
+	}
+	cancel()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if b.conn != nil {
+		_ = b.conn.Close()
+	}
+	return nil
+}
+
+// up forwards the client's lines until they end.
+func (b *Bridge) up(ctx context.Context) {
+	in := bufio.NewReaderSize(b.In, 64<<10)
+	for {
+		line, _, err := lines.Read(in, maxLineBytes)
+		if len(line) > 0 {
+			if line[len(line)-1] != '\n' {
+				line = append(line, '\n')
+			}
+			if !b.forward(ctx, line) {
+				return
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.want()
+	if c, ok := b.conn.(interface{ CloseWrite() error }); ok {
+		_ = c.CloseWrite() // the daemon sees the end of the input and ends the conversation
+	} else if b.conn != nil {
+		_ = b.conn.Close()
+	}
+}
+
+// forward sends one line of the client, and waits for a daemon if there is none.
+func (b *Bridge) forward(ctx context.Context, line []byte) bool {
+	h := scan(line)
+	for {
+		b.mu.Lock()
+		conn, ready := b.conn, b.ready
+		if conn != nil {
+			answers := h.response()
+			stale := answers && !b.asked[h.id] // asked by a daemon that is gone
+			delete(b.asked, h.id)
+			if h.request() {
+				b.note(h, line)
+			}
+			b.mu.Unlock()
+			if !answers || !stale {
+				_, _ = conn.Write(line) // if it fails, down finds the same
+			}
+			return true
+		}
+		b.want()
+		b.mu.Unlock()
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// want wakes down when it waits for something to do.
+func (b *Bridge) want() {
+	select {
+	case b.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// note remembers a request that is under way, and what a new daemon has to be
+// sent again. b.mu is held.
+func (b *Bridge) note(h head, line []byte) {
+	b.open[h.id] = nil
+	switch h.method {
+	case `"initialize"`:
+		b.hello, b.begun = line, h.id
+	case `"subscriptions/listen"`:
+		b.open[h.id] = line
+	}
+}
+
+// down forwards the daemon's lines, and finds another daemon when it is lost.
+func (b *Bridge) down(ctx context.Context, conn io.WriteCloser, br *bufio.Reader) {
+	for {
+		b.pump(br)
+		b.drop()
+		_ = conn.Close()
+		b.mu.Lock()
+		moved, done, lost := b.moving, b.closed, b.open
+		b.moving, b.open = false, make(map[string][]byte)
+		clear(b.asked)
+		b.mu.Unlock()
+		if done || ctx.Err() != nil {
+			return
+		}
+		listens := b.fail(lost)
+		if !moved {
+			b.losses = append(b.losses, time.Now())
+		}
+		if len(listens) == 0 && !b.idles(ctx) {
+			return
+		}
+		if conn, br = b.again(ctx, listens); conn == nil {
+			return
+		}
+	}
+}
+
+// idles waits until the client has something to send: a daemon that was stopped
+// stays away until it is needed. It reports false when nothing will come.
+func (b *Bridge) idles(ctx context.Context) bool {
+	select {
+	case <-b.wanted:
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.closed && ctx.Err() == nil
+}
+
+// drop lets nobody use the connection any more.
+func (b *Bridge) drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dropLocked()
+}
+
+func (b *Bridge) dropLocked() {
+	if b.conn != nil {
+		b.conn, b.ready = nil, make(chan struct{})
+	}
+}
+
+// pump forwards lines of one connection until it ends, or until it is to be left
+// and nothing is under way on it.
+func (b *Bridge) pump(br *bufio.Reader) {
+	for {
+		line, size, err := lines.Read(br, maxAnswerBytes)
+		if err != nil || size > maxAnswerBytes {
+			return // what came of a line is no message
+		}
+		h := scan(line)
+		if !h.control {
+			b.answered(h)
+			if b.write(line) != nil {
+				return
+			}
+		}
+		if b.leaves(h.control) {
+			return
+		}
+	}
+}
+
+// answered takes note of a line of the daemon.
+func (b *Bridge) answered(h head) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case h.request():
+		b.asked[h.id] = true
+	case h.response():
+		delete(b.open, h.id)
+		b.greeted = b.greeted || h.id == b.begun
+	}
+}
+
+// leaves reports whether the connection is to be left now, and then lets nobody
+// use it any more. told says that the daemon has just asked for it.
+func (b *Bridge) leaves(told bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.moving = b.moving || told
+	if !b.moving || b.closed {
+		return false
+	}
+	for _, again := range b.open {
+		if again == nil {
+			return false
+		}
+	}
+	b.dropLocked()
+	return true
+}
+
+func (b *Bridge) write(line []byte) error {
+	b.outMu.Lock()
+	defer b.outMu.Unlock()
+	_, err := b.Out.Write(line)
+	return err
+}
+
+// fail answers the requests that were under way when the daemon ended. None is
+// sent again, because it may have had its effect, but initialize and the
+// listeners that it returns.
+func (b *Bridge) fail(lost map[string][]byte) (listeners map[string][]byte) {
+	listeners = make(map[string][]byte)
+	for id, line := range lost {
+		switch {
+		case line != nil:
+			listeners[id] = line
+		case id == b.begun && !b.greeted:
+		default:
+			_ = b.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"the broker's daemon ended during this request: it may have had its effect, and was not repeated; the next request gets a new daemon"}}`+"\n", id))
+		}
+	}
+	return listeners
+}
+
+// again connects to another daemon and brings it to where the last one was.
+func (b *Bridge) again(ctx context.Context, listeners map[string][]byte) (io.WriteCloser, *bufio.Reader) {
+	for ctx.Err() == nil {
+		conn, br := b.replacement(ctx)
+		if err := b.replay(conn, br, listeners); err != nil {
+			_ = conn.Close()
+			b.losses = append(b.losses, time.Now())
+			continue
+		}
+		b.mu.Lock()
+		b.conn = conn
+		close(b.ready)
+		select {
+		case <-b.wanted:
+		default:
+		}
+		greeted := b.greeted
+		b.mu.Unlock()
+		if greeted { // its tools may be others
+			_ = b.write([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"))
+		}
+		return conn, br
+	}
+	return nil, nil
+}
+
+// replacement is a connection to another daemon, or to a broker in this process
+// if there is none, or none that lives.
+func (b *Bridge) replacement(ctx context.Context) (io.WriteCloser, *bufio.Reader) {
+	if n := len(b.losses); n < maxLosses || time.Since(b.losses[n-maxLosses]) > lossTime {
+		conn, br, err := b.connect(ctx)
+		if err == nil {
+			return conn, br
+		}
+		b.Say("serving without a daemon from now on: %v", err)
+	} else {
+		b.Say("serving without a daemon from now on: it ended %d times within %v", maxLosses, lossTime)
+	}
+	in, toBroker := io.Pipe()
+	fromBroker, out := io.Pipe()
+	go func() {
+		err := b.InProcess(ctx, in, out)
+		_ = in.Close()
+		_ = out.CloseWithError(err)
+	}()
+	return toBroker, bufio.NewReaderSize(fromBroker, 64<<10)
+}
+
+// replay initializes a new daemon as the client did with the first, and begins
+// to listen where it listened.
+func (b *Bridge) replay(conn io.Writer, br *bufio.Reader, listeners map[string][]byte) error {
+	b.mu.Lock()
+	hello, id, greeted := b.hello, b.begun, b.greeted
+	if hello != nil && !greeted {
+		b.open[id] = nil
+	}
+	for id, line := range listeners {
+		b.open[id] = line
+	}
+	b.mu.Unlock()
+	if hello != nil {
+		if _, err := conn.Write(hello); err != nil {
+			return err
+		}
+	}
+	if greeted {
+		for h := (head{}); !h.response() || h.id != id; { // the client has had this answer
+			line, size, err := lines.Read(br, maxAnswerBytes)
+			if err != nil || size > maxAnswerBytes {
+				return cmp.Or(err, io.ErrUnexpectedEOF)
+			}
+			h = scan(line)
+		}
+		if _, err := io.WriteString(conn, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+			return err
+		}
+	}
+	for _, line := range listeners {
+		if _, err := conn.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connect connects to the daemon, and starts one if there is none. An error
+// means that this client is to be served without.
+func (b *Bridge) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, fmt.Errorf("the daemon did not answer within %v: see %s", connectTime, LogPath(b.StateDir)))
+	defer cancel()
+	p := placeOf(b.StateDir)
+	var start starter
+	defer start.done()
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		conn, br, w, err := b.greet(ctx, p)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, context.Cause(ctx)
+		case err == nil && w.Refused != "":
+			return nil, nil, errors.New(w.Refused)
+		case err == nil && !w.Moved:
+			return conn, br, nil
+		case err != nil && !notRunning(err):
+			return nil, nil, err
+		}
+		if err := start.once(p, b.Start); err != nil {
+			return nil, nil, err
+		}
+		select {
+		case err := <-start.ended:
+			if err != nil {
+				return nil, nil, fmt.Errorf("the daemon did not start: %w: see %s", err, LogPath(b.StateDir))
+			}
+			start.ended = nil
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// A starter starts a daemon, unless another client is about to.
+type starter struct {
+	unlock func()
+	next   time.Time
+	ended  <-chan error
+}
+
+func (s *starter) once(p place, start func() (<-chan error, error)) error {
+	if time.Now().Before(s.next) {
+		return nil
+	}
+	if s.unlock == nil {
+		unlock, ok, err := filelock.Try(p.start)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return nil
+		}
+		s.unlock = unlock
+		return nil // the daemon of who had the lock before may have come: look once more
+	}
+	s.next = time.Now().Add(time.Second) // it may have lost the place to one that has ended since
+	var err error
+	s.ended, err = start()
+	return err
+}
+
+func (s *starter) done() {
+	if s.unlock != nil {
+		s.unlock()
+	}
+}
+
+// greet connects and exchanges the first lines. The connection is closed unless
+// the daemon serves this client.
+func (b *Bridge) greet(ctx context.Context, p place) (net.Conn, *bufio.Reader, Welcome, error) {
+	var w Welcome
+	conn, err := dial(p)
+	if err != nil {
+		return nil, nil, w, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	br := bufio.NewReaderSize(conn, 64<<10)
+	err = writeLine(conn, b.Hello)
+	if err == nil {
+		err = readLine(conn, br, connectTime, &w)
+	}
+	if err == nil && w.Refused == "" && !w.Moved {
+		return conn, br, w, nil
+	}
+	_ = conn.Close()
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) { // it ended as we came
+		err = fs.ErrNotExist
+	}
+	return nil, nil, w, err
+}

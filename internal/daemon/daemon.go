@@ -1,0 +1,195 @@
+// Package daemon lets one process serve many stdio clients: a daemon for each
+// state directory, and the bridge that a client starts instead of a broker of
+// its own.
+//
+// A bridge connects to the daemon's socket, starts a daemon if there is none,
+// and exchanges one line of JSON with it: [Hello] and [Welcome]. What follows is
+// the client's MCP stream, a line for each message, as the client wrote it. A
+// conversation is one connection, and ends with it.
+//
+// The socket's place follows from the state directory alone, and only this user
+// may connect. The daemon holds a lock for as long as it lives, so there is one
+// for each directory, whoever else starts.
+package daemon
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/lines"
+)
+
+// Version is that of the first lines. Daemons and bridges of different builds
+// understand each other if it is the same.
+const Version = 1
+
+const (
+	maxHelloBytes = 1 << 20
+	// helloTime is how long the other side may take for its first line.
+	helloTime = 2 * time.Second
+)
+
+// What a Hello may ask for.
+const (
+	OpServe  = "serve"
+	OpStatus = "status"
+	OpStop   = "stop"
+)
+
+// ErrRunning says that another process is the daemon of a state directory.
+var ErrRunning = errors.New("a daemon is running for this state directory")
+
+// A Hello is the first line of a connection.
+type Hello struct {
+	Broker int    `json:"broker"`
+	Op     string `json:"op"`
+	Build  Build  `json:"build"`
+	PID    int    `json:"pid"`
+	// Dir is the client's working directory.
+	Dir string `json:"dir,omitempty"`
+	// Settings are what decides how a broker serves: the config's path and flags.
+	Settings map[string]string `json:"settings,omitempty"`
+	// Env holds the variables that the config names, as the client has them.
+	Env map[string]string `json:"env,omitempty"`
+}
+
+// A Welcome is the daemon's answer to a Hello.
+type Welcome struct {
+	Broker int     `json:"broker"`
+	PID    int     `json:"pid"`
+	Build  Build   `json:"build"`
+	Status *Status `json:"status,omitempty"`
+	// Refused says why the daemon does not serve this client.
+	Refused string `json:"refused,omitempty"`
+	// Moved says that the daemon has given its place up: start another one.
+	Moved bool `json:"moved,omitempty"`
+}
+
+// A Status describes a daemon.
+type Status struct {
+	Since   time.Time `json:"since"`
+	Clients []Client  `json:"clients"`
+}
+
+// A Client is one conversation.
+type Client struct {
+	PID   int       `json:"pid"`
+	Dir   string    `json:"dir"`
+	Since time.Time `json:"since"`
+}
+
+// A Build tells programs apart, and which of two is the newer.
+type Build struct {
+	Version string    `json:"version"`
+	Size    int64     `json:"size"`
+	Time    time.Time `json:"time"`
+}
+
+// BuildOf describes the program at path.
+func BuildOf(path, version string) (Build, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Build{}, err
+	}
+	return Build{Version: version, Size: info.Size(), Time: info.ModTime().UTC()}, nil
+}
+
+// replaces reports whether a bridge of this build wants a daemon of its own
+// build instead of one of the other: the newer program wins.
+func (b Build) replaces(other Build) bool {
+	same := b.Version == other.Version && b.Size == other.Size && b.Time.Equal(other.Time)
+	return !same && b.Time.After(other.Time)
+}
+
+// A place is where the daemon of a state directory is found.
+type place struct {
+	socket string
+	folder string // of the socket; only this user may write there
+	lock   string // held by the daemon
+	start  string // held by the bridge that starts a daemon
+}
+
+// maxSocketPath is what every system allows, less the suffix while binding.
+const maxSocketPath = 92
+
+// placeOf returns the place that follows from a state directory. A path that is
+// too long for a socket is replaced by one below /tmp.
+func placeOf(stateDir string) place {
+	p := place{
+		socket: filepath.Join(stateDir, "daemon.sock"), folder: stateDir,
+		lock: filepath.Join(stateDir, "daemon.lock"), start: filepath.Join(stateDir, "daemon.start"),
+	}
+	if len(p.socket) > maxSocketPath {
+		p.folder = filepath.Join("/tmp", fmt.Sprintf("broker-%d", os.Getuid()))
+		p.socket = filepath.Join(p.folder, sum(stateDir)+".sock")
+	}
+	return p
+}
+
+// sum names a directory where its path is too long or has the wrong characters.
+func sum(dir string) string {
+	s := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(s[:8])
+}
+
+// LogPath is the file that the daemon of a state directory writes to.
+func LogPath(stateDir string) string { return filepath.Join(stateDir, "daemon.log") }
+
+// writeLine writes v as one line.
+func writeLine(w io.Writer, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// readLine reads one line into v, for at most the given time.
+func readLine(conn net.Conn, br *bufio.Reader, wait time.Duration, v any) error {
+	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
+		return err
+	}
+	line, size, err := lines.Read(br, maxHelloBytes)
+	if err != nil {
+		return err
+	}
+	if size > maxHelloBytes {
+		return fmt.Errorf("first line of %d bytes", size)
+	}
+	if err := json.Unmarshal(line, v); err != nil {
+		return fmt.Errorf("first line: %w", err)
+	}
+	return conn.SetReadDeadline(time.Time{})
+}
+
+// Ask sends a request that is no conversation to the daemon of a state
+// directory: OpStatus or OpStop. The error wraps fs.ErrNotExist if no daemon
+// runs.
+func Ask(stateDir, op string, build Build) (Welcome, error) {
+	conn, err := dial(placeOf(stateDir))
+	if err != nil {
+		if notRunning(err) {
+			err = fmt.Errorf("no daemon is running for %s: %w", stateDir, os.ErrNotExist)
+		}
+		return Welcome{}, err
+	}
+	defer conn.Close()
+	if err := writeLine(conn, Hello{Broker: Version, Op: op, Build: build, PID: os.Getpid()}); err != nil {
+		return Welcome{}, err
+	}
+	var w Welcome
+	if err := readLine(conn, bufio.NewReader(conn), 5*helloTime, &w); err != nil {
+		return Welcome{}, fmt.Errorf("the daemon does not answer: %w", err)
+	}
+	return w, nil
+}

@@ -1,0 +1,256 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/filelock"
+)
+
+// A Daemon has the place of a state directory: its lock and its socket. Serve
+// must be called once; it gives the place up.
+type Daemon struct {
+	build    Build
+	log      *slog.Logger
+	place    place
+	unlock   func()
+	listener net.Listener
+	started  time.Time
+
+	mu      sync.Mutex
+	clients map[*Conversation]Client
+	moved   bool // the place is given up
+	idle    *time.Timer
+	change  chan struct{} // closed and replaced when a conversation ends
+}
+
+// Host is what serves the conversations of a daemon.
+type Host interface {
+	// Accepts says why a client cannot be served by this daemon, or "".
+	Accepts(Hello) string
+	// Converse serves one conversation until its input ends or ctx is done.
+	Converse(ctx context.Context, c *Conversation)
+}
+
+// Claim takes the place of a state directory, without waiting: clients may
+// connect from now on, and are answered when Serve is called. The error is
+// ErrRunning if another process has it.
+func Claim(stateDir string, build Build, log *slog.Logger) (*Daemon, error) {
+	p := placeOf(stateDir)
+	unlock, ok, err := filelock.Try(p.lock)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, ErrRunning
+	}
+	l, err := listen(p)
+	if err != nil {
+		unlock()
+		return nil, fmt.Errorf("listen at %s: %w", p.socket, err)
+	}
+	return &Daemon{
+		build: build, log: log, place: p, unlock: unlock, listener: l, started: time.Now().UTC(),
+		clients: make(map[*Conversation]Client), change: make(chan struct{}),
+	}, nil
+}
+
+// Refuse answers everybody who has connected that this daemon cannot serve them,
+// and gives the place up.
+func (d *Daemon) Refuse(why string) {
+	_ = d.listener.(interface{ SetDeadline(time.Time) error }).SetDeadline(time.Now().Add(100 * time.Millisecond))
+	var wg sync.WaitGroup
+	for {
+		conn, err := d.listener.Accept()
+		if err != nil {
+			break
+		}
+		wg.Go(func() {
+			defer conn.Close()
+			var h Hello
+			if readLine(conn, bufio.NewReader(conn), helloTime, &h) == nil {
+				_ = writeLine(conn, Welcome{Broker: Version, PID: os.Getpid(), Build: d.build, Refused: why})
+			}
+		})
+	}
+	wg.Wait()
+	d.leave()
+}
+
+// leave gives the place up. Conversations go on.
+func (d *Daemon) leave() {
+	d.mu.Lock()
+	was := d.moved
+	d.moved = true
+	d.mu.Unlock()
+	if was {
+		return
+	}
+	// In this order nobody finds a socket without a daemon behind it.
+	unlist(d.place)
+	_ = d.listener.Close()
+	d.unlock()
+}
+
+// Serve answers clients until ctx is done, nobody has been there for the given
+// time, OpStop asks for the end, or a newer program has taken the place and the
+// last conversation is over. It returns when every conversation has ended.
+func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer d.leave()
+	stop := context.AfterFunc(ctx, d.leave)
+	defer stop()
+	d.mu.Lock()
+	d.idle = time.AfterFunc(idle, func() { d.leaveIfAlone() })
+	d.mu.Unlock()
+	var wg sync.WaitGroup
+	for {
+		conn, err := d.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			break
+		}
+		if err != nil { // such as too many open files
+			d.log.Error("accept", "err", err)
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		wg.Go(func() {
+			defer conn.Close()
+			d.attend(ctx, host, conn, idle, cancel)
+		})
+	}
+	wg.Wait()
+	return nil
+}
+
+// leaveIfAlone gives the place up unless somebody came meanwhile.
+func (d *Daemon) leaveIfAlone() {
+	d.mu.Lock()
+	alone := len(d.clients) == 0
+	d.mu.Unlock()
+	if alone {
+		d.log.Info("nobody is here, the daemon ends")
+		d.leave()
+	}
+}
+
+// attend serves one connection.
+func (d *Daemon) attend(ctx context.Context, host Host, conn net.Conn, idle time.Duration, stop func()) {
+	if err := checkPeer(conn); err != nil {
+		d.log.Error("refuse a connection", "err", err)
+		return
+	}
+	br := bufio.NewReaderSize(conn, 64<<10)
+	var h Hello
+	if err := readLine(conn, br, helloTime, &h); err != nil {
+		d.log.Debug("a connection without a first line", "err", err)
+		return
+	}
+	w := Welcome{Broker: Version, PID: os.Getpid(), Build: d.build}
+	switch {
+	case h.Broker != Version:
+		w.Refused = fmt.Sprintf("the daemon speaks version %d with its clients, this one %d", Version, h.Broker)
+	case h.Op == OpStatus:
+		w.Status = d.status()
+	case h.Op == OpStop:
+		_ = writeLine(conn, w)
+		d.log.Info("asked to stop", "pid", h.PID)
+		stop()
+		return
+	default:
+		d.welcome(ctx, host, conn, br, h, w, idle)
+		return
+	}
+	_ = writeLine(conn, w)
+}
+
+func (d *Daemon) status() *Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &Status{Since: d.started, Clients: []Client{}}
+	for _, c := range d.clients {
+		s.Clients = append(s.Clients, c)
+	}
+	return s
+}
+
+// welcome begins a conversation, refuses it, or makes room for another daemon:
+// for a newer program always, for other settings if nobody else is here.
+func (d *Daemon) welcome(ctx context.Context, host Host, conn net.Conn, br *bufio.Reader, h Hello, w Welcome, idle time.Duration) {
+	c := &Conversation{ID: strconv.Itoa(h.PID) + "." + strconv.FormatInt(time.Now().UnixNano(), 36), Hello: h, in: br, conn: conn}
+	w.Refused = host.Accepts(h)
+	d.mu.Lock()
+	switch {
+	case d.moved, h.Build.replaces(d.build), w.Refused != "" && len(d.clients) == 0:
+		w.Moved, w.Refused = true, ""
+	case w.Refused == "":
+		d.clients[c] = Client{PID: h.PID, Dir: h.Dir, Since: time.Now().UTC()}
+		d.idle.Stop()
+	}
+	d.mu.Unlock()
+	if w.Moved {
+		d.log.Info("another daemon takes over", "pid", h.PID)
+		d.handOver()
+	}
+	err := c.send(w)
+	if w.Moved || w.Refused != "" {
+		return
+	}
+	if err == nil {
+		host.Converse(ctx, c)
+	}
+	d.mu.Lock()
+	delete(d.clients, c)
+	if len(d.clients) == 0 {
+		d.idle.Reset(idle)
+	}
+	d.mu.Unlock()
+}
+
+// handOver gives the place up and tells every bridge, which leaves when it has
+// no call under way.
+func (d *Daemon) handOver() {
+	d.leave()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for c := range d.clients {
+		go func() { _ = c.send(Welcome{Broker: Version, PID: os.Getpid(), Build: d.build, Moved: true}) }()
+	}
+}
+
+// A Conversation is the MCP stream of one client: lines in, lines out. Each call
+// of Write must be whole lines.
+type Conversation struct {
+	ID    string // differs from that of all other conversations of this user
+	Hello Hello
+	in    *bufio.Reader
+	mu    sync.Mutex
+	conn  net.Conn
+}
+
+// Read reads what the client wrote.
+func (c *Conversation) Read(p []byte) (int, error) { return c.in.Read(p) }
+
+// Write sends whole lines. It is safe for concurrent use.
+func (c *Conversation) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conn.Write(p)
+}
+
+// Close ends the connection, and with it Read.
+func (c *Conversation) Close() error { return c.conn.Close() }
+
+func (c *Conversation) send(w Welcome) error { return writeLine(c, w) }
+
+var _ io.ReadWriteCloser = (*Conversation)(nil)

@@ -1,0 +1,131 @@
+//go:build unix
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// listen makes the socket of a place. Only the holder of its lock may call it. A
+// socket that a dead daemon left is replaced.
+func listen(p place) (net.Listener, error) {
+	if err := ownFolder(p.folder); err != nil {
+		return nil, err
+	}
+	// A process of another user may connect only where it may write: the socket
+	// gets its name when its mode is right.
+	fresh := p.socket + "." + strconv.Itoa(os.Getpid())
+	_ = os.Remove(fresh)
+	l, err := net.Listen("unix", fresh)
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // it would remove what replaced it
+	if err := errors.Join(os.Chmod(fresh, 0o600), os.Rename(fresh, p.socket)); err != nil {
+		_ = l.Close()
+		_ = os.Remove(fresh)
+		return nil, err
+	}
+	return l, nil
+}
+
+// ownFolder makes the folder of the socket, and refuses one that others may
+// write to.
+func ownFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(st.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s: others may write there, or it is not yours: %w", dir, fs.ErrPermission)
+	}
+	return nil
+}
+
+// unlist takes the socket's name away, so that nobody new connects.
+func unlist(p place) { _ = os.Remove(p.socket) }
+
+// dial connects to the socket of a place, if it is this user's.
+func dial(p place) (net.Conn, error) {
+	info, err := os.Lstat(p.socket)
+	if err != nil {
+		return nil, err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || info.Mode().Type() != fs.ModeSocket || int(st.Uid) != os.Getuid() {
+		return nil, fmt.Errorf("%s is not a socket of yours: %w", p.socket, fs.ErrPermission)
+	}
+	conn, err := net.Dial("unix", p.socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPeer(conn); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// notRunning reports whether an error of dial means that no daemon listens.
+func notRunning(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// checkPeer is an error if the other end of a connection is another user's.
+func checkPeer(conn net.Conn) error {
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	uid, failure := -1, error(nil)
+	if err := raw.Control(func(fd uintptr) { uid, failure = peerUID(int(fd)) }); err != nil {
+		return err
+	}
+	if failure != nil {
+		return failure
+	}
+	if uid != os.Getuid() {
+		return fmt.Errorf("the other end belongs to user %d: %w", uid, fs.ErrPermission)
+	}
+	return nil
+}
+
+// Start starts a program that lives on when this one ends, with no terminal and
+// its output in a file. The channel gets the error by which it ended.
+func Start(program string, args, env []string, dir, log string) (<-chan error, error) {
+	out, err := openLog(log)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(program, args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env, dir, out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return ended, nil
+}
+
+const maxLogBytes = 10 << 20
+
+// openLog opens the daemon's log, and sets one aside that has become too large.
+func openLog(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLogBytes {
+		_ = os.Rename(path, path+".1")
+	}
+	return os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}

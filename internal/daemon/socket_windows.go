@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"syscall"
+	"time"
+
+	"github.com/Microsoft/go-winio"
+	"golang.org/x/sys/windows"
+)
+
+// pipe names the place on Windows: the user's SID and the directory.
+func (p place) pipe() (name, sid string, err error) {
+	u, err := user.Current()
+	if err != nil {
+		return "", "", err
+	}
+	return `\\.\pipe\broker-` + u.Uid + "-" + sum(p.folder), u.Uid, nil
+}
+
+// listen makes the pipe of a place, for this user and the system only: the
+// default would let everybody read.
+func listen(p place) (net.Listener, error) {
+	name, sid, err := p.pipe()
+	if err != nil {
+		return nil, err
+	}
+	return winio.ListenPipe(name, &winio.PipeConfig{SecurityDescriptor: "D:P(A;;GA;;;" + sid + ")(A;;GA;;;SY)"})
+}
+
+// unlist does nothing: a pipe ends with its listener.
+func unlist(place) {}
+
+func dial(p place) (net.Conn, error) {
+	name, _, err := p.pipe()
+	if err != nil {
+		return nil, err
+	}
+	wait := time.Second
+	return winio.DialPipe(name, &wait)
+}
+
+func notRunning(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// checkPeer has nothing to check: the pipe's access list says who connects.
+func checkPeer(net.Conn) error { return nil }
+
+// Start starts a program that lives on when this one ends, with no terminal and
+// its output in a file. Clients may put their servers into a job that ends with
+// them and that nothing may leave: that is an error. The channel gets the error
+// by which the program ended.
+func Start(program string, args, env []string, dir, log string) (<-chan error, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(program, args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env, dir, out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		CreationFlags: windows.CREATE_BREAKAWAY_FROM_JOB | windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP,
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("a process that outlives this client is not allowed here: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return ended, nil
+}

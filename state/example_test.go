@@ -11,7 +11,7 @@ import (
 // kept anywhere.
 func ExampleCall_Prepare() {
 	c := state.Call{Server: "github", Tool: "create_issue", Args: []byte(`{"title":"Login fails","token":"hunter2"}`)}
-	c.Prepare(true)
+	c.Prepare(state.Keep{Payloads: true})
 	fmt.Println(string(c.Args))
 	// Output: {"title":"Login fails","token":"[redacted]"}
 }

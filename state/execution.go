@@ -41,12 +41,14 @@ type Execution struct {
 	ID string
 	// Client is who asked for it, as the broker knows its clients.
 	Client string
+	// ClientInfo is what the client called itself when it connected, if it did.
+	ClientInfo string
 	// Language of the program.
 	Language string
 	// CodeHash is the SHA-256 of the program in hexadecimal. Begin fills it in
 	// from Code if it is empty.
 	CodeHash string
-	// Code is the program. It is kept, redacted, only with payloads.
+	// Code is the program. It is kept, redacted and cut to 64 KiB, with Keep.Code.
 	Code string
 	// Started and Ended are when it ran; Ended is zero while it runs. Begin
 	// and Finish fill them in if they are zero.
@@ -107,6 +109,7 @@ func (e Execution) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		ID         string     `json:"id"`
 		Client     string     `json:"client,omitempty"`
+		ClientInfo string     `json:"client_info,omitempty"`
 		Language   string     `json:"language,omitempty"`
 		Status     string     `json:"status"`
 		ExitCode   int        `json:"exit_code"`
@@ -121,7 +124,7 @@ func (e Execution) MarshalJSON() ([]byte, error) {
 		Code       string     `json:"code,omitempty"`
 		Error      string     `json:"error,omitempty"`
 	}{
-		e.ID, e.Client, e.Language, e.Status, e.ExitCode, e.Started.UTC(), timeOrNil(e.Ended), milliseconds(e.Duration),
+		e.ID, e.Client, e.ClientInfo, e.Language, e.Status, e.ExitCode, e.Started.UTC(), timeOrNil(e.Ended), milliseconds(e.Duration),
 		milliseconds(e.CPU), e.Calls, e.BytesIn, e.BytesOut, e.CodeHash, e.Code, e.Error,
 	})
 }
@@ -172,14 +175,24 @@ const (
 	MaxName = 512
 )
 
+// Keep says what is kept of executions beside names, times, sizes and errors.
+type Keep struct {
+	// Code keeps programs, Payloads the arguments and results of calls.
+	Code, Payloads bool
+}
+
+// Whole reports whether Code is the program as it ran: nothing is redacted or
+// cut, and it was kept at all.
+func (e *Execution) Whole() bool { return e.Code != "" && HashCode(e.Code) == e.CodeHash }
+
 // Prepare fills in what follows from other fields, and redacts and cuts the
-// texts. Without payloads the program is left out. Every Journal does this
-// before it keeps an execution.
-func (e *Execution) Prepare(payloads bool) {
+// texts. What keep does not name is left out. Every Journal does this before it
+// keeps an execution.
+func (e *Execution) Prepare(keep Keep) {
 	if e.CodeHash == "" && e.Code != "" {
 		e.CodeHash = HashCode(e.Code)
 	}
-	if payloads {
+	if keep.Code {
 		e.Code = redact.Cut(e.Code, MaxPayload)
 	} else {
 		e.Code = ""
@@ -188,13 +201,13 @@ func (e *Execution) Prepare(payloads bool) {
 		e.Started = time.Now().Add(-e.Duration)
 	}
 	e.Error = redact.Cut(e.Error, MaxError)
-	cutNames(&e.ID, &e.Client, &e.Language, &e.CodeHash, &e.Status)
+	cutNames(&e.ID, &e.Client, &e.ClientInfo, &e.Language, &e.CodeHash, &e.Status)
 }
 
 // Finish is Prepare for an execution that has ended: it completes Ended and
 // Status too.
-func (e *Execution) Finish(payloads bool) {
-	e.Prepare(payloads)
+func (e *Execution) Finish(keep Keep) {
+	e.Prepare(keep)
 	if e.Ended.IsZero() {
 		e.Ended = time.Now()
 	}
@@ -206,15 +219,14 @@ func (e *Execution) Finish(payloads bool) {
 	}
 }
 
-// Prepare is for a call what Execution.Prepare is for an execution. Without
-// payloads, arguments and result are left out.
-func (c *Call) Prepare(payloads bool) {
+// Prepare is for a call what Execution.Prepare is for an execution.
+func (c *Call) Prepare(keep Keep) {
 	if c.Started.IsZero() {
 		c.Started = time.Now().Add(-c.Duration)
 	}
 	c.Error = redact.Cut(c.Error, MaxError)
 	cutNames(&c.ExecutionID, &c.Server, &c.Tool, &c.ID, &c.Status)
-	if payloads {
+	if keep.Payloads {
 		c.Args, c.Result = redact.JSON(c.Args, MaxPayload), redact.JSON(c.Result, MaxPayload)
 	} else {
 		c.Args, c.Result = nil, nil

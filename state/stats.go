@@ -12,7 +12,8 @@ type Filter struct {
 	// Since leaves out what began before.
 	Since time.Time
 	// Status, Client and Server, if not empty, leave out what has another
-	// status or client, or made no call to that server.
+	// status or client, or made no call to that server. Client is Client or
+	// ClientInfo of an execution.
 	Status, Client, Server string
 }
 

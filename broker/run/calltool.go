@@ -27,12 +27,12 @@ type CallRequest struct {
 	// Arguments is a JSON object; nil for none. An object in a string, or one
 	// that is wrapped in another as "arguments", is taken out.
 	Arguments json.RawMessage
-	// Client, Owner, Session, Progress and Talker are as in Request.
-	Client   string
-	Owner    string
-	Session  string
-	Progress func(calls int, message string)
-	Talker   upstream.Talker
+	// Client and what follows are as in Request.
+	Client, ClientInfo string
+	Owner              string
+	Session            string
+	Progress           func(calls int, message string)
+	Talker             upstream.Talker
 }
 
 // CallTool calls one tool, with the checks, errors and record that the call of a
@@ -64,7 +64,7 @@ func (e *Executor) Call(ctx context.Context, req CallRequest) (value, raw json.R
 // beginCall begins the record of a call without a script, with its bridge.
 func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
 	x := e.newExecution(Request{
-		Code: "call_tool " + gate.Cut(req.Tool, 200), Client: req.Client, Owner: req.Owner, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
+		Code: "call_tool " + gate.Cut(req.Tool, 200), Client: req.Client, ClientInfo: req.ClientInfo, Owner: req.Owner, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
 	})
 	x.begin(languageCall)
 	x.bridge = x.newBridge(ctx, nil) // what is no text goes to the client

@@ -35,8 +35,8 @@ type Request struct {
 	// Timeout is what the caller asks for; zero means the default. It is
 	// clamped to the maximum.
 	Timeout time.Duration
-	// Client is who asks, for the audit log.
-	Client string
+	// Client is who asks, and ClientInfo what it calls itself, for the audit log.
+	Client, ClientInfo string
 	// Owner is whose values and results the script reads and writes: the name
 	// of the token that the client has, or state.Local.
 	Owner string
@@ -416,7 +416,7 @@ func (x *Execution) begin(lang sandbox.Language) {
 	if x.o.Audit == nil {
 		return
 	}
-	x.id = x.o.Audit.Begin(state.Execution{Client: x.Request.Client, Language: string(lang), Code: x.Request.Code, Started: x.started})
+	x.id = x.o.Audit.Begin(state.Execution{Client: x.Request.Client, ClientInfo: x.Request.ClientInfo, Language: string(lang), Code: x.Request.Code, Started: x.started})
 }
 
 // record learns from one call that has ended, and writes it down.

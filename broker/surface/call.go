@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A Caller is who asks.
@@ -17,6 +18,8 @@ type Caller struct {
 	// Client is the name of the server that the client is connected to, for the
 	// audit log.
 	Client string
+	// ClientInfo is what it called itself; it may be empty.
+	ClientInfo string
 	// Owner is whose results and values a request is about: the name of the token
 	// that it came with, or "" for the user of the state directory.
 	Owner string
@@ -65,6 +68,9 @@ func (s *Surface) serve(client string, h Handler) mcp.ToolHandler {
 			return v.attend(ctx, req)
 		}
 		c := &Call{Caller: callerOf(client, req.Extra, req.Session), Arguments: req.Params.Arguments}
+		if info := req.ClientInfo(); info != nil {
+			c.ClientInfo = gate.Clean(info.Name)
+		}
 		messages := make(chan string, 64)
 		if req.Params.GetProgressToken() != nil {
 			c.Progress = func(_ int, message string) {

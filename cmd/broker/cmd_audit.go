@@ -116,7 +116,7 @@ func (a *app) auditListCommand() *cobra.Command {
 	flags.IntVar(&f.Limit, "limit", 50, "maximum number; negative for all")
 	flags.StringVar(&f.Status, "status", "", "only these: "+strings.Join(auditStatuses, ", "))
 	flags.StringVar(&f.Server, "server", "", "only those that called this server")
-	flags.StringVar(&f.Client, "client", "", "only those of this client")
+	flags.StringVar(&f.Client, "client", "", "only those of this client: stdio, exec, the name of a token, or what the client calls itself")
 	timeVar(flags, &since, "since", "only those since this long ago, such as 24h")
 	return c
 }
@@ -138,10 +138,43 @@ func ago(d time.Duration) time.Time {
 }
 
 func printExecutions(w io.Writer, list []state.Execution) error {
-	return table[state.Execution]{"EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tIN\tOUT\t", func(e state.Execution) []any {
-		return []any{e.ID, e.Started.Local().Format(time.DateTime), e.Status, e.ExitCode,
-			e.Calls, e.Duration.Round(time.Millisecond), size(e.BytesIn), size(e.BytesOut), oneLine(e.Error, 60)}
+	return table[state.Execution]{"EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tCLIENT\t", func(e state.Execution) []any {
+		return []any{shortID(e.ID, list), when(e.Started), e.Status, e.ExitCode, e.Calls, e.Duration.Round(time.Millisecond), clientOf(e), oneLine(e.Error, 60)}
 	}}.print(w, list)
+}
+
+// shortID is as much of an id as tells it from the others of list, and at least
+// its time, which makes it unlikely that there is another like it.
+func shortID(id string, list []state.Execution) string {
+	const timed = len("e_") + 10
+	n := min(timed+2, len(id))
+	for ; n < len(id); n++ {
+		if !slices.ContainsFunc(list, func(e state.Execution) bool { return e.ID != id && strings.HasPrefix(e.ID, id[:n]) }) {
+			break
+		}
+	}
+	return id[:n]
+}
+
+// when is a time for a list: without the year if it is this one.
+func when(t time.Time) string {
+	t = t.Local()
+	if t.Year() == time.Now().Year() {
+		return t.Format("Jan 02 15:04:05")
+	}
+	return t.Format("2006-01-02 15:04")
+}
+
+// clientOf says who ran e: what the client calls itself, if it does, and how the
+// broker knows it.
+func clientOf(e state.Execution) string {
+	if e.ClientInfo == "" {
+		return oneLine(e.Client, 30)
+	}
+	if e.Client == "" || e.Client == "stdio" {
+		return oneLine(e.ClientInfo, 30)
+	}
+	return oneLine(e.ClientInfo, 20) + " (" + oneLine(e.Client, 20) + ")"
 }
 
 // size is a number of bytes for people.
@@ -156,12 +189,19 @@ func size(n int64) string {
 }
 
 func (a *app) auditShowCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "show EXECUTION", Short: "Show one execution with its calls", Args: oneArg("the id of an execution, or how it begins"),
+	var code bool
+	c := &cobra.Command{
+		Use: "show EXECUTION", Short: "Show one execution with its script and its calls",
+		Long: "Show one execution with its script, as far as it was recorded, and its calls. EXECUTION is an id of audit list,\n" +
+			"or how it begins. What looked like a secret reads [redacted].",
+		Args: oneArg("the id of an execution, or how it begins"),
 		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, args []string) error {
 			e, calls, err := store.Show(ctx, args[0])
 			if err != nil {
 				return hinted("%w\nhint: broker audit list", err)
+			}
+			if code {
+				return a.printCode(e)
 			}
 			if a.json {
 				return a.printJSON(map[string]any{"execution": e, "calls": orEmpty(calls)})
@@ -169,15 +209,40 @@ func (a *app) auditShowCommand() *cobra.Command {
 			return printExecution(a.stdout, e, calls)
 		}),
 	}
+	c.Flags().BoolVar(&code, "code", false, "print the script alone, to be edited and run again")
+	return c
 }
 
-func printExecution(w io.Writer, e state.Execution, calls []state.Call) error {
-	if err := printExecutions(w, []state.Execution{e}); err != nil {
-		return err
+// printCode prints a script as it was recorded.
+func (a *app) printCode(e state.Execution) error {
+	if e.Code == "" {
+		return hinted("the script of %s was not recorded\nhint: the config has \"audit\": {\"code\": false}, or had it then", e.ID)
 	}
-	say(w, "\n%s, code %s\n", e.Language, e.CodeHash)
+	if !e.Whole() {
+		sayln(a.stderr, notWhole)
+	}
+	_, err := io.WriteString(exact(a.stdout), strings.TrimSuffix(e.Code, "\n")+"\n")
+	return err
+}
+
+const notWhole = "this is not the whole script: what looks like a secret, or is beyond 64 KiB, was not recorded"
+
+func printExecution(w io.Writer, e state.Execution, calls []state.Call) error {
+	say(w, "%s  %s, exit code %d", e.ID, e.Status, e.ExitCode)
+	if e.Error != "" {
+		say(w, ": %s", oneLine(e.Error, 300))
+	}
+	say(w, "\n%s, took %s, by %s\n", e.Started.Local().Format(time.DateTime), e.Duration.Round(time.Millisecond), cmp.Or(clientOf(e), "an unknown client"))
+	say(w, "%s: %s came in, %s went to the model\n", counted(e.Calls, "call"), size(e.BytesIn), size(e.BytesOut))
+	say(w, "%s, SHA-256 %s\n", e.Language, e.CodeHash)
 	if e.Code != "" {
 		say(w, "\n%s\n", indented("  | ", strings.TrimRight(e.Code, "\n")))
+		if !e.Whole() {
+			say(w, "  (%s)\n", notWhole)
+		}
+	}
+	if len(calls) == 0 {
+		return nil
 	}
 	sayln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

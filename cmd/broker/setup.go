@@ -217,7 +217,7 @@ func unlearned(cfg *config.Config) map[string]bool {
 
 func openAudit(state string, cfg *config.Config, log *slog.Logger) (*sqlite.Store, error) {
 	set := cfg.Broker.WithDefaults()
-	store, err := sqlite.Open(state, &sqlite.Options{Payloads: set.Audit.Payloads, Days: set.Audit.Days, Logger: log})
+	store, err := sqlite.Open(state, &sqlite.Options{NoCode: !*set.Audit.Code, Payloads: set.Audit.Payloads, Days: set.Audit.Days, Logger: log})
 	if err != nil {
 		return nil, hinted("%w\nhint: --state-dir names another directory", err)
 	}

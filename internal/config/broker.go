@@ -30,6 +30,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"skills":         c.skills(of, &b.Skills),
 		"plugins":        c.plugins(of, &b.Plugins),
 		"audit": section("audit", schema{
+			"code":     c.optionalBool(of("audit.code"), &b.Audit.Code),
 			"payloads": c.boolean(of("audit.payloads"), &b.Audit.Payloads),
 			"days":     c.count(of("audit.days"), &b.Audit.Days, 36500),
 		}),

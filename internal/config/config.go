@@ -152,7 +152,9 @@ type Broker struct {
 
 // Audit says what is recorded, and for how long.
 type Audit struct {
-	// Payloads records programs, arguments and results too, secrets redacted.
+	// Code records scripts, secrets redacted; default true.
+	Code *bool
+	// Payloads records arguments and results too, in the same way.
 	Payloads bool
 	// Days is how long records are kept; default 30.
 	Days int
@@ -239,6 +241,7 @@ func (b Broker) WithDefaults() Broker {
 	orDefault(&b.Typecheck, "auto")
 	orDefault(&b.NotedReads, new(true))
 	orDefault(&b.Learn, new(true))
+	orDefault(&b.Audit.Code, new(true))
 	orDefault(&b.Audit.Days, 30)
 	orDefault(&b.Sandbox.Isolation, "auto")
 	orDefault(&b.Sandbox.Runner, "goja")

@@ -11,8 +11,8 @@ import (
 
 var audits = statetest.Audits{
 	New: func(t testing.TB) string { return t.TempDir() },
-	Open: func(at string, payloads bool) (state.Audit, error) {
-		return Open(at, &Options{Payloads: payloads})
+	Open: func(at string, keep state.Keep) (state.Audit, error) {
+		return Open(at, &Options{NoCode: !keep.Code, Payloads: keep.Payloads})
 	},
 }
 

@@ -14,7 +14,7 @@ import (
 // none.
 func orUsual(limit int) int { return cmp.Or(limit, 50) }
 
-const executionColumns = `id, client, language, code_hash, coalesce(code, ''), started, ended, exit_code, state, duration, cpu,
+const executionColumns = `id, client, client_info, language, code_hash, coalesce(code, ''), started, ended, exit_code, state, duration, cpu,
 	CASE WHEN status = 'running' THEN (SELECT count(*) FROM calls WHERE execution = e.id) ELSE calls END,
 	CASE WHEN status = 'running' THEN (SELECT coalesce(sum(result_bytes), 0) FROM calls WHERE execution = e.id) ELSE bytes_in END,
 	bytes_out, error`
@@ -35,7 +35,7 @@ func (s *Store) List(ctx context.Context, f state.Filter) ([]state.Execution, er
 			query, args = query+" AND state = ?", append(args, f.Status)
 		}
 		if f.Client != "" {
-			query, args = query+" AND client = ?", append(args, f.Client)
+			query, args = query+" AND ? IN (client, client_info)", append(args, f.Client)
 		}
 		if f.Server != "" {
 			query, args = query+" AND EXISTS (SELECT 1 FROM calls WHERE execution = e.id AND server = ?)", append(args, f.Server)
@@ -160,7 +160,7 @@ func scanExecutions(rows *sql.Rows, err error) ([]state.Execution, error) {
 	for rows.Next() {
 		var e state.Execution
 		var started, ended int64
-		if err := rows.Scan(&e.ID, &e.Client, &e.Language, &e.CodeHash, &e.Code, &started, &ended, &e.ExitCode, &e.Status,
+		if err := rows.Scan(&e.ID, &e.Client, &e.ClientInfo, &e.Language, &e.CodeHash, &e.Code, &started, &ended, &e.ExitCode, &e.Status,
 			&e.Duration, &e.CPU, &e.Calls, &e.BytesIn, &e.BytesOut, &e.Error); err != nil {
 			return nil, err
 		}

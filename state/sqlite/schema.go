@@ -21,8 +21,9 @@ const fileName = "audit.db"
 const busyTimeout = 5 * time.Second
 
 // schemaVersion is the user_version of a file that this package writes. Version
-// 2 has no learned types; what is older was never released.
-const schemaVersion = 3
+// 2 has no learned types, version 3 no names of clients; what is older was never
+// released.
+const schemaVersion = 4
 
 // baseSchema is version 2. Times are nanoseconds since 1970, durations
 // nanoseconds.
@@ -99,6 +100,14 @@ CREATE TABLE types (
 ) WITHOUT ROWID;
 `
 
+// clientSchema is what version 4 adds.
+const clientSchema = `
+ALTER TABLE executions ADD COLUMN client_info TEXT NOT NULL DEFAULT '';
+`
+
+// since are the changes of the schema, by the version that they lead from.
+var since = map[int]string{0: baseSchema + typeSchema + clientSchema, 2: typeSchema + clientSchema, 3: clientSchema}
+
 // dataSource names the file for the driver. The timeout comes first, so that
 // the pragmas after it wait too.
 func dataSource(path string, pragmas ...string) string {
@@ -130,11 +139,7 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 		if err != nil || version == schemaVersion {
 			return err
 		}
-		schema := typeSchema
-		if version == 0 {
-			schema = baseSchema + typeSchema
-		}
-		_, err = conn.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+		_, err = conn.ExecContext(ctx, since[version]+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 		return err
 	})
 }

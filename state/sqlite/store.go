@@ -28,8 +28,10 @@ import (
 
 // Options changes how a Store works. The zero value is good.
 type Options struct {
-	// Payloads records programs, arguments and results too, without what looks
-	// like a secret.
+	// NoCode keeps no programs. Otherwise they are kept without what looks like a
+	// secret.
+	NoCode bool
+	// Payloads records arguments and results too, in the same way.
 	Payloads bool
 	// Days is how long records are kept: 0 means 30, below 0 for ever.
 	Days int
@@ -41,7 +43,7 @@ type Options struct {
 // closed, or its last records may be lost.
 type Store struct {
 	path     string
-	payloads bool
+	kept     state.Keep
 	keep     time.Duration // 0: for ever
 	log      *slog.Logger
 	readOnly bool
@@ -68,12 +70,12 @@ func Open(dir string, o *Options) (*Store, error) {
 		o = &Options{}
 	}
 	s := &Store{
-		path:     filepath.Join(dir, fileName),
-		payloads: o.Payloads,
-		log:      o.Logger,
-		ops:      make(chan op, queueSize),
-		quit:     make(chan struct{}),
-		done:     make(chan struct{}),
+		path: filepath.Join(dir, fileName),
+		kept: state.Keep{Code: !o.NoCode, Payloads: o.Payloads},
+		log:  o.Logger,
+		ops:  make(chan op, queueSize),
+		quit: make(chan struct{}),
+		done: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -194,7 +196,7 @@ func (s *Store) Begin(e state.Execution) string {
 	if e.ID == "" {
 		e.ID = state.NewID()
 	}
-	e.Prepare(s.payloads)
+	e.Prepare(s.kept)
 	s.send(op{write: func(ctx context.Context, w *writer) error { return w.begin(ctx, e) }})
 	return e.ID
 }
@@ -202,13 +204,13 @@ func (s *Store) Begin(e state.Execution) string {
 // Record implements state.Journal. With payloads it takes the time to redact
 // them.
 func (s *Store) Record(c state.Call) {
-	c.Prepare(s.payloads)
+	c.Prepare(s.kept)
 	s.send(op{write: func(ctx context.Context, w *writer) error { return w.call(ctx, c) }})
 }
 
 // Finish implements state.Journal.
 func (s *Store) Finish(e state.Execution) error {
-	e.Finish(s.payloads)
+	e.Finish(s.kept)
 	return s.ask(context.Background(), op{write: func(ctx context.Context, w *writer) error { return w.finish(ctx, e) }})
 }
 

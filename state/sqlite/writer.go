@@ -172,9 +172,9 @@ func (w *writer) begin(ctx context.Context, e state.Execution) error {
 	if err := w.register(ctx); err != nil {
 		return err
 	}
-	return w.exec(ctx, `INSERT OR REPLACE INTO executions (id, owner, client, language, code_hash, code, started, status)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, w.owner, e.Client, e.Language, e.CodeHash, textOrNull(e.Code), e.Started.UnixNano(), state.StatusRunning)
+	return w.exec(ctx, `INSERT OR REPLACE INTO executions (id, owner, client, client_info, language, code_hash, code, started, status)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, w.owner, e.Client, e.ClientInfo, e.Language, e.CodeHash, textOrNull(e.Code), e.Started.UnixNano(), state.StatusRunning)
 }
 
 // finish inserts an execution whose beginning is not there, because it was
@@ -183,13 +183,13 @@ func (w *writer) finish(ctx context.Context, e state.Execution) error {
 	if err := w.register(ctx); err != nil {
 		return err
 	}
-	return w.exec(ctx, `INSERT INTO executions (id, owner, client, language, code_hash, code, started, status,
+	return w.exec(ctx, `INSERT INTO executions (id, owner, client, client_info, language, code_hash, code, started, status,
 			ended, exit_code, duration, cpu, calls, bytes_in, bytes_out, error)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, ended = excluded.ended, exit_code = excluded.exit_code,
 			duration = excluded.duration, cpu = excluded.cpu, calls = excluded.calls,
 			bytes_in = excluded.bytes_in, bytes_out = excluded.bytes_out, error = excluded.error`,
-		e.ID, w.owner, e.Client, e.Language, e.CodeHash, textOrNull(e.Code), e.Started.UnixNano(), e.Status,
+		e.ID, w.owner, e.Client, e.ClientInfo, e.Language, e.CodeHash, textOrNull(e.Code), e.Started.UnixNano(), e.Status,
 		e.Ended.UnixNano(), e.ExitCode, int64(e.Duration), int64(e.CPU), e.Calls, e.BytesIn, e.BytesOut, e.Error)
 }
 

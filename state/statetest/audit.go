@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,7 +21,7 @@ type Audits struct {
 	New func(t testing.TB) string
 	// Open opens the record at a place that New returned, any number of times
 	// and from any process.
-	Open func(at string, payloads bool) (state.Audit, error)
+	Open func(at string, keep state.Keep) (state.Audit, error)
 }
 
 // Run runs the suite. The TestMain of the package must call Main.
@@ -34,6 +32,7 @@ func (a Audits) Run(t *testing.T) {
 	}{
 		{"what was recorded is read back", a.roundTrip},
 		{"payloads are recorded when asked for, and redacted", a.payloads},
+		{"programs are recorded when asked for, and redacted", a.code},
 		{"texts are cut", a.cut},
 		{"List filters", a.filters},
 		{"Stats sums up", a.stats},
@@ -55,9 +54,9 @@ func (a Audits) Run(t *testing.T) {
 	}
 }
 
-func (a Audits) open(t *testing.T, at string, payloads bool) state.Audit {
+func (a Audits) open(t *testing.T, at string, keep state.Keep) state.Audit {
 	t.Helper()
-	s, err := a.Open(at, payloads)
+	s, err := a.Open(at, keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +79,9 @@ func show(t *testing.T, s state.Audit, id string) (state.Execution, []state.Call
 
 func (a Audits) roundTrip(t *testing.T) {
 	at := a.New(t)
-	s := a.open(t, at, false)
+	s := a.open(t, at, state.Keep{})
 	started := time.Unix(1_700_000_000, 123)
-	begun := state.Execution{Client: "ci", Language: "typescript", Code: "return 1", Started: started}
+	begun := state.Execution{Client: "ci", ClientInfo: "cursor", Language: "typescript", Code: "return 1", Started: started}
 	begun.ID = s.Begin(begun)
 	call := state.Call{ExecutionID: begun.ID, Seq: 1, Server: "git hub", Tool: "list_issues", ID: "git_hub__list_issues", Started: started.Add(time.Millisecond),
 		Duration: 2 * time.Millisecond, Status: state.CallError, ArgBytes: 3, ResultBytes: 4, Error: "no such repository", Args: []byte(`{}`), Result: []byte(`[]`)}
@@ -94,9 +93,9 @@ func (a Audits) roundTrip(t *testing.T) {
 	}
 
 	want := end
-	want.Client, want.Language, want.Started, want.CodeHash = "ci", "typescript", started, state.HashCode("return 1")
+	want.Client, want.ClientInfo, want.Language, want.Started, want.CodeHash = "ci", "cursor", "typescript", started, state.HashCode("return 1")
 	call.Args, call.Result = nil, nil // payloads were not asked for
-	reader := a.open(t, at, false)
+	reader := a.open(t, at, state.Keep{})
 	e, calls := show(t, reader, begun.ID)
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("execution (-want +got):\n%s", diff)
@@ -112,103 +111,13 @@ func (a Audits) roundTrip(t *testing.T) {
 	}
 }
 
-func (a Audits) payloads(t *testing.T) {
-	s := a.open(t, a.New(t), true)
-	id := s.Begin(state.Execution{Code: "const k = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'; q"})
-	s.Record(state.Call{ExecutionID: id, Args: []byte(`{"password":"x","q":"v"}`), Result: []byte(`{"n":12345678901234567890}`), Error: "said password=hunter2"})
-	if err := s.Finish(state.Execution{ID: id}); err != nil {
-		t.Fatal(err)
-	}
-	e, calls := show(t, s, id)
-	if want := "const k = '[redacted]'; q"; e.Code != want {
-		t.Errorf("code %q, want %q", e.Code, want)
-	}
-	if got, want := string(calls[0].Args), `{"password":"[redacted]","q":"v"}`; got != want {
-		t.Errorf("args %s, want %s", got, want)
-	}
-	if got, want := string(calls[0].Result), `{"n":12345678901234567890}`; got != want {
-		t.Errorf("result %s, want %s", got, want)
-	}
-	if calls[0].Error != "said password=[redacted]" {
-		t.Errorf("error %q", calls[0].Error)
-	}
-}
-
-// cut records texts of a megabyte wherever a record has a text.
-func (a Audits) cut(t *testing.T) {
-	long := strings.Repeat("ü", 1<<19)
-	fillTexts := func(record any) {
-		for _, f := range reflect.ValueOf(record).Elem().Fields() {
-			switch {
-			case f.Kind() == reflect.String:
-				f.SetString(long)
-			case f.Type() == reflect.TypeFor[[]byte]():
-				f.SetBytes([]byte(`"` + long + `"`))
-			}
-		}
-	}
-	s := a.open(t, a.New(t), true)
-	var e state.Execution
-	var c state.Call
-	var ev state.Event
-	fillTexts(&e)
-	fillTexts(&c)
-	fillTexts(&ev)
-	id := s.Begin(e)
-	s.Record(c)
-	s.Note(ev)
-	e.ID = id
-	if err := s.Finish(e); err != nil {
-		t.Fatal(err)
-	}
-	texts := 0
-	short := func(record any) {
-		v := reflect.ValueOf(record)
-		for i, f := range v.Fields() {
-			limit := state.MaxName
-			switch i.Name {
-			case "Error", "Detail":
-				limit = state.MaxError
-			case "Code", "Args", "Result":
-				limit = state.MaxPayload
-			}
-			if f.Kind() != reflect.String && f.Kind() != reflect.Slice {
-				continue
-			}
-			if texts++; f.Len() == 0 || f.Len() > limit {
-				t.Errorf("%s.%s has %d bytes, want some and at most %d", v.Type(), i.Name, f.Len(), limit)
-			}
-		}
-	}
-	err := s.Export(t.Context(), func(e state.Execution, calls []state.Call) error {
-		if e.ID != "" {
-			short(e)
-		}
-		for _, c := range calls {
-			short(c)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := s.Events(t.Context(), time.Time{}, 0)
-	if err != nil || len(events) != 1 {
-		t.Fatalf("Events = %v, %v", events, err)
-	}
-	short(events[0])
-	if texts < 20 {
-		t.Errorf("only %d texts were looked at", texts)
-	}
-}
-
 // fill records three executions and one call without any.
 func (a Audits) fill(t *testing.T, s state.Audit) (ids []string) {
 	t.Helper()
 	base := time.Now().Add(-time.Hour)
 	for i, e := range []state.Execution{
 		{Client: "a", Status: state.StatusDone, BytesIn: 5000, BytesOut: 100},
-		{Client: "b", Status: state.StatusTimeout, ExitCode: 124, BytesIn: 10, BytesOut: 40},
+		{Client: "b", ClientInfo: "cursor", Status: state.StatusTimeout, ExitCode: 124, BytesIn: 10, BytesOut: 40},
 		{Client: "a", Status: state.StatusRefused, ExitCode: 2},
 	} {
 		e.Started = base.Add(time.Duration(i) * time.Minute)
@@ -234,7 +143,7 @@ func (a Audits) fill(t *testing.T, s state.Audit) (ids []string) {
 }
 
 func (a Audits) filters(t *testing.T) {
-	s := a.open(t, a.New(t), false)
+	s := a.open(t, a.New(t), state.Keep{})
 	ids := a.fill(t, s)
 	e0, _ := show(t, s, ids[0])
 	for _, tt := range []struct {
@@ -248,6 +157,7 @@ func (a Audits) filters(t *testing.T) {
 		{"since", state.Filter{Since: e0.Started.Add(1)}, []int{2, 1}},
 		{"status", state.Filter{Status: state.StatusTimeout}, []int{1}},
 		{"client", state.Filter{Client: "a"}, []int{2, 0}},
+		{"what the client calls itself", state.Filter{Client: "cursor"}, []int{1}},
 		{"server", state.Filter{Server: "src"}, []int{1, 0}},
 		{"nothing", state.Filter{Server: "none"}, nil},
 	} {
@@ -266,7 +176,7 @@ func (a Audits) filters(t *testing.T) {
 }
 
 func (a Audits) stats(t *testing.T) {
-	s := a.open(t, a.New(t), false)
+	s := a.open(t, a.New(t), state.Keep{})
 	a.fill(t, s)
 	got, err := s.Stats(t.Context(), time.Time{})
 	if err != nil {
@@ -289,7 +199,7 @@ func (a Audits) stats(t *testing.T) {
 }
 
 func (a Audits) export(t *testing.T) {
-	s := a.open(t, a.New(t), false)
+	s := a.open(t, a.New(t), state.Keep{})
 	ids := a.fill(t, s)
 	var got []string
 	var calls []int
@@ -307,7 +217,7 @@ func (a Audits) export(t *testing.T) {
 }
 
 func (a Audits) exportPages(t *testing.T) {
-	s := a.open(t, a.New(t), false)
+	s := a.open(t, a.New(t), state.Keep{})
 	const n = 450
 	at := time.Now() // many at one time are the hard case for paging
 	for i := range n {
@@ -326,7 +236,7 @@ func (a Audits) exportPages(t *testing.T) {
 
 func (a Audits) prune(t *testing.T) {
 	at := a.New(t)
-	s := a.open(t, at, false)
+	s := a.open(t, at, state.Keep{})
 	a.fill(t, s)
 	old := time.Now().Add(-48 * time.Hour)
 	running := s.Begin(state.Execution{Started: old})
@@ -362,7 +272,7 @@ func (a Audits) prune(t *testing.T) {
 	if err := s.Close(); err != nil { // marks them as interrupted
 		t.Fatal(err)
 	}
-	s = a.open(t, at, false)
+	s = a.open(t, at, state.Keep{})
 	if n, err := s.Prune(t.Context(), time.Now().Add(-24*time.Hour)); err != nil || n != many+1 {
 		t.Errorf("Prune of many = %d, %v, want %d", n, err, many+1)
 	}
@@ -370,12 +280,12 @@ func (a Audits) prune(t *testing.T) {
 
 func (a Audits) closed(t *testing.T) {
 	at := a.New(t)
-	s := a.open(t, at, false)
+	s := a.open(t, at, state.Keep{})
 	id := s.Begin(state.Execution{})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if e, _ := show(t, a.open(t, at, false), id); e.Status != state.StatusInterrupted {
+	if e, _ := show(t, a.open(t, at, state.Keep{}), id); e.Status != state.StatusInterrupted {
 		t.Errorf("status %q, want interrupted", e.Status)
 	}
 	if err := s.Finish(state.Execution{ID: id}); !errors.Is(err, state.ErrClosed) {
@@ -388,7 +298,7 @@ func (a Audits) closed(t *testing.T) {
 }
 
 func (a Audits) readingEnds(t *testing.T) {
-	s := a.open(t, a.New(t), false)
+	s := a.open(t, a.New(t), state.Keep{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.List(ctx, state.Filter{}); !errors.Is(err, context.Canceled) {
@@ -397,7 +307,7 @@ func (a Audits) readingEnds(t *testing.T) {
 }
 
 func (a Audits) events(t *testing.T) {
-	s := a.open(t, a.New(t), false)
+	s := a.open(t, a.New(t), state.Keep{})
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	s.Note(state.Event{Time: at, Kind: state.EventToolsChanged, Server: "a", Detail: "x (description)"})
 	s.Note(state.Event{Time: at.Add(time.Minute), Kind: state.EventToolsChanged, Server: "b", Detail: "password=hunter2hunter2"})
@@ -433,7 +343,7 @@ func (a Audits) events(t *testing.T) {
 }
 
 func (a Audits) skillStats(t *testing.T) {
-	s := a.open(t, a.New(t), false)
+	s := a.open(t, a.New(t), state.Keep{})
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	note := func(minutes int, kind, name, client string, failed bool) {
 		s.Note(state.Event{Time: at.Add(time.Duration(minutes) * time.Minute), Kind: kind, Name: name, Client: client, Failed: failed})
@@ -471,7 +381,7 @@ func (a Audits) killed(t *testing.T) {
 	at := a.New(t)
 	c := StartChild(t, at)
 
-	s := a.open(t, at, false)
+	s := a.open(t, at, state.Keep{})
 	if e, _ := show(t, s, c.ID); e.Status != state.StatusRunning || e.Calls != 2 {
 		t.Errorf("while its owner lives: status %q with %d calls, want running with 2", e.Status, e.Calls)
 	}
@@ -491,7 +401,7 @@ func (a Audits) survivor(t *testing.T) {
 	at := a.New(t)
 	victim, survivor := StartChild(t, at), StartChild(t, at)
 	victim.Kill(t)
-	s := a.open(t, at, false)
+	s := a.open(t, at, state.Keep{})
 	if e, _ := show(t, s, survivor.ID); e.Status != state.StatusRunning {
 		t.Errorf("survivor's execution is %q, want running", e.Status)
 	}
@@ -509,7 +419,7 @@ func (a Audits) openedAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			s, err := a.Open(at, false)
+			s, err := a.Open(at, state.Keep{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -529,7 +439,7 @@ func (a Audits) openedAtOnce(t *testing.T) {
 	one.Finish(t)
 	two.Finish(t)
 	wg.Wait()
-	stats, err := a.open(t, at, false).Stats(t.Context(), time.Time{})
+	stats, err := a.open(t, at, state.Keep{}).Stats(t.Context(), time.Time{})
 	if want := 4*20 + 2*2; err != nil || stats.Executions != want || stats.ByStatus[state.StatusDone] != want {
 		t.Errorf("Stats = %+v, %v, want %d executions done", stats, err, want)
 	}
@@ -539,7 +449,7 @@ func (a Audits) openedAtOnce(t *testing.T) {
 // delay that, so the quickest of some attempts counts.
 func (a Audits) committedSoon(t *testing.T) {
 	at := a.New(t)
-	s, reader := a.open(t, at, false), a.open(t, at, false)
+	s, reader := a.open(t, at, state.Keep{}), a.open(t, at, state.Keep{})
 	id := s.Begin(state.Execution{})
 	best := time.Hour
 	for n := range 20 {
@@ -558,7 +468,7 @@ func (a Audits) committedSoon(t *testing.T) {
 
 func (a Audits) committedByFinish(t *testing.T) {
 	at := a.New(t)
-	s, reader := a.open(t, at, false), a.open(t, at, false)
+	s, reader := a.open(t, at, state.Keep{}), a.open(t, at, state.Keep{})
 	for range 20 {
 		id := s.Begin(state.Execution{})
 		s.Record(state.Call{ExecutionID: id})
@@ -572,7 +482,7 @@ func (a Audits) committedByFinish(t *testing.T) {
 }
 
 func (a Audits) concurrent(t *testing.T) {
-	s := a.open(t, a.New(t), false)
+	s := a.open(t, a.New(t), state.Keep{})
 	const executions, calls = 20, 30
 	var wg sync.WaitGroup
 	for i := range executions {

@@ -37,7 +37,7 @@ func (a Audits) Main(m *testing.M) {
 // committed, and waits until its stdin ends: it is killed, or it finishes the
 // execution.
 func (a Audits) child(at string) error {
-	s, err := a.Open(at, false)
+	s, err := a.Open(at, state.Keep{})
 	if err != nil {
 		return err
 	}

@@ -196,6 +196,9 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		return nil, err
 	}
 	r.Args = args
+	if args, err = tool.Send(args); err != nil {
+		return nil, b.o.Validator.refuse(tool, err)
+	}
 	if b.o.Policy != nil {
 		call := policy.Call{Caller: b.o.Client, Tool: tool, Class: r.Class, Args: args, Skill: k, Run: policy.Run{ID: b.o.Execution, Calls: r.Seq - 1}}
 		if d := b.o.Policy.Decide(call); d.Effect != policy.Allow {
@@ -205,11 +208,11 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 	if b.o.Started != nil {
 		b.o.Started(tool, r.Seq)
 	}
-	raw, err := b.o.Caller.Call(ctx, tool.Server, tool.Name, args)
+	raw, err := b.o.Caller.Call(ctx, tool.Server, tool.OwnName(), args)
 	if err != nil {
 		if b.o.Failure != nil {
 			if e := b.o.Failure(err); e != nil {
-				return nil, e
+				return nil, e.of(tool)
 			}
 		}
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -66,6 +67,14 @@ func Refused(t *discovery.Tool, d policy.Decision) *Error {
 	e := &Error{Server: t.Server, Tool: t.Name, Code: CodeDenied, Message: t.ID + " " + d.Reason, Hint: d.Hint}
 	if d.Effect == policy.Ask {
 		e.Message = t.ID + " needs the approval of a person, and nobody can be asked here: it " + d.Reason
+	}
+	return e
+}
+
+// of returns e about t, whose server may know it by another name.
+func (e *Error) of(t *discovery.Tool) *Error {
+	if own := t.OwnName(); own != t.Name {
+		e.Message = strings.Replace(e.Message, "call "+t.Server+"/"+own+":", "call "+t.Server+"/"+t.Name+":", 1)
 	}
 	return e
 }

@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,9 +80,7 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 		args = json.RawMessage(`{}`)
 	}
 	s := v.schema(t)
-	refuse := func(why string) (json.RawMessage, error) {
-		return nil, &Error{Code: CodeArguments, Message: t.ID + ": " + why, Hint: expectation(s.root)}
-	}
+	refuse := func(why string) (json.RawMessage, error) { return nil, v.refuse(t, errors.New(why)) }
 	if args[0] != '{' {
 		return refuse("arguments are one object, such as {name: value}; got " + kindOf(args))
 	}
@@ -119,6 +118,11 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 		return refuse(invalid.Error())
 	}
 	return args, nil
+}
+
+// refuse is the failure of a call with wrong arguments.
+func (v *Validator) refuse(t *discovery.Tool, why error) *Error {
+	return &Error{Code: CodeArguments, Message: t.ID + ": " + why.Error(), Hint: expectation(v.schema(t).root)}
 }
 
 // maxFindings is how many mistakes one error lists.

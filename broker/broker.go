@@ -41,6 +41,9 @@ type Broker struct {
 	surface *surface.Surface
 
 	background sync.WaitGroup
+
+	warning sync.Mutex
+	warned  map[string]bool // what Options.Warn was told
 }
 
 // New returns a broker that knows what the cache knows. It starts no server;
@@ -94,6 +97,7 @@ func (b *Broker) StartLazily(ctx context.Context) {
 // take the processors that the first answers need. A server that is named
 // meanwhile is connected at once.
 func (b *Broker) StartSoon(ctx context.Context) {
+	b.warn()
 	b.catalog.StartSoon(ctx, func() { b.prepare(ctx) })
 }
 
@@ -115,10 +119,29 @@ func (b *Broker) changed() {
 			b.log.Error("index tools", "err", err)
 		}
 		b.skill.ReadTexts()
+		b.warn()
 		if b.opts.Load().Mode == ModeAuto {
 			b.surface.Refresh()
 		}
 	})
+}
+
+// warn says what of the configuration has no effect on what is known by now.
+func (b *Broker) warn() {
+	tell := b.opts.Load().Warn
+	if tell == nil {
+		return
+	}
+	b.warning.Lock()
+	defer b.warning.Unlock()
+	problems := make(map[string]bool)
+	for _, p := range b.Problems() {
+		problems[p] = true
+		if !b.warned[p] {
+			tell(p)
+		}
+	}
+	b.warned = problems
 }
 
 // noteChanges records that tools are not what they were at first.
@@ -137,7 +160,7 @@ func (b *Broker) noteChanges(server string, changes []discovery.Change) {
 // are ignored.
 func (b *Broker) Reconfigure(o Options) {
 	next := *b.opts.Load()
-	next.Servers, next.Tools, next.ReadOnly, next.Language = o.Servers, o.Tools, o.ReadOnly, o.Language
+	next.Servers, next.Tools, next.Overrides, next.ReadOnly, next.Language = o.Servers, o.Tools, o.Overrides, o.ReadOnly, o.Language
 	next.Unlearned, next.UnnotedReads = o.Unlearned, o.UnnotedReads
 	next.Mode, next.AutoThreshold, next.SearchWait = o.Mode, o.AutoThreshold, o.SearchWait
 	next.Skills, next.SkillBudget, next.Commands = o.Skills, o.SkillBudget, o.Commands

@@ -65,6 +65,9 @@ type Options struct {
 	Guard bool
 	// Logger receives what happens; nil discards it.
 	Logger *slog.Logger
+	// Warn is told once of each thing in the configuration that turns out to have no
+	// effect; nil tells nobody.
+	Warn func(problem string)
 	// Version is the broker's own version, as it tells it to both sides.
 	Version string
 
@@ -118,6 +121,8 @@ type Options struct {
 	ReadOnly bool
 	// Tools allow and deny tools of servers; nil allows all.
 	Tools policy.ToolLists
+	// Overrides change tools of servers: their names, descriptions and parameters.
+	Overrides map[string]discovery.Overrides
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language
@@ -184,7 +189,7 @@ func (o *Options) surface() surface.Options {
 }
 
 func (o *Options) catalog() catalog.Options {
-	c := catalog.Options{Servers: o.Servers, Fixed: o.Fixed, Tools: o.Tools, Learned: o.Learned, Unlearned: o.Unlearned}
+	c := catalog.Options{Servers: o.Servers, Fixed: o.Fixed, Tools: o.Tools, Overrides: o.Overrides, Learned: o.Learned, Unlearned: o.Unlearned}
 	if o.ReadOnly { // the others deny no tool that is there, or only some calls
 		c.Scope = o.policies()
 	}

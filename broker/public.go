@@ -146,6 +146,10 @@ func (b *Broker) Catalog() *discovery.Catalog { return b.catalog.Scope() }
 // what an editor needs beside them, in path order.
 func (b *Broker) CodeFiles() iter.Seq[codegen.File] { return b.catalog.Types().Files(b.Catalog()) }
 
+// Problems says what of the configuration has no effect on what the servers are
+// known to list, one line each, with the nearest name.
+func (b *Broker) Problems() []string { return b.catalog.Problems() }
+
 // Unlisted returns the servers whose tools are not known, in config order.
 func (b *Broker) Unlisted() []string { return b.catalog.UnlistedNames() }
 

@@ -68,6 +68,10 @@ type ListedTool struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  Annotations     `json:"annotations"`
+
+	// Original is what it was before the configuration changed it; nil if it is as
+	// the server listed it.
+	Original *Original `json:"-"`
 }
 
 // Annotations are an upstream's hints about a tool. They are hints: a nil

@@ -23,7 +23,7 @@ func (c Class) String() string {
 // tool that is marked read-only reads unless its name says that it deletes: the
 // names of many such tools have other verbs, such as "generate_bar_chart".
 func ClassOf(t *discovery.Tool) Class {
-	named := classOfName(t.Name)
+	named := classOfName(t.OwnName())
 	a := t.Annotations
 	switch {
 	case named == Destructive, a.Destructive != nil && *a.Destructive:

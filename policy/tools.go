@@ -22,7 +22,7 @@ type ToolList struct {
 
 // Decide implements Policy.
 func (l ToolLists) Decide(c Call) Decision {
-	if list, ok := l[c.Tool.Server]; ok && !list.allows(c.Tool.Name) {
+	if list, ok := l[c.Tool.Server]; ok && !list.allows(c.Tool.OwnName()) {
 		return Decision{Deny, CodeToolLists, `is denied by "tools" of its server in the configuration`, searchHint}
 	}
 	return Decision{}

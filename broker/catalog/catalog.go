@@ -32,6 +32,8 @@ type Options struct {
 	Fixed []discovery.Listing
 	// Tools allow and deny tools: what they deny is not there.
 	Tools policy.ToolLists
+	// Overrides change tools, by server.
+	Overrides map[string]discovery.Overrides
 	// Scope denies, whatever the call, the tools that are not in scope; nil denies
 	// none.
 	Scope policy.List
@@ -192,7 +194,7 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 		if !ok {
 			l = discovery.Listing{Server: s.Name, Description: s.Description}
 		}
-		listings = append(listings, o.Tools.Filter(l))
+		listings = append(listings, o.Overrides[s.Name].Apply(o.Tools.Filter(l)))
 	}
 	c.full = discovery.NewCatalog(append(listings, o.Fixed...))
 	c.scope = c.full
@@ -200,6 +202,15 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 		c.scope = c.full.Filter(func(t *discovery.Tool) bool { return o.Scope.Decide(policy.CallOf(t)).Effect != policy.Deny })
 	}
 	return c.full, c.scope
+}
+
+// Problems says what of the overrides has no effect on the tools that are known.
+func (c *Catalog) Problems() []string {
+	var list []string
+	for _, l := range c.Pool.Listings() {
+		list = append(list, c.opts.Load().Overrides[l.Server].Problems(l)...)
+	}
+	return list
 }
 
 // ServerNames are the names of the configured servers, in config order.
@@ -274,7 +285,7 @@ func (c *Catalog) Types() *codegen.Generator {
 		if !c.Learns(t) {
 			return nil
 		}
-		typ, ok := c.opts.Load().Learned.Type(t.Server, t.Name)
+		typ, ok := c.opts.Load().Learned.Type(t.Server, t.OwnName())
 		if !ok {
 			return nil
 		}

@@ -59,7 +59,7 @@ func (x *Execution) learn(r bridge.Record) {
 	if !ok || !x.e.catalog.Learns(t) {
 		return
 	}
-	for _, d := range x.o.Learned.Observe(t.Server, t.Name, r.Args, r.Value) {
+	for _, d := range x.o.Learned.Observe(t.Server, t.OwnName(), r.Args, r.Value) {
 		note := t.ID + ": " + d
 		if x.drifts.add(note) && x.o.Audit != nil {
 			x.o.Audit.Note(state.Event{Kind: state.EventDrift, Server: t.Server, Detail: note})

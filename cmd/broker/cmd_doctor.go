@@ -82,6 +82,9 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 	for _, st := range status {
 		d.Servers = append(d.Servers, checkServer(ctx, s, st))
 	}
+	if c, ok := checkNames(s); ok {
+		d.Checks = append(d.Checks, c)
+	}
 	code := exitOK
 	for _, c := range d.Servers {
 		if !c.OK {
@@ -121,6 +124,16 @@ func checkConfig(s *session) check {
 		c.Hint = "add servers under \"mcpServers\""
 	}
 	return c
+}
+
+// checkNames looks for what the config says about tools that there are not.
+func checkNames(s *session) (check, bool) {
+	c := check{Name: "tools", OK: true, Detail: counted(len(overrides(s.config)), "server") + " with changed tools"}
+	problems := s.broker.Problems()
+	if len(problems) > 0 {
+		c.OK, c.Detail, c.Hint = false, strings.Join(problems, "; "), "broker tools list shows what there is"
+	}
+	return c, len(problems)+len(overrides(s.config)) > 0
 }
 
 // checkState writes a file where the broker keeps its state.

@@ -75,6 +75,8 @@ type app struct {
 	mode       string // overrules the config's
 	vectors    string // overrules that of the config
 	skillsPath string // overrules that of the config
+
+	warn func(problem string) // is told what of the config has no effect; may be nil
 }
 
 // exit codes of the command line. exec has its own for what is wrong with the

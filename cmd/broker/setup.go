@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
@@ -111,7 +112,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.Runner = sandbox.NewQueue(places, where.set.MaxExecutions)
 	o.ScriptSandbox = docker.NewCommands(&docker.Options{MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
-	o.Guard = true
+	o.Guard, o.Warn = true, a.warn
 	o.Languages, o.NotHere = where.runs()
 	o.Isolations = where.offered()
 	o.WorkflowDir = filepath.Join(state, "workflows")
@@ -179,6 +180,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		SearchWait:     wait,
 		ReadOnly:       set.ReadOnly || a.readOnly,
 		Tools:          toolLists(cfg),
+		Overrides:      overrides(cfg),
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,
 		MaxTimeout:     set.MaxTimeout,
@@ -260,6 +262,20 @@ func toolLists(cfg *config.Config) policy.ToolLists {
 		}
 	}
 	return lists
+}
+
+// overrides are how a config changes the tools of its servers.
+func overrides(cfg *config.Config) map[string]discovery.Overrides {
+	all := make(map[string]discovery.Overrides)
+	for _, s := range cfg.Servers {
+		for name, o := range s.Overrides {
+			if all[s.Name] == nil {
+				all[s.Name] = make(discovery.Overrides)
+			}
+			all[s.Name][name] = discovery.Override(o)
+		}
+	}
+	return all
 }
 
 // logger writes to stderr: everything with --verbose, else what went wrong.

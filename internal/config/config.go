@@ -10,6 +10,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -73,6 +74,8 @@ type Server struct {
 	// Allow and Deny are patterns of tool names in the style of path.Match.
 	// Without Allow, all tools are allowed; Deny wins.
 	Allow, Deny []string
+	// Overrides change tools, by the name that the server gives them.
+	Overrides map[string]Override
 
 	// KeepAlive keeps the server running when it is idle.
 	KeepAlive bool
@@ -87,6 +90,17 @@ type Server struct {
 	// Learn learns output types from this server's results; nil means as
 	// Broker.Learn says.
 	Learn *bool
+}
+
+// An Override changes one tool of a server. What is empty stays as it is.
+type Override struct {
+	// Name and Description are what the tool is called, and said to do.
+	Name, Description string
+	// Defaults are arguments, as JSON, that a call is sent with if it does not have
+	// them.
+	Defaults map[string]json.RawMessage
+	// Hide are parameters that callers neither see nor can give.
+	Hide []string
 }
 
 // OAuth is how the broker introduces itself when a remote server asks for a

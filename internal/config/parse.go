@@ -195,8 +195,9 @@ func (c *collector) tools(v hujson.Value, of func(string) string, s *Server) {
 		return
 	}
 	c.object(v, of("tools"), schema{
-		"allow": c.list(of("tools.allow"), &s.Allow, c.pattern),
-		"deny":  c.list(of("tools.deny"), &s.Deny, c.pattern),
+		"allow":    c.list(of("tools.allow"), &s.Allow, c.pattern),
+		"deny":     c.list(of("tools.deny"), &s.Deny, c.pattern),
+		"override": func(v hujson.Value) { c.overrides(v, of, &s.Overrides) },
 	})
 }
 

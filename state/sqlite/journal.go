@@ -1,0 +1,300 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A journal is one run that this process executes. What it has to write waits in
+// it; a call that is recorded again before that is written once. It is guarded by
+// the lock of its Runs.
+type journal struct {
+	runs    *Runs
+	run     state.Run
+	written bool // the run is in the file
+	dirty   bool // the run is not there as it is now
+	bytes   int  // of arguments and values
+	calls   []state.RunCall
+	sizes   map[int]int // of values, by ordinal
+	// decided are the ordinals of calls that somebody may decide about.
+	decided map[int]bool
+	queued  bool
+}
+
+// journalBatch is how many calls wait at most.
+const journalBatch = 256
+
+// Record implements state.RunJournal.
+func (j *journal) Record(c state.RunCall, wait bool) error {
+	j.runs.mu.Lock()
+	defer j.runs.mu.Unlock()
+	if err := j.fit(&c); err != nil {
+		return err
+	}
+	var before *state.RunCall // as it waits to be written
+	at := slices.IndexFunc(j.calls, func(o state.RunCall) bool { return o.Ordinal == c.Ordinal })
+	if at >= 0 {
+		before = &state.RunCall{}
+		*before, j.calls[at] = j.calls[at], c
+	} else {
+		at = len(j.calls)
+		j.calls = append(j.calls, c)
+	}
+	if c.State == state.RunAsked {
+		j.watch(c.Ordinal)
+	}
+	j.enqueue()
+	if !wait && len(j.calls) < journalBatch {
+		j.runs.later()
+		return nil
+	}
+	err := j.runs.ready(true)
+	if err == nil {
+		err = j.runs.flush()
+	}
+	if err != nil {
+		// A call that was not written must not be written later: it is not sent.
+		if before != nil {
+			j.calls[at] = *before
+		} else {
+			j.calls = slices.Delete(j.calls, at, at+1)
+		}
+		if errors.Is(err, state.ErrNotApproved) {
+			return err
+		}
+		return explain(err)
+	}
+	return nil
+}
+
+// fit keeps the run within its bytes: what is beyond is not kept, and the run cannot
+// be replayed.
+func (j *journal) fit(c *state.RunCall) error {
+	if j.runs.closed {
+		return state.ErrClosed
+	}
+	if j.sizes == nil {
+		j.sizes = make(map[int]int)
+	}
+	size := len(c.Args) + len(c.Value)
+	if j.bytes+size-j.sizes[c.Ordinal] > state.MaxRunBytes {
+		j.run.Full, j.dirty = true, true
+		c.Args, c.Value = nil, nil
+		size = 0
+	}
+	j.bytes += size - j.sizes[c.Ordinal]
+	j.sizes[c.Ordinal] = size
+	return nil
+}
+
+func (j *journal) watch(ordinal int) {
+	if j.decided == nil {
+		j.decided = make(map[int]bool)
+	}
+	j.decided[ordinal] = true
+}
+
+func (j *journal) enqueue() {
+	if !j.queued {
+		j.queued = true
+		j.runs.queue = append(j.runs.queue, j)
+	}
+}
+
+// later writes what is queued soon; r.mu is held.
+func (r *Runs) later() {
+	if r.timer == nil {
+		r.timer = time.AfterFunc(batchDelay, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.timer = nil
+			err := r.ready(true)
+			if err == nil {
+				err = r.flush()
+			}
+			if err != nil && !errors.Is(err, state.ErrClosed) {
+				r.log.Error("write journal", "err", explain(err))
+			}
+		})
+	}
+}
+
+// flush writes what is queued, in one transaction; r.mu is held, the file open.
+func (r *Runs) flush() error {
+	if len(r.queue) == 0 {
+		return nil
+	}
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	ctx := context.Background()
+	write := func() error {
+		err := r.exec(ctx, "BEGIN IMMEDIATE")
+		if err != nil {
+			return err
+		}
+		for _, j := range r.queue {
+			if err = errors.Join(err, j.write(ctx)); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = r.exec(ctx, "COMMIT")
+		}
+		if err != nil {
+			_ = r.exec(ctx, "ROLLBACK") // the first error is what matters
+		}
+		return err
+	}
+	err := write()
+	if err != nil && isBusy(err) {
+		err = write()
+	}
+	if err != nil {
+		return err
+	}
+	for _, j := range r.queue {
+		if !j.written {
+			r.begun++
+		}
+		j.written, j.dirty, j.queued = true, false, false
+		clear(j.calls) // values must not stay in memory
+		j.calls = j.calls[:0]
+	}
+	clear(r.queue)
+	r.queue = r.queue[:0]
+	if r.begun >= state.MaxRuns/4 {
+		r.prune(ctx)
+	}
+	return nil
+}
+
+// write writes what waits in j.
+func (j *journal) write(ctx context.Context) error {
+	if !j.written || j.dirty {
+		if j.written {
+			if err := j.granted(ctx); err != nil {
+				return err
+			}
+		}
+		if err := j.runs.put(ctx, &j.run); err != nil {
+			return err
+		}
+	}
+	for i := range j.calls {
+		if j.calls[i].State == state.RunIntent && j.decided[j.calls[i].Ordinal] {
+			if err := j.approved(ctx, j.calls[i].Ordinal); err != nil {
+				return err
+			}
+		}
+		if err := j.runs.putCall(ctx, j.run.ID, &j.calls[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// approved is an error if the call waits in the file, was denied there, or has an
+// approval that has expired.
+func (j *journal) approved(ctx context.Context, ordinal int) error {
+	var was string
+	var expires int64
+	err := j.runs.conn.QueryRowContext(ctx, "SELECT state, expires FROM run_calls WHERE run = ? AND ordinal = ?", j.run.ID, ordinal).Scan(&was, &expires)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	case was == state.RunMade, was == state.RunIntent:
+		return nil
+	case was == state.RunApproved && time.Now().UnixNano() <= expires:
+		return nil
+	}
+	return state.ErrNotApproved
+}
+
+// granted takes over what was approved for the run while it is executed.
+func (j *journal) granted(ctx context.Context) error {
+	list, err := j.runs.readRuns(ctx, "WHERE id = ?", j.run.ID)
+	if err == nil && len(list) == 1 {
+		j.run.Granted = list[0].Granted
+	}
+	return err
+}
+
+// Cut implements state.RunJournal.
+func (j *journal) Cut(after int) (receipts []state.RunCall, err error) {
+	err = j.runs.locked(true, func(ctx context.Context) error {
+		_, calls, err := j.runs.whole(ctx, j.run.ID)
+		if err != nil {
+			return err
+		}
+		lowest := 0
+		for _, c := range calls {
+			lowest = min(lowest, c.Ordinal)
+		}
+		return transaction(ctx, j.runs.conn, func() error {
+			receipts = nil
+			for _, c := range calls {
+				if c.Ordinal <= 0 {
+					receipts = append(receipts, c)
+				}
+				if c.Ordinal <= after {
+					continue
+				}
+				if err := j.runs.exec(ctx, "DELETE FROM run_calls WHERE run = ? AND ordinal = ?", j.run.ID, c.Ordinal); err != nil {
+					return err
+				}
+				if !c.Changes() || c.State == state.RunMade || c.State == state.RunAsked || c.State == state.RunApproved {
+					continue // nothing was done
+				}
+				lowest--
+				c.Ordinal, c.Steps = lowest, nil
+				if err := j.runs.putCall(ctx, j.run.ID, &c); err != nil {
+					return err
+				}
+				receipts = append(receipts, c)
+			}
+			return nil
+		})
+	})
+	return receipts, err
+}
+
+// End implements state.RunJournal.
+func (j *journal) End(run state.Run) error {
+	r := j.runs
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return state.ErrClosed
+	}
+	if !j.written && len(j.calls) == 0 {
+		return nil
+	}
+	full := j.run.Full
+	j.run.Status, j.run.ExitCode, j.run.Error, j.run.Expires = run.Status, run.ExitCode, run.Error, run.Expires
+	if run.Code != "" {
+		j.run.Code = run.Code
+	}
+	j.run.Full, j.dirty = full, true
+	j.enqueue()
+	if run.Status != state.StatusWaiting {
+		r.later()
+		return nil
+	}
+	err := r.ready(true)
+	if err == nil {
+		err = r.flush()
+	}
+	if err != nil {
+		return explain(err)
+	}
+	return nil
+}

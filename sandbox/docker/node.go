@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
 	"github.com/mcpbroker/mcpbroker/sandbox/jsrun"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
@@ -37,6 +39,7 @@ func (node) command(memory int64) []string {
 		args = append(args, "lib/"+name, "module.exports =\n"+jsrun.Library(name))
 	}
 	args = append(args, "lib/newer", "module.exports =\n"+runnerText("node", "newer.js"))
+	args = append(args, "functions", "module.exports = "+script.FunctionsJSON())
 	return append(args, boot[1:]...)
 }
 
@@ -44,8 +47,16 @@ func (node) image(ctx context.Context, e *engine, o *Options) (string, error) {
 	return e.imageOf(ctx, KindNode, o.Image)
 }
 
-// nodeGlobals are what programs find in Node and not in the broker's own engine.
-var nodeGlobals = []string{"Atomics", "Blob", "SharedArrayBuffer"}
+// nodeGlobals are the global names of Node that a program may use: those that are
+// withheld say what to use instead.
+var nodeGlobals = strings.Fields(`
+	AbortController AbortSignal AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array BigUint64Array Blob Boolean Buffer Crypto CryptoKey
+	CustomEvent DOMException DataView Date Error EvalError Event EventTarget FinalizationRegistry Float32Array Float64Array Function Infinity
+	Int16Array Int32Array Int8Array Intl Iterator JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set
+	SharedArrayBuffer String SubtleCrypto Symbol SyntaxError TextDecoder TextEncoder ToolError TypeError URIError URL URLSearchParams Uint16Array
+	Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet atob btoa callMCPTool clearImmediate clearInterval clearTimeout console crypto
+	decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval global globalThis isFinite isNaN parseFloat parseInt performance
+	queueMicrotask results setImmediate setInterval setTimeout skills store structuredClone tools undefined unescape`)
 
 // maxBundle is the most that a program and its modules become.
 const maxBundle = 64 << 20

@@ -2,8 +2,10 @@ package docker
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // PythonImage is the image that Python runs in unless Options name another.
@@ -15,8 +17,10 @@ type python struct{}
 func (python) name() string                  { return KindPython }
 func (python) languages() []sandbox.Language { return []sandbox.Language{sandbox.Python} }
 func (python) command(int64) []string {
-	return append([]string{"python3", "-I", "-B", "-X", "utf8", "-c"},
-		runnerArgs("python", ".py", "wire", "values", "source", "host", "skills", "report", "waits", "program")...)
+	args := runnerArgs("python", ".py", "wire", "values", "source", "host", "skills", "report", "waits", "program")
+	// The table goes behind boot, as a module of its own.
+	functions := []string{"functions", "import json\nFUNCTIONS = json.loads(r'''" + script.FunctionsJSON() + "''')"}
+	return append([]string{"python3", "-I", "-B", "-X", "utf8", "-c"}, slices.Insert(args, 1, functions...)...)
 }
 func (python) env() []string            { return []string{"HOME=/tmp", "TMPDIR=/tmp", "TZ=UTC"} }
 func (python) tmpfs() map[string]string { return map[string]string{"/tmp": tmpfsOptions} }

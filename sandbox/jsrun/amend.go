@@ -9,13 +9,15 @@ import (
 	"github.com/dop251/goja/ast"
 	gojatoken "github.com/dop251/goja/token"
 	"github.com/dop251/goja/unistring"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // The names of what amended programs call, parameters of the function around
 // every script. No program is likely to have them, and would hide them.
 const (
 	joinName   = "$broker_join"
-	absentName = "$broker_absent"
+	absentName = "$broker_absent" // of package script
 	caughtName = "$broker_caught"
 	spreadName = "$broker_spread"
 	listName   = "$broker_list"
@@ -49,15 +51,15 @@ func (e errorReads) any() bool { return e.message || e.stack }
 
 // errorReads finds out what of errors the program mentions.
 func (src *source) errorReads() (reads errorReads) {
-	for i := range src.lexed.tokens {
-		switch strings.Trim(src.lexed.text(i), "\"'`") {
+	for i := range src.Tokens.List {
+		switch strings.Trim(src.Tokens.Text(i), "\"'`") {
 		case "message", "structuredClone":
 			reads.message = true
 		case "getOwnPropertyNames", "getOwnPropertyDescriptor", "getOwnPropertyDescriptors", "ownKeys":
 			reads.message, reads.stack = true, true
 		case "stack":
-			before := src.lexed.text(i - 1)
-			reads.stack = reads.stack || src.lexed.kind(i) != word || before == "." || before == "?." || before == "{" || before == ","
+			before := src.Tokens.Text(i - 1)
+			reads.stack = reads.stack || src.Tokens.Kind(i) != script.Word || before == "." || before == "?." || before == "{" || before == ","
 		}
 	}
 	return reads
@@ -65,26 +67,26 @@ func (src *source) errorReads() (reads errorReads) {
 
 // races reports whether the program may have a Promise.race or a Promise.any.
 func (src *source) races() bool {
-	return slices.ContainsFunc(src.lexed.tokens, func(t token) bool {
-		text := src.lexed.src[t.start:t.end]
-		return t.kind == word && (text == "race" || text == "any")
+	return slices.ContainsFunc(src.Tokens.List, func(t script.Token) bool {
+		text := src.Tokens.Src[t.Start:t.End]
+		return t.Kind == script.Word && (text == "race" || text == "any")
 	})
 }
 
-// amend does so to the tree of text. Most programs need nothing of it, and are not walked through.
+// amend does so to the tree. Most programs need nothing of it, and are not walked through.
 // The error is about a regular expression that no engine would take.
-func (src *source) amend(tree *ast.Program, text string) error {
-	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.absent(), reads: src.errorReads()}
+func (src *source) amend() error {
+	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.Absent(), reads: src.errorReads()}
 	chains, takes := src.chains(), src.queues()
 	if !src.appends() && !src.spreads() && !src.hasClasses() && !chains && !takes && len(a.absent) == 0 && !a.reads.any() {
 		return nil
 	}
-	g := &grouper{text: text, base: tree.File.Base()}
+	g := &grouper{text: src.Text, base: src.Root.File.Base()}
 	q := newQueues()
-	before := pass{bound: func(target, initial ast.Expression) {
+	before := script.Walk{Bound: func(target, initial ast.Expression) {
 		a.learn(target, initial)
 		q.bind(target, initial)
-	}, visit: func(n ast.Node) bool {
+	}, Visit: func(n ast.Node) bool {
 		if chains {
 			g.regroup(n)
 		}
@@ -93,24 +95,24 @@ func (src *source) amend(tree *ast.Program, text string) error {
 		}
 		return true
 	}}
-	before.statements(tree.Body)
+	before.Statements(src.Root.Body)
 	q.change()
-	after := pass{leave: a.change}
+	after := script.Walk{Leave: a.change}
 	if a.reads.any() {
-		after.caught = changeCaught
+		after.Caught = changeCaught
 	}
-	after.statements(tree.Body)
+	after.Statements(src.Root.Body)
 	if a.err != nil {
-		return &refusal{problems: []string{src.file + ": " + a.err.Error()}}
+		return &script.Refusal{Problems: []string{src.File + ": " + a.err.Error()}}
 	}
 	return nil
 }
 
 // appends reports whether the program may have an s += x or s = s + x.
 func (src *source) appends() bool {
-	lex := src.lexed
-	for i := range lex.tokens {
-		if lex.text(i) == "=" && (lex.text(i-1) == "+" || lex.text(i+2) == "+" || lex.text(i+2) == ".") {
+	lex := src.Tokens
+	for i := range lex.List {
+		if lex.Text(i) == "=" && (lex.Text(i-1) == "+" || lex.Text(i+2) == "+" || lex.Text(i+2) == ".") {
 			return true
 		}
 	}
@@ -119,8 +121,8 @@ func (src *source) appends() bool {
 
 // spreads reports whether the program may have a list with others in it.
 func (src *source) spreads() bool {
-	for i := range src.lexed.tokens {
-		if before := src.lexed.text(i - 1); src.lexed.text(i) == "..." && (before == "[" || before == ",") {
+	for i := range src.Tokens.List {
+		if before := src.Tokens.Text(i - 1); src.Tokens.Text(i) == "..." && (before == "[" || before == ",") {
 			return true
 		}
 	}
@@ -130,23 +132,12 @@ func (src *source) spreads() bool {
 // hasClasses reports whether a regular expression of the program needs to be
 // spelled out.
 func (src *source) hasClasses() bool {
-	for i, t := range src.lexed.tokens {
-		if text := src.lexed.text(i); t.kind == regex && (hasClass(text) || strings.ContainsAny(text[strings.LastIndexByte(text, '/')+1:], "dv")) {
+	for i, t := range src.Tokens.List {
+		if text := src.Tokens.Text(i); t.Kind == script.Regexp && (hasClass(text) || strings.ContainsAny(text[strings.LastIndexByte(text, '/')+1:], "dv")) {
 			return true
 		}
 	}
 	return false
-}
-
-// absent are the withheld names that the program mentions.
-func (src *source) absent() map[string]bool {
-	names := make(map[string]bool)
-	for name := range withheld {
-		if src.names[name] {
-			names[name] = true
-		}
-	}
-	return names
 }
 
 // learn notes what a name, or a property, begins as.
@@ -192,7 +183,7 @@ func (a *amender) change(slot *ast.Expression) {
 		changeList(slot, e)
 	case *ast.NewExpression:
 		if a.reads.stack { // of an error that is not thrown
-			*slot = callOf(caughtName, e, e)
+			*slot = script.CallOf(caughtName, e, e)
 		}
 	case *ast.RegExpLiteral:
 		pattern, err := spellOut(e.Pattern, e.Flags)
@@ -209,7 +200,7 @@ func (a *amender) change(slot *ast.Expression) {
 	case *ast.Identifier:
 		if a.absent[e.Name.String()] && !a.bound[e.Name] {
 			name := &ast.StringLiteral{Idx: e.Idx, Literal: e.Name.String(), Value: e.Name}
-			*slot = callOf(absentName, e, name)
+			*slot = script.CallOf(absentName, e, name)
 		}
 	}
 }
@@ -217,16 +208,6 @@ func (a *amender) change(slot *ast.Expression) {
 func isAbsent(c *ast.CallExpression) bool {
 	name, ok := c.Callee.(*ast.Identifier)
 	return ok && name.Name == absentName
-}
-
-// callOf is a call of one of our own functions in the place of e.
-func callOf(name unistring.String, e ast.Expression, args ...ast.Expression) *ast.CallExpression {
-	return &ast.CallExpression{
-		Callee:           &ast.Identifier{Name: name, Idx: e.Idx0()},
-		LeftParenthesis:  e.Idx0(),
-		ArgumentList:     args,
-		RightParenthesis: e.Idx1() - 1,
-	}
 }
 
 // changeCaught makes catch (e) { $broker_caught(e); … } of catch (e) { … }. A
@@ -238,7 +219,7 @@ func changeCaught(c *ast.CatchStatement) {
 	}
 	var first ast.Statement
 	if ok {
-		first = &ast.ExpressionStatement{Expression: callOf(caughtName, name, name)}
+		first = &ast.ExpressionStatement{Expression: script.CallOf(caughtName, name, name)}
 	} else {
 		p := c.Parameter
 		name = &ast.Identifier{Name: "caught value", Idx: p.Idx0()}
@@ -246,7 +227,7 @@ func changeCaught(c *ast.CatchStatement) {
 		first = &ast.LexicalDeclaration{
 			Idx:   p.Idx0(),
 			Token: gojatoken.LET,
-			List:  []*ast.Binding{{Target: p, Initializer: callOf(caughtName, name, name)}},
+			List:  []*ast.Binding{{Target: p, Initializer: script.CallOf(caughtName, name, name)}},
 		}
 	}
 	c.Body.List = append([]ast.Statement{first}, c.Body.List...)
@@ -262,7 +243,7 @@ func changeList(slot *ast.Expression, e *ast.ArrayLiteral) {
 			return // a hole
 		}
 		if s, ok := v.(*ast.SpreadElement); ok {
-			parts = append(parts, callOf(spreadName, s.Expression, s.Expression))
+			parts = append(parts, script.CallOf(spreadName, s.Expression, s.Expression))
 			spread, run = true, nil
 			continue
 		}
@@ -277,7 +258,7 @@ func changeList(slot *ast.Expression, e *ast.ArrayLiteral) {
 	case len(parts) == 1:
 		*slot = parts[0]
 	default:
-		*slot = callOf(listName, e, parts...)
+		*slot = script.CallOf(listName, e, parts...)
 	}
 }
 
@@ -291,12 +272,12 @@ func (a *amender) changeAssignment(e *ast.AssignExpression) {
 			return
 		}
 		for i := len(chain) - 1; i >= 0; i-- {
-			first = callOf(joinName, first, first, chain[i].Right)
+			first = script.CallOf(joinName, first, first, chain[i].Right)
 		}
 		e.Right = first
 	case e.Operator == gojatoken.PLUS && repeatable(e.Left) && (a.isKnown(e.Left) || isText(e.Right)):
 		e.Operator = gojatoken.ASSIGN
-		e.Right = callOf(joinName, e.Left, e.Left, e.Right)
+		e.Right = script.CallOf(joinName, e.Left, e.Left, e.Right)
 	}
 }
 

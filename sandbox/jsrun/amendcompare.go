@@ -6,6 +6,8 @@ import (
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/file"
 	gojatoken "github.com/dop251/goja/token"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // goja reads a < b < c as a < (b < c), and so for every operator of this kind.
@@ -21,17 +23,17 @@ var relational = map[gojatoken.Token]bool{
 // chains reports whether the program may have two such operators in a row.
 func (src *source) chains() bool {
 	seen := make(map[int]bool) // by depth
-	for i, t := range src.lexed.tokens {
-		switch src.lexed.text(i) {
+	for i, t := range src.Tokens.List {
+		switch src.Tokens.Text(i) {
 		case "<", ">", "in", "instanceof":
-			if seen[t.depth] {
+			if seen[t.Depth] {
 				return true
 			}
-			seen[t.depth] = true
+			seen[t.Depth] = true
 		case "(", "[", "{":
-			seen[t.depth+1] = false
+			seen[t.Depth+1] = false
 		case ";", ",", "&", "|", "?", ":", "=>":
-			seen[t.depth] = false
+			seen[t.Depth] = false
 		}
 	}
 	return false
@@ -42,7 +44,7 @@ func (src *source) chains() bool {
 type grouper struct {
 	text string
 	base int // of the places in the tree
-	lex  *scanner
+	lex  *script.Tokens
 }
 
 // regroup does so for a node that a pass visits.
@@ -63,7 +65,7 @@ func (g *grouper) joinsOn(b *ast.BinaryExpression) bool {
 		return false
 	}
 	if g.lex == nil {
-		g.lex = scan(g.text)
+		g.lex = script.Scan(g.text)
 	}
 	return g.depthBefore(right.Idx0()) == g.depthBefore(right.Right.Idx0())
 }
@@ -71,10 +73,10 @@ func (g *grouper) joinsOn(b *ast.BinaryExpression) bool {
 // depthBefore is how deep the operator in front of an operand is in brackets:
 // parentheses of the operand itself do not count.
 func (g *grouper) depthBefore(operand file.Idx) int {
-	offset, tokens := int(operand)-g.base, g.lex.tokens
-	i := sort.Search(len(tokens), func(i int) bool { return tokens[i].start >= offset }) - 1
-	for i > 0 && g.lex.text(i) == "(" {
+	offset, tokens := int(operand)-g.base, g.lex.List
+	i := sort.Search(len(tokens), func(i int) bool { return tokens[i].Start >= offset }) - 1
+	for i > 0 && g.lex.Text(i) == "(" {
 		i--
 	}
-	return tokens[max(i, 0)].depth
+	return tokens[max(i, 0)].Depth
 }

@@ -2,16 +2,12 @@ package jsrun
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
-
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
-	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
 // describe says in words what was thrown: the error, its frames in the
@@ -101,32 +97,7 @@ func (r *runtime) hint(name, message string) string {
 	if !ok || strings.ContainsAny(missing, " \t\n") || name != "ReferenceError" {
 		return ""
 	}
-	if hint := r.hints[missing]; hint != "" {
-		return hint
-	}
-	if reason, ok := withheld[missing]; ok { // in code that was made while running
-		return reason
-	}
-	var globals []string
-	for _, mod := range r.prog.Modules {
-		if slices.Contains(mod.Exports, missing) {
-			return fmt.Sprintf("import { %s } from './%s';", missing, mod.Path)
-		}
-		if mod.Global != "" {
-			globals = append(globals, mod.Global)
-		}
-	}
-	// Modules that the program does not mention are known by path alone; a
-	// server's namespace is called like its folder.
-	for _, path := range r.prog.ModuleNames {
-		if folder, ok := strings.CutPrefix(path, "servers/"); ok {
-			globals = append(globals, tsname.Namespace(folder))
-		}
-	}
-	if near := nearest.Names(missing, append(globals, "callMCPTool", "console", "tools", "ToolError"), 1); len(near) > 0 {
-		return fmt.Sprintf("did you mean %s?", near[0])
-	}
-	return ""
+	return r.script.Hint(missing, r.hints)
 }
 
 func sorted(set map[string]bool) []string {

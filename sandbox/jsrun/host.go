@@ -9,42 +9,53 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// A hostFunc is a function of the program that its host performs. It returns a
-// promise.
-type hostFunc struct {
-	object string // the global that has it as a method; empty for a global itself
-	name   string
-	call   string // sandbox.Call.Func
-	// read makes a target and the arguments, undefined for none, of what the
-	// function was called with.
-	read func(args []goja.Value) (target string, arg goja.Value, err error)
-	// rest makes one array of all that follows the target, instead of what read
-	// returns as arg.
-	rest bool
-}
-
-// hostFuncs are all of them. What they do is the host's affair: a function is
-// a row here and an answer there.
-var hostFuncs = []hostFunc{
-	{name: "callMCPTool", call: "call", read: readTool},
-	{object: "tools", name: "search", call: "tools.search", read: readText("tools.search('list issues', { server: 'github', limit: 5 })")},
-	{object: "tools", name: "describe", call: "tools.describe", read: readText("tools.describe('github__list_issues')")},
-	{object: "results", name: "get", call: "results.get", read: readText("results.get('r_…', { path: 'items', offset: 0, limit: 20 })")},
-	{object: "store", name: "get", call: "store.get", read: readKey("store.get('cursor')")},
-	{object: "store", name: "set", call: "store.set", read: readKey("store.set('cursor', { page: 3 })")},
-	{object: "store", name: "delete", call: "store.delete", read: readKey("store.delete('cursor')")},
-	{object: "store", name: "keys", call: "store.keys", read: readNothing},
-	{object: "skills", name: "read", call: "skills.read", read: readTexts(2, "skills.read('release-notes', 'references/style.md')"), rest: true},
-	{object: "skills", name: "call", call: "skills.call", read: readTexts(2, "skills.call('release-notes', 'start', { version: '2' })"), rest: true},
+// read makes a target and the arguments, undefined for none, of what a function of
+// the host was called with.
+func (r *runtime) read(f script.Function, args []goja.Value) (target string, arg goja.Value, err error) {
+	arg = goja.Undefined()
+	given := func(i int) bool { return i < len(args) && goja.IsString(args[i]) && args[i].String() != "" }
+	switch f.Takes {
+	case script.TakesTool:
+		return readTool(args, f.Example)
+	case script.TakesKey:
+		if !given(0) {
+			return "", nil, fmt.Errorf("the key must be a text that is not empty, as in %s", f.Example)
+		}
+		if len(args) > 1 {
+			arg = args[1]
+		}
+		return args[0].String(), arg, nil
+	case script.TakesTexts:
+		if !given(0) || !given(1) {
+			return "", nil, errors.New("use it as in " + f.Example)
+		}
+		list := make([]any, len(args)-1)
+		for i, v := range args[1:] {
+			list[i] = v
+		}
+		return args[0].String(), r.vm.NewArray(list...), nil
+	case script.TakesText:
+		if len(args) > 0 && goja.IsString(args[0]) {
+			target, args = args[0].String(), args[1:]
+		}
+		if len(args) == 0 || goja.IsUndefined(args[0]) || goja.IsNull(args[0]) {
+			return target, arg, nil
+		}
+		if _, ok := args[0].(*goja.Object); !ok {
+			return "", nil, errors.New("use it as in " + f.Example)
+		}
+		return target, args[0], nil
+	}
+	return "", arg, nil
 }
 
 // readTool reads (id, args) and (server, tool, args).
-func readTool(args []goja.Value) (string, goja.Value, error) {
-	const usage = "callMCPTool: the first argument must be a tool id, as in callMCPTool('github__list_issues', { owner: 'o' })"
+func readTool(args []goja.Value, example string) (string, goja.Value, error) {
 	if len(args) == 0 || !goja.IsString(args[0]) || args[0].String() == "" {
-		return "", nil, errors.New(usage)
+		return "", nil, errors.New("callMCPTool: the first argument must be a tool id, as in " + example)
 	}
 	target, rest := args[0].String(), args[1:]
 	if len(rest) > 0 && goja.IsString(rest[0]) {
@@ -57,53 +68,6 @@ func readTool(args []goja.Value) (string, goja.Value, error) {
 		return "", nil, fmt.Errorf("callMCPTool: the arguments of %s must be an object", target)
 	}
 	return target, rest[0], nil
-}
-
-// readKey reads (key, any value) for a function that is used as in example.
-func readKey(example string) func([]goja.Value) (string, goja.Value, error) {
-	return func(args []goja.Value) (string, goja.Value, error) {
-		if len(args) == 0 || !goja.IsString(args[0]) || args[0].String() == "" {
-			return "", nil, fmt.Errorf("the key must be a text that is not empty, as in %s", example)
-		}
-		if len(args) == 1 {
-			return args[0].String(), goja.Undefined(), nil
-		}
-		return args[0].String(), args[1], nil
-	}
-}
-
-// readTexts reads n texts that are not empty for a function that is used as in
-// example; the first is the target.
-func readTexts(n int, example string) func([]goja.Value) (string, goja.Value, error) {
-	return func(args []goja.Value) (string, goja.Value, error) {
-		for i := range n {
-			if i >= len(args) || !goja.IsString(args[i]) || args[i].String() == "" {
-				return "", nil, errors.New("use it as in " + example)
-			}
-		}
-		return args[0].String(), goja.Undefined(), nil
-	}
-}
-
-// readNothing is for a function without arguments.
-func readNothing([]goja.Value) (string, goja.Value, error) { return "", goja.Undefined(), nil }
-
-// readText reads (text, options) and (options) for a function that is used as
-// in example.
-func readText(example string) func([]goja.Value) (string, goja.Value, error) {
-	return func(args []goja.Value) (string, goja.Value, error) {
-		text := ""
-		if len(args) > 0 && goja.IsString(args[0]) {
-			text, args = args[0].String(), args[1:]
-		}
-		if len(args) == 0 || goja.IsUndefined(args[0]) || goja.IsNull(args[0]) {
-			return text, goja.Undefined(), nil
-		}
-		if _, ok := args[0].(*goja.Object); !ok {
-			return "", nil, errors.New("use it as in " + example)
-		}
-		return text, args[0], nil
-	}
 }
 
 // maxCallFrames is how many frames are kept of where a call was made, our own
@@ -132,18 +96,18 @@ func (c *hostCall) name() string {
 }
 
 func (r *runtime) defineHost() {
-	for _, f := range hostFuncs {
+	for _, f := range script.Functions {
 		on := r.vm.GlobalObject()
-		if f.object != "" {
-			if o, ok := on.Get(f.object).(*goja.Object); ok {
+		if f.Object != "" {
+			if o, ok := on.Get(f.Object).(*goja.Object); ok {
 				on = o
 			} else {
 				o := r.vm.NewObject()
-				r.defineValue(on, f.object, o)
+				r.defineValue(on, f.Object, o)
 				on = o
 			}
 		}
-		r.defineValue(on, f.name, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+		r.defineValue(on, f.Name, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
 			return r.startCall(f, c.Arguments)
 		}))
 	}
@@ -151,19 +115,12 @@ func (r *runtime) defineHost() {
 
 // startCall starts a host call and returns its promise. What is wrong with the
 // arguments rejects it, as every other error does.
-func (r *runtime) startCall(f hostFunc, args []goja.Value) goja.Value {
+func (r *runtime) startCall(f script.Function, args []goja.Value) goja.Value {
 	promise, resolve, reject := r.vm.NewPromise()
 	c := &hostCall{promise: promise, resolve: resolve, reject: reject, stack: r.vm.CaptureCallStack(maxCallFrames, nil)}
-	target, arg, err := f.read(args)
+	target, arg, err := r.read(f, args)
 	if err == nil {
-		if f.rest {
-			list := make([]any, 0, len(args))
-			for _, v := range args[1:] {
-				list = append(list, v)
-			}
-			arg = r.vm.NewArray(list...)
-		}
-		c.call = sandbox.Call{Func: f.call, Target: target}
+		c.call = sandbox.Call{Func: f.Call, Target: target}
 		c.call.Args, err = r.toJSON(arg)
 	}
 	if err != nil {

@@ -296,7 +296,7 @@ func (f *numberFormat) category(n shownNumber) string {
 }
 
 // millions are the languages in which whole millions have a form of their own.
-var millions = set("es fr it pt")
+var millions = map[string]bool{"es": true, "fr": true, "it": true, "pt": true}
 
 func pluralCategory(rules *plural.Rules, locale string, n shownNumber) string {
 	if rules == plural.Cardinal && n.fraction == "" && len(n.whole) > 6 && strings.HasSuffix(n.whole, "000000") && millions[locale[:2]] {

@@ -475,3 +475,5 @@ func hex4(b string) (u uint16, n int) {
 	}
 	return u, n
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,10 +1,10 @@
 // Package jsrun runs one TypeScript or JavaScript program with goja, after
-// esbuild has taken away what goja does not know. The same code runs in the
+// package script has read it. The same code runs in the
 // worker's child process and, for trusted programs, in the caller's own.
 //
-// A program goes through three steps. Preparation (prepare.go, scan.go,
-// bundle.go) makes one script of the program and the modules that it imports,
-// and keeps every position of the program's own text. The run (runtime.go,
+// A program goes through three steps. Preparation (prepare.go, amend.go)
+// changes in its syntax tree what goja does otherwise than other engines, and
+// compiles it. The run (runtime.go,
 // loop.go, host.go) is a fresh goja runtime with an event loop in the caller's
 // goroutine. The end (outcome.go, errors.go) waits for what is still under way
 // and says in words what happened.
@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // A Host is what a running program reaches. Its methods are called from the
@@ -48,6 +49,11 @@ type Program struct {
 	// Check and CheckSource mean what they mean in sandbox.Request.
 	Check       sandbox.CheckFunc
 	CheckSource bool
+}
+
+// Script is what of p package script reads.
+func (p *Program) Script() script.Program {
+	return script.Program{Language: p.Language, Code: p.Code, Modules: p.Modules, ModuleNames: p.ModuleNames, Check: p.Check, CheckSource: p.CheckSource}
 }
 
 // An Outcome is how a program ended; its fields mean what they mean in
@@ -103,7 +109,7 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 		}
 	}()
 	start := time.Now()
-	script, err := prepare(p)
+	ready, err := prepare(&p)
 	if err != nil {
 		return Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error()}
 	}
@@ -111,37 +117,25 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 		r = newRuntime()
 		err = r.setUp()
 	}
-	r.host, r.prog, r.script, r.start = h, p, script, start
+	r.host, r.prog, r.script, r.start = h, p, ready, start
 	if err != nil {
 		return r.aborted(ctx, err)
 	}
-	refused, notes := r.check(ctx)
-	if refused != nil {
-		return Outcome{ExitCode: sandbox.ExitRefused, Error: refused.Error(), Notes: notes}
+	verdict, err := ready.Ask(ctx, r.knows)
+	if err != nil {
+		return Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error(), Notes: verdict.Notes}
 	}
+	r.hints, r.reads.shapes, r.reads.sites = verdict.Hints, verdict.Shapes, ready.reads
 	out = r.run(ctx)
-	out.Notes, out.Reads = append(notes, out.Notes...), r.reads.notes
+	out.Notes, out.Reads = append(verdict.Notes, out.Notes...), r.reads.notes
 	return out
 }
 
 // Warm makes the first Run fast: esbuild and goja build tables when they are
 // first used. It takes a few milliseconds.
-func Warm() { Run(context.Background(), warmProgram, warmHost{}) }
-
-// WarmPrepare does that for the first Prepare.
-func WarmPrepare() { NewSpare().Prepare(context.Background(), warmProgram, nil) }
-
-var warmProgram = Program{
-	Language: sandbox.TypeScript,
-	Code: "import { ping } from './servers/warm';\n" +
-		"const xs: number[] = await Promise.all([ping({ n: 1 }), warm.ping({ n: 2 })]);\n" +
-		"console.log(JSON.stringify(xs), { a: new Map([[1, /x/]]) });\nreturn xs;",
-	Modules: []sandbox.Module{{
-		Path:    "servers/warm",
-		Source:  "import { callMCPTool } from './helpers/callMCPTool';\nexport const ping = (input) => callMCPTool('warm', input);\n",
-		Exports: []string{"ping"},
-		Global:  "warm",
-	}},
+func Warm() {
+	w := script.Warm
+	Run(context.Background(), Program{Language: w.Language, Code: w.Code, Modules: w.Modules}, warmHost{})
 }
 
 // A warmHost answers every call at once and prints nothing.

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // Much of what programs expect is seldom used. It stands in lib: a file for
@@ -52,6 +54,17 @@ var builtinMethods = map[string][]string{
 	"String":     {"isWellFormed", "toWellFormed"},
 	"Error":      {"isError"},
 	"globalThis": {"structuredClone"},
+}
+
+// knows reports whether a name means something without a declaration.
+func (r *runtime) knows(name string) bool {
+	return libGlobals[name] != "" || r.vm.GlobalObject().Get(name) != nil
+}
+
+// absent throws the error of a withheld name that a program uses.
+func (r *runtime) absent(c goja.FunctionCall) goja.Value {
+	name := c.Argument(0).String()
+	panic(r.failure("Error", name+" is not available: "+script.Withheld[name]))
 }
 
 // Library is the text of one of the parts in JavaScript of this package's runtime

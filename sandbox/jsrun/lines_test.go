@@ -1,7 +1,6 @@
 package jsrun
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -41,30 +40,4 @@ func TestPositionsByWhatEndsALine(t *testing.T) {
 			}
 		}
 	}
-}
-
-// What is checked before the run has the same places.
-func TestSitesByWhatEndsALine(t *testing.T) {
-	for _, end := range []string{"\n", "\r\n", "\r", "\u2028", "\u2029"} {
-		code := strings.Join([]string{"const a = 1;", "", "callMCPTool('x__y', { n: a })"}, end)
-		want := strings.Index(code, "callMCPTool")
-		for _, lang := range []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript} {
-			src, err := readSource(Program{Language: lang, Code: code})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if at, ok := src.lines.offset(3, 1); !ok || at != want {
-				t.Errorf("%s %q: line 3 begins at %d, %v, want %d", lang, end, at, ok, want)
-			}
-			s, err := prepareChecked(Program{Language: lang, Code: code})
-			if err != nil || len(s.parsed.Calls) != 1 || s.parsed.Calls[0].Offset != want {
-				t.Errorf("%s %q: %v %+v, want one call at %d", lang, end, err, s, want)
-			}
-		}
-	}
-}
-
-func prepareChecked(p Program) (*script, error) {
-	p.Check = func(context.Context, sandbox.Parsed) sandbox.Verdict { return sandbox.Verdict{} }
-	return prepare(p)
 }

@@ -5,6 +5,8 @@ import (
 	"github.com/dop251/goja/ast"
 	gojatoken "github.com/dop251/goja/token"
 	"github.com/dop251/goja/unistring"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // An array moves all of its elements when the first one is taken from it, which takes
@@ -24,9 +26,9 @@ type queues struct {
 
 // queues reports whether the program may have a queue.
 func (src *source) queues() bool {
-	for i := range src.lexed.tokens {
-		if text := src.lexed.text(i); (text == "shift" || text == "unshift") && src.lexed.text(i-1) == "." {
-			return !src.names["eval"]
+	for i := range src.Tokens.List {
+		if text := src.Tokens.Text(i); (text == "shift" || text == "unshift") && src.Tokens.Text(i-1) == "." {
+			return !src.Names["eval"]
 		}
 	}
 	return false
@@ -108,7 +110,7 @@ func isNewArray(e ast.Expression) bool {
 func (q *queues) change() {
 	for name, slot := range q.made {
 		if q.takes[name] && q.bound[name] == 1 && q.uses[name] == 0 {
-			*slot = callOf(queueName, *slot, *slot)
+			*slot = script.CallOf(queueName, *slot, *slot)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // not have: everything else about them is as in plain JavaScript, and as fast.
 type reads struct {
 	shapes map[string]*sandbox.Shape // by target of the call
-	sites  map[spot]readSite
+	sites  map[script.Spot]script.ReadSite
 	protos map[*sandbox.Shape]*goja.Object
 	plain  *goja.Object // Object.prototype
 	seen   map[string]bool
@@ -148,14 +149,14 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	}
 	site := r.reads.sites[at]
 	near := nearest.Names(property, slices.Sorted(maps.Keys(s.Props)), 2)
-	if len(near) == 0 && site != readPlain {
+	if len(near) == 0 && site != script.ReadPlain {
 		return goja.Undefined() // it asked, and was answered
 	}
 	// Without a name that is near, the code may well know what it does.
-	if s.Closed && site == readPlain && len(near) > 0 {
+	if s.Closed && site == script.ReadPlain && len(near) > 0 {
 		panic(r.failure("TypeError", fmt.Sprintf("%s is no field of what %s answers%s", gate.Name(property), target, wayOut(s, near))))
 	}
-	r.noteRead(at.line, property, wayOut(s, near))
+	r.noteRead(at.Line, property, wayOut(s, near))
 	return goja.Undefined()
 }
 
@@ -188,16 +189,16 @@ func clipped(s string, n int) string {
 
 // reader is where the code stands that reads at the moment, if it is the
 // program's own.
-func (r *runtime) reader() (spot, bool) {
+func (r *runtime) reader() (script.Spot, bool) {
 	for _, f := range r.vm.CaptureCallStack(2, nil) {
 		p := f.Position()
 		if p.Filename == "" && p.Line == 0 { // a function of Go
 			continue
 		}
-		if p.Filename != r.script.file {
-			return spot{}, false
+		if p.Filename != r.script.File {
+			return script.Spot{}, false
 		}
-		return spot{p.Line, p.Column}, true
+		return script.Spot{Line: p.Line, Column: p.Column}, true
 	}
-	return spot{}, false
+	return script.Spot{}, false
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // regexps is what a runtime knows of the regular expressions of its program.
@@ -68,7 +70,7 @@ func (r *runtime) readWritten() {
 		return
 	}
 	r.regexps.written, r.regexps.spelled = make(map[string]writtenRegExp), make(map[writtenRegExp]string)
-	for w := range r.script.source.regexps() {
+	for w := range r.script.regexps() {
 		if spelled, err := spellOut(w.pattern, w.flags); err == nil && spelled != w.pattern {
 			r.noteWritten(w, spelled)
 		}
@@ -78,11 +80,11 @@ func (r *runtime) readWritten() {
 // regexps are the regular expressions that stand in the program.
 func (src *source) regexps() iter.Seq[writtenRegExp] {
 	return func(yield func(writtenRegExp) bool) {
-		for i, t := range src.lexed.tokens {
-			if t.kind != regex {
+		for i, t := range src.Tokens.List {
+			if t.Kind != script.Regexp {
 				continue
 			}
-			text := src.lexed.text(i)
+			text := src.Tokens.Text(i)
 			end := strings.LastIndexByte(text, '/')
 			if end > 0 && !yield(writtenRegExp{text[1:end], text[end+1:]}) {
 				return
@@ -95,15 +97,15 @@ func (src *source) regexps() iter.Seq[writtenRegExp] {
 // all matches are asked for, and which can match nothing.
 func (src *source) searchesEmpty() bool {
 	split := false
-	for i := range src.lexed.tokens {
-		split = split || src.lexed.text(i) == "split"
+	for i := range src.Tokens.List {
+		split = split || src.Tokens.Text(i) == "split"
 	}
 	for w := range src.regexps() {
 		if (split || strings.ContainsAny(w.flags, "gy")) && canBeEmpty(w.pattern, w.flags) {
 			return true
 		}
 	}
-	return src.names["eval"] || src.names["Function"]
+	return src.Names["eval"] || src.Names["Function"]
 }
 
 // canBeEmpty is the function canBeEmpty for lib, which asks for any flags.

@@ -29,7 +29,7 @@ type runtime struct {
 	vm     *goja.Runtime
 	host   Host
 	prog   Program
-	script *script
+	script *prepared
 	hints  map[string]string // for names that are not defined
 	start  time.Time
 	loop   loop
@@ -47,7 +47,6 @@ type runtime struct {
 	counts     map[string]int        // console.count
 	clocks     map[string]time.Time  // console.time
 	libs       map[string]*goja.Object
-	also       map[string]bool // globals of the engine that the program will run in
 	collators  map[string]*collator
 	regexps    regexps
 
@@ -126,10 +125,10 @@ func (r *runtime) begin() error {
 		return err
 	}
 	arrays := func(string) goja.Value { return goja.Undefined() }
-	if src := r.script.source; src.spreads() || src.queues() {
+	if src := r.script; src.spreads() || src.queues() {
 		arrays = r.load("arrays").Get
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.join), r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.caught), arrays("spread"), arrays("list"), arrays("queue")); err != nil {
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.join), r.vm.ToValue(r.caught), arrays("spread"), arrays("list"), arrays("queue")); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {
@@ -142,17 +141,17 @@ func (r *runtime) begin() error {
 // defineNamed makes better built-ins where the program names them: they would
 // cost every run that does not.
 func (r *runtime) defineNamed() {
-	if r.script.regexes || r.script.source.searchesEmpty() {
+	if r.script.regexes || r.script.searchesEmpty() {
 		r.defineRegExp()
 	}
-	text := r.script.source.text
-	if r.errorReads = r.script.source.errorReads(); r.errorReads.any() || r.script.source.races() {
+	text := r.script.Code
+	if r.errorReads = r.script.errorReads(); r.errorReads.any() || r.script.races() {
 		r.load("promises")
 	}
-	if r.script.source.names["Date"] {
+	if r.script.Names["Date"] {
 		r.load("dates")
 	}
-	if r.script.source.names["Number"] {
+	if r.script.Names["Number"] {
 		r.defineValue(r.vm.GlobalObject(), "Number", r.load("number").Get("Number"))
 	}
 	if strings.Contains(text, "ocale") {

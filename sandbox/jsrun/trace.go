@@ -134,7 +134,7 @@ func (r *runtime) cleanStack(stack goja.Value, n int, indent string) string {
 		if !ok {
 			continue
 		}
-		if f := p.write(r.script.file, indent); f != "" {
+		if f := p.write(r.script.File, indent); f != "" {
 			frames = append(frames, f)
 		}
 	}
@@ -169,18 +169,13 @@ func (r *runtime) readFrame(line string) (framePlace, bool) {
 // esbuild has compiled has a source map, which does so; in others goja counts
 // bytes, and what stands in front of the program's first line.
 func (r *runtime) shifted(p framePlace) framePlace {
-	if p.file != r.script.file || r.script.shift == 0 {
+	if p.file != r.script.File || r.script.Shift == 0 {
 		return p
 	}
 	if p.line == 1 {
-		p.column -= r.script.shift
+		p.column -= r.script.Shift
 	}
-	lines := &r.script.source.lines
-	if offset := lines.byteOffset(p.line, p.column-1); offset < len(lines.text) {
-		_, start, _ := lines.line(offset)
-		p.column = lines.column(start, offset)
-	}
-	p.column = max(1, p.column)
+	p.column = r.script.Lines.Column(p.line, p.column-1)
 	return p
 }
 
@@ -193,7 +188,7 @@ func (r *runtime) frames(stack []goja.StackFrame, n int, indent string) string {
 		}
 		p := f.Position()
 		place := r.shifted(framePlace{f.FuncName(), p.Filename, p.Line, p.Column})
-		if s := place.write(r.script.file, indent); s != "" {
+		if s := place.write(r.script.File, indent); s != "" {
 			frames = append(frames, s)
 		}
 	}

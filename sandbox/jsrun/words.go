@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // A wording is what goja says of a frequent mistake, and what models know of
@@ -57,7 +59,7 @@ func (r *runtime) rewordMessage(o *goja.Object) {
 		if m == nil {
 			continue
 		}
-		if lex, at, ok := r.spot(o); ok && slices.Contains([]string{lex.text(at - 1), lex.text(at), lex.text(at + 1)}, class) {
+		if lex, at, ok := r.spot(o); ok && slices.Contains([]string{lex.Text(at - 1), lex.Text(at), lex.Text(at + 1)}, class) {
 			return // the program made it, in words of its own
 		}
 		words := ""
@@ -108,16 +110,19 @@ func notFunction(r *runtime, o *goja.Object, _ string) string {
 	return callee + " is not a function"
 }
 
+// A scanner looks for expressions among the tokens of a program.
+type scanner struct{ *script.Tokens }
+
 // operatorNear reports whether in or instanceof stands in the statement behind a token.
-func (s *scanner) operatorNear(i int) bool {
-	for ; i < len(s.tokens); i++ {
-		switch s.text(i) {
+func (s scanner) operatorNear(i int) bool {
+	for ; i < len(s.List); i++ {
+		switch s.Text(i) {
 		case "in", "instanceof":
 			return true
 		case ";":
 			return false
 		}
-		if s.tokens[i].newline {
+		if s.List[i].Newline {
 			return false
 		}
 	}
@@ -149,27 +154,27 @@ func notThere(r *runtime, o *goja.Object, message string) string {
 	if !ok {
 		return ""
 	}
-	if lex.text(at-1) == "." && lex.text(at+1) == "=" && !strings.Contains(message, "iterable") {
-		return "Cannot set properties of undefined or null (setting '" + lex.text(at) + "')"
+	if lex.Text(at-1) == "." && lex.Text(at+1) == "=" && !strings.Contains(message, "iterable") {
+		return "Cannot set properties of undefined or null (setting '" + lex.Text(at) + "')"
 	}
 	text, start := lex.member(lex.memberEnd(at))
-	if start > 0 && lex.text(start-1) == "await" {
+	if start > 0 && lex.Text(start-1) == "await" {
 		start--
 	}
-	if text != "" && slices.Contains([]string{"of", "...", "*"}, lex.text(start-1)) { // for of, a spread, yield*
+	if text != "" && slices.Contains([]string{"of", "...", "*"}, lex.Text(start-1)) { // for of, a spread, yield*
 		return text + " is not iterable"
 	}
 	return ""
 }
 
 // memberEnd returns the last token of the names and members that go on at i.
-func (s *scanner) memberEnd(i int) int {
+func (s scanner) memberEnd(i int) int {
 	for {
-		switch next := s.text(i + 1); {
-		case (next == "." || next == "?.") && s.kind(i+2) == word:
+		switch next := s.Text(i + 1); {
+		case (next == "." || next == "?.") && s.Kind(i+2) == script.Word:
 			i += 2
-		case next == "[" && s.closing(i+1) > 0:
-			i = s.closing(i + 1)
+		case next == "[" && s.Closing(i+1) > 0:
+			i = s.Closing(i + 1)
 		default:
 			return i
 		}
@@ -177,17 +182,18 @@ func (s *scanner) memberEnd(i int) int {
 }
 
 // spot returns the token of the program that an error of the engine was thrown at.
-func (r *runtime) spot(o *goja.Object) (*scanner, int, bool) {
+func (r *runtime) spot(o *goja.Object) (scanner, int, bool) {
 	p, ok := r.place(o)
 	if !ok {
-		return nil, 0, false
+		return scanner{}, 0, false
 	}
-	src := r.script.source
-	offset, ok := src.lines.offset(p.line, p.column)
+	src := r.script
+	offset, ok := src.Lines.Offset(p.line, p.column)
 	if !ok {
-		return nil, 0, false
+		return scanner{}, 0, false
 	}
-	return src.lexed, src.lexed.tokenAt(offset), true
+	lex := scanner{src.Tokens}
+	return lex, lex.tokenAt(offset), true
 }
 
 // place is where in the program an error was thrown.
@@ -197,8 +203,8 @@ func (r *runtime) place(o *goja.Object) (framePlace, bool) {
 		return framePlace{}, false
 	}
 	for line := range strings.Lines(stack.String()) {
-		if p, ok := r.readFrame(strings.TrimRight(line, "\n")); ok && (p.file == r.script.file || p.file == evalFile) {
-			return p, p.file == r.script.file
+		if p, ok := r.readFrame(strings.TrimRight(line, "\n")); ok && (p.file == r.script.File || p.file == evalFile) {
+			return p, p.file == r.script.File
 		}
 	}
 	return framePlace{}, false
@@ -206,27 +212,27 @@ func (r *runtime) place(o *goja.Object) (framePlace, bool) {
 
 // callee is the text of the function whose call at token i threw an error; made says
 // that it was called with new. It is empty if that cannot be told.
-func (s *scanner) callee(i int) (text string, made bool) {
-	if s.text(i) == "new" {
+func (s scanner) callee(i int) (text string, made bool) {
+	if s.Text(i) == "new" {
 		made = true
 		i++
 	}
 	// The place is that of the parenthesis, or of some part of what stands in
 	// front of it.
 	switch {
-	case s.text(i) == "(" && !made:
+	case s.Text(i) == "(" && !made:
 		return s.memberText(i - 1), false
-	case s.text(i-1) == "[" && s.text(i+1) == "]":
+	case s.Text(i-1) == "[" && s.Text(i+1) == "]":
 		i++
 	}
-	for s.kind(i) == word || s.text(i) == "]" {
-		switch next := s.text(i + 1); {
+	for s.Kind(i) == script.Word || s.Text(i) == "]" {
+		switch next := s.Text(i + 1); {
 		case next == "(":
 			return s.memberText(i), made
-		case (next == "." || next == "?.") && s.kind(i+2) == word:
+		case (next == "." || next == "?.") && s.Kind(i+2) == script.Word:
 			i += 2
-		case next == "[" && s.closing(i+1) > 0:
-			i = s.closing(i + 1)
+		case next == "[" && s.Closing(i+1) > 0:
+			i = s.Closing(i + 1)
 		case made:
 			return s.memberText(i), made
 		default:
@@ -237,13 +243,13 @@ func (s *scanner) callee(i int) (text string, made bool) {
 }
 
 // tokenAt returns the token that an offset is in, or the next one behind it.
-func (s *scanner) tokenAt(offset int) int {
-	for i, t := range s.tokens {
-		if offset < t.end {
+func (s scanner) tokenAt(offset int) int {
+	for i, t := range s.List {
+		if offset < t.End {
 			return i
 		}
 	}
-	return len(s.tokens)
+	return len(s.List)
 }
 
 // maxMember is how long the text of an expression in a message may be.
@@ -252,32 +258,32 @@ const maxMember = 60
 // memberText writes the expression of names and members that ends with the
 // token at i, with what calls in it are given left out, as in
 // "list(...).first.name". It is empty for any other expression.
-func (s *scanner) memberText(i int) string {
+func (s scanner) memberText(i int) string {
 	text, _ := s.member(i)
 	return text
 }
 
-func (s *scanner) member(i int) (text string, start int) {
+func (s scanner) member(i int) (text string, start int) {
 	for i >= 0 {
-		switch t := s.text(i); {
-		case s.kind(i) == word:
+		switch t := s.Text(i); {
+		case s.Kind(i) == script.Word:
 			text = t + text
 		case t == ")" || t == "]":
 			open := s.opening(i)
-			if open <= 0 || s.kind(open-1) != word && s.text(open-1) != ")" && s.text(open-1) != "]" {
+			if open <= 0 || s.Kind(open-1) != script.Word && s.Text(open-1) != ")" && s.Text(open-1) != "]" {
 				return "", -1 // not a call and not a member
 			}
 			if t == ")" {
 				text = "(...)" + text
 			} else {
-				text = s.src[s.tokens[open].start:s.tokens[i].end] + text
+				text = s.Src[s.List[open].Start:s.List[i].End] + text
 			}
 			i = open - 1
 			continue
 		default:
 			return "", -1
 		}
-		if before := s.text(i - 1); before == "." || before == "?." {
+		if before := s.Text(i - 1); before == "." || before == "?." {
 			text = before + text
 			i -= 2
 			continue
@@ -292,10 +298,10 @@ func (s *scanner) member(i int) (text string, start int) {
 }
 
 // opening returns the index of the bracket that the one at i closes, or -1.
-func (s *scanner) opening(i int) int {
+func (s scanner) opening(i int) int {
 	for j := i - 1; j >= 0; j-- {
-		if s.tokens[j].depth <= s.tokens[i].depth && s.kind(j) == punct {
-			switch s.text(j) {
+		if s.List[j].Depth <= s.List[i].Depth && s.Kind(j) == script.Punct {
+			switch s.Text(j) {
 			case "(", "[", "{":
 				return j
 			}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
 	"github.com/mcpbroker/mcpbroker/sandbox/jsrun"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
@@ -144,7 +146,7 @@ func warm(prepare bool, arrived <-chan struct{}) {
 	case <-time.After(warmAfter):
 	}
 	if prepare {
-		jsrun.WarmPrepare()
+		bundle(context.Background(), script.Warm, nil)
 	} else {
 		jsrun.Warm()
 	}
@@ -195,7 +197,7 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	}
 	var o jsrun.Outcome
 	if c.hello.Prepare {
-		o = prepare(ctx, s, program, c.hello.Globals)
+		o = bundle(ctx, program.Script(), c.hello.Globals)
 	} else {
 		o = s.Run(ctx, program, c)
 	}
@@ -206,17 +208,21 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Value: res.Value, Error: res.Error, Notes: res.Notes, Reads: res.Reads})
 }
 
-// prepare makes the program ready for another engine, with s if that is not nil.
-func prepare(ctx context.Context, s *jsrun.Spare, p jsrun.Program, globals []string) jsrun.Outcome {
-	bundle, refused := s.Prepare(ctx, p, globals)
-	if refused != nil {
-		return *refused
+// bundle makes the program ready for another engine.
+func bundle(ctx context.Context, p script.Program, globals []string) jsrun.Outcome {
+	b, notes, err := script.Bundled(ctx, p, func(name string) bool { return slices.Contains(globals, name) })
+	if ctx.Err() != nil {
+		code, text := host.Canceled(context.Cause(ctx))
+		return jsrun.Outcome{ExitCode: code, Error: text}
 	}
-	value, err := wire.Marshal(bundle)
+	if err != nil {
+		return jsrun.Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error(), Notes: notes}
+	}
+	value, err := wire.Marshal(b)
 	if err != nil {
 		return jsrun.Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error()}
 	}
-	return jsrun.Outcome{Value: value, Notes: bundle.Notes}
+	return jsrun.Outcome{Value: value, Notes: notes}
 }
 
 // check asks the host what it thinks of the program.

@@ -65,8 +65,8 @@ type Options struct {
 	// without which no program is run: Run fails with a *sandbox.LayerError.
 	Require []string
 	// Prepare makes programs ready for another engine instead of running them:
-	// the value of a Result is the JSON of a jsrun.Bundle. Globals are what that
-	// engine has more than the one of package jsrun.
+	// the value of a Result is the JSON of a script.Bundle. Globals are the
+	// global names of that engine.
 	Prepare bool
 	Globals []string
 	// Logger is told of children that crash; nil means nobody is.

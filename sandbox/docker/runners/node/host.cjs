@@ -40,10 +40,8 @@ const refuse = (message) => {
 };
 
 // The readers make [target, argument] of what a function was called with.
-function readTool(args) {
-  if (!nonEmpty(args[0])) {
-    refuse("callMCPTool: the first argument must be a tool id, as in callMCPTool('github__list_issues', { owner: 'o' })");
-  }
+function readTool(args, example) {
+  if (!nonEmpty(args[0])) refuse('callMCPTool: the first argument must be a tool id, as in ' + example);
   let [target, input] = args;
   if (typeof input === 'string') [target, input] = [target + '.' + input, args[2]];
   if (input === undefined || input === null) return [target];
@@ -51,30 +49,18 @@ function readTool(args) {
   return [target, input];
 }
 
-const readKey = (example) => ([key, value]) =>
-  nonEmpty(key) ? [key, value] : refuse('the key must be a text that is not empty, as in ' + example);
-
-const readTexts = (n, example) => (args) => {
-  for (let i = 0; i < n; i++) if (!nonEmpty(args[i])) refuse('use it as in ' + example);
-  return [args[0], args.slice(1)];
-};
-
-const readText = (example) => (args) => {
+function readText(args, example) {
   const text = typeof args[0] === 'string' ? args.shift() : '';
   if (args[0] === undefined || args[0] === null) return [text];
   return typeof args[0] === 'object' ? [text, args[0]] : refuse('use it as in ' + example);
-};
+}
 
-const FUNCTIONS = {
-  'tools.search': readText("tools.search('list issues', { server: 'github', limit: 5 })"),
-  'tools.describe': readText("tools.describe('github__list_issues')"),
-  'results.get': readText("results.get('r_…', { path: 'items', offset: 0, limit: 20 })"),
-  'store.get': readKey("store.get('cursor')"),
-  'store.set': readKey("store.set('cursor', { page: 3 })"),
-  'store.delete': readKey("store.delete('cursor')"),
-  'store.keys': () => [''],
-  'skills.read': readTexts(2, "skills.read('release-notes', 'references/style.md')"),
-  'skills.call': readTexts(2, "skills.call('release-notes', 'start', { version: '2' })"),
+const READERS = {
+  tool: readTool,
+  text: readText,
+  key: ([key, value], example) => nonEmpty(key) ? [key, value] : refuse('the key must be a text that is not empty, as in ' + example),
+  texts: (args, example) => nonEmpty(args[0]) && nonEmpty(args[1]) ? [args[0], args.slice(1)] : refuse('use it as in ' + example),
+  nothing: () => [''],
 };
 
 function size(n) {
@@ -99,13 +85,14 @@ function start(call, target, input) {
   return null;
 }
 
-function bind(func, read) {
+function bind({ call: func, takes, example }) {
+  const read = READERS[takes];
   const bound = (...args) => {
     const call = { func, target: '', trace: here(bound), late: false, end: '' };
     return call.promise = new MainPromise((resolve, reject) => {
       call.resolve = resolve;
       call.reject = reject;
-      const failed = start(call, ...read(args));
+      const failed = start(call, ...read(args, example));
       if (failed) reject(newError(failed, call.trace));
     });
   };
@@ -136,19 +123,15 @@ function answer(type, id, payload) {
 
 const nameOf = (call) => (call.func === 'call' && call.target) || call.func;
 
-const callMCPTool = bind('call', readTool);
-
 function install(whenChanged) {
   changed = whenChanged;
-  hidden(globalThis, 'callMCPTool', callMCPTool);
   hidden(globalThis, 'ToolError', ToolError);
-  for (const name of Object.keys(FUNCTIONS)) {
-    const [object, method] = name.split('.');
-    if (!Object.hasOwn(globalThis, object)) hidden(globalThis, object, new main.Object());
-    hidden(globalThis[object], method, bind(name, FUNCTIONS[name]));
+  for (const f of require('functions')) {
+    if (f.object && !Object.hasOwn(globalThis, f.object)) hidden(globalThis, f.object, new main.Object());
+    hidden(f.object ? globalThis[f.object] : globalThis, f.name, bind(f));
   }
 }
 
 const limitArguments = (bytes) => (limit = bytes);
 
-module.exports = { install, limitArguments, answer, calls, nameOf, callMCPTool, ToolError, size, thrown, late };
+module.exports = { install, limitArguments, answer, calls, nameOf, ToolError, size, thrown, late };

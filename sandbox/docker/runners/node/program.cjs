@@ -259,7 +259,7 @@ function run(payload) {
     const keep = (f) => {
       program = f;
     };
-    script.runInThisContext()(keep, host.callMCPTool, host.ToolError, undefined, absent, floats);
+    script.runInThisContext()(keep, main.globalThis.callMCPTool, host.ToolError, absent, floats);
     apply(then, program(), [(value) => settle(value, false), (reason) => settle(reason, true)]);
   } catch (error) {
     threw(error);

@@ -4,10 +4,13 @@ import importlib.abc
 import importlib.util
 import inspect
 import json
+import re
 import struct
 import sys
 import threading
+import types
 
+from broker_functions import FUNCTIONS
 from broker_source import nearest
 from broker_values import encode, size
 
@@ -86,27 +89,36 @@ class Host:
         return [name for _, _, name in list(self.waiting.values())]
 
 
-class Functions:
-    """Functions of the host under one name, such as tools.search(...)."""
+def function(host, row):
+    """The function of the host that a row of the table is about."""
+    takes, name = row["takes"], row["call"]
+    example = "use it as in await " + re.sub(r"(\w+):", r"'\1':", row["example"])
 
-    def __init__(self, host, name):
-        self._host, self._name = host, name
+    async def called(*values, **options):
+        values, texts = list(values), {"key": 1, "texts": 2}.get(takes, 0)
+        if len(values) < texts or not all(isinstance(t, str) and t for t in values[:texts]):
+            raise TypeError(example)
+        target = values.pop(0) if values and isinstance(values[0], str) else ""
+        if options:
+            at = 1 if takes == "texts" else 0
+            given = values[at] if len(values) > at and isinstance(values[at], dict) else {}
+            values[at:at + 1] = [{**given, **options}]
+        if takes == "texts":
+            return await host.call(name, target, values)
+        return await host.call(name, target, values[0] if values else NOTHING)
 
-    def __getattr__(self, method):
-        if method.startswith("_"):
-            raise AttributeError(method)
+    called.__qualname__ = called.__name__ = name
+    return called
 
-        async def function(*values, **options):
-            target = ""
-            if values and isinstance(values[0], str):
-                target, values = values[0], values[1:]
-            value = values[0] if values else NOTHING
-            if options:
-                value = {**(value if isinstance(value, dict) else {}), **options}
-            return await self._host.call(self._name + "." + method, target, value)
 
-        function.__qualname__ = function.__name__ = self._name + "." + method
-        return function
+def namespaces(host):
+    """The functions of the host, by the name of the module that has them."""
+    modules = {}
+    for row in FUNCTIONS:
+        if "object" in row:
+            module = modules.setdefault(row["object"], types.ModuleType(row["object"]))
+            setattr(module, row["name"], function(host, row))
+    return modules
 
 
 class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):

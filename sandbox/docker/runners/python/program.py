@@ -17,9 +17,9 @@ import threading
 import types
 from collections.abc import Mapping
 
-from broker_host import Functions, Host, Modules, ToolError
+from broker_host import Host, Modules, ToolError, namespaces
 from broker_report import describe
-from broker_skills import Skills, skills_module
+from broker_skills import Skills
 from broker_source import AGENT, Refusal, compile_agent, unfenced
 from broker_values import encode, identifier, size
 from broker_waits import watch, whereabouts
@@ -134,10 +134,10 @@ class Program:
         names = {"call_mcp_tool": call_mcp_tool, "ToolError": ToolError}
         for m in (module, helpers, inner):
             m.__dict__.update(names)
-        skills = skills_module(host)
-        module.__dict__.update(asyncio=asyncio, json=json, __file__=AGENT, skills=skills,
-                               **{n: Functions(host, n) for n in ("tools", "store", "results")})
-        sys.modules.update({"__main__": module, "helpers": helpers, "helpers.call_mcp_tool": inner, "skills": skills})
+        functions = namespaces(host)
+        functions["skills"].__path__ = []  # an import from a skill does not hide the functions
+        module.__dict__.update(functions, asyncio=asyncio, json=json, __file__=AGENT)
+        sys.modules.update({"__main__": module, "helpers": helpers, "helpers.call_mcp_tool": inner, "skills": functions["skills"]})
         if self.order.get("files_dir"):
             sys.meta_path.insert(0, Skills(self.order["files_dir"]))
         modules = self.order.get("modules") or []

@@ -1,35 +1,10 @@
-"""Skills in Python: their functions, and the modules among their files."""
+"""Skills in Python: the modules among their files."""
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
-import types
 
 from broker_values import identifier
-
-
-def skills_module(host):
-    """What the name skills means: a module, so that an import from a skill does
-    not hide the functions."""
-
-    def check(*texts):
-        if not all(isinstance(t, str) and t for t in texts):
-            raise TypeError("use it as in await skills.read('release-notes', 'references/style.md') or"
-                            " await skills.call('release-notes', 'start', {'version': '2'})")
-
-    async def read(name, path):
-        check(name, path)
-        return await host.call("skills.read", name, [path])
-
-    async def call(name, tool, input=None, /, **arguments):
-        check(name, tool)
-        if arguments:
-            input = {**(input or {}), **arguments}
-        return await host.call("skills.call", name, [tool] if input is None else [tool, input])
-
-    module = types.ModuleType("skills")
-    module.__dict__.update(read=read, call=call, __path__=[])
-    return module
 
 
 class Skills(importlib.abc.MetaPathFinder):

@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ type resolver struct {
 	names   []string // all that may be imported, sorted
 }
 
-func newResolver(p Program) *resolver {
+func newResolver(p *Program) *resolver {
 	v := &resolver{
 		sources: map[string]string{bridgePath: bridgeSource},
 		modules: make(map[string]sandbox.Module, len(p.Modules)),

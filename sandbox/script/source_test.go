@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"strings"
@@ -9,10 +9,10 @@ import (
 
 // tokens are the texts of a program's tokens, with a bar between.
 func tokens(src string) string {
-	s := scan(src)
-	texts := make([]string, len(s.tokens))
-	for i := range s.tokens {
-		texts[i] = s.text(i)
+	s := Scan(src)
+	texts := make([]string, len(s.List))
+	for i := range s.List {
+		texts[i] = s.Text(i)
 	}
 	return strings.Join(texts, "|")
 }
@@ -38,16 +38,16 @@ func TestScan(t *testing.T) {
 		"`unterminated ${":               "`unterminated ${",
 	} {
 		if got := tokens(src); got != want {
-			t.Errorf("scan(%q) = %s, want %s", src, got, want)
+			t.Errorf("Scan(%q) = %s, want %s", src, got, want)
 		}
 	}
 }
 
 func TestImportsInStringsAndCommentsStay(t *testing.T) {
 	code := "const a = `\nimport x from 'y'\n${'import z'}`;\n/*\nimport b from 'c'\n*/\n// import d from 'e'\nreturn a.import + ({ import: 1 }).import"
-	src, err := readSource(Program{Code: code})
+	src, err := Read(Program{Code: code})
 	if err != nil || src.body != code || len(src.moved) > 0 || src.bundle {
-		t.Errorf("readSource changed %q to %q (%v)", code, src.body, err)
+		t.Errorf("Read changed %q to %q (%v)", code, src.body, err)
 	}
 }
 
@@ -62,19 +62,19 @@ func FuzzReadSource(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, code string) {
-		src, err := readSource(Program{Language: sandbox.JavaScript, Code: code, Modules: testModules})
+		src, err := Read(Program{Language: sandbox.JavaScript, Code: code, Modules: testModules})
 		if err != nil {
 			return
 		}
 		if len(src.body) != len(code) {
-			t.Fatalf("readSource(%q): %d bytes, want %d", code, len(src.body), len(code))
+			t.Fatalf("Read(%q): %d bytes, want %d", code, len(src.body), len(code))
 		}
 		for i := range code {
 			if (code[i] == '\n') != (src.body[i] == '\n') {
-				t.Fatalf("readSource(%q) = %q: line end at %d", code, src.body, i)
+				t.Fatalf("Read(%q) = %q: line end at %d", code, src.body, i)
 			}
 		}
-		text := src.compose(testModules)
+		text := src.compose()
 		for offset := range len(text.text) + 1 {
 			if at := text.origin(offset); at < 0 || at > len(code) {
 				t.Fatalf("origin(%d) = %d of %d", offset, at, len(code))

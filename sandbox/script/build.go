@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"fmt"
@@ -37,29 +37,29 @@ type place struct{ at, from, length int }
 
 // compose puts the program together. Imports stand behind it, each on a line,
 // so that the lines of the program keep their numbers.
-func (src *source) compose(modules []sandbox.Module) composed {
+func (src *Source) compose() composed {
 	var b strings.Builder
 	var places []place
-	b.WriteString(src.head)
+	b.WriteString(src.before)
 	places = append(places, place{b.Len(), 0, len(src.body)})
 	b.WriteString(src.body)
-	b.WriteString(src.tail)
+	b.WriteString(src.after)
 	for _, m := range src.moved {
 		b.WriteByte('\n')
 		for _, t := range m.pieces {
-			places = append(places, place{b.Len(), t.start, t.end - t.start})
-			b.WriteString(src.lexed.src[t.start:t.end])
+			places = append(places, place{b.Len(), t.Start, t.End - t.Start})
+			b.WriteString(src.Tokens.Src[t.Start:t.End])
 			b.WriteByte(' ')
 		}
 		b.WriteByte(';')
-		if name, ok := m.checked(src.lexed.src); ok {
+		if name, ok := m.checked(src.Tokens.Src); ok {
 			b.WriteString("import ")
-			places = append(places, place{b.Len(), name.start, name.end - name.start})
-			b.WriteString(src.lexed.src[name.start:name.end] + ";")
+			places = append(places, place{b.Len(), name.Start, name.End - name.Start})
+			b.WriteString(src.Tokens.Src[name.Start:name.End] + ";")
 		}
 	}
-	for _, m := range modules {
-		if m.Global != "" && src.names[m.Global] {
+	for _, m := range src.Modules {
+		if m.Global != "" && src.Names[m.Global] {
 			fmt.Fprintf(&b, "\nimport * as %s from %q;", m.Global, "./"+m.Path)
 		}
 	}
@@ -74,11 +74,11 @@ func (src *source) compose(modules []sandbox.Module) composed {
 // checked returns the module name of an import that esbuild would leave out,
 // unread, if the program does not use what it binds: TypeScript takes such
 // imports for types. A module that does not exist is a mistake all the same.
-func (m moved) checked(src string) (token, bool) {
-	text := func(i int) string { return src[m.pieces[i].start:m.pieces[i].end] }
+func (m moved) checked(src string) (Token, bool) {
+	text := func(i int) string { return src[m.pieces[i].Start:m.pieces[i].End] }
 	last := len(m.pieces) - 1
 	if last < 2 || text(1) == "type" && text(2) != "from" && text(2) != "," {
-		return token{}, false
+		return Token{}, false
 	}
 	return m.pieces[last], true
 }
@@ -97,8 +97,8 @@ func (c composed) origin(offset int) int {
 }
 
 // build runs esbuild over the program and, if it reaches any, its modules.
-func (src *source) build(p Program, loader api.Loader) (built, error) {
-	text := src.compose(p.Modules)
+func (src *Source) build(loader api.Loader) (built, error) {
+	text := src.compose()
 	if !src.bundle {
 		res := api.Transform(text.text, api.TransformOptions{
 			LogLevel:         api.LogLevelSilent,
@@ -110,11 +110,11 @@ func (src *source) build(p Program, loader api.Loader) (built, error) {
 			MinifyWhitespace: true, // indentation of nested blocks is quadratic
 			LegalComments:    api.LegalCommentsNone,
 			TsconfigRaw:      "{}",
-			Sourcefile:       src.file,
+			Sourcefile:       src.File,
 			Loader:           loader,
 		})
 		if len(res.Errors) > 0 {
-			return built{}, src.refuse(p, loader, text, res.Errors)
+			return built{}, src.refuse(loader, text, res.Errors)
 		}
 		return built{res.Code, res.Map}, nil
 	}
@@ -133,11 +133,11 @@ func (src *source) build(p Program, loader api.Loader) (built, error) {
 		TsconfigRaw:      "{}",
 		AbsWorkingDir:    rootDir(),
 		Outfile:          "out.js",
-		Stdin:            &api.StdinOptions{Contents: text.text, Sourcefile: src.file, Loader: loader},
-		Plugins:          []api.Plugin{newResolver(p).plugin()},
+		Stdin:            &api.StdinOptions{Contents: text.text, Sourcefile: src.File, Loader: loader},
+		Plugins:          []api.Plugin{newResolver(&src.Program).plugin()},
 	})
 	if len(res.Errors) > 0 {
-		return built{}, src.refuse(p, loader, text, res.Errors)
+		return built{}, src.refuse(loader, text, res.Errors)
 	}
 	var out built
 	for _, f := range res.OutputFiles {
@@ -148,6 +148,22 @@ func (src *source) build(p Program, loader api.Loader) (built, error) {
 		}
 	}
 	return out, nil
+}
+
+// buildAny builds the program in its language, or in TypeScript if it is that
+// under the wrong name.
+func (src *Source) buildAny() (built, error) {
+	loader := api.LoaderTS
+	if src.Language == sandbox.JavaScript {
+		loader = api.LoaderJS
+	}
+	out, err := src.build(loader)
+	if err != nil && loader == api.LoaderJS {
+		if typed, failed := src.build(api.LoaderTS); failed == nil {
+			return typed, nil
+		}
+	}
+	return out, err
 }
 
 // rootDir is an absolute directory. esbuild wants one; nothing is read there.

@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"slices"
@@ -50,9 +50,19 @@ func endingOf(list []ast.Statement) ending {
 	return e
 }
 
-// finish gives a program its result. It reports whether that is an expression,
-// which counts only if the program prints nothing.
-func finish(body *ast.BlockStatement) (implicit bool) {
+// Finish gives a program its result, and makes $broker_float(main()) of what its
+// statements start and do not await. It reports whether the result is that of an
+// expression, which counts only if the program prints nothing.
+func (t *Tree) Finish() (implicit bool) {
+	if t.Main == nil {
+		return false
+	}
+	body := t.Main.Body
+	body.List = withoutDirective(body.List)
+	defer func() { noteFloating(body.List) }()
+	if t.asked {
+		return false
+	}
 	e := endingOf(body.List)
 	end := len(e.body) - 1
 	switch e.kind {

@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"fmt"
@@ -13,13 +13,13 @@ import (
 // maxProblems is how many problems a refusal shows.
 const maxProblems = 5
 
-// A refusal is the error of a program that was not run.
-type refusal struct {
-	problems []string
+// A Refusal is the error of a program that is not run.
+type Refusal struct {
+	Problems []string
 }
 
-func (e *refusal) Error() string {
-	shown := e.problems
+func (e *Refusal) Error() string {
+	shown := e.Problems
 	more := ""
 	if len(shown) > maxProblems {
 		more = fmt.Sprintf("\nand %d more", len(shown)-maxProblems)
@@ -29,18 +29,18 @@ func (e *refusal) Error() string {
 }
 
 // refuse words esbuild's errors, with their places in the agent's text.
-func (src *source) refuse(p Program, loader api.Loader, text composed, errs []api.Message) error {
+func (src *Source) refuse(loader api.Loader, text composed, errs []api.Message) error {
 	if own := src.syntaxErrors(loader, errs); len(own) > 0 {
 		// Without our function around it, the text of an error names nothing
 		// that the agent did not write.
-		text = composed{src.lexed.src, []place{{0, 0, len(src.text)}}}
+		text = composed{src.Tokens.Src, []place{{0, 0, len(src.Code)}}}
 		errs = own
 	}
-	e := &refusal{}
+	e := &Refusal{}
 	for _, m := range errs {
-		problem := src.problem(p, text, m)
-		if !slices.Contains(e.problems, problem) {
-			e.problems = append(e.problems, problem)
+		problem := src.problem(text, m)
+		if !slices.Contains(e.Problems, problem) {
+			e.Problems = append(e.Problems, problem)
 		}
 	}
 	return e
@@ -48,8 +48,8 @@ func (src *source) refuse(p Program, loader api.Loader, text composed, errs []ap
 
 // syntaxErrors are the errors of the agent's text by itself; none if errs are
 // about imports.
-func (src *source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Message {
-	if src.head != funcHead { // by itself it could not even be parsed
+func (src *Source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Message {
+	if src.before != funcHead { // by itself it could not even be parsed
 		return nil
 	}
 	for _, m := range errs {
@@ -57,8 +57,8 @@ func (src *source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Mes
 			return nil
 		}
 	}
-	res := api.Transform(src.lexed.src, api.TransformOptions{
-		LogLevel: api.LogLevelSilent, Loader: loader, Sourcefile: src.file, TsconfigRaw: "{}",
+	res := api.Transform(src.Tokens.Src, api.TransformOptions{
+		LogLevel: api.LogLevelSilent, Loader: loader, Sourcefile: src.File, TsconfigRaw: "{}",
 		Target: api.ES2022, Supported: features, MinifyWhitespace: true,
 	})
 	return slices.DeleteFunc(res.Errors, func(m api.Message) bool {
@@ -71,14 +71,14 @@ var missingExport = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:No matching export in|Import) "(?:[a-z]+:)?([^"]*)" (?:for import|will always be undefined because there is no matching export in) "(?:vfs:)?([^"]*)"`)
 })
 
-func (src *source) problem(p Program, text composed, m api.Message) string {
+func (src *Source) problem(text composed, m api.Message) string {
 	message := m.Text
 	if x := missingExport().FindStringSubmatch(message); x != nil {
 		name, module := x[2], x[1]
 		if strings.HasPrefix(message, "Import") {
 			name, module = x[1], x[2]
 		}
-		message = noExport(p, name, module)
+		message = src.noExport(name, module)
 	} else if strings.HasPrefix(message, "Could not resolve import(") {
 		message = computedImport
 	} else {
@@ -90,19 +90,19 @@ func (src *source) problem(p Program, text composed, m api.Message) string {
 		}
 	}
 	if m.Location == nil {
-		return src.file + ": " + message
+		return src.File + ": " + message
 	}
-	if m.Location.File != src.file {
+	if m.Location.File != src.File {
 		return strings.TrimPrefix(m.Location.File, namespace+":") + ": " + message
 	}
-	return src.located(text.origin((&textLines{text: text.text}).byteOffset(m.Location.Line, m.Location.Column)), message)
+	return src.Located(text.origin((&Lines{text: text.text}).byteOffset(m.Location.Line, m.Location.Column)), message)
 }
 
 // computedImport is about import() of a name that is only known in the run.
 const computedImport = "import() takes the name of a module as it is, such as import('./servers/github'); " +
 	"call a tool whose name is computed with callMCPTool(id, input)"
 
-func noExport(p Program, name, module string) string {
+func (p *Program) noExport(name, module string) string {
 	module, _, _ = strings.Cut(module, ":")
 	known := []string{"callMCPTool", "ToolError"}
 	for _, m := range p.Modules {
@@ -124,21 +124,21 @@ func noExport(p Program, name, module string) string {
 	return fmt.Sprintf("%s has no export %q%s", module, name, hint)
 }
 
-// located writes a message with its place, the line, and a mark under it.
-func (src *source) located(offset int, message string) string {
-	text := src.text
+// Located writes a message with its place, the line, and a mark under it.
+func (src *Source) Located(offset int, message string) string {
+	text := src.Code
 	offset = min(offset, len(text))
 	if offset == len(text) { // at the end: behind the last thing there is
-		offset = len(strings.TrimRight(src.lexed.src, " \t\r\n\u2028\u2029"))
+		offset = len(strings.TrimRight(src.Tokens.Src, " \t\r\n\u2028\u2029"))
 	}
-	line, start, end := src.lines.line(offset)
-	column, mark := src.lines.column(start, offset), src.lines.runes(start, offset)
+	line, start, end := src.Lines.line(offset)
+	column, mark := src.Lines.column(start, offset), src.Lines.runes(start, offset)
 	shown := strings.TrimRight(text[start:end], " \t")
 	if runes := []rune(shown); len(runes) > 100 { // a long line is cut around the mark
 		from := max(0, min(mark-50, len(runes)-100))
 		shown = string(runes[from:min(from+100, len(runes))])
 		mark -= from
 	}
-	return fmt.Sprintf("%s:%d:%d: %s\n  %s\n  %s^", src.file, line, column, message,
+	return fmt.Sprintf("%s:%d:%d: %s\n  %s\n  %s^", src.File, line, column, message,
 		strings.ReplaceAll(shown, "\t", " "), strings.Repeat(" ", max(0, mark)))
 }

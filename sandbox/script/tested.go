@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"slices"
@@ -8,65 +8,67 @@ import (
 	jstoken "github.com/dop251/goja/token"
 )
 
-// A readSite says how the text of a program reads a property.
-type readSite uint8
+// A ReadSite says how the text of a program reads a property.
+type ReadSite uint8
 
+// The ways to read one.
 const (
-	// readPlain is a read whose value is used as it comes.
-	readPlain readSite = iota + 1
-	// readTested is a read that the program expects to be undefined at times:
+	// ReadPlain is a read whose value is used as it comes.
+	ReadPlain ReadSite = iota + 1
+	// ReadTested is a read that the program expects to be undefined at times:
 	// it stands before ?. or ??, in a condition, in a comparison.
-	readTested
-	// readDynamic is a read of a property that the text does not name.
-	readDynamic
+	ReadTested
+	// ReadDynamic is a read of a property that the text does not name.
+	ReadDynamic
 )
 
-// A spot is a position as the frames of a trace have it.
-type spot struct{ line, col int }
+// A Spot is a position as the frames of a trace have it.
+type Spot struct{ Line, Column int }
 
 // readSites says of each place in the tree, which at names, how a property is read there. A place
 // that has reads of several kinds counts as the mildest of them.
-func readSites(tree *ast.Program, at func(file.Idx) spot) map[spot]readSite {
-	t := &testedReads{at: at, tested: make(map[ast.Node]bool), sites: make(map[spot]readSite)}
-	w := pass{visit: func(n ast.Node) bool {
+func readSites(tree *ast.Program, at func(file.Idx) Spot) map[Spot]ReadSite {
+	t := &testedReads{at: at, tested: make(map[ast.Node]bool), sites: make(map[Spot]ReadSite)}
+	w := Walk{Visit: func(n ast.Node) bool {
 		t.marks(n)
 		switch n := n.(type) {
 		case *ast.DotExpression:
-			t.note(n.Identifier.Idx, n, readPlain)
+			t.note(n.Identifier.Idx, n, ReadPlain)
 		case *ast.BracketExpression:
-			kind := readPlain
+			kind := ReadPlain
 			if _, named := n.Member.(*ast.StringLiteral); !named {
-				kind = readDynamic
+				kind = ReadDynamic
 			}
 			t.note(n.LeftBracket, n, kind)
 		}
 		return true
 	}}
-	w.statements(tree.Body)
+	w.Statements(tree.Body)
 	return t.sites
 }
 
 type testedReads struct {
-	at     func(file.Idx) spot
+	at     func(file.Idx) Spot
 	tested map[ast.Node]bool // expressions whose value is tested
-	sites  map[spot]readSite
+	sites  map[Spot]ReadSite
 }
 
-func (t *testedReads) note(idx file.Idx, n ast.Node, kind readSite) {
+func (t *testedReads) note(idx file.Idx, n ast.Node, kind ReadSite) {
 	if t.tested[n] {
-		kind = readTested
+		kind = ReadTested
 	}
 	if at := t.at(idx); t.sites[at] < kind {
 		t.sites[at] = kind
 	}
 }
 
-// treePlace is the place of something in the tree as frames of goja have it.
-func treePlace(tree *ast.Program) func(file.Idx) spot {
-	return func(i file.Idx) spot {
-		p := tree.File.Position(int(i) - tree.File.Base())
-		return spot{p.Line, p.Column}
-	}
+// Reads says of each place, as frames of goja have it, how the program reads a
+// property there.
+func (t *Tree) Reads() map[Spot]ReadSite {
+	return readSites(t.Root, func(i file.Idx) Spot {
+		p := t.Root.File.Position(int(i) - t.Root.File.Base())
+		return Spot{p.Line, p.Column}
+	})
 }
 
 // filters are the methods whose callback's value is a condition.

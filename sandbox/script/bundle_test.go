@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 
 func prepared(t *testing.T, p Program) *Bundle {
 	t.Helper()
-	b, refused := NewSpare().Prepare(t.Context(), p, []string{"Atomics"})
-	if refused != nil {
-		t.Fatal(refused.Error)
+	b, _, err := Bundled(t.Context(), p, func(name string) bool { return name == "Atomics" })
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := parser.ParseFile(nil, b.File, b.Code, parser.IgnoreRegExpErrors); err != nil {
 		t.Fatalf("%v in\n%s", err, b.Code)
@@ -98,8 +98,8 @@ func TestABundleSaysWhereNamesAre(t *testing.T) {
 	if b.Hints["listIsues"] != "did you mean listIssues?" || b.Hints["repos"] != "import { repos } from './servers/github';" || b.Hints["$strange"] != "" {
 		t.Errorf("hints %q", b.Hints)
 	}
-	if len(b.Notes) != 1 || b.Withheld["fetch"] == "" {
-		t.Errorf("notes %q, withheld %q", b.Notes, b.Withheld)
+	if b.Withheld["fetch"] == "" {
+		t.Errorf("withheld %q", b.Withheld)
 	}
 }
 
@@ -109,9 +109,9 @@ func TestABundleIsRefused(t *testing.T) {
 		"import fs from 'fs'":    "there are no files here",
 		"let x; await import(x)": "import() takes the name of a module as it is",
 	} {
-		b, refused := NewSpare().Prepare(t.Context(), Program{Code: code}, nil)
-		if b != nil || refused.ExitCode != sandbox.ExitRefused || !strings.Contains(refused.Error, says) || !strings.HasSuffix(refused.Error, "0 tools called") {
-			t.Errorf("%s: %+v, want %q", code, refused, says)
+		_, _, err := Bundled(t.Context(), Program{Code: code}, nil)
+		if err == nil || !strings.Contains(err.Error(), says) || !strings.HasSuffix(err.Error(), "0 tools called") {
+			t.Errorf("%s: %v, want %q", code, err, says)
 		}
 	}
 }

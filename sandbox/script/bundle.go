@@ -1,11 +1,10 @@
-package jsrun
+package script
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -17,13 +16,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// A Bundle is a program made ready for another engine than the one of this
-// package: read, checked, with its modules in one script.
+// A Bundle is a program made ready for another engine than goja, such as Node: read, checked, with its modules in one script.
 type Bundle struct {
 	// File is what positions in the agent's text are called.
 	File string `json:"file"`
-	// Code is an expression: a function of ($keep, $call, $error, $broker_join,
-	// $broker_absent, $broker_float) that gives $keep the program as an async function.
+	// Code is an expression: a function of ($keep, $call, $error, $broker_absent,
+	// $broker_float) that gives $keep the program as an async function.
 	// $call is callMCPTool, $error the class ToolError, $broker_absent throws the error
 	// of a withheld name, and the property "of" of $broker_float is set to what
 	// statements start and nobody awaits.
@@ -43,66 +41,47 @@ type Bundle struct {
 	// Code, "line:column" from 1, of reads whose value is used as it comes.
 	Shapes map[string]*sandbox.Shape `json:"shapes,omitempty"`
 	Plain  []string                  `json:"plain,omitempty"`
-	// Notes are those of the verdict.
-	Notes []string `json:"-"`
 }
 
-// Prepare reads and checks p, and makes it ready for an engine that has the
-// globals of this package's runtime and also. An Outcome that is not nil says why the
-// program is refused. It must be called at most once, and not beside Run.
-func (s *Spare) Prepare(ctx context.Context, p Program, also []string) (b *Bundle, out *Outcome) {
+// Bundled reads and checks p, and makes it ready for an engine that knows the
+// global names of that kind. The error, a *refusal, is for the agent to read; the
+// notes of the verdict come with it.
+func Bundled(ctx context.Context, p Program, knows func(name string) bool) (_ *Bundle, notes []string, err error) {
 	defer func() {
 		if x := recover(); x != nil { // a fault in the parser
-			b, out = nil, &Outcome{ExitCode: sandbox.ExitRefused, Error: fmt.Sprintf("internal error of the JavaScript parser: %v\nhint: write the program in another way\n0 tools called", x)}
+			err = fmt.Errorf("internal error of the JavaScript parser: %v\nhint: write the program in another way\n0 tools called", x)
 		}
 	}()
-	refused := func(err error, notes []string) *Outcome {
-		return &Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error(), Notes: notes}
+	if p.Check == nil { // the names that nothing declares are asked for all the same
+		p.Check = func(context.Context, sandbox.Parsed) sandbox.Verdict { return sandbox.Verdict{} }
 	}
-	start := time.Now()
-	f, err := readForeign(&p)
+	src, err := Read(p)
 	if err != nil {
-		return nil, refused(err, nil)
+		return nil, nil, err
 	}
-	if s == nil {
-		s = &Spare{newRuntime()}
-		if err := s.r.setUp(); err != nil {
-			return nil, refused(err, nil)
-		}
+	f := &foreign{}
+	if f.text, err = src.bundled(); err != nil {
+		return nil, nil, err
 	}
-	r := s.r
-	r.also = make(map[string]bool, len(also))
-	for _, name := range also {
-		r.also[name] = true
+	// What goja's regular expressions do not have, another engine may.
+	if f.Tree, err = src.parse(f.text, parser.IgnoreRegExpErrors); err != nil {
+		return nil, nil, err
 	}
-	r.prog, r.script, r.start = p, f.script, start
-	problems, notes := r.check(ctx)
-	if problems != nil {
-		return nil, refused(problems, notes)
+	verdict, err := f.Ask(ctx, knows)
+	if err == nil {
+		err = context.Cause(ctx)
 	}
-	if err := ctx.Err(); err != nil {
-		ended := r.aborted(ctx, err)
-		return nil, &ended
+	if err != nil {
+		return nil, verdict.Notes, err
 	}
-	f.bundle.Notes, f.bundle.Shapes, f.bundle.Withheld = notes, r.reads.shapes, withheld
-	if f.bundle.Shapes != nil {
-		f.reads()
-	}
-	f.bundle.Hints = make(map[string]string)
-	for _, n := range f.script.parsed.Names {
-		if hint := r.hint("ReferenceError", n.Name+" is not defined"); hint != "" {
-			f.bundle.Hints[n.Name] = hint
-		}
-	}
-	return f.bundle, nil
+	return f.bundled(verdict), verdict.Notes, nil
 }
 
 // A foreign program is one that another engine will run.
 type foreign struct {
-	script *script
+	*Tree
 	bundle *Bundle
 	text   string // of the whole script
-	tree   *ast.Program
 	edits  []edit
 	lines  []int // where lines of text begin; nil before it is needed
 	wide   bool  // text is not all ASCII
@@ -114,48 +93,32 @@ type edit struct {
 	text       string
 }
 
-func readForeign(p *Program) (*foreign, error) {
-	src, err := readProgram(p)
-	if err != nil {
-		return nil, err
-	}
-	src.check = true
-	out, err := src.buildAny(*p)
-	if err != nil {
-		return nil, err
-	}
-	m, err := out.sourceMap(src)
-	if err != nil {
-		return nil, src.engineError(err)
-	}
-	// What this engine's regular expressions do not have, another one may.
-	text := scriptHead + "\n" + string(out.code) + scriptTail
-	tree, whole, err := src.parseBuilt(text, m, parser.IgnoreRegExpErrors)
-	if err != nil {
-		return nil, err
-	}
-	f := &foreign{script: &script{file: src.file, source: src}, text: text, tree: tree}
-	f.bundle = &Bundle{File: src.file, Sources: m.Sources}
-	main := mainFunction(tree)
-	if main != nil {
-		f.script.parsed = surveyed(tree, main, src.places(tree, whole))
-		if !src.asked {
-			f.finish(main)
-		}
+func (f *foreign) bundled(verdict sandbox.Verdict) *Bundle {
+	f.bundle = &Bundle{File: f.File, Sources: f.built.Sources, Shapes: verdict.Shapes, Withheld: Withheld, Hints: make(map[string]string)}
+	if f.Main != nil && !f.asked {
+		f.finish()
 	}
 	f.withhold()
 	slices.SortFunc(f.edits, func(a, b edit) int { return a.start - b.start })
-	f.bundle.Mappings = f.shifted(m.Mappings)
+	f.bundle.Mappings = f.shifted(f.built.Mappings)
 	f.bundle.Code = f.edited()
-	return f, nil
+	if f.bundle.Shapes != nil {
+		f.reads()
+	}
+	for _, n := range f.parsed.Names {
+		if hint := f.Hint(n.Name, verdict.Hints); hint != "" {
+			f.bundle.Hints[n.Name] = hint
+		}
+	}
+	return f.bundle
 }
 
-func (f *foreign) offset(i file.Idx) int { return int(i) - f.tree.File.Base() }
+func (f *foreign) offset(i file.Idx) int { return int(i) - f.Root.File.Base() }
 
 // finish gives the program a result, as the function finish does in the tree.
-func (f *foreign) finish(main *ast.FunctionLiteral) {
-	e := endingOf(withoutDirective(main.Body.List))
-	end := f.offset(main.Body.RightBrace)
+func (f *foreign) finish() {
+	e := endingOf(withoutDirective(f.Main.Body.List))
+	end := f.offset(f.Main.Body.RightBrace)
 	defer func() { eachFloating(e.body, f.noteFloating) }()
 	switch e.kind {
 	case endsWithValue:
@@ -198,19 +161,19 @@ func (f *foreign) statementStart(e ast.Expression) int {
 // withhold makes withheld names say what to use instead, as amender does in the
 // tree.
 func (f *foreign) withhold() {
-	absent := f.script.source.absent()
+	absent := f.Absent()
 	if len(absent) == 0 {
 		return
 	}
 	bound := make(map[string]bool)
-	known := pass{bound: names(func(i *ast.Identifier) { bound[i.Name.String()] = true })}
-	known.statements(f.tree.Body)
+	known := Walk{Bound: names(func(i *ast.Identifier) { bound[i.Name.String()] = true })}
+	known.Statements(f.Root.Body)
 	name := func(e ast.Expression) (*ast.Identifier, bool) {
 		i, ok := e.(*ast.Identifier)
 		return i, ok && absent[i.Name.String()] && !bound[i.Name.String()]
 	}
 	asked := make(map[*ast.Identifier]bool)
-	change := pass{visit: func(n ast.Node) bool {
+	change := Walk{Visit: func(n ast.Node) bool {
 		e, ok := n.(ast.Expression)
 		if !ok {
 			return true
@@ -232,7 +195,7 @@ func (f *foreign) withhold() {
 		}
 		return true
 	}}
-	change.statements(f.tree.Body)
+	change.Statements(f.Root.Body)
 }
 
 // edited is the script with its edits, which are in order.
@@ -304,13 +267,13 @@ func (f *foreign) shifts() func(line, column int) int {
 // reads notes where properties are read and used as they come.
 func (f *foreign) reads() {
 	shift := f.shifts()
-	sites := readSites(f.tree, func(i file.Idx) spot {
+	sites := readSites(f.Root, func(i file.Idx) Spot {
 		line, column := f.place(f.offset(i))
-		return spot{line + 1, column + shift(line, column) + 1}
+		return Spot{line + 1, column + shift(line, column) + 1}
 	})
 	for at, kind := range sites {
-		if kind == readPlain {
-			f.bundle.Plain = append(f.bundle.Plain, fmt.Sprintf("%d:%d", at.line, at.col))
+		if kind == ReadPlain {
+			f.bundle.Plain = append(f.bundle.Plain, fmt.Sprintf("%d:%d", at.Line, at.Column))
 		}
 	}
 	slices.Sort(f.bundle.Plain)

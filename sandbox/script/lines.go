@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"sort"
@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// A textLines says where the lines of a text begin. Lines end as JavaScript
+// Lines say where the lines of a text begin. Lines end as JavaScript
 // and its tools have it: with \n, \r, \r\n, U+2028 or U+2029. Columns are counted
-// from 1 in UTF-16, as editors and source maps do. Its zero value, with a text,
-// works; it is for one goroutine.
-type textLines struct {
+// from 1 in UTF-16, as editors and source maps do. They are for one
+// goroutine.
+type Lines struct {
 	text   string
 	starts []int
 }
@@ -24,7 +24,7 @@ func lineEnd(text string, i int) int {
 	return n
 }
 
-func (t *textLines) index() {
+func (t *Lines) index() {
 	if t.starts != nil {
 		return
 	}
@@ -40,7 +40,7 @@ func (t *textLines) index() {
 
 // line returns the number of the line that offset is on, from 1, and where it
 // begins and ends, without its end.
-func (t *textLines) line(offset int) (number, start, end int) {
+func (t *Lines) line(offset int) (number, start, end int) {
 	t.index()
 	number = sort.SearchInts(t.starts, offset+1)
 	start = t.starts[number-1]
@@ -50,8 +50,8 @@ func (t *textLines) line(offset int) (number, start, end int) {
 	return number, start, end
 }
 
-// offset is the place of a line and a column.
-func (t *textLines) offset(line, column int) (int, bool) {
+// Offset is the place of a line and a column.
+func (t *Lines) Offset(line, column int) (int, bool) {
 	t.index()
 	if line < 1 || line > len(t.starts) || column < 1 {
 		return 0, false
@@ -72,14 +72,24 @@ func (t *textLines) offset(line, column int) (int, bool) {
 
 // byteOffset is the place of a line and a column that counts bytes from 0. What
 // is beyond the end of the text is its end.
-func (t *textLines) byteOffset(line, column int) int {
+func (t *Lines) byteOffset(line, column int) int {
 	t.index()
 	at := t.starts[min(max(line, 1), len(t.starts))-1]
 	return min(at+max(column, 0), len(t.text))
 }
 
+// Column is the column of a place whose own counts bytes from 0.
+func (t *Lines) Column(line, bytes int) int {
+	offset := t.byteOffset(line, bytes)
+	if offset == len(t.text) {
+		return max(1, bytes+1)
+	}
+	_, start, _ := t.line(offset)
+	return t.column(start, offset)
+}
+
 // column is the column of an offset on the line that begins at start.
-func (t *textLines) column(start, offset int) int {
+func (t *Lines) column(start, offset int) int {
 	n := 1
 	for _, r := range t.text[start:max(start, min(offset, len(t.text)))] {
 		n += max(1, utf16.RuneLen(r))
@@ -88,4 +98,4 @@ func (t *textLines) column(start, offset int) int {
 }
 
 // runes counts the characters of text[start:end].
-func (t *textLines) runes(start, end int) int { return utf8.RuneCountInString(t.text[start:end]) }
+func (t *Lines) runes(start, end int) int { return utf8.RuneCountInString(t.text[start:end]) }

@@ -1,10 +1,6 @@
-package jsrun
+package script
 
-import (
-	"strings"
-
-	"github.com/dop251/goja"
-)
+import "strings"
 
 // What other runtimes offer and this one does not, and what a program uses
 // instead.
@@ -17,10 +13,10 @@ const (
 	noRuntime  = "this is no Node, Deno or Bun; there are the language, console, timers and callMCPTool"
 )
 
-// withheld are the globals of other runtimes that a program gets an error for
+// Withheld are the globals of other runtimes that a program gets an error for
 // which says what to use. They are not there: typeof finds nothing, and neither
 // does globalThis.
-var withheld = map[string]string{
+var Withheld = map[string]string{
 	"fetch":          noNetwork,
 	"XMLHttpRequest": noNetwork,
 	"WebSocket":      noNetwork,
@@ -35,12 +31,6 @@ var withheld = map[string]string{
 	"__filename":     noFiles,
 	"window":         noBrowser,
 	"document":       noBrowser,
-}
-
-// absent throws the error of a withheld name that a program uses.
-func (r *runtime) absent(c goja.FunctionCall) goja.Value {
-	name := c.Argument(0).String()
-	panic(r.failure("Error", name+" is not available: "+withheld[name]))
 }
 
 // builtins are the modules of Node, and packages like them, for which "did you
@@ -79,4 +69,15 @@ func builtin(name string) (reason string, ok bool) {
 	first, _, _ := strings.Cut(name, "/")
 	reason, ok = builtins[first]
 	return reason, ok
+}
+
+// Absent are the withheld names that the program mentions.
+func (src *Source) Absent() map[string]bool {
+	names := make(map[string]bool)
+	for name := range Withheld {
+		if src.Names[name] {
+			names[name] = true
+		}
+	}
+	return names
 }

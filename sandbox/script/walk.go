@@ -1,38 +1,39 @@
-package jsrun
+package script
 
 import "github.com/dop251/goja/ast"
 
-// A pass goes over a syntax tree in the order of the text, and may change it. The
+// A Walk goes over a syntax tree in the order of the text, and may change it. The
 // functions that are nil are not called.
-type pass struct {
-	// visit gets every statement and every expression before those below it; false
+type Walk struct {
+	// Visit gets every statement and every expression before those below it; false
 	// leaves these out. Names that are only labels or members are no nodes.
-	visit func(n ast.Node) bool
-	// leave gets the place of every expression that is read, once those below
+	Visit func(n ast.Node) bool
+	// Leave gets the place of every expression that is read, once those below
 	// it have been visited; it may put another one there.
-	leave func(slot *ast.Expression)
-	// bound gets what a declaration, a parameter or a property binds, with
+	Leave func(slot *ast.Expression)
+	// Bound gets what a declaration, a parameter or a property binds, with
 	// what it is given first, which may be nil.
-	bound func(target ast.Expression, initial ast.Expression)
-	// caught gets every catch clause.
-	caught func(c *ast.CatchStatement)
+	Bound func(target ast.Expression, initial ast.Expression)
+	// Caught gets every catch clause.
+	Caught func(c *ast.CatchStatement)
 }
 
-func (w *pass) enter(n ast.Node) bool { return w.visit == nil || w.visit(n) }
+func (w *Walk) enter(n ast.Node) bool { return w.Visit == nil || w.Visit(n) }
 
-func (w *pass) bind(target, initial ast.Expression) {
-	if w.bound != nil {
-		w.bound(target, initial)
+func (w *Walk) bind(target, initial ast.Expression) {
+	if w.Bound != nil {
+		w.Bound(target, initial)
 	}
 }
 
-func (w *pass) statements(list []ast.Statement) {
+// Statements goes over a list.
+func (w *Walk) Statements(list []ast.Statement) {
 	for _, s := range list {
 		w.statement(s)
 	}
 }
 
-func (w *pass) statement(s ast.Statement) {
+func (w *Walk) statement(s ast.Statement) {
 	if s == nil || !w.enter(s) {
 		return
 	}
@@ -66,8 +67,8 @@ func (w *pass) statement(s ast.Statement) {
 				w.target(s.Catch.Parameter, nil)
 			}
 			w.block(s.Catch.Body)
-			if w.caught != nil {
-				w.caught(s.Catch)
+			if w.Caught != nil {
+				w.Caught(s.Catch)
 			}
 		}
 		w.block(s.Finally)
@@ -75,14 +76,14 @@ func (w *pass) statement(s ast.Statement) {
 		w.expr(&s.Discriminant)
 		for _, c := range s.Body {
 			w.expr(&c.Test)
-			w.statements(c.Consequent)
+			w.Statements(c.Consequent)
 		}
 	default:
 		w.loop(s)
 	}
 }
 
-func (w *pass) loop(s ast.Statement) {
+func (w *Walk) loop(s ast.Statement) {
 	switch s := s.(type) {
 	case *ast.WhileStatement:
 		w.expr(&s.Test)
@@ -116,13 +117,13 @@ func (w *pass) loop(s ast.Statement) {
 	}
 }
 
-func (w *pass) block(b *ast.BlockStatement) {
+func (w *Walk) block(b *ast.BlockStatement) {
 	if b != nil {
-		w.statements(b.List)
+		w.Statements(b.List)
 	}
 }
 
-func (w *pass) into(into ast.ForInto) {
+func (w *Walk) into(into ast.ForInto) {
 	switch into := into.(type) {
 	case *ast.ForIntoVar:
 		w.target(into.Binding.Target, nil)
@@ -134,7 +135,7 @@ func (w *pass) into(into ast.ForInto) {
 	}
 }
 
-func (w *pass) bindings(list []*ast.Binding) {
+func (w *Walk) bindings(list []*ast.Binding) {
 	for _, b := range list {
 		w.target(b.Target, b.Initializer)
 		w.expr(&b.Initializer)
@@ -142,7 +143,7 @@ func (w *pass) bindings(list []*ast.Binding) {
 }
 
 // target visits what is assigned to: names are bound, not read.
-func (w *pass) target(t, initial ast.Expression) {
+func (w *Walk) target(t, initial ast.Expression) {
 	switch t := t.(type) {
 	case *ast.ArrayPattern:
 		for _, e := range t.Elements {
@@ -185,7 +186,7 @@ func (w *pass) target(t, initial ast.Expression) {
 	}
 }
 
-func (w *pass) function(f *ast.FunctionLiteral) {
+func (w *Walk) function(f *ast.FunctionLiteral) {
 	if f.Name != nil {
 		w.bind(f.Name, f)
 	}
@@ -193,7 +194,7 @@ func (w *pass) function(f *ast.FunctionLiteral) {
 	w.block(f.Body)
 }
 
-func (w *pass) parameters(list *ast.ParameterList) {
+func (w *Walk) parameters(list *ast.ParameterList) {
 	if list == nil {
 		return
 	}
@@ -201,7 +202,7 @@ func (w *pass) parameters(list *ast.ParameterList) {
 	w.target(list.Rest, nil)
 }
 
-func (w *pass) class(c *ast.ClassLiteral) {
+func (w *Walk) class(c *ast.ClassLiteral) {
 	if c.Name != nil {
 		w.bind(c.Name, c)
 	}
@@ -221,7 +222,7 @@ func (w *pass) class(c *ast.ClassLiteral) {
 }
 
 // key visits the key of a member, which is an expression or a name.
-func (w *pass) key(slot *ast.Expression, computed bool, initial ast.Expression) {
+func (w *Walk) key(slot *ast.Expression, computed bool, initial ast.Expression) {
 	if computed {
 		w.expr(slot)
 	} else {
@@ -229,31 +230,31 @@ func (w *pass) key(slot *ast.Expression, computed bool, initial ast.Expression) 
 	}
 }
 
-func (w *pass) list(slots []ast.Expression) {
+func (w *Walk) list(slots []ast.Expression) {
 	for i := range slots {
 		w.expr(&slots[i])
 	}
 }
 
 // expr visits the expression at slot, which may be empty.
-func (w *pass) expr(slot *ast.Expression) {
+func (w *Walk) expr(slot *ast.Expression) {
 	if *slot == nil {
 		return
 	}
 	w.expression(*slot)
-	if w.leave != nil {
-		w.leave(slot)
+	if w.Leave != nil {
+		w.Leave(slot)
 	}
 }
 
 // expression visits one that cannot be replaced.
-func (w *pass) expression(e ast.Expression) {
+func (w *Walk) expression(e ast.Expression) {
 	if w.enter(e) {
 		w.below(e)
 	}
 }
 
-func (w *pass) below(e ast.Expression) {
+func (w *Walk) below(e ast.Expression) {
 	switch e := e.(type) {
 	case *ast.AssignExpression:
 		w.target(e.Left, e.Right)
@@ -307,7 +308,7 @@ func (w *pass) below(e ast.Expression) {
 	}
 }
 
-func (w *pass) literal(e ast.Expression) {
+func (w *Walk) literal(e ast.Expression) {
 	switch e := e.(type) {
 	case *ast.ArrayLiteral:
 		w.list(e.Value)
@@ -333,7 +334,7 @@ func (w *pass) literal(e ast.Expression) {
 	}
 }
 
-func (w *pass) property(p ast.Property) {
+func (w *Walk) property(p ast.Property) {
 	switch p := p.(type) {
 	case *ast.PropertyShort:
 		w.expression(&p.Name)

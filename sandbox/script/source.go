@@ -1,36 +1,39 @@
-package jsrun
+package script
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// A source is a program made ready to be compiled: the text goes into one
+// A Source is a program made ready to be parsed: the text goes into one
 // async function, so that await and return work at its top level. Every byte
 // of body stands where it stood in the agent's text; what had to go is blank.
-type source struct {
-	file    string    // what positions call it
-	text    string    // the agent's own
-	lines   textLines // of text
-	body    string    // as long as text
-	head    string    // goes in front of body
-	tail    string    // goes behind it
-	lexed   *scanner
-	moved   []moved         // import declarations, which go behind the function
-	names   map[string]bool // the identifiers that it uses; false for those that its imports bind
-	bundle  bool            // it reaches modules, so it takes more than one file
-	plain   bool            // nothing in it needs esbuild, if goja can parse it
-	refused []string        // what cannot run, worded
-	check   bool            // what it says of its calls is wanted
-	built   sourceMap       // of what esbuild made of it
-	asked   bool            // tail returns what "export default" named: that is a result
+type Source struct {
+	Program
+	File   string          // what positions call it
+	Tokens *Tokens         // those of the program, whose imports are among them
+	Names  map[string]bool // the identifiers that it uses; false for those that its imports bind
+	Lines  Lines           // of Code
+
+	head    string    // in front of the program's function
+	body    string    // as long as Code
+	before  string    // goes in front of body
+	after   string    // goes behind it
+	moved   []moved   // import declarations, which go behind the function
+	bundle  bool      // it reaches modules, so it takes more than one file
+	plain   bool      // nothing in it needs esbuild, if it can be parsed
+	refused []string  // what cannot run, worded
+	built   sourceMap // of what esbuild made of it
+	asked   bool      // after returns what "export default" named: that is a result
 }
 
 // A moved import is a declaration in pieces, each with its place in the text.
 type moved struct {
-	pieces []token
+	pieces []Token
 }
 
 // The head and the tail of every program; keep takes the function.
@@ -39,26 +42,35 @@ const (
 	funcTail = "\n})"
 )
 
-// readSource finds out what kind of program the text is, and takes out of it
-// what cannot stand inside a function.
-func readSource(p Program) (*source, error) {
-	src := &source{file: "agent.ts", text: p.Code, lines: textLines{text: p.Code}, head: funcHead, tail: funcTail + ";"}
-	if p.Language == sandbox.JavaScript {
-		src.file = "agent.js"
+// Read finds out what kind of program p is, and takes out of it what cannot
+// stand inside a function. The function around the whole script has parameters
+// of that name besides $keep, $call, $error, $broker_absent and $broker_float.
+func Read(p Program, parameters ...string) (*Source, error) {
+	if p.Language == "" {
+		p.Language = sandbox.TypeScript
 	}
+	src := &Source{Program: p, File: "agent.ts", Lines: Lines{text: p.Code}, before: funcHead, after: funcTail + ";"}
+	switch p.Language {
+	case sandbox.TypeScript:
+	case sandbox.JavaScript:
+		src.File = "agent.js"
+	default:
+		return nil, fmt.Errorf("language %q does not run here; use typescript or javascript\n0 tools called", p.Language)
+	}
+	src.head = "(function(" + strings.Join(append([]string{"$keep", "$call", "$error", absentName, floatName}, parameters...), ",") + `){"use strict";`
 	body := []byte(withoutFence(p.Code))
-	src.lexed = scan(string(body))
-	if err := src.lexed.tooDeep(); err != nil {
+	src.Tokens = Scan(string(body))
+	if err := src.Tokens.tooDeep(); err != nil {
 		return nil, err
 	}
 	src.plain = p.Language == sandbox.JavaScript
-	w := rewriter{src: src, lex: src.lexed, body: body}
+	w := rewriter{src: src, lex: src.Tokens, body: body}
 	w.statements()
 	w.anonymousFunction()
 	w.uses(p.Modules)
 	src.body = string(w.body)
 	if len(src.refused) > 0 {
-		return nil, &refusal{src.refused}
+		return nil, &Refusal{src.refused}
 	}
 	return src, nil
 }
@@ -100,19 +112,19 @@ func blank(b []byte, start, end int) {
 
 // A rewriter blanks what a function cannot hold and notes what it was.
 type rewriter struct {
-	src  *source
-	lex  *scanner
+	src  *Source
+	lex  *Tokens
 	body []byte
-	lead int // the first token behind what was removed at the start
+	lead int // the first Token behind what was removed at the start
 }
 
 // statements visits the imports and exports at the top level.
 func (w *rewriter) statements() {
-	for i := 0; i < len(w.lex.tokens); i++ {
-		if t := w.lex.tokens[i]; t.kind != word || t.depth != 0 || w.property(i) {
+	for i := 0; i < len(w.lex.List); i++ {
+		if t := w.lex.List[i]; t.Kind != Word || t.Depth != 0 || w.property(i) {
 			continue
 		}
-		switch w.lex.text(i) {
+		switch w.lex.Text(i) {
 		case "import":
 			i = w.importDeclaration(i)
 		case "export":
@@ -125,7 +137,7 @@ func (w *rewriter) statements() {
 
 // property reports whether the word at i is the name of a member.
 func (w *rewriter) property(i int) bool {
-	before := w.lex.text(i - 1)
+	before := w.lex.Text(i - 1)
 	return before == "." || before == "?." || before == "#"
 }
 
@@ -135,35 +147,35 @@ func (w *rewriter) remove(from, to int) {
 	if from == w.lead {
 		w.lead = to + 1
 	}
-	start := w.lex.tokens[from].start
-	blank(w.body, start, w.lex.tokens[to].end)
+	start := w.lex.List[from].Start
+	blank(w.body, start, w.lex.List[to].End)
 	w.body[start] = ';'
 }
 
 // importDeclaration moves the import at token i, and returns the last token
 // that it read. What is no complete declaration stays, for esbuild to report.
 func (w *rewriter) importDeclaration(i int) int {
-	if next := w.lex.text(i + 1); next == "(" || next == "." {
+	if next := w.lex.Text(i + 1); next == "(" || next == "." {
 		return i
 	}
-	if w.lex.text(i+2) == "=" && w.lex.kind(i+1) == word { // import x = require('…')
-		copy(w.body[w.lex.tokens[i].start:], "const ")
+	if w.lex.Text(i+2) == "=" && w.lex.Kind(i+1) == Word { // import x = require('…')
+		copy(w.body[w.lex.List[i].Start:], "const ")
 		return i + 2
 	}
-	for j := i + 1; j < len(w.lex.tokens); j++ {
-		switch w.lex.kind(j) {
-		case word:
+	for j := i + 1; j < len(w.lex.List); j++ {
+		switch w.lex.Kind(j) {
+		case Word:
 			continue
-		case str:
-			if j > i+1 && w.lex.text(j-1) != "from" {
+		case String:
+			if j > i+1 && w.lex.Text(j-1) != "from" {
 				continue
 			}
-			w.src.moved = append(w.src.moved, moved{w.lex.tokens[i : j+1]})
+			w.src.moved = append(w.src.moved, moved{w.lex.List[i : j+1]})
 			end := w.clauseEnd(j)
 			w.remove(i, end)
 			return end
-		case punct:
-			if strings.Contains("{},*", w.lex.text(j)) {
+		case Punct:
+			if strings.Contains("{},*", w.lex.Text(j)) {
 				continue
 			}
 		}
@@ -175,12 +187,12 @@ func (w *rewriter) importDeclaration(i int) int {
 // clauseEnd returns the last token of a declaration whose module name is at
 // token j: after import attributes and a semicolon.
 func (w *rewriter) clauseEnd(j int) int {
-	if next := w.lex.text(j + 1); next == "with" || next == "assert" {
-		if close := w.lex.closing(j + 2); w.lex.text(j+2) == "{" && close > 0 {
+	if next := w.lex.Text(j + 1); next == "with" || next == "assert" {
+		if close := w.lex.Closing(j + 2); w.lex.Text(j+2) == "{" && close > 0 {
 			j = close
 		}
 	}
-	if w.lex.text(j+1) == ";" {
+	if w.lex.Text(j+1) == ";" {
 		j++
 	}
 	return j
@@ -188,14 +200,14 @@ func (w *rewriter) clauseEnd(j int) int {
 
 // exportDeclaration takes the "export" at token i away from what it exports.
 func (w *rewriter) exportDeclaration(i int) int {
-	blankWord := func(i int) { blank(w.body, w.lex.tokens[i].start, w.lex.tokens[i].end) }
-	switch next := w.lex.text(i + 1); next {
+	blankWord := func(i int) { blank(w.body, w.lex.List[i].Start, w.lex.List[i].End) }
+	switch next := w.lex.Text(i + 1); next {
 	case "default":
 		return w.exportDefault(i)
 	case "*", "{":
 		return w.exportClause(i, i+1)
 	case "type":
-		if after := w.lex.text(i + 2); after == "*" || after == "{" {
+		if after := w.lex.Text(i + 2); after == "*" || after == "{" {
 			return w.exportClause(i, i+2)
 		}
 	}
@@ -207,18 +219,18 @@ func (w *rewriter) exportDeclaration(i int) int {
 // "*" is at token j. "main as default" makes main the default export.
 func (w *rewriter) exportClause(i, j int) int {
 	end := j
-	if w.lex.text(j) == "{" {
-		if end = w.lex.closing(j); end < 0 {
+	if w.lex.Text(j) == "{" {
+		if end = w.lex.Closing(j); end < 0 {
 			return i
 		}
 		for k := j + 2; k+1 < end; k++ {
-			if w.lex.text(k) == "as" && w.lex.text(k+1) == "default" && w.lex.kind(k-1) == word {
-				w.returnDefault(w.lex.text(k - 1))
+			if w.lex.Text(k) == "as" && w.lex.Text(k+1) == "default" && w.lex.Kind(k-1) == Word {
+				w.returnDefault(w.lex.Text(k - 1))
 			}
 		}
 	}
-	for k := end + 1; k < min(end+4, len(w.lex.tokens)); k++ {
-		if w.lex.kind(k) == str && w.lex.text(k-1) == "from" {
+	for k := end + 1; k < min(end+4, len(w.lex.List)); k++ {
+		if w.lex.Kind(k) == String && w.lex.Text(k-1) == "from" {
 			end = k
 			break
 		}
@@ -234,25 +246,25 @@ const defaultName = "$dflt"
 
 func (w *rewriter) exportDefault(i int) int {
 	j := i + 2
-	if w.lex.text(j) == "async" && w.lex.text(j+1) == "function" {
+	if w.lex.Text(j) == "async" && w.lex.Text(j+1) == "function" {
 		j++
 	}
 	named := j + 1
-	if w.lex.text(named) == "*" {
+	if w.lex.Text(named) == "*" {
 		named++
 	}
-	exported, dflt := w.lex.tokens[i], w.lex.tokens[i+1]
-	switch kind := w.lex.text(j); {
-	case (kind == "function" || kind == "class") && w.lex.kind(named) == word && w.lex.text(named) != "extends":
-		blank(w.body, exported.start, dflt.end)
+	exported, dflt := w.lex.List[i], w.lex.List[i+1]
+	switch kind := w.lex.Text(j); {
+	case (kind == "function" || kind == "class") && w.lex.Kind(named) == Word && w.lex.Text(named) != "extends":
+		blank(w.body, exported.Start, dflt.End)
 		if kind == "function" {
-			w.returnDefault(w.lex.text(named))
+			w.returnDefault(w.lex.Text(named))
 		}
 	case kind == "interface" || kind == "abstract":
-		blank(w.body, exported.start, dflt.end)
+		blank(w.body, exported.Start, dflt.End)
 	default:
-		copy(w.body[exported.start:], "var   ")
-		copy(w.body[dflt.start:], defaultName+" =")
+		copy(w.body[exported.Start:], "var   ")
+		copy(w.body[dflt.Start:], defaultName+" =")
 		w.returnDefault(defaultName)
 	}
 	return i + 1
@@ -261,60 +273,60 @@ func (w *rewriter) exportDefault(i int) int {
 // returnDefault makes the default export the program's result; a function is
 // called for it.
 func (w *rewriter) returnDefault(name string) {
-	w.src.tail = "\n;return typeof " + name + "===\"function\"?" + name + "():" + name + funcTail + ";"
+	w.src.after = "\n;return typeof " + name + "===\"function\"?" + name + "():" + name + funcTail + ";"
 	w.src.asked = true
 }
 
 // anonymousFunction calls a program that is one function without a name, which
 // could not stand as a statement.
 func (w *rewriter) anonymousFunction() {
-	tokens := w.lex.tokens
+	tokens := w.lex.List
 	i := w.lead
-	for w.lex.text(i) == ";" {
+	for w.lex.Text(i) == ";" {
 		i++
 	}
 	start := i
-	if w.lex.text(i) == "async" {
+	if w.lex.Text(i) == "async" {
 		i++
 	}
 	next := i + 1
-	if w.lex.text(next) == "*" {
+	if w.lex.Text(next) == "*" {
 		next++
 	}
-	if w.lex.text(i) != "function" || w.lex.text(next) != "(" {
+	if w.lex.Text(i) != "function" || w.lex.Text(next) != "(" {
 		return
 	}
 	last := len(tokens) - 1
-	for last > i && w.lex.text(last) == ";" {
-		w.body[tokens[last].start] = ' '
+	for last > i && w.lex.Text(last) == ";" {
+		w.body[tokens[last].Start] = ' '
 		last--
 	}
-	if w.lex.text(last) != "}" {
+	if w.lex.Text(last) != "}" {
 		return
 	}
 	for _, t := range tokens[:start] { // nothing may end the statement
-		w.body[t.start] = ' '
+		w.body[t.Start] = ' '
 	}
-	w.src.head += "return ("
-	w.src.tail = "\n)()" + w.src.tail
+	w.src.before += "return ("
+	w.src.after = "\n)()" + w.src.after
 }
 
 // uses notes the identifiers of the program, and from them what it needs.
 func (w *rewriter) uses(modules []sandbox.Module) {
-	w.src.names = make(map[string]bool)
-	for i, t := range w.lex.tokens {
-		if t.kind != word || w.property(i) {
+	w.src.Names = make(map[string]bool)
+	for i, t := range w.lex.List {
+		if t.Kind != Word || w.property(i) {
 			continue
 		}
-		name, next := w.lex.text(i), w.lex.text(i+1)
-		if before := w.lex.text(i - 1); next == ":" && (before == "{" || before == ",") {
+		name, next := w.lex.Text(i), w.lex.Text(i+1)
+		if before := w.lex.Text(i - 1); next == ":" && (before == "{" || before == ",") {
 			continue // a key
 		}
-		w.src.names[name] = true
+		w.src.Names[name] = true
 		switch {
-		case name == "import" && next == "(" && w.lex.kind(i+2) != str && w.lex.kind(i+2) != template:
-			w.src.refused = append(w.src.refused, w.src.located(t.start, computedImport))
-		case name == "import" && next == "(" || name == "require" && next == "(" && w.lex.kind(i+2) == str:
+		case name == "import" && next == "(" && w.lex.Kind(i+2) != String && w.lex.Kind(i+2) != Template:
+			w.src.refused = append(w.src.refused, w.src.Located(t.Start, computedImport))
+		case name == "import" && next == "(" || name == "require" && next == "(" && w.lex.Kind(i+2) == String:
 			w.src.bundle = true
 		case name == "import":
 			w.src.plain = false
@@ -322,10 +334,10 @@ func (w *rewriter) uses(modules []sandbox.Module) {
 	}
 	imported := w.imported()
 	globals := slices.ContainsFunc(modules, func(m sandbox.Module) bool {
-		return m.Global != "" && w.src.names[m.Global] && !imported[m.Global]
+		return m.Global != "" && w.src.Names[m.Global] && !imported[m.Global]
 	})
-	for _, name := range sorted(imported) {
-		w.src.names[name] = false // bound by the program's own import
+	for _, name := range slices.Sorted(maps.Keys(imported)) {
+		w.src.Names[name] = false // bound by the program's own import
 	}
 	w.src.bundle = w.src.bundle || globals || len(w.src.moved) > 0
 	w.src.plain = w.src.plain && !w.src.bundle
@@ -335,29 +347,29 @@ func (w *rewriter) uses(modules []sandbox.Module) {
 // file only, and takes out what is declared to be elsewhere. It returns the last
 // token that it read.
 func (w *rewriter) namespace(i int) int {
-	at, declared := i, w.lex.text(i) == "declare"
+	at, declared := i, w.lex.Text(i) == "declare"
 	if declared {
 		at++
 	}
-	switch w.lex.text(at) {
+	switch w.lex.Text(at) {
 	case "namespace", "module", "global":
 	default:
 		return i
 	}
 	open := at + 1
-	for w.lex.kind(open) == word && !w.lex.tokens[open].newline || w.lex.text(open) == "." || w.lex.kind(open) == str && declared {
+	for w.lex.Kind(open) == Word && !w.lex.List[open].Newline || w.lex.Text(open) == "." || w.lex.Kind(open) == String && declared {
 		open++
 	}
-	named := open > at+1 || declared && w.lex.text(at) == "global"
-	if w.lex.text(open) != "{" || !named || w.lex.tokens[open].newline {
+	named := open > at+1 || declared && w.lex.Text(at) == "global"
+	if w.lex.Text(open) != "{" || !named || w.lex.List[open].Newline {
 		return i
 	}
-	end := w.lex.closing(open)
+	end := w.lex.Closing(open)
 	if end < 0 {
 		return i
 	}
 	if !declared {
-		w.src.refused = append(w.src.refused, w.src.located(w.lex.tokens[i].start, "namespaces are not supported here: use an object, or functions and constants of their own"))
+		w.src.refused = append(w.src.refused, w.src.Located(w.lex.List[i].Start, "namespaces are not supported here: use an object, or functions and constants of their own"))
 	}
 	w.remove(i, end)
 	return end
@@ -368,9 +380,9 @@ func (w *rewriter) imported() map[string]bool {
 	names := make(map[string]bool)
 	for _, m := range w.src.moved {
 		for i, t := range m.pieces {
-			text := w.lex.src[t.start:t.end]
-			renamed := i+1 < len(m.pieces) && w.lex.src[m.pieces[i+1].start:m.pieces[i+1].end] == "as"
-			if t.kind == word && !renamed {
+			text := w.lex.Src[t.Start:t.End]
+			renamed := i+1 < len(m.pieces) && w.lex.Src[m.pieces[i+1].Start:m.pieces[i+1].End] == "as"
+			if t.Kind == Word && !renamed {
 				names[text] = true
 			}
 		}

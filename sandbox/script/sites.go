@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"slices"
@@ -71,8 +71,8 @@ func (s *survey) modules(tree *ast.Program, main *ast.FunctionLiteral) {
 			functions[name.Name.String()] = value
 		}
 	}
-	w := pass{bound: names(func(i *ast.Identifier) { s.outside[i.Name.String()] = true })}
-	w.visit = func(n ast.Node) bool {
+	w := Walk{Bound: names(func(i *ast.Identifier) { s.outside[i.Name.String()] = true })}
+	w.Visit = func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FunctionLiteral:
 			return n != main
@@ -91,7 +91,7 @@ func (s *survey) modules(tree *ast.Program, main *ast.FunctionLiteral) {
 		}
 		return true
 	}
-	w.statements(tree.Body)
+	w.Statements(tree.Body)
 	for name, f := range functions {
 		if target, ok := s.wraps(f); ok {
 			s.wrapped[name] = target
@@ -142,8 +142,8 @@ func (s *survey) wraps(f ast.Expression) (target string, ok bool) {
 // program reads the program's own part of the tree.
 func (s *survey) program(main *ast.FunctionLiteral) {
 	bind := func(i *ast.Identifier) { s.bound[i.Name.String()] = true }
-	w := pass{bound: names(bind)}
-	w.visit = func(n ast.Node) bool {
+	w := Walk{Bound: names(bind)}
+	w.Visit = func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Identifier:
 			if name := n.Name.String(); s.used[name] == 0 {
@@ -290,18 +290,18 @@ func (s *survey) names() {
 
 // places returns how to find the place in the agent's text of what stands in a
 // parsed script.
-func (src *source) places(tree *ast.Program, text string) func(file.Idx) (int, bool) {
-	if start := strings.Index(text, src.body); strings.HasPrefix(text, scriptHead+src.head) && start == len(scriptHead)+len(src.head) {
+func (src *Source) places(tree *ast.Program, text string) func(file.Idx) (int, bool) {
+	if start := strings.Index(text, src.body); strings.HasPrefix(text, src.head+src.before) && start == len(src.head)+len(src.before) {
 		return func(i file.Idx) (int, bool) { // not compiled: every byte is in its place
 			offset := int(i) - tree.File.Base() - start
-			return offset, 0 <= offset && offset <= len(src.text)
+			return offset, 0 <= offset && offset <= len(src.Code)
 		}
 	}
 	return func(i file.Idx) (int, bool) {
 		p := tree.File.Position(int(i) - tree.File.Base())
-		if p.Filename != src.file {
+		if p.Filename != src.File {
 			return 0, false
 		}
-		return src.lines.offset(p.Line, p.Column)
+		return src.Lines.Offset(p.Line, p.Column)
 	}
 }

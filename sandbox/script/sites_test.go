@@ -1,32 +1,53 @@
-package jsrun
+package script
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// checked runs a program with a check that gives verdict, and returns what the
-// check was told; nil if it was not asked.
-func checked(t *testing.T, lang sandbox.Language, code string, source bool, verdict sandbox.Verdict) (Outcome, *memHost, *sandbox.Parsed) {
-	t.Helper()
-	h := &memHost{}
+// globals are the global names of an engine.
+const globals = "Array Boolean BigInt Error Function Infinity JSON Map Math NaN Number Object Promise String Symbol ToolError callMCPTool console eval globalThis setTimeout tools"
+
+// checked has a program checked with a check that gives verdict, and returns what
+// the check was told; nil if it was not asked.
+func checked(p Program, verdict sandbox.Verdict) (error, *sandbox.Parsed) {
 	var told *sandbox.Parsed
-	out := Run(t.Context(), Program{
-		Language: lang, Code: code, Modules: testModules, Grace: 5 * time.Second,
-		CheckSource: source,
-		Check: func(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
-			told = &p
-			return verdict
-		},
-	}, h)
-	return out, h, told
+	p.Modules = testModules
+	p.Check = func(_ context.Context, parsed sandbox.Parsed) sandbox.Verdict {
+		told = &parsed
+		return verdict
+	}
+	src, err := Read(p)
+	if err != nil {
+		return err, nil
+	}
+	tree := src.Plain()
+	if tree == nil {
+		if tree, err = src.Build(); err != nil {
+			return err, nil
+		}
+	}
+	_, err = tree.Ask(context.Background(), func(name string) bool { return slices.Contains(strings.Fields(globals), name) })
+	return err, told
+}
+
+// testModules are a server as codegen writes it.
+var testModules = []sandbox.Module{
+	{
+		Path: "servers/github",
+		Source: "import { callMCPTool } from './helpers/callMCPTool';\n" +
+			"export const listIssues = (input) => callMCPTool('github__list_issues', input);\n" +
+			"export const createIssue = (input) => callMCPTool('github__create_issue', input);\n",
+		Exports: []string{"listIssues", "createIssue"},
+		Global:  "github",
+	},
 }
 
 // spell writes a literal in a short form of its own: "?" is what is not known.
@@ -99,7 +120,7 @@ func TestCallSitesAreWhatTheTextSays(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, told := checked(t, sandbox.TypeScript, tt.code, false, sandbox.Verdict{Problems: []sandbox.Problem{{Message: "stop"}}})
+			_, told := checked(Program{Code: tt.code}, sandbox.Verdict{Problems: []sandbox.Problem{{Message: "stop"}}})
 			var got []string
 			if told != nil {
 				for _, c := range told.Calls {
@@ -131,7 +152,7 @@ func TestCallSitesAreWhereTheTextHasThem(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, told := checked(t, tt.lang, tt.code, false, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
+			_, told := checked(Program{Language: tt.lang, Code: tt.code}, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
 			if told == nil || len(told.Calls) != 1 || len(told.Calls[0].Input.Fields) != 2 {
 				t.Fatalf("told %+v, want one call with two fields", told)
 			}
@@ -151,7 +172,7 @@ func TestCallSitesAreWhereTheTextHasThem(t *testing.T) {
 
 func TestPlainJavaScriptKeepsItsPlaces(t *testing.T) {
 	code := "const s = 'ü🙂';\nawait callMCPTool('a__b', { kéy: 1 })"
-	_, _, told := checked(t, sandbox.JavaScript, code, false, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
+	_, told := checked(Program{Language: sandbox.JavaScript, Code: code}, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
 	if told == nil || len(told.Calls) != 1 {
 		t.Fatalf("told %+v, want one call", told)
 	}
@@ -178,7 +199,7 @@ func TestNamesThatNothingDeclares(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, told := checked(t, sandbox.TypeScript, tt.code, false, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
+			_, told := checked(Program{Code: tt.code}, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
 			var got []string
 			if told != nil {
 				for _, n := range told.Names {
@@ -192,52 +213,19 @@ func TestNamesThatNothingDeclares(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesBeforeTheProgramRuns(t *testing.T) {
-	code := "console.log('ran');\nawait github.listIssues({ state: 'open' })"
-	out, h, _ := checked(t, "", code, false, sandbox.Verdict{Notes: []string{"looked"}, Problems: []sandbox.Problem{
-		{Offset: strings.Index(code, "'open'"), Message: "wrong", Hint: "signature"},
-		{Offset: strings.Index(code, "'open'"), Message: "wrong", Hint: "signature"},
-		{Offset: -3, Message: "first"}, {Offset: 1 << 40, Message: "last"},
-	}})
-	if out.ExitCode != sandbox.ExitRefused || len(h.calls) > 0 || h.stdout.Len() > 0 {
-		t.Errorf("outcome %+v, calls %v, printed %q; want it refused", out, h.calls, h.stdout.String())
-	}
-	want := "agent.ts:2:34: wrong\n  await github.listIssues({ state: 'open' })\n                                   ^\nsignature\n"
-	if !strings.HasPrefix(out.Error, want) || strings.Count(out.Error, "wrong") != 1 || !strings.HasSuffix(out.Error, "\n0 tools called") {
-		t.Errorf("error\n%s\nwant it to begin with\n%s", out.Error, want)
-	}
-	if diff := cmp.Diff([]string{"looked"}, out.Notes); diff != "" {
-		t.Errorf("notes %v", out.Notes)
-	}
-}
-
-func TestCheckLetsPass(t *testing.T) {
-	out, h, told := checked(t, "", "await github.listIssues({}); return nowhere", false,
-		sandbox.Verdict{Notes: []string{"looked"}, Hints: map[string]string{"nowhere": "import it"}})
-	if told == nil || out.ExitCode != sandbox.ExitThrew || len(h.calls) != 1 || !strings.Contains(out.Error, "hint: import it") || len(out.Notes) != 1 {
-		t.Errorf("outcome %+v after %d calls; want a ReferenceError with the hint, and the note", out, len(h.calls))
-	}
-	if _, _, told := checked(t, "", "return 1 + 1", false, sandbox.Verdict{}); told != nil {
-		t.Errorf("a program without calls is checked: %+v", told)
-	}
-}
-
 func TestSourceIsAModuleWithPlacesOfTheAgent(t *testing.T) {
 	code := "import { listIssues } from './servers/github';\nconst x: number = 'a';\nreturn x;"
-	for _, lang := range []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript} {
-		told := new(sandbox.Parsed)
-		out := Run(t.Context(), Program{Language: lang, Code: strings.ReplaceAll(code, ": number", map[bool]string{true: ""}[lang == sandbox.JavaScript]+": number"),
-			Modules: testModules, CheckSource: true,
-			Check: func(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
-				*told = p
-				return sandbox.Verdict{Problems: []sandbox.Problem{{InSource: true, Offset: strings.Index(p.Source, "x: number"), Message: "wrong"}}}
-			}}, &memHost{})
-		if (told.Source != "") != (lang == sandbox.TypeScript) {
-			t.Errorf("%s: source %q", lang, told.Source)
-		}
-		if lang == sandbox.TypeScript && !strings.HasPrefix(out.Error, "agent.ts:2:7: wrong") {
-			t.Errorf("error %q, want it in line 2", out.Error)
-		}
+	_, told := checked(Program{Code: code, CheckSource: true}, sandbox.Verdict{})
+	if told == nil || told.Source == "" {
+		t.Fatalf("told %+v, want the source", told)
+	}
+	wrong := sandbox.Problem{InSource: true, Offset: strings.Index(told.Source, "x: number"), Message: "wrong"}
+	err, _ := checked(Program{Code: code, CheckSource: true}, sandbox.Verdict{Problems: []sandbox.Problem{wrong}})
+	if err == nil || !strings.HasPrefix(err.Error(), "agent.ts:2:7: wrong") {
+		t.Errorf("error %v, want it in line 2", err)
+	}
+	if _, told := checked(Program{Language: sandbox.JavaScript, Code: "callMCPTool('a__b')", CheckSource: true}, sandbox.Verdict{}); told == nil || told.Source != "" {
+		t.Errorf("told %+v of a program in JavaScript, want no source", told)
 	}
 }
 
@@ -258,40 +246,51 @@ func TestTypesNameNoFiles(t *testing.T) {
 		{"text is text", "return \"import('/etc/passwd')\"", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out, _, told := checked(t, "", tt.code, true, sandbox.Verdict{})
+			err, told := checked(Program{Code: tt.code, CheckSource: true}, sandbox.Verdict{})
 			if tt.says == "" {
-				if out.ExitCode != sandbox.ExitOK || told == nil {
-					t.Errorf("outcome %+v, want it to run", out)
+				if err != nil || told == nil {
+					t.Errorf("error %v, want it to be checked", err)
 				}
 				return
 			}
-			if out.ExitCode != sandbox.ExitRefused || told != nil || !strings.Contains(out.Error, tt.says) {
-				t.Errorf("outcome %+v, told %v; want it refused with %q", out, told, tt.says)
+			if err == nil || told != nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("error %v, told %v; want it refused with %q", err, told, tt.says)
 			}
 		})
 	}
 }
 
-// BenchmarkCheck is what the survey costs on top of a run without it.
+// BenchmarkCheck is what it costs to read and survey a program.
 func BenchmarkCheck(b *testing.B) {
 	var code strings.Builder
 	code.WriteString("import { listIssues } from './servers/github';\n")
 	for i := range 20 {
 		fmt.Fprintf(&code, "const r%d = await listIssues({ owner: 'o', repo: 'r', state: 'OPEN', perPage: %d });\n", i, i)
 	}
-	pass := func(context.Context, sandbox.Parsed) sandbox.Verdict { return sandbox.Verdict{} }
-	for _, c := range []struct {
-		name  string
-		check sandbox.CheckFunc
-	}{{"without", nil}, {"with", pass}} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				s, err := prepare(Program{Code: code.String(), Modules: testModules, Check: c.check})
-				if err != nil || (c.check != nil && len(s.parsed.Calls) != 20) {
-					b.Fatal(err, s)
-				}
+	for b.Loop() {
+		if err, told := checked(Program{Code: code.String()}, sandbox.Verdict{}); err != nil || len(told.Calls) != 20 {
+			b.Fatal(err, told)
+		}
+	}
+}
+
+// What is checked before the run has the same places.
+func TestSitesByWhatEndsALine(t *testing.T) {
+	for _, end := range []string{"\n", "\r\n", "\r", "\u2028", "\u2029"} {
+		code := strings.Join([]string{"const a = 1;", "", "callMCPTool('x__y', { n: a })"}, end)
+		want := strings.Index(code, "callMCPTool")
+		for _, lang := range []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript} {
+			src, err := Read(Program{Language: lang, Code: code})
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
+			if at, ok := src.Lines.Offset(3, 1); !ok || at != want {
+				t.Errorf("%s %q: line 3 begins at %d, %v, want %d", lang, end, at, ok, want)
+			}
+			err, s := checked(Program{Language: lang, Code: code}, sandbox.Verdict{})
+			if err != nil || s == nil || len(s.Calls) != 1 || s.Calls[0].Offset != want {
+				t.Errorf("%s %q: %v %+v, want one call at %d", lang, end, err, s, want)
+			}
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"regexp"
@@ -9,26 +9,26 @@ import (
 // outside returns the problems of a program whose types name modules that do
 // not exist. Nothing of that is left when the program runs, but a type checker
 // would look for such a module, and might find a file.
-func (src *source) outside(p Program) []string {
-	v := newResolver(p)
+func (src *Source) outside() []string {
+	v := newResolver(&src.Program)
 	var problems []string
-	lex := src.lexed
-	for i, t := range lex.tokens {
-		if t.kind != str || t.end-t.start < 2 {
+	lex := src.Tokens
+	for i, t := range lex.List {
+		if t.Kind != String || t.End-t.Start < 2 {
 			continue
 		}
-		before, word := lex.text(i-1), lex.text(i-2)
-		called := before == "(" && (word == "import" || word == "require") && lex.text(i-3) != "."
+		before, word := lex.Text(i-1), lex.Text(i-2)
+		called := before == "(" && (word == "import" || word == "require") && lex.Text(i-3) != "."
 		if !called && before != "from" && before != "import" {
 			continue
 		}
-		name := lex.src[t.start+1 : t.end-1]
+		name := lex.Src[t.Start+1 : t.End-1]
 		if _, known := v.find(name); !known || strings.Contains(name, `\`) {
-			problems = append(problems, src.located(t.start, v.unknown(name)))
+			problems = append(problems, src.Located(t.Start, v.unknown(name)))
 		}
 	}
 	if len(lex.orders) > 0 {
-		problems = append(problems, src.located(lex.orders[0], "a triple-slash directive names no file here: leave it out"))
+		problems = append(problems, src.Located(lex.orders[0], "a triple-slash directive names no file here: leave it out"))
 	}
 	return problems
 }

@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package jsrun
+package script
 
 import (
 	"encoding/base64"
@@ -17,21 +17,20 @@ type sourceMap struct {
 
 // sourceMap is the source map of a script that begins one line earlier than
 // esbuild's output. The columns of the program's first line do without our head.
-func (b built) sourceMap(src *source) (sourceMap, error) {
+func (b built) sourceMap(src *Source) (sourceMap, error) {
 	var m sourceMap
 	if err := json.Unmarshal(b.smap, &m); err != nil {
 		return m, err
 	}
 	own := -1
 	for i, s := range m.Sources {
-		if path.Base(s) == src.file && !strings.Contains(s, ":") {
+		if path.Base(s) == src.File && !strings.Contains(s, ":") {
 			own = i
-			m.Sources[i] = src.file
+			m.Sources[i] = src.File
 		}
 	}
 	m.Names = []string{}
-	m.Mappings = ";" + rebase(m.Mappings, own, len(src.head))
-	src.built = m
+	m.Mappings = ";" + rebase(m.Mappings, own, len(src.before))
 	return m, nil
 }
 

@@ -1,0 +1,59 @@
+package jsrun
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// checked runs a program with a check that gives verdict, and returns what the
+// check was told; nil if it was not asked.
+func checked(t *testing.T, lang sandbox.Language, code string, source bool, verdict sandbox.Verdict) (Outcome, *memHost, *sandbox.Parsed) {
+	t.Helper()
+	h := &memHost{}
+	var told *sandbox.Parsed
+	out := Run(t.Context(), Program{
+		Language: lang, Code: code, Modules: testModules, Grace: 5 * time.Second,
+		CheckSource: source,
+		Check: func(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
+			told = &p
+			return verdict
+		},
+	}, h)
+	return out, h, told
+}
+
+func TestCheckRefusesBeforeTheProgramRuns(t *testing.T) {
+	code := "console.log('ran');\nawait github.listIssues({ state: 'open' })"
+	out, h, _ := checked(t, "", code, false, sandbox.Verdict{Notes: []string{"looked"}, Problems: []sandbox.Problem{
+		{Offset: strings.Index(code, "'open'"), Message: "wrong", Hint: "signature"},
+		{Offset: strings.Index(code, "'open'"), Message: "wrong", Hint: "signature"},
+		{Offset: -3, Message: "first"}, {Offset: 1 << 40, Message: "last"},
+	}})
+	if out.ExitCode != sandbox.ExitRefused || len(h.calls) > 0 || h.stdout.Len() > 0 {
+		t.Errorf("outcome %+v, calls %v, printed %q; want it refused", out, h.calls, h.stdout.String())
+	}
+	want := "agent.ts:2:34: wrong\n  await github.listIssues({ state: 'open' })\n                                   ^\nsignature\n"
+	if !strings.HasPrefix(out.Error, want) || strings.Count(out.Error, "wrong") != 1 || !strings.HasSuffix(out.Error, "\n0 tools called") {
+		t.Errorf("error\n%s\nwant it to begin with\n%s", out.Error, want)
+	}
+	if diff := cmp.Diff([]string{"looked"}, out.Notes); diff != "" {
+		t.Errorf("notes %v", out.Notes)
+	}
+}
+
+func TestCheckLetsPass(t *testing.T) {
+	out, h, told := checked(t, "", "await github.listIssues({}); return nowhere", false,
+		sandbox.Verdict{Notes: []string{"looked"}, Hints: map[string]string{"nowhere": "import it"}})
+	if told == nil || out.ExitCode != sandbox.ExitThrew || len(h.calls) != 1 || !strings.Contains(out.Error, "hint: import it") || len(out.Notes) != 1 {
+		t.Errorf("outcome %+v after %d calls; want a ReferenceError with the hint, and the note", out, len(h.calls))
+	}
+	if _, _, told := checked(t, "", "return 1 + 1", false, sandbox.Verdict{}); told != nil {
+		t.Errorf("a program without calls is checked: %+v", told)
+	}
+}

@@ -1,0 +1,178 @@
+// Package script reads, checks and bundles programs in TypeScript and
+// JavaScript, and says which functions they have from their host. It runs
+// nothing: package jsrun does that, and Node, which gets a Bundle.
+//
+// Read takes a program apart into tokens and makes one async function of it.
+// Plain or Build parses that, Build after esbuild has joined it with the modules
+// that it imports and taken the types away; every position of the program's own
+// text is kept. Check asks whoever started the program what they think of it.
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A Program is what is read. The fields mean what they mean in sandbox.Request.
+type Program struct {
+	Language    sandbox.Language
+	Code        string
+	Modules     []sandbox.Module
+	ModuleNames []string
+	Check       sandbox.CheckFunc
+	CheckSource bool
+}
+
+// Warm is a small program that needs everything: whoever reads it first is faster
+// afterwards, because esbuild and goja build tables when they are first used.
+var Warm = Program{
+	Language: sandbox.TypeScript,
+	Code: "import { ping } from './servers/warm';\n" +
+		"const xs: number[] = await Promise.all([ping({ n: 1 }), warm.ping({ n: 2 })]);\n" +
+		"console.log(JSON.stringify(xs), { a: new Map([[1, /x/]]) });\nreturn xs;",
+	Modules: []sandbox.Module{{
+		Path:    "servers/warm",
+		Source:  "import { callMCPTool } from './helpers/callMCPTool';\nexport const ping = (input) => callMCPTool('warm', input);\n",
+		Exports: []string{"ping"},
+		Global:  "warm",
+	}},
+}
+
+// A Tree is a program that was parsed, with its modules. The value of the script
+// is a function of the parameters that Read was given, which gives $keep the
+// program as an async function.
+type Tree struct {
+	*Source
+	Root   *ast.Program
+	Text   string               // that was parsed
+	Main   *ast.FunctionLiteral // the program itself; nil if it is not found
+	Shift  int                  // columns that frames on the first line are off by
+	parsed sandbox.Parsed
+}
+
+// builtFile is what a script that esbuild has built is called. Positions in it
+// that the source map has nothing for, in esbuild's own helpers, keep that name,
+// and traces leave them out.
+const builtFile = "broker-script.js"
+
+const scriptTail = "\n})"
+
+// Plain parses a program as it is; nil if that needs esbuild. What cannot be read
+// may be newer than the parser, or wrong: esbuild lowers the one and explains the
+// other.
+func (src *Source) Plain() *Tree {
+	if !src.plain {
+		return nil
+	}
+	start := src.head + src.before
+	text := start + src.body + src.after + scriptTail
+	root, err := parser.ParseFile(nil, src.File, text, 0, parser.WithDisableSourceMaps)
+	if err != nil {
+		return nil
+	}
+	return src.tree(root, text, len(start))
+}
+
+// Build bundles a program and parses what comes out. The error, a *refusal, is
+// for the agent to read.
+func (src *Source) Build() (*Tree, error) {
+	text, err := src.bundled()
+	if err != nil {
+		return nil, err
+	}
+	return src.parse(text, 0)
+}
+
+// bundled is the script that esbuild makes of the program and its modules.
+func (src *Source) bundled() (string, error) {
+	out, err := src.buildAny()
+	if err != nil {
+		return "", err
+	}
+	if src.built, err = out.sourceMap(src); err != nil {
+		return "", src.Unsupported(err)
+	}
+	return src.head + "\n" + string(out.code) + scriptTail, nil
+}
+
+// parse reads the text of a script that esbuild has built.
+func (src *Source) parse(text string, mode parser.Mode) (*Tree, error) {
+	text += "\n" + src.built.comment()
+	root, err := parser.ParseFile(nil, builtFile, text, mode, parser.WithSourceMapLoader(func(string) ([]byte, error) {
+		return nil, errors.New("source maps are not read from files")
+	}))
+	if err != nil {
+		return nil, src.Unsupported(err)
+	}
+	return src.tree(root, text, 0), nil
+}
+
+func (src *Source) tree(root *ast.Program, text string, shift int) *Tree {
+	t := &Tree{Source: src, Root: root, Text: text, Main: mainFunction(root), Shift: shift}
+	if t.Main != nil && src.Check != nil {
+		t.parsed = surveyed(root, t.Main, src.places(root, text))
+	}
+	return t
+}
+
+// Unsupported is the error of code that esbuild took and goja does not.
+func (src *Source) Unsupported(err error) error {
+	message := err.Error()
+	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
+		if list[0].Message == "Invalid destructuring binding target" { // [a = [b = 1] = []]
+			list[0].Message = "a default inside of an array that has a default itself"
+		}
+		message = src.File + ": " + list[0].Message
+		if line, column, ok := src.built.origin(src.File, list[0].Position.Line, list[0].Position.Column); ok {
+			message = fmt.Sprintf("%s:%d:%d: %s", src.File, line, column, list[0].Message)
+		}
+	}
+	message = strings.TrimPrefix(message, "SyntaxError: ")
+	return &Refusal{Problems: []string{message + "\nhint: this JavaScript engine does not know it; write it in another way"}}
+}
+
+// mainFunction finds the function that $keep gets.
+func mainFunction(tree *ast.Program) *ast.FunctionLiteral {
+	if len(tree.Body) != 1 {
+		return nil
+	}
+	outer, ok := expression(tree.Body[0]).(*ast.FunctionLiteral)
+	if !ok {
+		return nil
+	}
+	for _, s := range outer.Body.List {
+		call, ok := expression(s).(*ast.CallExpression)
+		if !ok || len(call.ArgumentList) != 1 {
+			continue
+		}
+		if name, ok := call.Callee.(*ast.Identifier); ok && name.Name == "$keep" {
+			main, _ := call.ArgumentList[0].(*ast.FunctionLiteral)
+			return main
+		}
+	}
+	return nil
+}
+
+// withoutDirective leaves out the "use strict" of our own. It is for esbuild:
+// the function around the script says the same to goja.
+func withoutDirective(list []ast.Statement) []ast.Statement {
+	if len(list) > 0 {
+		if t, ok := expression(list[0]).(*ast.StringLiteral); ok && t.Value == "use strict" {
+			return list[1:]
+		}
+	}
+	return list
+}
+
+func expression(s ast.Statement) ast.Expression {
+	if e, ok := s.(*ast.ExpressionStatement); ok {
+		return e.Expression
+	}
+	return nil
+}

@@ -69,8 +69,9 @@ var diagram = []row{
 	{pkg: "skills/remote", imports: []string{"skills", "internal/outbound"}},
 	{pkg: "skills/repo", imports: []string{"internal/spawn"}, modules: []string{"std"}},
 	{pkg: "skills/library", imports: []string{"skills", "skills/pack", "skills/plugin", "skills/remote", "skills/repo"}},
-	{pkg: "discovery/upstream", imports: []string{"discovery", "discovery/transport", "discovery/launch", "internal/lines", "internal/outbound"}},
+	{pkg: "discovery/upstream", imports: []string{"discovery", "discovery/transport", "discovery/launch", "discovery/packages", "internal/lines", "internal/outbound"}},
 	{pkg: "discovery/launch", imports: []string{"internal/lines", "internal/spawn"}, modules: []string{"std"}},
+	{pkg: "discovery/packages", imports: []string{"discovery/launch", "internal/spawn"}, modules: []string{"std"}},
 	{pkg: "discovery/transport", imports: []string{"internal/lines", "internal/outbound"}},
 	{pkg: "discovery", modules: []string{"std"}},
 

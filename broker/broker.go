@@ -58,6 +58,7 @@ func New(o Options) (*Broker, error) {
 	b.catalog = catalog.New(o.catalog(), &upstream.Options{
 		Logger:         o.Logger,
 		CacheDir:       o.CacheDir,
+		PackageDir:     o.PackageDir,
 		Expand:         o.Expand,
 		OAuth:          o.OAuth,
 		Guard:          o.Guard,

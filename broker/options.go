@@ -55,6 +55,8 @@ type Options struct {
 	CacheDir string
 	// IndexDir keeps search indexes, see index.Options; "" keeps them in memory.
 	IndexDir string
+	// PackageDir keeps packages of servers, as upstream.Options says.
+	PackageDir string
 	// Expand resolves ${VAR} in server configurations; nil leaves text as is.
 	Expand func(string) (string, error)
 	// OAuth signs requests to remote servers, as upstream.Options says; nil

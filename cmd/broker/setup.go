@@ -112,7 +112,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.Runner = sandbox.NewQueue(places, where.set.MaxExecutions)
 	o.ScriptSandbox = docker.NewCommands(&docker.Options{MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
-	o.Guard, o.Warn = true, a.warn
+	o.Guard, o.PackageDir, o.Warn = true, state, a.warn
 	o.Languages, o.NotHere = where.runs()
 	o.Isolations = where.offered()
 	o.WorkflowDir = filepath.Join(state, "workflows")
@@ -245,7 +245,8 @@ func upstreams(cfg *config.Config) []upstream.Config {
 		list = append(list, upstream.Config{
 			Name: s.Name, Description: s.Description,
 			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
-			URL: s.URL, Headers: s.Headers, Type: s.Type,
+			AsWritten: s.Direct != nil && !*s.Direct,
+			URL:       s.URL, Headers: s.Headers, Type: s.Type,
 			OAuth:     upstreamOAuth(s.OAuth),
 			KeepAlive: s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
 		})

@@ -32,7 +32,7 @@ func (c Command) installID() string {
 
 // find returns the path of the program.
 func (c Command) find() (string, error) {
-	path, err := lookPath(c.Program, c.Dir, c.Env)
+	path, err := LookPath(c.Program, c.Dir, c.Env)
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", fmt.Errorf("command %q not found in PATH: %w", c.Program, exec.ErrNotFound)
 	}

@@ -36,13 +36,13 @@ func TestCommandIsFoundInTheConfiguredPath(t *testing.T) {
 	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := lookPath("tool", "", []string{"PATH=/nowhere:" + dir}); got != tool || err != nil {
+	if got, err := LookPath("tool", "", []string{"PATH=/nowhere:" + dir}); got != tool || err != nil {
 		t.Errorf("lookPath = %q, %v", got, err)
 	}
-	if _, err := lookPath("tool", "", []string{"PATH=/nowhere"}); err == nil {
+	if _, err := LookPath("tool", "", []string{"PATH=/nowhere"}); err == nil {
 		t.Error("found outside the configured PATH")
 	}
-	if got, err := lookPath("./tool", dir, nil); got != tool || err != nil {
+	if got, err := LookPath("./tool", dir, nil); got != tool || err != nil {
 		t.Errorf("relative to the directory: %q, %v", got, err)
 	}
 }

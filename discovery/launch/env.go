@@ -82,9 +82,9 @@ func HoldsCredentials(name, value string) bool {
 	return strings.Contains(authority, "@")
 }
 
-// lookPath finds command in the PATH that the server will have, which is not
+// LookPath finds command in the PATH that the server will have, which is not
 // the broker's if the configuration sets one.
-func lookPath(command, dir string, env []string) (string, error) {
+func LookPath(command, dir string, env []string) (string, error) {
 	if strings.ContainsRune(command, '/') || strings.ContainsRune(command, filepath.Separator) {
 		full := command
 		if !filepath.IsAbs(full) && dir != "" {

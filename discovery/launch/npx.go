@@ -63,6 +63,16 @@ func isHalf(dir string) bool {
 	return os.IsNotExist(err)
 }
 
+// WholeInstall reports whether a folder of npx's cache holds a whole installation
+// that nobody changes.
+func WholeInstall(dir string) bool {
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err != nil {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, "concurrency.lock"))
+	return os.IsNotExist(err)
+}
+
 func beingInstalled(dir string, now time.Time) bool {
 	if info, err := os.Stat(filepath.Join(dir, "concurrency.lock")); err == nil {
 		return now.Sub(info.ModTime()) < lockAge
@@ -106,7 +116,7 @@ func NPMCache(ctx context.Context, c Command) string {
 	if dir := env["npm_config_cache"]; filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}
-	if npm, err := lookPath("npm", "", c.Env); err == nil {
+	if npm, err := LookPath("npm", "", c.Env); err == nil {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, npm, "config", "get", "cache")

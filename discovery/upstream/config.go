@@ -45,6 +45,10 @@ type Config struct {
 	// Dir is the working directory; empty means the broker's own.
 	Dir string
 
+	// AsWritten leaves Command to its package runner, even if that is npx or uvx and
+	// Options.PackageDir is set.
+	AsWritten bool
+
 	// URL is the endpoint of a remote server.
 	URL string
 	// Headers are sent with each request to the URL's own origin, and to no
@@ -98,6 +102,10 @@ type Options struct {
 	// CacheDir is where listings are kept between runs; it is created if need
 	// be, and several pools may share it. Empty keeps none.
 	CacheDir string
+	// PackageDir is where packages are installed that a Command would run with npx
+	// or uvx, so that it is run without these; several pools may share it. Empty
+	// leaves every Command as it is written.
+	PackageDir string
 	// Expand resolves the ${VAR} references in a configured value; nil leaves
 	// values as they are. It must be safe for concurrent use.
 	Expand func(string) (string, error)

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/lines"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
@@ -32,12 +33,13 @@ const (
 
 // A dialer opens sessions to one server. It is used by one goroutine at a time.
 type dialer struct {
-	cfg     Config
-	opts    *Options
-	guard   *launch.Guard
-	stderr  *lines.Ring
-	dropped *lines.Ring
-	changed func(*session) // the server says that its tools changed
+	cfg      Config
+	opts     *Options
+	guard    *launch.Guard
+	packages *packages.Store // may be nil
+	stderr   *lines.Ring
+	dropped  *lines.Ring
+	changed  func(*session) // the server says that its tools changed
 
 	era       era
 	transport string // "http" or "sse", once known
@@ -49,16 +51,24 @@ type dialer struct {
 	pipes func() (*transport.Stdio, error)
 
 	left *launch.Process // of the last attempt; it may still be installing
+
+	limit  time.Duration // of the attempt, once its package is installed
+	direct bool          // the attempt is without a package runner
 }
 
-// dial opens a session within d.cfg.StartTimeout.
+// dial opens a session within d.cfg.StartTimeout, which begins when its package is
+// installed.
 func (d *dialer) dial(ctx context.Context) (*session, error) {
-	limit := d.cfg.StartTimeout
 	t, err := d.cfg.resolve(d.opts.Expand)
 	if err != nil {
 		return nil, &dialError{err: &ReferenceError{err}, hint: "set it, or change the value in the configuration"}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(limit)))
+	d.runDirectly(ctx, t)
+	d.limit = d.cfg.StartTimeout
+	if d.direct && d.limit == defaultRunnerStartTimeout {
+		d.limit = defaultStartTimeout // what took long is done
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d.limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(d.limit)))
 	defer cancel()
 	d.stderr.SetHide(t.hide.in)
 	d.dropped.SetHide(t.hide.in)
@@ -75,6 +85,27 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 		err = &dialError{err: context.Cause(ctx), stderr: launch.Cause(d.stderr.Lines())}
 	}
 	return nil, d.explain(err, t.hide)
+}
+
+// runDirectly replaces the command of a package runner by that of the package, if
+// it can be installed.
+func (d *dialer) runDirectly(ctx context.Context, t *target) {
+	d.direct = false
+	if d.packages == nil || d.cfg.AsWritten || d.cfg.Command == "" {
+		return
+	}
+	if _, err := packages.Parse(d.cfg.Command, d.cfg.Args); err != nil {
+		return // also if only its references make a plain command of it: their values would become names of folders
+	}
+	c, err := d.packages.Command(ctx, t.Command)
+	t.Command, d.direct = c, err == nil
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.Is(err, packages.ErrNotPlain):
+		d.opts.Logger.Debug("start a package as it is written", "server", d.cfg.Name, "err", t.hide.inErr(err))
+	default:
+		d.opts.Logger.Warn("start a package as it is written", "server", d.cfg.Name, "err", t.hide.inErr(err))
+	}
 }
 
 var errNoAnswer = errors.New("no answer to initialize")
@@ -141,7 +172,7 @@ func (d *dialer) hint(err error, hide *hider) string {
 	if hint := launch.DamageHint(d.stderr.Lines()); hint != "" {
 		return hint
 	}
-	if launch.Runner(d.cfg.Command, d.cfg.Args) != "" && errors.Is(err, errNoAnswer) {
+	if !d.direct && launch.Runner(d.cfg.Command, d.cfg.Args) != "" && errors.Is(err, errNoAnswer) {
 		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + d.byHand(hide)
 	}
 	if d.cfg.Command != "" {
@@ -215,16 +246,16 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		}
 		s.proc = proc
 		conn = transport.NewStdio(proc.Stdout, proc.Stdin, transport.StdioOptions{
-			Dropped: d.dropped.Add, Heard: proc.Answered, ProbeWait: min(maxProbeWait, d.cfg.StartTimeout/8),
+			Dropped: d.dropped.Add, Heard: proc.Answered, ProbeWait: min(maxProbeWait, d.limit/8),
 		})
 	}
 	if e == eraUnknown {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		patience, npx := d.cfg.StartTimeout/2, false
+		patience, npx := d.limit/2, false
 		if runner := launch.Runner(t.Program, t.Args); runner != "" {
-			patience = d.cfg.StartTimeout * 2 / 3
+			patience = d.limit * 2 / 3
 			npx = launch.CanGuard && runner == "npx"
 		}
 		stuck := time.AfterFunc(patience, func() {

@@ -6,14 +6,19 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
 )
 
-// NPMCaches returns the caches of npm that servers use which npx starts.
+// NPMCaches returns the caches of npm that servers use which npx starts as they are
+// written.
 func NPMCaches(ctx context.Context, servers []Config, expand func(string) (string, error)) []string {
 	var caches []string
 	asked := make(map[string]string) // by environment and folder
 	for _, c := range servers {
 		if r := launch.Runner(c.Command, c.Args); r != "npx" && r != "npm" {
+			continue
+		}
+		if _, err := packages.Parse(c.Command, c.Args); err == nil && !c.AsWritten {
 			continue
 		}
 		t, err := c.resolve(expand)

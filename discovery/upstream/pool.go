@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -38,6 +39,7 @@ type Pool struct {
 
 	installing chan struct{} // a place per server that may be being installed
 	guard      *launch.Guard
+	packages   *packages.Store // nil without a PackageDir
 }
 
 // NewPool returns a pool of the configured servers, whose names must differ. It
@@ -47,6 +49,9 @@ func NewPool(configs []Config, o *Options) *Pool {
 	p := &Pool{opts: o.withDefaults(), installing: make(chan struct{}, maxInstalls)}
 	p.cache = cache{dir: p.opts.CacheDir}
 	p.guard = launch.NewGuard(p.opts.Guard, p.opts.Logger)
+	if p.opts.PackageDir != "" {
+		p.packages = packages.Open(p.opts.PackageDir, p.opts.Logger)
+	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.roster.Store(&roster{})
 	p.Update(configs)
@@ -355,6 +360,9 @@ func (p *Pool) Close() error {
 	}
 	wg.Wait()
 	p.wg.Wait()
+	if p.packages != nil {
+		p.packages.Close()
+	}
 	p.guard.Close()
 	return nil
 }

@@ -86,7 +86,7 @@ func newServer(p *Pool, cfg Config) *server {
 		kind:    cfg.kind(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(p.ctx)
-	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged}
+	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, packages: p.packages, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged}
 	if s.kind == "" {
 		s.kind = "http"
 	}

@@ -59,6 +59,9 @@ type Server struct {
 	// Command is the program of a stdio server, with its Args.
 	Command string
 	Args    []string
+	// Direct runs the package that npx or uvx would run without these; nil means
+	// yes, if the command is plain enough.
+	Direct *bool
 	// Env is what the program finds in its environment beside the basics.
 	Env map[string]string
 	// Dir is its working directory as written; Config.Resolve makes a relative

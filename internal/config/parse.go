@@ -106,6 +106,7 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"type":         c.serverType(where, &s.Type),
 		"command":      c.command(of("command"), &s.Command),
 		"args":         c.list(of("args"), &s.Args, c.refText),
+		"direct":       c.optionalBool(of("direct"), &s.Direct),
 		"env":          c.stringMap(of("env"), &s.Env, checkEnvName),
 		"cwd":          c.refText(of("cwd"), &s.Dir),
 		"url":          c.url(of("url"), &s.URL),

@@ -1,0 +1,180 @@
+package packages
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What npx would prefer to a package of the registry is left to npx.
+func TestWhatNPXPrefers(t *testing.T) {
+	spec, err := Parse("npx", []string{"-y", "@a/b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		files     []string
+		preferred string
+	}{
+		{nil, ""},
+		{[]string{"project/src/x", "project/package.json"}, ""},
+		{[]string{"project/src/x", "project/node_modules/c/index.js"}, ""},
+		{[]string{"project/src/x", "project/node_modules/@a/b/package.json"}, "project/node_modules/@a/b"},
+		{[]string{"project/src/x", "project/node_modules/.bin/b"}, "project/node_modules/.bin/b"},
+		{[]string{"project/src/.npmrc"}, "project/src/.npmrc"},
+		{[]string{"project/src/x", "project/.npmrc"}, "project/.npmrc"},
+		{[]string{"project/src/package.json", "project/.npmrc"}, ""}, // another project's
+		{[]string{"lib/node_modules/@a/b/package.json"}, "lib/node_modules/@a/b"},
+	} {
+		root := t.TempDir()
+		write(t, filepath.Join(root, "project", "src", "y"), "")
+		for _, f := range c.files {
+			write(t, filepath.Join(root, filepath.FromSlash(f)), "")
+		}
+		want := ""
+		if c.preferred != "" {
+			want = filepath.Join(root, filepath.FromSlash(c.preferred))
+		}
+		got := preferred(launch.Command{Dir: filepath.Join(root, "project", "src")}, spec, filepath.Join(root, "bin"))
+		if got != want {
+			t.Errorf("with %q: %q, want %q", c.files, got, want)
+		}
+	}
+}
+
+func TestProgramOfAPackage(t *testing.T) {
+	for _, c := range []struct{ pkg, program, bin, want string }{
+		{"@a/b", "", `"./dist/x.js"`, "b /dist/x.js"},
+		{"@a/b", "", `{"other": "x.js"}`, "other /x.js"},
+		{"@a/b", "", `{"other": "x.js", "b": "x.js"}`, "b /x.js"},
+		{"@a/b", "", `{"other": "x.js", "b": "y.js"}`, "b /y.js"},
+		{"@a/b", "other", `{"other": "x.js", "b": "y.js"}`, "other /x.js"},
+		{"b", "", `"../../../etc/passwd"`, "b /etc/passwd"}, // within the package
+		{"b", "", `{"x": "1.js", "y": "2.js"}`, ""},
+		{"b", "c", `{"b": "1.js"}`, ""},
+		{"b", "", `{"../b": "1.js"}`, ""},
+		{"b", "", `3`, ""},
+		{"b", "", ``, ""},
+	} {
+		name, file, err := manifest{Bin: []byte(c.bin)}.program(Spec{Name: c.pkg, Program: c.program})
+		if got := strings.TrimSpace(name + " " + file); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("program(%s %s, %s) = %q, %v, want %q", c.pkg, c.program, c.bin, got, err, c.want)
+		}
+	}
+}
+
+// A whole installation of npx is copied, which needs no registry; half of one, and
+// one with machine code, are not.
+func TestInstallationOfNPXIsCopied(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t)
+	for _, c := range []struct {
+		name   string
+		files  []string
+		copied bool
+	}{
+		{"whole", []string{".package-lock.json", "dep/index.js"}, true},
+		{"half", []string{"dep/index.js"}, false},
+		{"native", []string{".package-lock.json", "dep/a.node"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r.publishGreeter(t, c.name, "1.0.0")
+			command := r.command(t, "-y", c.name)
+			hash := map[string]string{"whole": "4737f54b573b4352", "half": "5543aa2e05c3ace5", "native": "b75da1369a7001dc"}[c.name]
+			modules := filepath.Join(launch.NPMCache(t.Context(), command), "_npx", hash, "node_modules")
+			for _, f := range append(c.files, c.name+"/index.js") {
+				write(t, filepath.Join(modules, filepath.FromSlash(f)), "#!/usr/bin/env node\nconsole.log('npx')\n")
+			}
+			write(t, filepath.Join(modules, c.name, "package.json"), `{"version": "0.9.0", "bin": "index.js"}`)
+			before := r.requests()
+			direct, err := newStore(t, t.TempDir()).Command(t.Context(), command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[bool]string{true: "npx", false: "1.0.0"}[c.copied]
+			if got := prints(t, direct); got != want || (r.requests() == before) != c.copied {
+				t.Errorf("it prints %q after %d requests, want %q", got, r.requests()-before, want)
+			}
+		})
+	}
+}
+
+// The data of server-memory is not in its package, where a new version would not
+// find it.
+func TestMemoryIsKeptApart(t *testing.T) {
+	t.Parallel()
+	cache, dir := t.TempDir(), t.TempDir()
+	dist := "node_modules/@modelcontextprotocol/server-memory/dist/"
+	write(t, filepath.Join(cache, "_npx", "abc", filepath.FromSlash(dist), "memory.jsonl"), "{}\n")
+	c := launch.Command{Program: "npx", Args: []string{"-y", memoryPackage}, Env: []string{"npm_config_cache=" + cache, "PATH=" + t.TempDir()}}
+	spec, err := Parse(c.Program, c.Args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(t, dir)
+	file := filepath.Join(dir, "memory.jsonl")
+	for range 2 {
+		got := s.withData(t.Context(), c, spec)
+		if want := memoryVariable + "=" + file; got.Env[len(got.Env)-1] != want {
+			t.Errorf("environment %q, want %s", got.Env, want)
+		}
+		if data, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(data), "{}\n") {
+			t.Errorf("data %q, %v", data, err)
+		}
+		write(t, file, "{}\n{}\n") // as the server does: it is not copied again
+	}
+	c.Env = append(c.Env, memoryVariable+"=/mine")
+	if got := s.withData(t.Context(), c, spec); len(got.Env) != len(c.Env) {
+		t.Errorf("what the user has set is replaced: %q", got.Env)
+	}
+}
+
+// A fakeUV is what uv does, without a network: it makes environments, "installs"
+// a program that prints its version, and names the newest version.
+const fakeUV = `#!/bin/sh
+case "$1 $2" in
+"venv "*) eval dir=\$$#; mkdir -p "$dir/bin" && cp "$0" "$dir/bin/python" ;;
+"pip install")
+	eval wanted=\$$#; version=${wanted#*==}; [ "$version" = "$wanted" ] && version=2.0.0
+	bin=$(dirname "$5"); mkdir -p "$bin/../lib/python3.12/site-packages/My_Server-$version.dist-info"
+	printf '#!/bin/sh\necho %s "$@"\n' "$version" > "$bin/my-server"; chmod +x "$bin/my-server" ;;
+"pip compile") echo my-server==2.0.0 ;;
+esac
+`
+
+func TestPackageOfUV(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the uv of this test is a shell script")
+	}
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "uv"), fakeUV)
+	write(t, filepath.Join(bin, "uvx"), "#!/bin/sh\nexit 1\n")
+	s := newStore(t, t.TempDir())
+	for _, c := range []struct {
+		args []string
+		want string
+	}{{[]string{"my-server@1.5.0", "a"}, "1.5.0 a"}, {[]string{"my-server"}, "2.0.0"}, {[]string{"--from", "my-server==1.0", "my-server", "b"}, "1.0 b"}} {
+		direct, err := s.Command(t.Context(), launch.Command{Program: "uvx", Args: c.args, Env: []string{"PATH=" + bin + ":/usr/bin:/bin"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := prints(t, direct); got != c.want {
+			t.Errorf("uvx %q prints %q, want %q", c.args, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package packages
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/filelock"
+)
+
+const (
+	// installLimit is how long one installation may take. The largest servers need
+	// minutes on a slow network.
+	installLimit = 15 * time.Minute
+	// After a failure the package runner itself is used for so long: it says more.
+	failureKept = 5 * time.Minute
+	// checkEvery is how often a package without a version is asked for at the
+	// registry, and checkDelay how long after a start, which needs the processor.
+	checkEvery = 24 * time.Hour
+	checkDelay = 5 * time.Second
+	// keepUnused is how long a version is kept that nobody starts.
+	keepUnused = 30 * 24 * time.Hour
+)
+
+// A Store is a folder of installed packages. Several processes may use one. It is
+// safe for concurrent use. Close must be called.
+type Store struct {
+	dir    string
+	log    *slog.Logger
+	places chan struct{} // an installation takes one
+	delay  time.Duration // before a check
+
+	ctx    context.Context // done when the store is closed
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	closed   bool
+	wg       sync.WaitGroup
+	installs map[string]*install
+	failed   map[string]failure
+	checking map[string]bool
+}
+
+// An install is under way; all who want the package wait for the same one.
+type install struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+type failure struct {
+	err error
+	at  time.Time
+}
+
+// Open returns the store in the state directory dir, whose folders are made when
+// something is installed. A nil log discards.
+func Open(dir string, log *slog.Logger) *Store {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{
+		dir: dir, log: log, places: make(chan struct{}, runtime.GOMAXPROCS(0)), delay: checkDelay,
+		installs: make(map[string]*install), failed: make(map[string]failure), checking: make(map[string]bool),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends what is being installed, which leaves nothing that is taken for
+// whole, and returns when it has ended.
+func (s *Store) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.wg.Wait()
+}
+
+// run runs f in a goroutine that Close waits for.
+func (s *Store) run(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.wg.Go(f)
+	return true
+}
+
+// A manager installs packages of one registry.
+type manager interface {
+	// platform is what a folder has to be made for.
+	platform(ctx context.Context) (string, error)
+	// install installs a version, "" for the newest, in dir, which is empty.
+	install(ctx context.Context, dir, version string) error
+	// installed is the version that is installed in dir.
+	installed(dir string) (string, error)
+	// newest asks the registry for the version that is meant.
+	newest(ctx context.Context) (string, error)
+	// command starts the program in dir; an error means that it is not whole.
+	command(dir string) (launch.Command, error)
+}
+
+// A request is a command that asks for a package.
+type request struct {
+	Spec
+	manager
+	platform string
+	root     string // where packages of its kind are
+}
+
+// Command is c without its package runner. It installs the package if that is
+// missing, and waits for that. An error says why the command is c, more or less
+// as it is written: ErrNotPlain, or what failed.
+func (s *Store) Command(ctx context.Context, c launch.Command) (launch.Command, error) {
+	spec, err := Parse(c.Program, c.Args)
+	if err != nil {
+		return c, err
+	}
+	c = s.withData(ctx, c, spec)
+	r, err := s.request(ctx, c, spec)
+	if err != nil {
+		return c, err
+	}
+	version := s.Version(r.Spec)
+	for range 2 {
+		if dir := r.dir(version); version != "" {
+			if direct, err := r.command(dir); err == nil {
+				now := time.Now()
+				_ = os.Chtimes(dir, now, now) // in use: see prune
+				s.checkLater(r)
+				return direct, nil
+			}
+		}
+		if err := s.ensure(ctx, r, version); err != nil {
+			return c, err
+		}
+		version = s.Version(r.Spec)
+	}
+	return c, fmt.Errorf("install %s: it was removed at once", r.asked(version))
+}
+
+// request finds out what c needs.
+func (s *Store) request(ctx context.Context, c launch.Command, spec Spec) (request, error) {
+	r := request{Spec: spec}
+	var err error
+	if spec.Runner == "npx" {
+		r.root = filepath.Join(s.dir, "npm")
+		r.manager, err = newNPM(c, spec, r.root)
+	} else {
+		r.root = filepath.Join(s.dir, "uv")
+		r.manager, err = newUV(c, spec)
+	}
+	if err == nil {
+		r.platform, err = r.manager.platform(ctx)
+	}
+	return r, err
+}
+
+func (r request) dir(version string) string {
+	return filepath.Join(r.root, r.folder()+"@"+version+"-"+r.platform)
+}
+
+// ensure waits until a version is installed, "" for the newest: by an
+// installation that is under way, or by a new one.
+func (s *Store) ensure(ctx context.Context, r request, version string) error {
+	key := r.root + r.folder() + "@" + cmp.Or(version, r.Version) + r.platform
+	s.mu.Lock()
+	if f, ok := s.failed[key]; ok && time.Since(f.at) < failureKept {
+		s.mu.Unlock()
+		return f.err
+	}
+	i := s.installs[key]
+	if i == nil && !s.closed {
+		i = &install{done: make(chan struct{})}
+		s.installs[key] = i
+		s.wg.Go(func() {
+			i.err = s.install(r, version)
+			s.mu.Lock()
+			delete(s.installs, key)
+			if i.err != nil && s.ctx.Err() == nil {
+				s.failed[key] = failure{i.err, time.Now()}
+			}
+			s.mu.Unlock()
+			close(i.done)
+		})
+	}
+	s.mu.Unlock()
+	if i == nil {
+		return errors.New("install a package: the broker ends")
+	}
+	select {
+	case <-i.done:
+		return i.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// install installs a version, unless another process has done so meanwhile.
+func (s *Store) install(r request, version string) error {
+	ctx, cancel := context.WithTimeout(s.ctx, installLimit)
+	defer cancel()
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := os.MkdirAll(r.root, 0o700); err != nil {
+		return fmt.Errorf("install %s: %w", r.asked(version), err)
+	}
+	unlock, err := filelock.Lock(ctx, filepath.Join(r.root, "."+r.folder()+".lock"))
+	if err != nil {
+		return fmt.Errorf("install %s: %w", r.asked(version), err)
+	}
+	defer unlock()
+	version = cmp.Or(version, s.Version(r.Spec))
+	if version != "" {
+		if _, err := r.command(r.dir(version)); err == nil {
+			return nil
+		}
+	}
+	start := time.Now()
+	if version, err = s.stage(ctx, r, version); err != nil {
+		return fmt.Errorf("install %s: %w", r.asked(cmp.Or(version, r.Version)), err)
+	}
+	s.log.Info("installed", "package", r.asked(version), "took", time.Since(start))
+	s.prune(r.root)
+	if r.Exact() {
+		return nil
+	}
+	return s.note(r.Spec, r.root, known{Version: version})
+}
+
+// stage installs a version in a temporary folder and renames that. The lock of
+// the package is held.
+func (s *Store) stage(ctx context.Context, r request, version string) (string, error) {
+	left, _ := filepath.Glob(filepath.Join(globQuote(r.root), "."+globQuote(r.folder())+"@*.tmp")) // no error: the pattern is right
+	for _, dir := range left {
+		_ = os.RemoveAll(dir) // of a process that was killed; in the way of nobody
+	}
+	tmp, err := os.MkdirTemp(r.root, "."+r.folder()+"@*.tmp")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp) // nothing is there after the rename
+	if err := r.install(ctx, tmp, cmp.Or(version, r.Version)); err != nil {
+		return version, err
+	}
+	got, err := r.installed(tmp)
+	if err != nil {
+		return version, err
+	}
+	if _, err := r.command(tmp); err != nil {
+		return got, err
+	}
+	dir := r.dir(got)
+	if _, err := r.command(dir); err == nil {
+		return got, nil // the newest is the one that is there
+	}
+	if err := os.RemoveAll(dir); err != nil { // something is missing in it
+		return got, err
+	}
+	if err := rename(tmp, dir); err != nil {
+		return got, err
+	}
+	syncDir(r.root)
+	return got, nil
+}
+
+// rename tries again where a virus scanner holds what was just written.
+func rename(from, to string) error {
+	err := os.Rename(from, to)
+	for range 20 {
+		if err == nil || runtime.GOOS != "windows" {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+		err = os.Rename(from, to)
+	}
+	return err
+}
+
+// syncDir makes a rename in dir last, where the system can.
+func syncDir(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		_ = f.Sync() // not on Windows
+		f.Close()
+	}
+}
+
+// prune removes what nobody has started for long.
+func (s *Store) prune(root string) {
+	entries, _ := os.ReadDir(root) // made by install
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !e.IsDir() || time.Since(info.ModTime()) < keepUnused {
+			continue
+		}
+		trash := filepath.Join(root, "."+e.Name()+".tmp")
+		if os.Rename(filepath.Join(root, e.Name()), trash) == nil { // in one step: nobody finds half of it
+			_ = os.RemoveAll(trash)
+			s.log.Info("removed an unused package", "folder", e.Name())
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package packages
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+)
+
+// A known version is what a package without an exact one was last.
+type known struct {
+	Version string    `json:"version"`
+	Checked time.Time `json:"checked"` // at the registry; zero if it is not known how new it is
+}
+
+// Version is the version that a start uses: the one that spec names, or the last
+// known one; "" if there is none yet.
+func (s *Store) Version(spec Spec) string {
+	if spec.Exact() {
+		return spec.Version
+	}
+	return s.known(spec).Version
+}
+
+func (s *Store) versionsFile(spec Spec) string {
+	kind := map[string]string{"npx": "npm", "uvx": "uv"}[spec.Runner]
+	return filepath.Join(s.dir, kind, "."+spec.folder()+".json")
+}
+
+func (s *Store) versions(spec Spec) map[string]known {
+	var all map[string]known
+	b, err := os.ReadFile(s.versionsFile(spec))
+	if err != nil || json.Unmarshal(b, &all) != nil || all == nil {
+		return map[string]known{}
+	}
+	return all
+}
+
+// known reads what is kept; what is not a version there is ignored.
+func (s *Store) known(spec Spec) known {
+	k := s.versions(spec)[spec.Version]
+	if exact := (Spec{Runner: spec.Runner, Version: k.Version}); !exact.Exact() {
+		return known{}
+	}
+	return k
+}
+
+// note keeps a version. What another process notes meanwhile may be lost, and is
+// found out again.
+func (s *Store) note(spec Spec, root string, k known) error {
+	all := s.versions(spec)
+	all[spec.Version] = k
+	b, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.WriteSync(s.versionsFile(spec), b)
+}
+
+// checkLater asks the registry for the newest version, at most once a day and in
+// the background, and installs it for the next start.
+func (s *Store) checkLater(r request) {
+	if r.Exact() || time.Since(s.known(r.Spec).Checked) < checkEvery {
+		return
+	}
+	key := r.root + r.asked(r.Version)
+	s.mu.Lock()
+	busy := s.checking[key]
+	s.checking[key] = true
+	s.mu.Unlock()
+	if busy {
+		return
+	}
+	s.run(func() {
+		select {
+		case <-time.After(s.delay):
+			if err := s.check(r); err != nil && s.ctx.Err() == nil {
+				s.log.Warn("cannot look for a newer version", "package", r.asked(r.Version), "err", err)
+			}
+		case <-s.ctx.Done():
+		}
+		s.mu.Lock()
+		delete(s.checking, key)
+		s.mu.Unlock()
+	})
+}
+
+func (s *Store) check(r request) error {
+	version, err := s.newest(s.ctx, r)
+	if err != nil {
+		return err
+	}
+	if old := s.Version(r.Spec); old != version {
+		s.log.Info("a newer version is used from the next start on", "package", r.Name, "old", old, "new", version)
+	}
+	err = s.ensure(s.ctx, r, version)
+	if err != nil && s.ctx.Err() == nil {
+		version = s.Version(r.Spec) // which does for another day
+	}
+	return errors.Join(err, s.note(r.Spec, r.root, known{version, time.Now()}))
+}
+
+// newest asks the registry, when no installation wants the processor.
+func (s *Store) newest(ctx context.Context, r request) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	version, err := r.newest(ctx)
+	if err == nil && !(Spec{Runner: r.Runner, Version: version}).Exact() {
+		err = errors.New("the registry names no version")
+	}
+	return version, err
+}
+
+// globQuote makes text match itself only in a pattern of filepath.Glob.
+func globQuote(text string) string {
+	if filepath.Separator == '\\' {
+		return text // there is no quoting there
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -36,6 +36,21 @@ func ClassOf(t *discovery.Tool) Class {
 	return Write // the server says so, whatever the name says
 }
 
+// trustedClass is the class of a tool whose server is trusted to annotate it: its
+// annotations count before its name.
+func trustedClass(t *discovery.Tool) Class {
+	a := t.Annotations
+	switch {
+	case a.Destructive != nil && *a.Destructive:
+		return Destructive
+	case a.ReadOnly != nil && *a.ReadOnly:
+		return Read
+	case a.Destructive != nil: // it adds at most
+		return min(ClassOf(t), Write)
+	}
+	return ClassOf(t)
+}
+
 // A verb is a word of names of tools that says what the tool does.
 type verb struct {
 	class Class

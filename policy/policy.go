@@ -4,8 +4,8 @@
 //
 // A Policy judges a Call. A List of them joins their decisions so that their
 // order does not matter for the effect: deny wins, then ask, then allow. The
-// policies of this package are ReadOnly, ToolLists and AllowedTools; a new one
-// is a type with one method.
+// policies of this package are ReadOnly, ToolLists, AllowedTools and Rules, which
+// a user writes; a new one is a type with one method.
 //
 // ClassOf says what a tool can do. Whatever depends on it, such as the [write]
 // mark of search hits or read-only mode, uses ClassOf rather than a rule of its
@@ -41,7 +41,24 @@ type Call struct {
 	Skill *Skill
 	// Run is the execution that the call belongs to.
 	Run Run
+	// Profile is the profile of the caller; empty for none.
+	Profile string
+	// ReadOnly is whether this broker runs read-only.
+	ReadOnly bool
+	// Pin says whether the tool is what somebody has approved.
+	Pin Pin
 }
+
+// A Pin says whether a tool is what was approved.
+type Pin string
+
+// The pins.
+const (
+	PinApproved Pin = ""
+	PinNew      Pin = "new"     // not there when its server was approved
+	PinChanged  Pin = "changed" // another than was approved
+	PinBlocked  Pin = "blocked"
+)
 
 // A Skill is what policies know of a skill that makes calls.
 type Skill struct {
@@ -55,8 +72,26 @@ type Skill struct {
 type Run struct {
 	// ID names the execution in the audit log; empty if it is not recorded.
 	ID string
-	// Calls is how many calls it made before this one.
+	// Calls is how many calls it made before this one, Writes how many of them
+	// were of class write or destructive, Destructive how many were destructive.
+	Calls, Writes, Destructive int
+	// Made are the tools that it called.
+	Made []Made
+	// Read are the tools whose results it has seen.
+	Read []Reading
+}
+
+// Made is how often a run has called a tool.
+type Made struct {
+	Tool  *discovery.Tool
 	Calls int
+}
+
+// A Reading is a tool whose result a run has seen.
+type Reading struct {
+	Tool *discovery.Tool
+	// Values are the texts of its results, if a flow compares them.
+	Values *Values
 }
 
 // CallOf returns the Call that asks about a tool as such.
@@ -86,11 +121,19 @@ type Decision struct {
 	Reason string
 	// Hint says what to do instead.
 	Hint string
+	// Rule is the rule that decided, if Code is CodeRule.
+	Rule *Rule
 }
 
 // The codes of the policies in this package.
 const (
+	CodePin          = "pin"
 	CodeReadOnly     = "read_only"
+	CodeProfile      = "profile" // outside of the profile, and so not known
+	CodeRule         = "rule"
+	CodeFlow         = "flow"
+	CodeBudget       = "budget"
+	CodePreset       = "preset"
 	CodeToolLists    = "tool_lists"
 	CodeAllowedTools = "allowed_tools"
 )
@@ -128,9 +171,9 @@ type ReadOnly struct{}
 func (ReadOnly) Decide(c Call) Decision {
 	switch {
 	case !c.Tool.ReadOnly():
-		return Decision{Deny, CodeReadOnly, "is not marked read-only, and this broker runs read-only", searchHint}
+		return Decision{Effect: Deny, Code: CodeReadOnly, Reason: "is not marked read-only, and this broker runs read-only", Hint: searchHint}
 	case c.Class != Read:
-		return Decision{Deny, CodeReadOnly, "is marked read-only, but its name says that it deletes something, and this broker runs read-only", searchHint}
+		return Decision{Effect: Deny, Code: CodeReadOnly, Reason: "is marked read-only, but its name says that it deletes something, and this broker runs read-only", Hint: searchHint}
 	}
 	return Decision{}
 }

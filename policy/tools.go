@@ -23,7 +23,7 @@ type ToolList struct {
 // Decide implements Policy.
 func (l ToolLists) Decide(c Call) Decision {
 	if list, ok := l[c.Tool.Server]; ok && !list.allows(c.Tool.OwnName()) {
-		return Decision{Deny, CodeToolLists, `is denied by "tools" of its server in the configuration`, searchHint}
+		return Decision{Effect: Deny, Code: CodeToolLists, Reason: `is denied by "tools" of its server in the configuration`, Hint: searchHint}
 	}
 	return Decision{}
 }
@@ -71,9 +71,9 @@ func (AllowedTools) Decide(c Call) Decision {
 			return Decision{}
 		}
 	}
-	return Decision{Deny, CodeAllowedTools,
-		"is not in the allowed-tools of skill " + c.Skill.Ref + ": " + gate.Cut(strings.Join(c.Skill.AllowedTools, " "), maxShown),
-		"add it to allowed-tools in the skill's SKILL.md, or turn off skills.enforceAllowedTools in the configuration"}
+	return Decision{Effect: Deny, Code: CodeAllowedTools,
+		Reason: "is not in the allowed-tools of skill " + c.Skill.Ref + ": " + gate.Cut(strings.Join(c.Skill.AllowedTools, " "), maxShown),
+		Hint:   "add it to allowed-tools in the skill's SKILL.md, or turn off skills.enforceAllowedTools in the configuration"}
 }
 
 // maxShown is how much of the allowed-tools of a skill a reason repeats.

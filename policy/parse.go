@@ -1,0 +1,370 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+// Bounds of a policy.
+const (
+	maxRules  = 1000
+	maxReason = 300
+)
+
+// Default is the policy of a configuration that has none.
+func Default() *Rules {
+	r, _ := ReadRules(Source{File: "default", Text: []byte(`{}`)})
+	return r
+}
+
+// ReadRules reads a policy. It is nil if anything is wrong: half a policy may allow
+// what the other half denies.
+func ReadRules(src Source) (*Rules, []Mistake) {
+	own, mistakes := readLayer(src)
+	if len(mistakes) > 0 {
+		return nil, mistakes
+	}
+	return join(own, nil), nil
+}
+
+// Under returns the policy with a managed one above it: the rules of both count,
+// of two presets the stricter, and "annotations" of the managed one come first.
+func (r *Rules) Under(managed *Rules) *Rules { return join(r.own, managed.own) }
+
+func readLayer(src Source) (*layer, []Mistake) {
+	r := newReader(src)
+	l := &layer{}
+	if n, ok := r.read(src.Start); ok {
+		l = r.layer(n, "the policy", true)
+		l.at = r.position(n.off)
+	}
+	if src.Profiles > 0 {
+		if n, ok := r.read(src.Profiles); ok {
+			r.profiles(n, l)
+		}
+	}
+	slices.SortStableFunc(r.mistakes, func(a, b Mistake) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return l, r.mistakes
+}
+
+// join makes the stacks of all profiles.
+func join(own, managed *layer) *Rules {
+	r := &Rules{own: own, managed: managed, profiles: make(map[string]*stack)}
+	files := []*layer{own}
+	if managed != nil {
+		files = []*layer{managed, own}
+	}
+	for _, file := range files {
+		for _, p := range file.profiles {
+			if s := r.profiles[p.profile]; s != nil {
+				s.layers = append(s.layers, p)
+			} else {
+				r.profiles[p.profile] = &stack{layers: []*layer{p}}
+			}
+		}
+	}
+	r.usual.layers = files
+	for _, s := range r.profiles {
+		s.layers = slices.Concat(files[:len(files)-1], s.layers, []*layer{own})
+	}
+	r.usual.presets()
+	for _, s := range r.profiles {
+		s.presets()
+	}
+	return r
+}
+
+// presets fills in which presets count: that of a profile in place of that of the
+// configuration, and that of the managed file in any case.
+func (s *stack) presets() {
+	last := len(s.layers) - 1
+	for i, l := range s.layers {
+		if l.preset != nil && (i < last || !slices.ContainsFunc(s.layers, func(l *layer) bool { return l.profile != "" && l.preset != nil })) {
+			s.preset = append(s.preset, l.preset)
+		}
+	}
+	if s.preset == nil {
+		s.preset = []*preset{presets[DefaultPreset]}
+	}
+}
+
+func presetNames() []string { return []string{"open", "balanced", "careful", "readonly"} }
+
+// layer reads a policy, or a profile of one, which may say less.
+func (r *reader) layer(n node, where string, whole bool) *layer {
+	l := &layer{run: limits{calls: limit{n: -1}, writes: limit{n: -1}, destructive: limit{n: -1}}}
+	read := map[string]func(node){
+		"preset": func(v node) { l.preset = presets[r.choice(v, "preset of "+where, presetNames()...)] },
+		"rules":  func(v node) { r.rules(v, where, l) },
+		"budgets": func(v node) {
+			r.fields(v, `"budgets" of `+where, map[string]func(node){
+				"run":   func(v node) { r.runBudget(v, where, &l.run) },
+				"tools": func(v node) { r.toolBudgets(v, where, l) },
+			})
+		},
+		"description": func(v node) { r.isKind(v, '"', `"description" of `+where, "a string") },
+	}
+	if whole {
+		read["annotations"] = func(v node) { r.annotations(v, l) }
+		read["profiles"] = func(v node) { r.profiles(v, l) }
+		read["flows"] = func(v node) { r.flows(v, l) }
+		read["labels"] = func(v node) { r.labels(v, l) }
+		read["trifecta"] = func(v node) {
+			l.trifecta = effects[r.choice(v, "trifecta", "ask", "deny", "allow")]
+		}
+	} else {
+		read["servers"] = func(v node) { l.servers = r.patterns(v, `"servers" of `+where) }
+		read["tools"] = func(v node) { r.scope(v, where, l) }
+		read["readOnly"] = func(v node) { l.readOnly = r.boolean(v, `"readOnly" of `+where) }
+	}
+	seen := r.fields(n, where, read)
+	if _, ok := seen["trifecta"]; !ok && len(l.labels) > 0 {
+		l.trifecta = Ask
+	}
+	l.trifectas = "is a way out, or leads to one, in a run that has both private and untrusted data" + map[Effect]string{Ask: ", and the policy asks before that", Deny: ", and the policy denies that"}[l.trifecta]
+	return l
+}
+
+var effects = map[string]Effect{"allow": Allow, "ask": Ask, "deny": Deny}
+
+func (r *reader) profiles(n node, l *layer) {
+	r.members(n, `"profiles"`, func(key, v node) {
+		where := "profile " + shown(key.text)
+		switch {
+		case strings.TrimSpace(key.text) == "":
+			r.fail(key, "a profile needs a name")
+		case slices.ContainsFunc(l.profiles, func(p *layer) bool { return p.profile == key.text }):
+			r.fail(key, "%s is there twice", where)
+		default:
+			p := r.layer(v, where, false)
+			p.profile, p.at = key.text, r.position(key.off)
+			for _, rule := range p.rules {
+				rule.Profile = key.text
+			}
+			l.profiles = append(l.profiles, p)
+		}
+	})
+}
+
+// scope reads the tools of a profile: a list, or an object of two.
+func (r *reader) scope(n node, where string, l *layer) {
+	if n.kind != '{' {
+		l.only = r.patterns(n, `"tools" of `+where)
+		return
+	}
+	r.fields(n, `"tools" of `+where, map[string]func(node){
+		"allow": func(v node) { l.only = r.patterns(v, `"tools.allow" of `+where) },
+		"deny":  func(v node) { l.never = r.patterns(v, `"tools.deny" of `+where) },
+	})
+}
+
+func (r *reader) patterns(n node, where string) []toolPattern {
+	list := []toolPattern{}
+	for _, v := range r.list(n, where) {
+		list = append(list, r.pattern(v, where))
+	}
+	return list
+}
+
+func (r *reader) pattern(n node, where string) toolPattern {
+	p, err := newToolPattern(n.text)
+	if err != nil {
+		r.fail(n, "%s: %v", where, err)
+	}
+	return p
+}
+
+func (r *reader) rules(n node, where string, l *layer) {
+	if !r.isKind(n, '[', `"rules" of `+where, "a list of rules") {
+		return
+	}
+	if len(n.values) > maxRules {
+		r.fail(n, "%d rules; at most %d", len(n.values), maxRules)
+		return
+	}
+	for i, v := range n.values {
+		l.rules = append(l.rules, r.rule(v, i))
+	}
+}
+
+func (r *reader) rule(n node, index int) *Rule {
+	rule := &Rule{Position: r.position(n.off), Index: index}
+	where := fmt.Sprintf("rule %d", index)
+	seen := r.fields(n, where, map[string]func(node){
+		"effect": func(v node) { rule.Effect = effects[r.choice(v, "effect", "allow", "ask", "deny")] },
+		"tools":  func(v node) { rule.tools = r.patterns(v, `"tools" of `+where) },
+		"except": func(v node) {
+			if v.kind != '[' || len(v.values) > 0 {
+				rule.except = r.patterns(v, `"except" of `+where)
+			}
+		},
+		"class": func(v node) { rule.classes = r.classes(v, where) },
+		"args":  func(v node) { rule.args = r.arguments(v, where) },
+		"reason": func(v node) {
+			if r.isKind(v, '"', `"reason" of `+where, "a string") {
+				rule.Reason = gate.Cut(gate.Line(v.text), maxReason)
+			}
+		},
+	})
+	if _, ok := seen["effect"]; !ok && n.kind == '{' && !hasKey(n, "effect") {
+		r.fail(n, `%s has no "effect": write "deny", "ask" or "allow"`, where)
+	}
+	rule.decision = Decision{Effect: rule.Effect, Code: CodeRule, Rule: rule}
+	because := ""
+	if rule.Reason != "" {
+		because = ": " + rule.Reason
+	}
+	switch rule.Effect {
+	case Ask:
+		rule.decision.Reason = "is a call that the policy asks about" + because
+	case Deny:
+		rule.decision.Reason = "is denied by the policy" + because
+	}
+	return rule
+}
+
+func hasKey(n node, key string) bool {
+	return slices.ContainsFunc(n.keys, func(k node) bool { return k.text == key })
+}
+
+var classes = map[string]Class{"read": Read, "unknown": Unknown, "write": Write, "destructive": Destructive}
+
+func (r *reader) classes(n node, where string) (set classSet) {
+	for _, v := range r.list(n, `"class" of `+where) {
+		set |= 1 << classes[r.choice(v, "class", "read", "unknown", "write", "destructive")]
+	}
+	return set
+}
+
+// annotations reads one word for all servers, or one for each.
+func (r *reader) annotations(n node, l *layer) {
+	word := func(v node) bool { return r.choice(v, `"annotations"`, "check", "trust") == "trust" }
+	if n.kind == '"' {
+		l.checks = append(l.checks, check{toolPattern{text: "*", all: true}, word(n)})
+		return
+	}
+	// Of several that mean a server, one without * counts first, then "check".
+	r.members(n, `"annotations"`, func(key, v node) {
+		l.checks = append(l.checks, check{r.pattern(key, `"annotations"`), word(v)})
+	})
+	rank := func(c check) int {
+		n := 0
+		if strings.ContainsAny(c.servers.text, `*?[`) {
+			n = 2
+		}
+		if c.trust {
+			n++
+		}
+		return n
+	}
+	slices.SortStableFunc(l.checks, func(a, b check) int { return rank(a) - rank(b) })
+}
+
+func (r *reader) number(n node, where string) int {
+	if !r.isKind(n, '0', where, "a whole number") {
+		return -1
+	}
+	i, err := strconv.Atoi(n.text)
+	if err != nil || i < 0 || i > math.MaxInt32 {
+		r.fail(n, "%s is %s: write a whole number, 0 or above", where, gate.Cut(n.text, 20))
+		return -1
+	}
+	return i
+}
+
+func spentBudget(n int, what string) limit {
+	return limit{n, Decision{Effect: Deny, Code: CodeBudget, Reason: fmt.Sprintf("is one call too many: the policy has a budget of %d %s per run", n, what),
+		Hint: "do less in one run, or go on in another"}}
+}
+
+func (r *reader) runBudget(n node, where string, to *limits) {
+	read := func(key, what string, l *limit) func(node) {
+		return func(v node) {
+			if n := r.number(v, fmt.Sprintf("%q of the budgets of %s", key, where)); n >= 0 {
+				*l = spentBudget(n, what)
+			}
+		}
+	}
+	r.fields(n, `"budgets.run" of `+where, map[string]func(node){
+		"calls": read("calls", "calls", &to.calls), "writes": read("writes", "writes", &to.writes),
+		"destructive": read("destructive", "destructive calls", &to.destructive),
+	})
+}
+
+func (r *reader) toolBudgets(n node, where string, l *layer) {
+	r.members(n, `"budgets.tools" of `+where, func(key, v node) {
+		b := toolBudget{tools: r.pattern(key, `"budgets.tools"`), limit: limit{n: -1}}
+		r.fields(v, "the budget of "+shown(key.text), map[string]func(node){
+			"run": func(v node) {
+				if n := r.number(v, `"run" of the budget of `+shown(key.text)); n >= 0 {
+					b.limit = spentBudget(n, "calls of "+gate.Cut(gate.Line(key.text), 100))
+				}
+			},
+		})
+		l.tools = append(l.tools, b)
+	})
+}
+
+func (r *reader) flows(n node, l *layer) {
+	if !r.isKind(n, '[', `"flows"`, "a list") {
+		return
+	}
+	for i, v := range n.values {
+		f := flow{Position: r.position(v.off), decision: Decision{Effect: Ask, Code: CodeFlow, Hint: flowHint}}
+		where := fmt.Sprintf("flow %d", i)
+		seen := r.fields(v, where, map[string]func(node){
+			"from":   func(v node) { f.from = r.patterns(v, `"from" of `+where) },
+			"to":     func(v node) { f.to = r.patterns(v, `"to" of `+where) },
+			"effect": func(v node) { f.decision.Effect = effects[r.choice(v, "effect of "+where, "ask", "deny")] },
+			"mode":   func(v node) { f.values = r.choice(v, "mode of "+where, "run", "values") == "values" },
+			"reason": func(v node) {
+				if r.isKind(v, '"', `"reason" of `+where, "a string") {
+					f.decision.Reason = gate.Cut(gate.Line(v.text), maxReason)
+				}
+			},
+		})
+		for _, key := range []string{"from", "to"} {
+			if _, ok := seen[key]; !ok && v.kind == '{' && !hasKey(v, key) {
+				r.fail(v, "%s has no %q: write the tools, such as [%q]", where, key, "crm.*")
+			}
+		}
+		f.decision.Reason = flowReason(f)
+		l.flows = append(l.flows, f)
+	}
+}
+
+func flowReason(f flow) string {
+	reason := "may carry data of other tools that this run has read"
+	if f.values {
+		reason = "has data in its arguments that this run has read from other tools"
+	}
+	if f.decision.Effect == Deny {
+		reason += ", and the policy denies that"
+	} else {
+		reason += ", and the policy asks before that"
+	}
+	if f.decision.Reason != "" {
+		reason += ": " + f.decision.Reason
+	}
+	return reason
+}
+
+func (r *reader) labels(n node, l *layer) {
+	r.members(n, `"labels"`, func(key, v node) {
+		one := label{tools: r.pattern(key, `"labels"`)}
+		for _, w := range r.list(v, "the labels of "+shown(key.text)) {
+			if i := slices.Index(labelNames, r.choice(w, "label", labelNames...)); i >= 0 {
+				one.set |= 1 << i
+			}
+		}
+		l.labels = append(l.labels, one)
+	})
+}

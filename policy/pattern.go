@@ -1,0 +1,251 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// maxPattern is the longest pattern, in bytes.
+const maxPattern = 1000
+
+// A glob is a pattern of names, where * matches any text and ? one character.
+type glob struct {
+	text string
+	how  byte           // '=' is the text, '*' is anything, 'g' a pattern
+	re   *regexp.Regexp // for what has [ ] in it
+}
+
+// newGlob compiles a pattern of names of tools and servers, which may have [ab]
+// for one of several characters.
+func newGlob(text string) (glob, error) {
+	g := plainGlob(text)
+	if !strings.ContainsAny(text, `[\`) {
+		return g, nil
+	}
+	if _, err := path.Match(text, ""); err != nil {
+		return g, fmt.Errorf("%s is not a valid pattern: * matches any text, ? one character, [ab] one of these", shown(text))
+	}
+	var b strings.Builder
+	b.WriteString(`(?s)\A`)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '*':
+			b.WriteString(".*")
+		case '?':
+			b.WriteString(".")
+		case '\\':
+			i++
+			b.WriteString(regexp.QuoteMeta(text[i : i+1]))
+		case '[':
+			end := i + 2
+			for ; text[end] != ']'; end++ {
+				if text[end] == '\\' {
+					end++
+				}
+			}
+			b.WriteString("[" + strings.ReplaceAll(text[i+1:end], "[", `\[`) + "]")
+			i = end
+		default:
+			b.WriteString(regexp.QuoteMeta(text[i : i+1]))
+		}
+	}
+	re, err := regexp.Compile(b.String() + `\z`)
+	if err != nil {
+		return g, fmt.Errorf("%s is not a valid pattern: %w", shown(text), err)
+	}
+	g.re = re
+	return g, nil
+}
+
+// plainGlob is a pattern in which only * and ? have a meaning.
+func plainGlob(text string) glob {
+	switch {
+	case strings.Trim(text, "*") == "" && text != "":
+		return glob{text: text, how: '*'}
+	case strings.ContainsAny(text, "*?"):
+		return glob{text: text, how: 'g'}
+	}
+	return glob{text: text, how: '='}
+}
+
+func (g *glob) matches(name string) bool {
+	switch {
+	case g.re != nil:
+		return g.re.MatchString(name)
+	case g.how == '=':
+		return g.text == name
+	case g.how == '*':
+		return true
+	}
+	return globMatch(g.text, name)
+}
+
+func (g *glob) matchesBytes(text []byte) bool {
+	switch g.how {
+	case '=':
+		return g.text == string(text)
+	case '*':
+		return true
+	}
+	return globMatch(g.text, text)
+}
+
+// globMatch reports whether a text matches a pattern of * and ?. It takes at
+// most the time of the product of their lengths.
+func globMatch[T string | []byte](pattern string, s T) bool {
+	p, i := 0, 0
+	star, from := -1, 0
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, i
+			p++
+			continue
+		case p < len(pattern) && pattern[p] == '?':
+			p++
+			for i++; i < len(s) && s[i]&0xc0 == 0x80; i++ { // the rest of a character
+			}
+			continue
+		case p < len(pattern) && pattern[p] == s[i]:
+			p++
+			i++
+			continue
+		case star < 0:
+			return false
+		}
+		from++
+		p, i = star+1, from
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// A toolPattern means tools: those of a server, or of a server and tool in any
+// of the spellings of ids, where both halves may be patterns.
+type toolPattern struct {
+	text string
+	all  bool // it is "*"
+	ways []wayToRead
+}
+
+// wayToRead is one of the places at which a pattern may be cut in two. A server
+// whose name has a separator in it is the reason that there are several.
+type wayToRead struct {
+	server, tool glob
+}
+
+var separators = []string{"__", ".", "/", ":"}
+
+func newToolPattern(text string) (toolPattern, error) {
+	p := toolPattern{text: text, all: text == "*"}
+	switch {
+	case strings.TrimSpace(text) == "":
+		return p, fmt.Errorf("a pattern is empty: write a server, or server.tool")
+	case len(text) > maxPattern:
+		return p, fmt.Errorf("a pattern has %d bytes; at most %d", len(text), maxPattern)
+	}
+	whole, err := newGlob(text)
+	if err != nil {
+		return p, err
+	}
+	p.ways = append(p.ways, wayToRead{whole, plainGlob("*")})
+	for i := 1; i < len(text); i++ {
+		for _, sep := range separators {
+			rest, ok := strings.CutPrefix(text[i:], sep)
+			if !ok {
+				continue
+			}
+			if rest == "" && len(p.ways) == 1 {
+				return p, fmt.Errorf("%s ends after its server: write %q for all of its tools", shown(text), text+"*")
+			}
+			server, err1 := newGlob(text[:i])
+			tool, err2 := newGlob(rest)
+			if err1 == nil && err2 == nil { // else it was cut within [ab]
+				p.ways = append(p.ways, wayToRead{server, tool})
+			}
+		}
+	}
+	return p, nil
+}
+
+// A target is a tool with the names by which patterns may mean it.
+type target struct {
+	server, prefix, tool, id string
+	parted                   bool // the server has a separator in its name
+}
+
+// targetOf is the target that is a tool. The first half of its id is a name of its
+// server too.
+func targetOf(t *discovery.Tool) target {
+	to := target{server: t.Server, prefix: t.Server, tool: t.Name, id: t.ID}
+	to.parted = strings.ContainsAny(t.Server, "./:") || strings.Contains(t.Server, "__")
+	for i := len(t.ID) - len(t.Name) - len("__"); i >= 0; i-- {
+		if strings.HasPrefix(t.ID[i:], "__") && strings.HasPrefix(t.ID[i+2:], t.Name) {
+			to.prefix = t.ID[:i]
+			break
+		}
+	}
+	return to
+}
+
+func (p *toolPattern) matches(t *target) bool {
+	if p.all || p.text == t.id {
+		return true
+	}
+	for i := range p.ways {
+		if i == 0 && len(p.ways) > 1 && !t.parted && t.prefix == t.server {
+			continue // such a server is not meant by all of it
+		}
+		w := &p.ways[i]
+		if (w.server.matches(t.server) || t.prefix != t.server && w.server.matches(t.prefix)) && w.tool.matches(t.tool) {
+			return true
+		}
+	}
+	return false
+}
+
+// means reports whether one of the patterns matches.
+func means(patterns []toolPattern, t *target) bool {
+	for i := range patterns {
+		if patterns[i].matches(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// toolOf is the tool that a name means, when there is no catalogue to look it up
+// in.
+func toolOf(name string) *discovery.Tool {
+	at, width := -1, 0
+	for _, sep := range separators {
+		if i := strings.Index(name, sep); i > 0 && (at < 0 || i < at) {
+			at, width = i, len(sep)
+		}
+	}
+	if at < 0 {
+		return NewTool(discovery.Listing{Server: name}, "")
+	}
+	return NewTool(discovery.Listing{Server: name[:at]}, name[at+width:])
+}
+
+// NewTool is a tool as a catalogue of this one server would have it. It is for
+// deciding about tools that are not connected.
+func NewTool(l discovery.Listing, name string) *discovery.Tool {
+	if i := slices.IndexFunc(l.Tools, func(t discovery.ListedTool) bool { return t.Name == name }); i < 0 {
+		l.Tools = append(l.Tools, discovery.ListedTool{Name: name})
+	}
+	for _, t := range discovery.NewCatalog([]discovery.Listing{l}).Tools() {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}

@@ -1,0 +1,406 @@
+package policy
+
+import (
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// Rules are a policy that was read: presets, rules, profiles, budgets and flows
+// of the configuration, and of a managed file above it. It is a Policy, and is
+// never changed. Decide keeps the order of precedence that docs/policy.md has:
+// of two stages that are equally strict, the earlier one gives code and reason.
+type Rules struct {
+	own, managed *layer
+	profiles     map[string]*stack
+	usual        stack // without a profile
+}
+
+// A layer is what one place says: a file, or a profile of it.
+type layer struct {
+	profile   string // its name; empty for a file
+	at        Position
+	preset    *preset // nil if none is named
+	checks    []check
+	rules     []*Rule
+	run       limits
+	tools     []toolBudget
+	flows     []flow
+	labels    []label
+	trifecta  Effect
+	trifectas string // why it decides
+
+	// Of profiles.
+	readOnly      bool
+	servers, only []toolPattern // nil for all
+	never         []toolPattern
+
+	profiles []*layer // of files
+}
+
+// A stack are the layers that decide together.
+type stack struct {
+	layers []*layer
+	preset []*preset // the strictest counts
+}
+
+// A Rule is one of the rules of a policy.
+type Rule struct {
+	Position
+	// Index is its place among the rules of its file or profile, from 0.
+	Index int
+	// Profile is whose rule it is; empty for the rules of a file.
+	Profile string
+	Effect  Effect
+	// Reason is what its author wrote, as one line; it may be empty.
+	Reason string
+
+	tools, except []toolPattern
+	classes       classSet
+	args          []argument
+	decision      Decision // what it makes of a call that it matches
+}
+
+// A classSet has a bit for each class; 0 are all.
+type classSet uint8
+
+func (s classSet) has(c Class) bool { return s == 0 || s&(1<<c) != 0 }
+
+// A preset says what happens to calls that no rule matches, by class.
+type preset struct {
+	name    string
+	effects [Destructive + 1]Decision
+}
+
+// presets are in the order read, unknown, write, destructive.
+var presets = map[string]*preset{
+	"open":     newPreset("open", Allow, Allow, Allow, Allow),
+	"balanced": newPreset("balanced", Allow, Allow, Allow, Ask),
+	"careful":  newPreset("careful", Allow, Ask, Ask, Ask),
+	"readonly": newPreset("readonly", Allow, Deny, Deny, Deny),
+}
+
+// DefaultPreset is that of a policy that names none.
+const DefaultPreset = "balanced"
+
+func newPreset(name string, read, unknown, write, destructive Effect) *preset {
+	p := &preset{name: name}
+	what := map[Class]string{Unknown: "may change something", Write: "changes something", Destructive: "is destructive"}
+	for c, e := range map[Class]Effect{Read: read, Unknown: unknown, Write: write, Destructive: destructive} {
+		d := Decision{Effect: e, Code: CodePreset}
+		switch e {
+		case Ask:
+			d.Reason = what[c] + ", and the policy (preset " + name + ") asks before such calls"
+		case Deny:
+			d.Reason, d.Hint = what[c]+", and the policy (preset "+name+") denies such calls", searchHint
+		}
+		p.effects[c] = d
+	}
+	return p
+}
+
+// A check says how far the annotations of servers are trusted.
+type check struct {
+	servers toolPattern
+	trust   bool
+}
+
+// limits are how many calls one run may make; below 0 is without limit.
+type limits struct{ calls, writes, destructive limit }
+
+type limit struct {
+	n     int
+	spent Decision
+}
+
+// A toolBudget limits the calls of some tools in one run.
+type toolBudget struct {
+	tools toolPattern
+	limit
+}
+
+// A flow is about calls that may carry what the run has read elsewhere.
+type flow struct {
+	Position
+	from, to []toolPattern
+	values   bool
+	decision Decision
+}
+
+// A labelSet has a bit for each label.
+type labelSet uint8
+
+const (
+	private labelSet = 1 << iota
+	untrusted
+	egress
+	trifecta = private | untrusted | egress
+)
+
+var labelNames = []string{"private", "untrusted", "egress"}
+
+type label struct {
+	tools toolPattern
+	set   labelSet
+}
+
+// HasProfile reports whether the policy has a profile of that name.
+func (r *Rules) HasProfile(name string) bool { return r.profiles[name] != nil }
+
+// ClassOf is the class of a tool, with the annotations of its server trusted as
+// the policy says.
+func (r *Rules) ClassOf(t *discovery.Tool) Class {
+	class, _ := r.classOf(t)
+	return class
+}
+
+func (r *Rules) classOf(t *discovery.Tool) (_ Class, trusted bool) {
+	to := targetOf(t)
+	for _, l := range r.usual.layers { // the managed file first
+		for i := range l.checks {
+			if c := &l.checks[i]; c.servers.matches(&to) {
+				if c.trust {
+					return trustedClass(t), true
+				}
+				return ClassOf(t), false
+			}
+		}
+	}
+	return ClassOf(t), false
+}
+
+var (
+	pinDecision = map[Pin]Decision{
+		PinNew:     {Effect: Deny, Code: CodePin, Reason: "is new since its server was approved, and nobody has approved it yet", Hint: pinHint},
+		PinChanged: {Effect: Deny, Code: CodePin, Reason: "has changed since it was approved", Hint: pinHint},
+		PinBlocked: {Effect: Deny, Code: CodePin, Reason: "is blocked", Hint: pinHint},
+	}
+	outside = Decision{Effect: Deny, Code: CodeProfile, Reason: "is not known", Hint: searchHint}
+	unread  = Decision{Effect: Deny, Code: CodeReadOnly, Reason: "is not marked read-only, and only tools that are may be used here", Hint: searchHint}
+)
+
+const pinHint = "a person has to look at it: broker pins"
+
+// Decide implements Policy. A Call without a Class has that of ClassOf.
+func (r *Rules) Decide(c Call) Decision {
+	if c.Class == 0 {
+		c.Class = r.ClassOf(c.Tool)
+	}
+	to := targetOf(c.Tool)
+	if c.Pin != PinApproved {
+		return pinDecision[c.Pin]
+	}
+	s := r.stack(c.Profile)
+	if s == nil {
+		return outside
+	}
+	if c.ReadOnly || s.readOnly() {
+		if !c.Tool.ReadOnly() || c.Class != Read {
+			return unread
+		}
+	}
+	for _, l := range s.layers {
+		if !l.has(&to) {
+			return outside
+		}
+	}
+	d, ruled := s.rule(&c, &to)
+	if d.Effect < Deny {
+		d = stricter(d, s.flow(&c, &to))
+	}
+	if d.Effect < Deny {
+		d = stricter(d, s.spent(&c, &to))
+	}
+	if !ruled {
+		if p := s.presetFor(c.Class); p.Effect > d.Effect || d.Code == "" {
+			d = p
+		}
+	}
+	return d
+}
+
+// stricter is the stricter of two decisions, and of equal ones the first.
+func stricter(a, b Decision) Decision {
+	if b.Effect > a.Effect {
+		return b
+	}
+	return a
+}
+
+// stack returns the layers for a profile, nil if there is none of that name.
+func (r *Rules) stack(profile string) *stack {
+	if profile == "" {
+		return &r.usual
+	}
+	return r.profiles[profile]
+}
+
+func (s *stack) readOnly() bool {
+	for _, l := range s.layers {
+		if l.readOnly {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether a tool is within a profile.
+func (l *layer) has(t *target) bool {
+	return (l.servers == nil || means(l.servers, t)) && (l.only == nil || means(l.only, t)) && !means(l.never, t)
+}
+
+// rule is the decision of the rules of all layers, and whether any matches: deny
+// before ask before allow.
+func (s *stack) rule(c *Call, to *target) (d Decision, ruled bool) {
+	args := members{args: c.Args, n: -1}
+	for _, l := range s.layers {
+		for _, rule := range l.rules {
+			if ruled && rule.Effect <= d.Effect || !rule.matches(c, to, &args) {
+				continue
+			}
+			if d, ruled = rule.decision, true; d.Effect == Deny {
+				return d, true
+			}
+		}
+	}
+	return d, ruled
+}
+
+func (r *Rule) matches(c *Call, to *target, args *members) bool {
+	if !r.classes.has(c.Class) || r.tools != nil && !means(r.tools, to) || means(r.except, to) {
+		return false
+	}
+	if c.Args == nil { // is it so for every call?
+		return len(r.args) == 0 || r.Effect == Allow
+	}
+	for i := range r.args {
+		if !r.args[i].holds(args, r.Effect == Allow) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *stack) presetFor(c Class) Decision {
+	d := s.preset[0].effects[c]
+	for _, p := range s.preset[1:] {
+		d = stricter(d, p.effects[c])
+	}
+	return d
+}
+
+// flow is what the flows and the labels say.
+func (s *stack) flow(c *Call, to *target) (d Decision) {
+	if len(c.Run.Read) == 0 && len(c.Run.Made) == 0 {
+		return d
+	}
+	for _, l := range s.layers {
+		for i := range l.flows {
+			f := &l.flows[i]
+			if f.decision.Effect > d.Effect && means(f.to, to) && f.carries(c) {
+				d = f.decision
+			}
+		}
+	}
+	var trifectas *layer
+	for _, l := range s.layers {
+		if l.trifecta > Allow && (trifectas == nil || l.trifecta > trifectas.trifecta) {
+			trifectas = l
+		}
+	}
+	if trifectas != nil && trifectas.trifecta > d.Effect && s.joins(c, to) {
+		d = Decision{Effect: trifectas.trifecta, Code: CodeFlow, Reason: trifectas.trifectas, Hint: flowHint}
+	}
+	return d
+}
+
+const flowHint = "make the call in a run of its own, which has not read the other data"
+
+// carries reports whether the run has read what must not get into the call.
+func (f *flow) carries(c *Call) bool {
+	for i := range c.Run.Read {
+		read := &c.Run.Read[i]
+		from := targetOf(read.Tool)
+		if means(f.from, &from) && (!f.values || read.Values.in(c.Args)) {
+			return true
+		}
+	}
+	return false
+}
+
+// joins reports whether a call brings together, within its run, what is private,
+// what nobody trusts, and a way out.
+func (s *stack) joins(c *Call, to *target) bool {
+	own := s.labelsOf(to)
+	if own == 0 {
+		return false
+	}
+	for i := range c.Run.Read {
+		t := targetOf(c.Run.Read[i].Tool)
+		own |= s.labelsOf(&t)
+	}
+	for i := range c.Run.Made {
+		t := targetOf(c.Run.Made[i].Tool)
+		own |= s.labelsOf(&t)
+	}
+	return own == trifecta
+}
+
+func (s *stack) labelsOf(t *target) (set labelSet) {
+	for _, l := range s.layers {
+		for i := range l.labels {
+			if l.labels[i].tools.matches(t) {
+				set |= l.labels[i].set
+			}
+		}
+	}
+	return set
+}
+
+// WatchesValues reports whether some flow compares what the results of a tool say
+// with the arguments of later calls.
+func (r *Rules) WatchesValues(t *discovery.Tool, profile string) bool {
+	s := r.stack(profile)
+	if s == nil {
+		return false
+	}
+	to := targetOf(t)
+	for _, l := range s.layers {
+		for i := range l.flows {
+			if l.flows[i].values && means(l.flows[i].from, &to) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// spent is what the budgets say.
+func (s *stack) spent(c *Call, to *target) Decision {
+	for _, l := range s.layers {
+		switch {
+		case l.run.calls.reached(c.Run.Calls):
+			return l.run.calls.spent
+		case c.Class >= Write && l.run.writes.reached(c.Run.Writes):
+			return l.run.writes.spent
+		case c.Class == Destructive && l.run.destructive.reached(c.Run.Destructive):
+			return l.run.destructive.spent
+		}
+		for i := range l.tools {
+			b := &l.tools[i]
+			if !b.tools.matches(to) {
+				continue
+			}
+			n := 0
+			for j := range c.Run.Made {
+				if t := targetOf(c.Run.Made[j].Tool); b.tools.matches(&t) {
+					n += c.Run.Made[j].Calls
+				}
+			}
+			if b.reached(n) {
+				return b.spent
+			}
+		}
+	}
+	return Decision{}
+}
+
+func (l *limit) reached(n int) bool { return l.n >= 0 && n >= l.n }

@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of Values. A run that reads more is taken to carry all of it.
+const (
+	minValue       = 12 // characters
+	maxValues      = 10_000
+	maxValuesBytes = 4 << 20
+	maxCompared    = 1 << 30 // bytes times values
+)
+
+// Values are the texts that a run has seen in results, as they are compared with
+// arguments: without regard to case and white space, and only those of at least
+// 12 characters. The zero value has none; it must not be used by several
+// goroutines at once.
+type Values struct {
+	texts [][]byte
+	known map[string]bool // the same
+	bytes int
+	full  bool
+}
+
+// AddJSON adds the texts of a result.
+func (v *Values) AddJSON(result json.RawMessage) {
+	eachText(result, func(text []byte) bool { v.add(text); return !v.full })
+}
+
+// AddText adds one text.
+func (v *Values) AddText(text string) { v.add([]byte(text)) }
+
+func (v *Values) add(text []byte) {
+	if utf8.RuneCount(bytes.Join(bytes.Fields(text), []byte(" "))) < minValue || v.full {
+		return
+	}
+	f := folded(text)
+	if v.known[string(f)] {
+		return
+	}
+	if len(v.texts) >= maxValues || v.bytes+len(f) > maxValuesBytes {
+		v.full, v.texts, v.known = true, nil, nil
+		return
+	}
+	if v.known == nil {
+		v.known = make(map[string]bool)
+	}
+	v.known[string(f)] = true
+	v.texts, v.bytes = append(v.texts, f), v.bytes+len(f)
+}
+
+// in reports whether one of the texts is in the arguments.
+func (v *Values) in(args json.RawMessage) bool {
+	switch {
+	case v == nil || len(args) == 0:
+		return false
+	case v.full, len(args) > maxCompared/(len(v.texts)+1):
+		return true
+	}
+	hit := false
+	eachText(args, func(text []byte) bool {
+		f := folded(text)
+		for _, value := range v.texts {
+			if bytes.Contains(f, value) {
+				hit = true
+			}
+		}
+		return !hit
+	})
+	return hit
+}
+
+// folded is a text in lower case without white space.
+func folded(text []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, text)
+}
+
+// eachText calls f with each string and number of a JSON value, keys among them,
+// until f returns false.
+func eachText(b []byte, f func(text []byte) bool) {
+	for i := 0; i < len(b); {
+		switch b[i] {
+		case '{', '[', '}', ']', ',', ':', ' ', '\n', '\t', '\r':
+			i++
+			continue
+		}
+		end := skipValue(b, i)
+		if !f(leafOf(b[i:end]).text) {
+			return
+		}
+		i = max(end, i+1)
+	}
+}

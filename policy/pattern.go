@@ -175,16 +175,18 @@ func newToolPattern(text string) (toolPattern, error) {
 	return p, nil
 }
 
-// A target is a tool with the names by which patterns may mean it.
+// A target is a tool with the names by which patterns may mean it. A tool that the
+// configuration has renamed is meant by both of its names.
 type target struct {
 	server, prefix, tool, id string
-	parted                   bool // the server has a separator in its name
+	own                      string // what the server calls the tool
+	parted                   bool   // the server has a separator in its name
 }
 
 // targetOf is the target that is a tool. The first half of its id is a name of its
 // server too.
 func targetOf(t *discovery.Tool) target {
-	to := target{server: t.Server, prefix: t.Server, tool: t.Name, id: t.ID}
+	to := target{server: t.Server, prefix: t.Server, tool: t.Name, id: t.ID, own: t.OwnName()}
 	to.parted = strings.ContainsAny(t.Server, "./:") || strings.Contains(t.Server, "__")
 	for i := len(t.ID) - len(t.Name) - len("__"); i >= 0; i-- {
 		if strings.HasPrefix(t.ID[i:], "__") && strings.HasPrefix(t.ID[i+2:], t.Name) {
@@ -204,7 +206,8 @@ func (p *toolPattern) matches(t *target) bool {
 			continue // such a server is not meant by all of it
 		}
 		w := &p.ways[i]
-		if (w.server.matches(t.server) || t.prefix != t.server && w.server.matches(t.prefix)) && w.tool.matches(t.tool) {
+		if (w.server.matches(t.server) || t.prefix != t.server && w.server.matches(t.prefix)) &&
+			(w.tool.matches(t.tool) || t.own != t.tool && w.tool.matches(t.own)) {
 			return true
 		}
 	}

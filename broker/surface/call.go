@@ -71,6 +71,8 @@ func (s *Surface) serve(client string, h Handler) mcp.ToolHandler {
 		if info := req.ClientInfo(); info != nil {
 			c.ClientInfo = gate.Clean(info.Name)
 		}
+		stateless := req.Extra != nil && req.Extra.Header != nil && req.ProtocolVersion() >= StatelessSince
+		ctx = upstream.WithConversation(ctx, s.talks.of(ctx, req.Session, c.Caller, stateless))
 		messages := make(chan string, 64)
 		if req.Params.GetProgressToken() != nil {
 			c.Progress = func(_ int, message string) {

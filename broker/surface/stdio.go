@@ -26,11 +26,16 @@ type lineTransport struct {
 	out io.Writer
 }
 
+// A Peer is one of several clients that are connected at the same time.
+type Peer struct {
+	ID  string // differs from that of all others
+	Dir string // where it works; may be empty
+}
+
 // ServeLines answers one client of s, a message on each line, until in ends or
-// ctx is done. id tells it from other clients of s at the same time; "" is fine
-// if there are none.
-func ServeLines(ctx context.Context, s *mcp.Server, id string, in io.Reader, out io.Writer) error {
-	session, err := s.Connect(ctx, &lineTransport{id, in, out}, nil)
+// ctx is done. Peer is zero if there is only one.
+func ServeLines(ctx context.Context, s *mcp.Server, peer Peer, in io.Reader, out io.Writer) error {
+	session, err := s.Connect(context.WithValue(ctx, dirKey{}, peer.Dir), &lineTransport{peer.ID, in, out}, nil)
 	if err != nil {
 		return err
 	}

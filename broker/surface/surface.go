@@ -108,6 +108,7 @@ type Surface struct {
 	features []Feature
 
 	requests httpRequests // being answered; see join
+	talks    conversations
 	paused   paused
 	mu       sync.Mutex // guards faces and what is in them
 	faces    []*face
@@ -155,6 +156,7 @@ func (s *Surface) Server(client string) *mcp.Server {
 	}
 	server := mcp.NewServer(Implementation(o.Version), &mcp.ServerOptions{
 		Instructions: instructions(o.Servers, now.tools), Capabilities: can, Logger: s.log,
+		RootsListChangedHandler: s.talks.rootsChanged,
 	})
 	f := &face{surface: s, client: client, server: server}
 	for _, feature := range s.features {
@@ -175,7 +177,7 @@ func (s *Surface) Server(client string) *mcp.Server {
 // ServeStdio answers one client over stdin and stdout until stdin ends or ctx
 // is done.
 func (s *Surface) ServeStdio(ctx context.Context, client string) error {
-	return ServeLines(ctx, s.Server(client), "", os.Stdin, os.Stdout)
+	return ServeLines(ctx, s.Server(client), Peer{}, os.Stdin, os.Stdout)
 }
 
 // Refresh shows every client what has changed.

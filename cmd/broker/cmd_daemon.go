@@ -95,7 +95,7 @@ type daemonHost struct {
 func (h *daemonHost) Accepts(hello daemon.Hello) string { return h.settings.differ(hello) }
 
 func (h *daemonHost) Converse(ctx context.Context, c *daemon.Conversation) {
-	_ = surface.ServeLines(ctx, h.server, c.ID, c, c)
+	_ = surface.ServeLines(ctx, h.server, surface.Peer{ID: c.ID, Dir: c.Hello.Dir}, c, c)
 }
 
 // daemonSettings are what a client and the daemon must agree on: otherwise one

@@ -95,7 +95,7 @@ func (a *app) openServing(ctx context.Context) (*session, error) {
 // how a client says that it is done.
 func (a *app) serveStdio(ctx context.Context, s *session, in io.Reader, out io.Writer) error {
 	defer a.logLayers(ctx, s)()
-	err := surface.ServeLines(ctx, s.broker.Server("stdio"), "", in, out)
+	err := surface.ServeLines(ctx, s.broker.Server("stdio"), surface.Peer{}, in, out)
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return nil
 	}

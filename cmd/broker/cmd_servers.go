@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 func (a *app) serversCommand() *cobra.Command {
@@ -17,7 +18,7 @@ func (a *app) serversCommand() *cobra.Command {
 func (a *app) serversListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [SERVER]",
-		Short: "List the servers with status and number of tools; for one, its tools",
+		Short: "List the servers with status and number of tools; for one, its tools and who shares an instance",
 		Args:  someArgs(0, 1, "at most one server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.openAnyway(-1)
@@ -35,7 +36,7 @@ func (a *app) serversListCommand() *cobra.Command {
 				return usage("%s", ans.Note)
 			}
 			if a.json {
-				return a.printJSON(ans)
+				return a.printJSON(withInstances(ans, s.broker.Status()))
 			}
 			err = table[broker.ServerInfo]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\t", func(i broker.ServerInfo) []any {
 				return []any{i.Name, i.Transport, i.Status, i.ToolCount, oneLine(cmp.Or(i.Error, i.Description), 100)}
@@ -43,7 +44,10 @@ func (a *app) serversListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, i := range ans.Servers {
+			for _, i := range withInstances(ans, s.broker.Status()).Servers {
+				if name != "" {
+					say(a.stdout, "instances: %s, %s; calls at a time: %d\n", i.Instances, i.InstancesWhy, i.MaxConcurrent)
+				}
 				for _, t := range i.Tools {
 					sayln(a.stdout, t)
 				}
@@ -51,4 +55,32 @@ func (a *app) serversListCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// A serverRow is a server as the command lists it: what models see of it, and who
+// shares an instance.
+type serverRow struct {
+	broker.ServerInfo
+	Instances     upstream.Sharing `json:"instances,omitempty"`
+	InstancesWhy  string           `json:"instances_why,omitempty"`
+	MaxConcurrent int              `json:"max_concurrent,omitempty"`
+}
+
+// serverRows is broker.ServersAnswer with such rows.
+type serverRows struct {
+	Servers []serverRow `json:"servers"`
+	broker.ServersAnswer
+}
+
+func withInstances(ans broker.ServersAnswer, status []upstream.Status) serverRows {
+	rows := serverRows{ServersAnswer: ans, Servers: []serverRow{}}
+	byName := make(map[string]upstream.Status)
+	for _, st := range status {
+		byName[st.Name] = st
+	}
+	for _, i := range ans.Servers {
+		st := byName[i.Name]
+		rows.Servers = append(rows.Servers, serverRow{i, st.Sharing, st.SharingWhy, st.MaxConcurrent})
+	}
+	return rows
 }

@@ -3,14 +3,18 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
 // bridgeCommand serves through a daemon that ends with the test.
@@ -101,6 +105,46 @@ func TestClientsShareADaemonAndOutliveIt(t *testing.T) {
 
 	if out := output(t, brokerCommand(t, "daemon", "stop", "--config", config, "--state-dir", state)); !strings.Contains(string(out), "stopped daemon") {
 		t.Errorf("stop: %s", out)
+	}
+}
+
+// Each client of a daemon has its state in a server that keeps some, and clients
+// in one folder share a server that is for a project.
+func TestClientsOfADaemonHaveTheirInstances(t *testing.T) {
+	state := shortDir(t)
+	t.Cleanup(func() { _, _ = daemon.Ask(state, daemon.OpStop, daemon.Build{}) })
+	server := map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Stateful)}
+	forProjects := maps.Clone(server)
+	forProjects["instances"] = "project"
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"kept": server, "tree": forProjects}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output(t, brokerCommand(t, "index", "--config", path, "--state-dir", state))
+	folders := []string{t.TempDir(), t.TempDir()}
+	folders = append(folders, folders[0])
+	var where []string
+	for i, dir := range folders {
+		cmd := bridgeCommand(t, path, state)
+		cmd.Dir = dir
+		c := startClient(t, cmd)
+		c.execute(t, 2, `await callMCPTool("kept__count_session", {}); return [await callMCPTool("kept__count_session", {}), await callMCPTool("tree__where", {})]`)
+		a := c.executed(t, 2)
+		var got []any
+		if json.Unmarshal(a.Result, &got) != nil || len(got) != 2 || fmt.Sprint(got[0]) != "2" {
+			t.Fatalf("client %d: %+v", i, a)
+		}
+		where = append(where, fmt.Sprint(got[1]))
+	}
+	if where[0] != where[2] || where[0] == where[1] || !strings.HasSuffix(where[1], filepath.Base(folders[1])) {
+		t.Errorf("in %q the servers are %q", folders, where)
+	}
+	if out := string(output(t, brokerCommand(t, "servers", "list", "kept", "--config", path, "--state-dir", state))); !strings.Contains(out, "instances: client, its tool count_session") {
+		t.Errorf("servers list kept: %s", out)
 	}
 }
 

@@ -249,6 +249,7 @@ func upstreams(cfg *config.Config) []upstream.Config {
 			URL:       s.URL, Headers: s.Headers, Type: s.Type,
 			OAuth:     upstreamOAuth(s.OAuth),
 			KeepAlive: s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
+			Instances: upstream.Sharing(s.Instances),
 		})
 	}
 	return list

@@ -34,6 +34,7 @@ type cacheEntry struct {
 	Version   int               `json:"version"`
 	Era       era               `json:"era"`
 	Transport string            `json:"transport"`
+	Asks      bool              `json:"asks,omitempty"` // it has asked a client something
 	Listing   discovery.Listing `json:"listing"`
 }
 

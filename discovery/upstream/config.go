@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -73,9 +74,13 @@ type Config struct {
 	// CallTimeout bounds one call, counted from when it is sent; zero means
 	// 120 s.
 	CallTimeout time.Duration
-	// MaxInFlight is how many calls may run on the server at once; further
-	// ones wait. Zero means 16, and 4 more for owners who have none running.
+	// MaxInFlight is how many calls may run on an instance of the server at once;
+	// further ones wait. Zero means 16, and 4 more for owners who have none running,
+	// or 1 for servers that are known to lose what several calls write at once.
 	MaxInFlight int
+	// Instances is who shares an instance; empty decides by what is known of the
+	// server, see Status.Sharing.
+	Instances Sharing
 }
 
 // An OAuthClient is what the broker is to an authorization server. With the zero
@@ -169,7 +174,8 @@ func (c Config) withDefaults() Config {
 		c.CallTimeout = defaultCallTimeout
 	}
 	if c.MaxInFlight <= 0 {
-		c.MaxInFlight = defaultMaxInFlight
+		k, _, _ := c.known()
+		c.MaxInFlight = cmp.Or(k.maxConcurrent, defaultMaxInFlight)
 	}
 	return c
 }

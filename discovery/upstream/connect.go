@@ -40,6 +40,7 @@ type dialer struct {
 	stderr   *lines.Ring
 	dropped  *lines.Ring
 	changed  func(*session) // the server says that its tools changed
+	asked    func(*session) // the server asked a client something
 
 	era       era
 	transport string // "http" or "sse", once known
@@ -287,6 +288,11 @@ func (d *dialer) open(ctx context.Context, s *session, over mcp.Transport, e era
 		o = &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion}
 	}
 	s.promised, s.logs = d.opts.Capabilities, d.stderr
+	s.asked = func() {
+		if d.asked != nil {
+			d.asked(s)
+		}
+	}
 	ms, err := s.client(d.opts.Implementation, func() { d.changed(s) }).Connect(ctx, over, o)
 	if err != nil {
 		return err

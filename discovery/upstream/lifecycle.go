@@ -27,6 +27,7 @@ func (s *server) close() {
 	}
 	a, sess := s.attempt, s.sess
 	s.mu.Unlock()
+	s.closeInstances()
 	if a != nil {
 		<-a.done // its context is done, so it ends soon
 		s.mu.Lock()
@@ -113,6 +114,7 @@ func (s *server) undecided() bool {
 
 // status returns what is known of the server now.
 func (s *server) status() Status {
+	running := s.running()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
@@ -120,9 +122,11 @@ func (s *server) status() Status {
 		Since: s.since, Took: s.took, Tools: len(s.shown.Tools),
 		Stderr: s.stderr.Lines(), Dropped: s.dropped.Lines(),
 		Protocol: s.shown.Protocol, Version: s.shown.Version,
+		Sharing: s.sharing, SharingWhy: s.why, MaxConcurrent: s.cfg.MaxInFlight,
 	}
 	if s.sess != nil && s.sess.proc != nil {
 		st.PID = s.sess.proc.PID()
 	}
+	st.Instances = running
 	return st
 }

@@ -52,6 +52,9 @@ func (s *session) rootsQuestions(next mcp.MethodHandler) mcp.MethodHandler {
 // belongs to.
 func questionOf[R mcp.InputResponse](ctx context.Context, s *session, q mcp.InputRequest) (R, error) {
 	var none R
+	if _, roots := q.(*mcp.ListRootsParams); !roots {
+		s.asked()
+	}
 	calls, err := s.askers(q)
 	if err != nil {
 		return none, refusal(q, err)

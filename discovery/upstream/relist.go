@@ -99,13 +99,18 @@ func (s *server) listAgain(ctx context.Context, sess *session) {
 	if err := s.list(ctx, sess, s.cfg.StartTimeout); err != nil {
 		s.log.Warn("cannot list changed tools", "err", err)
 	}
-	s.listSkills(ctx, sess)
+	if s.of == nil {
+		s.listSkills(ctx, sess)
+	}
 }
 
 // list fetches the tools of sess, keeps them on disk and makes them known.
 func (s *server) list(ctx context.Context, sess *session, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to tools/list for %s", seconds(limit)))
 	defer cancel()
+	if s.of != nil {
+		return s.of.hear(ctx, sess)
+	}
 	l, ttl, err := sess.list(ctx, s.cfg.Name)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -199,7 +204,9 @@ func (s *server) settled(ctx context.Context, sess *session) {
 
 // store keeps a listing on disk.
 func (s *server) store(sess *session, l discovery.Listing) {
-	entry := cacheEntry{Era: sess.era, Transport: sess.transport, Listing: l}
+	s.mu.Lock()
+	entry := cacheEntry{Era: sess.era, Transport: sess.transport, Asks: s.asks, Listing: l}
+	s.mu.Unlock()
 	if err := s.pool.cache.save(s.cfg, entry); err != nil {
 		s.log.Warn("cannot store the listing", "err", err) // works all the same, the next start is slower
 	}
@@ -211,6 +218,7 @@ func (s *server) learn(l discovery.Listing) {
 	s.mu.Lock()
 	same := s.known && sameListing(s.shown, shown)
 	s.full, s.shown, s.known = l, shown, true
+	s.decideLocked()
 	s.pool.learnt.Add(1) // before anybody can see them
 	s.pool.news.tell()
 	s.mu.Unlock()

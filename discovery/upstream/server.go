@@ -59,6 +59,14 @@ type server struct {
 	relist      relister
 	retired     bool // no longer configured, or the pool is closing
 
+	era     era     // of the last session
+	asks    bool    // it has asked a client something
+	sharing Sharing // and why
+	why     string
+
+	of        *server // of which it is an instance; nil for the one that lists the tools
+	instances instances
+
 	ctx    context.Context // done when the server is retired
 	cancel context.CancelCauseFunc
 }
@@ -69,9 +77,25 @@ type attempt struct {
 	err  error // set before done is closed
 }
 
+// newServer returns a server with what is kept of it.
 func newServer(p *Pool, cfg Config) *server {
+	s := makeServer(p.ctx, p, cfg)
+	if e, ok := p.cache.load(s.cfg); ok {
+		s.full, s.known = e.Listing, true
+		s.shown = s.cfg.described(e.Listing)
+		s.dial.era, s.dial.transport = e.Era, e.Transport
+		s.era, s.asks = e.Era, e.Asks
+		s.kind = e.Listing.Transport
+		s.state = StateCached
+	}
+	s.decideLocked()
+	return s
+}
+
+// makeServer returns a server of which nothing is known. It ends with ctx.
+func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
 	more := 0 // what the configuration says is never exceeded
-	if cfg.MaxInFlight <= 0 {
+	if k, _, _ := cfg.known(); cfg.MaxInFlight <= 0 && k.maxConcurrent == 0 {
 		more = fair.More(defaultMaxInFlight)
 	}
 	cfg = cfg.withDefaults()
@@ -85,17 +109,10 @@ func newServer(p *Pool, cfg Config) *server {
 		since:   time.Now(),
 		kind:    cfg.kind(),
 	}
-	s.ctx, s.cancel = context.WithCancelCause(p.ctx)
-	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, packages: p.packages, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, packages: p.packages, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged, asked: s.asked}
 	if s.kind == "" {
 		s.kind = "http"
-	}
-	if e, ok := p.cache.load(cfg); ok {
-		s.full, s.known = e.Listing, true
-		s.shown = cfg.described(e.Listing)
-		s.dial.era, s.dial.transport = e.Era, e.Transport
-		s.kind = e.Listing.Transport
-		s.state = StateCached
 	}
 	return s
 }
@@ -246,7 +263,7 @@ func (s *server) connect(ctx context.Context, a *attempt) {
 	s.mu.Lock()
 	s.attempt = nil
 	s.sess, s.sessAt = sess, time.Now()
-	s.kind = sess.transport
+	s.kind, s.era = sess.transport, sess.era
 	if s.known {
 		s.setState(StateReady, nil, "")
 		s.failures, s.retryAt = 0, time.Time{}
@@ -262,6 +279,10 @@ func (s *server) connect(ctx context.Context, a *attempt) {
 // firstListing lists a new session. Calls do not wait for it if the tools are
 // known from before.
 func (s *server) firstListing(ctx context.Context, sess *session, started time.Time) {
+	if s.of != nil {
+		s.readied(ctx, sess)
+		return
+	}
 	defer s.teach(ctx, sess)
 	defer close(sess.listed)
 	limit := max(s.cfg.StartTimeout-time.Since(started), s.cfg.StartTimeout/4)

@@ -44,6 +44,7 @@ type session struct {
 	calls  map[*liveCall]bool
 	pages  map[string]func() // by the server's id of a page: called when it is done
 
+	asked    func()       // called when the server asks something outside of a result
 	promised Capabilities // what the server was told can be asked
 	logs     *lines.Ring  // where the server's log goes; may be nil
 	hide     *hider       // of what the server was given

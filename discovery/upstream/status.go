@@ -41,6 +41,12 @@ type Status struct {
 	Stderr []string
 	// Dropped are the last stdout lines that were not JSON-RPC messages.
 	Dropped []string
+	// Sharing is who shares an instance of the server, and SharingWhy the reason.
+	Sharing    Sharing
+	SharingWhy string
+	// Instances is how many are connected beside the shared one, which lists the
+	// tools, and MaxConcurrent how many calls one of them gets at a time.
+	Instances, MaxConcurrent int
 	// Protocol and Version are as in discovery.Listing.
 	Protocol, Version string
 }

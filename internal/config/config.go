@@ -88,8 +88,12 @@ type Server struct {
 	StartTimeout time.Duration
 	// CallTimeout is how long one call may take.
 	CallTimeout time.Duration
-	// InFlight is how many calls may run on it at once; further ones wait.
+	// InFlight is how many calls may run on one instance at once; further ones
+	// wait.
 	InFlight int
+	// Instances is who shares one: "shared", "client" or "project"; empty decides
+	// by what is known of the server.
+	Instances string
 	// Learn learns output types from this server's results; nil means as
 	// Broker.Learn says.
 	Learn *bool

@@ -57,6 +57,7 @@ const (
 	Storm         Mode = "storm"          // "storm" announces 200 changes of its tools
 	Asks          Mode = "asks"           // made with the SDK: its tools ask questions, see NewAsks
 	AsksLegacy    Mode = "asks-legacy"    // the same in protocol 2025-11-25
+	Stateful      Mode = "stateful"       // keeps state between calls, see NewStateful
 	Leaks         Mode = "leaks"          // repeats FAKE_SECRET everywhere; "refuse" is a protocol error, "fail" a failed tool, "die" ends it
 	SkillKit      Mode = "skill-kit"      // a built skill, see WriteSkillKit: start, advance, topic
 	sleeper       Mode = "sleeper"        // what Grandchild and Daemon leave behind
@@ -85,6 +86,8 @@ func RunIfAsked() {
 	switch mode {
 	case Good:
 		err = runGood()
+	case Stateful:
+		err = runStateful()
 	case Asks, AsksLegacy:
 		err = runAsks(mode)
 	case SkillKit:

@@ -1,0 +1,137 @@
+package surface
+
+//lint:file-ignore SA1019 roots are deprecated since 2026-07-28, and clients have them still
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+)
+
+// conversations are the sessions that have called something, with what the
+// servers behind the broker are to know of them.
+type conversations struct {
+	mu sync.Mutex
+	by map[*mcp.ServerSession]*conversation
+}
+
+// A conversation is one session of a client.
+type conversation struct {
+	upstream.Conversation
+	session *mcp.ServerSession
+	dir     string // where the client works, if it has said so when it connected
+
+	mu      sync.Mutex  // held while the client is asked for its roots
+	known   atomic.Bool // folders are those of its roots
+	folders []string
+}
+
+// rootsTime is how long a client may take to list its roots.
+const rootsTime = 2 * time.Second
+
+// of returns the conversation that a request belongs to, for upstream servers; nil
+// where the protocol does not tell conversations apart.
+func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, caller Caller, stateless bool) *upstream.Conversation {
+	switch {
+	case stateless && caller.Owner != "":
+		return &upstream.Conversation{ID: "token " + caller.Owner}
+	case stateless, caller.Session == "":
+		return nil
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if c := cs.by[session]; c != nil {
+		return &c.Conversation
+	}
+	if cs.by == nil {
+		cs.by = make(map[*mcp.ServerSession]*conversation)
+	}
+	dir, _ := ctx.Value(dirKey{}).(string)
+	over, end := context.WithCancel(context.Background())
+	c := &conversation{session: session, dir: dir, Conversation: upstream.Conversation{ID: caller.Session, Over: over}}
+	c.Folders = c.listFolders
+	cs.by[session] = c
+	go func() { // it ends with the session
+		defer end()
+		_ = session.Wait()
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		delete(cs.by, session)
+	}()
+	return &c.Conversation
+}
+
+// rootsChanged is called when a client says that its roots are others.
+func (cs *conversations) rootsChanged(_ context.Context, req *mcp.RootsListChangedRequest) {
+	cs.mu.Lock()
+	c := cs.by[req.Session]
+	cs.mu.Unlock()
+	if c != nil {
+		c.known.Store(false)
+	}
+}
+
+// listFolders returns the folders of the client's roots, or where it works if it
+// has none. A client that does not answer is not asked again.
+func (c *conversation) listFolders(ctx context.Context) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known.Swap(true) { // false again if they change while it is asked
+		return c.folders
+	}
+	c.folders = c.roots(ctx)
+	if ctx.Err() != nil {
+		c.known.Store(false)
+	}
+	if len(c.folders) == 0 && c.dir != "" {
+		c.folders = []string{c.dir}
+	}
+	return c.folders
+}
+
+func (c *conversation) roots(ctx context.Context) []string {
+	init := c.session.InitializeParams()
+	if init == nil || !upstream.CapabilitiesOf(init.Capabilities).Roots || init.ProtocolVersion >= StatelessSince {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, rootsTime)
+	defer cancel()
+	list, err := c.session.ListRoots(ctx, nil)
+	if err != nil {
+		return nil // some clients promise roots that they do not have
+	}
+	var folders []string
+	for _, r := range list.Roots {
+		if dir := folderOf(r.URI); dir != "" {
+			folders = append(folders, dir)
+		}
+	}
+	return folders
+}
+
+// folderOf is the folder of a root on this machine; "" if it is something else.
+func folderOf(root string) string {
+	u, err := url.Parse(root)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
+		return ""
+	}
+	path := u.Path
+	if runtime.GOOS == "windows" {
+		path = strings.TrimPrefix(path, "/") // file:///C:/folder
+	}
+	if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
+		return ""
+	}
+	return filepath.Clean(path)
+}
+
+type dirKey struct{}

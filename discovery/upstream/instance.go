@@ -1,0 +1,263 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Conversation is one client's use of the broker, from when it connects until
+// it is gone. A server that is not Shared has an instance of its own for it.
+type Conversation struct {
+	// ID differs from that of every other conversation.
+	ID string
+	// Folders returns the folders of the project that the client works in, the main
+	// one first; nil, and none, if that is not known. It is called for servers that
+	// have an instance for each project.
+	Folders func(ctx context.Context) []string
+	// Over is done when the conversation is; nil if that is never known.
+	Over context.Context
+}
+
+type conversationKey struct{}
+
+// WithConversation returns a context for the calls of a conversation. Calls
+// without one go to the instance that is shared.
+func WithConversation(ctx context.Context, c *Conversation) context.Context {
+	return context.WithValue(ctx, conversationKey{}, c)
+}
+
+func conversationOf(ctx context.Context) *Conversation {
+	c, _ := ctx.Value(conversationKey{}).(*Conversation)
+	return c
+}
+
+// maxInstances is how many instances a server has beside the shared one. One that
+// nobody uses makes room for another.
+const maxInstances = 32
+
+// instances are those of one server beside the shared one, by whose they are.
+type instances struct {
+	mu     sync.Mutex
+	closed bool
+	byKey  map[string]*instance
+}
+
+// An instance is a server that is started as of is and lists nothing by itself.
+// Its uses and when it was used last are guarded by instances.mu.
+type instance struct {
+	*server
+	uses   int
+	used   time.Time
+	forget func() bool // ends the wait for the end of its conversation
+}
+
+// instanceFor returns the server that a call goes to, and what ends its use.
+func (s *server) instanceFor(ctx context.Context) (at *server, leave func(), err error) {
+	key, folder := s.instanceKey(ctx)
+	if key == "" {
+		return s, func() {}, nil
+	}
+	in := &s.instances
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	i := in.byKey[key]
+	if i == nil {
+		if in.closed {
+			return nil, nil, ErrClosed
+		}
+		if len(in.byKey) >= maxInstances && !s.evictLocked() {
+			return nil, nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: "call again when others are done",
+				Err: fmt.Errorf("%d instances of it are in use", maxInstances)}
+		}
+		i = &instance{server: s.newInstance(folder), forget: func() bool { return true }}
+		if in.byKey == nil {
+			in.byKey = make(map[string]*instance)
+		}
+		in.byKey[key] = i
+		if c := conversationOf(ctx); c.Over != nil && strings.HasPrefix(key, clientKey) {
+			i.forget = context.AfterFunc(c.Over, func() { s.endInstance(key, i) })
+		}
+	}
+	i.uses++
+	return i.server, func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		i.uses--
+		i.used = time.Now()
+	}, nil
+}
+
+// What the keys of instances begin with.
+const (
+	clientKey  = "client "
+	projectKey = "project "
+)
+
+// instanceKey is whose instance a call needs, and the folder that it runs in; ""
+// is the shared one.
+func (s *server) instanceKey(ctx context.Context) (key, folder string) {
+	c := conversationOf(ctx)
+	if c == nil || c.ID == "" {
+		return "", ""
+	}
+	s.mu.Lock()
+	sharing := s.sharing
+	s.mu.Unlock()
+	switch {
+	case sharing == PerClient:
+		if c.Folders != nil { // only what is started in it looks at it
+			folder = first(c.Folders(ctx))
+		}
+		return clientKey + c.ID, folder
+	case sharing == PerProject && c.Folders != nil:
+		if folders := c.Folders(ctx); len(folders) > 0 {
+			return projectKey + strings.Join(folders, "\x00"), folders[0]
+		}
+	}
+	return "", ""
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// newInstance returns another server like s, whose tools are those of s.
+func (s *server) newInstance(folder string) *server {
+	i := makeServer(s.ctx, s.pool, s.cfg.apart(folder))
+	i.of = s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i.full, i.shown, i.known = s.full, s.shown, s.known
+	i.dial.era, i.kind = s.era, s.kind
+	if s.kind != "stdio" {
+		i.dial.transport = s.kind
+	}
+	return i
+}
+
+// evictLocked ends the instance that was used least recently of those that nobody
+// uses; instances.mu is held.
+func (s *server) evictLocked() bool {
+	oldest := ""
+	for key, i := range s.instances.byKey {
+		if i.uses == 0 && (oldest == "" || i.used.Before(s.instances.byKey[oldest].used)) {
+			oldest = key
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	i := s.instances.byKey[oldest]
+	delete(s.instances.byKey, oldest)
+	i.forget()
+	s.pool.retire(i.server)
+	return true
+}
+
+// endInstance ends an instance whose conversation is over.
+func (s *server) endInstance(key string, i *instance) {
+	s.instances.mu.Lock()
+	here := s.instances.byKey[key] == i
+	if here {
+		delete(s.instances.byKey, key)
+	}
+	s.instances.mu.Unlock()
+	if here {
+		s.pool.retire(i.server)
+	}
+}
+
+// closeInstances ends all instances, for good.
+func (s *server) closeInstances() {
+	s.instances.mu.Lock()
+	all := s.instances.byKey
+	s.instances.byKey, s.instances.closed = nil, true
+	s.instances.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, i := range all {
+		i.forget()
+		wg.Go(i.server.close)
+	}
+	wg.Wait()
+}
+
+// running is how many instances have a connection, beside the shared one.
+func (s *server) running() int {
+	s.instances.mu.Lock()
+	defer s.instances.mu.Unlock()
+	n := 0
+	for _, i := range s.instances.byKey {
+		i.mu.Lock()
+		if i.sess != nil {
+			n++
+		}
+		i.mu.Unlock()
+	}
+	return n
+}
+
+// readied is firstListing for an instance, whose tools are known.
+func (s *server) readied(ctx context.Context, sess *session) {
+	if sess.transport == "http" && sess.era == eraModern { // see callOnce
+		limited, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
+		if _, _, err := sess.list(limited, s.cfg.Name); err != nil {
+			s.log.Debug("cannot list an instance", "err", err)
+		}
+		cancel()
+	}
+	close(sess.listed)
+	close(sess.taught)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.armIdleLocked(sess)
+}
+
+// hear makes known what an instance of s lists after its tools have changed:
+// some servers have more of them after a call.
+func (s *server) hear(ctx context.Context, sess *session) error {
+	l, _, err := sess.list(ctx, s.cfg.Name)
+	if err != nil {
+		return err
+	}
+	sess.hide.listing(&l)
+	s.taking.Lock()
+	defer s.taking.Unlock()
+	s.mu.Lock()
+	l.Prompts, l.Resources, l.Changes = s.full.Prompts, s.full.Resources, s.full.Changes
+	l.Skills, l.SkillProblems = s.full.Skills, s.full.SkillProblems
+	s.mu.Unlock()
+	s.learn(l)
+	return nil
+}
+
+// asked notes that the server asks its clients questions in requests that do not
+// say whose they are: each client has an instance from then on.
+func (s *server) asked(sess *session) {
+	if s.of != nil {
+		s.of.asked(sess)
+		return
+	}
+	s.taking.Lock()
+	defer s.taking.Unlock()
+	s.mu.Lock()
+	news := !s.asks && s.known
+	s.asks = true
+	s.decideLocked()
+	l := s.full
+	s.mu.Unlock()
+	if news {
+		s.store(sess, l)
+	}
+}
+
+// decideLocked decides who shares an instance, after something has become known
+// of the server; s.mu is held.
+func (s *server) decideLocked() {
+	s.sharing, s.why = s.cfg.sharing(s.full.Tools, s.asks)
+}

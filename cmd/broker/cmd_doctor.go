@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -25,11 +24,14 @@ import (
 
 // A check is one thing that doctor looked at.
 type check struct {
-	Name   string   `json:"name"`
-	OK     bool     `json:"ok"`
-	Detail string   `json:"detail"`
-	Hint   string   `json:"hint,omitempty"`
-	Log    []string `json:"log,omitempty"` // the last lines of a server's stderr
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"`
+	// Log and Output are what a server wrote to stderr and to stdout instead of an
+	// answer.
+	Log    []string `json:"log,omitempty"`
+	Output []string `json:"stdout,omitempty"`
 }
 
 // A diagnosis is what "broker doctor --json" prints.
@@ -44,8 +46,10 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [SERVER...]",
 		Short: "Diagnose config, servers and sandbox",
-		Long: "Check the config, the state directory and the sandbox, then start each server (or only the named ones),\n" +
-			"list its tools and say how long that took. Exits with 3 if a server failed, 1 if something else did.",
+		Long: "Check the config, the state directory and the sandbox, then start each server (or only the named ones), list its\n" +
+			"tools and say how long that took. Each line is printed as soon as it is known. What a server that failed has\n" +
+			"written is shown below it.\n\n" +
+			"Exit codes:\n  0   all is well\n  1   something other than a server failed\n  2   wrong usage or config\n  3   a server failed",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, fix) },
 	}
 	c.Flags().BoolVar(&fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
@@ -63,50 +67,25 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 			return unknownServer(s.config, n, "doctor")
 		}
 	}
-	d := diagnosis{OK: true}
-	d.Checks = append(d.Checks, checkConfig(s), checkState(s))
-	d.Checks = append(d.Checks, checkSandbox(ctx, s)...)
-	d.Checks = append(d.Checks, checkProgram(), checkTypes(ctx, s))
+	e := &examination{a: a}
+	e.add(checkConfig(s), checkState(s))
+	e.add(checkSandbox(ctx, s)...)
+	e.add(checkProgram())
+	e.add(checkTypes(ctx, s))
 	if s.unvectored != nil {
-		d.Checks = append(d.Checks, check{Name: "search", Detail: s.unvectored.Error(),
+		e.add(check{Name: "search", Detail: s.unvectored.Error(),
 			Hint: "broker index --build-vectors SOURCE, or take \"vectors\" out of the config"})
 	}
-	d.Checks = append(d.Checks, checkLayers(ctx, s)...)
+	e.add(checkLayers(ctx, s)...)
 	if c, on := checkSkillScripts(ctx, s.config); on {
-		d.Checks = append(d.Checks, c)
+		e.add(c)
 	}
-	d.Checks = append(d.Checks, checkNPX(ctx, s, fix)...)
-	stop := a.showProgress(s, len(s.broker.Status()))
-	status := s.broker.Refresh(ctx, names...)
-	stop()
-	for _, st := range status {
-		d.Servers = append(d.Servers, checkServer(ctx, s, st))
-	}
+	e.add(checkNPX(ctx, s, fix)...)
+	e.servers(ctx, s, names)
 	if c, ok := checkNames(s); ok {
-		d.Checks = append(d.Checks, c)
+		e.add(c)
 	}
-	code := exitOK
-	for _, c := range d.Servers {
-		if !c.OK {
-			d.OK, code = false, exitServers
-		}
-	}
-	for _, c := range d.Checks {
-		if !c.OK {
-			d.OK, code = false, exitFailed
-		}
-	}
-	if a.json {
-		if err := a.printJSON(d); err != nil {
-			return err
-		}
-	} else {
-		printDiagnosis(a.stdout, d)
-	}
-	if code != exitOK {
-		return &codeError{code: code}
-	}
-	return nil
+	return e.end(ctx)
 }
 
 func checkConfig(s *session) check {
@@ -227,8 +206,7 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 	c := check{Name: st.Name, OK: st.Err == nil, Hint: st.Hint}
 	if st.Err != nil {
 		c.Detail = string(st.State) + ": " + st.Err.Error()
-		c.Log = unsaid(st.Stderr, c.Detail)
-		c.Log = c.Log[max(0, len(c.Log)-5):]
+		c.Log, c.Output = unsaid(st.Stderr, c.Detail), unsaid(st.Dropped, c.Detail)
 		if h := shellHint(ctx, command); h != "" {
 			c.Hint = h
 		}
@@ -256,20 +234,4 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 // unsaid are the lines that are not in text already.
 func unsaid(lines []string, text string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(text, strings.TrimSpace(line)) })
-}
-
-func printDiagnosis(w io.Writer, d diagnosis) {
-	for _, c := range append(append([]check(nil), d.Checks...), d.Servers...) {
-		mark := "ok  "
-		if !c.OK {
-			mark = "FAIL"
-		}
-		say(w, "%s  %s: %s\n", mark, c.Name, indentedAfter("      ", c.Detail))
-		for _, line := range c.Log {
-			say(w, "      | %s\n", oneLine(line, 160))
-		}
-		if c.Hint != "" {
-			say(w, "      do: %s\n", c.Hint)
-		}
-	}
 }

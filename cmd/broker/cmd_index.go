@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ func (a *app) indexCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			stop := a.showProgress(s, len(s.broker.Status()))
+			stop := a.showProgress(s, len(s.broker.Status()), new(sync.Mutex))
 			status := s.broker.Refresh(cmd.Context())
 			stop()
 			if cmd.Context().Err() != nil {
@@ -187,8 +188,8 @@ func oneLine(s string, n int) string {
 }
 
 // showProgress says on a terminal how many servers have answered, until the
-// function it returns is called.
-func (a *app) showProgress(s *session, all int) (stop func()) {
+// function it returns is called. It holds mu while it prints.
+func (a *app) showProgress(s *session, all int, mu *sync.Mutex) (stop func()) {
 	if !onTerminal(a.stderr) {
 		return func() {}
 	}
@@ -204,7 +205,11 @@ func (a *app) showProgress(s *session, all int) (stop func()) {
 					waiting = append(waiting, st.Name)
 				}
 			}
-			progress(a.stderr, "%d of %d servers answered; waiting for %s", all-len(waiting), all, oneLine(strings.Join(waiting, ", "), 50))
+			mu.Lock()
+			if len(waiting) > 0 {
+				progress(a.stderr, "%d of %d servers answered; waiting for %s", all-len(waiting), all, oneLine(strings.Join(waiting, ", "), 40))
+			}
+			mu.Unlock()
 			select {
 			case <-done:
 				progress(a.stderr, "")

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +71,7 @@ func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
 	if len(names) == 0 {
 		return
 	}
-	stop := a.showProgress(s, len(names))
+	stop := a.showProgress(s, len(names), new(sync.Mutex))
 	s.broker.Refresh(cmd.Context(), names...)
 	stop()
 }

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 		"library": serveLibrary,
 		// Servers that somebody looks into.
 		"paperless": func() { fmt.Fprintln(os.Stderr, "out of paper"); os.Exit(4) },
+		"teller":    func() { fmt.Println("usage: teller --stdio\nThis is no \x1b[31mMCP."); os.Exit(2) },
 		"greeter":   func() { fmt.Println("hello"); serveShelf() },
 		// The browser of Linux and macOS, whose user agrees to everything.
 		"xdg-open": openPage,

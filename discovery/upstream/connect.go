@@ -215,6 +215,7 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 		return nil, err
 	}
 	d.stderr.Reset() // the second attempt says the same again
+	d.dropped.Reset()
 	s, _, err2 := d.openStdio(ctx, t, d.era)
 	if err2 != nil {
 		if d.era == eraUnknown {

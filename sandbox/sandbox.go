@@ -45,7 +45,7 @@ const (
 	ExitOK       = 0   // the program ended
 	ExitThrew    = 1   // it threw, or a promise was rejected and nobody caught it
 	ExitRefused  = 2   // it did not start: syntax, unknown import, too large
-	ExitApproval = 3   // reserved: waits for approval
+	ExitApproval = 3   // it waits for nothing but calls that are withheld, see ErrWithheld
 	ExitStuck    = 13  // its promise can never settle
 	ExitTimeout  = 124 // its time was up
 	ExitCanceled = 130 // the caller's context was cancelled
@@ -89,6 +89,8 @@ type Request struct {
 	Stdout, Stderr io.Writer
 	// Limits bounds the run.
 	Limits Limits
+	// Journal makes the run repeatable, and repeats earlier ones; nil does neither.
+	Journal *Journal
 	// Owner says whose program it is. A queue lets owners take turns.
 	Owner string
 }
@@ -124,6 +126,12 @@ type Call struct {
 	Target string
 	// Args is the JSON argument; nil when there was none.
 	Args json.RawMessage
+	// Seq numbers the calls of a run with a Journal, from 1, in the order in which
+	// the program made them; 0 means that the runner does not say.
+	Seq int
+	// Steps is what came to the program since the call before. Its journal keeps it
+	// for a replay.
+	Steps []byte
 }
 
 // MaxNameBytes is the longest name that a program may give its host, of
@@ -200,6 +208,9 @@ type Result struct {
 	// Reads are the program's reads of properties that gave undefined and that
 	// nobody knows (see Shape), one line each, with what was meant.
 	Reads []string
+	// Diverged means that the program did not do what the runs before did, and was
+	// ended before it made a call of its own. Error says which call differs.
+	Diverged bool
 	// StdoutBytes and StderrBytes count what the program printed, also what
 	// was over the limit.
 	StdoutBytes, StderrBytes int64

@@ -31,6 +31,7 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 		if language == "" {
 			language = sandbox.TypeScript
 		}
+		s.Calls.Journal = req.Journal
 		return host.End(jsrun.Run(ctx, jsrun.Program{
 			Language:    language,
 			Code:        req.Code,
@@ -39,7 +40,8 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 			Grace:       min(s.Limits.Grace, s.Limits.Timeout),
 			Check:       req.Check,
 			CheckSource: req.CheckSource,
-		}, program{s}))
+			Journal:     req.Journal,
+		}, program{s, req.Journal}))
 	})
 }
 
@@ -47,7 +49,16 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 func (r *runner) Close() error { return r.local.Close() }
 
 // program is a session as jsrun sees it.
-type program struct{ s *host.Session }
+type program struct {
+	s *host.Session
+	j *sandbox.Journal
+}
 
 func (p program) Call(c sandbox.Call, done func(json.RawMessage, error)) { p.s.Calls.Start(c, done) }
 func (p program) Output(stream int, b []byte)                            { p.s.Print(stream, b) }
+func (p program) Refuse(c sandbox.Call) error                            { return host.RefuseCall(c, p.s.Limits.ResultBytes) }
+func (p program) Replayed(n int) {
+	if p.j.Replayed != nil {
+		p.j.Replayed(n)
+	}
+}

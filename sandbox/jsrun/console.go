@@ -92,10 +92,12 @@ func (r *runtime) defineClocks(method func(string, func([]goja.Value))) {
 	})
 	performance := r.vm.NewObject()
 	r.defineValue(performance, "now", r.vm.ToValue(func(goja.FunctionCall) goja.Value {
-		return r.vm.ToValue(float64(time.Since(r.start).Microseconds()) / 1000)
+		return r.vm.ToValue(float64(r.tape.since(r.start).Microseconds()) / 1000)
 	}))
 	// Asked for when it is read: a runtime may be set up before its run starts.
-	origin := r.vm.ToValue(func(goja.FunctionCall) goja.Value { return r.vm.ToValue(float64(r.start.UnixMicro()) / 1000) })
+	origin := r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		return r.vm.ToValue(float64(r.tape.origin(r.start).UnixMicro()) / 1000)
+	})
 	_ = performance.DefineAccessorProperty("timeOrigin", origin, nil, goja.FLAG_TRUE, goja.FLAG_FALSE)
 	r.defineValue(r.vm.GlobalObject(), "performance", performance)
 }

@@ -84,7 +84,9 @@ type hostCall struct {
 	late    bool              // main ended before it did
 	stated  bool              // a statement of the program made it, and nothing else
 	lost    bool              // it has lost a race
-	err     error             // how it ended
+
+	withheld bool  // it has no answer in this run
+	err      error // how it ended
 }
 
 // name is what notes call it.
@@ -130,16 +132,43 @@ func (r *runtime) startCall(f script.Function, args []goja.Value) goja.Value {
 		r.rejectCall(c, err)
 		return r.vm.ToValue(promise)
 	}
+	if h, ok := r.host.(refuser); ok && r.tape.journal != nil {
+		if err := h.Refuse(c.call); err != nil {
+			r.rejectCall(c, err)
+			return r.vm.ToValue(promise)
+		}
+	}
 	r.loop.calls[c] = struct{}{}
+	if r.number(c) {
+		r.send(c)
+	}
+	return r.vm.ToValue(promise)
+}
+
+// A refuser is a Host that says of calls at once why they are not made.
+type refuser interface {
+	Refuse(sandbox.Call) error
+}
+
+// send hands a call to the host.
+func (r *runtime) send(c *hostCall) {
 	var once sync.Once
 	r.host.Call(c.call, func(value json.RawMessage, err error) {
+		if err == sandbox.ErrWithheld {
+			r.loop.mailbox.put(answer{c, nil, err})
+			return
+		}
 		once.Do(func() { r.loop.mailbox.put(answer{c, value, err}) })
 	})
-	return r.vm.ToValue(promise)
 }
 
 // deliver settles the promise of a call. The error is one that ends the run.
 func (r *runtime) deliver(a answer) error {
+	if a.err == sandbox.ErrWithheld {
+		r.withhold(a.call)
+		return nil
+	}
+	r.tape.step(int64(a.call.call.Seq))
 	delete(r.loop.calls, a.call)
 	a.call.err = a.err
 	if a.err != nil {

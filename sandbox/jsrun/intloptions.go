@@ -290,7 +290,7 @@ func (f *dateFormat) cycleOption(o options) string {
 // time reads the argument of format: nothing is now.
 func (r *runtime) time(v goja.Value) time.Time {
 	if goja.IsUndefined(v) {
-		return time.Now()
+		return r.tape.now()
 	}
 	ms := v.ToNumber().ToFloat()
 	if math.IsNaN(ms) || math.Abs(ms) > 8.64e15 {

@@ -49,6 +49,8 @@ type Program struct {
 	// Check and CheckSource mean what they mean in sandbox.Request.
 	Check       sandbox.CheckFunc
 	CheckSource bool
+	// Journal means what it means there; Made is not called.
+	Journal *sandbox.Journal
 }
 
 // Script is what of p package script reads.
@@ -64,6 +66,7 @@ type Outcome struct {
 	Error    string
 	Notes    []string
 	Reads    []string
+	Diverged bool
 }
 
 // Run runs p to its end. It returns soon after ctx is done, except from a loop
@@ -118,6 +121,7 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 		err = r.setUp()
 	}
 	r.host, r.prog, r.script, r.start = h, p, ready, start
+	r.tape.insert(p.Journal, start)
 	if err != nil {
 		return r.aborted(ctx, err)
 	}

@@ -14,8 +14,9 @@ import (
 
 // What ends a turn of the loop other than something that ran.
 var (
-	errIdle = errors.New("nothing is pending")
-	errOver = errors.New("the waiting time is over")
+	errIdle     = errors.New("nothing is pending")
+	errOver     = errors.New("the waiting time is over")
+	errWithheld = errors.New("nothing is pending but calls that are withheld")
 )
 
 // A loop holds what a run waits for. Everything but the mailbox belongs to the
@@ -148,7 +149,12 @@ func (l *loop) dueTimer(now time.Time) *timer {
 	if len(l.timers) == 0 || l.timers[0].due.After(now) {
 		return nil
 	}
-	t := heap.Pop(&l.timers).(*timer)
+	return l.takeTimer(l.timers[0], now)
+}
+
+// takeTimer takes a timer off the heap.
+func (l *loop) takeTimer(t *timer, now time.Time) *timer {
+	heap.Remove(&l.timers, t.handle)
 	if t.every == 0 {
 		delete(l.byID, t.id)
 		return t
@@ -182,6 +188,9 @@ func (r *runtime) turn(ctx context.Context, over <-chan time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if r.tape.replay != nil {
+		return r.repeat()
+	}
 	if answers := r.loop.mailbox.take(); len(answers) > 0 {
 		for _, a := range answers {
 			if err := r.deliver(a); err != nil {
@@ -191,13 +200,21 @@ func (r *runtime) turn(ctx context.Context, over <-chan time.Time) error {
 		return nil
 	}
 	if t := r.loop.dueTimer(time.Now()); t != nil {
-		_, err := t.f(goja.Undefined(), t.args...)
-		return err
+		return r.fire(t)
+	}
+	if r.onlyWithheld() {
+		return errWithheld
 	}
 	if len(r.loop.calls) == 0 && len(r.loop.timers) == 0 {
 		return errIdle
 	}
 	return r.wait(ctx, over)
+}
+
+func (r *runtime) fire(t *timer) error {
+	r.tape.step(-t.id)
+	_, err := t.f(goja.Undefined(), t.args...)
+	return err
 }
 
 func (r *runtime) wait(ctx context.Context, over <-chan time.Time) error {

@@ -16,6 +16,11 @@ import (
 // settled ends a run whose main function has ended: the result is taken as it
 // is now, then what is still under way gets its time.
 func (r *runtime) settled(ctx context.Context) Outcome {
+	for r.tape.replay != nil {
+		if err := r.turn(ctx, nil); err != nil {
+			return r.aborted(ctx, err)
+		}
+	}
 	var out Outcome
 	switch {
 	case r.main == nil:
@@ -69,8 +74,10 @@ wait:
 	for r.prog.Grace > 0 && (r.goesOn(ctx.Deadline()) || grace != nil && (r.awaitsCalls() || len(r.loop.timers) > r.lostTimers && r.loop.timerBefore(end))) {
 		switch err := r.turn(ctx, grace); {
 		case err == nil:
-		case isEnd(err):
+		case isEnd(err), r.tape.diverged != "":
 			return r.aborted(ctx, err), true
+		case errors.Is(err, errWithheld):
+			return Outcome{ExitCode: sandbox.ExitApproval}, true
 		case errors.Is(err, errOver):
 			grace = nil
 		case errors.Is(err, errIdle), err == ctx.Err():
@@ -205,6 +212,9 @@ func (r *runtime) threw(ctx context.Context, err error) Outcome {
 // aborted ends a run that err broke off: the end of its context, or an
 // exception outside of any promise.
 func (r *runtime) aborted(ctx context.Context, err error) Outcome {
+	if why := r.tape.diverged; why != "" {
+		return Outcome{ExitCode: sandbox.ExitThrew, Error: why, Diverged: true}
+	}
 	if ctx.Err() == nil {
 		return r.threw(ctx, err)
 	}

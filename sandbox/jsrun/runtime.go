@@ -9,6 +9,8 @@ import (
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // maxCallStack is the depth of calls at which a run ends: goja lets no program
@@ -33,6 +35,7 @@ type runtime struct {
 	hints  map[string]string // for names that are not defined
 	start  time.Time
 	loop   loop
+	tape   tape
 
 	main     *goja.Promise
 	printed  bool            // something went to stdout
@@ -79,6 +82,8 @@ func newRuntime() *runtime {
 		classes:   make(map[string]*goja.Object),
 	}
 	r.vm.SetMaxCallStackSize(maxCallStack)
+	r.vm.SetTimeSource(r.tape.now)
+	r.vm.SetRandSource(r.tape.float)
 	// Source text that names a source map would make goja read that file.
 	r.vm.SetParserOptions(parser.WithDisableSourceMaps)
 	r.vm.SetPromiseRejectionTracker(r.trackRejection)
@@ -101,6 +106,8 @@ func (r *runtime) run(ctx context.Context) Outcome {
 		case nil:
 		case errIdle:
 			return r.stuck(ctx)
+		case errWithheld:
+			return Outcome{ExitCode: sandbox.ExitApproval}
 		default:
 			return r.aborted(ctx, err)
 		}

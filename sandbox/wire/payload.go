@@ -67,6 +67,8 @@ type Exec struct {
 	// Bundle is a program that was made ready, see Hello. It is run in the place
 	// of Code.
 	Bundle json.RawMessage `json:"bundle,omitempty"`
+	// Journal is sandbox.Request's.
+	Journal *sandbox.Journal `json:"journal,omitempty"`
 }
 
 // Done is how a program ended.
@@ -76,6 +78,7 @@ type Done struct {
 	Error    string          `json:"error,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
 	Reads    []string        `json:"reads,omitempty"`
+	Diverged bool            `json:"diverged,omitempty"`
 }
 
 // Slack is what a frame needs besides the JSON that it carries: names, error

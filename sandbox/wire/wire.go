@@ -22,6 +22,9 @@
 //	C call    runner → host   one host call, see below
 //	R result  host → runner   the call's value as raw JSON; empty is undefined
 //	X error   host → runner   JSON of sandbox.CallError; without a name it is a plain error
+//	B steps   runner → host   sandbox.Call.Steps of the call frame that comes next, if exec has a journal
+//	J replayed runner → host  no payload: as many of the journal's calls as the id says were repeated
+//	W withheld host → runner  empty: the call has no answer in this run
 //	P pause   host → runner   empty: the time limit's clock stands still
 //	U resume  host → runner   empty: it goes on
 //	O stdout  runner → host   bytes that the program printed
@@ -90,6 +93,10 @@ const (
 
 	TypeSurvey  Type = 'S'
 	TypeVerdict Type = 'V'
+
+	TypeSteps    Type = 'B'
+	TypeReplayed Type = 'J'
+	TypeWithheld Type = 'W'
 )
 
 // String returns the type's name, or its byte for one that is not known.
@@ -121,6 +128,12 @@ func (t Type) String() string {
 		return "survey"
 	case TypeVerdict:
 		return "verdict"
+	case TypeSteps:
+		return "steps"
+	case TypeReplayed:
+		return "replayed"
+	case TypeWithheld:
+		return "withheld"
 	}
 	return fmt.Sprintf("type 0x%02x", byte(t))
 }

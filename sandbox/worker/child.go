@@ -194,6 +194,7 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 		Grace:       c.exec.Grace,
 		Check:       check,
 		CheckSource: c.exec.CheckSource,
+		Journal:     c.exec.Journal,
 	}
 	var o jsrun.Outcome
 	if c.hello.Prepare {
@@ -205,7 +206,7 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	var res sandbox.Result
 	host.Finish(&res, limits, host.End(o))
 	c.flush()
-	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Value: res.Value, Error: res.Error, Notes: res.Notes, Reads: res.Reads})
+	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Value: res.Value, Error: res.Error, Notes: res.Notes, Reads: res.Reads, Diverged: res.Diverged})
 }
 
 // bundle makes the program ready for another engine.
@@ -248,9 +249,15 @@ func (c *conn) Call(call sandbox.Call, done func(json.RawMessage, error)) {
 	c.mu.Lock()
 	c.last++
 	id := c.last
+	if call.Seq > 0 {
+		id = uint32(call.Seq)
+	}
 	c.calls[id] = done
 	c.mu.Unlock()
 	c.flush()
+	if len(call.Steps) > 0 {
+		c.w.Write(wire.TypeSteps, id, call.Steps) // fails only when the host is gone
+	}
 	if err := c.w.WriteCall(id, call); err != nil {
 		c.mu.Lock()
 		delete(c.calls, id)
@@ -258,6 +265,13 @@ func (c *conn) Call(call sandbox.Call, done func(json.RawMessage, error)) {
 		done(nil, err)
 	}
 }
+
+// Refuse says why a call is not made, before it is numbered.
+func (c *conn) Refuse(call sandbox.Call) error { return host.RefuseCall(call, c.exec.ResultBytes) }
+
+// Replayed tells the host that the program goes on from where its runs before
+// have come.
+func (c *conn) Replayed(n int) { c.w.Write(wire.TypeReplayed, uint32(n)) }
 
 // answers hands the host's answers to the program. It always reads, so that
 // the host can always write. The end of the input is the end of the host.
@@ -283,12 +297,16 @@ func (c *conn) answers() {
 		}
 		c.mu.Lock()
 		done := c.calls[f.ID]
-		delete(c.calls, f.ID)
+		if f.Type != wire.TypeWithheld {
+			delete(c.calls, f.ID)
+		}
 		c.mu.Unlock()
 		if done == nil {
 			continue
 		}
 		switch {
+		case f.Type == wire.TypeWithheld:
+			done(nil, sandbox.ErrWithheld)
 		case f.Type == wire.TypeError:
 			done(nil, wire.DecodeError(f.Payload))
 		case len(f.Payload) == 0:

@@ -42,6 +42,7 @@ func (x *execution) run(ctx context.Context) sandbox.Result {
 	}
 	clock := host.NewClock(x.limits.Timeout+killMargin, func() { cancel(host.ErrTimeout) }, t.TellClock)
 	t.Calls = host.NewCalls(sandbox.WithPause(ctx, clock.Pause), x.req.Call, x.limits)
+	t.Calls.Journal = x.req.Journal
 	unkill := context.AfterFunc(ctx, x.p.kill)
 	watched := make(chan int64, 1)
 	go func() {

@@ -18,6 +18,8 @@ type Calls struct {
 	ctx    context.Context
 	call   sandbox.CallFunc
 	limits sandbox.Limits
+	// Journal hears of the calls that are numbered; nil hears of none.
+	Journal *sandbox.Journal
 
 	mu       sync.Mutex
 	room     sync.Cond // signalled when waiting or held shrink
@@ -58,6 +60,13 @@ func NewCalls(ctx context.Context, call sandbox.CallFunc, limits sandbox.Limits)
 // once. done is called once, from any goroutine; from the caller's own, before
 // Start returns, if the call is refused.
 func (c *Calls) Start(call sandbox.Call, done func(json.RawMessage, error)) {
+	if call.Seq > 0 && c.Journal != nil && c.Journal.Made != nil {
+		answered, plain := c.Journal.Made(call), done
+		done = func(value json.RawMessage, err error) {
+			answered(value, err)
+			plain(value, err)
+		}
+	}
 	c.mu.Lock()
 	c.asked++
 	if err := c.refuse(call); err != nil {
@@ -85,16 +94,22 @@ func (c *Calls) refuse(call sandbox.Call) error {
 		return context.Cause(c.ctx)
 	}
 	if c.asked <= c.limits.Calls {
-		if err := nameTooLong(call); err != nil {
-			return err
-		}
-		return ArgumentTooLarge(call, c.limits.ResultBytes)
+		return RefuseCall(call, c.limits.ResultBytes)
 	}
 	return &sandbox.CallError{
 		Name:    "ToolError",
 		Message: fmt.Sprintf("limit of %d calls per run reached (config: sandbox.maxCalls): ask for more in one call, or go on in another run", c.limits.Calls),
 		Fields:  limitFields(sandbox.CodeCallLimit),
 	}
+}
+
+// RefuseCall returns why call is not made whatever else is made: its name is too
+// long, or its argument over max bytes.
+func RefuseCall(call sandbox.Call, max int) error {
+	if err := nameTooLong(call); err != nil {
+		return err
+	}
+	return ArgumentTooLarge(call, max)
 }
 
 // nameTooLong returns the error for a call by a name that nothing has. Of such a
@@ -135,6 +150,9 @@ func (c *Calls) work(p pending) {
 		value, err := c.call(c.ctx, p.call)
 		if c.isClosed() {
 			return // nobody waits any more
+		}
+		if errors.Is(err, sandbox.ErrWithheld) {
+			err = sandbox.ErrWithheld
 		}
 		if large := answerTooLarge(p.call, len(value), c.limits); large != nil {
 			value, err = nil, large

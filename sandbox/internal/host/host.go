@@ -166,7 +166,7 @@ func Canceled(cause error) (int, string) {
 // program is not trusted: a failure without a reason gets one.
 func Finish(r *sandbox.Result, limits sandbox.Limits, e End) {
 	r.ExitCode, r.Error = e.ExitCode, Cut(e.Error, MaxErrorBytes)
-	r.Notes, r.Reads = remarks(e.Notes), remarks(e.Reads)
+	r.Notes, r.Reads, r.Diverged = remarks(e.Notes), remarks(e.Reads), e.Diverged
 	switch {
 	case len(e.Value) > limits.ResultBytes:
 		if r.ExitCode == sandbox.ExitOK {

@@ -37,6 +37,7 @@ type End struct {
 	Error    string
 	Notes    []string
 	Reads    []string
+	Diverged bool
 }
 
 // A Local runs programs in this process. The zero value works; what it runs

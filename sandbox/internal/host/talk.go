@@ -51,7 +51,8 @@ type Talk struct {
 	// Heard says, after Run, whether the runner has said anything.
 	Heard bool
 
-	surveyed bool // the program was checked
+	surveyed bool   // the program was checked
+	steps    []byte // of the next call
 }
 
 // ErrGone means that the runner ended without saying how its program ended.
@@ -82,6 +83,9 @@ func (t *Talk) Run(ctx context.Context) (wire.Done, error) {
 		Check:       t.Request.Check != nil,
 		CheckSource: t.Request.CheckSource,
 		FilesDir:    t.FilesDir,
+	}
+	if t.Calls.Journal != nil {
+		program.Journal = t.Calls.Journal
 	}
 	if t.Amend != nil {
 		t.Amend(&program)
@@ -129,6 +133,12 @@ func (t *Talk) handle(ctx context.Context, f wire.Frame) error {
 		return t.call(ctx, f)
 	case wire.TypeSurvey:
 		return t.check(ctx, f)
+	case wire.TypeSteps:
+		t.steps = f.Payload
+	case wire.TypeReplayed:
+		if j := t.Calls.Journal; j != nil && j.Replayed != nil && int(f.ID) <= len(j.Calls) {
+			j.Replayed(int(f.ID))
+		}
 	default:
 		return fmt.Errorf("%s is no frame of a running program", f.Type)
 	}
@@ -143,11 +153,18 @@ func (t *Talk) call(ctx context.Context, f wire.Frame) error {
 		return err
 	}
 	id := f.ID
+	if t.Calls.Journal != nil {
+		c.Seq, c.Steps, t.steps = int(id), t.steps, nil
+	}
 	t.Calls.Start(c, func(value json.RawMessage, err error) {
 		// A run that is being ended ends for that reason, not for the errors
 		// that its calls end with. A write fails only when the runner is
 		// gone, which Run sees.
 		if ctx.Err() != nil {
+			return
+		}
+		if err == sandbox.ErrWithheld {
+			t.W.Write(wire.TypeWithheld, id)
 			return
 		}
 		if err != nil {

@@ -1,0 +1,200 @@
+package jsrun
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A replay brings a program to where runs before it have come. Its calls are
+// answered with what is recorded, in the order in which that came, and timers
+// fire in their place; no call leaves before all that are recorded were made.
+type replay struct {
+	calls []sandbox.Recorded
+	steps []int64
+	moves []int64
+	made  map[int]*hostCall // and not answered yet
+}
+
+func newReplay(j *sandbox.Journal) *replay {
+	p := &replay{calls: j.Calls, made: make(map[int]*hostCall)}
+	for _, c := range j.Calls {
+		steps, moves := readSteps(c.Steps)
+		p.steps, p.moves = append(p.steps, steps...), append(p.moves, moves...)
+	}
+	return p
+}
+
+// errDiverged ends a program that does not do what it did.
+var errDiverged = errors.New("the program diverged")
+
+// number gives a call its place in the journal, and reports whether it is to be
+// sent now.
+func (r *runtime) number(c *hostCall) bool {
+	t := &r.tape
+	if t.journal == nil {
+		return true
+	}
+	n := t.calls + 1
+	if t.replay != nil {
+		switch why := t.replay.differs(n, c.call); {
+		case why == "":
+			c.call.Seq, t.calls = n, n
+			t.steps, t.moves = t.steps[:0], t.moves[:0] // they are recorded
+			t.replay.made[n] = c
+			return false
+		case !t.journal.Lenient && (n <= len(t.replay.calls) || len(t.replay.steps) > 0):
+			r.diverge(why)
+			return false
+		}
+		r.goOn()
+	}
+	t.calls = n
+	c.call.Seq, c.call.Steps = n, t.written()
+	return true
+}
+
+// differs says why a call is not the one that is recorded in its place.
+func (p *replay) differs(n int, c sandbox.Call) string {
+	if n > len(p.calls) {
+		return fmt.Sprintf("call %d, of %s, is made earlier than it was", n, callName(c.Func, c.Target))
+	}
+	was := p.calls[n-1]
+	switch {
+	case was.Func != c.Func || was.Target != c.Target:
+		return fmt.Sprintf("call %d was %s, and is %s now", n, callName(was.Func, was.Target), callName(c.Func, c.Target))
+	case was.Args != sandbox.HashArgs(c.Args):
+		return fmt.Sprintf("call %d, of %s, has other arguments than it had: %s", n, callName(c.Func, c.Target), short(string(c.Args)))
+	}
+	return ""
+}
+
+func callName(f, target string) string {
+	c := hostCall{call: sandbox.Call{Func: f, Target: target}}
+	return short(c.name())
+}
+
+// short is as much of a text as a message has room for.
+func short(s string) string {
+	const most = 300
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// diverge ends the program.
+func (r *runtime) diverge(why string) {
+	if r.tape.diverged == "" {
+		r.tape.diverged = "the script does not do what it did before: " + why + "\nhint: nothing new was called; resume with the code as it was, or give the new code with resume to go on from its writes"
+		r.vm.Interrupt(errDiverged)
+	}
+}
+
+// repeat is a turn of the loop during a replay: the next thing that is recorded.
+func (r *runtime) repeat() error {
+	t, p := &r.tape, r.tape.replay
+	if t.diverged != "" {
+		return errDiverged
+	}
+	why := ""
+	if len(p.steps) == 0 {
+		if t.calls == len(p.calls) || t.journal.Lenient {
+			r.goOn()
+			return nil
+		}
+		was := p.calls[t.calls]
+		why = fmt.Sprintf("call %d, of %s, is not made any more", t.calls+1, callName(was.Func, was.Target))
+	} else if id := p.steps[0]; id > 0 {
+		if c := p.made[int(id)]; c != nil && p.calls[id-1].Answered > 0 {
+			p.steps = p.steps[1:]
+			return r.deliver(p.answer(c))
+		}
+		why = fmt.Sprintf("call %d is not made any more by the time of its answer", id)
+	} else if timer := r.loop.byID[-id]; timer != nil && timer.handle >= 0 {
+		p.steps = p.steps[1:]
+		return r.fire(r.loop.takeTimer(timer, time.Now()))
+	} else {
+		why = fmt.Sprintf("its timer %d is not set any more", -id)
+	}
+	if t.journal.Lenient {
+		r.goOn()
+		return nil
+	}
+	r.diverge(why)
+	return errDiverged
+}
+
+// answer takes what is recorded of a call.
+func (p *replay) answer(c *hostCall) answer {
+	n := c.call.Seq
+	delete(p.made, n)
+	was := p.calls[n-1]
+	if was.Error == nil {
+		return answer{c, was.Value, nil}
+	}
+	if was.Error.Name == "" {
+		return answer{c, nil, errors.New(was.Error.Message)}
+	}
+	return answer{c, nil, was.Error}
+}
+
+// goOn ends a replay: answers that no call has waited for come in their order, and
+// calls that had none are made.
+func (r *runtime) goOn() {
+	t, p := &r.tape, r.tape.replay
+	t.replay = nil
+	if h, ok := r.host.(interface{ Replayed(int) }); ok {
+		h.Replayed(t.calls)
+	}
+	var answered, open []*hostCall
+	for n, c := range p.made {
+		if p.calls[n-1].Answered > 0 {
+			answered = append(answered, c)
+		} else {
+			open = append(open, c)
+		}
+	}
+	slices.SortFunc(answered, func(a, b *hostCall) int {
+		return p.calls[a.call.Seq-1].Answered - p.calls[b.call.Seq-1].Answered
+	})
+	for _, c := range answered {
+		r.loop.mailbox.put(p.answer(c))
+	}
+	slices.SortFunc(open, func(a, b *hostCall) int { return a.call.Seq - b.call.Seq })
+	for _, c := range open {
+		r.send(c)
+	}
+}
+
+const (
+	// nearTimer is up to when a timer is waited for that may make a call which
+	// can be decided about together with those that are withheld, and nearTimers
+	// how long all of them are waited for.
+	nearTimer  = time.Second
+	nearTimers = 2 * time.Second
+)
+
+func (r *runtime) withhold(c *hostCall) {
+	c.withheld = true
+	if r.tape.withheld.IsZero() {
+		r.tape.withheld = time.Now()
+	}
+}
+
+// onlyWithheld reports whether the program waits for nothing but calls that are
+// withheld, and timers that may wait.
+func (r *runtime) onlyWithheld() bool {
+	if r.tape.withheld.IsZero() || len(r.loop.calls) == 0 {
+		return false
+	}
+	for c := range r.loop.calls {
+		if !c.withheld {
+			return false
+		}
+	}
+	return time.Since(r.tape.withheld) > nearTimers || len(r.loop.timers) == 0 || time.Until(r.loop.timers[0].due) > nearTimer
+}

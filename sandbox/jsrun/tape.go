@@ -1,0 +1,167 @@
+package jsrun
+
+import (
+	crand "crypto/rand"
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// A tape is what makes a run repeatable: all that its program can see of the
+// outside, but for the answers of its calls. Without a journal it is the outside.
+//
+// Random numbers come from a seed. The clock is the real one, of which is kept at
+// which of its readings it had moved. The order in which answers and timers came
+// is kept too: it decides what a program that waits for several does next.
+type tape struct {
+	journal *sandbox.Journal
+	random  *rand.ChaCha8
+	numbers *rand.Rand
+
+	base     time.Time     // when this run started
+	ahead    time.Duration // of base, since the epoch
+	readings int64         // of the clock
+	moved    int           // how often it has moved
+	last     int64         // what it showed, in microseconds since the epoch
+
+	calls int     // that the program has made
+	steps []int64 // since the last of them: calls that were answered, and timers, below 0
+	moves []int64 // likewise, of the clock: a reading, and what it showed
+
+	replay   *replay // nil when there is nothing to repeat (any more)
+	diverged string  // why the program was ended
+	withheld time.Time
+}
+
+// maxMoves is how often the clock can move in one run. Then it moves once in a
+// thousand readings, which takes no record.
+const maxMoves = 10_000
+
+// insert makes a run repeatable that starts now.
+func (t *tape) insert(j *sandbox.Journal, now time.Time) {
+	if j == nil {
+		return
+	}
+	t.journal, t.base = j, now
+	t.ahead = max(now.Sub(time.UnixMicro(j.Epoch)), 0)
+	var seed [32]byte
+	copy(seed[:], j.Seed)
+	t.random = rand.NewChaCha8(seed)
+	t.numbers = rand.New(t.random)
+	if len(j.Calls) > 0 {
+		t.replay = newReplay(j)
+	}
+}
+
+// now is the time as Date has it.
+func (t *tape) now() time.Time {
+	if t.journal == nil {
+		return time.Now()
+	}
+	return time.UnixMicro(t.journal.Epoch + t.read(time.Millisecond))
+}
+
+// since is the time since start, or since the epoch, as performance has it.
+func (t *tape) since(start time.Time) time.Duration {
+	if t.journal == nil {
+		return time.Since(start)
+	}
+	return time.Duration(t.read(time.Microsecond)) * time.Microsecond
+}
+
+// origin is what since counts from.
+func (t *tape) origin(start time.Time) time.Time {
+	if t.journal == nil {
+		return start
+	}
+	return time.UnixMicro(t.journal.Epoch)
+}
+
+// read reads the clock: the microseconds since the epoch.
+func (t *tape) read(unit time.Duration) int64 {
+	t.readings++
+	switch p := t.replay; {
+	case t.moved >= maxMoves:
+		if t.readings%1000 == 0 {
+			t.last += 1000
+		}
+	case p != nil:
+		if len(p.moves) > 0 && p.moves[0] <= t.readings {
+			t.move(p.moves[1])
+			p.moves = p.moves[2:]
+		}
+	default:
+		show := time.UnixMicro(t.journal.Epoch).Add(t.ahead+time.Since(t.base)).Truncate(unit).UnixMicro() - t.journal.Epoch
+		if show > t.last {
+			t.move(show)
+		}
+	}
+	return t.last
+}
+
+func (t *tape) move(show int64) {
+	t.moved++
+	t.last = show
+	t.moves = append(t.moves, t.readings, show)
+}
+
+func (t *tape) float() float64 {
+	if t.journal == nil {
+		return rand.Float64()
+	}
+	return t.numbers.Float64()
+}
+
+// fill makes random bytes.
+func (t *tape) fill(b []byte) {
+	if t.journal == nil {
+		_, _ = crand.Read(b) // never fails
+		return
+	}
+	_, _ = t.random.Read(b) // likewise
+}
+
+// step notes that an answer or a timer came.
+func (t *tape) step(id int64) {
+	if t.journal != nil {
+		t.steps = append(t.steps, id)
+	}
+}
+
+// written takes what was noted since the last call.
+func (t *tape) written() []byte {
+	if len(t.steps)+len(t.moves) == 0 {
+		return nil
+	}
+	b := binary.AppendUvarint(make([]byte, 0, 1+2*len(t.steps)+6*len(t.moves)), uint64(len(t.steps)))
+	for _, n := range t.steps {
+		b = binary.AppendVarint(b, n)
+	}
+	for _, n := range t.moves {
+		b = binary.AppendVarint(b, n)
+	}
+	t.steps, t.moves = t.steps[:0], t.moves[:0]
+	return b
+}
+
+// readSteps is the reverse of written.
+func readSteps(b []byte) (steps, moves []int64) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 {
+		return nil, nil
+	}
+	for b = b[size:]; len(b) > 0; b = b[size:] {
+		var v int64
+		if v, size = binary.Varint(b); size <= 0 {
+			break
+		}
+		if uint64(len(steps)) < n {
+			steps = append(steps, v)
+		} else {
+			moves = append(moves, v)
+		}
+	}
+	return steps, moves[:len(moves)/2*2]
+}

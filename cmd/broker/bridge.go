@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -16,15 +18,42 @@ import (
 // daemonVariable switches the daemon "on" or "off".
 const daemonVariable = "BROKER_DAEMON"
 
-// sharesDaemon reports whether clients on stdio are served by one process. A
-// process that a client confines would confine the servers of all others.
-func sharesDaemon(getenv func(string) string) bool {
-	for _, confined := range []string{"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "SANDBOX_RUNTIME"} {
-		if getenv(confined) != "" {
-			return false
+// sharesDaemon reports whether clients on stdio are served by one process, and
+// why not if the user should know. A process that a client confines would confine
+// the servers of all others, and one in CI would outlive its job.
+func sharesDaemon(getenv func(string) string) (yes bool, why string) {
+	for _, name := range []string{"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "SANDBOX_RUNTIME"} {
+		if getenv(name) != "" {
+			return false, "this process is in a sandbox: " + name + " is set"
 		}
 	}
-	return getenv(daemonVariable) == "on"
+	switch value := getenv(daemonVariable); value {
+	case "on":
+		return true, ""
+	case "off":
+		return false, ""
+	case "":
+	default:
+		return false, daemonVariable + ` is neither "on" nor "off"`
+	}
+	if ci := getenv("CI"); ci != "" && ci != "false" && ci != "0" {
+		return false, ""
+	}
+	why = confinement()
+	return why == "", why
+}
+
+// confinement says why a daemon that this process starts would be confined, or
+// would not live for long; "" if nothing says so.
+func confinement() string {
+	if os.Getpid() == 1 || os.Getppid() == 1 && runtime.GOOS == "linux" {
+		return "this process is the main one of a container, or of nobody"
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err == nil && bytes.Contains(status, []byte("\nSeccomp:\t2\n")) {
+		return "this process is in a sandbox: a seccomp filter is on; BROKER_DAEMON=on starts a daemon there"
+	}
+	return ""
 }
 
 // bridgeApp reads a command line that does no more than serve on stdio through
@@ -32,7 +61,10 @@ func sharesDaemon(getenv func(string) string) bool {
 // build the other commands. It reports false for every other command line, also
 // one that is wrong.
 func bridgeApp(args []string) (*app, bool) {
-	if len(args) == 0 || args[0] != "serve" || !sharesDaemon(os.Getenv) {
+	if len(args) == 0 || args[0] != "serve" {
+		return nil, false
+	}
+	if yes, _ := sharesDaemon(os.Getenv); !yes {
 		return nil, false
 	}
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, protocol: os.Stdout}

@@ -26,14 +26,21 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: "Run the MCP server over stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
 			"With --http, skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz report its health.\n" +
 			"Upstream servers are started when they are needed and stopped with it.\n" +
-			"With BROKER_DAEMON=on, clients on stdio share one process, see broker daemon.",
+			"Clients on stdio share one process, the daemon, which the first of them starts; see broker daemon. With --no-daemon, with BROKER_DAEMON=off\n" +
+			"or CI=true in the environment, and in a sandbox, this process serves by itself.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkMode(a.mode); err != nil {
 				return err
 			}
-			if addr == "" && !alone && sharesDaemon(os.Getenv) {
-				return a.serveBridge(cmd.Context())
+			if addr == "" && !alone {
+				yes, why := sharesDaemon(os.Getenv)
+				if yes {
+					return a.serveBridge(cmd.Context())
+				}
+				if why != "" {
+					say(a.stderr, "broker: serving without a daemon: %s\n", why)
+				}
 			}
 			return a.serveHere(cmd.Context(), func(ctx context.Context, s *session, w *watcher) error {
 				if addr != "" {
@@ -44,7 +51,7 @@ func (a *app) serveCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
-	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, whatever BROKER_DAEMON says")
+	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, and not through the daemon")
 	a.serveFlags(c)
 	return c
 }

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
@@ -224,4 +227,39 @@ func TestBridgeCommandLine(t *testing.T) {
 	if _, ok := bridgeApp([]string{"serve"}); ok {
 		t.Error("a confined client starts a daemon")
 	}
+}
+
+func TestWhoSharesADaemon(t *testing.T) {
+	usual := confinement()
+	for _, c := range []struct {
+		env  map[string]string
+		want bool
+		why  string
+	}{
+		{nil, usual == "", usual},
+		{map[string]string{"CI": "false"}, usual == "", usual},
+		{map[string]string{"CI": "true"}, false, ""},
+		{map[string]string{"CI": "true", "BROKER_DAEMON": "on"}, true, ""},
+		{map[string]string{"BROKER_DAEMON": "off"}, false, ""},
+		{map[string]string{"BROKER_DAEMON": "yes"}, false, `BROKER_DAEMON is neither "on" nor "off"`},
+		{map[string]string{"BROKER_DAEMON": "on", "CODEX_SANDBOX": "seatbelt"}, false, "this process is in a sandbox: CODEX_SANDBOX is set"},
+	} {
+		if got, why := sharesDaemon(func(name string) string { return c.env[name] }); got != c.want || why != c.why {
+			t.Errorf("sharesDaemon with %v = %v, %q", c.env, got, why)
+		}
+	}
+}
+
+// Whatever decides how "serve" serves reaches the daemon, and is compared by it.
+func TestFlagsOfServeReachTheDaemon(t *testing.T) {
+	a := &app{mode: "tools", skillsPath: "/skills", readOnly: true}
+	set := daemonSettings{state: "/s", flags: a.servingFlags("/c.json")}
+	args := a.daemonArgs(set)
+	c := &cobra.Command{}
+	a.serveFlags(c)
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if set.flags[f.Name] == "" || !slices.Contains(args, "--"+f.Name) {
+			t.Errorf("--%s is not among the settings %v and the arguments %q", f.Name, set.flags, args)
+		}
+	})
 }

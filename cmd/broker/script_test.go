@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 	if helped() {
 		return
 	}
+	// No test leaves a daemon behind: those that are about it end theirs.
+	if os.Getenv(daemonVariable) == "" {
+		os.Setenv(daemonVariable, "off")
+	}
 	fakeupstream.RunIfAsked()
 	testscript.Main(keeper{m}, map[string]func(){
 		"broker":  main,

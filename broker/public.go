@@ -162,6 +162,12 @@ func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status
 // Status says how each server is, in config order.
 func (b *Broker) Status() []upstream.Status { return b.catalog.Pool.Status() }
 
+// Package is the package that runs for a server in place of its command, see
+// upstream.Pool.Package.
+func (b *Broker) Package(ctx context.Context, server string) string {
+	return b.catalog.Pool.Package(ctx, server)
+}
+
 // Skills is the registry that is in force, with the skills that servers serve;
 // nil without skills.
 func (b *Broker) Skills() *skills.Registry { return b.opts.Load().Skills }

@@ -148,6 +148,19 @@ func (s *Store) Command(ctx context.Context, c launch.Command) (launch.Command, 
 	return c, fmt.Errorf("install %s: it was removed at once", r.asked(version))
 }
 
+// Package is the package that c asks for, with the version that a start uses if
+// that is known. An error says why c runs as it is written.
+func (s *Store) Package(ctx context.Context, c launch.Command) (string, error) {
+	spec, err := Parse(c.Program, c.Args)
+	if err == nil {
+		_, err = s.request(ctx, c, spec)
+	}
+	if err != nil {
+		return "", err
+	}
+	return spec.asked(s.Version(spec)), nil
+}
+
 // request finds out what c needs.
 func (s *Store) request(ctx context.Context, c launch.Command, spec Spec) (request, error) {
 	r := request{Spec: spec}

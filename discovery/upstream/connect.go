@@ -92,11 +92,8 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 // it can be installed.
 func (d *dialer) runDirectly(ctx context.Context, t *target) {
 	d.direct = false
-	if d.packages == nil || d.cfg.AsWritten || d.cfg.Command == "" {
+	if d.packages == nil || !d.cfg.direct() {
 		return
-	}
-	if _, err := packages.Parse(d.cfg.Command, d.cfg.Args); err != nil {
-		return // also if only its references make a plain command of it: their values would become names of folders
 	}
 	c, err := d.packages.Command(ctx, t.Command)
 	t.Command, d.direct = c, err == nil

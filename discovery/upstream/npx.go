@@ -9,6 +9,29 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
 )
 
+// Package is the package that runs for a server without its package runner, with the
+// version that its next start uses if that is known; "" if the server runs as it is
+// written.
+func (p *Pool) Package(ctx context.Context, server string) string {
+	s := p.roster.Load().byName[server]
+	if s == nil || p.packages == nil || !s.cfg.direct() {
+		return ""
+	}
+	t, err := s.cfg.resolve(p.opts.Expand)
+	if err != nil {
+		return ""
+	}
+	name, _ := p.packages.Package(ctx, t.Command) // its start says why not
+	return name
+}
+
+// direct reports whether the command is plain, whatever its references are: their
+// values would become names of folders.
+func (c Config) direct() bool {
+	_, err := packages.Parse(c.Command, c.Args)
+	return err == nil && !c.AsWritten
+}
+
 // NPMCaches returns the caches of npm that servers use which npx starts as they are
 // written.
 func NPMCaches(ctx context.Context, servers []Config, expand func(string) (string, error)) []string {
@@ -18,7 +41,7 @@ func NPMCaches(ctx context.Context, servers []Config, expand func(string) (strin
 		if r := launch.Runner(c.Command, c.Args); r != "npx" && r != "npm" {
 			continue
 		}
-		if _, err := packages.Parse(c.Command, c.Args); err == nil && !c.AsWritten {
+		if c.direct() {
 			continue
 		}
 		t, err := c.resolve(expand)

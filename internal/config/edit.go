@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -166,6 +167,29 @@ func SetDisabled(data []byte, name string, disabled bool) ([]byte, error) {
 		return data, nil
 	}
 	return SetKey(data, []string{key, name, word}, true)
+}
+
+// SetArg returns the configuration data with another text as the argument i of
+// the command of a server.
+func SetArg(data []byte, server string, i int, value string) ([]byte, error) {
+	key, err := serversKeyOf(data)
+	if err != nil {
+		return nil, err
+	}
+	v, _, err := LookupKey(data, []string{key, server, "args"})
+	if err != nil {
+		return nil, err
+	}
+	elements := []hujson.Value{v} // one string is a list of one
+	if list, ok := v.Value.(*hujson.Array); ok {
+		elements = list.Elements
+	}
+	if i >= len(elements) || elements[i].Value == nil || elements[i].Value.Kind() != '"' {
+		return nil, fmt.Errorf("server %s has no argument %d", quote(server), i)
+	}
+	bom, text := cutBOM(data)
+	at := elements[i]
+	return slices.Concat(bom, text[:at.StartOffset], []byte(quoteJSON(value)), text[at.EndOffset:]), nil
 }
 
 // serversKeyOf is the key under which the file has its servers.

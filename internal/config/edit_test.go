@@ -152,3 +152,22 @@ func TestTarget(t *testing.T) {
 	check("", "servers.json", true)
 	check("servers.json", "servers.json", true)
 }
+
+func TestSetArg(t *testing.T) {
+	for _, c := range []struct {
+		data, want string
+		arg        int
+	}{
+		{`{"mcpServers": {"s": {"command": "npx", "args": ["-y", /* the server */ "a", "b"]}}} // end`,
+			`{"mcpServers": {"s": {"command": "npx", "args": ["-y", /* the server */ "a@1.2.3", "b"]}}} // end`, 1},
+		{"\ufeff{\"servers\": {\"s\": {\"command\": \"npx\", \"args\": \"a\"}}}", "\ufeff{\"servers\": {\"s\": {\"command\": \"npx\", \"args\": \"a@1.2.3\"}}}", 0},
+		{`{"mcpServers": {"s": {"command": "npx", "args": ["a"]}}}`, "", 1},
+		{`{"mcpServers": {"s": {"command": "npx"}}}`, "", 0},
+		{`{"mcpServers": {}}`, "", 0},
+	} {
+		got, err := SetArg([]byte(c.data), "s", c.arg, "a@1.2.3")
+		if string(got) != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("SetArg(%s) = %s, %v, want %s", c.data, got, err, c.want)
+		}
+	}
+}

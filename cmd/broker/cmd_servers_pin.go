@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+func (a *app) serversPinCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "pin NAME",
+		Short: "Write the version of a server's package into servers.json",
+		Long: "Write the version of a server's package that runs now into servers.json, so that it stays. Without it, a newer version is\n" +
+			"looked for once a day and used from the next start on.",
+		Args: oneArg("the name of a server"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			_, state, err := a.loadWithState()
+			if err != nil {
+				return err
+			}
+			store := packages.Open(state, nil)
+			defer store.Close()
+			return a.editServer(args[0], "pin", "pinned", func(data []byte, s *config.Server) ([]byte, error) {
+				return pin(data, s, store)
+			})
+		},
+	}
+}
+
+// pin writes the version of the package of s that store knows.
+func pin(data []byte, s *config.Server, store *packages.Store) ([]byte, error) {
+	spec, err := packages.Parse(s.Command, s.Args)
+	switch {
+	case errors.Is(err, packages.ErrNotPlain):
+		return nil, usage("server %q has no package to pin: it %w", s.Name, err)
+	case err != nil:
+		return nil, err
+	case spec.Exact():
+		return data, nil
+	}
+	version := store.Version(spec)
+	if version == "" {
+		return nil, usage("the version of %s is not known before its first start\nhint: broker servers test %s", spec.Name, s.Name)
+	}
+	for i, arg := range spec.Pin(s.Args, version) {
+		if arg != s.Args[i] {
+			return config.SetArg(data, s.Name, i, arg)
+		}
+	}
+	return data, nil
+}

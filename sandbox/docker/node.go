@@ -33,7 +33,7 @@ func (node) overhead() int64               { return 96 << 20 }
 var library = []string{"builtins", "iterator", "revive"}
 
 func (node) command(memory int64) []string {
-	boot := runnerArgs("node", ".cjs", "wire", "json", "trace", "output", "globals", "nearest", "reads", "host", "clock", "program")
+	boot := runnerArgs("node", ".cjs", "wire", "json", "trace", "output", "globals", "nearest", "reads", "host", "races", "clock", "program")
 	args := []string{"node", fmt.Sprintf("--max-old-space-size=%d", max(memory>>20, 16)), "-e", boot[0]}
 	for _, name := range library {
 		args = append(args, "lib/"+name, "module.exports =\n"+jsrun.Library(name))

@@ -62,6 +62,7 @@ func runJavaScript(t *testing.T, new func(*testing.T) sandbox.Runner) {
 		{"modules can be imported and are in scope", testModules},
 		{"a call that is not awaited is awaited and told", testFloating},
 		{"a call that outlives the grace is cancelled and told", testGrace},
+		{"a call that has lost a race is cancelled at once", testLostRace},
 		{"what a statement starts outlives the grace", testFloatingFunctions},
 		{"runs share nothing", testNothingShared},
 		{"a check refuses before the program runs", testCheckRefuses},
@@ -165,6 +166,34 @@ func testGrace(t *testing.T, r *runnerTest) {
 	<-callEnded
 	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "demo__echo") {
 		t.Errorf("notes %q, want one", got.Notes)
+	}
+}
+
+// A call that has lost is not waited for, and one that nobody ever awaited is: the
+// grace periods are longer than a test may take, and too short to be missed.
+func testLostRace(t *testing.T, r *runnerTest) {
+	const timeout = "new Promise((_, no) => setTimeout(() => no(new Error('late')), 5))"
+	for code, grace := range map[string]time.Duration{
+		"await Promise.race([callMCPTool('demo__echo'), " + timeout + "]).catch(() => {}); return 5":                                                                      time.Hour,
+		"await Promise.race([callMCPTool('demo__echo').then((x) => x.items).catch(() => []), " + timeout + "]).catch(() => {}); return 5":                                 time.Hour,
+		"const load = async () => (await callMCPTool('demo__echo')).x; try { await Promise.race([load(), " + timeout + "]) } catch { return 5 }":                          time.Hour,
+		"return await Promise.any([callMCPTool('demo__echo'), Promise.resolve(5)])":                                                                                       time.Hour,
+		"const p = callMCPTool('demo__echo'); return await Promise.race([5, new Promise((done) => setTimeout(done, 3600000))])":                                           50 * time.Millisecond,
+		"callMCPTool('demo__echo'); const f = async () => { await 0; await new Promise(() => {}) }; await Promise.race([f(), " + timeout + "]).catch(() => {}); return 5": 50 * time.Millisecond,
+	} {
+		calling, callEnded := make(chan struct{}), make(chan struct{})
+		began := time.Now()
+		got := r.do(t.Context(), sandbox.Request{
+			Code: code, Call: hang(calling, callEnded), Limits: sandbox.Limits{Grace: grace, Timeout: time.Hour},
+		})
+		got.want(t, sandbox.ExitOK, "5")
+		<-callEnded
+		if waited := time.Since(began) >= grace; waited != (grace < time.Hour) {
+			t.Errorf("%s: took %s, with a grace period of %s", code, time.Since(began), grace)
+		}
+		if len(got.Notes) != 1 || !strings.HasSuffix(got.Notes[0], "demo__echo was still running when the script ended; it was cancelled") {
+			t.Errorf("%s: notes %q, want one about the call", code, got.Notes)
+		}
 	}
 }
 

@@ -118,4 +118,4 @@ function install(fired) {
   hidden(globalThis, 'console', makeConsole());
 }
 
-module.exports = { install, hidden, keep, kept, timerBefore, keptBefore, hasTimers: () => pending.size > 0 };
+module.exports = { install, hidden, keep, kept, timerBefore, keptBefore, timers: () => pending.size };

@@ -14,6 +14,7 @@ const trace = require('trace');
 const globals = require('globals');
 const reads = require('reads');
 const host = require('host');
+const races = require('races');
 const clock = require('clock');
 
 const VERSION = 1;
@@ -41,6 +42,7 @@ let graceEnd = 0;
 let graceOver = false;
 const floating = new Set(); // promises of statements that nobody awaits
 let lateCalls = [];
+let lostTimers = 0; // those of races that something else has won
 const unhandled = new Map(); // reasons of rejections that nobody looked at, by promise
 
 // end tells how the program ended, and ends the process.
@@ -66,7 +68,7 @@ function late() {
   } else if (host.calls.size > 0) {
     const names = [...new Set([...host.calls.values()].map(host.nameOf))].sort();
     where = ' while waiting for ' + names.slice(0, 3).join(', ') + (names.length > 3 ? ' and ' + (names.length - 3) + ' more' : '');
-  } else if (globals.hasTimers()) {
+  } else if (globals.timers() > 0) {
     where = ' while waiting for a timer';
   }
   fail(TIMEOUT, 'time limit of ' + order.timeout_ns / 1e9 + ' s reached' + where);
@@ -94,6 +96,7 @@ function settle(value, rejected) {
   state = 'drains';
   graceEnd = now() + order.grace_ns / 1e6;
   lateCalls = [...host.calls.values()];
+  lostTimers = races.noteLost(lateCalls, globals.timers(), isPending);
   for (const call of lateCalls) call.late = true;
   timers.setTimeout(() => {
     graceOver = true;
@@ -134,7 +137,7 @@ function changed() {
 
 function look() {
   if (state !== 'drains') return;
-  const inGrace = !graceOver && (host.calls.size > 0 || globals.timerBefore(graceEnd));
+  const inGrace = !graceOver && ([...host.calls.values()].some((call) => !call.lost) || globals.timers() > lostTimers && globals.timerBefore(graceEnd));
   if (order.grace_ns === 0 || !(inGrace || goesOn(clock.deadline()))) drained();
 }
 
@@ -143,7 +146,9 @@ function look() {
 // of a Promise.race, is not worth waiting for, but for the grace period.
 const floats = {
   set of(value) {
-    if (!globals.keep(value) && isPending(value) && ![...host.calls.values()].some((call) => call.promise === value)) floating.add(value);
+    const call = [...host.calls.values()].find((c) => c.promise === value);
+    if (call) call.stated = true;
+    else if (!globals.keep(value) && isPending(value)) floating.add(value);
   },
 };
 
@@ -153,7 +158,7 @@ const isPending = (value) => isPromise(value) && inspect(value, { depth: 0, cust
 
 // goesOn says whether something that a statement has started can still go on.
 const goesOn = (deadline) =>
-  globals.keptBefore(deadline) || (host.calls.size > 0 || globals.hasTimers()) && [...floating].some(isPending);
+  globals.keptBefore(deadline) || (host.calls.size > 0 || globals.timers() > 0) && [...floating].some(isPending);
 
 // drained ends the run: nothing is under way any more, or its time is over.
 function drained() {
@@ -241,6 +246,7 @@ function run(payload) {
   state = 'runs';
   trace.install(bundle);
   reads.install(bundle);
+  if (/\.(race|any)\b/.test(bundle.code)) races.install();
   host.limitArguments(order.result_bytes);
   clock.start(order.timeout_ns / 1e6, late);
   on('uncaughtException', threw);

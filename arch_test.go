@@ -37,7 +37,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/...",
-	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/results", "internal/oauth", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon",
+	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/results", "internal/oauth", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -91,6 +91,7 @@ var diagram = []row{
 	{pkg: "internal/atomicfile", modules: []string{"std"}},
 	{pkg: "internal/learned", imports: []string{"state"}},
 	{pkg: "internal/results", imports: []string{"state"}},
+	{pkg: "internal/secret", imports: []string{"internal/redact", "internal/spawn"}},
 	{pkg: "internal/oauth", imports: []string{"internal/outbound"}},
 	{pkg: "internal/outbound", modules: []string{"std"}},
 	{pkg: "internal/tokens"},

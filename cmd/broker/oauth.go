@@ -11,16 +11,21 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/internal/secret"
 )
 
 // keyring is the system's, opened once: one that hangs is not asked again.
 var keyring = sync.OnceValue(oauth.SystemKeyring)
 
-// expand resolves references from the environment and the keyring.
+// programs are asked for secrets that the config refers to.
+var programs secret.Programs
+
+// expand resolves references from the environment, the keyring and programs.
 func expand(s string) (string, error) {
 	return config.Sources{
 		Env:     os.LookupEnv,
 		Keyring: func(name string) (string, error) { return oauth.Secret(keyring(), name) },
+		Program: programs.Get,
 	}.Expand(s)
 }
 

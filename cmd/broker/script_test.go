@@ -43,6 +43,8 @@ func TestMain(m *testing.M) {
 		// Servers that somebody looks into.
 		"paperless": func() { fmt.Fprintln(os.Stderr, "out of paper"); os.Exit(4) },
 		"teller":    func() { fmt.Println("usage: teller --stdio\nThis is no \x1b[31mMCP."); os.Exit(2) },
+		"locked":    serveLocked,
+		"op":        playOp,
 		"greeter":   func() { fmt.Println("hello"); serveShelf() },
 		// The browser of Linux and macOS, whose user agrees to everything.
 		"xdg-open": openPage,
@@ -77,6 +79,25 @@ func serveShelf() {
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
+}
+
+// serveLocked is serveShelf for who has the key, which it does not keep to itself.
+func serveLocked() {
+	fmt.Fprintf(os.Stderr, "the key is %s\n", os.Getenv("KEY"))
+	if os.Getenv("KEY") != "open-sesame" {
+		os.Exit(4)
+	}
+	serveShelf()
+}
+
+// playOp is 1Password's program, and any other that knows the key.
+func playOp() {
+	if len(os.Args) == 4 && os.Args[1] == "read" && os.Args[3] == "op://home/cave door/key" {
+		fmt.Println("open-sesame")
+		return
+	}
+	fmt.Fprintln(os.Stderr, "you are not signed in")
+	os.Exit(1)
 }
 
 // serveDiary is an MCP server that does not say what it answers.

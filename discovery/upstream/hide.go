@@ -55,7 +55,7 @@ func newHider(values map[string]string) *hider {
 		text = append(text, v, all[v])
 		inJSON = append(inJSON, escaped, shown)
 		name := strings.Trim(all[v], "${}")
-		if name == all[v] || strings.HasPrefix(name, "keyring:") || !looksPublic(name, v) {
+		if name == all[v] || strings.HasPrefix(name, "keyring:") || strings.Contains(name, "://") || !looksPublic(name, v) {
 			secret = append(secret, escaped, shown)
 		}
 	}

@@ -22,7 +22,8 @@ type target struct {
 	hide    *hider
 }
 
-var reference = regexp.MustCompile(`\$\{[^}]*\}`)
+// reference is ${…}, or a whole value that a program is asked for.
+var reference = regexp.MustCompile(`^(?:command|op)://(?s:.*)|\$\{[^}]*\}`)
 
 // resolve expands the values of c.
 func (c Config) resolve(expand func(string) (string, error)) (*target, error) {

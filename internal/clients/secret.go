@@ -27,7 +27,7 @@ func namesSecret(name string) bool {
 // isSecret reports whether a value under this name is a secret that is written
 // out.
 func (c *converter) isSecret(name, value string) bool {
-	if value == "" || strings.Contains(value, "${") {
+	if value == "" || strings.Contains(value, "${") || strings.HasPrefix(value, "op://") || strings.HasPrefix(value, "command://") {
 		return false
 	}
 	switch strings.ToLower(value) {

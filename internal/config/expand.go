@@ -14,6 +14,9 @@ type Sources struct {
 	// Keyring finds a secret; its error says what to do and holds no value. Nil
 	// means that there is no keyring.
 	Keyring func(name string) (string, error)
+	// Program returns what the program of a reference prints; its error holds
+	// nothing of that. Nil allows no programs.
+	Program func(reference string, argv []string) (string, error)
 }
 
 // Expand resolves the references in text:
@@ -21,8 +24,11 @@ type Sources struct {
 //	${VAR}, ${env:VAR}          the variable; one that is not set is an error
 //	${VAR:-text}                the variable, or text if it is unset or empty
 //	${keyring:name}             the secret of that name in the system's keyring
+//	command://program word…     what a program prints, which no shell reads
+//	op://vault/item/field       what "op read" prints of it
 //	$${                         a plain ${
 //
+// The last two are a whole text, or stand in ${…} within a longer one.
 // A "$" without "{" is kept. Errors name the variable, never a value.
 func (from Sources) Expand(text string) (string, error) {
 	return walkRefs(text, func(r ref) (string, error) {
@@ -36,6 +42,9 @@ func (from Sources) Expand(text string) (string, error) {
 			}
 			return v, nil
 		}
+		if r.kind == programRef {
+			return from.program(r.name)
+		}
 		v, ok := from.Env(r.name)
 		switch {
 		case r.hasFallback && v == "":
@@ -47,11 +56,28 @@ func (from Sources) Expand(text string) (string, error) {
 	})
 }
 
+// program asks the program of a reference.
+func (from Sources) program(reference string) (string, error) {
+	if from.Program == nil {
+		return "", fmt.Errorf("%s: to run a program is not allowed here", reference)
+	}
+	argv, err := program(reference)
+	if err != nil {
+		return "", err
+	}
+	v, err := from.Program(reference, argv)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", reference, err)
+	}
+	return v, nil
+}
+
 type refKind int
 
 const (
 	envRef refKind = iota
 	keyringRef
+	programRef // its name is the whole reference
 )
 
 // A ref is one ${…} of a string.
@@ -96,6 +122,13 @@ func walkRefs(s string, value func(ref) (string, error)) (string, error) {
 // eachPart calls part with the references of s and the text between them, in
 // order, until one is an error.
 func eachPart(s string, part func(text string, r *ref) error) error {
+	if isProgramRef(s) {
+		r, err := parseRef(s)
+		if err != nil {
+			return &refError{0, err.Error()}
+		}
+		return part("", &r)
+	}
 	for done := 0; done < len(s); {
 		rest := s[done:]
 		at := strings.Index(rest, "${")
@@ -130,6 +163,10 @@ func eachPart(s string, part func(text string, r *ref) error) error {
 
 // parseRef reads what stands between "${" and "}".
 func parseRef(body string) (ref, error) {
+	if isProgramRef(body) {
+		_, err := program(body)
+		return ref{kind: programRef, name: body}, err
+	}
 	if name, ok := strings.CutPrefix(body, "keyring:"); ok {
 		if name == "" {
 			return ref{}, fmt.Errorf("${keyring:} names no entry: write ${keyring:name}")

@@ -43,7 +43,7 @@ func (c *collector) filled(where string, to *string) field {
 func (c *collector) clientSecret(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.filled(where, to)(v)
-		if *to != "" && !strings.Contains(*to, "${") {
+		if *to != "" && !strings.Contains(*to, "${") && !isProgramRef(*to) {
 			c.note(v.StartOffset, "%s is a secret in a file: ${VAR} and ${keyring:name} keep it out", where)
 		}
 	}

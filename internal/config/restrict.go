@@ -7,13 +7,14 @@ import (
 )
 
 // Reads returns what the references of a server name: variables of the
-// environment and entries of the keyring, each sorted.
+// environment, and entries of the keyring with what programs are asked for, each
+// sorted.
 func (s Server) Reads() (variables, secrets []string) {
 	s.eachText(func(text string) string {
 		_ = eachPart(text, func(_ string, r *ref) error {
 			switch {
 			case r == nil:
-			case r.kind == keyringRef:
+			case r.kind == keyringRef, r.kind == programRef:
 				secrets = append(secrets, r.name)
 			default:
 				variables = append(variables, r.name)
@@ -29,7 +30,7 @@ func (s Server) Reads() (variables, secrets []string) {
 
 // Restricted returns the server with only the references to the variables that
 // it may read. In the place of others stands their fallback, or nothing, and so
-// it is with all of the keyring. Withheld are those without a fallback, such as
+// it is with all of the keyring and of programs. Withheld are those without a fallback, such as
 // "VAR" and "keyring:name", sorted.
 func (s Server) Restricted(may []string) (_ Server, withheld []string) {
 	out := s.eachText(func(text string) string {
@@ -44,6 +45,8 @@ func (s Server) Restricted(may []string) (_ Server, withheld []string) {
 			case r == nil:
 			case r.kind == keyringRef:
 				withheld = append(withheld, "keyring:"+r.name)
+			case r.kind == programRef:
+				withheld = append(withheld, r.name)
 			case slices.Contains(may, r.name):
 				flush()
 				b.WriteString("${" + r.name)

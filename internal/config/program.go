@@ -1,0 +1,89 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The schemes of references that a program answers. A whole value may be one,
+// and ${…} holds one within a longer value.
+const (
+	commandScheme = "command://" // a program and its arguments
+	opScheme      = "op://"      // an item of 1Password, which "op read" prints
+)
+
+// isProgramRef reports whether text is, or begins as, such a reference.
+func isProgramRef(text string) bool {
+	return strings.HasPrefix(text, commandScheme) || strings.HasPrefix(text, opScheme)
+}
+
+// program is the command line that a reference stands for. No shell reads it.
+func program(reference string) ([]string, error) {
+	if item, ok := strings.CutPrefix(reference, opScheme); ok {
+		parts := strings.Split(item, "/")
+		if len(parts) < 3 || slices.Contains(parts, "") {
+			return nil, errors.New("op:// needs a vault, an item and a field: write op://vault/item/field")
+		}
+		return []string{"op", "read", "--no-newline", reference}, nil
+	}
+	words, err := splitWords(strings.TrimPrefix(reference, commandScheme))
+	if err == nil && (len(words) == 0 || words[0] == "") {
+		err = errors.New("command:// names no program: write command://program argument")
+	}
+	return words, err
+}
+
+// splitWords splits at blanks that are not between quotes. There are no escapes:
+// a quote of one kind may stand between those of the other.
+func splitWords(text string) (words []string, err error) {
+	var word strings.Builder
+	var quote rune
+	begun := false
+	for _, r := range text {
+		switch {
+		case r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			quote, begun = r, true
+		case r == ' ' || r == '\t':
+			if begun {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			begun = false
+		case r < ' ':
+			return nil, fmt.Errorf("command:// holds the control character %q", r)
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("command:// has a %c that is never closed", quote)
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// Programs returns the references of a server that run a program when it is
+// connected, sorted. A file that is not the user's own, such as one of a project
+// or a plugin, must have none.
+func (s Server) Programs() (references []string) {
+	s.eachText(func(text string) string {
+		_ = eachPart(text, func(_ string, r *ref) error {
+			if r != nil && r.kind == programRef {
+				references = append(references, r.name)
+			}
+			return nil
+		})
+		return text
+	})
+	slices.Sort(references)
+	return slices.Compact(references)
+}

@@ -1,0 +1,155 @@
+// Package secret asks programs for secrets, such as the command line of a
+// password manager. What they print stays in memory, for some seconds.
+package secret
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/redact"
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
+)
+
+const (
+	// patience is how long a program may take.
+	patience = 10 * time.Second
+	// fresh is how long an answer is given again: servers that start together,
+	// and share a vault, unlock it once.
+	fresh = 10 * time.Second
+	// maxBytes is the longest secret.
+	maxBytes = 64 << 10
+	// maxSaid is how much of what a program writes to stderr is looked at.
+	maxSaid = 4 << 10
+)
+
+// Programs ask for secrets. The zero value is ready to use, by any number of
+// goroutines.
+type Programs struct {
+	mu      sync.Mutex
+	answers map[string]*answer
+}
+
+// An answer is that of one reference.
+type answer struct {
+	done  chan struct{}
+	at    time.Time // when it was there; set before done is closed
+	value string
+	err   error
+}
+
+// Get runs a command line, without a shell and without stdin, and returns what it
+// prints, less a line break at the end. Several that ask for one reference at the
+// same time, or soon after it was answered, share one run. An error has nothing
+// of what was printed.
+func (p *Programs) Get(reference string, argv []string) (string, error) {
+	p.mu.Lock()
+	a := p.answers[reference]
+	if a == nil || a.stale() {
+		a = &answer{done: make(chan struct{})}
+		if p.answers == nil {
+			p.answers = make(map[string]*answer)
+		}
+		p.answers[reference] = a
+		go func() {
+			a.value, a.err = run(argv)
+			a.at = time.Now()
+			close(a.done)
+			time.AfterFunc(fresh, func() { p.forget(reference, a) })
+		}()
+	}
+	p.mu.Unlock()
+	<-a.done
+	return a.value, a.err
+}
+
+// stale reports whether a is not to be given again. What failed is tried again.
+func (a *answer) stale() bool {
+	select {
+	case <-a.done:
+		return a.err != nil || time.Since(a.at) > fresh
+	default:
+		return false
+	}
+}
+
+func (p *Programs) forget(reference string, a *answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.answers[reference] == a {
+		delete(p.answers, reference)
+	}
+}
+
+// run runs one command line.
+func run(argv []string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	stdout, stderr := &bounded{limit: maxBytes, full: cancel}, &bounded{limit: maxSaid}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, time.Second
+	spawn.Group(cmd)
+	err := spawn.Start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	value := stdout.b.String()
+	value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
+	switch {
+	case stdout.over:
+		return "", fmt.Errorf("%s printed more than %d KiB, which is no secret", argv[0], maxBytes>>10)
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%s did not end within %g s: unlock it or sign in first, in a terminal", argv[0], patience.Seconds())
+	case errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("there is no program %s on the PATH", argv[0])
+	case err != nil:
+		return "", fmt.Errorf("%s: %w%s", argv[0], err, said(stderr.b.String(), value))
+	case value == "":
+		return "", fmt.Errorf("%s printed nothing", argv[0])
+	}
+	return value, nil
+}
+
+// said is the last line of what a program wrote to stderr, if nothing of the
+// value is in it.
+func said(stderr, value string) string {
+	stderr = strings.TrimSpace(stderr)
+	line := strings.TrimSpace(stderr[strings.LastIndexByte(stderr, '\n')+1:])
+	if line == "" {
+		return ""
+	}
+	for part := range strings.FieldsSeq(value) {
+		line = strings.ReplaceAll(line, part, redact.Hidden)
+	}
+	return ": " + gate.Terminal(redact.Cut(line, 200))
+}
+
+// bounded keeps the first bytes that are written to it.
+type bounded struct {
+	b     bytes.Buffer
+	limit int
+	over  bool
+	full  func() // called when there is more; nil takes no notice
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	room := w.limit - w.b.Len()
+	if len(p) <= room {
+		return w.b.Write(p)
+	}
+	w.b.Write(p[:max(room, 0)])
+	if w.full != nil && !w.over {
+		w.full()
+	}
+	w.over = true
+	return len(p), nil
+}
+
+var _ io.Writer = (*bounded)(nil)

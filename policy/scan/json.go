@@ -1,0 +1,172 @@
+package scan
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+func (w *walker) peek() byte {
+	if w.pos < len(w.data) {
+		return w.data[w.pos]
+	}
+	w.broken = true
+	return 0
+}
+
+func (w *walker) blank() {
+	for w.pos < len(w.data) {
+		switch w.data[w.pos] {
+		case ' ', '\n', '\t', '\r':
+			w.pos++
+		default:
+			return
+		}
+	}
+}
+
+func (w *walker) eat(c byte) bool {
+	if w.peek() != c {
+		return false
+	}
+	w.pos++
+	return true
+}
+
+func (w *walker) comma() bool {
+	if w.eat(',') {
+		return true
+	}
+	w.broken = true
+	return false
+}
+
+// members calls visit at each value of the object whose first brace has been
+// read.
+func (w *walker) members(visit func(key string)) {
+	for i := 0; ; i++ {
+		w.blank()
+		if w.broken || w.eat('}') {
+			return
+		}
+		if i > 0 && !w.comma() {
+			return
+		}
+		w.blank()
+		if w.peek() != '"' {
+			w.broken = true
+			return
+		}
+		key := w.string()
+		w.blank()
+		if !w.eat(':') {
+			w.broken = true
+			return
+		}
+		visit(key)
+	}
+}
+
+// string reads a string.
+func (w *walker) string() string {
+	start := w.pos
+	escaped := w.skipString()
+	if w.broken {
+		return ""
+	}
+	raw := w.data[start:w.pos]
+	if !escaped {
+		return raw[1 : len(raw)-1]
+	}
+	if s, ok := plain(raw[1 : len(raw)-1]); ok {
+		return s
+	}
+	var s string
+	if json.Unmarshal([]byte(raw), &s) != nil {
+		w.broken = true
+	}
+	return s
+}
+
+// skipString goes behind a string and reports whether it has escapes.
+func (w *walker) skipString() (escaped bool) {
+	for w.pos++; w.pos < len(w.data); w.pos++ {
+		switch w.data[w.pos] {
+		case '\\':
+			escaped = true
+			w.pos++
+		case '"':
+			w.pos++
+			return escaped
+		}
+	}
+	w.broken = true
+	return escaped
+}
+
+// skip goes behind a value.
+func (w *walker) skip(depth int) {
+	w.blank()
+	if depth > maxDepth {
+		w.broken = true
+		return
+	}
+	switch w.peek() {
+	case '"':
+		w.skipString()
+	case '{', '[':
+		open := 0
+		for w.pos < len(w.data) {
+			switch w.data[w.pos] {
+			case '"':
+				w.skipString()
+				continue
+			case '{', '[':
+				open++
+			case '}', ']':
+				open--
+			}
+			w.pos++
+			if open == 0 {
+				return
+			}
+		}
+		w.broken = true
+	default:
+		n := strings.IndexAny(w.data[w.pos:], ",]} \n\t\r")
+		if n < 0 {
+			n = len(w.data) - w.pos
+		}
+		if n == 0 {
+			w.broken = true
+		}
+		w.pos += n
+	}
+}
+
+// plain decodes a string whose escapes are all of one letter.
+func plain(s string) (string, bool) {
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '\\' {
+			if i++; i == len(s) {
+				return "", false
+			}
+			switch s[i] {
+			case 'n':
+				c = '\n'
+			case 't':
+				c = '\t'
+			case 'r':
+				c = '\r'
+			case '"', '\\', '/':
+				c = s[i]
+			default:
+				return "", false
+			}
+		}
+		out = append(out, c)
+	}
+	return string(out), utf8.Valid(out)
+}

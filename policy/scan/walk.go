@@ -1,0 +1,406 @@
+package scan
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/policy"
+)
+
+// A walker visits every string and key of a tool.
+type walker struct {
+	scope  scope
+	report Report
+	data   string
+	pos    int
+	path   []string
+	broken bool
+	object int // where the innermost object begins
+
+	name, description, title string
+	chatty                   bool // the tool is about conversations
+	annotations              discovery.Annotations
+	keys                     []keyAt
+}
+
+// A keyAt is the name of a parameter and where it stands.
+type keyAt struct{ names, where string }
+
+// A shape says what the values of an object are.
+type shape uint8
+
+const (
+	schema  shape = iota // a JSON Schema
+	named                // an object whose keys are names and whose values are schemas
+	schemas              // a list of schemas
+	value                // anything: all strings in it are data
+)
+
+const maxDepth = 100
+
+// tool scans the fields of a tool.
+func (w *walker) tool(definition json.RawMessage) {
+	w.data = string(definition)
+	type span struct{ from, to int }
+	fields := map[string]span{}
+	w.blank()
+	if !w.eat('{') {
+		w.report.add("name", Review, "unreadable")
+		return
+	}
+	w.members(func(key string) {
+		w.blank()
+		from := w.pos
+		w.skip(0)
+		fields[key] = span{from, w.pos}
+	})
+	if f, ok := fields["annotations"]; ok {
+		_ = json.Unmarshal([]byte(w.data[f.from:f.to]), &w.annotations)
+	}
+	if f, ok := fields["inputSchema"]; ok && w.data[f.from] == '{' {
+		w.pos = f.from
+		w.parameters()
+	}
+	for _, field := range []string{"name", "title", "description", "annotations", "inputSchema", "outputSchema"} {
+		f, ok := fields[field]
+		if !ok {
+			continue
+		}
+		w.pos = f.from
+		w.path = append(w.path[:0], field)
+		w.field(field)
+	}
+	if w.broken {
+		w.report.add(strings.Join(w.path, "."), Review, "unreadable")
+	}
+}
+
+func (w *walker) field(field string) {
+	switch field {
+	case "inputSchema", "outputSchema":
+		l := theLexicon()
+		w.chatty = (l.classes(split(w.name)+" "+fold(w.title)+" "+fold(w.description))|l.classes(w.scope.server))&chat != 0
+		w.value(schema, prose, 0)
+		return
+	case "annotations":
+		w.value(value, odd, 0)
+		return
+	}
+	if w.peek() != '"' {
+		w.skip(0)
+		return
+	}
+	s := w.string()
+	where := func() string { return field }
+	switch field {
+	case "name":
+		w.name = s
+		if names := split(s); names != s {
+			w.leaf(names, label, where)
+		}
+		w.leaf(s, label, where)
+		if strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f && (invisible(r) || unicode.Is(unicode.Cyrillic, r)) }) && disguised(s) {
+			w.report.add("name", Review, "lookalikes")
+		}
+	case "title":
+		w.title = s
+		w.leaf(s, titled(s), where)
+	default:
+		w.description = s
+		w.leaf(s, prose, where)
+	}
+}
+
+// parameters collects the names of the properties of a schema.
+func (w *walker) parameters() {
+	if !w.eat('{') {
+		return
+	}
+	w.members(func(key string) {
+		w.blank()
+		if key != "properties" || !w.eat('{') {
+			w.skip(0)
+			return
+		}
+		w.members(func(name string) {
+			w.scope.params[fold(name)] = true
+			w.skip(0)
+		})
+	})
+}
+
+// where is the path of the string that is being read.
+func (w *walker) where() string { return strings.Join(w.path, ".") }
+
+// value visits a value.
+func (w *walker) value(s shape, at place, depth int) {
+	w.blank()
+	if depth > maxDepth {
+		w.broken = true
+		return
+	}
+	switch w.peek() {
+	case '"':
+		s := w.string()
+		if at == label {
+			at = titled(s)
+		}
+		w.leaf(s, at, w.where)
+		if at == odd && strings.Contains(s, "@") && !strings.Contains(s, " ") && copies(w.path) {
+			w.report.add(w.where(), Review, "exfiltration")
+		}
+	case '{':
+		outer := w.object
+		w.object = w.pos
+		w.pos++
+		w.members(func(key string) {
+			w.path = append(w.path, key)
+			w.member(key, s, at, depth)
+			w.path = w.path[:len(w.path)-1]
+		})
+		w.object = outer
+	case '[':
+		w.pos++
+		for i := 0; ; i++ {
+			w.blank()
+			if w.broken || w.eat(']') {
+				return
+			}
+			if i > 0 && !w.comma() {
+				return
+			}
+			w.blank()
+			if c := w.peek(); c == '{' || c == '[' {
+				w.path = append(w.path, strconv.Itoa(i))
+				w.value(s, at, depth+1)
+				w.path = w.path[:len(w.path)-1]
+			} else {
+				w.value(s, at, depth+1)
+			}
+		}
+	default:
+		w.skip(depth)
+	}
+}
+
+// member visits a key and its value.
+func (w *walker) member(key string, s shape, at place, depth int) {
+	switch {
+	case s == value:
+		w.leaf(key, titled(key), w.where)
+		if key == "title" && w.path[0] == "annotations" {
+			at = label
+		}
+		w.value(value, at, depth+1)
+	case s == named:
+		w.key(key)
+		w.value(schema, parameter, depth+1)
+	default:
+		switch key {
+		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+			w.value(named, at, depth+1)
+		case "description", "markdownDescription":
+			w.blank()
+			if w.path[0] == "outputSchema" {
+				at = result
+			} else if len(w.path) == 2 {
+				at = prose
+			} else {
+				at = parameter
+			}
+			w.value(value, at, depth+1)
+		case "title":
+			w.value(value, label, depth+1)
+		case "items", "additionalProperties", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "prefixItems", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "additionalItems":
+			w.value(schema, at, depth+1)
+		case "type", "$schema", "$ref", "format", "minimum", "maximum", "minLength", "maxLength":
+			w.value(value, odd, depth+1)
+		default:
+			if len(key) > 16 {
+				w.leaf(key, odd, w.where)
+			}
+			w.value(value, odd, depth+1)
+		}
+	}
+}
+
+// key scans the name of a property.
+func (w *walker) key(key string) {
+	if names := split(key); len(key) >= 8 {
+		where := w.where()
+		if len(w.path) == 3 && w.path[0] == "inputSchema" {
+			w.keys = append(w.keys, keyAt{names, where})
+		}
+		w.leaf(names, label, func() string { return where })
+		if taints(names) {
+			w.report.add(where, Block, "harvest", "names-sensitive-path")
+		}
+	} else if !isASCII(key) {
+		w.leaf(key, label, w.where)
+	}
+}
+
+// copies reports whether a path is that of a value for a parameter that sends
+// copies, such as "bcc".
+func copies(path []string) bool {
+	if n := len(path); n >= 2 && (path[n-1] == "default" || path[n-1] == "const" || path[n-1] == "enum") {
+		switch fold(path[n-2]) {
+		case "bcc", "cc", "blind_copy", "copy_to", "copyto", "forward_to", "forwardto", "also_to", "mirror", "mirror_to", "reply_to", "replyto":
+			return true
+		}
+	}
+	return false
+}
+
+// titled is the place of a title: one of many words is a sentence.
+func titled(s string) place {
+	if strings.Count(s, " ") >= 6 || len(s) > 80 {
+		return odd
+	}
+	return label
+}
+
+// taints reports whether the name of a parameter asks for what is in a file with
+// secrets, such as content_of_ssh_id_rsa.
+func taints(names string) bool {
+	l := theLexicon()
+	var c class
+	asks := false
+	for i := range len(names) {
+		if i > 0 && names[i-1] != ' ' {
+			continue
+		}
+		found, _ := l.match(names, i)
+		c |= found
+		switch w, _, _ := strings.Cut(names[i:], " "); w {
+		case "content", "contents", "reading", "read", "dump", "leak", "leaked", "exfil", "stolen", "text", "data", "full", "output":
+			asks = true
+		case "ssh", "passwd", "shadow", "aws", "kube", "npmrc", "netrc", "env", "dotenv", "wallet", "keychain":
+			c |= environ
+		}
+	}
+	words := strings.Count(names, " ") + 1
+	return asks && words >= 3 && c&(path|environ) != 0 && c&(path|content|read|creds) != 0 && strings.ContainsAny(names, " ") && secretFile(names)
+}
+
+// secretFile reports whether a name is about a file, not about a setting.
+func secretFile(names string) bool {
+	for _, f := range []string{"id rsa", "id ed25519", "ssh", "passwd", "shadow", "env file", "dotenv", "aws cred", "kube", "npmrc", "netrc", "wallet", "keychain", "private key", "mcp json", "authorized keys", "of env", "from env", "env content", "environment"} {
+		if strings.Contains(names, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// split writes the words of a name apart: snake_case and camelCase.
+func split(name string) string {
+	var b strings.Builder
+	prev := rune(0)
+	for _, r := range name {
+		if unicode.IsUpper(r) && unicode.IsLower(prev) {
+			b.WriteByte(' ')
+		}
+		if r == '_' || r == '-' || r == '.' {
+			r = ' '
+		}
+		b.WriteRune(unicode.ToLower(r))
+		prev = r
+	}
+	return b.String()
+}
+
+// switches reports whether the innermost schema is of a boolean or a number:
+// its description says what happens, not what to fill in.
+func (w *walker) switches() bool {
+	o := walker{data: w.data, pos: w.object}
+	found := false
+	if !o.eat('{') {
+		return false
+	}
+	o.members(func(key string) {
+		o.blank()
+		from := o.pos
+		o.skip(0)
+		if key == "type" {
+			switch o.data[from:o.pos] {
+			case `"boolean"`, `"integer"`, `"number"`:
+				found = true
+			}
+		}
+	})
+	return found
+}
+
+// contradicts finds annotations that the name and the texts deny.
+func (w *walker) contradicts() {
+	bare := discovery.Tool{ListedTool: discovery.ListedTool{Name: w.name}}
+	name := policy.ClassOf(&bare)
+	w.curious()
+	yes := func(b *bool) bool { return b != nil && *b }
+	a := w.annotations
+	lead := leadVerb(w.description)
+	destroys := name == policy.Destructive && !tentative(split(w.name))
+	says := lead&destroy != 0 && !tentative(fold(w.description))
+	if yes(a.ReadOnly) && !says && alsoDestroys(w.description) {
+		w.report.add("annotations", Review, "contradiction")
+	}
+	switch {
+	case yes(a.ReadOnly) && destroys && says:
+		w.report.add("annotations", Block, "contradiction")
+	case yes(a.ReadOnly) && (destroys || says), yes(a.ReadOnly) && yes(a.Destructive), a.Destructive != nil && !*a.Destructive && destroys && says:
+		w.report.add("annotations", Review, "contradiction")
+	}
+}
+
+// curious finds parameters that ask for the conversation or the system prompt by
+// their names alone, in a tool that has nothing to do with either.
+func (w *walker) curious() {
+	if w.chatty {
+		return
+	}
+	for _, k := range w.keys {
+		for _, n := range []string{"system prompt", "conversation history", "chat history", "full conversation", "conversation log", "chat log", "chain of thought", "previous messages", "full chat", "entire conversation", "conversation transcript", "tool call history", "tool history", "hidden prompt", "all tool results", "llm context", "model context"} {
+			if strings.Contains(k.names, n) {
+				w.report.add(k.where, Review, "harvest")
+			}
+		}
+	}
+}
+
+// alsoDestroys reports whether a description says "and deletes".
+func alsoDestroys(s string) bool {
+	s = fold(s[:min(len(s), 1000)])
+	if tentative(strings.TrimPrefix(strings.TrimPrefix(s, "list "), "get ")) {
+		return false
+	}
+	for _, w := range []string{"deletes", "removes", "erases", "destroys", "wipes", "purges", "drops", "overwrites"} {
+		if strings.Contains(s, "and "+w+" ") || strings.Contains(s, "then "+w+" ") || strings.Contains(s, "also "+w+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// leadVerb is the class of the first word of a description.
+func leadVerb(s string) class {
+	s = strings.TrimLeft(fold(s[:min(len(s), 80)]), " \n\t*#`\"'-")
+	for _, filler := range []string{"permanently ", "irreversibly ", "immediately ", "safely ", "this tool ", "tool that ", "tool to ", "fully ", "completely ", "it "} {
+		s = strings.TrimPrefix(s, filler)
+	}
+	c, _ := theLexicon().match(s, 0)
+	return c
+}
+
+// tentative reports whether words say that nothing is done.
+func tentative(s string) bool {
+	for _, w := range []string{"dry run", "preview", "would", "simulat", "estimate", "plan ", "without chang", "without delet", "does not delete", "no changes", "nothing is", "not deleted", "from view", "duplicates from", "list ", "get ", "count ", "check ", "can be", "undo", "filter", "noise", "whitespace", "formatting", "comments from", "selection", "search", "find ", "show ", "only report"} {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
+}

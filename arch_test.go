@@ -37,7 +37,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...",
-	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/results", "internal/oauth", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon",
+	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/results", "internal/oauth", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -109,6 +109,7 @@ var diagram = []row{
 	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},
 	{pkg: "internal/jsoncheck"},
 	{pkg: "internal/evaluate", modules: []string{"std"}},
+	{pkg: "internal/service", modules: []string{"std"}},
 	{pkg: "internal/daemon", imports: []string{"internal/lines"}, modules: []string{"std", "github.com/Microsoft/go-winio", "golang.org/x/sys"}},
 	{pkg: "internal/fair", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream", imports: []string{"internal/spawn"}},

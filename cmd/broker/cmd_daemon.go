@@ -5,15 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
@@ -29,6 +33,7 @@ func (a *app) daemonCommand() *cobra.Command {
 			Use: "stop", Short: "Stop the daemon; clients start another one with their next request", Args: noArgs,
 			RunE: func(*cobra.Command, []string) error { return a.daemonStop() },
 		},
+		a.daemonRestartCommand(),
 		&cobra.Command{
 			Use: "logs", Short: "Print the last lines of the daemon's log", Args: noArgs,
 			RunE: func(*cobra.Command, []string) error { return a.daemonLogs() },
@@ -48,7 +53,7 @@ func (a *app) daemonRunCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context(), idle) },
 	}
-	c.Flags().DurationVar(&idle, "idle", daemonIdle, "how long to stay after the last client")
+	c.Flags().DurationVar(&idle, "idle", daemonIdle, "how long to stay after the last client; 0 means for ever")
 	a.serveFlags(c)
 	return c
 }
@@ -80,7 +85,12 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 	s.broker.StartSoon(ctx)
 	_, stop := a.watch(ctx, s)
 	done := a.logLayers(ctx, s)
-	err = d.Serve(ctx, &daemonHost{settings: settings, server: s.broker.Server("stdio")}, idle)
+	if idle <= 0 {
+		idle = math.MaxInt64
+	}
+	host := &daemonHost{settings: settings, server: s.broker.Server("stdio"), adopted: func() { s.retryFailed(ctx) }}
+	err = d.Serve(ctx, host, idle)
+	host.adopting.Wait()
 	done()
 	stop()
 	return errors.Join(err, s.close())
@@ -88,14 +98,52 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 
 // A daemonHost serves the clients of a daemon.
 type daemonHost struct {
+	server  *mcp.Server
+	adopted func() // called when the daemon has got variables from a client
+
+	mu       sync.Mutex
 	settings daemonSettings
-	server   *mcp.Server
+	adopting sync.WaitGroup
 }
 
-func (h *daemonHost) Accepts(hello daemon.Hello) string { return h.settings.differ(hello) }
+// Accepts compares the client's settings with those of the daemon. What the
+// config names and the daemon does not have, such as one that systemd has
+// started, it takes from the client.
+func (h *daemonHost) Accepts(hello daemon.Hello) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	names, _ := namedVariables(h.settings.flags["config"])
+	if h.settings.differ(daemon.Hello{Settings: hello.Settings, Env: h.settings.env}) == "" {
+		adopted := false
+		for _, name := range names {
+			value, ok := hello.Env[name]
+			if _, has := os.LookupEnv(name); ok && !has && os.Setenv(name, value) == nil {
+				h.settings.env[name] = value
+				adopted = true
+			}
+		}
+		if adopted {
+			h.adopting.Go(h.adopted)
+		}
+	}
+	return h.settings.differ(hello)
+}
 
 func (h *daemonHost) Converse(ctx context.Context, c *daemon.Conversation) {
 	_ = surface.ServeLines(ctx, h.server, surface.Peer{ID: c.ID, Dir: c.Hello.Dir}, c, c)
+}
+
+// retryFailed connects anew to the servers that could not be connected.
+func (s *session) retryFailed(ctx context.Context) {
+	var names []string
+	for _, st := range s.broker.Status() {
+		if st.State == upstream.StateFailed {
+			names = append(names, st.Name)
+		}
+	}
+	if len(names) > 0 {
+		s.broker.Refresh(ctx, names...)
+	}
 }
 
 // daemonSettings are what a client and the daemon must agree on: otherwise one
@@ -115,17 +163,26 @@ func (a *app) daemonSettings() (daemonSettings, error) {
 	if err != nil {
 		return daemonSettings{}, err
 	}
-	data, err := os.ReadFile(path)
+	names, err := namedVariables(path)
 	if err != nil {
 		return daemonSettings{}, err
 	}
 	env := make(map[string]string)
-	for _, name := range config.Variables(data) {
+	for _, name := range names {
 		if value, ok := os.LookupEnv(name); ok {
 			env[name] = value
 		}
 	}
 	return daemonSettings{state, a.servingFlags(path), env}, nil
+}
+
+// namedVariables are those that a config names.
+func namedVariables(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return config.Variables(data), nil
 }
 
 // differ says in what a client differs from this daemon. It names variables, and
@@ -218,6 +275,73 @@ func (a *app) daemonStop() error {
 	_, err = say(a.stdout, "stopped daemon %d\n", w.PID)
 	return err
 }
+
+func (a *app) daemonRestartCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "restart", Short: "Stop the daemon and start another one, with the flags of this command", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkMode(a.mode); err != nil {
+				return err
+			}
+			return a.daemonRestart(cmd.Context())
+		},
+	}
+	a.serveFlags(c)
+	return c
+}
+
+func (a *app) daemonRestart(ctx context.Context) error {
+	settings, err := a.daemonSettings()
+	if err != nil {
+		return err
+	}
+	if p, err := a.servicePlan(serviceName); err == nil {
+		if _, err := runManager(ctx, p.Status); err == nil {
+			if err := runAll(ctx, p.Restart); err != nil {
+				return err
+			}
+			_, err := say(a.stdout, "%s has restarted it\n", p.Manager)
+			return err
+		}
+	}
+	stopped, _, err := a.askDaemon(daemon.OpStop)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, restartTime)
+	defer cancel()
+	var ended <-chan error
+	wait := time.NewTicker(20 * time.Millisecond)
+	defer wait.Stop()
+	for {
+		if ended == nil { // the last one may still hold the place
+			if ended, err = daemon.Start(program, a.daemonArgs(settings), daemonEnv(settings.env), filepath.Dir(settings.flags["config"]), daemon.LogPath(settings.state)); err != nil {
+				return err
+			}
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				return fmt.Errorf("the daemon did not start: %w: see %s", err, daemon.LogPath(settings.state))
+			}
+			ended = nil
+		case <-wait.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the daemon did not answer within %v: see %s", restartTime, daemon.LogPath(settings.state))
+		}
+		if w, _, err := a.askDaemon(daemon.OpStatus); err == nil && w != nil && (stopped == nil || w.PID != stopped.PID) {
+			_, err := say(a.stdout, "started daemon %d\n", w.PID)
+			return err
+		}
+	}
+}
+
+// restartTime is how long a daemon may take to end and another one to start.
+const restartTime = 30 * time.Second
 
 // logTail is how many lines of the daemon's log are shown.
 const logTail = 50

@@ -187,6 +187,43 @@ func TestSettingsThatAClientDoesNotShare(t *testing.T) {
 	}
 }
 
+// A daemon that something else than a client has started gets the variables that
+// the config names from the first client that has them.
+func TestDaemonAdoptsVariables(t *testing.T) {
+	for _, name := range []string{"ADOPTED_A", "ADOPTED_B"} {
+		t.Setenv(name, "") // so that it is restored
+		os.Unsetenv(name)
+	}
+	path := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(path, []byte(`{"mcpServers": {"x": {"command": "x", "env": {"A": "${ADOPTED_A}", "B": "${ADOPTED_B}"}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]string{"config": path}
+	adopted := 0
+	h := &daemonHost{settings: daemonSettings{flags: flags, env: map[string]string{}}, adopted: func() { adopted++ }}
+	hello := func(config string, env map[string]string) daemon.Hello {
+		return daemon.Hello{Settings: map[string]string{"config": config}, Env: env}
+	}
+	for _, c := range []struct {
+		hello daemon.Hello
+		want  string
+	}{
+		{hello("/other", map[string]string{"ADOPTED_A": "theirs"}), "the daemon runs with another config"},
+		{hello(path, map[string]string{"ADOPTED_A": "one"}), ""},
+		{hello(path, map[string]string{"ADOPTED_A": "one", "ADOPTED_B": "two"}), ""},
+		{hello(path, map[string]string{"ADOPTED_A": "three", "ADOPTED_B": "two"}), "the daemon runs with other values of ADOPTED_A"},
+		{hello(path, map[string]string{"ADOPTED_A": "one"}), "the daemon runs with other values of ADOPTED_B"},
+	} {
+		if got := h.Accepts(c.hello); got != c.want {
+			t.Errorf("Accepts(%+v) = %q, want %q", c.hello, got, c.want)
+		}
+		h.adopting.Wait()
+	}
+	if adopted != 2 || os.Getenv("ADOPTED_A") != "one" || os.Getenv("ADOPTED_B") != "two" {
+		t.Errorf("adopted %d times: %q, %q", adopted, os.Getenv("ADOPTED_A"), os.Getenv("ADOPTED_B"))
+	}
+}
+
 func TestDaemonGetsOnlyNamedVariables(t *testing.T) {
 	t.Setenv("MY_TOKEN", "x")
 	t.Setenv("OTHER_TOKEN", "y")
@@ -262,4 +299,14 @@ func TestFlagsOfServeReachTheDaemon(t *testing.T) {
 			t.Errorf("--%s is not among the settings %v and the arguments %q", f.Name, set.flags, args)
 		}
 	})
+}
+
+// fakeSystemctl notes its arguments in a file, and fails without one.
+func fakeSystemctl() {
+	f, err := os.OpenFile(os.Getenv("SYSTEMCTL_LOG"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		os.Exit(1)
+	}
+	defer f.Close()
+	fmt.Fprintln(f, strings.Join(os.Args[1:], " "))
 }

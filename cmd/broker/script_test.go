@@ -49,6 +49,8 @@ func TestMain(m *testing.M) {
 		// The browser of Linux and macOS, whose user agrees to everything.
 		"xdg-open": openPage,
 		"open":     openPage,
+		// A service manager that does nothing.
+		"systemctl": fakeSystemctl,
 	})
 }
 

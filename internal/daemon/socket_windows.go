@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -21,7 +22,7 @@ func (p place) pipe() (name, sid string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	return `\\.\pipe\broker-` + u.Uid + "-" + sum(p.folder), u.Uid, nil
+	return `\\.\pipe\broker-` + u.Uid + "-" + sum(filepath.Dir(p.lock)), u.Uid, nil
 }
 
 // listen makes the pipe of a place, for this user and the system only: the

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/internal/daemon"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/service"
+)
+
+func (a *app) serviceCommand() *cobra.Command {
+	var name string
+	install := &cobra.Command{
+		Use: "install", Short: "Start the daemon when you log in", Args: noArgs,
+		Long: "Start the daemon when you log in, through systemd, launchd or the Task Scheduler, and now. The service runs with the\n" +
+			"config and the flags of this command, and with the PATH of this shell; it does not end when it has no clients.\n" +
+			"Where the service manager does not run, the file is written and the commands are printed.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withService(name, func(p service.Plan) error { return a.serviceInstall(cmd.Context(), p) })
+		},
+	}
+	a.serveFlags(install)
+	uninstall := &cobra.Command{
+		Use: "uninstall", Short: "Do not start the daemon when you log in, and stop it", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withService(name, func(p service.Plan) error { return a.serviceUninstall(cmd.Context(), p) })
+		},
+	}
+	status := &cobra.Command{
+		Use: "status", Short: "Show whether the service is installed and runs", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withService(name, func(p service.Plan) error { return a.serviceStatus(cmd.Context(), p) })
+		},
+	}
+	c := group("service", "Manage the service that runs the daemon", install, uninstall, status)
+	c.PersistentFlags().StringVar(&name, "name", serviceName, "the name of the service; each config needs another one")
+	return c
+}
+
+// serviceName is that of the service unless another one is given.
+const serviceName = "mcpbroker"
+
+// withService calls do with the plan of the service for this config.
+func (a *app) withService(name string, do func(service.Plan) error) error {
+	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" || strings.HasPrefix(name, "-") {
+		return usage("%q cannot be the name of a service: use letters, digits, hyphens and dots", name)
+	}
+	if err := checkMode(a.mode); err != nil {
+		return err
+	}
+	p, err := a.servicePlan(name)
+	if err != nil {
+		return err
+	}
+	return do(p)
+}
+
+func (a *app) servicePlan(name string) (service.Plan, error) {
+	settings, err := a.daemonSettings()
+	if err != nil {
+		return service.Plan{}, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return service.Plan{}, err
+	}
+	me, err := user.Current()
+	if err != nil {
+		return service.Plan{}, err
+	}
+	env := make(map[string]string)
+	for _, name := range []string{"PATH", "BROKER_KEYRING"} {
+		if value := os.Getenv(name); value != "" {
+			env[name] = value
+		}
+	}
+	return service.For(runtime.GOOS, service.Spec{
+		Name: name, Description: "MCP broker of " + settings.flags["config"],
+		Program: program, Args: append(a.daemonArgs(settings), "--idle", "0"),
+		Env: env, Dir: filepath.Dir(settings.flags["config"]), Log: daemon.LogPath(settings.state),
+	}, service.User{
+		Home: me.HomeDir, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), ID: me.Uid, Name: me.Username, StateDir: settings.state,
+	})
+}
+
+func (a *app) serviceInstall(ctx context.Context, p service.Plan) error {
+	if err := os.MkdirAll(filepath.Dir(p.Path), 0o700); err != nil {
+		return err
+	}
+	ready := managerRuns(ctx, p)
+	if ready {
+		for _, words := range p.Before { // an earlier one, if there is one
+			_, _ = runManager(ctx, words)
+		}
+	}
+	f, err := atomicfile.Create(p.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write(p.Data); err != nil {
+		return err
+	}
+	if err := f.Commit(); err != nil {
+		return err
+	}
+	say(a.stdout, "wrote %s\n", p.Path)
+	if !ready {
+		return a.serviceByHand(p, p.Install)
+	}
+	if _, _, err := a.askDaemon(daemon.OpStop); err != nil { // the service is to have its place
+		return err
+	}
+	if err := runAll(ctx, p.Install); err != nil {
+		return err
+	}
+	_, err = say(a.stdout, "%s starts it when you log in, and has started it now\n", p.Manager)
+	return err
+}
+
+func (a *app) serviceUninstall(ctx context.Context, p service.Plan) error {
+	if _, err := os.Stat(p.Path); errors.Is(err, fs.ErrNotExist) {
+		_, err := say(a.stdout, "no service is installed at %s\n", p.Path)
+		return err
+	}
+	ready := managerRuns(ctx, p)
+	if ready {
+		if err := runAll(ctx, p.Uninstall); err != nil {
+			say(a.stderr, "broker: %v\n", err) // it was not running, and the file goes all the same
+		}
+	}
+	if err := os.Remove(p.Path); err != nil {
+		return err
+	}
+	say(a.stdout, "removed %s\n", p.Path)
+	if !ready {
+		return a.serviceByHand(p, append(p.Uninstall, p.After...))
+	}
+	return runAll(ctx, p.After)
+}
+
+// serviceByHand says what is left to do where the manager does not run.
+func (a *app) serviceByHand(p service.Plan, commands [][]string) error {
+	if _, err := say(a.stdout, "%s does not run here; where it does, run:\n", p.Manager); err != nil {
+		return err
+	}
+	for _, words := range commands {
+		if _, err := say(a.stdout, "  %s\n", strings.Join(words, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) serviceStatus(ctx context.Context, p service.Plan) error {
+	_, err := os.Stat(p.Path)
+	installed := err == nil
+	running := false
+	if installed {
+		_, err := runManager(ctx, p.Status)
+		running = err == nil
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"manager": p.Manager, "file": p.Path, "installed": installed, "running": running})
+	}
+	switch {
+	case !installed:
+		_, err = say(a.stdout, "no service is installed at %s\n", p.Path)
+	case !running:
+		_, err = say(a.stdout, "%s is installed; %s does not run it\n", p.Path, p.Manager)
+	default:
+		_, err = say(a.stdout, "%s is installed; %s runs it\n", p.Path, p.Manager)
+	}
+	return err
+}
+
+// managerRuns reports whether the service manager is there and answers.
+func managerRuns(ctx context.Context, p service.Plan) bool {
+	if _, err := exec.LookPath(p.Status[0]); err != nil {
+		return false
+	}
+	if runtime.GOOS != "linux" {
+		return true
+	}
+	_, err := runManager(ctx, []string{"systemctl", "--user", "show-environment"})
+	return err == nil
+}
+
+func runAll(ctx context.Context, commands [][]string) error {
+	for _, words := range commands {
+		if out, err := runManager(ctx, words); err != nil {
+			return fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, gate.Cut(gate.Line(string(out)), 300))
+		}
+	}
+	return nil
+}
+
+// managerTime is how long one command of a service manager may take.
+const managerTime = 30 * time.Second
+
+func runManager(ctx context.Context, words []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, managerTime)
+	defer cancel()
+	return exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
+}

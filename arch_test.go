@@ -52,7 +52,7 @@ var diagram = []row{
 		"discovery/...", "index", "policy", "sandbox", "skills/...", "state"}},
 	{pkg: "broker/find", imports: []string{"broker/catalog", "broker/run", "broker/surface", "discovery/...", "index", "codegen", "policy", "sandbox"}},
 	{pkg: "broker/run", imports: []string{"broker/catalog", "broker/surface", "discovery/...", "codegen", "bridge", "policy", "sandbox",
-		"state", "internal/learned", "internal/results", "internal/typecheck"}},
+		"state", "internal/learned", "internal/redact", "internal/results", "internal/typecheck"}},
 	{pkg: "broker/catalog", imports: []string{"discovery/...", "codegen", "bridge", "policy", "internal/learned"}},
 	{pkg: "broker/surface", imports: []string{"discovery/transport", "discovery/upstream"}},
 	{pkg: "examples/...", imports: []string{"broker/...", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/..."}},
@@ -83,7 +83,7 @@ var diagram = []row{
 	{pkg: "sandbox/...", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
 
 	{pkg: "images", modules: []string{"std"}},
-	{pkg: "internal/config"},
+	{pkg: "internal/config", imports: []string{"policy"}},
 	{pkg: "broker/api", imports: []string{"skills", "skills/library", "skills/plugin", "skills/repo"}},
 	{pkg: "state", imports: []string{"internal/redact"}},
 	{pkg: "state/sqlite", imports: []string{"state"}},

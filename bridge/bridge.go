@@ -43,9 +43,14 @@ type Options struct {
 	Resolve Resolver
 	Caller  Caller
 	// Policy decides about each call, with the arguments that would be sent.
-	// Nil allows all. There is nobody to ask, so a call that needs approval is
-	// refused.
+	// Nil allows all.
 	Policy policy.Policy
+	// Rules are those of Policy that a user has written, if there are any: they
+	// know how far annotations are trusted, and which results to compare.
+	Rules *policy.Rules
+	// Approve asks a person about a call that Policy asks about. An error, or nil
+	// for Approve, means that nobody can be asked, and the call is refused.
+	Approve func(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (approved bool, err error)
 	// Client and Execution are the Caller and the id of the Run that Policy
 	// gets.
 	Client, Execution string
@@ -105,7 +110,8 @@ const (
 
 // A Bridge makes the calls of one execution. It is safe for concurrent use.
 type Bridge struct {
-	o Options
+	o      Options
+	ledger *ledger // of the budget, which bridges may share
 
 	mu      sync.Mutex
 	seq     int
@@ -118,7 +124,11 @@ func New(o Options) *Bridge {
 	if o.Validator == nil {
 		o.Validator = NewValidator()
 	}
-	return &Bridge{o: o}
+	b := &Bridge{o: o, ledger: &ledger{}}
+	if o.Budget != nil {
+		b.ledger = &o.Budget.ledger
+	}
+	return b
 }
 
 // Call performs one call by tool name. The value is what the script gets; an
@@ -190,7 +200,7 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 	if err != nil {
 		return nil, err
 	}
-	r.Server, r.Tool, r.ID, r.Class = tool.Server, tool.Name, tool.ID, policy.ClassOf(tool)
+	r.Server, r.Tool, r.ID, r.Class = tool.Server, tool.Name, tool.ID, b.classOf(tool)
 	args, err = b.o.Validator.Check(tool, args)
 	if err != nil {
 		return nil, err
@@ -200,9 +210,9 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		return nil, b.o.Validator.refuse(tool, err)
 	}
 	if b.o.Policy != nil {
-		call := policy.Call{Caller: b.o.Client, Tool: tool, Class: r.Class, Args: args, Skill: k, Run: policy.Run{ID: b.o.Execution, Calls: r.Seq - 1}}
-		if d := b.o.Policy.Decide(call); d.Effect != policy.Allow {
-			return nil, Refused(tool, d)
+		call := policy.Call{Caller: b.o.Client, Tool: tool, Class: r.Class, Args: args, Skill: k, Run: policy.Run{ID: b.o.Execution}}
+		if err := b.permit(ctx, call); err != nil {
+			return nil, err
 		}
 	}
 	if b.o.Started != nil {
@@ -218,8 +228,56 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		return nil, err
 	}
 	r.Result = raw
-	return Value(tool, raw, b.o.Keep)
+	value, err := Value(tool, raw, b.o.Keep)
+	if b.o.Policy != nil { // before the script sees it
+		seen := value
+		if err != nil {
+			seen = raw // the error says what the server said
+		}
+		b.ledger.read(tool, seen, b.o.Rules != nil && b.o.Rules.WatchesValues(tool, ""))
+	}
+	return value, err
 }
+
+func (b *Bridge) classOf(t *discovery.Tool) policy.Class {
+	if b.o.Rules != nil {
+		return b.o.Rules.ClassOf(t)
+	}
+	return policy.ClassOf(t)
+}
+
+// permit returns nil if the policy, or a person, allows a call.
+func (b *Bridge) permit(ctx context.Context, call policy.Call) error {
+	d := b.ledger.decide(b.o.Policy, call, false)
+	if d.Effect == policy.Ask && b.o.Approve != nil {
+		approved, err := b.o.Approve(ctx, call.Tool, call.Args, d)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			refused := Refused(call.Tool, d)
+			refused.Message += " (" + gate.Quote(err.Error(), maxApproveError) + ")"
+			return refused
+		case !approved:
+			return Refused(call.Tool, policy.Decision{Effect: policy.Deny, Code: d.Code,
+				Reason: "was not called: the user was asked, and said no", Hint: "go on without it, or ask the user what to do instead"})
+		}
+		// Meanwhile other calls may have spent the budget.
+		if d = b.ledger.decide(b.o.Policy, call, true); d.Effect == policy.Ask {
+			return nil
+		}
+	}
+	switch {
+	case d.Effect == policy.Allow:
+		return nil
+	case d.Code == policy.CodeProfile: // for this caller there is no such tool
+		return &Error{Code: CodeUnknownTool, Tool: call.Tool.ID, Message: fmt.Sprintf("unknown tool %q", call.Tool.ID), Hint: "search_tools finds tools by what they do"}
+	}
+	return Refused(call.Tool, d)
+}
+
+// maxApproveError is how much of the reason is told why nobody could be asked.
+const maxApproveError = 300
 
 // asError makes err the *Error that the script sees, with the names of r.
 func asError(ctx context.Context, err error, r *Record) *Error {
@@ -230,7 +288,7 @@ func asError(ctx context.Context, err error, r *Record) *Error {
 	} else {
 		e = &Error{Code: CodeUnavailable, Message: err.Error(), Retryable: true}
 	}
-	if ctx.Err() != nil && e.Code != CodeDenied {
+	if ctx.Err() != nil && e.Code != CodeDenied && e.Code != CodeApproval {
 		e.Code, e.Retryable = CodeCancelled, false
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			e.Code = CodeTimeout

@@ -176,14 +176,84 @@ func TestNobodyToAsk(t *testing.T) {
 	skill := &policy.Skill{Ref: "triage"}
 	_, err := b.CallOfSkill(t.Context(), skill, "shop__buy", json.RawMessage(`{"item":"x","count":null}`))
 	const want = "shop__buy needs the approval of a person, and nobody can be asked here: it is a write"
-	if e, ok := errors.AsType[*bridge.Error](err); !ok || e.Code != bridge.CodeDenied || e.Message != want {
+	if e, ok := errors.AsType[*bridge.Error](err); !ok || e.Code != bridge.CodeApproval || e.Message != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
-	if got.Caller != "ann" || got.Run != (policy.Run{ID: "e1"}) || got.Skill != skill || got.Tool.ID != "shop__buy" || got.Class != policy.Write {
+	if got.Caller != "ann" || !cmp.Equal(got.Run, policy.Run{ID: "e1"}) || got.Skill != skill || got.Tool.ID != "shop__buy" || got.Class != policy.Write {
 		t.Errorf("the policy was asked about %+v", got)
 	}
 	if diff := cmp.Diff(`{"item":"x"}`, string(got.Args)); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+}
+
+// What a person says about a call is what happens to it.
+func TestApproval(t *testing.T) {
+	sent := 0
+	answer, problem := true, error(nil)
+	b := bridge.New(bridge.Options{Resolve: resolve, Policy: asks{&policy.Call{}},
+		Approve: func(_ context.Context, tool *discovery.Tool, args json.RawMessage, d policy.Decision) (bool, error) {
+			if tool.ID != "shop__buy" || string(args) != `{"item":"x"}` || d.Reason != "is a write" {
+				t.Errorf("asked about %s %s, %+v", tool.ID, args, d)
+			}
+			return answer, problem
+		},
+		Caller: bridge.CallerFunc(func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			sent++
+			return json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`), nil
+		})})
+	buy := func() *bridge.Error {
+		_, err := b.Call(t.Context(), "shop__buy", json.RawMessage(`{"item":"x"}`))
+		e, _ := errors.AsType[*bridge.Error](err)
+		return e
+	}
+	if e := buy(); e != nil || sent != 1 {
+		t.Errorf("approved: %v, %d calls sent", e, sent)
+	}
+	answer = false
+	if e := buy(); e == nil || e.Code != bridge.CodeDenied || !strings.Contains(e.Message, "said no") {
+		t.Errorf("not approved: %v", e)
+	}
+	problem = errors.New("the window was closed")
+	if e := buy(); e == nil || e.Code != bridge.CodeApproval || !strings.Contains(e.Message, "(the window was closed)") || !strings.Contains(e.Hint, "broker policy explain shop.buy") {
+		t.Errorf("not answered: %v", e)
+	}
+	if sent != 1 {
+		t.Errorf("%d calls sent", sent)
+	}
+}
+
+// Policies hear what a run has done: calls that were made, also at one time, and
+// what was read.
+func TestRulesOfARun(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"preset":"open","budgets":{"run":{"writes":2}}}`:                                                   "buy buy denied denied",
+		`{"preset":"open","budgets":{"tools":{"shop.open":{"run":0}}}}`:                                      "buy buy buy denied",
+		`{"preset":"open","flows":[{"from":["shop.buy"],"to":["shop.open"],"effect":"deny"}]}`:               "buy buy buy denied",
+		`{"preset":"open","flows":[{"from":["*"],"to":["shop.buy"],"effect":"deny","mode":"values"}]}`:       "buy denied denied open",
+		`{"preset":"open","rules":[{"effect":"deny","tools":["shop.buy"],"args":{"item":"a text, and *"}}]}`: "denied denied denied open",
+	} {
+		rules, mistakes := policy.ReadRules(policy.Source{Text: []byte(text)})
+		if rules == nil {
+			t.Fatal(mistakes)
+		}
+		b := bridge.New(bridge.Options{Resolve: resolve, Policy: rules, Rules: rules, Budget: bridge.NewBudget(10, 1),
+			Caller: bridge.CallerFunc(func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage(`{"content":[{"type":"text","text":"A TEXT, and more of it"}]}`), nil
+			})})
+		var got []string
+		for _, name := range []string{"buy", "buy", "buy", "open"} {
+			_, err := b.Call(t.Context(), "shop__"+name, json.RawMessage(`{"item":"a text, and more of it!"}`))
+			if e, ok := errors.AsType[*bridge.Error](err); ok && e.Code == bridge.CodeDenied {
+				name = "denied"
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, name)
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
 	}
 }
 

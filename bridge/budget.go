@@ -13,6 +13,7 @@ type Budget struct {
 	calls  int64
 	asked  atomic.Int64
 	places chan struct{}
+	ledger ledger
 }
 
 // NewBudget returns a Budget of so many calls, of which so many run at one time.

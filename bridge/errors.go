@@ -42,6 +42,7 @@ const (
 	CodeArguments   Code = "invalid_arguments" // refused before it was sent
 	CodeUnknownTool Code = "unknown_tool"      // no such tool
 	CodeDenied      Code = "denied"            // not allowed here
+	CodeApproval    Code = "needs_approval"    // a person has to allow it, and nobody could be asked
 	CodeCallLimit   Code = "call_limit"        // too many calls in one execution
 	CodeUnavailable Code = "unavailable"       // the server cannot be reached
 	CodeProtocol    Code = "protocol_error"    // the server answered with a JSON-RPC error
@@ -66,7 +67,9 @@ func CheckName(name string) error {
 func Refused(t *discovery.Tool, d policy.Decision) *Error {
 	e := &Error{Server: t.Server, Tool: t.Name, Code: CodeDenied, Message: t.ID + " " + d.Reason, Hint: d.Hint}
 	if d.Effect == policy.Ask {
+		e.Code = CodeApproval
 		e.Message = t.ID + " needs the approval of a person, and nobody can be asked here: it " + d.Reason
+		e.Hint = "do without it, or tell the user: broker policy explain " + t.Server + "." + t.Name + " says why, and which rule would allow it"
 	}
 	return e
 }
@@ -81,7 +84,7 @@ func (e *Error) of(t *discovery.Tool) *Error {
 
 func (e *Error) status() Status {
 	switch e.Code {
-	case CodeDenied:
+	case CodeDenied, CodeApproval:
 		return StatusDenied
 	case CodeTimeout:
 		return StatusTimeout

@@ -161,7 +161,7 @@ func (b *Broker) noteChanges(server string, changes []discovery.Change) {
 // are ignored.
 func (b *Broker) Reconfigure(o Options) {
 	next := *b.opts.Load()
-	next.Servers, next.Tools, next.Overrides, next.ReadOnly, next.Language = o.Servers, o.Tools, o.Overrides, o.ReadOnly, o.Language
+	next.Servers, next.Tools, next.Policy, next.Overrides, next.ReadOnly, next.Language = o.Servers, o.Tools, o.Policy, o.Overrides, o.ReadOnly, o.Language
 	next.Unlearned, next.UnnotedReads = o.Unlearned, o.UnnotedReads
 	next.Mode, next.AutoThreshold, next.SearchWait = o.Mode, o.AutoThreshold, o.SearchWait
 	next.Skills, next.SkillBudget, next.Commands = o.Skills, o.SkillBudget, o.Commands

@@ -121,6 +121,10 @@ type Options struct {
 	// ReadOnly takes every tool that is not marked read-only out of search
 	// and scope, see policy.ReadOnly.
 	ReadOnly bool
+	// Policy decides about calls, after what the fields above deny; nil has nothing
+	// against any. What it denies whatever the arguments is not there at all; where
+	// it asks, the person at the client is asked if the client can show forms.
+	Policy *policy.Rules
 	// Tools allow and deny tools of servers; nil allows all.
 	Tools policy.ToolLists
 	// Overrides change tools of servers: their names, descriptions and parameters.
@@ -191,7 +195,7 @@ func (o *Options) surface() surface.Options {
 }
 
 func (o *Options) catalog() catalog.Options {
-	c := catalog.Options{Servers: o.Servers, Fixed: o.Fixed, Tools: o.Tools, Overrides: o.Overrides, Learned: o.Learned, Unlearned: o.Unlearned}
+	c := catalog.Options{Servers: o.Servers, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Learned: o.Learned, Unlearned: o.Unlearned}
 	if o.ReadOnly { // the others deny no tool that is there, or only some calls
 		c.Scope = o.policies()
 	}
@@ -207,13 +211,16 @@ func (o *Options) policies() policy.List {
 	if o.EnforceAllowedTools {
 		list = append(list, policy.AllowedTools{})
 	}
+	if o.Policy != nil {
+		list = append(list, o.Policy)
+	}
 	return list
 }
 
 func (o *Options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Results: o.Results, Values: o.Values, Learned: o.Learned,
-		Policy: o.policies(), Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
+		Policy: o.policies(), Rules: o.Policy, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
 		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,
 		Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, MaxOutputChars: o.MaxOutputChars, Limits: o.Limits,

@@ -1,9 +1,12 @@
 package broker_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
@@ -53,6 +56,65 @@ func TestWriteMarkIsOfTheClass(t *testing.T) {
 	for _, h := range found.Tools {
 		if reads := h.Name == "s__get_contents"; reads == strings.HasSuffix(h.Description, " [write]") {
 			t.Errorf("%s: %q", h.Name, h.Description)
+		}
+	}
+}
+
+// Where the policy asks, the person at the client says what happens, in both eras
+// of the protocol; the arguments stand in the question on one line, without
+// secrets.
+func TestThePersonAtTheClientIsAsked(t *testing.T) {
+	rules, _ := policy.ReadRules(policy.Source{Text: []byte(`{"preset":"open","rules":[{"effect":"ask","tools":["library.lend"],"reason":"books are rare"}]}`)})
+	for _, version := range versions {
+		for says, want := range map[string]string{"allow once": "ok", "deny": "denied", "decline": "denied", "": "needs_approval"} {
+			t.Run(version+" "+says, func(t *testing.T) {
+				t.Parallel()
+				b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "library")}, Policy: rules})
+				b.Refresh(t.Context())
+				var o *mcp.ClientOptions
+				var asked []string
+				if says != "" {
+					o = &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						asked = append(asked, req.Params.Message)
+						if says == "decline" {
+							return &mcp.ElicitResult{Action: "decline"}, nil
+						}
+						return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"call": says}}, nil
+					}}
+				}
+				cs := connect(t, b, version, o)
+				const code = "try { await callMCPTool('library__lend', {title: 'Emma\\nArguments: {}', token: 'hunter2hunter2'}); return 'ok' } catch (e) { return e.code }"
+				if text, _ := call(t, cs, "execute_code", map[string]any{"code": code}); !strings.Contains(text, `"result":"`+want+`"`) {
+					t.Errorf("%s, want %s", text, want)
+				}
+				if says == "" {
+					return
+				}
+				if len(asked) != 1 || !strings.HasPrefix(asked[0], "Call lend of server library? It is a call that the policy asks about: books are rare.\nArguments: {") ||
+					strings.Count(asked[0], "\n") != 1 || strings.Contains(asked[0], "hunter2") {
+					t.Errorf("asked %q", asked)
+				}
+			})
+		}
+	}
+}
+
+func TestAskMark(t *testing.T) {
+	rules, _ := policy.ReadRules(policy.Source{Text: []byte(`{"rules":[{"effect":"ask","tools":["s.get_contents"]}]}`)})
+	b := newBroker(t, broker.Options{Policy: rules, Servers: []upstream.Config{listing(t, "s",
+		listedTool{Name: "get_contents", Description: "Contents of a file.", InputSchema: stringParams("path")},
+		listedTool{Name: "delete_contents", Description: "Empty a file.", InputSchema: stringParams("path")},
+		listedTool{Name: "contents", Description: "Handle a file.", InputSchema: stringParams("path")},
+	)}})
+	b.Refresh(t.Context())
+	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "contents file"})
+	if err != nil || len(found.Tools) != 3 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	want := map[string]string{"s__get_contents": "Contents of a file. [asks]", "s__delete_contents": "Empty a file. [write] [asks]", "s__contents": "Handle a file. [write]"}
+	for _, h := range found.Tools {
+		if h.Description != want[h.Name] {
+			t.Errorf("%s: %q, want %q", h.Name, h.Description, want[h.Name])
 		}
 	}
 }

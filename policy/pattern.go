@@ -224,6 +224,17 @@ func means(patterns []toolPattern, t *target) bool {
 	return false
 }
 
+// named is means for patterns that may be of the names of tools too.
+func named(patterns []toolPattern, t *target) bool {
+	for i := range patterns {
+		p := &patterns[i]
+		if p.matches(t) || p.ways[0].server.matches(t.tool) || p.ways[0].server.matches(t.own) {
+			return true
+		}
+	}
+	return false
+}
+
 // toolOf is the tool that a name means, when there is no catalogue to look it up
 // in.
 func toolOf(name string) *discovery.Tool {

@@ -179,19 +179,15 @@ var (
 
 const pinHint = "a person has to look at it: broker pins"
 
-// Decide implements Policy. A Call without a Class has that of ClassOf.
+// Decide implements Policy. The class is that of Rules.ClassOf, whatever the call
+// says.
 func (r *Rules) Decide(c Call) Decision {
-	if c.Class == 0 {
-		c.Class = r.ClassOf(c.Tool)
-	}
+	c.Class = r.ClassOf(c.Tool)
 	to := targetOf(c.Tool)
 	if c.Pin != PinApproved {
 		return pinDecision[c.Pin]
 	}
 	s := r.stack(c.Profile)
-	if s == nil {
-		return outside
-	}
 	if c.ReadOnly || s.readOnly() {
 		if !c.Tool.ReadOnly() || c.Class != Read {
 			return unread
@@ -225,12 +221,13 @@ func stricter(a, b Decision) Decision {
 	return a
 }
 
-// stack returns the layers for a profile, nil if there is none of that name.
+// stack returns the layers for a profile. About one that is not there the policy
+// has nothing of its own to say.
 func (r *Rules) stack(profile string) *stack {
-	if profile == "" {
-		return &r.usual
+	if s := r.profiles[profile]; s != nil {
+		return s
 	}
-	return r.profiles[profile]
+	return &r.usual
 }
 
 func (s *stack) readOnly() bool {
@@ -244,7 +241,7 @@ func (s *stack) readOnly() bool {
 
 // has reports whether a tool is within a profile.
 func (l *layer) has(t *target) bool {
-	return (l.servers == nil || means(l.servers, t)) && (l.only == nil || means(l.only, t)) && !means(l.never, t)
+	return (l.servers == nil || means(l.servers, t)) && (l.only == nil || named(l.only, t)) && !named(l.never, t)
 }
 
 // rule is the decision of the rules of all layers, and whether any matches: deny
@@ -358,12 +355,8 @@ func (s *stack) labelsOf(t *target) (set labelSet) {
 // WatchesValues reports whether some flow compares what the results of a tool say
 // with the arguments of later calls.
 func (r *Rules) WatchesValues(t *discovery.Tool, profile string) bool {
-	s := r.stack(profile)
-	if s == nil {
-		return false
-	}
 	to := targetOf(t)
-	for _, l := range s.layers {
+	for _, l := range r.stack(profile).layers {
 		for i := range l.flows {
 			if l.flows[i].values && means(l.flows[i].from, &to) {
 				return true

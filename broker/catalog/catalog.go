@@ -34,6 +34,9 @@ type Options struct {
 	Tools policy.ToolLists
 	// Overrides change tools, by server.
 	Overrides map[string]discovery.Overrides
+	// Rules deny tools whatever the call: those are not there either. Nil denies
+	// none.
+	Rules *policy.Rules
 	// Scope denies, whatever the call, the tools that are not in scope; nil denies
 	// none.
 	Scope policy.List
@@ -197,11 +200,28 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 		listings = append(listings, o.Overrides[s.Name].Apply(o.Tools.Filter(l)))
 	}
 	c.full = discovery.NewCatalog(append(listings, o.Fixed...))
+	if o.Rules != nil {
+		c.full = c.full.Filter(func(t *discovery.Tool) bool { return o.Rules.Decide(policy.CallOf(t)).Effect != policy.Deny })
+	}
 	c.scope = c.full
 	if len(o.Scope) > 0 {
 		c.scope = c.full.Filter(func(t *discovery.Tool) bool { return o.Scope.Decide(policy.CallOf(t)).Effect != policy.Deny })
 	}
 	return c.full, c.scope
+}
+
+// Asks reports whether each call of a tool needs the approval of a person.
+func (c *Catalog) Asks(t *discovery.Tool) bool {
+	rules := c.opts.Load().Rules
+	return rules != nil && rules.Decide(policy.CallOf(t)).Effect == policy.Ask
+}
+
+// Writes reports whether a tool may change something.
+func (c *Catalog) Writes(t *discovery.Tool) bool {
+	if rules := c.opts.Load().Rules; rules != nil {
+		return rules.ClassOf(t) != policy.Read
+	}
+	return policy.ClassOf(t) != policy.Read
 }
 
 // Problems says what of the overrides has no effect on the tools that are known.

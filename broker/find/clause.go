@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 const (
@@ -89,12 +88,22 @@ func beginsPart(rest string, first rune) bool {
 	return more && (word == "-" || slices.Contains(joints, word))
 }
 
-const writeMark = " [write]"
+const writeMark, askMark = " [write]", " [asks]"
 
-// marked adds that a tool may change something.
-func marked(description string, t *discovery.Tool) string {
-	if policy.ClassOf(t) == policy.Read {
-		return description
+// A marker says what is marked of a tool: that it may change something, and that
+// a person is asked before each call.
+type marker interface {
+	Writes(*discovery.Tool) bool
+	Asks(*discovery.Tool) bool
+}
+
+// marked adds the marks of a tool.
+func (w renderer) marked(description string, t *discovery.Tool) string {
+	if w.marks.Writes(t) {
+		description += writeMark
 	}
-	return strings.TrimSpace(description + writeMark)
+	if w.marks.Asks(t) {
+		description += askMark
+	}
+	return strings.TrimSpace(description)
 }

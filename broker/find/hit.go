@@ -21,7 +21,8 @@ type SearchHit struct {
 	// Use says how to use what is no tool.
 	Use       string `json:"use,omitempty"`
 	Signature string `json:"signature,omitempty"`
-	// Description ends in "[write]" unless policy.ClassOf says that the tool reads.
+	// Description ends in "[write]" unless the tool only reads, and in "[asks]" if a
+	// person is asked before each call.
 	Description       string          `json:"description,omitempty"`
 	Declaration       string          `json:"declaration,omitempty"`
 	Parameters        json.RawMessage `json:"parameters,omitempty"`
@@ -60,6 +61,7 @@ func (r result) id() string {
 // A renderer writes hits for one answer.
 type renderer struct {
 	types     *codegen.Generator
+	marks     marker
 	detail    Detail // empty means DetailDesc
 	callsOnly bool   // for a client that calls tools and writes no code
 }
@@ -83,10 +85,10 @@ func (w renderer) hit(c *discovery.Catalog, r result, hits int) SearchHit {
 	default:
 		if hits > fewHits {
 			h.Signature = w.signature(s, t)
-			h.Description = marked(clause(t.Description), t)
+			h.Description = w.marked(clause(t.Description), t)
 			break
 		}
-		h.Description = marked(codegen.FirstSentence(t.Description, firstSentence), t)
+		h.Description = w.marked(codegen.FirstSentence(t.Description, firstSentence), t)
 		w.few(&h, s, t)
 	}
 	return h
@@ -128,7 +130,7 @@ func (w renderer) few(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
 // beginning, then the parameters, then what else of the description fits. The
 // JSON Schema is there only if it says more than the declaration.
 func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
-	described := min(cost(marked(t.Description, t)), maxDescriptionBytes)
+	described := min(cost(w.marked(t.Description, t)), maxDescriptionBytes)
 	left := maxHitBytes - described
 	if w.callsOnly {
 		w.schema(h, t, left)
@@ -143,7 +145,7 @@ func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
 		}
 	}
 	left -= len(h.Parameters)
-	h.Description = marked(clipBytes(t.Description, described+left-len(writeMark)), t)
+	h.Description = w.marked(clipBytes(t.Description, described+left-len(writeMark)-len(askMark)), t)
 }
 
 // declaration is the declaration within limit bytes of an answer.

@@ -83,7 +83,7 @@ func (f *Finder) search(ctx context.Context, req SearchRequest, callsOnly bool, 
 	if err := f.Sync(); err != nil {
 		return SearchAnswer{}, err
 	}
-	s := &search{f: f, scope: f.catalog.Scope(), req: req, renderer: renderer{types: f.catalog.Types(), detail: req.Detail, callsOnly: callsOnly}}
+	s := &search{f: f, scope: f.catalog.Scope(), req: req, renderer: renderer{types: f.catalog.Types(), marks: f.catalog, detail: req.Detail, callsOnly: callsOnly}}
 	s.answer.Tools = []SearchHit{}
 	if req.Limit > maxHits {
 		s.req.Limit = maxHits

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -201,6 +202,9 @@ type Execution struct {
 	drifts         drifts
 
 	extra []sandbox.Module // of libraries, that the script may import
+
+	asking sync.Mutex // one question at a time
+	asked  int
 }
 
 func (x *Execution) refuse(why string) Answer {
@@ -279,6 +283,8 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 		Resolve:   x.e.catalog.Resolve,
 		Caller:    bridge.CallerFunc(x.call),
 		Policy:    x.o.Policy,
+		Rules:     x.o.Rules,
+		Approve:   x.approve,
 		Client:    x.Request.Client,
 		Execution: x.id,
 		Record:    x.record,

@@ -36,8 +36,10 @@ type Options struct {
 	Values  state.Values
 	Learned *learned.Store
 
-	// Policy decides about every call.
+	// Policy decides about every call; Rules are those of it that a user has
+	// written.
 	Policy policy.List
+	Rules  *policy.Rules
 
 	Mode          surface.Mode
 	AutoThreshold int

@@ -96,6 +96,36 @@ func TestFormsAreFilledInAtTheTerminal(t *testing.T) {
 	}
 }
 
+// Where the policy asks, whoever runs the script at a terminal says what happens.
+func TestCallsAreApprovedAtTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", dir)
+	config, script := filepath.Join(dir, "servers.json"), filepath.Join(dir, "ask.js")
+	text, err := json.Marshal(map[string]any{
+		"mcpServers": map[string]any{"good": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Good)}},
+		"broker":     map[string]any{"policy": map[string]any{"rules": []any{map[string]any{"effect": "ask", "tools": []string{"good.echo"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := "try { await callMCPTool('good__echo', {text: 'x'}); return 'called' } catch (e) { return e.code }"
+	if err := errors.Join(os.WriteFile(config, text, 0o600), os.WriteFile(script, []byte(code), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]string{"allow once": "called", "": "denied", ".": "denied"} {
+		var stdout bytes.Buffer
+		person, cmd := atTerminal(t, &stdout, "exec", "--timeout", "100", "--config", config, script)
+		if seen := readUntil(t, person, "[deny]"); !strings.Contains(seen, "Call echo of server good?") {
+			t.Errorf("the terminal shows %q", seen)
+		}
+		if _, err := person.WriteString(typed + "\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil || strings.TrimSpace(stdout.String()) != want {
+			t.Errorf("after %q: %v, %q, want %s", typed, err, stdout.String(), want)
+		}
+	}
+}
+
 // atTerminal starts the broker at a terminal, but for its stdout.
 func atTerminal(t *testing.T, stdout io.Writer, args ...string) (person *os.File, cmd *exec.Cmd) {
 	t.Helper()

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		os.Setenv(daemonVariable, "off")
 	}
 	fakeupstream.RunIfAsked()
+	managedPath = os.Getenv("MANAGED_POLICY") // not that of this computer
 	testscript.Main(keeper{m}, map[string]func(){
 		"broker":  main,
 		"shelf":   serveShelf,

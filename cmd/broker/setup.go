@@ -55,7 +55,7 @@ func (a *app) load() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := config.Load(path)
+	cfg, err := loadConfig(path)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +65,19 @@ func (a *app) load() (*config.Config, error) {
 		sayln(a.stderr, n)
 	}
 	return cfg, nil
+}
+
+// managedPath is where the policy of who manages this computer is.
+var managedPath = config.ManagedPath()
+
+// loadConfig reads a config file, and the managed policy above it.
+func loadConfig(path string) (*config.Config, error) {
+	cfg, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Managed, err = config.LoadPolicy(managedPath)
+	return cfg, err
 }
 
 // loadWithState reads the config file and names its state directory.
@@ -180,6 +193,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		SearchWait:     wait,
 		ReadOnly:       set.ReadOnly || a.readOnly,
 		Tools:          toolLists(cfg),
+		Policy:         cfg.Rules(),
 		Overrides:      overrides(cfg),
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,

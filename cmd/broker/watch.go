@@ -111,7 +111,7 @@ func (w *watcher) look(all bool) {
 
 // reload puts the config file in force and returns it, or says why not.
 func (a *app) reload(s *session) *config.Config {
-	cfg, err := config.Load(s.config.Path)
+	cfg, err := loadConfig(s.config.Path)
 	if err == nil {
 		a.overrule(cfg)
 		cfg = withPlugins(cfg)

@@ -27,6 +27,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"typecheck":      c.typecheck(&b.Typecheck),
 		"notedReads":     c.optionalBool(of("notedReads"), &b.NotedReads),
 		"learn":          c.optionalBool(of("learn"), &b.Learn),
+		"policy":         c.policy(&b.Policy),
 		"skills":         c.skills(of, &b.Skills),
 		"plugins":        c.plugins(of, &b.Plugins),
 		"audit": section("audit", schema{

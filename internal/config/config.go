@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 // maxFileBytes bounds a configuration file; a larger one is some other file.
@@ -35,6 +37,9 @@ type Config struct {
 	Servers []Server
 	// Broker are the broker's own settings.
 	Broker Broker
+	// Managed is the policy of who manages this computer, which is above that of
+	// Broker; nil without one. Parse leaves it alone.
+	Managed *policy.Rules
 	// Notes are warnings that do not make the file wrong, such as unknown keys,
 	// in the order of the file. Each has the form file:line:column: text.
 	Notes []string
@@ -169,6 +174,8 @@ type Broker struct {
 	Skills Skills
 	// Plugins is about where plugins are installed.
 	Plugins Plugins
+	// Policy decides which calls are allowed; nil means policy.Default.
+	Policy *policy.Rules
 }
 
 // Audit says what is recorded, and for how long.

@@ -21,6 +21,7 @@ const (
 func Parse(path string, data []byte) (*Config, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	c := newCollector(data)
+	c.path = path
 	cfg := &Config{Path: path, Name: configName(path)}
 	if c.encoding() {
 		if v, ok := parseSyntax(c); ok {

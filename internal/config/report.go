@@ -68,6 +68,7 @@ func sortMistakes(ms []Mistake) {
 
 // A collector gathers the mistakes and notes of one file.
 type collector struct {
+	path     string // names the file
 	data     []byte
 	lines    []int // offset of the first byte of each line
 	mistakes []Mistake

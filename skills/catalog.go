@@ -1,8 +1,6 @@
 package skills
 
 import (
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -24,7 +22,7 @@ func (s *Snapshot) Catalogue(budget int) string {
 	if budget == 0 {
 		budget = DefaultBudget
 	}
-	if text := s.XML(); Tokens(text) <= budget {
+	if text := s.xml(); Tokens(text) <= budget {
 		return text
 	}
 	var names []string
@@ -37,43 +35,16 @@ func (s *Snapshot) Catalogue(budget int) string {
 	return strconv.Itoa(len(s.shown)) + " skills; search_tools finds them"
 }
 
-// XML is the whole catalogue, whatever it costs; empty without a skill.
-func (s *Snapshot) XML() string { return s.xml(false) }
-
-// Prompt is the catalogue for a host that puts it into a system prompt and reads
-// the files itself, without the broker: with the path of each SKILL.md on this
-// host, and how skills are used. Skills without files are left out.
-func (s *Snapshot) Prompt() string {
-	text := s.xml(true)
-	if text == "" {
-		return ""
-	}
-	return `<skill_system>
-Skills say how something is done. Before a task that a skill is for, read the whole file at its location and follow it. Read other files of the skill only when
-the text leads to them; their paths are relative to the folder of that file. Use no skill for what it is not for.
-` + text + "\n</skill_system>"
-}
-
-// xml is the whole catalogue; located skills have files on this host.
-func (s *Snapshot) xml(located bool) string {
-	shown := s.shown
-	if located {
-		shown = slices.DeleteFunc(slices.Clone(shown), func(k *Skill) bool { return k.file.path == "" })
-	}
-	if len(shown) == 0 {
-		return ""
-	}
+// xml is the whole catalogue, whatever it costs.
+func (s *Snapshot) xml() string {
 	var b strings.Builder
 	b.WriteString("<available_skills>\n")
-	for _, k := range shown {
+	for _, k := range s.shown {
 		b.WriteString("<skill><name>" + escapeXML.Replace(k.Ref) + "</name>")
 		if k.Scope == ScopeServer { // whose words these are
 			b.WriteString("<origin>" + escapeXML.Replace(k.Origin()) + "</origin>")
 		}
 		b.WriteString("<description>" + escapeXML.Replace(oneLine(k.Description)) + "</description>")
-		if located {
-			b.WriteString("<location>" + escapeXML.Replace(filepath.Join(k.shown, k.File())) + "</location>")
-		}
 		b.WriteString("</skill>\n")
 	}
 	b.WriteString("</available_skills>")

@@ -430,3 +430,19 @@ func (a *app) auditPruneCommand() *cobra.Command {
 
 // ms is a time in milliseconds for people.
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+
+// printSkillStats prints what was done with skills, and below each by whom.
+func printSkillStats(w io.Writer, list []state.SkillStats) error {
+	var rows [][]any
+	for _, s := range list {
+		rows = append(rows, useRow(s.Skill, "", s.SkillUse))
+		for _, c := range s.Clients {
+			rows = append(rows, useRow("", c.Client, c.SkillUse))
+		}
+	}
+	return table[[]any]{"SKILL\tCLIENT\tACTIVATED\tFILES READ\tTOOLS CALLED\tFAILED\tLAST USE", func(r []any) []any { return r }}.print(w, rows)
+}
+
+func useRow(skill, client string, u state.SkillUse) []any {
+	return []any{oneLine(skill, 64), oneLine(client, 40), u.Activations, u.Reads, u.ToolCalls, u.Errors, u.LastUse.Local().Format(time.DateTime)}
+}

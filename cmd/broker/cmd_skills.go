@@ -23,10 +23,10 @@ import (
 
 func (a *app) skillsCommand() *cobra.Command {
 	c := group("skills", "Manage skills: folders that tell an agent how to do something",
-		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(), a.skillsPromptCommand(),
+		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(),
 		a.skillsSwitchCommand("enable", "Enable a skill", true), a.skillsSwitchCommand("disable", "Disable a skill without removing it", false), a.skillsApproveCommand(),
-		a.skillsInstallCommand(), a.skillsRegisterCommand(), a.skillsRemoveCommand(), a.skillsNewCommand(), a.skillsPackCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
-		a.skillsCallCommand(), a.skillsStatsCommand())
+		a.skillsInstallCommand(), a.skillsRegisterCommand(), a.skillsRemoveCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
+		a.skillsCallCommand())
 	c.PersistentFlags().StringVar(&a.skillsPath, "skills", "", "the folder with public/ and custom/, instead of the config's")
 	return c
 }
@@ -406,49 +406,6 @@ func (a *app) skillsReadCommand() *cobra.Command {
 	c.Flags().Int64Var(&offset, "offset", 0, "byte to start at")
 	c.Flags().Int64Var(&limit, "limit", 0, "maximum number of bytes (default 10000)")
 	return c
-}
-
-func (a *app) skillsPromptCommand() *cobra.Command {
-	format, budget := "budget", 0
-	c := &cobra.Command{
-		Use:   "prompt",
-		Short: "Print the catalogue of skills for a system prompt",
-		Long: "Print the catalogue of skills for a system prompt: within the budget of tokens that the broker keeps to, or with --format xml as a whole.\n" +
-			"--format system is for hosts that read the files themselves, without the broker: it says where each SKILL.md is and how skills are used.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains([]string{"budget", "xml", "system"}, format) {
-				return usage("unknown format %q: use budget, xml or system", format)
-			}
-			if budget < 0 {
-				return usage("--budget is %d: use a number of tokens such as 1500", budget)
-			}
-			return a.withSkills(cmd.Context(), func(h *skillHome, s *skills.Snapshot) error {
-				text := s.Prompt
-				switch format {
-				case "budget":
-					text = func() string { return s.Catalogue(cmp.Or(budget, h.config.Broker.Skills.CatalogBudget)) }
-				case "xml":
-					text = s.XML
-				}
-				return a.printPrompt(text(), len(s.Shown()))
-			})
-		},
-	}
-	c.Flags().StringVar(&format, "format", format, "budget, xml or system")
-	c.Flags().IntVar(&budget, "budget", budget, "maximum number of tokens (default 1500)")
-	return c
-}
-
-// printPrompt prints a catalogue of so many skills.
-func (a *app) printPrompt(text string, skillsIn int) error {
-	if a.json {
-		return a.printJSON(map[string]any{"prompt": text, "skills": skillsIn, "tokens": skills.Tokens(text)})
-	}
-	if text != "" {
-		sayln(a.stdout, lines(text))
-	}
-	return nil
 }
 
 func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {

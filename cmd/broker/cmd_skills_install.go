@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -259,105 +256,6 @@ func (a *app) skillsRemoveCommand() *cobra.Command {
 	}
 }
 
-func (a *app) skillsNewCommand() *cobra.Command {
-	dir, description := ".", ""
-	c := &cobra.Command{
-		Use: "new NAME", Short: "Create the files of a new skill", Args: oneArg("the name of a skill"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if description == "" {
-				description = "Describes what " + args[0] + " does. Use when it is wanted."
-			}
-			text := fmt.Sprintf("---\nname: %s\ndescription: %q\n---\n\n# %s\n\nSay here, step by step, how it is done. Put what is only sometimes needed into references/ and link to it.\n",
-				args[0], description, args[0])
-			if ok, list := skills.Parse([]byte(text)).Judge(skills.Install); !ok {
-				return usage("%s", list[0].Message)
-			}
-			path := filepath.Join(dir, args[0])
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-			if err := os.Mkdir(path, 0o755); err != nil {
-				return usage("make a skill: %w", err)
-			}
-			if err := os.WriteFile(filepath.Join(path, skills.FileName), []byte(text), 0o644); err != nil {
-				return err
-			}
-			return a.printChange(path, "made", args[0])
-		},
-	}
-	c.Flags().StringVar(&dir, "dir", dir, "the folder that it is made in")
-	c.Flags().StringVar(&description, "description", "", "what it does and when to use it")
-	return c
-}
-
-func (a *app) skillsPackCommand() *cobra.Command {
-	var out, site string
-	c := &cobra.Command{
-		Use:   "pack FOLDER...",
-		Short: "Pack a skill into an archive, or several for a host",
-		Long: "Pack a skill into NAME.skill. With --site, pack each into a folder that a web server can serve: .well-known/agent-skills with a list and\n" +
-			"the digests, from which broker skills install https://host installs them.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return usage("%s needs the folder of a skill\nhint: %s --help", nameOf(cmd), cmd.CommandPath())
-			case len(args) > 1 && site == "":
-				return usage("several skills are only packed with --site")
-			case out != "" && site != "":
-				return usage("skills pack takes --out or --site, not both")
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if site != "" {
-				return a.packSite(site, args)
-			}
-			var archive bytes.Buffer
-			doc, err := pack.Write(&archive, args[0], false)
-			if err != nil {
-				return a.sourceError(err)
-			}
-			if out == "" {
-				out = doc.Name + ".skill"
-			}
-			if err := os.WriteFile(out, archive.Bytes(), 0o644); err != nil {
-				return err
-			}
-			return a.printChange(out, "packed", doc.Name)
-		},
-	}
-	c.Flags().StringVar(&out, "out", "", "the archive (default NAME.skill)")
-	c.Flags().StringVar(&site, "site", "", "the folder of a web server's files")
-	return c
-}
-
-// packSite writes what a host serves.
-func (a *app) packSite(site string, dirs []string) error {
-	base := filepath.Join(site, filepath.FromSlash(filepath.Dir(remote.Path)))
-	if err := os.MkdirAll(base, 0o755); err != nil {
-		return err
-	}
-	index := remote.Index{Schema: remote.Schema, Skills: []remote.Entry{}}
-	for _, dir := range dirs {
-		var archive bytes.Buffer
-		doc, err := pack.Write(&archive, dir, true)
-		if err != nil {
-			return a.sourceError(err)
-		}
-		sum := sha256.Sum256(archive.Bytes())
-		file := doc.Name + ".zip"
-		if err := os.WriteFile(filepath.Join(base, file), archive.Bytes(), 0o644); err != nil {
-			return err
-		}
-		index.Skills = append(index.Skills, remote.Entry{Name: doc.Name, Type: remote.TypeArchive, Description: doc.Description, URL: file, Digest: skills.Digest(sum[:])})
-	}
-	path := filepath.Join(base, filepath.Base(remote.Path))
-	if err := writeJSONFile(path, index); err != nil {
-		return err
-	}
-	return a.printChange(path, "packed", counted(len(dirs), "skill"))
-}
-
 func (a *app) skillsLintCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint FOLDER",
@@ -390,16 +288,4 @@ func (a *app) skillsLintCommand() *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// writeJSONFile writes a file that people may read.
-func writeJSONFile(path string, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
 }

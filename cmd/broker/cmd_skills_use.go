@@ -1,23 +1,17 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func (a *app) skillsCallCommand() *cobra.Command {
@@ -91,81 +85,4 @@ func (a *app) printValue(value json.RawMessage) error {
 		return err
 	}
 	return a.printJSON(value)
-}
-
-func (a *app) skillsStatsCommand() *cobra.Command {
-	var since time.Duration
-	c := &cobra.Command{
-		Use:   "stats [NAME]",
-		Short: "Summarize how skills were used, and by whom",
-		Long:  "Summarize how skills were used, and by which clients: activations, files read, tools called, how many of these failed, and when each was last used. The record is that of broker audit.",
-		Args:  someArgs(0, 1, "at most the name of a skill"),
-		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, args []string) error {
-			list, err := store.SkillStats(ctx, ago(since))
-			if err != nil {
-				return err
-			}
-			if len(args) == 1 {
-				if list, err = a.statsOf(ctx, store, list, args[0]); err != nil {
-					return err
-				}
-			}
-			if a.json {
-				return a.printJSON(map[string]any{"skills": list})
-			}
-			return printSkillStats(a.stdout, list)
-		}),
-	}
-	timeVar(c.Flags(), &since, "since", "only since this long ago, such as 24h")
-	return c
-}
-
-// statsOf is what of list is about the skill of that name. One that is neither
-// recorded nor there is wrong usage.
-func (a *app) statsOf(ctx context.Context, store *sqlite.Store, list []state.SkillStats, name string) ([]state.SkillStats, error) {
-	list = slices.DeleteFunc(list, func(s state.SkillStats) bool { return s.Skill != name })
-	if len(list) > 0 {
-		return list, nil
-	}
-	ever, err := store.SkillStats(ctx, time.Time{})
-	if err != nil || slices.ContainsFunc(ever, func(s state.SkillStats) bool { return s.Skill == name }) {
-		return list, err
-	}
-	var now *skills.Snapshot
-	err = a.withView(func(_ *skillHome, v *skillView) error {
-		now = v.registry.Refresh()
-		return nil
-	})
-	if err != nil || now.Contains(name) {
-		return list, err
-	}
-	var known []string
-	for _, k := range now.All() {
-		known = append(known, k.Ref)
-	}
-	for _, s := range ever {
-		known = append(known, s.Skill)
-	}
-	slices.Sort(known)
-	text := lines(fmt.Sprintf("nothing is recorded of a skill %q, and there is none", name))
-	if near := nearest.Names(name, slices.Compact(known), 3); len(near) > 0 {
-		text = lines(gate.Terminal(string(text)) + "\nhint: did you mean " + gate.Terminal(strings.Join(near, " or ")) + "?")
-	}
-	return nil, usage("%s", text)
-}
-
-// printSkillStats prints what was done with skills, and below each by whom.
-func printSkillStats(w io.Writer, list []state.SkillStats) error {
-	var rows [][]any
-	for _, s := range list {
-		rows = append(rows, useRow(s.Skill, "", s.SkillUse))
-		for _, c := range s.Clients {
-			rows = append(rows, useRow("", c.Client, c.SkillUse))
-		}
-	}
-	return table[[]any]{"SKILL\tCLIENT\tACTIVATED\tFILES READ\tTOOLS CALLED\tFAILED\tLAST USE", func(r []any) []any { return r }}.print(w, rows)
-}
-
-func useRow(skill, client string, u state.SkillUse) []any {
-	return []any{oneLine(skill, 64), oneLine(client, 40), u.Activations, u.Reads, u.ToolCalls, u.Errors, u.LastUse.Local().Format(time.DateTime)}
 }

@@ -113,48 +113,41 @@ type keptItem struct {
 }
 
 // find looks a name up among everybody's results and, if no result has it, the
-// values of client.
-func find(ctx context.Context, store *files.Store, name, client string, anyClient bool) (keptItem, error) {
-	k := keptItem{store, client, name, false}
+// values of the local user, or of the only client that has such a value.
+func find(ctx context.Context, store *files.Store, name string) (keptItem, error) {
+	none := keptItem{}
 	clients, err := store.Clients(ctx)
 	if err != nil {
-		return k, err
+		return none, err
 	}
 	for _, c := range clients {
-		if !anyClient && c != client {
-			continue
-		}
 		list, err := store.List(ctx, c)
 		if err != nil {
-			return k, err
+			return none, err
 		}
 		if slices.ContainsFunc(list, func(r state.Result) bool { return r.Ref == name }) {
 			return keptItem{store, c, name, true}, nil
 		}
 	}
-	if _, err := store.Value(ctx, client, name); err == nil {
-		return k, nil
-	} else if !errors.Is(err, state.ErrNotFound) {
-		return k, err
-	}
-	for _, other := range clients {
-		if _, err := store.Value(ctx, other, name); err == nil && other != client {
-			return k, usage("%s has nothing kept as %q\nhint: --client %q has", clientLabel(client), name, other)
+	for _, c := range append([]string{state.Local}, clients...) {
+		if _, err := store.Value(ctx, c, name); err == nil {
+			return keptItem{store, c, name, false}, nil
+		} else if !errors.Is(err, state.ErrNotFound) {
+			return none, err
 		}
 	}
-	return k, usage("nothing is kept as %q\nhint: broker store list", name)
+	return none, usage("nothing is kept as %q\nhint: broker store list", name)
 }
 
 // withKept is a command's RunE that does f with what is kept under the first
-// argument: a result of anyone's, or of the client whom --client names, or a
-// value.
-func (a *app) withKept(client *string, f func(context.Context, keptItem) error) func(*cobra.Command, []string) error {
+// argument.
+func (a *app) withKept(f func(context.Context, keptItem) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		store, err := a.results()
 		if err != nil {
 			return err
 		}
-		k, err := find(cmd.Context(), store, args[0], *client, !cmd.Flags().Changed("client"))
+		k, err := find(cmd.Context(), store, args[0])
 		if err != nil {
 			return err
 		}
@@ -162,18 +155,13 @@ func (a *app) withKept(client *string, f func(context.Context, keptItem) error) 
 	}
 }
 
-func clientFlag(c *cobra.Command, client *string) {
-	c.Flags().StringVar(client, "client", "", "whose: the name of an HTTP token (default: the local user's)")
-}
-
 func (a *app) storeGetCommand() *cobra.Command {
 	var part results.Part
-	var client string
 	c := &cobra.Command{
 		Use:   "get NAME",
 		Short: "Print a result by its reference, or a value by its key",
 		Args:  oneArg("a reference or a key (broker store list shows them)"),
-		RunE: a.withKept(&client, func(ctx context.Context, k keptItem) (err error) {
+		RunE: a.withKept(func(ctx context.Context, k keptItem) (err error) {
 			item, data := state.Result{MIME: state.JSON}, []byte(nil)
 			if k.isResult {
 				item, data, err = results.Get(ctx, k, k.owner, k.name)
@@ -206,18 +194,16 @@ func (a *app) storeGetCommand() *cobra.Command {
 	c.Flags().StringVar(&part.Path, "path", "", `the part wanted, such as "items[0].title"`)
 	c.Flags().IntVar(&part.Offset, "offset", 0, "elements, or characters, to leave out")
 	c.Flags().IntVar(&part.Limit, "limit", 0, "elements, or characters, at most; 0 means all")
-	clientFlag(c, &client)
 	return c
 }
 
 func (a *app) storeRemoveCommand() *cobra.Command {
-	var client string
 	c := &cobra.Command{
 		Use:     "rm NAME",
 		Aliases: []string{"remove"},
 		Short:   "Remove a result or a value",
 		Args:    oneArg("a reference or a key (broker store list shows them)"),
-		RunE: a.withKept(&client, func(ctx context.Context, k keptItem) error {
+		RunE: a.withKept(func(ctx context.Context, k keptItem) error {
 			if k.isResult {
 				return k.Remove(ctx, k.owner, k.name)
 			}
@@ -225,6 +211,5 @@ func (a *app) storeRemoveCommand() *cobra.Command {
 			return err
 		}),
 	}
-	clientFlag(c, &client)
 	return c
 }

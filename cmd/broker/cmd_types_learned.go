@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,7 +13,7 @@ import (
 
 func (a *app) typesLearnedCommand() *cobra.Command {
 	return group("learned", "Manage output types learned from the results of tools",
-		a.learnedListCommand(), a.learnedShowCommand(), a.learnedResetCommand(), a.learnedExportCommand(), a.learnedImportCommand())
+		a.learnedListCommand(), a.learnedShowCommand(), a.learnedResetCommand())
 }
 
 // withLearned calls f with the learned types of the config's state directory.
@@ -125,58 +123,4 @@ func (a *app) learnedResetCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&all, "all", false, "forget all")
 	return c
-}
-
-func (a *app) learnedExportCommand() *cobra.Command {
-	var out string
-	c := &cobra.Command{
-		Use: "export", Short: "Write the learned types to a file that a team can share", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return a.withLearned(func(s *learned.Store) error {
-				if out == "" || out == "-" {
-					return s.Export(a.stdout)
-				}
-				f, err := os.Create(out)
-				if err != nil {
-					return err
-				}
-				if err := s.Export(f); err != nil {
-					f.Close()
-					return err
-				}
-				return f.Close()
-			})
-		},
-	}
-	c.Flags().StringVarP(&out, "out", "o", "", "the file to write (default: stdout)")
-	return c
-}
-
-func (a *app) learnedImportCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "import FILE|-", Short: "Import types that export wrote, except where more calls were seen here",
-		Args: oneArg("a file that broker types learned export wrote, or -"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in := cmd.InOrStdin()
-			if args[0] != "-" {
-				f, err := os.Open(args[0])
-				if err != nil {
-					return usage("%w", err)
-				}
-				defer f.Close()
-				in = io.Reader(f)
-			}
-			return a.withLearned(func(s *learned.Store) error {
-				n, err := s.Import(in)
-				if err != nil {
-					return usage("%s: %w", args[0], err)
-				}
-				if a.json {
-					return a.printJSON(map[string]int{"imported": n})
-				}
-				say(a.stdout, "imported %s\n", counted(n, "type"))
-				return nil
-			})
-		},
-	}
 }

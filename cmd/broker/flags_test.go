@@ -49,7 +49,7 @@ func TestFlagsSayWhatTheyTake(t *testing.T) {
 
 func TestTimesAreAboveZero(t *testing.T) {
 	for _, args := range []string{
-		"audit list --since=-5m", "audit stats --since 0s", "audit prune --older-than=-1h", "auth login github --timeout 0", "skills stats --since 1d",
+		"audit list --since=-5m", "audit stats --since 0s", "audit prune --older-than=-1h", "auth login github --timeout 0",
 	} {
 		stderr, code := ran(t, strings.Fields(args)...)
 		if !strings.Contains(stderr, ": use a time above 0, such as 90s") || code != exitUsage {

@@ -121,8 +121,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"index", "index --json", "servers list", "servers list --tools", "servers list --json", "servers test evil", "servers logs evil", "servers test " + evil, "doctor", "doctor --json",
 		"call evil.fail", "call evil.fail --json", "call evil.read --json", "call evil.nope", "call evil.nope a=b", "tools list", "tools list --json", "tools show evil.read", "tools show evil.read --json", "tools show " + evil, "__complete call e", "__complete call evil.read e", "__complete servers test e", "call " + evil,
 		"search read", "search read --detail full", "search zzz --json", "search read --detail full --json", "types --out types", "types learned list", "types learned show evil",
-		"skills list", "skills list --diagnostics", "skills list --json", "skills show notes", "skills show notes --json", "skills approve notes", "skills search ev", "skills prompt", "skills prompt --format xml",
-		"skills validate skills/custom/notes", "skills lint skills/custom/notes", "skills validate skills/custom/broken" + evil, "skills install p/skills/notes", "skills call notes x", "skills stats",
+		"skills list", "skills list --diagnostics", "skills list --json", "skills show notes", "skills show notes --json", "skills approve notes", "skills search ev",
+		"skills validate skills/custom/notes", "skills lint skills/custom/notes", "skills validate skills/custom/broken" + evil, "skills install p/skills/notes", "skills call notes x",
 		"audit list", "audit events", "audit stats", "audit export", "audit list --json", "store list", "store list --json", "import client.json --dry-run", "import client.json --dry-run --json",
 		"auth status", "auth login " + evil, "servers list --config wrong.json", evil, "--" + evil, "help " + evil,
 	} {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +23,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/remote"
 )
 
 // The test binary is the broker, its helpers, and upstream servers that scripts
@@ -185,7 +190,7 @@ func serveLibrary() {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "replace": replaceText},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "replace": replaceText, "pack": packSkills},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "engine":
@@ -231,6 +236,33 @@ func replaceText(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s does not hold %q", args[2], args[0])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.ReplaceAll(text, args[0], args[1])), 0o600))
+}
+
+// packSkills is the script command "pack FILE FOLDER", which makes an archive, and
+// "pack -site FOLDER...", which makes what a host of skills serves at $SITE_URL.
+func packSkills(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: pack FILE FOLDER or pack -site FOLDER...")
+	}
+	archive := func(dir, file string) []byte {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		ts.Check(errors.Join(z.AddFS(os.DirFS(ts.MkAbs(dir))), z.Close(), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b.Bytes(), 0o644)))
+		return b.Bytes()
+	}
+	if args[0] != "-site" {
+		archive(args[1], ts.MkAbs(args[0]))
+		return
+	}
+	base := ts.MkAbs("site/.well-known/agent-skills")
+	index := remote.Index{Schema: remote.Schema}
+	for _, dir := range args[1:] {
+		name := filepath.Base(dir)
+		sum := sha256.Sum256(archive(dir, filepath.Join(base, name+".zip")))
+		index.Skills = append(index.Skills, remote.Entry{Name: name, Type: remote.TypeArchive, Description: name, URL: name + ".zip", Digest: skills.Digest(sum[:])})
+	}
+	text, err := json.MarshalIndent(index, "", "  ")
+	ts.Check(errors.Join(err, os.WriteFile(filepath.Join(base, "index.json"), text, 0o644)))
 }
 
 // exitCode is the script command "exitcode N COMMAND...".

@@ -22,22 +22,12 @@ func Example() {
 	if err := os.WriteFile(filepath.Join(source, "SKILL.md"), []byte(text), 0o644); err != nil {
 		panic(err)
 	}
-	archive, err := os.Create(filepath.Join(dir, "review.skill"))
-	if err != nil {
-		panic(err)
-	}
-	if _, err := pack.Write(archive, source, false); err != nil {
-		panic(err)
-	}
-	if err := archive.Close(); err != nil {
-		panic(err)
-	}
-	got, err := pack.Install(filepath.Join(dir, "installed"), archive.Name(), pack.Options{})
+	got, err := pack.Install(filepath.Join(dir, "installed"), source, pack.Options{})
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(got.Name, got.Files)
-	_, err = pack.Install(filepath.Join(dir, "installed"), archive.Name(), pack.Options{})
+	_, err = pack.Install(filepath.Join(dir, "installed"), source, pack.Options{})
 	fmt.Println(err)
 	// Output:
 	// review [SKILL.md]

@@ -292,38 +292,6 @@ func TestRepositoriesInArchivesAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestPackAndInstallAgain(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "my-skill")
-	skillcases.Write(t, dir, []skillcases.Entry{
-		{Path: "SKILL.md", Text: text}, {Path: "scripts/run.sh", Text: "#!/bin/sh\n", Mode: "0755"}, {Path: ".git/config", Text: "x"}, {Path: ".DS_Store", Text: "x"},
-	})
-	for _, flat := range []bool{false, true} {
-		var one, two bytes.Buffer
-		doc, err := pack.Write(&one, dir, flat)
-		if err != nil || doc.Name != "my-skill" {
-			t.Fatalf("%+v, %v", doc, err)
-		}
-		if _, err := pack.Write(&two, dir, flat); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
-			t.Errorf("the same skill gives other bytes, %v", err)
-		}
-		got, err := install(t, "a.skill", one.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"SKILL.md", "scripts/run.sh"}, got.Files); diff != "" {
-			t.Errorf("files (-want +got):\n%s", diff)
-		}
-		if info, err := os.Stat(filepath.Join(got.Path, "scripts", "run.sh")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o755 {
-			t.Errorf("the script: %v, %v", info, err)
-		}
-	}
-	skillcases.Write(t, dir, []skillcases.Entry{{Path: "link", Symlink: "SKILL.md"}})
-	_, err := pack.Write(io.Discard, dir, false)
-	wantCode(t, "a link", err, "archive_symlink")
-	_, err = pack.Write(io.Discard, filepath.Dir(dir), false)
-	wantCode(t, "no skill", err, "invalid_skill")
-}
-
 func TestForceReplacesAsAWhole(t *testing.T) {
 	dir := t.TempDir()
 	dest, source := filepath.Join(dir, "dest"), filepath.Join(dir, "my-skill")

@@ -1,9 +1,11 @@
 package remote_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -63,21 +65,22 @@ func TestFetchVerifiesDigests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var archive bytes.Buffer
-	if _, err := pack.Write(&archive, dir, true); err != nil {
+	z := zip.NewWriter(&archive)
+	if err := errors.Join(z.AddFS(os.DirFS(dir)), z.Close()); err != nil {
 		t.Fatal(err)
 	}
-	zip := digest(archive.Bytes())
+	packed := digest(archive.Bytes())
 	entries := []remote.Entry{
-		{Name: "poem", Type: remote.TypeArchive, URL: "files/poem.zip", Digest: zip},
+		{Name: "poem", Type: remote.TypeArchive, URL: "files/poem.zip", Digest: packed},
 		{Name: "text", Type: remote.TypeFile, URL: "/poem.md", Digest: digest([]byte(text))},
-		{Name: "changed", Type: remote.TypeFile, URL: "/poem.md", Digest: zip},
-		{Name: "moved", Type: remote.TypeFile, URL: "/away", Digest: zip},
-		{Name: "huge", Type: remote.TypeFile, URL: "/huge.md", Digest: zip},
-		{Name: "gone", Type: remote.TypeArchive, URL: "/gone.zip", Digest: zip},
-		{Name: "elsewhere", Type: remote.TypeFile, URL: "https://other.example.com/x.md", Digest: zip},
-		{Name: "odd", Type: "oci", URL: "/x", Digest: zip},
+		{Name: "changed", Type: remote.TypeFile, URL: "/poem.md", Digest: packed},
+		{Name: "moved", Type: remote.TypeFile, URL: "/away", Digest: packed},
+		{Name: "huge", Type: remote.TypeFile, URL: "/huge.md", Digest: packed},
+		{Name: "gone", Type: remote.TypeArchive, URL: "/gone.zip", Digest: packed},
+		{Name: "elsewhere", Type: remote.TypeFile, URL: "https://other.example.com/x.md", Digest: packed},
+		{Name: "odd", Type: "oci", URL: "/x", Digest: packed},
 		{Name: "loose", Type: remote.TypeFile, URL: "/poem.md", Digest: "sha256:1"},
-		{Name: "rar", Type: remote.TypeArchive, URL: "/poem.rar", Digest: zip},
+		{Name: "rar", Type: remote.TypeArchive, URL: "/poem.rar", Digest: packed},
 	}
 	server := host(t, remote.Index{Schema: remote.Schema, Skills: entries}, map[string][]byte{
 		"/.well-known/agent-skills/files/poem.zip": archive.Bytes(), "/poem.md": []byte(text), "/huge.md": make([]byte, skills.MaxFileBytes+2),

@@ -127,6 +127,25 @@ func TestSearchGivesUpWaiting(t *testing.T) {
 	}
 }
 
+// Once the server is listed that a query is about, others are waited for only for
+// a moment.
+func TestSearchDoesNotWaitForWhatItIsNotAbout(t *testing.T) {
+	t.Parallel()
+	slow, _, _ := gatedServer(t)
+	slow.Description = "Sends faxes"
+	files := upstreamConfig(t, "files")
+	files.Description = "Reads files"
+	b := newBroker(t, broker.Options{Servers: []upstream.Config{slow, files}, SearchWait: time.Minute})
+	start := time.Now()
+	a := search(t, b, broker.SearchRequest{Query: "read a file"})
+	if took := time.Since(start); took > 30*time.Second || !slices.Contains(names(a), "files__read_file") {
+		t.Errorf("found %q after %s", names(a), took)
+	}
+	if !strings.Contains(a.Note, "still starting: slow") {
+		t.Errorf("note %q does not say what is missing", a.Note)
+	}
+}
+
 // What ends the wait before its time. None of these searches may last.
 func TestSearchWaitsNoLongerThanItHelps(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // for all

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -28,11 +30,17 @@ func (f *Finder) awaitListings(ctx context.Context, server, query string, p pati
 	}
 	timer := time.NewTimer(p.limit)
 	defer timer.Stop()
+	likely := f.likely(ctx, query, f.catalog.Starting(server))
+	f.catalog.Pool.Prefer(likely)
+	var enough <-chan time.Time
 	for told := ""; ; {
 		changed := f.catalog.Pool.Changed()
 		list := f.catalog.Starting(server)
 		if len(list) == 0 || f.isToolName(server, query) {
 			return
+		}
+		if enough == nil && f.isListed(likely, list) {
+			enough = time.After(othersGrace)
 		}
 		if text := "waiting for " + enumerate(startingNames(list, false)) + " to start"; p.tell != nil && text != told {
 			p.tell(text)
@@ -42,10 +50,52 @@ func (f *Finder) awaitListings(ctx context.Context, server, query string, p pati
 		case <-changed:
 		case <-timer.C:
 			return
+		case <-enough:
+			return
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// othersGrace is how much longer a search waits once the servers are listed that
+// most likely answer it.
+const othersGrace = time.Second
+
+// likely are the servers, best first, of which what is known before they are listed
+// has to do with query: names, descriptions, packages, and tools of an earlier time.
+func (f *Finder) likely(ctx context.Context, query string, list []upstream.Starting) []string {
+	if len(list) < 2 || strings.TrimSpace(query) == "" {
+		return nil
+	}
+	var about []discovery.Listing
+	for _, s := range list {
+		tool := discovery.ListedTool{Name: s.Name, Description: f.catalog.Pool.About(s.Name)}
+		about = append(about, discovery.Listing{Server: s.Name, Tools: []discovery.ListedTool{tool}})
+	}
+	x, known := index.New(nil), discovery.NewCatalog(about)
+	defer x.Close()
+	if err := x.Sync(known, nil); err != nil {
+		return nil
+	}
+	hits, err := x.Search(ctx, index.Query{Text: gate.Cut(query, maxQuery), Limit: len(list)})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, h := range hits.Hits {
+		if t, ok := known.Tool(h.ID); ok {
+			names = append(names, t.Server)
+		}
+	}
+	return names
+}
+
+// isListed reports whether none of the likely servers is still starting, and the
+// best of them is listed.
+func (f *Finder) isListed(likely []string, starting []upstream.Starting) bool {
+	return len(likely) > 0 && !f.catalog.Unlisted(likely[0]) &&
+		!slices.ContainsFunc(starting, func(s upstream.Starting) bool { return slices.Contains(likely, s.Name) })
 }
 
 // isToolName reports whether query is the id or the name of a known tool, of

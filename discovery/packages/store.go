@@ -20,6 +20,9 @@ const (
 	// installLimit is how long one installation may take. The largest servers need
 	// minutes on a slow network.
 	installLimit = 15 * time.Minute
+	// turn is how long an installation keeps others from the processor: one that
+	// waits for the network may take much longer.
+	turn = 30 * time.Second
 	// After a failure the package runner itself is used for so long: it says more.
 	failureKept = 5 * time.Minute
 	// checkEvery is how often a package without a version is asked for at the
@@ -224,7 +227,9 @@ func (s *Store) install(r request, version string) error {
 	defer cancel()
 	select {
 	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
+		leave := sync.OnceFunc(func() { <-s.places })
+		defer leave()
+		defer time.AfterFunc(turn, leave).Stop()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -1,41 +1,141 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
 )
 
-const (
-	// maxInstalls is how many servers that a package runner may have to download
-	// are started at once. Two dozen at the same time take each other's network
-	// and processor until none is ready in time, and an installation that is cut
-	// short stays damaged.
-	maxInstalls = 4
+// installTurn is how long a server may hold its place: one that hangs delays the
+// others by no more, and itself is waited for as long as ever.
+const installTurn = 30 * time.Second
 
-	// installTurn is how long one may hold its place: a server that hangs delays
-	// the others by no more, and itself is waited for as long as ever.
-	installTurn = 30 * time.Second
-)
+// maxInstalls is how many servers that a package runner may have to download are
+// started at once: one for each processor. More of them take each other's network
+// and processor until none is ready in time.
+func maxInstalls() int { return min(max(2, runtime.GOMAXPROCS(0)), 8) }
 
-// queueInstall waits for a place if s is started by a package runner and was
-// never listed, so that it may have to be downloaded. The start timeout begins
-// after it. The function it returns gives the place back.
+// turns are places for servers. Who waits for one gets it in the order that was
+// last preferred, and those that nobody has named in the order of their coming.
+type turns struct {
+	mu      sync.Mutex
+	free    int
+	waiting []*turn
+	order   []string
+}
+
+type turn struct {
+	server string
+	ready  chan struct{} // closed when it has a place
+}
+
+// enter waits for a place. It reports false if ctx is done first.
+func (t *turns) enter(ctx context.Context, server string) bool {
+	t.mu.Lock()
+	if t.free > 0 {
+		t.free--
+		t.mu.Unlock()
+		return true
+	}
+	me := &turn{server, make(chan struct{})}
+	t.waiting = append(t.waiting, me)
+	t.mu.Unlock()
+	select {
+	case <-me.ready:
+		return true
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	i := slices.Index(t.waiting, me)
+	if i >= 0 {
+		t.waiting = slices.Delete(t.waiting, i, i+1)
+	}
+	t.mu.Unlock()
+	if i < 0 { // it has just got a place
+		t.leave()
+	}
+	return false
+}
+
+// leave gives a place to the next.
+func (t *turns) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.waiting) == 0 {
+		t.free++
+		return
+	}
+	rank := func(w *turn) int {
+		if i := slices.Index(t.order, w.server); i >= 0 {
+			return i
+		}
+		return len(t.order)
+	}
+	next := slices.MinFunc(t.waiting, func(a, b *turn) int { return cmp.Compare(rank(a), rank(b)) }) // the first of equals
+	t.waiting = slices.DeleteFunc(t.waiting, func(w *turn) bool { return w == next })
+	close(next.ready)
+}
+
+// first puts a server before all others.
+func (t *turns) first(server string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.order = append([]string{server}, t.order[:min(len(t.order), 100)]...)
+}
+
+// Prefer has these servers installed and started before others that wait for that,
+// in this order, until it is called again.
+func (p *Pool) Prefer(servers []string) {
+	p.installing.mu.Lock()
+	defer p.installing.mu.Unlock()
+	p.installing.order = slices.Clone(servers)
+}
+
+// queueInstall waits for a place if s is started by a package runner, also if its
+// package runs directly, and was never listed, so that it may have to be downloaded. The
+// start timeout begins after it. The function it returns gives the place back.
 func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
 	s.mu.Lock()
 	known := s.known
 	s.mu.Unlock()
-	if known || launch.Runner(s.cfg.Command, s.cfg.Args) == "" {
+	if known || launch.Runner(s.cfg.Command, s.cfg.Args) == "" || !p.installing.enter(ctx, s.cfg.Name) {
 		return func() {}
 	}
-	select {
-	case p.installing <- struct{}{}:
-	case <-ctx.Done():
-		return func() {}
-	}
-	give := sync.OnceFunc(func() { <-p.installing })
+	give := sync.OnceFunc(p.installing.leave)
 	turn := time.AfterFunc(installTurn, give)
 	return func() { turn.Stop(); give() }
+}
+
+// maxWords is how many tools of an earlier time About names.
+const maxWords = 100
+
+// About is what is known of a server before it is listed: its description, its
+// package or program, and the tools that it had at an earlier time.
+func (p *Pool) About(server string) string {
+	s := p.roster.Load().byName[server]
+	if s == nil {
+		return ""
+	}
+	about := []string{s.cfg.Description, path.Base(strings.ReplaceAll(s.cfg.Command, `\`, "/"))}
+	if spec, err := packages.Parse(s.cfg.Command, s.cfg.Args); err == nil {
+		about[1] = spec.Name
+	}
+	if p.opts.CacheDir != "" {
+		seen, _ := loadSeen(p.cache.seenPath(server)) // none is fine
+		for name, tool := range seen.Tools {
+			if !tool.Removed && len(about) < maxWords {
+				about = append(about, name)
+			}
+		}
+		slices.Sort(about[2:])
+	}
+	return strings.Join(about, ". ")
 }

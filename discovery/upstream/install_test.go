@@ -3,14 +3,16 @@ package upstream
 import (
 	"context"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
-// Servers that may have to be downloaded start four at a time; one that hangs
+// Servers that may have to be downloaded start a few at a time; one that hangs
 // gives its place to the next after its turn, and all others never wait.
 func TestInstallsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -18,7 +20,7 @@ func TestInstallsTakeTurns(t *testing.T) {
 		defer p.Close()
 		npx, own := p.roster.Load().byName["npx"], p.roster.Load().byName["own"]
 		start := time.Now()
-		for range maxInstalls {
+		for range maxInstalls() {
 			p.queueInstall(t.Context(), npx) // hangs: never leaves
 		}
 		p.queueInstall(t.Context(), own)()
@@ -30,20 +32,67 @@ func TestInstallsTakeTurns(t *testing.T) {
 		}
 		leave := p.queueInstall(t.Context(), npx)
 		if waited := time.Since(start); waited != installTurn {
-			t.Errorf("the fifth waited %s, want %s", waited, installTurn)
+			t.Errorf("one too many waited %s, want %s", waited, installTurn)
 		}
 		leave()
 		synctest.Wait()
-		for range maxInstalls {
+		for range maxInstalls() {
 			defer p.queueInstall(t.Context(), npx)()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		p.queueInstall(ctx, npx)()
 		if ctx.Err() == nil {
-			t.Error("there was a fifth place")
+			t.Error("there was another place")
 		}
 	})
+}
+
+// Who is preferred gets the next place, whoever came first.
+func TestPreferredServersAreInstalledFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := turns{free: 1}
+		q.enter(t.Context(), "first")
+		got := make(chan string, 5)
+		for _, name := range []string{"a", "b", "c", "d"} {
+			go func() {
+				if q.enter(t.Context(), name) {
+					got <- name
+				}
+			}()
+			synctest.Wait()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go q.enter(ctx, "gone")
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		p := Pool{}
+		p.Prefer([]string{"gone", "c", "b"})
+		q.order = p.installing.order
+		var order []string
+		for range 4 {
+			q.leave()
+			order = append(order, <-got)
+		}
+		if q.leave(); strings.Join(order, " ") != "c b a d" || q.free != 1 || len(q.waiting) > 0 {
+			t.Errorf("order %q, %d free, %d waiting", order, q.free, len(q.waiting))
+		}
+	})
+}
+
+func TestAboutIsWhatIsKnownBeforeTheListing(t *testing.T) {
+	dir := t.TempDir()
+	c := cache{dir: dir}
+	if _, _, err := c.compare(discovery.Listing{Server: "a", Tools: []discovery.ListedTool{{Name: "old_tool"}}}, "", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	p := newPool(t, &Options{CacheDir: dir}, Config{Name: "a", Command: "npx", Args: []string{"-y", "@x/server-notes@1"}, Description: "Notes"}, Config{Name: "b", Command: "/opt/billing"})
+	for name, want := range map[string]string{"a": "Notes. @x/server-notes. old_tool", "b": ". billing", "none": ""} {
+		if got := p.About(name); got != want {
+			t.Errorf("About(%s) = %q, want %q", name, got, want)
+		}
+	}
 }
 
 func TestCommandByHandIsQuoted(t *testing.T) {

@@ -37,7 +37,7 @@ type Pool struct {
 	learnt     atomic.Uint64
 	news       news // see Changed
 
-	installing chan struct{} // a place per server that may be being installed
+	installing turns // of servers that may be being installed
 	guard      *launch.Guard
 	packages   *packages.Store // nil without a PackageDir
 }
@@ -46,7 +46,7 @@ type Pool struct {
 // reads their cached listings, calling o.OnListing for each, and starts nothing.
 // Nil options are the zero value.
 func NewPool(configs []Config, o *Options) *Pool {
-	p := &Pool{opts: o.withDefaults(), installing: make(chan struct{}, maxInstalls)}
+	p := &Pool{opts: o.withDefaults(), installing: turns{free: maxInstalls()}}
 	p.cache = cache{dir: p.opts.CacheDir}
 	p.guard = launch.NewGuard(p.opts.Guard, p.opts.Logger)
 	if p.opts.PackageDir != "" {
@@ -171,6 +171,7 @@ func (p *Pool) Wait(ctx context.Context, name string) error {
 	if known {
 		return nil
 	}
+	p.installing.first(name)
 	return s.awaitListing(ctx, false)
 }
 

@@ -61,6 +61,7 @@ var diagram = []row{
 	{pkg: "codegen", imports: []string{"discovery"}},
 	{pkg: "bridge", imports: []string{"discovery", "policy"}},
 	{pkg: "policy", imports: []string{"discovery"}, modules: []string{"std"}},
+	{pkg: "policy/pin", modules: []string{"std"}},
 	{pkg: "policy/scan", imports: []string{"discovery", "policy"}, modules: []string{"golang.org/x/text"}},
 	{pkg: "skills", imports: []string{"skills/workflow"}},
 	{pkg: "skills/workflow"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,19 +26,21 @@ type importReport struct {
 	Needs []string `json:"needs"`
 	// Errors are files that could not be read.
 	Errors []string `json:"errors"`
+	// Index is what the servers cost, if they were listed.
+	Index *indexReport `json:"index,omitempty"`
 }
 
 func (a *app) importCommand() *cobra.Command {
-	var dryRun, force bool
+	var dryRun, force, noIndex bool
 	var from string
 	c := &cobra.Command{
 		Use:   "import [CLIENT|FILE]",
 		Short: "Import the servers of a client into servers.json",
 		Long: "Import the servers of a client into servers.json, which is created if missing. Its comments stay, and so does\n" +
-			"a server that has the same name. The client's own files are not touched. Without an argument, list what the\n" +
-			"clients have.\n\nClients: " + strings.Join(clients.IDs(), ", "),
+			"a server that has the same name. The client's own files are not touched. Then connect to the servers that\n" +
+			"were added and say what their tools cost. Without an argument, list what the clients have.\n\nClients: " + strings.Join(clients.IDs(), ", "),
 		Args: someArgs(0, 1, "one client or file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			env, err := clients.CurrentEnv()
 			if err != nil {
 				return err
@@ -49,9 +52,10 @@ func (a *app) importCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.importServers(sources, dryRun, force)
+			return a.importServers(cmd.Context(), sources, dryRun, force, noIndex)
 		},
 	}
+	noIndexFlag(c, &noIndex)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "report what would change and write nothing")
 	c.Flags().BoolVar(&force, "force", false, "replace servers that have the same name")
 	c.Flags().StringVar(&from, "from", "", "read this file in the format of the client")
@@ -98,7 +102,7 @@ func unknownClient(name string) error {
 }
 
 // importServers merges the servers of sources into the config.
-func (a *app) importServers(sources []clients.Source, dryRun, force bool) error {
+func (a *app) importServers(ctx context.Context, sources []clients.Source, dryRun, force, noIndex bool) error {
 	path, _, err := config.Target(a.configPath)
 	if err != nil {
 		return err
@@ -123,11 +127,20 @@ func (a *app) importServers(sources []clients.Source, dryRun, force bool) error 
 			return err
 		}
 	}
-	if a.json {
-		err = a.printJSON(r)
-	} else {
-		printImport(a.stdout, r)
+	added := []string{}
+	for _, o := range outcomes {
+		if o.Action == clients.Added || o.Action == clients.Replaced {
+			added = append(added, o.Name)
+		}
 	}
+	err = a.thenIndex(ctx, noIndex || dryRun, added, func(report *indexReport) error {
+		r.Index = report
+		if a.json {
+			return a.printJSON(r)
+		}
+		printImport(a.stdout, r)
+		return nil
+	})
 	if err == nil && len(r.Errors) > 0 {
 		err = errors.New(strings.Join(r.Errors, "\n"))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,20 +19,23 @@ import (
 
 func (a *app) installCommand() *cobra.Command {
 	var r clients.Request
+	noIndex := false
 	c := &cobra.Command{
 		Use:   "install CLIENT",
 		Short: "Add the broker to a client's config",
 		Long: "Add the broker to the config of a client, as one entry. Everything else in that file stays as it is; the file is\n" +
 			"backed up, and broker uninstall makes it what it was, byte for byte. With --move the client's other servers become\n" +
-			"the broker's. Installing again brings the entry up to date.\n\nClients: " + strings.Join(clients.IDs(), ", "),
+			"the broker's. Installing again brings the entry up to date. Then connect to the servers that\n" +
+			"were never listed and say what their tools cost.\n\nClients: " + strings.Join(clients.IDs(), ", "),
 		Args: oneArg("a client"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.aim(&r, args[0]); err != nil {
 				return err
 			}
-			return a.install(r)
+			return a.install(cmd.Context(), r, noIndex)
 		},
 	}
+	noIndexFlag(c, &noIndex)
 	c.Flags().StringVar(&r.Name, "name", "broker", "the name of the entry")
 	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
 	c.Flags().BoolVar(&r.Move, "move", false, "move the other servers of the file into servers.json")
@@ -86,7 +90,7 @@ func (a *app) aim(r *clients.Request, client string) error {
 	return nil
 }
 
-func (a *app) install(r clients.Request) error {
+func (a *app) install(ctx context.Context, r clients.Request, noIndex bool) error {
 	if strings.TrimSpace(r.Name) == "" {
 		return usage("--name needs a name that is not blank")
 	}
@@ -127,11 +131,16 @@ func (a *app) install(r clients.Request) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(res)
-	}
-	printInstall(a.stdout, r, res)
-	return nil
+	return a.thenIndex(ctx, noIndex || r.DryRun, nil, func(report *indexReport) error {
+		if a.json {
+			return a.printJSON(struct {
+				clients.InstallResult
+				Index *indexReport `json:"index,omitempty"`
+			}{res, report})
+		}
+		printInstall(a.stdout, r, res)
+		return nil
+	})
 }
 
 // duringGoRun is what the path of a program looks like that go run has built.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -16,6 +17,8 @@ type serverEdit struct {
 	Server string   `json:"server"`
 	Action string   `json:"action"`
 	Notes  []string `json:"notes,omitempty"`
+	// Index is what the server costs, if it was listed.
+	Index *indexReport `json:"index,omitempty"`
 }
 
 func (a *app) printEdit(e serverEdit) error {
@@ -33,7 +36,7 @@ func (a *app) printEdit(e serverEdit) error {
 type newServer struct {
 	url, kind, description string
 	headers, env           []string
-	disabled               bool
+	disabled, noIndex      bool
 	command                []string
 }
 
@@ -42,6 +45,7 @@ func (a *app) serversAddCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME --url URL | add NAME -- COMMAND [ARG...]",
 		Short: "Add a server to servers.json",
+		Long:  "Add a server to servers.json, connect to it and say what its tools cost.",
 		Example: "  broker servers add files -- npx -y @modelcontextprotocol/server-filesystem /home/me/notes\n" +
 			"  broker servers add github --url https://mcp.example.com/github --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -56,9 +60,9 @@ func (a *app) serversAddCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			n.command = args[1:]
-			return a.addServer(args[0], n)
+			return a.addServer(cmd.Context(), args[0], n)
 		},
 	}
 	f := c.Flags()
@@ -67,6 +71,7 @@ func (a *app) serversAddCommand() *cobra.Command {
 	f.StringArrayVar(&n.headers, "header", nil, "header for every request, as 'Name: value'; may be repeated")
 	f.StringArrayVar(&n.env, "env", nil, "environment variable for the program, as NAME=value; may be repeated")
 	f.StringVar(&n.description, "description", "", "one line on what it is for")
+	noIndexFlag(c, &n.noIndex)
 	f.BoolVar(&n.disabled, "disabled", false, "add it disabled")
 	return c
 }
@@ -130,7 +135,7 @@ func pairs(list []string, sep, flag, form string) (config.Object, error) {
 	return o, nil
 }
 
-func (a *app) addServer(name string, n newServer) error {
+func (a *app) addServer(ctx context.Context, name string, n newServer) error {
 	entry, err := n.entry()
 	if err != nil {
 		return err
@@ -151,7 +156,9 @@ func (a *app) addServer(name string, n newServer) error {
 	if err != nil {
 		return err
 	}
-	return a.printEdit(serverEdit{path, name, "added", clientOptions().SecretNotes(name, entry)})
+	return a.thenIndex(ctx, n.noIndex || n.disabled, []string{name}, func(report *indexReport) error {
+		return a.printEdit(serverEdit{path, name, "added", clientOptions().SecretNotes(name, entry), report})
+	})
 }
 
 // checkEntry says what is wrong with a new server, before it has a place in a

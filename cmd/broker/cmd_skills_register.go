@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -15,12 +16,12 @@ func (a *app) skillsRegisterCommand() *cobra.Command {
 			"Look at what it does before: it runs on this machine, as you.",
 		Args: oneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(_ *skillHome, k *skills.Skill) error { return a.registerOffer(k) })
+			return a.withSkill(cmd.Context(), args[0], func(_ *skillHome, k *skills.Skill) error { return a.registerOffer(cmd.Context(), k) })
 		},
 	}
 }
 
-func (a *app) registerOffer(k *skills.Skill) error {
+func (a *app) registerOffer(ctx context.Context, k *skills.Skill) error {
 	o, ok := k.Offer()
 	switch {
 	case !ok:
@@ -28,7 +29,7 @@ func (a *app) registerOffer(k *skills.Skill) error {
 	case o.Command == "":
 		return usage("skill %s names the MCP server %s and does not bring it along: there is no scripts/run in its folder\nhint: broker servers add %s -- COMMAND", k.Ref, o.Name, o.Name)
 	}
-	return a.addServer(o.Name, newServer{description: oneLine(k.Description, 200), command: append([]string{o.Command}, o.Args...)})
+	return a.addServer(ctx, o.Name, newServer{noIndex: true, description: oneLine(k.Description, 200), command: append([]string{o.Command}, o.Args...)})
 }
 
 // knownTool reports whether a server of the config has a tool, as far as its

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+)
+
+// noIndexFlag is the flag that thenIndex obeys.
+func noIndexFlag(c *cobra.Command, skip *bool) {
+	c.Flags().BoolVar(skip, "no-index", false, "do not connect to the servers that were added")
+}
+
+// thenIndex ends a command that has added servers, nil for those of the config that
+// were never listed: it prints what the command did, connects to the servers, and says
+// what they cost without and with the broker. With --json the report is part of
+// what is printed.
+func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print func(*indexReport) error) error {
+	if skip || added != nil && len(added) == 0 {
+		return print(nil)
+	}
+	if !a.json {
+		if err := print(nil); err != nil {
+			return err
+		}
+	}
+	report, err := a.indexAdded(ctx, added)
+	if err != nil { // the command has done what it was for
+		say(a.stderr, "not indexed: %v\n", err)
+	}
+	switch {
+	case a.json:
+		return print(report)
+	case report != nil:
+		sayln(a.stdout)
+		printIndex(a.stdout, *report)
+		if err := failedRows(report.Servers); err != "" {
+			sayln(a.stdout, err)
+		}
+	}
+	return nil
+}
+
+func (a *app) indexAdded(ctx context.Context, added []string) (*indexReport, error) {
+	s, err := a.openAnyway(-1)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if added == nil {
+		added = s.broker.Unlisted()
+	}
+	var names []string // without those that are disabled
+	for _, st := range s.broker.Status() {
+		if slices.Contains(added, st.Name) {
+			names = append(names, st.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	say(a.stderr, "connecting to %s; --no-index skips this\n", oneLine(strings.Join(names, ", "), 100))
+	stop := a.showProgress(s, len(names), new(sync.Mutex))
+	status := s.broker.Refresh(ctx, names...)
+	stop()
+	if ctx.Err() != nil {
+		return nil, hinted("interrupted before every server was listed\nhint: broker index")
+	}
+	report, err := makeIndexReport(s.broker, status)
+	return &report, err
+}
+
+// failedRows says what to do about servers that could not be listed.
+func failedRows(rows []indexRow) string {
+	var names []string
+	for _, r := range rows {
+		if r.Error != "" {
+			names = append(names, r.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "failed: " + strings.Join(names, ", ") + "; broker doctor says more"
+}

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"encoding/json"
-	"slices"
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -27,41 +26,14 @@ func (l *ledger) decide(p policy.Policy, c policy.Call, approved bool) policy.De
 	c.Run.ID = id
 	d := p.Decide(c)
 	if d.Effect == policy.Allow || approved && d.Effect == policy.Ask {
-		l.made(c)
+		l.run.AddCall(c.Tool, c.Class)
 	}
 	return d
-}
-
-func (l *ledger) made(c policy.Call) {
-	l.run.Calls++
-	if c.Class >= policy.Write {
-		l.run.Writes++
-	}
-	if c.Class == policy.Destructive {
-		l.run.Destructive++
-	}
-	i := slices.IndexFunc(l.run.Made, func(m policy.Made) bool { return m.Tool.ID == c.Tool.ID })
-	if i < 0 {
-		i = len(l.run.Made)
-		l.run.Made = append(l.run.Made, policy.Made{Tool: c.Tool})
-	}
-	l.run.Made[i].Calls++
 }
 
 // read notes that the run has seen a result of t, and its texts if values is set.
 func (l *ledger) read(t *discovery.Tool, value json.RawMessage, values bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.run.Read, func(r policy.Reading) bool { return r.Tool.ID == t.ID })
-	if i < 0 {
-		i = len(l.run.Read)
-		l.run.Read = append(l.run.Read, policy.Reading{Tool: t})
-	}
-	if !values {
-		return
-	}
-	if l.run.Read[i].Values == nil {
-		l.run.Read[i].Values = &policy.Values{}
-	}
-	l.run.Read[i].Values.AddJSON(value)
+	l.run.AddRead(t, value, values)
 }

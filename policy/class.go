@@ -100,10 +100,16 @@ func verbTable() map[string]verb {
 	return table
 }
 
-// classOfName is the class of the strongest verb of a name, whose words are in
-// any style. A name without a verb is Unknown.
+// classOfName is the class of the strongest verb of a name. A name without a verb
+// is Unknown.
 func classOfName(name string) Class {
-	class := Class(0)
+	class, _ := strongestVerb(name)
+	return class
+}
+
+// strongestVerb is the strongest verb of a name, whose words are in any style, and
+// its class.
+func strongestVerb(name string) (class Class, strongest string) {
 	joined := false // the word before joins two verbs
 	for word, rest := nextWord(name); word != ""; word, rest = nextWord(rest) {
 		var lower [maxVerb]byte
@@ -119,14 +125,16 @@ func classOfName(name string) Class {
 		}
 		w := lower[:len(word)]
 		if v, ok := verbs[string(w)]; ok && (!v.noun || class == 0 || joined) {
-			class = max(class, v.class)
+			if v.class > class {
+				class, strongest = v.class, word
+			}
 		}
 		joined = string(w) == "and" || string(w) == "or" || string(w) == "then"
 	}
 	if class == 0 {
-		return Unknown
+		return Unknown, ""
 	}
-	return class
+	return class, strongest
 }
 
 // maxVerb is more than the bytes of the longest verb.

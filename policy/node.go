@@ -244,6 +244,8 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
+func nearNames(name string, known []string) []string { return nearest.Names(name, known, 3) }
+
 // hint names the word that is meant, or all.
 func hint(s string, words []string) string {
 	if h := didYouMean(s, words); h != "" {

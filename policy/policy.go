@@ -68,32 +68,6 @@ type Skill struct {
 	AllowedTools []string
 }
 
-// A Run is what policies know of an execution.
-type Run struct {
-	// ID names the execution in the audit log; empty if it is not recorded.
-	ID string
-	// Calls is how many calls it made before this one, Writes how many of them
-	// were of class write or destructive, Destructive how many were destructive.
-	Calls, Writes, Destructive int
-	// Made are the tools that it called.
-	Made []Made
-	// Read are the tools whose results it has seen.
-	Read []Reading
-}
-
-// Made is how often a run has called a tool.
-type Made struct {
-	Tool  *discovery.Tool
-	Calls int
-}
-
-// A Reading is a tool whose result a run has seen.
-type Reading struct {
-	Tool *discovery.Tool
-	// Values are the texts of its results, if a flow compares them.
-	Values *Values
-}
-
 // CallOf returns the Call that asks about a tool as such.
 func CallOf(t *discovery.Tool) Call { return Call{Tool: t, Class: ClassOf(t)} }
 

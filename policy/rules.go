@@ -173,7 +173,7 @@ var (
 		PinChanged: {Effect: Deny, Code: CodePin, Reason: "has changed since it was approved", Hint: pinHint},
 		PinBlocked: {Effect: Deny, Code: CodePin, Reason: "is blocked", Hint: pinHint},
 	}
-	outside = Decision{Effect: Deny, Code: CodeProfile, Reason: "is not known", Hint: searchHint}
+	outside = Decision{Effect: Deny, Code: CodeProfile, Reason: "is not in the profile", Hint: searchHint}
 	unread  = Decision{Effect: Deny, Code: CodeReadOnly, Reason: "is not marked read-only, and only tools that are may be used here", Hint: searchHint}
 )
 

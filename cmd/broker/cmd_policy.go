@@ -13,7 +13,7 @@ import (
 
 func (a *app) policyCommand() *cobra.Command {
 	return group("policy", "Test and explain the policy: which calls are allowed, asked about or denied",
-		a.policyTestCommand())
+		a.policyExplainCommand(), a.policyCheckCommand(), a.policyTestCommand(), a.policyReplayCommand(), a.policyInitCommand())
 }
 
 func (a *app) policyTestCommand() *cobra.Command {

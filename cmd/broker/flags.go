@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,7 +16,7 @@ var goodValues = map[string]string{
 	"int":         "a whole number such as 10",
 	"int64":       "a whole number such as 10",
 	"float64":     "seconds, such as 30 or 2.5",
-	"time":        "a time above 0, such as 90s, 15m or 720h",
+	"time":        "a time above 0, such as 90s, 15m, 720h or 7d",
 	"stringSlice": "names with commas between them",
 }
 
@@ -38,6 +40,13 @@ func timeVar(flags *pflag.FlagSet, to *time.Duration, name, help string) {
 // Set implements pflag.Value.
 func (t *timeFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		if d = time.Duration(n) * 24 * time.Hour; err == nil && n > 36500 {
+			err = errors.New("it is more than a hundred years")
+		}
+	}
 	if err == nil && d <= 0 {
 		err = errors.New("it is not above 0")
 	}

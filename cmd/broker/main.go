@@ -75,6 +75,7 @@ type app struct {
 	mode       string // overrules the config's
 	vectors    string // overrules that of the config
 	skillsPath string // overrules that of the config
+	unruled    bool   // without the policy, to see what it hides
 
 	warn func(problem string) // is told what of the config has no effect; may be nil
 }

@@ -80,6 +80,15 @@ func loadConfig(path string) (*config.Config, error) {
 	return cfg, err
 }
 
+// rules are the policy that a broker is to follow; none for commands that look at
+// it from outside.
+func (a *app) rules(cfg *config.Config) *policy.Rules {
+	if a.unruled {
+		return nil
+	}
+	return cfg.Rules()
+}
+
 // loadWithState reads the config file and names its state directory.
 func (a *app) loadWithState() (*config.Config, string, error) {
 	cfg, err := a.load()
@@ -193,7 +202,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		SearchWait:     wait,
 		ReadOnly:       set.ReadOnly || a.readOnly,
 		Tools:          toolLists(cfg),
-		Policy:         cfg.Rules(),
+		Policy:         a.rules(cfg),
 		Overrides:      overrides(cfg),
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,

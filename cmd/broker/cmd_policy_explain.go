@@ -1,0 +1,195 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/policy"
+)
+
+// withTools is for commands that look at the policy from outside: the broker that
+// f gets knows the tools that it denies too.
+func (a *app) withTools(cmd *cobra.Command, f func(*session) error) error {
+	a.unruled = true
+	s, err := a.openAnyway(-1)
+	if err != nil {
+		return err
+	}
+	err = f(s)
+	if closed := s.close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (a *app) policyExplainCommand() *cobra.Command {
+	var profile string
+	c := &cobra.Command{
+		Use:   "explain TOOL [ARGS.json | '{\"json\"}' | -]",
+		Short: "Explain what the policy makes of a call, rule by rule",
+		Long: "Explain what the policy makes of a call: its class and why, the decision, and of each rule whether it matches, or the\n" +
+			"first reason why not. Without arguments, it is about the tool as such: rules about arguments do not match. What went\n" +
+			"before in a script (budgets, flows) is not known here.",
+		Example: "  broker policy explain github.delete_repo\n  broker policy explain mail.send '{\"to\": \"ann@acme.com\"}' --profile ci",
+		Args:    someArgs(1, 2, "the name of a tool, and perhaps its arguments"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := a.explainInput(args[1:])
+			if err != nil {
+				return err
+			}
+			return a.withTools(cmd, func(s *session) error {
+				s.broker.StartLazily(cmd.Context())
+				d, err := s.broker.Describe(cmd.Context(), args[0])
+				if err != nil {
+					return callError(err)
+				}
+				tool, ok := s.broker.Catalog().Tool(d.Name)
+				if !ok {
+					return callError(&bridge.Error{Code: bridge.CodeUnknownTool, Message: "unknown tool " + d.Name})
+				}
+				rules := s.config.Rules()
+				if profile != "" && !rules.HasProfile(profile) {
+					return usage("the policy has no profile %q", profile)
+				}
+				call := policy.Call{Tool: tool, Args: input, Profile: profile, ReadOnly: s.config.Broker.ReadOnly || a.readOnly}
+				e := rules.Explain(call)
+				if a.json {
+					return a.printJSON(e)
+				}
+				printExplanation(a.stdout, e)
+				return nil
+			})
+		},
+	}
+	c.Flags().StringVar(&profile, "profile", "", "for a caller with this profile")
+	c.Flags().BoolVar(&a.readOnly, "read-only", false, "as if the broker ran read-only")
+	return c
+}
+
+// explainInput are arguments as JSON, in a file or as they were typed.
+func (a *app) explainInput(words []string) (json.RawMessage, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	text := words[0]
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		data, err := a.readScenarioFile(text)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		text = string(data)
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		return nil, usage("the arguments are not a JSON object: %w", err)
+	}
+	return json.RawMessage(text), nil
+}
+
+func printExplanation(w io.Writer, e policy.Explanation) {
+	say(w, "%s: %s (%s)\n", e.Tool, e.Effect, e.Code)
+	if e.Reason != "" {
+		say(w, "  it %s\n", e.Reason)
+	}
+	say(w, "  class %s: %s\n", e.Class, e.WhyClass)
+	for _, r := range e.Rules {
+		what, profile := "matches", ""
+		switch {
+		case r.Decides:
+			what = "decides"
+		case !r.Matches:
+			what = "does not match: " + r.Why
+		}
+		if r.Profile != "" {
+			profile = " of profile " + r.Profile
+		}
+		say(w, "  %s: rule %d%s (%s) %s\n", r.At, r.Index, profile, r.Effect, what)
+	}
+}
+
+// A policyCheck is what policy check finds.
+type policyCheck struct {
+	Findings []policy.Finding `json:"findings"`
+	// Guesses are tools whose class comes from their name alone.
+	Guesses []classGuess `json:"guesses"`
+	// Unlisted are servers whose tools are not known.
+	Unlisted []string `json:"unlisted,omitempty"`
+}
+
+type classGuess struct {
+	Tool  string `json:"tool"`
+	Class string `json:"class"`
+	Why   string `json:"why"`
+}
+
+func (a *app) policyCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Find patterns that match no tool, and rules that can never decide",
+		Long: "Compare the policy with the tools of all servers: patterns that match no known tool, rules that can never decide, and\n" +
+			"tools whose class is a guess, since their servers say nothing.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withTools(cmd, func(s *session) error {
+				a.learnMissing(cmd, s, "")
+				rules, tools := s.config.Rules(), s.broker.Catalog().Tools()
+				out := policyCheck{Findings: orEmpty(rules.Check(tools)), Guesses: []classGuess{}, Unlisted: s.broker.Unlisted()}
+				for _, t := range tools {
+					if policy.IsGuess(t) {
+						out.Guesses = append(out.Guesses, classGuess{t.ID, rules.ClassOf(t).String(), rules.WhyClass(t)})
+					}
+				}
+				if err := a.printCheck(out, len(tools)); err != nil {
+					return err
+				}
+				switch {
+				case len(out.Unlisted) > 0:
+					return &codeError{exitServers, hinted("no tools are known of %s\nhint: broker doctor", strings.Join(out.Unlisted, ", "))}
+				case len(out.Findings) > 0:
+					return &codeError{code: exitFailed}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// maxGuesses is how many guessed classes are printed.
+const maxGuesses = 20
+
+func (a *app) printCheck(out policyCheck, tools int) error {
+	if a.json {
+		return a.printJSON(out)
+	}
+	for _, f := range out.Findings {
+		say(a.stdout, "%s: %s\n", f.At, f.Text)
+		if len(f.Near) > 0 {
+			say(a.stdout, "  did you mean %s?\n", strings.Join(f.Near, ", "))
+		}
+	}
+	if len(out.Findings) == 0 {
+		sayln(a.stdout, "every pattern matches a tool, and every rule can decide")
+	}
+	say(a.stdout, "\nthe class of %d of %s is a guess from the name\n", len(out.Guesses), counted(tools, "tool"))
+	for i, g := range out.Guesses {
+		if i == maxGuesses {
+			say(a.stdout, "  and %d more (--json has all)\n", len(out.Guesses)-i)
+			break
+		}
+		say(a.stdout, "  %s: %s, %s\n", g.Tool, g.Class, g.Why)
+	}
+	return nil
+}
+
+// toolFor is the tool of a recorded call: as it is known now, or by its name alone.
+func toolFor(s *session, server, name, id string) *discovery.Tool {
+	if t, ok := s.broker.Catalog().Tool(id); ok && t.Server == server {
+		return t
+	}
+	return policy.NewTool(discovery.Listing{Server: server}, name)
+}

@@ -153,7 +153,7 @@ func (b *Bridge) CallOfSkill(ctx context.Context, k *policy.Skill, name string, 
 func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args json.RawMessage) (value, raw json.RawMessage, err error) {
 	long := CheckName(name)
 	if long != nil {
-		name = clip(name, 60) // more of it helps nobody
+		name = gate.Cut(name, 60) // more of it helps nobody
 	}
 	leave, full := b.o.Budget.enter(ctx)
 	if e, ok := errors.AsType[*Error](full); ok {

@@ -447,7 +447,7 @@ func textProblem(schema map[string]any, v string) string {
 	}
 	if p, ok := schema["pattern"].(string); ok {
 		if re, err := regexp.Compile(p); err == nil && !re.MatchString(v) {
-			return "must match /" + clip(gate.Spelt(p), 80) + "/"
+			return "must match /" + gate.Cut(gate.Spelt(p), 80) + "/"
 		}
 	}
 	return ""
@@ -463,5 +463,5 @@ func quoted(path string) string {
 	if path == "" {
 		return "the argument"
 	}
-	return strconv.Quote(clip(path, maxShownName))
+	return strconv.Quote(gate.Cut(path, maxShownName))
 }

@@ -155,11 +155,11 @@ func valueFinding(path, got string, offset int, accepted []string) Finding {
 	}
 	clipped := make([]string, len(shown))
 	for i, s := range shown {
-		clipped[i] = clip(gate.Spelt(s), 60)
+		clipped[i] = gate.Cut(gate.Spelt(s), 60)
 	}
 	f.Message = fmt.Sprintf("%s is %s; accepted: %s%s", quoted(path), got, strings.Join(clipped, ", "), more)
 	if len(near) > 0 {
-		f.Message += "; did you mean " + clip(gate.Spelt(near[0]), 60) + "?"
+		f.Message += "; did you mean " + gate.Cut(gate.Spelt(near[0]), 60) + "?"
 	}
 	return f
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A Literal is what is known of a value: all of it when a call is made, what
@@ -123,7 +125,7 @@ func (l Literal) typeName() string {
 func (l Literal) String() string {
 	switch l.Kind {
 	case KnownValue:
-		return clip(compact(l.Value), 60)
+		return gate.Cut(compact(l.Value), 60)
 	case KnownText:
 		return "a string"
 	case KnownObject:

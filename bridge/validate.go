@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -155,7 +154,7 @@ func expectation(schema map[string]any) string {
 	}
 	slices.Sort(required)
 	slices.Sort(optional)
-	return "parameters: " + clip(strings.Join(append(required, optional...), ", "), 300)
+	return "parameters: " + gate.Cut(strings.Join(append(required, optional...), ", "), 300)
 }
 
 func kindOf(raw json.RawMessage) string {
@@ -167,14 +166,5 @@ func kindOf(raw json.RawMessage) string {
 	case raw[0] == '"':
 		return "a string"
 	}
-	return clip(string(raw), 40)
-}
-
-func clip(s string, n int) string {
-	if len(s) > n*utf8.UTFMax { // which has more than n characters
-		s = s[:n*utf8.UTFMax]
-	} else if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
+	return gate.Cut(string(raw), 40)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // content is one block of a tool result, of any kind.
@@ -38,7 +39,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 		Content           []json.RawMessage `json:"content"`
 	}
 	if err := json.Unmarshal(raw, &res); err != nil {
-		return nil, &Error{Code: CodeProtocol, Message: fmt.Sprintf("call %s: the server's answer is not a tool result: %s", tool.ID, clip(string(raw), 80))}
+		return nil, &Error{Code: CodeProtocol, Message: fmt.Sprintf("call %s: the server's answer is not a tool result: %s", tool.ID, gate.Cut(string(raw), 80))}
 	}
 	blocks := make([]content, len(res.Content))
 	for i, c := range res.Content {

@@ -27,11 +27,11 @@ func docOf(v value) *doc {
 		d.facts = append(d.facts, fact{tag, commentText(text), commentText(brief)})
 	}
 	if s.has("default") {
-		text := clip(encode(s.get("default")), 200)
-		add("default", text, "default "+clip(text, 40))
+		text := gate.Cut(encode(s.get("default")), 200)
+		add("default", text, "default "+gate.Cut(text, 40))
 	}
 	if f := s.text("format"); f != "" {
-		add("format", clip(f, 80), clip(f, 40))
+		add("format", gate.Cut(f, 80), gate.Cut(f, 40))
 	}
 	if s.text("type") == "integer" {
 		add("integer", "", "")
@@ -52,7 +52,7 @@ func docOf(v value) *doc {
 		add("pattern", p, "")
 	}
 	if e := s.list("examples"); len(e) > 0 {
-		add("example", clip(encode(e[0]), 80), "")
+		add("example", gate.Cut(encode(e[0]), 80), "")
 	}
 	if r := together(s); r != "" {
 		add("requires", r, "needs "+r)
@@ -126,7 +126,7 @@ func together(s *object) string {
 			}
 		}
 		if len(groups) > 1 {
-			return clip(strings.Join(groups, ", or "), 200)
+			return gate.Cut(strings.Join(groups, ", or "), 200)
 		}
 	}
 	return ""
@@ -150,20 +150,6 @@ func plainComment(s string) bool {
 		}
 	}
 	return true
-}
-
-// clip cuts text to limit characters, with "…" where it was cut.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	n := 0
-	for i := range text {
-		if n++; n == limit {
-			return text[:i] + "…"
-		}
-	}
-	return text
 }
 
 // brief is the comment in a few words: the first sentence and what the type

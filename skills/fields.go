@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -55,15 +56,12 @@ func (d *Doc) readFields() {
 
 // quoted is a text of the file in a message, cut to a length that can be read.
 func quoted(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		s = string(r[:79]) + "…"
-	}
 	return `"` + strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, s) + `"`
+	}, gate.Cut(s, 80)) + `"`
 }
 
 func (d *Doc) readName(n *yaml.Node) {

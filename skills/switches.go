@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
@@ -191,21 +192,11 @@ func object(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return m, nil
 }
 
-// replaceFile writes a whole file in one step.
+// replaceFile writes a whole file in one step, in a folder that it makes.
 func replaceFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer os.Remove(tmp.Name()) // nothing is there after the rename
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = os.Rename(tmp.Name(), path)
+		err = atomicfile.WriteSync(path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/index"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A Detail says how much search_tools tells of each hit.
@@ -101,7 +102,7 @@ func (f *Finder) search(ctx context.Context, req SearchRequest, callsOnly bool, 
 
 func (r SearchRequest) check() error {
 	if !slices.Contains([]Detail{"", DetailName, DetailDesc, DetailFull}, r.Detail) {
-		return fmt.Errorf("unknown detail %q: use name, desc or full", clip(string(r.Detail), 40))
+		return fmt.Errorf("unknown detail %q: use name, desc or full", gate.Cut(string(r.Detail), 40))
 	}
 	if r.Limit < 0 {
 		return fmt.Errorf("limit is %d: use 1 to %d", r.Limit, maxHits)
@@ -148,7 +149,7 @@ func (s *search) readQuery() {
 		return
 	}
 	s.text = s.words(name + " " + s.text)
-	note := fmt.Sprintf("no server is called %q", clip(cleanWords(name), 60))
+	note := fmt.Sprintf("no server is called %q", gate.Cut(cleanWords(name), 60))
 	if near := nearServers(s.scope, name); len(near) > 0 {
 		note += " (did you mean " + strings.Join(near, ", ") + "?)"
 	}

@@ -68,7 +68,7 @@ func (f *Finder) ListServers(server string) ServersAnswer {
 		for _, s := range scope.Servers() {
 			names = append(names, s.Listing.Server)
 		}
-		a.Note = joinNotes(a.Note, fmt.Sprintf("no server is called %q", clip(server, 60)))
+		a.Note = joinNotes(a.Note, fmt.Sprintf("no server is called %q", gate.Cut(server, 60)))
 		if near := nearest.Names(server, names, 3); len(near) > 0 {
 			a.Note += "; did you mean " + strings.Join(near, ", ") + "?"
 		}

@@ -16,10 +16,7 @@ import (
 )
 
 func (f *Finder) searchDescription() string {
-	names := surface.ServerNames(f.catalog.ServerNames())
-	if r := []rune(names); len(r) > 480 {
-		names = string(r[:479]) + "…"
-	}
+	names := gate.Cut(surface.ServerNames(f.catalog.ServerNames()), 480)
 	use := "ready to call from execute_code: id, types, what it does"
 	if f.opts.Load().Mode == surface.ModeTools {
 		use = "ready for call_tool: id, arguments, what it does"
@@ -116,16 +113,6 @@ func searchRequest(a surface.Arguments) (SearchRequest, error) {
 		// Larger ones mean no more, and fit an int.
 		Limit: int(min(limit, maxOffset)), Offset: int(max(-1, min(offset, maxOffset+1))),
 	}, nil
-}
-
-// clip is the first n characters of s, and an ellipsis if something is missing.
-func clip(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i] + "…"
-		}
-	}
-	return s
 }
 
 // HostFuncs implements run.Feature.

@@ -26,10 +26,7 @@ func shape(value json.RawMessage) string {
 	if err != nil {
 		return ""
 	}
-	if r := []rune(s); len(r) > shapeMax {
-		return string(r[:shapeMax-1]) + "…"
-	}
-	return s
+	return gate.Cut(s, shapeMax)
 }
 
 func readShape(d *json.Decoder, depth int) (string, error) {

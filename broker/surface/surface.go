@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -239,10 +240,8 @@ func instructions(servers []string, tools []Tool) string {
 	}
 	text.WriteString("list_servers says what is connected.")
 	names := ServerNames(servers)
-	if room := 511 - (len([]rune(text.String())) - len("%s")); len([]rune(names)) > room {
-		names = string([]rune(names)[:room-1]) + "…"
-	}
-	return fmt.Sprintf(text.String(), names)
+	room := 511 - (utf8.RuneCountInString(text.String()) - len("%s"))
+	return fmt.Sprintf(text.String(), gate.Cut(names, room))
 }
 
 // namedServers is up to how many servers a text names: models ignore a search
@@ -253,11 +252,7 @@ const namedServers = 40
 func ServerNames(servers []string) string {
 	var names []string
 	for _, s := range servers {
-		s = strings.Join(strings.Fields(s), " ")
-		if r := []rune(s); len(r) > 30 {
-			s = string(r[:29]) + "…"
-		}
-		names = append(names, s)
+		names = append(names, gate.Cut(strings.Join(strings.Fields(s), " "), 30))
 	}
 	if len(names) == 0 {
 		return "none configured yet"

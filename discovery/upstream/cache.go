@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -72,25 +73,14 @@ func (c cache) save(cfg Config, e cacheEntry) error {
 	return c.write(c.path(cfg), e)
 }
 
-// write replaces the file at path by v as a whole, so that nobody reads half of
-// it.
+// write replaces the file at path by v, as the server had it: without escapes for
+// HTML.
 func (c cache) write(path string, v any) error {
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return fmt.Errorf("store listing: %w", err)
-	}
-	f, err := os.CreateTemp(c.dir, "listing-*.tmp") // readable by its owner only
-	if err != nil {
-		return fmt.Errorf("store listing: %w", err)
-	}
-	_, err = f.Write(gate.Compact(v)) // as the server had it: without escapes for HTML
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
+	err := os.MkdirAll(c.dir, 0o700)
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = atomicfile.Write(path, gate.Compact(v))
 	}
 	if err != nil {
-		os.Remove(f.Name())
 		return fmt.Errorf("store listing: %w", err)
 	}
 	return nil

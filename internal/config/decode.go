@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/tailscale/hujson"
 )
@@ -207,7 +208,7 @@ func (c *collector) count(where string, to *int, limit int) field {
 		}
 		n, err := strconv.Atoi(string(lit))
 		if err != nil || n < 1 || n > limit {
-			c.fail(v.StartOffset, "%s is %s: write a whole number from 1 to %d, or leave it out for the default", where, shorten(string(lit)), limit)
+			c.fail(v.StartOffset, "%s is %s: write a whole number from 1 to %d, or leave it out for the default", where, gate.Cut(string(lit), 60), limit)
 			return
 		}
 		*to = n

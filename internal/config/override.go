@@ -7,15 +7,17 @@ import (
 	"slices"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // overrides reads how tools of a server are changed.
 func (c *collector) overrides(v hujson.Value, of func(string) string, to *map[string]Override) {
 	renamed := make(map[string]string)
 	c.members(v, of("tools.override"), func(tool string, _, value hujson.Value) {
-		where := func(k string) string { return of(fmt.Sprintf("tools.override.%s.%s", shorten(tool), k)) }
+		where := func(k string) string { return of(fmt.Sprintf("tools.override.%s.%s", gate.Cut(tool, 60), k)) }
 		var o Override
-		seen := c.object(value, of("tools.override."+shorten(tool)), schema{
+		seen := c.object(value, of("tools.override."+gate.Cut(tool, 60)), schema{
 			"name":        c.text(where("name"), &o.Name),
 			"description": c.text(where("description"), &o.Description),
 			"defaults":    c.jsonMap(where("defaults"), &o.Defaults),

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -132,20 +133,7 @@ func didYouMean(name string, known []string) string {
 }
 
 // quote shows a name from the file without letting a long one fill the screen.
-func quote(s string) string { return fmt.Sprintf("%q", shorten(s)) }
-
-// shorten cuts a long text from the file.
-func shorten(s string) string {
-	const limit = 60
-	if len(s) > limit {
-		cut := limit
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
-	}
-	return s
-}
+func quote(s string) string { return fmt.Sprintf("%q", gate.Cut(s, 60)) }
 
 // firstInvalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
 func firstInvalidUTF8(data []byte) int {

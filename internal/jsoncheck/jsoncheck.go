@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A Schema is a compiled JSON Schema. The nil Schema accepts everything. It may be used by several goroutines.
@@ -175,10 +177,7 @@ func Readable(err error) string {
 	if len(last.Error()) < len(why) {
 		why = last.Error()
 	}
-	why = plain(strings.ReplaceAll(why, "<invalid reflect.Value>", "null"))
-	if r := []rune(why); len(r) > maxReason {
-		why = string(r[:maxReason-1]) + "…"
-	}
+	why = gate.Cut(plain(strings.ReplaceAll(why, "<invalid reflect.Value>", "null")), maxReason)
 	if where == "" {
 		return why
 	}

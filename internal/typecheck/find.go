@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A Compiler is a native TypeScript compiler.
@@ -159,8 +161,5 @@ func (c *Checker) ask(ctx context.Context, path string) (Compiler, error) {
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	if len(line) > 300 {
-		line = line[:300] + "…"
-	}
-	return line
+	return gate.Cut(line, 300)
 }

@@ -173,18 +173,11 @@ func wayOut(s *sandbox.Shape, near []string) string {
 }
 
 func (r *runtime) noteRead(line int, property, rest string) {
-	if property = clipped(property, 60); r.reads.seen[property] || len(r.reads.notes) == maxReads {
+	if property = gate.Cut(property, 60); r.reads.seen[property] || len(r.reads.notes) == maxReads {
 		return
 	}
 	r.reads.seen[property] = true
 	r.reads.notes = append(r.reads.notes, fmt.Sprintf("line %d: %s is undefined%s", line, gate.Name(property), rest))
-}
-
-func clipped(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }
 
 // reader is where the code stands that reads at the moment, if it is the

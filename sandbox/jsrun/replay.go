@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -67,23 +68,17 @@ func (p *replay) differs(n int, c sandbox.Call) string {
 	case was.Func != c.Func || was.Target != c.Target:
 		return fmt.Sprintf("call %d was %s, and is %s now", n, callName(was.Func, was.Target), callName(c.Func, c.Target))
 	case was.Args != sandbox.HashArgs(c.Args):
-		return fmt.Sprintf("call %d, of %s, has other arguments than it had: %s", n, callName(c.Func, c.Target), short(string(c.Args)))
+		return fmt.Sprintf("call %d, of %s, has other arguments than it had: %s", n, callName(c.Func, c.Target), gate.Cut(string(c.Args), maxTold))
 	}
 	return ""
 }
 
+// maxTold is as much of a text as a message has room for.
+const maxTold = 300
+
 func callName(f, target string) string {
 	c := hostCall{call: sandbox.Call{Func: f, Target: target}}
-	return short(c.name())
-}
-
-// short is as much of a text as a message has room for.
-func short(s string) string {
-	const most = 300
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
+	return gate.Cut(c.name(), maxTold)
 }
 
 // diverge ends the program.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
@@ -130,8 +131,7 @@ func (s *short) reason(err error) string {
 	if len(lines) == 0 {
 		return err.Error()
 	}
-	text := []rune(strings.Join(lines, "; "))
-	return string(text[:min(len(text), 300)])
+	return gate.Cut(strings.Join(lines, "; "), 300)
 }
 
 // fetched is the ref that the wanted commit gets.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
@@ -150,10 +151,7 @@ func comment(head []byte) string {
 		for _, mark := range []string{"#", "//", "/**", "/*", `"""`} {
 			if text, ok := strings.CutPrefix(line, mark); ok {
 				text = strings.TrimSpace(strings.Trim(strings.TrimSpace(text), `#/*"`))
-				if r := []rune(strings.ToValidUTF8(text, "")); len(r) > maxAbout {
-					text = string(r[:maxAbout]) + "…"
-				}
-				return text
+				return gate.Cut(strings.ToValidUTF8(text, ""), maxAbout)
 			}
 		}
 		return ""

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -223,7 +224,7 @@ func got(token json.Token) string {
 		}
 		return "an object"
 	case string:
-		return strconv.Quote(clip(token, 60))
+		return strconv.Quote(gate.Cut(token, 60))
 	}
 	return fmt.Sprint(token)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A run is one call of Start or Advance.
@@ -37,14 +39,6 @@ func (r *run) add(ev Event) error {
 		r.e.o.Observe(r.id, ev)
 	}
 	return nil
-}
-
-// clip cuts a text to at most n bytes.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
 }
 
 // contain makes a panic an error.
@@ -78,7 +72,7 @@ func (r *run) unkept(err error) *Result {
 
 // stop ends the session for good.
 func (r *run) stop(format string, args ...any) *Result {
-	why := clip(fmt.Sprintf(format, args...), maxReasonBytes)
+	why := gate.Cut(fmt.Sprintf(format, args...), maxReasonBytes)
 	if err := r.add(Event{Kind: Stopped, Step: r.st.at, Value: encode(why)}); err != nil {
 		return r.unkept(err)
 	}

@@ -1,19 +1,24 @@
 package redact
 
 import (
+	"math/bits"
 	"strings"
 	"sync"
 )
-
-// A span is where a token stands in a text.
-type span struct{ from, to int }
 
 // A candidate is what a text may contain: a prefix of tokens or a hint.
 type candidate struct {
 	text   string
 	least  int // of a prefix: how many characters follow; 0 for a hint
 	class  class
+	kind   string // of a prefix
 	shapes uint64 // of a hint: which shapes it is for
+}
+
+// A hinted is where a hint stands, and for which shapes.
+type hinted struct {
+	at, end int
+	shapes  uint64
 }
 
 // A tokenFinder finds all prefixes and hints in one pass: the first two bytes,
@@ -38,9 +43,10 @@ func newFinder() *tokenFinder {
 	}
 	for _, p := range prefixes {
 		for _, text := range p.begins {
-			add(candidate{text: text, least: p.least, class: p.class})
+			add(candidate{text: text, least: p.least, class: p.class, kind: p.kind})
 		}
 	}
+	add(candidate{text: keyBegin})
 	f.bucket[pair(':', '/')] = uint8(len(f.lists)) // for addresses
 	f.lists = append(f.lists, nil)
 	for i, s := range shapes {
@@ -67,19 +73,24 @@ func lower(c byte) byte {
 	return c
 }
 
-// find returns the tokens of text that a prefix betrays, and which of shapes are
-// worth looking for.
-func (f *tokenFinder) find(text string) (tokens []span, hinted uint64) {
+const (
+	keyBegin = "-----begin "
+	keyEnd   = "-----end "
+)
+
+// find returns the tokens of text that a prefix betrays, private keys and
+// passwords in addresses, and where there are hints at others.
+func (f *tokenFinder) find(text string) (tokens []Span, hints []hinted) {
 	run := 0
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
-		case isIn(word, c):
-			if run++; run == runLength {
-				hinted |= f.run
+		case isWord[c]:
+			if run++; run == runLength && f.run != 0 {
+				hints = append(hints, hinted{i, i, f.run})
 			}
 		case c == '.' && run >= dotLength:
-			hinted |= f.dot
+			hints = append(hints, hinted{i, i, f.dot})
 			run = 0
 		default:
 			run = 0
@@ -93,24 +104,115 @@ func (f *tokenFinder) find(text string) (tokens []span, hinted uint64) {
 		}
 		if strings.HasPrefix(text[i:], "://") {
 			if t, ok := userinfo(text, i+3); ok {
+				t.Type = f.kindOf(text[t.Start:t.End], t.Type)
 				tokens = append(tokens, t)
-				i, run = t.to-1, 0
+				i, run = t.End-1, 0
 				continue
 			}
 		}
 		for _, k := range f.lists[b] {
-			if k.least == 0 {
-				if k.shapes&^hinted != 0 && beginsFolded(text[i:], k.text) {
-					hinted |= k.shapes
+			if k.least > 0 {
+				if end := k.token(text, i); end > 0 {
+					tokens = append(tokens, Span{Type: k.kind, Start: i, End: end})
+					i, run = end-1, 0
+					break
 				}
-			} else if end := k.token(text, i); end > 0 {
-				tokens = append(tokens, span{i, end})
+				continue
+			}
+			if !beginsFolded(text[i:], k.text) {
+				continue
+			}
+			if k.shapes != 0 {
+				hints = append(hints, hinted{i, i + len(k.text), k.shapes})
+			} else if end := privateKey(text, i); end > 0 {
+				tokens = append(tokens, Span{Type: "private_key", Start: i, End: end})
 				i, run = end-1, 0
 				break
 			}
 		}
 	}
-	return tokens, hinted
+	return tokens, hints
+}
+
+// kindOf is the kind of a token that a prefix betrays, else another one.
+func (f *tokenFinder) kindOf(token, otherwise string) string {
+	if len(token) < 8 {
+		return otherwise
+	}
+	for _, k := range f.lists[f.bucket[pair(token[0], token[1])]] {
+		if k.least > 0 && k.token(token, 0) == len(token) {
+			return k.kind
+		}
+	}
+	return otherwise
+}
+
+// privateKey is where the private key ends that begins in text at i; 0 if none
+// does. One that is cut off goes to the end.
+func privateKey(text string, i int) int {
+	head := text[i+len(keyBegin):]
+	stop := strings.Index(head[:min(len(head), 60)], "-----")
+	if stop < 0 || !strings.Contains(head[:stop], "PRIVATE KEY") {
+		return 0
+	}
+	from := i + len(keyBegin) + stop + 5
+	const longest = 64 << 10
+	body := text[from:min(len(text), from+longest)]
+	end := strings.Index(body, "-----END ")
+	if end < 0 {
+		return from + len(body)
+	}
+	tail := body[end+len(keyEnd):]
+	if close := strings.Index(tail[:min(len(tail), 60)], "-----"); close >= 0 {
+		return from + end + len(keyEnd) + close + 5
+	}
+	return from + end + len(keyEnd)
+}
+
+// isWord are the bytes of class word.
+var isWord = func() (t [256]bool) {
+	for c := range 256 {
+		t[c] = isIn(word, byte(c))
+	}
+	return t
+}()
+
+// shaped returns the secrets that shapes find where there are hints.
+func shaped(text string, hints []hinted) []Span {
+	var spans []Span
+	for _, h := range hints {
+		for left := h.shapes; left != 0; left &= left - 1 {
+			s := &shapes[bits.TrailingZeros64(left)]
+			from := h.at
+			switch {
+			case s.before == 1 && from > 0 && isWord[text[from-1]] && text[from-1] != '-':
+				continue
+			case s.before > 1:
+				for from = max(0, from-s.before); from > 0 && h.at-from < 4096 && isWord[text[from-1]]; from-- {
+				}
+			}
+			window := text[from:min(len(text), h.end+s.after)]
+			if s.before <= 1 {
+				if m := s.expr().FindStringSubmatchIndex(window); m != nil {
+					spans = append(spans, s.span(m, from))
+				}
+				continue
+			}
+			for _, m := range s.expr().FindAllStringSubmatchIndex(window, 4) {
+				spans = append(spans, s.span(m, from))
+			}
+		}
+	}
+	return spans
+}
+
+// span is the secret of a match in a window that begins at from.
+func (s *shape) span(m []int, from int) Span {
+	start, end := m[0], m[1]
+	if len(m) > 2 && m[2] >= 0 {
+		start, end = m[2], m[3]
+	}
+	return Span{Type: s.kind, Start: from + start, End: from + end}
 }
 
 // token is where the token ends that begins in text at i; 0 if none does.
@@ -150,7 +252,7 @@ func (k *candidate) token(text string, i int) int {
 
 // userinfo finds the secret before the host in an address whose "://" ends at
 // start: a password, or a name that is as long as a token.
-func userinfo(text string, start int) (span, bool) {
+func userinfo(text string, start int) (Span, bool) {
 	const longName = 20
 	colon, at := -1, -1
 scan:
@@ -166,11 +268,11 @@ scan:
 	}
 	switch {
 	case colon >= 0 && at > colon+1:
-		return span{colon + 1, at}, true
+		return Span{Type: "url_password", Start: colon + 1, End: at}, true
 	case colon < 0 && at >= start+longName:
-		return span{start, at}, true
+		return Span{Type: "url_password", Start: start, End: at}, true
 	}
-	return span{}, false
+	return Span{}, false
 }
 
 func isIn(k class, c byte) bool {

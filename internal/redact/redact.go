@@ -1,9 +1,9 @@
-// Package redact hides what looks like a secret in a text or in JSON, and cuts
-// what is too long.
+// Package redact finds what should not leave in a text or in JSON: secrets, which
+// are hidden in everything that is kept, and data about persons. It also cuts what
+// is too long.
 package redact
 
 import (
-	"math/bits"
 	"strings"
 	"unicode/utf8"
 )
@@ -55,24 +55,11 @@ func Text(text string) string {
 	if len(text) < 8 {
 		return text // too short for any of them, as most values are
 	}
-	tokens, hinted := finder().find(text)
-	if len(tokens) > 0 {
-		var b strings.Builder
-		end := 0
-		for _, t := range tokens {
-			b.WriteString(text[end:t.from])
-			b.WriteString(Hidden)
-			end = t.to
-		}
-		text = b.String() + text[end:]
+	tokens, hints := finder().find(text)
+	if len(tokens) == 0 && len(hints) == 0 {
+		return text
 	}
-	// What a replacement adds has no hint in it, so they hold to the end.
-	for hinted != 0 {
-		s := &shapes[bits.TrailingZeros64(hinted)]
-		hinted &= hinted - 1
-		text = s.expr().ReplaceAllString(text, s.with)
-	}
-	return text
+	return Replace(text, merge(append(tokens, shaped(text, hints)...)), func(string, string) string { return Hidden })
 }
 
 // Cut is Text for at most limit bytes of s.

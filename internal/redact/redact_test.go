@@ -35,7 +35,7 @@ func TestRedactText(t *testing.T) {
 		{"jwt " + jwt + " end", "jwt [redacted] end"},
 		{"a\n" + pem + "\nb", "a\n[redacted]\nb"},
 		{"-----BEGIN PRIVATE KEY-----\ncut off", "[redacted]"},
-		{"Authorization: Bearer abc123def456ghi", "Authorization: [redacted]"},
+		{"Authorization: Bearer abc123def456ghi", "Authorization: Bearer [redacted]"},
 		{"401 for bearer abc123def456ghi now", "401 for bearer [redacted] now"},
 		{"bearer authentication is basic functionality", "bearer authentication is basic functionality"},
 		{"https://bob:hunter2@example.com/x", "https://bob:[redacted]@example.com/x"},

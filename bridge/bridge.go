@@ -86,6 +86,7 @@ type Record struct {
 	Class       policy.Class // zero if the tool is unknown
 	Tool        string       // upstream name; the name as given if unknown
 	ID          string       // tool id; the name as given if unknown
+	Decision    string       // of the policy, as Decision.String; empty if it was not asked
 	Started     time.Time
 	Duration    time.Duration // from its arrival on, so with the start of its server
 	Status      Status
@@ -211,7 +212,7 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 	}
 	if b.o.Policy != nil {
 		call := policy.Call{Caller: b.o.Client, Tool: tool, Class: r.Class, Args: args, Skill: k, Run: policy.Run{ID: b.o.Execution}}
-		if err := b.permit(ctx, call); err != nil {
+		if err := b.permit(ctx, call, r); err != nil {
 			return nil, err
 		}
 	}
@@ -247,8 +248,9 @@ func (b *Bridge) classOf(t *discovery.Tool) policy.Class {
 }
 
 // permit returns nil if the policy, or a person, allows a call.
-func (b *Bridge) permit(ctx context.Context, call policy.Call) error {
+func (b *Bridge) permit(ctx context.Context, call policy.Call, r *Record) error {
 	d := b.ledger.decide(b.o.Policy, call, false)
+	r.Decision = d.String()
 	if d.Effect == policy.Ask && b.o.Approve != nil {
 		approved, err := b.o.Approve(ctx, call.Tool, call.Args, d)
 		switch {
@@ -264,6 +266,7 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call) error {
 		}
 		// Meanwhile other calls may have spent the budget.
 		if d = b.ledger.decide(b.o.Policy, call, true); d.Effect == policy.Ask {
+			r.Decision += ", approved"
 			return nil
 		}
 	}

@@ -98,7 +98,7 @@ func (s *stack) presets() {
 
 func presetNames() []string { return []string{"open", "balanced", "careful", "readonly"} }
 
-// layer reads a policy, or a profile of one, which may say less.
+// layer reads a policy, or a profile of one.
 func (r *reader) layer(n node, where string, whole bool) *layer {
 	l := &layer{run: limits{calls: limit{n: -1}, writes: limit{n: -1}, destructive: limit{n: -1}}}
 	read := map[string]func(node){
@@ -110,16 +110,14 @@ func (r *reader) layer(n node, where string, whole bool) *layer {
 				"tools": func(v node) { r.toolBudgets(v, where, l) },
 			})
 		},
+		"flows":       func(v node) { r.flows(v, l) },
+		"labels":      func(v node) { r.labels(v, l) },
+		"trifecta":    func(v node) { l.trifecta = effects[r.choice(v, "trifecta", "ask", "deny", "allow")] },
 		"description": func(v node) { r.isKind(v, '"', `"description" of `+where, "a string") },
 	}
 	if whole {
 		read["annotations"] = func(v node) { r.annotations(v, l) }
 		read["profiles"] = func(v node) { r.profiles(v, l) }
-		read["flows"] = func(v node) { r.flows(v, l) }
-		read["labels"] = func(v node) { r.labels(v, l) }
-		read["trifecta"] = func(v node) {
-			l.trifecta = effects[r.choice(v, "trifecta", "ask", "deny", "allow")]
-		}
 	} else {
 		read["servers"] = func(v node) { l.servers = r.patterns(v, `"servers" of `+where) }
 		read["tools"] = func(v node) { r.scope(v, where, l) }

@@ -99,6 +99,18 @@ type Decision struct {
 	Rule *Rule
 }
 
+// String returns the decision as records have it: "deny rule servers.json:7:5".
+func (d Decision) String() string {
+	s := d.Effect.String()
+	if d.Code != "" {
+		s += " " + d.Code
+	}
+	if d.Rule != nil {
+		s += " " + d.Rule.Position.String()
+	}
+	return s
+}
+
 // The codes of the policies in this package.
 const (
 	CodePin          = "pin"

@@ -46,7 +46,7 @@ func TestMistakesOfAPolicy(t *testing.T) {
 		`{"labels": {"a": ["secret"]}}`:                                            `1:19: unknown label "secret"`,
 		`{"budgets": {"run": {"calls": -1}}}`:                                      `1:31: "calls" of the budgets of the policy is -1`,
 		`{"budgets": {"run": {"calls": 1.5}}}`:                                     `1:31: "calls" of the budgets of the policy is 1.5`,
-		`{"profiles": {"ci": {"flows": []}}}`:                                      `1:22: unknown key "flows" in profile "ci"`,
+		`{"profiles": {"ci": {"profiles": {}}}}`:                                   `1:22: unknown key "profiles" in profile "ci"`,
 		`{"annotations": {"a": "trusted"}}`:                                        `1:23: unknown "annotations" "trusted"; did you mean "trust"?`,
 		"{\n \"rules\": [\n  {\"effect\": \"deny\"},\n  5]}":                       `4:3: rule 1 must be an object, { … }, not a number`,
 		`[]`: `1:1: the policy must be an object, { … }, not a list`,

@@ -85,6 +85,10 @@ type Call struct {
 	Duration time.Duration
 	// Status is one of the Call constants.
 	Status string
+	// Class is what the tool can do, such as "write"; empty if it is not known.
+	// Decision is what the policy said, such as "deny rule servers.json:7:5"; empty
+	// if it was not asked.
+	Class, Decision string
 	// ArgBytes and ResultBytes are the sizes of arguments and result.
 	ArgBytes, ResultBytes int64
 	// Error is what went wrong; recorded in short, and redacted.
@@ -139,6 +143,8 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Tool        string          `json:"tool"`
 		ID          string          `json:"id,omitempty"`
 		Status      string          `json:"status"`
+		Class       string          `json:"class,omitempty"`
+		Decision    string          `json:"decision,omitempty"`
 		Started     time.Time       `json:"started"`
 		DurationMS  float64         `json:"duration_ms"`
 		ArgBytes    int64           `json:"arg_bytes"`
@@ -147,7 +153,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Args        json.RawMessage `json:"args,omitempty"`
 		Result      json.RawMessage `json:"result,omitempty"`
 	}{
-		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Status, c.Started.UTC(), milliseconds(c.Duration),
+		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Status, c.Class, c.Decision, c.Started.UTC(), milliseconds(c.Duration),
 		c.ArgBytes, c.ResultBytes, c.Error, c.Args, c.Result,
 	})
 }
@@ -225,7 +231,7 @@ func (c *Call) Prepare(keep Keep) {
 		c.Started = time.Now().Add(-c.Duration)
 	}
 	c.Error = redact.Cut(c.Error, MaxError)
-	cutNames(&c.ExecutionID, &c.Server, &c.Tool, &c.ID, &c.Status)
+	cutNames(&c.ExecutionID, &c.Server, &c.Tool, &c.ID, &c.Status, &c.Class, &c.Decision)
 	if keep.Payloads {
 		c.Args, c.Result = redact.JSON(c.Args, MaxPayload), redact.JSON(c.Result, MaxPayload)
 	} else {

@@ -434,6 +434,7 @@ func (x *Execution) record(r bridge.Record) {
 	x.o.Audit.Record(state.Call{
 		ExecutionID: x.id, Seq: r.Seq, Server: r.Server, Tool: r.Tool, ID: r.ID,
 		Started: r.Started, Duration: r.Duration, Status: string(r.Status), Error: r.Error,
+		Class: r.Class.String(), Decision: r.Decision,
 		ArgBytes: int64(len(r.Args)), ResultBytes: int64(r.ResultBytes), Args: r.Args, Result: r.Result,
 	})
 }

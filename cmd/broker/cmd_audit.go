@@ -246,9 +246,9 @@ func printExecution(w io.Writer, e state.Execution, calls []state.Call) error {
 	}
 	sayln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	say(tw, "CALL\tTOOL\tSTATUS\tTOOK\tARGUMENTS\tRESULT\t\n")
+	say(tw, "CALL\tTOOL\tSTATUS\tCLASS\tDECISION\tTOOK\tARGUMENTS\tRESULT\t\n")
 	for _, c := range calls {
-		say(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Seq, c.ID, c.Status, c.Duration.Round(10*time.Microsecond), size(c.ArgBytes), size(c.ResultBytes), oneLine(c.Error, 80))
+		say(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Seq, c.ID, c.Status, c.Class, c.Decision, c.Duration.Round(10*time.Microsecond), size(c.ArgBytes), size(c.ResultBytes), oneLine(c.Error, 80))
 		if len(c.Args) > 0 {
 			say(tw, "\t%s\n", oneLine(string(c.Args), 120))
 		}

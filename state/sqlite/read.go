@@ -174,7 +174,7 @@ func scanExecutions(rows *sql.Rows, err error) ([]state.Execution, error) {
 }
 
 func callsOf(ctx context.Context, conn *sql.Conn, execution string) ([]state.Call, error) {
-	rows, err := conn.QueryContext(ctx, `SELECT execution, seq, server, tool, tool_id, started, duration, status,
+	rows, err := conn.QueryContext(ctx, `SELECT execution, seq, server, tool, tool_id, started, duration, status, class, decision,
 		arg_bytes, result_bytes, error, args, result FROM calls WHERE execution = ? ORDER BY seq, n`, execution)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func callsOf(ctx context.Context, conn *sql.Conn, execution string) ([]state.Cal
 	for rows.Next() {
 		var c state.Call
 		var started int64
-		if err := rows.Scan(&c.ExecutionID, &c.Seq, &c.Server, &c.Tool, &c.ID, &started, &c.Duration, &c.Status,
+		if err := rows.Scan(&c.ExecutionID, &c.Seq, &c.Server, &c.Tool, &c.ID, &started, &c.Duration, &c.Status, &c.Class, &c.Decision,
 			&c.ArgBytes, &c.ResultBytes, &c.Error, &c.Args, &c.Result); err != nil {
 			return nil, err
 		}

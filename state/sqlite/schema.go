@@ -21,9 +21,9 @@ const fileName = "audit.db"
 const busyTimeout = 5 * time.Second
 
 // schemaVersion is the user_version of a file that this package writes. Version
-// 2 has no learned types, version 3 no names of clients; what is older was never
-// released.
-const schemaVersion = 4
+// 2 has no learned types, version 3 no names of clients, version 4 no decisions;
+// what is older was never released.
+const schemaVersion = 5
 
 // baseSchema is version 2. Times are nanoseconds since 1970, durations
 // nanoseconds.
@@ -105,8 +105,16 @@ const clientSchema = `
 ALTER TABLE executions ADD COLUMN client_info TEXT NOT NULL DEFAULT '';
 `
 
+// decisionSchema is what version 5 adds.
+const decisionSchema = `
+ALTER TABLE calls ADD COLUMN class TEXT NOT NULL DEFAULT '';
+ALTER TABLE calls ADD COLUMN decision TEXT NOT NULL DEFAULT '';
+`
+
 // since are the changes of the schema, by the version that they lead from.
-var since = map[int]string{0: baseSchema + typeSchema + clientSchema, 2: typeSchema + clientSchema, 3: clientSchema}
+var since = map[int]string{
+	0: baseSchema + typeSchema + clientSchema + decisionSchema, 2: typeSchema + clientSchema + decisionSchema, 3: clientSchema + decisionSchema, 4: decisionSchema,
+}
 
 // dataSource names the file for the driver. The timeout comes first, so that
 // the pragmas after it wait too.

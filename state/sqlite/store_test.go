@@ -117,7 +117,7 @@ func TestOldRecordIsBroughtUpToDateToBeRead(t *testing.T) {
 	if err := s.Finish(state.Execution{ID: s.Begin(state.Execution{})}); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"DROP TABLE types", "DROP TABLE type_key", "ALTER TABLE executions DROP COLUMN client_info", "PRAGMA user_version = 2"} {
+	for _, text := range []string{"DROP TABLE types", "DROP TABLE type_key", "ALTER TABLE executions DROP COLUMN client_info", "ALTER TABLE calls DROP COLUMN class", "ALTER TABLE calls DROP COLUMN decision", "PRAGMA user_version = 2"} {
 		if _, err := s.conn.ExecContext(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}

@@ -194,9 +194,9 @@ func (w *writer) finish(ctx context.Context, e state.Execution) error {
 }
 
 func (w *writer) call(ctx context.Context, c state.Call) error {
-	return w.exec(ctx, `INSERT INTO calls (execution, seq, server, tool, tool_id, started, duration, status, arg_bytes, result_bytes, error, args, result)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Started.UnixNano(), int64(c.Duration), c.Status,
+	return w.exec(ctx, `INSERT INTO calls (execution, seq, server, tool, tool_id, started, duration, status, class, decision, arg_bytes, result_bytes, error, args, result)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Started.UnixNano(), int64(c.Duration), c.Status, c.Class, c.Decision,
 		c.ArgBytes, c.ResultBytes, c.Error, textOrNull(string(c.Args)), textOrNull(string(c.Result)))
 }
 

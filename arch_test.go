@@ -45,11 +45,12 @@ var below = []string{
 var diagram = []row{
 	{pkg: "cmd/broker", imports: append([]string{"broker/...", "images"}, below...)},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
-	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/run", "broker/skill", "broker/surface"}, below...)},
+	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/run", "broker/script", "broker/skill", "broker/surface"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is
 	// found, at surface what clients see. Nothing but broker imports skill.
 	{pkg: "broker/skill", imports: []string{"broker/catalog", "broker/find", "broker/run", "broker/surface",
 		"discovery/...", "index", "policy", "sandbox", "skills/...", "state"}},
+	{pkg: "broker/script", imports: []string{"broker/catalog", "broker/find", "broker/run", "discovery", "codegen", "index", "sandbox"}},
 	{pkg: "broker/find", imports: []string{"broker/catalog", "broker/run", "broker/surface", "discovery/...", "index", "codegen", "policy", "sandbox"}},
 	{pkg: "broker/run", imports: []string{"broker/catalog", "broker/surface", "discovery/...", "codegen", "bridge", "policy", "sandbox",
 		"state", "internal/learned", "internal/redact", "internal/results", "internal/typecheck"}},

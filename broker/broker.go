@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/broker/find"
 	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -38,6 +39,7 @@ type Broker struct {
 	run     *run.Executor
 	find    *find.Finder
 	skill   *skill.Feature
+	script  *script.Feature
 	surface *surface.Surface
 
 	background sync.WaitGroup
@@ -75,6 +77,8 @@ func New(o Options) (*Broker, error) {
 	b.find.Register(b.skill)
 	b.run.Register(b.find)
 	b.run.Register(b.skill)
+	b.script = script.New(o.SavedScripts, b.catalog, b.find, o.Logger)
+	b.run.Register(b.script)
 	b.surface = surface.New(o.surface(), o.Logger, b.run, b.find, b.skill)
 	return b, nil
 }
@@ -116,6 +120,7 @@ func (b *Broker) changed() {
 		if b.skill.Renew() {
 			b.surface.Refresh()
 		}
+		b.script.Renew()
 		if err := b.find.Sync(); err != nil {
 			b.log.Error("index tools", "err", err)
 		}

@@ -76,6 +76,9 @@ type Options struct {
 	// Skills are the skills that models may activate, to which the broker adds
 	// those that the servers serve; nil means none at all.
 	Skills *skills.Registry
+	// SavedScripts is the folder of scripts that people have saved, for scripts to
+	// call; "" has none.
+	SavedScripts string
 	// SkillCacheDir keeps files of skills that servers serve; "" keeps them in
 	// memory. It must not be a folder in which skills are looked for.
 	SkillCacheDir string

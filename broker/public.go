@@ -172,9 +172,14 @@ func (b *Broker) Package(ctx context.Context, server string) string {
 // nil without skills.
 func (b *Broker) Skills() *skills.Registry { return b.opts.Load().Skills }
 
-// RefreshSkills looks for changes of the skills and shows them to the clients.
-// Without a change it costs a few microseconds for each skill.
-func (b *Broker) RefreshSkills() { b.skill.Refresh() }
+// RefreshSkills looks for changes of the skills and the saved scripts and shows
+// them to the clients. Without a change it costs a few microseconds for each.
+func (b *Broker) RefreshSkills() {
+	b.skill.Refresh()
+	if b.script.Renew() {
+		b.changed()
+	}
+}
 
 // SkillTools are the tools of a skill that call_skill_tool calls now.
 func (b *Broker) SkillTools(k *skills.Skill) []skills.Tool { return b.skill.ToolsOf(k) }

@@ -20,6 +20,9 @@ type Entry struct {
 	Use  string
 	Call string
 	Args map[string]any
+	// Signature shows its call, for what scripts call. A client that writes none
+	// is not shown the entry.
+	Signature string
 	// More is what DetailFull adds to the description; nil adds nothing.
 	More func() string
 }

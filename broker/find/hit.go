@@ -110,7 +110,7 @@ func (w renderer) other(e *Entry) SearchHit {
 	default:
 		h.Description = codegen.FirstSentence(e.Description, firstSentence)
 	}
-	h.Origin = e.Origin
+	h.Origin, h.Signature = e.Origin, clipBytes(e.Signature, maxSignatureBytes)
 	h.Use = clipBytes(use, maxSignatureBytes)
 	return h
 }

@@ -17,6 +17,7 @@ import (
 const (
 	KindSkill     = "skill"
 	KindSkillTool = "skill_tool" // of a skill defined in Go
+	KindScript    = "script"     // that a person has saved
 	kindPrompt    = "prompt"
 	kindResource  = "resource"
 )

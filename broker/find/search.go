@@ -250,7 +250,7 @@ func (s *search) resolve(hits []index.Hit) []result {
 	results := make([]result, 0, len(hits))
 	for _, h := range hits {
 		if h.Kind != "" {
-			if e, ok := s.f.entries.find(h.Kind, h.ID); ok {
+			if e, ok := s.f.entries.find(h.Kind, h.ID); ok && (e.Signature == "" || !s.renderer.callsOnly) {
 				results = append(results, result{entry: e})
 			}
 			continue

@@ -202,6 +202,7 @@ type Execution struct {
 	drifts         drifts
 
 	extra []sandbox.Module // of libraries, that the script may import
+	used  string           // what else calls tools; see Uses
 
 	asking sync.Mutex // one question at a time
 	asked  int
@@ -233,16 +234,18 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	x.bridge = x.newBridge(ctx, x.keep.put)
 	waiting, cancel := context.WithTimeoutCause(ctx, limits.Timeout,
 		fmt.Errorf("no answer within the time limit of %g s", limits.Timeout.Seconds()))
-	x.e.connectNamed(ctx, x.Request.Code)
-	modules, names, err := x.e.modules(waiting, lang, x.Request.Code)
-	cancel()
 	var files *sandbox.Files
+	var others []string
 	for _, l := range x.e.libraries {
 		extra, more := l.Modules(x, lang)
-		x.extra, names = append(x.extra, extra...), append(names, more...)
+		x.extra, others = append(x.extra, extra...), append(others, more...)
 		files = cmp.Or(l.Files(x), files)
 	}
-	modules = append(modules, x.extra...)
+	code := x.Request.Code + x.used
+	x.e.connectNamed(ctx, code)
+	modules, names, err := x.e.modules(waiting, lang, code)
+	cancel()
+	modules, names = append(modules, x.extra...), append(names, others...)
 	limits.Timeout = remaining(limits.Timeout, x.started)
 	if err != nil {
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
@@ -317,6 +320,10 @@ func (x *Execution) Context(ctx context.Context) context.Context {
 func (x *Execution) CallOfSkill(ctx context.Context, k *policy.Skill, tool string, args json.RawMessage) (json.RawMessage, error) {
 	return x.bridge.CallOfSkill(ctx, k, tool, args)
 }
+
+// Uses says, of a module that a library gives x, that it calls tools too: those
+// that code names are there for it.
+func (x *Execution) Uses(code string) { x.used += "\n" + code }
 
 // Note adds a note for the model to the answer.
 func (x *Execution) Note(text string) { x.notes = append(x.notes, text) }

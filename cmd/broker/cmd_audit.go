@@ -216,7 +216,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 // printCode prints a script as it was recorded.
 func (a *app) printCode(e state.Execution) error {
 	if e.Code == "" {
-		return hinted("the script of %s was not recorded\nhint: the config has \"audit\": {\"code\": false}, or had it then", e.ID)
+		return notRecorded(e)
 	}
 	if !e.Whole() {
 		sayln(a.stderr, notWhole)

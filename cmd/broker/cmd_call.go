@@ -68,22 +68,30 @@ func (a *app) call(cmd *cobra.Command, s *session, tool string, words []string) 
 
 // callInput are the arguments of a call as JSON; nil for none.
 func (a *app) callInput(cmd *cobra.Command, s *session, tool string, words []string) (json.RawMessage, error) {
+	return a.typedInput("call", tool, words, func() schema {
+		d, _ := s.broker.Describe(cmd.Context(), tool) // the call says what is wrong, and is recorded
+		return readSchema(d.InputSchema)
+	})
+}
+
+// typedInput is what was typed after the name of something, as one JSON object;
+// nil for nothing.
+func (a *app) typedInput(command, name string, words []string, of func() schema) (json.RawMessage, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
 	if first := strings.TrimSpace(words[0]); first == "-" || strings.HasPrefix(first, "{") {
 		if len(words) > 1 {
-			return nil, usage("call takes one JSON object or KEY=VALUE..., got %q too", words[1])
+			return nil, usage("%s takes one JSON object or KEY=VALUE..., got %q too", command, words[1])
 		}
 		return a.skillInput(first)
 	}
 	for _, w := range words {
 		if strings.Index(w, "=") < 1 {
-			return nil, usage("%q is not KEY=VALUE\nhint: broker call %s KEY=VALUE..., or one JSON object: '{\"key\": \"value\"}'", w, tool)
+			return nil, usage("%q is not KEY=VALUE\nhint: broker %s %s KEY=VALUE..., or one JSON object: '{\"key\": \"value\"}'", w, command, name)
 		}
 	}
-	d, _ := s.broker.Describe(cmd.Context(), tool) // the call says what is wrong, and is recorded
-	return typedArguments(readSchema(d.InputSchema), words)
+	return typedArguments(of(), words)
 }
 
 // typedArguments makes an object of words, which are KEY=VALUE. A key that is

@@ -48,32 +48,12 @@ func (a *app) execCommand() *cobra.Command {
 			if isolation != "" && !slices.Contains([]string{"worker", "container"}, isolation) {
 				return usage("--isolation is %q: use worker or container", isolation)
 			}
-			s, err := a.openAnyway(-1)
-			if err != nil {
-				return err
-			}
-			if err := s.requireExec(cmd.Context(), language, isolation); err != nil {
-				_ = s.close() // nothing has run
-				return err
-			}
-			s.broker.StartLazily(cmd.Context())
 			req := broker.ExecuteRequest{Code: code, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
-			if !a.json {
-				req.Stdout, req.Stderr, req.Whole = exact(a.stdout), exact(a.stderr), true
-			}
 			// A file on stdin may be data, and a log on stderr is read by nobody now.
 			if in, ok := a.stdin.(*os.File); ok && args[0] != "-" && onTerminal(in) && onTerminal(a.stderr) {
 				req.Talker = newTerminal(in, a.stderr)
 			}
-			ans := s.broker.Execute(cmd.Context(), req)
-			closed := s.close()
-			if err := a.printAnswer(ans); err != nil {
-				return err
-			}
-			if ans.ExitCode != 0 {
-				return &scriptError{ans.ExitCode}
-			}
-			return closed
+			return a.execute(cmd.Context(), req)
 		},
 	}
 	c.Flags().StringVar(&language, "language", "", "typescript, javascript or python (default by the file's ending)")
@@ -81,6 +61,31 @@ func (a *app) execCommand() *cobra.Command {
 	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+// execute runs a script, prints what it answers, and ends with its exit code.
+func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
+	s, err := a.openAnyway(-1)
+	if err != nil {
+		return err
+	}
+	if err := s.requireExec(ctx, req.Language, req.Isolation); err != nil {
+		_ = s.close() // nothing has run
+		return err
+	}
+	s.broker.StartLazily(ctx)
+	if !a.json {
+		req.Stdout, req.Stderr, req.Whole = exact(a.stdout), exact(a.stderr), true
+	}
+	ans := s.broker.Execute(ctx, req)
+	closed := s.close()
+	if err := a.printAnswer(ans); err != nil {
+		return err
+	}
+	if ans.ExitCode != 0 {
+		return &scriptError{ans.ExitCode}
+	}
+	return closed
 }
 
 // requireExec refuses to go on when the script could not run, or not behind all

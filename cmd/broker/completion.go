@@ -19,8 +19,14 @@ import (
 // addCompletions makes shells complete the names that commands take.
 func (a *app) addCompletions(root *cobra.Command) {
 	clientNames := cobra.FixedCompletions(clients.IDs(), cobra.ShellCompDirectiveNoFileComp)
+	clientOrFile := cobra.FixedCompletions(clients.IDs(), cobra.ShellCompDirectiveDefault)
 	for path, complete := range map[string]cobra.CompletionFunc{
-		"call": a.completeCall, "tools show": first(a.completeTool),
+		"call": a.completeCall, "tools show": first(a.completeTool), "run": a.completeRun,
+		"scripts show": first(a.completeScript), "scripts remove": first(a.completeScript), "scripts save": first(a.completeScript),
+		"skills show": first(a.completeSkill), "skills read": first(a.completeSkill), "skills call": first(a.completeSkill), "skills stats": first(a.completeSkill),
+		"skills enable": first(a.completeSkill), "skills disable": first(a.completeSkill), "skills approve": first(a.completeSkill), "skills remove": first(a.completeSkill),
+		"wait": a.completeServer, "doctor": a.completeServer, "types learned show": first(a.completeServer), "types learned reset": first(a.completeServer),
+		"import":       first(clientOrFile),
 		"servers list": first(a.completeServer), "servers remove": first(a.completeServer), "servers test": first(a.completeServer), "servers logs": first(a.completeServer),
 		"servers enable": first(a.completeServer), "servers disable": first(a.completeServer), "auth login": first(a.completeServer), "auth logout": first(a.completeServer),
 		"install": first(clientNames), "uninstall": first(clientNames),
@@ -29,7 +35,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 			c.ValidArgsFunction = complete
 		}
 	}
-	for _, path := range []string{"search", "tools list"} {
+	for _, path := range []string{"search", "tools list", "audit list"} {
 		if c, _, err := root.Find(strings.Fields(path)); err == nil {
 			_ = c.RegisterFlagCompletionFunc("server", a.completeServer) // the flag is there
 		}
@@ -76,13 +82,57 @@ func (a *app) completeCall(cmd *cobra.Command, args []string, typed string) (lis
 	if !ok {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return completeInput(readSchema(t.InputSchema), typed)
+}
+
+// completeRun completes the script of a run, and then its parameters.
+func (a *app) completeRun(cmd *cobra.Command, args []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return a.completeScript(cmd, args, typed)
+	}
+	store, err := a.scriptStore()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	s, err := store.Load(args[0])
+	if err != nil || s.Input == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeInput(readSchema(s.Input.Schema), typed)
+}
+
+// completeScript completes names of saved scripts.
+func (a *app) completeScript(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if store, err := a.scriptStore(); err == nil {
+		scripts, _ := store.List()
+		for _, s := range scripts {
+			list = completion(list, typed, s.Name, s.Description)
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeSkill completes names of skills, as far as they are known without
+// asking a server.
+func (a *app) completeSkill(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	_ = a.withView(func(_ *skillHome, v *skillView) error {
+		for _, k := range v.registry.Refresh().All() {
+			list = completion(list, typed, k.Ref, k.Description)
+		}
+		return nil
+	})
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeInput completes KEY=VALUE by a schema.
+func completeInput(s schema, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
 	if key, _, value := strings.Cut(typed, "="); value {
-		for _, v := range readSchema(t.InputSchema).property(key).choices() {
+		for _, v := range s.property(key).choices() {
 			list = completion(list, typed, key+"="+v, "")
 		}
 		return list, cobra.ShellCompDirectiveNoFileComp
 	}
-	properties := readSchema(t.InputSchema).resolved().sub("properties")
+	properties := s.resolved().sub("properties")
 	for _, name := range slices.Sorted(maps.Keys(properties.node)) {
 		list = completion(list, typed, name+"=", properties.sub(name).text("description"))
 	}

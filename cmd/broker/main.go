@@ -95,7 +95,7 @@ const exitCodesHelp = `Exit codes:
   1   failed
   2   wrong usage or config
   3   some servers failed
-For exec, the script's own:
+For exec and run, the script's own:
 ` + execCodesHelp
 
 const execCodesHelp = `  0   success                 13  promise never settles
@@ -158,7 +158,7 @@ func (a *app) end(cmd *cobra.Command, err error) int {
 	} else if _, ok := errors.AsType[*config.Report](err); ok || errors.Is(err, config.ErrNoConfig) {
 		code = exitUsage
 	}
-	if _, ended := errors.AsType[*scriptError](err); code == exitUsage && cmd != nil && cmd.Name() == "exec" && !ended {
+	if _, ended := errors.AsType[*scriptError](err); code == exitUsage && cmd != nil && (nameOf(cmd) == "exec" || nameOf(cmd) == "run") && !ended {
 		code = exitExecUsage
 	}
 	a.explain(err)
@@ -224,7 +224,7 @@ func (a *app) root() *cobra.Command {
 	})
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(
-		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.callCommand(), a.toolsCommand(), a.evalCommand(), a.execCommand(), a.serversCommand(),
+		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.callCommand(), a.toolsCommand(), a.evalCommand(), a.execCommand(), a.runCommand(), a.scriptsCommand(), a.serversCommand(),
 		a.auditCommand(), a.policyCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
 		a.redactCommand(),

@@ -191,6 +191,8 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		SkillsDir:   cfg.Broker.Skills.ContainerPath,
 		Scripts:     scriptsOf(cfg),
 
+		SavedScripts: savedScripts(cfg),
+
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
 		NoForms:             set.Skills.Forms != nil && !*set.Skills.Forms,
 

@@ -1,0 +1,312 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
+)
+
+const (
+	// MaxBytes is the longest script, as in sandbox.Limits.
+	MaxBytes = 256 << 10
+	// maxScripts is how many are listed.
+	maxScripts = 1000
+	ending     = ".ts"
+	// versionsDir keeps the versions before the last one.
+	versionsDir = "versions"
+)
+
+// A Script is one version of a saved script.
+type Script struct {
+	Name        string    `json:"name"`
+	Version     int       `json:"version"`
+	Description string    `json:"description,omitempty"`
+	Profile     string    `json:"profile,omitempty"`   // that it needs
+	Execution   string    `json:"execution,omitempty"` // that it was
+	Saved       time.Time `json:"saved,omitzero"`
+	// Input is what it takes; nil if it takes nothing.
+	Input *Input `json:"input,omitempty"`
+	// Code is the whole file.
+	Code string `json:"code,omitempty"`
+}
+
+// Signature shows its call.
+func (s *Script) Signature() string {
+	if s.Input == nil {
+		return "scripts." + s.Name + "()"
+	}
+	return "scripts." + s.Name + "(input: " + s.Input.Type + ")"
+}
+
+// A NotFoundError is about a script that is not there.
+type NotFoundError struct {
+	Name string
+	Near []string // names of others
+}
+
+// Error names the nearest that is there.
+func (e *NotFoundError) Error() string {
+	text := fmt.Sprintf("there is no saved script %q", gate.Cut(e.Name, 80))
+	if len(e.Near) > 0 {
+		text += "; did you mean " + strings.Join(e.Near, " or ") + "?"
+	}
+	return text
+}
+
+// A Store is a folder of saved scripts: NAME.ts, and versions/NAME@1.ts for those
+// that it replaced. People may edit the files, and put them under version
+// control. A file counts if it begins with the comment that Save writes.
+type Store struct{ Dir string }
+
+// CheckName says what is wrong with the name of a script: it is an identifier of
+// TypeScript.
+func CheckName(name string) error {
+	if len(name) > 64 || !nameShape.MatchString(name) || tsname.Func(name) != name {
+		return fmt.Errorf("%q cannot name a script: use letters, digits and _, with a letter first, at most 64, and no word of the language", gate.Cut(name, 80))
+	}
+	return nil
+}
+
+var nameShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+
+// List returns the scripts as they are now, by name, without their code. A
+// folder that is not there has none.
+func (st Store) List() ([]Script, error) {
+	files, err := os.ReadDir(st.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list scripts: %w", err)
+	}
+	var list []Script
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), ending)
+		if !ok || CheckName(name) != nil || !f.Type().IsRegular() || len(list) == maxScripts {
+			continue
+		}
+		if s, err := st.read(name, f.Name()); err == nil {
+			s.Code = ""
+			list = append(list, *s)
+		}
+	}
+	return list, nil
+}
+
+// Load returns a script: "NAME", or "NAME@2" for a version of it. The error is a
+// *NotFoundError if it is not there.
+func (st Store) Load(ref string) (*Script, error) {
+	name, version, versioned := strings.Cut(ref, "@")
+	if CheckName(name) != nil {
+		return nil, st.notFound(ref)
+	}
+	s, err := st.read(name, name+ending)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errForeign) {
+		return nil, st.notFound(ref)
+	}
+	if err != nil || !versioned {
+		return s, err
+	}
+	n, err := strconv.Atoi(version)
+	if err != nil || n < 1 {
+		return nil, st.notFound(ref)
+	}
+	if n == s.Version {
+		return s, nil
+	}
+	s, err = st.read(name, filepath.Join(versionsDir, versionFile(name, n)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, st.notFound(ref)
+	}
+	return s, err
+}
+
+func versionFile(name string, n int) string { return fmt.Sprintf("%s@%d%s", name, n, ending) }
+
+func (st Store) notFound(ref string) error {
+	name, _, _ := strings.Cut(ref, "@")
+	list, _ := st.List()
+	var known []string
+	for _, s := range list {
+		if s.Name == name { // another version is not there
+			return &NotFoundError{Name: ref, Near: []string{fmt.Sprintf("%s@%d", name, s.Version)}}
+		}
+		known = append(known, s.Name)
+	}
+	return &NotFoundError{Name: ref, Near: nearest.Names(name, known, 2)}
+}
+
+// errForeign is the error of a file that is no saved script.
+var errForeign = errors.New("it does not begin with the comment of a saved script")
+
+// read reads one file of the folder, which is no link to another one.
+func (st Store) read(name, file string) (*Script, error) {
+	root, err := os.OpenRoot(st.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("read script %s: %w", name, err)
+	}
+	defer root.Close()
+	info, err := root.Lstat(file)
+	if err != nil {
+		return nil, fmt.Errorf("read script %s: %w", name, err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > MaxBytes {
+		return nil, fmt.Errorf("read script %s: %s is not a file of at most %d KiB", name, file, MaxBytes>>10)
+	}
+	f, err := root.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read script %s: %w", name, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read script %s: %w", name, err)
+	}
+	s := &Script{Name: name, Code: string(text)}
+	if _, ok := s.header(); !ok {
+		return nil, fmt.Errorf("read script %s: %w", name, errForeign)
+	}
+	s.Input = inputOf(s.Code)
+	return s, nil
+}
+
+// Save keeps a script as the next version of its name. Its Code may begin with the
+// comment of a version before; what s leaves empty is taken from that.
+func (st Store) Save(s Script) (*Script, error) {
+	if err := CheckName(s.Name); err != nil {
+		return nil, err
+	}
+	given := Script{Code: s.Code}
+	body, _ := given.header()
+	if s.Description == "" {
+		s.Description = given.Description
+	}
+	if s.Profile == "" {
+		s.Profile = given.Profile
+	}
+	old, err := st.read(s.Name, s.Name+ending)
+	switch {
+	case err == nil:
+		s.Version = old.Version + 1
+		if err := os.MkdirAll(filepath.Join(st.Dir, versionsDir), 0o700); err != nil {
+			return nil, fmt.Errorf("save script: %w", err)
+		}
+		if err := atomicfile.Write(filepath.Join(st.Dir, versionsDir, versionFile(s.Name, old.Version)), []byte(old.Code)); err != nil {
+			return nil, fmt.Errorf("save script: %w", err)
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		s.Version = 1
+		if err := os.MkdirAll(st.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("save script: %w", err)
+		}
+	case errors.Is(err, errForeign):
+		return nil, fmt.Errorf("save script: %s is there, and is no saved script: choose another name", filepath.Join(st.Dir, s.Name+ending))
+	default:
+		return nil, err
+	}
+	s.Saved = time.Now().UTC().Truncate(time.Second)
+	s.Code = s.comment() + strings.TrimLeft(body, "\n")
+	if !strings.HasSuffix(s.Code, "\n") {
+		s.Code += "\n"
+	}
+	if len(s.Code) > MaxBytes {
+		return nil, fmt.Errorf("save script: it has %d bytes; at most %d", len(s.Code), MaxBytes)
+	}
+	if err := atomicfile.Write(filepath.Join(st.Dir, s.Name+ending), []byte(s.Code)); err != nil {
+		return nil, fmt.Errorf("save script: %w", err)
+	}
+	s.Input = inputOf(s.Code)
+	return &s, nil
+}
+
+// Remove removes all versions of a script.
+func (st Store) Remove(name string) error {
+	if _, err := st.Load(name); err != nil {
+		return err
+	}
+	if strings.Contains(name, "@") {
+		return errors.New("all versions of a script are removed together: name it without @")
+	}
+	if err := os.Remove(filepath.Join(st.Dir, name+ending)); err != nil {
+		return fmt.Errorf("remove script: %w", err)
+	}
+	old, err := filepath.Glob(filepath.Join(st.Dir, versionsDir, name+"@*"+ending))
+	if err != nil {
+		return fmt.Errorf("remove script: %w", err)
+	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("remove script: %w", err)
+		}
+	}
+	return nil
+}
+
+// The comment at the beginning of a file, and a tag in it.
+var (
+	comment = regexp.MustCompile(`^\s*/\*\*((?s:.*?))\*/[ \t]*\n?`)
+	tag     = regexp.MustCompile(`^@(\w+)\s+(.*)$`)
+)
+
+// header fills in what the comment says that begins s.Code, and returns the rest.
+// Without a version it is not one of ours.
+func (s *Script) header() (body string, ok bool) {
+	m := comment.FindStringSubmatch(s.Code)
+	if m == nil {
+		return s.Code, false
+	}
+	var text []string
+	for line := range strings.Lines(m[1]) {
+		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "*"))
+		t := tag.FindStringSubmatch(line)
+		switch {
+		case t == nil:
+			text = append(text, line)
+		case t[1] == "version":
+			s.Version, _ = strconv.Atoi(t[2])
+		case t[1] == "profile":
+			s.Profile = t[2]
+		case t[1] == "execution":
+			s.Execution = t[2]
+		case t[1] == "saved":
+			s.Saved, _ = time.Parse(time.RFC3339, t[2])
+		}
+	}
+	if s.Version < 1 {
+		return s.Code, false
+	}
+	s.Description = strings.Join(slices.DeleteFunc(text, func(l string) bool { return l == "" }), " ")
+	return s.Code[len(m[0]):], true
+}
+
+// comment is what header reads.
+func (s *Script) comment() string {
+	var b strings.Builder
+	line := func(text string) {
+		b.WriteString(" * " + strings.ReplaceAll(gate.Line(text), "*/", "* /") + "\n")
+	}
+	b.WriteString("/**\n")
+	if s.Description != "" {
+		line(s.Description)
+	}
+	line("@version " + strconv.Itoa(s.Version))
+	if s.Profile != "" {
+		line("@profile " + s.Profile)
+	}
+	if s.Execution != "" {
+		line("@execution " + s.Execution)
+	}
+	line("@saved " + s.Saved.Format(time.RFC3339))
+	b.WriteString(" */\n")
+	return b.String()
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker/script"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/redact"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+)
+
+// savedScripts is where the scripts of a config are saved: beside it, where
+// people review them and put them under version control with it.
+func savedScripts(cfg *config.Config) string { return filepath.Join(filepath.Dir(cfg.Path), "scripts") }
+
+// scriptStore is the folder of the config's scripts.
+func (a *app) scriptStore() (script.Store, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return script.Store{}, err
+	}
+	return script.Store{Dir: savedScripts(cfg)}, nil
+}
+
+func (a *app) scriptsCommand() *cobra.Command {
+	return group("scripts", "Save scripts, for people and scripts to run again", a.scriptsSaveCommand(), a.scriptsListCommand(), a.scriptsShowCommand(), a.scriptsRemoveCommand())
+}
+
+func (a *app) scriptsSaveCommand() *cobra.Command {
+	var s script.Script
+	c := &cobra.Command{
+		Use:   "save NAME (FILE | --execution ID)",
+		Short: "Save a script, from a file or from an execution",
+		Long: "Save a script as NAME.ts in the folder scripts beside the config, from a file, stdin (-), or an execution of\n" +
+			"audit list. Search finds it; a script calls it with scripts.NAME(input), a person with broker run NAME.\n" +
+			"Saving again makes a new version; the ones before stay as NAME@1, NAME@2 and so on.\n\n" +
+			"What it takes is the type of its function main:\n\n" +
+			"  export async function main(input: { owner: string; limit?: number }) { … }",
+		Example: "  broker scripts save stale stale.ts --description \"List stale issues\"\n  broker scripts save stale --execution e_01hq",
+		Args:    someArgs(1, 2, "a name, and a file or --execution"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.Name = args[0]
+			store, err := a.scriptStore()
+			if err != nil {
+				return err
+			}
+			if err := script.CheckName(s.Name); err != nil {
+				return usage("%w", err)
+			}
+			switch {
+			case len(args) == 2 && s.Execution == "":
+				if s.Code, err = a.readScript(args[1]); err != nil {
+					return usage("%w", err)
+				}
+			case len(args) == 1 && s.Execution != "":
+				if err := a.ofExecution(cmd.Context(), &s); err != nil {
+					return err
+				}
+			default:
+				return usage("scripts save needs a file or --execution ID, and not both\nhint: broker audit list")
+			}
+			return a.saveScript(store, s)
+		},
+	}
+	c.Flags().StringVar(&s.Execution, "execution", "", "save the script of this execution; the id may be cut")
+	c.Flags().StringVar(&s.Description, "description", "", "what it does, in one line, for search")
+	c.Flags().StringVar(&s.Profile, "profile", "", "the profile that it needs, recorded with it")
+	return c
+}
+
+// ofExecution fills in the script of an execution as it ran.
+func (a *app) ofExecution(ctx context.Context, s *script.Script) error {
+	return a.audited(ctx, func(store *sqlite.Store) error {
+		e, _, err := store.Show(ctx, s.Execution)
+		switch {
+		case err != nil:
+			return hinted("%w\nhint: broker audit list", err)
+		case e.Language != "typescript" && e.Language != "javascript":
+			return hinted("%s is no script in TypeScript or JavaScript, but %q", e.ID, e.Language)
+		case !e.Whole():
+			return notRecorded(e)
+		}
+		s.Execution, s.Code = e.ID, e.Code
+		return nil
+	})
+}
+
+func notRecorded(e state.Execution) error {
+	if e.Code == "" {
+		return hinted("the script of %s was not recorded\nhint: the config has \"audit\": {\"code\": false}, or had it then", e.ID)
+	}
+	return hinted("the script of %s was recorded without what looks like a secret, or cut\nhint: broker audit show %s --code > FILE, edit it, and save FILE", e.ID, e.ID)
+}
+
+// audited does f with the record of the config.
+func (a *app) audited(_ context.Context, f func(*sqlite.Store) error) error {
+	store, err := a.readAudit()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return f(store)
+}
+
+func (a *app) saveScript(store script.Store, s script.Script) error {
+	if strings.TrimSpace(s.Code) == "" {
+		return usage("the script is empty")
+	}
+	saved, err := store.Save(s)
+	if err != nil {
+		return err
+	}
+	if redact.Text(saved.Code) != saved.Code {
+		say(a.stderr, "warning: %s holds what looks like a secret\n", saved.Name)
+	}
+	if a.json {
+		return a.printJSON(saved)
+	}
+	say(a.stdout, "saved %s, version %d: %s\n", saved.Name, saved.Version, filepath.Join(store.Dir, saved.Name+".ts"))
+	say(a.stdout, "in scripts: await %s\nhere: broker run %s\n", saved.Signature(), saved.Name)
+	return nil
+}
+
+func (a *app) scriptsListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the saved scripts", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			store, err := a.scriptStore()
+			if err != nil {
+				return err
+			}
+			list, err := store.List()
+			if err != nil {
+				return err
+			}
+			return printList(a, orEmpty(list), "no scripts are saved\nhint: broker scripts save NAME FILE",
+				table[script.Script]{"SCRIPT\tVERSION\tINPUT\t", func(s script.Script) []any {
+					input := ""
+					if s.Input != nil {
+						input = oneLine(s.Input.Type, 40)
+					}
+					return []any{s.Name, s.Version, input, oneLine(s.Description, 80)}
+				}})
+		},
+	}
+}
+
+func (a *app) scriptsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME[@VERSION]", Short: "Print a saved script", Args: oneArg("the name of a saved script"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			store, err := a.scriptStore()
+			if err != nil {
+				return err
+			}
+			s, err := store.Load(args[0])
+			if err != nil {
+				return unknownScript(err)
+			}
+			if a.json {
+				return a.printJSON(s)
+			}
+			_, err = io.WriteString(exact(a.stdout), s.Code)
+			return err
+		},
+	}
+}
+
+func (a *app) scriptsRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Remove a saved script with all its versions", Args: oneArg("the name of a saved script"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			store, err := a.scriptStore()
+			if err == nil {
+				err = unknownScript(store.Remove(args[0]))
+			}
+			if err == nil && a.json {
+				return a.printJSON(map[string]any{"removed": args[0]})
+			}
+			return err
+		},
+	}
+}
+
+// unknownScript adds a hint to the error of a script that is not there, which is
+// a mistake in the command.
+func unknownScript(err error) error {
+	e, ok := errors.AsType[*script.NotFoundError](err)
+	if !ok {
+		return err
+	}
+	hint := "broker scripts list"
+	if len(e.Near) > 0 {
+		hint = fmt.Sprintf("did you mean %q?", e.Near[0])
+	}
+	return usage("there is no saved script %q\nhint: %s", e.Name, hint)
+}

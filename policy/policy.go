@@ -125,8 +125,8 @@ const (
 )
 
 // A List is a Policy that joins others: of their decisions the one with the
-// strongest effect counts, and of equally strong ones the first. An empty List
-// allows every call.
+// strongest effect counts, and of equally strong ones the first that has a code.
+// An empty List allows every call.
 type List []Policy
 
 // Decide implements Policy.
@@ -134,7 +134,7 @@ func (l List) Decide(c Call) Decision {
 	var strongest Decision
 	for _, p := range l {
 		d := p.Decide(c)
-		if d.Effect > strongest.Effect {
+		if d.Effect > strongest.Effect || strongest.Code == "" && d.Effect == strongest.Effect {
 			strongest = d
 		}
 		if d.Effect == Deny {

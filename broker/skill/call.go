@@ -20,13 +20,13 @@ const userSession = "user"
 // wrong with the names is a *skills.FileError; what a workflow refuses is a
 // value, and reported as failed; so is the result of a script that failed, or
 // waits for approval.
-func (f *Feature) Call(ctx context.Context, skill, tool string, input json.RawMessage, req run.Request) (value json.RawMessage, failed bool, err error) {
-	f.Refresh()
-	k, err := f.now().Find(skill)
-	if unlisted := f.catalog.UnlistedNames(); err != nil && f.catalog.Lazy() && len(unlisted) > 0 { // one of them may have it
-		f.catalog.Pool.Refresh(ctx, unlisted...)
-		f.Renew()
-		k, err = f.now().Find(skill)
+func (u users) Call(ctx context.Context, skill, tool string, input json.RawMessage, req run.Request) (value json.RawMessage, failed bool, err error) {
+	u.f.Refresh()
+	k, err := u.f.now().Find(skill)
+	if unlisted := u.f.catalog.UnlistedNames(); err != nil && u.f.catalog.Lazy() && len(unlisted) > 0 { // one of them may have it
+		u.f.catalog.Pool.Refresh(ctx, unlisted...)
+		u.f.Renew()
+		k, err = u.f.now().Find(skill)
 	}
 	if err != nil {
 		return nil, true, err
@@ -40,11 +40,11 @@ func (f *Feature) Call(ctx context.Context, skill, tool string, input json.RawMe
 	req.Session = userSession
 	c := skillCall{reader: reader{req.Owner, req.Session}, skill: k.Ref, tool: tool, input: input}
 	if !k.ModelInvocable {
-		if _, err := k.Activate(f.sessions.of(c.reader), "", true); err != nil {
+		if _, err := k.Activate(u.f.sessions.of(c.reader), "", true); err != nil {
 			return nil, true, err
 		}
 	}
-	x := f.begin(ctx, c, req)
+	x := u.f.begin(ctx, c, req)
 	answer, err := x.skillTool(ctx, c)
 	res := ended(answer, err)
 	x.Commit(res, int64(len(answer.JSON)))

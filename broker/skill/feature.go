@@ -65,6 +65,11 @@ type Hits interface {
 
 // A Feature is safe for concurrent use.
 type Feature struct {
+	models    // what models call
+	users     // what users pick and call
+	advice    // what is said of a skill besides its text
+	known     // which skills there are
+	record    // what was done with them
 	publisher // what it serves to other hosts
 	scripting // what scripts see of it
 
@@ -110,7 +115,7 @@ func New(o Options, p Parts) *Feature {
 		log: p.Logger, catalog: p.Catalog, runs: p.Runs, hits: p.Hits, changed: p.Changed,
 		cache: skills.NewCache(p.CacheDir), texts: NewTexts(p.IndexDir, p.Logger), places: fair.New(places, fair.More(places), 0),
 	}
-	f.publisher.f, f.scripting.f = f, f
+	f.models.f, f.users.f, f.advice.f, f.known.f, f.record.f, f.publisher.f, f.scripting.f = f, f, f, f, f, f, f
 	f.Configure(o)
 	return f
 }
@@ -128,73 +133,76 @@ func (f *Feature) Close() error {
 	return errors.Join(f.engines.close(), f.texts.Close())
 }
 
+// A known is a Feature that knows which skills there are, as clients see them.
+type known struct{ f *Feature }
+
 // now are the skills that clients see.
-func (f *Feature) now() *skills.Snapshot { return f.shown.Load() }
+func (w known) now() *skills.Snapshot { return w.f.shown.Load() }
 
 // noSkills is what a broker without a registry knows.
 var noSkills = sync.OnceValue(func() *skills.Snapshot { return skills.NewRegistry(nil).Snapshot() })
 
 // Renew asks the servers' lists and the folders for skills, and reports whether
 // they are others than before.
-func (f *Feature) Renew() bool {
-	f.take()
-	return f.look()
+func (w known) Renew() bool {
+	w.f.take()
+	return w.f.look()
 }
 
 // look looks for changes of the skills and reports whether there are any.
-func (f *Feature) look() bool {
-	if !f.swap() {
+func (w known) look() bool {
+	if !w.f.swap() {
 		return false
 	}
-	f.enter()
+	w.f.enter()
 	return true
 }
 
 // swap shows the skills as they are now and reports whether they are
 // others than before.
-func (f *Feature) swap() bool {
-	f.looking.Lock()
-	defer f.looking.Unlock()
+func (w known) swap() bool {
+	w.f.looking.Lock()
+	defer w.f.looking.Unlock()
 	next := noSkills()
-	if r := f.opts.Load().Registry; r != nil {
+	if r := w.f.opts.Load().Registry; r != nil {
 		next = r.Refresh()
 	}
-	return f.shown.Swap(next) != next
+	return w.f.shown.Swap(next) != next
 }
 
 // Refresh looks for changes of the skills and shows them to the clients.
 // Without a change it costs a few microseconds for each skill.
-func (f *Feature) Refresh() {
-	if f.look() {
-		f.changed()
+func (w known) Refresh() {
+	if w.f.look() {
+		w.f.changed()
 	}
 }
 
 // refreshFor is Refresh for who goes on with one skill: as long as that
 // is there as it was, the others are not looked at.
-func (f *Feature) refreshFor(name string) {
-	if reg := f.opts.Load().Registry; reg == nil || reg.RefreshFor(name) != f.now() {
-		f.Refresh()
+func (w known) refreshFor(name string) {
+	if reg := w.f.opts.Load().Registry; reg == nil || reg.RefreshFor(name) != w.f.now() {
+		w.f.Refresh()
 	}
 }
 
 // find is the skill that a reader names: one that models may know of, or
 // one that its user has picked.
-func (f *Feature) find(r reader, name string) (*skills.Skill, error) {
+func (w known) find(r reader, name string) (*skills.Skill, error) {
 	if err := checkSkillName("skill", name); err != nil {
 		return nil, err
 	}
-	s := f.now()
+	s := w.f.now()
 	k, err := s.Get(name)
 	if err == nil {
-		return f.sessions.asActivated(r, k), nil
+		return w.f.sessions.asActivated(r, k), nil
 	}
-	if k := f.sessions.activatedAt(r, name); k != nil && f.configured(k.Server) && f.allows(k) {
+	if k := w.f.sessions.activatedAt(r, name); k != nil && w.f.configured(k.Server) && w.f.allows(k) {
 		return k, nil
 	}
 	if k, e := s.Find(name); e == nil && k.State == skills.Enabled {
-		if slices.Contains(f.sessions.of(r).Active(), k.Ref) {
-			return f.sessions.asActivated(r, k), nil
+		if slices.Contains(w.f.sessions.of(r).Active(), k.Ref) {
+			return w.f.sessions.asActivated(r, k), nil
 		}
 	}
 	return nil, err
@@ -210,8 +218,8 @@ func checkSkillName(what, name string) error {
 }
 
 // allows reports whether models may still use a skill that was activated.
-func (f *Feature) allows(k *skills.Skill) bool {
-	reg := f.opts.Load().Registry
+func (w known) allows(k *skills.Skill) bool {
+	reg := w.f.opts.Load().Registry
 	return reg != nil && reg.Allows(k)
 }
 
@@ -223,10 +231,13 @@ func skillFailure(err error) error {
 	return err
 }
 
-// noteSkill records what was done with a skill, or with failure tried. The
+// A record is a Feature that keeps what was done with skills.
+type record struct{ f *Feature }
+
+// note records what was done with a skill, or with failure tried. The
 // detail is a name or a size, not contents.
-func (f *Feature) note(kind string, k *skills.Skill, client, detail string, failure error) {
-	store := f.opts.Load().Audit
+func (r record) note(kind string, k *skills.Skill, client, detail string, failure error) {
+	store := r.f.opts.Load().Audit
 	if store == nil {
 		return
 	}
@@ -240,12 +251,12 @@ func (f *Feature) note(kind string, k *skills.Skill, client, detail string, fail
 }
 
 // noteRead records that a file was read, or why not.
-func (f *Feature) noteRead(k *skills.Skill, client, path string, bytes int, failure error) {
+func (r record) noteRead(k *skills.Skill, client, path string, bytes int, failure error) {
 	detail := gate.Cut(path, 200)
 	if failure == nil {
 		detail += fmt.Sprintf(", %d bytes", bytes)
 	}
-	f.note(state.EventSkillFileRead, k, client, detail, failure)
+	r.f.note(state.EventSkillFileRead, k, client, detail, failure)
 }
 
 // readWhole reads a text file of a skill up to limit bytes; a longer one is an

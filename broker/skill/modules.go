@@ -215,8 +215,8 @@ func (sc scripting) Files(of *run.Execution) *sandbox.Files {
 
 // filesUse says to one who has activated a skill where scripts find its files;
 // empty if they do not.
-func (f *Feature) filesUse(k *skills.Skill) string {
-	o := f.opts.Load()
+func (a advice) filesUse(k *skills.Skill) string {
+	o := a.f.opts.Load()
 	if !hasFolder(k) || !o.Python {
 		return ""
 	}

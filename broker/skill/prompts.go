@@ -87,9 +87,12 @@ const promptBroker = "use-broker"
 
 const aboutBrokerDescription = "How to find and use the tools behind the broker."
 
+// users are a Feature as its users use it.
+type users struct{ f *Feature }
+
 // Prompts implements surface.PromptFeature: commands of plugins, skills, which win
 // over these, and beside any of them the long text about the broker itself.
-func (f *Feature) Prompts() []surface.Prompt {
+func (u users) Prompts() []surface.Prompt {
 	byName := make(map[string]surface.Prompt)
 	add := func(p *mcp.Prompt, text func(ctx context.Context, c surface.Caller, arguments string) (string, error)) {
 		byName[p.Name] = surface.Prompt{Prompt: p, Text: func(ctx context.Context, c surface.Caller, arguments map[string]string) (gate.Text, error) {
@@ -97,28 +100,28 @@ func (f *Feature) Prompts() []surface.Prompt {
 			return gate.NewText(said).Cut(maxSkillChars + maxUseChars + 1000), err
 		}}
 	}
-	for _, c := range f.opts.Load().Commands {
+	for _, c := range u.f.opts.Load().Commands {
 		add(newPrompt(c.Name, c.Description, c.ArgumentHint), func(_ context.Context, _ surface.Caller, arguments string) (string, error) {
 			return c.Text(arguments)
 		})
 	}
-	for _, k := range f.now().Prompts() {
+	for _, k := range u.f.now().Prompts() {
 		add(newPrompt(k.Ref, k.Description, k.ArgumentHint), func(ctx context.Context, c surface.Caller, arguments string) (string, error) {
-			f.Refresh()
-			now, err := f.now().Find(k.Ref)
+			u.f.Refresh()
+			now, err := u.f.now().Find(k.Ref)
 			if err != nil {
 				return "", skillFailure(err)
 			}
 			if now.State != skills.Enabled || !now.UserInvocable {
 				return "", fmt.Errorf("skill %s is not there for users any more", now.Ref)
 			}
-			text, err := f.activateNoted(ctx, c.Client, readerOf(c), now, arguments, true, "by a user")
+			text, err := u.f.activateNoted(ctx, c.Client, readerOf(c), now, arguments, true, "by a user")
 			return text, skillFailure(err)
 		})
 	}
 	if _, taken := byName[promptBroker]; len(byName) > 0 && !taken {
 		add(&mcp.Prompt{Name: promptBroker, Description: aboutBrokerDescription}, func(context.Context, surface.Caller, string) (string, error) {
-			return surface.PromptFor(f.opts.Load().Mode), nil
+			return surface.PromptFor(u.f.opts.Load().Mode), nil
 		})
 	}
 	var list []surface.Prompt
@@ -188,8 +191,8 @@ func activateSchema(shown []*skills.Skill) []byte {
 }
 
 // Tools implements surface.Feature: there are some while there is a skill for them.
-func (f *Feature) Tools() []surface.Tool {
-	s := f.now()
+func (m models) Tools() []surface.Tool {
+	s := m.f.now()
 	shown := s.Shown()
 	all := append(shown, s.Prompts()...) // a user may pick what no model may
 	if len(all) == 0 {
@@ -198,15 +201,15 @@ func (f *Feature) Tools() []surface.Tool {
 	no, yes := false, true
 	runs := &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &yes}
 	tools := []surface.Tool{
-		{Tool: surface.Define("read_skill_file", readSkillDescription, readSkillSchema, surface.Reads()), Handler: f.handleReadSkill},
-		{Tool: surface.Define("call_skill_tool", callSkillDescription, callSkillSchema, runs), Handler: f.handleSkillCall},
+		{Tool: surface.Define("read_skill_file", readSkillDescription, readSkillSchema, surface.Reads()), Handler: m.f.handleReadSkill},
+		{Tool: surface.Define("call_skill_tool", callSkillDescription, callSkillSchema, runs), Handler: m.f.handleSkillCall},
 	}
 	if len(shown) > 0 {
 		// It changes nothing but what the broker remembers of the conversation.
 		activates := &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, OpenWorldHint: &no}
 		tools = append(tools, surface.Tool{
-			Tool:    surface.Define("activate_skill", activateDescription+skillCatalogue(s, f.opts.Load().Budget), string(activateSchema(shown)), activates),
-			Handler: f.handleActivate, Advice: "activate_skill first, where one of its skills is for the task. ",
+			Tool:    surface.Define("activate_skill", activateDescription+skillCatalogue(s, m.f.opts.Load().Budget), string(activateSchema(shown)), activates),
+			Handler: m.f.handleActivate, Advice: "activate_skill first, where one of its skills is for the task. ",
 		})
 	}
 	return tools

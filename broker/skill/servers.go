@@ -32,29 +32,29 @@ func Sources(p *upstream.Pool, cache *skills.Cache) []skills.Source {
 
 // take tells the registry which skills the servers list. Whoever calls it has to
 // look at the skills afterwards.
-func (f *Feature) take() {
-	f.taking.Lock()
-	defer f.taking.Unlock()
-	o := f.opts.Load()
+func (w known) take() {
+	w.f.taking.Lock()
+	defer w.f.taking.Unlock()
+	o := w.f.opts.Load()
 	if o.Registry == nil {
 		return
 	}
-	o.Registry.SetSources(Sources(f.catalog.Pool, f.cache))
-	if err := f.cache.Keep(f.catalog.ServerNames()); err != nil {
-		f.log.Warn("delete files of skills of servers that are gone", "err", err)
+	o.Registry.SetSources(Sources(w.f.catalog.Pool, w.f.cache))
+	if err := w.f.cache.Keep(w.f.catalog.ServerNames()); err != nil {
+		w.f.log.Warn("delete files of skills of servers that are gone", "err", err)
 	}
 }
 
 // configured reports whether there is a server of that name.
-func (f *Feature) configured(server string) bool {
-	return slices.Contains(f.catalog.ServerNames(), server)
+func (w known) configured(server string) bool {
+	return slices.Contains(w.f.catalog.ServerNames(), server)
 }
 
 // Count counts the skills that models may activate: those of servers by
 // server, the others by origin.
-func (f *Feature) Count() (ofServer, others map[string]int) {
+func (w known) Count() (ofServer, others map[string]int) {
 	ofServer, others = make(map[string]int), make(map[string]int)
-	for _, k := range f.now().Shown() {
+	for _, k := range w.f.now().Shown() {
 		if k.Scope == skills.ScopeServer {
 			ofServer[k.Server]++
 		} else {
@@ -76,29 +76,29 @@ func notRun(k *skills.Skill) error {
 // skillToActivate is the skill that a reader names, as it is now. A skill of a
 // server may also be named by its address, as server:skill://…/SKILL.md: a list
 // of skills need not have all.
-func (f *Feature) skillToActivate(ctx context.Context, r reader, name string) (*skills.Skill, error) {
-	if k, err := f.now().Get(name); err == nil {
+func (m models) skillToActivate(ctx context.Context, r reader, name string) (*skills.Skill, error) {
+	if k, err := m.f.now().Get(name); err == nil {
 		return k, nil
 	}
-	if o := f.opts.Load(); strings.Contains(name, "://") && o.Registry != nil {
-		for _, s := range f.catalog.ServerNames() {
+	if o := m.f.opts.Load(); strings.Contains(name, "://") && o.Registry != nil {
+		for _, s := range m.f.catalog.ServerNames() {
 			if uri, ok := strings.CutPrefix(name, s+":"); ok && strings.Contains(uri, "://") {
-				if err := f.catalog.Pool.Wait(ctx, s); err != nil {
+				if err := m.f.catalog.Pool.Wait(ctx, s); err != nil {
 					return nil, &skills.FileError{Code: skills.CodeServer, Message: err.Error()}
 				}
-				f.take() // it may have just been listed
+				m.f.take() // it may have just been listed
 				return o.Registry.At(ctx, s, uri)
 			}
 		}
 	}
-	return f.find(r, name)
+	return m.f.find(r, name)
 }
 
 // activateSkill reads a skill for a reader. One of a server that has changed
 // since it was listed is asked for again. The skill that it returns is the one
 // that was read, whose files the reader gets from then on.
-func (f *Feature) activateSkill(ctx context.Context, r reader, k *skills.Skill, arguments string, force bool) (*skills.Skill, *skills.Activation, error) {
-	session := f.sessions.of(r)
+func (m models) activateSkill(ctx context.Context, r reader, k *skills.Skill, arguments string, force bool) (*skills.Skill, *skills.Activation, error) {
+	session := m.f.sessions.of(r)
 	a, err := k.With(ctx).Activate(session, arguments, force)
 	if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == skills.CodeVerification {
 		renewed, e := k.Renew(ctx)
@@ -108,7 +108,7 @@ func (f *Feature) activateSkill(ctx context.Context, r reader, k *skills.Skill, 
 		}
 	}
 	if err == nil && k.Scope == skills.ScopeServer {
-		f.sessions.hold(r, k)
+		m.f.sessions.hold(r, k)
 	}
 	return k, a, err
 }

@@ -38,13 +38,16 @@ func skillArguments(raw json.RawMessage, example string) (string, surface.Argume
 	return "", nil, errors.New("which skill? Use " + example)
 }
 
-func (f *Feature) handleActivate(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
+// models are a Feature as models use it.
+type models struct{ f *Feature }
+
+func (m models) handleActivate(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
 	name, a, err := skillArguments(c.Arguments, `{"name": "…"}`)
 	if err != nil {
 		return nil, err
 	}
-	f.refreshFor(name)
-	text, err := f.activate(ctx, c.Client, readerOf(c.Caller), name, a.Text("arguments"), a.Text("force") == "true")
+	m.f.refreshFor(name)
+	text, err := m.f.activate(ctx, c.Client, readerOf(c.Caller), name, a.Text("arguments"), a.Text("force") == "true")
 	if err != nil {
 		return nil, skillFailure(err)
 	}
@@ -52,22 +55,22 @@ func (f *Feature) handleActivate(ctx context.Context, c *surface.Call) (*mcp.Cal
 }
 
 // activate is the text of a skill for a reader.
-func (f *Feature) activate(ctx context.Context, client string, r reader, name, arguments string, force bool) (string, error) {
-	k, err := f.skillToActivate(ctx, r, name)
+func (m models) activate(ctx context.Context, client string, r reader, name, arguments string, force bool) (string, error) {
+	k, err := m.f.skillToActivate(ctx, r, name)
 	if err != nil {
 		return "", err
 	}
-	return f.activateNoted(ctx, client, r, k, arguments, force, "")
+	return m.f.activateNoted(ctx, client, r, k, arguments, force, "")
 }
 
 // activateNoted is the text of k for a reader, with how to use what belongs to
 // it. detail is what the record says of it.
-func (f *Feature) activateNoted(ctx context.Context, client string, r reader, k *skills.Skill, arguments string, force bool, detail string) (string, error) {
-	k, act, err := f.activateSkill(ctx, r, k, arguments, force)
+func (m models) activateNoted(ctx context.Context, client string, r reader, k *skills.Skill, arguments string, force bool, detail string) (string, error) {
+	k, act, err := m.f.activateSkill(ctx, r, k, arguments, force)
 	if err == nil && act.AlreadyActive {
 		return act.Text, nil
 	}
-	f.note(state.EventSkillActivated, k, client, detail, err)
+	m.f.note(state.EventSkillActivated, k, client, detail, err)
 	if err != nil {
 		return "", err
 	}
@@ -75,7 +78,7 @@ func (f *Feature) activateNoted(ctx context.Context, client string, r reader, k 
 	if short := gate.Cut(text, maxSkillChars); short != text {
 		text = fmt.Sprintf("%s\n</skill_content>\n[cut: the first %d characters of the skill; read_skill_file reads the rest of %s, by offset]", short, maxSkillChars, skills.FileName)
 	}
-	return text + gate.Cut(f.skillUse(k), maxUseChars), nil
+	return text + gate.Cut(m.f.skillUse(k), maxUseChars), nil
 }
 
 const (
@@ -85,7 +88,7 @@ const (
 	maxUseChars   = 20_000
 )
 
-func (f *Feature) handleReadSkill(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
+func (m models) handleReadSkill(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
 	name, a, err := skillArguments(c.Arguments, `{"skill": "…", "path": "references/guide.md"}`)
 	if err != nil {
 		return nil, err
@@ -98,8 +101,8 @@ func (f *Feature) handleReadSkill(ctx context.Context, c *surface.Call) (*mcp.Ca
 	if err != nil {
 		return nil, err
 	}
-	f.refreshFor(name)
-	k, err := f.find(readerOf(c.Caller), name)
+	m.f.refreshFor(name)
+	k, err := m.f.find(readerOf(c.Caller), name)
 	if err != nil {
 		return nil, skillFailure(err)
 	}
@@ -111,14 +114,14 @@ func (f *Feature) handleReadSkill(ctx context.Context, c *surface.Call) (*mcp.Ca
 	if page != nil {
 		size = len(page.Text)
 	}
-	f.noteRead(k, c.Client, a.Text("path"), size, err)
+	m.f.noteRead(k, c.Client, a.Text("path"), size, err)
 	if err != nil {
 		return nil, skillFailure(err)
 	}
 	return surface.JSONResult(page, false), nil
 }
 
-func (f *Feature) handleSkillCall(ctx context.Context, call *surface.Call) (*mcp.CallToolResult, error) {
+func (m models) handleSkillCall(ctx context.Context, call *surface.Call) (*mcp.CallToolResult, error) {
 	name, a, err := skillArguments(call.Arguments, `{"skill": "…", "tool": "start", "input": {…}}`)
 	if err != nil {
 		return nil, err
@@ -133,8 +136,8 @@ func (f *Feature) handleSkillCall(ctx context.Context, call *surface.Call) (*mcp
 			break
 		}
 	}
-	f.refreshFor(c.skill)
-	return f.callSkill(ctx, c, run.Request{Client: call.Client, Owner: call.Owner, Session: call.Session, Talker: call.Talker, Progress: call.Progress}), nil
+	m.f.refreshFor(c.skill)
+	return m.f.callSkill(ctx, c, run.Request{Client: call.Client, Owner: call.Owner, Session: call.Session, Talker: call.Talker, Progress: call.Progress}), nil
 }
 
 // A skillCall is the call of one tool of a skill.
@@ -146,8 +149,8 @@ type skillCall struct {
 
 // callSkill answers call_skill_tool. It is recorded like a script, so that the
 // calls of tools that a workflow makes are found under it.
-func (f *Feature) callSkill(ctx context.Context, c skillCall, req run.Request) *mcp.CallToolResult {
-	x := f.begin(ctx, c, req)
+func (m models) callSkill(ctx context.Context, c skillCall, req run.Request) *mcp.CallToolResult {
+	x := m.f.begin(ctx, c, req)
 	value, err := x.skillTool(ctx, c)
 	res := ended(value, err)
 	var answer *mcp.CallToolResult

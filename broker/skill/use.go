@@ -62,14 +62,17 @@ func (s Scripts) of(k *skills.Skill, text string) []*script.Script {
 	})
 }
 
+// An advice is a Feature that says how what is in a skill is used.
+type advice struct{ f *Feature }
+
 // skillUse says to one who has activated a skill how what is in it is used.
-func (f *Feature) skillUse(k *skills.Skill) string {
-	return workflowUse(k) + f.offerUse(k) + f.scriptUse(k) + f.filesUse(k)
+func (a advice) skillUse(k *skills.Skill) string {
+	return workflowUse(k) + a.f.offerUse(k) + a.f.scriptUse(k) + a.f.filesUse(k)
 }
 
 // scriptUse says to one who has activated a skill how its scripts are run; empty
 // if there are none, or none are run.
-func (f *Feature) scriptUse(k *skills.Skill) string {
+func (a advice) scriptUse(k *skills.Skill) string {
 	if notRun(k) != nil {
 		return ""
 	}
@@ -77,13 +80,13 @@ func (f *Feature) scriptUse(k *skills.Skill) string {
 	if err != nil {
 		return ""
 	}
-	list := f.opts.Load().Scripts.of(k, doc.Body)
+	list := a.f.opts.Load().Scripts.of(k, doc.Body)
 	if len(list) == 0 {
 		return ""
 	}
 	var use strings.Builder
 	use.WriteString("\nScripts of this skill; call_skill_tool runs them with input {\"args\": [\"…\"], \"stdin\": \"…\"}")
-	switch o := f.opts.Load(); o.Scripts.Mode {
+	switch o := a.f.opts.Load(); o.Scripts.Mode {
 	case ScriptsSandbox:
 		use.WriteString(", with its files in " + o.folderOf(k))
 	case ScriptsHost:
@@ -108,8 +111,8 @@ func (f *Feature) scriptUse(k *skills.Skill) string {
 }
 
 // scriptsFound names the scripts of a skill to one who finds it.
-func (f *Feature) scriptsFound(k *skills.Skill) string {
-	list := f.opts.Load().Scripts.of(k, "")
+func (a advice) scriptsFound(k *skills.Skill) string {
+	list := a.f.opts.Load().Scripts.of(k, "")
 	var names []string
 	for _, s := range list[:min(len(list), maxScriptsFound)] {
 		names = append(names, s.Path)

@@ -53,12 +53,12 @@ func withInput(schema json.RawMessage) string {
 
 // offerUse says where the tools are that a skill brings along as an MCP server;
 // empty if it brings none.
-func (f *Feature) offerUse(k *skills.Skill) string {
+func (a advice) offerUse(k *skills.Skill) string {
 	o, ok := k.Offer()
 	if !ok {
 		return ""
 	}
-	full, _ := f.catalog.Both()
+	full, _ := a.f.catalog.Both()
 	s, registered := full.FindServer(o.Name)
 	if !registered {
 		return fmt.Sprintf("\nThe MCP server %s of this skill is not registered here, so that its tools are missing. Its user can register it: broker skills register %s", o.Name, k.Ref)

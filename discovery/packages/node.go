@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -83,35 +83,55 @@ func (n *npm) nodePlatform(ctx context.Context) (string, error) {
 
 var errNoCopy = errors.New("npx has no whole installation that can be copied")
 
-// copyNPX copies the installation in npx's cache, if that is whole: it takes a
-// tenth of the time of an installation, and no network. Machine code is made
-// anew, since it may be for another node.
-func (n *npm) copyNPX(ctx context.Context, dir string) error {
+// elsewhere is npx's folder for the package, if that is whole.
+func (n *npm) elsewhere(ctx context.Context) string {
 	sum := sha512.Sum512([]byte(n.spec.asked(n.spec.Version))) // as npm names the folder
-	from := filepath.Join(launch.NPMCache(ctx, n.c), "_npx", hex.EncodeToString(sum[:])[:16])
-	if !launch.WholeInstall(from) {
+	dir := filepath.Join(launch.NPMCache(ctx, n.c), "_npx", hex.EncodeToString(sum[:])[:16])
+	if !launch.WholeInstall(dir) {
+		return ""
+	}
+	return dir
+}
+
+// copyNPX copies what npx has whole: it takes a part of the time of an
+// installation, and no network. Machine code is made anew, since it may be for
+// another node.
+func (n *npm) copyNPX(ctx context.Context, dir string) error {
+	from := n.elsewhere(ctx)
+	if from == "" {
 		return errNoCopy
 	}
-	modules := filepath.Join(from, "node_modules")
-	err := filepath.WalkDir(modules, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".node" || ctx.Err() != nil {
-			err = errNoCopy
-		}
-		return err
-	})
-	if err != nil {
-		return err
+	modules, to := filepath.Join(from, "node_modules"), filepath.Join(dir, "node_modules")
+	files, ok := os.DirFS(modules).(fs.ReadLinkFS)
+	if !ok {
+		return errNoCopy
 	}
-	to := filepath.Join(dir, "node_modules")
-	err = os.CopyFS(to, os.DirFS(modules))
-	if err == nil && runtime.GOOS != "windows" && !launch.WholeInstall(from) {
+	err := os.CopyFS(to, &copied{files, ctx})
+	if err == nil && !launch.WholeInstall(from) {
 		err = errNoCopy // npx has begun to change it meanwhile
 	}
 	if err == nil {
 		_, err = n.command(dir)
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		_ = os.RemoveAll(to) // npm begins with nothing
 	}
 	return err
+}
+
+// copied are the files of an installation until ctx is done or one of them is
+// machine code.
+type copied struct {
+	fs.ReadLinkFS
+	ctx context.Context
+}
+
+func (c *copied) Open(name string) (fs.File, error) {
+	if c.ctx.Err() != nil {
+		return nil, context.Cause(c.ctx)
+	}
+	if path.Ext(name) == ".node" {
+		return nil, errNoCopy
+	}
+	return c.ReadLinkFS.Open(name)
 }

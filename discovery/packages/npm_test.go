@@ -1,6 +1,9 @@
 package packages
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -8,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 )
 
 func write(t *testing.T, path, text string) {
@@ -77,39 +81,68 @@ func TestProgramOfAPackage(t *testing.T) {
 	}
 }
 
-// A whole installation of npx is copied, which needs no registry; half of one, and
-// one with machine code, are not.
-func TestInstallationOfNPXIsCopied(t *testing.T) {
+// A whole installation of npx runs at once, and is copied later, which needs no
+// registry, unless it has machine code; half of one is not touched.
+func TestInstallationOfNPX(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t)
 	for _, c := range []struct {
-		name   string
-		files  []string
-		copied bool
+		name, hash   string
+		files        []string
+		runs, copied bool
 	}{
-		{"whole", []string{".package-lock.json", "dep/index.js"}, true},
-		{"half", []string{"dep/index.js"}, false},
-		{"native", []string{".package-lock.json", "dep/a.node"}, false},
+		{"whole", "4737f54b573b4352", []string{".package-lock.json", "dep/index.js"}, true, true},
+		{"half", "5543aa2e05c3ace5", []string{"dep/index.js"}, false, false},
+		{"native", "b75da1369a7001dc", []string{".package-lock.json", "dep/a.node"}, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.publishGreeter(t, c.name, "1.0.0")
 			command := r.command(t, "-y", c.name)
-			hash := map[string]string{"whole": "4737f54b573b4352", "half": "5543aa2e05c3ace5", "native": "b75da1369a7001dc"}[c.name]
-			modules := filepath.Join(launch.NPMCache(t.Context(), command), "_npx", hash, "node_modules")
+			modules := filepath.Join(launch.NPMCache(t.Context(), command), "_npx", c.hash, "node_modules")
 			for _, f := range append(c.files, c.name+"/index.js") {
 				write(t, filepath.Join(modules, filepath.FromSlash(f)), "#!/usr/bin/env node\nconsole.log('npx')\n")
 			}
 			write(t, filepath.Join(modules, c.name, "package.json"), `{"version": "0.9.0", "bin": "index.js"}`)
 			before := r.requests()
-			direct, err := newStore(t, t.TempDir()).Command(t.Context(), command)
-			if err != nil {
+			s := newStore(t, t.TempDir())
+			s.delay = 0
+			start := func() string {
+				direct, err := s.Command(t.Context(), command)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return prints(t, direct)
+			}
+			if got, want := start(), map[bool]string{true: "npx", false: "1.0.0"}[c.runs]; got != want {
+				t.Errorf("it prints %q, want %q", got, want)
+			}
+			spec, _ := Parse(command.Program, command.Args)
+			eventually.True(t, "it is installed", func() bool { return s.Version(spec) != "" })
+			if asked := r.requests() != before; asked == c.copied {
+				t.Errorf("the registry was asked: %v", asked)
+			}
+			if err := os.RemoveAll(modules); err != nil {
 				t.Fatal(err)
 			}
-			want := map[bool]string{true: "npx", false: "1.0.0"}[c.copied]
-			if got := prints(t, direct); got != want || (r.requests() == before) != c.copied {
-				t.Errorf("it prints %q after %d requests, want %q", got, r.requests()-before, want)
+			if got, want := start(), map[bool]string{true: "npx", false: "1.0.0"}[c.copied]; got != want {
+				t.Errorf("then it prints %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// A store that is closed while it copies does not wait for that.
+func TestCopyEndsWithTheStore(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	from := t.TempDir()
+	write(t, filepath.Join(from, "a", "b.js"), "")
+	c := &copied{os.DirFS(from).(fs.ReadLinkFS), ctx}
+	if err := os.CopyFS(t.TempDir(), c); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := os.CopyFS(t.TempDir(), c); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
 	}
 }
 

@@ -26,9 +26,11 @@ const (
 	// After a failure the package runner itself is used for so long: it says more.
 	failureKept = 5 * time.Minute
 	// checkEvery is how often a package without a version is asked for at the
-	// registry, and checkDelay how long after a start, which needs the processor.
+	// registry.
 	checkEvery = 24 * time.Hour
-	checkDelay = 5 * time.Second
+	// idleDelay is how long after a start that and the like begins: a start needs the
+	// processor.
+	idleDelay = 5 * time.Second
 	// keepUnused is how long a version is kept that nobody starts.
 	keepUnused = 30 * 24 * time.Hour
 )
@@ -39,7 +41,8 @@ type Store struct {
 	dir    string
 	log    *slog.Logger
 	places chan struct{} // an installation takes one
-	delay  time.Duration // before a check
+	idle   chan struct{} // what nobody waits for takes the one
+	delay  time.Duration // before that
 
 	ctx    context.Context // done when the store is closed
 	cancel context.CancelFunc
@@ -49,7 +52,7 @@ type Store struct {
 	wg       sync.WaitGroup
 	installs map[string]*install
 	failed   map[string]failure
-	checking map[string]bool
+	planned  map[string]bool // see later
 }
 
 // An install is under way; all who want the package wait for the same one.
@@ -70,8 +73,8 @@ func Open(dir string, log *slog.Logger) *Store {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{
-		dir: dir, log: log, places: make(chan struct{}, runtime.GOMAXPROCS(0)), delay: checkDelay,
-		installs: make(map[string]*install), failed: make(map[string]failure), checking: make(map[string]bool),
+		dir: dir, log: log, places: make(chan struct{}, runtime.GOMAXPROCS(0)), idle: make(chan struct{}, 1), delay: idleDelay,
+		installs: make(map[string]*install), failed: make(map[string]failure), planned: make(map[string]bool),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
@@ -110,6 +113,9 @@ type manager interface {
 	newest(ctx context.Context) (string, error)
 	// command starts the program in dir; an error means that it is not whole.
 	command(dir string) (launch.Command, error)
+	// elsewhere is the folder of a whole installation of somebody else, "" if there
+	// is none.
+	elsewhere(ctx context.Context) string
 }
 
 // A request is a command that asks for a package.
@@ -121,7 +127,8 @@ type request struct {
 }
 
 // Command is c without its package runner. It installs the package if that is
-// missing, and waits for that. An error says why the command is c, more or less
+// missing, and waits for that, but for a package that npx has whole: that runs
+// from there until it is installed. An error says why the command is c, more or less
 // as it is written: ErrNotPlain, or what failed.
 func (s *Store) Command(ctx context.Context, c launch.Command) (launch.Command, error) {
 	spec, err := Parse(c.Program, c.Args)
@@ -140,6 +147,12 @@ func (s *Store) Command(ctx context.Context, c launch.Command) (launch.Command, 
 				now := time.Now()
 				_ = os.Chtimes(dir, now, now) // in use: see prune
 				s.checkLater(r)
+				return direct, nil
+			}
+		}
+		if dir := r.elsewhere(ctx); dir != "" && (version == "" || r.Exact()) {
+			if direct, err := r.command(dir); err == nil {
+				s.later("install", r, func() error { return s.ensure(s.ctx, r, version) })
 				return direct, nil
 			}
 		}
@@ -270,7 +283,11 @@ func (s *Store) stage(ctx context.Context, r request, version string) (string, e
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(tmp) // nothing is there after the rename
+	defer func() {
+		if ctx.Err() == nil { // else there is no time for it, and the next one does it
+			_ = os.RemoveAll(tmp) // nothing is there after the rename
+		}
+	}()
 	if err := r.install(ctx, tmp, cmp.Or(version, r.Version)); err != nil {
 		return version, err
 	}

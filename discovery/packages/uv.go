@@ -100,6 +100,9 @@ func (u *uv) newest(ctx context.Context) (string, error) {
 	return version, nil
 }
 
+// elsewhere is none: uv keeps what it runs where it may remove it.
+func (u *uv) elsewhere(context.Context) string { return "" }
+
 func (u *uv) command(dir string) (launch.Command, error) {
 	name := u.spec.Program
 	if name == "" {

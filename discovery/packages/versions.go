@@ -72,26 +72,44 @@ func (s *Store) checkLater(r request) {
 	if r.Exact() || time.Since(s.known(r.Spec).Checked) < checkEvery {
 		return
 	}
-	key := r.root + r.asked(r.Version)
+	s.later("look for a newer version", r, func() error { return s.check(r) })
+}
+
+// later does something about a package that nobody waits for: in the background,
+// a while after the start, one after the other, and not twice at a time.
+func (s *Store) later(what string, r request, f func() error) {
+	key := what + r.root + r.asked(r.Version)
 	s.mu.Lock()
-	busy := s.checking[key]
-	s.checking[key] = true
+	planned := s.planned[key]
+	s.planned[key] = true
 	s.mu.Unlock()
-	if busy {
+	if planned {
 		return
 	}
 	s.run(func() {
-		select {
-		case <-time.After(s.delay):
-			if err := s.check(r); err != nil && s.ctx.Err() == nil {
-				s.log.Warn("cannot look for a newer version", "package", r.asked(r.Version), "err", err)
-			}
-		case <-s.ctx.Done():
+		err := s.whenIdle(f)
+		if err != nil && s.ctx.Err() == nil {
+			s.log.Warn("cannot "+what, "package", r.asked(r.Version), "err", err)
 		}
 		s.mu.Lock()
-		delete(s.checking, key)
+		delete(s.planned, key)
 		s.mu.Unlock()
 	})
+}
+
+func (s *Store) whenIdle(f func() error) error {
+	select {
+	case <-time.After(s.delay):
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+	select {
+	case s.idle <- struct{}{}:
+		defer func() { <-s.idle }()
+		return f()
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
 }
 
 func (s *Store) check(r request) error {

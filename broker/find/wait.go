@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -88,7 +89,27 @@ func (f *Finder) likely(ctx context.Context, query string, list []upstream.Start
 			names = append(names, t.Server)
 		}
 	}
+	for _, l := range about {
+		if !slices.Contains(names, l.Server) && sharesWord(query, l.Server+" "+l.Tools[0].Description) {
+			names = append(names, l.Server)
+		}
+	}
 	return names
+}
+
+// sharesWord reports whether a word of query begins one of about, such as that of a
+// file and "filesystem". Short words begin too many.
+func sharesWord(query, about string) bool {
+	words := func(s string) []string {
+		return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) })
+	}
+	for _, q := range words(query) {
+		q = strings.TrimSuffix(q, "s")
+		if len(q) >= 4 && slices.ContainsFunc(words(about), func(w string) bool { return strings.HasPrefix(w, q) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // isListed reports whether none of the likely servers is still starting, and the

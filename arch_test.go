@@ -114,13 +114,14 @@ var diagram = []row{
 	{pkg: "internal/service", modules: []string{"std"}},
 	{pkg: "internal/daemon", imports: []string{"internal/lines"}, modules: []string{"std", "github.com/Microsoft/go-winio", "golang.org/x/sys"}},
 	{pkg: "internal/fair", modules: []string{"std"}},
+	{pkg: "internal/lazyregexp", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream", imports: []string{"internal/spawn"}},
 	{pkg: "internal/fakeauth"},
 	{pkg: "internal/skillcases"},
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/fair", "internal/atomicfile"}
+var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

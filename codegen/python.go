@@ -3,12 +3,12 @@ package codegen
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
@@ -320,7 +320,7 @@ func pythonComment(d *doc) string {
 }
 
 // surrogates are two escapes that are one character in JSON, and two in Python.
-var surrogates = regexp.MustCompile(`\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})`)
+var surrogates = lazyregexp.New(`\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})`)
 
 // pythonQuote is quote for Python.
 func pythonQuote(s string) string {

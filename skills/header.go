@@ -3,11 +3,12 @@ package skills
 import (
 	"errors"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // maxRepair bounds the header whose lines are tried one by one.
@@ -56,7 +57,7 @@ func parseYAML(text string) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-var yamlLine = regexp.MustCompile(`line (\d+): `)
+var yamlLine = lazyregexp.New(`line (\d+): `)
 
 // yamlError takes the line out of an error of the YAML package; 1 if it has
 // none.
@@ -69,7 +70,7 @@ func yamlError(err error) (line int, what string) {
 	return max(line, 1), what
 }
 
-var topLevel = regexp.MustCompile(`^([A-Za-z0-9_-]+:[ \t]+)(\S.*)$`)
+var topLevel = lazyregexp.New(`^([A-Za-z0-9_-]+:[ \t]+)(\S.*)$`)
 
 // repair puts single quotes around the value of each field that stands in one
 // line and is invalid YAML by itself, the way people write descriptions with colons.

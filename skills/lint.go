@@ -6,11 +6,11 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
@@ -22,8 +22,8 @@ const minDescriptionRunes = 40
 const maxBodyTokens = 5000
 
 var (
-	markdownLink = regexp.MustCompile(`\]\(\s*<?([^)<>\s]+)>?[^)]*\)`)
-	saysWhen     = regexp.MustCompile(`(?i)\b(when|whenever|if|for|before|after|during|use|used|uses)\b`)
+	markdownLink = lazyregexp.New(`\]\(\s*<?([^)<>\s]+)>?[^)]*\)`)
+	saysWhen     = lazyregexp.New(`(?i)\b(when|whenever|if|for|before|after|during|use|used|uses)\b`)
 	// linkedFolders hold files that a body has to mention, or nobody finds them.
 	linkedFolders = []string{"references/", "scripts/", "assets/"}
 )
@@ -117,7 +117,7 @@ func linkedFile(link string) (string, bool) {
 	return path.Clean(u.Path), true
 }
 
-var calledTool = regexp.MustCompile(`call(?:MCPTool|_mcp_tool)\(\s*['"]([^'"\n]+)['"]`)
+var calledTool = lazyregexp.New(`call(?:MCPTool|_mcp_tool)\(\s*['"]([^'"\n]+)['"]`)
 
 // lintTools finds tools that the text calls or the header names, and that are
 // not there. Those of a server that the skill brings along are its own business.

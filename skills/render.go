@@ -1,13 +1,14 @@
 package skills
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // argumentRef is where a body refers to the arguments: all of them, or one.
-var argumentRef = regexp.MustCompile(`\$ARGUMENTS\[([0-9]{1,3})\]|\$ARGUMENTS\b|\$([0-9]{1,3})\b`)
+var argumentRef = lazyregexp.New(`\$ARGUMENTS\[([0-9]{1,3})\]|\$ARGUMENTS\b|\$([0-9]{1,3})\b`)
 
 // Render puts arguments into a body: $ARGUMENTS becomes all of them as they are
 // written, $ARGUMENTS[N] and $N the word with that number, counted from 0. Words

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // An Entry is a skill as an MCP server lists it (SEP-2640): the URI of its
@@ -57,7 +57,7 @@ type remote struct {
 	list   []File
 }
 
-var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var digestForm = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 // skill reads an entry. An error says what is wrong with it.
 func (s *Source) skill(e Entry) (*Skill, error) {

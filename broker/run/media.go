@@ -3,13 +3,13 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -28,7 +28,7 @@ const (
 )
 
 // mediaRef is how a kept result stands in the value of a script.
-var mediaRef = regexp.MustCompile(`"ref"\s*:\s*"(r_[a-z2-7]{26})"`)
+var mediaRef = lazyregexp.New(`"ref"\s*:\s*"(r_[a-z2-7]{26})"`)
 
 // media are the images and sounds that value refers to, each once.
 func (k *keeping) media(value json.RawMessage) []Media {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -184,7 +184,7 @@ func (e *Executor) directTools() []surface.Tool {
 
 // listable are the names that every model's API takes. A tool with another one
 // would make some refuse the whole list; scripts can call it all the same.
-var listable = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var listable = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 const (
 	// maxListedSchema is the longest schema, in bytes, that every turn is made to

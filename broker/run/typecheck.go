@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
@@ -69,14 +69,14 @@ func namespaces(scope *discovery.Catalog) []string {
 
 // ours is what the runtime gives scripts besides the tools. Declarations of it
 // are made by hand and may lack something, which is no reason to refuse.
-var ours = regexp.MustCompile(`\b(?:console|globalThis|crypto|performance|Intl|Buffer|process|tools|store|results|skills|[A-Z]\w*)\s*\??\.\s*$`)
+var ours = lazyregexp.New(`\b(?:console|globalThis|crypto|performance|Intl|Buffer|process|tools|store|results|skills|[A-Z]\w*)\s*\??\.\s*$`)
 
 // notFound matches errors about names that nothing declares.
-var notFound = regexp.MustCompile(`^Cannot find name '([^']*)'`)
+var notFound = lazyregexp.New(`^Cannot find name '([^']*)'`)
 
 // nullForNone matches errors about a null where a value or nothing is taken: the
 // bridge leaves it out.
-var nullForNone = regexp.MustCompile(`(?:^|\n)\s*Type 'null' is not assignable to type '[^\n]* \| undefined'\.\s*$`)
+var nullForNone = lazyregexp.New(`(?:^|\n)\s*Type 'null' is not assignable to type '[^\n]* \| undefined'\.\s*$`)
 
 // certain reports whether an error holds in this runtime too, whose own names
 // and members the compiler knows only from declarations.

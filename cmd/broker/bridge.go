@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
@@ -89,6 +90,22 @@ func bridgeApp(args []string) (*app, bool) {
 	return a, checkMode(a.mode) == nil
 }
 
+// restTime is how long nothing is written before a bridge is at rest.
+const restTime = time.Second
+
+// A resting writer gives memory back when nothing was written for a while: what
+// lines took, and at first what packages made at the start, which a bridge does
+// not use.
+type resting struct {
+	out  io.Writer
+	rest *time.Timer
+}
+
+func (r *resting) Write(p []byte) (int, error) {
+	r.rest.Reset(restTime)
+	return r.out.Write(p)
+}
+
 // serveBridge serves this client through the daemon, which it starts if there is
 // none. A config that is wrong is reported by a broker of its own.
 func (a *app) serveBridge(ctx context.Context) error {
@@ -108,9 +125,10 @@ func (a *app) serveBridge(ctx context.Context) error {
 		return err
 	}
 	dir, _ := os.Getwd()
-	debug.FreeOSMemory() // what packages made at the start, which a bridge does not use
+	out := &resting{out: a.protocol, rest: time.AfterFunc(restTime, debug.FreeOSMemory)}
+	defer out.rest.Stop()
 	b := &daemon.Bridge{
-		In: a.stdin, Out: a.protocol, StateDir: settings.state,
+		In: a.stdin, Out: out, StateDir: settings.state,
 		Hello: daemon.Hello{
 			Broker: daemon.Version, Op: daemon.OpServe, Build: build, PID: os.Getpid(), Dir: dir,
 			Settings: settings.flags, Env: settings.env,

@@ -7,9 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // StartHint says what to do about a command that does not start.
@@ -51,7 +52,7 @@ func shellWord(word string) string {
 }
 
 var (
-	plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+	plainWord = lazyregexp.New(`^[\w@%+=:,./-]+$`)
 	inQuotes  = strings.NewReplacer("${", "${", `\`, `\\`, `"`, `\"`, "`", "\\`", "$", `\$`)
 )
 
@@ -69,7 +70,7 @@ func DamageHint(stderr []string) string {
 	return "its npx installation is incomplete, which happens when npx is killed while it installs: " + what + ", and npx installs it anew"
 }
 
-var npxInstall = regexp.MustCompile(`[^\s'"(]*[/\\]_npx[/\\][0-9a-f]+`)
+var npxInstall = lazyregexp.New(`[^\s'"(]*[/\\]_npx[/\\][0-9a-f]+`)
 
 // damagedInstall returns the folder in npx's cache that lacks a module that the
 // server wants, "" if that is not the trouble. npx never repairs such a folder.
@@ -143,4 +144,4 @@ func npmReport(line string) (rest string, ok bool) {
 }
 
 // npmCode is a line of npm's report that names no cause.
-var npmCode = regexp.MustCompile(`(?i)^((code|syscall|errno|enoent|signal|command|path|dest|cwd|stack|404|network|notarget)( \S+)?|(path|dest|cwd|command) .*|A complete log of this run.*)?$`)
+var npmCode = lazyregexp.New(`(?i)^((code|syscall|errno|enoent|signal|command|path|dest|cwd|stack|404|network|notarget)( \S+)?|(path|dest|cwd|command) .*|A complete log of this run.*)?$`)

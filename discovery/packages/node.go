@@ -12,12 +12,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // platform is the version of node, the system and the processor: installations
@@ -45,7 +45,7 @@ func (n *npm) platform(ctx context.Context) (string, error) {
 
 const askNode = `process.versions.node.split(".")[0]+"-"+process.platform+"-"+process.arch`
 
-var platformForm = regexp.MustCompile(`^\d+-[a-z0-9]+-[a-z0-9]+$`)
+var platformForm = lazyregexp.New(`^\d+-[a-z0-9]+-[a-z0-9]+$`)
 
 // nodePlatform asks node, unless the same file was asked before. What only chooses
 // a node, as version managers have it, may choose another one each time.

@@ -10,12 +10,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // npm installs packages as npx does.
@@ -192,7 +192,7 @@ func (m manifest) program(spec Spec) (name, file string, err error) {
 }
 
 // A nodeLine is how a script for Node begins; others need what only npx does.
-var nodeLine = regexp.MustCompile(`^#!(/usr/bin/env node|/usr(/local)?/bin/node|/usr/bin/env -S node)\s*$`)
+var nodeLine = lazyregexp.New(`^#!(/usr/bin/env node|/usr(/local)?/bin/node|/usr/bin/env -S node)\s*$`)
 
 func (n *npm) command(dir string) (launch.Command, error) {
 	m, err := n.manifest(dir)

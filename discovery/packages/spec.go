@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // ErrNotPlain means that a command runs as it is written.
@@ -37,11 +38,11 @@ func (s Spec) Exact() bool {
 }
 
 var (
-	npmName      = regexp.MustCompile(`^(@[A-Za-z0-9~-][\w.~-]*/)?[A-Za-z0-9~-][\w.~-]*$`)
-	npmNumber    = regexp.MustCompile(`^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$`)
-	npmVersion   = regexp.MustCompile(`^[0-9A-Za-z~^*][0-9A-Za-z.*+-]*$`) // a number, a tag, or a range in one word
-	pythonName   = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*(\[[\w.,-]+\])?$`)
-	pythonNumber = regexp.MustCompile(`^\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)*$`)
+	npmName      = lazyregexp.New(`^(@[A-Za-z0-9~-][\w.~-]*/)?[A-Za-z0-9~-][\w.~-]*$`)
+	npmNumber    = lazyregexp.New(`^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$`)
+	npmVersion   = lazyregexp.New(`^[0-9A-Za-z~^*][0-9A-Za-z.*+-]*$`) // a number, a tag, or a range in one word
+	pythonName   = lazyregexp.New(`^[A-Za-z0-9][\w.-]*(\[[\w.,-]+\])?$`)
+	pythonNumber = lazyregexp.New(`^\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)*$`)
 )
 
 // maxName bounds a name, which becomes the name of a folder.

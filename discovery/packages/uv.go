@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // uv installs packages as uvx does, each in an environment of its own that can be
@@ -61,7 +61,7 @@ func (u *uv) bare() string {
 	return name
 }
 
-var separators = regexp.MustCompile(`[-_.]+`)
+var separators = lazyregexp.New(`[-_.]+`)
 
 func (u *uv) installed(dir string) (string, error) {
 	name := strings.ToLower(separators.ReplaceAllString(u.bare(), "_"))

@@ -2,11 +2,11 @@ package upstream
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // Sharing says who shares one running instance of a server.
@@ -81,7 +81,7 @@ var knownServers = map[string]knownServer{
 }
 
 // packageVersion is what may follow the name of a package or image.
-var packageVersion = regexp.MustCompile(`(.)(@|==|:)[\w.~^*+-]+$`)
+var packageVersion = lazyregexp.New(`(.)(@|==|:)[\w.~^*+-]+$`)
 
 // known finds a server by a word of its command line; its name comes with it.
 func (c Config) known() (k knownServer, name string, ok bool) {
@@ -121,7 +121,7 @@ var (
 	// has opened, and stateVerbs first words of those that open or choose it.
 	stateWords = []string{"session", "navigate", "click", "snapshot", "attach", "step", "breakpoint", "rollback"}
 	stateVerbs = []string{"set", "select", "switch", "begin", "activate", "use"}
-	nameWords  = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+	nameWords  = lazyregexp.New(`[A-Z]?[a-z]+|[A-Z]+`)
 )
 
 // keepsState reports whether the name of a tool says that calls follow on each

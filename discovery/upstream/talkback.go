@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
@@ -236,7 +236,7 @@ func (c *liveCall) outcome(raw json.RawMessage, err error) (json.RawMessage, err
 
 // unsupported is how servers' own libraries refuse to ask what the client did
 // not promise.
-var unsupported = regexp.MustCompile(`(?i)client does not support [^.]{0,40}(elicitation|sampling|createmessage|roots)`)
+var unsupported = lazyregexp.New(`(?i)client does not support [^.]{0,40}(elicitation|sampling|createmessage|roots)`)
 
 // refusedItself is the error of a call whose server knew without asking that
 // the client cannot be asked; nil if it failed for another reason.

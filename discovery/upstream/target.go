@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // A target is a Config with every reference resolved. It lives as long as one
@@ -23,7 +23,7 @@ type target struct {
 }
 
 // reference is ${…}, or a whole value that a program is asked for.
-var reference = regexp.MustCompile(`^(?:command|op)://(?s:.*)|\$\{[^}]*\}`)
+var reference = lazyregexp.New(`^(?:command|op)://(?s:.*)|\$\{[^}]*\}`)
 
 // resolve expands the values of c.
 func (c Config) resolve(expand func(string) (string, error)) (*target, error) {

@@ -2,9 +2,10 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // Sources are where the values of references come from.
@@ -207,7 +208,7 @@ func isVarName(s string) bool {
 	return s != ""
 }
 
-var variableRefs = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}`)
+var variableRefs = lazyregexp.New(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}`)
 
 // Variables returns the names of the environment variables that the text of a
 // config refers to, sorted, also those in comments.

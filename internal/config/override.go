@@ -3,12 +3,12 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/tailscale/hujson"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // overrides reads how tools of a server are changed.
@@ -45,7 +45,7 @@ func (c *collector) overrides(v hujson.Value, of func(string) string, to *map[st
 	})
 }
 
-var toolNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var toolNames = lazyregexp.New(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // jsonMap reads an object of any values.
 func (c *collector) jsonMap(where string, to *map[string]json.RawMessage) field {

@@ -2,11 +2,12 @@ package config
 
 import (
 	"path"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // Skills say where skills are found and which of them are used. Paths stand as
@@ -148,7 +149,7 @@ var systemFolders = []string{
 	"/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var/tmp",
 }
 
-var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
+var plainPath = lazyregexp.New(`^(/[A-Za-z0-9._-]+)+$`)
 
 // containerPath reads the path of a folder that containers get.
 func (c *collector) containerPath(where string, to *string) field {

@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // A Schema is a compiled JSON Schema. The nil Schema accepts everything. It may be used by several goroutines.
@@ -113,13 +113,13 @@ func (s *Schema) CheckValue(v any) error {
 	return nil
 }
 
-var pathNoise = regexp.MustCompile(`validating (root|\S+): `)
+var pathNoise = lazyregexp.New(`validating (root|\S+): `)
 
 // The most frequent mistakes, as the library words them.
 var (
-	wrongType = regexp.MustCompile(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"(.+)"$`)
-	missing   = regexp.MustCompile(`^required: missing properties: \[(".*")\]$`)
-	unknown   = regexp.MustCompile(`^unexpected additional properties \[(".*")\]$`)
+	wrongType = lazyregexp.New(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"(.+)"$`)
+	missing   = lazyregexp.New(`^required: missing properties: \[(".*")\]$`)
+	unknown   = lazyregexp.New(`^unexpected additional properties \[(".*")\]$`)
 )
 
 var article = map[string]string{
@@ -144,7 +144,7 @@ func plain(why string) string {
 		}
 		return "takes " + strings.Join(wanted, " or ") + "; got " + got
 	}
-	for expr, is := range map[*regexp.Regexp]string{missing: "missing", unknown: "unknown"} {
+	for expr, is := range map[*lazyregexp.Regexp]string{missing: "missing", unknown: "unknown"} {
 		if m := expr.FindStringSubmatch(why); m != nil {
 			names := strings.ReplaceAll(m[1], `" "`, `", "`)
 			if names != m[1] {

@@ -13,7 +13,8 @@ package learned
 
 import (
 	"encoding/json"
-	"regexp"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 )
 
 // fieldName is what the key of a record, unlike that of a map, looks like.
-var fieldName = regexp.MustCompile(`^[A-Za-z_$][\w$-]{0,39}$`)
+var fieldName = lazyregexp.New(`^[A-Za-z_$][\w$-]{0,39}$`)
 
 // A kind is a kind of JSON value. Integers are told apart from other numbers.
 type kind int

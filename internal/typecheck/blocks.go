@@ -1,9 +1,10 @@
 package typecheck
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // Scripts are JavaScript for the most part, and much of it that runs well is
@@ -28,12 +29,12 @@ type judge struct {
 }
 
 var (
-	fromServers = regexp.MustCompile(`import\s*(?:\{([^}]*)\}|\*\s*as\s+([\w$]+))\s*from\s*['"][^'"]*\bservers/`)
-	exported    = regexp.MustCompile(`(?m)^export (?:declare )?(?:type|interface) ([\w$]+)`)
-	declared    = regexp.MustCompile(`\b(?:const|let|var|function|class|type|interface|enum)\s+([\w$]+)`)
-	assignment  = regexp.MustCompile(`(?:(const)\s+)?([\w$]+)['"]?\s*\]?\s*(?:\*\*|\?\?|\|\||&&|[-+*/%&|^])?=(?:[^=>]|$)`)
-	stepped     = regexp.MustCompile(`([\w$]+)\s*(?:\+\+|--)`)
-	words       = regexp.MustCompile(`[\w$]+`)
+	fromServers = lazyregexp.New(`import\s*(?:\{([^}]*)\}|\*\s*as\s+([\w$]+))\s*from\s*['"][^'"]*\bservers/`)
+	exported    = lazyregexp.New(`(?m)^export (?:declare )?(?:type|interface) ([\w$]+)`)
+	declared    = lazyregexp.New(`\b(?:const|let|var|function|class|type|interface|enum)\s+([\w$]+)`)
+	assignment  = lazyregexp.New(`(?:(const)\s+)?([\w$]+)['"]?\s*\]?\s*(?:\*\*|\?\?|\|\||&&|[-+*/%&|^])?=(?:[^=>]|$)`)
+	stepped     = lazyregexp.New(`([\w$]+)\s*(?:\+\+|--)`)
+	words       = lazyregexp.New(`[\w$]+`)
 )
 
 func newJudge(p Program) *judge {
@@ -92,7 +93,7 @@ func (j *judge) blocks(code, offset int, lines []string) bool {
 	return false
 }
 
-var lackingOn = regexp.MustCompile(`^Property '[^']*' does not exist on type '(.*?)'\.(?: Did you mean .*)?$`)
+var lackingOn = lazyregexp.New(`^Property '[^']*' does not exist on type '(.*?)'\.(?: Did you mean .*)?$`)
 
 // lacking judges an access to a member that a type does not have.
 func (j *judge) lacking(offset int, line string) bool {
@@ -114,8 +115,8 @@ func (j *judge) lacking(offset int, line string) bool {
 }
 
 var (
-	written = regexp.MustCompile(`^\s*(?:\*\*|\?\?|\|\||&&|[-+*/%&|^])?=(?:[^=>]|$)`)
-	guarded = regexp.MustCompile(`^\s*(?:\?|\|\||&&|[!=]=|\)\s*(?:[{?]|&&|\|\|)|\)[ \t]*[A-Za-z])`)
+	written = lazyregexp.New(`^\s*(?:\*\*|\?\?|\|\||&&|[-+*/%&|^])?=(?:[^=>]|$)`)
+	guarded = lazyregexp.New(`^\s*(?:\?|\|\||&&|[!=]=|\)\s*(?:[{?]|&&|\|\|)|\)[ \t]*[A-Za-z])`)
 )
 
 // writes reports whether the member at offset is assigned to.
@@ -179,7 +180,7 @@ func (j *judge) argument(offset int) string {
 	return ""
 }
 
-var callee = regexp.MustCompile(`(?:^|[^\w$.\s])\s*(?:(?:await|return|yield)\s+)?(?:(?:tools\s*\.\s*)?([\w$]+)\s*\.\s*)?([\w$]+)\s*$`)
+var callee = lazyregexp.New(`(?:^|[^\w$.\s])\s*(?:(?:await|return|yield)\s+)?(?:(?:tools\s*\.\s*)?([\w$]+)\s*\.\s*)?([\w$]+)\s*$`)
 
 // calls reports whether the text before a parenthesis names a tool.
 func (j *judge) calls(before string) bool {
@@ -199,7 +200,7 @@ func (j *judge) calls(before string) bool {
 
 // afterWord is a callee at the start of a statement, after one without a
 // semicolon.
-var afterWord = regexp.MustCompile(`\n\s*(?:(?:await|return|yield)\s+)?(?:(?:tools\s*\.\s*)?([\w$]+)\s*\.\s*)?([\w$]+)\s*$`)
+var afterWord = lazyregexp.New(`\n\s*(?:(?:await|return|yield)\s+)?(?:(?:tools\s*\.\s*)?([\w$]+)\s*\.\s*)?([\w$]+)\s*$`)
 
 // value is the text from offset to the comma or bracket that ends it.
 func (j *judge) value(offset int) string {
@@ -218,10 +219,10 @@ func (j *judge) value(offset int) string {
 }
 
 var (
-	mismatch = regexp.MustCompile(`^(?:Argument of type|Type) '(.*)' is not assignable to (?:parameter of )?type '(.*?)'\.(?: Did you mean .*)?$`)
-	absent   = regexp.MustCompile(`^(?:Type|Property) .* (?:is missing in type|is missing the following properties|are missing in type)`)
-	plain    = regexp.MustCompile(`^(?:string|number|boolean)(?:\[\])*$`)
-	literal  = regexp.MustCompile(`^(?:"[^"|]*"|-?[\d.]+|true|false)$`)
+	mismatch = lazyregexp.New(`^(?:Argument of type|Type) '(.*)' is not assignable to (?:parameter of )?type '(.*?)'\.(?: Did you mean .*)?$`)
+	absent   = lazyregexp.New(`^(?:Type|Property) .* (?:is missing in type|is missing the following properties|are missing in type)`)
+	plain    = lazyregexp.New(`^(?:string|number|boolean)(?:\[\])*$`)
+	literal  = lazyregexp.New(`^(?:"[^"|]*"|-?[\d.]+|true|false)$`)
 )
 
 // wrong reports whether an argument is wrong whatever the compiler does not

@@ -9,12 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // A Compiler is a native TypeScript compiler.
@@ -139,7 +139,7 @@ func packaged(dir string) (string, bool) {
 	return "", false
 }
 
-var versionText = regexp.MustCompile(`(\d+)\.\d+\.\d+\S*`)
+var versionText = lazyregexp.New(`(\d+)\.\d+\.\d+\S*`)
 
 // ask asks a compiler for its version.
 func (c *Checker) ask(ctx context.Context, path string) (Compiler, error) {

@@ -2,10 +2,11 @@ package typecheck
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // tsconfig is the configuration of a tree of these files.
@@ -18,9 +19,9 @@ func tsconfig(files []string) []byte {
 }
 
 var (
-	header = regexp.MustCompile(`^([^\s(][^(]*)\((\d+),(\d+)\): error TS(\d+): (.*)$`)
+	header = lazyregexp.New(`^([^\s(][^(]*)\((\d+),(\d+)\): error TS(\d+): (.*)$`)
 	// promised matches errors about a value that was not awaited.
-	promised = regexp.MustCompile(`'Promise<`)
+	promised = lazyregexp.New(`'Promise<`)
 )
 
 func mentionsFile(out string) bool {
@@ -74,7 +75,7 @@ func parse(out string, p Program, dir string) []Diagnostic {
 }
 
 // lineEnd is what ends a line of JavaScript.
-var lineEnd = regexp.MustCompile("\r\n|[\n\r\u2028\u2029]")
+var lineEnd = lazyregexp.New("\r\n|[\n\r\u2028\u2029]")
 
 // offset is the place of a line and a column, both from 1, the column in UTF-16.
 func offset(text string, row, column int) int {

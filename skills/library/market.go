@@ -8,10 +8,10 @@ import (
 	"os"
 	pathpkg "path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
@@ -72,7 +72,7 @@ type marketEntry struct {
 // plugins, where a dot hides it from those who look for plugins.
 const marketsFolder = ".marketplaces"
 
-var marketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var marketName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // AddMarket makes a marketplace known by its name: that in the folder path or, if
 // from is not nil, in a repository, of which a copy is kept. One of that name is

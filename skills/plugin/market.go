@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -53,7 +53,7 @@ type offerSource struct {
 	Path   string `json:"path"`
 }
 
-var githubName = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
+var githubName = lazyregexp.New(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
 
 // locate fills in where the plugin is. What is said in no known way stays empty.
 func (o *Offer) locate(raw json.RawMessage, root string) {

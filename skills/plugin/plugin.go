@@ -18,11 +18,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
 )
@@ -120,7 +120,7 @@ func (o *oneOrMore) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-var usableName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var usableName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Load reads the plugin in the folder dir. A folder that is none is an *Error;
 // what is wrong with a part of one is a problem of the plugin.

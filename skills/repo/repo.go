@@ -20,9 +20,10 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // A Source names files of a repository.
@@ -74,14 +75,14 @@ func refuse(code, format string, args ...any) error {
 }
 
 // scpLike is the short form of an address over ssh.
-var scpLike = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^:]`)
+var scpLike = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^:]`)
 
 // onGitHub is a repository of GitHub as people write it, or as a browser shows it,
 // with a branch and a folder.
-var onGitHub = regexp.MustCompile(`^(?:https://)?(?:www\.)?github\.com/([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?(?:/tree/([^/]+)(?:/(.+?))?)?/?$`)
+var onGitHub = lazyregexp.New(`^(?:https://)?(?:www\.)?github\.com/([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?(?:/tree/([^/]+)(?:/(.+?))?)?/?$`)
 
 // ownerName is the short form of a repository of GitHub.
-var ownerName = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
+var ownerName = lazyregexp.New(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
 
 // Of reads the address of a repository. OWNER/NAME and github.com/OWNER/NAME are
 // those of GitHub. ok is false for what can only be the path of a file.
@@ -96,8 +97,8 @@ func Of(text string) (s Source, ok bool) {
 }
 
 var (
-	refForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`)
-	commitForm = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+	refForm    = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`)
+	commitForm = lazyregexp.New(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 )
 
 // Check reports what is wrong with the source before anything is fetched, as an

@@ -10,12 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // Files keeps each session in a file of a folder, one event per line, so that it
@@ -71,7 +71,7 @@ const (
 	lockSuffix    = ".lock"
 )
 
-var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var sessionID = lazyregexp.New(`^[0-9a-f]{32}$`)
 
 func (f *Files) name(id string) (string, error) {
 	if !sessionID.MatchString(id) {

@@ -3,8 +3,9 @@ package workflow
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // A Prompt is what a model reads at a step. A single text, which may be written
@@ -185,7 +186,7 @@ func (q *Question) render(fill func(string) string) string {
 }
 
 // markup is an element of a prompt in a text that is inside of one.
-var markup = regexp.MustCompile(`<(/?(?:ask-user|confirm|option)\b)`)
+var markup = lazyregexp.New(`<(/?(?:ask-user|confirm|option)\b)`)
 
 // inert disarms the elements in a text: what replaces {{…}} must not be able to
 // end one and speak as somebody else.

@@ -3,10 +3,11 @@ package workflow
 import (
 	"encoding/json"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // roots are what a path can begin with.
@@ -65,7 +66,7 @@ func inside(v any, path string) (any, bool) {
 	return v, true
 }
 
-var variable = regexp.MustCompile(`\{\{\s*([^{}\s]+)\s*\}\}`)
+var variable = lazyregexp.New(`\{\{\s*([^{}\s]+)\s*\}\}`)
 
 // variables are the paths in a template.
 func variables(template string) (paths []string) {

@@ -1,0 +1,49 @@
+// Package lazyregexp has regular expressions that are compiled when they are used
+// for the first time. A package variable costs nothing then in processes that do
+// not use it, of which the bridges to the daemon are most.
+package lazyregexp
+
+import (
+	"regexp"
+	"sync"
+)
+
+// A Regexp is a regular expression. Its methods are those of [regexp.Regexp].
+type Regexp struct {
+	compiled func() *regexp.Regexp
+}
+
+// New returns the regular expression of a text, which is not looked at before it
+// is used and must be a correct one: a test that uses it shows that.
+func New(text string) *Regexp {
+	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
+}
+
+func (r *Regexp) MatchString(s string) bool            { return r.compiled().MatchString(s) }
+func (r *Regexp) FindString(s string) string           { return r.compiled().FindString(s) }
+func (r *Regexp) FindStringIndex(s string) []int       { return r.compiled().FindStringIndex(s) }
+func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().FindStringSubmatch(s) }
+func (r *Regexp) FindStringSubmatchIndex(s string) []int {
+	return r.compiled().FindStringSubmatchIndex(s)
+}
+func (r *Regexp) FindSubmatch(b []byte) [][]byte         { return r.compiled().FindSubmatch(b) }
+func (r *Regexp) FindAllString(s string, n int) []string { return r.compiled().FindAllString(s, n) }
+func (r *Regexp) FindAllStringIndex(s string, n int) [][]int {
+	return r.compiled().FindAllStringIndex(s, n)
+}
+func (r *Regexp) FindAllSubmatch(b []byte, n int) [][][]byte {
+	return r.compiled().FindAllSubmatch(b, n)
+}
+func (r *Regexp) ReplaceAllString(s, to string) string { return r.compiled().ReplaceAllString(s, to) }
+
+func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return r.compiled().FindAllStringSubmatch(s, n)
+}
+
+func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
+	return r.compiled().FindAllStringSubmatchIndex(s, n)
+}
+
+func (r *Regexp) ReplaceAllStringFunc(s string, f func(string) string) string {
+	return r.compiled().ReplaceAllStringFunc(s, f)
+}

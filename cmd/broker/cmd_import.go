@@ -32,7 +32,7 @@ type importReport struct {
 
 func (a *app) importCommand() *cobra.Command {
 	var dryRun, force, noIndex bool
-	var from string
+	var from, secrets string
 	c := &cobra.Command{
 		Use:   "import [CLIENT|FILE]",
 		Short: "Import the servers of a client into servers.json",
@@ -48,16 +48,17 @@ func (a *app) importCommand() *cobra.Command {
 			if len(args) == 0 && from == "" {
 				return a.listClients(env)
 			}
-			sources, err := importSources(env, args, from)
-			if err != nil {
+			if err := checkSecrets(secrets); err != nil {
 				return err
 			}
-			return a.importServers(cmd.Context(), sources, dryRun, force, noIndex)
+			read := func(keyring bool) ([]clients.Source, error) { return importSources(env, args, from, keyring) }
+			return a.importServers(cmd.Context(), read, secrets, dryRun, force, noIndex)
 		},
 	}
 	noIndexFlag(c, &noIndex)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "report what would change and write nothing")
 	c.Flags().BoolVar(&force, "force", false, "replace servers that have the same name")
+	secretsFlag(c, &secrets)
 	c.Flags().StringVar(&from, "from", "", "read this file in the format of the client")
 	return c
 }
@@ -70,8 +71,10 @@ func clientOptions() *clients.Options {
 }
 
 // importSources reads what the arguments name: a client's files, or one file.
-func importSources(env clients.Env, args []string, from string) ([]clients.Source, error) {
+func importSources(env clients.Env, args []string, from string, keyring bool) ([]clients.Source, error) {
 	var client *clients.Client
+	options := clientOptions()
+	options.Keyring = keyring
 	if len(args) == 1 {
 		client = clients.Lookup(args[0])
 	}
@@ -79,14 +82,14 @@ func importSources(env clients.Env, args []string, from string) ([]clients.Sourc
 	case from != "" && len(args) == 1 && client == nil:
 		return nil, unknownClient(args[0])
 	case from != "":
-		return clients.ReadFile(client, from, env, clientOptions())
+		return clients.ReadFile(client, from, env, options)
 	case client == nil:
 		if _, err := os.Stat(args[0]); errors.Is(err, os.ErrNotExist) {
 			return nil, unknownClient(args[0])
 		}
-		return clients.ReadFile(nil, args[0], env, clientOptions())
+		return clients.ReadFile(nil, args[0], env, options)
 	}
-	sources := clients.Read(client, env, clientOptions())
+	sources := clients.Read(client, env, options)
 	if len(sources) == 0 {
 		return nil, hinted("%s has no servers here: looked at %s\nhint: --from names another file", client.Title, strings.Join(clients.Paths(client, env), ", "))
 	}
@@ -102,7 +105,11 @@ func unknownClient(name string) error {
 }
 
 // importServers merges the servers of sources into the config.
-func (a *app) importServers(ctx context.Context, sources []clients.Source, dryRun, force, noIndex bool) error {
+func (a *app) importServers(ctx context.Context, read func(keyring bool) ([]clients.Source, error), secrets string, dryRun, force, noIndex bool) error {
+	sources, err := read(secrets == secretsKeyring)
+	if err != nil {
+		return err
+	}
 	path, _, err := config.Target(a.configPath)
 	if err != nil {
 		return err
@@ -115,6 +122,14 @@ func (a *app) importServers(ctx context.Context, sources []clients.Source, dryRu
 	if err != nil {
 		return err
 	}
+	if a.offersKeyring(ctx, secrets, dryRun, outcomes) {
+		if sources, err = read(true); err == nil {
+			after, outcomes, err = clients.Merge(path, text, sources, force)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	r := importReport{Config: path, DryRun: dryRun, Servers: outcomes, Needs: unset(outcomes), Errors: []string{}}
 	for _, s := range sources {
 		if s.Err != nil {
@@ -123,6 +138,13 @@ func (a *app) importServers(ctx context.Context, sources []clients.Source, dryRu
 	}
 	secret := func(o clients.Outcome) bool { return o.Secret }
 	if !dryRun && string(text) != string(after) {
+		for _, o := range outcomes {
+			for name, value := range o.Secrets {
+				if err := storeSecret(name, value); err != nil {
+					return err
+				}
+			}
+		}
 		if err := clients.WriteConfig(path, before, after, slices.ContainsFunc(outcomes, secret)); err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 func (a *app) installCommand() *cobra.Command {
 	var r clients.Request
 	noIndex := false
+	var secrets string
 	c := &cobra.Command{
 		Use:   "install CLIENT",
 		Short: "Add the broker to a client's config",
@@ -32,10 +33,15 @@ func (a *app) installCommand() *cobra.Command {
 			if err := a.aim(&r, args[0]); err != nil {
 				return err
 			}
-			return a.install(cmd.Context(), r, noIndex)
+			if err := checkSecrets(secrets); err != nil {
+				return err
+			}
+			r.Options.Keyring, r.Store = secrets == secretsKeyring, storeSecret
+			return a.install(cmd.Context(), r, secrets, noIndex)
 		},
 	}
 	noIndexFlag(c, &noIndex)
+	secretsFlag(c, &secrets)
 	c.Flags().StringVar(&r.Name, "name", "broker", "the name of the entry")
 	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
 	c.Flags().BoolVar(&r.Move, "move", false, "move the other servers of the file into servers.json")
@@ -90,7 +96,7 @@ func (a *app) aim(r *clients.Request, client string) error {
 	return nil
 }
 
-func (a *app) install(ctx context.Context, r clients.Request, noIndex bool) error {
+func (a *app) install(ctx context.Context, r clients.Request, secrets string, noIndex bool) error {
 	if strings.TrimSpace(r.Name) == "" {
 		return usage("--name needs a name that is not blank")
 	}
@@ -126,6 +132,13 @@ func (a *app) install(ctx context.Context, r clients.Request, noIndex bool) erro
 			return err
 		}
 		r.Launch.Args = append(r.Launch.Args, "--state-dir", state)
+	}
+	if r.Move && secrets == "" {
+		dry := r
+		dry.DryRun = true
+		if res, err := clients.Install(dry); err == nil { // else the next one says why not
+			r.Options.Keyring = a.offersKeyring(ctx, secrets, r.DryRun, res.Moved)
+		}
 	}
 	res, err := clients.Install(r)
 	if err != nil {

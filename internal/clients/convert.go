@@ -21,6 +21,7 @@ type converter struct {
 	inputs      map[string]string
 	looksSecret func(string) bool
 	self        string
+	keyring     bool
 
 	out  Entry
 	got  parts

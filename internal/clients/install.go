@@ -35,6 +35,9 @@ type Request struct {
 	DryRun bool
 	// Options tune how the other servers are read.
 	Options *Options
+	// Store puts a secret into the keyring, before anything is written; it is
+	// called with Options.Keyring.
+	Store func(name, value string) error
 }
 
 // An InstallResult is what Install did, or would do.
@@ -137,6 +140,13 @@ func Install(r Request) (InstallResult, error) {
 	}
 	if r.DryRun || !res.Changed {
 		return res, nil
+	}
+	for _, o := range res.Moved {
+		for name, value := range o.Secrets {
+			if err := r.Store(name, value); err != nil {
+				return res, err
+			}
+		}
 	}
 	if mv != nil {
 		if err := mv.write(); err != nil {

@@ -30,6 +30,8 @@ type Outcome struct {
 	Needs  []string `json:"needs,omitempty"`
 	// Secret means that a secret was copied with it.
 	Secret bool `json:"secret,omitempty"`
+	// Secrets are those of the entry that belong into the keyring, by name.
+	Secrets map[string]string `json:"-"`
 }
 
 // Merge adds the servers of sources to the text of the configuration at path,
@@ -54,7 +56,7 @@ func Merge(path string, data []byte, sources []Source, force bool) ([]byte, []Ou
 					return nil, nil, err
 				}
 				taken[e.Name] = s.Path
-				o.Notes, o.Needs, o.Secret = e.Notes, e.Needs, e.Secret
+				o.Notes, o.Needs, o.Secret, o.Secrets = e.Notes, e.Needs, e.Secret, e.Secrets
 			}
 			outcomes = append(outcomes, o)
 		}

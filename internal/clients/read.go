@@ -41,6 +41,9 @@ type Entry struct {
 	Needs []string
 	// Secret means that it has a secret written out.
 	Secret bool
+	// Secrets are those that Options.Keyring has replaced, by their names in the
+	// keyring.
+	Secrets map[string]string
 	// Skip is why it cannot be taken over, or empty.
 	Skip string
 	// Self means that it is the broker itself.
@@ -55,6 +58,9 @@ type Options struct {
 	// Self is the absolute path of the broker's program; a program called
 	// "broker" that is told to serve is taken for it in any case.
 	Self string
+	// Keyring puts ${keyring:NAME} in the place of secrets in env and headers. Who
+	// writes the entry puts Secrets into the keyring first.
+	Keyring bool
 }
 
 // Read reads the files of a client: those of the project first, then those of
@@ -178,7 +184,7 @@ func (r reader) entries(data []byte, path string, p place) ([]Entry, error) {
 	out := []Entry{}
 	for _, f := range fields {
 		c := converter{client: r.client, env: r.env, dir: dir, relative: p.scope != "user",
-			inputs: inputs, looksSecret: r.options.LooksSecret, self: r.options.Self}
+			inputs: inputs, looksSecret: r.options.LooksSecret, self: r.options.Self, keyring: r.options.Keyring}
 		out = append(out, c.convert(f.Key, f.Value, off(f.Key)))
 	}
 	return out, nil

@@ -46,14 +46,18 @@ func (c *converter) secrets() {
 	}
 	o := c.out.Config
 	if env, ok := o.Get("env").(config.Object); ok {
-		for _, f := range env {
+		for i, f := range env {
 			if value, _ := f.Value.(string); c.isSecret(f.Key, value) {
+				if c.keyring {
+					env[i].Value = c.keep(f.Key, value)
+					continue
+				}
 				note("env."+f.Key, varName(f.Key), "${"+varName(f.Key)+"}")
 			}
 		}
 	}
 	if headers, ok := o.Get("headers").(config.Object); ok {
-		for _, f := range headers {
+		for i, f := range headers {
 			value, _ := f.Value.(string)
 			if !c.isSecret(f.Key, value) {
 				continue
@@ -61,6 +65,10 @@ func (c *converter) secrets() {
 			variable, scheme := varName(c.out.Name+"_token"), ""
 			if word, _, ok := strings.Cut(value, " "); ok {
 				scheme = word + " "
+			}
+			if c.keyring {
+				headers[i].Value = scheme + c.keep(f.Key, strings.TrimPrefix(value, scheme))
+				continue
 			}
 			note("headers."+f.Key, variable, scheme+"${"+variable+"}")
 		}
@@ -81,6 +89,17 @@ func (c *converter) secrets() {
 	if s, _ := o.Get("url").(string); s != "" && c.secretURL(s) {
 		note("a part of the url", variable, "${"+variable+"}")
 	}
+}
+
+// keep makes a secret one of the keyring, and returns the reference to it.
+func (c *converter) keep(where, value string) string {
+	name := c.out.Name + "/" + where
+	if c.out.Secrets == nil {
+		c.out.Secrets = make(map[string]string)
+	}
+	c.out.Secrets[name] = value
+	c.note("%s goes into the keyring, as %q", where, name)
+	return "${keyring:" + name + "}"
 }
 
 func (c *converter) secretURL(s string) bool {

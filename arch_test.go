@@ -43,7 +43,7 @@ var below = []string{
 // diagram is the picture in docs/architecture.md as data. A package that no
 // row names fails the test.
 var diagram = []row{
-	{pkg: "cmd/broker", imports: append([]string{"broker/...", "images"}, below...)},
+	{pkg: "cmd/broker", imports: append([]string{"broker/...", "images", "internal/pins"}, below...)},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/run", "broker/script", "broker/skill", "broker/surface"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is
@@ -91,6 +91,7 @@ var diagram = []row{
 	{pkg: "state/sqlite", imports: []string{"state"}},
 	{pkg: "state/...", imports: []string{"state"}},
 	{pkg: "internal/redact", modules: []string{"std"}},
+	{pkg: "internal/pins", imports: []string{"discovery", "policy/pin", "policy/scan"}},
 	{pkg: "internal/atomicfile", modules: []string{"std"}},
 	{pkg: "internal/learned", imports: []string{"state"}},
 	{pkg: "internal/results", imports: []string{"state"}},

@@ -46,6 +46,8 @@ type Options struct {
 	// UnnotedReads turns off that reads of properties are noted which no type
 	// of a result has.
 	UnnotedReads bool
+	// Pins hold back tools that nobody has approved as they are; nil holds none.
+	Pins catalog.Pins
 	// Fixed are tools that no server stands behind: they can be searched but
 	// not called. It is for measuring the search.
 	Fixed []discovery.Listing
@@ -198,7 +200,7 @@ func (o *Options) surface() surface.Options {
 }
 
 func (o *Options) catalog() catalog.Options {
-	c := catalog.Options{Servers: o.Servers, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Learned: o.Learned, Unlearned: o.Unlearned}
+	c := catalog.Options{Servers: o.Servers, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, Unlearned: o.Unlearned}
 	if o.ReadOnly { // the others deny no tool that is there, or only some calls
 		c.Scope = o.policies()
 	}

@@ -150,6 +150,9 @@ func (b *Broker) CodeFiles() iter.Seq[codegen.File] { return b.catalog.Types().F
 // known to list, one line each, with the nearest name.
 func (b *Broker) Problems() []string { return b.catalog.Problems() }
 
+// Listings are what the servers list, tools that are held back included.
+func (b *Broker) Listings() []discovery.Listing { return b.catalog.Pool.Listings() }
+
 // Unlisted returns the servers whose tools are not known, in config order.
 func (b *Broker) Unlisted() []string { return b.catalog.UnlistedNames() }
 

@@ -35,11 +35,18 @@ type Listing struct {
 	Problems []string `json:"problems,omitempty"`
 	// Changes are the tools that differ from when they were first seen.
 	Changes []Change `json:"changes,omitempty"`
+	// Held are the tools that are not in Tools because nobody has approved them as
+	// they are.
+	Held []Held `json:"-"`
 	// Skills are those that the server serves, in its order, unchecked, and
 	// SkillProblems what is wrong with the list, one line each.
 	Skills        []ListedSkill `json:"skills,omitempty"`
 	SkillProblems []string      `json:"skillProblems,omitempty"`
 }
+
+// A Held is a tool that is held back, and why: it is "new", "changed", "blocked"
+// or its pins are "unreadable".
+type Held struct{ Tool, State string }
 
 // A ListedSkill is one entry of an upstream's skills/list (SEP-2640). The JSON
 // is as it came, but for white space.

@@ -40,10 +40,20 @@ type Options struct {
 	// Scope denies, whatever the call, the tools that are not in scope; nil denies
 	// none.
 	Scope policy.List
+	// Pins hold back tools that nobody has approved as they are; nil holds none.
+	Pins Pins
 	// Learned knows the types of results that tools do not declare, but those of
 	// the servers in Unlearned; it may be nil.
 	Learned   *learned.Store
 	Unlearned map[string]bool
+}
+
+// Pins hold back tools.
+type Pins interface {
+	// Filter returns a listing without the tools that are held, which it names.
+	Filter(discovery.Listing) discovery.Listing
+	// Stamp differs once somebody has approved or blocked a tool.
+	Stamp() time.Time
 }
 
 // A Catalog is safe for concurrent use.
@@ -56,7 +66,9 @@ type Catalog struct {
 
 	mu     sync.Mutex
 	dirty  bool
-	learnt uint64 // of the pool, when the catalogues were made
+	learnt uint64    // of the pool, when the catalogues were made
+	stamp  time.Time // of the pins, then
+	notify func()    // that what is listed has changed
 	full   *discovery.Catalog
 	scope  *discovery.Catalog
 
@@ -70,7 +82,7 @@ type Catalog struct {
 // is called when what a server lists has changed, but not before New returns. No
 // server is started.
 func New(o Options, pool *upstream.Options, changed func()) *Catalog {
-	c := &Catalog{dirty: true}
+	c := &Catalog{dirty: true, notify: changed}
 	c.opts.Store(&o)
 	var ready atomic.Bool // until then the pool reads its cache
 	pool.OnListing = func(discovery.Listing) {
@@ -182,10 +194,18 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	learnt := c.Pool.Learnt()
-	if !c.dirty && learnt == c.learnt {
+	o := c.opts.Load()
+	var stamp time.Time
+	if o.Pins != nil {
+		stamp = o.Pins.Stamp()
+	}
+	approved := !stamp.Equal(c.stamp)
+	if !c.dirty && learnt == c.learnt && !approved {
 		return c.full, c.scope
 	}
-	o := c.opts.Load()
+	if approved && c.full != nil && !c.dirty {
+		c.starting.Go(c.notify) // the index follows
+	}
 	c.dirty, c.learnt = false, learnt
 	known := make(map[string]discovery.Listing)
 	for _, l := range c.Pool.Listings() {
@@ -197,7 +217,13 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 		if !ok {
 			l = discovery.Listing{Server: s.Name, Description: s.Description}
 		}
+		if o.Pins != nil {
+			l = o.Pins.Filter(l)
+		}
 		listings = append(listings, o.Overrides[s.Name].Apply(o.Tools.Filter(l)))
+	}
+	if o.Pins != nil {
+		c.stamp = o.Pins.Stamp() // with what was seen first
 	}
 	c.full = discovery.NewCatalog(append(listings, o.Fixed...))
 	if o.Rules != nil {

@@ -45,7 +45,27 @@ func (c *Catalog) Resolve(ctx context.Context, name string) (*discovery.Tool, er
 			return t, nil
 		}
 	}
+	if e := held(full, name); e != nil {
+		return nil, e
+	}
 	return nil, unknownTool(scope, name)
+}
+
+// held is the failure of a call to a tool that is held back; nil if it is none.
+// It says nothing of what the tool says.
+func held(full *discovery.Catalog, name string) *bridge.Error {
+	s, ok := full.ServerOf(name)
+	if !ok {
+		return nil
+	}
+	for _, h := range s.Held {
+		if h.Tool == lastPart(name) {
+			return &bridge.Error{Server: s.Listing.Server, Tool: h.Tool, Code: bridge.CodeDenied,
+				Message: fmt.Sprintf("tool %q of server %s is held back (%s) until a person approves it; broker pins diff shows why", h.Tool, s.Listing.Server, h.State),
+				Hint:    "do without it, or tell the user"}
+		}
+	}
+	return nil
 }
 
 // Unlisted reports whether a configured server's tools are not known.

@@ -21,8 +21,10 @@ type ServerInfo struct {
 	ToolCount   int    `json:"tool_count"`
 	Error       string `json:"error,omitempty"`
 	// Changed says which tools differ from when they were first seen.
-	Changed string   `json:"changed,omitempty"`
-	Tools   []string `json:"tools,omitempty"`
+	Changed string `json:"changed,omitempty"`
+	// Held says how many tools are held back, and what shows why.
+	Held  string   `json:"held,omitempty"`
+	Tools []string `json:"tools,omitempty"`
 	// Skills is how many it serves that models may activate.
 	Skills int `json:"skills,omitempty"`
 }
@@ -89,6 +91,9 @@ func (f *Finder) ListServers(server string) ServersAnswer {
 			Name: s.Listing.Server, Description: description,
 			Transport: st.Transport, Status: string(st.State), ToolCount: len(s.Tools), Error: statusError(st),
 			Changed: discovery.Changes(s.Changes, maxChanges), Skills: ofServer[s.Listing.Server],
+		}
+		if n := len(s.Held); n > 0 {
+			info.Held = fmt.Sprintf("%d held back until a person approves: broker pins diff %s", n, gate.Name(s.Listing.Server))
 		}
 		if found && server != "" {
 			a.Note = joinNotes(a.Note, info.nameTools(s.Tools))

@@ -14,7 +14,8 @@ import (
 )
 
 func (a *app) pinsCommand() *cobra.Command {
-	return group("pins", "Check the tools of servers for changes and hidden instructions", a.pinsScanCommand())
+	return group("pins", "Check the tools of servers for changes and hidden instructions",
+		a.pinsListCommand(), a.pinsDiffCommand(), a.pinsApproveCommand(), a.pinsBlockCommand(), a.pinsScanCommand())
 }
 
 // maxScanFile bounds the file that pins scan reads.

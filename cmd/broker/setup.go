@@ -137,6 +137,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.Guard, o.PackageDir, o.Warn = true, state, a.warn
 	o.Languages, o.NotHere = where.runs()
 	o.Isolations = where.offered()
+	o.Pins = a.pinStore(cfg, state)
 	o.WorkflowDir = filepath.Join(state, "workflows")
 	o.SkillCacheDir, o.IndexDir = skillCacheDir(state), indexDir(state)
 	if dir := cfg.Broker.Skills.SessionDir; dir != "" {

@@ -25,6 +25,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"maxOutputChars": c.count(of("maxOutputChars"), &b.MaxOutputChars, 100*million),
 		"readOnly":       c.boolean(of("readOnly"), &b.ReadOnly),
 		"typecheck":      c.typecheck(&b.Typecheck),
+		"pins":           c.choice("pins", &b.Pins, "on", "strict", "off"),
 		"notedReads":     c.optionalBool(of("notedReads"), &b.NotedReads),
 		"learn":          c.optionalBool(of("learn"), &b.Learn),
 		"policy":         c.policy(&b.Policy),

@@ -153,6 +153,8 @@ type Broker struct {
 	// MaxOutputChars is how many characters of stdout, and of the result, reach
 	// the model; default 10,000.
 	MaxOutputChars int
+	// Pins is "on", "strict" or "off"; empty means "on".
+	Pins string
 	// ReadOnly takes every tool that is not marked read-only out of scope.
 	ReadOnly bool
 	// Typecheck is "auto" (default), "off", "strict", which refuses scripts that

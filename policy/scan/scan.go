@@ -28,6 +28,14 @@ func (v Verdict) String() string { return [...]string{"pass", "review", "block"}
 // MarshalText implements encoding.TextMarshaler.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler; what is not a verdict is
+// Block.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for *v = Pass; *v < Block && v.String() != string(text); *v++ {
+	}
+	return nil
+}
+
 // A Finding is what is wrong with one field.
 type Finding struct {
 	// Where is the path of the field in the tool, such as

@@ -54,6 +54,8 @@ type Options struct {
 	// Client and Execution are the Caller and the id of the Run that Policy
 	// gets.
 	Client, Execution string
+	// Journal keeps the calls that have a place in it; nil keeps none.
+	Journal Journal
 	// Record is called once for each call, when it has ended, from the
 	// goroutine that made it; it must not block, and not change what it is
 	// given. Nil records nothing.
@@ -133,8 +135,8 @@ func New(o Options) *Bridge {
 }
 
 // Call performs one call by tool name. The value is what the script gets; an
-// error is always an *Error. A call that the budget has no room for is not
-// recorded.
+// error is always an *Error, or with a Journal ErrWithheld or one that it knows. A
+// call that the budget has no room for is not recorded.
 func (b *Bridge) Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 	value, _, err := b.make(ctx, nil, name, args)
 	return value, err
@@ -173,6 +175,12 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 	if err = cmp.Or(long, full); err == nil {
 		value, err = b.call(ctx, k, name, args, &r)
 	}
+	if errors.Is(err, ErrWithheld) {
+		return nil, nil, ErrWithheld
+	}
+	if known, ok := errors.AsType[*Known](err); ok {
+		return known.Value, nil, known.Err
+	}
 	r.Duration = time.Since(r.Started)
 	r.Status = StatusOK
 	var failed *Error
@@ -207,12 +215,23 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		return nil, err
 	}
 	r.Args = args
+	attempt := Attempt{tool, r.Class, args}
+	if b.o.Journal != nil {
+		if known := b.o.Journal.Known(ctx, attempt); known != nil {
+			return known.Value, known
+		}
+	}
 	if args, err = tool.Send(args); err != nil {
 		return nil, b.o.Validator.refuse(tool, err)
 	}
 	if b.o.Policy != nil {
 		call := policy.Call{Caller: b.o.Client, Tool: tool, Class: r.Class, Args: args, Skill: k, Run: policy.Run{ID: b.o.Execution}}
-		if err := b.permit(ctx, call, r); err != nil {
+		if err := b.permit(ctx, call, attempt, r); err != nil {
+			return nil, err
+		}
+	}
+	if b.o.Journal != nil {
+		if err := b.o.Journal.Sending(ctx, attempt); err != nil {
 			return nil, err
 		}
 	}
@@ -248,9 +267,21 @@ func (b *Bridge) classOf(t *discovery.Tool) policy.Class {
 }
 
 // permit returns nil if the policy, or a person, allows a call.
-func (b *Bridge) permit(ctx context.Context, call policy.Call, r *Record) error {
+func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Record) error {
 	d := b.ledger.decide(b.o.Policy, call, false)
 	r.Decision = d.String()
+	if d.Effect == policy.Ask && b.o.Journal != nil {
+		switch err := b.o.Journal.Asked(ctx, a, d); {
+		case errors.Is(err, ErrNobody): // not later, but perhaps now
+		case err != nil:
+			return err
+		default:
+			if d = b.ledger.decide(b.o.Policy, call, true); d.Effect == policy.Ask {
+				r.Decision += ", approved"
+				return nil
+			}
+		}
+	}
 	if d.Effect == policy.Ask && b.o.Approve != nil {
 		approved, err := b.o.Approve(ctx, call.Tool, call.Args, d)
 		switch {

@@ -34,6 +34,9 @@ type Options struct {
 	// Audit keeps the record of executions; nil keeps none. The broker does
 	// not close it.
 	Audit state.Journal
+	// Runs keeps the journals of runs, so that they can be repeated and resumed, and
+	// wait for a person; nil keeps none. The broker does not close it.
+	Runs state.Runs
 	// Results keeps what is too big for an answer; nil keeps nothing.
 	Results state.Results
 	// Values keeps the values that scripts store; nil keeps nothing.
@@ -224,7 +227,7 @@ func (o *Options) policies() policy.List {
 
 func (o *Options) run() run.Options {
 	return run.Options{
-		Runner: o.Runner, Audit: o.Audit, Results: o.Results, Values: o.Values, Learned: o.Learned,
+		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Results: o.Results, Values: o.Values, Learned: o.Learned,
 		Policy: o.policies(), Rules: o.Policy, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
 		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // What embedders need of the parts.
@@ -32,6 +33,8 @@ type (
 	ExecuteRequest = run.Request
 	// An ExecuteAnswer is what the model gets.
 	ExecuteAnswer = run.Answer
+	// A PendingCall is a call that waits for a person.
+	PendingCall = run.Pending
 	// A CallRequest is one tool call without a script around it.
 	CallRequest = run.CallRequest
 	// A ToolDescription is all that is known of one tool.
@@ -74,6 +77,13 @@ const (
 	ScriptsSandbox = skill.ScriptsSandbox
 	ScriptsHost    = skill.ScriptsHost
 )
+
+// PendingOf is a call of a journal as people are shown it: without secrets, and cut.
+func PendingOf(c state.RunCall) PendingCall { return run.PendingOf(c) }
+
+// Denied is the error that a script gets for a call that a person has denied, as
+// JSON.
+func Denied(c state.RunCall) json.RawMessage { return run.Denied(c) }
 
 // Surface returns what tools/list and initialize cost a client.
 func (b *Broker) Surface() Surface { return b.surface.Describe() }

@@ -31,7 +31,8 @@ type Journal struct {
 	// Result has Diverged.
 	Lenient bool `json:"lenient,omitempty"`
 	// Made hears of each call that has a Seq, in order and before it is made, and
-	// returns what hears of its answer, once. It must not block for long.
+	// returns what hears of its answer, once: not of the failure of a call that ends
+	// with the run, nor of one that is withheld. It must not block for long.
 	Made func(Call) (answered func(value json.RawMessage, err error)) `json:"-"`
 	// Replayed hears how many of Calls the program has repeated, before any call
 	// is made. It is called only if there are Calls.

@@ -126,9 +126,11 @@ type Run struct {
 type RunCall struct {
 	Ordinal int `json:"n"`
 	// Func is what was asked for, as in sandbox.Call; Tool the tool or other target.
-	Func string          `json:"func,omitempty"`
-	Tool string          `json:"tool"`
-	Args json.RawMessage `json:"args,omitempty"`
+	Func string `json:"func,omitempty"`
+	Tool string `json:"tool"`
+	// Target is what the script called the tool, where that is another name.
+	Target string          `json:"target,omitempty"`
+	Args   json.RawMessage `json:"args,omitempty"`
 	// Class is that of policy, empty until it is known. Idempotent says that to send
 	// it twice does no more than to send it once.
 	Class      string `json:"class,omitempty"`

@@ -25,6 +25,9 @@ import (
 // An Request is one script to run.
 type Request struct {
 	Code string
+	// Resume is the id of a run to go on with: with its own code, if Code is empty
+	// or the same, else with Code, which finds made what the run has written.
+	Resume string
 	// Language is "typescript" (also "ts"), "javascript" ("js") or "python"
 	// ("py"); empty means the broker's default.
 	Language string
@@ -69,13 +72,23 @@ func (r *Request) Sharer() string {
 
 // An Answer is what the model gets, in the order in which it reads it.
 type Answer struct {
-	ExitCode    int             `json:"exit_code"`
-	Result      json.RawMessage `json:"result,omitempty"`
-	Stdout      string          `json:"stdout,omitempty"`
-	Stderr      string          `json:"stderr,omitempty"`
-	DurationMS  int64           `json:"duration_ms"`
-	ToolsCalled []bridge.Row    `json:"tools_called"`
-	Truncated   bool            `json:"truncated,omitempty"`
+	ExitCode int             `json:"exit_code"`
+	Result   json.RawMessage `json:"result,omitempty"`
+	Stdout   string          `json:"stdout,omitempty"`
+	Stderr   string          `json:"stderr,omitempty"`
+	// RunID names a run that waits for a person, until it Expires, to decide
+	// about what is Pending.
+	RunID   string    `json:"run_id,omitempty"`
+	Expires string    `json:"expires,omitempty"`
+	Pending []Pending `json:"pending,omitempty"`
+	// Replayed is how many calls of the run before were repeated from its journal,
+	// and Reused are those that a changed script found made.
+	Replayed int      `json:"replayed,omitempty"`
+	Reused   []Reused `json:"reused,omitempty"`
+
+	DurationMS  int64        `json:"duration_ms"`
+	ToolsCalled []bridge.Row `json:"tools_called"`
+	Truncated   bool         `json:"truncated,omitempty"`
 	// Ref is under what results.get finds the whole of what was cut: the
 	// result if it was, else what was printed.
 	Ref  string `json:"ref,omitempty"`
@@ -112,6 +125,15 @@ var languages = map[string]sandbox.Language{
 // killed.
 func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 	x := e.newExecution(req)
+	if req.Resume != "" {
+		return x.resume(ctx)
+	}
+	return x.start(ctx)
+}
+
+// start runs the script, if it can be run here.
+func (x *Execution) start(ctx context.Context) Answer {
+	req := x.Request
 	o := x.o // a reload in mid-run changes nothing
 	x.stdout = &capture{limit: o.MaxOutputChars, tee: req.Stdout, whole: x.keep.stream()}
 	x.stderr = &capture{limit: maxStderrChars, tee: req.Stderr, whole: x.keep.stream()}
@@ -200,6 +222,9 @@ type Execution struct {
 	bridge         *bridge.Bridge
 	budget         *bridge.Budget
 	drifts         drifts
+	journal        *journaling        // nil for none
+	repeat         []sandbox.Recorded // of the runs before
+	changed        bool               // the script is another one than theirs
 
 	extra []sandbox.Module // of libraries, that the script may import
 	used  string           // what else calls tools; see Uses
@@ -231,6 +256,9 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	limits.Timeout = x.timeout()
 	x.limit = limits.Timeout
 	x.begin(lang)
+	if x.journal == nil && x.o.Runs != nil {
+		x.beginJournal(lang)
+	}
 	x.bridge = x.newBridge(ctx, x.keep.put)
 	waiting, cancel := context.WithTimeoutCause(ctx, limits.Timeout,
 		fmt.Errorf("no answer within the time limit of %g s", limits.Timeout.Seconds()))
@@ -250,7 +278,7 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	if err != nil {
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
 	}
-	res, err := x.o.Runner.Run(ctx, sandbox.Request{
+	request := sandbox.Request{
 		Language:    lang,
 		Isolation:   isolation,
 		Code:        x.Request.Code,
@@ -264,14 +292,45 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 		Stderr:      x.stderr,
 		Limits:      limits,
 		Owner:       x.Request.Sharer(),
-	})
-	if err != nil {
-		x.e.log.Error("run script", "execution", x.id, "err", err)
-		res.ExitCode = sandbox.ExitThrew
-		res.Error = "the sandbox could not run the script: " + err.Error() + "\nrun: broker doctor"
 	}
-	return x.finish(res)
+	x.recall()
+	for round := 0; ; round++ {
+		if x.journal != nil {
+			request.Journal = x.journal.sandbox(x.repeat, x.changed)
+		}
+		began := time.Now()
+		res, err := x.o.Runner.Run(ctx, request)
+		if err != nil {
+			x.e.log.Error("run script", "execution", x.id, "err", err)
+			res.ExitCode = sandbox.ExitThrew
+			res.Error = "the sandbox could not run the script: " + err.Error() + "\nrun: broker doctor"
+		}
+		if x.journal == nil {
+			return x.finish(res)
+		}
+		pending := x.journal.pending()
+		if len(pending) == 0 || res.ExitCode != sandbox.ExitApproval && res.ExitCode != sandbox.ExitTimeout {
+			x.journal.end(statusOf(res.ExitCode), res)
+			return x.finish(res)
+		}
+		x.journal.end(state.StatusWaiting, sandbox.Result{ExitCode: sandbox.ExitApproval})
+		again, err := x.decide(ctx, round, pending)
+		if err != nil {
+			return x.finish(sandbox.Result{ExitCode: sandbox.ExitThrew, Error: err.Error()})
+		}
+		if !again {
+			a := x.waits(x.journal.run, pending)
+			x.Commit(sandbox.Result{ExitCode: sandbox.ExitApproval}, int64(len(gate.Compact(a))))
+			return a
+		}
+		request.Limits.Timeout = max(request.Limits.Timeout-time.Since(began), minRound)
+		x.stdout.restart()
+		x.stderr.restart()
+	}
 }
+
+// minRound is the least time that a script has after a person has decided.
+const minRound = 2 * time.Second
 
 // newBridge returns the bridge of x. What is no text goes to keep, as in
 // bridge.Options. The calls of an execution that another one has begun, by a
@@ -282,7 +341,12 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 	if within := x.e.executionOf(ctx); within != nil {
 		x.budget = within.budget
 	}
+	var journal bridge.Journal
+	if x.journal != nil {
+		journal = x.journal
+	}
 	return bridge.New(bridge.Options{
+		Journal:   journal,
 		Resolve:   x.e.catalog.Resolve,
 		Caller:    bridge.CallerFunc(x.call),
 		Policy:    x.o.Policy,
@@ -386,6 +450,12 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
 	hints := slices.Clone(x.notes)
+	if g := x.journal; g != nil {
+		a.Replayed, a.Reused = g.replayed, g.reused
+		if text := g.hint(); text != "" && a.IsError() {
+			hints = append(hints, text)
+		}
+	}
 	if !x.Request.Whole { // who is shown all has read them among the diagnostics
 		hints = append(hints, res.Reads...)
 	}
@@ -469,6 +539,8 @@ func statusOf(code int) string {
 		return state.StatusTimeout
 	case sandbox.ExitCanceled:
 		return state.StatusCancelled
+	case sandbox.ExitApproval:
+		return state.StatusWaiting
 	}
 	return state.StatusFailed
 }

@@ -31,8 +31,27 @@ var hostFuncs = map[string]HostFunc{
 // executions: each may hold a whole result in memory.
 var diskPlaces = make(chan struct{}, 4)
 
-// hostCall answers what the script asks of its host.
+// hostCall answers what the script asks of its host, and keeps that in the journal.
 func (x *Execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	g := x.journal
+	if g == nil {
+		return x.answerCall(ctx, c)
+	}
+	ctx, row, err := g.enter(ctx, c)
+	var value json.RawMessage
+	if err == nil {
+		value, err = x.answerCall(ctx, c)
+	} else {
+		err = thrown(c, err)
+	}
+	if c.Seq == 0 && (err == nil || ctx.Err() == nil) { // else the runner says so
+		g.answered(row, value, err)
+	}
+	return value, err
+}
+
+// answerCall answers what the script asks of its host.
+func (x *Execution) answerCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	f, ok := x.e.host[c.Func]
 	if !ok {
 		return nil, fmt.Errorf("there is no function %q here", gate.Cut(c.Func, 40))
@@ -52,13 +71,24 @@ func (x *Execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessa
 	if err == nil {
 		return value, nil
 	}
+	return nil, thrown(c, err)
+}
+
+// thrown is an error as the script gets it.
+func thrown(c sandbox.Call, err error) error {
+	if errors.Is(err, bridge.ErrWithheld) {
+		return sandbox.ErrWithheld
+	}
+	if e, ok := errors.AsType[*recordedError](err); ok {
+		return e.CallError
+	}
 	if e, ok := errors.AsType[*bridge.Error](err); ok {
-		return nil, &sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}
+		return &sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}
 	}
 	if e, ok := errors.AsType[*sandbox.CallError](err); ok {
-		return nil, &sandbox.CallError{Name: e.Name, Message: c.Func + ": " + e.Message, Fields: e.Fields}
+		return &sandbox.CallError{Name: e.Name, Message: c.Func + ": " + e.Message, Fields: e.Fields}
 	}
-	return nil, fmt.Errorf("%s: %w", c.Func, err)
+	return fmt.Errorf("%s: %w", c.Func, err)
 }
 
 func callTool(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {

@@ -95,6 +95,14 @@ func (k *keeper) discard() {
 	}
 }
 
+// restart forgets what was written, for a run that is repeated.
+func (k *keeper) restart() {
+	k.discard()
+	if k != nil {
+		k.failed = false
+	}
+}
+
 // readRest says how the next script reads what was cut.
 func readRest(ref, options string) string {
 	if ref == "" {

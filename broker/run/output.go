@@ -23,11 +23,18 @@ type capture struct {
 	tail  []byte
 	bytes int64
 	chars int64
+	again int64 // bytes that tee has from an earlier run
+}
+
+// restart forgets what a run has written that is repeated now.
+func (c *capture) restart() {
+	c.whole.restart()
+	*c = capture{limit: c.limit, tee: c.tee, whole: c.whole, again: max(c.again, c.bytes)}
 }
 
 func (c *capture) Write(p []byte) (int, error) {
-	if c.tee != nil {
-		if _, err := c.tee.Write(p); err != nil {
+	if fresh := p[min(max(c.again-c.bytes, 0), int64(len(p))):]; c.tee != nil && len(fresh) > 0 {
+		if _, err := c.tee.Write(fresh); err != nil {
 			return 0, err
 		}
 	}

@@ -32,6 +32,7 @@ import (
 type Options struct {
 	Runner  sandbox.Runner
 	Audit   state.Journal
+	Runs    state.Runs
 	Results state.Results
 	Values  state.Values
 	Learned *learned.Store

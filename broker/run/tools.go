@@ -47,10 +47,14 @@ func (e *Executor) executeSchema() string {
 		isolations, _ := json.Marshal(o.Isolations) // likewise
 		isolation = fmt.Sprintf(`"isolation":{"type":"string","enum":%s,"description":"where it runs"},`, isolations)
 	}
+	resume, required := "", `,"required":["code"]`
+	if o.Runs != nil {
+		resume, required = `"resume":{"type":"string","description":"run_id to go on with; code is optional then"},`, ""
+	}
 	return fmt.Sprintf(`{"type":"object","properties":{`+
-		`"code":{"type":"string","description":"the script"},`+
+		`"code":{"type":"string","description":"the script"},`+resume+
 		`"language":{"type":"string","enum":%s,"description":"default %s%s"},%s`+
-		`"timeout":{"type":"number","description":"seconds, default %g, at most %g"}},"required":["code"]}`,
+		`"timeout":{"type":"number","description":"seconds, default %g, at most %g"}}`+required+`}`,
 		languages, o.Language, python, isolation, o.Timeout.Seconds(), o.MaxTimeout.Seconds())
 }
 
@@ -76,7 +80,7 @@ func (e *Executor) Tools() []surface.Tool {
 }
 
 func (e *Executor) handleExecute(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
-	a, err := surface.ParseArguments(c.Arguments, "code", "language", "timeout", "isolation")
+	a, err := surface.ParseArguments(c.Arguments, "code", "language", "timeout", "isolation", "resume")
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +91,11 @@ func (e *Executor) handleExecute(ctx context.Context, c *surface.Call) (*mcp.Cal
 	if timeout < 0 {
 		return nil, fmt.Errorf("timeout is %g: use seconds above 0", timeout)
 	}
-	if !a.Has("code") && len(a) > 0 {
+	if !a.Has("code") && !a.Has("resume") && len(a) > 0 {
 		return nil, fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))
 	}
 	return e.Execute(ctx, Request{
-		Code: a.Text("code"), Language: a.Text("language"), Isolation: a.Text("isolation"),
+		Code: a.Text("code"), Resume: a.Text("resume"), Language: a.Text("language"), Isolation: a.Text("isolation"),
 		Client: c.Client, ClientInfo: c.ClientInfo, Owner: c.Owner, Session: c.Session, Talker: c.Talker, Progress: c.Progress,
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),

@@ -86,7 +86,7 @@ func (a *app) stateOfNone() (string, error) {
 }
 
 var auditStatuses = []string{
-	state.StatusRunning, state.StatusDone, state.StatusFailed, state.StatusRefused, state.StatusTimeout, state.StatusCancelled, state.StatusInterrupted,
+	state.StatusRunning, state.StatusDone, state.StatusFailed, state.StatusRefused, state.StatusTimeout, state.StatusCancelled, state.StatusInterrupted, state.StatusWaiting,
 }
 
 func (a *app) auditListCommand() *cobra.Command {

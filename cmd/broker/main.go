@@ -225,7 +225,7 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.callCommand(), a.toolsCommand(), a.evalCommand(), a.execCommand(), a.runCommand(), a.scriptsCommand(), a.serversCommand(),
-		a.auditCommand(), a.policyCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
+		a.auditCommand(), a.runsCommand(), a.approvalsCommand(), a.policyCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
 		a.redactCommand(),
 		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.daemonCommand(), a.serviceCommand(),

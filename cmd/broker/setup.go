@@ -27,6 +27,7 @@ type session struct {
 	state   string
 	broker  *broker.Broker
 	audit   *sqlite.Store
+	runs    *sqlite.Runs
 	learned *learned.Store
 	where   *placement
 	places  *sandbox.Places // what the broker's runner runs in
@@ -36,7 +37,7 @@ type session struct {
 
 // close ends the servers and the sandbox, then what they write to.
 func (s *session) close() error {
-	return errors.Join(s.broker.Close(), s.learned.Close(), s.audit.Close())
+	return errors.Join(s.broker.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
 }
 
 // notice tells models what is missing.
@@ -146,11 +147,13 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
 	types, kept := learned.New(store, log), files.Open(filepath.Join(state, "results"), nil)
 	o.Learned, o.Results, o.Values = types, kept, kept
+	runs := sqlite.NewRuns(state, log)
+	o.Runs = runs
 	b, err := broker.New(o)
 	if err != nil {
 		return nil, err
 	}
-	return &session{cfg, state, b, store, types, where, places, unvectored}, nil
+	return &session{cfg, state, b, store, runs, types, where, places, unvectored}, nil
 }
 
 // indexDir is where search indexes are kept in a state directory.

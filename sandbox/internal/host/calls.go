@@ -63,7 +63,9 @@ func (c *Calls) Start(call sandbox.Call, done func(json.RawMessage, error)) {
 	if call.Seq > 0 && c.Journal != nil && c.Journal.Made != nil {
 		answered, plain := c.Journal.Made(call), done
 		done = func(value json.RawMessage, err error) {
-			answered(value, err)
+			if err == nil || err != sandbox.ErrWithheld && c.ctx.Err() == nil {
+				answered(value, err)
+			}
 			plain(value, err)
 		}
 	}

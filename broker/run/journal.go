@@ -1,0 +1,331 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A journaling is the journal of one execution: every call, with its intent
+// before it leaves if it may change something, and its outcome before the script
+// hears of it. It is the bridge.Journal of its calls.
+type journaling struct {
+	x   *Execution
+	j   state.RunJournal
+	run state.Run
+
+	mu       sync.Mutex
+	rows     map[int]*state.RunCall
+	last     int // the highest ordinal
+	settled  int // the last place among the outcomes
+	receipts []state.RunCall
+	uncut    bool // the calls of the script before are not receipts yet
+	resumed  bool // it goes on with an earlier run
+	broken   error
+	reused   []Reused
+	replayed int // of them, those that have an outcome
+}
+
+// A Reused is a call that was answered with what it had done before the script
+// was changed.
+type Reused struct {
+	N    int    `json:"n"`
+	Tool string `json:"tool"`
+}
+
+// beginJournal begins a journal, which writes nothing before the first call.
+func (x *Execution) beginJournal(lang sandbox.Language) {
+	run := state.Run{
+		ID: state.NewRunID(), Principal: x.Request.Owner, Client: x.Request.Client, Language: string(lang), Code: x.Request.Code,
+		Timeout: x.Request.Timeout, Seed: make([]byte, 32), Epoch: x.started, Started: x.started,
+	}
+	_, _ = rand.Read(run.Seed) // never fails
+	x.journal = &journaling{x: x, run: run, j: x.o.Runs.Begin(run), rows: make(map[int]*state.RunCall)}
+}
+
+// sandbox is what a runner needs of the journal; calls are those to repeat.
+func (g *journaling) sandbox(calls []sandbox.Recorded, lenient bool) *sandbox.Journal {
+	return &sandbox.Journal{Seed: g.run.Seed, Epoch: g.run.Epoch.UnixMicro(), Calls: calls, Lenient: lenient, Made: g.made, Replayed: g.goOn}
+}
+
+// effects are the host functions that are more than a read: true says that to
+// repeat one does no harm.
+var effects = map[string]bool{"store.set": true, "store.delete": true, "skills.call": false}
+
+// made is sandbox.Journal.Made.
+func (g *journaling) made(c sandbox.Call) func(json.RawMessage, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	row := g.rows[c.Seq]
+	if row == nil {
+		g.cut(c.Seq - 1)
+		row = g.add(c, c.Seq)
+	}
+	return func(value json.RawMessage, err error) { g.answered(row, value, err) }
+}
+
+// add keeps a new call; g.mu is held.
+func (g *journaling) add(c sandbox.Call, ordinal int) *state.RunCall {
+	row := &state.RunCall{Ordinal: ordinal, Func: c.Func, Tool: c.Target, Args: c.Args, State: state.RunMade, Steps: c.Steps, Made: time.Now()}
+	if c.Func != "call" {
+		row.Class = policy.Read.String()
+		if harmless, ok := effects[c.Func]; ok {
+			row.Class, row.Idempotent = policy.Unknown.String(), harmless
+		}
+	}
+	g.rows[ordinal] = row
+	g.last = max(g.last, ordinal)
+	_ = g.put(*row, false)
+	return row
+}
+
+// put keeps a call as it is now, and logs that it cannot; g.mu is held.
+func (g *journaling) put(row state.RunCall, wait bool) error {
+	err := g.j.Record(row, wait)
+	if err != nil && !errors.Is(err, state.ErrNotApproved) {
+		g.x.e.log.Error("write journal", "run", g.run.ID, "err", err)
+	}
+	return err
+}
+
+type placeKey struct{}
+
+// A place is where a call stands in the journal.
+type place struct {
+	row *state.RunCall
+	seq int // as the runner numbers it; 0 if it does not
+}
+
+// enter finds the place of a call that the host is to make, and makes one for a
+// runner that does not number its calls; then the caller says what it is answered
+// with.
+func (g *journaling) enter(ctx context.Context, c sandbox.Call) (context.Context, *state.RunCall, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	row := g.rows[c.Seq]
+	if c.Seq == 0 || row == nil {
+		g.uncut, g.resumed = g.uncut || g.resumed, false // this runner repeats nothing
+		g.cut(0)
+		row = g.add(c, g.last+1)
+	}
+	ctx = context.WithValue(ctx, placeKey{}, place{row, c.Seq})
+	if c.Func == "call" || !row.Changes() {
+		return ctx, row, nil
+	}
+	return ctx, row, g.intend(row)
+}
+
+// intend keeps that a call is about to be sent; g.mu is held.
+func (g *journaling) intend(row *state.RunCall) error {
+	switch {
+	case g.broken != nil:
+		return unwritten(g.broken)
+	case row.Lost():
+		return &bridge.Error{Code: bridge.CodeUnavailable,
+			Message: fmt.Sprintf("call %d of %s was sent before, and what became of it is not known", row.Ordinal, row.Tool)}
+	}
+	was := row.State
+	row.State = state.RunIntent
+	err := g.put(*row, true)
+	switch {
+	case errors.Is(err, state.ErrNotApproved): // it has expired at this moment, or was denied
+		return g.withhold(row)
+	case err != nil:
+		row.State = was
+		return unwritten(err)
+	}
+	return nil
+}
+
+func unwritten(err error) error {
+	return &bridge.Error{Code: bridge.CodeUnavailable, Message: "the call was not sent, because the journal cannot be written: " + err.Error(),
+		Hint: "run: broker doctor"}
+}
+
+// withhold keeps a call for the decision of a person; g.mu is held.
+func (g *journaling) withhold(row *state.RunCall) error {
+	row.State, row.By, row.Expires = state.RunAsked, "", time.Time{}
+	_ = g.put(*row, false) // the end of the run waits for it
+	return bridge.ErrWithheld
+}
+
+// answered keeps the outcome of a call, before the script gets it.
+func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settled++
+	row.Settled = g.settled
+	sent := row.State == state.RunIntent
+	kept := *row
+	if err != nil {
+		failure := &sandbox.CallError{Message: err.Error()}
+		if e, ok := errors.AsType[*sandbox.CallError](err); ok {
+			failure = e
+		}
+		kept.State = state.RunFailed
+		kept.Failure, _ = json.Marshal(failure) // its fields are JSON
+		if sent && strings.Contains(string(failure.Fields), mayHaveRun) {
+			kept.State = state.RunUnknown
+		}
+	} else {
+		kept.State, kept.Value = state.RunDone, value
+		if len(value) > state.MaxRunValue {
+			if kept.Ref = g.x.keep.put(state.JSON, value); kept.Ref != "" {
+				kept.Value = nil
+			}
+		}
+	}
+	_ = g.put(kept, sent) // the call was made all the same
+	row.State, row.Failure = kept.State, kept.Failure
+}
+
+// goOn is sandbox.Journal.Replayed: n calls of the runs before were repeated.
+func (g *journaling) goOn(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := 1; i <= n; i++ {
+		if row := g.rows[i]; row != nil && row.Settled > 0 {
+			g.replayed++
+		}
+	}
+	g.cut(n)
+}
+
+// cut makes receipts of the calls beyond n of the script before, once; g.mu is held.
+func (g *journaling) cut(n int) {
+	if !g.uncut {
+		return
+	}
+	g.uncut = false
+	g.receipts, g.broken = g.j.Cut(n)
+	for i := range g.rows {
+		if i > n {
+			delete(g.rows, i)
+		}
+	}
+	g.last = n
+	slices.SortFunc(g.receipts, func(a, b state.RunCall) int { return b.Ordinal - a.Ordinal }) // the first made first
+}
+
+// placed is the place of the call of a tool that ctx is for. What a skill calls
+// while it is called itself has none.
+func placed(ctx context.Context) (p place, ok bool) {
+	p, ok = ctx.Value(placeKey{}).(place)
+	return p, ok && p.row.Func == "call"
+}
+
+// Known implements bridge.Journal: a write that an earlier version of the script
+// made is not made again.
+func (g *journaling) Known(ctx context.Context, a bridge.Attempt) *bridge.Known {
+	p, ok := placed(ctx)
+	if !ok {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	row := p.row
+	if row.Tool != a.Tool.ID {
+		row.Target, row.Tool = row.Tool, a.Tool.ID
+	}
+	row.Class = a.Class.String()
+	row.Idempotent = a.Tool.Annotations.Idempotent != nil && *a.Tool.Annotations.Idempotent
+	if len(g.receipts) == 0 || row.State != state.RunMade || !row.Changes() {
+		return nil
+	}
+	digest := row.Digest()
+	i := slices.IndexFunc(g.receipts, func(c state.RunCall) bool { return c.Digest() == digest })
+	if i < 0 {
+		return nil
+	}
+	was := g.receipts[i]
+	g.receipts = slices.Delete(g.receipts, i, i+1)
+	g.reused = append(g.reused, Reused{row.Ordinal, row.Tool})
+	row.State, row.Reused, row.Pin = state.RunIntent, true, was.Pin // it gets its outcome at once
+	recorded, err := g.x.recorded(ctx, &was)
+	if err == nil && recorded.Error != nil {
+		err = &recordedError{recorded.Error}
+	}
+	return &bridge.Known{Value: recorded.Value, Err: err}
+}
+
+// A recordedError is one that a script got before, as it got it.
+type recordedError struct{ *sandbox.CallError }
+
+// Asked implements bridge.Journal.
+func (g *journaling) Asked(ctx context.Context, a bridge.Attempt, d policy.Decision) error {
+	p, ok := placed(ctx)
+	if !ok || p.seq == 0 { // nothing could be replayed
+		return bridge.ErrNobody
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	row, pin := p.row, pinOf(a.Tool)
+	switch {
+	case row.State == state.RunApproved && row.Pin == pin && time.Now().Before(row.Expires):
+		return nil
+	case row.State == state.RunMade && slices.Contains(g.run.Granted, a.Tool.ID):
+		return nil
+	}
+	row.Pin, row.Why = pin, d.Reason
+	return g.withhold(row)
+}
+
+// Sending implements bridge.Journal.
+func (g *journaling) Sending(ctx context.Context, a bridge.Attempt) error {
+	p, ok := placed(ctx)
+	if !ok {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p.row.Pin = pinOf(a.Tool)
+	if !p.row.Changes() && p.row.State == state.RunMade {
+		return nil
+	}
+	return g.intend(p.row)
+}
+
+// pinOf is the digest of all that a tool says of itself.
+func pinOf(t *discovery.Tool) string {
+	text, _ := json.Marshal(t.Digest()) // four texts: no error
+	sum := sha256.Sum256(append([]byte(t.ID+"\x00"), text...))
+	return hex.EncodeToString(sum[:])
+}
+
+// recorded is a call as a sandbox repeats it.
+func (x *Execution) recorded(ctx context.Context, c *state.RunCall) (sandbox.Recorded, error) {
+	r := sandbox.Recorded{Func: c.Func, Target: cmp.Or(c.Target, c.Tool), Args: sandbox.HashArgs(c.Args), Answered: c.Settled, Value: c.Value, Steps: c.Steps}
+	if c.Failure != nil {
+		r.Error = new(sandbox.CallError)
+		if err := json.Unmarshal(c.Failure, r.Error); err != nil {
+			return r, err
+		}
+	}
+	if c.Ref != "" {
+		if x.o.Results == nil {
+			return r, errNothingKept
+		}
+		_, value, err := results.Get(ctx, x.o.Results, x.Request.Owner, c.Ref)
+		if err != nil {
+			return r, fmt.Errorf("the value of call %d, of %s: %w", c.Ordinal, c.Tool, err)
+		}
+		r.Value = value
+	}
+	return r, nil
+}

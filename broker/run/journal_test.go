@@ -1,0 +1,476 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
+	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+)
+
+// A world is an executor with the server t: a read, a write, one that asks and one
+// that destroys, each of which counts its calls.
+type world struct {
+	*run.Executor
+	o    run.Options
+	runs *sqlite.Runs
+
+	mu    sync.Mutex
+	calls map[string]int // by tool and arguments
+	n     int
+	delay time.Duration // at most, of each call
+}
+
+// asks is a policy that asks about some tools.
+type asks []string
+
+func (a asks) Decide(c policy.Call) policy.Decision {
+	if slices.Contains(a, c.Tool.Name) {
+		return policy.Decision{Effect: policy.Ask, Code: "rule", Reason: "needs a look"}
+	}
+	return policy.Decision{}
+}
+
+func newWorld(t testing.TB) *world {
+	w := &world{calls: map[string]int{}}
+	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
+	no, yes := false, true
+	for name, a := range map[string]*mcp.ToolAnnotations{
+		"read": {ReadOnlyHint: true}, "write": {DestructiveHint: &no}, "ask": {DestructiveHint: &no},
+		"purge": {DestructiveHint: &yes}, "put": {DestructiveHint: &no, IdempotentHint: true},
+	} {
+		s.AddTool(&mcp.Tool{Name: name, Description: name, Annotations: a, InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				if w.delay > 0 {
+					time.Sleep(rand.N(w.delay)) // a real server answers when it wants
+				}
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.n++
+				w.calls[name+string(state.Canonical(req.Params.Arguments))]++
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(w.n)}}}, nil
+			})
+	}
+	ts := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
+	c := catalog.New(catalog.Options{Servers: []upstream.Config{{Name: "t", URL: ts.URL}}}, &upstream.Options{}, func() {})
+	w.runs = sqlite.NewRuns(t.TempDir(), nil)
+	runner := inproc.New()
+	t.Cleanup(func() { runner.Close(); c.Close(); ts.Close(); w.runs.Close() })
+	w.o = run.Options{
+		Runner: runner, Languages: []sandbox.Language{sandbox.JavaScript}, Language: sandbox.JavaScript, Policy: policy.List{asks{"ask"}},
+		Timeout: 20 * time.Second, MaxTimeout: 20 * time.Second, MaxOutputChars: 10_000, Runs: w.runs,
+	}
+	w.Executor = run.New(w.o, c, slog.New(slog.DiscardHandler))
+	return w
+}
+
+// most is how often the call was made that was made most often.
+func (w *world) most(tool string) (most, all int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, n := range w.calls {
+		if strings.HasPrefix(key, tool+"{") {
+			most, all = max(most, n), all+n
+		}
+	}
+	return most, all
+}
+
+func (w *world) execute(t testing.TB, req run.Request) run.Answer {
+	t.Helper()
+	return w.Execute(t.Context(), req)
+}
+
+func (w *world) decide(t testing.TB, id string, v state.Verdict) {
+	t.Helper()
+	v.Denied = run.Denied
+	if err := w.runs.Change(t.Context(), id, func(r *state.Run, calls []state.RunCall) error { return v.Decide(r, calls, time.Now()) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Dying are journals of a process that dies at its nth record: before or after it
+// is written.
+type dying struct {
+	state.Runs
+	die   func()
+	left  int
+	after bool
+	mu    sync.Mutex
+	dead  bool
+	last  state.RunJournal
+	id    string
+}
+
+var errDead = errors.New("this process is dead")
+
+func (d *dying) Begin(r state.Run) state.RunJournal {
+	d.id, d.last = r.ID, d.Runs.Begin(r)
+	return dyingJournal{d.last, d}
+}
+
+type dyingJournal struct {
+	state.RunJournal
+	d *dying
+}
+
+func (j dyingJournal) Record(c state.RunCall, wait bool) error {
+	d := j.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dead {
+		return errDead
+	}
+	if d.left--; d.left > 0 {
+		return j.RunJournal.Record(c, wait)
+	}
+	d.dead = true
+	d.die()
+	if d.after {
+		_ = j.RunJournal.Record(c, true)
+	}
+	return errDead
+}
+
+func (j dyingJournal) End(r state.Run) error {
+	j.d.mu.Lock()
+	defer j.d.mu.Unlock()
+	if j.d.dead {
+		return errDead
+	}
+	return j.RunJournal.End(r)
+}
+
+// The broker may die at any point between the intent of a call and its result:
+// no write is made twice, and no script is told that it is another one.
+func TestKilledAnywhere(t *testing.T) {
+	scripts := []string{
+		`for (let i = 0; i < 5; i++) await callMCPTool('t__write', { n: i })`,
+		`await Promise.race([callMCPTool('t__read', { k: 1 }), callMCPTool('t__read', { k: 2 })]).then(v => callMCPTool('t__write', { v }))`,
+		`await Promise.all([1, 2, 3].map(async k => { const v = await callMCPTool('t__read', { k }); await callMCPTool('t__write', { k, v, at: Date.now(), id: crypto.randomUUID() }); await callMCPTool('t__purge', { k, r: Math.random() }) }))`,
+		`const seen = []; await Promise.all(['a', 'b', 'c', 'd'].map(async k => { seen.push(await callMCPTool('t__read', { k })); await callMCPTool('t__write', { k, seen }) }))`,
+		`await Promise.all([1, 2].map(async k => { await new Promise(r => setTimeout(r, Math.random() * 3)); await callMCPTool('t__put', { k }); await callMCPTool('t__write', { k, at: performance.now() }) }))`,
+	}
+	trials := 200
+	if n, err := strconv.Atoi(os.Getenv("BROKER_TRIALS")); err == nil {
+		trials = n
+	}
+	const workers = 4
+	var unknown, replayed int
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for n := range workers {
+		w := newWorld(t)
+		w.delay = 300 * time.Microsecond
+		wg.Go(func() {
+			for trial := n; trial < trials && !t.Failed(); trial += workers {
+				clear(w.calls)
+				u, r := killOnce(t, w, scripts[trial%len(scripts)], 1+trial/len(scripts)%24, trial%2 == 0)
+				mu.Lock()
+				unknown, replayed = unknown+u, replayed+r
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if unknown == 0 || replayed == 0 {
+		t.Errorf("%d outcomes were unknown, %d calls replayed: the trials show nothing", unknown, replayed)
+	}
+	t.Logf("%d trials: %d outcomes were unknown, %d calls replayed", trials, unknown, replayed)
+}
+
+// killOnce runs code until the nth record, and then resumes it until it is done.
+func killOnce(t *testing.T, w *world, code string, n int, after bool) (unknown, replayed int) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	d := &dying{Runs: w.runs, left: n, after: after, die: cancel}
+	o := w.o
+	o.Runs = d
+	w.Configure(o)
+	first := w.Execute(ctx, run.Request{Code: code})
+	w.Configure(w.o)
+	if first.ExitCode == sandbox.ExitOK {
+		return 0, 0
+	}
+	if err := d.last.End(state.Run{Status: state.StatusInterrupted}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := w.runs.Run(t.Context(), d.id); errors.Is(err, state.ErrNotFound) {
+		return 0, 0 // it died before anything was written
+	}
+	a := w.execute(t, run.Request{Resume: d.id})
+	for ; a.ExitCode == sandbox.ExitApproval; a = w.execute(t, run.Request{Resume: d.id}) {
+		if _, before := w.most("write"); len(a.Pending) == 0 || a.Pending[0].State != state.RunUnknown || before > 20 {
+			t.Errorf("%+v", a)
+			return
+		}
+		for _, p := range a.Pending {
+			unknown++
+			err := w.runs.Change(t.Context(), d.id, func(r *state.Run, calls []state.RunCall) error { return state.Settle(r, calls, p.N, true) })
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if a.ExitCode != sandbox.ExitOK {
+		_, calls, _ := w.runs.Run(t.Context(), d.id)
+		t.Errorf("killed at record %d of %s: exit code %d: %s\n%+v", n, code, a.ExitCode, a.Stderr, calls)
+	}
+	for _, tool := range []string{"write", "purge"} {
+		if most, _ := w.most(tool); most > 1 {
+			t.Errorf("killed at record %d of %s: a %s was made %d times: %v", n, code, tool, most, w.calls)
+		}
+	}
+	return unknown, a.Replayed
+}
+
+func TestWaitsForApproval(t *testing.T) {
+	const code = `const got = []; console.log('hello');
+		const r = await Promise.all(['a', 'b'].map(async k => { try { return await callMCPTool('t__ask', { k }) } catch (e) { return e.code } }).concat(callMCPTool('t__write', { z: 1 })));
+		return r`
+	begin := func(t *testing.T) (*world, run.Answer) {
+		w := newWorld(t)
+		a := w.execute(t, run.Request{Code: code})
+		if a.ExitCode != sandbox.ExitApproval || len(a.Pending) != 2 || !strings.HasPrefix(a.RunID, "r_") || a.Expires == "" || a.IsError() || len(a.ToolsCalled) != 1 {
+			t.Fatalf("%+v", a)
+		}
+		if string(a.Pending[0].Args) != `{"k":"a"}` || a.Pending[0].Tool != "t__ask" || a.Pending[0].Why != "needs a look" || a.Pending[0].N != 1 {
+			t.Errorf("pending %+v", a.Pending)
+		}
+		return w, a
+	}
+	t.Run("before a decision nothing happens", func(t *testing.T) {
+		w, a := begin(t)
+		again := w.execute(t, run.Request{Resume: a.RunID})
+		a.DurationMS, again.DurationMS, a.ToolsCalled = 0, 0, again.ToolsCalled
+		if got, want := fmt.Sprintf("%+v", again), fmt.Sprintf("%+v", a); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+		if _, all := w.most("ask"); all > 0 {
+			t.Errorf("%d calls were made", all)
+		}
+	})
+	t.Run("approved", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		b := w.execute(t, run.Request{Resume: a.RunID})
+		if b.ExitCode != 0 || b.RunID != "" || b.Stdout != "hello\n" || b.Replayed != 1 || len(b.ToolsCalled) != 1 || b.ToolsCalled[0].N != 2 {
+			t.Errorf("%+v", b)
+		}
+		if most, all := w.most("ask"); most != 1 || all != 2 {
+			t.Errorf("calls %v", w.calls)
+		}
+		if _, all := w.most("write"); all != 1 {
+			t.Errorf("calls %v", w.calls)
+		}
+		if c := w.execute(t, run.Request{Resume: a.RunID}); c.ExitCode != sandbox.ExitRefused {
+			t.Errorf("resumed when it was done: %+v", c)
+		}
+	})
+	t.Run("one denied, one approved", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Only: []int{2}})
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		b := w.execute(t, run.Request{Resume: a.RunID})
+		if b.ExitCode != 0 || !strings.Contains(string(b.Result), `"denied"`) || w.calls[`ask{"k":"a"}`] != 1 || w.calls[`ask{"k":"b"}`] != 0 {
+			t.Errorf("%+v\n%v", b, w.calls)
+		}
+	})
+	t.Run("some of them, then the rest", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true, Only: []int{1}})
+		b := w.execute(t, run.Request{Resume: a.RunID})
+		if b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 1 || b.Pending[0].N != 2 || w.calls[`ask{"k":"a"}`] != 1 {
+			t.Fatalf("%+v\n%v", b, w.calls)
+		}
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		if c := w.execute(t, run.Request{Resume: a.RunID}); c.ExitCode != 0 || w.calls[`ask{"k":"a"}`] != 1 || w.calls[`ask{"k":"b"}`] != 1 {
+			t.Errorf("%+v\n%v", c, w.calls)
+		}
+	})
+	t.Run("two resumes at once make the calls once", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() { w.execute(t, run.Request{Resume: a.RunID}) })
+		}
+		wg.Wait()
+		if most, all := w.most("ask"); most != 1 || all != 2 {
+			t.Errorf("calls %v", w.calls)
+		}
+	})
+	t.Run("an approval that is over", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		err := w.runs.Change(t.Context(), a.RunID, func(_ *state.Run, calls []state.RunCall) error {
+			calls[0].Expires = time.Now().Add(-time.Second)
+			return nil
+		})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); err != nil || b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 1 || w.calls[`ask{"k":"b"}`] != 1 || len(w.calls) != 2 {
+			t.Errorf("%+v, %v\n%v", b, err, w.calls)
+		}
+	})
+	t.Run("nobody decided", func(t *testing.T) {
+		w, a := begin(t)
+		err := w.runs.Change(t.Context(), a.RunID, func(r *state.Run, _ []state.RunCall) error {
+			r.Expires = time.Now().Add(-time.Second)
+			return nil
+		})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); err != nil || b.ExitCode != 1 || !strings.Contains(b.Stderr, "written: 3 t__write; not written: 1 t__ask, 2 t__ask") {
+			t.Errorf("%+v, %v", b, err)
+		}
+	})
+	t.Run("granted for the run", func(t *testing.T) {
+		w := newWorld(t)
+		a := w.execute(t, run.Request{Code: "for (let i = 0; i < 3; i++) await callMCPTool('t__ask', { i })"})
+		w.decide(t, a.RunID, state.Verdict{Approve: true, ForRun: true})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); b.ExitCode != 0 || len(w.calls) != 3 {
+			t.Errorf("%+v\n%v", b, w.calls)
+		}
+	})
+	t.Run("another principal", func(t *testing.T) {
+		w, a := begin(t)
+		other := w.execute(t, run.Request{Resume: a.RunID, Owner: "ci"})
+		unknown := w.execute(t, run.Request{Resume: state.NewRunID(), Owner: "ci"})
+		if fmt.Sprintf("%+v", other) != fmt.Sprintf("%+v", unknown) || other.ExitCode != sandbox.ExitRefused {
+			t.Errorf("%+v\n%+v", other, unknown)
+		}
+	})
+}
+
+// A person is a client that shows forms.
+type person struct {
+	answers []string // in turn; then the form is closed
+	asked   []string
+}
+
+func (*person) Capabilities() upstream.Capabilities { return upstream.Capabilities{Form: true} }
+func (*person) PageDone(string)                     {}
+func (p *person) Answer(_ context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	p.asked = append(p.asked, q.(*mcp.ElicitParams).Message)
+	if len(p.answers) == 0 {
+		return &mcp.ElicitResult{Action: "decline"}, nil
+	}
+	answer := p.answers[0]
+	p.answers = p.answers[1:]
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answer}}, nil
+}
+
+func TestPersonAtTheClient(t *testing.T) {
+	const code = `const w = callMCPTool('t__write', { n: 1 }); const a = await Promise.all([1, 2].map(k => callMCPTool('t__ask', { k }))); await w; await callMCPTool('t__ask', { k: 3 }); console.log('end')`
+	for _, tt := range []struct {
+		answers []string
+		exit    int
+		asks    int // made
+		forms   int
+		stderr  string
+	}{
+		{[]string{"approve once", "approve once"}, 0, 3, 2, ""},
+		{[]string{"approve for this run"}, 0, 3, 1, ""},
+		{[]string{"approve once", "deny"}, 1, 2, 2, "t__ask was denied by the user"},
+		{[]string{"stop"}, 1, 0, 1, "the user stopped the run: written: 1 t__write; not written: 2 t__ask, 3 t__ask"},
+		{nil, 3, 0, 1, ""},
+		{[]string{"approve once"}, 3, 2, 2, ""},
+	} {
+		t.Run(strings.Join(tt.answers, ", "), func(t *testing.T) {
+			w, p := newWorld(t), &person{answers: tt.answers}
+			var printed strings.Builder
+			a := w.execute(t, run.Request{Code: code, Talker: p, Stdout: &printed})
+			most, all := w.most("ask")
+			if a.ExitCode != tt.exit || all != tt.asks || most > 1 || len(p.asked) != tt.forms || !strings.Contains(a.Stderr, tt.stderr) || w.calls[`write{"n":1}`] != 1 {
+				t.Errorf("%+v\n%v\nasked %q", a, w.calls, p.asked)
+			}
+			if want := map[int]string{0: "end\n"}[tt.exit]; printed.String() != want {
+				t.Errorf("printed %q, want %q", printed.String(), want)
+			}
+			if !strings.Contains(p.asked[0], "2. t__ask (it needs a look)\n   {\"k\":1}") {
+				t.Errorf("asked %q", p.asked[0])
+			}
+		})
+	}
+}
+
+// What was written stays written when a script is changed.
+func TestChangedScript(t *testing.T) {
+	w := newWorld(t)
+	a := w.execute(t, run.Request{Code: `for (let i = 0; i < 3; i++) await callMCPTool('t__write', { i }); await callMCPTool('t__read', { r: 1 }); await callMCPTool('t__write', { same: 1 }); throw new Error('oh')`})
+	_, id, ok := strings.Cut(a.Hint, `resume: "`)
+	id, _, _ = strings.Cut(id, `"`)
+	if !ok || a.RunID != "" || a.ExitCode != 1 {
+		t.Fatalf("%+v", a)
+	}
+	b := w.execute(t, run.Request{Resume: id, Code: `await callMCPTool('t__write', { i: 0 }); await callMCPTool('t__read', { r: 1 }); await callMCPTool('t__write', { i: 2 }); for (const k of [1, 2]) await callMCPTool('t.write', { same: 1 }); await callMCPTool('t__write', { i: 9 }); return 1`})
+	if b.ExitCode != 0 || len(b.Reused) != 2 || b.Replayed != 1 || fmt.Sprint(b.Reused) != "[{3 t__write} {4 t__write}]" {
+		t.Errorf("%+v", b)
+	}
+	want := map[string]int{`write{"i":0}`: 1, `write{"i":1}`: 1, `write{"i":2}`: 1, `read{"r":1}`: 2, `write{"same":1}`: 2, `write{"i":9}`: 1}
+	if fmt.Sprint(w.calls) != fmt.Sprint(want) {
+		t.Errorf("calls %v, want %v", w.calls, want)
+	}
+	// Once more, from the new script's journal.
+	c := w.execute(t, run.Request{Resume: id, Code: `await callMCPTool('t__write', { i: 0 }); await callMCPTool('t__write', { i: 9 }); await callMCPTool('t__write', { i: 1 }); return 2`})
+	if c.ExitCode != 0 || len(c.Reused) != 2 || fmt.Sprint(w.calls) != fmt.Sprint(want) {
+		t.Errorf("%+v\n%v", c, w.calls)
+	}
+}
+
+func TestDivergedScriptCallsNothing(t *testing.T) {
+	w := newWorld(t)
+	a := w.execute(t, run.Request{Code: `await callMCPTool('t__read', {}); await callMCPTool('t__ask', { n: 1 })`})
+	// What the script reads of the outside is not what it was.
+	err := w.runs.Change(t.Context(), a.RunID, func(r *state.Run, calls []state.RunCall) error {
+		calls[1].Args, calls[1].By = json.RawMessage(`{"n":2}`), "x"
+		return nil
+	})
+	w.decide(t, a.RunID, state.Verdict{Approve: true})
+	b := w.execute(t, run.Request{Resume: a.RunID})
+	if err != nil || b.ExitCode != 1 || !strings.Contains(b.Stderr, `call 2, of t__ask, has other arguments than it had: {"n":1}`) || len(w.calls) != 1 {
+		t.Errorf("%+v, %v\n%v", b, err, w.calls)
+	}
+}
+
+// Without calls there is no journal, and a read costs next to nothing.
+func BenchmarkCalls(b *testing.B) {
+	for _, tool := range []string{"read", "write"} {
+		for _, on := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/journal=%v", tool, on), func(b *testing.B) {
+				w := newWorld(b)
+				o := w.o
+				if !on {
+					o.Runs = nil
+				}
+				w.Configure(o)
+				code := fmt.Sprintf("for (let i = 0; i < 100; i++) await callMCPTool('t__%s', { i })", tool)
+				w.execute(b, run.Request{Code: code})
+				for b.Loop() {
+					if a := w.execute(b, run.Request{Code: code}); a.ExitCode != 0 {
+						b.Fatal(a.Stderr)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/100, "µs/call")
+			})
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/redact"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A Pending is a call that waits for a person: to be approved, or, if its outcome
+// is not known, to be settled.
+type Pending struct {
+	N     int             `json:"n"`
+	Tool  string          `json:"tool"`
+	Args  json.RawMessage `json:"args,omitempty"`
+	Why   string          `json:"why"`
+	State string          `json:"state,omitempty"`
+}
+
+const (
+	maxPendingArgs = 2_000
+	maxPendingWhy  = 300
+)
+
+// PendingOf is a call as people and models are shown it: without secrets, and cut.
+func PendingOf(c state.RunCall) Pending {
+	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: gate.Quote(c.Why, maxPendingWhy)}
+	if len(c.Args) > 0 {
+		p.Args = gate.JSON(redact.JSON(c.Args, maxPendingArgs))
+	}
+	if c.Lost() {
+		p.State, p.Why = state.RunUnknown, "was sent, and its answer was lost: nobody knows whether it was done"
+	}
+	return p
+}
+
+// load goes on with a run that was broken off.
+func (g *journaling) load(run state.Run, calls []state.RunCall, j state.RunJournal) {
+	g.run, g.j = run, j
+	g.rows, g.last, g.settled, g.receipts = make(map[int]*state.RunCall), 0, 0, nil
+	for _, c := range slices.Backward(calls) {
+		g.settled = max(g.settled, c.Settled)
+		if c.Ordinal < 0 {
+			g.receipts = append(g.receipts, c)
+			continue
+		}
+		row := c
+		row.Value = nil // the sandbox has it
+		g.rows[c.Ordinal] = &row
+		g.last = max(g.last, c.Ordinal)
+	}
+}
+
+// resume goes on with an earlier run.
+func (x *Execution) resume(ctx context.Context) Answer {
+	if x.o.Runs == nil {
+		return x.refuse("this broker keeps no journals: run the script again, without resume. 0 tools called")
+	}
+	run, calls, j, err := x.o.Runs.Resume(ctx, x.Request.Owner, strings.TrimSpace(x.Request.Resume))
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		return x.refuse("unknown run: there is none, it is older than 7 days, or it is somebody else's. 0 tools called")
+	case errors.Is(err, state.ErrRunning):
+		return x.refuse("the run is being executed at this moment: wait for its answer. 0 tools called")
+	case err != nil:
+		return x.refuse("the journal cannot be read: " + err.Error() + ". 0 tools called")
+	}
+	answer, recorded := x.resumable(ctx, &run, calls)
+	if answer != nil {
+		if err := j.End(run); err != nil {
+			x.e.log.Error("write journal", "run", run.ID, "err", err)
+		}
+		return *answer
+	}
+	x.journal = &journaling{x: x, uncut: x.changed, resumed: true}
+	x.journal.load(run, calls, j)
+	x.repeat = recorded
+	x.Request.Language, x.Request.Timeout = run.Language, cmp.Or(x.Request.Timeout, run.Timeout)
+	return x.start(ctx)
+}
+
+// resumable makes the calls to repeat of those of a run, or the answer that says why
+// it cannot go on.
+func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state.RunCall) (*Answer, []sandbox.Recorded) {
+	refuse := func(format string, args ...any) (*Answer, []sandbox.Recorded) {
+		a := x.refuse(fmt.Sprintf(format, args...) + "\n0 tools called")
+		return &a, nil
+	}
+	code := x.Request.Code
+	x.changed = strings.TrimSpace(code) != "" && code != run.Code
+	if !x.changed {
+		x.Request.Code = run.Code
+	}
+	lost, asked, decided := 0, 0, false
+	for i := range calls {
+		c := &calls[i]
+		lost += boolInt(c.Lost())
+		asked += boolInt(c.State == state.RunAsked)
+		decided = decided || c.State == state.RunApproved || c.State == state.RunFailed && c.By != ""
+	}
+	switch {
+	case lost > 0:
+		a := x.waits(*run, slices.DeleteFunc(slices.Clone(calls), func(c state.RunCall) bool { return !c.Lost() }))
+		a.Hint = fmt.Sprintf("find out whether it was done, ask the user to run: broker runs settle %s N --done (or --retry, to send it again), then resume", run.ID)
+		return &a, nil
+	case asked > 0 && !run.Expires.IsZero() && time.Now().After(run.Expires):
+		run.Status, run.ExitCode, run.Error = state.StatusFailed, sandbox.ExitThrew, "nobody decided in time"
+		a := x.refuse("the run has expired, since nobody decided in time: " + Summary(calls))
+		a.ExitCode = sandbox.ExitThrew
+		return &a, nil
+	case asked > 0 && !decided && !x.changed:
+		a := x.waits(*run, state.Pending(calls))
+		return &a, nil
+	case run.Status == state.StatusDone && !x.changed:
+		return refuse("the run has ended with exit code 0: there is nothing to resume. Give new code with resume to go on from what it wrote")
+	}
+	if x.changed {
+		run.Code = code
+	}
+	if run.Full {
+		if !x.changed {
+			return refuse("the run has over 32 MiB of results, and cannot be repeated: %s", Summary(calls))
+		}
+		return nil, nil
+	}
+	return x.recordings(ctx, calls)
+}
+
+// recordings are the calls of a run as a sandbox repeats them. Past a tool that has
+// changed since nothing can be repeated.
+func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Answer, []sandbox.Recorded) {
+	var list []sandbox.Recorded
+	full, _ := x.e.catalog.Both()
+	for i := range calls {
+		c := &calls[i]
+		if c.Ordinal < 0 {
+			continue
+		}
+		why := ""
+		if c.Ordinal != len(list)+1 {
+			why = fmt.Sprintf("call %d is not in the journal", len(list)+1)
+		} else if t, ok := full.Tool(c.Tool); ok && c.Settled > 0 && c.Func == "call" && c.Pin != "" && pinOf(t) != c.Pin {
+			why = fmt.Sprintf("%s has changed since call %d", c.Tool, c.Ordinal)
+		}
+		r, err := x.recorded(ctx, c)
+		if err != nil {
+			why = err.Error()
+		}
+		if why != "" && x.changed {
+			break
+		}
+		if why != "" {
+			a := x.refuse("the run cannot be repeated: " + why + ". " + Summary(calls) + "\n0 tools called")
+			return &a, nil
+		}
+		list = append(list, r)
+	}
+	return nil, list
+}
+
+// recall lets the policy know what the run has done before.
+func (x *Execution) recall() {
+	full, _ := x.e.catalog.Both()
+	for _, c := range x.repeat {
+		if c.Func != "call" || c.Answered == 0 || c.Error != nil {
+			continue
+		}
+		if t, ok := full.Tool(c.Target); ok {
+			x.bridge.Recall(t, c.Value)
+		}
+	}
+}
+
+// Summary says what a run has written, and what not.
+func Summary(calls []state.RunCall) string {
+	var done, not []string
+	for _, c := range calls {
+		name := fmt.Sprintf("%d %s", c.Ordinal, gate.Cut(gate.Line(c.Tool), 100))
+		switch {
+		case c.State == state.RunAsked || c.State == state.RunApproved || c.State == state.RunFailed && c.By != "":
+			not = append(not, name)
+		case c.Class == "" || c.Class == "read":
+		case c.Lost():
+			done = append(done, name+" (not known)")
+		case c.State == state.RunDone:
+			done = append(done, name)
+		}
+	}
+	return "written: " + cmp.Or(strings.Join(done, ", "), "nothing") + "; not written: " + cmp.Or(strings.Join(not, ", "), "nothing")
+}
+
+// waits is the answer of a run that waits for a person.
+func (x *Execution) waits(run state.Run, calls []state.RunCall) Answer {
+	a := Answer{
+		ExitCode: sandbox.ExitApproval, RunID: run.ID, ToolsCalled: []bridge.Row{}, DurationMS: time.Since(x.started).Milliseconds(),
+		Hint: fmt.Sprintf("a person must decide first: ask the user to run: broker approvals approve %s (or deny), then call execute_code with {\"resume\": %q}", run.ID, run.ID),
+	}
+	if x.bridge != nil {
+		a.ToolsCalled = bridge.Rows(x.bridge.Records())
+	}
+	if !run.Expires.IsZero() {
+		a.Expires = run.Expires.UTC().Format(time.RFC3339)
+	}
+	for _, c := range calls {
+		a.Pending = append(a.Pending, PendingOf(c))
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "run %s waits for a person:", run.ID)
+	for _, p := range a.Pending {
+		fmt.Fprintf(&text, "\n%3d  %s: it %s\n     %s", p.N, p.Tool, p.Why, p.Args)
+	}
+	a.Diagnostics = gate.Cut(text.String(), maxAskChars)
+	return a
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// pending are the calls that wait for a decision.
+func (g *journaling) pending() []state.RunCall {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var list []state.RunCall
+	for _, row := range g.rows {
+		if row.State == state.RunAsked {
+			list = append(list, *row)
+		}
+	}
+	slices.SortFunc(list, func(a, b state.RunCall) int { return a.Ordinal - b.Ordinal })
+	return list
+}
+
+// end keeps how a run ended.
+func (g *journaling) end(status string, res sandbox.Result) {
+	run := g.run
+	run.Status, run.ExitCode, run.Error, run.Expires = status, res.ExitCode, firstLine(redact.Cut(res.Error, state.MaxError)), time.Time{}
+	if status == state.StatusWaiting {
+		run.Expires = time.Now().Add(state.PendingAge)
+	}
+	if err := g.j.End(run); err != nil {
+		g.x.e.log.Error("write journal", "run", run.ID, "err", err)
+	}
+	g.run = run
+}
+
+// hint says how to go on after a failure without repeating what was written.
+func (g *journaling) hint() string {
+	n := 0
+	for _, row := range g.rows {
+		if row.Changes() && (row.State == state.RunDone || row.Lost()) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d calls that write were made: to go on without repeating them, give the corrected code with resume: %q", n, g.run.ID)
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+)
+
+func (a *app) approvalsCommand() *cobra.Command {
+	return group("approvals", "Approve or deny calls that runs wait for",
+		a.approvalsListCommand(), a.approvalsShowCommand(), a.approveCommand(), a.denyCommand())
+}
+
+func (a *app) approvalsListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List runs that wait for a decision", Args: noArgs,
+		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, _ []string) error {
+			list, err := runs.Runs(ctx, -1)
+			if err != nil {
+				return err
+			}
+			list = slices.DeleteFunc(list, func(r state.Run) bool {
+				return r.Status != state.StatusWaiting || time.Now().After(r.Expires)
+			})
+			return printRuns(a, list, "no run waits for a decision")
+		}),
+	}
+}
+
+func (a *app) approvalsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show RUN", Short: "Show the calls that a run waits for", Args: oneArg("the id of a run, or how it begins"),
+		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
+			run, calls, err := findRun(ctx, runs, args[0])
+			if err != nil {
+				return err
+			}
+			return a.printPending(run, state.Pending(calls))
+		}),
+	}
+}
+
+func (a *app) printPending(run state.Run, calls []state.RunCall) error {
+	pending := []broker.PendingCall{}
+	for _, c := range calls {
+		pending = append(pending, broker.PendingOf(c))
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"run_id": run.ID, "expires": run.Expires, "pending": pending})
+	}
+	if len(pending) == 0 {
+		say(a.stdout, "run %s waits for no decision\n", run.ID)
+		return nil
+	}
+	say(a.stdout, "run %s of %s waits until %s:\n", run.ID, clientLabel(run.Principal), run.Expires.Local().Format(time.DateTime))
+	for _, p := range pending {
+		say(a.stdout, "%3d  %s: it %s\n     %s\n", p.N, p.Tool, p.Why, oneLine(string(p.Args), 2000))
+	}
+	return nil
+}
+
+// verdictFlags are those of approve and deny.
+func verdictFlags(c *cobra.Command, v *state.Verdict) {
+	c.Flags().IntSliceVar(&v.Only, "only", nil, "only these calls, such as 2,3 (default all that wait)")
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	v := state.Verdict{Approve: true, By: "broker approvals approve"}
+	c := &cobra.Command{
+		Use:   "approve RUN",
+		Short: "Let a run make calls that wait for a decision",
+		Long: "Let a run make calls that wait for a decision, once each, within 15 minutes. It wants a terminal, where it asks for a\n" +
+			"code that it shows, and it does not work below a program that uses the broker: a model must not approve its own calls.\n" +
+			"Where there is no terminal, BROKER_APPROVER_TOKEN has to be the secret " + approverSecret + " of the keyring.\n" +
+			"Then the run goes on with: broker runs resume RUN, or execute_code with resume.",
+		Args: oneArg("the id of a run, or how it begins"),
+		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
+			return a.decide(ctx, runs, args[0], v)
+		}),
+	}
+	verdictFlags(c, &v)
+	c.Flags().BoolVar(&v.ForRun, "for-run", false, "approve later calls of the same tools in this run too")
+	return c
+}
+
+func (a *app) denyCommand() *cobra.Command {
+	v := state.Verdict{By: "broker approvals deny", Denied: broker.Denied}
+	c := &cobra.Command{
+		Use: "deny RUN", Short: "Refuse calls that wait for a decision: the script gets an error for each",
+		Args: oneArg("the id of a run, or how it begins"),
+		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
+			return a.decide(ctx, runs, args[0], v)
+		}),
+	}
+	verdictFlags(c, &v)
+	return c
+}
+
+func (a *app) decide(ctx context.Context, runs *sqlite.Runs, id string, v state.Verdict) error {
+	run, calls, err := findRun(ctx, runs, id)
+	if err != nil {
+		return err
+	}
+	meant := slices.DeleteFunc(state.Pending(calls), func(c state.RunCall) bool { return len(v.Only) > 0 && !slices.Contains(v.Only, c.Ordinal) })
+	if len(meant) == 0 {
+		return hinted("run %s has no such call that waits for a decision\nhint: broker approvals show %s", run.ID, run.ID)
+	}
+	if v.Approve {
+		if err := a.mayApprove(ctx, run, meant); err != nil {
+			return err
+		}
+	}
+	v.Only = nil
+	for _, c := range meant { // what was shown
+		v.Only = append(v.Only, c.Ordinal)
+	}
+	err = runs.Change(ctx, run.ID, func(r *state.Run, calls []state.RunCall) error {
+		for _, was := range meant {
+			i := slices.IndexFunc(calls, func(c state.RunCall) bool { return c.Ordinal == was.Ordinal })
+			if i < 0 || calls[i].Digest() != was.Digest() || calls[i].Pin != was.Pin {
+				return errors.New("the calls have changed meanwhile: look at them again")
+			}
+		}
+		return v.Decide(r, calls, time.Now())
+	})
+	if err != nil {
+		return err
+	}
+	done := map[bool]string{true: "approved", false: "denied"}[v.Approve]
+	if a.json {
+		return a.printJSON(map[string]any{"run_id": run.ID, done: v.Only})
+	}
+	say(a.stdout, "%s %s; to go on: broker runs resume %s\n", done, counted(len(meant), "call"), run.ID)
+	return nil
+}
+
+// approverSecret is the name of the secret that stands for a person.
+const approverSecret = "broker-approver"
+
+// mayApprove returns nil if a person approves the calls, as far as can be told.
+func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall) error {
+	if token := os.Getenv("BROKER_APPROVER_TOKEN"); token != "" {
+		want, err := oauth.Secret(keyring(), approverSecret)
+		if err != nil {
+			return err
+		}
+		if subtle.ConstantTimeCompare([]byte(token), []byte(want)) != 1 {
+			return errors.New("BROKER_APPROVER_TOKEN is not the secret " + approverSecret + " of the keyring")
+		}
+		return nil
+	}
+	if name := clientAbove(ancestors()); name != "" {
+		return hinted("calls cannot be approved below %s: a model must not approve its own calls\nhint: run it in another terminal, or set BROKER_APPROVER_TOKEN", name)
+	}
+	in, ok := a.stdin.(*os.File)
+	if !ok || a.json || !onTerminal(in) || !onTerminal(a.stderr) {
+		return hinted("approving needs a terminal\nhint: run: broker approvals approve %s", run.ID)
+	}
+	if err := a.printPending(run, calls); err != nil {
+		return err
+	}
+	code := strings.ToLower(rand.Text()[:4])
+	say(a.stderr, "Type %s to approve: ", code)
+	answer, err := newTerminal(in, a.stderr).line(ctx)
+	if err != nil || strings.ToLower(answer) != code {
+		return errors.New("not approved: nothing was changed")
+	}
+	return nil
+}
+
+// maxAncestors is how many processes above this one are looked at.
+const maxAncestors = 32
+
+// clientPrograms are the names of programs whose models use a broker.
+var clientPrograms = map[string]bool{
+	"claude": true, "claude-code": true, "codex": true, "gemini": true, "cursor": true, "cursor-agent": true, "windsurf": true,
+	"opencode": true, "zed": true, "zed-editor": true, "code": true, "code-insiders": true, "goose": true, "amp": true,
+}
+
+// clientAbove names the first of these command lines that is a client of a broker, or
+// a broker that serves one.
+func clientAbove(ancestors [][]string) string {
+	for _, line := range ancestors {
+		for i, word := range line[:min(len(line), 2)] { // an interpreter, and its program
+			name := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(word), ".exe"), ".js"))
+			if clientPrograms[name] {
+				return name
+			}
+			if name == "broker" && i+1 < len(line) && slices.ContainsFunc(line[i+1:], func(w string) bool {
+				return w == "serve" || w == "daemon" || w == "bridge" || w == "exec"
+			}) {
+				return "broker " + line[i+1]
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+)
+
+func (a *app) runsCommand() *cobra.Command {
+	return group("runs", "Show and resume runs that a crash or a question has broken off",
+		a.runsListCommand(), a.runsShowCommand(), a.runsResumeCommand(), a.runsSettleCommand())
+}
+
+// withRuns is a command's RunE that does f with the journals of the config's state
+// directory.
+func (a *app) withRuns(f func(ctx context.Context, runs *sqlite.Runs, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		dir, err := a.stateOnly()
+		if err != nil {
+			return err
+		}
+		runs := sqlite.NewRuns(dir, a.logger())
+		err = f(cmd.Context(), runs, args)
+		if closed := runs.Close(); err == nil {
+			err = closed
+		}
+		return err
+	}
+}
+
+// findRun finds a run by the beginning of its id.
+func findRun(ctx context.Context, runs *sqlite.Runs, id string) (state.Run, []state.RunCall, error) {
+	run, calls, err := runs.Run(ctx, id)
+	if errors.Is(err, state.ErrNotFound) {
+		return run, nil, hinted("no run %q, or several that begin so\nhint: broker runs list", id)
+	}
+	return run, calls, err
+}
+
+// A runCall is one call of a run as commands show it.
+type runCall struct {
+	broker.PendingCall
+	Class string `json:"class,omitempty"`
+	By    string `json:"decided_by,omitempty"`
+	Used  bool   `json:"reused,omitempty"`
+}
+
+func runCallOf(c state.RunCall) runCall {
+	shown := runCall{broker.PendingOf(c), c.Class, gate.Cut(gate.Line(c.By), 100), c.Reused}
+	shown.State = c.State
+	if c.Lost() {
+		shown.State = state.RunUnknown
+	}
+	return shown
+}
+
+func (a *app) runsListCommand() *cobra.Command {
+	var limit int
+	c := &cobra.Command{
+		Use: "list", Short: "List runs that made calls, newest first", Args: noArgs,
+		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, _ []string) error {
+			list, err := runs.Runs(ctx, limit)
+			if err != nil {
+				return err
+			}
+			return printRuns(a, list, "no run is kept")
+		}),
+	}
+	c.Flags().IntVar(&limit, "limit", 50, "maximum number; negative for all")
+	return c
+}
+
+func printRuns(a *app, list []state.Run, none string) error {
+	if a.json {
+		return a.printJSON(map[string]any{"runs": orEmpty(list)})
+	}
+	return printList(a, list, none, table[state.Run]{"RUN\tSTARTED\tSTATUS\tCODE\tCALLS\tFOR\t", func(r state.Run) []any {
+		return []any{r.ID, r.Started.Local().Format(time.DateTime), r.Status, r.ExitCode, r.Calls, clientLabel(r.Principal), oneLine(r.Error, 60)}
+	}})
+}
+
+func (a *app) runsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show RUN", Short: "Show a run with its script and its calls", Args: oneArg("the id of a run, or how it begins"),
+		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
+			run, calls, err := findRun(ctx, runs, args[0])
+			if err != nil {
+				return err
+			}
+			return a.printRun(run, calls)
+		}),
+	}
+}
+
+func (a *app) printRun(run state.Run, calls []state.RunCall) error {
+	shown := []runCall{}
+	for _, c := range calls {
+		shown = append(shown, runCallOf(c))
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"run": run, "calls": shown})
+	}
+	if err := printRuns(a, []state.Run{run}, ""); err != nil {
+		return err
+	}
+	say(a.stdout, "\n%s\n\n", indented("  | ", gate.Terminal(run.Code)))
+	return printRunCalls(a.stdout, shown)
+}
+
+func printRunCalls(w io.Writer, calls []runCall) error {
+	return table[runCall]{"CALL\tTOOL\tCLASS\tSTATE\tARGUMENTS", func(c runCall) []any {
+		n := strconv.Itoa(c.N)
+		if c.N < 0 {
+			n = "before" // of the script before
+		}
+		return []any{n, c.Tool, c.Class, c.State, oneLine(string(c.Args), 100)}
+	}}.print(w, calls)
+}
+
+func (a *app) runsResumeCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run: what it did is not done again",
+		Long: "Go on with a run where it was broken off, by a crash or by a call that needed approval. Calls that have a result are\n" +
+			"answered from the journal. With --code another script takes over: it finds made what the run has written.\n" +
+			"The exit code is the script's.\n\nExit codes:\n" + execCodesHelp,
+		Args: oneArg("the id of a run, or how it begins"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			code := ""
+			if file != "" {
+				var err error
+				if code, err = a.readScript(file); err != nil {
+					return usage("%w", err)
+				}
+			}
+			var run state.Run
+			err := a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) (err error) {
+				run, _, err = findRun(ctx, runs, args[0])
+				return err
+			})(cmd, args)
+			if err != nil {
+				return err
+			}
+			req := broker.ExecuteRequest{Resume: run.ID, Code: code, Owner: run.Principal, Language: run.Language, Client: "exec"}
+			if in, ok := a.stdin.(*os.File); ok && file != "-" && onTerminal(in) && onTerminal(a.stderr) {
+				req.Talker = newTerminal(in, a.stderr)
+			}
+			return a.execute(cmd.Context(), req)
+		},
+	}
+	c.Flags().StringVar(&file, "code", "", "a file with another script, or - for stdin")
+	return c
+}
+
+func (a *app) runsSettleCommand() *cobra.Command {
+	var done, retry bool
+	c := &cobra.Command{
+		Use:   "settle RUN CALL",
+		Short: "Say what became of a call whose answer was lost",
+		Long: "Say what became of a call that was sent before a crash, and whose answer was lost: such a call is never sent again by\n" +
+			"itself. Look first whether it was done. Then: broker runs resume RUN",
+		Args: someArgs(2, 2, "the id of a run, and the number of a call"),
+		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
+			n, err := strconv.Atoi(args[1])
+			if err != nil || done == retry {
+				return usage("runs settle takes a run, the number of a call, and --done or --retry\nhint: broker runs show %s", args[0])
+			}
+			run, _, err := findRun(ctx, runs, args[0])
+			if err != nil {
+				return err
+			}
+			err = runs.Change(ctx, run.ID, func(r *state.Run, calls []state.RunCall) error { return state.Settle(r, calls, n, done) })
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"run_id": run.ID, "n": n, "done": done})
+			}
+			say(a.stdout, "call %d is %s; to go on: broker runs resume %s\n", n, map[bool]string{true: "done", false: "to be sent again"}[done], run.ID)
+			return nil
+		}),
+	}
+	c.Flags().BoolVar(&done, "done", false, "it was done: the script gets null for it")
+	c.Flags().BoolVar(&retry, "retry", false, "it was not done: send it again")
+	return c
+}

@@ -51,9 +51,9 @@ type Options struct {
 	// Approve asks a person about a call that Policy asks about. An error, or nil
 	// for Approve, means that nobody can be asked, and the call is refused.
 	Approve func(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (approved bool, err error)
-	// Client and Execution are the Caller and the id of the Run that Policy
-	// gets.
-	Client, Execution string
+	// Client, Profile and Execution are the Caller, its profile and the id of the Run
+	// that Policy gets.
+	Client, Profile, Execution string
 	// Journal keeps the calls that have a place in it; nil keeps none.
 	Journal Journal
 	// Record is called once for each call, when it has ended, from the
@@ -225,7 +225,7 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		return nil, b.o.Validator.refuse(tool, err)
 	}
 	if b.o.Policy != nil {
-		call := policy.Call{Caller: b.o.Client, Tool: tool, Class: r.Class, Args: args, Skill: k, Run: policy.Run{ID: b.o.Execution}}
+		call := policy.Call{Caller: b.o.Client, Profile: b.o.Profile, Tool: tool, Class: r.Class, Args: args, Skill: k, Run: policy.Run{ID: b.o.Execution}}
 		if err := b.permit(ctx, call, attempt, r); err != nil {
 			return nil, err
 		}

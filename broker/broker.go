@@ -44,6 +44,12 @@ type Broker struct {
 
 	background sync.WaitGroup
 
+	of      *Broker   // whose View it is; nil for none
+	narrow  narrowing // of a view
+	viewing sync.Mutex
+	views   map[string]*Broker // by the keys of their narrowings
+	used    atomic.Bool        // somebody may search it
+
 	warning sync.Mutex
 	warned  map[string]bool // what Options.Warn was told
 }
@@ -74,18 +80,24 @@ func New(o Options) (*Broker, error) {
 		Catalog: b.catalog, Runs: b.run, Hits: b.find, CacheDir: o.SkillCacheDir, IndexDir: o.IndexDir, Logger: o.Logger,
 		Changed: func() { b.changed(); b.surface.Refresh() },
 	})
+	b.join()
+	return b, nil
+}
+
+// join registers the parts of b with each other.
+func (b *Broker) join() {
 	b.find.Register(b.skill)
 	b.run.Register(b.find)
 	b.run.Register(b.skill)
-	b.script = script.New(o.SavedScripts, b.catalog, b.find, o.Logger)
+	b.script = script.New(b.opts.Load().SavedScripts, b.catalog, b.find, b.log)
 	b.run.Register(b.script)
-	b.surface = surface.New(o.surface(), o.Logger, b.run, b.find, b.skill)
-	return b, nil
+	b.surface = surface.New(b.opts.Load().surface(), b.log, b.run, b.find, b.skill)
 }
 
 // Start connects, in the background, to the servers whose tools are not known
 // yet, and builds the search index from those that are. It returns at once.
 func (b *Broker) Start(ctx context.Context) {
+	b.used.Store(true)
 	b.catalog.Start(ctx)
 	b.prepare(ctx)
 }
@@ -94,6 +106,7 @@ func (b *Broker) Start(ctx context.Context) {
 // whose tools are not known is connected when a script names it, and all of them
 // when one searches.
 func (b *Broker) StartLazily(ctx context.Context) {
+	b.used.Store(true)
 	b.catalog.StartLazily()
 	b.prepare(ctx)
 }
@@ -102,13 +115,14 @@ func (b *Broker) StartLazily(ctx context.Context) {
 // take the processors that the first answers need. A server that is named
 // meanwhile is connected at once.
 func (b *Broker) StartSoon(ctx context.Context) {
-	b.warn()
+	b.used.Store(true)
+	b.root().warn()
 	b.catalog.StartSoon(ctx, func() { b.prepare(ctx) })
 }
 
 // prepare builds the search index from what is known.
 func (b *Broker) prepare(ctx context.Context) {
-	b.changed()
+	b.root().changed()
 	if c := b.opts.Load().Typecheck; c != nil {
 		b.background.Go(func() { _, _ = c.Compiler(ctx) }) // found by the time of the first script
 	}
@@ -121,13 +135,18 @@ func (b *Broker) changed() {
 			b.surface.Refresh()
 		}
 		b.script.Renew()
-		if err := b.find.Sync(); err != nil {
-			b.log.Error("index tools", "err", err)
+		if b.used.Load() {
+			if err := b.find.Sync(); err != nil {
+				b.log.Error("index tools", "err", err)
+			}
+			b.skill.ReadTexts()
 		}
-		b.skill.ReadTexts()
 		b.warn()
 		if b.opts.Load().Mode == ModeAuto {
 			b.surface.Refresh()
+		}
+		for _, v := range b.allViews() {
+			v.changed()
 		}
 	})
 }
@@ -135,7 +154,7 @@ func (b *Broker) changed() {
 // warn says what of the configuration has no effect on what is known by now.
 func (b *Broker) warn() {
 	tell := b.opts.Load().Warn
-	if tell == nil {
+	if tell == nil || b.of != nil {
 		return
 	}
 	b.warning.Lock()
@@ -175,25 +194,45 @@ func (b *Broker) Reconfigure(o Options) {
 	next.Typecheck, next.TypecheckStrict = o.Typecheck, o.TypecheckStrict
 	next.Timeout, next.MaxTimeout, next.MaxOutputChars, next.Limits = o.Timeout, o.MaxTimeout, o.MaxOutputChars, o.Limits
 	next.setDefaults()
+	next.Profiles = o.Profiles
 	b.opts.Store(&next)
-	b.surface.Configure(next.surface())
-	b.run.Configure(next.run())
-	b.find.Configure(next.find())
 	b.catalog.Configure(next.catalog())
+	b.configure(&next)
+	for _, v := range b.allViews() {
+		v.reconfigure(&next)
+	}
+}
+
+// configure puts o in force in all parts but the catalogue, and shows clients what
+// is there then.
+func (b *Broker) configure(o *Options) {
+	b.surface.Configure(o.surface())
+	b.run.Configure(o.run())
+	b.find.Configure(o.find())
 	b.find.SetNotice("")
-	b.skill.Configure(next.skill())
+	b.skill.Configure(o.skill())
 	b.changed()
 	b.surface.Refresh()
 }
 
 // Close stops the upstream servers and the runner. It returns when no process
-// of theirs is left.
+// of theirs is left. A view is closed with the broker that it is a view of.
 func (b *Broker) Close() error {
+	if b.of != nil {
+		return nil
+	}
 	errs := []error{b.catalog.Close(), b.opts.Load().Runner.Close()}
 	if c := b.opts.Load().ScriptSandbox; c != nil {
 		errs = append(errs, c.Close())
 	}
-	b.surface.Close()
-	b.background.Wait()
-	return errors.Join(append(errs, b.skill.Close(), b.find.Close())...)
+	all := append(b.allViews(), b)
+	for _, one := range all {
+		one.surface.Close()
+	}
+	b.background.Wait() // first: it makes views follow
+	for _, one := range all {
+		one.background.Wait()
+		errs = append(errs, one.skill.Close(), one.find.Close())
+	}
+	return errors.Join(errs...)
 }

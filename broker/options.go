@@ -137,6 +137,9 @@ type Options struct {
 	Tools policy.ToolLists
 	// Overrides change tools of servers: their names, descriptions and parameters.
 	Overrides map[string]discovery.Overrides
+	// Profiles are those that View knows, by name.
+	Profiles map[string]policy.Profile
+	profile  string // of a view
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language
@@ -228,7 +231,7 @@ func (o *Options) policies() policy.List {
 func (o *Options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Results: o.Results, Values: o.Values, Learned: o.Learned,
-		Policy: o.policies(), Rules: o.Policy, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
+		Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
 		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,
 		Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, MaxOutputChars: o.MaxOutputChars, Limits: o.Limits,

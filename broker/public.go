@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,6 +29,8 @@ type (
 	Surface = surface.Description
 	// HTTPOptions say who may use the HTTP endpoint.
 	HTTPOptions = surface.HTTPOptions
+	// TokenLimits say what a token is good for.
+	TokenLimits = surface.TokenLimits
 
 	// An ExecuteRequest is one script to run.
 	ExecuteRequest = run.Request
@@ -98,10 +101,18 @@ func (b *Broker) ServeStdio(ctx context.Context, client string) error {
 	return b.surface.ServeStdio(ctx, client)
 }
 
-// Handler returns the Streamable HTTP endpoint at /mcp. /healthz answers 200
-// always, and /readyz once the tools of each server are known, or it has failed.
+// Handler returns the Streamable HTTP endpoint at /mcp, and at /mcp/NAME for the
+// clients of a profile. /healthz answers 200 always, and /readyz once the tools of
+// each server are known, or it has failed.
 func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 	o.Ready = b.catalog.Ready
+	o.Profile = func(name string) (*surface.Surface, bool) {
+		// A broker that is bound to a profile has no others.
+		if !b.HasProfile(name) || b.of != nil && !slices.Contains(b.narrow.names, name) {
+			return nil, false
+		}
+		return b.View(name).surface, true
+	}
 	return b.surface.Handler(o)
 }
 
@@ -146,7 +157,12 @@ func (b *Broker) ListServers(server string) ServersAnswer { return b.find.ListSe
 
 // SetNotice makes text a note in the answers of list_servers, such as that the
 // config file is wrong; empty takes it back.
-func (b *Broker) SetNotice(text string) { b.find.SetNotice(text) }
+func (b *Broker) SetNotice(text string) {
+	b.find.SetNotice(text)
+	for _, v := range b.allViews() {
+		v.find.SetNotice(text)
+	}
+}
 
 // Catalog returns the tools that scripts can use: all, or in read-only mode those
 // that are marked read-only.
@@ -158,7 +174,10 @@ func (b *Broker) CodeFiles() iter.Seq[codegen.File] { return b.catalog.Types().F
 
 // Problems says what of the configuration has no effect on what the servers are
 // known to list, one line each, with the nearest name.
-func (b *Broker) Problems() []string { return b.catalog.Problems() }
+func (b *Broker) Problems() []string {
+	r := b.root()
+	return append(r.catalog.Problems(), r.profileProblems()...)
+}
 
 // Listings are what the servers list, tools that are held back included.
 func (b *Broker) Listings() []discovery.Listing { return b.catalog.Pool.Listings() }
@@ -169,11 +188,14 @@ func (b *Broker) Unlisted() []string { return b.catalog.UnlistedNames() }
 // Refresh connects to the named servers, or to all of them, in parallel, lists
 // their tools anew and says how each went.
 func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status {
+	if b.of != nil {
+		return b.refreshView(ctx, names)
+	}
 	return b.catalog.Pool.Refresh(ctx, names...)
 }
 
 // Status says how each server is, in config order.
-func (b *Broker) Status() []upstream.Status { return b.catalog.Pool.Status() }
+func (b *Broker) Status() []upstream.Status { return b.catalog.Status() }
 
 // Package is the package that runs for a server in place of its command, see
 // upstream.Pool.Package.

@@ -205,6 +205,12 @@ func (c *Catalog) split(name string) (*Server, string, bool) {
 // Filter returns a catalogue with the tools that keep accepts. Names are not
 // given anew: a tool is called the same with and without the filter.
 func (c *Catalog) Filter(keep func(*Tool) bool) *Catalog {
+	return c.Narrow(func(*Server) bool { return true }, keep)
+}
+
+// Narrow is Filter that also leaves out the servers that server does not accept,
+// which is given copies and may take away what they offer.
+func (c *Catalog) Narrow(server func(*Server) bool, keep func(*Tool) bool) *Catalog {
 	f := &Catalog{
 		byID:    make(map[string]*Tool),
 		byAlias: make(map[string]*Server),
@@ -213,6 +219,9 @@ func (c *Catalog) Filter(keep func(*Tool) bool) *Catalog {
 	for _, s := range c.servers {
 		kept := *s
 		kept.Tools = nil
+		if !server(&kept) {
+			continue
+		}
 		for _, t := range s.Tools {
 			if keep(t) {
 				kept.Tools = append(kept.Tools, t)

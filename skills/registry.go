@@ -263,6 +263,23 @@ type Snapshot struct {
 	Problems []Problem
 }
 
+// Filter returns the skills that keep accepts, without Problems.
+func (s *Snapshot) Filter(keep func(*Skill) bool) *Snapshot {
+	f := &Snapshot{byRef: make(map[string]*Skill), off: s.off}
+	for _, k := range s.all {
+		if keep(k) {
+			f.all = append(f.all, k)
+			f.byRef[k.Ref] = k
+		}
+	}
+	for _, k := range s.shown {
+		if keep(k) {
+			f.shown = append(f.shown, k)
+		}
+	}
+	return f
+}
+
 // Len is the number of skills that All returns.
 func (s *Snapshot) Len() int { return len(s.all) }
 

@@ -61,8 +61,12 @@ type Catalog struct {
 	// Pool has the connections to the servers.
 	Pool *upstream.Pool
 
-	opts   atomic.Pointer[Options]
+	opts   atomic.Pointer[Options] // see options
 	offers atomic.Pointer[offerTools]
+
+	of              *Catalog // whose view it is; nil for none
+	profiles        atomic.Pointer[[]policy.Profile]
+	ofFull, ofScope *discovery.Catalog // those that full and scope were made of
 
 	mu     sync.Mutex
 	dirty  bool
@@ -118,6 +122,7 @@ const startDelay = 200 * time.Millisecond
 // Start connects, in the background, to the servers whose tools are not known
 // yet. It returns at once.
 func (c *Catalog) Start(ctx context.Context) {
+	c = c.root()
 	c.serving.Store(true)
 	c.Pool.Start(ctx)
 }
@@ -126,6 +131,7 @@ func (c *Catalog) Start(ctx context.Context) {
 // of starting servers take the processors that the first answers need. A server
 // that is named meanwhile is connected at once.
 func (c *Catalog) StartSoon(ctx context.Context, started func()) {
+	c = c.root()
 	c.serving.Store(true)
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -147,25 +153,25 @@ func (c *Catalog) StartSoon(ctx context.Context, started func()) {
 // StartLazily is Start for a program that ends after one execution: a server
 // whose tools are not known is connected when a script names it, and all of them
 // by Hurry.
-func (c *Catalog) StartLazily() { c.lazy.Store(true) }
+func (c *Catalog) StartLazily() { c.root().lazy.Store(true) }
 
 // Lazy reports whether servers are left alone until somebody needs them.
-func (c *Catalog) Lazy() bool { return c.lazy.Load() }
+func (c *Catalog) Lazy() bool { return c.root().lazy.Load() }
 
 // Hurry connects the servers that StartLazily has left alone.
 func (c *Catalog) Hurry(ctx context.Context) {
-	if c.lazy.Swap(false) {
+	if c = c.root(); c.lazy.Swap(false) {
 		c.Start(ctx)
 	}
 }
 
 // Connect connects a server in the background.
 func (c *Catalog) Connect(ctx context.Context, server string) {
-	c.starting.Go(func() { _ = c.Pool.Wait(ctx, server) }) // who calls it learns why not
+	c.root().starting.Go(func() { _ = c.Pool.Wait(ctx, server) }) // who calls it learns why not
 }
 
 // Serving reports whether servers are connected without anybody naming them.
-func (c *Catalog) Serving() bool { return c.serving.Load() }
+func (c *Catalog) Serving() bool { return c.root().serving.Load() }
 
 // Close stops the servers.
 func (c *Catalog) Close() error {
@@ -191,6 +197,9 @@ func (c *Catalog) Scope() *discovery.Catalog {
 // building both if a server's tools have changed. Servers that have not been
 // listed yet are in it without tools, so that no name shifts when they are.
 func (c *Catalog) Both() (full, scope *discovery.Catalog) {
+	if c.of != nil {
+		return c.bothOfView()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	learnt := c.Pool.Learnt()
@@ -238,13 +247,13 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 
 // Asks reports whether each call of a tool needs the approval of a person.
 func (c *Catalog) Asks(t *discovery.Tool) bool {
-	rules := c.opts.Load().Rules
+	rules := c.options().Rules
 	return rules != nil && rules.Decide(policy.CallOf(t)).Effect == policy.Ask
 }
 
 // Writes reports whether a tool may change something.
 func (c *Catalog) Writes(t *discovery.Tool) bool {
-	if rules := c.opts.Load().Rules; rules != nil {
+	if rules := c.options().Rules; rules != nil {
 		return rules.ClassOf(t) != policy.Read
 	}
 	return policy.ClassOf(t) != policy.Read
@@ -254,7 +263,7 @@ func (c *Catalog) Writes(t *discovery.Tool) bool {
 func (c *Catalog) Problems() []string {
 	var list []string
 	for _, l := range c.Pool.Listings() {
-		list = append(list, c.opts.Load().Overrides[l.Server].Problems(l)...)
+		list = append(list, c.options().Overrides[l.Server].Problems(l)...)
 	}
 	return list
 }
@@ -262,8 +271,10 @@ func (c *Catalog) Problems() []string {
 // ServerNames are the names of the configured servers, in config order.
 func (c *Catalog) ServerNames() []string {
 	var names []string
-	for _, s := range c.opts.Load().Servers {
-		names = append(names, s.Name)
+	for _, s := range c.options().Servers {
+		if c.Has(s.Name) {
+			names = append(names, s.Name)
+		}
 	}
 	return names
 }
@@ -288,10 +299,10 @@ func (c *Catalog) Ready() bool {
 // Starting are the servers that may have more to find any moment: the named
 // one, or all if none is called so. It costs next to nothing when all are listed.
 func (c *Catalog) Starting(server string) []upstream.Starting {
-	if !c.serving.Load() {
+	if !c.Serving() {
 		return nil
 	}
-	list := c.Pool.Starting()
+	list := slices.DeleteFunc(c.Pool.Starting(), func(l upstream.Starting) bool { return !c.Has(l.Name) })
 	if len(list) == 0 {
 		return nil
 	}
@@ -303,7 +314,7 @@ func (c *Catalog) Starting(server string) []upstream.Starting {
 
 // Denied is the failure of a call to a tool that is not in scope.
 func (c *Catalog) Denied(t *discovery.Tool) *bridge.Error {
-	return bridge.Refused(t, c.opts.Load().Scope.Decide(policy.CallOf(t)))
+	return bridge.Refused(t, c.options().Scope.Decide(policy.CallOf(t)))
 }
 
 // Hidden reports whether name is the name of a tool that is not in scope.
@@ -320,7 +331,7 @@ func (c *Catalog) Hidden(name string) bool {
 // Learns reports whether the results of t are learned from: it says too little
 // of them itself, and nobody forbade it.
 func (c *Catalog) Learns(t *discovery.Tool) bool {
-	o := c.opts.Load()
+	o := c.options()
 	return o.Learned != nil && !o.Unlearned[t.Server] && !learned.HasUse(t.OutputSchema)
 }
 
@@ -331,7 +342,7 @@ func (c *Catalog) Types() *codegen.Generator {
 		if !c.Learns(t) {
 			return nil
 		}
-		typ, ok := c.opts.Load().Learned.Type(t.Server, t.OwnName())
+		typ, ok := c.options().Learned.Type(t.Server, t.OwnName())
 		if !ok {
 			return nil
 		}

@@ -27,7 +27,7 @@ const (
 func (s *search) unsearched(whole bool) []string {
 	var names []string
 	left := 0
-	for _, st := range s.f.catalog.Pool.Status() {
+	for _, st := range s.f.catalog.Status() {
 		if s.server != "" && st.Name != s.server || !s.f.catalog.Unlisted(st.Name) {
 			continue
 		}

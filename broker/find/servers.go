@@ -50,7 +50,7 @@ const slowStart = 2 * time.Second
 func (f *Finder) ListServers(server string) ServersAnswer {
 	scope := f.catalog.Scope()
 	status := make(map[string]upstream.Status)
-	for _, s := range f.catalog.Pool.Status() {
+	for _, s := range f.catalog.Status() {
 		status[s.Name] = s
 	}
 	a := ServersAnswer{Servers: []ServerInfo{}}

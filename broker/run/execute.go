@@ -353,6 +353,7 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 		Rules:     x.o.Rules,
 		Approve:   x.approve,
 		Client:    x.Request.Client,
+		Profile:   x.o.Profile,
 		Execution: x.id,
 		Record:    x.record,
 		Started:   x.announce,
@@ -365,10 +366,10 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 
 type executionKey struct{}
 
-// executionOf is the execution of e that what ctx is for belongs to; nil for
+// executionOf is the execution of e, or of a view of the same tools, that what ctx is for belongs to; nil for
 // none.
 func (e *Executor) executionOf(ctx context.Context) *Execution {
-	if x, ok := ctx.Value(executionKey{}).(*Execution); ok && x.e == e {
+	if x, ok := ctx.Value(executionKey{}).(*Execution); ok && x.e.root() == e.root() {
 		return x
 	}
 	return nil

@@ -42,6 +42,9 @@ type Options struct {
 	Policy policy.List
 	Rules  *policy.Rules
 
+	// Profile is the name of that which all callers have; empty for none.
+	Profile string
+
 	Mode          surface.Mode
 	AutoThreshold int
 	ReadOnly      bool
@@ -96,12 +99,28 @@ type Executor struct {
 	validator *bridge.Validator
 	host      map[string]HostFunc
 	libraries []Library
+	of        *Executor // whose View it is; nil for none
 }
 
 // New returns an Executor for the tools of c.
 func New(o Options, c *catalog.Catalog, log *slog.Logger) *Executor {
 	e := &Executor{log: log, catalog: c, validator: bridge.NewValidator(), host: maps.Clone(hostFuncs)}
 	e.Configure(o)
+	return e
+}
+
+// View returns an Executor for a view of the tools of e. Features are registered
+// with it anew.
+func (e *Executor) View(o Options, c *catalog.Catalog) *Executor {
+	v := New(o, c, e.log)
+	v.of, v.validator = e.root(), e.validator
+	return v
+}
+
+func (e *Executor) root() *Executor {
+	if e.of != nil {
+		return e.of
+	}
 	return e
 }
 

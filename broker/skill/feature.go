@@ -79,7 +79,9 @@ type Feature struct {
 	runs    *run.Executor
 	hits    Hits
 	changed func()
+	of      *Feature // see Parts; nil for none
 
+	base     *skills.Snapshot                // what shown was made of; guarded by looking
 	shown    atomic.Pointer[skills.Snapshot] // what clients see
 	cache    *skills.Cache                   // of files of servers
 	texts    *Texts
@@ -105,6 +107,9 @@ type Parts struct {
 	// IndexDir keeps the index of what files say, see index.Options.
 	IndexDir string
 	Logger   *slog.Logger
+	// Of is the Feature of all tools, if Catalog is a view. It has the same Registry,
+	// of which the view has what is not of other servers.
+	Of *Feature
 }
 
 // New returns a Feature, which knows the skills of o and those that the servers
@@ -115,6 +120,9 @@ func New(o Options, p Parts) *Feature {
 		log: p.Logger, catalog: p.Catalog, runs: p.Runs, hits: p.Hits, changed: p.Changed,
 		cache: skills.NewCache(p.CacheDir), texts: NewTexts(p.IndexDir, p.Logger), places: fair.New(places, fair.More(places), 0),
 	}
+	if p.Of != nil {
+		f.of, f.cache, f.places = p.Of, p.Of.cache, p.Of.places
+	}
 	f.models.f, f.users.f, f.advice.f, f.known.f, f.record.f, f.publisher.f, f.scripting.f = f, f, f, f, f, f, f
 	f.Configure(o)
 	return f
@@ -123,6 +131,9 @@ func New(o Options, p Parts) *Feature {
 // Configure replaces the settings.
 func (f *Feature) Configure(o Options) {
 	f.opts.Store(&o)
+	f.looking.Lock()
+	f.base = nil // a view may be another one
+	f.looking.Unlock()
 	f.Renew()
 }
 
@@ -167,6 +178,13 @@ func (w known) swap() bool {
 	if r := w.f.opts.Load().Registry; r != nil {
 		next = r.Refresh()
 	}
+	if w.f.base == next {
+		return false
+	}
+	w.f.base = next
+	if w.f.of != nil {
+		next = next.Filter(func(k *skills.Skill) bool { return k.Scope != skills.ScopeServer || w.f.catalog.Has(k.Server) })
+	}
 	return w.f.shown.Swap(next) != next
 }
 
@@ -181,9 +199,16 @@ func (w known) Refresh() {
 // refreshFor is Refresh for who goes on with one skill: as long as that
 // is there as it was, the others are not looked at.
 func (w known) refreshFor(name string) {
-	if reg := w.f.opts.Load().Registry; reg == nil || reg.RefreshFor(name) != w.f.now() {
+	if reg := w.f.opts.Load().Registry; reg == nil || reg.RefreshFor(name) != w.f.seen() {
 		w.f.Refresh()
 	}
+}
+
+// seen are the skills of the registry that what clients see was made of.
+func (f *Feature) seen() *skills.Snapshot {
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	return f.base
 }
 
 // find is the skill that a reader names: one that models may know of, or

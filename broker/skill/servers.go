@@ -33,6 +33,10 @@ func Sources(p *upstream.Pool, cache *skills.Cache) []skills.Source {
 // take tells the registry which skills the servers list. Whoever calls it has to
 // look at the skills afterwards.
 func (w known) take() {
+	if w.f.of != nil {
+		w.f.of.take()
+		return
+	}
 	w.f.taking.Lock()
 	defer w.f.taking.Unlock()
 	o := w.f.opts.Load()

@@ -26,6 +26,12 @@ type HTTPOptions struct {
 	// Tokens maps a client's name to its bearer token. When empty, everyone
 	// who can connect may use it.
 	Tokens map[string]string
+	// Limits are those of the tokens that have some, by the client's name.
+	Limits map[string]TokenLimits
+	// Profile finds the surface that is at /mcp/NAME; nil has none.
+	Profile func(name string) (s *Surface, ok bool)
+	// Default is the profile that is also at /mcp; empty for none.
+	Default string
 	// API answers what is below /api/; nil has nothing there. It looks after its
 	// tokens itself, and refuses for the endpoint with RefuseAPI.
 	API       http.Handler
@@ -33,6 +39,17 @@ type HTTPOptions struct {
 	// Ready says what /readyz answers; nil is always ready.
 	Ready func() bool
 }
+
+// TokenLimits say what a token is good for.
+type TokenLimits struct {
+	// Profile is the only one that it can use; empty for any.
+	Profile string
+	// Expires is when it ends; zero is never.
+	Expires time.Time
+}
+
+// Expired reports whether the token is good for nothing any more.
+func (l TokenLimits) Expired() bool { return !l.Expires.IsZero() && !time.Now().Before(l.Expires) }
 
 // sessionTimeout ends the sessions of clients that went away without a word.
 const sessionTimeout = 30 * time.Minute
@@ -55,34 +72,22 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 			return nil, fmt.Errorf("the HTTP token of %q is empty", name)
 		}
 	}
-	servers := map[string]*mcp.Server{"": s.Server("http")}
-	for name := range o.Tokens {
-		servers[name] = s.Server(name)
-	}
-	serverFor := func(r *http.Request) *mcp.Server { return servers[clientOf(r)] }
-	sessions := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout})
-	stateless := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{
-		Logger: s.log, Stateless: true, PropagateRequestCancellation: true,
-	})
-	endpoint := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Mcp-Protocol-Version") >= StatelessSince {
-			stateless.ServeHTTP(w, r)
-			return
-		}
-		sessions.ServeHTTP(w, r)
-	})
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", checked(s.requests.track(endpoint), o, loopback))
+	endpoint := checked(&doors{o: o, base: s, open: make(map[*Surface]http.Handler)}, o, loopback)
+	mux.Handle("/mcp", endpoint)
+	mux.Handle("/mcp/{profile}", endpoint)
 	if o.API != nil {
 		mux.Handle("/api/", ownPages(o.API, loopback, o.RefuseAPI))
 	}
 	// Whoever watches the process has no token, and learns nothing but this.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, true) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, o.Ready == nil || o.Ready()) })
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "the MCP endpoint is /mcp", http.StatusNotFound)
-	})
+	mux.HandleFunc("/", noEndpoint)
 	return mux, nil
+}
+
+func noEndpoint(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "the MCP endpoint is /mcp", http.StatusNotFound)
 }
 
 func sayHealth(w http.ResponseWriter, ok bool) {
@@ -100,7 +105,7 @@ func sayHealth(w http.ResponseWriter, ok bool) {
 // does not know a token.
 func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 	if len(o.Tokens) > 0 {
-		next = withToken(next, o.Tokens)
+		next = withToken(next, o)
 	}
 	return ownPages(next, loopback, func(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) })
 }
@@ -131,14 +136,26 @@ func ownPages(next http.Handler, loopback bool, refuse func(w http.ResponseWrite
 // withToken lets only those in who bear one of the tokens. The client's name
 // goes with the request as its user, to whom the SDK binds a session: another
 // client's token does not open it.
-func withToken(next http.Handler, tokens map[string]string) http.Handler {
+func withToken(next http.Handler, o HTTPOptions) http.Handler {
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-		if client := TokenOwner(tokens, token); client != "" {
-			return &auth.TokenInfo{UserID: client}, nil
+		client := TokenOwner(o.Tokens, token)
+		if client == "" {
+			return nil, auth.ErrInvalidToken
 		}
-		return nil, auth.ErrInvalidToken
+		return &auth.TokenInfo{UserID: client}, nil
 	}
-	return auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+	next = auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if fields := strings.Fields(r.Header.Get("Authorization")); len(fields) == 2 {
+			if l := o.Limits[TokenOwner(o.Tokens, fields[1])]; l.Expired() {
+				why := "this token expired on " + l.Expires.UTC().Format("2006-01-02 15:04 MST") + ": ask for a new one"
+				w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer error=\"invalid_token\", error_description=%q", why))
+				http.Error(w, why, http.StatusUnauthorized)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // TokenOwner is the name of whose token one is, "" if it is nobody's. The time

@@ -69,7 +69,7 @@ func bridgeApp(args []string) (*app, bool) {
 		return nil, false
 	}
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, protocol: os.Stdout}
-	texts := map[string]*string{"--config": &a.configPath, "--state-dir": &a.stateDir, "--mode": &a.mode, "--skills": &a.skillsPath}
+	texts := map[string]*string{"--config": &a.configPath, "--state-dir": &a.stateDir, "--mode": &a.mode, "--skills": &a.skillsPath, "--profile": &a.profile}
 	switches := map[string]*bool{"--read-only": &a.readOnly, "--verbose": &a.verbose, "-v": &a.verbose}
 	for rest := args[1:]; len(rest) > 0; rest = rest[1:] {
 		name, value, given := strings.Cut(rest[0], "=")
@@ -113,7 +113,7 @@ func (a *app) serveBridge(ctx context.Context) error {
 		return a.serveHere(ctx, func(ctx context.Context, s *session, _ *watcher) error { return a.serveStdio(ctx, s, in, out) })
 	}
 	settings, err := a.daemonSettings()
-	if err != nil {
+	if err != nil || !hasProfile(settings.flags["config"], a.chosenProfile()) {
 		return here(ctx, a.stdin, a.protocol)
 	}
 	build, err := a.build()
@@ -155,7 +155,7 @@ func (a *app) servingFlags(config string) map[string]string {
 			skills = p
 		}
 	}
-	return map[string]string{"config": abs, "mode": a.mode, "skills": skills, "read-only": strconv.FormatBool(a.readOnly)}
+	return map[string]string{"config": abs, "mode": a.mode, "skills": skills, "read-only": strconv.FormatBool(a.readOnly), settingProfile: a.chosenProfile()}
 }
 
 // daemonArgs is the command line of a daemon that serves as this process would.
@@ -183,6 +183,9 @@ func daemonEnv(named map[string]string) []string {
 	env := launch.Environment(os.Environ(), nil)
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
+		if name == profileVariable { // it is the client's, see settingProfile
+			continue
+		}
 		if strings.HasPrefix(name, "BROKER_") || name == "DBUS_SESSION_BUS_ADDRESS" || name == "SSH_AUTH_SOCK" {
 			env = append(env, kv)
 		}

@@ -88,7 +88,7 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 	if idle <= 0 {
 		idle = math.MaxInt64
 	}
-	host := &daemonHost{settings: settings, server: s.broker.Server("stdio"), adopted: func() { s.retryFailed(ctx) }}
+	host := &daemonHost{settings: settings, session: s, servers: make(map[string]*mcp.Server), adopted: func() { s.retryFailed(ctx) }}
 	err = d.Serve(ctx, host, idle)
 	host.adopting.Wait()
 	done()
@@ -98,12 +98,13 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 
 // A daemonHost serves the clients of a daemon.
 type daemonHost struct {
-	server  *mcp.Server
+	session *session
 	adopted func() // called when the daemon has got variables from a client
 
 	mu       sync.Mutex
 	settings daemonSettings
 	adopting sync.WaitGroup
+	servers  map[string]*mcp.Server // by profile; "" is that of the config
 }
 
 // Accepts compares the client's settings with those of the daemon. What the
@@ -130,21 +131,40 @@ func (h *daemonHost) Accepts(hello daemon.Hello) string {
 }
 
 func (h *daemonHost) Converse(ctx context.Context, c *daemon.Conversation) {
-	_ = surface.ServeLines(ctx, h.server, surface.Peer{ID: c.ID, Dir: c.Hello.Dir}, c, c)
+	_ = surface.ServeLines(ctx, h.serverFor(c.Hello.Settings[settingProfile]), surface.Peer{ID: c.ID, Dir: c.Hello.Dir}, c, c)
 }
 
 // retryFailed connects anew to the servers that could not be connected.
 func (s *session) retryFailed(ctx context.Context) {
 	var names []string
-	for _, st := range s.broker.Status() {
+	for _, st := range s.root.Status() {
 		if st.State == upstream.StateFailed {
 			names = append(names, st.Name)
 		}
 	}
 	if len(names) > 0 {
-		s.broker.Refresh(ctx, names...)
+		s.root.Refresh(ctx, names...)
 	}
 }
+
+// serverFor serves the clients of a profile.
+func (h *daemonHost) serverFor(profile string) *mcp.Server {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	server := h.servers[profile]
+	if server == nil {
+		b := h.session.broker
+		if profile != "" {
+			b = h.session.root.View(profile)
+		}
+		server = b.Server("stdio")
+		h.servers[profile] = server
+	}
+	return server
+}
+
+// settingProfile is the setting in which clients of one daemon may differ.
+const settingProfile = "profile"
 
 // daemonSettings are what a client and the daemon must agree on: otherwise one
 // client would be served by the config, or with the secrets, of another.
@@ -189,7 +209,7 @@ func namedVariables(path string) ([]string, error) {
 // never shows their values.
 func (s daemonSettings) differ(h daemon.Hello) string {
 	for name, value := range s.flags {
-		if h.Settings[name] != value {
+		if name != settingProfile && h.Settings[name] != value {
 			return fmt.Sprintf("the daemon runs with another %s", name)
 		}
 	}

@@ -57,6 +57,7 @@ func (a *app) doctorCommand() *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
+	a.whole = true
 	s, err := a.openAnyway(-1)
 	if err != nil {
 		return err
@@ -105,14 +106,13 @@ func checkConfig(s *session) check {
 	return c
 }
 
-// checkNames looks for what the config says about tools that there are not.
+// checkNames looks for what the config says that has no effect.
 func checkNames(s *session) (check, bool) {
-	c := check{Name: "tools", OK: true, Detail: counted(len(overrides(s.config)), "server") + " with changed tools"}
-	problems := s.broker.Problems()
-	if len(problems) > 0 {
+	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", counted(len(s.config.Broker.Profiles), "profile"), counted(len(overrides(s.config)), "server"))}
+	if problems := s.problems(); len(problems) > 0 {
 		c.OK, c.Detail, c.Hint = false, strings.Join(problems, "; "), "broker tools list shows what there is"
 	}
-	return c, len(problems)+len(overrides(s.config)) > 0
+	return c, !c.OK || len(s.config.Broker.Profiles)+len(overrides(s.config)) > 0
 }
 
 // checkState writes a file where the broker keeps its state.

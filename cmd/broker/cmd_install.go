@@ -24,7 +24,7 @@ func (a *app) installCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install CLIENT",
 		Short: "Add the broker to a client's config",
-		Long: "Add the broker to the config of a client, as one entry. Everything else in that file stays as it is; the file is\n" +
+		Long: "Add the broker to the config of a client, as one entry, with --profile of what that has. Everything else in that file stays as it is; the file is\n" +
 			"backed up, and broker uninstall makes it what it was, byte for byte. With --move the client's other servers become\n" +
 			"the broker's. Installing again brings the entry up to date. Then connect to the servers that\n" +
 			"were never listed and say what their tools cost.\n\nClients: " + strings.Join(clients.IDs(), ", "),
@@ -116,6 +116,11 @@ func (a *app) install(ctx context.Context, r clients.Request, secrets string, no
 		if err != nil {
 			return err
 		}
+		if a.profile != "" {
+			if err := a.checkProfile(cfg); err != nil {
+				return err
+			}
+		}
 		// A client must not give up on a call before the broker does.
 		r.Launch.CallTimeout = cfg.Broker.WithDefaults().MaxTimeout + 10*time.Second
 	}
@@ -126,6 +131,9 @@ func (a *app) install(ctx context.Context, r clients.Request, secrets string, no
 		return errors.New("this program is deleted when go run ends: type go install ./cmd/... first")
 	}
 	r.Launch.Args = []string{"serve", "--config", r.Config}
+	if a.profile != "" {
+		r.Launch.Args = append(r.Launch.Args, "--profile", a.profile)
+	}
 	if a.stateDir != "" {
 		state, err := filepath.Abs(a.stateDir)
 		if err != nil {

@@ -24,7 +24,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the MCP server over stdio or HTTP",
 		Long: "Run the MCP server over stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
-			"With --http, skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz report its health.\n" +
+			"With --http, the profile NAME is at /mcp/NAME; skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz report its health.\n" +
 			"Upstream servers are started when they are needed and stopped with it.\n" +
 			"Clients on stdio share one process, the daemon, which the first of them starts; see broker daemon. With --no-daemon, with BROKER_DAEMON=off\n" +
 			"or CI=true in the environment, and in a sandbox, this process serves by itself.",
@@ -94,6 +94,9 @@ func (a *app) openServing(ctx context.Context) (*session, error) {
 	if s.unvectored != nil {
 		say(a.stderr, "broker: searching without word vectors: %v\n", s.unvectored)
 	}
+	for _, problem := range s.config.Broker.UnknownProfiles() {
+		a.warn(problem)
+	}
 	s.notice()
 	return s, nil
 }
@@ -117,17 +120,19 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if err != nil {
 		return usage("%w", ownLines{err})
 	}
-	tokens := make(map[string]string)
-	for name, ref := range s.config.Broker.HTTP.Tokens {
-		if tokens[name], err = expand(ref); err != nil {
-			return usage("http token of %q: %w", name, err)
-		}
-	}
-	manage, err := a.manageOverHTTP(s, w, tokens)
+	values, limits, err := httpTokens(s.config)
 	if err != nil {
 		return err
 	}
-	handler, err := s.broker.Handler(broker.HTTPOptions{Addr: addr, Tokens: tokens, API: manage, RefuseAPI: api.Refuse})
+	manage, err := a.manageOverHTTP(s, w, values, limits)
+	if err != nil {
+		return err
+	}
+	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, API: manage, RefuseAPI: api.Refuse}
+	if a.chosenProfile() == "" {
+		o.Default = s.config.Broker.Profile
+	}
+	handler, err := s.bound.Handler(o)
 	if err != nil {
 		return usage("%w", ownLines{err})
 	}

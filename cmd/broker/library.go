@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -67,7 +67,7 @@ func (a *app) record(cfg *config.Config, e state.Event) {
 
 // manageOverHTTP is the HTTP interface to the skills and plugins of a running
 // broker, whose changes are in force when they are answered.
-func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string) (http.Handler, error) {
+func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, limits map[string]broker.TokenLimits) (http.Handler, error) {
 	admin, err := expand(s.config.Broker.HTTP.AdminToken)
 	switch {
 	case err != nil:
@@ -81,7 +81,7 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string) (
 		}
 	}
 	return api.New(api.Options{
-		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.broker.SkillTools(k) }, Tokens: tokens, AdminToken: admin, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
+		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.root.SkillTools(k) }, Tokens: tokens, AdminToken: admin, Owner: ownerOf(tokens, limits), Changed: w.now, Logger: a.logger(),
 		FileRead: func(k *skills.Skill, client, path string, err error) {
 			e := skillEvent(state.EventSkillFileRead, k, path, err)
 			e.Client = client

@@ -73,6 +73,8 @@ type app struct {
 	verbose    bool
 	readOnly   bool
 	mode       string // overrules the config's
+	profile    string // see chosenProfile
+	whole      bool   // the command is about all that is configured, whatever the profile
 	vectors    string // overrules that of the config
 	skillsPath string // overrules that of the config
 	unruled    bool   // without the policy, to see what it hides
@@ -217,6 +219,7 @@ func (a *app) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "config file (default ./servers.json, then $XDG_CONFIG_HOME/broker/servers.json)")
 	flags.StringVar(&a.stateDir, "state-dir", "", "where the catalogue and the audit log are (default $XDG_STATE_HOME/broker/…)")
+	flags.StringVar(&a.profile, "profile", "", "see only what this profile of the config has (default $BROKER_PROFILE)")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -228,6 +231,7 @@ func (a *app) root() *cobra.Command {
 		a.auditCommand(), a.runsCommand(), a.approvalsCommand(), a.policyCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
 		a.redactCommand(),
+		a.profilesCommand(),
 		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.daemonCommand(), a.serviceCommand(),
 	)
 	a.addCompletions(root)

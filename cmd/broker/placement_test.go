@@ -82,7 +82,7 @@ func TestContainersThatCannotRunTheBinaryAreNotOffered(t *testing.T) {
 
 // Who changes what is read once is told that it is not in force.
 func TestWhatAReloadDoesNotChangeIsSaid(t *testing.T) {
-	started := config.Broker{HTTP: config.HTTP{Tokens: map[string]string{"ann": "${ANN}"}, AdminToken: "${ADMIN}"}}
+	started := config.Broker{HTTP: config.HTTP{Tokens: map[string]config.Token{"ann": {Value: "${ANN}"}}, AdminToken: "${ADMIN}"}}
 	if got := notInForce(started, started); got != "" {
 		t.Errorf("nothing has changed: %q", got)
 	}

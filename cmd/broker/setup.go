@@ -25,7 +25,9 @@ import (
 type session struct {
 	config  *config.Config
 	state   string
-	broker  *broker.Broker
+	root    *broker.Broker // of all that is configured
+	bound   *broker.Broker // of what this process may ever see
+	broker  *broker.Broker // of what it sees
 	audit   *sqlite.Store
 	runs    *sqlite.Runs
 	learned *learned.Store
@@ -37,13 +39,13 @@ type session struct {
 
 // close ends the servers and the sandbox, then what they write to.
 func (s *session) close() error {
-	return errors.Join(s.broker.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
+	return errors.Join(s.root.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
 }
 
 // notice tells models what is missing.
 func (s *session) notice() {
 	if s.unvectored != nil {
-		s.broker.SetNotice("the search goes without its table of word vectors: " + oneLine(s.unvectored.Error(), 300))
+		s.root.SetNotice("the search goes without its table of word vectors: " + oneLine(s.unvectored.Error(), 300))
 	}
 }
 
@@ -119,6 +121,9 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.checkProfile(cfg); err != nil {
+		return nil, err
+	}
 	where := placementOf(cfg.Broker.WithDefaults().Sandbox, "")
 	if err := runnable(cfg, where); err != nil {
 		return nil, err
@@ -153,7 +158,9 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{cfg, state, b, store, runs, types, where, places, unvectored}, nil
+	s := &session{config: cfg, state: state, root: b, audit: store, runs: runs, learned: types, where: where, places: places, unvectored: unvectored}
+	s.see(a)
+	return s, nil
 }
 
 // indexDir is where search indexes are kept in a state directory.
@@ -210,6 +217,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		Tools:          toolLists(cfg),
 		Policy:         a.rules(cfg),
 		Overrides:      overrides(cfg),
+		Profiles:       profiles(cfg),
 		Language:       sandbox.Language(set.Language),
 		Timeout:        set.Timeout,
 		MaxTimeout:     set.MaxTimeout,

@@ -77,7 +77,7 @@ func (w *watcher) library() *library.Library { return w.managed.Load() }
 
 func (w *watcher) manage(cfg *config.Config) {
 	h := homeOf(cfg)
-	h.found = w.s.broker.Skills()
+	h.found = w.s.root.Skills()
 	w.managed.Store(h.library(func(c library.Change) { w.s.audit.Note(changeEvent(c, clientAdmin)) }))
 }
 
@@ -89,7 +89,7 @@ func (w *watcher) look(all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if all {
-		w.s.broker.RefreshSkills()
+		w.s.root.RefreshSkills()
 	}
 	now, ok := stampOf(w.s.config.Path)
 	if !ok {
@@ -119,13 +119,13 @@ func (a *app) reload(s *session) *config.Config {
 	}
 	if err != nil {
 		say(a.stderr, "%s\nbroker: the config is wrong; the one before it stays in force\n", errorLines(err))
-		s.broker.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + oneLine(err.Error(), 300))
+		s.root.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + oneLine(err.Error(), 300))
 		return nil
 	}
 	for _, n := range cfg.Notes {
 		sayln(a.stderr, n)
 	}
-	s.broker.Reconfigure(a.options(cfg))
+	s.root.Reconfigure(a.options(cfg))
 	s.notice()
 	sayln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, cfg.Broker))
 	return cfg
@@ -147,6 +147,7 @@ func notInForce(started, now config.Broker) string {
 		{"sandbox.require", slices.Equal(was.Require, is.Require)},
 		{"sandbox.maxExecutions", was.MaxExecutions == is.MaxExecutions},
 		{"http.tokens", maps.Equal(started.HTTP.Tokens, now.HTTP.Tokens)},
+		{"profile", started.Profile == now.Profile},
 		{"http.adminToken", started.HTTP.AdminToken == now.HTTP.AdminToken},
 	} {
 		if !s.same {

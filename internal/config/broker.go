@@ -29,6 +29,8 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"notedReads":     c.optionalBool(of("notedReads"), &b.NotedReads),
 		"learn":          c.optionalBool(of("learn"), &b.Learn),
 		"policy":         c.policy(&b.Policy),
+		"profile":        c.text(of("profile"), &b.Profile),
+		"profiles":       c.profiles(of("profiles"), &b.Profiles),
 		"skills":         c.skills(of, &b.Skills),
 		"plugins":        c.plugins(of, &b.Plugins),
 		"audit": section("audit", schema{
@@ -83,22 +85,5 @@ func (c *collector) secret(where string, to *string) field {
 		case !strings.Contains(*to, "${") && !isProgramRef(*to):
 			c.note(v.StartOffset, "%s is a secret in a file: ${VAR} keeps it out", where)
 		}
-	}
-}
-
-func (c *collector) tokens(where string, to *map[string]string) field {
-	return func(v hujson.Value) {
-		c.members(v, where, func(name string, key, value hujson.Value) {
-			if strings.TrimSpace(name) == "" {
-				c.fail(key.StartOffset, "%s: a token needs the name of its client", where)
-				return
-			}
-			var s string
-			c.secret(fmt.Sprintf("the token of %s", quote(name)), &s)(value)
-			if *to == nil {
-				*to = map[string]string{}
-			}
-			(*to)[name] = s
-		})
 	}
 }

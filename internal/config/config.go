@@ -157,6 +157,10 @@ type Broker struct {
 	Pins string
 	// ReadOnly takes every tool that is not marked read-only out of scope.
 	ReadOnly bool
+	// Profile is that of clients which name none; empty for all tools.
+	Profile string
+	// Profiles are by name.
+	Profiles map[string]Profile
 	// Typecheck is "auto" (default), "off", "strict", which refuses scripts that
 	// no compiler has checked, or the path of a compiler.
 	Typecheck string
@@ -255,7 +259,7 @@ func (s Sandbox) IsolationOf(language string) string {
 // that Sources.Expand resolves.
 type HTTP struct {
 	// Tokens maps the name of a client to its bearer token; default none.
-	Tokens map[string]string
+	Tokens map[string]Token
 	// AdminToken allows changes of skills and plugins; empty allows none.
 	AdminToken string
 }

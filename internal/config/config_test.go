@@ -75,7 +75,7 @@ func TestParseReadsEverything(t *testing.T) {
 			ReadOnly: true, Typecheck: "/usr/bin/tsgo", NotedReads: &no, Learn: &yes,
 			Audit: Audit{Payloads: true, Days: 7}, Search: Search{Vectors: "v.bin", Wait: new(time.Duration)},
 			Sandbox: Sandbox{Isolation: "container", Require: []string{"seccomp", "landlock"}, Memory: 512 << 20, MaxCalls: 9, InFlight: 2},
-			HTTP:    HTTP{Tokens: map[string]string{"ci": "${CI_TOKEN}"}, AdminToken: "${ADMIN}"},
+			HTTP:    HTTP{Tokens: map[string]Token{"ci": {Value: "${CI_TOKEN}"}}, AdminToken: "${ADMIN}"},
 			Skills: Skills{
 				Enabled: &yes, Path: "s", Paths: []string{"a", "~/b"}, Scan: &no, TrustedProjects: []string{"/work"},
 				Include: []string{"x-*"}, Exclude: []string{"old-*"}, CatalogBudget: 900,

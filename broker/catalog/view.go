@@ -1,0 +1,83 @@
+package catalog
+
+import (
+	"slices"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/policy"
+)
+
+// View returns a catalogue of what all of the profiles have. What else there is is
+// unknown to it, as if it did not exist; names stay. It shares the servers and
+// settings of c, and is not to be closed or configured.
+func (c *Catalog) View(profiles []policy.Profile) *Catalog {
+	v := &Catalog{Pool: c.Pool, of: c.root()}
+	v.Narrow(profiles)
+	return v
+}
+
+// Narrow replaces the profiles of a view.
+func (c *Catalog) Narrow(profiles []policy.Profile) {
+	c.profiles.Store(&profiles)
+	c.Changed()
+}
+
+// root is the catalogue that c is a view of, or c itself.
+func (c *Catalog) root() *Catalog {
+	if c.of != nil {
+		return c.of
+	}
+	return c
+}
+
+// options are the settings, which a view has of its root.
+func (c *Catalog) options() *Options { return c.root().opts.Load() }
+
+// Has reports whether a server can be known here.
+func (c *Catalog) Has(server string) bool {
+	profiles := c.profiles.Load()
+	if profiles == nil {
+		return true
+	}
+	for i := range *profiles {
+		if !(*profiles)[i].HasServer(server) {
+			return false
+		}
+	}
+	return true
+}
+
+// Status says how each server is that can be known here, in config order.
+func (c *Catalog) Status() []upstream.Status {
+	return slices.DeleteFunc(c.Pool.Status(), func(s upstream.Status) bool { return !c.Has(s.Name) })
+}
+
+// bothOfView are the catalogues of a view.
+func (c *Catalog) bothOfView() (full, scope *discovery.Catalog) {
+	full, scope = c.of.Both()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.dirty && c.ofFull == full && c.ofScope == scope {
+		return c.full, c.scope
+	}
+	profiles := *c.profiles.Load()
+	narrow := func(from *discovery.Catalog) *discovery.Catalog {
+		for i := range profiles {
+			p := &profiles[i]
+			server := func(s *discovery.Server) bool {
+				p.Offers(s)
+				return p.HasServer(s.Listing.Server)
+			}
+			from = from.Narrow(server, p.HasTool)
+		}
+		return from
+	}
+	c.dirty, c.ofFull, c.ofScope = false, full, scope
+	c.full = narrow(full)
+	c.scope = c.full
+	if scope != full {
+		c.scope = narrow(scope)
+	}
+	return c.full, c.scope
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+func (a *app) profilesCommand() *cobra.Command {
+	var none bool
+	use := &cobra.Command{
+		Use: "use NAME | use --none", Short: "Make a profile that of clients which name none",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if none {
+				return noArgs(cmd, args)
+			}
+			return oneArg("a profile, or --none")(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.useProfile(strings.Join(args, "")) },
+	}
+	use.Flags().BoolVar(&none, "none", false, "give these clients all tools again")
+	return group("profiles", "Show and choose which servers and tools clients see",
+		&cobra.Command{
+			Use: "list", Short: "List the profiles of the config, and who uses them", Args: noArgs,
+			RunE: func(*cobra.Command, []string) error { return a.listProfiles() },
+		},
+		&cobra.Command{
+			Use: "show NAME", Short: "Show the servers and tools of a profile", Args: oneArg("a profile"),
+			RunE: func(_ *cobra.Command, args []string) error { return a.showProfile(args[0]) },
+		},
+		use,
+	)
+}
+
+// A profileRow is a profile as "profiles list" prints it.
+type profileRow struct {
+	Name     string   `json:"name"`
+	Servers  []string `json:"servers"` // patterns
+	Allow    []string `json:"allow"`
+	Deny     []string `json:"deny,omitempty"`
+	ReadOnly bool     `json:"read_only"`
+	Default  bool     `json:"default"`
+	// Tokens are the clients over HTTP that can use nothing else, with when their
+	// tokens end.
+	Tokens []string `json:"tokens,omitempty"`
+}
+
+func profileRows(cfg *config.Config) []profileRow {
+	var rows []profileRow
+	for _, name := range slices.Sorted(maps.Keys(cfg.Broker.Profiles)) {
+		p := cfg.Broker.Profiles[name]
+		r := profileRow{Name: name, Servers: p.Servers, Allow: p.Allow, Deny: p.Deny, ReadOnly: p.ReadOnly, Default: name == cfg.Broker.Profile}
+		for _, client := range slices.Sorted(maps.Keys(cfg.Broker.HTTP.Tokens)) {
+			if t := cfg.Broker.HTTP.Tokens[client]; t.Profile == name {
+				r.Tokens = append(r.Tokens, client+until(t.Expires))
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// until says when a token ends.
+func until(t time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case time.Now().Before(t):
+		return " (until " + t.UTC().Format(time.DateOnly) + ")"
+	}
+	return " (expired)"
+}
+
+func (a *app) listProfiles() error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	for _, problem := range cfg.Broker.UnknownProfiles() {
+		say(a.stderr, "broker: %s\n", problem)
+	}
+	return printList(a, profileRows(cfg), "there are no profiles: write some under \"profiles\" of \"broker\"", table[profileRow]{
+		"NAME\tSERVERS\tTOOLS\tUSED BY", func(r profileRow) []any {
+			tools := strings.Join(r.Allow, " ")
+			if len(r.Deny) > 0 {
+				tools += ", not " + strings.Join(r.Deny, " ")
+			}
+			if r.ReadOnly {
+				tools += ", read-only"
+			}
+			users := slices.Clone(r.Tokens)
+			if r.Default {
+				users = append([]string{"who names none"}, users...)
+			}
+			return []any{r.Name, strings.Join(r.Servers, " "), tools, strings.Join(users, ", ")}
+		}})
+}
+
+// A profileView is what "profiles show" prints.
+type profileView struct {
+	profileRow
+	Has []serverTools `json:"has"`
+	// Unlisted are servers of the profile whose tools are not known yet.
+	Unlisted []string `json:"unlisted,omitempty"`
+}
+
+type serverTools struct {
+	Server string   `json:"server"`
+	Tools  []string `json:"tools"`
+}
+
+func (a *app) showProfile(name string) error {
+	a.profile = name
+	s, err := a.openAnyway(-1)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	v := profileView{Has: []serverTools{}, Unlisted: s.broker.Unlisted()}
+	for _, r := range profileRows(s.config) {
+		if r.Name == name {
+			v.profileRow = r
+		}
+	}
+	for _, srv := range s.broker.Catalog().Servers() {
+		row := serverTools{srv.Listing.Server, []string{}}
+		for _, t := range srv.Tools {
+			row.Tools = append(row.Tools, t.ID)
+		}
+		v.Has = append(v.Has, row)
+	}
+	if a.json {
+		return a.printJSON(v)
+	}
+	if len(v.Has) == 0 {
+		say(a.stdout, "the profile %s has no server\n", name)
+	}
+	for _, row := range v.Has {
+		note := counted(len(row.Tools), "tool")
+		if slices.Contains(v.Unlisted, row.Server) {
+			note = "tools not known yet: broker index"
+		}
+		say(a.stdout, "%s: %s\n", row.Server, note)
+		for _, id := range row.Tools {
+			say(a.stdout, "  %s\n", id)
+		}
+	}
+	return nil
+}
+
+// useProfile writes the default profile into the config; empty for none.
+func (a *app) useProfile(name string) error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	if _, ok := cfg.Broker.Profiles[name]; !ok && name != "" {
+		return usage("there is no profile %q in %s%s\nhint: broker profiles list", name, cfg.Path, lines(cfg.Broker.NearProfile(name)))
+	}
+	err = config.Edit(cfg.Path, func(data []byte) ([]byte, error) {
+		if name == "" {
+			return config.DeleteKey(data, []string{"broker", "profile"})
+		}
+		return config.SetKey(data, []string{"broker", "profile"}, name)
+	})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"config": cfg.Path, "profile": name})
+	}
+	text := "clients that name no profile see all tools"
+	if name != "" {
+		text = fmt.Sprintf("clients that name no profile use %s", name)
+	}
+	_, err = say(a.stdout, "%s: %s; brokers that run go on until they are started again\n", cfg.Path, text)
+	return err
+}

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+)
+
+// A Profile says which servers and tools some clients have. Its patterns are in
+// the style of path.Match; what the file leaves out is "*", all.
+type Profile struct {
+	Servers     []string
+	Allow, Deny []string // of tools; Deny wins
+	ReadOnly    bool
+}
+
+// A Token lets a client in over HTTP.
+type Token struct {
+	// Value may hold references that Sources.Expand resolves.
+	Value string
+	// Profile is the only one that it can use; empty for any.
+	Profile string
+	// Expires is when it ends; zero is never.
+	Expires time.Time
+}
+
+// profiles reads the profiles by name.
+func (c *collector) profiles(where string, to *map[string]Profile) field {
+	return func(v hujson.Value) {
+		c.members(v, where, func(name string, key, value hujson.Value) {
+			if !profileName.MatchString(name) {
+				c.fail(key.StartOffset, "%s: %s is no name for a profile: use letters, digits, \"_\" and \"-\", at most 63", where, quote(name))
+				return
+			}
+			of := func(k string) string { return fmt.Sprintf("%q of profile %q", k, name) }
+			p := Profile{Servers: []string{"*"}, Allow: []string{"*"}}
+			c.object(value, fmt.Sprintf("profile %q", name), schema{
+				"servers":  c.list(of("servers"), &p.Servers, c.pattern),
+				"tools":    c.profileTools(of, &p),
+				"readOnly": c.boolean(of("readOnly"), &p.ReadOnly),
+			})
+			if *to == nil {
+				*to = make(map[string]Profile)
+			}
+			(*to)[name] = p
+		})
+	}
+}
+
+func (c *collector) profileTools(of func(string) string, p *Profile) field {
+	return func(v hujson.Value) {
+		if v.Value.Kind() == '[' {
+			c.list(of("tools"), &p.Allow, c.pattern)(v)
+			return
+		}
+		c.object(v, of("tools"), schema{
+			"allow": c.list(of("tools.allow"), &p.Allow, c.pattern),
+			"deny":  c.list(of("tools.deny"), &p.Deny, c.pattern),
+		})
+	}
+}
+
+// profileName are names that an address can end in.
+var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+
+// NearProfile is a clause with the profile whose name is nearest, or nothing.
+func (b Broker) NearProfile(name string) string {
+	if near := nearest.Names(name, slices.Sorted(maps.Keys(b.Profiles)), 1); len(near) > 0 {
+		return fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return ""
+}
+
+// UnknownProfiles says where a profile is used that there is not. That is no
+// mistake of the file, since who uses it is refused and nobody gets more.
+func (b Broker) UnknownProfiles() []string {
+	var list []string
+	say := func(who, name string) {
+		if _, ok := b.Profiles[name]; name != "" && !ok {
+			list = append(list, fmt.Sprintf("there is no profile %q, which %s uses%s", name, who, b.NearProfile(name)))
+		}
+	}
+	say(`"profile" of "broker"`, b.Profile)
+	for _, client := range slices.Sorted(maps.Keys(b.HTTP.Tokens)) {
+		say(fmt.Sprintf("the token of %q", client), b.HTTP.Tokens[client].Profile)
+	}
+	return list
+}
+
+// tokens reads the tokens of HTTP, each a text or an object.
+func (c *collector) tokens(where string, to *map[string]Token) field {
+	return func(v hujson.Value) {
+		c.members(v, where, func(name string, key, value hujson.Value) {
+			if strings.TrimSpace(name) == "" {
+				c.fail(key.StartOffset, "%s: a token needs the name of its client", where)
+				return
+			}
+			of := fmt.Sprintf("the token of %s", quote(name))
+			var t Token
+			if value.Value.Kind() != '{' {
+				c.secret(of, &t.Value)(value)
+			} else if seen := c.object(value, of, schema{
+				"value":   c.secret(`"value" of `+of, &t.Value),
+				"profile": c.text(`"profile" of `+of, &t.Profile),
+				"expires": c.date(`"expires" of `+of, &t.Expires),
+			}); seen["value"] == 0 {
+				c.fail(key.StartOffset, `%s has no "value"`, of)
+			}
+			if *to == nil {
+				*to = make(map[string]Token)
+			}
+			(*to)[name] = t
+		})
+	}
+}
+
+// date reads a day, which begins in UTC, or a time.
+func (c *collector) date(where string, to *time.Time) field {
+	return func(v hujson.Value) {
+		var s string
+		c.text(where, &s)(v)
+		if v.Value.Kind() != '"' {
+			return
+		}
+		for _, form := range []string{time.DateOnly, time.RFC3339} {
+			if t, err := time.Parse(form, s); err == nil {
+				*to = t
+				return
+			}
+		}
+		c.fail(v.StartOffset, `%s: %s is not a date: write "2027-01-31"`, where, quote(s))
+	}
+}

@@ -1,0 +1,56 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// A Profile says which servers and tools some callers have. Others are not there
+// for them at all, so a Profile narrows a catalogue and is no Policy. Its patterns
+// are those of path.Match, except that "*" alone matches every name. The zero
+// value has nothing.
+type Profile struct {
+	Name string
+	// Servers are patterns of the names of servers.
+	Servers []string
+	// Allow and Deny are patterns of tools: of their names, of their ids, or of
+	// server and tool joined as calls may join them. Deny wins.
+	Allow, Deny []string
+	// ReadOnly leaves out what the policy ReadOnly denies.
+	ReadOnly bool
+}
+
+// HasServer reports whether the profile has a server.
+func (p *Profile) HasServer(name string) bool { return matchesAny(p.Servers, name) }
+
+// HasTool reports whether the profile has a tool.
+func (p *Profile) HasTool(t *discovery.Tool) bool {
+	is := func(pattern string) bool {
+		return pattern == "*" || match(pattern, t.Name) || match(pattern, t.OwnName()) || match(pattern, t.ID) ||
+			joins(pattern, ".", t) || joins(pattern, "/", t) || joins(pattern, ":", t)
+	}
+	return p.HasServer(t.Server) && slices.ContainsFunc(p.Allow, is) && !slices.ContainsFunc(p.Deny, is) &&
+		(!p.ReadOnly || ReadOnly{}.Decide(CallOf(t)).Effect != Deny)
+}
+
+// Offers takes the prompts and resources from a server if the profile has not the
+// tools that read them, which are discovery.GetPrompt and discovery.ReadResource.
+func (p *Profile) Offers(s *discovery.Server) {
+	readOnly := true
+	has := func(method string) bool {
+		t := discovery.Tool{Server: s.Listing.Server, ID: s.Prefix + "__" + method}
+		t.Name, t.Annotations.ReadOnly = method, &readOnly
+		return p.HasTool(&t)
+	}
+	if !has(discovery.GetPrompt) {
+		s.Prompts = nil
+	}
+	if !has(discovery.ReadResource) {
+		s.Resources = nil
+	}
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return p == "*" || match(p, name) })
+}

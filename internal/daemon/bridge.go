@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -404,7 +405,8 @@ func (b *Bridge) replay(conn io.Writer, br *bufio.Reader, listeners map[string][
 // connect connects to the daemon, and starts one if there is none. An error
 // means that this client is to be served without.
 func (b *Bridge) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, fmt.Errorf("the daemon did not answer within %v: see %s", connectTime, LogPath(b.StateDir)))
+	silent := fmt.Errorf("the daemon did not answer within %v: see %s", connectTime, LogPath(b.StateDir))
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, silent)
 	defer cancel()
 	p := placeOf(b.StateDir)
 	var start starter
@@ -418,6 +420,8 @@ func (b *Bridge) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
 			return nil, nil, errors.New(w.Refused)
 		case err == nil && !w.Moved:
 			return conn, br, nil
+		case errors.Is(err, os.ErrDeadlineExceeded): // as one that was stopped with SIGSTOP
+			return nil, nil, silent
 		case err != nil && !notRunning(err):
 			return nil, nil, err
 		}

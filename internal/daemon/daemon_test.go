@@ -413,6 +413,24 @@ func TestDaemonEndsWhenNobodyIsThere(t *testing.T) {
 	}
 }
 
+func TestStoppedDaemonHasGivenItsPlaceUp(t *testing.T) {
+	h := newHome(t)
+	for range 50 {
+		if _, err := h.start(build("one", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Ask(h.dir, OpStop, build("one", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Ask(h.dir, OpStatus, build("one", 1)); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("after stop: %v", err)
+		}
+	}
+	if n := len(h.daemons()); n != 50 {
+		t.Errorf("%d of 50 daemons had a place", n)
+	}
+}
+
 func TestScan(t *testing.T) {
 	for _, c := range []struct {
 		line string

@@ -163,8 +163,9 @@ func (d *Daemon) attend(ctx context.Context, host Host, conn net.Conn, idle time
 	case h.Op == OpStatus:
 		w.Status = d.status()
 	case h.Op == OpStop:
-		_ = writeLine(conn, w)
 		d.log.Info("asked to stop", "pid", h.PID)
+		d.leave() // whoever hears of the end may start another one
+		_ = writeLine(conn, w)
 		stop()
 		return
 	default:

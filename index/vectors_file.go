@@ -10,9 +10,10 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 )
 
 // The file of a table of word vectors: the magic, the numbers of dimensions and
@@ -87,20 +88,14 @@ func BuildVectors(source io.Reader, words int, out string) (*Vectors, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(out), ".vectors-*")
-	if err != nil {
-		return nil, fmt.Errorf("word vectors: %w", err)
-	}
-	defer os.Remove(f.Name()) // fails when it has been renamed
-	_, err = f.Write(v.encode())
-	if e := f.Close(); err == nil {
-		err = e
-	}
+	f, err := atomicfile.Create(out)
 	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), out)
+		_, err = f.Write(v.encode())
+		if err = errors.Join(err, f.Chmod(0o644)); err != nil {
+			f.Discard()
+		} else {
+			err = f.Commit()
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("word vectors: %w", err)

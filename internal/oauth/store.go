@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
@@ -222,22 +223,7 @@ func (s *store) write(key string, f stored) error {
 	if err != nil {
 		return fmt.Errorf("keep the token: %w", err)
 	}
-	tmp, err := os.CreateTemp(s.dir, key+".*.tmp") // mode 0600
-	if err != nil {
-		return fmt.Errorf("keep the token: %w", err)
-	}
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), s.path(key))
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
+	if err := atomicfile.WriteSync(s.path(key), data); err != nil {
 		return fmt.Errorf("keep the token: %w", err)
 	}
 	return nil

@@ -242,7 +242,7 @@ func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, 
 	case res.Created:
 		rec.Dirs = missingDirs(res.Path)
 	default:
-		backup, err := saveBackup(res.Path, before)
+		backup, err := saveBackup(r.Journal, res.Path, before)
 		if err != nil {
 			return res, err
 		}

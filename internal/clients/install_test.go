@@ -139,7 +139,7 @@ func TestUninstallUndoesInstallByteForByte(t *testing.T) {
 				if diff := cmp.Diff(want, names(t, c, path)); diff != "" {
 					t.Errorf("servers after install (-want +got):\n%s", diff)
 				}
-				if !res.Changed || res.Created || res.Backup != path+".broker-backup" || read(t, res.Backup) != before {
+				if !res.Changed || res.Created || filepath.Dir(res.Backup) != backupDir(r) || read(t, res.Backup) != before {
 					t.Errorf("Install = %+v", res)
 				}
 				if info, err := os.Stat(res.Backup); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
@@ -361,7 +361,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	if res := mustInstall(t, r); !res.Changed || len(res.Moved) != 2 {
 		t.Errorf("Install = %+v", res)
 	}
-	for _, p := range []string{r.Journal, r.Config, path + ".broker-backup"} {
+	for _, p := range []string{r.Journal, r.Config, backupDir(r)} {
 		if _, err := os.Stat(p); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s was written: %v", p, err)
 		}
@@ -392,16 +392,32 @@ func TestUninstallWithoutItsBackup(t *testing.T) {
 func TestBackupsAreNotOverwritten(t *testing.T) {
 	r, path := testRequest(t, "vscode")
 	writeFile(t, path, samples["vscode"])
-	writeFile(t, path+".broker-backup", "older")
+	first := mustInstall(t, r).Backup
+	mustUninstall(t, r)
+	writeFile(t, first, "older")
 	res := mustInstall(t, r)
-	if res.Backup != path+".broker-backup.2" || read(t, path+".broker-backup") != "older" {
+	if res.Backup != first+".2" || read(t, first) != "older" {
 		t.Errorf("Install = %+v", res)
 	}
 	mustUninstall(t, r)
-	if read(t, path) != samples["vscode"] || read(t, path+".broker-backup") != "older" {
+	if read(t, path) != samples["vscode"] || read(t, first) != "older" {
 		t.Error("the older backup was used")
 	}
 }
+
+// All that install keeps is beside the journal, in the state directory: nothing is
+// left in the folder of the client.
+func TestInstallKeepsNothingBesideTheFile(t *testing.T) {
+	r, path := testRequest(t, "cursor")
+	writeFile(t, path, samples["cursor"])
+	mustInstall(t, r)
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("beside the file: %v, %v", entries, err)
+	}
+}
+
+func backupDir(r Request) string { return filepath.Join(filepath.Dir(r.Journal), "backups") }
 
 func TestUninstallFindsWhatWasWrittenByHand(t *testing.T) {
 	r, path := testRequest(t, "cursor")

@@ -101,11 +101,15 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// saveBackup writes data beside path, where nobody but the user can read it.
-// An older backup stays: it may still be needed.
-func saveBackup(path string, data []byte) (string, error) {
+// saveBackup writes what the file at path holds beside the journal, where nobody but
+// the user can read it. An older backup stays: it may still be needed.
+func saveBackup(journal, path string, data []byte) (string, error) {
+	dir := filepath.Join(filepath.Dir(journal), "backups")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("back up %s: %w", path, err)
+	}
 	for n := 1; n < 1000; n++ {
-		name := path + ".broker-backup"
+		name := filepath.Join(dir, sum([]byte(path))[:8]+"-"+filepath.Base(path)) // files of one name have folders of their own
 		if n > 1 {
 			name += "." + strconv.Itoa(n)
 		}

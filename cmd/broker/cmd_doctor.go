@@ -205,7 +205,7 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 	}
 	c := check{Name: st.Name, OK: st.Err == nil, Hint: st.Hint}
 	if st.Err != nil {
-		c.Detail = string(st.State) + ": " + st.Err.Error()
+		c.Detail = string(st.State) + ": " + why(st.Err.Error())
 		c.Log, c.Output = unsaid(st.Stderr, c.Detail), unsaid(st.Dropped, c.Detail)
 		if h := shellHint(ctx, command); h != "" {
 			c.Hint = h

@@ -169,7 +169,7 @@ func printIndex(w io.Writer, r indexReport) {
 		note := ""
 		switch {
 		case row.Error != "":
-			note = row.Status + ": " + oneLine(row.Error, 100)
+			note = row.Status + ": " + oneLine(why(row.Error), 100)
 		case len(row.Problems) > 0:
 			note = fmt.Sprintf("%d repaired or left out: broker doctor", len(row.Problems))
 		}

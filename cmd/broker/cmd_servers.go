@@ -43,7 +43,7 @@ func (a *app) serversListCommand() *cobra.Command {
 				return a.printJSON(rows)
 			}
 			err = table[serverRow]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i serverRow) []any {
-				return []any{i.Name, i.Transport, i.Status, i.ToolCount, i.runs(), oneLine(cmp.Or(i.Error, i.Description), 100)}
+				return []any{i.Name, i.Transport, i.Status, i.ToolCount, i.runs(), oneLine(cmp.Or(why(i.Error), i.Description), 100)}
 			}}.print(a.stdout, rows.Servers)
 			if err != nil {
 				return err

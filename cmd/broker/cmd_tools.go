@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
@@ -126,9 +127,9 @@ func printTool(w io.Writer, d broker.ToolDescription) error {
 	}
 	say(w, "%s (server %s, %s)\n", d.Name, d.Server, access)
 	if d.Description != "" {
-		say(w, "\n%s\n", indented("  ", strings.TrimSpace(d.Description)))
+		say(w, "\n%s\n", lines(folded(string(indented("  ", strings.TrimSpace(d.Description))), widthOf(w), "  ")))
 	}
-	say(w, "\n  %s\n\n", d.Signature)
+	say(w, "\n%s\n\n", lines(folded("  "+gate.Terminal(d.Signature), widthOf(w), "    ")))
 	params := readSchema(d.InputSchema).parameters()
 	if len(params) == 0 {
 		_, err := sayln(w, "It takes no parameters.")

@@ -68,7 +68,7 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	for _, r := range rows {
 		if !r.OK {
 			failed++
-			say(a.stderr, "%s: %s\n", r.Server, oneLine(r.Error, 300))
+			say(a.stderr, "%s: %s\n", r.Server, oneLine(why(r.Error), 300))
 		}
 	}
 	if a.json {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // An examination is one run of doctor. It prints each check as it is known.
@@ -75,7 +76,7 @@ func (e *examination) print(c check) {
 	if !c.OK {
 		mark = "FAIL"
 	}
-	say(w, "%s  %s: %s\n", mark, c.Name, indentedAfter("      ", c.Detail))
+	sayln(w, lines(folded(fmt.Sprintf("%s  %s: %s", mark, gate.Terminal(c.Name), indentedAfter("      ", gate.TerminalText(c.Detail))), widthOf(w), "      ")))
 	for _, said := range []struct {
 		where string
 		lines []string

@@ -235,6 +235,7 @@ func (a *app) root() *cobra.Command {
 		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.daemonCommand(), a.serviceCommand(),
 	)
 	a.addCompletions(root)
+	a.fitHelp(root)
 	return root
 }
 

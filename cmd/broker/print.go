@@ -202,3 +202,12 @@ func indented(margin, text string) lines { return lines(margin) + indentedAfter(
 func indentedAfter(margin, text string) lines {
 	return lines(strings.ReplaceAll(strings.ReplaceAll(text, "\r", "\n"), "\n", "\n"+margin))
 }
+
+// why is an error of a server for people, without what the SDK says of its own
+// way to it.
+func why(text string) string {
+	for _, steps := range []string{`calling "initialize": `, `sending "initialize": `, "rejected by transport: "} {
+		text = strings.Replace(text, steps, "", 1)
+	}
+	return text
+}

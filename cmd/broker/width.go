@@ -1,0 +1,76 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// minWidth is the narrowest terminal that text is fitted to.
+const minWidth = 40
+
+// widthOf is how many characters a line of the terminal w has; 0 if w is no
+// terminal, where nothing is cut or folded.
+func widthOf(w io.Writer) int {
+	if s, ok := w.(*screen); ok {
+		w = s.w
+	}
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < minWidth {
+		return 0
+	}
+	return width
+}
+
+// folded is text with line breaks before words that would stand beyond width,
+// and each line that it begins so after margin. Lines that are there stay.
+func folded(text string, width int, margin string) string {
+	if width <= 0 {
+		return text
+	}
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		own := margin // of what continues the line
+		if indent := line[:len(line)-len(strings.TrimLeft(line, " "))]; len(indent) > len(own) {
+			own = indent
+		}
+		at := 0
+		for j, word := range strings.SplitAfter(line, " ") {
+			n := utf8.RuneCountInString(strings.TrimRight(word, " "))
+			if j > 0 && at+n > width && at > len(own) {
+				b.WriteString("\n" + own)
+				at = len(own)
+			}
+			b.WriteString(word)
+			at += utf8.RuneCountInString(word)
+		}
+	}
+	return strings.ReplaceAll(b.String(), " \n", "\n")
+}
+
+// fitHelp folds help texts at the width of the terminal.
+func (a *app) fitHelp(root *cobra.Command) {
+	width := widthOf(a.stdout)
+	if width == 0 {
+		return
+	}
+	cobra.AddTemplateFunc("folded", func(text string) string { return folded(text, width, "") })
+	cobra.AddTemplateFunc("flagsFolded", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(width) })
+	root.SetUsageTemplate(strings.NewReplacer(
+		".LocalFlags.FlagUsages", "flagsFolded .LocalFlags", ".InheritedFlags.FlagUsages", "flagsFolded .InheritedFlags").Replace(root.UsageTemplate()))
+	root.SetHelpTemplate(`{{with (or .Long .Short)}}{{. | trimTrailingWhitespaces | folded}}
+
+{{end}}{{if or .Runnable .HasSubCommands}}{{.UsageString}}{{end}}`)
+}

@@ -199,10 +199,13 @@ func clientAbove(ancestors [][]string) string {
 			if clientPrograms[name] {
 				return name
 			}
-			if name == "broker" && i+1 < len(line) && slices.ContainsFunc(line[i+1:], func(w string) bool {
-				return w == "serve" || w == "daemon" || w == "bridge" || w == "exec"
-			}) {
-				return "broker " + line[i+1]
+			if name != "broker" {
+				continue
+			}
+			for _, w := range line[i+1:] {
+				if w == "serve" || w == "daemon" || w == "exec" {
+					return "broker " + w
+				}
 			}
 		}
 	}

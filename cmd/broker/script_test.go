@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 		"typist":  serveTypist,
 		"evil":    serveEvil,
 		"library": serveLibrary,
+		"ledger":  serveLedger,
 		// Servers that somebody looks into.
 		"paperless": func() { fmt.Fprintln(os.Stderr, "out of paper"); os.Exit(4) },
 		"teller":    func() { fmt.Println("usage: teller --stdio\nThis is no \x1b[31mMCP."); os.Exit(2) },

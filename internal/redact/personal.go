@@ -26,6 +26,11 @@ func personal(text string) []Span {
 			if s = ssn(text, i); s.End == 0 {
 				s = card(text, i)
 			}
+			if s.End == 0 && c == '0' && i+6 < len(text) && text[i+1] == '0' && says(text, i, "tel", "phone", "call", "ring", "fax", "mobil") {
+				if p := phone(text[i+1:], 0); p.End > 0 {
+					s = Span{Type: p.Type, Start: i, End: i + 1 + p.End}
+				}
+			}
 		case c >= 'A' && c <= 'Z':
 			if i+4 < len(text) && text[i+1] >= 'A' && text[i+1] <= 'Z' && isDigit(text[i+2]) && isDigit(text[i+3]) {
 				s = iban(text, i)
@@ -195,9 +200,20 @@ func countryCode(d []byte) bool {
 	return false
 }
 
+// says reports whether one of some words stands shortly before i.
+func says(text string, i int, words ...string) bool {
+	before := strings.ToLower(text[max(0, i-24):i])
+	for _, w := range words {
+		if strings.Contains(before, w) {
+			return true
+		}
+	}
+	return false
+}
+
 // ssn finds a social security number of the US at i.
 func ssn(text string, i int) Span {
-	if i+11 > len(text) || text[i+3] != '-' || text[i+6] != '-' || i+11 < len(text) && (isDigit(text[i+11]) || isAlpha(text[i+11]) || text[i+11] == '-') {
+	if i+11 > len(text) || (text[i+3] != '-' || text[i+6] != '-') && (text[i+3] != ' ' || text[i+6] != ' ' || !says(text, i, "ssn", "social security")) || i+11 < len(text) && (isDigit(text[i+11]) || isAlpha(text[i+11]) || text[i+11] == '-') {
 		return Span{}
 	}
 	if i > 0 && strings.IndexByte("-+./#", text[i-1]) >= 0 {

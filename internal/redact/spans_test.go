@@ -82,7 +82,7 @@ func found() []string {
 		"ring «phone|+49 30 901820» or «phone|+1 (415) 555-0132»", "tel:«phone|+442079460958»", "(«phone|+41 44 668 18 00»)", "phone=«phone|+4915112345678»&x=1", "«phone|+1-212-555-0187».", "«phone|+33 1 70 18 12 34», office 5",
 		"card «card|4111-1111-1111-1111».", "«card|5555555555554444»", "«card|3782 822463 10005» exp 12/29", "pan:«card|6011111111111117»", "«card|30569309025904»", "«card|3530111333300000»",
 		"to «iban|DE89 3704 0044 0532 0130 00» now", "IBAN:«iban|GB82WEST12345698765432»", "«iban|NL91ABNA0417164300»",
-		"SSN «ssn|536-22-8726».", "ssn=«ssn|219-09-9999»",
+		"SSN «ssn|536-22-8726».", "ssn «ssn|536 22 8726»", "tel: «phone|0049 30 901820»", "call «phone|0033 1 70 18 12 34»", "ssn=«ssn|219-09-9999»",
 		"token «github_token|" + gh + "»", "https://«github_token|" + gh + "»@github.com/o/r", "Authorization: Bearer «github_token|" + gh + "»", "GITHUB_TOKEN=«github_token|" + gh + "»", `password="«github_token|` + gh + `»"`,
 		"«slack_token|xox" + "b-" + some(digits, 12) + "-" + some(alnum, 24) + "»", "«stripe_key|sk" + "_live_" + some(alnum, 24) + "»", "«anthropic_key|sk" + "-ant-api03-" + some(alnum, 93) + "»", "«openai_key|sk" + "-proj-" + some(alnum, 80) + "»",
 		"«google_api_key|AI" + "za" + some(alnum, 35) + "»", "«npm_token|np" + "m_" + some(alnum, 36) + "»", "«gitlab_token|gl" + "pat-" + some(alnum, 20) + "»", "«aws_access_key|AK" + "IA" + some(upper, 16) + "»",
@@ -158,7 +158,7 @@ func TestLookAlikes(t *testing.T) {
 		"password=${PASSWORD}", "password=$PASSWORD", "api_key=YOUR_API_KEY", "token: <your token>", "secret={{ secret }}", "password: ********", "sk-xxxxxxxxxxxxxxxxxxxxxxxx", "AKIA" + "IOSFODNN7EXAMPLE", "password=changeme", "apiKey: process.env.API_KEY",
 		"postgres://user:password@localhost/db", "postgres://${USER}:${PASS}@db/x", "http://host:8080/a@b", "password: must have eight characters", "The token: an essay.", "unexpected token: identifier", "max_tokens=100", "tokens: 1234567890123456",
 		"-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK", "DE89 3704 0044 0532 0130 01", "GB00WEST12345698765432", "US12345678901234", "XX89370400440532013000",
-		"000-12-3456", "666-12-3456", "912-34-5678", "536-22-8726-1", "2026-12-3456", "1+2345678901", "+100000000", "+0 123 456 789", "x +12345", "C++11223344", "+99 12 34 56 78", "EAN 4006381333931", "ISBN 978-3-16-148410-0", "imei 490154203237518", "4242", "eyJhbGciOiJub25lIn0",
+		"000-12-3456", "room 536 22 8726", "part 0049 30 901820", "666-12-3456", "912-34-5678", "536-22-8726-1", "2026-12-3456", "1+2345678901", "+100000000", "+0 123 456 789", "x +12345", "C++11223344", "+99 12 34 56 78", "EAN 4006381333931", "ISBN 978-3-16-148410-0", "imei 490154203237518", "4242", "eyJhbGciOiJub25lIn0",
 		"basic functionality", "bearer of bad news", "cookie: none", "x=0.4242424242424242", "lat 52.5200066, lon +13.404954", "pi 3.14159265358979323846", "ticket 4000-1234", "[4, 2, 4, 2]",
 	} {
 		if got := Find(text); len(got) > 0 {

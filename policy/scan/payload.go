@@ -300,6 +300,11 @@ func piped(s string) bool {
 		strings.Contains(s, "curl") && strings.Contains(s, "@") && posted().MatchString(s)
 }
 
+// intoShell is a command whose output is run.
+var intoShell = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\S \|\s*(?:sudo )?(?:ba|z)?sh(?:\s|$|[.;)"'` + "`" + `])`)
+})
+
 func containsAny(s string, list ...string) bool {
 	for _, w := range list {
 		if strings.Contains(s, w) {

@@ -112,6 +112,8 @@ var ruleTable = []rule{
 	{exfil, param | path, put | send | read, func(t *text) bool {
 		return t.seq(10, put|send|read, path, param) || t.seq(12, path, put|send, param)
 	}},
+	{exfil, path | sink, 0, func(t *text) bool { return t.seq(6, path, sink) }},
+	{exfil, path | param | put, 0, func(t *text) bool { return t.readsPath() && t.seqImperative(5, put, param) }},
 	{exfil, bcc | sink, 0, func(t *text) bool { return t.seq(8, bcc, sink) }},
 	{harvest, talk, 0, (*text).harvestsTalk},
 	{harvest, content | path, 0, func(t *text) bool {
@@ -126,11 +128,14 @@ var ruleTable = []rule{
 	{exfil, content | path | param, 0, func(t *text) bool { return t.seq(12, content, path, param) }},
 	{override, voided, orders | rules, func(t *text) bool { return t.seq(3, orders|rules, voided) && t.seqOf(ignored) }},
 	{override, outranks, orders | talk, func(t *text) bool { return t.seq(4, outranks, orders|talk) && t.all&prior != 0 }},
-	{redirects, party | number, only | must | whole, func(t *text) bool { return t.seq(2, party, number) && t.all&(only|must|whole) != 0 && t.place == prose }},
+	{override, outranks | user, orders | rules, func(t *text) bool { return t.seq(5, orders|rules, outranks, user) }},
+	{redirects, party | number, only | must | whole, func(t *text) bool { return t.seq(4, party, number) && t.all&(only|must|whole) != 0 && t.place == prose }},
 	{readsPath, path | send, 0, func(t *text) bool { return t.seqImperative(6, path, send) }},
 	{asksTalk, talk | whole, 0, func(t *text) bool {
 		return t.place == parameter && !t.chatty && (t.seq(2, whole, talk) || t.seq(4, talk, whole) || t.both(talk, whole))
 	}},
+	{asksTalk, creds | put | where, source | seen, func(t *text) bool { return t.place == parameter && t.plain(3, put, where) }},
+	{asksTalk, talk | where | tell, 0, func(t *text) bool { return t.both(talk, where) && t.plain(2, tell, talk) }},
 	{asksTalk, talk | where, 0, func(t *text) bool { return t.place == parameter && !t.chatty && t.both(talk, where) }},
 	{asksTalk, creds | foreign, send, func(t *text) bool {
 		return t.place != prose && t.near(8, send|foreign, creds|foreign, user|foreign)
@@ -310,6 +315,9 @@ func (t *text) about(j int) bool {
 // in "mention this name".
 func (t *text) alone(m int) bool {
 	rest := strings.TrimLeft(t.folded[t.hits[m].end:], " ")
+	if t.folded[t.hits[m].pos:t.hits[m].end] == "that" && precedes(rest, "it ", "you ", "this ", "the tool", "the file", "a copy") && rest != "" {
+		return true
+	}
 	if rest == "" || strings.IndexByte(".,;:!)\"'`<\n", rest[0]) >= 0 {
 		return true
 	}

@@ -54,7 +54,7 @@ func (t *text) asksForTalk() bool {
 		return false
 	}
 	for i, h := range t.hits {
-		if h.class&(put|send) != 0 && h.base && !t.negated(i) && t.from(i, 5, 0, []class{talk}) {
+		if h.class&(put|send) != 0 && (h.base || t.ordered(i)) && !t.negated(i) && t.from(i, 5, 0, []class{talk}) {
 			return true
 		}
 	}

@@ -176,6 +176,8 @@ func (w *walker) signals(s string, at place, depth int) (signal, *text) {
 	}
 	if (f.shell || strings.Contains(t.folded, "nc") || strings.Contains(t.folded, "/dev/tcp")) && piped(t.folded) {
 		found |= shell
+	} else if f.shell && strings.Contains(t.folded, "|") && intoShell().MatchString(t.folded) {
+		found |= commands
 	}
 	if f.bracket && t.commented() {
 		found |= comment

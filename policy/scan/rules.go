@@ -87,6 +87,7 @@ var ruleTable = []rule{
 		return strings.Contains(t.folded, "without") && t.seqBut(3, says, neg, user, tell) && t.unseenBy()
 	}},
 	{secrecy, hide | user | from, 0, func(t *text) bool { return t.seq(5, hide, from, user) }},
+	{override, do | this, 0, func(t *text) bool { return t.place == result && t.seqImperative(2, do, this) }},
 	{override, mutiny, 0, func(*text) bool { return true }},
 	{override, ignore | orders, 0, (*text).overrides},
 	{override, ignore | orders | foreign, 0, func(t *text) bool {

@@ -213,6 +213,9 @@ func (w *walker) spaced(folded string, at place) signal {
 // verdict weighs the signals of one text.
 func verdict(found signal, at place, t *text) Verdict {
 	v := weigh(found, at)
+	if at == label && found&aPath != 0 && t.seq(5, read, path) && t.all&order != 0 {
+		v = max(v, Review) // a title that orders something
+	}
 	// A tool that is about attacks may quote them.
 	if v == Block && found&unseenChars == 0 && t.all&detect != 0 && (at == prose || at == parameter) && t.quotes() {
 		v = Review

@@ -42,6 +42,27 @@ func TestDeniedToolsAreNotThere(t *testing.T) {
 	}
 }
 
+// A server that rules deny has no tool, prompt or resource.
+func TestServersThatRulesDeny(t *testing.T) {
+	for text, there := range map[string]bool{
+		`{"rules":[{"effect":"deny","tools":["library"]}]}`:                               false,
+		`{"rules":[{"effect":"deny","tools":["library"],"except":["*.resources/read"]}]}`: true,
+	} {
+		rules, mistakes := policy.ReadRules(policy.Source{Text: []byte(text)})
+		if rules == nil {
+			t.Fatal(mistakes)
+		}
+		b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "library"), upstreamConfig(t, "notes")}, Policy: rules})
+		b.Refresh(t.Context())
+		if got := b.ListServers("library"); got.TotalTools != 0 {
+			t.Errorf("%s: %+v, want no tool", text, got)
+		}
+		if found, err := b.Search(t.Context(), broker.SearchRequest{Query: "opening hours fines"}); err != nil || strings.Contains(fmt.Sprint(found.Tools), "library") != there {
+			t.Errorf("%s: %+v, %v", text, found, err)
+		}
+	}
+}
+
 func TestWriteMarkIsOfTheClass(t *testing.T) {
 	b := newBroker(t, broker.Options{Servers: []upstream.Config{listing(t, "s",
 		listedTool{Name: "get_contents", Description: "Contents of a file.", InputSchema: stringParams("path")},

@@ -1,17 +1,22 @@
 package policy
 
 import (
+	"slices"
+	"strings"
+	"sync"
+
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
 // Rules are a policy that was read: presets, rules, profiles, budgets and flows
 // of the configuration, and of a managed file above it. It is a Policy, and is
-// never changed. Decide keeps the order of precedence that docs/policy.md has:
+// never changed or copied. Decide keeps the order of precedence that docs/policy.md has:
 // of two stages that are equally strict, the earlier one gives code and reason.
 type Rules struct {
 	own, managed *layer
 	profiles     map[string]*stack
-	usual        stack // without a profile
+	usual        stack    // without a profile
+	joined       sync.Map // stacks of several profiles, by their names
 }
 
 // A layer is what one place says: a file, or a profile of it.
@@ -167,6 +172,22 @@ func (r *Rules) classOf(t *discovery.Tool) (_ Class, trusted bool) {
 	return ClassOf(t), false
 }
 
+// Offers takes the prompts and resources from a listing if the policy denies the
+// tools that read them, which are discovery.GetPrompt and discovery.ReadResource.
+func (r *Rules) Offers(l discovery.Listing) discovery.Listing {
+	denied := func(method string) bool {
+		t := discovery.Tool{Server: l.Server, ListedTool: discovery.ListedTool{Name: method, Annotations: discovery.Annotations{ReadOnly: new(true)}}}
+		return r.Decide(CallOf(&t)).Effect == Deny
+	}
+	if len(l.Prompts) > 0 && denied(discovery.GetPrompt) {
+		l.Prompts = nil
+	}
+	if len(l.Resources) > 0 && denied(discovery.ReadResource) {
+		l.Resources = nil
+	}
+	return l
+}
+
 var (
 	pinDecision = map[Pin]Decision{
 		PinNew:     {Effect: Deny, Code: CodePin, Reason: "is new since its server was approved, and nobody has approved it yet", Hint: pinHint},
@@ -221,13 +242,33 @@ func stricter(a, b Decision) Decision {
 	return a
 }
 
-// stack returns the layers for a profile. About one that is not there the policy
-// has nothing of its own to say.
+// stack returns the layers for a profile, or for several with "+" between them.
+// About one that is not there the policy has nothing of its own to say.
 func (r *Rules) stack(profile string) *stack {
 	if s := r.profiles[profile]; s != nil {
 		return s
 	}
-	return &r.usual
+	if !strings.Contains(profile, "+") {
+		return &r.usual
+	}
+	if s, ok := r.joined.Load(profile); ok {
+		return s.(*stack)
+	}
+	s := &stack{layers: r.usual.layers[: len(r.usual.layers)-1 : len(r.usual.layers)-1]}
+	for name := range strings.SplitSeq(profile, "+") {
+		if one := r.profiles[name]; one != nil {
+			s.layers = append(s.layers, one.own()...)
+		}
+	}
+	s.layers = append(s.layers, r.own)
+	s.presets()
+	r.joined.Store(profile, s)
+	return s
+}
+
+// own are the layers of the profile itself.
+func (s *stack) own() []*layer {
+	return slices.DeleteFunc(slices.Clone(s.layers), func(l *layer) bool { return l.profile == "" })
 }
 
 func (s *stack) readOnly() bool {

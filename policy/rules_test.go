@@ -255,6 +255,19 @@ func TestManagedPolicy(t *testing.T) {
 	}
 }
 
+// A caller with two profiles has what both have.
+func TestSeveralProfiles(t *testing.T) {
+	r := rules(t, `{"preset":"open","profiles":{"a":{"servers":["wiki","hr"]},"b":{"servers":["wiki","sms"],"preset":"careful"}}}`)
+	for name, want := range map[string]string{"wiki.create_page": "ask preset", "hr.create_x": "deny profile", "sms.send": "deny profile", "wiki.get_page": "allow preset"} {
+		server, tool, _ := strings.Cut(name, ".")
+		c := policy.CallOf(toolOfServer(server, tool))
+		c.Profile = "a+b+project"
+		if got := r.Decide(c).String(); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
 // What is asked about a tool as such holds for each of its calls.
 func TestAboutAToolAsSuch(t *testing.T) {
 	c := policy.CallOf(toolOfServer("wiki", "create_page"))

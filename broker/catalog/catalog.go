@@ -229,7 +229,11 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 		if o.Pins != nil {
 			l = o.Pins.Filter(l)
 		}
-		listings = append(listings, o.Overrides[s.Name].Apply(o.Tools.Filter(l)))
+		l = o.Overrides[s.Name].Apply(o.Tools.Filter(l))
+		if o.Rules != nil {
+			l = o.Rules.Offers(l)
+		}
+		listings = append(listings, l)
 	}
 	if o.Pins != nil {
 		c.stamp = o.Pins.Stamp() // with what was seen first

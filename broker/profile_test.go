@@ -245,7 +245,7 @@ func TestProfileThatChanges(t *testing.T) {
 	expect(t, cs, "search_tools", map[string]any{"query": "read the text of a file"}, false, "!read_file")
 	next.Profiles = nil
 	b.Reconfigure(next)
-	expect(t, cs, "list_servers", nil, false, `"servers":[]`, `the profile \"work\" is not in the config any more`, "!library")
+	expect(t, cs, "list_servers", nil, false, `"servers":[]`, `the profile \"work\" is not in the config`, "!library")
 	expect(t, cs, "search_tools", map[string]any{"query": "lend"}, false, `"match_count":0`)
 	if _, err := over.ListTools(t.Context(), nil); err == nil {
 		t.Error("a client of a profile that was deleted is answered over HTTP")

@@ -143,7 +143,7 @@ func (v *Broker) reconfigure(o *Options) {
 func (v *Broker) noteGone(profile string) {
 	notice := ""
 	if profile != "" {
-		notice = fmt.Sprintf("the profile %q is not in the config any more, so nothing can be used", profile)
+		notice = fmt.Sprintf("the profile %q is not in the config, so nothing can be used", profile)
 	}
 	v.find.SetNotice(notice)
 }

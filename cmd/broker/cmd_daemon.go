@@ -61,6 +61,7 @@ func (a *app) daemonRunCommand() *cobra.Command {
 // runDaemon claims the place first, so that clients wait for this process and do
 // not start more, and opens everything else then.
 func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
+	a.nowhere = true
 	settings, err := a.daemonSettings()
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ func (a *app) serveCommand() *cobra.Command {
 			if err := checkMode(a.mode); err != nil {
 				return err
 			}
+			a.nowhere = addr != ""
 			if addr == "" && !alone {
 				yes, why := sharesDaemon(os.Getenv)
 				if yes {

@@ -74,6 +74,7 @@ type app struct {
 	readOnly   bool
 	mode       string // overrules the config's
 	profile    string // see chosenProfile
+	nowhere    bool   // it serves many, so its working directory is no project of theirs
 	whole      bool   // the command is about all that is configured, whatever the profile
 	vectors    string // overrules that of the config
 	skillsPath string // overrules that of the config

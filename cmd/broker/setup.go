@@ -24,6 +24,7 @@ import (
 // A session is a broker with what it stands on.
 type session struct {
 	config  *config.Config
+	project *config.Project // of the working directory; nil for none
 	state   string
 	root    *broker.Broker // of all that is configured
 	bound   *broker.Broker // of what this process may ever see
@@ -124,6 +125,10 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err := a.checkProfile(cfg); err != nil {
 		return nil, err
 	}
+	project, err := a.readProject(cfg)
+	if err != nil {
+		return nil, err
+	}
 	where := placementOf(cfg.Broker.WithDefaults().Sandbox, "")
 	if err := runnable(cfg, where); err != nil {
 		return nil, err
@@ -158,7 +163,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{config: cfg, state: state, root: b, audit: store, runs: runs, learned: types, where: where, places: places, unvectored: unvectored}
+	s := &session{config: cfg, project: project, state: state, root: b, audit: store, runs: runs, learned: types, where: where, places: places, unvectored: unvectored}
 	s.see(a)
 	return s, nil
 }

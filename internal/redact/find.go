@@ -64,7 +64,15 @@ func newFinder() *tokenFinder {
 	return f
 }
 
-func pair(a, b byte) uint16 { return uint16(lower(a)&0x7f)<<7 | uint16(lower(b)&0x7f) }
+func pair(a, b byte) uint16 { return lowered[a]<<7 | lowered[b] }
+
+// lowered are the bytes in lower case, of 7 bits.
+var lowered = func() (t [256]uint16) {
+	for c := range 256 {
+		t[c] = uint16(lower(byte(c)) & 0x7f)
+	}
+	return t
+}()
 
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
@@ -102,7 +110,7 @@ func (f *tokenFinder) find(text string) (tokens []Span, hints []hinted) {
 		if b == 0 {
 			continue
 		}
-		if strings.HasPrefix(text[i:], "://") {
+		if c == ':' && strings.HasPrefix(text[i:], "://") {
 			if t, ok := userinfo(text, i+3); ok {
 				t.Type = f.kindOf(text[t.Start:t.End], t.Type)
 				tokens = append(tokens, t)
@@ -110,7 +118,9 @@ func (f *tokenFinder) find(text string) (tokens []Span, hints []hinted) {
 				continue
 			}
 		}
-		for _, k := range f.lists[b] {
+		list := f.lists[b]
+		for j := range list {
+			k := &list[j]
 			if k.least > 0 {
 				if end := k.token(text, i); end > 0 {
 					tokens = append(tokens, Span{Type: k.kind, Start: i, End: end})
@@ -217,7 +227,7 @@ func (s *shape) span(m []int, from int) Span {
 
 // token is where the token ends that begins in text at i; 0 if none does.
 func (k *candidate) token(text string, i int) int {
-	if !strings.HasPrefix(text[i:], k.text) {
+	if i+2 < len(text) && len(k.text) > 2 && text[i+2] != k.text[2] || !strings.HasPrefix(text[i:], k.text) {
 		return 0
 	}
 	if len(k.text) < 6 && i > 0 && (isIn(word, text[i-1]) && text[i-1] != '-') { // it is the end of a word
@@ -294,8 +304,8 @@ func beginsFolded(text, hint string) bool {
 	if len(text) < len(hint) {
 		return false
 	}
-	for i := range len(hint) {
-		if lower(text[i]) != hint[i] {
+	for i := len(hint) - 1; i >= 0; i-- { // the beginning is the same already
+		if lowered[text[i]] != uint16(hint[i]) || text[i] >= 0x80 {
 			return false
 		}
 	}

@@ -254,7 +254,7 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		if err != nil {
 			seen = raw // the error says what the server said
 		}
-		b.ledger.read(tool, seen, b.o.Rules != nil && b.o.Rules.WatchesValues(tool, ""))
+		b.ledger.read(tool, seen, b.o.Rules != nil && b.o.Rules.WatchesValues(tool, b.o.Profile))
 	}
 	return value, err
 }

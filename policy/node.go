@@ -18,9 +18,10 @@ type Source struct {
 	File string
 	// Text is JSON, without comments.
 	Text []byte
-	// Start is the offset in Text of the value that is the policy.
+	// Start is the offset in Text of the value that is the policy; below 0 for none.
 	Start int
-	// Profiles is the offset of another value with profiles; 0 for none.
+	// Profiles is the offset of another value with profiles, whose servers, tools
+	// and readOnly somebody else has checked; 0 for none.
 	Profiles int
 }
 
@@ -60,6 +61,7 @@ type reader struct {
 	src      Source
 	lines    []int // offset of the first byte of each line
 	mistakes []Mistake
+	checked  bool // what a profile has is, by somebody else
 }
 
 func newReader(src Source) *reader {

@@ -39,13 +39,16 @@ func (r *Rules) Under(managed *Rules) *Rules { return join(r.own, managed.own) }
 
 func readLayer(src Source) (*layer, []Mistake) {
 	r := newReader(src)
-	l := &layer{}
-	if n, ok := r.read(src.Start); ok {
-		l = r.layer(n, "the policy", true)
-		l.at = r.position(n.off)
+	l := r.layer(node{kind: '{'}, "the policy", true)
+	if src.Start >= 0 {
+		if n, ok := r.read(src.Start); ok {
+			l = r.layer(n, "the policy", true)
+			l.at = r.position(n.off)
+		}
 	}
 	if src.Profiles > 0 {
 		if n, ok := r.read(src.Profiles); ok {
+			r.checked = true
 			r.profiles(n, l)
 		}
 	}
@@ -119,9 +122,9 @@ func (r *reader) layer(n node, where string, whole bool) *layer {
 		read["annotations"] = func(v node) { r.annotations(v, l) }
 		read["profiles"] = func(v node) { r.profiles(v, l) }
 	} else {
-		read["servers"] = func(v node) { l.servers = r.patterns(v, `"servers" of `+where) }
-		read["tools"] = func(v node) { r.scope(v, where, l) }
-		read["readOnly"] = func(v node) { l.readOnly = r.boolean(v, `"readOnly" of `+where) }
+		read["servers"] = r.unlessChecked(func(v node) { l.servers = r.patterns(v, `"servers" of `+where) })
+		read["tools"] = r.unlessChecked(func(v node) { r.scope(v, where, l) })
+		read["readOnly"] = r.unlessChecked(func(v node) { l.readOnly = r.boolean(v, `"readOnly" of `+where) })
 	}
 	seen := r.fields(n, where, read)
 	if _, ok := seen["trifecta"]; !ok && len(l.labels) > 0 {
@@ -131,12 +134,23 @@ func (r *reader) layer(n node, where string, whole bool) *layer {
 	return l
 }
 
+// unlessChecked is read without its mistakes, if they are reported already.
+func (r *reader) unlessChecked(read func(node)) func(node) {
+	return func(v node) {
+		known := len(r.mistakes)
+		if read(v); r.checked {
+			r.mistakes = r.mistakes[:known]
+		}
+	}
+}
+
 var effects = map[string]Effect{"allow": Allow, "ask": Ask, "deny": Deny}
 
 func (r *reader) profiles(n node, l *layer) {
 	r.members(n, `"profiles"`, func(key, v node) {
 		where := "profile " + shown(key.text)
 		switch {
+		case r.checked && v.kind != '{':
 		case strings.TrimSpace(key.text) == "":
 			r.fail(key, "a profile needs a name")
 		case slices.ContainsFunc(l.profiles, func(p *layer) bool { return p.profile == key.text }):

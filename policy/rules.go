@@ -147,6 +147,29 @@ type label struct {
 	set   labelSet
 }
 
+// A Scope is what a profile of a policy has, as patterns. Servers and Allow are nil
+// for all.
+type Scope struct {
+	Servers, Allow, Deny []string
+	ReadOnly             bool
+}
+
+// Profiles are the profiles of the policy itself, by name.
+func (r *Rules) Profiles() map[string]Scope {
+	all := make(map[string]Scope)
+	for _, p := range r.own.profiles {
+		all[p.profile] = Scope{texts(p.servers), texts(p.only), texts(p.never), p.readOnly}
+	}
+	return all
+}
+
+func texts(patterns []toolPattern) (list []string) {
+	for _, p := range patterns {
+		list = append(list, p.text)
+	}
+	return list
+}
+
 // HasProfile reports whether the policy has a profile of that name.
 func (r *Rules) HasProfile(name string) bool { return r.profiles[name] != nil }
 

@@ -16,6 +16,8 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 	section := func(name string, s schema) field {
 		return func(v hujson.Value) { c.object(v, of(name), s) }
 	}
+	policyAt, profilesAt := -1, 0
+	readProfiles := c.profiles(of("profiles"), &b.Profiles)
 	seen := c.object(v, `"broker"`, schema{
 		"mode":           c.choice("mode", &b.Mode, "code", "tools", "auto"),
 		"autoThreshold":  c.count(of("autoThreshold"), &b.AutoThreshold, million),
@@ -28,9 +30,9 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"pins":           c.choice("pins", &b.Pins, "on", "strict", "off"),
 		"notedReads":     c.optionalBool(of("notedReads"), &b.NotedReads),
 		"learn":          c.optionalBool(of("learn"), &b.Learn),
-		"policy":         c.policy(&b.Policy),
+		"policy":         func(v hujson.Value) { policyAt = v.StartOffset },
 		"profile":        c.text(of("profile"), &b.Profile),
-		"profiles":       c.profiles(of("profiles"), &b.Profiles),
+		"profiles":       func(v hujson.Value) { profilesAt = v.StartOffset; readProfiles(v) },
 		"skills":         c.skills(of, &b.Skills),
 		"plugins":        c.plugins(of, &b.Plugins),
 		"audit": section("audit", schema{
@@ -48,6 +50,10 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 			"adminToken": c.secret(of("http.adminToken"), &b.HTTP.AdminToken),
 		}),
 	})
+	if policyAt >= 0 || profilesAt > 0 {
+		b.Policy = c.rules(policyAt, profilesAt)
+		b.addProfiles()
+	}
 	limit := b.MaxTimeout
 	if limit == 0 {
 		limit = defaultMaxTimeout

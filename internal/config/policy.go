@@ -15,20 +15,16 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// policy reads the rules about calls, whose mistakes are those of the file.
-func (c *collector) policy(to **policy.Rules) field {
-	return func(v hujson.Value) { *to = c.rules(v.StartOffset) }
-}
-
-// rules reads the policy at an offset; nil if it is wrong.
-func (c *collector) rules(start int) *policy.Rules {
+// rules reads the policy at an offset, below 0 if there is none, and the profiles at
+// another; nil if something is wrong. The mistakes are those of the file.
+func (c *collector) rules(start, profiles int) *policy.Rules {
 	// What is left out for JSON is blank in it: places stay.
 	text, err := hujson.Standardize(append(bytes.Clone(c.data), '\n'))
 	if err != nil {
-		c.fail(start, "%v", err)
+		c.fail(max(start, profiles), "%v", err)
 		return nil
 	}
-	rules, mistakes := policy.ReadRules(policy.Source{File: c.path, Text: text, Start: start})
+	rules, mistakes := policy.ReadRules(policy.Source{File: c.path, Text: text, Start: start, Profiles: profiles})
 	for _, m := range mistakes {
 		if len(c.mistakes) == maxMistakes {
 			c.more++
@@ -80,7 +76,7 @@ func ParsePolicy(path string, data []byte) (*policy.Rules, error) {
 	var rules *policy.Rules
 	if c.encoding() {
 		if v, ok := parseSyntax(c); ok {
-			rules = c.rules(v.StartOffset)
+			rules = c.rules(v.StartOffset, 0)
 		}
 	}
 	return rules, c.report(path)
@@ -97,4 +93,28 @@ func (c *Config) Rules() *policy.Rules {
 		rules = rules.Under(c.Managed)
 	}
 	return rules
+}
+
+// addProfiles makes the profiles of the policy profiles like others.
+func (b *Broker) addProfiles() {
+	if b.Policy == nil {
+		return
+	}
+	all := []string{"*"}
+	for name, scope := range b.Policy.Profiles() {
+		if _, known := b.Profiles[name]; known || !profileName.MatchString(name) {
+			continue
+		}
+		p := Profile{Servers: scope.Servers, Allow: scope.Allow, Deny: scope.Deny, ReadOnly: scope.ReadOnly}
+		if p.Servers == nil {
+			p.Servers = all
+		}
+		if p.Allow == nil {
+			p.Allow = all
+		}
+		if b.Profiles == nil {
+			b.Profiles = make(map[string]Profile)
+		}
+		b.Profiles[name] = p
+	}
 }

@@ -41,7 +41,9 @@ func (c *collector) profiles(where string, to *map[string]Profile) field {
 			}
 			of := func(k string) string { return fmt.Sprintf("%q of profile %q", k, name) }
 			p := Profile{Servers: []string{"*"}, Allow: []string{"*"}}
+			ignore := func(hujson.Value) {} // these are read as a part of the policy
 			c.object(value, fmt.Sprintf("profile %q", name), schema{
+				"description": ignore, "preset": ignore, "rules": ignore, "budgets": ignore, "flows": ignore, "labels": ignore, "trifecta": ignore,
 				"servers":  c.list(of("servers"), &p.Servers, c.pattern),
 				"tools":    c.profileTools(of, &p),
 				"readOnly": c.boolean(of("readOnly"), &p.ReadOnly),

@@ -1,8 +1,11 @@
+//lint:file-ignore SA1019 roots are deprecated since 2026-07-28, and clients have them still
+
 package broker_test
 
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -39,9 +42,7 @@ func TestSessionsOverHTTPHaveTheirInstances(t *testing.T) {
 	ann := map[string]string{"Authorization": "Bearer secret-a"}
 	with := func(base map[string]string, more ...string) map[string]string {
 		h := map[string]string{}
-		for k, v := range base {
-			h[k] = v
-		}
+		maps.Copy(h, base)
 		for i := 0; i < len(more); i += 2 {
 			h[more[i]] = more[i+1]
 		}

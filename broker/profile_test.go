@@ -259,7 +259,7 @@ func TestNarrowerViews(t *testing.T) {
 	if got := strings.Join(both.Catalog().SortedIDs(), " "); got != "files__list_rows files__read_file" {
 		t.Errorf("work and read have %s", got)
 	}
-	if b.View("work") != b.View("work") || b.View("") != b {
+	if first, second := b.View("work"), b.View("work"); first != second || b.View("") != b {
 		t.Error("a view is made twice")
 	}
 	if n := len(b.View("empty").Catalog().Tools()); n != 0 {

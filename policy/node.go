@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -253,15 +254,16 @@ func hint(s string, words []string) string {
 	if h := didYouMean(s, words); h != "" {
 		return h
 	}
-	text := ": write "
+	var text strings.Builder
+	text.WriteString(": write ")
 	for i, w := range words {
 		switch {
 		case i > 0 && i == len(words)-1:
-			text += " or "
+			text.WriteString(" or ")
 		case i > 0:
-			text += ", "
+			text.WriteString(", ")
 		}
-		text += fmt.Sprintf("%q", w)
+		fmt.Fprintf(&text, "%q", w)
 	}
-	return text
+	return text.String()
 }

@@ -3,6 +3,7 @@ package script
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -397,9 +398,7 @@ func (p *types) member(doc string, properties map[string]any, required *[]string
 	}
 	if doc != "" {
 		described := schema{"description": doc}
-		for k, v := range s {
-			described[k] = v
-		}
+		maps.Copy(described, s)
 		s = described
 	}
 	properties[name] = s

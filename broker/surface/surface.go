@@ -157,6 +157,7 @@ func (s *Surface) Server(client string) *mcp.Server {
 	}
 	server := mcp.NewServer(Implementation(o.Version), &mcp.ServerOptions{
 		Instructions: instructions(o.Servers, now.tools), Capabilities: can, Logger: s.log,
+		//lint:ignore SA1019 roots are deprecated since 2026-07-28, and clients have them still
 		RootsListChangedHandler: s.talks.rootsChanged,
 	})
 	f := &face{surface: s, client: client, server: server}

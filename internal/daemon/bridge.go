@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"sync"
@@ -373,9 +374,7 @@ func (b *Bridge) replay(conn io.Writer, br *bufio.Reader, listeners map[string][
 	if hello != nil && !greeted {
 		b.open[id] = nil
 	}
-	for id, line := range listeners {
-		b.open[id] = line
-	}
+	maps.Copy(b.open, listeners)
 	b.mu.Unlock()
 	if hello != nil {
 		if _, err := conn.Write(hello); err != nil {

@@ -121,7 +121,7 @@ func (o *Others) imitated(server string, w *walker) {
 	for _, t := range o.tools[name] {
 		switch {
 		case t.server == me:
-		case t.name != w.name && strings.ToLower(t.name) != strings.ToLower(w.name): // the same only to the eye
+		case t.name != w.name && !strings.EqualFold(t.name, w.name): // the same only to the eye
 			w.report.add("name", Block, "shadowing", "lookalikes")
 		case sibling(me, t.server):
 		case similar(t.description, w.description), typo(squash(me), squash(t.server)):

@@ -330,7 +330,7 @@ var collectors = []string{"webhook.site", "requestbin", "ngrok", "interact.sh", 
 
 func collects(name string) bool {
 	for _, c := range collectors {
-		if i := strings.Index(name, c); i >= 0 && strings.Contains(name, ".") {
+		if strings.Contains(name, c) && strings.Contains(name, ".") {
 			return true
 		}
 	}

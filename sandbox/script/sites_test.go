@@ -17,7 +17,7 @@ const globals = "Array Boolean BigInt Error Function Infinity JSON Map Math NaN 
 
 // checked has a program checked with a check that gives verdict, and returns what
 // the check was told; nil if it was not asked.
-func checked(p Program, verdict sandbox.Verdict) (error, *sandbox.Parsed) {
+func checked(p Program, verdict sandbox.Verdict) (*sandbox.Parsed, error) {
 	var told *sandbox.Parsed
 	p.Modules = testModules
 	p.Check = func(_ context.Context, parsed sandbox.Parsed) sandbox.Verdict {
@@ -26,16 +26,16 @@ func checked(p Program, verdict sandbox.Verdict) (error, *sandbox.Parsed) {
 	}
 	src, err := Read(p)
 	if err != nil {
-		return err, nil
+		return nil, err
 	}
 	tree := src.Plain()
 	if tree == nil {
 		if tree, err = src.Build(); err != nil {
-			return err, nil
+			return nil, err
 		}
 	}
 	_, err = tree.Ask(context.Background(), func(name string) bool { return slices.Contains(strings.Fields(globals), name) })
-	return err, told
+	return told, err
 }
 
 // testModules are a server as codegen writes it.
@@ -120,7 +120,7 @@ func TestCallSitesAreWhatTheTextSays(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, told := checked(Program{Code: tt.code}, sandbox.Verdict{Problems: []sandbox.Problem{{Message: "stop"}}})
+			told, _ := checked(Program{Code: tt.code}, sandbox.Verdict{Problems: []sandbox.Problem{{Message: "stop"}}})
 			var got []string
 			if told != nil {
 				for _, c := range told.Calls {
@@ -152,7 +152,7 @@ func TestCallSitesAreWhereTheTextHasThem(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, told := checked(Program{Language: tt.lang, Code: tt.code}, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
+			told, _ := checked(Program{Language: tt.lang, Code: tt.code}, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
 			if told == nil || len(told.Calls) != 1 || len(told.Calls[0].Input.Fields) != 2 {
 				t.Fatalf("told %+v, want one call with two fields", told)
 			}
@@ -172,7 +172,7 @@ func TestCallSitesAreWhereTheTextHasThem(t *testing.T) {
 
 func TestPlainJavaScriptKeepsItsPlaces(t *testing.T) {
 	code := "const s = 'ü🙂';\nawait callMCPTool('a__b', { kéy: 1 })"
-	_, told := checked(Program{Language: sandbox.JavaScript, Code: code}, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
+	told, _ := checked(Program{Language: sandbox.JavaScript, Code: code}, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
 	if told == nil || len(told.Calls) != 1 {
 		t.Fatalf("told %+v, want one call", told)
 	}
@@ -199,7 +199,7 @@ func TestNamesThatNothingDeclares(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, told := checked(Program{Code: tt.code}, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
+			told, _ := checked(Program{Code: tt.code}, sandbox.Verdict{Problems: []sandbox.Problem{{}}})
 			var got []string
 			if told != nil {
 				for _, n := range told.Names {
@@ -215,16 +215,16 @@ func TestNamesThatNothingDeclares(t *testing.T) {
 
 func TestSourceIsAModuleWithPlacesOfTheAgent(t *testing.T) {
 	code := "import { listIssues } from './servers/github';\nconst x: number = 'a';\nreturn x;"
-	_, told := checked(Program{Code: code, CheckSource: true}, sandbox.Verdict{})
+	told, _ := checked(Program{Code: code, CheckSource: true}, sandbox.Verdict{})
 	if told == nil || told.Source == "" {
 		t.Fatalf("told %+v, want the source", told)
 	}
 	wrong := sandbox.Problem{InSource: true, Offset: strings.Index(told.Source, "x: number"), Message: "wrong"}
-	err, _ := checked(Program{Code: code, CheckSource: true}, sandbox.Verdict{Problems: []sandbox.Problem{wrong}})
+	_, err := checked(Program{Code: code, CheckSource: true}, sandbox.Verdict{Problems: []sandbox.Problem{wrong}})
 	if err == nil || !strings.HasPrefix(err.Error(), "agent.ts:2:7: wrong") {
 		t.Errorf("error %v, want it in line 2", err)
 	}
-	if _, told := checked(Program{Language: sandbox.JavaScript, Code: "callMCPTool('a__b')", CheckSource: true}, sandbox.Verdict{}); told == nil || told.Source != "" {
+	if told, _ := checked(Program{Language: sandbox.JavaScript, Code: "callMCPTool('a__b')", CheckSource: true}, sandbox.Verdict{}); told == nil || told.Source != "" {
 		t.Errorf("told %+v of a program in JavaScript, want no source", told)
 	}
 }
@@ -246,7 +246,7 @@ func TestTypesNameNoFiles(t *testing.T) {
 		{"text is text", "return \"import('/etc/passwd')\"", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err, told := checked(Program{Code: tt.code, CheckSource: true}, sandbox.Verdict{})
+			told, err := checked(Program{Code: tt.code, CheckSource: true}, sandbox.Verdict{})
 			if tt.says == "" {
 				if err != nil || told == nil {
 					t.Errorf("error %v, want it to be checked", err)
@@ -268,7 +268,7 @@ func BenchmarkCheck(b *testing.B) {
 		fmt.Fprintf(&code, "const r%d = await listIssues({ owner: 'o', repo: 'r', state: 'OPEN', perPage: %d });\n", i, i)
 	}
 	for b.Loop() {
-		if err, told := checked(Program{Code: code.String()}, sandbox.Verdict{}); err != nil || len(told.Calls) != 20 {
+		if told, err := checked(Program{Code: code.String()}, sandbox.Verdict{}); err != nil || len(told.Calls) != 20 {
 			b.Fatal(err, told)
 		}
 	}
@@ -287,7 +287,7 @@ func TestSitesByWhatEndsALine(t *testing.T) {
 			if at, ok := src.Lines.Offset(3, 1); !ok || at != want {
 				t.Errorf("%s %q: line 3 begins at %d, %v, want %d", lang, end, at, ok, want)
 			}
-			err, s := checked(Program{Language: lang, Code: code}, sandbox.Verdict{})
+			s, err := checked(Program{Language: lang, Code: code}, sandbox.Verdict{})
 			if err != nil || s == nil || len(s.Calls) != 1 || s.Calls[0].Offset != want {
 				t.Errorf("%s %q: %v %+v, want one call at %d", lang, end, err, s, want)
 			}

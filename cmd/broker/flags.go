@@ -17,6 +17,8 @@ var goodValues = map[string]string{
 	"int64":       "a whole number such as 10",
 	"float64":     "seconds, such as 30 or 2.5",
 	"time":        "a time above 0, such as 90s, 15m, 720h or 7d",
+	"duration":    "a time, such as 90s or 15m, or 0",
+	"intSlice":    "whole numbers with commas between them, such as 2,3",
 	"stringSlice": "names with commas between them",
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -22,7 +24,7 @@ const (
 	// decideTime is how long a person at the client may take.
 	decideTime = 5 * time.Minute
 	// maxAskChars is how much of the calls a question shows.
-	maxAskChars = 4_000
+	maxAskChars = 3_500
 )
 
 // The answers to the question. A form without an answer decides nothing.
@@ -54,7 +56,8 @@ func (x *Execution) decide(ctx context.Context, round int, pending []state.RunCa
 	}
 	ctx, cancel := context.WithTimeout(ctx, decideTime)
 	defer cancel()
-	answer, err := x.Request.Talker.Answer(ctx, question(pending))
+	form, shown := question(pending)
+	answer, err := x.Request.Talker.Answer(ctx, form)
 	result, ok := answer.(*mcp.ElicitResult)
 	if err != nil || !ok || result.Action != "accept" {
 		return false, nil
@@ -68,7 +71,7 @@ func (x *Execution) decide(ctx context.Context, round int, pending []state.RunCa
 		return false, nil
 	}
 	id := x.journal.run.ID
-	for _, c := range pending {
+	for _, c := range pending[:shown] {
 		v.Only = append(v.Only, c.Ordinal)
 	}
 	err = x.o.Runs.Change(ctx, id, func(r *state.Run, calls []state.RunCall) error { return v.Decide(r, calls, time.Now()) })
@@ -97,26 +100,27 @@ func (x *Execution) decide(ctx context.Context, round int, pending []state.RunCa
 	return true, nil
 }
 
-// question is the form about calls.
-func question(pending []state.RunCall) *mcp.ElicitParams {
-	var text strings.Builder
-	fmt.Fprintf(&text, "The script wants to make %d calls that need your approval.\n", len(pending))
-	if len(pending) == 1 {
-		text.Reset()
-		text.WriteString("The script wants to make a call that needs your approval.\n")
-	}
-	for i, c := range pending {
+var decisionForm = json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["` +
+	strings.Join([]string{approveOnce, approveRun, denyCalls, stopRun}, `","`) + `"]}},"required":["decision"]}`)
+
+// question is the form about the first of the calls, as many as it can show: the
+// answer is about these alone, and the others are asked about next.
+func question(pending []state.RunCall) (form *mcp.ElicitParams, shown int) {
+	var list strings.Builder
+	for _, c := range pending {
 		p := PendingOf(c)
-		line := fmt.Sprintf("\n%d. %s (it %s)\n   %s", p.N, p.Tool, p.Why, p.Args)
-		if text.Len()+len(line) > maxAskChars {
-			fmt.Fprintf(&text, "\n… and %d more", len(pending)-i)
+		// Each on one line, so that no argument looks like a part of the question.
+		args := gate.Cut(gate.Line(string(p.Args)), maxAskedArguments)
+		line := fmt.Sprintf("\n%d. %s (it %s)\n   %s", p.N, p.Tool, gate.Line(p.Why), args)
+		if shown > 0 && list.Len()+len(line) > maxAskChars {
 			break
 		}
-		text.WriteString(line)
+		list.WriteString(line)
+		shown++
 	}
-	return &mcp.ElicitParams{
-		Message: text.String(),
-		RequestedSchema: json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["` +
-			strings.Join([]string{approveOnce, approveRun, denyCalls, stopRun}, `","`) + `"]}},"required":["decision"]}`),
+	text := fmt.Sprintf("The script wants to make %d calls that need your approval.\n", shown)
+	if shown == 1 {
+		text = "The script wants to make a call that needs your approval.\n"
 	}
+	return surface.FormQuestion(decisionForm, gate.NewText(text+list.String())), shown
 }

@@ -111,10 +111,10 @@ func TestCallsAreApprovedAtTheTerminal(t *testing.T) {
 	if err := errors.Join(os.WriteFile(config, text, 0o600), os.WriteFile(script, []byte(code), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for typed, want := range map[string]string{"allow once": "called", "": "denied", ".": "denied"} {
+	for typed, want := range map[string]string{"approve once": "called", "deny": "denied"} {
 		var stdout bytes.Buffer
 		person, cmd := atTerminal(t, &stdout, "exec", "--timeout", "100", "--config", config, script)
-		if seen := readUntil(t, person, "[deny]"); !strings.Contains(seen, "Call echo of server good?") {
+		if seen := readUntil(t, person, "stop):"); !strings.Contains(seen, "1. good__echo (it is a call that the policy asks about)") {
 			t.Errorf("the terminal shows %q", seen)
 		}
 		if _, err := person.WriteString(typed + "\n"); err != nil {

@@ -56,7 +56,7 @@ func writeEvil(t *testing.T, dir string) {
 	for path, text := range map[string]string{
 		"servers.json": mustJSON(map[string]any{evil: evil, "mcpServers": map[string]any{"evil": server,
 			evil: map[string]any{"command": evil, "args": []string{evil}}, "far" + evil: map[string]any{"url": "http://127.0.0.1:1/x", "headers": map[string]string{"X": evil}}, "off" + evil: map[string]any{"command": "x", "disabled": true}},
-			"broker": map[string]any{"audit": map[string]any{"payloads": true}}}),
+			"broker": map[string]any{"audit": map[string]any{"payloads": true}, "pins": "off"}}),
 		"wrong.json":                   mustJSON(map[string]any{"mcpServers": map[string]any{evil: map[string]any{"command": 1, evil: evil, "url": evil}}}),
 		"client.json":                  mustJSON(map[string]any{"mcpServers": map[string]any{evil: map[string]any{"command": evil, "env": map[string]string{"A": "${" + evil + "}"}}, "ok" + evil: server}}),
 		"skills/custom/notes/SKILL.md": skill,

@@ -244,8 +244,12 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 			return nil, nil, err
 		}
 		s.proc = proc
+		probe := min(maxProbeWait, d.limit/8)
+		if e == eraModern { // it answers as soon as it is up, and takes no initialize behind the probe
+			probe = d.limit / 2
+		}
 		conn = transport.NewStdio(proc.Stdout, proc.Stdin, transport.StdioOptions{
-			Dropped: d.dropped.Add, Heard: proc.Answered, ProbeWait: min(maxProbeWait, d.limit/8),
+			Dropped: d.dropped.Add, Heard: proc.Answered, ProbeWait: probe,
 		})
 	}
 	if e == eraUnknown {

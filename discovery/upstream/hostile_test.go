@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,27 @@ func TestSilenceOnProbeIsOutlived(t *testing.T) {
 				t.Errorf("cached: %v, era %q; want %q", ok, e.Era, eraLegacy)
 			}
 		})
+	}
+}
+
+// A server that is known to answer the probe may take longer for it than one that
+// is not known: it refuses an initialize that follows the probe.
+func TestKnownServersMayStartSlowly(t *testing.T) {
+	t.Parallel()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no sh")
+	}
+	cfg, dir := fake("s", fakeupstream.Good), t.TempDir()
+	started := filepath.Join(dir, "started")
+	cfg.Args = append([]string{"-c", `[ -e "$0" ] && sleep 1.5; : >"$0"; exec "$@"`, started, cfg.Command}, cfg.Args...)
+	cfg.Command, cfg.StartTimeout = sh, 8*time.Second // not known, it is probed for a second
+	for range 2 {
+		p := newPool(t, &Options{CacheDir: dir}, cfg)
+		if st := p.Refresh(t.Context())[0]; st.State != StateReady || st.Protocol < modernSince {
+			t.Fatalf("status = %+v", st)
+		}
+		p.Close()
 	}
 }
 

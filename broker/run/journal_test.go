@@ -62,13 +62,16 @@ func newWorld(t testing.TB) *world {
 	} {
 		s.AddTool(&mcp.Tool{Name: name, Description: name, Annotations: a, InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				w.mu.Lock()
+				calls := w.calls // those of the trial that this call is of
+				w.mu.Unlock()
 				if w.delay > 0 {
 					time.Sleep(rand.N(w.delay)) // a real server answers when it wants
 				}
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				w.n++
-				w.calls[name+string(state.Canonical(req.Params.Arguments))]++
+				calls[name+string(state.Canonical(req.Params.Arguments))]++
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(w.n)}}}, nil
 			})
 	}
@@ -185,7 +188,9 @@ func TestKilledAnywhere(t *testing.T) {
 		w.delay = 300 * time.Microsecond
 		wg.Go(func() {
 			for trial := n; trial < trials && !t.Failed(); trial += workers {
-				clear(w.calls)
+				w.mu.Lock()
+				w.calls = map[string]int{}
+				w.mu.Unlock()
 				u, r := killOnce(t, w, scripts[trial%len(scripts)], 1+trial/len(scripts)%24, trial%2 == 0)
 				mu.Lock()
 				unknown, replayed = unknown+u, replayed+r

@@ -310,7 +310,7 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 	return Refused(call.Tool, d)
 }
 
-// maxApproveError is how much of the reason is told why nobody could be asked.
+// maxApproveError bounds the reason why nobody could be asked, in characters.
 const maxApproveError = 300
 
 // asError makes err the *Error that the script sees, with the names of r.

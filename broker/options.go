@@ -72,7 +72,7 @@ type Options struct {
 	Guard bool
 	// Logger receives what happens; nil discards it.
 	Logger *slog.Logger
-	// Warn is told once of each thing in the configuration that turns out to have no
+	// Warn is called once for each thing in the configuration that turns out to have no
 	// effect; nil tells nobody.
 	Warn func(problem string)
 	// Version is the broker's own version, as it tells it to both sides.

@@ -120,7 +120,7 @@ func TestOutsideOfAProfile(t *testing.T) {
 					typo := hidden[:1] + "q" + hidden[2:] // as near to what there is
 					got, want := everything(t, cs, hidden), strings.ReplaceAll(everything(t, cs, typo), typo, hidden)
 					if got, want := untimed(got), untimed(want); got != want {
-						t.Errorf("%s: %s is told from what does not exist:\n%s", version, hidden, firstDifference(got, want))
+						t.Errorf("%s: %s differs from what does not exist:\n%s", version, hidden, firstDifference(got, want))
 					}
 				}
 				expect(t, cs, "search_tools", map[string]any{"query": "delete file"}, false, "!delete_file")

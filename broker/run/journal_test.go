@@ -166,7 +166,7 @@ func (j dyingJournal) End(r state.Run) error {
 }
 
 // The broker may die at any point between the intent of a call and its result:
-// no write is made twice, and no script is told that it is another one.
+// no write is made twice, and no unchanged script is reported as changed.
 func TestKilledAnywhere(t *testing.T) {
 	scripts := []string{
 		`for (let i = 0; i < 5; i++) await callMCPTool('t__write', { n: i })`,

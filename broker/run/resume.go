@@ -268,5 +268,5 @@ func (g *journaling) hint() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d calls that write were made: to go on without repeating them, give the corrected code with resume: %q", n, g.run.ID)
+	return fmt.Sprintf("calls that write were made (%d): to continue without repeating them, give the corrected code with resume: %q", n, g.run.ID)
 }

@@ -80,7 +80,7 @@ type app struct {
 	skillsPath string // overrules that of the config
 	unruled    bool   // without the policy, to see what it hides
 
-	warn func(problem string) // is told what of the config has no effect; may be nil
+	warn func(problem string) // reports what in the config has no effect; may be nil
 }
 
 // exit codes of the command line. exec has its own for what is wrong with the

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/run"
 	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -100,9 +100,9 @@ func (f *Feature) HostFuncs() map[string]run.HostFunc { return nil }
 func (f *Feature) Files(*run.Execution) *sandbox.Files { return nil }
 
 var (
-	path     = regexp.MustCompile(`\bscripts/([A-Za-z]\w*(?:@\d+)?)["']`)
-	member   = regexp.MustCompile(`(?:^|[^\w$.'"/])scripts\s*\??\.\s*([A-Za-z_$][\w$]*)`)
-	wordOnly = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
+	path     = lazyregexp.New(`\bscripts/([A-Za-z]\w*(?:@\d+)?)["']`)
+	member   = lazyregexp.New(`(?:^|[^\w$.'"/])scripts\s*\??\.\s*([A-Za-z_$][\w$]*)`)
+	wordOnly = lazyregexp.New(`[A-Za-z_$][\w$]*`)
 )
 
 // Modules implements run.Library: the module "scripts", which has a function for

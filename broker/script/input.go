@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // An Input is what main takes.
@@ -28,7 +30,7 @@ const (
 )
 
 // mainShape finds the function main of a script, up to its parameters.
-var mainShape = regexp.MustCompile(`(?m)^[ \t]*export\s+(?:default\s+)?(?:async\s+)?function\s+main\s*(?:<[^>(]*>)?\(|^[ \t]*export\s+const\s+main\s*=\s*(?:async\s*)?\(`)
+var mainShape = lazyregexp.New(`(?m)^[ \t]*export\s+(?:default\s+)?(?:async\s+)?function\s+main\s*(?:<[^>(]*>)?\(|^[ \t]*export\s+const\s+main\s*=\s*(?:async\s*)?\(`)
 
 // hasMain reports whether a script has a function main that others can call.
 func hasMain(code string) bool { return mainShape.MatchString(code) }
@@ -109,7 +111,7 @@ type types struct {
 	alias map[string]string
 }
 
-var token = regexp.MustCompile(`^(?:[A-Za-z_$][\w$]*|-?\d+(?:\.\d+)?|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|=>|[^\s])`)
+var token = lazyregexp.New(`^(?:[A-Za-z_$][\w$]*|-?\d+(?:\.\d+)?|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|=>|[^\s])`)
 
 // next reads the next token; "" is the end.
 func (p *types) next() {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // leading are the imports at the beginning of a script, with blank lines and
 // comments between them.
-var leading = regexp.MustCompile(`^(?:\s|//[^\n]*(?:\n|$)|(?s:/\*.*?\*/)|import\s*(?:type\s+)?(?:[\w$*{}\s,]+?\s*from\s*)?["'][^"'\n]*["'][ \t]*;?)*`)
+var leading = lazyregexp.New(`^(?:\s|//[^\n]*(?:\n|$)|(?s:/\*.*?\*/)|import\s*(?:type\s+)?(?:[\w$*{}\s,]+?\s*from\s*)?["'][^"'\n]*["'][ \t]*;?)*`)
 
 // module makes a module of a script that exports main. A script without main
 // becomes the body of one. Names that programs have without an import are

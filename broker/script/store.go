@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
@@ -80,7 +80,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-var nameShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+var nameShape = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]*$`)
 
 // List returns the scripts as they are now, by name, without their code. A
 // folder that is not there has none.
@@ -254,8 +254,8 @@ func (st Store) Remove(name string) error {
 
 // The comment at the beginning of a file, and a tag in it.
 var (
-	comment = regexp.MustCompile(`^\s*/\*\*((?s:.*?))\*/[ \t]*\n?`)
-	tag     = regexp.MustCompile(`^@(\w+)\s+(.*)$`)
+	comment = lazyregexp.New(`^\s*/\*\*((?s:.*?))\*/[ \t]*\n?`)
+	tag     = lazyregexp.New(`^@(\w+)\s+(.*)$`)
 )
 
 // header fills in what the comment says that begins s.Code, and returns the rest.

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // What leaves for a client passes this file, whatever it is and wherever it
@@ -111,7 +111,7 @@ func promptResult(description, text gate.Text) *mcp.GetPromptResult {
 }
 
 // mimeTypes are the types of media that are sent as they are.
-var mimeTypes = regexp.MustCompile(`^[A-Za-z0-9.+-]{1,40}/[A-Za-z0-9.+-]{1,80}$`)
+var mimeTypes = lazyregexp.New(`^[A-Za-z0-9.+-]{1,40}/[A-Za-z0-9.+-]{1,80}$`)
 
 // MediaBlock is an image or a sound.
 func MediaBlock(isImage bool, mimeType string, data []byte) mcp.Content {

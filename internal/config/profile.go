@@ -3,13 +3,13 @@ package config
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -70,7 +70,7 @@ func (c *collector) profileTools(of func(string) string, p *Profile) field {
 }
 
 // profileName are names that an address can end in.
-var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+var profileName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // NearProfile is a clause with the profile whose name is nearest, or nothing.
 func (b Broker) NearProfile(name string) string {

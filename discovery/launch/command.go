@@ -1,16 +1,12 @@
 package launch
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // A Command starts a server.
@@ -19,15 +15,6 @@ type Command struct {
 	Args    []string
 	Env     []string // the whole environment, see Environment
 	Dir     string   // empty means this process's own
-}
-
-// mayInstall reports whether c may have to download the server first.
-func (c Command) mayInstall() bool { return Runner(c.Program, c.Args) != "" }
-
-// installID is the same for the same installation.
-func (c Command) installID() string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{c.Program, c.Dir}, c.Args...), "\x00")))
-	return hex.EncodeToString(sum[:8])
 }
 
 // find returns the path of the program.
@@ -70,28 +57,4 @@ func Runner(program string, args []string) string {
 func commandName(command string) string {
 	base := strings.ToLower(filepath.Base(command))
 	return strings.TrimSuffix(strings.TrimSuffix(base, ".cmd"), ".exe")
-}
-
-// AwaitInstall waits while an earlier process, or the guard of an earlier broker,
-// still installs what c starts: two npx at once are in each other's way. earlier
-// may be nil.
-func AwaitInstall(ctx context.Context, c Command, earlier *Process) error {
-	if !c.mayInstall() {
-		return nil
-	}
-	if earlier != nil {
-		select {
-		case <-earlier.exited:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	for Finishing(c) {
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
 }

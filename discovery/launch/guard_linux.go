@@ -72,23 +72,6 @@ func connOf(f *os.File) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// send sends a message with files, which stay open in the message when this
-// process ends.
-func (p *guardProcess) send(text string, files []*os.File) error {
-	var fds []int
-	for _, f := range files {
-		raw, err := f.SyscallConn()
-		if err != nil {
-			return err
-		}
-		if err := raw.Control(func(fd uintptr) { fds = append(fds, int(fd)) }); err != nil {
-			return err
-		}
-	}
-	_, _, err := p.conn.WriteMsgUnix([]byte(text), syscall.UnixRights(fds...), nil)
-	return err
-}
-
 // IsGuard reports whether this process is the guard of another one. Its main
 // must then call GuardMain and nothing else.
 func IsGuard() bool {
@@ -96,24 +79,15 @@ func IsGuard() bool {
 }
 
 // GuardMain waits for the end of the process that started this one, then kills
-// what the servers of that process have left running, and returns. Those that
-// were being installed may finish that before. It kills nothing that it was not
-// left as long as that process lives, and nothing of any other.
+// what the servers of that process have left running, and returns. It kills
+// nothing as long as that process lives, and nothing of any other.
 func GuardMain() {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
-	debug.FreeOSMemory() // what the start of the program has used
-	w := &ward{installs: make(map[string]*install)}
-	conn, err := connOf(os.Stdin)
-	if err != nil {
-		return // nobody has started it as one
+	debug.FreeOSMemory()                  // what the start of the program has used
+	_, _ = os.Stdin.Read(make([]byte, 1)) // nothing is ever sent: it ends with the broker
+	if waitForOwner(os.Args[2], ownerPatience) {
+		killLeftBy(os.Args[2])
 	}
-	if !w.follow(conn) && waitForOwner(os.Args[2], ownerPatience) {
-		for _, i := range w.installs {
-			w.finish(i)
-		}
-		w.killLeftBy(os.Args[2])
-	}
-	w.finishing.Wait()
 }
 
 // waitForOwner waits until owner is gone. One that still lives after patience
@@ -128,13 +102,12 @@ func waitForOwner(owner string, patience time.Duration) bool {
 	return true
 }
 
-// killLeftBy kills the processes that bear a mark of owner and are not being
-// installed.
-func (w *ward) killLeftBy(owner string) {
+// killLeftBy kills the processes that bear a mark of owner.
+func killLeftBy(owner string) {
 	mark := owner + "."
 	quiet := 0
 	for range guardRounds {
-		pids := markedProcesses(func(m string) bool { return strings.HasPrefix(m, mark) && w.installs[m] == nil })
+		pids := markedProcesses(func(m string) bool { return strings.HasPrefix(m, mark) })
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // gone already: nothing to do
 		}

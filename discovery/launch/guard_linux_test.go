@@ -1,18 +1,15 @@
 package launch
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
-	"github.com/mcpbroker/mcpbroker/internal/pipes"
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
@@ -65,42 +62,6 @@ func TestGuardEndsSomeTimeAfterTheLastServer(t *testing.T) {
 	g.enter()
 	if running() {
 		t.Error("a guard is started after the end")
-	}
-}
-
-// What never ends is ended when its time is up.
-func TestInstallationHasALimit(t *testing.T) {
-	t.Parallel()
-	mark := newMark()
-	cmd := exec.Command(fakeupstream.Command(), fakeupstream.Args(fakeupstream.IgnoresTerm)...)
-	cmd.Env = []string{markVariable + "=" + mark}
-	in, _ := pipes.Of(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(done) }()
-	i := &install{mark: mark}
-	i.await(time.Millisecond)
-	_ = in.Close()
-	endMarked(mark)
-	select {
-	case <-done:
-	case <-time.After(30 * time.Second):
-		t.Error("it lives")
-	}
-}
-
-func TestAnswered(t *testing.T) {
-	for text, want := range map[string]bool{
-		"":                                     false,
-		"Progress: resolved 12, done\n":        false,
-		"hello\n" + `{"jsonrpc":"2.0","id":1}`: true,
-		strings.Repeat("x", 4090) + `{"jsonrpc":"2.0"}`: true, // across two reads
-	} {
-		if got := answered(io.MultiReader(strings.NewReader(text))); got != want {
-			t.Errorf("answered(%.20q) = %v", text, got)
-		}
 	}
 }
 

@@ -2,10 +2,7 @@
 
 package launch
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 // CanGuard is whether there are guards on this system.
 const CanGuard = false
@@ -13,8 +10,6 @@ const CanGuard = false
 // startGuard is for Linux only: elsewhere the environments of processes, in
 // which their marks are, cannot be read everywhere.
 func startGuard() (*guardProcess, error) { return nil, errors.ErrUnsupported }
-
-func (*guardProcess) send(string, []*os.File) error { return errors.ErrUnsupported }
 
 // IsGuard is false: there are guards on Linux only.
 func IsGuard() bool { return false }

@@ -17,10 +17,6 @@ import (
 // numbers them.
 const markVariable = "MCPBROKER_SERVER"
 
-// installVariable is in the environment of a server that may be being installed:
-// what is installed, so that nobody else begins with the same.
-const installVariable = "MCPBROKER_INSTALL"
-
 var (
 	marks   atomic.Int64
 	ownMark = sync.OnceValue(func() string {
@@ -30,11 +26,6 @@ var (
 
 func newMark() string {
 	return fmt.Sprintf("%s.%d", ownMark(), marks.Add(1))
-}
-
-// ownerOf is the owner that mark names.
-func ownerOf(mark string) string {
-	return mark[:max(0, strings.LastIndexByte(mark, '.'))]
 }
 
 // ownerGone reports whether the broker that made mark no longer exists. Of a

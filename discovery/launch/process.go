@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/lines"
@@ -24,10 +23,8 @@ type Process struct {
 	// Stdin and Stdout are this process's ends of the server's pipes.
 	Stdin, Stdout *os.File
 
-	cmd    *exec.Cmd
-	mark   string // in the environment of everything that it starts
-	guard  *Guard
-	silent atomic.Bool // it may install, and has not answered anything yet
+	cmd  *exec.Cmd
+	mark string // in the environment of everything that it starts
 
 	stderrDone chan struct{}
 	exited     chan struct{} // closed when the process has been reaped
@@ -42,9 +39,6 @@ func Start(c Command, stderr *lines.Ring, g *Guard) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.mayInstall() {
-		c.Env = append(c.Env[:len(c.Env):len(c.Env)], installVariable+"="+c.installID())
-	}
 	p, err := start(path, c, stderr, g)
 	if err != nil {
 		return nil, fmt.Errorf("start command %q: %w", c.Program, err)
@@ -53,34 +47,21 @@ func Start(c Command, stderr *lines.Ring, g *Guard) (*Process, error) {
 }
 
 func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, error) {
-	installs := c.mayInstall()
-	p := &Process{mark: newMark(), guard: g, stderrDone: make(chan struct{}), exited: make(chan struct{})}
-	p.silent.Store(installs)
+	p := &Process{mark: newMark(), stderrDone: make(chan struct{}), exited: make(chan struct{})}
 	ours, theirs, err := openPipes()
 	if err != nil {
 		return nil, err
-	}
-	guarded := false
-	if installs { // the guard has to know before the installation begins
-		guarded = g.enter() && g.tell(guardInstalls, p.mark, ours[:]...) == nil
 	}
 	p.cmd = &exec.Cmd{
 		Path: path, Args: append([]string{path}, c.Args...), Dir: c.Dir,
 		Env: append(c.Env[:len(c.Env):len(c.Env)], markVariable+"="+p.mark),
 	}
 	spawn.Group(p.cmd)
-	if installs {
-		leaveToGuard(p.cmd, guarded)
-	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	err = spawn.Start(p.cmd)
 	closeAll(theirs[:])
 	if err != nil {
 		closeAll(ours[:])
-		if installs {
-			p.Answered()
-			g.leave()
-		}
 		return nil, err
 	}
 	p.Stdin, p.Stdout = ours[0], ours[1]
@@ -98,9 +79,7 @@ func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, erro
 	}()
 	p.stop = sync.OnceFunc(func() { p.end(ours[2]) })
 	go func() { // nothing can come from a process that ended, only from what it left behind
-		if !installs {
-			g.enter()
-		}
+		g.enter()
 		<-p.exited
 		p.stop()
 		g.leave()
@@ -108,32 +87,9 @@ func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, erro
 	return p, nil
 }
 
-// Answered notes that the server answers, so that nothing is being installed.
-func (p *Process) Answered() {
-	if p.silent.Swap(false) {
-		_ = p.guard.tell(guardStarted, p.mark) // else it looks by itself
-	}
-}
-
-// Installing reports whether the process may still be installing the server.
-func (p *Process) Installing() bool {
-	return p.silent.Load() && !closed(p.exited) && !npxRuns(p.mark)
-}
-
-// end stops the process and everything that it started. One that is installing
-// is not killed, which would leave half an installation behind for good: the
-// guard lets it finish, or it is asked to end and given the time to clean up.
+// end stops the process and everything that it started.
 func (p *Process) end(stderr io.Closer) {
 	p.Stdin.Close()
-	if p.Installing() {
-		if p.guard.adopt(p) == nil {
-			stderr.Close()
-			p.Stdout.Close()
-			return
-		}
-		spawn.Terminate(p.cmd.Process)
-	}
-	p.Answered() // as far as it ever will, and the guard lets go of its stdin
 	if !p.goneWithin(stdinGrace) {
 		spawn.Terminate(p.cmd.Process)
 		p.goneWithin(termGrace)
@@ -177,8 +133,7 @@ func (p *Process) Mark() string { return p.mark }
 
 // Stop ends the process and everything that it started, and returns when all of
 // it is gone: its stdin is closed, it gets SIGTERM after a second and SIGKILL
-// after another one. Only one that is still being installed goes on, if the guard
-// can see to its end. Stop may be called more than once.
+// after another one. Stop may be called more than once.
 func (p *Process) Stop() { p.stop() }
 
 // Ended says how the process ended, when it has closed its pipes: it does that an

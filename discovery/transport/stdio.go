@@ -28,8 +28,6 @@ type StdioOptions struct {
 	// Dropped is called with each line that is not a message, and with a text
 	// about each that is too long.
 	Dropped func(line []byte)
-	// Heard is called with the first message of the server. Nil is fine.
-	Heard func()
 	// ProbeWait is how long server/discover may go unanswered; zero: forever.
 	ProbeWait time.Duration
 	// MaxBytes bounds one message; zero means MaxMessageBytes.
@@ -65,14 +63,7 @@ type opening struct {
 func NewStdio(r io.ReadCloser, w io.WriteCloser, o StdioOptions) *Stdio {
 	c := &Stdio{r: r, w: w, o: o, out: make(chan []byte, 16)}
 	c.Lines = NewLines(cmp.Or(o.MaxBytes, MaxMessageBytes), c.reject)
-	heard := func() {}
-	if o.Heard != nil {
-		heard = sync.OnceFunc(o.Heard)
-	}
-	c.Accept = func(m jsonrpc.Message) {
-		heard()
-		c.watched(m)
-	}
+	c.Accept = c.watched
 	return c
 }
 

@@ -51,8 +51,6 @@ type dialer struct {
 	// pipes replaces the process in tests.
 	pipes func() (*transport.Stdio, error)
 
-	left *launch.Process // of the last attempt; it may still be installing
-
 	limit  time.Duration // of the attempt, once its package is installed
 	direct bool          // the attempt is without a package runner
 }
@@ -236,9 +234,6 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		}
 		conn = c
 	} else {
-		if err := launch.AwaitInstall(ctx, t.Command, d.left); err != nil {
-			return nil, nil, err
-		}
 		proc, err := launch.Start(t.Command, d.stderr, d.guard)
 		if err != nil {
 			return nil, nil, err
@@ -249,20 +244,19 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 			probe = d.limit / 2
 		}
 		conn = transport.NewStdio(proc.Stdout, proc.Stdin, transport.StdioOptions{
-			Dropped: d.dropped.Add, Heard: proc.Answered, ProbeWait: probe,
+			Dropped: d.dropped.Add, ProbeWait: probe,
 		})
 	}
 	if e == eraUnknown {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		patience, npx := d.limit/2, false
-		if runner := launch.Runner(t.Program, t.Args); runner != "" {
+		patience := d.limit / 2
+		if launch.Runner(t.Program, t.Args) != "" { // it may be installing
 			patience = d.limit * 2 / 3
-			npx = launch.CanGuard && runner == "npx"
 		}
 		stuck := time.AfterFunc(patience, func() {
-			if conn.Stuck() && !(npx && s.proc.Installing()) { // an installation is not stuck, and two are in each other's way
+			if conn.Stuck() {
 				cancel()
 			}
 		})
@@ -276,7 +270,6 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		conn.Close()
 		if s.proc != nil {
 			s.proc.Stop()
-			d.left = s.proc
 		}
 		return nil, conn, err
 	}

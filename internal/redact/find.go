@@ -1,246 +1,318 @@
 package redact
 
 import (
-	"math/bits"
 	"strings"
 	"sync"
 )
 
-// A candidate is what a text may contain: a prefix of tokens or a hint.
+// A candidate is what may begin at a place: a prefix of tokens, the hint of a
+// shape, or else the name of a field.
 type candidate struct {
-	text   string
-	least  int // of a prefix: how many characters follow; 0 for a hint
-	class  class
-	kind   string // of a prefix
-	shapes uint64 // of a hint: which shapes it is for
+	text  string
+	least int // of a prefix: how many characters follow
+	class class
+	kind  string // of a prefix
+	shape *shape
 }
 
-// A hinted is where a hint stands, and for which shapes.
-type hinted struct {
-	at, end int
-	shapes  uint64
+// A bucket has what begins with the same two characters, case ignored.
+type bucket struct {
+	third uint32 // a bit for each third character
+	list  []candidate
 }
 
-// A tokenFinder finds all prefixes and hints in one pass: the first two bytes,
-// without regard to case, say which of them may begin there.
-type tokenFinder struct {
-	bucket   [1 << 14]uint8 // by two bytes of 7 bits; 0 is none
-	lists    [][]candidate
-	run, dot uint64 // the shapes for runs
+// A trigger finds all of them in one pass: two bytes say which bucket to look
+// into, and nearly always that there is none.
+type trigger struct {
+	index   [1 << 14]uint8 // of buckets, by two bytes of 7 bits; 0 is none
+	buckets []bucket       // the second is empty, for what other finds
 }
 
-var finder = sync.OnceValue(newFinder)
-
-func newFinder() *tokenFinder {
-	f := &tokenFinder{lists: make([][]candidate, 1)}
-	add := func(c candidate) {
-		b := &f.bucket[pair(c.text[0], c.text[1])]
-		if *b == 0 {
-			*b = uint8(len(f.lists))
-			f.lists = append(f.lists, nil)
+var triggers = sync.OnceValue(func() *trigger {
+	t := &trigger{buckets: make([]bucket, 2)}
+	for i := range uint16(len(t.index)) {
+		a, b := byte(i>>7), byte(i&0x7f)
+		if a == '@' || a == '+' && (isDigit(b) || b == '(') || isDigit(b) && (isDigit(a) || isAlpha(a)) || a == '-' && b == '-' || a == ':' && b == '/' {
+			t.index[i] = 1
 		}
-		f.lists[*b] = append(f.lists[*b], c)
 	}
 	for _, p := range prefixes {
 		for _, text := range p.begins {
-			add(candidate{text: text, least: p.least, class: p.class, kind: p.kind})
+			t.add(candidate{text: text, least: p.least, class: p.class, kind: p.kind})
 		}
 	}
-	add(candidate{text: keyBegin})
-	f.bucket[pair(':', '/')] = uint8(len(f.lists)) // for addresses
-	f.lists = append(f.lists, nil)
-	for i, s := range shapes {
-		for _, hint := range s.hints {
-			switch bit := uint64(1) << i; hint {
-			case hintRun:
-				f.run |= bit
-			case hintRunDot:
-				f.dot |= bit
-			default:
-				add(candidate{text: hint, shapes: bit})
-			}
-		}
+	for i := range shapes {
+		t.add(candidate{text: shapes[i].hint, shape: &shapes[i]})
 	}
-	return f
+	for _, name := range fields {
+		t.add(candidate{text: name})
+	}
+	return t
+})
+
+func (t *trigger) add(c candidate) {
+	i := &t.index[pair(c.text[0], c.text[1])]
+	if *i < 2 {
+		*i = uint8(len(t.buckets))
+		t.buckets = append(t.buckets, bucket{})
+	}
+	k := &t.buckets[*i]
+	if k.list = append(k.list, c); len(c.text) == 2 {
+		k.third = ^uint32(0)
+	} else {
+		k.third |= 1 << (lowered[c.text[2]] & 31)
+	}
 }
 
-func pair(a, b byte) uint16 { return lowered[a]<<7 | lowered[b] }
+func pair(a, b byte) uint16 { return uint16(lowered[a])<<7 | uint16(lowered[b]) }
 
-// lowered are the bytes in lower case, of 7 bits.
-var lowered = func() (t [256]uint16) {
-	for c := range 256 {
-		t[c] = uint16(lower(byte(c)) & 0x7f)
+// lowered are the bytes in lower case; all that are not ASCII are one.
+var lowered = func() (t [256]uint8) {
+	for c := range t {
+		switch t[c] = uint8(c); {
+		case 'A' <= c && c <= 'Z':
+			t[c] += 'a' - 'A'
+		case c >= 0x80:
+			t[c] = 0x7f
+		}
 	}
 	return t
 }()
 
-func lower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
+// find returns the secrets of text, and data about persons if that is asked for,
+// which may overlap.
+func (t *trigger) find(text string, persons bool) (spans []Span) {
+	if len(text) < 6 {
+		return nil
 	}
-	return c
-}
-
-const (
-	keyBegin = "-----begin "
-	keyEnd   = "-----end "
-)
-
-// find returns the tokens of text that a prefix betrays, private keys and
-// passwords in addresses, and where there are hints at others.
-func (f *tokenFinder) find(text string) (tokens []Span, hints []hinted) {
-	run := 0
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case isWord[c]:
-			if run++; run == runLength && f.run != 0 {
-				hints = append(hints, hinted{i, i, f.run})
-			}
-		case c == '.' && run >= dotLength:
-			hints = append(hints, hinted{i, i, f.dot})
-			run = 0
-		default:
-			run = 0
-		}
-		if i+1 == len(text) {
-			break
-		}
-		b := f.bucket[pair(c, text[i+1])]
-		if b == 0 {
+	last := 0 // the end of the last one that nothing else can be part of
+	a := lowered[text[0]]
+	for i := 1; i < len(text); i++ {
+		b := lowered[text[i]]
+		hit := t.index[(uint16(a)<<7|uint16(b))&(1<<14-1)]
+		letters := a >= 'a' && b >= 'a'
+		a = b
+		if hit == 0 {
 			continue
 		}
-		if c == ':' && strings.HasPrefix(text[i:], "://") {
-			if t, ok := userinfo(text, i+3); ok {
-				t.Type = f.kindOf(text[t.Start:t.End], t.Type)
-				tokens = append(tokens, t)
-				i, run = t.End-1, 0
-				continue
-			}
+		var s Span
+		if !letters {
+			s = t.other(text, i-1, last, persons)
 		}
-		list := f.lists[b]
-		for j := range list {
-			k := &list[j]
-			if k.least > 0 {
-				if end := k.token(text, i); end > 0 {
-					tokens = append(tokens, Span{Type: k.kind, Start: i, End: end})
-					i, run = end-1, 0
-					break
+		third := uint8(0)
+		if i+1 < len(text) {
+			third = lowered[text[i+1]]
+		}
+		if k := &t.buckets[hit]; s.End == 0 && k.third>>(third&31)&1 != 0 {
+			for j := range k.list {
+				c := &k.list[j]
+				if len(c.text) > 2 && lowered[c.text[2]] != third {
+					continue
 				}
-				continue
-			}
-			if !beginsFolded(text[i:], k.text) {
-				continue
-			}
-			if k.shapes != 0 {
-				hints = append(hints, hinted{i, i + len(k.text), k.shapes})
-			} else if end := privateKey(text, i); end > 0 {
-				tokens = append(tokens, Span{Type: "private_key", Start: i, End: end})
-				i, run = end-1, 0
-				break
-			}
-		}
-	}
-	return tokens, hints
-}
-
-// kindOf is the kind of a token that a prefix betrays, else another one.
-func (f *tokenFinder) kindOf(token, otherwise string) string {
-	if len(token) < 8 {
-		return otherwise
-	}
-	for _, k := range f.lists[f.bucket[pair(token[0], token[1])]] {
-		if k.least > 0 && k.token(token, 0) == len(token) {
-			return k.kind
-		}
-	}
-	return otherwise
-}
-
-// privateKey is where the private key ends that begins in text at i; 0 if none
-// does. One that is cut off goes to the end.
-func privateKey(text string, i int) int {
-	head := text[i+len(keyBegin):]
-	stop := strings.Index(head[:min(len(head), 60)], "-----")
-	if stop < 0 || !strings.Contains(head[:stop], "PRIVATE KEY") {
-		return 0
-	}
-	from := i + len(keyBegin) + stop + 5
-	const longest = 64 << 10
-	body := text[from:min(len(text), from+longest)]
-	end := strings.Index(body, "-----END ")
-	if end < 0 {
-		return from + len(body)
-	}
-	tail := body[end+len(keyEnd):]
-	if close := strings.Index(tail[:min(len(tail), 60)], "-----"); close >= 0 {
-		return from + end + len(keyEnd) + close + 5
-	}
-	return from + end + len(keyEnd)
-}
-
-// isWord are the bytes of class word.
-var isWord = func() (t [256]bool) {
-	for c := range 256 {
-		t[c] = isIn(word, byte(c))
-	}
-	return t
-}()
-
-// shaped returns the secrets that shapes find where there are hints.
-func shaped(text string, hints []hinted) []Span {
-	var spans []Span
-	for _, h := range hints {
-		for left := h.shapes; left != 0; left &= left - 1 {
-			s := &shapes[bits.TrailingZeros64(left)]
-			from := h.at
-			switch {
-			case s.before == 1 && from > 0 && isWord[text[from-1]] && text[from-1] != '-':
-				continue
-			case s.before > 1:
-				for from = max(0, from-s.before); from > 0 && h.at-from < 4096 && isWord[text[from-1]]; from-- {
+				if c.least > 0 {
+					if end := c.token(text, i-1); end > 0 {
+						s = Span{Type: c.kind, Start: i - 1, End: end}
+						break
+					}
+				} else if beginsFolded(text[i-1:], c.text) {
+					if f := c.inside(text, i-1); f.End > 0 {
+						spans = append(spans, f)
+					}
 				}
 			}
-			window := text[from:min(len(text), h.end+s.after)]
-			if s.before <= 1 {
-				if m := s.expr().FindStringSubmatchIndex(window); m != nil {
-					spans = append(spans, s.span(m, from))
-				}
-				continue
-			}
-			for _, m := range s.expr().FindAllStringSubmatchIndex(window, 4) {
-				spans = append(spans, s.span(m, from))
+		}
+		if s.End > 0 {
+			spans = append(spans, s)
+			if last = s.End; last > i {
+				i = last - 1
+				a = lowered[text[i]]
 			}
 		}
 	}
 	return spans
 }
 
-// span is the secret of a match in a window that begins at from.
-func (s *shape) span(m []int, from int) Span {
-	start, end := m[0], m[1]
-	if len(m) > 2 && m[2] >= 0 {
-		start, end = m[2], m[3]
+// other finds at i what has no fixed beginning; nothing before least is part of
+// it.
+func (t *trigger) other(text string, i, least int, persons bool) (s Span) {
+	c := text[i]
+	switch {
+	case c == ':':
+		if s = userinfo(text, i); s.End > 0 {
+			s.Type = t.kindOf(text[s.Start:s.End], s.Type)
+		}
+	case c == '-':
+		s = privateKey(text, i, least)
+	case !persons:
+	case c == '@':
+		s = email(text, i, least)
+	case c == '+':
+		s = phone(text, i)
+	case isDigit(c):
+		s = number(text, i)
+	case i > least && isDigit(text[i+1]):
+		s = iban(text, i-1)
 	}
-	return Span{Type: s.kind, Start: from + start, End: from + end}
+	return s
+}
+
+// inside is the secret whose shape or name begins at i; its End is 0 if there is
+// none.
+func (c *candidate) inside(text string, i int) Span {
+	s := c.shape
+	if s == nil {
+		return assigned(text, i, i+len(c.text))
+	}
+	from := i
+	switch {
+	case s.before < 0 && from > 0 && isIn(word, text[from-1]) && text[from-1] != '-':
+		return Span{}
+	case s.before > 0:
+		for from = max(0, from-s.before); from > 0 && i-from < 100 && isIn(word, text[from-1]); from-- {
+		}
+	}
+	m := s.expr().FindStringSubmatchIndex(text[from:min(len(text), i+len(c.text)+s.after)])
+	switch {
+	case m == nil:
+		return Span{}
+	case len(m) > 2:
+		m = m[2:]
+	}
+	return Span{Type: s.kind, Start: from + m[0], End: from + m[1]}
+}
+
+// kindOf is the kind of a token that a prefix betrays, else another one.
+func (t *trigger) kindOf(token, otherwise string) string {
+	if len(token) < 8 {
+		return otherwise
+	}
+	list := t.buckets[t.index[pair(token[0], token[1])]].list
+	for i := range list {
+		if list[i].least > 0 && list[i].token(token, 0) == len(token) {
+			return list[i].kind
+		}
+	}
+	return otherwise
+}
+
+// longest is how much of a secret without a shape is looked at.
+const longest = 4 << 10
+
+// assigned is the secret behind the name of a field, which stands in text from
+// start to end: password=…, "api_key": "…", --token …, <secret>….
+func assigned(text string, start, end int) Span {
+	name := text[start:end]
+	i, quoted := end, false
+	if i < len(text) && (text[i] == '"' || text[i] == '\'') {
+		i, quoted = i+1, true
+	}
+	gap := blanks(text, i)
+	if gap >= len(text) {
+		return Span{}
+	}
+	least, from := 3, gap+1
+	switch op := text[gap]; {
+	case op == '>' && gap == end && start > 0 && text[start-1] == '<':
+		least = 4
+	case op != '=' && op != ':':
+		if gap != end+1 || text[end] != ' ' || start < 2 || text[start-2:start] != "--" {
+			return Span{}
+		}
+		least, from = 6, gap
+	case strings.EqualFold(name, "token") && !quoted && (op == ':' || gap > end+1): // "unexpected token: x"
+		if op != ':' || gap != end {
+			return Span{}
+		}
+		least = 16
+	}
+	from = blanks(text, from)
+	if from < len(text) && text[from] == '"' {
+		for j := from + 1; j < min(len(text), from+longest); j++ {
+			if text[j] == '\\' {
+				j++
+			} else if text[j] == '"' {
+				return Span{Type: generic, Start: from + 1, End: j}
+			}
+		}
+	}
+	if from < len(text) && (text[from] == '"' || text[from] == '\'') {
+		from++
+	}
+	to := from
+	for to < len(text) && to-from < longest && text[to] > ' ' && strings.IndexByte("\"'&,;(){}[]", text[to]) < 0 {
+		if text[to] == '<' && to > from && least == 4 {
+			break
+		}
+		to++
+	}
+	switch {
+	case to-from < least, least == 16 && strings.ContainsAny(text[from:to], "!#$%*:<>?@\\^`|"):
+		return Span{}
+	case strings.EqualFold(name, "pwd") && (text[from] == '/' || text[from] == '~'): // the shell's
+		return Span{}
+	}
+	return Span{Type: generic, Start: from, End: to}
+}
+
+// blanks is the place of the first character from i on that is no white space.
+func blanks(text string, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] >= '\t' && text[i] <= '\r') {
+		i++
+	}
+	return i
+}
+
+// privateKey finds a private key by the dashes at i, those before its first line
+// or, if that is cut off, before its last. One without an end goes to the end of
+// the text.
+func privateKey(text string, i, least int) Span {
+	const begin, end, most = "-----BEGIN ", "-----END ", 64 << 10
+	names := func(at int) int { // the end of a line that names a private key
+		line := text[at:min(len(text), at+80)]
+		if stop := strings.Index(line, "-----"); stop >= 0 && strings.Contains(line[:stop], "PRIVATE KEY") {
+			return at + stop + 5
+		}
+		return 0
+	}
+	switch head := text[i:]; {
+	case beginsFolded(head, "-----begin "):
+		from := names(i + len(begin))
+		if from == 0 {
+			return Span{}
+		}
+		body := text[from:min(len(text), from+most)]
+		stop := strings.Index(body, end)
+		if stop < 0 {
+			return Span{"private_key", i, from + len(body), 0, false}
+		}
+		to := from + stop + len(end)
+		return Span{"private_key", i, max(to, names(to)), 0, false}
+	case strings.HasPrefix(head, end):
+		to := names(i + len(end))
+		for to > 0 && i > least && (isIn(base64, text[i-1]) || text[i-1] == '\n' || text[i-1] == '\r') {
+			i--
+		}
+		return Span{"private_key", i, to, 0, false}
+	}
+	return Span{}
 }
 
 // token is where the token ends that begins in text at i; 0 if none does.
-func (k *candidate) token(text string, i int) int {
-	if i+2 < len(text) && len(k.text) > 2 && text[i+2] != k.text[2] || !strings.HasPrefix(text[i:], k.text) {
+func (c *candidate) token(text string, i int) int {
+	if !strings.HasPrefix(text[i:], c.text) {
 		return 0
 	}
-	if len(k.text) < 6 && i > 0 && (isIn(word, text[i-1]) && text[i-1] != '-') { // it is the end of a word
+	if len(c.text) < 6 && i > 0 && isIn(word, text[i-1]) && text[i-1] != '-' { // it is the end of a word
 		return 0
 	}
-	start := i + len(k.text)
+	start := i + len(c.text)
 	end := start
 	digits, separators := 0, 0
-	for ; end < len(text) && isIn(k.class, text[end]); end++ {
-		switch c := text[end]; {
-		case '0' <= c && c <= '9':
+	for ; end < len(text) && isIn(c.class, text[end]); end++ {
+		switch b := text[end]; {
+		case isDigit(b):
 			digits++
-		case c == '-' || c == '_':
+		case b == '-' || b == '_':
 			separators++
 		}
 	}
@@ -248,25 +320,25 @@ func (k *candidate) token(text string, i int) int {
 		end--
 	}
 	n := end - start
-	if n < k.least || digits == 0 && separators > 0 { // words-in-a-row are none
-		return 0
-	}
-	if k.class >= hexadecimal && (n > k.least || end < len(text) && isIn(word, text[end])) {
-		return 0
-	}
-	if k.class == letters && digits == 0 {
+	switch {
+	case n < c.least, digits == 0 && separators > 0, // words-in-a-row are none
+		c.class >= hexadecimal && (n > c.least || end < len(text) && isIn(word, text[end])),
+		c.class == letters && digits == 0:
 		return 0
 	}
 	return end
 }
 
-// userinfo finds the secret before the host in an address whose "://" ends at
-// start: a password, or a name that is as long as a token.
-func userinfo(text string, start int) (Span, bool) {
+// userinfo finds the secret before the host in an address whose colon is at i: a
+// password, or a name that is as long as a token.
+func userinfo(text string, i int) Span {
 	const longName = 20
-	colon, at := -1, -1
+	if !strings.HasPrefix(text[i:], "://") {
+		return Span{}
+	}
+	start, colon, at := i+3, -1, -1
 scan:
-	for i := start; i < len(text); i++ {
+	for i := start; i < min(len(text), start+longest); i++ {
 		switch c := text[i]; {
 		case c <= ' ' || c == '/' || c == '"' || c == '\'':
 			break scan
@@ -278,16 +350,16 @@ scan:
 	}
 	switch {
 	case colon >= 0 && at > colon+1:
-		return Span{Type: "url_password", Start: colon + 1, End: at}, true
+		return Span{Type: "url_password", Start: colon + 1, End: at}
 	case colon < 0 && at >= start+longName:
-		return Span{Type: "url_password", Start: start, End: at}, true
+		return Span{Type: "url_password", Start: start, End: at}
 	}
-	return Span{}, false
+	return Span{}
 }
 
 func isIn(k class, c byte) bool {
 	switch {
-	case '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F':
+	case isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F':
 		return true
 	case 'g' <= c && c <= 'z' || 'G' <= c && c <= 'Z' || c == '_' || c == '-':
 		return k != hexadecimal && (k != letters || c != '_' && c != '-')
@@ -305,7 +377,7 @@ func beginsFolded(text, hint string) bool {
 		return false
 	}
 	for i := len(hint) - 1; i >= 0; i-- { // the beginning is the same already
-		if lowered[text[i]] != uint16(hint[i]) || text[i] >= 0x80 {
+		if lowered[text[i]] != hint[i] {
 			return false
 		}
 	}

@@ -1,47 +1,25 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 )
 
-// personal finds data about persons: one pass for the signs that each begins
-// with or holds.
-func personal(text string) []Span {
-	var spans []Span
-	skip := 0 // what is before belongs to something that was found
-	for i := 0; i < len(text); i++ {
-		if i < skip {
-			continue
-		}
-		var s Span
-		switch c := text[i]; {
-		case c == '@':
-			s = email(text, i, skip)
-		case c == '+':
-			s = phone(text, i)
-		case c >= '0' && c <= '9':
-			if i > 0 && (isDigit(text[i-1]) || isAlpha(text[i-1])) {
-				continue
-			}
-			if s = ssn(text, i); s.End == 0 {
-				s = card(text, i)
-			}
-			if s.End == 0 && c == '0' && i+6 < len(text) && text[i+1] == '0' && says(text, i, "tel", "phone", "call", "ring", "fax", "mobil") {
-				if p := phone(text[i+1:], 0); p.End > 0 {
-					s = Span{Type: p.Type, Start: i, End: i + 1 + p.End}
-				}
-			}
-		case c >= 'A' && c <= 'Z':
-			if i+4 < len(text) && text[i+1] >= 'A' && text[i+1] <= 'Z' && isDigit(text[i+2]) && isDigit(text[i+3]) {
-				s = iban(text, i)
-			}
-		}
-		if s.End > 0 {
-			spans = append(spans, s)
-			skip = s.End
+// number finds a number that says whom it belongs to, by its first digit at i.
+func number(text string, i int) Span {
+	if i > 0 && (isDigit(text[i-1]) || isAlpha(text[i-1])) {
+		return Span{}
+	}
+	s := ssn(text, i)
+	if s.End == 0 {
+		s = card(text, i)
+	}
+	if s.End == 0 && text[i] == '0' && i+6 < len(text) && text[i+1] == '0' && says(text, i, "tel", "phone", "call", "ring", "fax", "mobil") {
+		if p := phone(text[i+1:], 0); p.End > 0 {
+			s = Span{Type: p.Type, Start: i, End: i + 1 + p.End}
 		}
 	}
-	return spans
+	return s
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
@@ -138,7 +116,7 @@ func phone(text string, i int) Span {
 		}
 		break
 	}
-	if n < 8 || digits[0] == '0' || !countryCode(digits[:n]) {
+	if n < 8 || slices.ContainsFunc(unassigned, func(code string) bool { return strings.HasPrefix(string(digits[:n]), code) }) {
 		return Span{}
 	}
 	if want := exactLength(digits[:n]); want > 0 && n != want {
@@ -180,25 +158,9 @@ func exactLength(d []byte) int {
 	return 0
 }
 
-// countryCode reports whether digits begin with a country code that is assigned.
-func countryCode(d []byte) bool {
-	if d[0] == '1' || d[0] == '7' {
-		return true
-	}
-	switch string(d[:2]) {
-	case "20", "27", "30", "31", "32", "33", "34", "36", "39", "40", "41", "43", "44", "45", "46", "47", "48", "49", "51", "52", "53", "54", "55", "56", "57", "58",
-		"60", "61", "62", "63", "64", "65", "66", "81", "82", "84", "86", "90", "91", "92", "93", "94", "95", "98":
-		return true
-	case "21", "22", "23", "24", "25", "26", "29", "35", "37", "38", "42", "50", "59", "67", "68", "69", "80", "85", "87", "88", "96", "97", "99":
-		switch string(d[:3]) {
-		case "210", "214", "215", "217", "219", "259", "292", "293", "294", "295", "296", "384", "388", "422", "424", "425", "426", "427", "428", "429", "693", "694", "695", "696", "697", "698", "699",
-			"801", "802", "803", "804", "805", "806", "807", "809", "851", "854", "857", "858", "859", "884", "885", "887", "889", "969", "978", "990", "991", "997", "999":
-			return false
-		}
-		return true
-	}
-	return false
-}
+// unassigned are the beginnings of numbers of no country.
+var unassigned = strings.Fields("0 28 83 89 210 214 215 217 219 259 292 293 294 295 296 384 388 422 424 425 426 427 428 429 693 694 695 696 697 698 699 " +
+	"801 802 803 804 805 806 807 809 851 854 857 858 859 884 885 887 889 969 978 990 991 997 999")
 
 // says reports whether one of some words stands shortly before i.
 func says(text string, i int, words ...string) bool {
@@ -332,7 +294,7 @@ var ibanLengths = func() map[string]int {
 
 // iban finds the account number at i.
 func iban(text string, i int) Span {
-	if i > 0 && (isDigit(text[i-1]) || isAlpha(text[i-1])) {
+	if i+5 > len(text) || !isDigit(text[i+3]) || i > 0 && (isDigit(text[i-1]) || isAlpha(text[i-1])) {
 		return Span{}
 	}
 	want := ibanLengths[text[i:i+2]]

@@ -4,6 +4,9 @@
 package redact
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,51 +18,13 @@ const Hidden = "[redacted]"
 // the cut does not make one unrecognisable.
 const lookahead = 4 << 10
 
-// secretKeys are parts of the names of secrets, without separators.
-var secretKeys = []string{"password", "passwd", "passphrase", "passcode", "secret", "privatekey", "authorization",
-	"token", "apikey", "accesskey", "accountkey", "signingkey", "encryptionkey", "authkey", "credential", "cookie", "sessionid",
-	"connectionstring", "bearer", "jwt"}
-
-// countKeys are names that only look like those of a secret.
-var countKeys = []string{"tokencount", "maxtokens", "inputtokens", "outputtokens", "totaltokens", "tokenizer", "tokentype"}
-
-var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
-
-// isSecretKey reports whether the value under this key is a secret.
-func isSecretKey(key string) bool {
-	key = separators.Replace(strings.ToLower(key))
-	switch key {
-	case "auth", "pass", "pin", "otp", "cvv", "cvc", "totp":
-		return true
-	}
-	if strings.HasSuffix(key, "pwd") {
-		return true
-	}
-	for _, c := range countKeys {
-		if strings.Contains(key, c) {
-			return false
-		}
-	}
-	for _, s := range secretKeys {
-		if strings.Contains(key, s) {
-			return true
-		}
-	}
-	return false
-}
+func hidden(string, string) string { return Hidden }
 
 // Text hides what looks like a secret in a text: keys and tokens of known
 // services, bearer tokens, JWTs, private keys, passwords in addresses, and what
 // follows a word such as "password=".
 func Text(text string) string {
-	if len(text) < 8 {
-		return text // too short for any of them, as most values are
-	}
-	tokens, hints := finder().find(text)
-	if len(tokens) == 0 && len(hints) == 0 {
-		return text
-	}
-	return Replace(text, merge(append(tokens, shaped(text, hints)...)), func(string, string) string { return Hidden })
+	return Replace(text, merge(triggers().find(text, false)), hidden)
 }
 
 // Cut is Text for at most limit bytes of s.
@@ -76,4 +41,33 @@ func cut(s string, n int) string {
 		s = s[:n]
 	}
 	return strings.ToValidUTF8(s, "\ufffd")
+}
+
+// JSON hides the secrets in data, leaf by leaf: what Text hides, and all that
+// stands below a name such as "password". It returns JSON of at most limit bytes,
+// which is at least 4 KiB, or nil if data is empty. What is longer, and what is no
+// JSON, becomes a string, with a note where it is cut.
+func JSON(data []byte, limit int) []byte {
+	if data = bytes.TrimSpace(data); len(data) == 0 {
+		return nil
+	}
+	text, whole := cut(string(data[:min(len(data), limit+lookahead)]), limit+lookahead), len(data) <= limit+lookahead
+	if f := (jsonFinder{text: text, wide: true}); f.walk() || !whole && f.begun {
+		text = ReplaceJSON(text, f.spans, hidden)
+	} else {
+		text, whole = Text(text), false
+	}
+	var b bytes.Buffer
+	if whole && len(text) <= limit && json.Compact(&b, []byte(text)) == nil {
+		return b.Bytes()
+	}
+	note := ""
+	if len(data) > limit {
+		note = fmt.Sprintf("… [cut: %d bytes in all]", len(data))
+	}
+	for n := limit - 1<<10; ; n /= 2 { // escapes may make a text up to six times as long
+		if q := quoted(cut(text, n) + note); len(q) <= limit {
+			return q
+		}
+	}
 }

@@ -72,33 +72,22 @@ var prefixes = []struct {
 	{"Groq, Perplexity, xAI, Replicate, Tavily, Fireworks, Exa", "ai_key", word, 24, []string{"gsk_", "pplx-", "xai-", "r8_", "tvly-", "fw_", "jina_", "nvapi-"}},
 	{"Tailscale, 1Password, age, JFrog, Alibaba", "secret_key", word, 16, []string{"tskey-", "ops_eyJ", "AGE-SECRET-KEY-1", "AKCp", "LTAI"}},
 	{"Contentful, Typeform, Prefect, ReadMe, Shippo", "service_token", word, 24, []string{"CFPAT-", "tfp_", "pnu_", "rdme_", "shippo_live_", "shippo_test_"}},
+	{"Airtable", "airtable_token", dotted, 70, []string{"pat"}},
 	{"Plaid", "plaid_token", word, 32, []string{"access-sandbox-", "access-development-", "access-production-"}},
 }
 
-// A shape is how a secret looks in a text that no prefix betrays, and that is no
-// part of an address.
+// A shape is how a secret looks that no prefix betrays.
 type shape struct {
 	kind string
-	// hints are what a text has to contain, in lower case and at least one of
-	// them, for the expression to be worth its time, which is a thousand times
-	// as long as looking for a hint.
-	hints []string
-	// before and after are how far from the hint a match may begin and end; if
-	// before is 0, it begins at the hint, and if it is 1, as a word of its own.
+	// hint is what it begins with or has in it, in lower case: the expression costs
+	// a thousand times as much as looking for that.
+	hint string
+	// before is how far from the hint a match may begin; 0 is at the hint, and -1
+	// there as a word of its own. after is how far behind the hint it may end.
 	before, after int
-	// The first group of the expression that is not empty is the secret; without
-	// groups all of it is.
+	// The first group of the expression is the secret; without groups all of it is.
 	expr func() *regexp.Regexp
 }
-
-// Hints that are no text: a run of at least so many characters of class word,
-// the second with a dot behind it.
-const (
-	hintRun    = "\x00run"
-	hintRunDot = "\x00dot"
-	runLength  = 32
-	dotLength  = 17
-)
 
 // lazily is an expression that is compiled when it is needed first: most
 // processes never need one.
@@ -106,51 +95,35 @@ func lazily(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// atHint is lazily for an expression that matches nothing but what begins at the
-// beginning of a text.
-func atHint(expr string) func() *regexp.Regexp { return lazily(`^(?:` + expr + `)`) }
+const azure = `\b[A-Za-z0-9_-]{30,}(?:AZDO|AzSe)[A-Za-z0-9_-]{4,}=*`
 
-// assignment is a name of a secret with what stands between it and the value,
-// as in password=… and "api_key": …; "unexpected token: x" is none.
-const assignment = `(?i)(?:(?:password|passwd|passphrase|[_-]pass|secret|(?:api|secret|access|private|account|signing|encryption|auth)[_-]?key|cookie|credentials?)["']?\s*[=:]|token(?:["']\s*[=:]| ?=))\s*`
+const bearer = `^(?i:bearer|basic)\s+([A-Za-z0-9._~+/-]*[0-9._~+/=][A-Za-z0-9._~+/=-]{6,})`
 
-// assigned are those names, in lower case.
-var assigned = func() []string {
-	list := []string{"password", "passwd", "passphrase", "_pass", "-pass", "secret", "cookie", "credential", `token"`, "token'", "token=", "token ="}
-	for _, what := range []string{"api", "access", "private", "account", "signing", "encryption", "auth"} {
-		list = append(list, what+"key", what+"_key", what+"-key")
-	}
-	return list
-}()
-
-// value is what follows an assignment without quotes.
-const value = `[^\s"'&,;(){}\[\]]`
+var shapes = []shape{
+	{"jwt", "eyj", -1, 16 << 10, lazily(`^eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}`)},
+	{"azure_secret", "q~", 8, 80, lazily(`[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,}`)},
+	{"azure_key", "azdo", 100, 60, lazily(azure)},
+	{"azure_key", "azse", 100, 60, lazily(azure)},
+	{"azure_key", "==", 90, 2, lazily(`[A-Za-z0-9+/]{86}==`)},
+	{"azure_signature", "sig=", 1, 200, lazily(`(?i)[?&;"]sig=([A-Za-z0-9%+/=_-]{20,})`)},
+	{"terraform_token", "atlasv1.", 20, 120, lazily(`\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{40,}`)},
+	{"telegram_token", ":aa", 12, 60, lazily(`\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}`)},
+	{"webhook_url", "hooks.slack.com/", 0, 240, lazily(`^hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/-]{16,})`)},
+	{"webhook_url", "/api/webhooks/", 0, 240, lazily(`^/api/webhooks/[0-9]+/([A-Za-z0-9_/-]{16,})`)},
+	{"paypal_token", "access_token$", 0, 160, lazily(`^access_token\$(?:production|sandbox)\$[A-Za-z0-9$]{16,}`)}, // and Braintree
+	{"bearer_token", "bearer", -1, 4 << 10, lazily(bearer)},
+	{"bearer_token", "basic", -1, 4 << 10, lazily(bearer)},
+	{generic, "authorization", 0, 4 << 10, lazily(`(?i)^authorization["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+|token\s+)?([^\s"'\r\n,;}][^"'\r\n,;}]*)`)},
+}
 
 // generic is the kind of a secret that only its name betrays.
 const generic = "generic_secret"
 
-var shapes = []shape{
-	{"jwt", []string{"eyj"}, 1, 16 << 10, atHint(`eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}`)},
-	// Azure: secrets of applications, keys of DevOps, search and functions, keys
-	// of storage and databases, signatures of shared access.
-	{"azure_secret", []string{"q~"}, 8, 80, lazily(`[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,}`)},
-	{"azure_key", []string{"azdo", "azse", "azfu", "azca"}, 100, 60, lazily(`\b[A-Za-z0-9_-]{30,}(?:AZDO|AzSe|AzFu|AzCa)[A-Za-z0-9_-]{4,}=*`)},
-	{"azure_key", []string{"=="}, 90, 2, lazily(`[A-Za-z0-9+/]{86}==`)},
-	{"azure_signature", []string{"sig="}, 2, 200, lazily(`(?i)[?&;"]sig=([A-Za-z0-9%+/=_-]{20,})`)},
-	{"terraform_token", []string{"atlasv1."}, 20, 120, lazily(`\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{40,}`)},
-	{"telegram_token", []string{":aa"}, 12, 60, lazily(`\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}`)},
-	{"discord_token", []string{hintRunDot}, 40, 120, lazily(`\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}`)},
-	{"airtable_token", []string{hintRunDot}, 40, 120, lazily(`\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}\b`)},
-	{"mail_service_key", []string{hintRun}, 40, 60, lazily(`\b[a-f0-9]{32}-(?:us[0-9]{1,2}|[a-f0-9]{8}-[a-f0-9]{8})\b`)}, // Mailchimp, Mailgun
-	{"webhook_url", []string{"hooks.slack.com/", "/api/webhooks/"}, 0, 240, atHint(`(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/[0-9]+/)([A-Za-z0-9_/-]{16,})`)},
-	{"paypal_token", []string{"access_token$"}, 0, 160, atHint(`access_token\$(?:production|sandbox)\$[A-Za-z0-9$]{16,}`)}, // and Braintree
-
-	{"bearer_token", []string{"bearer", "basic"}, 1, 4 << 10, atHint(`(?i)(?:bearer|basic)\s+([A-Za-z0-9._~+/-]*[0-9._~+/=][A-Za-z0-9._~+/=-]{6,})`)},
-	{generic, []string{"authorization"}, 0, 4 << 10, atHint(`(?i)authorization["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+|token\s+)?([^\s"'\r\n,;}][^"'\r\n,;}]*)`)},
-	{generic, assigned, 0, 4 << 10, atHint(assignment + `"((?:[^"\\]|\\.)*)"`)},
-	{generic, assigned, 0, 4 << 10, atHint(assignment + `["']?(` + value + `{3,})`)},
-	{generic, []string{"pwd"}, 0, 512, atHint(`(?i)pwd["']?\s*[=:]\s*["']?([^\s"'&,;(){}\[\]/~]` + value + `{2,})`)}, // a path is the shell's PWD
-	{generic, []string{"token:"}, 0, 512, atHint(`(?i)token:\s*([A-Za-z0-9_./+=~-]{16,})`)},
-	{generic, []string{"--password", "--token", "--secret", "--api-key", "--apikey"}, 0, 512, atHint(`(?i)--(?:password|token|secret|api-?key)[ =]["']?(` + value + `{6,})`)},
-	{generic, []string{"<password", "<secret", "<token", "<apikey", "<api_key"}, 0, 512, atHint(`(?i)<(?:password|secret|token|api_?key)>([^<\s]{4,})<`)},
-}
+// fields are the names that a secret follows, in lower case, as in password=….
+var fields = func() []string {
+	list := []string{"password", "passwd", "passphrase", "_pass", "-pass", "pwd", "secret", "cookie", "credential", "credentials", "token"}
+	for _, what := range []string{"api", "access", "private", "account", "signing", "encryption", "auth", "secret"} {
+		list = append(list, what+"key", what+"_key", what+"-key")
+	}
+	return list
+}()

@@ -71,8 +71,6 @@ func published() map[string]string {
 		"Twilio key":               "S" + "K" + some(hexes, 32),
 		"Twilio account":           "A" + "C" + some(hexes, 32),
 		"Mailgun":                  "ke" + "y-" + some(hexes, 32),
-		"Mailgun of today":         some(hexes, 32) + "-" + some(hexes, 8) + "-" + some(hexes, 8),
-		"Mailchimp":                some(hexes, 32) + "-us" + "12",
 		"Shopify access":           "shp" + "at_" + some(hexes, 32),
 		"Shopify shared":           "shp" + "ss_" + some(hexes, 32),
 		"Square access":            "EA" + "AA" + some(alnum, 60),
@@ -92,7 +90,6 @@ func published() map[string]string {
 		"Notion of old":            "sec" + "ret_" + some(alnum, 43),
 		"Figma":                    "fig" + "d_" + some(alnum, 40),
 		"Telegram":                 some(digits, 10) + ":" + "AA" + some(alnum, 33),
-		"Discord":                  "M" + some(alnum, 25) + "." + some(alnum, 6) + "." + some(alnum, 38),
 		"Discord webhook":          "https://discord.com/api/web" + "hooks/" + some(digits, 18) + "/" + some(alnum, 68),
 		"Docker":                   "dckr" + "_pat_" + some(alnum, 27),
 		"Grafana":                  "gl" + "sa_" + some(alnum, 32) + "_" + some(hexes, 8),
@@ -171,15 +168,10 @@ func TestWordsAreNoSecrets(t *testing.T) {
 }
 
 func TestHintsAreInTheirShapes(t *testing.T) {
-	if len(shapes) > 64 {
-		t.Fatalf("%d shapes, of which a word can name 64", len(shapes))
-	}
 	for _, s := range shapes {
 		_ = s.expr() // compiles
-		for _, h := range s.hints {
-			if h != strings.ToLower(h) {
-				t.Errorf("hint %q is not in lower case", h)
-			}
+		if s.hint != strings.ToLower(s.hint) {
+			t.Errorf("hint %q is not in lower case", s.hint)
 		}
 	}
 }

@@ -13,7 +13,8 @@ type Span struct {
 	Start int    `json:"start"`
 	End   int    `json:"end"`
 
-	number bool // in JSON: a number, no part of a string
+	strings int  // of JSON: in how many strings it stands
+	number  bool // of JSON: a number, no part of a string
 }
 
 // Find returns what should not leave, in order and without overlaps: secrets,
@@ -22,12 +23,12 @@ type Span struct {
 // these are right. What merely looks like a secret, such as a placeholder in an
 // example, is left out. Names and addresses of persons are not found.
 func Find(text string) []Span {
-	if len(text) < 6 {
+	spans := triggers().find(text, true)
+	if spans == nil {
 		return nil
 	}
-	tokens, hints := finder().find(text)
-	spans := slices.DeleteFunc(append(tokens, shaped(text, hints)...), func(s Span) bool {
-		return s.Type != "private_key" && placeholder(text[s.Start:s.End], s.Type) || s.Type == generic && prose(text, s)
+	spans = slices.DeleteFunc(spans, func(s Span) bool {
+		return rank(s.Type) > 0 && s.Type != "private_key" && placeholder(text[s.Start:s.End], s.Type) || s.Type == generic && prose(text, s)
 	})
 	for i, s := range spans { // "hunter2." at the end of a sentence
 		for s.Type == generic && s.End-s.Start > 4 && strings.IndexByte(".!?", text[s.End-1]) >= 0 && (s.End == len(text) || text[s.End] <= ' ') {
@@ -35,7 +36,7 @@ func Find(text string) []Span {
 		}
 		spans[i] = s
 	}
-	return merge(append(spans, personal(text)...))
+	return merge(spans)
 }
 
 // Replace returns text with each span replaced by what mark says for its type

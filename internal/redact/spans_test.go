@@ -181,7 +181,11 @@ func FuzzFind(f *testing.F) {
 			}
 			end = s.End
 		}
-		if spans, ok := FindJSON(text); ok {
+		spans, ok := FindJSON(text)
+		if !ok && json.Valid([]byte(text)) {
+			t.Fatalf("%q is no JSON", text)
+		}
+		if ok && json.Valid([]byte(text)) {
 			if out := ReplaceJSON(text, spans, Mark); !json.Valid([]byte(out)) {
 				t.Fatalf("%q becomes %q", text, out)
 			}
@@ -194,9 +198,22 @@ func BenchmarkFindJSON(b *testing.B) {
 	row := `{"id":12345,"uuid":"6ba7b810-9dad-11d1-80b4-00c04fd430c8","title":"Fix the key of the map","url":"https://example.com/issues/1?page=2","author":"Kim Lee","at":"2026-11-23T12:51:11Z","tags":["bug","a token of thanks"],"body":"It says: not found. See the list of 12 entries, version 1.2.3 of (open) things."},`
 	text := "[" + strings.Repeat(row, 1<<20/len(row)) + `{"mail":"kim@example.com"}]`
 	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
 	for b.Loop() {
 		if spans, ok := FindJSON(text); !ok || len(spans) != 1 {
 			b.Fatal(ok, spans)
+		}
+	}
+}
+
+// BenchmarkFind looks through an answer of 12 kB.
+func BenchmarkFind(b *testing.B) {
+	text := strings.Repeat("The list of issues has 12 entries; see https://example.com/issues?page=2 for #17 (open). ", 12<<10/88)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if Find(text) != nil {
+			b.Fatal("something was found")
 		}
 	}
 }

@@ -87,7 +87,7 @@ func TestWriteMarkIsOfTheClass(t *testing.T) {
 func TestThePersonAtTheClientIsAsked(t *testing.T) {
 	rules, _ := policy.ReadRules(policy.Source{Text: []byte(`{"preset":"open","rules":[{"effect":"ask","tools":["library.lend"],"reason":"books are rare"}]}`)})
 	for _, version := range versions {
-		for says, want := range map[string]string{"allow once": "ok", "deny": "denied", "decline": "denied", "": "needs_approval"} {
+		for says, want := range map[string]string{"approve once": "ok", "deny": "denied", "decline": "denied", "": "needs_approval"} {
 			t.Run(version+" "+says, func(t *testing.T) {
 				t.Parallel()
 				b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "library")}, Policy: rules})
@@ -100,7 +100,7 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 						if says == "decline" {
 							return &mcp.ElicitResult{Action: "decline"}, nil
 						}
-						return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"call": says}}, nil
+						return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": says}}, nil
 					}}
 				}
 				cs := connect(t, b, version, o)
@@ -111,8 +111,8 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 				if says == "" {
 					return
 				}
-				if len(asked) != 1 || !strings.HasPrefix(asked[0], "Call lend of server library? It is a call that the policy asks about: books are rare.\nArguments: {") ||
-					strings.Count(asked[0], "\n") != 1 || strings.Contains(asked[0], "hunter2") {
+				if len(asked) != 1 || !strings.HasPrefix(asked[0], "A call needs your approval.\n\n1. library__lend (it is a call that the policy asks about: books are rare)\n   {") ||
+					strings.Count(asked[0], "\n") != 3 || strings.Contains(asked[0], "hunter2") {
 					t.Errorf("asked %q", asked)
 				}
 			})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,19 +13,22 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 const (
-	// maxRounds is how often the client of one execution is asked: some end the
-	// tenth round with an error.
-	maxRounds = 8
+	// maxQuestions is how often the client of one execution is asked: some end the
+	// tenth round with an error, and people stop reading.
+	maxQuestions = 8
 	// decideTime is how long a person at the client may take.
 	decideTime = 5 * time.Minute
-	// maxAskChars is how much of the calls a question shows.
-	maxAskChars = 3_500
+	// maxAskChars is how much of the calls a question shows, and maxAskedArguments
+	// how much of the arguments of one.
+	maxAskChars, maxAskedArguments = 3_500, 2_000
 )
 
 // The answers to the question. A form without an answer decides nothing.
@@ -47,33 +51,62 @@ func Denied(c state.RunCall) json.RawMessage {
 
 var errStopped = errors.New("the user stopped the run")
 
-// decide asks the person at the client about all calls that wait, and goes on with
-// the journal if there is an answer. Otherwise the run waits. The script does not
-// run meanwhile.
-func (x *Execution) decide(ctx context.Context, round int, pending []state.RunCall) (again bool, err error) {
-	if x.Request.Talker == nil || !x.Request.Talker.Capabilities().Form || round >= maxRounds {
-		return false, nil
+// ask asks the person at the client about calls: the answer is about the first of
+// them, as many as the question shows, and empty if the form is closed. An error
+// means that nobody could be asked, and says why. x.asking is held.
+func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (answer string, shown int, err error) {
+	if x.Request.Talker == nil || !x.Request.Talker.Capabilities().Form {
+		return "", 0, errors.New("this client cannot show a question")
 	}
+	if x.asked++; x.asked > maxQuestions {
+		return "", 0, fmt.Errorf("this run has asked %d times, which is the most", maxQuestions)
+	}
+	form, shown := question(calls)
+	sent, err := x.Request.Talker.Answer(ctx, form)
+	if err != nil {
+		return "", 0, err
+	}
+	if result, ok := sent.(*mcp.ElicitResult); ok && result.Action == "accept" {
+		answer, _ = result.Content["decision"].(string)
+	}
+	if !slices.Contains(answers, answer) {
+		answer = ""
+	}
+	return answer, shown, nil
+}
+
+// approve asks about a call that cannot wait, while the script does.
+func (x *Execution) approve(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (bool, error) {
+	defer sandbox.Pause(ctx)()
+	x.asking.Lock()
+	defer x.asking.Unlock()
+	if x.stopped || slices.Contains(x.granted, t.ID) {
+		return !x.stopped, nil
+	}
+	answer, _, err := x.ask(ctx, []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason}})
+	if answer == approveRun {
+		x.granted = append(x.granted, t.ID)
+	}
+	x.stopped = answer == stopRun
+	return answer == approveOnce || answer == approveRun, err
+}
+
+// decide asks about all calls that wait, and goes on with the journal if there is an
+// answer. Otherwise the run waits. The script does not run meanwhile.
+func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, decideTime)
 	defer cancel()
-	form, shown := question(pending)
-	answer, err := x.Request.Talker.Answer(ctx, form)
-	result, ok := answer.(*mcp.ElicitResult)
-	if err != nil || !ok || result.Action != "accept" {
+	x.asking.Lock()
+	answer, shown, err := x.ask(ctx, pending)
+	x.asking.Unlock()
+	if err != nil || answer == "" {
 		return false, nil
 	}
-	v := state.Verdict{By: "form: " + x.Request.Client, Denied: Denied}
-	switch result.Content["decision"] {
-	case approveOnce, approveRun:
-		v.Approve, v.ForRun = true, result.Content["decision"] == approveRun
-	case denyCalls, stopRun:
-	default:
-		return false, nil
-	}
-	id := x.journal.run.ID
+	v := state.Verdict{By: "form: " + x.Request.Client, Denied: Denied, Approve: answer == approveOnce || answer == approveRun, ForRun: answer == approveRun}
 	for _, c := range pending[:shown] {
 		v.Only = append(v.Only, c.Ordinal)
 	}
+	id := x.journal.run.ID
 	err = x.o.Runs.Change(ctx, id, func(r *state.Run, calls []state.RunCall) error { return v.Decide(r, calls, time.Now()) })
 	if err != nil { // somebody else has decided, or time was up
 		x.e.log.Warn("approve calls", "run", id, "err", err)
@@ -84,7 +117,7 @@ func (x *Execution) decide(ctx context.Context, round int, pending []state.RunCa
 		return false, nil
 	}
 	x.changed, x.Request.Code = false, run.Code
-	if result.Content["decision"] == stopRun {
+	if answer == stopRun {
 		run.Status, run.ExitCode, run.Error = state.StatusFailed, sandbox.ExitThrew, errStopped.Error()
 		return false, errors.Join(fmt.Errorf("%w: %s", errStopped, Summary(calls)), j.End(run))
 	}
@@ -100,8 +133,11 @@ func (x *Execution) decide(ctx context.Context, round int, pending []state.RunCa
 	return true, nil
 }
 
-var decisionForm = json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["` +
-	strings.Join([]string{approveOnce, approveRun, denyCalls, stopRun}, `","`) + `"]}},"required":["decision"]}`)
+var (
+	answers      = []string{approveOnce, approveRun, denyCalls, stopRun}
+	decisionForm = json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["` +
+		strings.Join(answers, `","`) + `"]}},"required":["decision"]}`)
+)
 
 // question is the form about the first of the calls, as many as it can show: the
 // answer is about these alone, and the others are asked about next.
@@ -118,9 +154,9 @@ func question(pending []state.RunCall) (form *mcp.ElicitParams, shown int) {
 		list.WriteString(line)
 		shown++
 	}
-	text := fmt.Sprintf("The script wants to make %d calls that need your approval.\n", shown)
+	text := fmt.Sprintf("%d calls need your approval.\n", shown)
 	if shown == 1 {
-		text = "The script wants to make a call that needs your approval.\n"
+		text = "A call needs your approval.\n"
 	}
 	return surface.FormQuestion(decisionForm, gate.NewText(text+list.String())), shown
 }

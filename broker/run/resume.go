@@ -76,14 +76,12 @@ func (x *Execution) resume(ctx context.Context) Answer {
 		return x.refuse("the journal cannot be read: " + err.Error() + ". 0 tools called")
 	}
 	answer, recorded := x.resumable(ctx, &run, calls)
-	if answer != nil {
-		if err := j.End(run); err != nil {
-			x.e.log.Error("write journal", "run", run.ID, "err", err)
-		}
-		return *answer
-	}
 	x.journal = &journaling{x: x, uncut: x.changed, resumed: true}
 	x.journal.load(run, calls, j)
+	if answer != nil {
+		x.journal.giveBack()
+		return *answer
+	}
 	x.repeat = recorded
 	x.Request.Language, x.Request.Timeout = run.Language, cmp.Or(x.Request.Timeout, run.Timeout)
 	return x.start(ctx)
@@ -251,10 +249,18 @@ func (g *journaling) end(status string, res sandbox.Result) {
 	if status == state.StatusWaiting {
 		run.Expires = time.Now().Add(state.PendingAge)
 	}
-	if err := g.j.End(run); err != nil {
-		g.x.e.log.Error("write journal", "run", run.ID, "err", err)
-	}
 	g.run = run
+	g.giveBack()
+}
+
+// giveBack ends what this process does with the run, which stays as g.run says.
+func (g *journaling) giveBack() {
+	if g == nil {
+		return
+	}
+	if err := g.j.End(g.run); err != nil {
+		g.x.e.log.Error("write journal", "run", g.run.ID, "err", err)
+	}
 }
 
 // hint says how to go on after a failure without repeating what was written.

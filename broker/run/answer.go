@@ -1,0 +1,142 @@
+package run
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// An Answer is what the model gets, in the order in which it reads it.
+type Answer struct {
+	ExitCode int             `json:"exit_code"`
+	Result   json.RawMessage `json:"result,omitempty"`
+	Stdout   string          `json:"stdout,omitempty"`
+	Stderr   string          `json:"stderr,omitempty"`
+	// RunID names a run that waits for a person, until it Expires, to decide
+	// about what is Pending.
+	RunID   string    `json:"run_id,omitempty"`
+	Expires string    `json:"expires,omitempty"`
+	Pending []Pending `json:"pending,omitempty"`
+	// Replayed is how many calls of the run before were repeated from its journal,
+	// and Reused are those that a changed script found made.
+	Replayed int      `json:"replayed,omitempty"`
+	Reused   []Reused `json:"reused,omitempty"`
+
+	DurationMS  int64        `json:"duration_ms"`
+	ToolsCalled []bridge.Row `json:"tools_called"`
+	Truncated   bool         `json:"truncated,omitempty"`
+	// Ref is under what results.get finds the whole of what was cut: the
+	// result if it was, else what was printed.
+	Ref  string `json:"ref,omitempty"`
+	Hint string `json:"hint,omitempty"`
+
+	// Diagnostics is the part of Stderr that the script did not print itself,
+	// uncut: why it failed, and notes.
+	Diagnostics string `json:"-"`
+	// Media are the kept images and sounds that the result refers to, for a
+	// client that can show them.
+	Media []Media `json:"-"`
+}
+
+// IsError reports whether the execution failed: its code is neither 0 nor
+// "waits for approval".
+func (a Answer) IsError() bool {
+	return a.ExitCode != sandbox.ExitOK && a.ExitCode != sandbox.ExitApproval
+}
+
+const (
+	maxStderrChars = 2_000
+	maxHintChars   = 2_000
+)
+
+func (x *Execution) refuse(why string) Answer {
+	return Answer{ExitCode: sandbox.ExitRefused, Stderr: why, Diagnostics: why, ToolsCalled: []bridge.Row{}}
+}
+
+// finish makes the answer and commits the record of it before it is sent.
+func (x *Execution) finish(res sandbox.Result) Answer {
+	a := x.answer(res)
+	x.Commit(res, int64(len(gate.Compact(a))))
+	return a
+}
+
+// answer fits what happened into the budgets of the model's context.
+func (x *Execution) answer(res sandbox.Result) Answer {
+	a := Answer{ExitCode: res.ExitCode, ToolsCalled: []bridge.Row{}}
+	budget := x.o.MaxOutputChars
+	var cutOut, cutErr, cutRes bool
+	// Stdout and result share the budget: each may use what the other leaves,
+	// and half of it in any case.
+	resultBudget := max(budget-int(min(x.stdout.chars, int64(budget))), budget/2)
+	a.Result = res.Value
+	if !x.Request.Whole {
+		// What upstream servers sent may be in all of it. What is kept is for
+		// scripts, and stays as it is.
+		a.Result, a.Ref, cutRes = cutResult(gate.JSON(res.Value), resultBudget, func(json.RawMessage) string { return x.keep.put(state.JSON, res.Value) })
+	}
+	var ref string
+	a.Stdout, ref, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
+	a.Ref = cmp.Or(a.Ref, ref)
+	res.Notes = slices.Concat(res.Notes, res.Reads, x.drifts.notes())
+	a.Diagnostics = diagnostics(res)
+	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
+	if !x.Request.Whole {
+		a.Stdout, a.Stderr = gate.Clean(a.Stdout), gate.Clean(a.Stderr)
+	}
+	a.Truncated = cutOut || cutErr || cutRes
+	a.Media = x.keep.media(res.Value)
+	if x.bridge != nil {
+		a.ToolsCalled = bridge.Rows(x.bridge.Records())
+	}
+	hints := slices.Clone(x.notes)
+	if g := x.journal; g != nil {
+		a.Replayed, a.Reused = g.replayed, g.reused
+		if text := g.hint(); text != "" && a.IsError() {
+			hints = append(hints, text)
+		}
+	}
+	if !x.Request.Whole { // who is shown all has read them among the diagnostics
+		hints = append(hints, res.Reads...)
+	}
+	if cutRes {
+		hints = append(hints, "the result is "+shape(res.Value)+"; return less of it"+budgetName+readRest(a.Ref, "{ path, offset, limit }"))
+	} else if cutOut {
+		hints = append(hints, "print less: loop, filter and count in the script"+budgetName+readRest(a.Ref, "{ offset, limit }"))
+	}
+	a.Hint = gate.NewText(strings.Join(hints, "; ")).Cut(maxHintChars).String()
+	a.DurationMS = time.Since(x.started).Milliseconds()
+	return a
+}
+
+// diagnostics are the notes on a run and then why it failed.
+func diagnostics(res sandbox.Result) string {
+	lines := slices.Clone(res.Notes)
+	if res.Error != "" {
+		lines = append(lines, res.Error)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// stderrText is what the script printed there and then ours. What is ours is
+// kept when both are too long: it says what to do.
+func (x *Execution) stderrText(ours string) (string, bool) {
+	cutOurs := false
+	if r := []rune(ours); len(r) > maxStderrChars*3/4 {
+		half := maxStderrChars * 3 / 8
+		ours = cut(string(r[:half]), string(r[len(r)-half:]), int64(len(r)-2*half), int64(len(r)), "")
+		cutOurs = true
+	}
+	printed, _, cutPrinted := x.stderr.text(maxStderrChars - len([]rune(ours)))
+	if printed != "" && ours != "" && !strings.HasSuffix(printed, "\n") {
+		printed += "\n"
+	}
+	return printed + ours, cutOurs || cutPrinted
+}

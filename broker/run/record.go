@@ -1,0 +1,79 @@
+package run
+
+import (
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// Commit ends the record of x, whose answer has so many bytes.
+func (x *Execution) Commit(res sandbox.Result, bytesOut int64) {
+	if x.o.Audit != nil {
+		if err := x.o.Audit.Finish(x.entry(res, bytesOut)); err != nil {
+			x.e.log.Error("record execution", "execution", x.id, "err", err)
+		}
+	}
+	if x.o.Learned != nil {
+		x.o.Learned.FlushSoon()
+	}
+	x.e.log.Info("executed", "execution", x.id, "code", res.ExitCode, "took", time.Since(x.started), "calls", len(x.bridge.Records()))
+}
+
+// begin opens the record of the execution.
+func (x *Execution) begin(lang sandbox.Language) {
+	if x.o.Audit == nil {
+		return
+	}
+	x.id = x.o.Audit.Begin(state.Execution{Client: x.Request.Client, ClientInfo: x.Request.ClientInfo, Language: string(lang), Code: x.Request.Code, Started: x.started})
+}
+
+// record learns from one call that has ended, and writes it down.
+func (x *Execution) record(r bridge.Record) {
+	x.learn(r)
+	if x.o.Audit == nil {
+		return
+	}
+	x.o.Audit.Record(state.Call{
+		ExecutionID: x.id, Seq: r.Seq, Server: r.Server, Tool: r.Tool, ID: r.ID,
+		Started: r.Started, Duration: r.Duration, Status: string(r.Status), Error: r.Error,
+		Class: r.Class.String(), Decision: r.Decision,
+		ArgBytes: int64(len(r.Args)), ResultBytes: int64(r.ResultBytes), Args: r.Args, Result: r.Result,
+	})
+}
+
+// entry is the finished execution as the audit log keeps it.
+func (x *Execution) entry(res sandbox.Result, bytesOut int64) state.Execution {
+	e := state.Execution{
+		ID: x.id, Ended: time.Now(), ExitCode: res.ExitCode, Status: statusOf(res.ExitCode),
+		Duration: time.Since(x.started), CPU: res.CPU, BytesOut: bytesOut, Error: firstLine(res.Error),
+	}
+	if x.bridge != nil {
+		e.BytesIn = x.bridge.Bytes()
+		e.Calls = len(x.bridge.Records())
+	}
+	return e
+}
+
+func statusOf(code int) string {
+	switch code {
+	case sandbox.ExitOK:
+		return state.StatusDone
+	case sandbox.ExitRefused:
+		return state.StatusRefused
+	case sandbox.ExitTimeout:
+		return state.StatusTimeout
+	case sandbox.ExitCanceled:
+		return state.StatusCancelled
+	case sandbox.ExitApproval:
+		return state.StatusWaiting
+	}
+	return state.StatusFailed
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

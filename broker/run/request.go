@@ -1,0 +1,152 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A Request is one script to run.
+type Request struct {
+	Code string
+	// Resume is the id of a run to go on with: with its own code, if Code is empty
+	// or the same, else with Code, which finds made what the run has written.
+	Resume string
+	// Language is "typescript" (also "ts"), "javascript" ("js") or "python"
+	// ("py"); empty means the broker's default.
+	Language string
+	// Isolation is "worker" or "container"; empty means what is usual for the
+	// language. AnyIsolation lets it be another one than Options.Isolations
+	// offer: it is the user who asks.
+	Isolation    string
+	AnyIsolation bool
+	// Timeout is what the caller asks for; zero means the default. It is
+	// clamped to the maximum.
+	Timeout time.Duration
+	// Client is who asks, and ClientInfo what it calls itself, for the audit log.
+	Client, ClientInfo string
+	// Owner is whose values and results the script reads and writes: the name
+	// of the token that the client has, or state.Local.
+	Owner string
+	// Session is which of the client's conversations it is, where the protocol
+	// tells them apart; skills that a user has picked belong to one.
+	Session string
+	// Progress is told of each call that is sent: how many so far, and to
+	// which tool. It is also told, with 0, of the progress that servers report
+	// and of what they log. It must not block. Nil is fine.
+	Progress func(calls int, message string)
+	// Talker answers what servers ask while the script waits for them. Equal
+	// talkers are one client. Nil refuses all questions.
+	Talker upstream.Talker
+	// Stdout and Stderr receive what the script prints, uncut, while it runs.
+	// Nil is fine.
+	Stdout, Stderr io.Writer
+	// Whole leaves the answer's result uncut.
+	Whole bool
+}
+
+// Sharer is who has a share of what all clients use: whose token it is, else one
+// of the sessions without one.
+func (r *Request) Sharer() string {
+	if r.Owner != "" && r.Owner != state.Local {
+		return r.Owner
+	}
+	return r.Client + "\x00" + r.Session
+}
+
+// languages maps what people write to languages.
+var languages = map[string]sandbox.Language{
+	"typescript": sandbox.TypeScript, "ts": sandbox.TypeScript,
+	"javascript": sandbox.JavaScript, "js": sandbox.JavaScript,
+	"python": sandbox.Python, "py": sandbox.Python,
+}
+
+// place is the language of a script and where it is to run.
+func (o *Options) place(req *Request) (sandbox.Language, sandbox.Isolation, error) {
+	lang, ok := languages[strings.ToLower(req.Language)]
+	if req.Language == "" {
+		lang, ok = o.Language, true
+	}
+	if !ok {
+		return "", "", fmt.Errorf("unknown language %q: use %s", req.Language, orList(o.Languages))
+	}
+	isolation, err := o.isolation(req)
+	if err != nil {
+		return "", "", err
+	}
+	// Where a language usually runs does not matter to who asks for another place.
+	if why := o.refusal(lang); why != "" && (isolation == "" || lang == sandbox.Python) {
+		return "", "", fmt.Errorf("%s does not run here: %s", lang, why)
+	}
+	if strings.TrimSpace(req.Code) == "" {
+		return "", "", errors.New("there is no code to run: put the script into \"code\"")
+	}
+	return lang, isolation, nil
+}
+
+// refusal says why a language does not run, and what to do; nothing if it does.
+func (o *Options) refusal(lang sandbox.Language) string {
+	others := slices.DeleteFunc(slices.Clone(o.Languages), func(l sandbox.Language) bool { return o.NotHere[l] != "" })
+	switch why := o.NotHere[lang]; {
+	case slices.Contains(others, lang):
+		return ""
+	case why == "":
+		return "use " + orList(others)
+	case len(others) > 0:
+		return why + "; or use " + orList(others)
+	default:
+		return why
+	}
+}
+
+// isolation is where a script asks to run, which it must be free to choose.
+func (o *Options) isolation(req *Request) (sandbox.Isolation, error) {
+	isolation := sandbox.Isolation(strings.ToLower(strings.TrimSpace(req.Isolation)))
+	choice := o.Isolations
+	if req.AnyIsolation {
+		choice = []sandbox.Isolation{sandbox.InWorker, sandbox.InContainer}
+	}
+	switch {
+	case isolation == "" || slices.Contains(choice, isolation):
+		return isolation, nil
+	case len(choice) < 2:
+		return "", errors.New("a script cannot choose its isolation here (config: sandbox.perCall): leave it out")
+	}
+	return "", fmt.Errorf("unknown isolation %q: use %s", req.Isolation, orList(choice))
+}
+
+// orList writes words for people: "typescript, javascript or python".
+func orList[T ~string](list []T) string {
+	var b strings.Builder
+	for i, l := range list {
+		switch {
+		case i > 0 && i == len(list)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(l))
+	}
+	return b.String()
+}
+
+// timeout is the time that the script gets: what was asked for, within the
+// maximum, with a note when that is less.
+func (x *Execution) timeout() time.Duration {
+	t := x.Request.Timeout
+	if t <= 0 {
+		return min(x.o.Timeout, x.o.MaxTimeout)
+	}
+	if t > x.o.MaxTimeout {
+		x.notes = append(x.notes, fmt.Sprintf("timeout is at most %g s here (config: maxTimeout); %g s were asked for", x.o.MaxTimeout.Seconds(), t.Seconds()))
+		return x.o.MaxTimeout
+	}
+	return t
+}

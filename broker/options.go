@@ -49,6 +49,9 @@ type Options struct {
 	// UnnotedReads turns off that reads of properties are noted which no type
 	// of a result has.
 	UnnotedReads bool
+	// Always adds a rule to the policy that allows tools, by their ids, when a person
+	// says so; nil does not offer that.
+	Always func(tools []string) error
 	// Pins hold back tools that nobody has approved as they are; nil holds none.
 	Pins catalog.Pins
 	// Fixed are tools that no server stands behind: they can be searched but
@@ -230,7 +233,7 @@ func (o *Options) policies() policy.List {
 
 func (o *Options) run() run.Options {
 	return run.Options{
-		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Results: o.Results, Values: o.Values, Learned: o.Learned,
+		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
 		Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
 		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,

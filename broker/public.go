@@ -84,6 +84,13 @@ const (
 // PendingOf is a call of a journal as people are shown it: without secrets, and cut.
 func PendingOf(c state.RunCall) PendingCall { return run.PendingOf(c) }
 
+// Lasting returns nil if a rule that allows these calls would keep the policy from
+// asking about them.
+func Lasting(calls []state.RunCall) error { return run.Lasting(calls) }
+
+// ToolsOf are the ids of the tools of calls, each once.
+func ToolsOf(calls []state.RunCall) []string { return run.ToolsOf(calls) }
+
 // Denied is the error that a script gets for a call that a person has denied, as
 // JSON.
 func Denied(c state.RunCall) json.RawMessage { return run.Denied(c) }

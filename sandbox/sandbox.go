@@ -118,7 +118,7 @@ type Module struct {
 
 // A Call is one call from the program to its host.
 type Call struct {
-	// Func is what is asked for: "call" for callMCPTool; others, such as
+	// Func is what is asked for: "call" for callMCPTool, or FuncAgain; others, such as
 	// "tools.search", belong to the host that defines them.
 	Func string
 	// Target is the first string argument, such as the tool id. A host refuses
@@ -133,6 +133,13 @@ type Call struct {
 	// for a replay.
 	Steps []byte
 }
+
+// FuncAgain is the Func of a call of a tool that is meant to be made although the
+// program may have made an equal one before it was changed.
+const FuncAgain = "call.again"
+
+// CallsTool reports whether Func is that of a call of a tool.
+func (c Call) CallsTool() bool { return c.Func == "call" || c.Func == FuncAgain }
 
 // MaxNameBytes is the longest name that a program may give its host, of
 // whatever kind, and MaxQueryBytes the longest text to search for.

@@ -148,9 +148,10 @@ type RunCall struct {
 	// Steps is what the sandbox wants back for a replay: what was delivered before
 	// the script made this call.
 	Steps []byte `json:"-"`
-	// Why is the reason to ask; By who decided, and how.
-	Why string `json:"why,omitempty"`
-	By  string `json:"decided_by,omitempty"`
+	// Why is the reason to ask, and Code that of policy; By who decided, and how.
+	Why  string `json:"why,omitempty"`
+	Code string `json:"code,omitempty"`
+	By   string `json:"decided_by,omitempty"`
 	// Expires is until when an approval holds.
 	Expires time.Time `json:"expires,omitzero"`
 	Made    time.Time `json:"made"`

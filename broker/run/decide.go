@@ -33,10 +33,11 @@ const (
 
 // The answers to the question. A form without an answer decides nothing.
 const (
-	approveOnce = "approve once"
-	approveRun  = "approve for this run"
-	denyCalls   = "deny"
-	stopRun     = "stop"
+	approveOnce   = "approve once"
+	approveRun    = "approve for this run"
+	approveAlways = "approve always"
+	denyCalls     = "deny"
+	stopRun       = "stop"
 )
 
 // Denied is the error that a script gets for a call that a person has denied, as
@@ -61,7 +62,13 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (answer stri
 	if x.asked++; x.asked > maxQuestions {
 		return "", 0, fmt.Errorf("this run has asked %d times, which is the most", maxQuestions)
 	}
-	form, shown := question(calls)
+	text, shown := question(calls)
+	answers := []string{approveOnce, approveRun, denyCalls, stopRun}
+	if x.o.Always != nil && x.Request.Owner == state.Local && Lasting(calls[:shown]) == nil {
+		answers = slices.Insert(answers, 2, approveAlways)
+	}
+	form := surface.FormQuestion(json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["`+
+		strings.Join(answers, `","`)+`"]}},"required":["decision"]}`), text)
 	sent, err := x.Request.Talker.Answer(ctx, form)
 	if err != nil {
 		return "", 0, err
@@ -71,6 +78,12 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (answer stri
 	}
 	if !slices.Contains(answers, answer) {
 		answer = ""
+	}
+	if answer == approveAlways {
+		if err := x.o.Always(ToolsOf(calls[:shown])); err != nil {
+			x.Note("the policy was not changed: " + err.Error())
+		}
+		answer = approveRun
 	}
 	return answer, shown, nil
 }
@@ -83,7 +96,7 @@ func (x *Execution) approve(ctx context.Context, t *discovery.Tool, args json.Ra
 	if x.stopped || slices.Contains(x.granted, t.ID) {
 		return !x.stopped, nil
 	}
-	answer, _, err := x.ask(ctx, []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason}})
+	answer, _, err := x.ask(ctx, []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}})
 	if answer == approveRun {
 		x.granted = append(x.granted, t.ID)
 	}
@@ -133,15 +146,30 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 	return true, nil
 }
 
-var (
-	answers      = []string{approveOnce, approveRun, denyCalls, stopRun}
-	decisionForm = json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["` +
-		strings.Join(answers, `","`) + `"]}},"required":["decision"]}`)
-)
+// Lasting returns nil if a rule that allows these calls would keep the policy from
+// asking: rules that ask, and flows, win over it.
+func Lasting(calls []state.RunCall) error {
+	for _, c := range calls {
+		if c.Code != policy.CodePreset || strings.ContainsAny(c.Tool, "*?[]\\") {
+			return fmt.Errorf("%s cannot be approved always: it %s, and that wins over a rule that allows", c.Tool, gate.Quote(c.Why, maxPendingWhy))
+		}
+	}
+	return nil
+}
 
-// question is the form about the first of the calls, as many as it can show: the
+// ToolsOf are the ids of the tools of calls, each once.
+func ToolsOf(calls []state.RunCall) (tools []string) {
+	for _, c := range calls {
+		if !slices.Contains(tools, c.Tool) {
+			tools = append(tools, c.Tool)
+		}
+	}
+	return tools
+}
+
+// question is about the first of the calls, as many as it can show: the
 // answer is about these alone, and the others are asked about next.
-func question(pending []state.RunCall) (form *mcp.ElicitParams, shown int) {
+func question(pending []state.RunCall) (about gate.Text, shown int) {
 	var list strings.Builder
 	for _, c := range pending {
 		p := PendingOf(c)
@@ -158,5 +186,5 @@ func question(pending []state.RunCall) (form *mcp.ElicitParams, shown int) {
 	if shown == 1 {
 		text = "A call needs your approval.\n"
 	}
-	return surface.FormQuestion(decisionForm, gate.NewText(text+list.String())), shown
+	return gate.NewText(text + list.String()), shown
 }

@@ -83,7 +83,7 @@ func (g *journaling) made(c sandbox.Call) func(json.RawMessage, error) {
 // add keeps a new call; g.mu is held.
 func (g *journaling) add(c sandbox.Call, ordinal int) *state.RunCall {
 	row := &state.RunCall{Ordinal: ordinal, Func: c.Func, Tool: c.Target, Args: c.Args, State: state.RunMade, Steps: c.Steps, Made: time.Now()}
-	if c.Func != "call" {
+	if !c.CallsTool() {
 		row.Class = policy.Read.String()
 		if harmless, ok := effects[c.Func]; ok {
 			row.Class, row.Idempotent = policy.Unknown.String(), harmless
@@ -125,7 +125,7 @@ func (g *journaling) enter(ctx context.Context, c sandbox.Call) (context.Context
 		row = g.add(c, g.last+1)
 	}
 	ctx = context.WithValue(ctx, placeKey{}, place{row, c.Seq})
-	if c.Func == "call" || !row.Changes() {
+	if c.CallsTool() || !row.Changes() {
 		return ctx, row, nil
 	}
 	return ctx, row, g.intend(row)
@@ -227,7 +227,7 @@ func (g *journaling) cut(n int) {
 // while it is called itself has none.
 func placed(ctx context.Context) (p place, ok bool) {
 	p, ok = ctx.Value(placeKey{}).(place)
-	return p, ok && p.row.Func == "call"
+	return p, ok && callsTool(p.row.Func)
 }
 
 // Known implements bridge.Journal: a write that an earlier version of the script
@@ -282,7 +282,7 @@ func (g *journaling) Asked(ctx context.Context, a bridge.Attempt, d policy.Decis
 	case row.State == state.RunMade && slices.Contains(g.run.Granted, a.Tool.ID):
 		return nil
 	}
-	row.Pin, row.Why = pin, d.Reason
+	row.Pin, row.Why, row.Code = pin, d.Reason, d.Code
 	return g.withhold(row)
 }
 
@@ -300,6 +300,8 @@ func (g *journaling) Sending(ctx context.Context, a bridge.Attempt) error {
 	}
 	return g.intend(p.row)
 }
+
+func callsTool(f string) bool { return sandbox.Call{Func: f}.CallsTool() }
 
 // pinOf is the digest of all that a tool says of itself.
 func pinOf(t *discovery.Tool) string {

@@ -45,6 +45,15 @@ type world struct {
 // asks is a policy that asks about some tools.
 type asks []string
 
+// presetAsks is a policy whose preset asks about t__ask.
+type presetAsks struct{}
+
+func (presetAsks) Decide(c policy.Call) policy.Decision {
+	d := asks{"ask"}.Decide(c)
+	d.Code = policy.CodePreset
+	return d
+}
+
 func (a asks) Decide(c policy.Call) policy.Decision {
 	if slices.Contains(a, c.Tool.Name) {
 		return policy.Decision{Effect: policy.Ask, Code: "rule", Reason: "needs a look"}
@@ -438,6 +447,49 @@ func TestChangedScript(t *testing.T) {
 	c := w.execute(t, run.Request{Resume: id, Code: `await callMCPTool('t__write', { i: 0 }); await callMCPTool('t__write', { i: 9 }); await callMCPTool('t__write', { i: 1 }); return 2`})
 	if c.ExitCode != 0 || len(c.Reused) != 2 || fmt.Sprint(w.calls) != fmt.Sprint(want) {
 		t.Errorf("%+v\n%v", c, w.calls)
+	}
+}
+
+// A write that is meant twice says so.
+func TestChangedScriptWritesAgain(t *testing.T) {
+	w := newWorld(t)
+	a := w.execute(t, run.Request{Code: `await callMCPTool('t__write', { i: 0 }); throw new Error('oh')`})
+	if !strings.HasPrefix(a.Hint, "1 call that writes was made: to continue without repeating it, ") {
+		t.Errorf("hint %q", a.Hint)
+	}
+	_, id, _ := strings.Cut(a.Hint, `resume: "`)
+	id, _, _ = strings.Cut(id, `"`)
+	const code = `await callMCPTool('t__write', { i: 1 }); await callMCPTool('t__write', { i: 0 }); await callMCPTool('t', 'write', { i: 0 }, { again: true })`
+	b := w.execute(t, run.Request{Resume: id, Code: code + "; throw new Error('oh')"})
+	if len(b.Reused) != 1 || w.calls[`write{"i":0}`] != 2 {
+		t.Errorf("%+v\n%v", b, w.calls)
+	}
+	// That it was meant twice does not mean a third time.
+	c := w.execute(t, run.Request{Resume: id, Code: "0;" + code})
+	if c.ExitCode != 0 || w.calls[`write{"i":0}`] != 2 || w.calls[`write{"i":1}`] != 1 {
+		t.Errorf("%+v\n%v", c, w.calls)
+	}
+}
+
+// What is approved always goes into the policy, if that would stop it asking.
+func TestApproveAlways(t *testing.T) {
+	for _, tt := range []struct {
+		policy  policy.Policy
+		owner   string
+		offered bool
+	}{{presetAsks{}, state.Local, true}, {asks{"ask"}, state.Local, false}, {presetAsks{}, "ci", false}} {
+		w, p := newWorld(t), &person{answers: []string{"approve always"}}
+		var always []string
+		w.o.Policy, w.o.Always = policy.List{tt.policy}, func(tools []string) error { always = append(always, tools...); return nil }
+		w.Configure(w.o)
+		a := w.execute(t, run.Request{Code: `for (const k of [1, 2]) await callMCPTool('t__ask', { k })`, Talker: p, Owner: tt.owner})
+		want, exit := "[]", 3
+		if tt.offered {
+			want, exit = "[t__ask]", 0
+		}
+		if fmt.Sprint(always) != want || a.ExitCode != exit || len(p.asked) != 1 {
+			t.Errorf("%+v: always %v, %+v", tt, always, a)
+		}
 	}
 }
 

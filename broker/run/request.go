@@ -50,6 +50,8 @@ type Request struct {
 	Stdout, Stderr io.Writer
 	// Whole leaves the answer's result uncut.
 	Whole bool
+	// Shell says that who reads the answer types commands.
+	Shell bool
 }
 
 // Sharer is who has a share of what all clients use: whose token it is, else one

@@ -110,6 +110,9 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 	case lost > 0:
 		a := x.waits(*run, slices.DeleteFunc(slices.Clone(calls), func(c state.RunCall) bool { return !c.Lost() }))
 		a.Hint = fmt.Sprintf("find out whether it was done, ask the user to run: broker runs settle %s N --done (or --retry, to send it again), then resume", run.ID)
+		if x.Request.Shell {
+			a.Hint = fmt.Sprintf("find out whether it was done, then: broker runs settle %s N --done (or --retry, to send it again), and broker runs resume %s", run.ID, run.ID)
+		}
 		return &a, nil
 	case asked > 0 && !run.Expires.IsZero() && time.Now().After(run.Expires):
 		run.Status, run.ExitCode, run.Error = state.StatusFailed, sandbox.ExitThrew, "nobody decided in time"
@@ -147,7 +150,7 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 		why := ""
 		if c.Ordinal != len(list)+1 {
 			why = fmt.Sprintf("call %d is not in the journal", len(list)+1)
-		} else if t, ok := full.Tool(c.Tool); ok && c.Settled > 0 && c.Func == "call" && c.Pin != "" && pinOf(t) != c.Pin {
+		} else if t, ok := full.Tool(c.Tool); ok && c.Settled > 0 && callsTool(c.Func) && c.Pin != "" && pinOf(t) != c.Pin {
 			why = fmt.Sprintf("%s has changed since call %d", c.Tool, c.Ordinal)
 		}
 		r, err := x.recorded(ctx, c)
@@ -170,7 +173,7 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 func (x *Execution) recall() {
 	full, _ := x.e.catalog.Both()
 	for _, c := range x.repeat {
-		if c.Func != "call" || c.Answered == 0 || c.Error != nil {
+		if !callsTool(c.Func) || c.Answered == 0 || c.Error != nil {
 			continue
 		}
 		if t, ok := full.Tool(c.Target); ok {
@@ -202,6 +205,9 @@ func (x *Execution) waits(run state.Run, calls []state.RunCall) Answer {
 	a := Answer{
 		ExitCode: sandbox.ExitApproval, RunID: run.ID, ToolsCalled: []bridge.Row{}, DurationMS: time.Since(x.started).Milliseconds(),
 		Hint: fmt.Sprintf("a person must decide first: ask the user to run: broker approvals approve %s (or deny), then call execute_code with {\"resume\": %q}", run.ID, run.ID),
+	}
+	if x.Request.Shell {
+		a.Hint = fmt.Sprintf("decide: broker approvals approve %s (or deny); then: broker runs resume %s", run.ID, run.ID)
 	}
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
@@ -274,5 +280,12 @@ func (g *journaling) hint() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("calls that write were made (%d): to continue without repeating them, give the corrected code with resume: %q", n, g.run.ID)
+	calls, them := "1 call that writes was made", "it"
+	if n > 1 {
+		calls, them = fmt.Sprintf("%d calls that write were made", n), "them"
+	}
+	if g.x.Request.Shell {
+		return fmt.Sprintf("%s: to continue without repeating %s: broker runs resume %s --code FILE, with the corrected script", calls, them, g.run.ID)
+	}
+	return fmt.Sprintf("%s: to continue without repeating %s, give the corrected code with resume: %q", calls, them, g.run.ID)
 }

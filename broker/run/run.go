@@ -42,6 +42,10 @@ type Options struct {
 	Policy policy.List
 	Rules  *policy.Rules
 
+	// Always adds a rule to the policy that allows tools, for a person who has
+	// approved them; nil cannot.
+	Always func(tools []string) error
+
 	// Profile is the name of that which all callers have; empty for none.
 	Profile string
 

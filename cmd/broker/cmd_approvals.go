@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
@@ -78,7 +80,7 @@ func verdictFlags(c *cobra.Command, v *state.Verdict) {
 }
 
 func (a *app) approveCommand() *cobra.Command {
-	v := state.Verdict{Approve: true, By: "broker approvals approve"}
+	v, always := state.Verdict{Approve: true, By: "broker approvals approve"}, false
 	c := &cobra.Command{
 		Use:   "approve RUN",
 		Short: "Let a run make calls that wait for a decision",
@@ -88,10 +90,11 @@ func (a *app) approveCommand() *cobra.Command {
 			"Then the run goes on with: broker runs resume RUN, or execute_code with resume.",
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
-			return a.decide(ctx, runs, args[0], v)
+			return a.decide(ctx, runs, args[0], v, always)
 		}),
 	}
 	verdictFlags(c, &v)
+	c.Flags().BoolVar(&always, "always", false, "also write a rule that allows these tools into the policy of the config")
 	c.Flags().BoolVar(&v.ForRun, "for-run", false, "approve later calls of the same tools in this run too")
 	return c
 }
@@ -102,14 +105,14 @@ func (a *app) denyCommand() *cobra.Command {
 		Use: "deny RUN", Short: "Refuse calls that wait for a decision: the script gets an error for each",
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
-			return a.decide(ctx, runs, args[0], v)
+			return a.decide(ctx, runs, args[0], v, false)
 		}),
 	}
 	verdictFlags(c, &v)
 	return c
 }
 
-func (a *app) decide(ctx context.Context, runs *sqlite.Runs, id string, v state.Verdict) error {
+func (a *app) decide(ctx context.Context, runs *sqlite.Runs, id string, v state.Verdict, always bool) error {
 	run, calls, err := findRun(ctx, runs, id)
 	if err != nil {
 		return err
@@ -117,6 +120,12 @@ func (a *app) decide(ctx context.Context, runs *sqlite.Runs, id string, v state.
 	meant := slices.DeleteFunc(state.Pending(calls), func(c state.RunCall) bool { return len(v.Only) > 0 && !slices.Contains(v.Only, c.Ordinal) })
 	if len(meant) == 0 {
 		return hinted("run %s has no such call that waits for a decision\nhint: broker approvals show %s", run.ID, run.ID)
+	}
+	if always {
+		v.ForRun = true
+		if err := broker.Lasting(meant); err != nil {
+			return hinted("%w\nhint: broker policy explain TOOL names the rule; add the tool to its \"except\"", err)
+		}
 	}
 	if v.Approve {
 		if err := a.mayApprove(ctx, run, meant); err != nil {
@@ -139,12 +148,26 @@ func (a *app) decide(ctx context.Context, runs *sqlite.Runs, id string, v state.
 	if err != nil {
 		return err
 	}
+	if always {
+		path, _, err := config.Target(a.configPath)
+		if err == nil {
+			err = allowAlways(path, broker.ToolsOf(meant))
+		}
+		if err != nil {
+			return fmt.Errorf("the calls are approved, but not always: %w", err)
+		}
+	}
 	done := map[bool]string{true: "approved", false: "denied"}[v.Approve]
 	if a.json {
 		return a.printJSON(map[string]any{"run_id": run.ID, done: v.Only})
 	}
 	say(a.stdout, "%s %s; to go on: broker runs resume %s\n", done, counted(len(meant), "call"), run.ID)
 	return nil
+}
+
+// allowAlways adds a rule that allows tools to the policy of a config.
+func allowAlways(path string, tools []string) error {
+	return config.Edit(path, func(data []byte) ([]byte, error) { return config.AllowTools(data, tools) })
 }
 
 // approverSecret is the name of the secret that stands for a person.

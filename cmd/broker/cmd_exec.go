@@ -75,7 +75,7 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 	}
 	s.broker.StartLazily(ctx)
 	if !a.json {
-		req.Stdout, req.Stderr, req.Whole = exact(a.stdout), exact(a.stderr), true
+		req.Stdout, req.Stderr, req.Whole, req.Shell = exact(a.stdout), exact(a.stderr), true, true
 	}
 	ans := s.broker.Execute(ctx, req)
 	closed := s.close()

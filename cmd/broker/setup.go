@@ -158,7 +158,9 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	types, kept := learned.New(store, log), files.Open(filepath.Join(state, "results"), nil)
 	o.Learned, o.Results, o.Values = types, kept, kept
 	runs := sqlite.NewRuns(state, log)
+	runs.Full = cfg.Broker.Durability == "full"
 	o.Runs = runs
+	o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
 	b, err := broker.New(o)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"readOnly":       c.boolean(of("readOnly"), &b.ReadOnly),
 		"typecheck":      c.typecheck(&b.Typecheck),
 		"pins":           c.choice("pins", &b.Pins, "on", "strict", "off"),
+		"durability":     c.choice("durability", &b.Durability, "normal", "full"),
 		"notedReads":     c.optionalBool(of("notedReads"), &b.NotedReads),
 		"learn":          c.optionalBool(of("learn"), &b.Learn),
 		"policy":         func(v hujson.Value) { policyAt = v.StartOffset },

@@ -164,6 +164,9 @@ type Broker struct {
 	// Typecheck is "auto" (default), "off", "strict", which refuses scripts that
 	// no compiler has checked, or the path of a compiler.
 	Typecheck string
+	// Durability is "normal", or "full": what journals of runs keep survives a power
+	// cut, not only a crash.
+	Durability string
 	// NotedReads notes reads of properties that no type has; default true.
 	NotedReads *bool
 	// Learn learns output types from results; default true.

@@ -42,6 +42,21 @@ func TestEditsKeepComments(t *testing.T) {
 			func(s string) string {
 				return strings.Replace(s, "    },\n  },\n", "    },\n    \"x\": {\n      \"command\": \"x\"\n    },\n  },\n", 1)
 			}},
+		{"allow, twice", func(d []byte) ([]byte, error) {
+			d, err := AllowTools(d, []string{"a__b"})
+			if err != nil {
+				return nil, err
+			}
+			return AllowTools(d, []string{"a__c", "x.d"})
+		}, func(s string) string {
+			return strings.TrimSuffix(s, "}\n") + `  "broker": {
+    "policy": {
+      "rules": [{"effect": "allow", "tools": ["a__b"]}, {"effect": "allow", "tools": ["a__c","x.d"]}]
+    }
+  },
+}
+`
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -70,6 +70,19 @@ func readTool(args []goja.Value, example string) (string, goja.Value, error) {
 	return target, rest[0], nil
 }
 
+// again reports whether the options behind the arguments of readTool are {again: true}.
+func again(args []goja.Value) bool {
+	at := 2
+	if len(args) > 1 && goja.IsString(args[1]) {
+		at = 3
+	}
+	if len(args) <= at {
+		return false
+	}
+	o, ok := args[at].(*goja.Object)
+	return ok && o.Get("again") != nil && o.Get("again").ToBoolean()
+}
+
 // maxCallFrames is how many frames are kept of where a call was made, our own
 // and those of wrappers among them.
 const maxCallFrames = 16
@@ -91,7 +104,7 @@ type hostCall struct {
 
 // name is what notes call it.
 func (c *hostCall) name() string {
-	if c.call.Func == "call" && c.call.Target != "" {
+	if c.call.CallsTool() && c.call.Target != "" {
 		return c.call.Target
 	}
 	return c.call.Func
@@ -123,6 +136,9 @@ func (r *runtime) startCall(f script.Function, args []goja.Value) goja.Value {
 	target, arg, err := r.read(f, args)
 	if err == nil {
 		c.call = sandbox.Call{Func: f.Call, Target: target}
+		if f.Takes == script.TakesTool && again(args) {
+			c.call.Func = sandbox.FuncAgain
+		}
 		c.call.Args, err = r.toJSON(arg)
 	}
 	if err != nil {

@@ -135,6 +135,13 @@ func (r *Runs) flush() error {
 	}
 	ctx := context.Background()
 	write := func() error {
+		// The promise not to repeat what destroys something holds beyond a power cut.
+		if r.Full || slices.ContainsFunc(r.queue, (*journal).destroys) {
+			if err := r.exec(ctx, "PRAGMA synchronous = FULL"); err != nil {
+				return err
+			}
+			defer func() { _ = r.exec(ctx, "PRAGMA synchronous = NORMAL") }() // it has no way to fail
+		}
 		err := r.exec(ctx, "BEGIN IMMEDIATE")
 		if err != nil {
 			return err
@@ -173,6 +180,11 @@ func (r *Runs) flush() error {
 		r.prune(ctx)
 	}
 	return nil
+}
+
+// destroys reports whether a call that destroys something is about to be sent.
+func (j *journal) destroys() bool {
+	return slices.ContainsFunc(j.calls, func(c state.RunCall) bool { return c.State == state.RunIntent && c.Class == "destructive" })
 }
 
 // write writes what waits in j.

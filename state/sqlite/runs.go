@@ -55,6 +55,10 @@ CREATE TABLE IF NOT EXISTS run_calls (
 // state.Runs and state.RunHistory. The file is made with the first call that is
 // recorded.
 type Runs struct {
+	// Full lets every commit survive a power cut, not only those of intents to
+	// destroy something. It is set before the first use.
+	Full bool
+
 	path string
 	log  *slog.Logger
 

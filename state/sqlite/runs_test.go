@@ -17,14 +17,18 @@ func TestRunsSuite(t *testing.T) {
 
 // A write costs two of these: its intent and its result.
 func BenchmarkRecordIntent(b *testing.B) {
-	r := NewRuns(b.TempDir(), nil)
-	defer r.Close()
-	j := r.Begin(state.Run{})
-	for n := 1; b.Loop(); n++ {
-		c := state.RunCall{Ordinal: n, Func: "call", Tool: "t__write", Args: json.RawMessage(`{"n":1}`), Class: "write", State: state.RunIntent}
-		if err := j.Record(c, true); err != nil {
-			b.Fatal(err)
-		}
+	for _, class := range []string{"write", "destructive"} {
+		b.Run(class, func(b *testing.B) {
+			r := NewRuns(b.TempDir(), nil)
+			defer r.Close()
+			j := r.Begin(state.Run{})
+			for n := 1; b.Loop(); n++ {
+				c := state.RunCall{Ordinal: n, Func: "call", Tool: "t__write", Args: json.RawMessage(`{"n":1}`), Class: class, State: state.RunIntent}
+				if err := j.Record(c, true); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

@@ -21,9 +21,9 @@ const fileName = "audit.db"
 const busyTimeout = 5 * time.Second
 
 // schemaVersion is the user_version of a file that this package writes. Version
-// 2 has no learned types, version 3 no names of clients, version 4 no decisions;
-// what is older was never released.
-const schemaVersion = 5
+// 2 has no learned types, version 3 no names of clients, version 4 no decisions,
+// version 5 no chain; what is older was never released.
+const schemaVersion = 6
 
 // baseSchema is version 2. Times are nanoseconds since 1970, durations
 // nanoseconds.
@@ -111,10 +111,8 @@ ALTER TABLE calls ADD COLUMN class TEXT NOT NULL DEFAULT '';
 ALTER TABLE calls ADD COLUMN decision TEXT NOT NULL DEFAULT '';
 `
 
-// since are the changes of the schema, by the version that they lead from.
-var since = map[int]string{
-	0: baseSchema + typeSchema + clientSchema + decisionSchema, 2: typeSchema + clientSchema + decisionSchema, 3: clientSchema + decisionSchema, 4: decisionSchema,
-}
+// changes are what each version adds to the one before; the first is version 2.
+var changes = []string{baseSchema, typeSchema, clientSchema, decisionSchema, chainSchema}
 
 // dataSource names the file for the driver. The timeout comes first, so that
 // the pragmas after it wait too.
@@ -147,8 +145,11 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 		if err != nil || version == schemaVersion {
 			return err
 		}
-		_, err = conn.ExecContext(ctx, since[version]+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
-		return err
+		added := strings.Join(changes[max(0, version-1):], "")
+		if _, err = conn.ExecContext(ctx, added+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)); err != nil {
+			return err
+		}
+		return beginChain(ctx, conn, version > 0)
 	})
 }
 

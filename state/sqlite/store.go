@@ -12,6 +12,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -35,6 +36,12 @@ type Options struct {
 	Payloads bool
 	// Days is how long records are kept: 0 means 30, below 0 for ever.
 	Days int
+	// MaxBytes is how large the record may become before the oldest of it is
+	// removed: 0 means 256 MB, below 0 no limit.
+	MaxBytes int64
+	// Anchor is a file to which the head of the chain is added every hour, with
+	// each prune, and when the Store is closed; empty for none.
+	Anchor string
 	// Logger receives what goes wrong in the background; nil discards it.
 	Logger *slog.Logger
 }
@@ -45,6 +52,8 @@ type Store struct {
 	path     string
 	kept     state.Keep
 	keep     time.Duration // 0: for ever
+	maxBytes int64         // 0: no limit
+	anchor   string
 	log      *slog.Logger
 	readOnly bool
 
@@ -58,9 +67,13 @@ type Store struct {
 	closeErr  error
 }
 
+// defaultMaxBytes is how large a record may become if nothing is said.
+const defaultMaxBytes = 256_000_000
+
 var (
-	_ state.Audit = (*Store)(nil)
-	_ state.Types = (*Store)(nil)
+	_ state.Audit    = (*Store)(nil)
+	_ state.Types    = (*Store)(nil)
+	_ state.Verifier = (*Store)(nil)
 )
 
 // Open opens audit.db in dir, and creates it if it is not there. It is quick:
@@ -72,7 +85,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	s := &Store{
 		path: filepath.Join(dir, fileName),
 		kept: state.Keep{Code: !o.NoCode, Payloads: o.Payloads},
-		log:  o.Logger,
+		log:  o.Logger, maxBytes: max(0, cmp.Or(o.MaxBytes, defaultMaxBytes)), anchor: o.Anchor,
 		ops:  make(chan op, queueSize),
 		quit: make(chan struct{}),
 		done: make(chan struct{}),
@@ -181,7 +194,7 @@ func OpenReadOnly(dir string) (*Store, error) {
 		err = none
 	case version < schemaVersion:
 		var writable *Store // which updates the file
-		if writable, err = Open(dir, &Options{Days: -1}); err == nil {
+		if writable, err = Open(dir, &Options{Days: -1, MaxBytes: -1}); err == nil {
 			err = writable.Close()
 		}
 	}

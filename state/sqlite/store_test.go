@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -117,14 +118,11 @@ func TestOldRecordIsBroughtUpToDateToBeRead(t *testing.T) {
 	if err := s.Finish(state.Execution{ID: s.Begin(state.Execution{})}); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"DROP TABLE types", "DROP TABLE type_key", "ALTER TABLE executions DROP COLUMN client_info", "ALTER TABLE calls DROP COLUMN class", "ALTER TABLE calls DROP COLUMN decision", "PRAGMA user_version = 2"} {
-		if _, err := s.conn.ExecContext(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	alter(t, dir, "DROP TABLE types", "DROP TABLE type_key", "ALTER TABLE executions DROP COLUMN client_info", "ALTER TABLE calls DROP COLUMN class",
+		"ALTER TABLE calls DROP COLUMN decision", "PRAGMA user_version = 2", withoutChain)
 	r, err := OpenReadOnly(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +131,24 @@ func TestOldRecordIsBroughtUpToDateToBeRead(t *testing.T) {
 	got, err := r.Events(t.Context(), time.Time{}, 10)
 	if err != nil || len(got) != 1 || got[0].Server != "a" {
 		t.Errorf("events = %v, %v; want the old one", got, err)
+	}
+}
+
+// withoutChain takes away what version 6 added.
+const withoutChain = "DROP TABLE chain; DROP TABLE head; ALTER TABLE executions DROP COLUMN begun; ALTER TABLE executions DROP COLUMN finished"
+
+// alter changes a file that no Store has open.
+func alter(t *testing.T, dir string, texts ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, fileName)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, text := range texts {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -30,6 +30,8 @@ const (
 	pruneInterval = 6 * time.Hour
 	// pruneStep is how many executions are removed in one transaction.
 	pruneStep = 500
+	// announceInterval is how often the head of the chain goes out.
+	announceInterval = time.Hour
 )
 
 // An op is one thing for the writer to do.
@@ -46,18 +48,24 @@ type writer struct {
 	registered bool
 	statements map[string]*sql.Stmt // by their text
 	batch      []op                 // the last one's memory, for the next
+	head       head                 // of the chain, in a transaction
+	last       state.Head           // of the chain, as it was committed
+	announced  int64                // the number of the head that went out last
+	started    map[string]int64     // when the executions began that have not ended
 }
 
 // write is the goroutine that has the writing connection.
 func (s *Store) write() {
 	defer close(s.done)
-	w := &writer{Store: s, owner: newOwnerID(), statements: map[string]*sql.Stmt{}}
+	w := &writer{Store: s, owner: newOwnerID(), statements: map[string]*sql.Stmt{}, started: map[string]int64{}}
 	defer w.end()
 	if err := w.markInterrupted(); err != nil {
 		s.log.Warn("audit: look for interrupted executions", "err", err)
 	}
 	tidy := time.NewTimer(pruneDelay)
 	defer tidy.Stop()
+	hourly := time.NewTicker(announceInterval)
+	defer hourly.Stop()
 	for {
 		select {
 		case o := <-s.ops:
@@ -68,6 +76,8 @@ func (s *Store) write() {
 			} else {
 				tidy.Reset(pruneInterval)
 			}
+		case <-hourly.C:
+			w.announce()
 		case <-s.quit:
 			for {
 				select {
@@ -154,7 +164,7 @@ func (w *writer) gather(first op) (batch []op, alone *op) {
 
 func (w *writer) commit(ctx context.Context, batch []op) error {
 	wasRegistered := w.registered
-	err := transaction(ctx, w.conn, func() error {
+	err := w.chained(ctx, func() error {
 		for _, o := range batch {
 			if err := o.write(ctx, w); err != nil {
 				return err
@@ -172,51 +182,96 @@ func (w *writer) begin(ctx context.Context, e state.Execution) error {
 	if err := w.register(ctx); err != nil {
 		return err
 	}
-	return w.exec(ctx, `INSERT OR REPLACE INTO executions (id, owner, client, client_info, language, code_hash, code, started, status)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, w.owner, e.Client, e.ClientInfo, e.Language, e.CodeHash, textOrNull(e.Code), e.Started.UnixNano(), state.StatusRunning)
+	at := e.Started.UnixNano()
+	row := []any{e.ID, w.owner, e.Client, e.ClientInfo, e.Language, e.CodeHash, textOrNull(e.Code), at}
+	if err := w.link(ctx, linkBegun, e.ID, at, row...); err != nil {
+		return err
+	}
+	w.started[e.ID] = at
+	return w.exec(ctx, "INSERT OR REPLACE INTO executions ("+beginColumns+", status, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		append(row, state.StatusRunning, w.head.n)...)
 }
 
 // finish inserts an execution whose beginning is not there, because it was
 // pruned or lost, as a whole.
 func (w *writer) finish(ctx context.Context, e state.Execution) error {
-	if err := w.register(ctx); err != nil {
+	at, err := w.startOf(ctx, e.ID)
+	if errors.Is(err, sql.ErrNoRows) {
+		at, err = e.Started.UnixNano(), w.begin(ctx, e)
+	}
+	if err != nil {
 		return err
 	}
-	return w.exec(ctx, `INSERT INTO executions (id, owner, client, client_info, language, code_hash, code, started, status,
-			ended, exit_code, duration, cpu, calls, bytes_in, bytes_out, error)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET status = excluded.status, ended = excluded.ended, exit_code = excluded.exit_code,
-			duration = excluded.duration, cpu = excluded.cpu, calls = excluded.calls,
-			bytes_in = excluded.bytes_in, bytes_out = excluded.bytes_out, error = excluded.error`,
-		e.ID, w.owner, e.Client, e.ClientInfo, e.Language, e.CodeHash, textOrNull(e.Code), e.Started.UnixNano(), e.Status,
-		e.Ended.UnixNano(), e.ExitCode, int64(e.Duration), int64(e.CPU), e.Calls, e.BytesIn, e.BytesOut, e.Error)
+	row := []any{e.ID, e.Status, e.Ended.UnixNano(), e.ExitCode, int64(e.Duration), int64(e.CPU), e.Calls, e.BytesIn, e.BytesOut, e.Error}
+	if err := w.link(ctx, linkFinished, e.ID, at, row...); err != nil {
+		return err
+	}
+	delete(w.started, e.ID)
+	return w.exec(ctx, `UPDATE executions SET status = ?2, ended = ?3, exit_code = ?4, duration = ?5, cpu = ?6, calls = ?7,
+		bytes_in = ?8, bytes_out = ?9, error = ?10, finished = ?11 WHERE id = ?1`, append(row, w.head.n)...)
+}
+
+// startOf is when an execution began.
+func (w *writer) startOf(ctx context.Context, id string) (int64, error) {
+	stmt, err := w.statement(ctx, "SELECT started FROM executions WHERE id = ?")
+	if err != nil {
+		return 0, err
+	}
+	var at int64
+	err = stmt.QueryRowContext(ctx, id).Scan(&at)
+	return at, err
 }
 
 func (w *writer) call(ctx context.Context, c state.Call) error {
-	return w.exec(ctx, `INSERT INTO calls (execution, seq, server, tool, tool_id, started, duration, status, class, decision, arg_bytes, result_bytes, error, args, result)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Started.UnixNano(), int64(c.Duration), c.Status, c.Class, c.Decision,
-		c.ArgBytes, c.ResultBytes, c.Error, textOrNull(string(c.Args)), textOrNull(string(c.Result)))
+	// A call is pruned with its execution.
+	at, known := w.started[c.ExecutionID]
+	if !known {
+		at = c.Started.UnixNano()
+		if c.ExecutionID != "" {
+			switch began, err := w.startOf(ctx, c.ExecutionID); {
+			case err == nil:
+				at = began
+			case !errors.Is(err, sql.ErrNoRows):
+				return err
+			}
+		}
+	}
+	row := []any{c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Started.UnixNano(), int64(c.Duration), c.Status, c.Class, c.Decision,
+		c.ArgBytes, c.ResultBytes, c.Error, textOrNull(string(c.Args)), textOrNull(string(c.Result))}
+	if err := w.link(ctx, linkCall, "", at, row...); err != nil {
+		return err
+	}
+	return w.exec(ctx, "INSERT INTO calls ("+callColumns+", n) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", append(row, w.head.n)...)
 }
 
 func (w *writer) event(ctx context.Context, e state.Event) error {
-	return w.exec(ctx, `INSERT INTO events (time, kind, server, name, client, digest, failed, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.Time.UnixNano(), e.Kind, e.Server, e.Name, e.Client, e.Digest, e.Failed, e.Detail)
+	row := []any{e.Time.UnixNano(), e.Kind, e.Server, e.Name, e.Client, e.Digest, e.Failed, e.Detail}
+	if err := w.link(ctx, linkEvent, "", e.Time.UnixNano(), row...); err != nil {
+		return err
+	}
+	return w.exec(ctx, "INSERT INTO events ("+eventColumns+", n) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", append(row, w.head.n)...)
 }
 
 // exec runs a statement that is prepared once.
 func (w *writer) exec(ctx context.Context, text string, args ...any) error {
+	stmt, err := w.statement(ctx, text)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(ctx, args...)
+	return err
+}
+
+func (w *writer) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	stmt := w.statements[text]
 	if stmt == nil {
 		var err error
 		if stmt, err = w.conn.PrepareContext(ctx, text); err != nil {
-			return err
+			return nil, err
 		}
 		w.statements[text] = stmt
 	}
-	_, err := stmt.ExecContext(ctx, args...)
-	return err
+	return stmt, nil
 }
 
 func textOrNull(s string) any {
@@ -244,13 +299,44 @@ func newOwnerID() int64 {
 	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
 }
 
-// interruptedRows sets the end of an interrupted execution to the latest time
-// that is known of it.
-const interruptedRows = `UPDATE executions SET status = 'interrupted',
-	ended = max(started, coalesce((SELECT max(started + duration) FROM calls WHERE execution = executions.id), 0)),
-	calls = (SELECT count(*) FROM calls WHERE execution = executions.id),
-	bytes_in = (SELECT coalesce(sum(result_bytes), 0) FROM calls WHERE execution = executions.id)
-	WHERE status = 'running' AND `
+// interrupt ends running executions, at the latest time that is known of each.
+func (w *writer) interrupt(ctx context.Context, which string, args ...any) error {
+	rows, err := w.conn.QueryContext(ctx, `UPDATE executions SET status = 'interrupted',
+		ended = max(started, coalesce((SELECT max(started + duration) FROM calls WHERE execution = executions.id), 0)),
+		calls = (SELECT count(*) FROM calls WHERE execution = executions.id),
+		bytes_in = (SELECT coalesce(sum(result_bytes), 0) FROM calls WHERE execution = executions.id)
+		WHERE status = 'running' AND `+which+" RETURNING started, "+endColumns, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var ended [][]any
+	for rows.Next() {
+		row := make([]any, 11)
+		into := make([]any, len(row))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		ended = append(ended, row)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, row := range ended {
+		at, _ := row[0].(int64)
+		id, _ := row[1].(string)
+		if err := w.link(ctx, linkFinished, id, at, row[1:]...); err != nil {
+			return err
+		}
+		if err := w.exec(ctx, "UPDATE executions SET finished = ? WHERE id = ?", w.head.n, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // markInterrupted ends the executions whose owner is gone, and forgets those
 // owners.
@@ -268,13 +354,13 @@ func (w *writer) markInterrupted() error {
 	if len(dead) == 0 && !strays {
 		return nil // nearly always: a start writes nothing
 	}
-	return transaction(ctx, w.conn, func() error {
+	return w.chained(ctx, func() error {
 		// The owners are read again, since one may have come in the meantime.
 		living, dead, err := owners(ctx, w.conn)
 		if err != nil {
 			return err
 		}
-		if _, err := w.conn.ExecContext(ctx, interruptedRows+"owner NOT IN ("+idList(living)+")"); err != nil {
+		if err := w.interrupt(ctx, "owner NOT IN ("+idList(living)+")"); err != nil {
 			return err
 		}
 		_, err = w.conn.ExecContext(ctx, "DELETE FROM owners WHERE id IN ("+idList(dead)+")")
@@ -285,31 +371,42 @@ func (w *writer) markInterrupted() error {
 // end marks what this store began and did not finish.
 func (w *writer) end() {
 	var errs []error
-	for _, stmt := range w.statements {
-		errs = append(errs, stmt.Close())
-	}
 	if w.registered {
 		ctx := context.Background()
-		errs = append(errs, transaction(ctx, w.conn, func() error {
-			if _, err := w.conn.ExecContext(ctx, interruptedRows+"owner = ?", w.owner); err != nil {
+		errs = append(errs, w.chained(ctx, func() error {
+			if err := w.interrupt(ctx, "owner = ?", w.owner); err != nil {
 				return err
 			}
 			_, err := w.conn.ExecContext(ctx, "DELETE FROM owners WHERE id = ?", w.owner)
 			return err
 		}))
 	}
+	w.announce()
+	for _, stmt := range w.statements {
+		errs = append(errs, stmt.Close())
+	}
 	if err := errors.Join(errs...); err != nil {
 		w.closeErr = fmt.Errorf("close audit record %s: %w", w.path, explain(err))
 	}
 }
 
-// tidy removes some of what is older than is kept, and reports whether there
-// is more.
+// tidy removes some of what is older than is kept, or too much, and reports
+// whether there is more.
 func (w *writer) tidy() bool {
-	if w.keep == 0 {
-		return false
+	ctx := context.Background()
+	var before time.Time
+	if w.keep > 0 {
+		before = time.Now().Add(-w.keep)
 	}
-	_, more, err := w.pruneSome(context.Background(), time.Now().Add(-w.keep))
+	more, err := false, error(nil)
+	if full, e := w.tooLarge(ctx); e != nil || !full.IsZero() {
+		before, err, more = later(before, full), e, !full.IsZero()
+	}
+	if err == nil && !before.IsZero() {
+		var rest bool
+		_, rest, err = w.pruneSome(ctx, before)
+		more = more || rest
+	}
 	if err != nil {
 		w.log.Warn("audit: remove old records", "err", err)
 		return false
@@ -317,29 +414,63 @@ func (w *writer) tidy() bool {
 	return more
 }
 
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// tooLarge is a time before which there is something to remove because the record
+// is too large, an eighth of all the time that it is about; zero if it is not.
+func (w *writer) tooLarge(ctx context.Context) (time.Time, error) {
+	if w.maxBytes == 0 {
+		return time.Time{}, nil
+	}
+	var size int64
+	var oldest sql.NullInt64
+	err := w.conn.QueryRowContext(ctx, `SELECT (SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count)`).Scan(&size)
+	if err == nil {
+		var page int64
+		if err = w.conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&page); err == nil && size*page > w.maxBytes {
+			err = w.conn.QueryRowContext(ctx, `SELECT min(at) FROM (SELECT min(started) AS at FROM executions WHERE status <> 'running'
+				UNION ALL SELECT min(started) FROM calls WHERE execution = '' UNION ALL SELECT min(time) FROM events)`).Scan(&oldest)
+		}
+	}
+	if err != nil || !oldest.Valid {
+		return time.Time{}, err
+	}
+	first := time.Unix(0, oldest.Int64)
+	return first.Add(max(time.Since(first)/8, time.Second)), nil
+}
+
 // pruneSome removes at most pruneStep executions that began before t, and as
 // many calls without one. It returns how many executions that were, and whether
 // there is more of either.
 func (w *writer) pruneSome(ctx context.Context, t time.Time) (executions int, more bool, err error) {
-	direct := 0 // calls without an execution
+	direct, events := 0, 0 // calls without an execution
 	const old = `SELECT id FROM executions WHERE started < ? AND status <> 'running' ORDER BY started LIMIT ?`
-	err = transaction(ctx, w.conn, func() error {
+	err = w.chained(ctx, func() error {
 		if _, err := w.conn.ExecContext(ctx, "DELETE FROM calls WHERE execution IN ("+old+")", t.UnixNano(), pruneStep); err != nil {
 			return err
 		}
-		if _, err := w.conn.ExecContext(ctx, "DELETE FROM events WHERE time < ?", t.UnixNano()); err != nil {
+		var err error
+		if events, err = deleted(w.conn.ExecContext(ctx, "DELETE FROM events WHERE time < ?", t.UnixNano())); err != nil {
 			return err
 		}
-		var err error
 		executions, err = deleted(w.conn.ExecContext(ctx, "DELETE FROM executions WHERE id IN ("+old+")", t.UnixNano(), pruneStep))
 		if err != nil {
 			return err
 		}
 		direct, err = deleted(w.conn.ExecContext(ctx,
 			"DELETE FROM calls WHERE n IN (SELECT n FROM calls WHERE execution = '' AND started < ? LIMIT ?)", t.UnixNano(), pruneStep))
-		return err
+		if err != nil || executions+direct+events == 0 {
+			return err
+		}
+		return w.shorten(ctx, t.UnixNano(), max(executions, direct) == pruneStep)
 	})
-	if err == nil && executions+direct > 0 {
+	if err == nil && executions+direct+events > 0 {
+		w.announce()
 		_, err = w.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(256)")
 	}
 	return executions, max(executions, direct) == pruneStep, err

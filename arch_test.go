@@ -37,7 +37,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...",
-	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/results", "internal/oauth", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service",
+	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/results", "internal/oauth", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -96,6 +96,7 @@ var diagram = []row{
 	{pkg: "internal/learned", imports: []string{"state"}},
 	{pkg: "internal/results", imports: []string{"state"}},
 	{pkg: "internal/secret", imports: []string{"internal/redact", "internal/spawn"}},
+	{pkg: "internal/telemetry", imports: []string{"state"}},
 	{pkg: "internal/oauth", imports: []string{"internal/outbound"}},
 	{pkg: "internal/outbound", modules: []string{"std"}},
 	{pkg: "internal/tokens"},

@@ -27,6 +27,15 @@ const (
 	EventPluginStateChanged = "plugin_state_changed"
 )
 
+// The kinds of an Event that changes what calls may do, or who may make them.
+const (
+	EventApproval = "approval"       // a person decided about calls of the run Name
+	EventPins     = "pins_changed"   // a person approved or blocked tools of a server
+	EventLogin    = "login"          // at a remote server
+	EventLogout   = "logout"         // of a remote server
+	EventConfig   = "config_changed" // Digest is that of the config in force; recorded if it differs from the last
+)
+
 // An Event is something that happened to a server, a skill or a plugin, outside
 // of executions.
 type Event struct {

@@ -218,6 +218,25 @@ type Verdict struct {
 	Denied func(c RunCall) json.RawMessage
 }
 
+// Event is the verdict about calls of a run, for the record.
+func (v Verdict) Event(run string, calls []RunCall) Event {
+	e := Event{Kind: EventApproval, Name: run, Client: v.By, Detail: "denied"}
+	if v.Approve {
+		e.Detail = "approved"
+	}
+	if v.ForRun {
+		e.Detail += " for this run"
+	}
+	for i, c := range calls {
+		sep := ", "
+		if i == 0 {
+			sep = " "
+		}
+		e.Detail += fmt.Sprintf("%s%d %s", sep, c.Ordinal, c.Tool)
+	}
+	return e
+}
+
 // Decide applies a verdict at a time. It is for Runs.Change.
 func (v Verdict) Decide(r *Run, calls []RunCall, now time.Time) error {
 	if !slices.ContainsFunc(calls, func(c RunCall) bool { return c.State == RunAsked }) {

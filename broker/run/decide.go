@@ -125,6 +125,9 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 		x.e.log.Warn("approve calls", "run", id, "err", err)
 		return false, nil
 	}
+	if x.o.Audit != nil {
+		x.o.Audit.Note(v.Event(id, pending[:shown]))
+	}
 	run, calls, j, err := x.o.Runs.Resume(ctx, x.Request.Owner, id)
 	if err != nil {
 		return false, nil

@@ -148,6 +148,7 @@ func (a *app) decide(ctx context.Context, runs *sqlite.Runs, id string, v state.
 	if err != nil {
 		return err
 	}
+	a.note(v.Event(run.ID, meant))
 	if always {
 		path, _, err := config.Target(a.configPath)
 		if err == nil {

@@ -20,7 +20,7 @@ import (
 
 func (a *app) auditCommand() *cobra.Command {
 	return group("audit", "Show and manage the record of executions and calls",
-		a.auditListCommand(), a.auditShowCommand(), a.auditStatsCommand(), a.auditEventsCommand(), a.auditExportCommand(), a.auditPruneCommand())
+		a.auditListCommand(), a.auditShowCommand(), a.auditStatsCommand(), a.auditEventsCommand(), a.auditExportCommand(), a.auditVerifyCommand(), a.auditPruneCommand())
 }
 
 // readAudit opens the record of the config's state directory. One that has
@@ -381,21 +381,6 @@ func (a *app) auditEventsCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) auditExportCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "export", Short: "Print all executions with their calls as JSON lines, oldest first", Args: noArgs,
-		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
-			return store.Export(ctx, func(e state.Execution, calls []state.Call) error {
-				line := map[string]any{"calls": orEmpty(calls)}
-				if e.ID != "" {
-					line["execution"] = e
-				}
-				return writeJSON(a.stdout, line, "")
-			})
-		}),
-	}
-}
-
 func (a *app) auditPruneCommand() *cobra.Command {
 	var older time.Duration
 	c := &cobra.Command{
@@ -404,11 +389,15 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			if older == 0 {
 				return usage("prune needs --older-than\nhint: broker audit prune --older-than 720h")
 			}
-			state, err := a.stateOnly()
+			dir, err := a.stateOnly()
 			if err != nil {
 				return err
 			}
-			store, err := sqlite.Open(state, &sqlite.Options{Days: -1, Logger: a.logger()})
+			anchor, err := a.anchorFile("")
+			if err != nil {
+				return err
+			}
+			store, err := sqlite.Open(dir, &sqlite.Options{Days: -1, MaxBytes: -1, Anchor: anchor, Logger: a.logger()})
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) authCommand() *cobra.Command {
@@ -106,6 +107,7 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	if err != nil {
 		return err
 	}
+	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: clientCLI, Detail: "signed in at " + st.Issuer})
 	if a.json {
 		return a.printJSON(st)
 	}
@@ -179,6 +181,9 @@ func (a *app) authLogoutCommand() *cobra.Command {
 			signedIn := !errors.Is(err, oauth.ErrNotSignedIn)
 			if err != nil && signedIn {
 				return err
+			}
+			if signedIn {
+				a.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: clientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
 			}
 			if a.json {
 				return a.printJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})

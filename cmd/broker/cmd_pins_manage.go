@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/policy/scan"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // pinStore is where the tools that were approved are kept.
@@ -29,6 +30,7 @@ type pinned struct {
 	store    *pins.Store
 	listings []discovery.Listing
 	tool     string // the only one; empty means all
+	note     func(state.Event)
 }
 
 // rows are the tools as they are compared with their pins.
@@ -59,7 +61,7 @@ func (a *app) withPins(f func(*pinned) error) func(*cobra.Command, []string) err
 		defer s.close()
 		s.broker.StartLazily(cmd.Context())
 		a.learnMissing(cmd, s, "")
-		p := &pinned{store: a.pinStore(s.config, s.state), listings: s.broker.Listings()}
+		p := &pinned{store: a.pinStore(s.config, s.state), listings: s.broker.Listings(), note: s.audit.Note}
 		if len(args) > 0 {
 			if err := p.only(args[0]); err != nil {
 				return err
@@ -168,13 +170,15 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 			if err := p.store.Approve(l, names); err != nil {
 				return err
 			}
-			n := 0
+			n, approved := 0, ""
 			for _, r := range rows {
 				if r.State != pins.Approved {
+					approved += " " + r.Tool
 					a.printPin(r)
 					n++
 				}
 			}
+			p.note(state.Event{Kind: state.EventPins, Server: l.Server, Client: clientCLI, Detail: "approved" + cmp.Or(approved, " as it was")})
 			say(a.stdout, "approved: %s\n", counted(n, "tool"))
 			return nil
 		}),
@@ -194,6 +198,7 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 			if err := p.store.Block(l.Server, []string{p.tool}); err != nil {
 				return err
 			}
+			p.note(state.Event{Kind: state.EventPins, Server: l.Server, Client: clientCLI, Detail: "blocked " + p.tool})
 			say(a.stdout, "blocked: %s.%s\n", l.Server, p.tool)
 			return nil
 		}),

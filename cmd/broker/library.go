@@ -52,10 +52,20 @@ func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *ski
 // record puts an event of a command into the audit log. A log that cannot be
 // written keeps nobody from what the command is for.
 func (a *app) record(cfg *config.Config, e state.Event) {
-	state, err := config.StateDir(a.stateDir, cfg.Path)
+	dir, err := config.StateDir(a.stateDir, cfg.Path)
+	a.noteIn(dir, e, err)
+}
+
+// note is record for commands that read no config.
+func (a *app) note(e state.Event) {
+	dir, err := a.stateOnly()
+	a.noteIn(dir, e, err)
+}
+
+func (a *app) noteIn(dir string, e state.Event, err error) {
 	if err == nil {
 		var store *sqlite.Store
-		if store, err = openAudit(state, cfg, a.logger()); err == nil {
+		if store, err = sqlite.Open(dir, unpruned); err == nil {
 			store.Note(e)
 			err = store.Close()
 		}
@@ -64,6 +74,9 @@ func (a *app) record(cfg *config.Config, e state.Event) {
 		a.logger().Warn("record", "kind", e.Kind, "err", err)
 	}
 }
+
+// unpruned opens a record from which nothing goes by itself.
+var unpruned = &sqlite.Options{Days: -1, MaxBytes: -1}
 
 // manageOverHTTP is the HTTP interface to the skills and plugins of a running
 // broker, whose changes are in force when they are answered.

@@ -2,8 +2,11 @@ package main
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
+	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
@@ -99,8 +103,8 @@ func (a *app) loadWithState() (*config.Config, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	state, err := config.StateDir(a.stateDir, cfg.Path)
-	return cfg, state, err
+	dir, err := config.StateDir(a.stateDir, cfg.Path)
+	return cfg, dir, err
 }
 
 // open reads the config and makes a broker of it. spares is the number of
@@ -118,7 +122,7 @@ func (a *app) open(spares int) (*session, error) {
 // openAnyway is open for commands that do not need the table of word vectors,
 // and go on without it.
 func (a *app) openAnyway(spares int) (*session, error) {
-	cfg, state, err := a.loadWithState()
+	cfg, dir, err := a.loadWithState()
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +139,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	}
 	vectors, unvectored := loadVectors(cmp.Or(a.vectors, cfg.Resolve(cfg.Broker.Search.Vectors)))
 	log := a.logger()
-	store, err := openAudit(state, cfg, log)
+	store, err := openAudit(dir, cfg, log)
 	if err != nil {
 		return nil, err
 	}
@@ -144,20 +148,20 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	places := where.places(spares, log)
 	o.Runner = sandbox.NewQueue(places, where.set.MaxExecutions)
 	o.ScriptSandbox = docker.NewCommands(&docker.Options{MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
-	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(state, "catalogue"), expand, log, version
-	o.Guard, o.PackageDir, o.Warn = true, state, a.warn
+	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(dir, "catalogue"), expand, log, version
+	o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
 	o.Languages, o.NotHere = where.runs()
 	o.Isolations = where.offered()
-	o.Pins = a.pinStore(cfg, state)
-	o.WorkflowDir = filepath.Join(state, "workflows")
-	o.SkillCacheDir, o.IndexDir = skillCacheDir(state), indexDir(state)
+	o.Pins = a.pinStore(cfg, dir)
+	o.WorkflowDir = filepath.Join(dir, "workflows")
+	o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
 	if dir := cfg.Broker.Skills.SessionDir; dir != "" {
 		o.WorkflowDir = homeOf(cfg).resolve(dir)
 	}
-	o.OAuth = signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}))
-	types, kept := learned.New(store, log), files.Open(filepath.Join(state, "results"), nil)
+	o.OAuth = signer(oauth.New(dir, &oauth.Options{Keyring: keyring(), Logger: log}))
+	types, kept := learned.New(store, log), files.Open(filepath.Join(dir, "results"), nil)
 	o.Learned, o.Results, o.Values = types, kept, kept
-	runs := sqlite.NewRuns(state, log)
+	runs := sqlite.NewRuns(dir, log)
 	runs.Full = cfg.Broker.Durability == "full"
 	o.Runs = runs
 	o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
@@ -165,9 +169,21 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{config: cfg, project: project, state: state, root: b, audit: store, runs: runs, learned: types, where: where, places: places, unvectored: unvectored}
+	s := &session{config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, learned: types, where: where, places: places, unvectored: unvectored}
 	s.see(a)
+	store.Note(configEvent(cfg))
 	return s, nil
+}
+
+// configEvent says which config, and which managed policy, are in force.
+func configEvent(cfg *config.Config) state.Event {
+	h := sha256.New()
+	for _, path := range []string{cfg.Path, managedPath} {
+		text, _ := os.ReadFile(path) // what cannot be read has an empty digest
+		sum := sha256.Sum256(text)
+		h.Write(sum[:])
+	}
+	return state.Event{Kind: state.EventConfig, Name: cfg.Path, Digest: hex.EncodeToString(h.Sum(nil)), Detail: counted(len(cfg.Servers), "server") + ", the config or the managed policy has changed"}
 }
 
 // indexDir is where search indexes are kept in a state directory.
@@ -263,7 +279,8 @@ func unlearned(cfg *config.Config) map[string]bool {
 
 func openAudit(state string, cfg *config.Config, log *slog.Logger) (*sqlite.Store, error) {
 	set := cfg.Broker.WithDefaults()
-	store, err := sqlite.Open(state, &sqlite.Options{NoCode: !*set.Audit.Code, Payloads: set.Audit.Payloads, Days: set.Audit.Days, Logger: log})
+	store, err := sqlite.Open(state, &sqlite.Options{NoCode: !*set.Audit.Code, Payloads: set.Audit.Payloads, Days: set.Audit.Days,
+		MaxBytes: set.Audit.MaxSize, Anchor: cfg.Resolve(set.Audit.Anchor), Logger: log})
 	if err != nil {
 		return nil, hinted("%w\nhint: --state-dir names another directory", err)
 	}

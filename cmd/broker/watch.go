@@ -127,6 +127,7 @@ func (a *app) reload(s *session) *config.Config {
 	}
 	s.root.Reconfigure(a.options(cfg))
 	s.notice()
+	s.audit.Note(configEvent(cfg))
 	sayln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, cfg.Broker))
 	return cfg
 }

@@ -245,6 +245,18 @@ func (w *writer) call(ctx context.Context, c state.Call) error {
 }
 
 func (w *writer) event(ctx context.Context, e state.Event) error {
+	if e.Kind == state.EventConfig {
+		stmt, err := w.statement(ctx, "SELECT digest FROM events WHERE kind = ? ORDER BY n DESC LIMIT 1")
+		if err != nil {
+			return err
+		}
+		var digest string
+		if err := stmt.QueryRowContext(ctx, e.Kind).Scan(&digest); err == nil && digest == e.Digest {
+			return nil // as it was
+		} else if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+	}
 	row := []any{e.Time.UnixNano(), e.Kind, e.Server, e.Name, e.Client, e.Digest, e.Failed, e.Detail}
 	if err := w.link(ctx, linkEvent, "", e.Time.UnixNano(), row...); err != nil {
 		return err

@@ -1,0 +1,34 @@
+package telemetry
+
+// Names of OpenTelemetry's semantic conventions for generative AI and MCP
+// (schema gen-ai-dev 1.42.0). They are in development and still change: nothing
+// outside of this file spells one.
+const (
+	methodName      = "mcp.method.name"
+	protocolVersion = "mcp.protocol.version"
+	sessionID       = "mcp.session.id"
+	toolName        = "gen_ai.tool.name"
+	operationName   = "gen_ai.operation.name"
+	requestID       = "jsonrpc.request.id"
+	errorType       = "error.type"
+	transport       = "network.transport"
+	serverAddress   = "server.address"
+
+	executeTool = "execute_tool" // the operation of a call of a tool
+	toolError   = "tool_error"   // the error type of a result with isError
+
+	clientDuration = "mcp.client.operation.duration"
+	serverDuration = "mcp.server.operation.duration"
+)
+
+// Names of our own.
+const (
+	executionID = "broker.execution.id"
+	exitCode    = "broker.execution.exit_code"
+	upstream    = "broker.server"
+	class       = "broker.tool.class"
+	decision    = "broker.policy.decision"
+	client      = "broker.client"
+	eventKind   = "broker.event.kind"
+	subject     = "broker.event.subject"
+)

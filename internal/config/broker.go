@@ -43,11 +43,6 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 			"maxSize":  c.size(of("audit.maxSize"), &b.Audit.MaxSize, 1<<20, 1<<40),
 			"anchor":   c.text(of("audit.anchor"), &b.Audit.Anchor),
 		}),
-		"telemetry": section("telemetry", schema{
-			"endpoint": c.text(of("telemetry.endpoint"), &b.Telemetry.Endpoint),
-			"baggage":  c.list(of("telemetry.baggage"), &b.Telemetry.Baggage, c.text),
-		}),
-		"metrics": c.text(of("metrics"), &b.Metrics),
 		"search": section("search", schema{
 			"vectors": c.text(of("search.vectors"), &b.Search.Vectors),
 			"wait":    c.optionalDuration(of("search.wait"), &b.Search.Wait),

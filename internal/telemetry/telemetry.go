@@ -1,3 +1,3 @@
-// Package telemetry tells collectors what the broker does: traces and metrics of
-// OpenTelemetry, metrics for Prometheus, and the audit record as OTLP logs.
+// Package telemetry tells collectors what the broker does: the audit record as
+// OpenTelemetry logs.
 package telemetry

@@ -180,7 +180,7 @@ func (a *app) exportOTLP(ctx context.Context, store *sqlite.Store) error {
 		if len(batch) == 0 {
 			return nil
 		}
-		_, err := a.stdout.Write(append(telemetry.LogRequest(version, batch), '\n'))
+		err := writeJSON(a.stdout, telemetry.LogRequest(version, batch), "")
 		batch = batch[:0]
 		return err
 	}

@@ -24,10 +24,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
-	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
-	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // A Broker is safe for concurrent use.
@@ -70,7 +68,6 @@ func New(o Options) (*Broker, error) {
 		Expand:         o.Expand,
 		OAuth:          o.OAuth,
 		Guard:          o.Guard,
-		OnChange:       b.noteChanges,
 		Capabilities:   surface.Promises(),
 		Implementation: surface.Implementation(o.Version),
 	}, b.changed)
@@ -167,14 +164,6 @@ func (b *Broker) warn() {
 		}
 	}
 	b.warned = problems
-}
-
-// noteChanges records that tools are not what they were at first.
-func (b *Broker) noteChanges(server string, changes []discovery.Change) {
-	b.log.Warn("tools changed", "server", server, "tools", len(changes))
-	if store := b.opts.Load().Audit; store != nil {
-		store.Note(state.Event{Kind: state.EventToolsChanged, Server: server, Detail: discovery.Changes(changes, 20)})
-	}
 }
 
 // Reconfigure puts in force what of o can change while clients are connected:

@@ -33,8 +33,6 @@ type Listing struct {
 	Resources []ListedResource `json:"resources,omitempty"`
 	// Problems are tools that had to be left out or fixed, one line each.
 	Problems []string `json:"problems,omitempty"`
-	// Changes are the tools that differ from when they were first seen.
-	Changes []Change `json:"changes,omitempty"`
 	// Held are the tools that are not in Tools because nobody has approved them as
 	// they are.
 	Held []Held `json:"-"`

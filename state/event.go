@@ -6,8 +6,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
-// EventToolsChanged is the kind of an Event that says that tools of a server
-// differ from when they were first seen.
+// EventToolsChanged is the kind of an Event that says that what a server offers
+// differs from its pins.
 const EventToolsChanged = "tools_changed"
 
 // EventDrift is the kind of an Event that says that a result was not what all

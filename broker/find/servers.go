@@ -20,8 +20,6 @@ type ServerInfo struct {
 	Status      string `json:"status"`
 	ToolCount   int    `json:"tool_count"`
 	Error       string `json:"error,omitempty"`
-	// Changed says which tools differ from when they were first seen.
-	Changed string `json:"changed,omitempty"`
 	// Held says how many tools are held back, and what shows why.
 	Held  string   `json:"held,omitempty"`
 	Tools []string `json:"tools,omitempty"`
@@ -37,9 +35,6 @@ type ServersAnswer struct {
 	Skills map[string]int `json:"skills,omitempty"`
 	Note   string         `json:"note,omitempty"`
 }
-
-// maxChanges is how many changed tools of a server are named.
-const maxChanges = 3
 
 // slowStart is how long a server may be starting before that is worth a word.
 const slowStart = 2 * time.Second
@@ -90,7 +85,7 @@ func (f *Finder) ListServers(server string) ServersAnswer {
 		info := ServerInfo{
 			Name: s.Listing.Server, Description: description,
 			Transport: st.Transport, Status: string(st.State), ToolCount: len(s.Tools), Error: statusError(st),
-			Changed: discovery.Changes(s.Changes, maxChanges), Skills: ofServer[s.Listing.Server],
+			Skills: ofServer[s.Listing.Server],
 		}
 		if n := len(s.Held); n > 0 {
 			info.Held = fmt.Sprintf("%d held back until a person approves: broker pins diff %s", n, gate.Name(s.Listing.Server))

@@ -305,7 +305,7 @@ func callsTool(f string) bool { return sandbox.Call{Func: f}.CallsTool() }
 
 // pinOf is the digest of all that a tool says of itself.
 func pinOf(t *discovery.Tool) string {
-	text, _ := json.Marshal(t.Digest()) // four texts: no error
+	text, _ := json.Marshal(t.ListedTool) // texts, booleans and JSON that was read: no error
 	sum := sha256.Sum256(append([]byte(t.ID+"\x00"), text...))
 	return hex.EncodeToString(sum[:])
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -219,8 +219,8 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Problems) > 0 {
 		c.Detail += fmt.Sprintf("; %d repaired or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
 	}
-	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Changes) > 0 {
-		c.Detail += "; changed since first seen: " + discovery.Changes(srv.Changes, 10)
+	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Held) > 0 {
+		c.Detail += fmt.Sprintf("; %d held back: broker pins diff %s", len(srv.Held), gate.Name(st.Name))
 	}
 	if note := pathNote(command, runtime.GOOS, exec.LookPath); note != "" {
 		c.Detail += "; " + note

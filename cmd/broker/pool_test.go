@@ -17,25 +17,26 @@ import (
 func TestCommandsPromiseWhatTheBrokerDoes(t *testing.T) {
 	for _, args := range []string{"skills list", "servers test s", "index"} {
 		dir := t.TempDir()
-		config := filepath.Join(dir, "servers.json")
-		text := fmt.Sprintf(`{"mcpServers": {"s": {"command": %q, "args": [%q, %q]}}, "broker": {"skills": {"scan": false}}}`,
-			fakeupstream.Command(), fakeupstream.Args(fakeupstream.Good)[0], fakeupstream.Good)
+		config, said := filepath.Join(dir, "servers.json"), filepath.Join(dir, "said")
+		text := fmt.Sprintf(`{"mcpServers": {"s": {"command": "sh", "args": ["-c", "tee -a '%s' | \"$0\" \"$@\"", %q, %q, %q]}}, "broker": {"skills": {"scan": false}}}`,
+			said, fakeupstream.Command(), fakeupstream.Args(fakeupstream.Good)[0], fakeupstream.Good)
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if stderr, code := ran(t, append(strings.Fields(args), "--config", config, "--state-dir", dir)...); code != exitOK {
 			t.Fatalf("broker %s: code %d, %s", args, code, stderr)
 		}
-		seen, err := filepath.Glob(filepath.Join(dir, "catalogue", "seen-*.json"))
-		if err != nil || len(seen) != 1 {
-			t.Fatalf("broker %s has kept %v, %v", args, seen, err)
-		}
-		kept, err := os.ReadFile(seen[0])
+		heard, err := os.ReadFile(said)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := fmt.Sprintf(`"promised":"%v"`, surface.Promises()); !strings.Contains(string(kept), want) {
-			t.Errorf("broker %s: no %s in %s", args, want, kept)
+		if p := surface.Promises(); !p.Form || !p.Sampling {
+			t.Fatalf("promised: %+v", p)
+		}
+		for _, want := range []string{`"elicitation":{`, `"sampling":{`} {
+			if !strings.Contains(string(heard), want) {
+				t.Errorf("broker %s: no %s in %s", args, want, heard)
+			}
 		}
 	}
 }

@@ -127,10 +127,6 @@ type Options struct {
 	// Capabilities are what servers may ask of the clients that call them. Some list more tools then, so pools that share a CacheDir should
 	// have the same.
 	Capabilities Capabilities
-	// OnChange is called when tools are listed that differ from the previous list and
-	// from when they were first seen; it needs a CacheDir. It must not block. Nil
-	// is fine.
-	OnChange func(server string, changes []discovery.Change)
 	// Guard keeps, on Linux, a small process beside the servers, which kills what
 	// they have left running when this process was killed, and lets those finish
 	// that are being installed, for 5 minutes at most: see launch.NewGuard.

@@ -114,11 +114,8 @@ func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
 	return func() { turn.Stop(); give() }
 }
 
-// maxWords is how many tools of an earlier time About names.
-const maxWords = 100
-
-// About is what is known of a server before it is listed: its description, its
-// package or program, and the tools that it had at an earlier time.
+// About is what is known of a server before it is listed: its description and its
+// package or program.
 func (p *Pool) About(server string) string {
 	s := p.roster.Load().byName[server]
 	if s == nil {
@@ -127,15 +124,6 @@ func (p *Pool) About(server string) string {
 	about := []string{s.cfg.Description, path.Base(strings.ReplaceAll(s.cfg.Command, `\`, "/"))}
 	if spec, err := packages.Parse(s.cfg.Command, s.cfg.Args); err == nil {
 		about[1] = spec.Name
-	}
-	if p.opts.CacheDir != "" {
-		seen, _ := loadSeen(p.cache.seenPath(server)) // none is fine
-		for name, tool := range seen.Tools {
-			if !tool.Removed && len(about) < maxWords {
-				about = append(about, name)
-			}
-		}
-		slices.Sort(about[2:])
 	}
 	return strings.Join(about, ". ")
 }

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -82,13 +81,8 @@ func TestPreferredServersAreInstalledFirst(t *testing.T) {
 }
 
 func TestAboutIsWhatIsKnownBeforeTheListing(t *testing.T) {
-	dir := t.TempDir()
-	c := cache{dir: dir}
-	if _, _, err := c.compare(discovery.Listing{Server: "a", Tools: []discovery.ListedTool{{Name: "old_tool"}}}, "", time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	p := newPool(t, &Options{CacheDir: dir}, Config{Name: "a", Command: "npx", Args: []string{"-y", "@x/server-notes@1"}, Description: "Notes"}, Config{Name: "b", Command: "/opt/billing"})
-	for name, want := range map[string]string{"a": "Notes. @x/server-notes. old_tool", "b": ". billing", "none": ""} {
+	p := newPool(t, nil, Config{Name: "a", Command: "npx", Args: []string{"-y", "@x/server-notes@1"}, Description: "Notes"}, Config{Name: "b", Command: "/opt/billing"})
+	for name, want := range map[string]string{"a": "Notes. @x/server-notes", "b": ". billing", "none": ""} {
 		if got := p.About(name); got != want {
 			t.Errorf("About(%s) = %q, want %q", name, got, want)
 		}

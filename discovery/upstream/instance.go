@@ -229,7 +229,7 @@ func (s *server) hear(ctx context.Context, sess *session) error {
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()
-	l.Prompts, l.Resources, l.Changes = s.full.Prompts, s.full.Resources, s.full.Changes
+	l.Prompts, l.Resources = s.full.Prompts, s.full.Resources
 	l.Skills, l.SkillProblems = s.full.Skills, s.full.SkillProblems
 	s.mu.Unlock()
 	s.learn(l)

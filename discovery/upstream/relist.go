@@ -140,16 +140,8 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		}
 	}
 	s.mu.Unlock()
-	changes, fresh, err := s.pool.cache.compare(l, fmt.Sprint(sess.promised), time.Now())
-	if err != nil {
-		s.log.Warn("cannot store the changes of tools", "err", err)
-	}
-	l.Changes = changes
 	s.store(sess, l)
 	s.learn(l)
-	if len(fresh) > 0 && s.pool.opts.OnChange != nil {
-		s.pool.opts.OnChange(s.cfg.Name, fresh)
-	}
 	return nil
 }
 
@@ -178,7 +170,7 @@ func withLate(l, before discovery.Listing) (whole discovery.Listing, late bool) 
 			tools = append(tools, t)
 		}
 	}
-	l.Tools, l.Changes = tools, before.Changes
+	l.Tools = tools
 	return l, late
 }
 

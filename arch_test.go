@@ -91,7 +91,7 @@ var diagram = []row{
 	{pkg: "state/sqlite", imports: []string{"state"}},
 	{pkg: "state/...", imports: []string{"state"}},
 	{pkg: "internal/redact", modules: []string{"std"}},
-	{pkg: "internal/pins", imports: []string{"discovery", "policy/pin", "policy/scan"}},
+	{pkg: "internal/pins", imports: []string{"discovery", "policy/pin", "policy/scan", "state"}},
 	{pkg: "internal/atomicfile", modules: []string{"std"}},
 	{pkg: "internal/learned", imports: []string{"state"}},
 	{pkg: "internal/results", imports: []string{"state"}},

@@ -33,8 +33,9 @@ type Listing struct {
 	Resources []ListedResource `json:"resources,omitempty"`
 	// Problems are tools that had to be left out or fixed, one line each.
 	Problems []string `json:"problems,omitempty"`
-	// Held are the tools that are not in Tools because nobody has approved them as
-	// they are.
+	// Origin is where it was listed; empty if that is not known.
+	Origin Origin `json:"origin,omitzero"`
+	// Held is what is not in the lists because nobody has approved it as it is.
 	Held []Held `json:"-"`
 	// Skills are those that the server serves, in its order, unchecked, and
 	// SkillProblems what is wrong with the list, one line each.
@@ -42,9 +43,19 @@ type Listing struct {
 	SkillProblems []string      `json:"skillProblems,omitempty"`
 }
 
-// A Held is a tool that is held back, and why: it is "new", "changed", "blocked"
-// or its pins are "unreadable".
-type Held struct{ Tool, State string }
+// An Origin says which program or address a server is. What the configuration
+// keeps secret is left out.
+type Origin struct {
+	Command string `json:"command,omitempty"` // as one types it into a shell
+	Package string `json:"package,omitempty"` // its version, if the package runs directly
+	URL     string `json:"url,omitempty"`
+	Version string `json:"version,omitempty"` // as the server says
+}
+
+// A Held is one thing that is held back, and why: it is "new", "changed",
+// "blocked" or its pins are "unreadable". Kind is "tool", "prompt", "resource",
+// "skill", "instructions" or "server"; Name is a URI for resources and skills.
+type Held struct{ Kind, Name, State string }
 
 // A ListedSkill is one entry of an upstream's skills/list (SEP-2640). The JSON
 // is as it came, but for white space.

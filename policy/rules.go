@@ -195,6 +195,11 @@ func (r *Rules) classOf(t *discovery.Tool) (_ Class, trusted bool) {
 	return ClassOf(t), false
 }
 
+// Careful reports whether a preset in force for all asks for writes, or denies them.
+func (r *Rules) Careful() bool {
+	return slices.ContainsFunc(r.usual.preset, func(p *preset) bool { return p.effects[Write].Effect != Allow })
+}
+
 // Offers takes the prompts and resources from a listing if the policy denies the
 // tools that read them, which are discovery.GetPrompt and discovery.ReadResource.
 func (r *Rules) Offers(l discovery.Listing) discovery.Listing {

@@ -1,6 +1,6 @@
 // Package state says what the broker keeps between requests, as contracts that
 // any number of implementations can satisfy: executions and their calls, events,
-// learned types, results and values.
+// learned types, results, values and pins.
 //
 // [github.com/mcpbroker/mcpbroker/state/sqlite] and
 // [github.com/mcpbroker/mcpbroker/state/files] implement them for one machine.

@@ -48,12 +48,12 @@ type Options struct {
 	Unlearned map[string]bool
 }
 
-// Pins hold back tools.
+// Pins hold back what nobody has approved as it is.
 type Pins interface {
-	// Filter returns a listing without the tools that are held, which it names.
-	Filter(discovery.Listing) discovery.Listing
-	// Stamp differs once somebody has approved or blocked a tool.
-	Stamp() time.Time
+	// Filter returns listings without what is held, which they name.
+	Filter([]discovery.Listing) []discovery.Listing
+	// Version is another text once somebody has approved or blocked something.
+	Version() string
 }
 
 // A Catalog is safe for concurrent use.
@@ -70,11 +70,13 @@ type Catalog struct {
 
 	mu     sync.Mutex
 	dirty  bool
-	learnt uint64    // of the pool, when the catalogues were made
-	stamp  time.Time // of the pins, then
-	notify func()    // that what is listed has changed
+	learnt uint64 // of the pool, when the catalogues were made
+	pins   string // their version, then
+	notify func() // that what is listed has changed
 	full   *discovery.Catalog
 	scope  *discovery.Catalog
+	// What servers list, without what is held.
+	approved []discovery.Listing
 
 	serving    atomic.Bool // Start was called, or is about to be
 	lazy       atomic.Bool // StartLazily was called, and nobody needed more
@@ -204,11 +206,11 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 	defer c.mu.Unlock()
 	learnt := c.Pool.Learnt()
 	o := c.opts.Load()
-	var stamp time.Time
+	var version string
 	if o.Pins != nil {
-		stamp = o.Pins.Stamp()
+		version = o.Pins.Version()
 	}
-	approved := !stamp.Equal(c.stamp)
+	approved := version != c.pins
 	if !c.dirty && learnt == c.learnt && !approved {
 		return c.full, c.scope
 	}
@@ -220,23 +222,26 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 	for _, l := range c.Pool.Listings() {
 		known[l.Server] = l
 	}
-	listings := make([]discovery.Listing, 0, len(o.Servers))
+	all := make([]discovery.Listing, 0, len(o.Servers))
 	for _, s := range o.Servers {
 		l, ok := known[s.Name]
 		if !ok {
 			l = discovery.Listing{Server: s.Name, Description: s.Description}
 		}
-		if o.Pins != nil {
-			l = o.Pins.Filter(l)
-		}
-		l = o.Overrides[s.Name].Apply(o.Tools.Filter(l))
+		all = append(all, l)
+	}
+	if o.Pins != nil {
+		all = o.Pins.Filter(all)
+		c.pins = o.Pins.Version() // with what was seen first
+	}
+	c.approved = all
+	listings := make([]discovery.Listing, 0, len(all)+len(o.Fixed))
+	for i, s := range o.Servers {
+		l := o.Overrides[s.Name].Apply(o.Tools.Filter(all[i]))
 		if o.Rules != nil {
 			l = o.Rules.Offers(l)
 		}
 		listings = append(listings, l)
-	}
-	if o.Pins != nil {
-		c.stamp = o.Pins.Stamp() // with what was seen first
 	}
 	c.full = discovery.NewCatalog(append(listings, o.Fixed...))
 	if o.Rules != nil {
@@ -247,6 +252,15 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 		c.scope = c.full.Filter(func(t *discovery.Tool) bool { return o.Scope.Decide(policy.CallOf(t)).Effect != policy.Deny })
 	}
 	return c.full, c.scope
+}
+
+// Approved is what the servers list, in config order, without what is held.
+func (c *Catalog) Approved() []discovery.Listing {
+	c = c.root()
+	c.Both()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.approved
 }
 
 // Asks reports whether each call of a tool needs the approval of a person.

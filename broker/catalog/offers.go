@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // What follows the server's prefix in the ids by which scripts read them. Such
@@ -63,14 +64,27 @@ func ToolsOfOffers(scope *discovery.Catalog, s *discovery.Server) []*discovery.T
 			Name: method, Description: description, InputSchema: json.RawMessage(schema), Annotations: discovery.Annotations{ReadOnly: &readOnly},
 		}})
 	}
+	// What is held cannot be read by its name either.
+	but := func(kind string) string {
+		var held []string
+		for _, h := range s.Held {
+			if h.Kind == kind {
+				held = append(held, h.Name)
+			}
+		}
+		if held == nil {
+			return `{"type":"string"}`
+		}
+		return `{"type":"string","not":{"enum":` + string(gate.Compact(held)) + `}}`
+	}
 	var list []*discovery.Tool
 	if len(s.Resources) > 0 {
 		list = add(list, readResource, upstream.ReadResource, "Read a resource of this server by its URI.",
-			`{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"],"additionalProperties":false}`)
+			`{"type":"object","properties":{"uri":`+but("resource")+`},"required":["uri"],"additionalProperties":false}`)
 	}
 	if len(s.Prompts) > 0 {
 		list = add(list, getPrompt, upstream.GetPrompt, "Get a prompt of this server with its arguments filled in.",
-			`{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"],"additionalProperties":false}`)
+			`{"type":"object","properties":{"name":`+but("prompt")+`,"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"],"additionalProperties":false}`)
 	}
 	return list
 }

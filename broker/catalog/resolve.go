@@ -59,9 +59,9 @@ func held(full *discovery.Catalog, name string) *bridge.Error {
 		return nil
 	}
 	for _, h := range s.Held {
-		if h.Tool == lastPart(name) {
-			return &bridge.Error{Server: s.Listing.Server, Tool: h.Tool, Code: bridge.CodeDenied,
-				Message: fmt.Sprintf("tool %q of server %s is held back (%s) until a person approves it; broker pins diff shows why", h.Tool, s.Listing.Server, h.State),
+		if h.Kind == "tool" && h.Name == lastPart(name) {
+			return &bridge.Error{Server: s.Listing.Server, Tool: h.Name, Code: bridge.CodeDenied,
+				Message: fmt.Sprintf("tool %q of server %s is held back (%s) until a person approves it; broker pins diff shows why", h.Name, s.Listing.Server, h.State),
 				Hint:    "do without it, or tell the user"}
 		}
 	}

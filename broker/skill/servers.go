@@ -6,19 +6,27 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
-// Sources are the servers of a pool that may have skills, with what is
-// known of these: none of the servers is started before a file is read.
-func Sources(p *upstream.Pool, cache *skills.Cache) []skills.Source {
+// Sources are the servers of a pool that may have skills, with what approved
+// returns of these: none of the servers is started before a file is read. A skill
+// that a server describes anew has to be among what approved returns then.
+func Sources(p *upstream.Pool, approved func() []discovery.Listing, cache *skills.Cache) []skills.Source {
 	var list []skills.Source
-	for _, l := range p.Listings() {
+	for _, l := range approved() {
+		if l.Transport == "" {
+			continue // nothing is known of it
+		}
 		s := skills.Source{Label: l.Server, Problems: l.SkillProblems, Cache: cache,
 			Read: func(ctx context.Context, uri string) ([]byte, error) { return p.ReadResource(ctx, l.Server, uri) },
 			Get: func(ctx context.Context, uri string) (skills.Entry, error) {
 				one, err := p.Skill(ctx, l.Server, uri)
+				if err == nil && held(approved(), l.Server, uri) {
+					err = errors.New("the skill is held back until a person approves it; broker pins diff shows why")
+				}
 				return skills.Entry(one), err
 			},
 		}
@@ -28,6 +36,12 @@ func Sources(p *upstream.Pool, cache *skills.Cache) []skills.Source {
 		list = append(list, s)
 	}
 	return list
+}
+
+// held reports whether a skill of a server is held back.
+func held(list []discovery.Listing, server, uri string) bool {
+	i := slices.IndexFunc(list, func(l discovery.Listing) bool { return l.Server == server })
+	return i >= 0 && slices.ContainsFunc(list[i].Held, func(h discovery.Held) bool { return h.Kind == "skill" && h.Name == uri })
 }
 
 // take tells the registry which skills the servers list. Whoever calls it has to
@@ -43,7 +57,7 @@ func (w known) take() {
 	if o.Registry == nil {
 		return
 	}
-	o.Registry.SetSources(Sources(w.f.catalog.Pool, w.f.cache))
+	o.Registry.SetSources(Sources(w.f.catalog.Pool, w.f.catalog.Approved, w.f.cache))
 	if err := w.f.cache.Keep(w.f.catalog.ServerNames()); err != nil {
 		w.f.log.Warn("delete files of skills of servers that are gone", "err", err)
 	}

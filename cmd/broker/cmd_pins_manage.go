@@ -14,45 +14,33 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/policy/scan"
 	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
-// pinStore is where the tools that were approved are kept.
-func (a *app) pinStore(cfg *config.Config, state string) *pins.Store {
-	return pins.Open(filepath.Join(state, "pins"), pinMode(cfg), a.logger())
+// pinStore judges by what is kept in a state directory; changed may be nil.
+func (a *app) pinStore(cfg *config.Config, dir string, changed func(server, what string)) *pins.Store {
+	return pins.Open(files.OpenPins(filepath.Join(dir, "pins")), &pins.Options{Mode: a.pinMode(cfg), Logger: a.logger(), Changed: changed})
 }
 
-func pinMode(cfg *config.Config) pins.Mode {
-	return pins.Mode(cmp.Or(cfg.Broker.Pins, string(pins.On)))
-}
-
-// A pinned is what the commands of pins work on.
-type pinned struct {
-	store    *pins.Store
-	listings []discovery.Listing
-	tool     string // the only one; empty means all
-	note     func(state.Event)
-}
-
-// rows are the tools as they are compared with their pins.
-func (p *pinned) rows() ([]pins.Row, error) {
-	var list []pins.Row
-	for _, l := range p.listings {
-		rows, err := p.store.Rows(l)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range rows {
-			if p.tool == "" || r.Tool == p.tool {
-				list = append(list, r)
-			}
-		}
+// noteChanges makes what differs events.
+func noteChanges(store *sqlite.Store) func(server, what string) {
+	return func(server, what string) {
+		store.Note(state.Event{Kind: state.EventToolsChanged, Server: server, Detail: what})
 	}
-	return list, nil
 }
 
-// withPins is a command's RunE that does f with the tools of SERVER[.TOOL], or of
-// all servers.
-func (a *app) withPins(f func(*pinned) error) func(*cobra.Command, []string) error {
+func (a *app) pinMode(cfg *config.Config) pins.Mode {
+	mode := pins.Mode(cmp.Or(cfg.Broker.Pins, string(pins.On)))
+	if rules := a.rules(cfg); mode == pins.On && rules != nil && rules.Careful() {
+		return pins.Careful
+	}
+	return mode
+}
+
+// withPins is a command's RunE that does f with what SERVER[.NAME] offers, or all
+// servers.
+func (a *app) withPins(f func(*session, []pins.Row) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.openAnyway(-1)
 		if err != nil {
@@ -61,48 +49,50 @@ func (a *app) withPins(f func(*pinned) error) func(*cobra.Command, []string) err
 		defer s.close()
 		s.broker.StartLazily(cmd.Context())
 		a.learnMissing(cmd, s, "")
-		p := &pinned{store: a.pinStore(s.config, s.state), listings: s.broker.Listings(), note: s.audit.Note}
-		if len(args) > 0 {
-			if err := p.only(args[0]); err != nil {
-				return err
-			}
+		listings := s.broker.Listings()
+		rows, err := s.pins.Rows(listings)
+		if err == nil && len(args) > 0 {
+			rows, err = only(listings, rows, args[0])
 		}
-		return f(p)
+		if err != nil {
+			return err
+		}
+		return f(s, rows)
 	}
 }
 
-// only keeps what SERVER or SERVER.TOOL names: the longest name of a server
+// only keeps what SERVER or SERVER.NAME names: the longest name of a server
 // counts.
-func (p *pinned) only(name string) error {
+func only(listings []discovery.Listing, rows []pins.Row, name string) ([]pins.Row, error) {
 	var names []string
-	best := -1
-	for i, l := range p.listings {
+	server, found := "", false
+	for _, l := range listings {
 		names = append(names, gate.Name(l.Server))
-		if (name == l.Server || strings.HasPrefix(name, l.Server+".")) && (best < 0 || len(l.Server) > len(p.listings[best].Server)) {
-			best = i
+		if (name == l.Server || strings.HasPrefix(name, l.Server+".")) && (!found || len(l.Server) > len(server)) {
+			server, found = l.Server, true
 		}
 	}
-	if best < 0 {
-		return usage("no tools are known of a server %q\nhint: known are %s", name, strings.Join(names, ", "))
+	if !found {
+		return nil, usage("nothing is known of a server %q\nhint: known are %s", name, strings.Join(names, ", "))
 	}
-	l := p.listings[best]
-	p.listings = []discovery.Listing{l}
-	p.tool = strings.TrimPrefix(strings.TrimPrefix(name, l.Server), ".")
-	return nil
+	one := strings.TrimPrefix(strings.TrimPrefix(name, server), ".")
+	rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.Server != server || one != "" && r.Title() != one })
+	if one != "" && len(rows) == 0 {
+		return nil, usage("server %q has no %q\nhint: broker pins list %s", server, one, gate.Name(server))
+	}
+	return rows, nil
 }
+
+const pinArgs = "SERVER or SERVER.NAME"
 
 func (a *app) pinsListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "list [SERVER[.TOOL]]",
-		Short: "List tools and whether they are as they were approved",
-		Args:  someArgs(0, 1, "SERVER or SERVER.TOOL"),
-		RunE: a.withPins(func(p *pinned) error {
-			rows, err := p.rows()
-			if err != nil {
-				return err
-			}
-			return printList(a, rows, "no tools are known", table[pins.Row]{"SERVER\tTOOL\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
-				return []any{r.Server, r.Tool, r.State, yes(r.Held), r.Verdict.String()}
+		Use:   "list [SERVER[.NAME]]",
+		Short: "List what servers offer and whether it is as it was approved",
+		Args:  someArgs(0, 1, pinArgs),
+		RunE: a.withPins(func(_ *session, rows []pins.Row) error {
+			return printList(a, rows, "no tools are known", table[pins.Row]{"SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
+				return []any{r.Server, r.Title(), r.State, yes(r.Held), r.Verdict.String()}
 			}})
 		}),
 	}
@@ -110,20 +100,16 @@ func (a *app) pinsListCommand() *cobra.Command {
 
 func (a *app) pinsDiffCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "diff [SERVER[.TOOL]]",
-		Short: "Show what differs from what was approved, and why tools are held",
-		Args:  someArgs(0, 1, "SERVER or SERVER.TOOL"),
-		RunE: a.withPins(func(p *pinned) error {
-			rows, err := p.rows()
-			if err != nil {
-				return err
-			}
+		Use:   "diff [SERVER[.NAME]]",
+		Short: "Show what differs from what was approved, and why it is held",
+		Args:  someArgs(0, 1, pinArgs),
+		RunE: a.withPins(func(_ *session, rows []pins.Row) error {
 			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
 			if a.json {
 				return a.printJSON(append([]pins.Row{}, rows...))
 			}
 			if len(rows) == 0 {
-				sayln(a.stdout, "all tools are as they were approved")
+				sayln(a.stdout, "all is as it was approved")
 			}
 			for _, r := range rows {
 				a.printPin(r)
@@ -138,12 +124,12 @@ func (a *app) printPin(r pins.Row) {
 	if r.Held {
 		held = ", held back"
 	}
-	say(a.stdout, "%s.%s: %s%s\n", r.Server, r.Tool, r.State, lines(held))
+	say(a.stdout, "%s.%s: %s%s\n", r.Server, r.Title(), r.State, lines(held))
 	for _, d := range r.Changes {
 		say(a.stdout, "  %s\n", d.Text)
 	}
 	if r.Verdict > scan.Pass {
-		for _, f := range r.Finding {
+		for _, f := range r.Findings {
 			say(a.stdout, "  scan: %s: %s (%s)\n", f.Where, f.Verdict.String(), strings.Join(f.Kinds, ", "))
 		}
 	}
@@ -151,35 +137,22 @@ func (a *app) printPin(r pins.Row) {
 
 func (a *app) pinsApproveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "approve SERVER[.TOOL]",
-		Short: "Approve tools as they are now",
-		Args:  oneArg("SERVER or SERVER.TOOL (broker pins diff shows what differs)"),
-		RunE: a.withPins(func(p *pinned) error {
-			rows, err := p.rows()
-			if err != nil {
+		Use:   "approve SERVER[.NAME]",
+		Short: "Approve what a server offers as it is now",
+		Args:  oneArg(pinArgs + " (broker pins diff shows what differs)"),
+		RunE: a.withPins(func(s *session, rows []pins.Row) error {
+			if err := s.pins.Approve(rows); err != nil {
 				return err
 			}
-			names := map[string]bool{}
-			l := p.listings[0]
-			if p.tool != "" {
-				names[p.tool] = true
-				if !slices.ContainsFunc(l.Tools, func(t discovery.ListedTool) bool { return t.Name == p.tool }) {
-					return usage("server %q has no tool %q\nhint: broker pins list", l.Server, p.tool)
-				}
-			}
-			if err := p.store.Approve(l, names); err != nil {
-				return err
-			}
-			n, approved := 0, ""
+			s.notePins("approved", rows)
+			n := 0
 			for _, r := range rows {
 				if r.State != pins.Approved {
-					approved += " " + r.Tool
 					a.printPin(r)
 					n++
 				}
 			}
-			p.note(state.Event{Kind: state.EventPins, Server: l.Server, Client: clientCLI, Detail: "approved" + cmp.Or(approved, " as it was")})
-			say(a.stdout, "approved: %s\n", counted(n, "tool"))
+			say(a.stdout, "approved: %s of %d\n", counted(n, "difference"), len(rows))
 			return nil
 		}),
 	}
@@ -187,20 +160,31 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 
 func (a *app) pinsBlockCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "block SERVER.TOOL",
-		Short: "Hold a tool back until it is approved",
-		Args:  oneArg("SERVER.TOOL"),
-		RunE: a.withPins(func(p *pinned) error {
-			l := p.listings[0]
-			if !slices.ContainsFunc(l.Tools, func(t discovery.ListedTool) bool { return t.Name == p.tool }) {
-				return usage("server %q has no tool %q\nhint: broker pins list", l.Server, p.tool)
-			}
-			if err := p.store.Block(l.Server, []string{p.tool}); err != nil {
+		Use:   "block SERVER[.NAME]",
+		Short: "Hold something back until it is approved",
+		Args:  oneArg(pinArgs),
+		RunE: a.withPins(func(s *session, rows []pins.Row) error {
+			if err := s.pins.Block(rows); err != nil {
 				return err
 			}
-			p.note(state.Event{Kind: state.EventPins, Server: l.Server, Client: clientCLI, Detail: "blocked " + p.tool})
-			say(a.stdout, "blocked: %s.%s\n", l.Server, p.tool)
+			s.notePins("blocked", rows)
+			for _, r := range rows {
+				say(a.stdout, "blocked: %s.%s\n", r.Server, r.Title())
+			}
 			return nil
 		}),
+	}
+}
+
+// notePins records what a person decided, an event for each server.
+func (s *session) notePins(decided string, rows []pins.Row) {
+	names := make(map[string]string)
+	for _, r := range rows {
+		if decided != "approved" || r.State != pins.Approved {
+			names[r.Server] += " " + r.Title()
+		}
+	}
+	for server, what := range names {
+		s.audit.Note(state.Event{Kind: state.EventPins, Server: server, Client: clientCLI, Detail: decided + what})
 	}
 }

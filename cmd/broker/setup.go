@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -35,6 +36,7 @@ type session struct {
 	broker  *broker.Broker // of what it sees
 	audit   *sqlite.Store
 	runs    *sqlite.Runs
+	pins    *pins.Store
 	learned *learned.Store
 	where   *placement
 	places  *sandbox.Places // what the broker's runner runs in
@@ -152,7 +154,8 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
 	o.Languages, o.NotHere = where.runs()
 	o.Isolations = where.offered()
-	o.Pins = a.pinStore(cfg, dir)
+	pinned := a.pinStore(cfg, dir, noteChanges(store))
+	o.Pins = pinned
 	o.WorkflowDir = filepath.Join(dir, "workflows")
 	o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
 	if dir := cfg.Broker.Skills.SessionDir; dir != "" {
@@ -169,7 +172,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, learned: types, where: where, places: places, unvectored: unvectored}
+	s := &session{config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, pins: pinned, learned: types, where: where, places: places, unvectored: unvectored}
 	s.see(a)
 	store.Note(configEvent(cfg))
 	return s, nil

@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 
 	"github.com/mcpbroker/mcpbroker/broker/skill"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -19,6 +21,7 @@ type skillView struct {
 	app      *app
 	registry *skills.Registry
 	pool     *upstream.Pool // nil without servers
+	pins     *pins.Store
 	cache    *skills.Cache
 }
 
@@ -36,8 +39,14 @@ func (a *app) openSkills(h *skillHome) (*skillView, error) {
 	h.found = v.registry
 	v.cache = skills.NewCache(skillCacheDir(state))
 	v.pool = a.pool(servers, state)
-	v.registry.SetSources(skill.Sources(v.pool, v.cache))
+	v.pins = a.pinStore(h.config, state, nil)
+	v.take()
 	return v, nil
+}
+
+// take tells the registry what the servers list.
+func (v *skillView) take() {
+	v.registry.SetSources(skill.Sources(v.pool, func() []discovery.Listing { return v.pins.Peek(v.pool.Listings()) }, v.cache))
 }
 
 func (v *skillView) close() {
@@ -66,7 +75,7 @@ func (v *skillView) learn(ctx context.Context) bool {
 			say(v.app.stderr, "server %s does not answer, so its skills are not known: %s\n", st.Name, oneLine(st.Err.Error(), 300))
 		}
 	}
-	v.registry.SetSources(skill.Sources(v.pool, v.cache))
+	v.take()
 	return true
 }
 

@@ -125,6 +125,7 @@ func (a *app) reload(s *session) *config.Config {
 	for _, n := range cfg.Notes {
 		sayln(a.stderr, n)
 	}
+	s.pins.SetMode(a.pinMode(cfg))
 	s.root.Reconfigure(a.options(cfg))
 	s.notice()
 	s.audit.Note(configEvent(cfg))

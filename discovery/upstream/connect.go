@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
@@ -179,11 +180,28 @@ func (d *dialer) hint(err error, hide *hider) string {
 
 // byHand is the command as one types it into a shell.
 func (d *dialer) byHand(hide *hider) string {
-	args := make([]string, len(d.cfg.Args))
-	for i, a := range d.cfg.Args {
-		args[i] = hide.in(a)
+	return byHand(d.cfg, hide.in)
+}
+
+func byHand(c Config, hide func(string) string) string {
+	args := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		args[i] = hide(a)
 	}
-	return launch.ByHand(hide.in(d.cfg.Command), args)
+	return launch.ByHand(hide(c.Command), args)
+}
+
+// origin is where a listing of s comes from; the hider has yet to see it.
+func (s *server) origin(l *discovery.Listing) discovery.Origin {
+	o := discovery.Origin{URL: s.cfg.URL, Version: l.Version}
+	if s.cfg.Command == "" {
+		return o
+	}
+	o.Command = byHand(s.cfg, func(text string) string { return text })
+	if spec, err := packages.Parse(s.cfg.Command, s.cfg.Args); err == nil && s.pool.packages != nil && !s.cfg.AsWritten {
+		o.Package = s.pool.packages.Version(spec)
+	}
+	return o
 }
 
 // dialStdio starts the server and opens a session in the era that it speaks,

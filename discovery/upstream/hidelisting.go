@@ -17,6 +17,7 @@ func (h *hider) listing(l *discovery.Listing) {
 	}
 	l.Version, l.Instructions, l.Protocol = h.in(l.Version), h.in(l.Instructions), h.in(l.Protocol)
 	l.Description = h.in(l.Description)
+	l.Origin.Command, l.Origin.URL = h.in(l.Origin.Command), h.in(l.Origin.URL)
 	left := func(what string) { l.Problems = append(l.Problems, what+" was left out: its name has a secret in it") }
 	l.Tools = usable(l.Tools, func(t *discovery.ListedTool) bool {
 		t.Title, t.Description = h.in(t.Title), h.in(t.Description)

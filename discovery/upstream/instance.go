@@ -229,7 +229,7 @@ func (s *server) hear(ctx context.Context, sess *session) error {
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()
-	l.Prompts, l.Resources = s.full.Prompts, s.full.Resources
+	l.Prompts, l.Resources, l.Origin = s.full.Prompts, s.full.Resources, s.full.Origin
 	l.Skills, l.SkillProblems = s.full.Skills, s.full.SkillProblems
 	s.mu.Unlock()
 	s.learn(l)

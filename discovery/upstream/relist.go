@@ -119,6 +119,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		return &dialError{err: sess.hide.inErr(err), stderr: launch.Cause(s.stderr.Lines())}
 	}
 	complete := sess.offers(ctx, &l)
+	l.Origin = s.origin(&l)
 	sess.hide.listing(&l)
 	s.taking.Lock()
 	defer s.taking.Unlock()

@@ -1,27 +1,20 @@
-// Package pins remembers which tools of each server were approved, in one file a
-// server, and holds back what is not: tools that the scan blocks, and tools that
-// became something else.
+// Package pins compares what servers offer with what was approved of it, and
+// holds back what is not: what the scan blocks, and what became something else.
 package pins
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
-	"github.com/mcpbroker/mcpbroker/internal/filelock"
 	"github.com/mcpbroker/mcpbroker/policy/pin"
 	"github.com/mcpbroker/mcpbroker/policy/scan"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // A Mode says how much is held back.
@@ -29,12 +22,13 @@ type Mode string
 
 // The modes.
 const (
-	On     Mode = "on"     // what was there first is approved unless the scan blocks it; so are changes of words that it finds nothing in
-	Strict Mode = "strict" // everything waits for a person
-	Off    Mode = "off"    // nothing is held
+	On      Mode = "on"      // what was there first is approved unless the scan blocks it; so are changes of words that it finds nothing in
+	Careful Mode = "careful" // changes of words wait for a person, too, and so does what appears later
+	Strict  Mode = "strict"  // everything waits for a person
+	Off     Mode = "off"     // nothing is held
 )
 
-// The states of a tool.
+// The states of what a server offers.
 const (
 	Approved = "approved"
 	New      = "new"     // came later, or never approved
@@ -43,319 +37,389 @@ const (
 	Blocked  = "blocked" // by a person, or by the scan
 )
 
-// A Pin is a tool as it was approved, or one that a person has blocked.
-type Pin struct {
-	Tool       string          `json:"tool"`
-	State      string          `json:"state"` // Approved or Blocked
-	Definition json.RawMessage `json:"definition,omitempty"`
-	Digest     string          `json:"digest,omitempty"`
-	Verdict    string          `json:"verdict,omitempty"` // of the scan, when it was approved
-	At         time.Time       `json:"at"`
-	ByPerson   bool            `json:"byPerson,omitempty"`
-}
-
-// A Row is a tool as it is compared with its pin.
+// A Row is one thing that a server offers, as it is compared with its pin.
 type Row struct {
-	Server  string         `json:"server"`
-	Tool    string         `json:"tool"`
-	State   string         `json:"state"`
-	Held    bool           `json:"held"`
-	Verdict scan.Verdict   `json:"verdict"`
-	Finding []scan.Finding `json:"findings,omitempty"`
+	Server string `json:"server"`
+	state.PinName
+	State    string         `json:"state"`
+	Held     bool           `json:"held"`
+	Verdict  scan.Verdict   `json:"verdict"`
+	Findings []scan.Finding `json:"findings,omitempty"`
 	// Changes are what differs from what was approved.
 	Changes []pin.Difference `json:"changes,omitempty"`
+
+	item item
+	was  state.Pin // that it was compared with
 }
 
-type file struct {
-	Version int            `json:"version"`
-	Tools   map[string]Pin `json:"tools"`
+// Title is how people name it within its server: a tool by its name, all else
+// with its kind.
+func (r *Row) Title() string { return title(r.PinName) }
+
+func title(n state.PinName) string {
+	switch {
+	case n.Kind == state.PinTool:
+		return n.Name
+	case n.Name == "":
+		return n.Kind
+	}
+	return n.Kind + ":" + n.Name
 }
 
-const fileVersion = 1
+// Options are the settings of a Store.
+type Options struct {
+	Mode   Mode         // empty is On
+	Logger *slog.Logger // nil discards
+	// Changed is called once for all that differs at one time from what was seen
+	// before of a server: "send (inputSchema, held), old (gone)". Nil is fine.
+	Changed func(server, what string)
+}
 
-// A Store keeps pins in a directory. It is safe for concurrent use, also by
-// several processes.
+// A Store judges by the pins of a state. It is safe for concurrent use.
 type Store struct {
-	dir string
-	log *slog.Logger
-
-	mode Mode
+	kept state.Pins
+	o    Options
 
 	mu   sync.Mutex
 	seen map[string]judged
 }
 
-// A judged is what was said of a listing whose tools are the same slice.
+// A judged is what was said of a listing.
 type judged struct {
-	first *discovery.ListedTool
-	n     int
-	stamp time.Time
-	list  discovery.Listing
+	version   string
+	from, out discovery.Listing
 }
 
-// Open returns the store in a directory, which need not exist.
-func Open(dir string, mode Mode, log *slog.Logger) *Store {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+// Open returns a store on kept.
+func Open(kept state.Pins, o *Options) *Store {
+	s := &Store{kept: kept, seen: map[string]judged{}}
+	if o != nil {
+		s.o = *o
 	}
-	return &Store{dir: dir, log: log, mode: mode, seen: map[string]judged{}}
+	if s.o.Mode == "" {
+		s.o.Mode = On
+	}
+	if s.o.Logger == nil {
+		s.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return s
 }
 
-func (s *Store) path(server string) string {
-	sum := sha256.Sum256([]byte(server))
-	return filepath.Join(s.dir, hex.EncodeToString(sum[:12])+".json")
-}
-
-// Stamp changes when the pins of any server do.
-func (s *Store) Stamp() time.Time { return modified(s.dir) }
-
-func modified(path string) time.Time {
-	info, err := os.Stat(path)
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
-}
-
-// read returns the pins of a server, and whether there are any.
-func (s *Store) read(server string) (file, bool, error) {
-	data, err := os.ReadFile(s.path(server))
-	if errors.Is(err, fs.ErrNotExist) {
-		return file{Version: fileVersion, Tools: map[string]Pin{}}, false, nil
-	}
-	var f file
-	if err == nil {
-		err = json.Unmarshal(data, &f)
-	}
-	if err == nil && (f.Version != fileVersion || f.Tools == nil) {
-		err = errors.New("unknown version")
-	}
-	if err != nil {
-		return f, false, fmt.Errorf("read pins of %s: %s: %w", server, s.path(server), err)
-	}
-	return f, true, nil
-}
-
-// change lets f change the pins of a server, under a lock.
-func (s *Store) change(server string, f func(*file) error) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	unlock, err := filelock.Lock(context.Background(), filepath.Join(s.dir, ".lock"))
-	if err != nil {
-		return fmt.Errorf("lock pins: %w", err)
-	}
-	defer unlock()
-	pins, _, err := s.read(server)
-	if err != nil {
-		return err
-	}
-	if err := f(&pins); err != nil {
-		return err
-	}
-	data, err := json.Marshal(pins)
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(s.path(server), data)
-}
-
-// definition is what is pinned of a tool.
-func definition(t *discovery.ListedTool) json.RawMessage {
-	data, err := json.Marshal(t)
-	if err != nil {
-		return json.RawMessage("{}") // texts, raw JSON that was valid, and booleans
-	}
-	return data
-}
-
-// Filter returns a listing without the tools that are held, which it names. What
-// a server lists first becomes its pins.
-func (s *Store) Filter(l discovery.Listing) discovery.Listing {
+// SetMode replaces the mode.
+func (s *Store) SetMode(m Mode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mode == Off || len(l.Tools) == 0 {
-		return l
+	s.o.Mode = m
+	clear(s.seen)
+}
+
+// Version is another text when pins have changed.
+func (s *Store) Version() string { return s.kept.PinsVersion(context.Background(), "") }
+
+// Filter returns listings without what is held, which they name. What a server
+// lists first becomes its pins. A listing without transport is of a server of
+// which nothing is known.
+func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.o.Mode == Off {
+		return list
 	}
-	stamp := modified(s.path(l.Server))
-	if j, ok := s.seen[l.Server]; ok && j.first == &l.Tools[0] && j.n == len(l.Tools) && j.stamp.Equal(stamp) {
-		l.Tools, l.Held = j.list.Tools, j.list.Held
-		return l
-	}
-	first, n := &l.Tools[0], len(l.Tools)
-	rows, err := s.judge(l)
-	if err != nil {
-		s.log.Error("pins", "server", l.Server, "err", err)
-		return holdAll(l)
-	}
-	if err := s.accept(l, rows); err != nil {
-		s.log.Error("keep pins", "server", l.Server, "err", err)
-	}
-	held := map[string]string{}
-	for _, r := range rows {
-		if r.Held {
-			held[r.Tool] = r.State
+	ctx := context.Background()
+	out := slices.Clone(list)
+	v := &view{store: s, all: list}
+	met := false
+	for i, l := range list {
+		if l.Transport == "" {
+			continue
 		}
+		version := s.kept.PinsVersion(ctx, l.Server)
+		if j, ok := s.seen[l.Server]; ok && j.version == version && same(&j.from, &l) {
+			out[i] = j.out
+			continue
+		}
+		pins, err := s.kept.Pins(ctx, l.Server)
+		if err != nil {
+			s.o.Logger.Error("pins", "server", l.Server, "err", err)
+			out[i] = holdAll(l)
+			continue
+		}
+		met = met || pins == nil
+		rows := v.judge(&l, pins)
+		if err := s.accept(ctx, &l, pins, rows); err != nil {
+			s.o.Logger.Error("keep pins", "server", l.Server, "err", err)
+		}
+		out[i] = without(l, rows)
+		s.seen[l.Server] = judged{s.kept.PinsVersion(ctx, l.Server), l, out[i]}
 	}
-	if len(held) > 0 {
-		kept := make([]discovery.ListedTool, 0, len(l.Tools))
-		for _, t := range l.Tools {
-			if state, ok := held[t.Name]; ok {
-				l.Held = append(l.Held, discovery.Held{Tool: t.Name, State: state})
-			} else {
-				kept = append(kept, t)
+	if met {
+		s.review(ctx, v, out)
+	}
+	return out
+}
+
+// same reports whether two listings are the same, by the slices that they hold.
+func same(a, b *discovery.Listing) bool {
+	return sameSlice(a.Tools, b.Tools) && sameSlice(a.Prompts, b.Prompts) && sameSlice(a.Resources, b.Resources) && sameSlice(a.Skills, b.Skills) &&
+		a.Instructions == b.Instructions && a.Description == b.Description && a.Origin == b.Origin
+}
+
+func sameSlice[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+// review looks again at what was approved without a person when a server was
+// listed for the first time: what older servers say may be about its tools.
+func (s *Store) review(ctx context.Context, v *view, out []discovery.Listing) {
+	for i := range out {
+		l := &v.all[i]
+		pins, err := s.kept.Pins(ctx, l.Server)
+		if err != nil || l.Transport == "" || len(v.all) < 2 {
+			continue
+		}
+		var poison []state.PinName
+		for _, it := range items(l) {
+			p := pins[it.name]
+			if it.name.Kind == state.PinTool && p.Digest == it.digest && !p.ByPerson && !p.Blocked && v.scan(l.Server, &it).Verdict == scan.Block {
+				poison = append(poison, it.name)
 			}
 		}
-		l.Tools = kept
+		if len(poison) == 0 {
+			continue
+		}
+		if err := s.kept.ChangePins(ctx, l.Server, func(pins map[state.PinName]state.Pin) error {
+			for _, n := range poison {
+				if !pins[n].ByPerson {
+					pins[n] = state.Pin{At: time.Now().UTC(), Noted: pins[n].Digest}
+				}
+			}
+			return nil
+		}); err != nil {
+			s.o.Logger.Error("keep pins", "server", l.Server, "err", err)
+		}
+		if pins, err = s.kept.Pins(ctx, l.Server); err == nil {
+			out[i] = without(*l, v.judge(l, pins))
+			s.seen[l.Server] = judged{s.kept.PinsVersion(ctx, l.Server), *l, out[i]}
+		}
+		s.report(l.Server, names(poison, "blocked, held"))
 	}
-	s.seen[l.Server] = judged{first, n, modified(s.path(l.Server)), l}
-	return l
+}
+
+func names(list []state.PinName, what string) []string {
+	var out []string
+	for _, n := range list {
+		out = append(out, title(n)+" ("+what+")")
+	}
+	return out
+}
+
+func (s *Store) report(server string, what []string) {
+	if len(what) == 0 {
+		return
+	}
+	const most = 20
+	slices.Sort(what)
+	text := strings.Join(what[:min(len(what), most)], ", ")
+	if len(what) > most {
+		text += ", …"
+	}
+	s.o.Logger.Warn("not as approved", "server", server, "what", len(what))
+	if s.o.Changed != nil {
+		s.o.Changed(server, text)
+	}
 }
 
 // holdAll holds everything back: pins that cannot be read approve nothing.
 func holdAll(l discovery.Listing) discovery.Listing {
-	for _, t := range l.Tools {
-		l.Held = append(l.Held, discovery.Held{Tool: t.Name, State: "unreadable"})
+	var rows []Row
+	for _, it := range items(&l) {
+		rows = append(rows, Row{PinName: it.name, State: "unreadable", Held: true})
 	}
-	l.Tools = nil
+	return without(l, rows)
+}
+
+// without is a listing without what is held.
+func without(l discovery.Listing, rows []Row) discovery.Listing {
+	held := map[state.PinName]bool{}
+	for _, r := range rows {
+		if r.Held {
+			held[r.PinName] = true
+			l.Held = append(l.Held, discovery.Held{Kind: r.Kind, Name: r.Name, State: r.State})
+		}
+	}
+	if len(held) == 0 {
+		return l
+	}
+	if held[state.PinName{Kind: state.PinServer}] {
+		for _, it := range items(&l) {
+			if !held[it.name] {
+				l.Held = append(l.Held, discovery.Held{Kind: it.name.Kind, Name: it.name.Name, State: "changed"})
+			}
+		}
+		l.Tools, l.Prompts, l.Resources, l.Skills, l.Instructions = nil, nil, nil, nil, ""
+		return l
+	}
+	l.Tools = kept(l.Tools, func(t discovery.ListedTool) bool { return held[state.PinName{Kind: state.PinTool, Name: t.Name}] })
+	l.Prompts = kept(l.Prompts, func(p discovery.ListedPrompt) bool { return held[state.PinName{Kind: state.PinPrompt, Name: p.Name}] })
+	l.Resources = kept(l.Resources, func(r discovery.ListedResource) bool {
+		return held[state.PinName{Kind: state.PinResource, Name: r.URI}]
+	})
+	l.Skills = kept(l.Skills, func(k discovery.ListedSkill) bool { return held[state.PinName{Kind: state.PinSkill, Name: k.URI}] })
+	if held[state.PinName{Kind: state.PinInstructions}] {
+		l.Instructions = ""
+	}
 	return l
 }
 
-// Rows compares the tools of a listing with their pins.
-func (s *Store) Rows(l discovery.Listing) ([]Row, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.judge(l)
+func kept[T any](list []T, held func(T) bool) []T {
+	if !slices.ContainsFunc(list, held) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-func (s *Store) judge(l discovery.Listing) ([]Row, error) {
-	pins, known, err := s.read(l.Server)
-	if err != nil {
-		return nil, err
-	}
-	listed := map[string]bool{}
+// Rows compares what servers offer with their pins, also what is gone.
+func (s *Store) Rows(list []discovery.Listing) ([]Row, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := &view{store: s, all: list}
 	var rows []Row
-	for i := range l.Tools {
-		t := &l.Tools[i]
-		listed[t.Name] = true
-		rows = append(rows, s.compare(l.Server, t, pins, known))
-	}
-	for name, p := range pins.Tools {
-		if !listed[name] && p.State == Approved {
-			rows = append(rows, Row{Server: l.Server, Tool: name, State: Gone})
+	for i := range list {
+		pins, err := s.kept.Pins(context.Background(), list[i].Server)
+		if err != nil {
+			return nil, err
 		}
+		rows = append(rows, v.judge(&list[i], pins)...)
 	}
 	return rows, nil
 }
 
-// compare says how one tool stands.
-func (s *Store) compare(server string, t *discovery.ListedTool, pins file, known bool) Row {
-	r := Row{Server: server, Tool: t.Name, State: Approved}
-	now := definition(t)
-	p, pinned := pins.Tools[t.Name]
-	digest, err := pin.Digest(now)
-	if err == nil && pinned && p.State == Approved && p.Digest == digest {
-		_ = r.Verdict.UnmarshalText([]byte(p.Verdict))
-		return r
+// Peek is Filter without pinning or reporting anything.
+func (s *Store) Peek(list []discovery.Listing) []discovery.Listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.o.Mode == Off {
+		return list
 	}
-	report := scan.Tool(server, now, nil)
-	r.Verdict, r.Finding = report.Verdict, report.Findings
-	switch {
-	case pinned && p.State == Blocked:
-		r.State, r.Held = Blocked, true
-	case pinned:
-		r.State = Changed
-		r.Changes, err = pin.Diff(p.Definition, now)
-		var before scan.Verdict
-		_ = before.UnmarshalText([]byte(p.Verdict))
-		r.Held = err != nil || s.mode == Strict || pin.Worst(r.Changes) > pin.Words || r.Verdict > before || r.Verdict > scan.Pass
-	case !known:
-		r.State = New
-		r.Held = s.mode == Strict || r.Verdict == scan.Block
-	default:
-		r.State = New
-		r.Held = s.mode == Strict || r.Verdict > scan.Pass
+	out := slices.Clone(list)
+	v := &view{store: s, all: list}
+	for i, l := range list {
+		if pins, err := s.kept.Pins(context.Background(), l.Server); err != nil {
+			out[i] = holdAll(l)
+		} else {
+			out[i] = without(l, v.judge(&l, pins))
+		}
 	}
-	if r.Held && r.Verdict == scan.Block && r.State == New {
-		r.State = Blocked
-	}
-	return r
+	return out
 }
 
-// accept pins what is not held.
-func (s *Store) accept(l discovery.Listing, rows []Row) error {
-	var fresh []Row
+// accept pins what is not held, and reports what is new of all that differs.
+func (s *Store) accept(ctx context.Context, l *discovery.Listing, before map[state.PinName]state.Pin, rows []Row) error {
+	changes := map[state.PinName]Row{}
 	for _, r := range rows {
-		if !r.Held && (r.State == New || r.State == Changed) {
-			fresh = append(fresh, r)
+		if !r.Held && (r.State == New || r.State == Changed) || before != nil && r.State != Approved && r.was.Noted != r.noted() {
+			changes[r.PinName] = r
 		}
 	}
-	_, known, err := s.read(l.Server)
-	if err != nil {
-		return err
-	}
-	if len(fresh) == 0 && known {
+	if len(changes) == 0 && before != nil {
 		return nil
 	}
-	for _, r := range fresh {
-		if known {
-			s.log.Warn("a tool is not as it was, and was accepted: only words differ", "server", l.Server, "tool", r.Tool, "state", r.State)
-		}
-	}
-	return s.change(l.Server, func(f *file) error {
-		for _, r := range fresh {
-			for i := range l.Tools {
-				if l.Tools[i].Name == r.Tool {
-					f.Tools[r.Tool] = pinOf(&l.Tools[i], r.Verdict, false)
-				}
+	var told []string
+	err := s.kept.ChangePins(ctx, l.Server, func(pins map[state.PinName]state.Pin) error {
+		told = nil
+		for n, r := range changes {
+			p := pins[n]
+			if p.Digest != r.was.Digest || p.Blocked != r.was.Blocked || !p.At.Equal(r.was.At) {
+				continue // somebody has just decided
+			}
+			noted := p.Noted
+			if !r.Held && r.State != Gone {
+				p = pinOf(&r, false)
+			}
+			p.Noted = r.noted()
+			pins[n] = p
+			if r.known() && noted != p.Noted {
+				told = append(told, r.Title()+" ("+r.what()+")")
 			}
 		}
 		return nil
 	})
+	if err == nil && before != nil {
+		s.report(l.Server, told)
+	}
+	return err
 }
 
-func pinOf(t *discovery.ListedTool, v scan.Verdict, byPerson bool) Pin {
-	d := definition(t)
-	digest, _ := pin.Digest(d)
-	return Pin{Tool: t.Name, State: Approved, Definition: d, Digest: digest, Verdict: v.String(), At: time.Now().UTC(), ByPerson: byPerson}
+// known reports whether something of the kind was there before.
+func (r *Row) known() bool { return r.item.known || r.State == Gone }
+
+// noted is what is remembered of a difference that was reported.
+func (r *Row) noted() string {
+	if r.State == Gone {
+		return Gone
+	}
+	return r.item.digest
 }
 
-// Approve pins tools of a listing as they are now; no names means all.
-func (s *Store) Approve(l discovery.Listing, names map[string]bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.change(l.Server, func(f *file) error {
-		for i := range l.Tools {
-			t := &l.Tools[i]
-			if len(names) == 0 || names[t.Name] {
-				f.Tools[t.Name] = pinOf(t, scan.Tool(l.Server, definition(t), nil).Verdict, true)
-			}
+// what says in a few words how it differs.
+func (r *Row) what() string {
+	parts := []string{}
+	for _, d := range r.Changes {
+		if r.Kind != state.PinTool {
+			break // its fields are not those of a tool
 		}
-		if len(names) == 0 {
-			listed := map[string]bool{}
-			for _, t := range l.Tools {
-				listed[t.Name] = true
-			}
-			for name := range f.Tools {
-				if !listed[name] {
-					delete(f.Tools, name)
-				}
-			}
+		if part, _, _ := strings.Cut(d.Where, "."); !slices.Contains(parts, part) {
+			parts = append(parts, part)
 		}
-		return nil
+	}
+	if len(parts) == 0 {
+		parts = append(parts, r.State)
+	}
+	if r.Held {
+		parts = append(parts, "held")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func pinOf(r *Row, byPerson bool) state.Pin {
+	return state.Pin{PinName: r.PinName, Definition: r.item.definition, Digest: r.item.digest, Verdict: r.Verdict.String(), ByPerson: byPerson, At: time.Now().UTC()}
+}
+
+// Approve pins what rows of one server say as it is now, and forgets what is
+// gone.
+func (s *Store) Approve(rows []Row) error {
+	return s.decide(rows, func(pins map[state.PinName]state.Pin, r *Row) {
+		if r.State == Gone {
+			delete(pins, r.PinName)
+			return
+		}
+		p := pinOf(r, true)
+		p.Noted = r.noted()
+		pins[r.PinName] = p
 	})
 }
 
-// Block holds tools of a server back until they are approved.
-func (s *Store) Block(server string, names []string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.change(server, func(f *file) error {
-		for _, name := range names {
-			p := f.Tools[name]
-			p.Tool, p.State, p.At, p.ByPerson = name, Blocked, time.Now().UTC(), true
-			f.Tools[name] = p
-		}
-		return nil
+// Block holds back what rows of one server name until it is approved.
+func (s *Store) Block(rows []Row) error {
+	return s.decide(rows, func(pins map[state.PinName]state.Pin, r *Row) {
+		p := pins[r.PinName]
+		p.Blocked, p.ByPerson, p.At, p.Noted = true, true, time.Now().UTC(), r.noted()
+		pins[r.PinName] = p
 	})
+}
+
+func (s *Store) decide(rows []Row, f func(map[state.PinName]state.Pin, *Row)) error {
+	of := map[string][]Row{}
+	for _, r := range rows {
+		of[r.Server] = append(of[r.Server], r)
+	}
+	for _, server := range slices.Sorted(maps.Keys(of)) {
+		if err := s.kept.ChangePins(context.Background(), server, func(pins map[state.PinName]state.Pin) error {
+			for i := range of[server] {
+				f(pins, &of[server][i])
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

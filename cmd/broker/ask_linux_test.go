@@ -172,6 +172,39 @@ func TestPluginsAskAtTheTerminal(t *testing.T) {
 	}
 }
 
+// The servers of a project are trusted by who types the code that the terminal
+// shows, below what they run.
+func TestProjectsAreTrustedAtTheTerminal(t *testing.T) {
+	if client := clientAbove(ancestors()); client != "" {
+		t.Skip("below ", client)
+	}
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", dir)
+	config, file := filepath.Join(dir, "servers.json"), filepath.Join(dir, "p", ".broker.json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(config, []byte(`{"mcpServers": {}}`), 0o600),
+		os.WriteFile(file, []byte(`{"mcpServers": {"a\u001b[2J": {"command": "evil", "args": ["${HOME}", "x\ny"]}}}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, typed := range []string{"", "yes", "the code"} {
+		person, cmd := atTerminal(t, io.Discard, "projects", "trust", file, "--config", config)
+		seen := strings.ReplaceAll(readUntil(t, person, "to trust"), "\r\n", "\n")
+		if want := "  a·[2J, of " + file + "\n    runs   cd " + filepath.Dir(file) + " && evil '${HOME}' 'x y'\n    reads  the variable HOME\nType "; !strings.Contains(seen, want) {
+			t.Errorf("the terminal shows %q, want %q", seen, want)
+		}
+		if typed == "the code" {
+			typed = seen[len(seen)-len("abcd to trust: "):][:4]
+		}
+		if _, err := person.WriteString(typed + "\n"); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		kept, globErr := filepath.Glob(filepath.Join(dir, "broker", "*", "projects.json"))
+		if trusts := len(typed) == 4; globErr != nil || (err == nil) != trusts || (len(kept) == 1) != trusts {
+			t.Errorf("after %q: %v, kept %q", typed, err, kept)
+		}
+	}
+}
+
 // readUntil reads what a program writes to its terminal until that ends with a
 // prompt that has want in it.
 func readUntil(t *testing.T, terminal *os.File, want string) string {

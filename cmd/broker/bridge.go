@@ -113,7 +113,7 @@ func (a *app) serveBridge(ctx context.Context) error {
 		return a.serveHere(ctx, func(ctx context.Context, s *session, _ *watcher) error { return a.serveStdio(ctx, s, in, out) })
 	}
 	settings, err := a.daemonSettings()
-	if err != nil || a.projectPath() != "" || !hasProfile(settings.flags["config"], a.chosenProfile()) {
+	if err != nil || projectPath(a.here()) != "" || !hasProfile(settings.flags["config"], a.chosenProfile()) {
 		return here(ctx, a.stdin, a.protocol)
 	}
 	build, err := a.build()

@@ -176,6 +176,12 @@ const approverSecret = "broker-approver"
 
 // mayApprove returns nil if a person approves the calls, as far as can be told.
 func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall) error {
+	return a.askPerson(ctx, "approve", "broker approvals approve "+run.ID, func() error { return a.printPending(run, calls) })
+}
+
+// askPerson returns nil if a person agrees to what show prints, as far as can be
+// told. command is what the person runs, and does so with a verb.
+func (a *app) askPerson(ctx context.Context, verb, command string, show func() error) error {
 	if token := os.Getenv("BROKER_APPROVER_TOKEN"); token != "" {
 		want, err := oauth.Secret(keyring(), approverSecret)
 		if err != nil {
@@ -187,20 +193,20 @@ func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCa
 		return nil
 	}
 	if name := clientAbove(ancestors()); name != "" {
-		return hinted("calls cannot be approved below %s: a model must not approve its own calls\nhint: run it in another terminal, or set BROKER_APPROVER_TOKEN", name)
+		return hinted("you cannot %s below %s: a model must not decide about itself\nhint: run it in another terminal, or set BROKER_APPROVER_TOKEN", verb, name)
 	}
 	in, ok := a.stdin.(*os.File)
 	if !ok || a.json || !onTerminal(in) || !onTerminal(a.stderr) {
-		return hinted("approving needs a terminal\nhint: run: broker approvals approve %s", run.ID)
+		return hinted("to %s needs a terminal\nhint: run: %s", verb, command)
 	}
-	if err := a.printPending(run, calls); err != nil {
+	if err := show(); err != nil {
 		return err
 	}
 	code := strings.ToLower(rand.Text()[:4])
-	say(a.stderr, "Type %s to approve: ", code)
+	say(a.stderr, "Type %s to %s: ", code, verb)
 	answer, err := newTerminal(in, a.stderr).line(ctx)
 	if err != nil || strings.ToLower(answer) != code {
-		return errors.New("not approved: nothing was changed")
+		return errors.New("not done: nothing was changed")
 	}
 	return nil
 }

@@ -73,6 +73,9 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 	e.add(checkSandbox(ctx, s)...)
 	e.add(checkProgram())
 	e.add(checkTypes(ctx, s))
+	if c, ok := checkProject(s); ok {
+		e.add(c)
+	}
 	if s.unvectored != nil {
 		e.add(check{Name: "search", Detail: s.unvectored.Error(),
 			Hint: "broker index --build-vectors SOURCE, or take \"vectors\" out of the config"})
@@ -113,6 +116,26 @@ func checkNames(s *session) (check, bool) {
 		c.OK, c.Detail, c.Hint = false, strings.Join(problems, "; "), "broker tools list shows what there is"
 	}
 	return c, !c.OK || len(s.config.Broker.Profiles)+len(overrides(s.config)) > 0
+}
+
+// checkProject looks at the project of the working directory, if there is one.
+func checkProject(s *session) (check, bool) {
+	dir, _ := os.Getwd()
+	path := projectPath(dir)
+	if path == "" {
+		return check{}, false
+	}
+	p, err := openProject(path, s.state)
+	if err != nil {
+		return check{Name: "project", Detail: err.Error(), Hint: "correct the file"}, true
+	}
+	c := check{Name: "project", OK: true, Detail: path + ": " + p.state()}
+	if notes := p.notes(p.join(s.config)); len(notes) > 0 {
+		c.Detail = strings.Join(notes, "; ")
+	}
+	_, known := s.config.Broker.Profiles[p.Profile]
+	c.OK = p.ignored == nil && (known || p.Profile == "")
+	return c, true
 }
 
 // checkState writes a file where the broker keeps its state.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +21,39 @@ import (
 
 // pinStore judges by what is kept in a state directory; changed may be nil.
 func (a *app) pinStore(cfg *config.Config, dir string, changed func(server, what string)) *pins.Store {
-	return pins.Open(files.OpenPins(filepath.Join(dir, "pins")), &pins.Options{Mode: a.pinMode(cfg), Logger: a.logger(), Changed: changed})
+	kept := apartPins{files.OpenPins(filepath.Join(dir, "pins")), make(map[string]string)}
+	for _, s := range cfg.Servers {
+		if s.File != "" {
+			kept.file[s.Name] = s.File
+		}
+	}
+	return pins.Open(kept, &pins.Options{Mode: a.pinMode(cfg), Logger: a.logger(), Changed: changed})
+}
+
+// apartPins keeps the pins of servers of projects apart from those of others that
+// have their names, by the file that configures them.
+type apartPins struct {
+	kept state.Pins
+	file map[string]string // by server
+}
+
+func (p apartPins) name(server string) string {
+	if file := p.file[server]; file != "" {
+		return server + "\x00" + file
+	}
+	return server
+}
+
+func (p apartPins) Pins(ctx context.Context, server string) (map[state.PinName]state.Pin, error) {
+	return p.kept.Pins(ctx, p.name(server))
+}
+
+func (p apartPins) ChangePins(ctx context.Context, server string, change func(map[state.PinName]state.Pin) error) error {
+	return p.kept.ChangePins(ctx, p.name(server), change)
+}
+
+func (p apartPins) PinsVersion(ctx context.Context, server string) string {
+	return p.kept.PinsVersion(ctx, p.name(server))
 }
 
 // noteChanges makes what differs events.

@@ -232,7 +232,7 @@ func (a *app) root() *cobra.Command {
 		a.auditCommand(), a.runsCommand(), a.approvalsCommand(), a.policyCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
 		a.redactCommand(),
-		a.profilesCommand(),
+		a.profilesCommand(), a.projectsCommand(),
 		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.daemonCommand(), a.serviceCommand(),
 	)
 	a.addCompletions(root)

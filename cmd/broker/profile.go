@@ -46,56 +46,6 @@ func hasProfile(path, name string) bool {
 	return ok && err == nil
 }
 
-// see narrows what this session sees: to the chosen profile, or that of the
-// config.
-func (s *session) see(a *app) {
-	if s.bound, s.broker = s.root, s.root; a.whole {
-		return
-	}
-	s.bound = s.root.View(a.chosenProfile())
-	s.broker = s.bound
-	switch p := s.project; {
-	case p != nil:
-		name := p.Profile
-		if name == "" && a.chosenProfile() == "" {
-			name = s.config.Broker.Profile
-		}
-		s.broker = s.bound.View(name, known("", p.Narrow))
-	case a.chosenProfile() == "":
-		s.broker = s.root.View(s.config.Broker.Profile)
-	}
-}
-
-// readProject reads what the project of the working directory says, if there is
-// one. It can only take tools away, so nobody has to trust it.
-func (a *app) readProject(cfg *config.Config) (*config.Project, error) {
-	path := a.projectPath()
-	if path == "" {
-		return nil, nil
-	}
-	p, err := config.LoadProject(path)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range p.Notes {
-		sayln(a.stderr, n)
-	}
-	if _, ok := cfg.Broker.Profiles[p.Profile]; !ok && p.Profile != "" {
-		say(a.stderr, "%s: there is no profile %q in %s%s, so nothing can be used here\n", path, p.Profile, cfg.Path, lines(cfg.Broker.NearProfile(p.Profile)))
-	}
-	return p, nil
-}
-
-// projectPath is the file of the project that this process is in; empty for none.
-func (a *app) projectPath() string {
-	dir, err := os.Getwd()
-	if err != nil || a.whole || a.nowhere {
-		return ""
-	}
-	home, _ := os.UserHomeDir() // without it, the search ends at the root
-	return config.FindProject(dir, home)
-}
-
 // profiles are those of a config as the broker knows them.
 func profiles(cfg *config.Config) map[string]policy.Profile {
 	all := make(map[string]policy.Profile)

@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -215,7 +216,7 @@ func serveLibrary() {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "replace": replaceText, "pack": packSkills},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "replace": replaceText, "pack": packSkills, "trust": trustProject},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "engine":
@@ -288,6 +289,19 @@ func packSkills(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text, err := json.MarshalIndent(index, "", "  ")
 	ts.Check(errors.Join(err, os.WriteFile(filepath.Join(base, "index.json"), text, 0o644)))
+}
+
+// trustProject is the script command "trust FILE", which says what a person would
+// say at a terminal.
+func trustProject(ts *testscript.TestScript, neg bool, args []string) {
+	states, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "broker", "*"))
+	ts.Check(err)
+	if neg || len(args) != 1 || len(states) != 1 {
+		ts.Fatalf("usage: trust FILE, after a command of broker")
+	}
+	p, err := config.LoadProject(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(config.SetTrust(context.Background(), states[0], config.Trust{Path: p.RealPath(), Digest: p.Digest()}))
 }
 
 // exitCode is the script command "exitcode N COMMAND...".

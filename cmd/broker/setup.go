@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
@@ -29,7 +30,7 @@ import (
 // A session is a broker with what it stands on.
 type session struct {
 	config  *config.Config
-	project *config.Project // of the working directory; nil for none
+	project *project // of the working directory; nil for none
 	state   string
 	root    *broker.Broker // of all that is configured
 	bound   *broker.Broker // of what this process may ever see
@@ -51,8 +52,15 @@ func (s *session) close() error {
 
 // notice tells models what is missing.
 func (s *session) notice() {
+	var notices []string
 	if s.unvectored != nil {
-		s.root.SetNotice("the search goes without its table of word vectors: " + oneLine(s.unvectored.Error(), 300))
+		notices = append(notices, "the search goes without its table of word vectors: "+oneLine(s.unvectored.Error(), 300))
+	}
+	if n := s.project.notice(s.config); n != "" {
+		notices = append(notices, oneLine(n, 500))
+	}
+	if len(notices) > 0 {
+		s.root.SetNotice(strings.Join(notices, "; "))
 	}
 }
 
@@ -131,9 +139,13 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err := a.checkProfile(cfg); err != nil {
 		return nil, err
 	}
-	project, err := a.readProject(cfg)
+	project, err := a.readProject(dir)
 	if err != nil {
 		return nil, err
+	}
+	cfg = project.join(cfg)
+	for _, n := range project.notes(cfg) {
+		sayln(a.stderr, n)
 	}
 	where := placementOf(cfg.Broker.WithDefaults().Sandbox, "")
 	if err := runnable(cfg, where); err != nil {
@@ -307,7 +319,7 @@ func upstreams(cfg *config.Config) []upstream.Config {
 			continue
 		}
 		list = append(list, upstream.Config{
-			Name: s.Name, Description: s.Description,
+			Name: s.Name, Scope: s.File, Description: s.Description,
 			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
 			AsWritten: s.Direct != nil && !*s.Direct,
 			URL:       s.URL, Headers: s.Headers, Type: s.Type,

@@ -114,7 +114,7 @@ func (a *app) reload(s *session) *config.Config {
 	cfg, err := loadConfig(s.config.Path)
 	if err == nil {
 		a.overrule(cfg)
-		cfg = withPlugins(cfg)
+		cfg = s.project.join(withPlugins(cfg))
 		err = runnable(cfg, s.where)
 	}
 	if err != nil {

@@ -41,7 +41,13 @@ type cacheEntry struct {
 
 // A cache keeps entries as files in a directory. Several brokers may use one:
 // files are replaced as a whole.
-type cache struct{ dir string } // "" keeps nothing
+type cache struct {
+	dir   string // "" keeps nothing
+	scope string // see Config.Scope
+}
+
+// of is the cache for what is kept of a server by its name.
+func (c cache) of(cfg Config) cache { return cache{c.dir, cfg.Scope} }
 
 func (c cache) path(cfg Config) string {
 	return filepath.Join(c.dir, cfg.fingerprint()+".json")

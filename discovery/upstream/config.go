@@ -35,6 +35,9 @@ const (
 type Config struct {
 	// Name is the server's key in the configuration, unique in a Pool.
 	Name string
+	// Scope tells apart what is kept of servers of one name that stand in different
+	// files; empty for those of the user's own config.
+	Scope string
 	// Description is shown instead of what the server says of itself.
 	Description string
 
@@ -199,9 +202,11 @@ func (c Config) described(l discovery.Listing) discovery.Listing {
 // fingerprint identifies what is started or dialled. It is made of references
 // and names only, so that nothing secret can be learnt from it.
 func (c Config) fingerprint() string {
-	b, _ := json.Marshal([]any{ // strings and slices of them always marshal
-		c.Name, c.Command, c.Args, slices.Sorted(maps.Keys(c.Env)), c.Dir, c.URL, c.Type,
-	})
+	parts := []any{c.Name, c.Command, c.Args, slices.Sorted(maps.Keys(c.Env)), c.Dir, c.URL, c.Type}
+	if c.Scope != "" {
+		parts = append(parts, c.Scope)
+	}
+	b, _ := json.Marshal(parts) // strings and slices of them always marshal
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }

@@ -53,6 +53,8 @@ type Server struct {
 	Name string
 	// OfPlugin means that it does not stand in the file: a plugin has brought it.
 	OfPlugin bool
+	// File is the file of a project that it stands in; empty for others.
+	File string
 	// Description says in a line what it is for; it may be empty.
 	Description string
 	// Type is "stdio" if Command is set, otherwise "http", "sse", or empty when

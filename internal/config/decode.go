@@ -120,6 +120,10 @@ func (c *collector) refText(where string, to *string) field {
 			c.fail(off, "%s: %s", where, bad.text)
 			return
 		}
+		if secret := secretRef(s); secret != "" && c.ofProject {
+			c.fail(v.StartOffset, "%s: a project cannot have %s: secrets are for your own config; write ${VAR} and set the variable", where, clean(secret))
+			return
+		}
 		*to = s
 	}
 }

@@ -104,6 +104,22 @@ func checkRefs(s string) *refError {
 	return bad
 }
 
+// secretRef is the first reference of s to the keyring or to a program; "" for
+// none.
+func secretRef(s string) (first string) {
+	_ = eachPart(s, func(_ string, r *ref) error {
+		switch {
+		case r == nil || first != "":
+		case r.kind == keyringRef:
+			first = "${keyring:" + r.name + "}"
+		case r.kind == programRef:
+			first, _, _ = strings.Cut(r.name, " ")
+		}
+		return nil
+	})
+	return first
+}
+
 // walkRefs replaces the references of s with what value says.
 func walkRefs(s string, value func(ref) (string, error)) (string, error) {
 	var b strings.Builder

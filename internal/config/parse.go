@@ -64,9 +64,15 @@ func (c *collector) root(v hujson.Value, cfg *Config) {
 	seen := c.object(v, "the file", schema{
 		serversKey:     func(v hujson.Value) { main = &v },
 		serversKeyCode: func(v hujson.Value) { code = &v },
-		"broker":       func(v hujson.Value) { c.broker(v, &cfg.Broker) },
-		"$schema":      ignore,
-		"inputs":       ignore, // VS Code's prompts; ${input:…} is refused where it is used
+		"broker": func(v hujson.Value) {
+			if c.ofProject {
+				c.fail(v.StartOffset, `a project cannot set "broker": it is for your own config`)
+				return
+			}
+			c.broker(v, &cfg.Broker)
+		},
+		"$schema": ignore,
+		"inputs":  ignore, // VS Code's prompts; ${input:…} is refused where it is used
 	})
 	switch {
 	case main != nil && code != nil:
@@ -88,7 +94,15 @@ func (c *collector) servers(v hujson.Value, cfg *Config) {
 			return
 		}
 		s := Server{Name: name}
+		before := len(c.mistakes)
 		c.server(key, value, &s)
+		if wrong := c.mistakes[before:]; c.included && len(wrong) > 0 {
+			for i := range wrong {
+				wrong[i].Text += ", so this server is left out"
+			}
+			c.notes, c.mistakes = append(c.notes, wrong...), c.mistakes[:before]
+			return
+		}
 		cfg.Servers = append(cfg.Servers, s)
 	})
 }

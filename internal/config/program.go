@@ -70,20 +70,3 @@ func splitWords(text string) (words []string, err error) {
 	}
 	return words, nil
 }
-
-// Programs returns the references of a server that run a program when it is
-// connected, sorted. A file that is not the user's own, such as one of a project
-// or a plugin, must have none.
-func (s Server) Programs() (references []string) {
-	s.eachText(func(text string) string {
-		_ = eachPart(text, func(_ string, r *ref) error {
-			if r != nil && r.kind == programRef {
-				references = append(references, r.name)
-			}
-			return nil
-		})
-		return text
-	})
-	slices.Sort(references)
-	return slices.Compact(references)
-}

@@ -2,6 +2,8 @@ package config
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,12 +61,12 @@ func TestServersThatRunPrograms(t *testing.T) {
 	cfg := parse(t, `{"mcpServers": {
 		"a": {"command": "x", "args": ["--key", "command://pass a"], "env": {"K": "op://v/i/f", "L": "${HOME}"}},
 		"b": {"url": "https://h/mcp", "headers": {"Authorization": "Bearer ${command://pass b}", "X": "${keyring:k}"}}}}`)
-	if diff := cmp.Diff([]string{"command://pass a", "op://v/i/f"}, cfg.Server("a").Programs()); diff != "" {
-		t.Errorf("programs (-want +got):\n%s", diff)
+	if _, secrets := cfg.Server("a").Reads(); !slices.Equal(secrets, []string{"command://pass a", "op://v/i/f"}) {
+		t.Errorf("secrets %q", secrets)
 	}
 	// What a plugin has brought may read none of them.
 	got, withheld := cfg.Server("b").Restricted(nil)
-	if diff := cmp.Diff([]string{"command://pass b", "keyring:k"}, withheld); diff != "" || len(got.Programs()) > 0 {
+	if diff := cmp.Diff([]string{"command://pass b", "keyring:k"}, withheld); diff != "" || strings.Contains(fmt.Sprint(got), "command://") {
 		t.Errorf("withheld (-want +got):\n%s%v", diff, got)
 	}
 	_, err := Parse("servers.json", []byte(`{"mcpServers": {"a": {"command": "x", "env": {"K": "command://"}}}}`))

@@ -1,10 +1,17 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/tailscale/hujson"
 )
@@ -12,8 +19,9 @@ import (
 // projectFile is what a project says of itself.
 const projectFile = ".broker.json"
 
-// A Project narrows what is seen in a folder. Whoever has written it may be
-// anybody, so it can take tools away and nothing else.
+// A Project narrows what is seen in a folder, and may bring servers. Whoever has
+// written it may be anybody: what takes away holds at once, and Servers are for
+// those who trust Digest.
 type Project struct {
 	// Path is where the file is.
 	Path string
@@ -21,6 +29,12 @@ type Project struct {
 	Profile string
 	// Narrow is what is left of that.
 	Narrow Profile
+	// Servers are those of the file and of the files that it includes, sorted by
+	// name, disabled ones among them. Dir of those with a Command is absolute or
+	// begins with a reference.
+	Servers []Server
+	// Files are the file and those that it includes, whether they are there or not.
+	Files []string
 	// Notes are as those of a Config.
 	Notes []string
 }
@@ -46,39 +60,169 @@ func FindProject(dir, home string) string {
 	return ""
 }
 
-// LoadProject reads a project's file. One that is wrong is a *Report.
+// A ForeignError is why a file of a project is ignored: somebody else may have
+// written it.
+type ForeignError struct{ Path, Why string }
+
+func (e *ForeignError) Error() string { return e.Path + " is ignored: " + e.Why }
+
+// LoadProject reads a project's file and those that it includes. One that is wrong
+// is a *Report, and one that others can write to a *ForeignError. Of a file that is
+// included, what is wrong is a note.
 func LoadProject(path string) (*Project, error) {
-	f, err := os.Open(path)
+	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("read project: %w", err)
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	defer folder.Close()
+	f, err := os.Open(path) // it may be a link to another folder
 	if err != nil {
 		return nil, fmt.Errorf("read project: %w", err)
+	}
+	data, err := readOwn(f, path)
+	if err != nil {
+		return nil, err
 	}
 	c := newCollector(data)
-	p := &Project{Path: path, Narrow: Profile{Servers: []string{"*"}, Allow: []string{"*"}}}
+	c.ofProject = true
+	p := &Project{Path: path, Files: []string{path}, Narrow: Profile{Servers: []string{"*"}, Allow: []string{"*"}}}
+	var own Config
+	var include []string
 	if c.encoding() {
 		if v, ok := parseSyntax(c); ok {
-			c.project(v, p)
+			c.project(v, p, &own, &include)
 		}
 	}
 	if err := c.report(path); err != nil {
 		return nil, err
 	}
-	for _, n := range c.notes {
-		p.Notes = append(p.Notes, n.at(path))
+	p.take(&own, path, c.notes)
+	for _, name := range include {
+		p.include(folder, name)
 	}
+	slices.SortFunc(p.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	return p, nil
 }
 
-func (c *collector) project(v hujson.Value, p *Project) {
+// readOwn reads and closes a file that nobody but the user and root can write to.
+func readOwn(f *os.File, path string) ([]byte, error) {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read project: %w", err)
+	}
+	if why := foreign(info); why != "" {
+		return nil, &ForeignError{path, why}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read project: %w", err)
+	}
+	return data, nil
+}
+
+// include reads the servers of another client's file, which stays as it is.
+func (p *Project) include(folder *os.Root, name string) {
+	path := filepath.Join(filepath.Dir(p.Path), filepath.FromSlash(name))
+	p.Files = append(p.Files, path)
+	f, err := folder.Open(filepath.FromSlash(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: %q of \"include\" is not there", p.Path, name))
+		return
+	}
+	if err != nil {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: \"include\": %v", p.Path, err))
+		return
+	}
+	data, err := readOwn(f, path)
+	if err != nil {
+		p.Notes = append(p.Notes, err.Error())
+		return
+	}
+	c := newCollector(data)
+	c.ofProject, c.included = true, true
+	var theirs Config
+	if c.encoding() {
+		if v, ok := parseSyntax(c); ok {
+			c.root(v, &theirs)
+		}
+	}
+	if err := c.report(path); err != nil {
+		p.Notes = append(p.Notes, err.Error())
+		return
+	}
+	p.take(&theirs, path, c.notes)
+}
+
+// take adds the servers of one file. Of two with one name the first is kept.
+func (p *Project) take(from *Config, path string, notes []Mistake) {
+	sortMistakes(notes)
+	for _, n := range notes {
+		p.Notes = append(p.Notes, n.at(path))
+	}
+	dir := filepath.Dir(p.Path)
+	for _, s := range from.Servers {
+		if slices.ContainsFunc(p.Servers, func(o Server) bool { return o.Name == s.Name }) {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: server %s is in a file before it, and ignored here", path, quote(s.Name)))
+			continue
+		}
+		if s.File = path; s.Command != "" && !filepath.IsAbs(s.Dir) && !strings.HasPrefix(s.Dir, "${") {
+			s.Dir = filepath.Join(dir, s.Dir)
+		}
+		p.Servers = append(p.Servers, s)
+	}
+}
+
+// Enabled are the servers of the project that are not disabled.
+func (p *Project) Enabled() []Server {
+	return slices.DeleteFunc(slices.Clone(p.Servers), func(s Server) bool { return s.Disabled })
+}
+
+// Digest stands for all that the enabled servers are, as it is written: it is
+// another one when any of it changes, and the same when a comment or the order
+// does. It is empty without servers.
+func (p *Project) Digest() string {
+	servers := p.Enabled()
+	if len(servers) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(servers)
+	if err != nil {
+		return "" // texts and raw JSON that was read from JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func (c *collector) project(v hujson.Value, p *Project, own *Config, include *[]string) {
 	of := func(k string) string { return fmt.Sprintf("%q of the project", k) }
-	c.object(v, "the project", schema{
+	fields := schema{
 		"profile":  c.text(of("profile"), &p.Profile),
 		"servers":  c.list(of("servers"), &p.Narrow.Servers, c.pattern),
 		"tools":    c.profileTools(of, &p.Narrow),
 		"readOnly": c.boolean(of("readOnly"), &p.Narrow.ReadOnly),
-	})
+		"include":  c.list(of("include"), include, c.includable),
+		serversKey: func(v hujson.Value) { c.servers(v, own) },
+	}
+	c.notOfProject(fields)
+	c.object(v, "the project", fields)
+}
+
+// notOfProject refuses what only the user's own config can say.
+func (c *collector) notOfProject(fields schema) {
+	for _, key := range []string{"broker", "trust", "trusted", "policy", "rules", "http", "tokens", "adminToken", "profiles", "pins", "plugins", "skills", "audit", "sandbox", "managed"} {
+		fields[key] = func(value hujson.Value) {
+			c.fail(value.StartOffset, "a project cannot set %q: it is for your own config", key)
+		}
+	}
+}
+
+// includable reads the path of a file below the project's folder.
+func (c *collector) includable(where string, to *string) field {
+	return func(v hujson.Value) {
+		c.text(where, to)(v)
+		if v.Value.Kind() == '"' && !filepath.IsLocal(filepath.FromSlash(*to)) {
+			c.fail(v.StartOffset, "%s: %s is not below the folder of the project", where, quote(*to))
+		}
+	}
 }

@@ -69,7 +69,11 @@ func sortMistakes(ms []Mistake) {
 
 // A collector gathers the mistakes and notes of one file.
 type collector struct {
-	path     string // names the file
+	path string // names the file
+	// ofProject refuses what a project cannot say, and leaves servers out that are
+	// wrong if it only includes the file.
+	ofProject, included bool
+
 	data     []byte
 	lines    []int // offset of the first byte of each line
 	mistakes []Mistake

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+func (a *app) projectsCommand() *cobra.Command {
+	upToOne := someArgs(0, 1, "a folder or a .broker.json")
+	return group("projects", "Show projects, and say whose servers may start",
+		&cobra.Command{
+			Use: "list", Short: "List the projects whose servers you have trusted, and that of the working directory", Args: noArgs,
+			RunE: func(*cobra.Command, []string) error { return a.listProjects() },
+		},
+		&cobra.Command{
+			Use: "show [PATH]", Short: "Show what a project says, and what its servers would run", Args: upToOne,
+			RunE: a.withProject(func(_ context.Context, p *project, _ string) error {
+				if a.json {
+					return a.printJSON(p.row())
+				}
+				return p.print(a)
+			}),
+		},
+		&cobra.Command{
+			Use: "trust [PATH]", Short: "Let the servers of a project start",
+			Long: "Show what the servers of a project run or connect to, and ask whether they may start. It wants a terminal, where it asks for a\n" +
+				"code that it shows, and it does not work below a program that uses the broker: a model must not trust for you.\n" +
+				"Where there is no terminal, BROKER_APPROVER_TOKEN has to be the secret " + approverSecret + " of the keyring.\n" +
+				"Trust holds for the servers as they are shown: when a file changes what they are, they are left out until you trust them again.\n" +
+				"Programs that they run may change without being asked about, also those in the project itself.",
+			Args: upToOne,
+			RunE: a.withProject(a.trustProject),
+		},
+		&cobra.Command{
+			Use: "revoke [PATH]", Short: "Take the trust in the servers of a project back", Args: upToOne,
+			RunE: func(cmd *cobra.Command, args []string) error { return a.revokeProject(cmd.Context(), args) },
+		},
+	)
+}
+
+// A projectRow is a project as "projects list" prints it.
+type projectRow struct {
+	Path    string   `json:"path"`
+	State   string   `json:"state"`
+	Servers []string `json:"servers"`
+	// Runs are what the servers run or connect to, in the same order.
+	Runs  []string   `json:"runs,omitempty"`
+	Since *time.Time `json:"trusted_at,omitempty"`
+}
+
+// row describes a project as its files are now.
+func (p *project) row() projectRow {
+	r := projectRow{Path: p.RealPath(), State: p.state(), Servers: []string{}}
+	for _, s := range p.Enabled() {
+		r.Servers = append(r.Servers, s.Name)
+		r.Runs = append(r.Runs, runsText(s))
+	}
+	return r
+}
+
+// state says in a word or two how the project stands.
+func (p *project) state() string {
+	switch {
+	case p.ignored != nil:
+		return "ignored"
+	case len(p.Enabled()) == 0:
+		return "has no servers"
+	case p.trusted:
+		return "trusted"
+	case p.was:
+		return "changed"
+	}
+	return "not trusted"
+}
+
+func (a *app) listProjects() error {
+	_, state, err := a.loadWithState()
+	if err != nil {
+		return err
+	}
+	trusts, err := config.Trusts(state)
+	if err != nil {
+		return err
+	}
+	var rows []projectRow
+	for _, t := range trusts {
+		r := projectRow{Path: t.Path, Servers: t.Servers, Since: &t.At}
+		if p, err := openProject(t.Path, state); err != nil {
+			r.State = "cannot be read: " + oneLine(err.Error(), 100)
+		} else {
+			r.State = p.state()
+		}
+		rows = append(rows, r)
+	}
+	if p, err := a.readProject(state); err != nil {
+		return err
+	} else if p != nil && !slices.ContainsFunc(rows, func(r projectRow) bool { return r.Path == p.RealPath() }) {
+		rows = append(rows, p.row())
+	}
+	return printList(a, rows, "no project is trusted, and the working directory is in none", table[projectRow]{
+		"PROJECT\tSTATE\tSERVERS", func(r projectRow) []any { return []any{r.Path, r.State, strings.Join(r.Servers, " ")} }})
+}
+
+// withProject is a command's RunE that does f with the project of a path, or of
+// the working directory, and the state directory.
+func (a *app) withProject(f func(ctx context.Context, p *project, state string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		_, state, err := a.loadWithState()
+		if err != nil {
+			return err
+		}
+		dir := cmp.Or(strings.Join(args, ""), ".")
+		path, err := projectAt(dir)
+		if err != nil {
+			return err
+		}
+		p, err := openProject(path, state)
+		if err != nil {
+			return err
+		}
+		for _, n := range p.Notes {
+			sayln(a.stderr, n)
+		}
+		if p.ignored != nil {
+			return p.ignored
+		}
+		return f(cmd.Context(), p, state)
+	}
+}
+
+// projectAt is the file of the project that a path names.
+func projectAt(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(abs); err != nil {
+		return "", usage("%w", err)
+	} else if !info.IsDir() {
+		return abs, nil
+	}
+	if found := projectPath(abs); found != "" {
+		return found, nil
+	}
+	return "", usage("%s is in no project: it has no .broker.json, nor has a folder above it", abs)
+}
+
+// print shows what a project says.
+func (p *project) print(a *app) error {
+	say(a.stdout, "%s: %s\n", p.Path, p.state())
+	for _, row := range []struct{ name, value string }{
+		{"profile", p.Profile}, {"servers", strings.Join(p.Narrow.Servers, " ")},
+		{"tools", strings.Join(p.Narrow.Allow, " ")}, {"not", strings.Join(p.Narrow.Deny, " ")},
+	} {
+		if row.value != "" && row.value != "*" {
+			say(a.stdout, "  %-8s %s\n", row.name, row.value)
+		}
+	}
+	if p.Narrow.ReadOnly {
+		say(a.stdout, "  read-only\n")
+	}
+	_, err := say(a.stdout, "%s", p.serverLines())
+	return err
+}
+
+// serverLines show all that a user has to know before the servers may start.
+func (p *project) serverLines() lines {
+	var text strings.Builder
+	for _, s := range p.Enabled() {
+		fmt.Fprintf(&text, "  %s, of %s\n    runs   %s\n", gate.Terminal(s.Name), gate.Terminal(s.File), gate.Terminal(runsText(s)))
+		variables, _ := s.Reads()
+		for _, v := range variables {
+			fmt.Fprintf(&text, "    reads  the variable %s\n", v)
+		}
+	}
+	return lines(text.String())
+}
+
+func (a *app) trustProject(ctx context.Context, p *project, state string) error {
+	digest := p.Digest()
+	if digest == "" {
+		return usage("%s has no servers that could start: what else it says needs no trust", p.Path)
+	}
+	if !p.trusted {
+		err := a.askPerson(ctx, "trust", "broker projects trust "+shellWord(p.Path), func() error {
+			_, err := say(a.stderr, "%s: %s that broker would use, %s:\n%s", p.Path, counted(len(p.Enabled()), "server"), p.state(), p.serverLines())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		t := config.Trust{Path: p.RealPath(), Digest: digest, Servers: p.row().Servers, At: time.Now().UTC().Truncate(time.Second)}
+		if err := config.SetTrust(ctx, state, t); err != nil {
+			return err
+		}
+		p.trusted = true
+	}
+	if a.json {
+		return a.printJSON(p.row())
+	}
+	_, err := say(a.stdout, "%s of %s may start\n", counted(len(p.Enabled()), "server"), p.Path)
+	return err
+}
+
+// revokeProject needs nobody's word: it only takes away. The project may be gone.
+func (a *app) revokeProject(ctx context.Context, args []string) error {
+	_, state, err := a.loadWithState()
+	if err != nil {
+		return err
+	}
+	trusts, err := config.Trusts(state)
+	if err != nil {
+		return err
+	}
+	at, err := filepath.Abs(cmp.Or(strings.Join(args, ""), "."))
+	if err != nil {
+		return err
+	}
+	if path, err := projectAt(at); err == nil {
+		at = (&config.Project{Path: path}).RealPath()
+	}
+	i := slices.IndexFunc(trusts, func(t config.Trust) bool { return t.Path == at || filepath.Dir(t.Path) == at })
+	if i < 0 {
+		return usage("no project at %s is trusted\nhint: broker projects list", at)
+	}
+	if err := config.SetTrust(ctx, state, config.Trust{Path: trusts[i].Path}); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(projectRow{Path: trusts[i].Path, State: "not trusted", Servers: trusts[i].Servers})
+	}
+	_, err = say(a.stdout, "the servers of %s do not start any more\n", trusts[i].Path)
+	return err
+}

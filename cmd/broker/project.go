@@ -1,0 +1,164 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// A project is one as this process uses it. Nil is none.
+type project struct {
+	*config.Project
+	trusted bool  // its servers may start
+	was     bool  // they were trusted as they have been once
+	ignored error // somebody else may have written it, so nothing of it holds
+}
+
+// projectPath is the file of the project that a folder is in; empty for none.
+func projectPath(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	home, _ := os.UserHomeDir() // without it, the search ends at the root
+	return config.FindProject(dir, home)
+}
+
+// here is the folder of this process whose project counts; empty for none.
+func (a *app) here() string {
+	dir, err := os.Getwd()
+	if err != nil || a.whole || a.nowhere {
+		return ""
+	}
+	return dir
+}
+
+// readProject reads what the project of the working directory says, if there is
+// one.
+func (a *app) readProject(state string) (*project, error) {
+	return openProject(projectPath(a.here()), state)
+}
+
+// openProject reads a project's file, and whether its servers are trusted.
+func openProject(path, state string) (*project, error) {
+	if path == "" {
+		return nil, nil
+	}
+	read, err := config.LoadProject(path)
+	if foreign, ok := errors.AsType[*config.ForeignError](err); ok {
+		return &project{Project: &config.Project{Path: path}, ignored: foreign}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &project{Project: read}
+	digest := p.Digest()
+	if digest == "" {
+		return p, nil
+	}
+	list, err := config.Trusts(state)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(list, func(t config.Trust) bool { return t.Path == p.RealPath() }); i >= 0 {
+		p.was, p.trusted = true, list[i].Digest == digest
+	}
+	return p, nil
+}
+
+// join is a config with the servers of the project, if they are trusted, behind
+// its own. A name that the config has already is the config's.
+func (p *project) join(cfg *config.Config) *config.Config {
+	if p == nil || !p.trusted {
+		return cfg
+	}
+	joined := *cfg
+	joined.Servers = slices.Clone(cfg.Servers)
+	no := false
+	for _, s := range p.Enabled() {
+		if cfg.Server(s.Name) == nil {
+			s.Learn = &no // what is learned is kept by name, and projects share names
+			joined.Servers = append(joined.Servers, s)
+		}
+	}
+	return &joined
+}
+
+// notes are what the user should know of the project, one line each. cfg is
+// joined.
+func (p *project) notes(cfg *config.Config) []string {
+	if p == nil {
+		return nil
+	}
+	notes := slices.Clone(p.Notes)
+	for _, s := range p.Enabled() {
+		own, profile := cfg.Server(s.Name), known("", cfg.Broker.Profiles[p.Profile])
+		switch {
+		case !p.trusted:
+		case own != nil && own.File == "":
+			notes = append(notes, fmt.Sprintf("%s: server %s is left out: your config has one of that name", s.File, oneLine(s.Name, 100)))
+		case p.Profile != "" && !profile.HasServer(s.Name):
+			notes = append(notes, fmt.Sprintf("%s: server %s is left out: the profile %q does not have it", s.File, oneLine(s.Name, 100), p.Profile))
+		}
+	}
+	if n := p.notice(cfg); n != "" {
+		notes = append(notes, n)
+	}
+	return notes
+}
+
+// notice is what models should know too: why there is less than one may expect.
+func (p *project) notice(cfg *config.Config) string {
+	if p == nil {
+		return ""
+	}
+	if p.ignored != nil {
+		return p.ignored.Error()
+	}
+	if _, ok := cfg.Broker.Profiles[p.Profile]; !ok && p.Profile != "" {
+		return fmt.Sprintf("%s: there is no profile %q in %s%s, so nothing can be used here", p.Path, p.Profile, cfg.Path, cfg.Broker.NearProfile(p.Profile))
+	}
+	waiting := p.Enabled()
+	if p.trusted || len(waiting) == 0 {
+		return ""
+	}
+	why := "not trusted yet"
+	if p.was {
+		why = "not as you have trusted them"
+	}
+	return fmt.Sprintf("%s: %s of this project are left out, being %s: run broker projects trust %s", p.Path, counted(len(waiting), "server"), why, shellWord(p.Path))
+}
+
+// see narrows what this session sees: to the chosen profile, or that of the
+// project or of the config.
+func (s *session) see(a *app) {
+	if s.bound, s.broker = s.root, s.root; a.whole {
+		return
+	}
+	s.bound = s.root.View(a.chosenProfile())
+	s.broker = s.project.view(s.bound, s.config, a.chosenProfile())
+}
+
+// view is what is left of a broker that is bound to a profile, or to none.
+func (p *project) view(b *broker.Broker, cfg *config.Config, bound string) *broker.Broker {
+	name := ""
+	if bound == "" {
+		name = cfg.Broker.Profile
+	}
+	if p == nil || p.ignored != nil {
+		return b.View(name)
+	}
+	narrow := known("", p.Narrow)
+	plain := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+	for _, s := range cfg.Servers {
+		if s.File != "" { // "servers" of the file is about those of the user
+			narrow.Servers = append(slices.Clip(narrow.Servers), plain.Replace(s.Name))
+		}
+	}
+	return b.View(cmp.Or(p.Profile, name), narrow)
+}

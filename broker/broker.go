@@ -66,6 +66,7 @@ func New(o Options) (*Broker, error) {
 		CacheDir:       o.CacheDir,
 		PackageDir:     o.PackageDir,
 		Expand:         o.Expand,
+		Folder:         o.Folder,
 		OAuth:          o.OAuth,
 		Guard:          o.Guard,
 		Capabilities:   surface.Promises(),

@@ -67,6 +67,9 @@ type Options struct {
 	PackageDir string
 	// Expand resolves ${VAR} in server configurations; nil leaves text as is.
 	Expand func(string) (string, error)
+	// Folder is what ${workspaceFolder} stands for where no client says it, as
+	// upstream.Options says.
+	Folder func() string
 	// OAuth signs requests to remote servers, as upstream.Options says; nil
 	// signs none.
 	OAuth func(server upstream.Config, url string) (auth.OAuthHandler, error)

@@ -132,7 +132,22 @@ func (h *daemonHost) Accepts(hello daemon.Hello) string {
 }
 
 func (h *daemonHost) Converse(ctx context.Context, c *daemon.Conversation) {
-	_ = surface.ServeLines(ctx, h.serverFor(c.Hello.Settings[settingProfile]), surface.Peer{ID: c.ID, Dir: c.Hello.Dir}, c, c)
+	dir := projectFolder(c.Hello.Dir)
+	h.work(dir)
+	_ = surface.ServeLines(ctx, h.serverFor(c.Hello.Settings[settingProfile]), surface.Peer{ID: c.ID, Dir: dir}, c, c)
+}
+
+// work makes a folder that of servers that have to be started in some project to
+// list their tools.
+func (h *daemonHost) work(dir string) {
+	if dir == "" {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if before := h.session.folder.Swap(&dir); *before == "" {
+		h.adopting.Go(h.adopted)
+	}
 }
 
 // retryFailed connects anew to the servers that could not be connected.

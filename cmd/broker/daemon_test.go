@@ -119,7 +119,9 @@ func TestClientsOfADaemonHaveTheirInstances(t *testing.T) {
 	server := map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Stateful)}
 	forProjects := maps.Clone(server)
 	forProjects["instances"] = "project"
-	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"kept": server, "tree": forProjects}})
+	inFolder := maps.Clone(server)
+	inFolder["cwd"] = "${workspaceFolder}"
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"kept": server, "tree": forProjects, "folder": inFolder}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,13 +137,16 @@ func TestClientsOfADaemonHaveTheirInstances(t *testing.T) {
 		cmd := bridgeCommand(t, path, state)
 		cmd.Dir = dir
 		c := startClient(t, cmd)
-		c.execute(t, 2, `await callMCPTool("kept__count_session", {}); return [await callMCPTool("kept__count_session", {}), await callMCPTool("tree__where", {})]`)
+		c.execute(t, 2, `await callMCPTool("kept__count_session", {}); return [await callMCPTool("kept__count_session", {}), await callMCPTool("tree__where", {}), await callMCPTool("folder__where", {})]`)
 		a := c.executed(t, 2)
 		var got []any
-		if json.Unmarshal(a.Result, &got) != nil || len(got) != 2 || fmt.Sprint(got[0]) != "2" {
+		if json.Unmarshal(a.Result, &got) != nil || len(got) != 3 || fmt.Sprint(got[0]) != "2" {
 			t.Fatalf("client %d: %+v", i, a)
 		}
 		where = append(where, fmt.Sprint(got[1]))
+		if !strings.HasSuffix(fmt.Sprint(got[2]), filepath.Base(dir)) {
+			t.Errorf("client %d in %s: ${workspaceFolder} is %v", i, dir, got[2])
+		}
 	}
 	if where[0] != where[2] || where[0] == where[1] || !strings.HasSuffix(where[1], filepath.Base(folders[1])) {
 		t.Errorf("in %q the servers are %q", folders, where)

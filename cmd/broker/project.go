@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,6 +28,15 @@ func projectPath(dir string) string {
 	}
 	home, _ := os.UserHomeDir() // without it, the search ends at the root
 	return config.FindProject(dir, home)
+}
+
+// projectFolder is a working directory if it may be that of a project: clients
+// that are in none start programs in the root or in the home directory.
+func projectFolder(dir string) string {
+	if home, _ := os.UserHomeDir(); dir == home || dir == filepath.Dir(dir) {
+		return ""
+	}
+	return dir
 }
 
 // here is the folder of this process whose project counts; empty for none.

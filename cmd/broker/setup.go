@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
@@ -39,6 +40,7 @@ type session struct {
 	runs    *sqlite.Runs
 	pins    *pins.Store
 	learned *learned.Store
+	folder  *atomic.Pointer[string] // what ${workspaceFolder} stands for where no client says it
 	where   *placement
 	places  *sandbox.Places // what the broker's runner runs in
 
@@ -163,6 +165,12 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.Runner = sandbox.NewQueue(places, where.set.MaxExecutions)
 	o.ScriptSandbox = docker.NewCommands(&docker.Options{MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
 	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(dir, "catalogue"), expand, log, version
+	folder := &atomic.Pointer[string]{}
+	o.Folder = func() string { return *folder.Load() }
+	folder.Store(new(""))
+	if dir, err := os.Getwd(); err == nil && !a.nowhere {
+		folder.Store(new(projectFolder(dir)))
+	}
 	o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
 	o.Languages, o.NotHere = where.runs()
 	o.Isolations = where.offered()
@@ -184,7 +192,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, pins: pinned, learned: types, where: where, places: places, unvectored: unvectored}
+	s := &session{config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, where: where, places: places, unvectored: unvectored}
 	s.see(a)
 	store.Note(configEvent(cfg))
 	return s, nil

@@ -84,6 +84,8 @@ type Config struct {
 	// Instances is who shares an instance; empty decides by what is known of the
 	// server, see Status.Sharing.
 	Instances Sharing
+
+	folder string // of an instance: what ${workspaceFolder} stands for
 }
 
 // An OAuthClient is what the broker is to an authorization server. With the zero
@@ -117,6 +119,10 @@ type Options struct {
 	// Expand resolves the ${VAR} references in a configured value; nil leaves
 	// values as they are. It must be safe for concurrent use.
 	Expand func(string) (string, error)
+	// Folder is what ${workspaceFolder} stands for in a server that is nobody's
+	// instance, such as the one that lists the tools; while it is empty, such servers
+	// cannot be started. Nil is always empty. It must be safe for concurrent use.
+	Folder func() string
 	// OAuth returns what signs the requests to a remote server at url, with
 	// every reference resolved; a nil handler signs none. It is called once for
 	// each address that a server has, and not for servers whose Headers have an
@@ -149,6 +155,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.Expand == nil {
 		out.Expand = func(s string) (string, error) { return s, nil }
+	}
+	if out.Folder == nil {
+		out.Folder = func() string { return "" }
 	}
 	if out.OnListing == nil {
 		out.OnListing = func(discovery.Listing) {}

@@ -59,7 +59,18 @@ type dialer struct {
 // dial opens a session within d.cfg.StartTimeout, which begins when its package is
 // installed.
 func (d *dialer) dial(ctx context.Context) (*session, error) {
-	t, err := d.cfg.resolve(d.opts.Expand)
+	cfg := d.cfg
+	if cfg.usesFolder() {
+		folder := cfg.folder
+		if folder == "" {
+			folder = d.opts.Folder()
+		}
+		if folder == "" {
+			return nil, errNoFolder
+		}
+		cfg = cfg.inFolder(folder)
+	}
+	t, err := cfg.resolve(d.opts.Expand)
 	if err != nil {
 		return nil, &dialError{err: &ReferenceError{err}, hint: "set it, or change the value in the configuration"}
 	}

@@ -57,6 +57,9 @@ type instance struct {
 // instanceFor returns the server that a call goes to, and what ends its use.
 func (s *server) instanceFor(ctx context.Context) (at *server, leave func(), err error) {
 	key, folder := s.instanceKey(ctx)
+	if folder == "" && s.cfg.usesFolder() && conversationOf(ctx) != nil { // the shared one is in another's
+		return nil, nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: errNoFolder.hint, Err: errNoFolder}
+	}
 	if key == "" {
 		return s, func() {}, nil
 	}
@@ -111,7 +114,10 @@ func (s *server) instanceKey(ctx context.Context) (key, folder string) {
 		if c.Folders != nil { // only what is started in it looks at it
 			folder = first(c.Folders(ctx))
 		}
-		return clientKey + c.ID, folder
+		if key = clientKey + c.ID; s.cfg.usesFolder() {
+			key += "\x00" + folder
+		}
+		return key, folder
 	case sharing == PerProject && c.Folders != nil:
 		if folders := c.Folders(ctx); len(folders) > 0 {
 			return projectKey + strings.Join(folders, "\x00"), folders[0]

@@ -99,6 +99,9 @@ func (c Config) known() (k knownServer, name string, ok bool) {
 // sharing decides who shares an instance of a server with these tools, and says
 // why. asks means that it has asked a client something during a call.
 func (c Config) sharing(tools []discovery.ListedTool, asks bool) (s Sharing, why string) {
+	if c.usesFolder() && c.Instances != PerClient {
+		return PerProject, "it names ${workspaceFolder}"
+	}
 	if c.Instances != "" {
 		return c.Instances, "configured"
 	}
@@ -143,6 +146,7 @@ func keepsState(t discovery.ListedTool) bool {
 // apart is c for an instance that others run beside, in a project's folder if c
 // names none.
 func (c Config) apart(folder string) Config {
+	c.folder = folder
 	if c.Dir == "" && c.Command != "" {
 		c.Dir = folder
 	}

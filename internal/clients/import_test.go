@@ -94,8 +94,8 @@ func TestImportConvertsEntries(t *testing.T) {
 			[]string{"Claude Desktop does not replace", `write "${GITHUB_TOKEN}" there`}},
 		{"cursor: comments, env references, workspace", "cursor", map[string]string{
 			".cursor/mcp.json": "{ // mine\n \"mcpServers\": {\"a\": {\"command\": \"${workspaceFolder}/bin/a\", \"env\": {\"K\": \"${env:MY_KEY}\", \"N\": 3,}, \"envFile\": \".env\"},},}",
-		}, `{"a": {"command": "$DIR/bin/a", "env": {"K": "${MY_KEY}", "N": "3"}}}`,
-			[]string{`envFile ".env" is not read`, "the broker knows no workspace"}},
+		}, `{"a": {"command": "${workspaceFolder}/bin/a", "env": {"K": "${MY_KEY}", "N": "3"}}}`,
+			[]string{`envFile ".env" is not read`}},
 		{"vscode: inputs", "vscode", map[string]string{
 			".vscode/mcp.json": `{"inputs": [{"type": "promptString", "id": "gh-token", "description": "GitHub token", "password": true}],
 				"servers": {"gh": {"type": "http", "url": "https://gh/mcp", "headers": {"Authorization": "Bearer ${input:gh-token}"}, "gallery": "x"}, "cmd": {"command": "${command:pick}"}}}`,

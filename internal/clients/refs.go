@@ -81,11 +81,9 @@ func (c *converter) reference(body string) string {
 	}
 	switch body {
 	case "workspaceFolder", "workspaceRoot":
-		c.note("${%s} became %s: the broker knows no workspace", body, c.env.Dir)
-		return escapeRefs(c.env.Dir)
+		return "${workspaceFolder}"
 	case "workspaceFolderBasename":
-		c.note("${%s} became %s: the broker knows no workspace", body, filepath.Base(c.env.Dir))
-		return escapeRefs(filepath.Base(c.env.Dir))
+		return "${workspaceFolderBasename}"
 	case "userHome":
 		return escapeRefs(c.env.Home)
 	case "pathSeparator", "/":

@@ -27,6 +27,7 @@ type Sources struct {
 //	${keyring:name}             the secret of that name in the system's keyring
 //	command://program word…     what a program prints, which no shell reads
 //	op://vault/item/field       what "op read" prints of it
+//	${workspaceFolder}          the folder of the project, which is not known here
 //	$${                         a plain ${
 //
 // The last two are a whole text, or stand in ${…} within a longer one.
@@ -43,8 +44,11 @@ func (from Sources) Expand(text string) (string, error) {
 			}
 			return v, nil
 		}
-		if r.kind == programRef {
+		switch r.kind {
+		case programRef:
 			return from.program(r.name)
+		case folderRef:
+			return "", fmt.Errorf("${%s}: there is no project here", r.name)
 		}
 		v, ok := from.Env(r.name)
 		switch {
@@ -79,6 +83,7 @@ const (
 	envRef refKind = iota
 	keyringRef
 	programRef // its name is the whole reference
+	folderRef  // of the client's project
 )
 
 // A ref is one ${…} of a string.
@@ -191,6 +196,9 @@ func parseRef(body string) (ref, error) {
 		return ref{kind: keyringRef, name: name}, nil
 	}
 	name, fallback, hasFallback := strings.Cut(strings.TrimPrefix(body, "env:"), ":-")
+	if isFolderName(body) {
+		return ref{kind: folderRef, name: body}, nil
+	}
 	if isVarName(name) {
 		return ref{name: name, fallback: fallback, hasFallback: hasFallback}, nil
 	}
@@ -203,6 +211,10 @@ func parseRef(body string) (ref, error) {
 	}
 	return ref{}, fmt.Errorf(`${%s} is no reference: write ${VAR}, ${VAR:-text}, ${env:VAR} or ${keyring:name}, or $${ for a plain "${"`, clean(shown))
 }
+
+// isFolderName reports whether a reference is to the folder of the project, or to
+// its name, as clients write it.
+func isFolderName(s string) bool { return s == "workspaceFolder" || s == "workspaceFolderBasename" }
 
 // clean makes a piece of the file fit for a message.
 func clean(s string) string {
@@ -231,7 +243,9 @@ var variableRefs = lazyregexp.New(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^}
 func Variables(text []byte) []string {
 	var names []string
 	for _, m := range variableRefs.FindAllSubmatch(text, -1) {
-		names = append(names, string(m[1]))
+		if name := string(m[1]); !isFolderName(name) {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

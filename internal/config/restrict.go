@@ -13,7 +13,7 @@ func (s Server) Reads() (variables, secrets []string) {
 	s.eachText(func(text string) string {
 		_ = eachPart(text, func(_ string, r *ref) error {
 			switch {
-			case r == nil:
+			case r == nil, r.kind == folderRef:
 			case r.kind == keyringRef, r.kind == programRef:
 				secrets = append(secrets, r.name)
 			default:
@@ -47,7 +47,7 @@ func (s Server) Restricted(may []string) (_ Server, withheld []string) {
 				withheld = append(withheld, "keyring:"+r.name)
 			case r.kind == programRef:
 				withheld = append(withheld, r.name)
-			case slices.Contains(may, r.name):
+			case r.kind == folderRef, slices.Contains(may, r.name):
 				flush()
 				b.WriteString("${" + r.name)
 				if r.hasFallback {

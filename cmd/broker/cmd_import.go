@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -264,19 +265,33 @@ func (a *app) listClients(env clients.Env) error {
 			rows = append(rows, row)
 		}
 	}
-	return printList(a, rows, "no client with servers was found\nhint: broker import FILE reads any file with \"mcpServers\"",
-		table[clientRow]{"CLIENT\tFILE\tSERVERS\tTYPE THIS", clientRow.cells})
+	if err := printList(a, rows, "no client with servers was found\nhint: broker import FILE reads any file with \"mcpServers\"",
+		table[clientRow]{"CLIENT\tFILE\tSERVERS", clientRow.cells}); err != nil || a.json || len(rows) == 0 {
+		return err
+	}
+	_, err := sayln(a.stdout, "broker import CLIENT adds them to the broker's config")
+	return err
 }
 
 func (r clientRow) cells() []any {
-	what, command := fmt.Sprintf("%d: %s", len(r.Servers), oneLine(strings.Join(r.Servers, ", "), 50)), r.Command
+	what := fmt.Sprintf("%d: %s", len(r.Servers), oneLine(strings.Join(r.Servers, ", "), 50))
 	switch {
 	case r.Error != "":
-		what, command = oneLine(r.Error, 60), "mend the file first"
+		what = oneLine(r.Error, 60)
 	case len(r.Servers) == 0 && r.Broker:
-		what, command = "only the broker", ""
+		what = "only the broker"
 	case len(r.Servers) == 0:
-		what, command = "none", ""
+		what = "none"
 	}
-	return []any{r.Client, r.Path, what, command}
+	return []any{r.Client, homely(r.Path), what}
+}
+
+// homely is a path for people: the home directory is ~.
+func homely(path string) string {
+	if home, err := os.UserHomeDir(); err == nil && home != "/" {
+		if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok {
+			return "~" + string(filepath.Separator) + rest
+		}
+	}
+	return path
 }

@@ -60,13 +60,35 @@ func folded(text string, width int, margin string) string {
 	return strings.ReplaceAll(b.String(), " \n", "\n")
 }
 
+// filled is how long a line is at least whose paragraph goes on in the next one.
+const filled = 70
+
+// joined is text with the lines of each paragraph made one. What is indented, and
+// what follows a short line, stays a line.
+func joined(text string) string {
+	var b strings.Builder
+	before := ""
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case i == 0:
+		case len(before) >= filled && before[0] != ' ' && line != "" && line[0] != ' ':
+			b.WriteByte(' ')
+		default:
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+		before = line
+	}
+	return b.String()
+}
+
 // fitHelp folds help texts at the width of the terminal.
 func (a *app) fitHelp(root *cobra.Command) {
 	width := widthOf(a.stdout)
 	if width == 0 {
 		return
 	}
-	cobra.AddTemplateFunc("folded", func(text string) string { return folded(text, width, "") })
+	cobra.AddTemplateFunc("folded", func(text string) string { return folded(joined(text), width, "") })
 	cobra.AddTemplateFunc("flagsFolded", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(width) })
 	root.SetUsageTemplate(strings.NewReplacer(
 		".LocalFlags.FlagUsages", "flagsFolded .LocalFlags", ".InheritedFlags.FlagUsages", "flagsFolded .InheritedFlags").Replace(root.UsageTemplate()))

@@ -1,6 +1,24 @@
 package main
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
+
+func TestJoined(t *testing.T) {
+	long := strings.Repeat("word ", 14) + "end"
+	for text, want := range map[string]string{
+		long + "\nmore":            long + " more",
+		long + "\n\nmore":          long + "\n\nmore",
+		long + "\n  an example":    long + "\n  an example",
+		"short\nmore":              "short\nmore",
+		"  " + long + "\nnot more": "  " + long + "\nnot more",
+	} {
+		if got := joined(text); got != want {
+			t.Errorf("joined(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
 
 func TestFolded(t *testing.T) {
 	for _, tt := range []struct {

@@ -28,10 +28,13 @@ type toolRow struct {
 func (a *app) toolsListCommand() *cobra.Command {
 	var server string
 	c := &cobra.Command{
-		Use:   "list [--server SERVER]",
+		Use:   "list [SERVER]",
 		Short: "List all tools, or those of one server",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:  someArgs(0, 1, "at most one server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				server = args[0]
+			}
 			s, err := a.openAnyway(-1)
 			if err != nil {
 				return err

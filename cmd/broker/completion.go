@@ -27,7 +27,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 		"skills enable": first(a.completeSkill), "skills disable": first(a.completeSkill), "skills approve": first(a.completeSkill), "skills remove": first(a.completeSkill),
 		"wait": a.completeServer, "doctor": a.completeServer, "types learned show": first(a.completeServer), "types learned reset": first(a.completeServer),
 		"import":       first(clientOrFile),
-		"servers list": first(a.completeServer), "servers remove": first(a.completeServer), "servers test": first(a.completeServer), "servers logs": first(a.completeServer),
+		"servers list": first(a.completeServer), "tools list": first(a.completeServer), "servers remove": first(a.completeServer), "servers test": first(a.completeServer), "servers logs": first(a.completeServer),
 		"servers enable": first(a.completeServer), "servers disable": first(a.completeServer), "auth login": first(a.completeServer), "auth logout": first(a.completeServer),
 		"install": first(clientNames), "uninstall": first(clientNames),
 	} {

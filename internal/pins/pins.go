@@ -142,6 +142,7 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 		if err != nil {
 			s.o.Logger.Error("pins", "server", l.Server, "err", err)
 			out[i] = holdAll(l)
+			s.seen[l.Server] = judged{version, l, out[i]} // said once
 			continue
 		}
 		met = met || pins == nil

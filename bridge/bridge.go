@@ -48,6 +48,10 @@ type Options struct {
 	// Rules are those of Policy that a user has written, if there are any: they
 	// know how far annotations are trusted, and which results to compare.
 	Rules *policy.Rules
+	// Reveal returns the arguments of a call as its server is to get them, with the
+	// values of tokens that it may have; the record and the journal keep the tokens.
+	// Its error is an *Error. Nil changes nothing.
+	Reveal func(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error)
 	// Approve asks a person about a call that Policy asks about. An error, or nil
 	// for Approve, means that nobody can be asked, and the call is refused.
 	Approve func(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (approved bool, err error)
@@ -210,12 +214,22 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		return nil, err
 	}
 	r.Server, r.Tool, r.ID, r.Class = tool.Server, tool.Name, tool.ID, b.classOf(tool)
+	shown := args
+	if b.o.Reveal != nil {
+		if args, err = b.o.Reveal(tool, args); err != nil {
+			return nil, err
+		}
+	}
+	revealed := len(args) != len(shown) || len(args) > 0 && &args[0] != &shown[0]
 	args, err = b.o.Validator.Check(tool, args)
 	if err != nil {
 		return nil, err
 	}
-	r.Args = args
-	attempt := Attempt{tool, r.Class, args}
+	if !revealed {
+		shown = args
+	}
+	r.Args = shown
+	attempt := Attempt{tool, r.Class, shown}
 	if b.o.Journal != nil {
 		if known := b.o.Journal.Known(ctx, attempt); known != nil {
 			return known.Value, known
@@ -322,7 +336,7 @@ func asError(ctx context.Context, err error, r *Record) *Error {
 	} else {
 		e = &Error{Code: CodeUnavailable, Message: err.Error(), Retryable: true}
 	}
-	if ctx.Err() != nil && e.Code != CodeDenied && e.Code != CodeApproval {
+	if ctx.Err() != nil && e.Code != CodeDenied && e.Code != CodeApproval && e.Code != CodeToken {
 		e.Code, e.Retryable = CodeCancelled, false
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			e.Code = CodeTimeout

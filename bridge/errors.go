@@ -43,6 +43,7 @@ const (
 	CodeUnknownTool Code = "unknown_tool"      // no such tool
 	CodeDenied      Code = "denied"            // not allowed here
 	CodeApproval    Code = "needs_approval"    // a person has to allow it, and nobody could be asked
+	CodeToken       Code = "token_not_allowed" // a token whose value may not go there
 	CodeCallLimit   Code = "call_limit"        // too many calls in one execution
 	CodeUnavailable Code = "unavailable"       // the server cannot be reached
 	CodeProtocol    Code = "protocol_error"    // the server answered with a JSON-RPC error
@@ -84,7 +85,7 @@ func (e *Error) of(t *discovery.Tool) *Error {
 
 func (e *Error) status() Status {
 	switch e.Code {
-	case CodeDenied, CodeApproval:
+	case CodeDenied, CodeApproval, CodeToken:
 		return StatusDenied
 	case CodeTimeout:
 		return StatusTimeout

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/internal/vault"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -143,6 +144,10 @@ type Options struct {
 	Tools policy.ToolLists
 	// Overrides change tools of servers: their names, descriptions and parameters.
 	Overrides map[string]discovery.Overrides
+	// Vault keeps what the tokens stand for that models get in place of what Redact
+	// hides; nil hides nothing.
+	Vault  *vault.Vault
+	Redact vault.Settings
 	// Profiles are those that View knows, by name.
 	Profiles map[string]policy.Profile
 	profile  string // of a view
@@ -205,6 +210,9 @@ func (o *Options) setDefaults() {
 
 func (o *Options) surface() surface.Options {
 	s := surface.Options{Version: o.Version, Mode: o.Mode, Changing: o.Skills != nil, AnswerTimeout: o.AnswerTimeout}
+	if set, v := o.Redact, o.Vault; v != nil && set.On() {
+		s.Hide = func(owner, text string) string { return v.Hide(owner, text, set) }
+	}
 	for _, c := range o.Servers {
 		s.Servers = append(s.Servers, c.Name)
 	}
@@ -237,6 +245,7 @@ func (o *Options) policies() policy.List {
 func (o *Options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
+		Vault: o.Vault, Redact: o.Redact,
 		Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
 		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,

@@ -263,3 +263,25 @@ func NewTool(l discovery.Listing, name string) *discovery.Tool {
 	}
 	return nil
 }
+
+// Patterns name tools, as the lists of rules do.
+type Patterns []toolPattern
+
+// NewPatterns reads patterns. The error is about the first that is wrong.
+func NewPatterns(texts []string) (Patterns, error) {
+	var list Patterns
+	for _, text := range texts {
+		p, err := newToolPattern(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// Match reports whether one of the patterns means t.
+func (p Patterns) Match(t *discovery.Tool) bool {
+	to := targetOf(t)
+	return means(p, &to)
+}

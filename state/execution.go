@@ -231,6 +231,7 @@ func (c *Call) Prepare(keep Keep) {
 		c.Started = time.Now().Add(-c.Duration)
 	}
 	c.Error = redact.Cut(c.Error, MaxError)
+	c.Tool, c.ID = redact.Text(c.Tool), redact.Text(c.ID) // a script may name anything
 	cutNames(&c.ExecutionID, &c.Server, &c.Tool, &c.ID, &c.Status, &c.Class, &c.Decision)
 	if keep.Payloads {
 		c.Args, c.Result = redact.JSON(c.Args, MaxPayload), redact.JSON(c.Result, MaxPayload)

@@ -186,6 +186,7 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 		Policy:    x.o.Policy,
 		Rules:     x.o.Rules,
 		Approve:   x.approve,
+		Reveal:    x.reveal,
 		Client:    x.Request.Client,
 		Profile:   x.o.Profile,
 		Execution: x.id,

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/internal/vault"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -45,6 +46,11 @@ type Options struct {
 	// Always adds a rule to the policy that allows tools, for a person who has
 	// approved them; nil cannot.
 	Always func(tools []string) error
+
+	// Vault has what the tokens stand for that scripts hand to tools; nil for none.
+	Vault *vault.Vault
+	// Redact says which tools may have the values of all tokens.
+	Redact vault.Settings
 
 	// Profile is the name of that which all callers have; empty for none.
 	Profile string

@@ -16,7 +16,8 @@ import (
 // What leaves for a client passes this file, whatever it is and wherever it
 // comes from: answers, errors, questions and notifications. What makes texts for
 // a model has to hand over a gate.Text; nothing else makes blocks of text. All
-// that is sent is cleaned once more as a whole, so that no field is forgotten.
+// that is sent is cleaned once more as a whole, so that no field is forgotten, and
+// what Options.Hide replaces is replaced here and nowhere else.
 
 const (
 	// maxErrorChars is how much of an error or a question a client is sent.
@@ -28,19 +29,24 @@ const (
 
 // gated makes everything that s sends pass the gate. It has to be the last that
 // is done to s, so that it is asked after all other middleware.
-func gated(s *mcp.Server) *mcp.Server {
-	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Surface) gated(server *mcp.Server) *mcp.Server {
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			owner := ""
+			if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+				owner = extra.TokenInfo.UserID
+			}
+			ctx = context.WithValue(ctx, ownerKey{}, owner)
 			res, err := next(ctx, method, req)
 			if err != nil {
-				return nil, outgoingError(err)
+				return nil, outgoingError(err, s.hiding(ctx))
 			}
-			return outgoing(method, res)
+			return outgoing(method, res, s.hiding(ctx))
 		}
 	})
-	s.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+	server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			params, err := outgoing(method, req.GetParams())
+			params, err := outgoing(method, req.GetParams(), s.hiding(ctx))
 			if err != nil {
 				return nil, err
 			}
@@ -51,13 +57,34 @@ func gated(s *mcp.Server) *mcp.Server {
 			return next(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: session, Params: params})
 		}
 	})
-	return s
+	return server
+}
+
+// ownerKey is for whose request something leaves.
+type ownerKey struct{}
+
+// nobody is whose request it is where that is not known: no caller has that name,
+// so that what is hidden stays so.
+const nobody = "\x00"
+
+// hiding is what replaces what may not leave for the owner of ctx; nil replaces
+// nothing.
+func (s *Surface) hiding(ctx context.Context) func(string) string {
+	hide := s.opts.Load().Hide
+	if hide == nil {
+		return nil
+	}
+	owner, ok := ctx.Value(ownerKey{}).(string)
+	if !ok {
+		owner = nobody
+	}
+	return func(text string) string { return hide(owner, text) }
 }
 
 // outgoing is a result or the parameters of a message as they are sent.
-func outgoing[T any](method string, v T) (T, error) {
+func outgoing[T any](method string, v T, hide func(string) string) (T, error) {
 	var none T
-	clean, bytes, err := gate.Message(v)
+	clean, bytes, err := gate.Message(v, hide)
 	switch {
 	case err != nil:
 		return none, fmt.Errorf("%s: %w", method, err)
@@ -70,8 +97,11 @@ func outgoing[T any](method string, v T) (T, error) {
 }
 
 // outgoingError is an error of a request as it is sent.
-func outgoingError(err error) error {
-	text := gate.NewText(err.Error()).Cut(maxErrorChars).String()
+func outgoingError(err error, hide func(string) string) error {
+	if hide == nil {
+		hide = func(s string) string { return s }
+	}
+	text := gate.Cut(hide(gate.Clean(err.Error())), maxErrorChars)
 	wire, ok := errors.AsType[*jsonrpc.Error](err)
 	switch {
 	case !ok && text == err.Error():
@@ -83,7 +113,7 @@ func outgoingError(err error) error {
 	// The SDK's own data is not JSON when it names an odd address, and would end the
 	// connection.
 	if len(wire.Data) <= maxErrorChars && json.Valid(wire.Data) {
-		out.Data = gate.JSON(wire.Data)
+		out.Data = json.RawMessage(hide(string(gate.JSON(wire.Data))))
 	}
 	return out
 }

@@ -40,7 +40,7 @@ func TestOnlyTheGateMakesWhatIsSent(t *testing.T) {
 				if ofMCP(n.Fun) == "NewServer" {
 					servers++
 				}
-				if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "gated" {
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "gated" {
 					gated++
 				}
 			}

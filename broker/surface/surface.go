@@ -97,6 +97,9 @@ type Options struct {
 	Servers []string
 	// Changing says that prompts and resources may come and go.
 	Changing bool
+	// Hide replaces, in all that leaves for a client, what a model may not see, for
+	// an owner as in Caller; nil replaces nothing. What it returns for JSON is JSON.
+	Hide func(owner, text string) string
 	// AnswerTimeout is how long a question to a client waits for its answer; zero
 	// means 10 minutes.
 	AnswerTimeout time.Duration
@@ -173,7 +176,7 @@ func (s *Surface) Server(client string) *mcp.Server {
 	defer s.mu.Unlock()
 	f.show(now)
 	s.faces = append(s.faces, f)
-	return gated(server)
+	return s.gated(server)
 }
 
 // ServeStdio answers one client over stdin and stdout until stdin ends or ctx

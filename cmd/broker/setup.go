@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/internal/vault"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
@@ -188,6 +190,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	runs.Full = cfg.Broker.Durability == "full"
 	o.Runs = runs
 	o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
+	o.Vault = tokenVault(dir, log)
 	b, err := broker.New(o)
 	if err != nil {
 		return nil, err
@@ -207,6 +210,14 @@ func configEvent(cfg *config.Config) state.Event {
 		h.Write(sum[:])
 	}
 	return state.Event{Kind: state.EventConfig, Name: cfg.Path, Digest: hex.EncodeToString(h.Sum(nil)), Detail: counted(len(cfg.Servers), "server") + ", the config or the managed policy has changed"}
+}
+
+// tokenVault is where the values of a state directory's tokens are. The name of its
+// key tells it from those of others, and is none that a configuration can read.
+func tokenVault(dir string, log *slog.Logger) *vault.Vault {
+	sum := sha256.Sum256([]byte(dir))
+	key := vault.Key(filepath.Join(dir, "tokens.key"), keyring(), fmt.Sprintf("oauth:vault-%x", sum[:8]), oauth.ErrNotFound)
+	return vault.New(filepath.Join(dir, "tokens.sealed"), key, log)
 }
 
 // indexDir is where search indexes are kept in a state directory.
@@ -249,6 +260,8 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		Scripts:     scriptsOf(cfg),
 
 		SavedScripts: savedScripts(cfg),
+
+		Redact: vault.Settings{Secrets: *set.Redact.Secrets, Personal: set.Redact.Personal, Reveal: set.Redact.Patterns()},
 
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
 		NoForms:             set.Skills.Forms != nil && !*set.Skills.Forms,

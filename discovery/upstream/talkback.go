@@ -419,7 +419,7 @@ const (
 // unshowable says why nobody can be asked q, "" if somebody can: it is too long,
 // or what is filled in would not come back under the same names.
 func unshowable(q mcp.InputRequest) string {
-	_, bytes, err := gate.Message(q)
+	_, bytes, err := gate.Message(q, nil)
 	switch {
 	case err != nil:
 		return err.Error()

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 const million = 1_000_000
@@ -43,6 +45,11 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 			"maxSize":  c.size(of("audit.maxSize"), &b.Audit.MaxSize, 1<<20, 1<<40),
 			"anchor":   c.text(of("audit.anchor"), &b.Audit.Anchor),
 		}),
+		"redact": section("redact", schema{
+			"secrets":  c.optionalBool(of("redact.secrets"), &b.Redact.Secrets),
+			"personal": c.boolean(of("redact.personal"), &b.Redact.Personal),
+			"reveal":   c.list(of("redact.reveal"), &b.Redact.Reveal, c.toolPattern),
+		}),
 		"search": section("search", schema{
 			"vectors": c.text(of("search.vectors"), &b.Search.Vectors),
 			"wait":    c.optionalDuration(of("search.wait"), &b.Search.Wait),
@@ -63,6 +70,16 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 	}
 	if b.Timeout > limit {
 		c.fail(seen["timeout"], `"timeout" (%s) is longer than "maxTimeout" (%s): raise "maxTimeout" too`, b.Timeout, limit.Round(time.Second))
+	}
+}
+
+// toolPattern reads a pattern of tools.
+func (c *collector) toolPattern(where string, to *string) field {
+	return func(v hujson.Value) {
+		c.text(where, to)(v)
+		if _, err := policy.NewPatterns([]string{*to}); err != nil {
+			c.fail(v.StartOffset, "%s: %v", where, err)
+		}
 	}
 }
 

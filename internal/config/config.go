@@ -185,8 +185,24 @@ type Broker struct {
 	Skills Skills
 	// Plugins is about where plugins are installed.
 	Plugins Plugins
+	// Redact says what models get tokens for.
+	Redact Redact
 	// Policy decides which calls are allowed; nil means policy.Default.
 	Policy *policy.Rules
+}
+
+// Redact says what models get tokens for in place of values.
+type Redact struct {
+	Secrets  *bool
+	Personal bool
+	// Reveal are the tools that may have the values of all tokens.
+	Reveal []string
+}
+
+// Patterns are those of Reveal, which were checked.
+func (r Redact) Patterns() policy.Patterns {
+	p, _ := policy.NewPatterns(r.Reveal)
+	return p
 }
 
 // Audit says what is recorded, and for how long.
@@ -284,6 +300,7 @@ func (b Broker) WithDefaults() Broker {
 	orDefault(&b.Typecheck, "auto")
 	orDefault(&b.NotedReads, new(true))
 	orDefault(&b.Learn, new(true))
+	orDefault(&b.Redact.Secrets, new(true))
 	orDefault(&b.Audit.Code, new(true))
 	orDefault(&b.Audit.Days, 30)
 	orDefault(&b.Sandbox.Isolation, "auto")

@@ -114,7 +114,7 @@ func TestNothingIsADefault(t *testing.T) {
 	yes := true
 	want := Broker{
 		Mode: "code", AutoThreshold: 20, Language: "typescript", Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute,
-		MaxOutputChars: 10_000, Typecheck: "auto", NotedReads: &yes, Learn: &yes, Audit: Audit{Code: &yes, Days: 30},
+		MaxOutputChars: 10_000, Typecheck: "auto", NotedReads: &yes, Learn: &yes, Redact: Redact{Secrets: &yes}, Audit: Audit{Code: &yes, Days: 30},
 		Sandbox: Sandbox{Isolation: "auto", Runner: "goja", Memory: 256 << 20, MaxCode: 256 << 10, MaxResult: 16 << 20, MaxOutput: 64 << 20, MaxCalls: 500, InFlight: 16},
 	}
 	if diff := cmp.Diff(want, cfg.Broker.WithDefaults()); diff != "" {

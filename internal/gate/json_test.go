@@ -48,16 +48,16 @@ func TestMessageCopiesOnlyWhatChanges(t *testing.T) {
 		Map  map[string]any
 	}
 	clean := &message{Any: "x", List: []*inner{{Text: "a"}}, Map: map[string]any{"k": []any{"v"}}}
-	got, size, err := gate.Message(clean)
+	got, size, err := gate.Message(clean, nil)
 	if err != nil || got.(*message) != clean || size != len("xakv") {
 		t.Errorf("a clean message becomes %p with %d bytes, %v; want %p", got, size, err, clean)
 	}
-	if n := testing.AllocsPerRun(10, func() { _, _, _ = gate.Message(clean.List) }); n > 4 {
+	if n := testing.AllocsPerRun(10, func() { _, _, _ = gate.Message(clean.List, nil) }); n > 4 {
 		t.Errorf("%g allocations for a clean message", n)
 	}
 	odd := &message{Any: map[string]any{"k\u200b": "v\u202e"}, List: []*inner{{Text: "a"}, {"b\x1b", json.RawMessage(`"\u200b"`), []byte("\x1b"), "own\x1b"}},
 		Map: map[string]any{"k": []any{"v\u200b", 1}}}
-	out, _, err := gate.Message(odd)
+	out, _, err := gate.Message(odd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestMessageCopiesOnlyWhatChanges(t *testing.T) {
 func TestEndlessMessageIsAnError(t *testing.T) {
 	loop := map[string]any{}
 	loop["x"] = loop
-	if _, _, err := gate.Message(loop); err == nil {
+	if _, _, err := gate.Message(loop, nil); err == nil {
 		t.Error("no error")
 	}
 }
@@ -101,7 +101,7 @@ func BenchmarkMessage(b *testing.B) {
 	m := &struct{ Content []any }{[]any{&block{strings.Repeat(`{"exit_code":0,"result":2}`, 4)}}}
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _, _ = gate.Message(m)
+		_, _, _ = gate.Message(m, nil)
 	}
 }
 

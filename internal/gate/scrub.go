@@ -15,9 +15,11 @@ const maxDepth = 200
 // Message returns v with all strings in it clean that it would be sent with,
 // wherever they stand, and how many bytes they have together. It changes nothing
 // that v refers to: where something is not clean, the answer is a copy of that
-// part. It walks structs, maps, slices and pointers; bytes are binary data.
-func Message(v any) (clean any, bytes int, err error) {
-	w := &walker{}
+// part. It walks structs, maps, slices and pointers; bytes are binary data. What
+// is clean passes change, unless that is nil, but for names that a client sends
+// back, in fields such as RequestState: JSON in raw messages has to stay JSON.
+func Message(v any, change func(string) string) (clean any, bytes int, err error) {
+	w := &walker{change: change}
 	out, changed := w.walk(reflect.ValueOf(v), 0)
 	switch {
 	case w.tooDeep:
@@ -28,7 +30,12 @@ func Message(v any) (clean any, bytes int, err error) {
 	return out.Interface(), w.bytes, nil
 }
 
+// names are the fields of messages that only machines read.
+var names = map[string]bool{"RequestState": true, "NextCursor": true, "Cursor": true, "URI": true, "URL": true, "URITemplate": true, "ElicitationID": true, "MIMEType": true}
+
 type walker struct {
+	change  func(string) string
+	named   bool // this is a name
 	bytes   int
 	tooDeep bool
 }
@@ -45,6 +52,9 @@ func (w *walker) walk(v reflect.Value, depth int) (reflect.Value, bool) {
 	case reflect.String:
 		old := v.String()
 		s := Clean(old)
+		if w.change != nil && !w.named {
+			s = w.change(s)
+		}
 		w.bytes += len(s)
 		if s == old { // the same string: nothing is compared
 			return v, false
@@ -86,7 +96,9 @@ func (w *walker) fields(v reflect.Value, depth int) (reflect.Value, bool) {
 		if f := v.Type().Field(i); !f.IsExported() {
 			continue
 		}
+		w.named = names[v.Type().Field(i).Name]
 		field, changed := w.walk(v.Field(i), depth+1)
+		w.named = false
 		if !changed {
 			continue
 		}
@@ -107,6 +119,12 @@ func (w *walker) items(v reflect.Value, depth int) (reflect.Value, bool) {
 	case v.Type() == rawMessage:
 		old := v.Bytes()
 		value := JSON(old)
+		if w.change != nil && len(value) > 2 && (value[0] == '{' || value[0] == '[' || value[0] == '"') {
+			text := string(value)
+			if changed := w.change(text); changed != text {
+				value = json.RawMessage(changed)
+			}
+		}
 		w.bytes += len(value)
 		return reflect.ValueOf(value), len(value) != len(old) || len(old) > 0 && &value[0] != &old[0]
 	case v.Type().Elem().Kind() == reflect.Uint8:

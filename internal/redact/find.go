@@ -96,7 +96,7 @@ func (t *trigger) find(text string, persons bool) (spans []Span) {
 			continue
 		}
 		var s Span
-		if !letters {
+		if !letters && !(isDigit(b) && (!persons || i > 1 && isDigit(text[i-2]))) { // the second digit and later ones
 			s = t.other(text, i-1, last, persons)
 		}
 		third := uint8(0)
@@ -150,7 +150,7 @@ func (t *trigger) other(text string, i, least int, persons bool) (s Span) {
 		s = phone(text, i)
 	case isDigit(c):
 		s = number(text, i)
-	case i > least && isDigit(text[i+1]):
+	case i > least && text[i-1]-'A' < 26 && c-'A' < 26:
 		s = iban(text, i-1)
 	}
 	return s
@@ -246,6 +246,8 @@ func assigned(text string, start, end int) Span {
 		to++
 	}
 	switch {
+	case strings.Contains(text[from:to], "·") && strings.Contains(text[from:to], "»"): // a token that stands for one
+		return Span{}
 	case to-from < least, least == 16 && strings.ContainsAny(text[from:to], "!#$%*:<>?@\\^`|"):
 		return Span{}
 	case strings.EqualFold(name, "pwd") && (text[from] == '/' || text[from] == '~'): // the shell's

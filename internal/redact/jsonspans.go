@@ -14,16 +14,29 @@ import (
 // "password" is a secret. JSON in a string is looked into. It returns false if
 // what it meets cannot be JSON, without a look at each comma and digit.
 func FindJSON(text string) ([]Span, bool) {
+	f := jsonFinder{text: text, persons: true}
+	ok := f.walk()
+	return f.spans, ok
+}
+
+// FindSecretsJSON is FindJSON without what is about persons.
+func FindSecretsJSON(text string) ([]Span, bool) {
 	f := jsonFinder{text: text}
 	ok := f.walk()
 	return f.spans, ok
 }
 
-// ReplaceJSON is Replace for what FindJSON returns: the answer is JSON again.
+// ReplaceJSON is Replace for what FindJSON returns: the answer is JSON again, and
+// mark is called with values as they are without escapes.
 func ReplaceJSON(text string, spans []Span, mark func(kind, value string) string) string {
 	i := -1
 	return Replace(text, spans, func(kind, value string) string {
 		i++
+		for range spans[i].strings {
+			if strings.IndexByte(value, '\\') >= 0 {
+				value, _ = unescape(value)
+			}
+		}
 		s := mark(kind, value)
 		if spans[i].number {
 			s = string(quoted(s))
@@ -44,12 +57,13 @@ const maxNested = 3
 type jsonFinder struct {
 	text string
 	// wide finds more, for records: all below the name of a secret, and what is
-	// only an example, but no data about persons.
-	wide   bool
-	nested int // in how many strings the text stands
-	begun  bool
-	spans  []Span
-	names  map[string]name // that were seen: rows have the same ones
+	// only an example.
+	wide    bool
+	persons bool
+	nested  int // in how many strings the text stands
+	begun   bool
+	spans   []Span
+	names   map[string]name // that were seen: rows have the same ones
 }
 
 // A name is what is known of the name of a field.
@@ -198,7 +212,7 @@ func (f *jsonFinder) number(start, end int, secret, counts bool) {
 	switch {
 	case f.wide && secret && !counts, secret && len(v) >= 4 && !strings.ContainsAny(v, ".eE-"):
 		s.Type = generic
-	case !f.wide && len(v) >= 14 && v[0] != '-':
+	case f.persons && len(v) >= 14 && v[0] != '-':
 		if c := card(v, 0); c.End == len(v) {
 			s.Type = c.Type
 		}
@@ -220,7 +234,7 @@ func (f *jsonFinder) string(start, end int, secret bool) {
 	}
 	var spans []Span
 	if t := strings.TrimLeft(plain, " \n"); t != "" && (t[0] == '{' || t[0] == '[') && f.nested < maxNested && !secret {
-		inner := jsonFinder{text: plain, wide: f.wide, nested: f.nested + 1}
+		inner := jsonFinder{text: plain, wide: f.wide, persons: f.persons, nested: f.nested + 1}
 		if inner.walk() || inner.begun && end == len(f.text) {
 			f.add(inner.spans, start, at)
 			return
@@ -232,7 +246,7 @@ func (f *jsonFinder) string(start, end int, secret bool) {
 	case f.wide:
 		spans = merge(triggers().find(plain, false))
 	default:
-		spans = Find(plain)
+		spans = find(plain, f.persons)
 		if secret && len(plain) >= 4 && !placeholder(plain, generic) && !described(plain) {
 			spans = []Span{wholeSecret(plain, spans)}
 		}

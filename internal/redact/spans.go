@@ -22,8 +22,13 @@ type Span struct {
 // IBANs and social security numbers of the US, those with check digits only if
 // these are right. What merely looks like a secret, such as a placeholder in an
 // example, is left out. Names and addresses of persons are not found.
-func Find(text string) []Span {
-	spans := triggers().find(text, true)
+func Find(text string) []Span { return find(text, true) }
+
+// FindSecrets is Find without what is about persons.
+func FindSecrets(text string) []Span { return find(text, false) }
+
+func find(text string, persons bool) []Span {
+	spans := triggers().find(text, persons)
 	if spans == nil {
 		return nil
 	}
@@ -81,6 +86,9 @@ func merge(spans []Span) []Span {
 	}
 	return out
 }
+
+// Personal reports whether a type of spans is about persons, and is no secret.
+func Personal(kind string) bool { return rank(kind) == 0 }
 
 func rank(kind string) int {
 	switch kind {

@@ -1,0 +1,28 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/vault"
+)
+
+// reveal is bridge.Options.Reveal: the tokens of a model are their values for the
+// server that they came from, and for tools that the configuration lists.
+func (x *Execution) reveal(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
+	if x.o.Vault == nil || !x.o.Redact.On() || !vault.HasTokens(args) {
+		return args, nil
+	}
+	out, err := x.o.Vault.Reveal(x.Request.Owner, t.Server, args, x.o.Redact.Reveal.Match(t))
+	if err == nil {
+		return out, nil
+	}
+	e := &bridge.Error{Server: t.Server, Tool: t.Name, Code: bridge.CodeToken, Message: t.ID + " was not called: " + err.Error(),
+		Hint: "read the value again, in this script, and pass it on"}
+	if _, ok := errors.AsType[*vault.ForeignError](err); ok {
+		e.Hint = "do without it, or ask the user to add \"" + t.Server + "\" to \"reveal\" of \"redact\" in the configuration"
+	}
+	return nil, e
+}

@@ -19,7 +19,8 @@ type Journal interface {
 	// approved it, ErrWithheld that one will be asked later, ErrNobody that this
 	// call cannot wait for that.
 	Asked(ctx context.Context, a Attempt, d policy.Decision) error
-	// Sending comes right before a call is sent, which an error prevents.
+	// Sending comes right before a call is sent, which an error prevents; a *Known
+	// answers it instead.
 	Sending(ctx context.Context, a Attempt) error
 }
 
@@ -46,6 +47,13 @@ var (
 	// ErrNobody means that a call cannot wait for a person.
 	ErrNobody = errors.New("nobody can be asked here")
 )
+
+// Forget lets the policy know of no call that the run made before.
+func (b *Bridge) Forget() {
+	b.ledger.mu.Lock()
+	defer b.ledger.mu.Unlock()
+	b.ledger.run = policy.Run{}
+}
 
 // Recall lets the policy know of a call that the run made before, and what the
 // script got.

@@ -77,6 +77,13 @@ const (
 	RunDone     = "done"     // it has its value
 	RunFailed   = "failed"   // it has its error
 	RunUnknown  = "unknown"  // it was sent, and nobody knows what became of it
+	RunUsed     = "used"     // a receipt, or a call of a plan, that another call has taken the place of
+)
+
+// What a Run.Plan says.
+const (
+	PlanMaking = "making" // the script runs, and writes nothing
+	PlanMade   = "made"   // it may be decided about, and is made when it is approved
 )
 
 // What a run may keep.
@@ -116,6 +123,9 @@ type Run struct {
 	// Granted are the tools that were approved for the whole run.
 	Granted []string `json:"granted,omitempty"`
 	Calls   int      `json:"calls"`
+	// Plan says that the run makes what is in its plan, and nothing else without
+	// asking; empty for none.
+	Plan string `json:"plan,omitempty"`
 	// Full means that it has more than MaxRunBytes: it cannot be replayed.
 	Full bool `json:"full,omitempty"`
 }
@@ -157,17 +167,17 @@ type RunCall struct {
 	Made    time.Time `json:"made"`
 	// Reused means that it was answered by a receipt.
 	Reused bool `json:"reused,omitempty"`
+	// Plan is its number in the plan of the run, 0 for none; Placeholder is what the
+	// script got then, and DependsOn the last call of which Args has a part of that.
+	Plan        int             `json:"plan,omitempty"`
+	Placeholder json.RawMessage `json:"placeholder,omitempty"`
+	DependsOn   int             `json:"depends_on,omitempty"`
 }
 
 // Changes reports whether the call may change something: it is never sent again
 // by itself.
 func (c *RunCall) Changes() bool {
 	return c.Class != "" && c.Class != "read" && !c.Idempotent
-}
-
-// Open reports whether the call has no outcome that the script can be given.
-func (c *RunCall) Open() bool {
-	return c.Value == nil && c.Ref == "" && c.Failure == nil && c.State != RunDone
 }
 
 // Lost reports whether the call was sent, and its outcome is not known.

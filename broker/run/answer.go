@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -98,6 +99,9 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	}
 	hints := slices.Clone(x.notes)
 	if g := x.journal; g != nil {
+		if n := g.unmade(); n > 0 {
+			hints = append(hints, fmt.Sprintf("calls of the plan that were not made: %d", n))
+		}
 		a.Replayed, a.Reused = g.replayed, g.reused
 		if text := g.hint(); text != "" && a.IsError() {
 			hints = append(hints, text)

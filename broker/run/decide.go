@@ -110,17 +110,20 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 	ctx, cancel := context.WithTimeout(ctx, decideTime)
 	defer cancel()
 	x.asking.Lock()
-	answer, shown, err := x.ask(ctx, pending)
+	verdicts, stopped := x.verdicts(ctx, pending)
 	x.asking.Unlock()
-	if err != nil || answer == "" {
+	if len(verdicts) == 0 {
 		return false, nil
 	}
-	v := state.Verdict{By: "form: " + x.Request.Client, Denied: Denied, Approve: answer == approveOnce || answer == approveRun, ForRun: answer == approveRun}
-	for _, c := range pending[:shown] {
-		v.Only = append(v.Only, c.Ordinal)
-	}
 	id := x.journal.run.ID
-	err = x.o.Runs.Change(ctx, id, func(r *state.Run, calls []state.RunCall) error { return v.Decide(r, calls, time.Now()) })
+	err = x.o.Runs.Change(ctx, id, func(r *state.Run, calls []state.RunCall) error {
+		for _, v := range verdicts {
+			if err := v.Decide(r, calls, time.Now()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil { // somebody else has decided, or time was up
 		x.e.log.Warn("approve calls", "run", id, "err", err)
 		return false, nil
@@ -133,7 +136,7 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 		return false, nil
 	}
 	x.changed, x.Request.Code = false, run.Code
-	if answer == stopRun {
+	if stopped {
 		run.Status, run.ExitCode, run.Error = state.StatusFailed, sandbox.ExitThrew, errStopped.Error()
 		return false, errors.Join(fmt.Errorf("%w: %s", errStopped, Summary(calls)), j.End(run))
 	}
@@ -146,7 +149,28 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 		return false, nil
 	}
 	x.repeat = recorded
+	if run.Plan != "" { // what it has counted was not made
+		x.bridge.Forget()
+		x.recall()
+	}
 	return true, nil
+}
+
+// verdicts are what the person at the client says about all calls, in as many
+// questions as these need; none if one of them has no answer. x.asking is held.
+func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list []state.Verdict, stopped bool) {
+	for len(calls) > 0 && !stopped {
+		answer, shown, err := x.ask(ctx, calls)
+		if err != nil || answer == "" {
+			return nil, false
+		}
+		v := state.Verdict{By: "form: " + x.Request.Client, Denied: Denied, Approve: answer == approveOnce || answer == approveRun, ForRun: answer == approveRun}
+		for _, c := range calls[:shown] {
+			v.Only = append(v.Only, c.Ordinal)
+		}
+		list, calls, stopped = append(list, v), calls[shown:], answer == stopRun
+	}
+	return list, stopped
 }
 
 // Lasting returns nil if a rule that allows these calls would keep the policy from
@@ -171,14 +195,17 @@ func ToolsOf(calls []state.RunCall) (tools []string) {
 }
 
 // question is about the first of the calls, as many as it can show: the
-// answer is about these alone, and the others are asked about next.
+// answer is about these alone.
 func question(pending []state.RunCall) (about gate.Text, shown int) {
 	var list strings.Builder
 	for _, c := range pending {
 		p := PendingOf(c)
 		// Each on one line, so that no argument looks like a part of the question.
-		args := gate.Cut(gate.Line(string(p.Args)), maxAskedArguments)
-		line := fmt.Sprintf("\n%d. %s (it %s)\n   %s", p.N, p.Tool, gate.Line(p.Why), args)
+		args, why := gate.Cut(gate.Line(string(p.Args)), maxAskedArguments), gate.Line(p.Why)
+		if p.DependsOn > 0 {
+			why += fmt.Sprintf(", with the result of call %d", p.DependsOn)
+		}
+		line := fmt.Sprintf("\n%d. %s (it %s)\n   %s", p.N, p.Tool, why, args)
 		if shown > 0 && list.Len()+len(line) > maxAskChars {
 			break
 		}

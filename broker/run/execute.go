@@ -21,6 +21,9 @@ import (
 // killed.
 func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 	x := e.newExecution(req)
+	if req.Resume != "" && req.Plan {
+		return x.refuse("a plan is of a new run: leave out plan, or resume. 0 tools called")
+	}
 	if req.Resume != "" {
 		return x.resume(ctx)
 	}
@@ -91,10 +94,17 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 		if x.journal == nil {
 			return x.finish(res)
 		}
-		pending := x.journal.pending()
-		if len(pending) == 0 || res.ExitCode != sandbox.ExitApproval && res.ExitCode != sandbox.ExitTimeout {
+		pending, planned := x.journal.pending(), x.journal.planning()
+		if len(pending) == 0 || !planned && res.ExitCode != sandbox.ExitApproval && res.ExitCode != sandbox.ExitTimeout {
+			if planned {
+				x.journal.run.Plan = ""
+				x.Note("there is nothing to plan: the script wrote nothing")
+			}
 			x.journal.end(statusOf(res.ExitCode), res)
 			return x.finish(res)
+		}
+		if planned {
+			x.journal.run.Plan = state.PlanMade
 		}
 		x.journal.end(state.StatusWaiting, sandbox.Result{ExitCode: sandbox.ExitApproval})
 		again, err := x.decide(ctx, pending)
@@ -103,6 +113,10 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 		}
 		if !again {
 			a := x.waits(x.journal.run, pending)
+			if planned && res.ExitCode != sandbox.ExitOK {
+				a.Stderr = gate.Cut(gate.Clean(res.Error), maxStderrChars) + "\nthe plan ends there: what the script does after that is asked about when it is resumed"
+				a.Diagnostics += "\n" + a.Stderr
+			}
 			x.Commit(sandbox.Result{ExitCode: sandbox.ExitApproval}, int64(len(gate.Compact(a))))
 			return a
 		}

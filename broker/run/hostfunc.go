@@ -38,11 +38,14 @@ func (x *Execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessa
 	if g == nil {
 		return x.answerCall(ctx, c)
 	}
+	if err := g.unplanned(c); err != nil {
+		return nil, err
+	}
 	ctx, row, err := g.enter(ctx, c)
 	var value json.RawMessage
-	if err == nil {
+	if err == nil && !g.skipped(row) {
 		value, err = x.answerCall(ctx, c)
-	} else {
+	} else if err != nil {
 		err = thrown(c, err)
 	}
 	if c.Seq == 0 && (err == nil || ctx.Err() == nil) { // else the runner says so

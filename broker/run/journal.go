@@ -40,6 +40,8 @@ type journaling struct {
 	broken   error
 	reused   []Reused
 	replayed int // of them, those that have an outcome
+	plan     plan
+	using    map[*state.RunCall]state.RunCall // receipts that answer calls at this moment
 }
 
 // A Reused is a call that was answered with what it had done before the script
@@ -52,7 +54,8 @@ type Reused struct {
 // beginJournal begins a journal, which writes nothing before the first call.
 func (x *Execution) beginJournal(lang sandbox.Language) {
 	run := state.Run{
-		ID: state.NewRunID(), Principal: x.Request.Owner, Client: x.Request.Client, Language: string(lang), Code: x.Request.Code,
+		Plan: map[bool]string{true: state.PlanMaking}[x.Request.Plan],
+		ID:   state.NewRunID(), Principal: x.Request.Owner, Client: x.Request.Client, Language: string(lang), Code: x.Request.Code,
 		Timeout: x.Request.Timeout, Seed: make([]byte, 32), Epoch: x.started, Started: x.started,
 	}
 	_, _ = rand.Read(run.Seed) // never fails
@@ -61,7 +64,7 @@ func (x *Execution) beginJournal(lang sandbox.Language) {
 
 // sandbox is what a runner needs of the journal; calls are those to repeat.
 func (g *journaling) sandbox(calls []sandbox.Recorded, lenient bool) *sandbox.Journal {
-	return &sandbox.Journal{Seed: g.run.Seed, Epoch: g.run.Epoch.UnixMicro(), Calls: calls, Lenient: lenient, Made: g.made, Replayed: g.goOn}
+	return &sandbox.Journal{Seed: g.run.Seed, Epoch: g.run.Epoch.UnixMicro(), Calls: calls, Lenient: lenient || g.run.Plan != "", Made: g.made, Replayed: g.goOn}
 }
 
 // effects are the host functions that are more than a read: true says that to
@@ -169,6 +172,9 @@ func (g *journaling) withhold(row *state.RunCall) error {
 func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.planning() && row.Plan > 0 {
+		return
+	}
 	g.settled++
 	row.Settled = g.settled
 	sent := row.State == state.RunIntent
@@ -193,6 +199,11 @@ func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err err
 	}
 	_ = g.put(kept, sent) // the call was made all the same
 	row.State, row.Failure = kept.State, kept.Failure
+	g.keepPlanned(row, value)
+	if was, ok := g.using[row]; ok {
+		delete(g.using, row)
+		g.used(was) // after its answer is kept: a receipt may be there too often, but never be missed
+	}
 }
 
 // goOn is sandbox.Journal.Replayed: n calls of the runs before were repeated.
@@ -245,18 +256,31 @@ func (g *journaling) Known(ctx context.Context, a bridge.Attempt) *bridge.Known 
 	}
 	row.Class = a.Class.String()
 	row.Idempotent = a.Tool.Annotations.Idempotent != nil && *a.Tool.Annotations.Idempotent
-	if len(g.receipts) == 0 || row.State != state.RunMade || !row.Changes() {
+	if len(g.receipts) == 0 || row.State != state.RunMade || !row.Changes() && g.x.changed {
 		return nil
 	}
 	digest := row.Digest()
-	i := slices.IndexFunc(g.receipts, func(c state.RunCall) bool { return c.Digest() == digest })
+	i := slices.IndexFunc(g.receipts, func(c state.RunCall) bool {
+		c.Args = g.plan.fill(c)
+		return c.State != state.RunApproved && c.State != state.RunMade && c.Digest() == digest
+	})
 	if i < 0 {
 		return nil
 	}
 	was := g.receipts[i]
 	g.receipts = slices.Delete(g.receipts, i, i+1)
-	g.reused = append(g.reused, Reused{row.Ordinal, row.Tool})
-	row.State, row.Reused, row.Pin = state.RunIntent, true, was.Pin // it gets its outcome at once
+	if g.using == nil {
+		g.using = make(map[*state.RunCall]state.RunCall)
+	}
+	g.using[row] = was
+	if row.Reused, row.Pin = true, was.Pin; row.Changes() {
+		row.State = state.RunIntent // it gets its outcome at once
+		if was.State != state.RunFailed || was.By == "" {
+			g.reused = append(g.reused, Reused{row.Ordinal, row.Tool})
+		}
+	} else {
+		g.replayed++
+	}
 	recorded, err := g.x.recorded(ctx, &was)
 	if err == nil && recorded.Error != nil {
 		err = &recordedError{recorded.Error}
@@ -276,13 +300,13 @@ func (g *journaling) Asked(ctx context.Context, a bridge.Attempt, d policy.Decis
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	row, pin := p.row, pinOf(a.Tool)
-	switch {
-	case row.State == state.RunApproved && row.Pin == pin && time.Now().Before(row.Expires):
-		return nil
-	case row.State == state.RunMade && slices.Contains(g.run.Granted, a.Tool.ID):
+	may := g.permitted(row, pin)
+	if !may {
+		row.Pin, row.Why, row.Code = pin, d.Reason, d.Code
+	}
+	if may || g.planning() {
 		return nil
 	}
-	row.Pin, row.Why, row.Code = pin, d.Reason, d.Code
 	return g.withhold(row)
 }
 
@@ -294,7 +318,19 @@ func (g *journaling) Sending(ctx context.Context, a bridge.Attempt) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p.row.Pin = pinOf(a.Tool)
+	if g.planning() {
+		return g.planned(p, a)
+	}
+	pin := pinOf(a.Tool)
+	switch {
+	case g.run.Plan == "":
+	case a.Class == policy.Read:
+		g.take(p.row, state.RunMade, pin)
+	case !g.permitted(p.row, pin):
+		p.row.Pin, p.row.Why, p.row.Code = pin, "is not in the plan that was approved", ""
+		return g.withhold(p.row)
+	}
+	p.row.Pin = pin
 	if !p.row.Changes() && p.row.State == state.RunMade {
 		return nil
 	}

@@ -67,9 +67,13 @@ func newWorld(t testing.TB) *world {
 	no, yes := false, true
 	for name, a := range map[string]*mcp.ToolAnnotations{
 		"read": {ReadOnlyHint: true}, "write": {DestructiveHint: &no}, "ask": {DestructiveHint: &no},
-		"purge": {DestructiveHint: &yes}, "put": {DestructiveHint: &no, IdempotentHint: true},
+		"purge": {DestructiveHint: &yes}, "put": {DestructiveHint: &no, IdempotentHint: true}, "make": {DestructiveHint: &no},
 	} {
-		s.AddTool(&mcp.Tool{Name: name, Description: name, Annotations: a, InputSchema: json.RawMessage(`{"type":"object"}`)},
+		tool := &mcp.Tool{Name: name, Description: name, Annotations: a, InputSchema: json.RawMessage(`{"type":"object"}`)}
+		if name == "make" {
+			tool.OutputSchema = json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"},"of":{"type":["null","object"],"properties":{"name":{"type":"string"}}}}}`)
+		}
+		s.AddTool(tool,
 			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				w.mu.Lock()
 				calls := w.calls // those of the trial that this call is of
@@ -81,6 +85,9 @@ func newWorld(t testing.TB) *world {
 				defer w.mu.Unlock()
 				w.n++
 				calls[name+string(state.Canonical(req.Params.Arguments))]++
+				if name == "make" {
+					return &mcp.CallToolResult{StructuredContent: map[string]any{"id": w.n, "of": map[string]any{"name": fmt.Sprint("thing ", w.n)}}}, nil
+				}
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(w.n)}}}, nil
 			})
 	}
@@ -140,6 +147,12 @@ var errDead = errors.New("this process is dead")
 func (d *dying) Begin(r state.Run) state.RunJournal {
 	d.id, d.last = r.ID, d.Runs.Begin(r)
 	return dyingJournal{d.last, d}
+}
+
+func (d *dying) Resume(ctx context.Context, principal, id string) (run state.Run, calls []state.RunCall, j state.RunJournal, err error) {
+	run, calls, j, err = d.Runs.Resume(ctx, principal, id)
+	d.id, d.last = id, j
+	return run, calls, dyingJournal{j, d}, err
 }
 
 type dyingJournal struct {

@@ -19,6 +19,9 @@ type Request struct {
 	// Resume is the id of a run to go on with: with its own code, if Code is empty
 	// or the same, else with Code, which finds made what the run has written.
 	Resume string
+	// Plan lists what the script would write, instead of writing it; a person approves
+	// the list.
+	Plan bool
 	// Language is "typescript" (also "ts"), "javascript" ("js") or "python"
 	// ("py"); empty means the broker's default.
 	Language string
@@ -86,6 +89,12 @@ func (o *Options) place(req *Request) (sandbox.Language, sandbox.Isolation, erro
 	// Where a language usually runs does not matter to who asks for another place.
 	if why := o.refusal(lang); why != "" && (isolation == "" || lang == sandbox.Python) {
 		return "", "", fmt.Errorf("%s does not run here: %s", lang, why)
+	}
+	if req.Plan && (lang == sandbox.Python || isolation == sandbox.InContainer) {
+		return "", "", errors.New(noPlan)
+	}
+	if req.Plan && o.Runs == nil {
+		return "", "", errors.New("this broker keeps no journals, which a plan needs: run it without plan")
 	}
 	if strings.TrimSpace(req.Code) == "" {
 		return "", "", errors.New("there is no code to run: put the script into \"code\"")

@@ -25,6 +25,8 @@ type Pending struct {
 	Args  json.RawMessage `json:"args,omitempty"`
 	Why   string          `json:"why"`
 	State string          `json:"state,omitempty"`
+	// DependsOn is the last call of a plan of whose result Args has a part.
+	DependsOn int `json:"depends_on,omitempty"`
 }
 
 const (
@@ -34,7 +36,7 @@ const (
 
 // PendingOf is a call as people and models are shown it: without secrets, and cut.
 func PendingOf(c state.RunCall) Pending {
-	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: gate.Quote(c.Why, maxPendingWhy)}
+	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: gate.Quote(c.Why, maxPendingWhy), DependsOn: c.DependsOn}
 	if len(c.Args) > 0 {
 		p.Args = gate.JSON(redact.JSON(c.Args, maxPendingArgs))
 	}
@@ -44,14 +46,27 @@ func PendingOf(c state.RunCall) Pending {
 	return p
 }
 
+// String is the call as two lines for a terminal.
+func (p Pending) String() string {
+	after := ""
+	if p.DependsOn > 0 {
+		after = fmt.Sprintf(", with the result of call %d", p.DependsOn)
+	}
+	return fmt.Sprintf("%3d  %s: it %s%s\n     %s", p.N, p.Tool, p.Why, after, gate.Cut(gate.Line(string(p.Args)), maxPendingArgs))
+}
+
 // load goes on with a run that was broken off.
 func (g *journaling) load(run state.Run, calls []state.RunCall, j state.RunJournal) {
 	g.run, g.j = run, j
 	g.rows, g.last, g.settled, g.receipts = make(map[int]*state.RunCall), 0, 0, nil
+	g.uncut = g.x.changed || run.Plan != ""
 	for _, c := range slices.Backward(calls) {
 		g.settled = max(g.settled, c.Settled)
+		g.keepPlanned(&c, c.Value)
 		if c.Ordinal < 0 {
-			g.receipts = append(g.receipts, c)
+			if c.State != state.RunUsed {
+				g.receipts = append(g.receipts, c)
+			}
 			continue
 		}
 		row := c
@@ -76,7 +91,7 @@ func (x *Execution) resume(ctx context.Context) Answer {
 		return x.refuse("the journal cannot be read: " + err.Error() + ". 0 tools called")
 	}
 	answer, recorded := x.resumable(ctx, &run, calls)
-	x.journal = &journaling{x: x, uncut: x.changed, resumed: true}
+	x.journal = &journaling{x: x, resumed: true}
 	x.journal.load(run, calls, j)
 	if answer != nil {
 		x.journal.giveBack()
@@ -107,6 +122,8 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 		decided = decided || c.State == state.RunApproved || c.State == state.RunFailed && c.By != ""
 	}
 	switch {
+	case run.Plan == state.PlanMaking:
+		return refuse("the script was broken off while its plan was made. Nothing was written: run it again with plan")
 	case lost > 0:
 		a := x.waits(*run, slices.DeleteFunc(slices.Clone(calls), func(c state.RunCall) bool { return !c.Lost() }))
 		a.Hint = fmt.Sprintf("find out whether it was done, ask the user to run: broker runs settle %s N --done (or --retry, to send it again), then resume", run.ID)
@@ -221,7 +238,7 @@ func (x *Execution) waits(run state.Run, calls []state.RunCall) Answer {
 	var text strings.Builder
 	fmt.Fprintf(&text, "run %s waits for a person:", run.ID)
 	for _, p := range a.Pending {
-		fmt.Fprintf(&text, "\n%3d  %s: it %s\n     %s", p.N, p.Tool, p.Why, p.Args)
+		fmt.Fprintf(&text, "\n%s", p)
 	}
 	a.Diagnostics = gate.Cut(text.String(), maxAskChars)
 	return a

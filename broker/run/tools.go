@@ -49,7 +49,7 @@ func (e *Executor) executeSchema() string {
 	}
 	resume, required := "", `,"required":["code"]`
 	if o.Runs != nil {
-		resume, required = `"resume":{"type":"string","description":"run_id to go on with; code is optional then"},`, ""
+		resume, required = `"resume":{"type":"string","description":"run_id to go on with; code is optional then"},"plan":{"type":"boolean","description":"list writes for approval first"},`, ""
 	}
 	return fmt.Sprintf(`{"type":"object","properties":{`+
 		`"code":{"type":"string","description":"the script"},`+resume+
@@ -80,7 +80,7 @@ func (e *Executor) Tools() []surface.Tool {
 }
 
 func (e *Executor) handleExecute(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
-	a, err := surface.ParseArguments(c.Arguments, "code", "language", "timeout", "isolation", "resume")
+	a, err := surface.ParseArguments(c.Arguments, "code", "language", "timeout", "isolation", "resume", "plan")
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +91,15 @@ func (e *Executor) handleExecute(ctx context.Context, c *surface.Call) (*mcp.Cal
 	if timeout < 0 {
 		return nil, fmt.Errorf("timeout is %g: use seconds above 0", timeout)
 	}
+	plan := a.Text("plan")
+	if plan != "" && plan != "true" && plan != "false" {
+		return nil, fmt.Errorf("plan is %s: use true or false", gate.Compact(gate.Cut(plan, 40)))
+	}
 	if !a.Has("code") && !a.Has("resume") && len(a) > 0 {
 		return nil, fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))
 	}
 	return e.Execute(ctx, Request{
-		Code: a.Text("code"), Resume: a.Text("resume"), Language: a.Text("language"), Isolation: a.Text("isolation"),
+		Code: a.Text("code"), Resume: a.Text("resume"), Plan: plan == "true", Language: a.Text("language"), Isolation: a.Text("isolation"),
 		Client: c.Client, ClientInfo: c.ClientInfo, Owner: c.Owner, Session: c.Session, Talker: c.Talker, Progress: c.Progress,
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),

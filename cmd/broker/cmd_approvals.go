@@ -69,7 +69,7 @@ func (a *app) printPending(run state.Run, calls []state.RunCall) error {
 	}
 	say(a.stdout, "run %s of %s waits until %s:\n", run.ID, clientLabel(run.Principal), run.Expires.Local().Format(time.DateTime))
 	for _, p := range pending {
-		say(a.stdout, "%3d  %s: it %s\n     %s\n", p.N, p.Tool, p.Why, oneLine(string(p.Args), 2000))
+		say(a.stdout, "%s\n", lines(p.String()))
 	}
 	return nil
 }

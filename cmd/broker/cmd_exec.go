@@ -24,6 +24,7 @@ const maxTimeoutSeconds = 86400
 func (a *app) execCommand() *cobra.Command {
 	var language, isolation string
 	var timeout float64
+	var plan bool
 	c := &cobra.Command{
 		Use:   "exec FILE|-",
 		Short: "Run a script that calls tools",
@@ -48,7 +49,7 @@ func (a *app) execCommand() *cobra.Command {
 			if isolation != "" && !slices.Contains([]string{"worker", "container"}, isolation) {
 				return usage("--isolation is %q: use worker or container", isolation)
 			}
-			req := broker.ExecuteRequest{Code: code, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
+			req := broker.ExecuteRequest{Code: code, Plan: plan, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
 			// A file on stdin may be data, and a log on stderr is read by nobody now.
 			if in, ok := a.stdin.(*os.File); ok && args[0] != "-" && onTerminal(in) && onTerminal(a.stderr) {
 				req.Talker = newTerminal(in, a.stderr)
@@ -59,6 +60,7 @@ func (a *app) execCommand() *cobra.Command {
 	c.Flags().StringVar(&language, "language", "", "typescript, javascript or python (default by the file's ending)")
 	c.Flags().StringVar(&isolation, "isolation", "", "worker or container (default as configured)")
 	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
+	c.Flags().BoolVar(&plan, "plan", false, "list what the script would write; once that is approved, the run makes exactly that")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }

@@ -105,7 +105,9 @@ func (a *app) runsShowCommand() *cobra.Command {
 func (a *app) printRun(run state.Run, calls []state.RunCall) error {
 	shown := []runCall{}
 	for _, c := range calls {
-		shown = append(shown, runCallOf(c))
+		if c.State != state.RunUsed { // another row is in its place
+			shown = append(shown, runCallOf(c))
+		}
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"run": run, "calls": shown})
@@ -113,7 +115,7 @@ func (a *app) printRun(run state.Run, calls []state.RunCall) error {
 	if err := printRuns(a, []state.Run{run}, ""); err != nil {
 		return err
 	}
-	say(a.stdout, "\n%s\n\n", indented("  | ", gate.Terminal(run.Code)))
+	say(a.stdout, "\n%s\n\n", indented("  | ", run.Code))
 	return printRunCalls(a.stdout, shown)
 }
 

@@ -254,7 +254,7 @@ func (j *journal) Cut(after int) (receipts []state.RunCall, err error) {
 		return transaction(ctx, j.runs.conn, func() error {
 			receipts = nil
 			for _, c := range calls {
-				if c.Ordinal <= 0 {
+				if c.Ordinal <= 0 && c.State != state.RunUsed {
 					receipts = append(receipts, c)
 				}
 				if c.Ordinal <= after {
@@ -263,8 +263,8 @@ func (j *journal) Cut(after int) (receipts []state.RunCall, err error) {
 				if err := j.runs.exec(ctx, "DELETE FROM run_calls WHERE run = ? AND ordinal = ?", j.run.ID, c.Ordinal); err != nil {
 					return err
 				}
-				if !c.Changes() || c.State == state.RunMade || c.State == state.RunAsked || c.State == state.RunApproved {
-					continue // nothing was done
+				if !j.isReceipt(&c) {
+					continue
 				}
 				lowest--
 				c.Ordinal, c.Steps = lowest, nil
@@ -279,6 +279,18 @@ func (j *journal) Cut(after int) (receipts []state.RunCall, err error) {
 	return receipts, err
 }
 
+// isReceipt reports whether a call is of use to another script: it has done something,
+// or in a run with a plan, it has read something or may be made.
+func (j *journal) isReceipt(c *state.RunCall) bool {
+	switch c.State {
+	case state.RunMade, state.RunApproved:
+		return j.run.Plan != "" && c.Plan > 0
+	case state.RunAsked:
+		return false
+	}
+	return c.Changes() || j.run.Plan != ""
+}
+
 // End implements state.RunJournal.
 func (j *journal) End(run state.Run) error {
 	r := j.runs
@@ -291,6 +303,7 @@ func (j *journal) End(run state.Run) error {
 		return nil
 	}
 	full := j.run.Full
+	j.run.Plan = run.Plan
 	j.run.Status, j.run.ExitCode, j.run.Error, j.run.Expires = run.Status, run.ExitCode, run.Error, run.Expires
 	if run.Code != "" {
 		j.run.Code = run.Code

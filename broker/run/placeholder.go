@@ -1,0 +1,249 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A plan is what stands for the results of its calls, by their numbers, and the
+// results that there are.
+type plan struct {
+	stands map[int][]stand
+	got    map[int]json.RawMessage
+}
+
+// A stand is a text or number in the placeholder of a call that stands for what is
+// at that path of its result.
+type stand struct {
+	text string
+	path []string
+}
+
+const (
+	// standNumber is the first number that stands for one, and standsPerCall how
+	// many there are for a call.
+	standNumber, standsPerCall = 900_000_000, 1000
+	// standAddress is how an address begins that stands for one.
+	standAddress  = "https://plan.invalid/"
+	maxStandDepth = 8
+)
+
+// dependsOn is the last call of the plan with a placeholder in args; 0 for none.
+func (p *plan) dependsOn(args json.RawMessage) (last int) {
+	for n, stands := range p.stands {
+		if n > last && slices.ContainsFunc(stands, func(s stand) bool { return bytes.Contains(args, []byte(s.text)) }) {
+			last = n
+		}
+	}
+	return last
+}
+
+// fill is the arguments of a call of the plan with results in the place of their
+// placeholders.
+func (p *plan) fill(c state.RunCall) json.RawMessage {
+	if c.DependsOn == 0 {
+		return c.Args
+	}
+	v := decode(c.Args)
+	for n, value := range p.got {
+		result := decode(value)
+		for _, s := range p.stands[n] {
+			if is, ok := at(result, s.path); ok {
+				v = replace(v, s.text, is)
+			}
+		}
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return c.Args
+	}
+	return b
+}
+
+func decode(text json.RawMessage) (v any) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	_ = d.Decode(&v) // what is no JSON is nil
+	return v
+}
+
+func at(v any, path []string) (any, bool) {
+	for _, key := range path {
+		switch o := v.(type) {
+		case map[string]any:
+			if _, ok := o[key]; !ok {
+				return nil, false
+			}
+			v = o[key]
+		case []any: // a placeholder has one element
+			if len(o) == 0 {
+				return nil, false
+			}
+			v = o[0]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// replace puts is in the place of a text, or of a number that is written so.
+func replace(v any, text string, is any) any {
+	switch v := v.(type) {
+	case string:
+		if v == text {
+			return is
+		}
+		switch is := is.(type) {
+		case string:
+			return strings.ReplaceAll(v, text, is)
+		case json.Number:
+			return strings.ReplaceAll(v, text, is.String())
+		}
+	case json.Number:
+		if v.String() == text {
+			return is
+		}
+	case []any:
+		for i := range v {
+			v[i] = replace(v[i], text, is)
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = replace(v[k], text, is)
+		}
+	}
+	return v
+}
+
+// standsOf are those of a placeholder.
+func standsOf(placeholder json.RawMessage) (list []stand) {
+	var walk func(v any, path []string)
+	walk = func(v any, path []string) {
+		switch v := v.(type) {
+		case string:
+			if strings.HasPrefix(v, "«") || strings.HasPrefix(v, standAddress) {
+				list = append(list, stand{v, path})
+			}
+		case json.Number:
+			if n, err := v.Int64(); err == nil && n >= standNumber {
+				list = append(list, stand{v.String(), path})
+			}
+		case []any:
+			for _, e := range v {
+				walk(e, append(slices.Clip(path), "0"))
+			}
+		case map[string]any:
+			for k, e := range v {
+				walk(e, append(slices.Clip(path), k))
+			}
+		}
+	}
+	walk(decode(placeholder), nil)
+	return list
+}
+
+// placeholder is a value of the type of what a script gets of a tool, which stands for
+// the result of call n. Where nothing is known of that it is a text.
+func placeholder(schema json.RawMessage, wrapped bool, n int) json.RawMessage {
+	root := decode(schema)
+	s := &sketch{root: root, call: n}
+	if wrapped {
+		root = s.pointed("#/properties/result")
+	}
+	b, _ := json.Marshal(s.value(root, "", 0)) // plain values: no error
+	return b
+}
+
+// A sketch makes a value of a JSON Schema.
+type sketch struct {
+	root any
+	call int
+	made int // texts and numbers
+}
+
+func (s *sketch) value(schema any, path string, depth int) any {
+	o, _ := schema.(map[string]any)
+	if ref, ok := o["$ref"].(string); ok && depth < maxStandDepth {
+		return s.value(s.pointed(ref), path, depth+1)
+	}
+	if v, ok := o["const"]; ok {
+		return v
+	}
+	if list, ok := o["enum"].([]any); ok && len(list) > 0 {
+		return list[0]
+	}
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		list, _ := o[key].([]any)
+		for _, of := range list {
+			if m, ok := of.(map[string]any); ok && m["type"] != "null" && depth < maxStandDepth {
+				return s.value(of, path, depth+1)
+			}
+		}
+	}
+	if depth == maxStandDepth || s.made == standsPerCall {
+		return nil
+	}
+	switch typeOf(o) {
+	case "object":
+		v, props := map[string]any{}, o["properties"]
+		members, _ := props.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			v[name] = s.value(members[name], path+"."+name, depth+1)
+		}
+		return v
+	case "array":
+		return []any{s.value(o["items"], path+".0", depth+1)}
+	case "integer", "number":
+		s.made++
+		return standNumber + s.call*standsPerCall + s.made - 1
+	case "boolean":
+		return true
+	case "null":
+		return nil
+	}
+	s.made++
+	name := fmt.Sprintf("%d%s", s.call, gate.Line(path))
+	switch o["format"] {
+	case "date-time":
+		return "2000-01-01T00:00:00Z" // scripts compute with it: nothing depends on it
+	case "uri", "url":
+		return standAddress + name
+	}
+	return "«" + name + "»"
+}
+
+// typeOf is the first type of a schema that is not null; empty if it says none.
+func typeOf(o map[string]any) string {
+	types, _ := o["type"].([]any)
+	for _, t := range append(types, o["type"]) {
+		if name, ok := t.(string); ok && (name != "null" || len(types) == 0) {
+			return name
+		}
+	}
+	if _, ok := o["properties"]; ok {
+		return "object"
+	}
+	return ""
+}
+
+// pointed is what a reference within the schema refers to; nil for none.
+func (s *sketch) pointed(ref string) any {
+	path, ok := strings.CutPrefix(ref, "#/")
+	if !ok {
+		return nil
+	}
+	v := s.root
+	for _, key := range strings.Split(path, "/") {
+		o, _ := v.(map[string]any)
+		v = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(key)]
+	}
+	return v
+}

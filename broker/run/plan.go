@@ -1,0 +1,138 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A plan is what a script would write. While it is made, reads are live, and calls
+// that are more than that are kept as waiting and answered with placeholders. When
+// it is approved the script runs again: up to where it got the first placeholder it
+// is repeated, then its reads are answered with what they were answered with, and
+// its writes are made if they are those of the plan.
+
+const noPlan = "a plan is made of JavaScript and TypeScript in a worker, not in containers: run it without plan"
+
+// whyPlanned says of a class why a call of it is in a plan.
+var whyPlanned = map[policy.Class]string{policy.Write: "writes", policy.Destructive: "is destructive", policy.Unknown: "may write"}
+
+// planning reports whether the plan of the run is being made.
+func (g *journaling) planning() bool { return g != nil && g.run.Plan == state.PlanMaking }
+
+// keepPlanned knows the placeholders and the result of a call of the plan; g.mu is
+// held.
+func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
+	if c.Plan == 0 {
+		return
+	}
+	if g.plan.stands == nil {
+		g.plan = plan{make(map[int][]stand), make(map[int]json.RawMessage)}
+	}
+	g.plan.stands[c.Plan] = standsOf(c.Placeholder)
+	if c.State == state.RunDone && value != nil {
+		g.plan.got[c.Plan] = value
+	}
+}
+
+// planned takes a call into the plan, unless it is a read that can be made; g.mu is
+// held.
+func (g *journaling) planned(p place, a bridge.Attempt) error {
+	row := p.row
+	row.Pin, row.DependsOn = pinOf(a.Tool), g.plan.dependsOn(a.Args)
+	if a.Class == policy.Read && row.DependsOn == 0 {
+		return nil
+	}
+	row.Plan, row.Placeholder = row.Ordinal, g.x.placeholder(a.Tool, row.Ordinal)
+	if a.Class != policy.Read {
+		row.State, row.Why = state.RunAsked, cmp.Or(row.Why, whyPlanned[a.Class])
+	}
+	g.keepPlanned(row, nil)
+	_ = g.put(*row, false) // the end of the run waits for it
+	return &bridge.Known{Value: row.Placeholder}
+}
+
+// placeholder stands for the result of a call of t.
+func (x *Execution) placeholder(t *discovery.Tool, n int) json.RawMessage {
+	if learned := x.e.catalog.Types().Output(t); learned != nil {
+		return placeholder(learned.Schema, false, n)
+	}
+	return placeholder(t.OutputSchema, t.WrapsResult(), n)
+}
+
+// unplanned is why a run with a plan may not ask that of its host.
+func (g *journaling) unplanned(c sandbox.Call) error {
+	switch {
+	case g.run.Plan == "":
+	case c.Seq == 0:
+		return errors.New(noPlan)
+	case c.Func == "skills.call":
+		return errors.New("a script with a plan cannot call skills: what they do is not known before")
+	}
+	return nil
+}
+
+// skipped reports whether what the script asks of its host is left for when the plan is
+// approved: what it stores.
+func (g *journaling) skipped(row *state.RunCall) bool {
+	if _, does := effects[row.Func]; !g.planning() || !does {
+		return false
+	}
+	row.Plan = row.Ordinal // it has no outcome
+	return true
+}
+
+// permitted reports whether a call that is more than a read may be made: it is
+// approved, or in the plan as it is; g.mu is held.
+func (g *journaling) permitted(row *state.RunCall, pin string) bool {
+	if row.State == state.RunMade {
+		if slices.Contains(g.run.Granted, row.Tool) {
+			return true
+		}
+		g.take(row, state.RunApproved, pin)
+	}
+	return row.State == state.RunApproved && row.Pin == pin && time.Now().Before(row.Expires)
+}
+
+// take finds the call of the plan that row is, and uses it up; g.mu is held.
+func (g *journaling) take(row *state.RunCall, as, pin string) {
+	args := state.Canonical(row.Args)
+	for i, c := range g.receipts {
+		if c.Plan == 0 || c.State != as || c.Func != row.Func || c.Tool != row.Tool || c.Pin != pin ||
+			as == state.RunApproved && time.Now().After(c.Expires) || !bytes.Equal(state.Canonical(g.plan.fill(c)), args) {
+			continue
+		}
+		g.use(i)
+		row.State, row.Pin, row.Expires, row.By, row.Plan, row.Placeholder = as, pin, c.Expires, c.By, c.Plan, c.Placeholder
+		return
+	}
+}
+
+// use uses up a receipt; g.mu is held.
+func (g *journaling) use(i int) {
+	c := g.receipts[i]
+	g.receipts = slices.Delete(g.receipts, i, i+1)
+	g.used(c) // with or before the intent: an approval may be lost, but not be used twice
+}
+
+func (g *journaling) used(c state.RunCall) {
+	c.State, c.Value = state.RunUsed, nil
+	_ = g.put(c, false)
+}
+
+// unmade is how many calls of an approved plan were not made.
+func (g *journaling) unmade() (n int) {
+	for _, c := range g.receipts {
+		n += boolInt(c.Plan > 0 && c.State == state.RunApproved)
+	}
+	return n
+}

@@ -130,6 +130,12 @@ type Run struct {
 	Full bool `json:"full,omitempty"`
 }
 
+// Expired reports whether nobody can decide about the run any more at a time, which
+// may be before it waited if the clock was set back.
+func (r *Run) Expired(now time.Time) bool {
+	return !r.Expires.IsZero() && (now.After(r.Expires) || r.Expires.Sub(now) > PendingAge+time.Minute)
+}
+
 // A RunCall is one call of a run to its host. Ordinal numbers the calls in the
 // order in which the script made them, from 1; a negative one is a receipt, of an
 // earlier version of the script.
@@ -178,6 +184,12 @@ type RunCall struct {
 // by itself.
 func (c *RunCall) Changes() bool {
 	return c.Class != "" && c.Class != "read" && !c.Idempotent
+}
+
+// Approved reports whether the call may be made at a time. One that was approved later
+// than that was so before the clock was set back.
+func (c *RunCall) Approved(now time.Time) bool {
+	return c.State == RunApproved && now.Before(c.Expires) && c.Expires.Sub(now) <= ApprovalAge+time.Minute
 }
 
 // Lost reports whether the call was sent, and its outcome is not known.
@@ -252,7 +264,7 @@ func (v Verdict) Decide(r *Run, calls []RunCall, now time.Time) error {
 	if !slices.ContainsFunc(calls, func(c RunCall) bool { return c.State == RunAsked }) {
 		return fmt.Errorf("run %s has no call that waits for a decision", r.ID)
 	}
-	if !r.Expires.IsZero() && now.After(r.Expires) {
+	if r.Expired(now) {
 		return fmt.Errorf("run %s expired %s: nothing more of it is sent", r.ID, r.Expires.UTC().Format(time.RFC3339))
 	}
 	for _, n := range v.Only {

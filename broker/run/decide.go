@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,40 +53,69 @@ func Denied(c state.RunCall) json.RawMessage {
 
 var errStopped = errors.New("the user stopped the run")
 
-// ask asks the person at the client about calls: the answer is about the first of
-// them, as many as the question shows, and empty if the form is closed. An error
-// means that nobody could be asked, and says why. x.asking is held.
-func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (answer string, shown int, err error) {
+// A reply is about the first of some calls, as many as the question shows.
+type reply struct {
+	answer string // empty if the form was closed
+	shown  int
+	but    []int // the ordinals of those that are denied all the same
+}
+
+func (r reply) approves() bool { return r.answer == approveOnce || r.answer == approveRun }
+
+// ask asks the person at the client about calls. An error means that nobody could be
+// asked, and says why. x.asking is held.
+func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, err error) {
 	if x.Request.Talker == nil || !x.Request.Talker.Capabilities().Form {
-		return "", 0, errors.New("this client cannot show a question")
+		return r, errors.New("this client cannot show a question")
 	}
 	if x.asked++; x.asked > maxQuestions {
-		return "", 0, fmt.Errorf("this run has asked %d times, which is the most", maxQuestions)
+		return r, fmt.Errorf("this run has asked %d times, which is the most", maxQuestions)
 	}
 	text, shown := question(calls)
+	r.shown = shown
 	answers := []string{approveOnce, approveRun, denyCalls, stopRun}
 	if x.o.Always != nil && x.Request.Owner == state.Local && Lasting(calls[:shown]) == nil {
 		answers = slices.Insert(answers, 2, approveAlways)
 	}
+	but := ""
+	if shown > 1 {
+		but = `,"except":{"type":"string","title":"Deny these all the same, by number"}`
+	}
 	form := surface.FormQuestion(json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["`+
-		strings.Join(answers, `","`)+`"]}},"required":["decision"]}`), text)
+		strings.Join(answers, `","`)+`"]}`+but+`},"required":["decision"]}`), text)
 	sent, err := x.Request.Talker.Answer(ctx, form)
 	if err != nil {
-		return "", 0, err
+		return r, err
 	}
 	if result, ok := sent.(*mcp.ElicitResult); ok && result.Action == "accept" {
-		answer, _ = result.Content["decision"].(string)
+		r.answer, _ = result.Content["decision"].(string)
+		but, _ = result.Content["except"].(string)
+		if r.but, ok = numbersOf(but, calls[:shown]); !ok {
+			r.answer = ""
+		}
 	}
-	if !slices.Contains(answers, answer) {
-		answer = ""
+	if !slices.Contains(answers, r.answer) {
+		r.answer = ""
 	}
-	if answer == approveAlways {
-		if err := x.o.Always(ToolsOf(calls[:shown])); err != nil {
+	if r.answer == approveAlways {
+		if err := x.o.Always(ToolsOf(without(calls[:shown], r.but))); err != nil {
 			x.Note("the policy was not changed: " + err.Error())
 		}
-		answer = approveRun
+		r.answer = approveRun
 	}
-	return answer, shown, nil
+	return r, nil
+}
+
+// numbersOf are the ordinals that a text names; false if it says anything else.
+func numbersOf(text string, of []state.RunCall) (list []int, ok bool) {
+	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' }) {
+		n, err := strconv.Atoi(word)
+		if err != nil || !slices.ContainsFunc(of, func(c state.RunCall) bool { return c.Ordinal == n }) {
+			return nil, false
+		}
+		list = append(list, n)
+	}
+	return list, true
 }
 
 // approve asks about a call that cannot wait, while the script does.
@@ -96,12 +126,12 @@ func (x *Execution) approve(ctx context.Context, t *discovery.Tool, args json.Ra
 	if x.stopped || slices.Contains(x.granted, t.ID) {
 		return !x.stopped, nil
 	}
-	answer, _, err := x.ask(ctx, []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}})
-	if answer == approveRun {
+	r, err := x.ask(ctx, []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}})
+	if r.answer == approveRun {
 		x.granted = append(x.granted, t.ID)
 	}
-	x.stopped = answer == stopRun
-	return answer == approveOnce || answer == approveRun, err
+	x.stopped = r.answer == stopRun
+	return r.approves(), err
 }
 
 // decide asks about all calls that wait, and goes on with the journal if there is an
@@ -128,8 +158,10 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 		x.e.log.Warn("approve calls", "run", id, "err", err)
 		return false, nil
 	}
-	if x.o.Audit != nil {
-		x.o.Audit.Note(v.Event(id, pending[:shown]))
+	for _, v := range verdicts {
+		if x.o.Audit != nil {
+			x.o.Audit.Note(v.Event(id, slices.DeleteFunc(slices.Clone(pending), func(c state.RunCall) bool { return !slices.Contains(v.Only, c.Ordinal) })))
+		}
 	}
 	run, calls, j, err := x.o.Runs.Resume(ctx, x.Request.Owner, id)
 	if err != nil {
@@ -160,17 +192,28 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 // questions as these need; none if one of them has no answer. x.asking is held.
 func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list []state.Verdict, stopped bool) {
 	for len(calls) > 0 && !stopped {
-		answer, shown, err := x.ask(ctx, calls)
-		if err != nil || answer == "" {
+		r, err := x.ask(ctx, calls)
+		if err != nil || r.answer == "" {
 			return nil, false
 		}
-		v := state.Verdict{By: "form: " + x.Request.Client, Denied: Denied, Approve: answer == approveOnce || answer == approveRun, ForRun: answer == approveRun}
-		for _, c := range calls[:shown] {
+		v := state.Verdict{By: "form: " + x.Request.Client, Denied: Denied, Approve: r.approves(), ForRun: r.answer == approveRun}
+		for _, c := range without(calls[:r.shown], r.but) {
 			v.Only = append(v.Only, c.Ordinal)
 		}
-		list, calls, stopped = append(list, v), calls[shown:], answer == stopRun
+		if len(v.Only) > 0 { // none would mean all
+			list = append(list, v)
+		}
+		if len(r.but) > 0 {
+			list = append(list, state.Verdict{By: v.By, Denied: Denied, Only: r.but})
+		}
+		calls, stopped = calls[r.shown:], r.answer == stopRun
 	}
 	return list, stopped
+}
+
+// without is calls without those of these ordinals.
+func without(calls []state.RunCall, ordinals []int) []state.RunCall {
+	return slices.DeleteFunc(slices.Clone(calls), func(c state.RunCall) bool { return slices.Contains(ordinals, c.Ordinal) })
 }
 
 // Lasting returns nil if a rule that allows these calls would keep the policy from

@@ -45,6 +45,13 @@ type world struct {
 // asks is a policy that asks about some tools.
 type asks []string
 
+// denies is a policy that denies all.
+type denies struct{}
+
+func (denies) Decide(policy.Call) policy.Decision {
+	return policy.Decision{Effect: policy.Deny, Code: "rule", Reason: "is over"}
+}
+
 // presetAsks is a policy whose preset asks about t__ask.
 type presetAsks struct{}
 
@@ -359,6 +366,47 @@ func TestWaitsForApproval(t *testing.T) {
 			t.Errorf("%+v, %v\n%v", b, err, w.calls)
 		}
 	})
+	t.Run("the clock was set back since", func(t *testing.T) {
+		w, a := begin(t)
+		later := time.Now().Add(time.Hour)
+		err := w.runs.Change(t.Context(), a.RunID, func(r *state.Run, calls []state.RunCall) error {
+			r.Expires = r.Expires.Add(time.Hour)
+			if err := (state.Verdict{Approve: true, Denied: run.Denied}).Decide(r, calls, time.Now()); err == nil {
+				t.Error("decided about before it waited")
+			}
+			return state.Verdict{Approve: true, Denied: run.Denied}.Decide(r, calls, later)
+		})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); err != nil || b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 2 {
+			t.Errorf("%+v, %v", b, err)
+		}
+	})
+	t.Run("the tool is another one than was approved", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		err := w.runs.Change(t.Context(), a.RunID, func(_ *state.Run, calls []state.RunCall) error {
+			calls[0].Pin, calls[0].By = "that of before", "changed"
+			return nil
+		})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); err != nil || b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 1 || w.calls[`ask{"k":"a"}`] != 0 || w.calls[`ask{"k":"b"}`] != 1 {
+			t.Errorf("%+v, %v\n%v", b, err, w.calls)
+		}
+	})
+	t.Run("the policy is another one", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true, Only: []int{1}})
+		w.o.Policy = nil // a call that nobody has approved waits all the same
+		w.Configure(w.o)
+		b := w.execute(t, run.Request{Resume: a.RunID})
+		if b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 1 || w.calls[`ask{"k":"a"}`] != 1 || w.calls[`ask{"k":"b"}`] != 0 {
+			t.Errorf("%+v\n%v", b, w.calls)
+		}
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		w.o.Policy = policy.List{denies{}} // and one that is approved is denied
+		w.Configure(w.o)
+		if b := w.execute(t, run.Request{Resume: a.RunID}); b.ExitCode != 0 || !strings.Contains(string(b.Result), `"denied"`) || w.calls[`ask{"k":"b"}`] != 0 {
+			t.Errorf("%+v\n%v", b, w.calls)
+		}
+	})
 	t.Run("nobody decided", func(t *testing.T) {
 		w, a := begin(t)
 		err := w.runs.Change(t.Context(), a.RunID, func(r *state.Run, _ []state.RunCall) error {
@@ -391,6 +439,7 @@ func TestWaitsForApproval(t *testing.T) {
 type person struct {
 	answers []string // in turn; then the form is closed
 	asked   []string
+	except  string
 }
 
 func (*person) Capabilities() upstream.Capabilities { return upstream.Capabilities{Form: true} }
@@ -402,7 +451,7 @@ func (p *person) Answer(_ context.Context, q mcp.InputRequest) (mcp.InputRespons
 	}
 	answer := p.answers[0]
 	p.answers = p.answers[1:]
-	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answer}}, nil
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answer, "except": p.except}}, nil
 }
 
 func TestPersonAtTheClient(t *testing.T) {
@@ -436,6 +485,18 @@ func TestPersonAtTheClient(t *testing.T) {
 				t.Errorf("asked %q", p.asked[0])
 			}
 		})
+	}
+}
+
+// Some calls are denied although the others are approved; a number that is none of
+// theirs decides nothing.
+func TestExcept(t *testing.T) {
+	for except, want := range map[string]string{"2": `[1,"denied",3]`, "1, 3": `["denied",2,"denied"]`, "1,2,3": `["denied","denied","denied"]`, "4": "", "two": ""} {
+		w, p := newWorld(t), &person{answers: []string{"approve once"}, except: except}
+		a := w.execute(t, run.Request{Code: `return Promise.all([1, 2, 3].map(k => callMCPTool('t__ask', { k }).then(() => k, e => e.code)))`, Talker: p})
+		if string(a.Result) != want || (a.ExitCode == 3) != (want == "") || w.n != strings.Count(want, ",")+1-strings.Count(want, "denied") && want != "" {
+			t.Errorf("except %q: %+v\n%v", except, a, w.calls)
+		}
 	}
 }
 
@@ -502,6 +563,33 @@ func TestApproveAlways(t *testing.T) {
 		}
 		if fmt.Sprint(always) != want || a.ExitCode != exit || len(p.asked) != 1 {
 			t.Errorf("%+v: always %v, %+v", tt, always, a)
+		}
+	}
+}
+
+// Where the journal cannot be written, reads are made, and a write is not sent.
+func TestNoWriteWithoutJournal(t *testing.T) {
+	w := newWorld(t)
+	full := sqlite.NewRuns("/dev/null/nowhere", nil)
+	defer full.Close()
+	w.o.Runs = full
+	w.Configure(w.o)
+	a := w.execute(t, run.Request{Code: `await callMCPTool('t__read', {}); await callMCPTool('t__write', {})`})
+	if a.ExitCode != sandbox.ExitThrew || !strings.Contains(a.Stderr, "not sent, because the journal cannot be written") || w.made() != "read{}" {
+		t.Errorf("%+v\n%v", a, w.calls)
+	}
+}
+
+// From the decision of a person to the end of the script.
+func BenchmarkDecided(b *testing.B) {
+	w := newWorld(b)
+	for b.Loop() {
+		b.StopTimer()
+		a := w.execute(b, run.Request{Code: "for (let i = 0; i < 20; i++) await callMCPTool('t__read', { i }); await callMCPTool('t__ask', {})"})
+		b.StartTimer()
+		w.decide(b, a.RunID, state.Verdict{Approve: true})
+		if a := w.execute(b, run.Request{Resume: a.RunID}); a.ExitCode != 0 {
+			b.Fatal(a)
 		}
 	}
 }

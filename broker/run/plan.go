@@ -100,7 +100,7 @@ func (g *journaling) permitted(row *state.RunCall, pin string) bool {
 		}
 		g.take(row, state.RunApproved, pin)
 	}
-	return row.State == state.RunApproved && row.Pin == pin && time.Now().Before(row.Expires)
+	return row.Pin == pin && row.Approved(time.Now())
 }
 
 // take finds the call of the plan that row is, and uses it up; g.mu is held.
@@ -108,7 +108,7 @@ func (g *journaling) take(row *state.RunCall, as, pin string) {
 	args := state.Canonical(row.Args)
 	for i, c := range g.receipts {
 		if c.Plan == 0 || c.State != as || c.Func != row.Func || c.Tool != row.Tool || c.Pin != pin ||
-			as == state.RunApproved && time.Now().After(c.Expires) || !bytes.Equal(state.Canonical(g.plan.fill(c)), args) {
+			as == state.RunApproved && !c.Approved(time.Now()) || !bytes.Equal(state.Canonical(g.plan.fill(c)), args) {
 			continue
 		}
 		g.use(i)

@@ -131,7 +131,7 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 			a.Hint = fmt.Sprintf("find out whether it was done, then: broker runs settle %s N --done (or --retry, to send it again), and broker runs resume %s", run.ID, run.ID)
 		}
 		return &a, nil
-	case asked > 0 && !run.Expires.IsZero() && time.Now().After(run.Expires):
+	case asked > 0 && run.Expired(time.Now()):
 		run.Status, run.ExitCode, run.Error = state.StatusFailed, sandbox.ExitThrew, "nobody decided in time"
 		a := x.refuse("the run has expired, since nobody decided in time: " + Summary(calls))
 		a.ExitCode = sandbox.ExitThrew

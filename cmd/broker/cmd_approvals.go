@@ -35,7 +35,7 @@ func (a *app) approvalsListCommand() *cobra.Command {
 				return err
 			}
 			list = slices.DeleteFunc(list, func(r state.Run) bool {
-				return r.Status != state.StatusWaiting || time.Now().After(r.Expires)
+				return r.Status != state.StatusWaiting || r.Expired(time.Now())
 			})
 			return printRuns(a, list, "no run waits for a decision")
 		}),

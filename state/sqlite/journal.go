@@ -225,7 +225,7 @@ func (j *journal) approved(ctx context.Context, ordinal int) error {
 		return err
 	case was == state.RunMade, was == state.RunIntent:
 		return nil
-	case was == state.RunApproved && time.Now().UnixNano() <= expires:
+	case (&state.RunCall{State: was, Expires: time.Unix(0, expires)}).Approved(time.Now()):
 		return nil
 	}
 	return state.ErrNotApproved

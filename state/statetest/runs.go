@@ -186,7 +186,7 @@ func (r Runs) approvedOnce(t *testing.T) {
 	at := r.New(t)
 	s := r.open(t, at)
 	approved := write(1, state.RunApproved)
-	approved.Expires = time.Now().Add(time.Hour)
+	approved.Expires = time.Now().Add(state.ApprovalAge)
 	late := write(2, state.RunApproved)
 	late.Expires = time.Now().Add(-time.Second)
 	id, j := begun(t, s, approved, late, write(3, state.RunAsked))

@@ -31,7 +31,7 @@ const (
 	connectTime = 10 * time.Second
 	// A daemon that is lost maxLosses times within lossTime is not started again.
 	maxLosses = 3
-	lossTime  = 10 * time.Second
+	lossTime  = 3 * time.Second
 	// endTime is how long the daemon may take to end a conversation.
 	endTime = 3 * time.Second
 )

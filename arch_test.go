@@ -97,7 +97,7 @@ var diagram = []row{
 	{pkg: "internal/learned", imports: []string{"state"}},
 	{pkg: "internal/results", imports: []string{"state"}},
 	{pkg: "internal/secret", imports: []string{"internal/redact", "internal/spawn"}},
-	{pkg: "internal/telemetry", imports: []string{"state"}},
+	{pkg: "internal/telemetry", imports: []string{"state", "internal/outbound"}},
 	{pkg: "internal/oauth", imports: []string{"internal/outbound"}},
 	{pkg: "internal/outbound", modules: []string{"std"}},
 	{pkg: "internal/tokens"},
@@ -129,7 +129,7 @@ var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest"
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/transport", "broker/...", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/transport", "broker/...", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/telemetry"},
 	"github.com/dop251/goja":                    {"sandbox/jsrun"},
 	"github.com/dlclark/regexp2":                {"sandbox/jsrun"},
 	"github.com/evanw/esbuild":                  {"sandbox/script"},
@@ -137,6 +137,7 @@ var reserved = map[string][]string{
 	"github.com/blevesearch/bleve_index_api":    {"index"},
 	"github.com/blevesearch/scorch_segment_api": {"index"},
 	"github.com/blevesearch/snowballstem":       {"index"},
+	"go.opentelemetry.io/otel":                  {"internal/telemetry"},
 	"modernc.org/sqlite":                        {"state/sqlite"},
 	"github.com/spf13/cobra":                    {"cmd/broker"},
 	"github.com/spf13/pflag":                    {"cmd/broker"},

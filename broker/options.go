@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/broker/find"
@@ -77,6 +78,10 @@ type Options struct {
 	// Guard is that of upstream.Options: a process that outlives a killed broker
 	// for a moment. The program's main must let it in.
 	Guard bool
+	// Observer is told what executions do, and Observe is around the requests of
+	// clients, for traces and metrics; nil for none.
+	Observer run.Observer
+	Observe  mcp.Middleware
 	// Logger receives what happens; nil discards it.
 	Logger *slog.Logger
 	// Warn is called once for each thing in the configuration that turns out to have no
@@ -209,7 +214,7 @@ func (o *Options) setDefaults() {
 // The settings of each part.
 
 func (o *Options) surface() surface.Options {
-	s := surface.Options{Version: o.Version, Mode: o.Mode, Changing: o.Skills != nil, AnswerTimeout: o.AnswerTimeout}
+	s := surface.Options{Version: o.Version, Mode: o.Mode, Changing: o.Skills != nil, AnswerTimeout: o.AnswerTimeout, Observe: o.Observe}
 	if set, v := o.Redact, o.Vault; v != nil && set.On() {
 		s.Hide = func(owner, text string) string { return v.Hide(owner, text, set) }
 	}
@@ -246,7 +251,7 @@ func (o *Options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
 		Vault: o.Vault, Redact: o.Redact,
-		Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
+		Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
 		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,
 		Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, MaxOutputChars: o.MaxOutputChars, Limits: o.Limits,

@@ -140,10 +140,14 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 	ctx, cancel := context.WithTimeout(ctx, decideTime)
 	defer cancel()
 	x.asking.Lock()
+	began := time.Now()
 	verdicts, stopped := x.verdicts(ctx, pending)
 	x.asking.Unlock()
 	if len(verdicts) == 0 {
 		return false, nil
+	}
+	if o, ok := x.o.Observer.(interface{ Decided(took time.Duration) }); ok {
+		o.Decided(time.Since(began))
 	}
 	id := x.journal.run.ID
 	err = x.o.Runs.Change(ctx, id, func(r *state.Run, calls []state.RunCall) error {

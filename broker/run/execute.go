@@ -75,9 +75,14 @@ type Execution struct {
 	stopped bool
 }
 
-func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) Answer {
+func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) (a Answer) {
 	x.limit = x.timeout()
 	x.begin(lang)
+	if x.o.Observer != nil {
+		var end func(code, replayed int)
+		ctx, end = x.o.Observer.Run(ctx, x.id, x.Request.Client)
+		defer func() { end(a.ExitCode, a.Replayed) }()
+	}
 	if x.journal == nil && x.o.Runs != nil {
 		x.beginJournal(lang)
 	}

@@ -36,6 +36,9 @@ func (x *Execution) record(r bridge.Record) {
 	if x.o.Vault != nil && x.o.Redact.On() && len(r.Result) > 0 {
 		x.o.Vault.Saw(x.Request.Owner, r.Server, r.Result)
 	}
+	if x.o.Observer != nil {
+		x.o.Observer.Recorded(r.Server, r.Class.String(), string(r.Status), r.Decision, r.Duration)
+	}
 	if x.o.Audit == nil {
 		return
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	Results state.Results
 	Values  state.Values
 	Learned *learned.Store
+	// Observer is told what executions do; nil for nobody.
+	Observer Observer
 
 	// Policy decides about every call; Rules are those of it that a user has
 	// written.
@@ -71,6 +73,21 @@ type Options struct {
 	MaxTimeout     time.Duration
 	MaxOutputChars int
 	Limits         sandbox.Limits
+}
+
+// An Observer makes traces and metrics of what executions do. It is safe for
+// concurrent use, and does not block. If it has a method Decided(time.Duration), that
+// is called with how long a person at the client took to decide.
+type Observer interface {
+	// Run begins an execution; the function ends it, with its exit code and how many
+	// calls were repeated from its journal.
+	Run(ctx context.Context, id, client string) (context.Context, func(code, replayed int))
+	// Call begins a call of a server, which gets meta with it. The function ends it;
+	// kind is of the error, and empty if there is a result. Unsure means that nobody
+	// knows whether it ran.
+	Call(ctx context.Context, server, tool string) (called context.Context, meta map[string]any, end func(result json.RawMessage, kind string, unsure bool))
+	// Recorded is called when a call has ended, also one that was not sent.
+	Recorded(server, class, status, decision string, took time.Duration)
 }
 
 // A HostFunc answers one function that scripts have from their host. Its

@@ -32,7 +32,21 @@ func (x *Execution) call(ctx context.Context, server, tool string, args json.Raw
 			tell(0, fmt.Sprintf("%s [%s]: %s", server, level, gate.Cut(gate.Line(text), maxProgressChars)))
 		}
 	}
-	return x.e.catalog.Pool.Call(ctx, server, tool, args, o)
+	if x.o.Observer == nil {
+		return x.e.catalog.Pool.Call(ctx, server, tool, args, o)
+	}
+	ctx, meta, end := x.o.Observer.Call(ctx, server, tool)
+	o.Meta = meta
+	raw, err := x.e.catalog.Pool.Call(ctx, server, tool, args, o)
+	kind, unsure := "", false
+	if err != nil {
+		kind = "cancelled"
+		if e := failure(err); e != nil {
+			kind, unsure = string(e.Code), e.Hint == mayHaveRun
+		}
+	}
+	end(raw, kind, unsure)
+	return raw, err
 }
 
 // maxProgressChars is how much of a server's remark is passed on.

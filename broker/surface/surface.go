@@ -100,6 +100,8 @@ type Options struct {
 	// Hide replaces, in all that leaves for a client, what a model may not see, for
 	// an owner as in Caller; nil replaces nothing. What it returns for JSON is JSON.
 	Hide func(owner, text string) string
+	// Observe is around all that a client's requests do; nil for nothing.
+	Observe mcp.Middleware
 	// AnswerTimeout is how long a question to a client waits for its answer; zero
 	// means 10 minutes.
 	AnswerTimeout time.Duration
@@ -176,6 +178,9 @@ func (s *Surface) Server(client string) *mcp.Server {
 	defer s.mu.Unlock()
 	f.show(now)
 	s.faces = append(s.faces, f)
+	if o.Observe != nil {
+		server.AddReceivingMiddleware(o.Observe)
+	}
 	return s.gated(server)
 }
 

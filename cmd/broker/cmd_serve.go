@@ -34,7 +34,7 @@ func (a *app) serveCommand() *cobra.Command {
 				return err
 			}
 			a.nowhere = addr != ""
-			if addr == "" && !alone {
+			if addr == "" && !alone && a.metrics == "" {
 				yes, why := sharesDaemon(os.Getenv)
 				if yes {
 					return a.serveBridge(cmd.Context())
@@ -52,6 +52,7 @@ func (a *app) serveCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
+	c.Flags().StringVar(&a.metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
 	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, and not through the daemon")
 	a.serveFlags(c)
 	return c
@@ -70,6 +71,7 @@ func (a *app) serveHere(ctx context.Context, serve func(context.Context, *sessio
 	if err != nil {
 		return err
 	}
+	defer a.serveMetrics(s)()
 	s.broker.StartSoon(ctx)
 	w, stop := a.watch(ctx, s)
 	err = serve(ctx, s, w)

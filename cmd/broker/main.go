@@ -73,6 +73,7 @@ type app struct {
 	verbose    bool
 	readOnly   bool
 	mode       string // overrules the config's
+	metrics    string // likewise
 	profile    string // see chosenProfile
 	nowhere    bool   // it serves many, so its working directory is no project of theirs
 	whole      bool   // the command is about all that is configured, whatever the profile

@@ -20,6 +20,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
+	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/internal/vault"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -46,12 +47,14 @@ type session struct {
 	where   *placement
 	places  *sandbox.Places // what the broker's runner runs in
 
+	telemetry *telemetry.Telemetry // nil for none
+
 	unvectored error // why the search goes without the table of the config
 }
 
 // close ends the servers and the sandbox, then what they write to.
 func (s *session) close() error {
-	return errors.Join(s.root.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
+	return errors.Join(s.root.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
 }
 
 // notice tells models what is missing.
@@ -178,6 +181,14 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	o.Isolations = where.offered()
 	pinned := a.pinStore(cfg, dir, noteChanges(store))
 	o.Pins = pinned
+	s := new(session) // measured from when it is complete
+	seen, err := a.telemetry(cfg, s)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	if seen != nil {
+		o.Observer, o.Observe = seen, seen.Middleware
+	}
 	o.WorkflowDir = filepath.Join(dir, "workflows")
 	o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
 	if dir := cfg.Broker.Skills.SessionDir; dir != "" {
@@ -195,7 +206,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, where: where, places: places, unvectored: unvectored}
+	*s = session{telemetry: seen, config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, where: where, places: places, unvectored: unvectored}
 	s.see(a)
 	store.Note(configEvent(cfg))
 	return s, nil

@@ -184,6 +184,8 @@ type CallOptions struct {
 	// OnLog is called with what the server logs, from level "info" on, while
 	// only calls of one caller are under way on it. It must not block.
 	OnLog func(level, text string)
+	// Meta goes with the request as its "_meta", beside what the broker puts there.
+	Meta map[string]any
 	// Talker answers what the server asks during the call; nil refuses.
 	Talker Talker
 	// Caller tells callers apart: a server's question that could belong to

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,7 +90,7 @@ func (s *session) onProgress(_ context.Context, req *mcp.ProgressNotificationCli
 
 // call sends one tools/call and returns its result as it came.
 func (s *session) call(c *liveCall, args json.RawMessage) (json.RawMessage, error) {
-	params := &mcp.CallToolParams{Name: c.tool, Arguments: args}
+	params := &mcp.CallToolParams{Name: c.tool, Arguments: args, Meta: maps.Clone(c.o.Meta)}
 	if c.o.OnProgress != nil {
 		c.token = "call-" + strconv.FormatInt(s.tokens.Add(1), 10)
 		params.SetProgressToken(c.token)

@@ -50,6 +50,11 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 			"personal": c.boolean(of("redact.personal"), &b.Redact.Personal),
 			"reveal":   c.list(of("redact.reveal"), &b.Redact.Reveal, c.toolPattern),
 		}),
+		"telemetry": section("telemetry", schema{
+			"endpoint": c.text(of("telemetry.endpoint"), &b.Telemetry.Endpoint),
+			"baggage":  c.list(of("telemetry.baggage"), &b.Telemetry.Baggage, c.text),
+		}),
+		"metrics": c.text(of("metrics"), &b.Metrics),
 		"search": section("search", schema{
 			"vectors": c.text(of("search.vectors"), &b.Search.Vectors),
 			"wait":    c.optionalDuration(of("search.wait"), &b.Search.Wait),

@@ -175,6 +175,10 @@ type Broker struct {
 	Learn *bool
 	// Audit is about the record of executions and calls.
 	Audit Audit
+	// Telemetry is about traces and metrics.
+	Telemetry Telemetry
+	// Metrics is the address at which Prometheus finds metrics; empty for none.
+	Metrics string
 	// Search is about search_tools.
 	Search Search
 	// Sandbox is about where programs run.
@@ -217,6 +221,15 @@ type Audit struct {
 	MaxSize int64
 	// Anchor is a file to which the head of the chain is added; default none.
 	Anchor string
+}
+
+// Telemetry says where traces and metrics go.
+type Telemetry struct {
+	// Endpoint is the address of a collector that speaks OTLP over HTTP; empty means
+	// that of the environment, if there is one.
+	Endpoint string
+	// Baggage are the keys of a client's baggage that servers get; default none.
+	Baggage []string
 }
 
 // Search tunes search_tools.

@@ -10,15 +10,15 @@ import (
 
 // A Log is a record of OTLP logs, in their JSON form.
 type Log struct {
-	Time       string      `json:"timeUnixNano"`
-	Severity   int         `json:"severityNumber"`
-	Text       string      `json:"severityText"`
-	Event      string      `json:"eventName"`
-	Body       value       `json:"body"`
-	Attributes []attribute `json:"attributes"`
+	Time       string         `json:"timeUnixNano"`
+	Severity   int            `json:"severityNumber"`
+	Text       string         `json:"severityText"`
+	Event      string         `json:"eventName"`
+	Body       value          `json:"body"`
+	Attributes []logAttribute `json:"attributes"`
 }
 
-type attribute struct {
+type logAttribute struct {
 	Key   string `json:"key"`
 	Value value  `json:"value"`
 }
@@ -40,12 +40,12 @@ func newLog(at time.Time, event, body string, failed bool) Log {
 // text adds an attribute unless it says nothing.
 func (l *Log) text(key, v string) {
 	if v != "" {
-		l.Attributes = append(l.Attributes, attribute{key, value{String: &v}})
+		l.Attributes = append(l.Attributes, logAttribute{key, value{String: &v}})
 	}
 }
 
 func (l *Log) number(key string, v int64) {
-	l.Attributes = append(l.Attributes, attribute{key, value{Int: strconv.FormatInt(v, 10)}})
+	l.Attributes = append(l.Attributes, logAttribute{key, value{Int: strconv.FormatInt(v, 10)}})
 }
 
 // ExecutionLog is an execution of the audit record, without its code.
@@ -90,10 +90,9 @@ func EventLog(e state.Event) Log {
 // LogRequest is one request with logs of the broker, as collectors take it at
 // /v1/logs and read it from files.
 func LogRequest(version string, logs []Log) json.RawMessage {
-	type object = map[string]any
 	name := "broker"
 	b, _ := json.Marshal(object{"resourceLogs": []object{{ // texts and numbers
-		"resource":  object{"attributes": []attribute{{"service.name", value{String: &name}}, {"service.version", value{String: &version}}}},
+		"resource":  object{"attributes": []logAttribute{{"service.name", value{String: &name}}, {"service.version", value{String: &version}}}},
 		"scopeLogs": []object{{"scope": object{"name": scope, "version": version}, "logRecords": logs}},
 	}}})
 	return b

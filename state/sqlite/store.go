@@ -291,6 +291,9 @@ func (s *Store) ask(ctx context.Context, o op) error {
 	}
 }
 
+// Lag is how many records wait to be written.
+func (s *Store) Lag() int { return len(s.ops) }
+
 // Close implements state.Audit.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {

@@ -1,0 +1,169 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+const toolsCall = "tools/call"
+
+// Middleware makes a span of each tools/call of a client, within the trace that the
+// client names in "_meta", and measures all its requests.
+func (t *Telemetry) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		began := time.Now()
+		about := []attribute.KeyValue{attribute.String(methodName, method)}
+		var span trace.Span
+		if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
+			about = append(about, attribute.String(operationName, executeTool), attribute.String(toolName, p.Name))
+			ctx, span = t.tracer.Start(t.extract(ctx, p.Meta), toolsCall+" "+p.Name, trace.WithSpanKind(trace.SpanKindServer),
+				trace.WithAttributes(about...), trace.WithAttributes(sessionOf(req)...))
+			defer span.End()
+		}
+		res, err := next(ctx, method, req)
+		kind := ""
+		if r, ok := res.(*mcp.CallToolResult); ok && r != nil && r.IsError {
+			kind = toolError
+		}
+		if err != nil {
+			kind = "error"
+			if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
+				kind = strconv.FormatInt(rpc.Code, 10)
+			}
+		}
+		about = failed(span, about, kind)
+		t.served.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(about...))
+		return res, err
+	}
+}
+
+// failed notes what kind of error there was, if any.
+func failed(span trace.Span, about []attribute.KeyValue, kind string) []attribute.KeyValue {
+	if kind == "" {
+		return about
+	}
+	e := attribute.String(errorType, kind)
+	if span != nil {
+		span.SetAttributes(e)
+		span.SetStatus(codes.Error, kind)
+	}
+	return append(about, e)
+}
+
+// sessionOf is what the conventions say of a request's connection.
+func sessionOf(req mcp.Request) []attribute.KeyValue {
+	about := []attribute.KeyValue{attribute.String(transport, "pipe")}
+	if x := req.GetExtra(); x != nil && x.Header != nil {
+		about[0] = attribute.String(transport, "tcp")
+	}
+	if s := req.GetSession(); s != nil && s.ID() != "" {
+		about = append(about, attribute.String(sessionID, s.ID()))
+	}
+	if r, ok := req.(interface{ ProtocolVersion() string }); ok && r.ProtocolVersion() != "" {
+		about = append(about, attribute.String(protocolVersion, r.ProtocolVersion()))
+	}
+	return about
+}
+
+// extract takes the trace over that the client is in, and what may be passed on of
+// its baggage.
+func (t *Telemetry) extract(ctx context.Context, meta mcp.Meta) context.Context {
+	carrier := propagation.MapCarrier{}
+	for _, k := range []string{"traceparent", "tracestate"} {
+		if v, ok := meta[k].(string); ok {
+			carrier[k] = v
+		}
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, carrier)
+	text, ok := meta["baggage"].(string)
+	if !ok || len(t.baggage) == 0 {
+		return ctx
+	}
+	all, err := baggage.Parse(text)
+	if err != nil {
+		return ctx
+	}
+	for _, m := range all.Members() {
+		if !t.baggage[m.Key()] {
+			all = all.DeleteMember(m.Key())
+		}
+	}
+	return baggage.ContextWithBaggage(ctx, all)
+}
+
+// Run begins an execution; the function ends it, with its exit code and how many
+// calls were repeated from its journal.
+func (t *Telemetry) Run(ctx context.Context, id, who string) (context.Context, func(code, replayed int)) {
+	ctx, span := t.tracer.Start(ctx, "execution", trace.WithAttributes(attribute.String(executionID, id), attribute.String(client, who)))
+	return ctx, func(code, replayed int) {
+		span.SetAttributes(attribute.Int(exitCode, code))
+		if code != 0 && code != 3 {
+			span.SetStatus(codes.Error, "exit code "+strconv.Itoa(code))
+		}
+		span.End()
+		t.runs.Add(ctx, 1, metric.WithAttributes(attribute.Int("exit_code", code)))
+		t.replayed.Add(ctx, int64(replayed))
+	}
+}
+
+// Call begins a call of a server. The request is to carry meta, so that the server's
+// spans are of the same trace. The function ends the call; kind is of an error, and
+// empty if there is a result. Unsure means that nobody knows whether it ran.
+func (t *Telemetry) Call(ctx context.Context, server, tool string) (called context.Context, meta map[string]any, end func(result json.RawMessage, kind string, unsure bool)) {
+	began := time.Now()
+	about := []attribute.KeyValue{attribute.String(methodName, toolsCall), attribute.String(operationName, executeTool), attribute.String(toolName, tool), attribute.String(upstream, server)}
+	ctx, span := t.tracer.Start(ctx, toolsCall+" "+tool, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(about...))
+	carrier := propagation.MapCarrier{}
+	propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}).Inject(ctx, carrier)
+	meta = make(map[string]any, len(carrier))
+	for k, v := range carrier {
+		meta[k] = v
+	}
+	return ctx, meta, func(result json.RawMessage, kind string, unsure bool) {
+		if unsure {
+			t.unknown.Add(ctx, 1)
+		}
+		var r struct {
+			IsError bool `json:"isError"`
+		}
+		if kind == "" && json.Unmarshal(result, &r) == nil && r.IsError {
+			kind = toolError
+		}
+		about = failed(span, about, kind)
+		span.End()
+		t.called.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(about...))
+	}
+}
+
+// Recorded counts a call that has ended, also one that was not sent. The decision is
+// as the audit record has it; unsure means that nobody knows whether it ran.
+func (t *Telemetry) Recorded(server, class, status, decision string, took time.Duration) {
+	ctx := context.Background()
+	t.calls.Add(ctx, 1, metric.WithAttributes(attribute.String("server", server), attribute.String("class", class), attribute.String("status", status)))
+	t.callSeconds.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("server", server)))
+	if words := strings.FieldsFunc(decision, func(r rune) bool { return r == ' ' || r == ',' }); len(words) > 0 {
+		code := ""
+		if len(words) > 1 {
+			code = words[1]
+		}
+		t.decisions.Add(ctx, 1, metric.WithAttributes(attribute.String("effect", words[0]), attribute.String("code", code)))
+	}
+}
+
+// Decided measures how long a person took at the client.
+func (t *Telemetry) Decided(took time.Duration) {
+	t.waitSeconds.Record(context.Background(), took.Seconds())
+}

@@ -60,6 +60,8 @@ func serveUpstream(kind string) {
 		addNoteTools(s)
 	case "github":
 		addIssueTools(s)
+	case "traced":
+		addTracedTools(s)
 	case "media":
 		addMediaTools(s)
 	case "library":

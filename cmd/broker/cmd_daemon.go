@@ -83,6 +83,7 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 		d.Refuse(err.Error())
 		return err
 	}
+	defer a.serveMetrics(s)()
 	s.broker.StartSoon(ctx)
 	_, stop := a.watch(ctx, s)
 	done := a.logLayers(ctx, s)

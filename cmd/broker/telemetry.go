@@ -70,11 +70,7 @@ func (a *app) gauges(ctx context.Context, s *session) []telemetry.Gauge {
 		list = append(list, telemetry.Gauge{Name: "broker_approvals_pending", Value: waiting})
 	}
 	byState := map[string]float64{pins.Approved: 0}
-	for _, l := range s.root.Listings() {
-		rows, err := s.pins.Rows(l)
-		if err != nil {
-			continue
-		}
+	if rows, err := s.pins.Rows(s.root.Listings()); err == nil {
 		for _, r := range rows {
 			byState[r.State]++
 		}

@@ -86,7 +86,9 @@ var diagram = []row{
 
 	{pkg: "images", modules: []string{"std"}},
 	{pkg: "internal/config", imports: []string{"policy"}},
-	{pkg: "broker/api", imports: []string{"skills", "skills/library", "skills/plugin", "skills/repo"}},
+	{pkg: "broker/api", imports: []string{"broker", "codegen", "discovery", "discovery/upstream", "skills", "skills/library", "skills/plugin", "skills/repo",
+		"state", "internal/pins", "internal/redact", "internal/tokens"}},
+	{pkg: "broker/console", modules: []string{"std"}},
 	{pkg: "state", imports: []string{"internal/redact"}},
 	{pkg: "state/sqlite", imports: []string{"state"}},
 	{pkg: "state/...", imports: []string{"state"}},

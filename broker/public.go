@@ -47,6 +47,8 @@ type (
 	SearchRequest = find.SearchRequest
 	// A SearchAnswer is what search_tools answers.
 	SearchAnswer = find.SearchAnswer
+	// An Explained is why one thing of it stands where it does.
+	Explained = find.Explained
 	// A SearchHit is one thing of a SearchAnswer.
 	SearchHit = find.SearchHit
 	// A SkillPassage is what a file of a skill says about a query.
@@ -148,6 +150,11 @@ func (b *Broker) Call(ctx context.Context, req CallRequest) (value, raw json.Raw
 // mistake in the request, in words for the one who made it.
 func (b *Broker) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
 	return b.find.Search(ctx, req)
+}
+
+// Explain says why Search puts its best hits where they are.
+func (b *Broker) Explain(ctx context.Context, req SearchRequest) ([]Explained, error) {
+	return b.find.Explain(ctx, req)
 }
 
 // Describe returns all that is known of the tool that name names. It waits, until

@@ -48,6 +48,8 @@ type Query struct {
 	Server string
 	// Limit is the number of hits wanted; zero means 8.
 	Limit int
+	// Explain fills in Hit.Words. It costs a second look at the words of each hit.
+	Explain bool
 }
 
 // A Hit is one thing that was found.
@@ -56,6 +58,19 @@ type Hit struct {
 	Kind  string  // what it is if it is not a tool, as in its Entry; "" is a tool
 	Score float64 // larger is better; comparable within one search only
 	Held  float64 // the share of the query's words that it holds, synonyms and repaired words included
+	Words []Match // what each word added to the score, if Query.Explain asked for it
+}
+
+// A Match is a word of a query that a hit holds.
+type Match struct {
+	// Word is as typed, and As the stem that answers it: its own, that of a synonym or
+	// of a repaired word.
+	Word string `json:"word"`
+	As   string `json:"as"`
+	// Score is what it adds before the bonuses for holding more of the query and for
+	// a name that the query covers; Named says that it is in the name.
+	Score float64 `json:"score"`
+	Named bool    `json:"named,omitempty"`
 }
 
 // Hits is the answer to a Query: the best first, equal scores by id.
@@ -190,6 +205,11 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 	named := s.named(sc, q)
 	h := Hits{Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Exact: named}
 	h.Hits = s.rank(sc.hits, min(q.Limit, len(sc.hits)), max(1, len(p.wanted)+len(p.unmatched)))
+	if q.Explain {
+		for i := range h.Hits {
+			h.Hits[i].Words = s.matches(uint32(sc.hits[i].slot), p.wanted)
+		}
+	}
 	x.scratch.Put(sc) // not if there was a panic: it would not be clean
 	return h
 }

@@ -204,6 +204,26 @@ func (t *tally) total(words int) float64 {
 		(1 + nameCoverage*float64(bits.OnesCount32(t.named))/float64(max(1, t.words)))
 }
 
+// matches says what each word of a query adds to the score of one document, in
+// the order of the query.
+func (s *snapshot) matches(slot uint32, q []wanted) []Match {
+	var list []Match
+	for _, w := range q {
+		var best Match
+		for _, v := range w.to {
+			for _, p := range v.word.docs {
+				if score := v.weight * w.idf * saturated(p.weight); p.slot() == slot && score > best.Score {
+					best = Match{Word: w.surface, As: v.word.stem, Score: score, Named: p.at > slotMask}
+				}
+			}
+		}
+		if best.Score > 0 {
+			list = append(list, best)
+		}
+	}
+	return list
+}
+
 // named puts what the query names above everything else in sc, and reports
 // whether it names anything: by id, by "server.tool", or by a tool's own name,
 // which several servers may have.

@@ -60,6 +60,7 @@ type Summary interface {
 type Audit interface {
 	Journal
 	History
+	Rows
 	Summary
 	// Prune removes the executions that began before t with their calls, and the
 	// events before t, and returns how many executions that were. Those that are

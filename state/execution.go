@@ -96,6 +96,10 @@ type Call struct {
 	// Args and Result are the JSON itself. They are recorded, redacted and cut
 	// to 64 KiB each, only with payloads.
 	Args, Result []byte
+	// N numbers the calls of a record, and Client is who asked for the execution.
+	// Rows fills them in; they are not recorded.
+	N      int64
+	Client string
 }
 
 // ErrNoRecord means that there is no record, or no such execution in it.
@@ -152,9 +156,11 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Error       string          `json:"error,omitempty"`
 		Args        json.RawMessage `json:"args,omitempty"`
 		Result      json.RawMessage `json:"result,omitempty"`
+		N           int64           `json:"n,omitempty"`
+		Client      string          `json:"client,omitempty"`
 	}{
 		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Status, c.Class, c.Decision, c.Started.UTC(), milliseconds(c.Duration),
-		c.ArgBytes, c.ResultBytes, c.Error, c.Args, c.Result,
+		c.ArgBytes, c.ResultBytes, c.Error, c.Args, c.Result, c.N, c.Client,
 	})
 }
 

@@ -9,12 +9,16 @@ import (
 type Filter struct {
 	// Limit is how many are listed at most: 0 means 50, below 0 all.
 	Limit int
-	// Since leaves out what began before.
-	Since time.Time
+	// Since leaves out what began before, Until, if not zero, what began then or
+	// later.
+	Since, Until time.Time
 	// Status, Client and Server, if not empty, leave out what has another
 	// status or client, or made no call to that server. Client is Client or
 	// ClientInfo of an execution.
 	Status, Client, Server string
+	// Text, if not empty, is part of the id, the client, the error or the code,
+	// whatever the case of its letters in ASCII.
+	Text string
 }
 
 // Stats sums up what was recorded.
@@ -33,6 +37,18 @@ type Stats struct {
 	BytesKept int64 `json:"bytes_kept"`
 	// Tools are the tools that were called, by server and name.
 	Tools []ToolStats `json:"tools"`
+	// Days are the days (UTC) on which executions began, the earliest first.
+	Days []DayStats `json:"days"`
+}
+
+// DayStats sums up the executions that began on one day.
+type DayStats struct {
+	Day        string `json:"day"` // such as 2026-11-23
+	Executions int    `json:"executions"`
+	Calls      int    `json:"calls"`
+	BytesIn    int64  `json:"bytes_in"`
+	BytesOut   int64  `json:"bytes_out"`
+	BytesKept  int64  `json:"bytes_kept"`
 }
 
 // ToolStats sums up the calls of one tool.
@@ -45,6 +61,8 @@ type ToolStats struct {
 	P50, P99, Max time.Duration
 	// ArgBytes and ResultBytes are sums.
 	ArgBytes, ResultBytes int64
+	// Last is when the last of them began.
+	Last time.Time
 }
 
 // MarshalJSON writes t as the audit commands show it, times in milliseconds.
@@ -59,7 +77,9 @@ func (t ToolStats) MarshalJSON() ([]byte, error) {
 		Max         float64 `json:"max_ms"`
 		ArgBytes    int64   `json:"arg_bytes"`
 		ResultBytes int64   `json:"result_bytes"`
-	}{t.Server, t.Tool, t.Calls, t.Errors, milliseconds(t.P50), milliseconds(t.P99), milliseconds(t.Max), t.ArgBytes, t.ResultBytes})
+
+		Last time.Time `json:"last_call"`
+	}{t.Server, t.Tool, t.Calls, t.Errors, milliseconds(t.P50), milliseconds(t.P99), milliseconds(t.Max), t.ArgBytes, t.ResultBytes, t.Last.UTC()})
 }
 
 // SkillUse counts what was done with a skill.

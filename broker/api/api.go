@@ -1,8 +1,11 @@
-// Package api is the HTTP interface to the skills and plugins of a broker, below
-// /api/. openapi.json describes it, and is served at /api/openapi.json.
+// Package api reads and changes what a broker manages and has recorded: a Reader
+// for commands with --json, and the same over HTTP, below /api/, for programs and
+// for the console. openapi.json describes the part about skills and plugins, and is
+// served at /api/openapi.json; docs/console.md lists the rest.
 //
-// Reads need one of the tokens that MCP clients have, if there are any; changes
-// need the admin token, and are refused where none is configured. Errors are
+// Reads of skills and plugins need one of the tokens that MCP clients have, if
+// there are any; changes need the admin token, and are refused where none is
+// configured. What all clients did is shown to the console and to the admin token. Errors are
 // problem details (RFC 9457) with a code and a sentence that says what to do. No
 // answer holds a path of this host outside of a skill.
 package api
@@ -33,6 +36,16 @@ type Options struct {
 	// Owner is the name of whose token one is, "" if it is nobody's, in a time that
 	// says nothing about the tokens.
 	Owner func(tokens map[string]string, token string) string
+	// Reader answers what the console shows; nil serves skills and plugins only.
+	Reader *Reader
+	// Session says whether a request comes from the console, and may change things;
+	// nil knows none.
+	Session func(r *http.Request) (in, changes bool)
+	// Always writes a rule that allows tools into the policy of the config; nil
+	// cannot.
+	Always func(tools []string) error
+	// Private asks for a session also where there are no tokens.
+	Private bool
 	// Changed is called after each change, also one that fails, before it is
 	// answered; nil is fine.
 	Changed func()
@@ -45,8 +58,9 @@ type Options struct {
 
 // The names of clients that have no token of their own.
 const (
-	clientHTTP  = "http"
-	clientAdmin = "admin"
+	clientHTTP    = "http"
+	clientAdmin   = "admin"
+	clientConsole = "console"
 )
 
 //go:embed openapi.json
@@ -92,14 +106,19 @@ func New(o Options) http.Handler {
 	}
 	s := &server{o: o, mux: http.NewServeMux()}
 	for _, r := range routes {
-		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { s.serve(r, w, req) })
+		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { s.serve(r, o.Private, w, req) })
+	}
+	for _, r := range views {
+		if o.Reader != nil {
+			s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { s.serve(r, true, w, req) })
+		}
 	}
 	s.mux.HandleFunc("/", s.unknown)
 	return s.mux
 }
 
-func (s *server) serve(r route, w http.ResponseWriter, req *http.Request) {
-	client, refusal := s.admit(req, r.changes)
+func (s *server) serve(r route, private bool, w http.ResponseWriter, req *http.Request) {
+	client, refusal := s.admit(req, r.changes, private)
 	if refusal != nil {
 		if refusal.Status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -119,11 +138,22 @@ func (s *server) serve(r route, w http.ResponseWriter, req *http.Request) {
 		p.write(w)
 		return
 	}
+	if write, ok := answer.(http.HandlerFunc); ok {
+		write(w, req)
+		return
+	}
 	writeJSON(w, status, "application/json", answer)
 }
 
-// admit says who asks, or why he may not.
-func (s *server) admit(req *http.Request, changes bool) (client string, refusal *Problem) {
+// admit says who asks, or why the request is refused.
+func (s *server) admit(req *http.Request, changes, private bool) (client string, refusal *Problem) {
+	if s.o.Session != nil {
+		if in, may := s.o.Session(req); in && (may || !changes) {
+			return clientConsole, nil
+		} else if in {
+			return "", newProblem(http.StatusForbidden, "read_only", "this console only shows: a program that uses the broker has opened it")
+		}
+	}
 	scheme, token, given := strings.Cut(req.Header.Get("Authorization"), " ")
 	admin := ""
 	if given && strings.EqualFold(scheme, "Bearer") {
@@ -132,6 +162,8 @@ func (s *server) admit(req *http.Request, changes bool) (client string, refusal 
 	switch {
 	case admin != "" && s.o.AdminToken != "":
 		return clientAdmin, nil
+	case private:
+		return "", newProblem(http.StatusForbidden, "no_session", `this needs a session: open the address that "broker console" prints, or send the admin token`)
 	case changes && s.o.AdminToken == "":
 		return "", newProblem(http.StatusForbidden, "no_admin_token", `changes are off: set "broker": {"http": {"adminToken": "${BROKER_ADMIN_TOKEN}"}} in the config and start the broker again, or use the command line on its machine`)
 	case changes && client != "":

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,6 +40,33 @@ type SearchRequest struct {
 	Limit int
 	// Offset leaves out that many of the best hits, to page on.
 	Offset int
+}
+
+// An Explained is why one thing of a SearchAnswer stands where it does.
+type Explained struct {
+	Name string `json:"name"`
+	Kind string `json:"kind,omitempty"`
+	// Score is comparable within one search; Held is the share of the query's words.
+	Score float64       `json:"score"`
+	Held  float64       `json:"held"`
+	Words []index.Match `json:"words"`
+}
+
+// Explain says how the best hits of a request were scored, in the order of the
+// index: equal tools are not side by side yet, and what is found beside tools has
+// its own place.
+func (f *Finder) Explain(ctx context.Context, req SearchRequest) ([]Explained, error) {
+	if err := cmp.Or(req.check(), f.Sync()); err != nil {
+		return nil, err
+	}
+	s := &search{f: f, scope: f.catalog.Scope(), req: req}
+	s.readQuery()
+	found, err := f.index.Search(ctx, index.Query{Text: s.text, Server: s.server, Limit: req.Offset + min(cmp.Or(req.Limit, defaultHits), maxHits), Explain: true})
+	list := []Explained{}
+	for _, h := range found.Hits {
+		list = append(list, Explained{Name: h.ID, Kind: h.Kind, Score: h.Score, Held: h.Held, Words: append([]index.Match{}, h.Words...)})
+	}
+	return list, err
 }
 
 // A SearchAnswer is what search_tools answers.

@@ -36,6 +36,9 @@ type HTTPOptions struct {
 	// tokens itself, and refuses for the endpoint with RefuseAPI.
 	API       http.Handler
 	RefuseAPI func(w http.ResponseWriter, status int, detail string)
+	// Console answers what is below /console, for this machine alone: it is left out
+	// on an address that others can reach. Nil has nothing there.
+	Console http.Handler
 	// Ready says what /readyz answers; nil is always ready.
 	Ready func() bool
 }
@@ -79,11 +82,26 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 	if o.API != nil {
 		mux.Handle("/api/", ownPages(o.API, loopback, o.RefuseAPI))
 	}
+	if o.Console != nil && loopback {
+		mux.Handle("/console", ownPages(o.Console, true, o.RefuseAPI))
+		mux.Handle("/console/", ownPages(o.Console, true, o.RefuseAPI))
+	}
 	// Whoever watches the process has no token, and learns nothing but this.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, true) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, o.Ready == nil || o.Ready()) })
 	mux.HandleFunc("/", noEndpoint)
 	return mux, nil
+}
+
+// ConsoleHandler serves the console and its API, without MCP, on a loopback
+// address.
+func ConsoleHandler(console, api http.Handler, refuse func(w http.ResponseWriter, status int, detail string)) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/api/", api)
+	mux.Handle("/console", console)
+	mux.Handle("/console/", console)
+	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
+	return ownPages(mux, true, refuse)
 }
 
 func noEndpoint(w http.ResponseWriter, _ *http.Request) {

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -30,14 +30,11 @@ func (a *app) approvalsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List runs that wait for a decision", Args: noArgs,
 		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, _ []string) error {
-			list, err := runs.Runs(ctx, -1)
+			list, err := (&api.Reader{Runs: runs}).Waiting(ctx)
 			if err != nil {
 				return err
 			}
-			list = slices.DeleteFunc(list, func(r state.Run) bool {
-				return r.Status != state.StatusWaiting || r.Expired(time.Now())
-			})
-			return printRuns(a, list, "no run waits for a decision")
+			return printRuns(a, list.Runs, "no run waits for a decision")
 		}),
 	}
 }
@@ -46,9 +43,9 @@ func (a *app) approvalsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", Short: "Show the calls that a run waits for", Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
-			run, calls, err := findRun(ctx, runs, args[0])
+			run, calls, err := runs.Run(ctx, args[0])
 			if err != nil {
-				return err
+				return unknownRun(err, args[0])
 			}
 			return a.printPending(run, state.Pending(calls))
 		}),
@@ -113,40 +110,29 @@ func (a *app) denyCommand() *cobra.Command {
 }
 
 func (a *app) decide(ctx context.Context, runs *sqlite.Runs, id string, v state.Verdict, always bool) error {
-	run, calls, err := findRun(ctx, runs, id)
-	if err != nil {
-		return err
-	}
-	meant := slices.DeleteFunc(state.Pending(calls), func(c state.RunCall) bool { return len(v.Only) > 0 && !slices.Contains(v.Only, c.Ordinal) })
-	if len(meant) == 0 {
-		return hinted("run %s has no such call that waits for a decision\nhint: broker approvals show %s", run.ID, run.ID)
-	}
-	if always {
-		v.ForRun = true
-		if err := broker.Lasting(meant); err != nil {
-			return hinted("%w\nhint: broker policy explain TOOL names the rule; add the tool to its \"except\"", err)
-		}
-	}
-	if v.Approve {
-		if err := a.mayApprove(ctx, run, meant); err != nil {
-			return err
-		}
-	}
-	v.Only = nil
-	for _, c := range meant { // what was shown
-		v.Only = append(v.Only, c.Ordinal)
-	}
-	err = runs.Change(ctx, run.ID, func(r *state.Run, calls []state.RunCall) error {
-		for _, was := range meant {
-			i := slices.IndexFunc(calls, func(c state.RunCall) bool { return c.Ordinal == was.Ordinal })
-			if i < 0 || calls[i].Digest() != was.Digest() || calls[i].Pin != was.Pin {
-				return errors.New("the calls have changed meanwhile: look at them again")
+	var run state.Run
+	v.ForRun = v.ForRun || always
+	meant, err := (&api.Reader{Runs: runs}).Decide(ctx, id, v, func(r state.Run, calls []state.RunCall) error {
+		run = r
+		if always {
+			if err := broker.Lasting(calls); err != nil {
+				return hinted("%w\nhint: broker policy explain TOOL names the rule; add the tool to its \"except\"", err)
 			}
 		}
-		return v.Decide(r, calls, time.Now())
+		if !v.Approve {
+			return nil
+		}
+		return a.mayApprove(ctx, r, calls)
 	})
+	if errors.Is(err, api.ErrNothingWaits) {
+		return hinted("run %s has no such call that waits for a decision\nhint: broker approvals show %s", id, id)
+	}
 	if err != nil {
-		return err
+		return unknownRun(err, id)
+	}
+	var decided []int
+	for _, c := range meant {
+		decided = append(decided, c.Ordinal)
 	}
 	a.note(v.Event(run.ID, meant))
 	if always {
@@ -160,7 +146,7 @@ func (a *app) decide(ctx context.Context, runs *sqlite.Runs, id string, v state.
 	}
 	done := map[bool]string{true: "approved", false: "denied"}[v.Approve]
 	if a.json {
-		return a.printJSON(map[string]any{"run_id": run.ID, done: v.Only})
+		return a.printJSON(map[string]any{"run_id": run.ID, done: decided})
 	}
 	say(a.stdout, "%s %s; to go on: broker runs resume %s\n", done, counted(len(meant), "call"), run.ID)
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
@@ -107,7 +108,7 @@ func (a *app) auditListCommand() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"executions": orEmpty(list)})
+				return a.printJSON(api.Executions{Executions: list})
 			}
 			return printExecutions(a.stdout, list)
 		}),
@@ -204,7 +205,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 				return a.printCode(e)
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"execution": e, "calls": orEmpty(calls)})
+				return a.printJSON(api.Execution{Execution: e, Calls: calls})
 			}
 			return printExecution(a.stdout, e, calls)
 		}),
@@ -256,26 +257,6 @@ func printExecution(w io.Writer, e state.Execution, calls []state.Call) error {
 	return tw.Flush()
 }
 
-// auditStats is what "broker audit stats --json" prints.
-type auditStats struct {
-	state.Stats
-	TokensSaved savedTokens `json:"tokens_saved"`
-	// Skills are those that were used, and by whom.
-	Skills []state.SkillStats `json:"skills"`
-}
-
-// savedTokens is what the model was spared. Results are estimated at four
-// bytes a token; definitions are counted.
-type savedTokens struct {
-	// Definitions is the price of all tool definitions less that of the
-	// broker's own tools, in each turn of a conversation.
-	Definitions int `json:"definitions_per_turn"`
-	// Results is what came into the sandbox and did not go to the model.
-	Results int64 `json:"results"`
-}
-
-const bytesPerToken = 4
-
 func (a *app) auditStatsCommand() *cobra.Command {
 	var since time.Duration
 	c := &cobra.Command{
@@ -297,41 +278,25 @@ func (a *app) auditStatsCommand() *cobra.Command {
 
 // auditStats reads the record, and the cached catalogue for the price of its
 // definitions.
-func (a *app) auditStats(ctx context.Context, since time.Time) (auditStats, error) {
-	var out auditStats
+func (a *app) auditStats(ctx context.Context, since time.Time) (api.Ledger, error) {
 	store, err := a.readAudit()
 	if err != nil {
-		return out, err
+		return api.Ledger{}, err
 	}
 	defer store.Close()
-	if out.Stats, err = store.Stats(ctx, since); err != nil {
-		return out, err
+	read := api.Reader{Audit: store}
+	if a.configPath != "" || a.stateDir == "" {
+		s, err := a.openAnyway(-1)
+		if err != nil {
+			return api.Ledger{}, err
+		}
+		defer s.close()
+		read.Broker = s.broker
 	}
-	if out.Skills, err = store.SkillStats(ctx, since); err != nil {
-		return out, err
-	}
-	out.TokensSaved.Results = out.BytesKept / bytesPerToken
-	if a.configPath == "" && a.stateDir != "" {
-		return out, nil // the definitions are those of a config
-	}
-	s, err := a.openAnyway(-1)
-	if err != nil {
-		return out, err
-	}
-	defer s.close()
-	before, err := definitionTokens(s.broker.Catalog().Tools())
-	if err != nil {
-		return out, err
-	}
-	after, err := surfaceTokens(s.broker.Surface())
-	if err != nil {
-		return out, err
-	}
-	out.TokensSaved.Definitions = max(0, before-after)
-	return out, nil
+	return read.Ledger(ctx, since)
 }
 
-func printStats(w io.Writer, s auditStats) error {
+func printStats(w io.Writer, s api.Ledger) error {
 	say(w, "%s, %s, %d of them failed\n", counted(s.Executions, "execution"), counted(s.Calls, "call"), s.Errors)
 	say(w, "%s came into scripts, %s went to the model: %s stayed out, about %d tokens\n",
 		size(s.BytesIn), size(s.BytesOut), size(s.BytesKept), s.TokensSaved.Results)
@@ -364,7 +329,7 @@ func (a *app) auditEventsCommand() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"events": orEmpty(list)})
+				return a.printJSON(api.Events{Events: list})
 			}
 			for _, e := range list {
 				by := ""

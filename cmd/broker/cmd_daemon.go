@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -85,13 +86,20 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 	}
 	defer a.serveMetrics(s)()
 	s.broker.StartSoon(ctx)
-	_, stop := a.watch(ctx, s)
+	w, stop := a.watch(ctx, s)
 	done := a.logLayers(ctx, s)
 	if idle <= 0 {
 		idle = math.MaxInt64
 	}
-	host := &daemonHost{settings: settings, session: s, servers: make(map[string]*mcp.Server), adopted: func() { s.retryFailed(ctx) }}
+	browsing, endBrowsing := context.WithCancel(ctx)
+	defer endBrowsing()
+	host := &daemonHost{
+		settings: settings, session: s, servers: make(map[string]*mcp.Server), adopted: func() { s.retryFailed(ctx) },
+		console: consoleHost{a: a, ctx: browsing, session: s, watcher: w},
+	}
 	err = d.Serve(ctx, host, idle)
+	endBrowsing()
+	host.console.serving.Wait()
 	host.adopting.Wait()
 	done()
 	stop()
@@ -101,6 +109,7 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 // A daemonHost serves the clients of a daemon.
 type daemonHost struct {
 	session *session
+	console consoleHost
 	adopted func() // called when the daemon has got variables from a client
 
 	mu       sync.Mutex
@@ -131,6 +140,12 @@ func (h *daemonHost) Accepts(hello daemon.Hello) string {
 	}
 	return h.settings.differ(hello)
 }
+
+// OpenConsole implements daemon.Opener.
+func (h *daemonHost) OpenConsole(changes bool) (string, error) { return h.console.open(changes) }
+
+// Watched implements daemon.Opener.
+func (h *daemonHost) Watched() bool { return api.Watched() }
 
 func (h *daemonHost) Converse(ctx context.Context, c *daemon.Conversation) {
 	dir := projectFolder(c.Hello.Dir)

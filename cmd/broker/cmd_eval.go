@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
@@ -119,7 +120,7 @@ func searchOf(b *broker.Broker) evaluate.Search {
 		if err != nil {
 			return a, err
 		}
-		if a.Tokens, err = countJSON(shown); err != nil {
+		if a.Tokens, err = api.JSONTokens(shown); err != nil {
 			return a, err
 		}
 		deep, err := b.Search(ctx, broker.SearchRequest{Query: text, Detail: broker.DetailName, Limit: evaluate.Depth})

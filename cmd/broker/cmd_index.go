@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/tokens"
 )
 
 // An indexReport is what "broker index --json" prints.
@@ -108,7 +106,7 @@ func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, e
 			row.Error = st.Err.Error()
 		}
 		if s, ok := catalog.Server(st.Name); ok {
-			n, err := definitionTokens(s.Tools)
+			n, err := api.DefinitionTokens(s.Tools)
 			if err != nil {
 				return r, err
 			}
@@ -118,50 +116,9 @@ func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, e
 		r.TokensBefore += row.Tokens
 		r.Servers = append(r.Servers, row)
 	}
-	after, err := surfaceTokens(b.Surface())
+	after, err := api.SurfaceTokens(b.Surface())
 	r.TokensAfter = after
 	return r, err
-}
-
-// definition is what a client puts into a model's context of one tool.
-type definition struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"input_schema"`
-}
-
-// definitionTokens is what a model would pay for these tools in every turn.
-func definitionTokens(tools []*discovery.Tool) (int, error) {
-	if len(tools) == 0 {
-		return 0, nil
-	}
-	defs := make([]definition, len(tools))
-	for i, t := range tools {
-		defs[i] = definition{t.Name, t.Description, t.InputSchema}
-		if len(t.InputSchema) == 0 {
-			defs[i].InputSchema = json.RawMessage(`{}`)
-		}
-	}
-	return countJSON(defs)
-}
-
-// surfaceTokens is what a model pays for the broker's own tools instead.
-func surfaceTokens(s broker.Surface) (int, error) {
-	defs := make([]definition, len(s.Tools))
-	for i, t := range s.Tools {
-		defs[i] = definition{t.Name, t.Description, t.InputSchema.(json.RawMessage)}
-	}
-	return countJSON(defs)
-}
-
-func countJSON(v any) (int, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return 0, err
-	}
-	return tokens.Count(strings.TrimSpace(b.String()))
 }
 
 func printIndex(w io.Writer, r indexReport) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
@@ -39,29 +39,17 @@ func (a *app) withRuns(f func(ctx context.Context, runs *sqlite.Runs, args []str
 }
 
 // findRun finds a run by the beginning of its id.
-func findRun(ctx context.Context, runs *sqlite.Runs, id string) (state.Run, []state.RunCall, error) {
-	run, calls, err := runs.Run(ctx, id)
+func findRun(ctx context.Context, runs *sqlite.Runs, id string) (api.Run, error) {
+	run, err := (&api.Reader{Runs: runs}).Run(ctx, id)
+	return run, unknownRun(err, id)
+}
+
+// unknownRun adds a hint to the error of a run that is not there.
+func unknownRun(err error, id string) error {
 	if errors.Is(err, state.ErrNotFound) {
-		return run, nil, hinted("no run %q, or several that begin so\nhint: broker runs list", id)
+		return hinted("no run %q, or several that begin so\nhint: broker runs list", id)
 	}
-	return run, calls, err
-}
-
-// A runCall is one call of a run as commands show it.
-type runCall struct {
-	broker.PendingCall
-	Class string `json:"class,omitempty"`
-	By    string `json:"decided_by,omitempty"`
-	Used  bool   `json:"reused,omitempty"`
-}
-
-func runCallOf(c state.RunCall) runCall {
-	shown := runCall{broker.PendingOf(c), c.Class, gate.Cut(gate.Line(c.By), 100), c.Reused}
-	shown.State = c.State
-	if c.Lost() {
-		shown.State = state.RunUnknown
-	}
-	return shown
+	return err
 }
 
 func (a *app) runsListCommand() *cobra.Command {
@@ -82,7 +70,7 @@ func (a *app) runsListCommand() *cobra.Command {
 
 func printRuns(a *app, list []state.Run, none string) error {
 	if a.json {
-		return a.printJSON(map[string]any{"runs": orEmpty(list)})
+		return a.printJSON(api.Runs{Runs: list})
 	}
 	return printList(a, list, none, table[state.Run]{"RUN\tSTARTED\tSTATUS\tCODE\tCALLS\tFOR\t", func(r state.Run) []any {
 		return []any{r.ID, r.Started.Local().Format(time.DateTime), r.Status, r.ExitCode, r.Calls, clientLabel(r.Principal), oneLine(r.Error, 60)}
@@ -93,34 +81,28 @@ func (a *app) runsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", Short: "Show a run with its script and its calls", Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
-			run, calls, err := findRun(ctx, runs, args[0])
+			run, err := findRun(ctx, runs, args[0])
 			if err != nil {
 				return err
 			}
-			return a.printRun(run, calls)
+			return a.printRun(run)
 		}),
 	}
 }
 
-func (a *app) printRun(run state.Run, calls []state.RunCall) error {
-	shown := []runCall{}
-	for _, c := range calls {
-		if c.State != state.RunUsed { // another row is in its place
-			shown = append(shown, runCallOf(c))
-		}
-	}
+func (a *app) printRun(run api.Run) error {
 	if a.json {
-		return a.printJSON(map[string]any{"run": run, "calls": shown})
+		return a.printJSON(run)
 	}
-	if err := printRuns(a, []state.Run{run}, ""); err != nil {
+	if err := printRuns(a, []state.Run{run.Run}, ""); err != nil {
 		return err
 	}
-	say(a.stdout, "\n%s\n\n", indented("  | ", run.Code))
-	return printRunCalls(a.stdout, shown)
+	say(a.stdout, "\n%s\n\n", indented("  | ", run.Run.Code))
+	return printRunCalls(a.stdout, run.Calls)
 }
 
-func printRunCalls(w io.Writer, calls []runCall) error {
-	return table[runCall]{"CALL\tTOOL\tCLASS\tSTATE\tARGUMENTS", func(c runCall) []any {
+func printRunCalls(w io.Writer, calls []api.RunCall) error {
+	return table[api.RunCall]{"CALL\tTOOL\tCLASS\tSTATE\tARGUMENTS", func(c api.RunCall) []any {
 		n := strconv.Itoa(c.N)
 		if c.N < 0 {
 			n = "before" // of the script before
@@ -146,15 +128,15 @@ func (a *app) runsResumeCommand() *cobra.Command {
 					return usage("%w", err)
 				}
 			}
-			var run state.Run
+			var run api.Run
 			err := a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) (err error) {
-				run, _, err = findRun(ctx, runs, args[0])
+				run, err = findRun(ctx, runs, args[0])
 				return err
 			})(cmd, args)
 			if err != nil {
 				return err
 			}
-			req := broker.ExecuteRequest{Resume: run.ID, Code: code, Owner: run.Principal, Language: run.Language, Client: "exec"}
+			req := broker.ExecuteRequest{Resume: run.Run.ID, Code: code, Owner: run.Run.Principal, Language: run.Run.Language, Client: "exec"}
 			if in, ok := a.stdin.(*os.File); ok && file != "-" && onTerminal(in) && onTerminal(a.stderr) {
 				req.Talker = newTerminal(in, a.stderr)
 			}
@@ -178,10 +160,11 @@ func (a *app) runsSettleCommand() *cobra.Command {
 			if err != nil || done == retry {
 				return usage("runs settle takes a run, the number of a call, and --done or --retry\nhint: broker runs show %s", args[0])
 			}
-			run, _, err := findRun(ctx, runs, args[0])
+			found, err := findRun(ctx, runs, args[0])
 			if err != nil {
 				return err
 			}
+			run := found.Run
 			err = runs.Change(ctx, run.ID, func(r *state.Run, calls []state.RunCall) error { return state.Settle(r, calls, n, done) })
 			if err != nil {
 				return err

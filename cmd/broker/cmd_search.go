@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -8,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 func (a *app) searchCommand() *cobra.Command {
 	var req broker.SearchRequest
 	var detail string
+	var explain bool
 	c := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Find tools by what they do",
@@ -34,6 +38,9 @@ func (a *app) searchCommand() *cobra.Command {
 			}
 			defer s.close()
 			a.learnMissing(cmd, s, req.Server)
+			if explain {
+				return a.explainSearch(cmd.Context(), s, req)
+			}
 			found, err := s.broker.Search(cmd.Context(), req)
 			if err != nil {
 				return usage("%w", err)
@@ -50,10 +57,30 @@ func (a *app) searchCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&req.Server, "server", "", "only this server")
 	c.Flags().StringVar(&detail, "detail", "", "name, desc (default) or full")
+	c.Flags().BoolVar(&explain, "explain", false, "show the score of each hit, word by word")
 	c.Flags().IntVar(&req.Limit, "limit", 0, "number of hits, at most 50 (default 8)")
 	c.Flags().IntVar(&req.Offset, "offset", 0, "number of best hits to skip")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+// explainSearch prints why hits are where they are.
+func (a *app) explainSearch(ctx context.Context, s *session, req broker.SearchRequest) error {
+	x, err := (&api.Reader{Broker: s.broker}).Explain(ctx, req)
+	if err != nil {
+		return usage("%w", err)
+	}
+	if a.json {
+		return a.printJSON(x)
+	}
+	say(a.stdout, "the answer has %s in %s\n", counted(x.Tokens, "token"), size(int64(x.Bytes)))
+	return table[broker.Explained]{"SCORE\tHIT\tWORDS", func(h broker.Explained) []any {
+		var words []string
+		for _, w := range h.Words {
+			words = append(words, fmt.Sprintf("%s %.2f", w.As, w.Score))
+		}
+		return []any{fmt.Sprintf("%.2f", h.Score), h.Name, strings.Join(words, ", ")}
+	}}.print(a.stdout, x.Hits)
 }
 
 // learnMissing connects to the servers whose tools are not known yet, so that

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/broker/console"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 )
 
@@ -24,7 +25,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the MCP server over stdio or HTTP",
 		Long: "Run the MCP server over stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
-			"With --http, the profile NAME is at /mcp/NAME; skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz report its health.\n" +
+			"With --http, the profile NAME is at /mcp/NAME; the console is at /console, on an address of this machine; skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz report its health.\n" +
 			"Upstream servers are started when they are needed and stopped with it.\n" +
 			"Clients on stdio share one process, the daemon, which the first of them starts; see broker daemon. With --no-daemon, with BROKER_DAEMON=off\n" +
 			"or CI=true in the environment, and in a sandbox, this process serves by itself.",
@@ -127,11 +128,12 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if err != nil {
 		return err
 	}
-	manage, err := a.manageOverHTTP(s, w, values, limits)
+	page := console.New()
+	manage, err := a.manageOverHTTP(s, w, values, limits, page)
 	if err != nil {
 		return err
 	}
-	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, API: manage, RefuseAPI: api.Refuse}
+	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, API: manage, RefuseAPI: api.Refuse, Console: page}
 	if a.chosenProfile() == "" {
 		o.Default = s.config.Broker.Profile
 	}
@@ -144,7 +146,15 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		return hinted("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
 	}
 	say(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		say(a.stderr, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == ""))
+	}
 	defer a.logLayers(ctx, s)()
+	return serveUntil(ctx, l, handler)
+}
+
+// serveUntil serves until ctx is done.
+func serveUntil(ctx context.Context, l net.Listener, handler http.Handler) error {
 	// Requests end with the server: a script whose client is gone is killed.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

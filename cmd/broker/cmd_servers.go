@@ -2,12 +2,10 @@ package main
 
 import (
 	"cmp"
-	"context"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/broker/api"
 )
 
 func (a *app) serversCommand() *cobra.Command {
@@ -34,16 +32,15 @@ func (a *app) serversListCommand() *cobra.Command {
 				name = args[0]
 			}
 			a.learnMissing(cmd, s, name)
-			ans := s.broker.ListServers(name)
-			if ans.Note != "" {
-				return usage("%s", ans.Note)
+			rows := (&api.Reader{Broker: s.broker}).Servers(cmd.Context(), name)
+			if rows.Note != "" {
+				return usage("%s", rows.Note)
 			}
-			rows := serverRowsOf(cmd.Context(), s.broker, ans)
 			if a.json {
 				return a.printJSON(rows)
 			}
-			err = table[serverRow]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i serverRow) []any {
-				return []any{i.Name, i.Transport, i.Status, i.ToolCount, i.runs(), oneLine(cmp.Or(why(i.Error), i.Description), 100)}
+			err = table[api.ServerRow]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
+				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), oneLine(cmp.Or(why(i.Error), i.Description), 100)}
 			}}.print(a.stdout, rows.Servers)
 			if err != nil {
 				return err
@@ -61,43 +58,13 @@ func (a *app) serversListCommand() *cobra.Command {
 	}
 }
 
-// A serverRow is a server as the command lists it: what models see of it, who
-// shares an instance, and what runs.
-type serverRow struct {
-	broker.ServerInfo
-	Instances     upstream.Sharing `json:"instances,omitempty"`
-	InstancesWhy  string           `json:"instances_why,omitempty"`
-	MaxConcurrent int              `json:"max_concurrent,omitempty"`
-	// Package runs directly, without npx or uvx; empty if the command runs as it is
-	// written.
-	Package string `json:"package,omitempty"`
-}
-
-func (r serverRow) runs() string {
+// runsAs is what runs for a server.
+func runsAs(s api.ServerRow) string {
 	switch {
-	case r.Package != "":
-		return r.Package
-	case r.Transport == "stdio":
+	case s.Package != "":
+		return s.Package
+	case s.Transport == "stdio":
 		return "as written"
 	}
 	return ""
-}
-
-// serverRows is broker.ServersAnswer with such rows.
-type serverRows struct {
-	Servers []serverRow `json:"servers"`
-	broker.ServersAnswer
-}
-
-func serverRowsOf(ctx context.Context, b *broker.Broker, ans broker.ServersAnswer) serverRows {
-	rows := serverRows{ServersAnswer: ans, Servers: []serverRow{}}
-	byName := make(map[string]upstream.Status)
-	for _, st := range b.Status() {
-		byName[st.Name] = st
-	}
-	for _, i := range ans.Servers {
-		st := byName[i.Name]
-		rows.Servers = append(rows.Servers, serverRow{i, st.Sharing, st.SharingWhy, st.MaxConcurrent, b.Package(ctx, i.Name)})
-	}
-	return rows
 }

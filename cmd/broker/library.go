@@ -13,6 +13,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/broker/console"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -78,9 +80,9 @@ func (a *app) noteIn(dir string, e state.Event, err error) {
 // unpruned opens a record from which nothing goes by itself.
 var unpruned = &sqlite.Options{Days: -1, MaxBytes: -1}
 
-// manageOverHTTP is the HTTP interface to the skills and plugins of a running
-// broker, whose changes are in force when they are answered.
-func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, limits map[string]broker.TokenLimits) (http.Handler, error) {
+// manageOverHTTP is the HTTP interface to what a running broker manages, for clients
+// with tokens and for the console, whose changes are in force when they are answered.
+func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, limits map[string]broker.TokenLimits, c *console.Console) (http.Handler, error) {
 	admin, err := expand(s.config.Broker.HTTP.AdminToken)
 	switch {
 	case err != nil:
@@ -93,14 +95,26 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 			return nil, usage("http.adminToken is also the token of %q, who could change things then: give it one of its own", name)
 		}
 	}
-	return api.New(api.Options{
-		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.root.SkillTools(k) }, Tokens: tokens, AdminToken: admin, Owner: ownerOf(tokens, limits), Changed: w.now, Logger: a.logger(),
+	o := a.apiOptions(s, w)
+	o.Tokens, o.AdminToken, o.Owner = tokens, admin, ownerOf(tokens, limits)
+	if c != nil {
+		o.Session = c.Session
+	}
+	return api.New(o), nil
+}
+
+// apiOptions are those of the HTTP interface, but for who may use it.
+func (a *app) apiOptions(s *session, w *watcher) api.Options {
+	return api.Options{
+		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.root.SkillTools(k) }, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
+		Always: func(tools []string) error { return allowAlways(s.config.Path, tools) },
+		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins},
 		FileRead: func(k *skills.Skill, client, path string, err error) {
 			e := skillEvent(state.EventSkillFileRead, k, path, err)
 			e.Client = client
 			s.audit.Note(e)
 		},
-	}), nil
+	}
 }
 
 // changeEvent is a change as it stands in the audit log.

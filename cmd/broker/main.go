@@ -234,7 +234,7 @@ func (a *app) root() *cobra.Command {
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
 		a.redactCommand(),
 		a.profilesCommand(), a.projectsCommand(),
-		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.daemonCommand(), a.serviceCommand(),
+		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.consoleCommand(), a.daemonCommand(), a.serviceCommand(),
 	)
 	a.addCompletions(root)
 	a.fitHelp(root)

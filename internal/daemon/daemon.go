@@ -43,6 +43,10 @@ const (
 	OpServe  = "serve"
 	OpStatus = "status"
 	OpStop   = "stop"
+	// OpConsole and OpConsoleShow ask for the address of the console; with the latter
+	// nothing can be changed there.
+	OpConsole     = "console"
+	OpConsoleShow = "console-show"
 )
 
 // ErrRunning says that another process is the daemon of a state directory.
@@ -68,6 +72,8 @@ type Welcome struct {
 	PID    int     `json:"pid"`
 	Build  Build   `json:"build"`
 	Status *Status `json:"status,omitempty"`
+	// Console is an address that opens the console.
+	Console string `json:"console,omitempty"`
 	// Refused says why the daemon does not serve this client.
 	Refused string `json:"refused,omitempty"`
 	// Moved says that the daemon has given its place up: start another one.
@@ -173,7 +179,7 @@ func readLine(conn net.Conn, br *bufio.Reader, wait time.Duration, v any) error 
 }
 
 // Ask sends a request that is no conversation to the daemon of a state
-// directory: OpStatus or OpStop. The error wraps fs.ErrNotExist if no daemon
+// directory: any but OpServe. The error wraps fs.ErrNotExist if no daemon
 // runs.
 func Ask(stateDir, op string, build Build) (Welcome, error) {
 	conn, err := dial(placeOf(stateDir))

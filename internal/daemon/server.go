@@ -41,6 +41,14 @@ type Host interface {
 	Converse(ctx context.Context, c *Conversation)
 }
 
+// An Opener is a Host that has a console.
+type Opener interface {
+	// OpenConsole returns an address that opens the console.
+	OpenConsole(changes bool) (string, error)
+	// Watched reports whether somebody looks at it: the daemon stays then.
+	Watched() bool
+}
+
 // Claim takes the place of a state directory, without waiting: clients may
 // connect from now on, and are answered when Serve is called. The error is
 // ErrRunning if another process has it.
@@ -111,7 +119,15 @@ func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error
 	stop := context.AfterFunc(ctx, d.leave)
 	defer stop()
 	d.mu.Lock()
-	d.idle = time.AfterFunc(idle, func() { d.leaveIfAlone() })
+	d.idle = time.AfterFunc(idle, func() {
+		if o, ok := host.(Opener); ok && o.Watched() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.idle.Reset(idle)
+			return
+		}
+		d.leaveIfAlone()
+	})
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	for {
@@ -162,6 +178,16 @@ func (d *Daemon) attend(ctx context.Context, host Host, conn net.Conn, idle time
 		w.Refused = fmt.Sprintf("the daemon speaks version %d with its clients, this one %d", Version, h.Broker)
 	case h.Op == OpStatus:
 		w.Status = d.status()
+	case h.Op == OpConsole || h.Op == OpConsoleShow:
+		o, ok := host.(Opener)
+		if !ok {
+			w.Refused = "this daemon has no console"
+			break
+		}
+		url, err := o.OpenConsole(h.Op == OpConsole)
+		if w.Console = url; err != nil {
+			w.Refused = err.Error()
+		}
 	case h.Op == OpStop:
 		d.log.Info("asked to stop", "pid", h.PID)
 		d.leave() // whoever hears of the end may start another one

@@ -52,6 +52,9 @@ type Row struct {
 	was  state.Pin // that it was compared with
 }
 
+// Digest is that of its definition now; empty if it is gone, or cannot be read.
+func (r *Row) Digest() string { return r.item.digest }
+
 // Title is how people name it within its server: a tool by its name, all else
 // with its kind.
 func (r *Row) Title() string { return title(r.PinName) }

@@ -37,6 +37,12 @@ func (s *Store) List(ctx context.Context, f state.Filter) ([]state.Execution, er
 		if f.Client != "" {
 			query, args = query+" AND ? IN (client, client_info)", append(args, f.Client)
 		}
+		if !f.Until.IsZero() {
+			query, args = query+" AND started < ?", append(args, unixNano(f.Until))
+		}
+		if f.Text != "" {
+			query, args = query+" AND (id || ' ' || client || ' ' || client_info || ' ' || error || ' ' || coalesce(code, '')) LIKE ? ESCAPE '!'", append(args, part(f.Text))
+		}
 		if f.Server != "" {
 			query, args = query+" AND EXISTS (SELECT 1 FROM calls WHERE execution = e.id AND server = ?)", append(args, f.Server)
 		}
@@ -107,24 +113,28 @@ func (s *Store) Export(ctx context.Context, f func(state.Execution, []state.Call
 func (s *Store) Events(ctx context.Context, since time.Time, limit int) ([]state.Event, error) {
 	var list []state.Event
 	err := s.read(ctx, "list events of", func(conn *sql.Conn, _ []int64) error {
-		rows, err := conn.QueryContext(ctx, `SELECT time, kind, server, name, client, digest, failed, detail FROM events
-			WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?`, unixNano(since), orUsual(limit))
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var e state.Event
-			var at int64
-			if err := rows.Scan(&at, &e.Kind, &e.Server, &e.Name, &e.Client, &e.Digest, &e.Failed, &e.Detail); err != nil {
-				return err
-			}
-			e.Time = time.Unix(0, at).UTC()
-			list = append(list, e)
-		}
-		return rows.Err()
+		var err error
+		list, err = eventsOf(conn.QueryContext(ctx, "SELECT "+eventColumns+" FROM events WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?", unixNano(since), orUsual(limit)))
+		return err
 	})
 	return list, err
+}
+
+func eventsOf(rows *sql.Rows, err error) (list []state.Event, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e state.Event
+		var at int64
+		if err := rows.Scan(&at, &e.Kind, &e.Server, &e.Name, &e.Client, &e.Digest, &e.Failed, &e.Detail); err != nil {
+			return nil, err
+		}
+		e.Time = time.Unix(0, at).UTC()
+		list = append(list, e)
+	}
+	return list, rows.Err()
 }
 
 // read runs f on one state of the file, with the owners that are alive in it.

@@ -10,9 +10,12 @@ import (
 
 // Stats implements state.Summary.
 func (s *Store) Stats(ctx context.Context, since time.Time) (state.Stats, error) {
-	stats := state.Stats{ByStatus: map[string]int{}, Tools: []state.ToolStats{}}
+	stats := state.Stats{ByStatus: map[string]int{}, Tools: []state.ToolStats{}, Days: []state.DayStats{}}
 	err := s.read(ctx, "sum up", func(conn *sql.Conn, living []int64) error {
 		if err := addExecutions(ctx, conn, &stats, living, since); err != nil {
+			return err
+		}
+		if err := addDays(ctx, conn, &stats, living, since); err != nil {
 			return err
 		}
 		return addCalls(ctx, conn, &stats, since)
@@ -46,8 +49,25 @@ func addExecutions(ctx context.Context, conn *sql.Conn, s *state.Stats, living [
 	return rows.Err()
 }
 
+func addDays(ctx context.Context, conn *sql.Conn, s *state.Stats, living []int64, since time.Time) error {
+	rows, err := conn.QueryContext(ctx, `SELECT date(started / 1000000000, 'unixepoch') AS day, count(*), sum(calls), sum(bytes_in), sum(bytes_out),
+		sum(CASE WHEN state = 'interrupted' THEN 0 ELSE max(bytes_in - bytes_out, 0) END) FROM `+executionsAs(living)+` WHERE started >= ? GROUP BY day ORDER BY day`, unixNano(since))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var d state.DayStats
+		if err := rows.Scan(&d.Day, &d.Executions, &d.Calls, &d.BytesIn, &d.BytesOut, &d.BytesKept); err != nil {
+			return err
+		}
+		s.Days = append(s.Days, d)
+	}
+	return rows.Err()
+}
+
 func addCalls(ctx context.Context, conn *sql.Conn, s *state.Stats, since time.Time) error {
-	rows, err := conn.QueryContext(ctx, `SELECT server, tool, status, duration, arg_bytes, result_bytes FROM calls
+	rows, err := conn.QueryContext(ctx, `SELECT server, tool, status, duration, arg_bytes, result_bytes, started FROM calls
 		WHERE started >= ? ORDER BY server, tool, duration`, unixNano(since))
 	if err != nil {
 		return err
@@ -64,8 +84,8 @@ func addCalls(ctx context.Context, conn *sql.Conn, s *state.Stats, since time.Ti
 	for rows.Next() {
 		var server, name, status string
 		var d time.Duration
-		var args, result int64
-		if err := rows.Scan(&server, &name, &status, &d, &args, &result); err != nil {
+		var args, result, started int64
+		if err := rows.Scan(&server, &name, &status, &d, &args, &result, &started); err != nil {
 			return err
 		}
 		if tool == nil || tool.Server != server || tool.Tool != name {
@@ -81,6 +101,9 @@ func addCalls(ctx context.Context, conn *sql.Conn, s *state.Stats, since time.Ti
 		}
 		tool.ArgBytes += args
 		tool.ResultBytes += result
+		if at := time.Unix(0, started).UTC(); at.After(tool.Last) {
+			tool.Last = at
+		}
 		durations = append(durations, d)
 	}
 	finish()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,8 @@ func (a Audits) Run(t *testing.T) {
 		{"programs are recorded when asked for, and redacted", a.code},
 		{"texts are cut", a.cut},
 		{"List filters", a.filters},
+		{"Calls filters", a.callFilters},
+		{"News has what is new, once", a.news},
 		{"Stats sums up", a.stats},
 		{"Export has everything, the oldest first", a.export},
 		{"Export has neither gaps nor repeats", a.exportPages},
@@ -157,6 +160,9 @@ func (a Audits) filters(t *testing.T) {
 		{"client", state.Filter{Client: "a"}, []int{2, 0}},
 		{"what the client calls itself", state.Filter{Client: "cursor"}, []int{1}},
 		{"server", state.Filter{Server: "src"}, []int{1, 0}},
+		{"until", state.Filter{Until: e0.Started.Add(1)}, []int{0}},
+		{"text of the id", state.Filter{Text: strings.ToUpper(ids[1])}, []int{1}},
+		{"text is no pattern", state.Filter{Text: "%"}, nil},
 		{"nothing", state.Filter{Server: "none"}, nil},
 	} {
 		list, err := s.List(t.Context(), tt.f)
@@ -187,6 +193,23 @@ func (a Audits) stats(t *testing.T) {
 			{Server: "git", Tool: "t", Calls: 5, Errors: 1, P50: time.Millisecond, P99: 3 * time.Millisecond, Max: 3 * time.Millisecond, ArgBytes: 4, ResultBytes: 40},
 			{Server: "src", Tool: "t", Calls: 2, P50: 2 * time.Millisecond, P99: 2 * time.Millisecond, Max: 2 * time.Millisecond, ArgBytes: 2, ResultBytes: 20},
 		},
+	}
+	var days state.DayStats // two, around midnight
+	for _, d := range got.Days {
+		days.Executions, days.BytesIn, days.BytesOut, days.BytesKept = days.Executions+d.Executions, days.BytesIn+d.BytesIn, days.BytesOut+d.BytesOut, days.BytesKept+d.BytesKept
+		if _, err := time.Parse(time.DateOnly, d.Day); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := (state.DayStats{Executions: 3, BytesIn: 5010, BytesOut: 140, BytesKept: 4900}); days != want {
+		t.Errorf("Days = %+v, in all %+v, want %+v", got.Days, days, want)
+	}
+	got.Days = nil
+	for i := range got.Tools {
+		if time.Since(got.Tools[i].Last) > 2*time.Hour {
+			t.Errorf("the last call of %s was %v", got.Tools[i].Server, got.Tools[i].Last)
+		}
+		got.Tools[i].Last = time.Time{}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Stats (-want +got):\n%s", diff)

@@ -1,0 +1,293 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
+	"github.com/mcpbroker/mcpbroker/internal/pins"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+)
+
+// A view is a Reader over a broker without servers and a real record, and a server
+// of it to which requests come from the console, unless signed says otherwise.
+type view struct {
+	t      *testing.T
+	read   *Reader
+	store  *sqlite.Store
+	runs   *sqlite.Runs
+	server *httptest.Server
+	in     bool
+	may    bool
+}
+
+func newView(t *testing.T) *view {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := sqlite.Open(dir, &sqlite.Options{Payloads: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := sqlite.NewRuns(dir, nil)
+	b, err := broker.New(broker.Options{Runner: idle{}, Audit: store, Runs: runs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &view{t: t, store: store, runs: runs, in: true, may: true}
+	v.read = &Reader{Broker: b, Audit: store, Runs: runs, Pins: pins.Open(files.OpenPins(dir+"/pins"), nil)}
+	v.server = httptest.NewServer(New(Options{Library: newBench(t).library(), Owner: ownerOf, AdminToken: admin, Private: true, Reader: v.read,
+		Session: func(*http.Request) (bool, bool) { return v.in, v.may }}))
+	t.Cleanup(func() {
+		v.server.Close()
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := runs.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return v
+}
+
+// idle runs nothing.
+type idle struct{ sandbox.Runner }
+
+func (idle) Close() error { return nil }
+
+func (v *view) ask(method, path, body string) (int, string) {
+	v.t.Helper()
+	req, err := http.NewRequestWithContext(v.t.Context(), method, v.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var b strings.Builder
+	if _, err := bufio.NewReader(res.Body).WriteTo(&b); err != nil {
+		v.t.Fatal(err)
+	}
+	return res.StatusCode, b.String()
+}
+
+func (v *view) record(client, code string, calls ...state.Call) (id string) {
+	v.t.Helper()
+	id = v.store.Begin(state.Execution{Client: client, Code: code})
+	for i, c := range calls {
+		c.ExecutionID, c.Seq = id, i+1
+		v.store.Record(c)
+	}
+	if err := v.store.Finish(state.Execution{ID: id, BytesIn: 1000, BytesOut: 10}); err != nil {
+		v.t.Fatal(err)
+	}
+	return id
+}
+
+func TestViewsAreForTheConsoleAlone(t *testing.T) {
+	v := newView(t)
+	v.in = false
+	for _, r := range append(views, routes...) {
+		path := strings.NewReplacer("{name}", "x", "{id}", "x", "{path...}", "x").Replace(r.path)
+		if status, text := v.ask(r.method, path, "{}"); status != http.StatusForbidden || !strings.Contains(text, "broker console") {
+			t.Errorf("%s %s without a session: %d %s", r.method, path, status, text)
+		}
+	}
+	v.in, v.may = true, false
+	for _, r := range views {
+		if !r.changes {
+			continue
+		}
+		path := strings.NewReplacer("{name}", "x", "{id}", "x").Replace(r.path)
+		if status, text := v.ask(r.method, path, "{}"); status != http.StatusForbidden || !strings.Contains(text, "only shows") {
+			t.Errorf("%s %s of a session that only shows: %d %s", r.method, path, status, text)
+		}
+	}
+}
+
+func TestViewsAreDocumented(t *testing.T) {
+	data, err := os.ReadFile("../../docs/console.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range views {
+		if row := fmt.Sprintf("| `%s %s` |", r.method, r.path); !strings.Contains(string(data), row) {
+			t.Errorf("docs/console.md has no row %q", row)
+		}
+	}
+	if rows := strings.Count(string(data), "/api/"); rows != len(views) {
+		t.Errorf("docs/console.md names %d operations, there are %d", rows, len(views))
+	}
+}
+
+func TestViewsAnswer(t *testing.T) {
+	v := newView(t)
+	id := v.record("ann", "const key = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'",
+		state.Call{Server: "git", Tool: "<img onerror>", ID: "git__x", Status: state.CallOK, Class: "read", Args: []byte(`{"password":"hunter2hunter2"}`)},
+		state.Call{Server: "git", Tool: "push", ID: "git__push", Status: state.CallError, Error: "=1+1"})
+	v.store.Note(state.Event{Kind: state.EventDrift, Server: "git"})
+	v.record("bob", "2")
+	for _, tt := range []struct {
+		path   string
+		status int
+		want   string // in the answer; after "!", not in it
+	}{
+		{"/api/servers", 200, `"total_tools":0`},
+		{"/api/servers/none", 404, `no server \"none\"`},
+		{"/api/search?q=issue", 200, `"answer":"{\"match_count\":0`},
+		{"/api/search?q=x&detail=all", 422, "unknown detail"},
+		{"/api/executions", 200, `"client":"bob"`},
+		{"/api/executions", 200, `!"code":`},
+		{"/api/executions?client=ann", 200, `!bob`},
+		{"/api/executions?q=" + id, 200, `!bob`},
+		{"/api/executions?limit=none", 422, `limit is \"none\": use 1 to 1000`},
+		{"/api/executions?since=yesterday", 422, "2026-01-31T12:00:00Z"},
+		{"/api/executions/" + id, 200, `"code":"const key = '[redacted]'"`},
+		{"/api/executions/" + id, 200, `!hunter2`},
+		{"/api/executions/none", 404, "pruned"},
+		{"/api/calls?tool=push", 200, `"client":"ann"`},
+		{"/api/calls?status=ok", 200, `!push`},
+		{"/api/calls?format=csv", 200, `,git,push,,,error,0.000,0,0,'=1+1`},
+		{"/api/calls?format=jsonl&limit=1", 200, `"tool":"push"`},
+		{"/api/calls?format=jsonl&limit=1", 200, `!onerror`},
+		{"/api/calls?format=xml", 422, "jsonl or csv"},
+		{"/api/events", 200, `"kind":"result_drift"`},
+		{"/api/stats", 200, `"bytes_kept":1980`},
+		{"/api/stats?since=" + time.Now().Add(time.Hour).UTC().Format(time.RFC3339), 200, `"executions":0`},
+		{"/api/approvals", 200, `{"runs":[]}`},
+		{"/api/runs/none", 404, "kept for a week"},
+		{"/api/pins", 200, `{"pins":[]}`},
+		{"/api/manifest", 200, `[]`},
+	} {
+		status, text := v.ask(http.MethodGet, tt.path, "")
+		without, absent := strings.CutPrefix(tt.want, "!")
+		if status != tt.status || strings.Contains(text, without) == absent {
+			t.Errorf("%s: %d %s; want %d and %q", tt.path, status, text, tt.status, tt.want)
+		}
+	}
+}
+
+func TestOnlyWhatWasShownIsApproved(t *testing.T) {
+	v := newView(t)
+	run := state.Run{ID: state.NewRunID(), Principal: state.Local, Code: "x", Started: time.Now()}
+	j := v.runs.Begin(run)
+	for n := 1; n <= 2; n++ {
+		c := state.RunCall{Ordinal: n, Func: "call", Tool: "git__push", Args: json.RawMessage(fmt.Sprintf(`{"n":%d,"token":"ghp_abcdefghijklmnopqrstuvwxyz0123456789"}`, n)), Class: "write", State: state.RunAsked, Why: "writes", Made: time.Now()}
+		if err := j.Record(c, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run.Status, run.Expires = state.StatusWaiting, time.Now().Add(time.Hour)
+	if err := j.End(run); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := v.ask(http.MethodGet, "/api/approvals", ""); !strings.Contains(text, run.ID) {
+		t.Fatalf("approvals: %s", text)
+	}
+	_, text := v.ask(http.MethodGet, "/api/runs/"+run.ID, "")
+	var shown Run
+	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown.Calls) != 2 || shown.Calls[0].Digest == "" || strings.Contains(text, "ghp_") {
+		t.Fatalf("%v: %s", err, text)
+	}
+	decide := func(approve bool, n int, digest string) (int, string) {
+		return v.ask(http.MethodPost, "/api/runs/"+run.ID+"/decide", fmt.Sprintf(`{"approve": %v, "calls": [%d], "digests": [%q]}`, approve, n, digest))
+	}
+	for _, tt := range []struct {
+		approve bool
+		n       int
+		digest  string
+		status  int
+		states  string
+	}{
+		{true, 1, shown.Calls[1].Digest, 409, "asked asked"},
+		{true, 1, shown.Calls[0].Digest, 200, "approved asked"},
+		{true, 1, shown.Calls[0].Digest, 409, "approved asked"},
+		{false, 2, shown.Calls[1].Digest, 200, "approved failed"},
+	} {
+		status, text := decide(tt.approve, tt.n, tt.digest)
+		now, err := v.read.Run(context.Background(), run.ID)
+		if states := now.Calls[0].State + " " + now.Calls[1].State; err != nil || status != tt.status || states != tt.states {
+			t.Errorf("decide %v on %d: %d %s, then %s, %v; want %d and %s", tt.approve, tt.n, status, text, states, err, tt.status, tt.states)
+		}
+	}
+}
+
+// A messages reads server-sent events.
+type messages struct {
+	lines *bufio.Scanner
+	id    string
+}
+
+func (v *view) follow(ctx context.Context, last string) *messages {
+	v.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.server.URL+"/api/stream", nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	req.Header.Set("Last-Event-ID", last)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.t.Cleanup(func() { res.Body.Close() })
+	return &messages{lines: bufio.NewScanner(res.Body)}
+}
+
+func (m *messages) next(t *testing.T) (n News) {
+	t.Helper()
+	for m.lines.Scan() {
+		if id, ok := strings.CutPrefix(m.lines.Text(), "id: "); ok {
+			m.id = id
+		}
+		if data, ok := strings.CutPrefix(m.lines.Text(), "data: "); ok {
+			var raw struct {
+				Calls []struct{ Tool string }
+			}
+			if err := json.Unmarshal([]byte(data), &raw); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range raw.Calls {
+				n.Calls = append(n.Calls, state.Call{Tool: c.Tool})
+			}
+			return n
+		}
+	}
+	t.Fatalf("the stream ended: %v", m.lines.Err())
+	return n
+}
+
+func TestStreamsResume(t *testing.T) {
+	v := newView(t)
+	v.record("ann", "1", state.Call{Server: "s", Tool: "before", Status: state.CallOK})
+	ctx, cut := context.WithCancel(t.Context())
+	m := v.follow(ctx, "")
+	if n := m.next(t); len(n.Calls) > 0 {
+		t.Fatalf("at first: %+v", n)
+	}
+	v.record("ann", "2", state.Call{Server: "s", Tool: "live", Status: state.CallOK})
+	for n := m.next(t); len(n.Calls) == 0 || n.Calls[0].Tool != "live"; n = m.next(t) {
+	}
+	cut()
+	eventually.True(t, "the stream ends with its page", func() bool { return !Watched() })
+	v.record("ann", "3", state.Call{Server: "s", Tool: "missed", Status: state.CallOK})
+	if n := v.follow(t.Context(), m.id).next(t); len(n.Calls) != 1 || n.Calls[0].Tool != "missed" {
+		t.Errorf("after the cut: %+v", n)
+	}
+}

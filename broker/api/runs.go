@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// Runs is a list of runs.
+type Runs struct {
+	Runs List[state.Run] `json:"runs"`
+}
+
+// A Run is one with its calls, as people are shown them.
+type Run struct {
+	Run   state.Run     `json:"run"`
+	Calls List[RunCall] `json:"calls"`
+}
+
+// A RunCall is one call of a run.
+type RunCall struct {
+	broker.PendingCall
+	Class string `json:"class,omitempty"`
+	By    string `json:"decided_by,omitempty"`
+	Used  bool   `json:"reused,omitempty"`
+	// Digest identifies what it does, so that nobody approves what he was not shown.
+	Digest string `json:"digest,omitempty"`
+}
+
+// RunCallOf is a call of a journal: without secrets, and cut.
+func RunCallOf(c state.RunCall) RunCall {
+	shown := RunCall{PendingCall: broker.PendingOf(c), Class: c.Class, By: gate.Cut(gate.Line(c.By), 100), Used: c.Reused}
+	shown.State = c.State
+	if c.Lost() {
+		shown.State = state.RunUnknown
+	}
+	if c.State == state.RunAsked {
+		shown.Digest = c.Digest() + c.Pin
+	}
+	return shown
+}
+
+// Run finds a run by the beginning of its id; an unknown one is
+// state.ErrNotFound.
+func (r *Reader) Run(ctx context.Context, id string) (Run, error) {
+	run, calls, err := r.Runs.Run(ctx, id)
+	if err != nil {
+		return Run{}, err
+	}
+	shown := Run{Run: run}
+	for _, c := range calls {
+		if c.State == state.RunUsed { // another row is in its place
+			continue
+		}
+		shown.Calls = append(shown.Calls, RunCallOf(c))
+	}
+	return shown, nil
+}
+
+// Waiting are the runs that wait for a decision, the latest first.
+func (r *Reader) Waiting(ctx context.Context) (Runs, error) {
+	list, err := r.Runs.Runs(ctx, -1)
+	return Runs{slices.DeleteFunc(list, func(r state.Run) bool {
+		return r.Status != state.StatusWaiting || r.Expired(time.Now())
+	})}, err
+}
+
+// ErrNothingWaits means that a run has no such call that waits for a decision.
+var ErrNothingWaits = errors.New("no such call waits for a decision")
+
+// Decide applies a verdict to the calls of a run that wait, of which may has been
+// shown exactly those that are decided about: its error, and a call that changes
+// meanwhile, leave everything as it is. It returns them.
+func (r *Reader) Decide(ctx context.Context, id string, v state.Verdict, may func(state.Run, []state.RunCall) error) ([]state.RunCall, error) {
+	run, calls, err := r.Runs.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	meant := slices.DeleteFunc(state.Pending(calls), func(c state.RunCall) bool { return len(v.Only) > 0 && !slices.Contains(v.Only, c.Ordinal) })
+	if len(meant) == 0 {
+		return nil, ErrNothingWaits
+	}
+	if err := may(run, meant); err != nil {
+		return nil, err
+	}
+	v.Only = nil
+	for _, c := range meant {
+		v.Only = append(v.Only, c.Ordinal)
+	}
+	return meant, r.Runs.Change(ctx, run.ID, func(r *state.Run, calls []state.RunCall) error {
+		for _, was := range meant {
+			i := slices.IndexFunc(calls, func(c state.RunCall) bool { return c.Ordinal == was.Ordinal })
+			if i < 0 || calls[i].Digest() != was.Digest() || calls[i].Pin != was.Pin {
+				return errors.New("the calls have changed meanwhile: look at them again")
+			}
+		}
+		return v.Decide(r, calls, time.Now())
+	})
+}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+const (
+	// maxStreams is how many pages are told of news at one time.
+	maxStreams = 16
+	// newsEvery is how often the record is looked at: a page shows a call at most
+	// this and the time of its commit later.
+	newsEvery = 100 * time.Millisecond
+	// beatEvery keeps a stream without news alive, and finds pages that are gone.
+	beatEvery = 15 * time.Second
+)
+
+// News is one message of the stream: what was recorded since the last one.
+type News struct {
+	Executions List[state.Execution] `json:"executions"`
+	Calls      List[state.Call]      `json:"calls"`
+	Events     List[state.Event]     `json:"events"`
+	// Missed means that there was too much: read everything again.
+	Missed bool `json:"missed,omitempty"`
+}
+
+var streams atomic.Int32
+
+// Watched reports whether a page is open that shows news.
+func Watched() bool { return streams.Load() > 0 }
+
+// follow answers server-sent events: "news" with a News and the position after it
+// as its id, and "servers" when a server is not as it was. A page that comes back
+// with Last-Event-ID gets what it has missed.
+func (s *server) follow(r *http.Request) (int, any, error) {
+	if streams.Add(1) > maxStreams {
+		streams.Add(-1)
+		return 0, nil, newProblem(http.StatusServiceUnavailable, "too_many", "%d pages are open: close one", maxStreams)
+	}
+	return http.StatusOK, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer streams.Add(-1)
+		f := follower{s: s, w: w, flush: http.NewResponseController(w), at: state.ParsePosition(r.Header.Get("Last-Event-ID")), sent: map[string]string{}}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Cache-Control", "no-store")
+		f.run(r)
+	}), nil
+}
+
+// A follower is one stream.
+type follower struct {
+	s       *server
+	w       http.ResponseWriter
+	flush   *http.ResponseController
+	at      state.Position
+	sent    map[string]string // the status of each execution that was sent
+	servers string
+	wrote   time.Time
+}
+
+func (f *follower) run(r *http.Request) {
+	tick := time.NewTicker(newsEvery)
+	defer tick.Stop()
+	f.servers = f.serverStates()
+	for first := true; ; first = false {
+		n, err := f.s.o.Reader.Audit.News(r.Context(), f.at)
+		if err != nil {
+			if r.Context().Err() == nil {
+				f.s.o.Logger.Error("follow the record", "err", err)
+			}
+			return
+		}
+		f.at = n.At
+		n.Executions = f.fresh(n.Executions)
+		if now := f.serverStates(); now != f.servers {
+			f.servers = now
+			err = f.write("event: servers\ndata: {}\n\n")
+		}
+		if news := (News{n.Executions, n.Calls, n.Events, n.Missed}); err == nil && (first || len(news.Executions)+len(news.Calls)+len(news.Events) > 0 || news.Missed) {
+			err = f.write("event: news\nid: " + n.At.String() + "\ndata: " + gate.Encode(news).String() + "\n\n")
+		}
+		if err == nil && time.Since(f.wrote) > beatEvery {
+			err = f.write(":\n\n")
+		}
+		if err != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// write sends one message.
+func (f *follower) write(text string) error {
+	f.wrote = time.Now()
+	if _, err := fmt.Fprint(f.w, text); err != nil {
+		return err
+	}
+	return f.flush.Flush()
+}
+
+// fresh leaves out executions that were sent as they are.
+func (f *follower) fresh(list []state.Execution) (news []state.Execution) {
+	if len(f.sent) > state.MaxNews {
+		clear(f.sent)
+	}
+	for _, e := range list {
+		if f.sent[e.ID] != e.Status {
+			f.sent[e.ID] = e.Status
+			news = append(news, e)
+		}
+	}
+	return news
+}
+
+func (f *follower) serverStates() (states string) {
+	for _, st := range f.s.o.Reader.Broker.Status() {
+		states += fmt.Sprintf("%s %s %d\n", st.Name, st.State, st.Tools)
+	}
+	return states
+}

@@ -1,0 +1,360 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/pins"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// views are the operations on what a Reader reads. They need a session of the
+// console, or the admin token: they show what all clients did. docs/console.md
+// lists them.
+var views = []route{
+	{http.MethodGet, "/api/servers", false, (*server).listServers},
+	{http.MethodGet, "/api/servers/{name}", false, (*server).showServer},
+	{http.MethodPost, "/api/servers/{name}/retry", true, (*server).retryServer},
+	{http.MethodGet, "/api/search", false, (*server).search},
+	{http.MethodGet, "/api/executions", false, (*server).listExecutions},
+	{http.MethodGet, "/api/executions/{id}", false, (*server).showExecution},
+	{http.MethodGet, "/api/calls", false, (*server).listCalls},
+	{http.MethodGet, "/api/events", false, (*server).listEvents},
+	{http.MethodGet, "/api/stats", false, (*server).stats},
+	{http.MethodGet, "/api/stream", false, (*server).follow},
+	{http.MethodGet, "/api/approvals", false, (*server).listWaiting},
+	{http.MethodGet, "/api/runs/{id}", false, (*server).showRun},
+	{http.MethodPost, "/api/runs/{id}/decide", true, (*server).decide},
+	{http.MethodPost, "/api/runs/{id}/resume", true, (*server).resume},
+	{http.MethodGet, "/api/pins", false, (*server).listPins},
+	{http.MethodPost, "/api/pins", true, (*server).decidePin},
+	{http.MethodGet, "/api/manifest", false, (*server).manifest},
+	{http.MethodPost, "/api/execute", true, (*server).execute},
+}
+
+// query reads the parameters of a request. The first mistake is its err.
+type query struct {
+	url.Values
+	err error
+}
+
+func (q *query) number(name string, least, most int64) int64 {
+	text := q.Get(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		q.err = cmp.Or(q.err, error(newProblem(http.StatusUnprocessableEntity, "bad_query", "%s is %.40q: use %d to %d", name, text, least, most)))
+	}
+	return n
+}
+
+// time reads a time in RFC 3339.
+func (q *query) time(name string) time.Time {
+	text := q.Get(name)
+	if text == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		q.err = cmp.Or(q.err, error(newProblem(http.StatusUnprocessableEntity, "bad_query", "%s is %.40q: use a time such as 2026-01-31T12:00:00Z", name, text)))
+	}
+	return t
+}
+
+func queryOf(r *http.Request) *query { return &query{Values: r.URL.Query()} }
+
+// answered is what a handler returns that either has an answer or an error.
+func answered(v any, err error) (int, any, error) { return http.StatusOK, v, err }
+
+func notFound(what, name, hint string) error {
+	return newProblem(http.StatusNotFound, "not_found", "there is no %s %q%s", what, gate.Cut(gate.Line(name), 80), hint)
+}
+
+func (s *server) listServers(r *http.Request) (int, any, error) {
+	return http.StatusOK, s.o.Reader.Servers(r.Context(), ""), nil
+}
+
+func (s *server) showServer(r *http.Request) (int, any, error) {
+	d, ok, err := s.o.Reader.Server(r.Context(), r.PathValue("name"))
+	if err == nil && !ok {
+		err = notFound("server", r.PathValue("name"), ": /api/servers lists them")
+	}
+	return answered(d, err)
+}
+
+// retryTime bounds how long a page waits for a server.
+const retryTime = 30 * time.Second
+
+func (s *server) retryServer(r *http.Request) (int, any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), retryTime)
+	defer cancel()
+	if _, ok, err := s.o.Reader.Server(ctx, r.PathValue("name")); err != nil || !ok {
+		return 0, nil, cmp.Or(err, notFound("server", r.PathValue("name"), ""))
+	}
+	s.o.Reader.Broker.Refresh(ctx, r.PathValue("name"))
+	return s.showServer(r)
+}
+
+func (s *server) search(r *http.Request) (int, any, error) {
+	q := queryOf(r)
+	req := broker.SearchRequest{Query: q.Get("q"), Server: q.Get("server"), Detail: broker.Detail(q.Get("detail")), Limit: int(q.number("limit", 1, 50))}
+	if q.err != nil {
+		return 0, nil, q.err
+	}
+	x, err := s.o.Reader.Explain(r.Context(), req)
+	if err != nil {
+		return 0, nil, newProblem(http.StatusUnprocessableEntity, "bad_query", "%s", err)
+	}
+	return http.StatusOK, x, nil
+}
+
+// maxListed is how many rows one answer has at most.
+const maxListed = 1000
+
+func (s *server) listExecutions(r *http.Request) (int, any, error) {
+	q := queryOf(r)
+	f := state.Filter{Limit: int(q.number("limit", 1, maxListed)), Since: q.time("since"), Until: q.time("until"),
+		Status: q.Get("status"), Client: q.Get("client"), Server: q.Get("server"), Text: q.Get("q")}
+	if q.err != nil {
+		return 0, nil, q.err
+	}
+	list, err := s.o.Reader.Audit.List(r.Context(), f)
+	for i := range list {
+		list[i].Code = "" // showExecution has it
+	}
+	return answered(Executions{list}, err)
+}
+
+func (s *server) showExecution(r *http.Request) (int, any, error) {
+	e, calls, err := s.o.Reader.Audit.Show(r.Context(), r.PathValue("id"))
+	if errors.Is(err, state.ErrNoRecord) {
+		err = notFound("execution", r.PathValue("id"), "; it may have been pruned")
+	}
+	return answered(Execution{e, calls}, err)
+}
+
+// listCalls answers JSON, or what is to be saved: format=jsonl or csv.
+func (s *server) listCalls(r *http.Request) (int, any, error) {
+	q := queryOf(r)
+	f := state.CallFilter{Limit: int(q.number("limit", 1, maxExported)), Before: q.number("before", 1, 1<<62), Since: q.time("since"), Until: q.time("until"),
+		Server: q.Get("server"), Tool: q.Get("tool"), Status: q.Get("status"), Class: q.Get("class"), Client: q.Get("client"), Text: q.Get("q")}
+	if q.err != nil {
+		return 0, nil, q.err
+	}
+	write, known := exports[q.Get("format")]
+	if q.Has("format") && !known {
+		return 0, nil, newProblem(http.StatusUnprocessableEntity, "bad_query", "format is %.40q: use jsonl or csv", q.Get("format"))
+	}
+	list, err := s.o.Reader.Audit.Calls(r.Context(), f)
+	if err != nil || !known {
+		return answered(Calls{list}, err)
+	}
+	return http.StatusOK, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "broker-audit."+q.Get("format")))
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		write(w, list)
+	}), nil
+}
+
+// maxExported is how many rows an export has at most.
+const maxExported = 100_000
+
+var exports = map[string]func(http.ResponseWriter, []state.Call){
+	"jsonl": func(w http.ResponseWriter, list []state.Call) {
+		for _, c := range list {
+			_, _ = fmt.Fprintln(w, gate.Encode(c).String())
+		}
+	},
+	"csv": func(w http.ResponseWriter, list []state.Call) {
+		out := csv.NewWriter(w)
+		_ = out.Write([]string{"n", "started", "client", "execution", "server", "tool", "class", "decision", "status", "duration_ms", "arg_bytes", "result_bytes", "error"})
+		for _, c := range list {
+			row := []string{strconv.FormatInt(c.N, 10), c.Started.UTC().Format(time.RFC3339Nano), c.Client, c.ExecutionID, c.Server, c.Tool, c.Class, c.Decision, c.Status,
+				strconv.FormatFloat(float64(c.Duration.Microseconds())/1000, 'f', 3, 64), strconv.FormatInt(c.ArgBytes, 10), strconv.FormatInt(c.ResultBytes, 10), c.Error}
+			for i, cell := range row {
+				if cell = gate.Line(cell); cell != "" && (cell[0] == '=' || cell[0] == '+' || cell[0] == '@' || cell[0] == '-') {
+					cell = "'" + cell // or a spreadsheet takes it for a formula
+				}
+				row[i] = cell
+			}
+			_ = out.Write(row)
+		}
+		out.Flush()
+	},
+}
+
+func (s *server) listEvents(r *http.Request) (int, any, error) {
+	q := queryOf(r)
+	since, limit := q.time("since"), q.number("limit", 1, maxListed)
+	if q.err != nil {
+		return 0, nil, q.err
+	}
+	list, err := s.o.Reader.Audit.Events(r.Context(), since, int(limit))
+	return answered(Events{list}, err)
+}
+
+func (s *server) stats(r *http.Request) (int, any, error) {
+	q := queryOf(r)
+	since := q.time("since")
+	if q.err != nil {
+		return 0, nil, q.err
+	}
+	return answered(s.o.Reader.Ledger(r.Context(), since))
+}
+
+func (s *server) listWaiting(r *http.Request) (int, any, error) {
+	return answered(s.o.Reader.Waiting(r.Context()))
+}
+
+// runProblem says that a run is not there, or not any more.
+func runProblem(err error, id string) error {
+	if errors.Is(err, state.ErrNotFound) {
+		return notFound("run", id, "; runs are kept for a week")
+	}
+	return err
+}
+
+func (s *server) showRun(r *http.Request) (int, any, error) {
+	run, err := s.o.Reader.Run(r.Context(), r.PathValue("id"))
+	return answered(run, runProblem(err, r.PathValue("id")))
+}
+
+// decide approves or denies calls of a run. The digests are those of the calls that
+// the person was shown.
+func (s *server) decide(r *http.Request) (int, any, error) {
+	var body struct {
+		Approve bool     `json:"approve"`
+		ForRun  bool     `json:"for_run"`
+		Always  bool     `json:"always"`
+		Calls   []int    `json:"calls"`
+		Digests []string `json:"digests"`
+	}
+	if err := readBody(r, &body); err != nil {
+		return 0, nil, err
+	}
+	if len(body.Calls) == 0 || len(body.Calls) != len(body.Digests) {
+		return 0, nil, newProblem(http.StatusUnprocessableEntity, "bad_body", `the body needs "calls" and "digests", of the calls that were shown`)
+	}
+	always := body.Approve && body.Always && s.o.Always != nil
+	v := state.Verdict{Approve: body.Approve, ForRun: body.ForRun || always, Only: body.Calls, By: "the console", Denied: broker.Denied}
+	meant, err := s.o.Reader.Decide(r.Context(), r.PathValue("id"), v, func(_ state.Run, calls []state.RunCall) error {
+		for _, c := range calls {
+			if body.Digests[slices.Index(body.Calls, c.Ordinal)] != c.Digest()+c.Pin {
+				return newProblem(http.StatusConflict, "changed", "call %d is not what was shown: look at it again", c.Ordinal)
+			}
+		}
+		if err := broker.Lasting(calls); always && err != nil {
+			return newProblem(http.StatusConflict, "asked_by_rule", "%s", err)
+		}
+		return nil
+	})
+	if err == nil && always {
+		err = s.o.Always(broker.ToolsOf(meant))
+	}
+	if errors.Is(err, ErrNothingWaits) {
+		err = newProblem(http.StatusConflict, "decided", "these calls do not wait for a decision any more")
+	}
+	if err != nil {
+		return 0, nil, runProblem(err, r.PathValue("id"))
+	}
+	return http.StatusOK, map[string]int{"decided": len(meant)}, nil
+}
+
+func (s *server) resume(r *http.Request) (int, any, error) {
+	run, err := s.o.Reader.Run(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return 0, nil, runProblem(err, r.PathValue("id"))
+	}
+	return s.run(r, broker.ExecuteRequest{Resume: run.Run.ID, Owner: run.Run.Principal, Language: run.Run.Language})
+}
+
+// execute runs a script for the person at the console.
+func (s *server) execute(r *http.Request) (int, any, error) {
+	var body struct {
+		Code     string `json:"code"`
+		Language string `json:"language"`
+		Timeout  int    `json:"timeout"`
+	}
+	if err := readBody(r, &body); err != nil {
+		return 0, nil, err
+	}
+	return s.run(r, broker.ExecuteRequest{Code: body.Code, Language: body.Language, Timeout: time.Duration(body.Timeout) * time.Second, Owner: state.Local})
+}
+
+// A Ran is what the model would get, and the id of the execution in the record, if
+// it is there.
+type Ran struct {
+	Answer    broker.ExecuteAnswer `json:"answer"`
+	Execution string               `json:"execution,omitempty"`
+}
+
+// run executes until it ends or the page is gone.
+func (s *server) run(r *http.Request, req broker.ExecuteRequest) (int, any, error) {
+	req.Client = clientConsole
+	answer := s.o.Reader.Broker.Execute(r.Context(), req)
+	list, err := s.o.Reader.Audit.List(r.Context(), state.Filter{Client: clientConsole, Limit: 5})
+	if err != nil {
+		return 0, nil, err
+	}
+	ran := Ran{Answer: answer}
+	for _, e := range list {
+		if req.Code == "" || e.CodeHash == state.HashCode(req.Code) {
+			ran.Execution = e.ID
+			break
+		}
+	}
+	return http.StatusOK, ran, nil
+}
+
+func (s *server) listPins(*http.Request) (int, any, error) {
+	list, err := s.o.Reader.PinRows()
+	return answered(map[string]any{"pins": list}, err)
+}
+
+// decidePin approves one thing as it was shown, or blocks it.
+func (s *server) decidePin(r *http.Request) (int, any, error) {
+	var body struct{ Server, Title, Action, Seen string }
+	if err := readBody(r, &body); err != nil {
+		return 0, nil, err
+	}
+	list, err := s.o.Reader.PinRows()
+	if err != nil {
+		return 0, nil, err
+	}
+	i := slices.IndexFunc(list, func(p Pin) bool { return p.Server == body.Server && p.Title == body.Title })
+	if i < 0 || list[i].Seen != body.Seen {
+		return 0, nil, newProblem(http.StatusConflict, "changed", "%s is not what was shown: look at it again", gate.Cut(gate.Line(body.Server+"."+body.Title), 200))
+	}
+	change, ok := map[string]func([]pins.Row) error{"approve": s.o.Reader.Pins.Approve, "block": s.o.Reader.Pins.Block}[body.Action]
+	if !ok {
+		return 0, nil, newProblem(http.StatusUnprocessableEntity, "bad_body", `"action" is %.40q: use approve or block`, body.Action)
+	}
+	if err := change([]pins.Row{list[i].Row}); err != nil {
+		return 0, nil, err
+	}
+	return s.listPins(r)
+}
+
+// manifest is what an editor completes from.
+func (s *server) manifest(*http.Request) (int, any, error) {
+	for f := range s.o.Reader.Broker.CodeFiles() {
+		if f.Path == codegen.ManifestPath {
+			return http.StatusOK, json.RawMessage(f.Data), nil
+		}
+	}
+	return http.StatusOK, struct{}{}, nil
+}

@@ -1,0 +1,165 @@
+// Package console serves the web console: its files, built from src and embedded,
+// and the sessions of the browsers that show it.
+//
+// Who opens the console proves it with a token that was printed for him, in the
+// fragment of the address, which browsers send to nobody. The page exchanges it for
+// a cookie that no script reads and no other site sends.
+package console
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed dist
+var dist embed.FS
+
+// policy lets a page load what is served here and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+
+const (
+	// maxKeys bounds tokens, and sessions: the oldest goes.
+	maxKeys = 64
+	// sessionAge is how long a browser need not show a token again.
+	sessionAge = 12 * time.Hour
+)
+
+// A key is what a token or a session is good for.
+type key struct {
+	changes bool
+	since   time.Time
+}
+
+// A keyring holds secrets by their digests.
+type keyring map[[sha256.Size]byte]key
+
+// add makes a secret.
+func (k keyring) add(v key) string {
+	secret := rand.Text()
+	if len(k) >= maxKeys {
+		var oldest [sha256.Size]byte
+		for d := range k {
+			if k[oldest].since.IsZero() || k[d].since.Before(k[oldest].since) {
+				oldest = d
+			}
+		}
+		delete(k, oldest)
+	}
+	v.since = time.Now()
+	k[sha256.Sum256([]byte(secret))] = v
+	return secret
+}
+
+// A Console is safe for concurrent use.
+type Console struct {
+	mu       sync.Mutex
+	tokens   keyring
+	sessions keyring
+	files    http.Handler
+}
+
+// New returns a console that nobody has opened yet.
+func New() *Console {
+	built, err := fs.Sub(dist, "dist")
+	if err != nil {
+		panic(err) // the name is a constant
+	}
+	return &Console{tokens: keyring{}, sessions: keyring{}, files: http.FileServerFS(built)}
+}
+
+// URL is an address that opens the console, on a listener such as 127.0.0.1:8080.
+// Without changes it only shows. The address is a secret for as long as c is there.
+func (c *Console) URL(listener string, changes bool) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return "http://" + listener + "/console/#token=" + c.tokens.add(key{changes: changes})
+}
+
+// cookieName differs by port, which cookies do not.
+func cookieName(r *http.Request) string {
+	_, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		port = "80"
+	}
+	return "broker-console-" + port
+}
+
+// Session says whether a request has the cookie of a session, and may change
+// things.
+func (c *Console) Session(r *http.Request) (in, changes bool) {
+	cookie, err := r.Cookie(cookieName(r))
+	if err != nil {
+		return false, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.sessions[sha256.Sum256([]byte(cookie.Value))]
+	return ok && time.Since(k.since) < sessionAge, ok && k.changes
+}
+
+// ServeHTTP serves what is below /console. Whoever mounts it keeps requests of
+// other hosts and origins out.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	switch name := strings.TrimPrefix(r.URL.Path, "/console"); {
+	case name == "":
+		http.Redirect(w, r, "/console/", http.StatusMovedPermanently)
+	case name == "/session" && r.Method == http.MethodPost:
+		c.open(w, r)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		http.Error(w, "use GET", http.StatusMethodNotAllowed)
+	default:
+		if t := types[path.Ext(name)]; t != "" { // whatever this machine calls it
+			h.Set("Content-Type", t)
+		}
+		h.Set("Cache-Control", "no-cache")
+		h.Set("ETag", `"`+buildID+`"`)
+		http.StripPrefix("/console", c.files).ServeHTTP(w, r)
+	}
+}
+
+// open exchanges a token for a cookie.
+func (c *Console) open(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Token string }
+	err := json.NewDecoder(io.LimitReader(r.Body, 4<<10)).Decode(&body)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.tokens[sha256.Sum256([]byte(body.Token))]
+	if err != nil || !ok {
+		http.Error(w, `this token is not known: run "broker console" for another address`, http.StatusForbidden)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: c.sessions.add(k), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// buildID changes with the files.
+var buildID = func() string {
+	h := sha256.New()
+	_ = fs.WalkDir(dist, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			data, _ := dist.ReadFile(name) // embedded: it is there
+			_, _ = h.Write(data)
+		}
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}()

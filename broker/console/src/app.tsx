@@ -1,0 +1,74 @@
+// The console: its frame, and which screen is shown.
+import { render } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { follow, get, live, onNews, open, type Pin, problem, type Run, signedOut } from './api';
+import { Approvals } from './approvals';
+import { Audit } from './audit';
+import { ExecutionPage, Executions } from './executions';
+import { Ledger } from './ledger';
+import { Runner } from './runner';
+import { Search } from './search';
+import { Servers } from './servers';
+import { Skills } from './skills';
+import { address, Cmd, later, moved, useKeys, useSignal } from './ui';
+
+const screens = [
+  { id: 'executions', name: 'Executions', key: 'e', show: Executions },
+  { id: 'approvals', name: 'Approvals', key: 'p', show: Approvals },
+  { id: 'servers', name: 'Servers', key: 's', show: Servers },
+  { id: 'search', name: 'Search', key: 'f', show: Search },
+  { id: 'audit', name: 'Audit', key: 'u', show: Audit },
+  { id: 'ledger', name: 'Ledger', key: 'l', show: Ledger },
+  { id: 'skills', name: 'Skills', key: 'i', show: Skills },
+  { id: 'runner', name: 'Runner', key: 'w', show: Runner },
+];
+
+function App() {
+  const waits = useSignal(0);
+  const go = useSignal(false);
+  useEffect(() => {
+    const look = async () => {
+      try {
+        const [{ runs }, { pins }] = await Promise.all([get<{ runs: Run[] }>('approvals'), get<{ pins: Pin[] }>('pins')]);
+        waits.value = runs.length + pins.filter((p) => p.held).length;
+      } catch { /* the screen itself says what is wrong */ }
+    };
+    void look();
+    const again = later(() => void look(), 300);
+    const stop = onNews((n) => { if (n.missed || n.executions.some((e) => e.status === 'waiting' || e.status === 'done')) again(); });
+    addEventListener('hashchange', again);
+    return () => { stop(); removeEventListener('hashchange', again); };
+  }, []);
+  useKeys({
+    g: () => { go.value = true; setTimeout(() => { go.value = false; }, 1000); },
+    '/': () => document.getElementById('find')?.focus(),
+    ...(go.value ? Object.fromEntries(screens.map((s) => [s.key, () => { go.value = false; location.hash = '#/' + s.id; }])) : {}),
+  });
+  const first = address.value.path[0] || 'executions';
+  const id = first === 'x' ? 'executions' : first;
+  const screen = screens.find((s) => s.id === id);
+  useEffect(() => {
+    document.title = (screen?.name ?? 'broker') + ' · broker';
+    problem.value = '';
+  }, [id]);
+  if (signedOut.value) {
+    return <main class="alone"><h1>This browser is not signed in</h1><p>{signedOut.value}</p><p>Run <Cmd>broker console</Cmd> and open the address that it prints.</p></main>;
+  }
+  const Screen = first === 'x' ? ExecutionPage : screen?.show;
+  return <>
+    <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to the content</a>
+    <nav aria-label="Screens"><p class="brand">broker</p>
+      <ul>{screens.map((s) => <li key={s.id}><a href={'#/' + s.id} aria-current={s.id === id ? 'page' : undefined} title={`g ${s.key}`}>{s.name}
+        {s.id === 'approvals' && waits.value > 0 && <span class="badge">{waits.value}<span class="sr"> waiting</span></span>}</a></li>)}</ul>
+      <p class={live.value ? 'live' : 'live off'} role="status">{live.value ? 'live' : 'not connected'}</p></nav>
+    <main id="main" tabIndex={-1}>
+      {problem.value && <p role="alert" class="problem">{problem.value} <button onClick={() => { problem.value = ''; }}>Close</button></p>}
+      {Screen ? <Screen key={first} /> : <><h1>There is no such page</h1><p><a href="#/executions">Executions</a></p></>}
+    </main>
+  </>;
+}
+
+await open();
+moved();
+render(<App />, document.getElementById('app')!);
+if (!signedOut.value) follow();

@@ -1,0 +1,87 @@
+// Approvals and pins: what waits for me. All by keyboard.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { get, onNews, onServers, type Pin, type Run, type RunCall, send } from './api';
+import { attempt, Block, Cmd, count, Empty, later, many, pretty, Problem, Status, Time, useKeys, useLoad } from './ui';
+
+interface Waiting { run: Run; call: RunCall }
+
+async function waiting(signal: AbortSignal): Promise<Waiting[]> {
+  const { runs } = await get<{ runs: Run[] }>('approvals', {}, signal);
+  const all = await Promise.all(runs.map((r) => get<{ run: Run; calls: RunCall[] }>('runs/' + r.run_id, {}, signal)));
+  return all.flatMap(({ run, calls }) => calls.filter((c) => c.state === 'asked').map((call) => ({ run, call })));
+}
+
+export function Approvals() {
+  const runs = useLoad(waiting, '');
+  const pins = useLoad((s) => get<{ pins: Pin[] }>('pins', {}, s), '');
+  const at = useSignal(0);
+  const decided = useSignal<{ run: string; text: string; resumed?: string } | null>(null);
+  useEffect(() => {
+    const again = later(() => void runs.again(), 150);
+    const stop = onNews((n) => { if (n.missed || n.executions.length) again(); });
+    const stopServers = onServers(() => void pins.again());
+    return () => { stop(); stopServers(); };
+  }, []);
+  const list = runs.value.value ?? [];
+  const all = pins.value.value?.pins ?? [];
+  const held = all.filter((p) => p.held || p.state !== 'approved');
+  const items = list.length + held.length;
+  const here = Math.max(0, Math.min(at.value, items - 1));
+  useEffect(() => { document.getElementById('item-' + here)?.scrollIntoView({ block: 'nearest' }); }, [here]);
+
+  const decide = (w: Waiting | undefined, approve: boolean, forRun = false, always = false) => w && attempt(async () => {
+    await send(`runs/${w.run.run_id}/decide`, { approve, for_run: forRun, always, calls: [w.call.n], digests: [w.call.digest ?? ''] });
+    decided.value = { run: w.run.run_id, text: `${approve ? 'Approved' : 'Denied'}: ${w.call.tool}` };
+    await runs.again();
+  });
+  const resume = (run: string) => attempt(async () => {
+    decided.value = { run, text: 'The run goes on …' };
+    const r = await send<{ answer: { exit_code: number }; execution?: string }>(`runs/${run}/resume`, {});
+    decided.value = { run, text: `The run ended with exit code ${r.answer.exit_code}`, resumed: r.execution };
+    await runs.again();
+  });
+  const pin = (p: Pin | undefined, action: string) => p && attempt(async () => {
+    await send('pins', { server: p.server, title: p.title, action, seen: p.seen });
+    await pins.again();
+  });
+  useKeys({
+    j: () => { at.value = Math.min(here + 1, items - 1); }, k: () => { at.value = Math.max(0, here - 1); },
+    a: () => (here < list.length ? decide(list[here], true) : pin(held[here - list.length], 'approve')),
+    r: () => decide(list[here], true, true),
+    d: () => (here < list.length ? decide(list[here], false) : pin(held[here - list.length], 'block')),
+  });
+  return <>
+    <header><h1>Approvals and pins</h1><p class="summary">{items ? <strong>{many(items, 'decision')} waiting</strong> : 'nothing waits for you'}</p></header>
+    {items > 0 && <p class="dim keys"><kbd>j</kbd> <kbd>k</kbd> move, <kbd>a</kbd> approve, <kbd>r</kbd> approve for this run, <kbd>d</kbd> deny or block</p>}
+    {decided.value && <p role="status" class="notice">{decided.value.text}. {decided.value.resumed ? <a href={'#/x/' + decided.value.resumed}>Show it</a>
+      : decided.value.text.startsWith('The') ? null : <><button onClick={() => resume(decided.value!.run)}>Resume the run here</button> or let the client go on with it.</>}</p>}
+    <h2>Calls</h2>
+    <Problem error={runs.error.value} />
+    {runs.value.value && list.length === 0 && <Empty title="No call waits for a decision.">Rules with <Cmd>"action": "ask"</Cmd> in the policy of the config make calls wait here. Such a call shows within a second.</Empty>}
+    <ol class="cards">{list.map((w, i) => <li key={w.run.run_id + w.call.n} id={'item-' + i} class={i === here ? 'card current' : 'card'} aria-current={i === here}>
+      <div class="row"><h3 class="mono">{w.call.tool}</h3><span class="tag">{w.call.class}</span></div>
+      <p>It {w.call.why}. Asked by {w.run.client ?? 'a client'}, <Time at={w.run.started} />; expires <Time at={w.run.expires} />.</p>
+      {w.call.args !== undefined && <Block label={'Arguments of ' + w.call.tool} text={pretty(w.call.args)} />}
+      <div class="actions">
+        <button class="primary" onClick={() => decide(w, true)}>Approve once</button>
+        <button onClick={() => decide(w, true, true)}>Approve for this run</button>
+        <button onClick={() => decide(w, true, true, true)}>Always</button>
+        <button class="danger" onClick={() => decide(w, false)}>Deny</button>
+      </div></li>)}</ol>
+    <h2>What servers offer</h2>
+    <Problem error={pins.error.value} />
+    {pins.value.value && held.length === 0 && <Empty title={all.length ? `All ${count(all.length)} tools, prompts and other things are as they were approved.` : 'Nothing is known of any server yet.'}>
+      {all.length ? 'What changes, or hides instructions, is held back and shown here.' : <>Add a server with <Cmd>broker servers add</Cmd>.</>}</Empty>}
+    <ol class="cards">{held.map((p, n) => {
+      const i = list.length + n;
+      return <li key={p.server + '.' + p.title} id={'item-' + i} class={i === here ? 'card current' : 'card'} aria-current={i === here}>
+        <div class="row"><h3 class="mono">{p.server}.{p.title}</h3><Status value={p.state} />{p.held && <span class="tag">held back</span>}</div>
+        {p.changes?.length ? <><p>What differs from what was approved:</p><ul class="plain">{p.changes.map((c) => <li key={c.where + c.text} class="mono">{c.text}</li>)}</ul></> : null}
+        {p.findings?.length ? <><p>What the scan found:</p><ul class="plain">{p.findings.map((f) => <li key={f.where}><span class="mono">{f.where}</span>: {f.verdict} ({f.kinds.join(', ')})</li>)}</ul></> : null}
+        <div class="actions"><button class="primary" onClick={() => pin(p, 'approve')}>{p.state === 'gone' ? 'Forget it' : 'Approve as it is now'}</button>
+          {p.state !== 'blocked' && p.state !== 'gone' && <button class="danger" onClick={() => pin(p, 'block')}>Block</button>}</div>
+      </li>;
+    })}</ol>
+  </>;
+}

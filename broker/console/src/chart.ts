@@ -1,0 +1,36 @@
+// The chart of the ledger.
+import uPlot from 'uplot';
+import type { Day } from './api';
+import { size } from './ui';
+
+export function draw(box: HTMLElement, days: Day[]): () => void {
+  const byDay = new Map(days.map((d) => [d.day, d]));
+  const first = Date.parse(days[0]?.day ?? new Date().toISOString().slice(0, 10)) / 1000;
+  const last = Date.parse(days.at(-1)?.day ?? new Date().toISOString().slice(0, 10)) / 1000;
+  const xs: number[] = [];
+  // A day before and after, so that a single day is a bar and not a wall.
+  for (let t = first - 3 * 86_400; t <= last + 86_400; t += 86_400) xs.push(t);
+  const at = (f: (d: Day) => number) => xs.map((t) => { const d = byDay.get(new Date(t * 1000).toISOString().slice(0, 10)); return d ? f(d) : 0; });
+  let plot: uPlot | undefined;
+  const render = () => {
+    plot?.destroy();
+    const css = getComputedStyle(box);
+    const colour = (name: string) => { box.style.color = `var(${name})`; return getComputedStyle(box).color; };
+    const dim = colour('--dim'), line = colour('--line'), strong = colour('--bar'), weak = colour('--fg');
+    box.style.color = '';
+    const axis = { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '12px ' + css.fontFamily };
+    const bars = uPlot.paths.bars!({ size: [0.7, 60] });
+    plot = new uPlot({
+      width: Math.max(200, box.clientWidth), height: 180, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), 'UTC'), cursor: { show: false }, legend: { show: false },
+      scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, Math.max(max * 1.1, 1)] } },
+      axes: [{ ...axis, grid: { show: false }, splits: () => xs.filter((_t, i) => i % Math.ceil(xs.length / 8) === 0), values: (_u, v) => v.map((t) => new Date(t * 1000).toISOString().slice(5, 10)) }, { ...axis, size: 64, values: (_u, v) => v.map(size) }],
+      series: [{}, { label: 'Kept out', fill: strong, stroke: strong, paths: bars, points: { show: false } }, { label: 'To the model', fill: weak, stroke: weak, paths: bars, points: { show: false } }],
+    }, [xs, at((d) => d.bytes_kept + d.bytes_out), at((d) => d.bytes_out)], box);
+  };
+  render();
+  const sized = new ResizeObserver(() => plot?.setSize({ width: Math.max(200, box.clientWidth), height: 180 }));
+  sized.observe(box);
+  const scheme = matchMedia('(prefers-color-scheme: dark)');
+  scheme.addEventListener('change', render);
+  return () => { sized.disconnect(); scheme.removeEventListener('change', render); plot?.destroy(); };
+}

@@ -1,0 +1,133 @@
+// Executions: what did the agent do. A list, one execution with its waterfall, one call.
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { type Call, type Execution, get, onNews } from './api';
+import { address, Block, Cmd, count, Empty, Facts, later, many, ms, param, pretty, Problem, Select, setQuery, size, Status, Table, Text, Time, useLoad } from './ui';
+
+const page = 100;
+const statuses = ['', 'running', 'done', 'failed', 'refused', 'timeout', 'cancelled', 'interrupted', 'waiting'];
+const who = (e: Execution) => e.client_info || e.client || 'unknown';
+export const kept = (e: Execution) => Math.max(0, e.bytes_in - e.bytes_out);
+
+export function Executions() {
+  const q = param('q'), status = param('status'), server = param('server');
+  const rows = useSignal<Execution[]>([]);
+  const more = useSignal(false);
+  const query = (signal?: AbortSignal, until?: string) => get<{ executions: Execution[] }>('executions', { q, status, server, limit: page, until }, signal);
+  const loaded = useLoad(async (signal) => {
+    const list = (await query(signal)).executions;
+    rows.value = list;
+    more.value = list.length === page;
+    return true;
+  }, [q, status, server].join('\n'));
+  useEffect(() => {
+    const reload = later(() => void loaded.again(), 150);
+    return onNews((n) => {
+      if (n.missed) return reload();
+      if (!n.executions.length) return;
+      if (q || server) return reload();
+      const changed = new Map(n.executions.map((e) => [e.id, e]));
+      const old = rows.value.map((e) => changed.get(e.id) ?? e);
+      const fresh = n.executions.filter((e) => !old.some((o) => o.id === e.id));
+      rows.value = [...fresh, ...old].filter((e) => !status || e.status === status).sort((a, b) => (a.started < b.started ? 1 : -1));
+    });
+  }, [q, status, server]);
+  const needle = q.toLowerCase();
+  const shown = useMemo(() => rows.value.filter((e) => (!status || e.status === status)
+    // What is loaded is filtered at once; code is searched by the broker only.
+    && (!needle || loaded.value.value || [e.id, e.client, e.client_info, e.error].some((t) => t?.toLowerCase().includes(needle)))), [rows.value, q, status]);
+  const bad = shown.filter((e) => e.status !== 'done' && e.status !== 'running').length;
+  const filtered = q || status || server;
+  return <>
+    <header><h1>Executions</h1><p class="summary">{shown.length > 0 && <>{many(shown.length, 'execution')}{more.value ? ' and more' : ''}, {bad ? <strong>{count(bad)} not done</strong> : 'all done'},
+      {' '}{size(shown.reduce((n, e) => n + kept(e), 0))} kept out of the model</>}</p></header>
+    <form class="filters" onSubmit={(e) => e.preventDefault()}>
+      <Text label="Find" id="find" value={q} onInput={(v) => setQuery('q', v)} placeholder="id, client, error or code" />
+      <Select label="Status" value={status} onChange={(v) => setQuery('status', v)} options={statuses} />
+      {server && <button type="button" class="chip" onClick={() => setQuery('server', '')}>calls to {server} <span aria-hidden="true">×</span><span class="sr"> remove filter</span></button>}
+    </form>
+    <Problem error={loaded.error.value} />
+    {loaded.value.value && shown.length === 0 && (filtered
+      ? <Empty title="Nothing matches these filters."><a href="#/executions">Show all</a></Empty>
+      : <Empty title="No script has run yet.">Connect a client with <Cmd>broker install claude-code</Cmd>, or run one here: <a href="#/runner">Runner</a>. Each run appears on this page while it runs.</Empty>)}
+    {shown.length > 0 && <Table label="Executions" rows={shown} rowKey={(e) => e.id} onOpen={(e) => '#/x/' + e.id} columns={[
+      { name: 'Started', cell: (e) => <Time at={e.started} /> },
+      { name: 'Status', cell: (e) => <Status value={e.status} /> },
+      { name: 'Took', number: true, cell: (e) => (e.status === 'running' ? '' : ms(e.duration_ms)) },
+      { name: 'Calls', number: true, cell: (e) => count(e.calls) },
+      { name: 'Kept out', number: true, low: true, cell: (e) => size(kept(e)) },
+      { name: 'Client', low: true, cell: who },
+      { name: 'Error', low: true, wide: true, cell: (e) => <span class="clip">{e.error}</span> },
+    ]} />}
+    {more.value && <p><button onClick={async () => {
+      const list = (await query(undefined, rows.value.at(-1)?.started)).executions;
+      rows.value = [...rows.value, ...list];
+      more.value = list.length === page;
+    }}>Load older</button></p>}
+  </>;
+}
+
+export function ExecutionPage() {
+  const id = address.value.path[1] ?? '';
+  const { value, error, again } = useLoad((s) => get<{ execution: Execution; calls: Call[] }>('executions/' + encodeURIComponent(id), {}, s), id);
+  useEffect(() => {
+    const reload = later(() => void again(), 80);
+    return onNews((n) => { if (n.missed || n.executions.some((e) => e.id === id) || n.calls.some((c) => c.execution === id)) reload(); });
+  }, [id]);
+  const v = value.value;
+  if (!v || v.execution.id !== id) return <><header><h1>Execution</h1></header><Problem error={error.value} /></>;
+  const e = v.execution;
+  return <>
+    <header><p class="crumb"><a href="#/executions">Executions</a></p><h1 class="mono">{e.id}</h1></header>
+    <Problem error={error.value} />
+    <Facts list={[['Status', <Status value={e.status} />], ['Exit code', e.status === 'running' ? '' : String(e.exit_code)], ['Started', <Time at={e.started} />], ['Took', e.status === 'running' ? '' : ms(e.duration_ms)],
+      ['Processor', e.cpu_ms ? ms(e.cpu_ms) : ''], ['Client', who(e)], ['Into the script', size(e.bytes_in)], ['To the model', size(e.bytes_out)], ['Kept out', size(kept(e))]]} />
+    {e.error && <><h2>Error</h2><Block label="Error" text={e.error} /></>}
+    <Waterfall execution={e} calls={v.calls} />
+    <section><div class="row"><h2>Script</h2>{e.code && <a href={'#/runner?from=' + e.id}>Open in Runner</a>}</div>
+      {e.code ? <Block label="Script" text={e.code} numbered /> : <Empty title="The script was not recorded."><Cmd>{'"audit": {"code": false}'}</Cmd> in the config leaves it out.</Empty>}</section>
+  </>;
+}
+
+// Waterfall shows when each call began and ended. A call that writes is marked in
+// words, not by colour alone.
+export function Waterfall({ execution, calls }: { execution: Execution; calls: Call[] }) {
+  const open = useSignal(-1);
+  const start = Date.parse(execution.started);
+  const at = (c: Call) => Math.max(0, Date.parse(c.started) - start);
+  const total = Math.max(execution.status === 'running' ? Date.now() - start : execution.duration_ms, ...calls.map((c) => at(c) + c.duration_ms), 1);
+  const percent = (n: number) => Math.min(100, (100 * n) / total) + '%';
+  const inCalls = covered(calls.map((c) => [at(c), at(c) + c.duration_ms]));
+  if (!calls.length) return <section><h2>Calls</h2><Empty title="This script called no tools." /></section>;
+  return <section><div class="row"><h2>Calls</h2><p class="dim">{many(calls.length, 'call')}; servers worked for {ms(inCalls)} of {ms(total)}</p></div>
+    <div class="axis" aria-hidden="true"><span>0</span><span>{ms(total / 2)}</span><span>{ms(total)}</span></div>
+    <ol class="waterfall">{calls.map((c) => {
+      const writes = c.class && c.class !== 'read';
+      return <li key={c.seq}>
+        <button class="call" aria-expanded={open.value === c.seq} onClick={() => { open.value = open.value === c.seq ? -1 : c.seq; }}>
+          <span class="name"><span class="dim">{c.seq}</span> {c.server}.<b>{c.tool}</b> {writes && <span class="tag">{c.class}</span>}{c.status !== 'ok' && <Status value={c.status} />}</span>
+          <span class="lane"><span class={'bar ' + (c.status !== 'ok' ? 'bad' : writes ? 'writes' : '')} style={{ left: percent(at(c)), width: percent(c.duration_ms) }} /></span>
+          <span class="took">{ms(c.duration_ms)}</span>
+        </button>
+        {open.value === c.seq && <CallPanel c={c} />}
+      </li>;
+    })}</ol></section>;
+}
+
+function covered(spans: [number, number][]): number {
+  let sum = 0, end = 0;
+  for (const [a, b] of spans.sort((x, y) => x[0] - y[0])) {
+    if (b > end) { sum += b - Math.max(a, end); end = b; }
+  }
+  return sum;
+}
+
+export function CallPanel({ c }: { c: Call }) {
+  return <div class="panel">
+    <Facts list={[['Tool', c.id ?? c.tool], ['Status', <Status value={c.status} />], ['Class', c.class], ['Policy', c.decision], ['Began', <Time at={c.started} />], ['Arguments', size(c.arg_bytes)], ['Result', size(c.result_bytes)]]} />
+    {c.error && <><h3>Error</h3><Block label="Error of the call" text={c.error} /></>}
+    {c.args !== undefined && <><h3>Arguments</h3><Block label="Arguments" text={pretty(c.args)} /></>}
+    {c.result !== undefined && <><h3>Result</h3><Block label="Result" text={pretty(c.result)} /></>}
+    {c.args === undefined && c.result === undefined && <p class="dim">Arguments and results are not recorded. <Cmd>{'"audit": {"payloads": true}'}</Cmd> in the config keeps them, without what looks like a secret.</p>}
+  </div>;
+}

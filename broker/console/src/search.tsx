@@ -1,0 +1,37 @@
+// Search: why did the model, or did it not, find a tool.
+import { useSignal } from '@preact/signals';
+import { type Explained, type Explanation, get, type Server } from './api';
+import { Block, Cmd, count, Empty, later, many, param, Problem, Select, setQuery, size, Table, Text, useLoad } from './ui';
+import { useEffect, useMemo } from 'preact/hooks';
+
+export function Search() {
+  const q = param('q'), server = param('server'), detail = param('detail'), limit = param('limit');
+  const settled = useSignal(q);
+  const settle = useMemo(() => later(() => { settled.value = param('q'); }, 150), []);
+  useEffect(settle, [q]);
+  const servers = useLoad((s) => get<{ servers: Server[] }>('servers', {}, s), '');
+  const found = useLoad((s) => get<Explanation>('search', { q: settled.value, server, detail, limit }, s), [settled.value, server, detail, limit].join('\n'));
+  const x = found.value.value;
+  return <>
+    <header><h1>Search</h1><p class="summary">What <code>search_tools</code> answers a model, byte for byte.</p></header>
+    <form class="filters" onSubmit={(e) => e.preventDefault()}>
+      <Text label="Query" id="find" value={q} onInput={(v) => setQuery('q', v)} placeholder="list open issues" />
+      <Select label="Server" value={server} onChange={(v) => setQuery('server', v)} options={['', ...(servers.value.value?.servers ?? []).map((s) => s.name)]} />
+      <Select label="Detail" value={detail} onChange={(v) => setQuery('detail', v)} options={[['', 'desc'], 'name', 'full']} />
+    </form>
+    <Problem error={found.error.value} />
+    {x && <>
+      <div class="row"><h2>Answer</h2><p class="dim">{size(x.bytes)}, {many(x.tokens, 'token')}, in {x.ms} ms</p></div>
+      <Block label="Answer" text={x.answer} />
+      <h2>Score</h2>
+      {x.hits.length ? <Table<Explained> label="Score of each hit" rows={x.hits} rowKey={(h) => (h.kind ?? '') + h.name} columns={[
+        { name: 'Hit', cell: (h) => <span class="mono">{h.kind ? h.kind + ' ' : ''}{h.name}</span> },
+        { name: 'Score', number: true, cell: (h) => h.score.toFixed(2) },
+        { name: 'Words held', number: true, cell: (h) => Math.round(h.held * 100) + ' %' },
+        { name: 'From', low: true, wide: true, cell: (h) => <span>{h.words.map((w, i) => <span key={w.word}>{i > 0 && ', '}{w.word}{w.as !== w.word && <span class="dim"> as {w.as}</span>} {w.score.toFixed(2)}{w.named && <span class="tag">in the name</span>}</span>)}</span> },
+      ]} /> : <Empty title={settled.value ? 'No tool has any of these words.' : 'Type what a tool should do.'}>{settled.value
+        ? <>The answer above says what is near. <Cmd>broker eval QUERIES.jsonl</Cmd> measures your own queries.</> : 'Without a query the answer lists what there is.'}</Empty>}
+      {x.hits.length > 0 && <p class="dim">Each word adds its weight times its rarity. Holding more words of the query adds up to 50 %, a name that the query covers up to 60 %; an exact name comes first. {count(x.hits.length)} shown.</p>}
+    </>}
+  </>;
+}

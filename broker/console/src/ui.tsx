@@ -1,0 +1,158 @@
+// What the screens share: the address, times and sizes, tables and states.
+import { signal, useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { problem } from './api';
+
+// An Address is what stands after the #: a path and its parameters.
+export interface Address { path: string[]; query: URLSearchParams }
+
+function readAddress(): Address {
+  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  return { path: path.split('/').map(decodeURIComponent), query: new URLSearchParams(query) };
+}
+export const address = signal<Address>(readAddress());
+export const moved = () => { address.value = readAddress(); };
+addEventListener('hashchange', moved);
+
+// setQuery changes one parameter of the address; typing does not fill the history.
+export function setQuery(name: string, value: string): void {
+  const { path, query } = address.value;
+  const q = new URLSearchParams(query);
+  if (value) q.set(name, value); else q.delete(name);
+  const text = q.toString();
+  history.replaceState(null, '', '#/' + path.map(encodeURIComponent).join('/') + (text ? '?' + text : ''));
+  moved();
+}
+export const param = (name: string) => address.value.query.get(name) ?? '';
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const dated = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+export function Time({ at }: { at?: string }) {
+  if (!at || at.startsWith('0001')) return <span class="dim">never</span>;
+  const d = new Date(at);
+  return <time dateTime={at} title={full.format(d)}>{d.toDateString() === new Date().toDateString() ? clock.format(d) : dated.format(d)}</time>;
+}
+
+export function ms(n: number): string {
+  if (n < 1) return n.toFixed(2) + ' ms';
+  if (n < 1000) return n.toFixed(n < 10 ? 1 : 0) + ' ms';
+  return n < 60_000 ? (n / 1000).toFixed(n < 10_000 ? 2 : 1) + ' s' : (n / 60_000).toFixed(1) + ' min';
+}
+export function size(n: number): string {
+  if (n < 1000) return n + ' B';
+  if (n < 1_000_000) return (n / 1000).toFixed(n < 10_000 ? 1 : 0) + ' kB';
+  return (n / 1_000_000).toFixed(1) + ' MB';
+}
+export const count = (n: number) => n.toLocaleString();
+export const many = (n: number, what: string) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
+export function pretty(v: unknown): string {
+  return typeof v === 'string' ? v : JSON.stringify(v, null, 2);
+}
+
+// attention maps what is not as it should be to how much it matters.
+const attention: Record<string, string> = {
+  failed: 'bad', refused: 'bad', timeout: 'bad', error: 'bad', interrupted: 'bad', denied: 'warn', cancelled: 'warn', waiting: 'warn', running: 'busy',
+  starting: 'busy', blocked: 'bad', changed: 'warn', new: 'warn', signed_out: 'warn', unknown: 'warn',
+};
+export function Status({ value }: { value: string }) {
+  const level = attention[value] ?? '';
+  return <span class={'status ' + level}>{level && <span class="dot" aria-hidden="true" />}{value}</span>;
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return <div class="empty"><p class="title">{title}</p>{children && <div>{children}</div>}</div>;
+}
+
+export const Cmd = ({ children }: { children: string }) => <code class="cmd">{children}</code>;
+
+export function Facts({ list }: { list: [string, ComponentChildren][] }) {
+  return <dl class="facts">{list.filter(([, v]) => v !== undefined && v !== '' && v !== null).map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
+}
+
+// Block is a text that scrolls by itself, also by keyboard.
+export function Block({ label, text, numbered }: { label: string; text: string; numbered?: boolean }) {
+  return <pre class={'block' + (numbered ? ' numbered' : '')} tabIndex={0} role="region" aria-label={label}>
+    {numbered ? text.replace(/\n$/, '').split('\n').map((l, i) => <span key={i}>{l + '\n'}</span>) : text}
+  </pre>;
+}
+
+export function Select({ label, value, onChange, options }: { label: string; value: string; onChange: (v: string) => void; options: (string | [string, string])[] }) {
+  return <label class="field"><span>{label}</span>
+    <select value={value} onChange={(e) => onChange(e.currentTarget.value)}>
+      {options.map((o) => { const [v, text] = typeof o === 'string' ? [o, o || 'any'] : o; return <option key={v} value={v}>{text}</option>; })}
+    </select></label>;
+}
+export function Text({ label, value, onInput, placeholder, id }: { label: string; value: string; onInput: (v: string) => void; placeholder?: string; id?: string }) {
+  return <label class="field grow"><span>{label}</span>
+    <input type="search" id={id} value={value} placeholder={placeholder} onInput={(e) => onInput(e.currentTarget.value)} autocomplete="off" spellcheck={false} /></label>;
+}
+
+// A Table names its columns; low ones are left out where there is little room.
+export interface Column<T> { name: string; cell: (row: T) => ComponentChildren; low?: boolean; number?: boolean; wide?: boolean }
+export function Table<T>({ label, columns, rows, rowKey, onOpen, selected }:
+  { label: string; columns: Column<T>[]; rows: T[]; rowKey: (row: T) => string; onOpen?: (row: T) => string; selected?: string }) {
+  const cls = (c: Column<T>) => [c.low && 'low', c.number && 'number', c.wide && 'wide'].filter(Boolean).join(' ');
+  return <div class="scroll" role="region" aria-label={label} tabIndex={0}><table>
+    <thead><tr>{columns.map((c) => <th key={c.name} scope="col" class={cls(c)}>{c.name}</th>)}</tr></thead>
+    <tbody>{rows.map((r) => <tr key={rowKey(r)} class={selected === rowKey(r) ? 'selected' : ''}>
+      {columns.map((c, i) => <td key={c.name} class={cls(c)}>{i === 0 && onOpen ? <a href={onOpen(r)}>{c.cell(r)}</a> : c.cell(r)}</td>)}
+    </tr>)}</tbody></table></div>;
+}
+
+// useLoad loads now, and again when a key changes or again is called. What comes
+// late for an earlier key is dropped, and the last value stays while it loads.
+export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, key: string) {
+  const value = useSignal<T | undefined>(undefined);
+  const error = useSignal('');
+  const abort = useRef<AbortController>(undefined);
+  const latest = useRef(load);
+  latest.current = load;
+  const again = async () => {
+    abort.current?.abort();
+    const mine = (abort.current = new AbortController());
+    try {
+      const v = await latest.current(mine.signal);
+      if (!mine.signal.aborted) { value.value = v; error.value = ''; }
+    } catch (e) {
+      if (!mine.signal.aborted) error.value = (e as Error).message;
+    }
+  };
+  useEffect(() => { void again(); return () => abort.current?.abort(); }, [key]);
+  return { value, error, again };
+}
+
+// attempt does what a button says, and shows what went wrong.
+export async function attempt(f: () => Promise<unknown>): Promise<void> {
+  problem.value = '';
+  try { await f(); } catch (e) { problem.value = (e as Error).message; }
+}
+
+export function Problem({ error }: { error: string }) {
+  return error ? <p role="alert" class="problem">{error}</p> : null;
+}
+
+// later calls f when it has not been called for a moment.
+export function later(f: () => void, wait: number): () => void {
+  let timer = 0;
+  return () => { clearTimeout(timer); timer = setTimeout(f, wait) as unknown as number; };
+}
+
+export function useKeys(keys: Record<string, () => void>) {
+  const current = useRef(keys);
+  current.current = keys;
+  useEffect(() => {
+    const on = (e: KeyboardEvent) => {
+      const t = e.target as HTMLElement;
+      if (e.metaKey || e.ctrlKey || e.altKey || t.closest('input, select, textarea, [contenteditable], .editor')) return;
+      const f = current.current[e.key];
+      if (f) { e.preventDefault(); f(); }
+    };
+    addEventListener('keydown', on);
+    return () => removeEventListener('keydown', on);
+  }, []);
+}
+
+export { useSignal };

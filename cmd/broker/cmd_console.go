@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/broker/console"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/daemon"
+)
+
+func (a *app) consoleCommand() *cobra.Command {
+	var printOnly bool
+	c := &cobra.Command{
+		Use: "console", Short: "Open the console in a browser: servers, executions, approvals, audit",
+		Long: "Open the console in a browser: servers, search, executions, what was saved, approvals, skills, audit, and a place to run\n" +
+			"scripts. It is that of the daemon; where none runs, this process serves it until it is interrupted. The address that is\n" +
+			"printed is for you alone: it has a token. Below a program that uses the broker the console only shows.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			changes := clientAbove(ancestors()) == ""
+			op := daemon.OpConsoleShow
+			if changes {
+				op = daemon.OpConsole
+			}
+			w, _, err := a.askDaemon(op)
+			switch {
+			case err != nil:
+				return err
+			case w == nil:
+				return a.serveConsole(cmd.Context(), changes, printOnly)
+			case w.Refused != "":
+				return errors.New(w.Refused)
+			case w.Console == "":
+				return hinted("the daemon that runs has no console: it is of an older broker\nhint: broker daemon restart")
+			}
+			return a.showConsole(w.Console, printOnly)
+		},
+	}
+	c.Flags().BoolVar(&printOnly, "print", false, "print the address and open no browser")
+	return c
+}
+
+func (a *app) showConsole(url string, printOnly bool) error {
+	if a.json {
+		return a.printJSON(map[string]string{"url": url})
+	}
+	say(a.stdout, "%s\n", url)
+	if !printOnly && onTerminal(a.stderr) {
+		if err := openBrowser(url); err != nil {
+			say(a.stderr, "broker: open the address in a browser: %v\n", err)
+		}
+	}
+	return nil
+}
+
+// serveConsole serves the console in this process.
+func (a *app) serveConsole(ctx context.Context, changes, printOnly bool) error {
+	a.nowhere = true
+	return a.serveHere(ctx, func(ctx context.Context, s *session, w *watcher) error {
+		h := consoleHost{a: a, ctx: ctx, session: s, watcher: w}
+		url, err := h.open(changes)
+		if err != nil {
+			return err
+		}
+		if err := a.showConsole(url, printOnly); err != nil {
+			return err
+		}
+		say(a.stderr, "broker: serving the console until interrupted: no daemon is running\n")
+		h.serving.Wait()
+		return nil
+	})
+}
+
+// A consoleHost listens for browsers from the first time that somebody opens the
+// console until its context is done.
+type consoleHost struct {
+	a       *app
+	ctx     context.Context // that of the process, for what is started later
+	session *session
+	watcher *watcher
+
+	mu      sync.Mutex
+	page    *console.Console
+	address string
+	serving sync.WaitGroup
+}
+
+func (h *consoleHost) open(changes bool) (url string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.page == nil {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		h.page, h.address = console.New(), l.Addr().String()
+		o := h.a.apiOptions(h.session, h.watcher)
+		o.Session, o.Private = h.page.Session, true
+		handler := surface.ConsoleHandler(h.page, api.New(o), api.Refuse)
+		h.serving.Go(func() {
+			if err := serveUntil(h.ctx, l, handler); err != nil {
+				h.a.logger().Error("serve the console", "err", err)
+			}
+		})
+	}
+	return h.page.URL(h.address, changes), nil
+}

@@ -15,6 +15,9 @@ func fold(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
 	}
+	if s, ok := typeset(s); ok {
+		return s
+	}
 	var b strings.Builder
 	b.Grow(len(s))
 	for _, r := range norm.NFKD.String(s) {
@@ -45,6 +48,36 @@ func fold(s string) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return latin(norm.NFC.String(b.String()))
+}
+
+// typeset folds a text whose only characters beyond ASCII are dashes, quotes,
+// bullets and the like, as most are, without taking it apart.
+func typeset(s string) (string, bool) {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if 'A' <= c && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			b = append(b, c)
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '’' || r == '‘':
+			b = append(b, '\'')
+		case r == '“' || r == '”':
+			b = append(b, '"')
+		case r == '–', r == '—', r == '•', r >= 0x2190 && r < 0x2200, r >= 0x1f300 && r < 0x1fa00:
+			b = append(b, s[i:i+size]...)
+		default:
+			return "", false
+		}
+		i += size
+	}
+	return string(b), true
 }
 
 func isASCII(s string) bool {

@@ -42,7 +42,6 @@ func look(s string) unseen {
 	}
 	var spelt strings.Builder
 	prev := rune(0)
-	rtl := strings.ContainsFunc(s, rightToLeft)
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		rest := s[i+size:]
@@ -59,7 +58,7 @@ func look(s string) unseen {
 		case r == 0x202d, r == 0x202e:
 			u.bidi = true
 		case r >= 0x202a && r <= 0x202c, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x61c:
-			if !rtl && (r < 0x200e || r > 0x200f) {
+			if rtl := strings.ContainsFunc(s, rightToLeft); !rtl && (r < 0x200e || r > 0x200f) {
 				u.bidi = true
 			} else if !rtl {
 				u.zero++

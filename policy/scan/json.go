@@ -90,16 +90,22 @@ func (w *walker) string() string {
 
 // skipString goes behind a string and reports whether it has escapes.
 func (w *walker) skipString() (escaped bool) {
-	for w.pos++; w.pos < len(w.data); w.pos++ {
-		switch w.data[w.pos] {
-		case '\\':
-			escaped = true
-			w.pos++
-		case '"':
-			w.pos++
+	w.pos++
+	for w.pos < len(w.data) {
+		rest := w.data[w.pos:]
+		quote := strings.IndexByte(rest, '"')
+		if quote < 0 {
+			break
+		}
+		back := strings.IndexByte(rest[:quote], '\\')
+		if back < 0 {
+			w.pos += quote + 1
 			return escaped
 		}
+		escaped = true
+		w.pos += back + 2
 	}
+	w.pos = len(w.data)
 	w.broken = true
 	return escaped
 }
@@ -117,18 +123,19 @@ func (w *walker) skip(depth int) {
 	case '{', '[':
 		open := 0
 		for w.pos < len(w.data) {
-			switch w.data[w.pos] {
-			case '"':
+			c := w.data[w.pos]
+			if c == '"' {
 				w.skipString()
 				continue
+			}
+			w.pos++
+			switch c {
 			case '{', '[':
 				open++
 			case '}', ']':
-				open--
-			}
-			w.pos++
-			if open == 0 {
-				return
+				if open--; open == 0 {
+					return
+				}
 			}
 		}
 		w.broken = true

@@ -12,10 +12,11 @@ type Others struct {
 	tools   map[string][]otherTool // by folded name
 	servers map[string]map[string]bool
 
+	byLen map[int][]string // folded names of tools
 	// Tools of one server repeat each other: what had nothing in it has nothing
 	// the second time.
 	mu    sync.Mutex
-	inert map[leafKey]struct{}
+	inert map[leafKey]class // what is in them
 }
 
 type leafKey struct {
@@ -24,29 +25,29 @@ type leafKey struct {
 }
 
 // maxInert bounds what is remembered.
-const maxInert = 1 << 14
+const maxInert = 1 << 15
 
-func (o *Others) isInert(k leafKey) bool {
+func (o *Others) isInert(k leafKey) (class, bool) {
 	if o == nil {
-		return false
+		return 0, false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, ok := o.inert[k]
-	return ok
+	c, ok := o.inert[k]
+	return c, ok
 }
 
-func (o *Others) setInert(k leafKey) {
+func (o *Others) setInert(k leafKey, c class) {
 	if o == nil {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.inert == nil {
-		o.inert = map[leafKey]struct{}{}
+		o.inert = map[leafKey]class{}
 	}
 	if len(o.inert) < maxInert {
-		o.inert[k] = struct{}{}
+		o.inert[k] = c
 	}
 }
 
@@ -55,11 +56,14 @@ type otherTool struct{ server, name, description string }
 // Add adds a tool of a server.
 func (o *Others) Add(server, tool, description string) {
 	if o.tools == nil {
-		o.tools, o.servers = map[string][]otherTool{}, map[string]map[string]bool{}
+		o.tools, o.servers, o.byLen = map[string][]otherTool{}, map[string]map[string]bool{}, map[int][]string{}
 	}
 	name := fold(tool)
 	server = fold(server)
 	o.inert = nil
+	if o.tools[name] == nil {
+		o.byLen[len(name)] = append(o.byLen[len(name)], name)
+	}
 	o.tools[name] = append(o.tools[name], otherTool{server, tool, description})
 	if o.servers[server] == nil {
 		o.servers[server] = map[string]bool{}
@@ -84,6 +88,9 @@ func (s *scope) foreign(name string, ticked, called bool) bool {
 	}
 	name = strings.TrimPrefix(name, "mcp__")
 	for _, sep := range []string{"__", ".", "/", ":"} {
+		if strings.IndexByte(name, sep[0]) < 0 {
+			continue
+		}
 		server, tool, ok := strings.Cut(name, sep)
 		if !ok || server == "" || tool == "" {
 			continue
@@ -110,7 +117,7 @@ func (s *scope) foreign(name string, ticked, called bool) bool {
 }
 
 // squash is a name of a server without separators.
-func squash(s string) string { return strings.NewReplacer("-", "", "_", "", " ", "").Replace(s) }
+var squash = strings.NewReplacer("-", "", "_", "", " ", "").Replace
 
 // imitated finds tools of other servers that this one looks like.
 func (o *Others) imitated(server string, w *walker) {
@@ -140,13 +147,15 @@ func (o *Others) imitated(server string, w *walker) {
 		return
 	}
 	// A name one letter off, with the same text.
-	for other, list := range o.tools {
-		if other == name || !typo(name, other) {
-			continue
-		}
-		for _, t := range list {
-			if t.server != me && !sibling(me, t.server) && similar(t.description, w.description) {
-				w.report.add("name", Review, "shadowing")
+	for n := max(4, len(name)-1); n <= len(name)+1; n++ {
+		for _, other := range o.byLen[n] {
+			if other[0] != name[0] && other[n-1] != name[len(name)-1] || other == name || !typo(name, other) {
+				continue
+			}
+			for _, t := range o.tools[other] {
+				if t.server != me && !sibling(me, t.server) && similar(t.description, w.description) {
+					w.report.add("name", Review, "shadowing")
+				}
 			}
 		}
 	}
@@ -182,9 +191,11 @@ func sibling(a, b string) bool {
 	return a == b && a != ""
 }
 
+var dashed = strings.NewReplacer("_", "-", " ", "-", ".", "-").Replace
+
 // base is a server's name without a word that tells two of a kind apart.
 func base(s string) string {
-	s = strings.NewReplacer("_", "-", " ", "-", ".", "-").Replace(s)
+	s = dashed(s)
 	parts := strings.Split(s, "-")
 	kept := parts[:0]
 	for _, p := range parts {

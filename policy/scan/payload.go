@@ -15,7 +15,7 @@ import (
 // payload looks into what is encoded in s: base64, hexadecimal and binary
 // digits, escapes, entities, tag characters, and text that is said to be rotated
 // or reversed.
-func (w *walker) payload(s, low string, u unseen, f features, depth int) signal {
+func (w *walker) payload(s string, t *text, u unseen, f features, depth int) signal {
 	var found signal
 	inner := func(plain string, sure bool) {
 		if plain == "" || plain == s {
@@ -59,10 +59,10 @@ func (w *walker) payload(s, low string, u unseen, f features, depth int) signal 
 			return string(rune(b[0]))
 		}), false)
 	}
-	if strings.Contains(low, "rot13") || strings.Contains(low, "rot-13") || strings.Contains(low, "caesar") {
+	if t.all&coded != 0 && containsAny(t.folded, "rot13", "rot-13", "caesar") {
 		inner(strings.Map(rot13, s), false)
 	}
-	if strings.Contains(low, "revers") || strings.Contains(low, "backward") || strings.Contains(s, "\u202e") {
+	if t.all&coded != 0 && containsAny(t.folded, "revers", "backward") || f.unseen && strings.Contains(s, "\u202e") {
 		inner(reversed(s), false)
 	}
 	if depth > 0 {
@@ -329,25 +329,41 @@ var (
 // drains reports whether a text has an address into which the conversation, keys
 // or the environment are to be filled.
 func drains(s string) bool {
-	if !strings.Contains(s, "://") {
-		return false
-	}
-	for _, m := range template().FindAllStringSubmatch(s, 8) {
-		if c := theLexicon().filled(m[2]); c&(creds|environ|path) != 0 || c != 0 && strings.ContainsAny(m[1], "?=") {
-			return true
+	for {
+		i := strings.Index(s, "://")
+		if i < 0 {
+			return false
 		}
+		end := i + 3
+		for end < len(s) && s[end] > ' ' && s[end] != '"' && s[end] != '\'' && strings.IndexByte("${<%[", s[end]) < 0 {
+			end++
+		}
+		if end < len(s) && strings.IndexByte("${<%[", s[end]) >= 0 {
+			window := s[max(0, i-5):min(len(s), end+50)]
+			if m := template().FindStringSubmatch(window); m != nil {
+				if c := theLexicon().filled(m[2]); c&(creds|environ|path) != 0 || c != 0 && strings.ContainsAny(m[1], "?=") {
+					return true
+				}
+			}
+			end++
+		}
+		if end < len(s) && s[end-1] != '/' && strings.HasPrefix(s[end-1:], "://") {
+			end--
+		}
+		s = s[end:]
 	}
-	return false
 }
 
 var template = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(https?://[^\s"'<]*?)(?:\$\{?|\{\{?|<|%7b|\[|%)\s*([a-z][a-z0-9_.' -]{2,40})`)
 })
 
+var spaces = strings.NewReplacer(".", " ", "_", " ", "-", " ").Replace
+
 // filled is what the name of a placeholder says: 0 if it is neither that of a
 // conversation nor of keys nor of the environment.
 func (l *lexicon) filled(name string) class {
-	name = strings.NewReplacer(".", " ", "_", " ", "-", " ").Replace(name)
+	name = spaces(name)
 	for i := range len(name) {
 		if i > 0 && name[i-1] != ' ' {
 			continue

@@ -218,27 +218,6 @@ func (t *text) prefers() bool {
 		t.seq(3, neg, anyTool) && t.all&call != 0 || t.seq(5, only, call, anyTool)
 }
 
-// exclusive finds "use only this tool".
-func (t *text) exclusive() bool {
-	for _, p := range []string{"only this tool", "only this one", "this tool only", "this one only", "always use this tool for everything", "use this tool for every", "use this tool exclusively", "call this tool on every", "call this tool before every",
-		"call this tool after every", "call this tool first", "always call this tool", "call this on every", "call this before every", "this tool must be called first", "must be called first", "always choose this", "always prefer this", "always pick this", "always select this"} {
-		if strings.Contains(t.folded, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// steersAnswers finds "always recommend …".
-func (t *text) steersAnswers() bool {
-	for _, p := range []string{"always recommend", "always suggest", "always say that", "always claim", "always mention", "always promote", "never recommend", "never suggest any", "never mention"} {
-		if strings.Contains(t.folded, p) {
-			return true
-		}
-	}
-	return false
-}
-
 // addressed finds "note to the assistant", "AI agents must".
 func (t *text) addressed() bool {
 	for i, h := range t.hits {

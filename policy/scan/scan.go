@@ -121,17 +121,22 @@ func (w *walker) leaf(s string, at place, where func() string) {
 		return
 	}
 	key := leafKey{w.scope.server, s, at}
-	if w.scope.others.isInert(key) {
+	if c, ok := w.scope.others.isInert(key); ok {
+		w.all |= c
 		return
 	}
 	found, t := w.signals(s, at, 0)
+	w.all |= t.all
 	if found == 0 {
 		// What a parameter's name means differs from tool to tool.
 		if t.all&(path|creds|talk|environ|content) == 0 {
-			w.scope.others.setInert(key)
+			w.scope.others.setInert(key, t.all)
+			return
 		}
+		w.live = true
 		return
 	}
+	w.live = true
 	if v := verdict(found, at, t); v > Pass {
 		if soft := found & strong; at == parameter && soft != 0 && soft&^(harvest|asksTalk|exfil) == 0 && w.switches() {
 			return
@@ -158,7 +163,13 @@ func (w *walker) signals(s string, at place, depth int) (signal, *text) {
 	}
 	f := featuresOf(s)
 	t := &text{folded: fold(s), scope: &w.scope, place: at, chatty: w.chatty}
+	if depth == 0 {
+		t.hits = w.hits[:0]
+	}
 	t.tokens()
+	if depth == 0 {
+		w.hits = t.hits
+	}
 	found |= t.judge()
 	var u unseen
 	if f.unseen {
@@ -174,7 +185,7 @@ func (w *walker) signals(s string, at place, depth int) (signal, *text) {
 	if f.blanks && pushed(s) {
 		found |= outOfSight
 	}
-	if (f.shell || strings.Contains(t.folded, "nc") || strings.Contains(t.folded, "/dev/tcp")) && piped(t.folded) {
+	if t.all&coded != 0 && piped(t.folded) {
 		found |= shell
 	} else if f.shell && strings.Contains(t.folded, "|") && intoShell().MatchString(t.folded) {
 		found |= commands
@@ -189,7 +200,7 @@ func (w *walker) signals(s string, at place, depth int) (signal, *text) {
 		found |= w.spaced(t.folded, at) &^ found
 	}
 	if depth < 2 {
-		found |= w.payload(s, t.folded, u, f, depth)
+		found |= w.payload(s, t, u, f, depth)
 	}
 	return found, t
 }

@@ -54,8 +54,8 @@ func TestCases(t *testing.T) {
 }
 
 type listed struct {
-	server     string
-	definition json.RawMessage
+	server, name, description string
+	definition                json.RawMessage
 }
 
 // catalog are the tools of recorded servers, and all of them as context.
@@ -83,7 +83,7 @@ func catalog(tb testing.TB) ([]listed, *scan.Others) {
 			if err := json.Unmarshal(definition, &t); err != nil {
 				tb.Fatal(err)
 			}
-			list = append(list, listed{s.Server, definition})
+			list = append(list, listed{s.Server, t.Name, t.Description, definition})
 			others.Add(s.Server, t.Name, t.Description)
 		}
 	}

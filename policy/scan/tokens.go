@@ -329,8 +329,11 @@ var collectors = []string{"webhook.site", "requestbin", "ngrok", "interact.sh", 
 	"discord.com/api/webhooks", "api.telegram.org/bot", "requestcatcher", "beeceptor", "hookbin", "dnslog", "canarytokens", "trycloudflare.com", "localtunnel", "serveo.net", "ix.io", "termbin", ".onion"}
 
 func collects(name string) bool {
+	if strings.IndexByte(name, '.') < 0 {
+		return false
+	}
 	for _, c := range collectors {
-		if strings.Contains(name, c) && strings.Contains(name, ".") {
+		if strings.Contains(name, c) {
 			return true
 		}
 	}

@@ -20,10 +20,14 @@ type walker struct {
 	broken bool
 	object int // where the innermost object begins
 
-	name, description, title string
-	chatty                   bool // the tool is about conversations
-	annotations              discovery.Annotations
-	keys                     []keyAt
+	name, description string
+	all               class // of all that was read so far
+	hits              []hit // to be used again
+	live              bool  // something was read that is not inert
+	inside            bool  // name, title and description have been read
+	chatty            bool  // the tool is about conversations
+	annotations       discovery.Annotations
+	keys              []keyAt
 }
 
 // A keyAt is the name of a parameter and where it stands.
@@ -81,8 +85,10 @@ func (w *walker) tool(definition json.RawMessage) {
 func (w *walker) field(field string) {
 	switch field {
 	case "inputSchema", "outputSchema":
-		l := theLexicon()
-		w.chatty = (l.classes(split(w.name)+" "+fold(w.title)+" "+fold(w.description))|l.classes(w.scope.server))&chat != 0
+		if !w.inside {
+			w.inside = true
+			w.chatty = (w.all|theLexicon().classes(w.scope.server))&chat != 0
+		}
 		w.value(schema, prose, 0)
 		return
 	case "annotations":
@@ -106,7 +112,6 @@ func (w *walker) field(field string) {
 			w.report.add("name", Review, "lookalikes")
 		}
 	case "title":
-		w.title = s
 		w.leaf(s, titled(s), where)
 	default:
 		w.description = s
@@ -197,7 +202,7 @@ func (w *walker) member(key string, s shape, at place, depth int) {
 		w.value(value, at, depth+1)
 	case s == named:
 		w.key(key)
-		w.value(schema, parameter, depth+1)
+		w.property(depth)
 	default:
 		switch key {
 		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
@@ -225,6 +230,27 @@ func (w *walker) member(key string, s shape, at place, depth int) {
 			w.value(value, odd, depth+1)
 		}
 	}
+}
+
+// property visits the schema of a property, unless the same one had nothing in it.
+func (w *walker) property(depth int) {
+	w.blank()
+	from := w.pos
+	w.skip(depth)
+	raw := leafKey{w.scope.server, w.data[from:w.pos], parameter}
+	if w.path[0] == "outputSchema" {
+		raw.place = result
+	}
+	if _, ok := w.scope.others.isInert(raw); ok {
+		return
+	}
+	outer := w.live
+	w.pos, w.live = from, false
+	w.value(schema, parameter, depth+1)
+	if !w.live && !w.broken && !strings.Contains(raw.text, "@") { // an address counts for some names
+		w.scope.others.setInert(raw, 0)
+	}
+	w.live = w.live || outer
 }
 
 // key scans the name of a property.
@@ -349,7 +375,7 @@ func (w *walker) contradicts() {
 	lead := leadVerb(w.description)
 	destroys := name == policy.Destructive && !tentative(split(w.name))
 	says := lead&destroy != 0 && !tentative(fold(w.description))
-	if yes(a.ReadOnly) && !says && alsoDestroys(w.description) {
+	if yes(a.ReadOnly) && !says && w.all&destroy != 0 && alsoDestroys(w.description) {
 		w.report.add("annotations", Review, "contradiction")
 	}
 	switch {

@@ -66,7 +66,8 @@ const (
 	other                      // a tool of another server
 	param                      // a parameter of this tool
 	number                     // an account, wallet or phone number
-	tool                       // tool, tools
+	sole                       // only this tool, always recommend: preference by itself
+	coded                      // words that a code or a command of a shell needs
 )
 
 // words are the lexicon: words and phrases in lower case without accents, "_"
@@ -104,7 +105,8 @@ var words = []struct {
 	{call, `call|calling|use|using|invoke|invoking|run|running|execute|executing|trigger|apply|launch`},
 	{order, `before|after|first|prior to|whenever|every time|each time|when|ahead of|once|as soon as|afterwards|next|then|finally|always|for every|for each|in addition to|along with|alongside|while|beforehand`},
 	{anyTool, `any other tool|any other tools|all other tools|every other tool|other tools|another tool|any tool|every tool|each tool|all tools|other mcp*|other servers|other server|any other server|another server|any other function|anything else|other functions|any tools|everything else`},
-	{tool, `tool|tools|server|mcp|function`},
+	{sole, `only this tool|only this one|this tool only|this one only|use this tool for every*|use this tool exclusively|call this tool on every*|call this tool before every*|call this tool after every*|call this tool first|always call this tool|call this on every*|call this before every*|must be called first|always choose this|always prefer this|always pick this|always select this|always recommend|always suggest|always say that|always claim|always mention|always promote|never recommend|never suggest any|never mention`},
+	{coded, `curl*|wget*|base64|iwr|irm|iex|invoke*|xxd|openssl|fetch|echo|eval|source|powershell*|pwsh|nc|ncat|downloadstring*|/dev/tcp*|rot13|rot 13|caesar*|revers*|backward*`},
 	{only, `only|always|instead of|instead|rather than|prefer|over|in place of|in preference to|exclusively|not`},
 	{bad, `unsafe|deprecated|broken|insecure|outdated|compromised|untrusted|dangerous|malicious|obsolete|unreliable|disabled|retired|wrong|infected|faulty|defective|no longer`},
 	{agreed, `agreed|approved|consented|authorized|authorised|confirmed|accepted|granted|permitted|okayed|consent|signed off|allowed|given permission|given consent|opted in`},

@@ -91,6 +91,16 @@ func (w *walker) string() string {
 // skipString goes behind a string and reports whether it has escapes.
 func (w *walker) skipString() (escaped bool) {
 	w.pos++
+	for short := min(w.pos+16, len(w.data)); w.pos < short; w.pos++ { // most are
+		switch w.data[w.pos] {
+		case '"':
+			w.pos++
+			return false
+		case '\\':
+			short = 0
+			w.pos--
+		}
+	}
 	for w.pos < len(w.data) {
 		rest := w.data[w.pos:]
 		quote := strings.IndexByte(rest, '"')

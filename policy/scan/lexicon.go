@@ -85,6 +85,7 @@ const (
 var symbolOf = func() (t [256]uint8) {
 	for c := byte('a'); c <= 'z'; c++ {
 		t[c] = c - 'a' + 2
+		t[c-'a'+'A'] = t[c]
 	}
 	for c := byte('0'); c <= '9'; c++ {
 		t[c] = c - '0' + digit
@@ -115,7 +116,7 @@ func (l *lexicon) match(text string, i int) (class, int) {
 				found |= n.stem
 				end = max(end, j)
 			}
-			if n.exact != 0 && (j == len(text) || !isWord(text[j]) && text[j] < utf8.RuneSelf) {
+			if n.exact != 0 && (j == len(text) || !alphanumeric[text[j]] && text[j] < utf8.RuneSelf) {
 				found |= n.exact
 				end = max(end, j)
 			}

@@ -21,7 +21,7 @@ func (w *walker) payload(s string, t *text, u unseen, f features, depth int) sig
 		if plain == "" || plain == s {
 			return
 		}
-		more, t := w.signals(plain, odd, depth+1)
+		more, t := w.signals(plain, featuresOf(plain), odd, depth+1)
 		switch {
 		case more&(strong|unseenChars|shell)&^outOfSight != 0, more&(aPath|aCommand|aCollector) != 0:
 			found |= encoded | more | unseenChars
@@ -109,17 +109,19 @@ type features struct {
 
 func featuresOf(s string) (f features) {
 	run, pair, single, blank := 0, 0, 0, 0
+	upper, notHex := false, false // in the run
 	for i := range len(s) {
 		c := s[i]
 		if base64Char[c] {
 			run++
+			upper = upper || c >= 'A' && c <= 'Z'
 			if isHex(c) {
 				pair++
 				if c <= '1' {
 					f.bits++
 				}
 			} else {
-				pair = 9
+				pair, notHex = 9, true
 			}
 			if blank >= 20 {
 				f.blanks = true
@@ -128,7 +130,8 @@ func featuresOf(s string) (f features) {
 			continue
 		}
 		if run > 0 {
-			f.run = f.run || run >= 16
+			f.run = f.run || run >= 16 && (upper || !notHex)
+			upper, notHex = false, false
 			if pair == 2 {
 				f.pairs++
 			}
@@ -163,7 +166,7 @@ func featuresOf(s string) (f features) {
 		}
 		blank = 0
 	}
-	f.run = f.run || run >= 16
+	f.run = f.run || run >= 16 && (upper || !notHex)
 	f.singles = f.singles || run == 1 && single >= 5
 	if pair == 2 {
 		f.pairs++

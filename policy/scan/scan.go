@@ -125,11 +125,17 @@ func (w *walker) leaf(s string, at place, where func() string) {
 		w.all |= c
 		return
 	}
-	found, t := w.signals(s, at, 0)
+	f := featuresOf(s)
+	if all, ok := w.dull(s, &f, at); ok {
+		w.all |= all
+		w.scope.others.setInert(key, all)
+		return
+	}
+	found, t := w.signals(s, f, at, 0)
 	w.all |= t.all
 	if found == 0 {
 		// What a parameter's name means differs from tool to tool.
-		if t.all&(path|creds|talk|environ|content) == 0 {
+		if t.all&(path|creds|talk|environ) == 0 {
 			w.scope.others.setInert(key, t.all)
 			return
 		}
@@ -156,12 +162,11 @@ const (
 const maxLeaf = 64 << 10
 
 // signals returns what is wrong with s, which stands at a place; depth says how often it was decoded.
-func (w *walker) signals(s string, at place, depth int) (signal, *text) {
+func (w *walker) signals(s string, f features, at place, depth int) (signal, *text) {
 	var found signal
 	if len(s) > maxLeaf {
 		s, found = s[:maxLeaf], outOfSight
 	}
-	f := featuresOf(s)
 	t := &text{folded: fold(s), scope: &w.scope, place: at, chatty: w.chatty}
 	if depth == 0 {
 		t.hits = w.hits[:0]

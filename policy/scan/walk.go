@@ -27,11 +27,7 @@ type walker struct {
 	inside            bool  // name, title and description have been read
 	chatty            bool  // the tool is about conversations
 	annotations       discovery.Annotations
-	keys              []keyAt
 }
-
-// A keyAt is the name of a parameter and where it stands.
-type keyAt struct{ names, where string }
 
 // A shape says what the values of an object are.
 type shape uint8
@@ -256,17 +252,16 @@ func (w *walker) property(depth int) {
 // key scans the name of a property.
 func (w *walker) key(key string) {
 	if names := split(key); len(key) >= 8 {
-		where := w.where()
-		if len(w.path) == 3 && w.path[0] == "inputSchema" {
-			w.keys = append(w.keys, keyAt{names, where})
+		w.leaf(names, label, w.where)
+		if !w.chatty && len(w.path) == 3 && w.path[0] == "inputSchema" && curious(names) {
+			w.report.add(w.where(), Review, "harvest")
 		}
-		w.leaf(names, label, func() string { return where })
 		if taints(names) {
 			v := Block
 			if strings.Contains(names, "env") && !containsAny(names, "ssh", "passwd", "shadow", "aws", "private key") && !containsAny(names, "read", "send", "dump", "leak") {
 				v = Review // of a tool that writes such a file, perhaps
 			}
-			w.report.add(where, v, "harvest", "names-sensitive-path")
+			w.report.add(w.where(), v, "harvest", "names-sensitive-path")
 		}
 	} else if !isASCII(key) {
 		w.leaf(key, label, w.where)
@@ -369,7 +364,6 @@ func (w *walker) switches() bool {
 func (w *walker) contradicts() {
 	bare := discovery.Tool{ListedTool: discovery.ListedTool{Name: w.name}}
 	name := policy.ClassOf(&bare)
-	w.curious()
 	yes := func(b *bool) bool { return b != nil && *b }
 	a := w.annotations
 	lead := leadVerb(w.description)
@@ -386,19 +380,10 @@ func (w *walker) contradicts() {
 	}
 }
 
-// curious finds parameters that ask for the conversation or the system prompt by
-// their names alone, in a tool that has nothing to do with either.
-func (w *walker) curious() {
-	if w.chatty {
-		return
-	}
-	for _, k := range w.keys {
-		for _, n := range []string{"system prompt", "conversation history", "chat history", "full conversation", "conversation log", "chat log", "chain of thought", "previous messages", "full chat", "entire conversation", "conversation transcript", "tool call history", "tool history", "hidden prompt", "all tool results", "llm context", "model context"} {
-			if strings.Contains(k.names, n) {
-				w.report.add(k.where, Review, "harvest")
-			}
-		}
-	}
+// curious reports whether the name of a parameter asks for the conversation or
+// the system prompt, which counts in a tool that has nothing to do with either.
+func curious(names string) bool {
+	return containsAny(names, "system prompt", "conversation history", "chat history", "full conversation", "conversation log", "chat log", "chain of thought", "previous messages", "full chat", "entire conversation", "conversation transcript", "tool call history", "tool history", "hidden prompt", "all tool results", "llm context", "model context")
 }
 
 // alsoDestroys reports whether a description says "and deletes".

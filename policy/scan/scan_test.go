@@ -135,6 +135,7 @@ func TestTexts(t *testing.T) {
 
 func FuzzTool(f *testing.F) {
 	f.Add(`{"name":"x","description":"i g n o r e a l l p r e","inputSchema":{"properties":{"a":{"enum":["\u200b\udb40\udc41"]}}}}`)
+	f.Add(`{"name":"x","inputSchema":`)
 	f.Add(`{"name":"don't'","description":"SGVsbG8sIFdvcmxkIQ== %41%42%43%44%45%46 &#65; \\u0041\\u0042 rot13 reverse","annotations":{"title":"<|im_start|>"}}`)
 	f.Fuzz(func(t *testing.T, definition string) {
 		a := scan.Tool("s", json.RawMessage(definition), nil)

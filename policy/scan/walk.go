@@ -60,7 +60,7 @@ func (w *walker) tool(definition json.RawMessage) {
 	if f, ok := fields["annotations"]; ok {
 		_ = json.Unmarshal([]byte(w.data[f.from:f.to]), &w.annotations)
 	}
-	if f, ok := fields["inputSchema"]; ok && w.data[f.from] == '{' {
+	if f, ok := fields["inputSchema"]; ok && f.from < f.to && w.data[f.from] == '{' {
 		w.pos = f.from
 		w.parameters()
 	}

@@ -632,3 +632,49 @@ func BenchmarkCalls(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkGovernance is what policy, journal and audit record with its chain add to
+// a call together: by turns with and without, so that both meet the same load.
+func BenchmarkGovernance(b *testing.B) {
+	var text strings.Builder
+	for i := range 51 {
+		fmt.Fprintf(&text, `,{"effect":"deny","tools":["s%d.delete_*"],"args":{"owner":{"not":"acme"}}}`, i)
+	}
+	rules, mistakes := policy.ReadRules(policy.Source{File: "p.json", Text: []byte(`{"rules":[` + text.String()[1:] + `]}`)})
+	if len(mistakes) > 0 {
+		b.Fatal(mistakes)
+	}
+	for _, tool := range []string{"read", "write"} {
+		b.Run(tool, func(b *testing.B) {
+			off, on := newWorld(b), newWorld(b)
+			without, with := off.o, on.o
+			without.Runs, without.Policy = nil, nil
+			audit, err := sqlite.Open(b.TempDir(), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer audit.Close()
+			with.Audit, with.Rules, with.Policy = audit, rules, policy.List{rules}
+			off.Configure(without)
+			on.Configure(with)
+			const calls = 100
+			code := fmt.Sprintf("for (let i = 0; i < %d; i++) await callMCPTool('t__%s', { i })", calls, tool)
+			var took [2][]time.Duration
+			for i := 0; b.Loop(); i++ {
+				for n, w := range []*world{off, on} {
+					began := time.Now()
+					if a := w.execute(b, run.Request{Code: code}); a.ExitCode != 0 {
+						b.Fatal(a.Stderr)
+					}
+					took[n] = append(took[n], time.Since(began))
+				}
+			}
+			median := func(list []time.Duration) float64 {
+				slices.Sort(list)
+				return float64(list[len(list)/2].Microseconds()) / calls
+			}
+			b.ReportMetric(median(took[0]), "µs/call-without")
+			b.ReportMetric(median(took[1])-median(took[0]), "µs/call-added")
+		})
+	}
+}

@@ -64,27 +64,31 @@ func ToolsOfOffers(scope *discovery.Catalog, s *discovery.Server) []*discovery.T
 			Name: method, Description: description, InputSchema: json.RawMessage(schema), Annotations: discovery.Annotations{ReadOnly: &readOnly},
 		}})
 	}
-	// What is held cannot be read by its name either.
-	but := func(kind string) string {
-		var held []string
-		for _, h := range s.Held {
-			if h.Kind == kind {
-				held = append(held, h.Name)
+	// What is held cannot be read by its name either. Resources may have URIs that
+	// are not listed, so that only those can be named that are held.
+	uri, prompt := `{"type":"string"}`, `{"type":"string"}`
+	var held []string
+	for _, h := range s.Held {
+		switch h.Kind {
+		case "resource":
+			held = append(held, h.Name)
+			uri = `{"type":"string","not":{"enum":` + string(gate.Compact(held)) + `}}`
+		case "prompt":
+			var names []string
+			for _, p := range s.Prompts {
+				names = append(names, p.Name)
 			}
+			prompt = `{"enum":` + string(gate.Compact(names)) + `}`
 		}
-		if held == nil {
-			return `{"type":"string"}`
-		}
-		return `{"type":"string","not":{"enum":` + string(gate.Compact(held)) + `}}`
 	}
 	var list []*discovery.Tool
 	if len(s.Resources) > 0 {
 		list = add(list, readResource, upstream.ReadResource, "Read a resource of this server by its URI.",
-			`{"type":"object","properties":{"uri":`+but("resource")+`},"required":["uri"],"additionalProperties":false}`)
+			`{"type":"object","properties":{"uri":`+uri+`},"required":["uri"],"additionalProperties":false}`)
 	}
 	if len(s.Prompts) > 0 {
 		list = add(list, getPrompt, upstream.GetPrompt, "Get a prompt of this server with its arguments filled in.",
-			`{"type":"object","properties":{"name":`+but("prompt")+`,"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"],"additionalProperties":false}`)
+			`{"type":"object","properties":{"name":`+prompt+`,"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"],"additionalProperties":false}`)
 	}
 	return list
 }

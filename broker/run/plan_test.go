@@ -124,7 +124,7 @@ func TestPlanAndNothingElse(t *testing.T) {
 // A plan that is carried out is broken off after each of its records, and goes on
 // without repeating or losing a write.
 func TestPlanKilledAnywhere(t *testing.T) {
-	w := newWorld(t)
+	w, deaths, unknown := newWorld(t), 0, 0
 	for n := 1; n < 30; n++ {
 		w.mu.Lock()
 		w.calls, w.n = map[string]int{}, 0
@@ -132,12 +132,14 @@ func TestPlanKilledAnywhere(t *testing.T) {
 		a := w.execute(t, run.Request{Code: planned, Plan: true})
 		w.decide(t, a.RunID, state.Verdict{Approve: true})
 		b, died := w.resumeAndDie(t, a.RunID, n)
+		deaths += map[bool]int{true: 1}[died]
 		for range 10 {
 			if !died && b.ExitCode != sandbox.ExitApproval {
 				break
 			}
 			if died || len(b.Pending) > 0 && b.Pending[0].State == state.RunUnknown {
 				for _, p := range b.Pending {
+					unknown++
 					_ = w.runs.Change(t.Context(), a.RunID, func(r *state.Run, calls []state.RunCall) error { return state.Settle(r, calls, p.N, true) })
 				}
 			} else {
@@ -157,6 +159,10 @@ func TestPlanKilledAnywhere(t *testing.T) {
 			t.Errorf("killed at record %d: %+v", n, b)
 		}
 	}
+	if deaths == 0 || unknown == 0 {
+		t.Errorf("%d deaths, %d unknown outcomes: the trials show nothing", deaths, unknown)
+	}
+	t.Logf("%d deaths, %d unknown outcomes", deaths, unknown)
 }
 
 // resumeAndDie resumes a run in a process that dies at its nth record.

@@ -1,0 +1,261 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+func TestWaitsForApproval(t *testing.T) {
+	const code = `const got = []; console.log('hello');
+		const r = await Promise.all(['a', 'b'].map(async k => { try { return await callMCPTool('t__ask', { k }) } catch (e) { return e.code } }).concat(callMCPTool('t__write', { z: 1 })));
+		return r`
+	begin := func(t *testing.T) (*world, run.Answer) {
+		w := newWorld(t)
+		a := w.execute(t, run.Request{Code: code})
+		if a.ExitCode != sandbox.ExitApproval || len(a.Pending) != 2 || !strings.HasPrefix(a.RunID, "r_") || a.Expires == "" || a.IsError() || len(a.ToolsCalled) != 1 {
+			t.Fatalf("%+v", a)
+		}
+		if string(a.Pending[0].Args) != `{"k":"a"}` || a.Pending[0].Tool != "t__ask" || a.Pending[0].Why != "needs a look" || a.Pending[0].N != 1 {
+			t.Errorf("pending %+v", a.Pending)
+		}
+		return w, a
+	}
+	t.Run("before a decision nothing happens", func(t *testing.T) {
+		w, a := begin(t)
+		again := w.execute(t, run.Request{Resume: a.RunID})
+		a.DurationMS, again.DurationMS, a.ToolsCalled = 0, 0, again.ToolsCalled
+		if got, want := fmt.Sprintf("%+v", again), fmt.Sprintf("%+v", a); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+		if _, all := w.most("ask"); all > 0 {
+			t.Errorf("%d calls were made", all)
+		}
+	})
+	t.Run("approved", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		b := w.execute(t, run.Request{Resume: a.RunID})
+		if b.ExitCode != 0 || b.RunID != "" || b.Stdout != "hello\n" || b.Replayed != 1 || len(b.ToolsCalled) != 1 || b.ToolsCalled[0].N != 2 {
+			t.Errorf("%+v", b)
+		}
+		if most, all := w.most("ask"); most != 1 || all != 2 {
+			t.Errorf("calls %v", w.calls)
+		}
+		if _, all := w.most("write"); all != 1 {
+			t.Errorf("calls %v", w.calls)
+		}
+		if c := w.execute(t, run.Request{Resume: a.RunID}); c.ExitCode != sandbox.ExitRefused {
+			t.Errorf("resumed when it was done: %+v", c)
+		}
+	})
+	t.Run("one denied, one approved", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Only: []int{2}})
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		b := w.execute(t, run.Request{Resume: a.RunID})
+		if b.ExitCode != 0 || !strings.Contains(string(b.Result), `"denied"`) || w.calls[`ask{"k":"a"}`] != 1 || w.calls[`ask{"k":"b"}`] != 0 {
+			t.Errorf("%+v\n%v", b, w.calls)
+		}
+	})
+	t.Run("some of them, then the rest", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true, Only: []int{1}})
+		b := w.execute(t, run.Request{Resume: a.RunID})
+		if b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 1 || b.Pending[0].N != 2 || w.calls[`ask{"k":"a"}`] != 1 {
+			t.Fatalf("%+v\n%v", b, w.calls)
+		}
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		if c := w.execute(t, run.Request{Resume: a.RunID}); c.ExitCode != 0 || w.calls[`ask{"k":"a"}`] != 1 || w.calls[`ask{"k":"b"}`] != 1 {
+			t.Errorf("%+v\n%v", c, w.calls)
+		}
+	})
+	t.Run("two resumes at once make the calls once", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() { w.execute(t, run.Request{Resume: a.RunID}) })
+		}
+		wg.Wait()
+		if most, all := w.most("ask"); most != 1 || all != 2 {
+			t.Errorf("calls %v", w.calls)
+		}
+	})
+	t.Run("an approval that is over", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		err := w.runs.Change(t.Context(), a.RunID, func(_ *state.Run, calls []state.RunCall) error {
+			calls[0].Expires = time.Now().Add(-time.Second)
+			return nil
+		})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); err != nil || b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 1 || w.calls[`ask{"k":"b"}`] != 1 || len(w.calls) != 2 {
+			t.Errorf("%+v, %v\n%v", b, err, w.calls)
+		}
+	})
+	t.Run("the clock was set back since", func(t *testing.T) {
+		w, a := begin(t)
+		later := time.Now().Add(time.Hour)
+		err := w.runs.Change(t.Context(), a.RunID, func(r *state.Run, calls []state.RunCall) error {
+			r.Expires = r.Expires.Add(time.Hour)
+			if err := (state.Verdict{Approve: true, Denied: run.Denied}).Decide(r, calls, time.Now()); err == nil {
+				t.Error("decided about before it waited")
+			}
+			return state.Verdict{Approve: true, Denied: run.Denied}.Decide(r, calls, later)
+		})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); err != nil || b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 2 {
+			t.Errorf("%+v, %v", b, err)
+		}
+	})
+	t.Run("the tool is another one than was approved", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		err := w.runs.Change(t.Context(), a.RunID, func(_ *state.Run, calls []state.RunCall) error {
+			calls[0].Pin, calls[0].By = "that of before", "changed"
+			return nil
+		})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); err != nil || b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 1 || w.calls[`ask{"k":"a"}`] != 0 || w.calls[`ask{"k":"b"}`] != 1 {
+			t.Errorf("%+v, %v\n%v", b, err, w.calls)
+		}
+	})
+	t.Run("the policy is another one", func(t *testing.T) {
+		w, a := begin(t)
+		w.decide(t, a.RunID, state.Verdict{Approve: true, Only: []int{1}})
+		w.o.Policy = nil // a call that nobody has approved waits all the same
+		w.Configure(w.o)
+		b := w.execute(t, run.Request{Resume: a.RunID})
+		if b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 1 || w.calls[`ask{"k":"a"}`] != 1 || w.calls[`ask{"k":"b"}`] != 0 {
+			t.Errorf("%+v\n%v", b, w.calls)
+		}
+		w.decide(t, a.RunID, state.Verdict{Approve: true})
+		w.o.Policy = policy.List{denies{}} // and one that is approved is denied
+		w.Configure(w.o)
+		if b := w.execute(t, run.Request{Resume: a.RunID}); b.ExitCode != 0 || !strings.Contains(string(b.Result), `"denied"`) || w.calls[`ask{"k":"b"}`] != 0 {
+			t.Errorf("%+v\n%v", b, w.calls)
+		}
+	})
+	t.Run("nobody decided", func(t *testing.T) {
+		w, a := begin(t)
+		err := w.runs.Change(t.Context(), a.RunID, func(r *state.Run, _ []state.RunCall) error {
+			r.Expires = time.Now().Add(-time.Second)
+			return nil
+		})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); err != nil || b.ExitCode != 1 || !strings.Contains(b.Stderr, "written: 3 t__write; not written: 1 t__ask, 2 t__ask") {
+			t.Errorf("%+v, %v", b, err)
+		}
+	})
+	t.Run("granted for the run", func(t *testing.T) {
+		w := newWorld(t)
+		a := w.execute(t, run.Request{Code: "for (let i = 0; i < 3; i++) await callMCPTool('t__ask', { i })"})
+		w.decide(t, a.RunID, state.Verdict{Approve: true, ForRun: true})
+		if b := w.execute(t, run.Request{Resume: a.RunID}); b.ExitCode != 0 || len(w.calls) != 3 {
+			t.Errorf("%+v\n%v", b, w.calls)
+		}
+	})
+	t.Run("another principal", func(t *testing.T) {
+		w, a := begin(t)
+		other := w.execute(t, run.Request{Resume: a.RunID, Owner: "ci"})
+		unknown := w.execute(t, run.Request{Resume: state.NewRunID(), Owner: "ci"})
+		if fmt.Sprintf("%+v", other) != fmt.Sprintf("%+v", unknown) || other.ExitCode != sandbox.ExitRefused {
+			t.Errorf("%+v\n%+v", other, unknown)
+		}
+	})
+}
+
+// A person is a client that shows forms.
+type person struct {
+	answers []string // in turn; then the form is closed
+	asked   []string
+	except  string
+}
+
+func (*person) Capabilities() upstream.Capabilities { return upstream.Capabilities{Form: true} }
+func (*person) PageDone(string)                     {}
+func (p *person) Answer(_ context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	p.asked = append(p.asked, q.(*mcp.ElicitParams).Message)
+	if len(p.answers) == 0 {
+		return &mcp.ElicitResult{Action: "decline"}, nil
+	}
+	answer := p.answers[0]
+	p.answers = p.answers[1:]
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answer, "except": p.except}}, nil
+}
+
+func TestPersonAtTheClient(t *testing.T) {
+	const code = `const w = callMCPTool('t__write', { n: 1 }); const a = await Promise.all([1, 2].map(k => callMCPTool('t__ask', { k }))); await w; await callMCPTool('t__ask', { k: 3 }); console.log('end')`
+	for _, tt := range []struct {
+		answers []string
+		exit    int
+		asks    int // made
+		forms   int
+		stderr  string
+	}{
+		{[]string{"approve once", "approve once"}, 0, 3, 2, ""},
+		{[]string{"approve for this run"}, 0, 3, 1, ""},
+		{[]string{"approve once", "deny"}, 1, 2, 2, "t__ask was denied by the user"},
+		{[]string{"stop"}, 1, 0, 1, "the user stopped the run: written: 1 t__write; not written: 2 t__ask, 3 t__ask"},
+		{nil, 3, 0, 1, ""},
+		{[]string{"approve once"}, 3, 2, 2, ""},
+	} {
+		t.Run(strings.Join(tt.answers, ", "), func(t *testing.T) {
+			w, p := newWorld(t), &person{answers: tt.answers}
+			var printed strings.Builder
+			a := w.execute(t, run.Request{Code: code, Talker: p, Stdout: &printed})
+			most, all := w.most("ask")
+			if a.ExitCode != tt.exit || all != tt.asks || most > 1 || len(p.asked) != tt.forms || !strings.Contains(a.Stderr, tt.stderr) || w.calls[`write{"n":1}`] != 1 {
+				t.Errorf("%+v\n%v\nasked %q", a, w.calls, p.asked)
+			}
+			if want := map[int]string{0: "end\n"}[tt.exit]; printed.String() != want {
+				t.Errorf("printed %q, want %q", printed.String(), want)
+			}
+			if !strings.Contains(p.asked[0], "2. t__ask (it needs a look)\n   {\"k\":1}") {
+				t.Errorf("asked %q", p.asked[0])
+			}
+		})
+	}
+}
+
+// Some calls are denied although the others are approved; a number that is none of
+// theirs decides nothing.
+func TestExcept(t *testing.T) {
+	for except, want := range map[string]string{"2": `[1,"denied",3]`, "1, 3": `["denied",2,"denied"]`, "1,2,3": `["denied","denied","denied"]`, "4": "", "two": ""} {
+		w, p := newWorld(t), &person{answers: []string{"approve once"}, except: except}
+		a := w.execute(t, run.Request{Code: `return Promise.all([1, 2, 3].map(k => callMCPTool('t__ask', { k }).then(() => k, e => e.code)))`, Talker: p})
+		if string(a.Result) != want || (a.ExitCode == 3) != (want == "") || w.n != strings.Count(want, ",")+1-strings.Count(want, "denied") && want != "" {
+			t.Errorf("except %q: %+v\n%v", except, a, w.calls)
+		}
+	}
+}
+
+// What is approved always goes into the policy, if that would stop it asking.
+func TestApproveAlways(t *testing.T) {
+	for _, tt := range []struct {
+		policy  policy.Policy
+		owner   string
+		offered bool
+	}{{presetAsks{}, state.Local, true}, {asks{"ask"}, state.Local, false}, {presetAsks{}, "ci", false}} {
+		w, p := newWorld(t), &person{answers: []string{"approve always"}}
+		var always []string
+		w.o.Policy, w.o.Always = policy.List{tt.policy}, func(tools []string) error { always = append(always, tools...); return nil }
+		w.Configure(w.o)
+		a := w.execute(t, run.Request{Code: `for (const k of [1, 2]) await callMCPTool('t__ask', { k })`, Talker: p, Owner: tt.owner})
+		want, exit := "[]", 3
+		if tt.offered {
+			want, exit = "[t__ask]", 0
+		}
+		if fmt.Sprint(always) != want || a.ExitCode != exit || len(p.asked) != 1 {
+			t.Errorf("%+v: always %v, %+v", tt, always, a)
+		}
+	}
+}

@@ -61,7 +61,13 @@ func New(o Options) (*Broker, error) {
 	o.setDefaults()
 	b := &Broker{log: o.Logger}
 	b.opts.Store(&o)
+	var base *upstream.Pool
+	if o.Base != nil {
+		base = o.Base.catalog.Pool
+	}
 	b.catalog = catalog.New(o.catalog(), &upstream.Options{
+		Base:           base,
+		Apart:          o.Apart,
 		Logger:         o.Logger,
 		CacheDir:       o.CacheDir,
 		PackageDir:     o.PackageDir,
@@ -211,9 +217,12 @@ func (b *Broker) Close() error {
 	if b.of != nil {
 		return nil
 	}
-	errs := []error{b.catalog.Close(), b.opts.Load().Runner.Close()}
-	if c := b.opts.Load().ScriptSandbox; c != nil {
-		errs = append(errs, c.Close())
+	errs := []error{b.catalog.Close()}
+	if o := b.opts.Load(); o.Base == nil {
+		errs = append(errs, o.Runner.Close())
+		if o.ScriptSandbox != nil {
+			errs = append(errs, o.ScriptSandbox.Close())
+		}
 	}
 	all := append(b.allViews(), b)
 	for _, one := range all {

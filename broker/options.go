@@ -31,6 +31,11 @@ type Options struct {
 	// Servers are the upstream servers, in config order; disabled ones are
 	// left out.
 	Servers []upstream.Config
+	// Base is a broker whose servers this one uses where they are configured the same,
+	// but for those that Apart reports, and whose Runner and ScriptSandbox it has,
+	// which it does not close then. It must be closed after this one. Nil is none.
+	Base  *Broker
+	Apart func(upstream.Config) bool
 	// Runner executes the scripts. The broker closes it.
 	Runner sandbox.Runner
 	// Audit keeps the record of executions; nil keeps none. The broker does

@@ -55,9 +55,9 @@ func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, cal
 	if cs.by == nil {
 		cs.by = make(map[*mcp.ServerSession]*conversation)
 	}
-	dir, _ := ctx.Value(dirKey{}).(string)
+	peer, _ := ctx.Value(peerKey{}).(Peer)
 	over, end := context.WithCancel(context.Background())
-	c := &conversation{session: session, dir: dir, Conversation: upstream.Conversation{ID: caller.Session, Over: over}}
+	c := &conversation{session: session, dir: peer.Dir, Conversation: upstream.Conversation{ID: caller.Session, Over: over}}
 	c.Folders = c.listFolders
 	cs.by[session] = c
 	go func() { // it ends with the session
@@ -71,13 +71,33 @@ func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, cal
 }
 
 // rootsChanged is called when a client says that its roots are others.
-func (cs *conversations) rootsChanged(_ context.Context, req *mcp.RootsListChangedRequest) {
+func (cs *conversations) rootsChanged(ctx context.Context, req *mcp.RootsListChangedRequest) {
 	cs.mu.Lock()
 	c := cs.by[req.Session]
 	cs.mu.Unlock()
 	if c != nil {
 		c.known.Store(false)
 	}
+	report(ctx, req.Session)
+}
+
+// initialized is called when a client is ready for questions.
+func (cs *conversations) initialized(ctx context.Context, req *mcp.InitializedRequest) {
+	report(ctx, req.Session)
+}
+
+// report asks a client for its roots, in the background, if somebody wants to hear
+// of them.
+func report(ctx context.Context, session *mcp.ServerSession) {
+	peer, _ := ctx.Value(peerKey{}).(Peer)
+	if peer.Roots == nil {
+		return
+	}
+	go func() { // it ends with the session, or in time
+		if folders := rootsOf(context.WithoutCancel(ctx), session); len(folders) > 0 {
+			peer.Roots(folders)
+		}
+	}()
 }
 
 // listFolders returns the folders of the client's roots, or where it works if it
@@ -88,7 +108,7 @@ func (c *conversation) listFolders(ctx context.Context) []string {
 	if c.known.Swap(true) { // false again if they change while it is asked
 		return c.folders
 	}
-	c.folders = c.roots(ctx)
+	c.folders = rootsOf(ctx, c.session)
 	if ctx.Err() != nil {
 		c.known.Store(false)
 	}
@@ -98,14 +118,15 @@ func (c *conversation) listFolders(ctx context.Context) []string {
 	return c.folders
 }
 
-func (c *conversation) roots(ctx context.Context) []string {
-	init := c.session.InitializeParams()
+// rootsOf are the folders of a client's roots.
+func rootsOf(ctx context.Context, session *mcp.ServerSession) []string {
+	init := session.InitializeParams()
 	if init == nil || !upstream.CapabilitiesOf(init.Capabilities).Roots || init.ProtocolVersion >= StatelessSince {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, rootsTime)
 	defer cancel()
-	list, err := c.session.ListRoots(ctx, nil)
+	list, err := session.ListRoots(ctx, nil)
 	if err != nil {
 		return nil // some clients promise roots that they do not have
 	}
@@ -134,4 +155,4 @@ func folderOf(root string) string {
 	return filepath.Clean(path)
 }
 
-type dirKey struct{}
+type peerKey struct{}

@@ -164,6 +164,7 @@ func (s *Surface) Server(client string) *mcp.Server {
 		Instructions: instructions(o.Servers, now.tools), Capabilities: can, Logger: s.log,
 		//lint:ignore SA1019 roots are deprecated since 2026-07-28, and clients have them still
 		RootsListChangedHandler: s.talks.rootsChanged,
+		InitializedHandler:      s.talks.initialized,
 	})
 	f := &face{surface: s, client: client, server: server}
 	for _, feature := range s.features {

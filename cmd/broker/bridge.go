@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -113,7 +114,7 @@ func (a *app) serveBridge(ctx context.Context) error {
 		return a.serveHere(ctx, func(ctx context.Context, s *session, _ *watcher) error { return a.serveStdio(ctx, s, in, out) })
 	}
 	settings, err := a.daemonSettings()
-	if err != nil || projectPath(a.here()) != "" || !hasProfile(settings.flags["config"], a.chosenProfile()) {
+	if err != nil || !hasProfile(settings.flags["config"], a.chosenProfile()) {
 		return here(ctx, a.stdin, a.protocol)
 	}
 	build, err := a.build()
@@ -132,6 +133,9 @@ func (a *app) serveBridge(ctx context.Context) error {
 		Hello: daemon.Hello{
 			Broker: daemon.Version, Op: daemon.OpServe, Build: build, PID: os.Getpid(), Dir: dir,
 			Settings: settings.flags, Env: settings.env,
+		},
+		Vary: func(h *daemon.Hello) {
+			h.Env, _ = a.clientEnv(settings.env, cmp.Or(h.Root, dir), settings.state) // a wrong file is the daemon's to report
 		},
 		Start: func() (<-chan error, error) {
 			return daemon.Start(program, a.daemonArgs(settings), daemonEnv(settings.env), filepath.Dir(settings.flags["config"]), daemon.LogPath(settings.state))

@@ -8,16 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
@@ -93,12 +89,17 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 	}
 	browsing, endBrowsing := context.WithCancel(ctx)
 	defer endBrowsing()
-	host := &daemonHost{
-		settings: settings, session: s, servers: make(map[string]*mcp.Server), adopted: func() { s.retryFailed(ctx) },
-		console: consoleHost{a: a, ctx: browsing, session: s, watcher: w},
-	}
+	host := newDaemonHost(a, s, settings, func() { s.retryFailed(ctx) })
+	host.current = w.current
+	host.console = consoleHost{a: a, ctx: browsing, session: s, watcher: w}
+	look := make(chan struct{})
+	go func() {
+		defer close(look)
+		host.watch(browsing, watchEvery)
+	}()
 	err = d.Serve(ctx, host, idle)
 	endBrowsing()
+	<-look
 	host.console.serving.Wait()
 	host.adopting.Wait()
 	done()
@@ -106,65 +107,11 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 	return errors.Join(err, s.close())
 }
 
-// A daemonHost serves the clients of a daemon.
-type daemonHost struct {
-	session *session
-	console consoleHost
-	adopted func() // called when the daemon has got variables from a client
-
-	mu       sync.Mutex
-	settings daemonSettings
-	adopting sync.WaitGroup
-	servers  map[string]*mcp.Server // by profile; "" is that of the config
-}
-
-// Accepts compares the client's settings with those of the daemon. What the
-// config names and the daemon does not have, such as one that systemd has
-// started, it takes from the client.
-func (h *daemonHost) Accepts(hello daemon.Hello) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	names, _ := namedVariables(h.settings.flags["config"])
-	if h.settings.differ(daemon.Hello{Settings: hello.Settings, Env: h.settings.env}) == "" {
-		adopted := false
-		for _, name := range names {
-			value, ok := hello.Env[name]
-			if _, has := os.LookupEnv(name); ok && !has && os.Setenv(name, value) == nil {
-				h.settings.env[name] = value
-				adopted = true
-			}
-		}
-		if adopted {
-			h.adopting.Go(h.adopted)
-		}
-	}
-	return h.settings.differ(hello)
-}
-
 // OpenConsole implements daemon.Opener.
 func (h *daemonHost) OpenConsole(changes bool) (string, error) { return h.console.open(changes) }
 
 // Watched implements daemon.Opener.
 func (h *daemonHost) Watched() bool { return api.Watched() }
-
-func (h *daemonHost) Converse(ctx context.Context, c *daemon.Conversation) {
-	dir := projectFolder(c.Hello.Dir)
-	h.work(dir)
-	_ = surface.ServeLines(ctx, h.serverFor(c.Hello.Settings[settingProfile]), surface.Peer{ID: c.ID, Dir: dir}, c, c)
-}
-
-// work makes a folder that of servers that have to be started in some project to
-// list their tools.
-func (h *daemonHost) work(dir string) {
-	if dir == "" {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if before := h.session.folder.Swap(&dir); *before == "" {
-		h.adopting.Go(h.adopted)
-	}
-}
 
 // retryFailed connects anew to the servers that could not be connected.
 func (s *session) retryFailed(ctx context.Context) {
@@ -177,22 +124,6 @@ func (s *session) retryFailed(ctx context.Context) {
 	if len(names) > 0 {
 		s.root.Refresh(ctx, names...)
 	}
-}
-
-// serverFor serves the clients of a profile.
-func (h *daemonHost) serverFor(profile string) *mcp.Server {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	server := h.servers[profile]
-	if server == nil {
-		b := h.session.broker
-		if profile != "" {
-			b = h.session.root.View(profile)
-		}
-		server = b.Server("stdio")
-		h.servers[profile] = server
-	}
-	return server
 }
 
 // settingProfile is the setting in which clients of one daemon may differ.
@@ -237,27 +168,12 @@ func namedVariables(path string) ([]string, error) {
 	return config.Variables(data), nil
 }
 
-// differ says in what a client differs from this daemon. It names variables, and
-// never shows their values.
+// differ says in what the flags of a client differ from those of this daemon.
 func (s daemonSettings) differ(h daemon.Hello) string {
 	for name, value := range s.flags {
 		if name != settingProfile && h.Settings[name] != value {
 			return fmt.Sprintf("the daemon runs with another %s", name)
 		}
-	}
-	var names []string
-	for name, value := range h.Env {
-		if own, ok := os.LookupEnv(name); !ok || own != value {
-			names = append(names, name)
-		}
-	}
-	for name := range s.env {
-		if _, ok := h.Env[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	if len(names) > 0 {
-		return "the daemon runs with other values of " + strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", ")
 	}
 	return ""
 }

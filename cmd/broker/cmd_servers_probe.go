@@ -141,7 +141,7 @@ func (a *app) pool(servers []upstream.Config, state string) *upstream.Pool {
 	log := a.logger()
 	return upstream.NewPool(servers, &upstream.Options{
 		Logger: log, CacheDir: filepath.Join(state, "catalogue"), PackageDir: state, Expand: expand, Guard: true, Capabilities: surface.Promises(),
-		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log})),
+		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}), expand),
 	})
 }
 

@@ -181,8 +181,6 @@ func TestSettingsThatAClientDoesNotShare(t *testing.T) {
 		{hello(map[string]string{"config": "/c"}, map[string]string{"TOKEN_A": "one"}), ""},
 		{hello(map[string]string{"config": "/other"}, map[string]string{"TOKEN_A": "one"}), "another config"},
 		{hello(map[string]string{"config": "/c", "mode": "tools"}, map[string]string{"TOKEN_A": "one"}), "another mode"},
-		{hello(map[string]string{"config": "/c"}, map[string]string{"TOKEN_A": "secret"}), "other values of TOKEN_A"},
-		{hello(map[string]string{"config": "/c"}, nil), "other values of TOKEN_A"},
 		{hello(map[string]string{"config": "/c", "read-only": "true"}, map[string]string{"TOKEN_A": "one"}), "another read-only"},
 	} {
 		got := s.differ(c.hello)
@@ -216,8 +214,7 @@ func TestDaemonAdoptsVariables(t *testing.T) {
 		{hello("/other", map[string]string{"ADOPTED_A": "theirs"}), "the daemon runs with another config"},
 		{hello(path, map[string]string{"ADOPTED_A": "one"}), ""},
 		{hello(path, map[string]string{"ADOPTED_A": "one", "ADOPTED_B": "two"}), ""},
-		{hello(path, map[string]string{"ADOPTED_A": "three", "ADOPTED_B": "two"}), "the daemon runs with other values of ADOPTED_A"},
-		{hello(path, map[string]string{"ADOPTED_A": "one"}), "the daemon runs with other values of ADOPTED_B"},
+		{hello(path, map[string]string{"ADOPTED_A": "three"}), ""}, // it is served apart
 	} {
 		if got := h.Accepts(c.hello); got != c.want {
 			t.Errorf("Accepts(%+v) = %q, want %q", c.hello, got, c.want)

@@ -21,18 +21,20 @@ var keyring = sync.OnceValue(oauth.SystemKeyring)
 var programs secret.Programs
 
 // expand resolves references from the environment, the keyring and programs.
-func expand(s string) (string, error) {
+func expand(s string) (string, error) { return sources().Expand(s) }
+
+func sources() config.Sources {
 	return config.Sources{
 		Env:     os.LookupEnv,
 		Keyring: func(name string) (string, error) { return oauth.Secret(keyring(), name) },
 		Program: programs.Get,
-	}.Expand(s)
+	}
 }
 
 // signer gives the upstream layer the stored tokens of m.
-func signer(m *oauth.Manager) func(upstream.Config, string) (auth.OAuthHandler, error) {
+func signer(m *oauth.Manager, expand func(string) (string, error)) func(upstream.Config, string) (auth.OAuthHandler, error) {
 	return func(c upstream.Config, url string) (auth.OAuthHandler, error) {
-		client, err := oauthClient(c.OAuth)
+		client, err := oauthClient(c.OAuth, expand)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +43,7 @@ func signer(m *oauth.Manager) func(upstream.Config, string) (auth.OAuthHandler, 
 }
 
 // oauthClient resolves the references of a configured client.
-func oauthClient(c upstream.OAuthClient) (oauth.Client, error) {
+func oauthClient(c upstream.OAuthClient, expand func(string) (string, error)) (oauth.Client, error) {
 	id, err := expand(c.ID)
 	if err != nil {
 		return oauth.Client{}, fmt.Errorf("oauth.clientId: %w", err)
@@ -77,7 +79,7 @@ func oauthServer(s *config.Server) (oauth.Server, error) {
 			return out, fmt.Errorf("headers.%s of %s: %w", k, s.Name, err)
 		}
 	}
-	if out.Client, err = oauthClient(upstreamOAuth(s.OAuth)); err != nil {
+	if out.Client, err = oauthClient(upstreamOAuth(s.OAuth), expand); err != nil {
 		return out, fmt.Errorf("%w, in server %s", err, s.Name)
 	}
 	return out, nil

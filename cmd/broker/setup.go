@@ -48,6 +48,8 @@ type session struct {
 	places  *sandbox.Places // what the broker's runner runs in
 
 	telemetry *telemetry.Telemetry // nil for none
+	// equip completes the options of a broker with what the process has once.
+	equip func(*broker.Options, *config.Config, config.Sources)
 
 	unvectored error // why the search goes without the table of the config
 }
@@ -164,49 +166,53 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := a.options(cfg)
-	o.Vectors = vectors
 	places := where.places(spares, log)
-	o.Runner = sandbox.NewQueue(places, where.set.MaxExecutions)
-	o.ScriptSandbox = docker.NewCommands(&docker.Options{MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
-	o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(dir, "catalogue"), expand, log, version
+	runner := sandbox.NewQueue(places, where.set.MaxExecutions)
+	commands := docker.NewCommands(&docker.Options{MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
 	folder := &atomic.Pointer[string]{}
-	o.Folder = func() string { return *folder.Load() }
 	folder.Store(new(""))
 	if dir, err := os.Getwd(); err == nil && !a.nowhere {
 		folder.Store(new(projectFolder(dir)))
 	}
-	o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
-	o.Languages, o.NotHere = where.runs()
-	o.Isolations = where.offered()
-	pinned := a.pinStore(cfg, dir, noteChanges(store))
-	o.Pins = pinned
 	s := new(session) // measured from when it is complete
 	seen, err := a.telemetry(cfg, s)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	if seen != nil {
-		o.Observer, o.Observe = seen, seen.Middleware
-	}
-	o.WorkflowDir = filepath.Join(dir, "workflows")
-	o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
-	if dir := cfg.Broker.Skills.SessionDir; dir != "" {
-		o.WorkflowDir = homeOf(cfg).resolve(dir)
-	}
-	o.OAuth = signer(oauth.New(dir, &oauth.Options{Keyring: keyring(), Logger: log}))
 	types, kept := learned.New(store, log), files.Open(filepath.Join(dir, "results"), nil)
-	o.Learned, o.Results, o.Values = types, kept, kept
 	runs := sqlite.NewRuns(dir, log)
 	runs.Full = cfg.Broker.Durability == "full"
-	o.Runs = runs
-	o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
-	o.Vault = tokenVault(dir, log)
+	vault := tokenVault(dir, log)
+	equip := func(o *broker.Options, cfg *config.Config, from config.Sources) {
+		o.Vectors, o.Runner, o.ScriptSandbox = vectors, runner, commands
+		o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(dir, "catalogue"), from.Expand, log, version
+		o.Folder = func() string { return *folder.Load() }
+		o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
+		o.Languages, o.NotHere = where.runs()
+		o.Isolations = where.offered()
+		o.Pins = a.pinStore(cfg, dir, noteChanges(store))
+		o.WorkflowDir = filepath.Join(dir, "workflows")
+		o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
+		if dir := cfg.Broker.Skills.SessionDir; dir != "" {
+			o.WorkflowDir = homeOf(cfg).resolve(dir)
+		}
+		o.OAuth = signer(oauth.New(dir, &oauth.Options{Keyring: keyring(), Logger: log}), from.Expand)
+		o.Learned, o.Results, o.Values, o.Runs = types, kept, kept, runs
+		o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
+		o.Vault = vault
+		if seen != nil {
+			o.Observer, o.Observe = seen, seen.Middleware
+		}
+	}
+	o := a.options(cfg)
+	equip(&o, cfg, sources())
+	pinned := a.pinStore(cfg, dir, noteChanges(store))
+	o.Pins = pinned
 	b, err := broker.New(o)
 	if err != nil {
 		return nil, err
 	}
-	*s = session{telemetry: seen, config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, where: where, places: places, unvectored: unvectored}
+	*s = session{telemetry: seen, config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, equip: equip, where: where, places: places, unvectored: unvectored}
 	s.see(a)
 	store.Note(configEvent(cfg))
 	return s, nil

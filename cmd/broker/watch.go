@@ -72,6 +72,13 @@ func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 	return w, func() { cancel(); wg.Wait() }
 }
 
+// current is the config in force.
+func (w *watcher) current() *config.Config {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.config
+}
+
 // library is what manages the skills and plugins of the config in force.
 func (w *watcher) library() *library.Library { return w.managed.Load() }
 

@@ -133,6 +133,12 @@ type Options struct {
 	// are known for the first time, also from the cache inside NewPool, and when
 	// they changed. It must not call Close.
 	OnListing func(discovery.Listing)
+	// Base is a pool whose servers this one uses in the place of its own, where they
+	// are configured the same; Apart reports those that it has of its own still, such
+	// as one whose references have other values here. Base must be closed after this
+	// pool. Nil is none, and a nil Apart reports none.
+	Base  *Pool
+	Apart func(Config) bool
 	// Capabilities are what servers may ask of the clients that call them. Some list more tools then, so pools that share a CacheDir should
 	// have the same.
 	Capabilities Capabilities
@@ -155,6 +161,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.Expand == nil {
 		out.Expand = func(s string) (string, error) { return s, nil }
+	}
+	if out.Apart == nil {
+		out.Apart = func(Config) bool { return false }
 	}
 	if out.Folder == nil {
 		out.Folder = func() string { return "" }

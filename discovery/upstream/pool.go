@@ -37,7 +37,12 @@ type Pool struct {
 	learnt     atomic.Uint64
 	news       news // see Changed
 
-	installing turns // of servers that may be being installed
+	sharing struct { // pools whose Base is this one
+		mu   sync.Mutex
+		with map[*Pool]bool
+	}
+
+	installing *turns // of servers that may be being installed
 	guard      *launch.Guard
 	packages   *packages.Store // nil without a PackageDir
 }
@@ -46,14 +51,21 @@ type Pool struct {
 // reads their cached listings, calling o.OnListing for each, and starts nothing.
 // Nil options are the zero value.
 func NewPool(configs []Config, o *Options) *Pool {
-	p := &Pool{opts: o.withDefaults(), installing: turns{free: maxInstalls()}}
+	p := &Pool{opts: o.withDefaults()}
 	p.cache = cache{dir: p.opts.CacheDir}
-	p.guard = launch.NewGuard(p.opts.Guard, p.opts.Logger)
-	if p.opts.PackageDir != "" {
-		p.packages = packages.Open(p.opts.PackageDir, p.opts.Logger)
+	if base := p.opts.Base; base != nil {
+		p.installing, p.guard, p.packages = base.installing, base.guard, base.packages
+	} else {
+		p.installing, p.guard = &turns{free: maxInstalls()}, launch.NewGuard(p.opts.Guard, p.opts.Logger)
+		if p.opts.PackageDir != "" {
+			p.packages = packages.Open(p.opts.PackageDir, p.opts.Logger)
+		}
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.roster.Store(&roster{})
+	if p.opts.Base != nil {
+		p.opts.Base.share(p, true)
+	}
 	p.Update(configs)
 	return p
 }
@@ -61,9 +73,14 @@ func NewPool(configs []Config, o *Options) *Pool {
 // announce calls OnListing with the newest listing of s. Whoever comes second
 // announces the same again rather than something older.
 func (p *Pool) announce(s *server) {
+	for _, o := range p.sharers() {
+		if o.roster.Load().byName[s.cfg.Name] == s {
+			o.announce(s)
+		}
+	}
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
-	if p.closing() {
+	if p.closing() || s.pool != p && p.roster.Load().byName[s.cfg.Name] != s {
 		return
 	}
 	s.mu.Lock()
@@ -93,7 +110,9 @@ func (p *Pool) Start(ctx context.Context) {
 	if ctx.Err() != nil || p.started.Swap(true) {
 		return
 	}
-	p.run(func(context.Context) { launch.KillOrphans() })
+	if p.opts.Base == nil {
+		p.run(func(context.Context) { launch.KillOrphans() })
+	}
 	for _, s := range p.roster.Load().servers {
 		s.start()
 	}
@@ -131,7 +150,13 @@ func (p *Pool) Refresh(ctx context.Context, names ...string) []Status {
 
 // Learnt counts how often the tools of a server have become known or changed. A
 // change is in it no later than in Listings, and before OnListing is called.
-func (p *Pool) Learnt() uint64 { return p.learnt.Load() }
+func (p *Pool) Learnt() uint64 {
+	n := p.learnt.Load()
+	if p.opts.Base != nil {
+		n += p.opts.Base.Learnt()
+	}
+	return n
+}
 
 // Listings returns what is known of the servers' tools, in config order; servers
 // that were never listed are missing.
@@ -358,16 +383,24 @@ func (s *server) drop(ctx context.Context, sess *session, err error) {
 // with ErrClosed. It may be called more than once and never fails.
 func (p *Pool) Close() error {
 	p.cancel(ErrClosed)
-	p.news.tell()
+	p.tell()
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, s := range p.roster.Load().servers {
-		wg.Go(s.close)
+		if s.pool == p {
+			wg.Go(s.close)
+		}
 	}
 	wg.Wait()
 	p.wg.Wait()
+	if p.opts.Base != nil {
+		p.opts.Base.share(p, false)
+		p.announcing.Lock() // what the base was about to announce
+		defer p.announcing.Unlock()
+		return nil
+	}
 	if p.packages != nil {
 		p.packages.Close()
 	}

@@ -213,7 +213,7 @@ func (s *server) learn(l discovery.Listing) {
 	s.full, s.shown, s.known = l, shown, true
 	s.decideLocked()
 	s.pool.learnt.Add(1) // before anybody can see them
-	s.pool.news.tell()
+	s.pool.tell()
 	s.mu.Unlock()
 	if !same {
 		s.pool.announce(s)

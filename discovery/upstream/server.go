@@ -123,7 +123,7 @@ func (s *server) setState(state State, err error, hint string) {
 		s.since = time.Now()
 	}
 	s.state, s.err, s.hint = state, err, hint
-	s.pool.news.tell()
+	s.pool.tell()
 }
 
 // acquire returns the live session, connecting first if need be, and counts a

@@ -2,7 +2,9 @@ package upstream
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 )
 
 // A roster is the configured servers. It is replaced, never edited.
@@ -25,7 +27,9 @@ func (p *Pool) Update(configs []Config) {
 	for _, cfg := range configs {
 		s := old.byName[cfg.Name]
 		if s == nil || !reflect.DeepEqual(s.cfg, cfg.withDefaults()) {
-			s = newServer(p, cfg)
+			if s = p.ofBase(cfg); s == nil {
+				s = newServer(p, cfg)
+			}
 			added = append(added, s)
 		}
 		kept[s] = true
@@ -34,7 +38,7 @@ func (p *Pool) Update(configs []Config) {
 	}
 	p.roster.Store(next)
 	for _, s := range old.servers {
-		if !kept[s] {
+		if !kept[s] && s.pool == p {
 			p.retire(s)
 		}
 	}
@@ -46,7 +50,47 @@ func (p *Pool) Update(configs []Config) {
 			s.start()
 		}
 	}
+	p.tell()
+}
+
+// ofBase is the server of the base that is configured as cfg; nil if there is none
+// or it is not to be shared.
+func (p *Pool) ofBase(cfg Config) *server {
+	if p.opts.Base == nil || p.opts.Apart(cfg) {
+		return nil
+	}
+	s := p.opts.Base.roster.Load().byName[cfg.Name]
+	if s == nil || !reflect.DeepEqual(s.cfg, cfg.withDefaults()) {
+		return nil
+	}
+	return s
+}
+
+// share begins or ends that o, whose base p is, hears what happens to servers.
+func (p *Pool) share(o *Pool, with bool) {
+	p.sharing.mu.Lock()
+	defer p.sharing.mu.Unlock()
+	if p.sharing.with == nil {
+		p.sharing.with = make(map[*Pool]bool)
+	}
+	if delete(p.sharing.with, o); with {
+		p.sharing.with[o] = true
+	}
+}
+
+// sharers are the pools whose base p is.
+func (p *Pool) sharers() []*Pool {
+	p.sharing.mu.Lock()
+	defer p.sharing.mu.Unlock()
+	return slices.Collect(maps.Keys(p.sharing.with))
+}
+
+// tell wakes who waits for something to happen here.
+func (p *Pool) tell() {
 	p.news.tell()
+	for _, o := range p.sharers() {
+		o.news.tell()
+	}
 }
 
 // retire stops a server in the background, or at once if the pool is closed.

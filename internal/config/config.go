@@ -72,7 +72,7 @@ type Server struct {
 	// Env is what the program finds in its environment beside the basics.
 	Env map[string]string
 	// Dir is its working directory as written; Config.Resolve makes a relative
-	// one absolute after it was expanded. Empty means the broker's own.
+	// one absolute. Empty means the broker's own.
 	Dir string
 
 	// URL is where a remote server is, and Headers are sent with each request.
@@ -352,9 +352,10 @@ func Load(path string) (*Config, error) {
 }
 
 // Resolve makes a path that stands in the file absolute: a relative one counts
-// from the directory of the file. Empty stays empty.
+// from the directory of the file. Empty stays empty, and so does what a reference
+// begins.
 func (c *Config) Resolve(path string) string {
-	if path == "" || filepath.IsAbs(path) {
+	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${") {
 		return path
 	}
 	dir := filepath.Dir(c.Path)

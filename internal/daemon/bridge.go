@@ -4,18 +4,13 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"net"
-	"os"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/internal/filelock"
 	"github.com/mcpbroker/mcpbroker/internal/lines"
 )
 
@@ -43,6 +38,8 @@ type Bridge struct {
 	Out      io.Writer // gets the daemon's
 	StateDir string
 	Hello    Hello // what the daemon is to know of this client
+	// Vary sets what may differ each time the bridge connects; nil sets nothing.
+	Vary func(*Hello)
 	// Start starts a daemon and returns at once. The channel gets the error by which
 	// the process ended, nil if it found that there is a daemon already.
 	Start func() (<-chan error, error)
@@ -251,7 +248,12 @@ func (b *Bridge) pump(br *bufio.Reader) {
 			return // what came of a line is no message
 		}
 		h := scan(line)
-		if !h.control {
+		if h.control {
+			var w Welcome
+			if json.Unmarshal(line, &w) == nil && w.Root != "" {
+				b.Hello.Root = w.Root
+			}
+		} else {
 			b.answered(h)
 			if b.write(line) != nil {
 				return
@@ -399,101 +401,4 @@ func (b *Bridge) replay(conn io.Writer, br *bufio.Reader, listeners map[string][
 		}
 	}
 	return nil
-}
-
-// connect connects to the daemon, and starts one if there is none. An error
-// means that this client is to be served without.
-func (b *Bridge) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
-	silent := fmt.Errorf("the daemon did not answer within %v: see %s", connectTime, LogPath(b.StateDir))
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, silent)
-	defer cancel()
-	p := placeOf(b.StateDir)
-	var start starter
-	defer start.done()
-	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		conn, br, w, err := b.greet(ctx, p)
-		switch {
-		case ctx.Err() != nil:
-			return nil, nil, context.Cause(ctx)
-		case err == nil && w.Refused != "":
-			return nil, nil, errors.New(w.Refused)
-		case err == nil && !w.Moved:
-			return conn, br, nil
-		case errors.Is(err, os.ErrDeadlineExceeded): // as one that was stopped with SIGSTOP
-			return nil, nil, silent
-		case err != nil && !notRunning(err):
-			return nil, nil, err
-		}
-		if err := start.once(p, b.Start); err != nil {
-			return nil, nil, err
-		}
-		select {
-		case err := <-start.ended:
-			if err != nil {
-				return nil, nil, fmt.Errorf("the daemon did not start: %w: see %s", err, LogPath(b.StateDir))
-			}
-			start.ended = nil
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// A starter starts a daemon, unless another client is about to.
-type starter struct {
-	unlock func()
-	next   time.Time
-	ended  <-chan error
-}
-
-func (s *starter) once(p place, start func() (<-chan error, error)) error {
-	if time.Now().Before(s.next) {
-		return nil
-	}
-	if s.unlock == nil {
-		unlock, ok, err := filelock.Try(p.start)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return nil
-		}
-		s.unlock = unlock
-		return nil // the daemon of who had the lock before may have come: look once more
-	}
-	s.next = time.Now().Add(time.Second) // it may have lost the place to one that has ended since
-	var err error
-	s.ended, err = start()
-	return err
-}
-
-func (s *starter) done() {
-	if s.unlock != nil {
-		s.unlock()
-	}
-}
-
-// greet connects and exchanges the first lines. The connection is closed unless
-// the daemon serves this client.
-func (b *Bridge) greet(ctx context.Context, p place) (net.Conn, *bufio.Reader, Welcome, error) {
-	var w Welcome
-	conn, err := dial(p)
-	if err != nil {
-		return nil, nil, w, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	br := bufio.NewReaderSize(conn, 64<<10)
-	err = writeLine(conn, b.Hello)
-	if err == nil {
-		err = readLine(conn, br, connectTime, &w)
-	}
-	if err == nil && w.Refused == "" && !w.Moved {
-		return conn, br, w, nil
-	}
-	_ = conn.Close()
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) { // it ended as we came
-		err = fs.ErrNotExist
-	}
-	return nil, nil, w, err
 }

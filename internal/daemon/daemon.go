@@ -58,8 +58,10 @@ type Hello struct {
 	Op     string `json:"op"`
 	Build  Build  `json:"build"`
 	PID    int    `json:"pid"`
-	// Dir is the client's working directory.
-	Dir string `json:"dir,omitempty"`
+	// Dir is the client's working directory, and Root the folder that it works in
+	// where the daemon has learnt that from it.
+	Dir  string `json:"dir,omitempty"`
+	Root string `json:"root,omitempty"`
 	// Settings are what decides how a broker serves: the config's path and flags.
 	Settings map[string]string `json:"settings,omitempty"`
 	// Env holds the variables that the config names, as the client has them.
@@ -76,8 +78,10 @@ type Welcome struct {
 	Console string `json:"console,omitempty"`
 	// Refused says why the daemon does not serve this client.
 	Refused string `json:"refused,omitempty"`
-	// Moved says that the daemon has given its place up: start another one.
-	Moved bool `json:"moved,omitempty"`
+	// Moved says that the daemon has given its place up: start another one. In a
+	// conversation it asks the bridge to connect anew, with Root if that is not empty.
+	Moved bool   `json:"moved,omitempty"`
+	Root  string `json:"root,omitempty"`
 }
 
 // A Status describes a daemon.

@@ -278,6 +278,12 @@ func (c *Conversation) Write(p []byte) (int, error) {
 // Close ends the connection, and with it Read.
 func (c *Conversation) Close() error { return c.conn.Close() }
 
+// Move asks the bridge to connect anew when no request is under way, as one that
+// works in a folder.
+func (c *Conversation) Move(root string) error {
+	return c.send(Welcome{Broker: Version, PID: os.Getpid(), Moved: true, Root: root})
+}
+
 func (c *Conversation) send(w Welcome) error { return writeLine(c, w) }
 
 var _ io.ReadWriteCloser = (*Conversation)(nil)

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/daemon"
+	"github.com/mcpbroker/mcpbroker/policy"
+)
+
+// A daemonHost serves the clients of a daemon. Most share one broker; those in a
+// project, and those that have other values of the variables that servers read,
+// have one in a room, which shares the servers that are the same for them.
+type daemonHost struct {
+	a       *app
+	session *session
+	console consoleHost
+	adopted func()                // called when the daemon has got variables from a client
+	current func() *config.Config // the config in force
+
+	mu       sync.Mutex
+	settings daemonSettings
+	adopting sync.WaitGroup
+	servers  map[string]*mcp.Server // by profile; "" is that of the config
+	rooms    map[string]*room
+	talks    map[*daemon.Conversation]string // the rooms that they are in; "" for none
+}
+
+// A room is a broker for some of the clients of a daemon. It ends with the last.
+type room struct {
+	config *config.Config // which its key is of
+	root   *broker.Broker
+	server *mcp.Server
+	users  int
+}
+
+func newDaemonHost(a *app, s *session, settings daemonSettings, adopted func()) *daemonHost {
+	return &daemonHost{
+		a: a, session: s, settings: settings, adopted: adopted, current: func() *config.Config { return s.config },
+		servers: make(map[string]*mcp.Server), rooms: make(map[string]*room), talks: make(map[*daemon.Conversation]string),
+	}
+}
+
+// Accepts compares the client's settings with those of the daemon. What the
+// config names and the daemon does not have, such as one that systemd has
+// started, it takes from the client.
+func (h *daemonHost) Accepts(hello daemon.Hello) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	why := h.settings.differ(hello)
+	if why != "" {
+		return why
+	}
+	names, _ := namedVariables(h.settings.flags["config"])
+	adopted := false
+	for _, name := range names {
+		value, ok := hello.Env[name]
+		if _, has := os.LookupEnv(name); ok && !has && os.Setenv(name, value) == nil {
+			h.settings.env[name] = value
+			adopted = true
+		}
+	}
+	if adopted {
+		h.adopting.Go(h.adopted)
+	}
+	return ""
+}
+
+// A place is what decides by what broker a client is served.
+type clientPlace struct {
+	config  *config.Config
+	profile string
+	dir     string // where it works; empty if that is no project
+	project *project
+	wrong   error             // why the project cannot be read
+	env     map[string]string // the client's variables
+	apart   map[string]bool   // the servers that it does not share
+}
+
+// locate says where a client is.
+func (h *daemonHost) locate(hello daemon.Hello) clientPlace {
+	at := clientPlace{
+		config: h.current(), profile: hello.Settings[settingProfile], env: hello.Env,
+		dir: projectFolder(cmp.Or(hello.Root, hello.Dir)), apart: make(map[string]bool),
+	}
+	at.project, at.wrong = openProject(projectPath(at.dir), h.session.state)
+	at.config = at.project.join(at.config)
+	for _, s := range at.config.Servers {
+		variables, _ := s.Reads()
+		if s.File != "" || slices.ContainsFunc(variables, at.differs) {
+			at.apart[s.Name] = true
+		}
+	}
+	return at
+}
+
+// differs reports whether a variable has another value for the client than for
+// the daemon.
+func (at *clientPlace) differs(name string) bool {
+	own, has := os.LookupEnv(name)
+	value, ok := at.env[name]
+	return ok != has || own != value
+}
+
+// lookup finds a variable as the client has it: those that the config or the
+// project names come with it.
+func (at *clientPlace) lookup(name string) (string, bool) {
+	value, ok := at.env[name]
+	return value, ok
+}
+
+// key is that of the client's room; "" if it needs none.
+func (h *daemonHost) key(at *clientPlace) string {
+	if at.project == nil && at.wrong == nil && len(at.apart) == 0 {
+		return ""
+	}
+	p := at.project
+	if p == nil {
+		p = &project{Project: &config.Project{}}
+	}
+	// The address of the config in force tells it from those before it, which rooms
+	// keep.
+	key, err := json.Marshal([]any{
+		fmt.Sprintf("%p", h.current()), at.profile, at.env, p.Path, p.Profile, p.Narrow, p.Servers, p.Notes, p.trusted, p.was,
+		fmt.Sprint(p.ignored), fmt.Sprint(at.wrong),
+	})
+	if err != nil {
+		return at.dir // texts and raw JSON that was read from JSON
+	}
+	return string(key)
+}
+
+// enter returns what serves a client, and what ends that.
+func (h *daemonHost) enter(c *daemon.Conversation) (server *mcp.Server, dir string, leave func(), err error) {
+	at := h.locate(c.Hello)
+	key := h.key(&at)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.work(at.dir)
+	h.talks[c] = key
+	if key == "" {
+		return h.serverFor(at.profile), at.dir, func() { h.forget(c) }, nil
+	}
+	r := h.rooms[key]
+	if r == nil {
+		if r, err = h.open(&at); err != nil {
+			delete(h.talks, c)
+			return nil, "", nil, err
+		}
+		h.rooms[key] = r
+	}
+	r.users++
+	return r.server, at.dir, func() {
+		h.forget(c)
+		h.mu.Lock()
+		r.users--
+		last := r.users == 0
+		if last {
+			delete(h.rooms, key)
+		}
+		h.mu.Unlock()
+		if last {
+			if err := r.root.Close(); err != nil {
+				h.a.logger().Error("close a project's broker", "err", err)
+			}
+		}
+	}, nil
+}
+
+func (h *daemonHost) forget(c *daemon.Conversation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.talks, c)
+}
+
+// open makes a room; h.mu is held.
+func (h *daemonHost) open(at *clientPlace) (*room, error) {
+	from := sources()
+	from.Env = at.lookup
+	o := h.a.options(at.config)
+	h.session.equip(&o, at.config, from)
+	o.Base, o.Warn = h.session.root, nil
+	o.Apart = func(c upstream.Config) bool { return at.apart[c.Name] }
+	root, err := broker.New(o)
+	if err != nil {
+		return nil, err
+	}
+	view, notice := root.View(at.profile), ""
+	if at.wrong != nil {
+		view = view.View("", policy.Profile{})
+		notice = "nothing can be used here until the project's file is right: " + at.wrong.Error()
+	} else {
+		view, notice = at.project.view(view, at.config, at.profile), at.project.notice(at.config)
+	}
+	if notice != "" {
+		root.SetNotice(oneLine(notice, 500))
+	}
+	view.StartSoon(context.Background()) // which ends with it
+	return &room{config: h.current(), root: root, server: view.Server("stdio")}, nil
+}
+
+func (h *daemonHost) Converse(ctx context.Context, c *daemon.Conversation) {
+	server, dir, leave, err := h.enter(c)
+	if err != nil {
+		h.a.logger().Error("serve a client", "dir", c.Hello.Dir, "err", err)
+		return
+	}
+	defer leave()
+	_ = surface.ServeLines(ctx, server, surface.Peer{ID: c.ID, Dir: dir, Roots: func(folders []string) { h.moves(c, folders[0]) }}, c, c)
+}
+
+// moves lets a client connect anew when the folder that its roots say is served by
+// another broker.
+func (h *daemonHost) moves(c *daemon.Conversation, root string) {
+	hello := c.Hello
+	hello.Root = root
+	at := h.locate(hello)
+	key := h.key(&at)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if was, here := h.talks[c]; here && key != was && root != c.Hello.Root {
+		_ = c.Move(root)
+		return
+	}
+	h.work(at.dir)
+}
+
+// work makes a folder that of servers that have to be started in some project to
+// list their tools; h.mu is held.
+func (h *daemonHost) work(dir string) {
+	if dir == "" {
+		return
+	}
+	if before := h.session.folder.Swap(&dir); *before == "" {
+		h.adopting.Go(h.adopted)
+	}
+}
+
+// watch lets clients connect anew, until ctx is done, whose project, or the trust in it, has changed,
+// and those in rooms after a change of the config.
+func (h *daemonHost) watch(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		h.mu.Lock()
+		talks := make(map[*daemon.Conversation]string, len(h.talks))
+		for c, key := range h.talks {
+			talks[c] = key
+		}
+		h.mu.Unlock()
+		for c, was := range talks {
+			if at := h.locate(c.Hello); h.key(&at) != was {
+				_ = c.Move("")
+			}
+		}
+	}
+}
+
+// serverFor serves the clients of a profile that are in no room; h.mu is held.
+func (h *daemonHost) serverFor(profile string) *mcp.Server {
+	server := h.servers[profile]
+	if server == nil {
+		b := h.session.broker
+		if profile != "" {
+			b = h.session.root.View(profile)
+		}
+		server = b.Server("stdio")
+		h.servers[profile] = server
+	}
+	return server
+}
+
+// clientEnv are the variables that go with a client to the daemon: those that the
+// config names, and those that a project reads which the user trusts.
+func (a *app) clientEnv(named map[string]string, dir, state string) (map[string]string, error) {
+	p, err := openProject(projectPath(projectFolder(dir)), state)
+	if err != nil || p == nil || !p.trusted {
+		return named, err
+	}
+	env := make(map[string]string)
+	for name, value := range named {
+		env[name] = value
+	}
+	for _, s := range p.Enabled() {
+		variables, _ := s.Reads()
+		for _, name := range variables {
+			if value, ok := os.LookupEnv(name); ok {
+				env[name] = value
+			}
+		}
+	}
+	return env, nil
+}

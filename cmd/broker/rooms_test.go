@@ -1,5 +1,7 @@
 package main
 
+//lint:file-ignore SA1019 roots are deprecated since 2026-07-28, and clients have them still
+
 import (
 	"encoding/json"
 	"errors"
@@ -9,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
@@ -105,4 +109,44 @@ func TestClientsOfADaemonInProjects(t *testing.T) {
 	if got := ask(none); got[0] != ofNone[0] {
 		t.Errorf("outside of a project: %q, before %q", got, ofNone)
 	}
+}
+
+// The project of a client is that of its root, wherever its program was started,
+// and is another one when the roots change.
+func TestProjectByRootsOfTheClient(t *testing.T) {
+	state := shortDir(t)
+	t.Cleanup(func() { _, _ = daemon.Ask(state, daemon.OpStop, daemon.Build{}) })
+	path := shelfConfig(t)
+	var roots []*mcp.Root
+	for _, name := range []string{"one", "two"} {
+		dir := t.TempDir()
+		text := fmt.Sprintf(`{"mcpServers": {%q: {"command": "shelf"}}}`, name)
+		if err := os.WriteFile(filepath.Join(dir, ".broker.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		trust(t, state, dir)
+		roots = append(roots, &mcp.Root{URI: "file://" + filepath.ToSlash(dir)})
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
+	client.AddRoots(roots[0])
+	cmd := bridgeCommand(t, path, state)
+	cmd.Dir = t.TempDir()
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	has := func(server string) bool {
+		t.Helper()
+		answer, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_servers", Arguments: map[string]any{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := answer.Content[0].(*mcp.TextContent).Text
+		return strings.Contains(text, `"shelf"`) && strings.Contains(text, `"`+server+`"`)
+	}
+	eventually.True(t, "the server of the root is there", func() bool { return has("one") && !has("two") })
+	client.RemoveRoots(roots[0].URI)
+	client.AddRoots(roots[1])
+	eventually.True(t, "the server of the other root is there", func() bool { return has("two") && !has("one") })
 }

@@ -193,6 +193,12 @@ func (h *daemonHost) open(at *clientPlace) (*room, error) {
 	h.session.equip(&o, at.config, from)
 	o.Base, o.Warn = h.session.root, nil
 	o.Apart = func(c upstream.Config) bool { return at.apart[c.Name] }
+	note := noteChanges(h.session.audit)
+	o.Pins = h.a.pinStore(at.config, h.session.state, func(server, what string) {
+		if at.apart[server] { // the others are noted already
+			note(server, what)
+		}
+	})
 	root, err := broker.New(o)
 	if err != nil {
 		return nil, err

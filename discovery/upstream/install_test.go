@@ -66,7 +66,7 @@ func TestPreferredServersAreInstalledFirst(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		p := Pool{}
+		p := Pool{installing: &turns{}}
 		p.Prefer([]string{"gone", "c", "b"})
 		q.order = p.installing.order
 		var order []string

@@ -55,6 +55,11 @@ type Options struct {
 	// Approve asks a person about a call that Policy asks about. An error, or nil
 	// for Approve, means that nobody can be asked, and the call is refused.
 	Approve func(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (approved bool, err error)
+	// Past is what earlier runs of the principal have read; nil knows of none. The
+	// results that Rules compare are looked through by Personal, if it is not nil, for
+	// texts that count however short they are.
+	Past     *Past
+	Personal func(result json.RawMessage) []string
 	// Client, Profile and Execution are the Caller, its profile and the id of the Run
 	// that Policy gets.
 	Client, Profile, Execution string
@@ -268,7 +273,7 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		if err != nil {
 			seen = raw // the error says what the server said
 		}
-		b.ledger.read(tool, seen, b.o.Rules != nil && b.o.Rules.WatchesValues(tool, b.o.Profile))
+		b.Read(tool, seen)
 	}
 	return value, err
 }
@@ -282,7 +287,7 @@ func (b *Bridge) classOf(t *discovery.Tool) policy.Class {
 
 // permit returns nil if the policy, or a person, allows a call.
 func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Record) error {
-	d := b.ledger.decide(b.o.Policy, call, false)
+	d := b.ledger.decide(b.o.Policy, call, b.o.Past, false)
 	r.Decision = d.String()
 	if d.Effect == policy.Ask && b.o.Journal != nil {
 		switch err := b.o.Journal.Asked(ctx, a, d); {
@@ -290,7 +295,7 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 		case err != nil:
 			return err
 		default:
-			if d = b.ledger.decide(b.o.Policy, call, true); d.Effect == policy.Ask {
+			if d = b.ledger.decide(b.o.Policy, call, b.o.Past, true); d.Effect == policy.Ask {
 				r.Decision += ", approved"
 				return nil
 			}
@@ -310,7 +315,7 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 				Reason: "was not called: the user was asked, and said no", Hint: "go on without it, or ask the user what to do instead"})
 		}
 		// Meanwhile other calls may have spent the budget.
-		if d = b.ledger.decide(b.o.Policy, call, true); d.Effect == policy.Ask {
+		if d = b.ledger.decide(b.o.Policy, call, b.o.Past, true); d.Effect == policy.Ask {
 			r.Decision += ", approved"
 			return nil
 		}

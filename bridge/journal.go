@@ -61,5 +61,5 @@ func (b *Bridge) Recall(t *discovery.Tool, value json.RawMessage) {
 	b.ledger.mu.Lock()
 	b.ledger.run.AddCall(t, b.classOf(t))
 	b.ledger.mu.Unlock()
-	b.ledger.read(t, value, b.o.Rules != nil && b.o.Rules.WatchesValues(t, b.o.Profile))
+	b.Read(t, value)
 }

@@ -18,22 +18,41 @@ type ledger struct {
 // decide asks a policy about a call with what the run has done so far. A call
 // that it allows, or that a person has, counts as made: of two at one time the
 // second finds the budget of one spent.
-func (l *ledger) decide(p policy.Policy, c policy.Call, approved bool) policy.Decision {
+func (l *ledger) decide(p policy.Policy, c policy.Call, past *Past, approved bool) policy.Decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	id := c.Run.ID
 	c.Run = l.run
 	c.Run.ID = id
-	d := p.Decide(c)
+	d := past.decide(p, c)
 	if d.Effect == policy.Allow || approved && d.Effect == policy.Ask {
 		l.run.AddCall(c.Tool, c.Class)
 	}
 	return d
 }
 
-// read notes that the run has seen a result of t, and its texts if values is set.
-func (l *ledger) read(t *discovery.Tool, value json.RawMessage, values bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.run.AddRead(t, value, values)
+// Read lets the policy know that the run, and so its principal, has seen a value
+// that came from t, now or when it was kept.
+func (b *Bridge) Read(t *discovery.Tool, value json.RawMessage) {
+	watched := b.o.Rules != nil && b.o.Rules.WatchesValues(t, b.o.Profile)
+	var personal []string
+	if watched && b.o.Personal != nil {
+		personal = b.o.Personal(value)
+	}
+	b.ledger.mu.Lock()
+	b.ledger.run.AddRead(t, value, watched, personal...)
+	b.ledger.mu.Unlock()
+	if b.o.Rules != nil && b.o.Rules.TracksData(b.o.Profile) {
+		b.o.Past.add(t, value, watched, personal)
+	}
+}
+
+// Sources are the tools whose results the run has seen.
+func (b *Bridge) Sources() (tools []*discovery.Tool) {
+	b.ledger.mu.Lock()
+	defer b.ledger.mu.Unlock()
+	for _, r := range b.ledger.run.Read {
+		tools = append(tools, r.Tool)
+	}
+	return tools
 }

@@ -17,6 +17,13 @@ func TestPoliciesOfTheDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	more, err := os.ReadFile("../docs/data-flow.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, more, ok := strings.Cut(string(more), "## Between servers"); ok {
+		page = append(page, more...)
+	}
 	recipes := 0
 	for _, block := range regexp.MustCompile("(?s)```jsonc\n(.*?)```").FindAllSubmatch(page, -1) {
 		text, err := hujson.Standardize(block[1])
@@ -41,7 +48,7 @@ func TestPoliciesOfTheDocumentation(t *testing.T) {
 			}
 		}
 	}
-	if recipes < 11 { // ten recipes, and the example of the format
+	if recipes < 12 { // ten recipes, the example of the format, and that of data flow
 		t.Errorf("%d recipes are tested", recipes)
 	}
 }

@@ -130,7 +130,7 @@ func (r *reader) layer(n node, where string, whole bool) *layer {
 	if _, ok := seen["trifecta"]; !ok && len(l.labels) > 0 {
 		l.trifecta = Ask
 	}
-	l.trifectas = "is a way out, or leads to one, in a run that has both private and untrusted data" + map[Effect]string{Ask: ", and the policy asks before that", Deny: ", and the policy denies that"}[l.trifecta]
+	l.trifectas = "is a way out, or leads to one, where both private and untrusted data were read within half an hour" + map[Effect]string{Ask: ", and the policy asks before that", Deny: ", and the policy denies that"}[l.trifecta]
 	return l
 }
 
@@ -354,9 +354,9 @@ func (r *reader) flows(n node, l *layer) {
 }
 
 func flowReason(f flow) string {
-	reason := "may carry data of other tools that this run has read"
+	reason := "may carry data of other tools that was read within half an hour"
 	if f.values {
-		reason = "has data in its arguments that this run has read from other tools"
+		reason = "has data in its arguments that was read from other tools within half an hour"
 	}
 	if f.decision.Effect == Deny {
 		reason += ", and the policy denies that"

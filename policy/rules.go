@@ -378,7 +378,7 @@ func (s *stack) flow(c *Call, to *target) (d Decision) {
 	return d
 }
 
-const flowHint = "make the call in a run of its own, which has not read the other data"
+const flowHint = "go on without it, or leave it to the user: what was read counts for half an hour, in later runs too"
 
 // carries reports whether the run has read what must not get into the call.
 func (f *flow) carries(c *Call) bool {
@@ -401,7 +401,11 @@ func (s *stack) joins(c *Call, to *target) bool {
 	}
 	for i := range c.Run.Read {
 		t := targetOf(c.Run.Read[i].Tool)
-		own |= s.labelsOf(&t)
+		labels := s.labelsOf(&t)
+		if c.Run.Read[i].Earlier {
+			labels &^= egress
+		}
+		own |= labels
 	}
 	for i := range c.Run.Made {
 		t := targetOf(c.Run.Made[i].Tool)
@@ -419,6 +423,11 @@ func (s *stack) labelsOf(t *target) (set labelSet) {
 		}
 	}
 	return set
+}
+
+// TracksData reports whether some flow or label is about what a run has read.
+func (r *Rules) TracksData(profile string) bool {
+	return slices.ContainsFunc(r.stack(profile).layers, func(l *layer) bool { return len(l.flows)+len(l.labels) > 0 })
 }
 
 // WatchesValues reports whether some flow compares what the results of a tool say

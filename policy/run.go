@@ -31,6 +31,9 @@ type Reading struct {
 	Tool *discovery.Tool
 	// Values are the texts of its results, if a flow compares them.
 	Values *Values
+	// Earlier is of another run of the same principal: what it sent out then is not
+	// sent again.
+	Earlier bool
 }
 
 // AddCall counts a call.
@@ -51,8 +54,8 @@ func (r *Run) AddCall(t *discovery.Tool, class Class) {
 }
 
 // AddRead notes that the run has seen a result of t, and its texts if values is
-// set.
-func (r *Run) AddRead(t *discovery.Tool, result json.RawMessage, values bool) {
+// set: those that are long enough, and the ones that personal has, however short.
+func (r *Run) AddRead(t *discovery.Tool, result json.RawMessage, values bool, personal ...string) {
 	i := slices.IndexFunc(r.Read, func(r Reading) bool { return r.Tool.ID == t.ID })
 	if i < 0 {
 		i = len(r.Read)
@@ -65,4 +68,7 @@ func (r *Run) AddRead(t *discovery.Tool, result json.RawMessage, values bool) {
 		r.Read[i].Values = &Values{}
 	}
 	r.Read[i].Values.AddJSON(result)
+	for _, text := range personal {
+		r.Read[i].Values.keep(folded([]byte(text)))
+	}
 }

@@ -230,7 +230,7 @@ func (f *scenarioFile) call() Call {
 			values = &Values{}
 			values.AddJSON(byTool[name])
 		}
-		c.Run.Read = append(c.Run.Read, Reading{toolOf(name), values})
+		c.Run.Read = append(c.Run.Read, Reading{Tool: toolOf(name), Values: values})
 	}
 	return c
 }

@@ -38,8 +38,12 @@ func (v *Values) add(text []byte) {
 	if utf8.RuneCount(bytes.Join(bytes.Fields(text), []byte(" "))) < minValue || v.full {
 		return
 	}
-	f := folded(text)
-	if v.known[string(f)] {
+	v.keep(folded(text))
+}
+
+// keep adds a text that is folded.
+func (v *Values) keep(f []byte) {
+	if len(f) == 0 || v.full || v.known[string(f)] {
 		return
 	}
 	if len(v.texts) >= maxValues || v.bytes+len(f) > maxValuesBytes {

@@ -71,6 +71,10 @@ type Values interface {
 	Keys(ctx context.Context, client string) ([]string, error)
 }
 
+// OriginsSuffix ends the names of clients under which it is kept where the values
+// and results of a client came from. These are no values of its own.
+const OriginsSuffix = "\x00origins"
+
 // Limits bound what one client keeps. Zero means the default.
 type Limits struct {
 	// MaxBytes is what all results of one client may take; its oldest go first,

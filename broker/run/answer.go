@@ -85,6 +85,7 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	}
 	var ref string
 	a.Stdout, ref, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
+	x.keepOriginsOf(a.Ref, ref)
 	a.Ref = cmp.Or(a.Ref, ref)
 	res.Notes = slices.Concat(res.Notes, res.Reads, x.drifts.notes())
 	a.Diagnostics = diagnostics(res)

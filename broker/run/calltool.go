@@ -222,6 +222,7 @@ func (x *Execution) TextResult(text string) *mcp.CallToolResult {
 	}
 	_, _ = out.Write([]byte(plainText(text))) // it has no other writer that could fail
 	shown, ref, cut := out.text(x.o.MaxOutputChars)
+	x.keepOriginsOf(ref)
 	if cut && !writesCode {
 		shown += "\n[too long: ask for less with the tool's own filters and limits" + budgetName + "]"
 	} else if cut {

@@ -187,7 +187,7 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 	x.repeat = recorded
 	if run.Plan != "" { // what it has counted was not made
 		x.bridge.Forget()
-		x.recall()
+		x.recall(ctx)
 	}
 	return true, nil
 }

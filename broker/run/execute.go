@@ -92,7 +92,7 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 		x.journal.giveBack()
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
 	}
-	x.recall()
+	x.recall(ctx)
 	for {
 		began := time.Now()
 		res := x.runOnce(ctx, &request)
@@ -206,6 +206,8 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 		Rules:     x.o.Rules,
 		Approve:   x.approve,
 		Reveal:    x.reveal,
+		Past:      x.e.past(x.Request.Owner),
+		Personal:  personal,
 		Client:    x.Request.Client,
 		Profile:   x.o.Profile,
 		Execution: x.id,

@@ -139,6 +139,9 @@ func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessa
 	if errors.Is(err, state.ErrNotFound) {
 		return nil, fmt.Errorf("there is no result %q: references are the \"ref\" of an answer, as in results.get('r_…'), and are kept for some days", gate.Cut(ref, 40))
 	}
+	if err == nil {
+		err = x.readOrigin(ctx, "results", ref, part)
+	}
 	if err == nil && item.MIME != state.JSON && item.MIME != state.Text {
 		return gate.Compact(describeBinary(item)), nil
 	}
@@ -151,7 +154,16 @@ func ofValues(do func(ctx context.Context, values state.Values, owner string, c 
 		if x.o.Values == nil {
 			return nil, errNothingKept
 		}
-		return do(ctx, x.o.Values, x.Request.Owner, c)
+		if c.Func == "store.set" { // before the value, so that it is never there without
+			if err := x.keepOrigin(ctx, "store", c.Target); err != nil {
+				return nil, err
+			}
+		}
+		v, err := do(ctx, x.o.Values, x.Request.Owner, c)
+		if c.Func == "store.get" && err == nil && v != nil {
+			err = x.readOrigin(ctx, "store", c.Target, v)
+		}
+		return v, err
 	}
 }
 

@@ -187,9 +187,14 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 }
 
 // recall lets the policy know what the run has done before.
-func (x *Execution) recall() {
+func (x *Execution) recall(ctx context.Context) {
 	full, _ := x.e.catalog.Both()
 	for _, c := range x.repeat {
+		if of, get := strings.CutSuffix(c.Func, ".get"); get && c.Error == nil {
+			if err := x.readOrigin(ctx, of, c.Target, c.Value); err != nil {
+				x.e.log.Warn("read origin", "execution", x.id, "err", err)
+			}
+		}
 		if !callsTool(c.Func) || c.Answered == 0 || c.Error != nil {
 			continue
 		}

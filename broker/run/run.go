@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -126,6 +127,7 @@ type Executor struct {
 	validator *bridge.Validator
 	host      map[string]HostFunc
 	libraries []Library
+	pasts     sync.Map  // *bridge.Past by owner, of the root
 	of        *Executor // whose View it is; nil for none
 }
 

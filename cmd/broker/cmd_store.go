@@ -73,8 +73,14 @@ func (a *app) storeListCommand() *cobra.Command {
 // clientLabel is how a client is called in a table.
 func clientLabel(name string) string { return cmp.Or(name, "(local)") }
 
+// ownClients are the clients that keep something themselves.
+func ownClients(ctx context.Context, store *files.Store) ([]string, error) {
+	all, err := store.Clients(ctx)
+	return slices.DeleteFunc(all, func(c string) bool { return strings.HasSuffix(c, state.OriginsSuffix) }), err
+}
+
 func storeRows(ctx context.Context, store *files.Store) ([]storeRow, error) {
-	clients, err := store.Clients(ctx)
+	clients, err := ownClients(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +122,7 @@ type keptItem struct {
 // values of the local user, or of the only client that has such a value.
 func find(ctx context.Context, store *files.Store, name string) (keptItem, error) {
 	none := keptItem{}
-	clients, err := store.Clients(ctx)
+	clients, err := ownClients(ctx, store)
 	if err != nil {
 		return none, err
 	}

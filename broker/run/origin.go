@@ -1,0 +1,141 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/redact"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// What is kept between runs carries where it came from, if the policy has flows or
+// labels: a later run that reads it has read those tools.
+
+// An origin is a tool that a kept value may come from.
+type origin struct {
+	ID     string `json:"id"`
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+}
+
+// past is what the runs of a principal have read.
+func (e *Executor) past(owner string) *bridge.Past {
+	p, _ := e.root().pasts.LoadOrStore(owner, &bridge.Past{})
+	return p.(*bridge.Past)
+}
+
+// personal are the texts about persons in a result.
+func personal(result json.RawMessage) (texts []string) {
+	spans, _ := redact.FindJSON(string(result))
+	for _, s := range spans {
+		if redact.Personal(s.Type) {
+			texts = append(texts, string(result[s.Start:s.End]))
+		}
+	}
+	return texts
+}
+
+func (x *Execution) tracks() bool {
+	return x.o.Rules != nil && x.o.Values != nil && x.o.Rules.TracksData(x.o.Profile)
+}
+
+func originKey(of, key string) string {
+	sum := sha256.Sum256([]byte(of + "\x00" + key))
+	return hex.EncodeToString(sum[:])
+}
+
+// keepOrigin keeps which tools the run has read, for what it keeps under a name:
+// "store" and a key, or "results" and a reference.
+func (x *Execution) keepOrigin(ctx context.Context, of, name string) error {
+	if name == "" || x.bridge == nil || !x.tracks() {
+		return nil
+	}
+	var from []origin
+	for _, t := range x.bridge.Sources() {
+		from = append(from, origin{t.ID, t.Server, t.Name})
+	}
+	owner, key := x.Request.Owner+state.OriginsSuffix, originKey(of, name)
+	if from == nil {
+		_, err := x.o.Values.DeleteValue(ctx, owner, key)
+		return err
+	}
+	err := x.o.Values.SetValue(ctx, owner, key, gate.Compact(from))
+	if _, full := errors.AsType[*state.LimitError](err); full && x.sweepOrigins(ctx) == nil {
+		err = x.o.Values.SetValue(ctx, owner, key, gate.Compact(from))
+	}
+	if err != nil {
+		return fmt.Errorf("where it came from cannot be kept, which the policy needs: %w", err)
+	}
+	return nil
+}
+
+// keepOriginsOf is keepOrigin for results: one whose origin cannot be kept is not
+// kept either.
+func (x *Execution) keepOriginsOf(refs ...string) {
+	for _, ref := range refs {
+		if err := x.keepOrigin(context.Background(), "results", ref); err != nil {
+			x.keep.failed(errors.Join(err, x.o.Results.Remove(context.Background(), x.Request.Owner, ref)))
+		}
+	}
+}
+
+// sweepOrigins forgets the origins of what is no longer kept.
+func (x *Execution) sweepOrigins(ctx context.Context) error {
+	var live []string
+	keys, err := x.o.Values.Keys(ctx, x.Request.Owner)
+	for _, k := range keys {
+		live = append(live, originKey("store", k))
+	}
+	if x.o.Results != nil && err == nil {
+		var list []state.Result
+		list, err = x.o.Results.List(ctx, x.Request.Owner)
+		for _, r := range list {
+			live = append(live, originKey("results", r.Ref))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	all, err := x.o.Values.Keys(ctx, x.Request.Owner+state.OriginsSuffix)
+	for _, k := range all {
+		if !slices.Contains(live, k) {
+			_, err = x.o.Values.DeleteValue(ctx, x.Request.Owner+state.OriginsSuffix, k)
+		}
+	}
+	return err
+}
+
+// readOrigin lets the policy know that the run has read a kept value.
+func (x *Execution) readOrigin(ctx context.Context, of, name string, value json.RawMessage) error {
+	if !x.tracks() {
+		return nil
+	}
+	kept, err := x.o.Values.Value(ctx, x.Request.Owner+state.OriginsSuffix, originKey(of, name))
+	if errors.Is(err, state.ErrNotFound) {
+		return nil
+	}
+	var from []origin
+	if err == nil {
+		err = json.Unmarshal(kept, &from)
+	}
+	if err != nil {
+		return fmt.Errorf("where it came from cannot be read, which the policy needs: %w", err)
+	}
+	full, _ := x.e.catalog.Both()
+	for _, o := range from {
+		t, ok := full.Tool(o.ID)
+		if !ok { // it has gone since
+			t = &discovery.Tool{ID: o.ID, Server: o.Server, ListedTool: discovery.ListedTool{Name: o.Tool}}
+		}
+		x.bridge.Read(t, value)
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
@@ -91,6 +92,7 @@ func (a *app) runsShowCommand() *cobra.Command {
 }
 
 func (a *app) printRun(run api.Run) error {
+	run.Run.Code = redact.Text(run.Run.Code)
 	if a.json {
 		return a.printJSON(run)
 	}

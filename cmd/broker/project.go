@@ -141,7 +141,11 @@ func (p *project) notice(cfg *config.Config) string {
 	if p.was {
 		why = "not as you have trusted them"
 	}
-	return fmt.Sprintf("%s: %s of this project are left out, being %s: run broker projects trust %s", p.Path, counted(len(waiting), "server"), why, shellWord(p.Path))
+	are := "are"
+	if len(waiting) == 1 {
+		are = "is"
+	}
+	return fmt.Sprintf("%s: %s of this project %s left out, being %s: run broker projects trust %s", p.Path, counted(len(waiting), "server"), are, why, shellWord(p.Path))
 }
 
 // see narrows what this session sees: to the chosen profile, or that of the

@@ -75,18 +75,20 @@ export function Runner() {
   </>;
 }
 
-interface Manifest { servers?: { folder?: string; namespace?: string; tools?: { function?: string; tool?: string; id?: string }[] }[] }
+type Manifest = { id: string; file: string; export: string }[];
 
 // A Name is one that completes.
 export interface Name { name: string; detail: string; of?: string }
 
+// namesOf are the functions of a manifest and the namespaces that they are in.
 function namesOf(m: Manifest): Name[] {
   const list: Name[] = ['search', 'describe'].map((name) => ({ name, detail: 'tools', of: 'tools' }));
-  for (const s of m.servers ?? []) {
-    const ns = s.namespace ?? (s.folder ?? '').replace(/[^A-Za-z0-9]+(.)?/g, (_m, c: string | undefined) => c?.toUpperCase() ?? '');
-    if (!ns) continue;
-    list.push({ name: ns, detail: many(s.tools?.length ?? 0, 'function') });
-    for (const t of s.tools ?? []) if (t.function) list.push({ name: t.function, detail: t.id ?? t.tool ?? '', of: ns });
+  const spaces = new Set<string>();
+  for (const t of m) {
+    const of = (t.file.split('/')[1] ?? '').replace(/[^A-Za-z0-9]+(.)?/g, (_m, c: string | undefined) => c?.toUpperCase() ?? '');
+    if (!spaces.has(of)) list.push({ name: of, detail: 'server' });
+    spaces.add(of);
+    list.push({ name: t.export, detail: t.id, of });
   }
   return list;
 }

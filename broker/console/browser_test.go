@@ -1,0 +1,259 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/broker/console"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/pins"
+	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
+	"github.com/mcpbroker/mcpbroker/skills"
+	"github.com/mcpbroker/mcpbroker/skills/library"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+)
+
+// secret is in arguments, results and scripts, and must be on no page.
+const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+
+// A place is a console with a broker behind it.
+type place struct {
+	t       *testing.T
+	broker  *broker.Broker
+	store   *sqlite.Store
+	handler http.Handler
+	page    *console.Console
+	url     string
+
+	mu     sync.Mutex
+	server *http.Server
+	addr   string
+}
+
+func newPlace(t *testing.T, servers []upstream.Config, skillsDir string) *place {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := sqlite.Open(dir, &sqlite.Options{Payloads: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := sqlite.NewRuns(dir, nil)
+	registry := skills.NewRegistry(&skills.Options{SwitchesPath: filepath.Join(dir, "switches.json"), Roots: func() ([]skills.Root, []skills.Problem) {
+		return []skills.Root{{Path: skillsDir, Scope: skills.ScopeCustom}}, nil
+	}})
+	kept := pins.Open(files.OpenPins(filepath.Join(dir, "pins")), nil)
+	b, err := broker.New(broker.Options{Servers: servers, Pins: kept, Runner: inproc.New(), Audit: store, Runs: runs, Skills: registry,
+		Policy: policy.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Start(t.Context())
+	b.Refresh(t.Context())
+	l := library.New(library.Options{Skills: registry, Custom: skillsDir, Plugins: filepath.Join(dir, "plugins"), Switches: filepath.Join(dir, "switches.json")})
+	p := &place{t: t, broker: b, store: store, page: console.New()}
+	p.handler = surface.ConsoleHandler(p.page, api.New(api.Options{
+		Library: func() *library.Library { return l }, Owner: surface.TokenOwner, Private: true, Session: p.page.Session,
+		Reader: &api.Reader{Broker: b, Audit: store, Runs: runs, Pins: kept},
+	}), api.Refuse)
+	p.serve("127.0.0.1:0")
+	p.url = p.page.URL(p.addr, true)
+	t.Cleanup(func() {
+		p.cut()
+		for _, err := range []error{b.Close(), runs.Close(), store.Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return p
+}
+
+func (p *place) serve(addr string) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.addr, p.server = l.Addr().String(), &http.Server{Handler: p.handler}
+	go func(s *http.Server) { _ = s.Serve(l) }(p.server) // until cut closes it
+}
+
+// cut ends the listener and all connections.
+func (p *place) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.server.Close()
+}
+
+func (p *place) record(client string, bytesIn int64, calls ...state.Call) (id string) {
+	id = p.store.Begin(state.Execution{Client: client, Language: "typescript", Code: "const key = '" + secret + "';\nreturn await shelf.listBooks({});\n"})
+	for i, c := range calls {
+		c.ExecutionID, c.Seq, c.Started = id, i+1, time.Now()
+		p.store.Record(c)
+	}
+	if err := p.store.Finish(state.Execution{ID: id, Duration: 30 * time.Millisecond, Calls: len(calls), BytesIn: bytesIn, BytesOut: 100}); err != nil {
+		p.t.Error(err)
+	}
+	return id
+}
+
+// shelf is a server whose tools have odd names.
+func shelf(t *testing.T) string {
+	s := mcp.NewServer(&mcp.Implementation{Name: "shelf", Version: "1"}, nil)
+	for _, name := range []string{"list_books", "add_book", "delete_book", "lend_book", "<img src=x onerror=alert(1)>"} {
+		s.AddTool(&mcp.Tool{Name: name, Description: "A tool for a book. <script>alert(1)</script>", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "list_books"}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "<b>books</b> " + secret}}}, nil
+			})
+	}
+	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return server.URL
+}
+
+// The console in a real browser, with everything and with nothing to show.
+func TestConsoleInABrowser(t *testing.T) {
+	modules := packages(t)
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		missing(t, "no chromium: apt-get install chromium")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		missing(t, "no node: apt-get install nodejs")
+	}
+	skillsDir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(skillsDir, "notes"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(skillsDir, "notes", "SKILL.md"), []byte("---\nname: notes\ndescription: Writes notes. Use for notes.\n---\n\n# <b>Do</b> it.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	full := newPlace(t, []upstream.Config{{Name: "shelf", URL: shelf(t)}, {Name: "dead", Command: "/nowhere/server"}}, skillsDir)
+	empty := newPlace(t, nil, t.TempDir())
+
+	var many sync.WaitGroup
+	for range 100 {
+		many.Go(func() {
+			for range 100 {
+				full.record("stdio", 20_000, state.Call{Server: "shelf", Tool: "list_books", ID: "shelf__list_books", Status: state.CallOK, Class: "read", Duration: time.Millisecond})
+			}
+		})
+	}
+	many.Wait()
+	call := state.Call{Server: "shelf", Tool: "<img src=x onerror=alert(1)>", ID: "x", Status: state.CallOK, Class: "write", Args: []byte(`{"token":"` + secret + `"}`), Result: []byte(`"<img src=x onerror=alert(1)>"`), Duration: 10 * time.Millisecond}
+	failed := call
+	failed.Status, failed.Error = state.CallError, "<script>alert(1)</script> "+secret
+	id := full.record("stdio", 20_000, call, failed)
+	asks := full.broker.Execute(t.Context(), broker.ExecuteRequest{Code: `await callMCPTool('shelf__delete_book', {title: 'Emma', token: '` + secret + `'})`, Language: "javascript", Client: "stdio", Owner: state.Local})
+	if asks.RunID == "" {
+		t.Fatalf("no run waits: %+v", asks)
+	}
+
+	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/run":
+			full.record(r.FormValue("client"), 1)
+		case "/cut":
+			full.cut()
+			full.record(r.FormValue("client"), 1)
+		case "/back":
+			full.serve(full.addr)
+		}
+	}))
+	defer control.Close()
+
+	options := map[string]any{
+		"modules": modules, "chromium": chromium, "full": full.url, "empty": empty.url, "control": control.URL, "execution": id, "server": "shelf", "secret": secret,
+		"slack": 10, // of the times: this machine may be busy
+	}
+	if dir := os.Getenv("CONSOLE_SHOTS"); dir != "" {
+		options["shots"] = dir
+	}
+	data, err := json.Marshal(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, "testdata/browser.mjs")
+	cmd.Env = append(os.Environ(), "CONSOLE_TEST="+string(data))
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s\nthe browser took %s", bytes.TrimSpace(out), time.Since(start).Round(time.Second))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestForeignRequestsAreRefused(t *testing.T) {
+	p := newPlace(t, nil, t.TempDir())
+	_, token, _ := strings.Cut(p.url, "#token=")
+	res, err := http.Post("http://"+p.addr+"/console/session", "application/json", strings.NewReader(`{"token": "`+token+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	cookie := res.Cookies()[0]
+	for _, tt := range []struct {
+		name, method, host, origin, site string
+		cookie                           bool
+		want                             int
+	}{
+		{"the console", "GET", "", "", "", true, 200},
+		{"no session", "GET", "", "", "", false, 403},
+		{"another host", "GET", "evil.example", "", "", true, 403},
+		{"another origin", "GET", "", "http://evil.example", "", true, 403},
+		{"another port of this machine", "POST", "", "http://127.0.0.1:1", "same-site", true, 403},
+		{"a form of another page", "POST", "", "", "cross-site", true, 403},
+	} {
+		path := map[string]string{"GET": "/api/executions", "POST": "/api/execute"}[tt.method]
+		req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://"+p.addr+path, strings.NewReader(`{"code": "1"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		for name, value := range map[string]string{"Origin": tt.origin, "Sec-Fetch-Site": tt.site} {
+			if value != "" {
+				req.Header.Set(name, value)
+			}
+		}
+		if tt.host != "" {
+			req.Host = tt.host
+		}
+		if tt.cookie {
+			req.AddCookie(cookie)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var problem struct{ Detail string }
+		err = json.NewDecoder(res.Body).Decode(&problem)
+		res.Body.Close()
+		if res.StatusCode != tt.want || err != nil || (problem.Detail == "") != (tt.want == 200) {
+			t.Errorf("%s: %s, %q, %v; want %d", tt.name, res.Status, problem.Detail, err, tt.want)
+		}
+	}
+}

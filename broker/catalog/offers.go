@@ -1,12 +1,13 @@
 package catalog
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // What follows the server's prefix in the ids by which scripts read them. Such
@@ -64,31 +65,42 @@ func ToolsOfOffers(scope *discovery.Catalog, s *discovery.Server) []*discovery.T
 			Name: method, Description: description, InputSchema: json.RawMessage(schema), Annotations: discovery.Annotations{ReadOnly: &readOnly},
 		}})
 	}
-	// What is held cannot be read by its name either. Resources may have URIs that
-	// are not listed, so that only those can be named that are held.
-	uri, prompt := `{"type":"string"}`, `{"type":"string"}`
-	var held []string
-	for _, h := range s.Held {
-		switch h.Kind {
-		case "resource":
-			held = append(held, h.Name)
-			uri = `{"type":"string","not":{"enum":` + string(gate.Compact(held)) + `}}`
-		case "prompt":
-			var names []string
-			for _, p := range s.Prompts {
-				names = append(names, p.Name)
-			}
-			prompt = `{"enum":` + string(gate.Compact(names)) + `}`
-		}
-	}
 	var list []*discovery.Tool
 	if len(s.Resources) > 0 {
 		list = add(list, readResource, upstream.ReadResource, "Read a resource of this server by its URI.",
-			`{"type":"object","properties":{"uri":`+uri+`},"required":["uri"],"additionalProperties":false}`)
+			`{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"],"additionalProperties":false}`)
 	}
 	if len(s.Prompts) > 0 {
 		list = add(list, getPrompt, upstream.GetPrompt, "Get a prompt of this server with its arguments filled in.",
-			`{"type":"object","properties":{"name":`+prompt+`,"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"],"additionalProperties":false}`)
+			`{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"],"additionalProperties":false}`)
 	}
 	return list
+}
+
+// heldOffer is the failure of a call that would read what is held back of a
+// server's prompts and resources; nil if it would not. Resources may have URIs that
+// are not listed, so that only those can be refused that are held.
+func heldOffer(s *discovery.Server, tool string, args json.RawMessage) *bridge.Error {
+	var want struct{ URI, Name string }
+	kind := map[string]string{upstream.ReadResource: "resource", upstream.GetPrompt: "prompt"}[tool]
+	if kind == "" || json.Unmarshal(args, &want) != nil {
+		return nil
+	}
+	for _, h := range s.Held {
+		if h.Kind == kind && (h.Kind == "resource" && h.Name == want.URI || h.Kind == "prompt" && h.Name == want.Name) {
+			return heldBack(s.Listing.Server, h)
+		}
+	}
+	return nil
+}
+
+// Call calls a tool of a server, unless it would read what is held back.
+func (c *Catalog) Call(ctx context.Context, server, tool string, args json.RawMessage, o *upstream.CallOptions) (json.RawMessage, error) {
+	full, _ := c.Both()
+	if s, ok := full.Server(server); ok {
+		if e := heldOffer(s, tool, args); e != nil {
+			return nil, e
+		}
+	}
+	return c.Pool.Call(ctx, server, tool, args, o)
 }

@@ -60,12 +60,16 @@ func held(full *discovery.Catalog, name string) *bridge.Error {
 	}
 	for _, h := range s.Held {
 		if h.Kind == "tool" && h.Name == lastPart(name) {
-			return &bridge.Error{Server: s.Listing.Server, Tool: h.Name, Code: bridge.CodeDenied,
-				Message: fmt.Sprintf("tool %q of server %s is held back (%s) until a person approves it; broker pins diff shows why", h.Name, s.Listing.Server, h.State),
-				Hint:    "do without it, or tell the user"}
+			return heldBack(s.Listing.Server, h)
 		}
 	}
 	return nil
+}
+
+func heldBack(server string, h discovery.Held) *bridge.Error {
+	return &bridge.Error{Server: server, Tool: h.Name, Code: bridge.CodeDenied,
+		Message: fmt.Sprintf("%s %q of server %s is held back (%s) until a person approves it; broker pins diff shows why", h.Kind, h.Name, server, h.State),
+		Hint:    "do without it, or tell the user"}
 }
 
 // Unlisted reports whether a configured server's tools are not known.

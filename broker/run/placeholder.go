@@ -241,7 +241,7 @@ func (s *sketch) pointed(ref string) any {
 		return nil
 	}
 	v := s.root
-	for _, key := range strings.Split(path, "/") {
+	for key := range strings.SplitSeq(path, "/") {
 		o, _ := v.(map[string]any)
 		v = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(key)]
 	}

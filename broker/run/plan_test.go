@@ -111,11 +111,11 @@ func TestPlanAndNothingElse(t *testing.T) {
 		}
 		w.decide(t, a.RunID, state.Verdict{Approve: true})
 		b := w.execute(t, run.Request{Resume: a.RunID})
-		got := ""
+		var got strings.Builder
 		for _, p := range b.Pending {
-			got += fmt.Sprintf("%s %s", p.Tool, p.Args)
+			got.WriteString(fmt.Sprintf("%s %s", p.Tool, p.Args))
 		}
-		if b.ExitCode != tt.exit || got != tt.pending || w.n != 1 || (tt.exit == 0) != strings.Contains(b.Hint, "calls of the plan that were not made: 1") {
+		if b.ExitCode != tt.exit || got.String() != tt.pending || w.n != 1 || (tt.exit == 0) != strings.Contains(b.Hint, "calls of the plan that were not made: 1") {
 			t.Errorf("%s: %+v\n%s", name, b, w.made())
 		}
 	}

@@ -33,11 +33,11 @@ func (x *Execution) call(ctx context.Context, server, tool string, args json.Raw
 		}
 	}
 	if x.o.Observer == nil {
-		return x.e.catalog.Pool.Call(ctx, server, tool, args, o)
+		return x.e.catalog.Call(ctx, server, tool, args, o)
 	}
 	ctx, meta, end := x.o.Observer.Call(ctx, server, tool)
 	o.Meta = meta
-	raw, err := x.e.catalog.Pool.Call(ctx, server, tool, args, o)
+	raw, err := x.e.catalog.Call(ctx, server, tool, args, o)
 	kind, unsure := "", false
 	if err != nil {
 		kind = "cancelled"

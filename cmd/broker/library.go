@@ -131,6 +131,9 @@ func changeEvent(c library.Change, client string) state.Event {
 	default:
 		e.Kind = state.EventPluginStateChanged
 	}
+	if c.Err != nil {
+		e.Detail = "not " + e.Detail
+	}
 	if c.Kind == skills.KindMarket {
 		e.Detail = "marketplace " + e.Detail
 	}
@@ -138,7 +141,7 @@ func changeEvent(c library.Change, client string) state.Event {
 		e.Detail += " " + c.Detail
 	}
 	if c.Err != nil {
-		e.Detail += " failed: " + oneLine(c.Err.Error(), 300)
+		e.Detail += ": " + oneLine(c.Err.Error(), 300)
 	}
 	return e
 }

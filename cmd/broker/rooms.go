@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -267,9 +268,7 @@ func (h *daemonHost) watch(ctx context.Context, every time.Duration) {
 		}
 		h.mu.Lock()
 		talks := make(map[*daemon.Conversation]string, len(h.talks))
-		for c, key := range h.talks {
-			talks[c] = key
-		}
+		maps.Copy(talks, h.talks)
 		h.mu.Unlock()
 		for c, was := range talks {
 			if at := h.locate(c.Hello); h.key(&at) != was {
@@ -301,9 +300,7 @@ func (a *app) clientEnv(named map[string]string, dir, state string) (map[string]
 		return named, err
 	}
 	env := make(map[string]string)
-	for name, value := range named {
-		env[name] = value
-	}
+	maps.Copy(env, named)
 	for _, s := range p.Enabled() {
 		variables, _ := s.Reads()
 		for _, name := range variables {

@@ -12,12 +12,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// cacheVersion changes when the meaning of a cache file does; files of another
-// version are ignored.
-const cacheVersion = 1
-
-// listingVersion is the same for what is kept of a server: those of version 1 may
-// have values of the configuration in them.
+// listingVersion changes when the meaning of a cache file does; files of another
+// version are ignored. Those of version 1 may have values of the configuration in
+// them.
 const listingVersion = 2
 
 // An era is how a server opens a session.
@@ -42,12 +39,8 @@ type cacheEntry struct {
 // A cache keeps entries as files in a directory. Several brokers may use one:
 // files are replaced as a whole.
 type cache struct {
-	dir   string // "" keeps nothing
-	scope string // see Config.Scope
+	dir string // "" keeps nothing
 }
-
-// of is the cache for what is kept of a server by its name.
-func (c cache) of(cfg Config) cache { return cache{c.dir, cfg.Scope} }
 
 func (c cache) path(cfg Config) string {
 	return filepath.Join(c.dir, cfg.fingerprint()+".json")

@@ -76,9 +76,9 @@ type object = map[string]any
 func attributes(list []attribute.KeyValue) []object {
 	out := make([]object, 0, len(list))
 	for _, kv := range list {
-		v := object{"stringValue": kv.Value.Emit()}
+		v := object{"stringValue": kv.Value.String()}
 		if kv.Value.Type() == attribute.INT64 {
-			v = object{"intValue": kv.Value.Emit()}
+			v = object{"intValue": kv.Value.String()}
 		}
 		out = append(out, object{"key": string(kv.Key), "value": v})
 	}

@@ -75,7 +75,7 @@ var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 func labels(set attribute.Set, more ...attribute.KeyValue) string {
 	var list []string
 	for _, kv := range slices.Concat(set.ToSlice(), more) {
-		list = append(list, fmt.Sprintf(`%s="%s"`, kv.Key, escape.Replace(strings.ToValidUTF8(kv.Value.Emit(), "?"))))
+		list = append(list, fmt.Sprintf(`%s="%s"`, kv.Key, escape.Replace(strings.ToValidUTF8(kv.Value.String(), "?"))))
 	}
 	if len(list) == 0 {
 		return ""

@@ -271,7 +271,7 @@ func TestRecordsFromBeforeTheChainAreCounted(t *testing.T) {
 	s = open(t, dir, nil)
 	record(t, s, 1, time.Now())
 	v := verify(t, dir)
-	if wantSound(t, v); v.Unhashed != 2*4 || v.Links != 5 {
+	if wantSound(t, v); v.Unhashed != 2*4 || v.Links != 5 || v.Base != 0 {
 		t.Errorf("%+v; want 8 rows from before the chain and 5 links", v)
 	}
 	if _, err := s.db.ExecContext(t.Context(), "UPDATE calls SET tool = 'x' WHERE n > 10"); err != nil {

@@ -48,7 +48,10 @@ func (s *Store) Verify(ctx context.Context, anchors []state.Head) (state.Verific
 		return nil
 	})
 	r := &v.result
-	r.Base, r.Head = v.head.base, state.Head{Time: time.Now().UTC().Truncate(time.Second), N: v.head.n, Hash: hex.EncodeToString(v.head.hash)}
+	if v.head.base > v.head.start { // else nothing was removed
+		r.Base = v.head.base
+	}
+	r.Head = state.Head{Time: time.Now().UTC().Truncate(time.Second), N: v.head.n, Hash: hex.EncodeToString(v.head.hash)}
 	slices.SortStableFunc(r.Flaws, func(a, b state.Flaw) int { return cmp.Compare(a.N, b.N) })
 	r.Flaws = append([]state.Flaw{}, r.Flaws[:min(len(r.Flaws), maxFlaws)]...)
 	return *r, err

@@ -152,7 +152,7 @@ func printReplay(w io.Writer, r replay) error {
 		}
 		rows[i].n++
 	}
-	say(w, "%s, %d of them otherwise", counted(r.Calls, "recorded call"), len(r.Changes))
+	say(w, "%s, %d would be decided differently", counted(r.Calls, "recorded call"), len(r.Changes))
 	if r.Unclear > 0 {
 		say(w, "; of %d the arguments matter and were not recorded", r.Unclear)
 	}

@@ -288,11 +288,12 @@ func (s *server) execute(r *http.Request) (int, any, error) {
 		Code     string `json:"code"`
 		Language string `json:"language"`
 		Timeout  int    `json:"timeout"`
+		Plan     bool   `json:"plan"`
 	}
 	if err := readBody(r, &body); err != nil {
 		return 0, nil, err
 	}
-	return s.run(r, broker.ExecuteRequest{Code: body.Code, Language: body.Language, Timeout: time.Duration(body.Timeout) * time.Second, Owner: state.Local})
+	return s.run(r, broker.ExecuteRequest{Code: body.Code, Language: body.Language, Timeout: time.Duration(body.Timeout) * time.Second, Plan: body.Plan, Owner: state.Local})
 }
 
 // A Ran is what the model would get, and the id of the execution in the record, if

@@ -21,12 +21,12 @@ export function Runner() {
   const error = useSignal('');
   const answer = useSignal<Answer | undefined>(undefined);
   const record = useSignal<{ execution: Execution; calls: Call[] } | undefined>(undefined);
-  const run = async () => {
+  const run = async (plan = false) => {
     if (running.value || !editor.current) return;
     stop.current = new AbortController();
     running.value = true; error.value = ''; answer.value = undefined; record.value = undefined;
     try {
-      const r = await send<{ answer: Answer; execution?: string }>('execute', { code: editor.current.text(), language: language.value }, 'POST', stop.current.signal);
+      const r = await send<{ answer: Answer; execution?: string }>('execute', { code: editor.current.text(), language: language.value, plan }, 'POST', stop.current.signal);
       answer.value = r.answer;
       if (r.execution) record.value = await get('executions/' + r.execution);
     } catch (e) {
@@ -54,7 +54,8 @@ export function Runner() {
     <header><h1>Runner</h1><p class="summary">Runs in the sandbox, with the policy that models have. <kbd>Ctrl</kbd> <kbd>Enter</kbd> runs, <kbd>Esc</kbd> then <kbd>Tab</kbd> leaves the editor.</p></header>
     <div class="filters">
       <Select label="Language" value={language.value} onChange={(v) => { language.value = v; }} options={['typescript', 'javascript', 'python']} />
-      <button class="primary" onClick={run} disabled={running.value}>{running.value ? 'Running …' : 'Run'}</button>
+      <button class="primary" onClick={() => void run()} disabled={running.value}>{running.value ? 'Running …' : 'Run'}</button>
+      <button onClick={() => void run(true)} disabled={running.value || language.value === 'python'} title="Read, and list what would be written">Plan</button>
       {running.value && <button onClick={() => stop.current?.abort()}>Stop</button>}
     </div>
     <div class="split"><div class="editor" ref={box} />
@@ -70,7 +71,7 @@ export function Runner() {
           {a.hint && <p class="dim">{a.hint}</p>}
         </>}
         {record.value && <><Waterfall execution={record.value.execution} calls={record.value.calls} />
-          <p><a href={'#/x/' + record.value.execution.id}>Link to this execution</a>. <span class="dim">Keep the script: <Cmd>{`broker audit show ${record.value.execution.id.slice(0, 14)} --code > script.ts`}</Cmd></span></p></>}
+          <p><a href={'#/x/' + record.value.execution.id}>Link to this execution</a>. <span class="dim">Keep the script: <Cmd>{`broker scripts save NAME --execution ${record.value.execution.id.slice(0, 14)}`}</Cmd></span></p></>}
       </div></div>
   </>;
 }

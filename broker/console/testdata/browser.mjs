@@ -124,6 +124,11 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 375]])
   await p.keyboard.type('return 6 * 7');
   await p.keyboard.press('Control+Enter');
   await p.getByRole('region', { name: 'Result' }).getByText('42').waitFor({ timeout: 10000 }).catch(async () => check(false, 'the Runner has no result: ' + (await p.text())));
+  await p.locator('.cm-content').click();
+  await p.keyboard.press('Control+A');
+  await p.keyboard.type("return await shelf.deleteBook({ title: 'Emma' })");
+  await p.getByRole('button', { name: 'Plan' }).click();
+  await p.getByText('It waits for a decision').waitFor({ timeout: 10000 }).catch(async () => check(false, 'the Runner has no plan: ' + (await p.text())));
   await p.context().close();
 }
 

@@ -34,7 +34,7 @@ const none = { executions: /No script has run yet/, approvals: /No call waits fo
 
 async function shows(p, at, pattern, what) {
   await p.show(at);
-  await p.waitForFunction(([source]) => new RegExp(source).test(document.querySelector('main')?.innerText ?? ''), [pattern.source], { timeout: 5000 }).catch(async () => check(false, `${what}: ${at} lacks ${pattern}: ${(await p.text()).slice(0, 300)}`));
+  await p.waitForFunction(([source]) => new RegExp(source).test(document.querySelector('main')?.innerText ?? ''), [pattern.source], { timeout: 30000 }).catch(async () => check(false, `${what}: ${at} lacks ${pattern}: ${(await p.text()).slice(0, 300)}`));
 }
 
 // Accessibility, width, and secrets, on each screen in both schemes.

@@ -85,7 +85,8 @@ func (t *trigger) find(text string, persons bool) (spans []Span) {
 	if len(text) < 6 {
 		return nil
 	}
-	last := 0 // the end of the last one that nothing else can be part of
+	last := 0            // the end of the last one that nothing else can be part of
+	named, inner := 0, 0 // the end of the last secret with a name, and how many names stand in it
 	a := lowered[text[0]]
 	for i := 1; i < len(text); i++ {
 		b := lowered[text[i]]
@@ -115,8 +116,15 @@ func (t *trigger) find(text string, persons bool) (spans []Span) {
 						break
 					}
 				} else if beginsFolded(text[i-1:], c.text) {
+					if c.shape == nil && i+maxName < named {
+						if inner++; inner > maxInner {
+							continue
+						}
+					}
 					if f := c.inside(text, i-1); f.End > 0 {
-						spans = append(spans, f)
+						if spans = append(spans, f); c.shape == nil && i > named {
+							named, inner = f.End, 0
+						}
 					}
 				}
 			}
@@ -195,8 +203,15 @@ func (t *trigger) kindOf(token, otherwise string) string {
 	return otherwise
 }
 
-// longest is how much of a secret without a shape is looked at.
-const longest = 4 << 10
+const (
+	// longest is how much of a secret without a shape is looked at.
+	longest = 4 << 10
+	// maxInner is how many names of fields within a secret that has one itself are
+	// looked behind, but for those shortly before its end, where maxName bytes are left.
+	maxInner, maxName = 8, 64
+	// maxWords is how far a token has a digit, unless it has no separator.
+	maxWords = 256
+)
 
 // assigned is the secret behind the name of a field, which stands in text from
 // start to end: password=…, "api_key": "…", --token …, <secret>….
@@ -316,6 +331,10 @@ func (c *candidate) token(text string, i int) int {
 			digits++
 		case b == '-' || b == '_':
 			separators++
+		}
+		// What is none however long it is would be read again from each prefix in it.
+		if n := end - start; n >= maxWords && digits == 0 && separators > 0 || c.class >= hexadecimal && n > c.least {
+			return 0
 		}
 	}
 	for end > start && text[end-1] == '.' { // of the sentence

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A textCase is a text in parts: what is plain, and what should be found, cut in
@@ -215,5 +216,22 @@ func BenchmarkFind(b *testing.B) {
 		if Find(text) != nil {
 			b.Fatal("something was found")
 		}
+	}
+}
+
+// A text that is made for it does not keep a reader waiting: what follows a name or a
+// prefix is not read again from each one in it.
+func TestFindIsLinear(t *testing.T) {
+	for _, unit := range []string{"gldt-", "sk-ant-", "key-a", "password=", "secret=\\\"", "-----begin ", "a@", "+1 ", "://a:"} {
+		text := strings.Repeat(unit, 1<<18/len(unit))
+		began := time.Now()
+		Find(text)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%q: %v for %d bytes", unit, took, len(text))
+		}
+	}
+	nested := "password=" + strings.Repeat("passwd=", 2000) + " token=hunter2hunter2"
+	if got := Text(nested); got != "password=[redacted] [redacted]" {
+		t.Errorf("%.200s", got)
 	}
 }

@@ -6,7 +6,6 @@ package vault
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
@@ -44,6 +43,8 @@ const (
 	maxSeen = 8 << 20
 	// maxLook is how much of that is searched for the values of one text.
 	maxLook = 16 << 20
+	// maxReveal is how much is searched for the values of the tokens of one call.
+	maxReveal = 1 << 30
 )
 
 // ErrUnknown means that a token is none of this client, or too old. It says the
@@ -75,6 +76,7 @@ type Vault struct {
 	seal   cipher.AEAD
 	file   os.FileInfo // as it was read, up to offset
 	offset int64
+	lines  int // up to there
 
 	entries []*entry
 	bytes   int
@@ -279,19 +281,23 @@ func (v *Vault) Reveal(principal, server string, args []byte, anywhere bool) (re
 	if err := v.refresh(); err != nil {
 		v.log.Warn("read tokens", "err", err)
 	}
+	look := maxReveal
 	revealed = tokens.ReplaceAllFunc(args, func(found []byte) []byte {
+		if err != nil {
+			return found
+		}
 		part := tokens.FindSubmatch(found)
 		token := fmt.Sprintf("«%s·%s»", part[1], part[2])
 		e := v.byToken[principal+"\x00"+token]
 		switch {
 		case e == nil || time.Until(e.Until) <= 0:
-			err = cmp.Or(err, fmt.Errorf("%s is %w", token, ErrUnknown))
+			err = fmt.Errorf("%s is %w", token, ErrUnknown)
 			return found
-		case anywhere, slices.Contains(e.From, server), slices.Contains(v.sources(principal, e.Value, new(maxSeen)), server):
+		case anywhere, slices.Contains(e.From, server), slices.Contains(v.sources(principal, e.Value, &look), server):
 			q, _ := json.Marshal(e.Value) // a text
 			return q[1 : len(q)-1]
 		}
-		err = cmp.Or[error](err, &ForeignError{Token: token, From: e.From})
+		err = &ForeignError{Token: token, From: e.From}
 		return found
 	})
 	if err != nil {
@@ -337,24 +343,21 @@ func (v *Vault) refresh() error {
 	case v.file != nil && os.SameFile(v.file, info) && info.Size() == v.offset:
 		return nil
 	}
-	first := v.file == nil
-	if first || !os.SameFile(v.file, info) || info.Size() < v.offset {
-		v.offset = 0
+	if v.file == nil || !os.SameFile(v.file, info) || info.Size() < v.offset {
+		v.offset, v.lines = 0, 0
 	}
 	f, err := os.Open(v.path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	data, err := io.ReadAll(io.NewSectionReader(f, v.offset, 4*maxBytes))
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	end := bytes.LastIndexByte(data, '\n') + 1 // another process may be writing
 	v.file, v.offset = info, v.offset+int64(end)
-	lines := 0
 	for line := range bytes.Lines(data[:end]) {
-		lines++
+		v.lines++
 		e := v.open(line)
 		if e == nil || time.Until(e.Until) <= 0 {
 			continue
@@ -365,7 +368,7 @@ func (v *Vault) refresh() error {
 			old.Until, old.From = e.Until, e.From
 		}
 	}
-	if first && lines > 100 && lines > 2*len(v.byToken) {
+	if v.lines > 100 && v.lines > 2*len(v.byToken) {
 		return v.compact()
 	}
 	return nil
@@ -385,7 +388,7 @@ func (v *Vault) open(line []byte) *entry {
 	return e
 }
 
-func (v *Vault) lines(entries []*entry) []byte {
+func (v *Vault) sealed(entries []*entry) []byte {
 	var out []byte
 	for _, e := range entries {
 		plain, _ := json.Marshal(e) // texts and a time
@@ -405,12 +408,13 @@ func (v *Vault) write(entries []*entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(v.lines(entries)) // one write, so that no other one comes between
+	_, err = f.Write(v.sealed(entries)) // one write, so that no other one comes between
 	return errors.Join(err, f.Close())
 }
 
 // compact replaces the file by one without what is too old; v.mu is held.
 func (v *Vault) compact() error {
+	v.lines = 0 // if it fails, not with each text
 	unlock, ok, err := filelock.Try(v.path + ".lock")
 	if err != nil || !ok {
 		return err
@@ -422,6 +426,9 @@ func (v *Vault) compact() error {
 			live = append(live, e)
 		}
 	}
+	if err := atomicfile.Write(v.path, v.sealed(live)); err != nil {
+		return err
+	}
 	v.file = nil
-	return atomicfile.Write(v.path, v.lines(live))
+	return nil
 }

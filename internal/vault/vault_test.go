@@ -150,6 +150,38 @@ func TestVaultIsBounded(t *testing.T) {
 	}
 }
 
+// Nobody fills the disk with values that are seen once.
+func TestFileIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.sealed")
+	v := New(path, fixed, quiet())
+	for i := range 70 {
+		var text strings.Builder
+		for k := range 1000 {
+			fmt.Fprintf(&text, "kim%d@example.com ", 1000*i+k)
+		}
+		v.Hide("", text.String(), all)
+	}
+	data, err := os.ReadFile(path)
+	if n := bytes.Count(data, []byte("\n")); err != nil || n > 2*maxEntries+2000 {
+		t.Errorf("%d lines of %d tokens, %v", n, len(v.byToken), err)
+	}
+}
+
+// A call with a token many times that may not go there, beside many results, does
+// not keep others waiting.
+func TestRevealEnds(t *testing.T) {
+	v := New("", fixed, quiet())
+	token := v.Hide("", "kim@example.com", all)
+	for range 800 {
+		v.Saw("", "mail", bytes.Repeat([]byte("x"), 10<<10))
+	}
+	began := time.Now()
+	_, err := v.Reveal("", "mail", args(strings.Repeat(token, 20_000)), false)
+	if _, foreign := errors.AsType[*ForeignError](err); !foreign || time.Since(began) > 5*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
 // Two principals that see the same values at the same time get nothing of each
 // other.
 func TestPrincipalsNeverCross(t *testing.T) {

@@ -125,6 +125,11 @@ func readOwn(f *os.File, path string) ([]byte, error) {
 func (p *Project) include(folder *os.Root, name string) {
 	path := filepath.Join(filepath.Dir(p.Path), filepath.FromSlash(name))
 	p.Files = append(p.Files, path)
+	info, err := folder.Stat(filepath.FromSlash(name))
+	if err == nil && !info.Mode().IsRegular() { // to open a pipe would wait for who writes to it
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: %q of \"include\" is no file", p.Path, name))
+		return
+	}
 	f, err := folder.Open(filepath.FromSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s: %q of \"include\" is not there", p.Path, name))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -33,6 +34,9 @@ const (
 	// standAddress is how an address begins that stands for one.
 	standAddress  = "https://plan.invalid/"
 	maxStandDepth = 8
+	// maxSketch is how many values a placeholder has: a schema may refer to itself
+	// in each of its properties.
+	maxSketch = 5000
 )
 
 // dependsOn is the last call of the plan with a placeholder in args; 0 for none.
@@ -123,17 +127,23 @@ func replace(v any, text string, is any) any {
 	return v
 }
 
-// standsOf are those of a placeholder.
-func standsOf(placeholder json.RawMessage) (list []stand) {
+// standsOf are those of the placeholder of call n. What a schema says by itself, such
+// as a constant, stands for nothing, whatever it looks like.
+func standsOf(placeholder json.RawMessage, n int) (list []stand) {
+	own := func(text, begin string) bool {
+		rest, ok := strings.CutPrefix(text, begin+strconv.Itoa(n))
+		return ok && (rest == "" || rest == "»" || rest[0] == '.')
+	}
+	first := int64(standNumber + n*standsPerCall)
 	var walk func(v any, path []string)
 	walk = func(v any, path []string) {
 		switch v := v.(type) {
 		case string:
-			if strings.HasPrefix(v, "«") || strings.HasPrefix(v, standAddress) {
+			if own(v, "«") || own(v, standAddress) {
 				list = append(list, stand{v, path})
 			}
 		case json.Number:
-			if n, err := v.Int64(); err == nil && n >= standNumber {
+			if is, err := v.Int64(); err == nil && is >= first && is < first+standsPerCall {
 				list = append(list, stand{v.String(), path})
 			}
 		case []any:
@@ -167,9 +177,13 @@ type sketch struct {
 	root any
 	call int
 	made int // texts and numbers
+	all  int // values, also those that were left out
 }
 
 func (s *sketch) value(schema any, path string, depth int) any {
+	if s.all++; s.all > maxSketch {
+		return nil
+	}
 	o, _ := schema.(map[string]any)
 	if ref, ok := o["$ref"].(string); ok && depth < maxStandDepth {
 		return s.value(s.pointed(ref), path, depth+1)

@@ -38,7 +38,7 @@ func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
 	if g.plan.stands == nil {
 		g.plan = plan{make(map[int][]stand), make(map[int]json.RawMessage)}
 	}
-	g.plan.stands[c.Plan] = standsOf(c.Placeholder)
+	g.plan.stands[c.Plan] = standsOf(c.Placeholder, c.Plan)
 	if c.State == state.RunDone && value != nil {
 		g.plan.got[c.Plan] = value
 	}

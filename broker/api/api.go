@@ -139,6 +139,9 @@ func (s *server) serve(r route, private bool, w http.ResponseWriter, req *http.R
 		return
 	}
 	if write, ok := answer.(http.HandlerFunc); ok {
+		// A page of another port has the cookie too, and must not load this as a script.
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		write(w, req)
 		return
 	}

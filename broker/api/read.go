@@ -124,12 +124,13 @@ const usePeriod = 7 * 24 * time.Hour
 
 // Server says all of one server; ok is false if there is none of this name.
 func (r *Reader) Server(ctx context.Context, name string) (d ServerDetail, ok bool, err error) {
-	i := slices.IndexFunc(r.Broker.Status(), func(st upstream.Status) bool { return st.Name == name })
-	if i < 0 {
+	list, rows := r.Broker.Status(), r.Servers(ctx, name).Servers
+	i := slices.IndexFunc(list, func(st upstream.Status) bool { return st.Name == name })
+	if i < 0 || len(rows) == 0 { // it may go meanwhile
 		return d, false, nil
 	}
-	st := r.Broker.Status()[i]
-	d = ServerDetail{Server: r.Servers(ctx, name).Servers[0], PID: st.PID, Version: gate.Line(st.Version), Protocol: gate.Line(st.Protocol), Use: []state.ToolStats{}, Stderr: []string{}}
+	st := list[i]
+	d = ServerDetail{Server: rows[0], PID: st.PID, Version: gate.Line(st.Version), Protocol: gate.Line(st.Protocol), Use: []state.ToolStats{}, Stderr: []string{}}
 	if !st.Since.IsZero() {
 		d.Since = st.Since.UTC().Format(time.RFC3339)
 	}

@@ -101,6 +101,21 @@ func (v *view) record(client, code string, calls ...state.Call) (id string) {
 	return id
 }
 
+// Pages of other ports of this host have the cookie too.
+func TestPagesOfOtherPortsCannotLoadTheRecordAsAScript(t *testing.T) {
+	v := newView(t)
+	for _, path := range []string{"/api/stream", "/api/calls?format=csv", "/api/calls"} {
+		res, err := http.Get(v.server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if h := res.Header; res.StatusCode != http.StatusOK || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %s %v", path, res.Status, h)
+		}
+	}
+}
+
 func TestViewsAreForTheConsoleAlone(t *testing.T) {
 	v := newView(t)
 	v.in = false

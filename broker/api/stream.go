@@ -46,7 +46,6 @@ func (s *server) follow(r *http.Request) (int, any, error) {
 		defer streams.Add(-1)
 		f := follower{s: s, w: w, flush: http.NewResponseController(w), at: state.ParsePosition(r.Header.Get("Last-Event-ID")), sent: map[string]string{}}
 		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("Cache-Control", "no-store")
 		f.run(r)
 	}), nil
 }

@@ -75,7 +75,7 @@ func newPlace(t *testing.T, servers []upstream.Config, skillsDir string) *place 
 		Reader: &api.Reader{Broker: b, Audit: store, Runs: runs, Pins: kept},
 	}), api.Refuse)
 	p.serve("127.0.0.1:0")
-	p.url = p.page.URL(p.addr, true)
+	p.url = p.page.URL(p.addr, true, false)
 	t.Cleanup(func() {
 		p.cut()
 		for _, err := range []error{b.Close(), runs.Close(), store.Close()} {

@@ -40,6 +40,7 @@ const (
 // A key is what a token or a session is good for.
 type key struct {
 	changes bool
+	once    bool // of a token
 	since   time.Time
 }
 
@@ -81,11 +82,13 @@ func New() *Console {
 }
 
 // URL is an address that opens the console, on a listener such as 127.0.0.1:8080.
-// Without changes it only shows. The address is a secret for as long as c is there.
-func (c *Console) URL(listener string, changes bool) string {
+// Without changes it only shows. The address is a secret for as long as c is there, or
+// with once until a browser has opened it: programs that start one show their
+// arguments to all users of a machine.
+func (c *Console) URL(listener string, changes, once bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return "http://" + listener + "/console/#token=" + c.tokens.add(key{changes: changes})
+	return "http://" + listener + "/console/#token=" + c.tokens.add(key{changes: changes, once: once})
 }
 
 // cookieName differs by port, which cookies do not.
@@ -100,12 +103,16 @@ func cookieName(r *http.Request) string {
 // Session says whether a request has the cookie of a session, and may change
 // things.
 func (c *Console) Session(r *http.Request) (in, changes bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session(r)
+}
+
+func (c *Console) session(r *http.Request) (in, changes bool) {
 	cookie, err := r.Cookie(cookieName(r))
 	if err != nil {
 		return false, false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	k, ok := c.sessions[sha256.Sum256([]byte(cookie.Value))]
 	return ok && time.Since(k.since) < sessionAge, ok && k.changes
 }
@@ -142,10 +149,18 @@ func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 	err := json.NewDecoder(io.LimitReader(r.Body, 4<<10)).Decode(&body)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k, ok := c.tokens[sha256.Sum256([]byte(body.Token))]
-	if err != nil || !ok {
-		http.Error(w, `this token is not known: run "broker console" for another address`, http.StatusForbidden)
+	digest := sha256.Sum256([]byte(body.Token))
+	k, ok := c.tokens[digest]
+	if in, _ := c.session(r); in && !ok { // the browser that has used the token up
+		w.WriteHeader(http.StatusNoContent)
 		return
+	}
+	if err != nil || !ok {
+		http.Error(w, `this token is not known, or was used: run "broker console" for another address`, http.StatusForbidden)
+		return
+	}
+	if k.once {
+		delete(c.tokens, digest)
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: c.sessions.add(k), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	w.WriteHeader(http.StatusNoContent)

@@ -17,7 +17,7 @@ func ask(c *console.Console, method, url, body string) *httptest.ResponseRecorde
 
 func TestUnknownTokensOpenNothing(t *testing.T) {
 	c := console.New()
-	c.URL("127.0.0.1:1", true)
+	c.URL("127.0.0.1:1", true, false)
 	for _, body := range []string{`{"token": "guess"}`, `{"token": ""}`, `{}`, `no JSON`, ""} {
 		res := ask(c, http.MethodPost, "/console/session", body)
 		if res.Code != http.StatusForbidden || len(res.Result().Cookies()) > 0 || !strings.Contains(res.Body.String(), "broker console") {
@@ -28,7 +28,7 @@ func TestUnknownTokensOpenNothing(t *testing.T) {
 
 func TestSessionsAreStrictAndBoundToTheirPort(t *testing.T) {
 	c := console.New()
-	_, token, _ := strings.Cut(c.URL("127.0.0.1:1", false), "#token=")
+	_, token, _ := strings.Cut(c.URL("127.0.0.1:1", false, false), "#token=")
 	res := ask(c, http.MethodPost, "http://127.0.0.1:1/console/session", `{"token": "`+token+`"}`)
 	cookies := res.Result().Cookies()
 	if res.Code != http.StatusNoContent || len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode {
@@ -43,12 +43,37 @@ func TestSessionsAreStrictAndBoundToTheirPort(t *testing.T) {
 	}
 }
 
+// Who sees the arguments of a browser that has started learns no token that is good.
+func TestTokensForOneBrowser(t *testing.T) {
+	c := console.New()
+	_, token, _ := strings.Cut(c.URL("127.0.0.1:1", true, true), "#token=")
+	open := func(cookies ...*http.Cookie) *http.Response {
+		req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:1/console/session", strings.NewReader(`{"token": "`+token+`"}`))
+		for _, cookie := range cookies {
+			req.AddCookie(cookie)
+		}
+		res := httptest.NewRecorder()
+		c.ServeHTTP(res, req)
+		return res.Result()
+	}
+	first := open()
+	if first.StatusCode != http.StatusNoContent {
+		t.Fatal(first.Status)
+	}
+	if second := open(); second.StatusCode != http.StatusForbidden || len(second.Cookies()) > 0 {
+		t.Errorf("another browser: %s", second.Status)
+	}
+	if again := open(first.Cookies()...); again.StatusCode != http.StatusNoContent || len(again.Cookies()) > 0 {
+		t.Errorf("the same browser: %s", again.Status)
+	}
+}
+
 func TestManyTokensEndTheOldest(t *testing.T) {
 	c := console.New()
-	_, first, _ := strings.Cut(c.URL("h", true), "#token=")
+	_, first, _ := strings.Cut(c.URL("h", true, false), "#token=")
 	last := ""
 	for range 100 {
-		_, last, _ = strings.Cut(c.URL("h", true), "#token=")
+		_, last, _ = strings.Cut(c.URL("h", true, false), "#token=")
 	}
 	for token, want := range map[string]int{first: http.StatusForbidden, last: http.StatusNoContent} {
 		if res := ask(c, http.MethodPost, "/console/session", `{"token": "`+token+`"}`); res.Code != want {

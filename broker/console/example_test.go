@@ -12,7 +12,7 @@ import (
 // A browser exchanges the token of an address for a cookie.
 func Example() {
 	c := console.New()
-	address := c.URL("127.0.0.1:8080", true)
+	address := c.URL("127.0.0.1:8080", true, true)
 	_, token, _ := strings.Cut(address, "#token=")
 
 	req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8080/console/session", strings.NewReader(`{"token": "`+token+`"}`))

@@ -109,5 +109,5 @@ func (h *consoleHost) open(changes bool) (url string, err error) {
 			}
 		})
 	}
-	return h.page.URL(h.address, changes), nil
+	return h.page.URL(h.address, changes, true), nil
 }

@@ -147,7 +147,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	}
 	say(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		say(a.stderr, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == ""))
+		say(a.stderr, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
 	}
 	defer a.logLayers(ctx, s)()
 	return serveUntil(ctx, l, handler)

@@ -236,12 +236,15 @@ func (h *daemonHost) moves(c *daemon.Conversation, root string) {
 	at := h.locate(hello)
 	key := h.key(&at)
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if was, here := h.talks[c]; here && key != was && root != c.Hello.Root {
-		_ = c.Move(root)
-		return
+	was, here := h.talks[c]
+	elsewhere := here && key != was && root != c.Hello.Root
+	if !elsewhere {
+		h.work(at.dir)
 	}
-	h.work(at.dir)
+	h.mu.Unlock()
+	if elsewhere {
+		_ = c.Move(root) // may wait for a client that does not read
+	}
 }
 
 // work makes a folder that of servers that have to be started in some project to
@@ -260,6 +263,7 @@ func (h *daemonHost) work(dir string) {
 func (h *daemonHost) watch(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	asked := make(map[*daemon.Conversation]bool)
 	for {
 		select {
 		case <-ctx.Done():
@@ -270,9 +274,11 @@ func (h *daemonHost) watch(ctx context.Context, every time.Duration) {
 		talks := make(map[*daemon.Conversation]string, len(h.talks))
 		maps.Copy(talks, h.talks)
 		h.mu.Unlock()
+		maps.DeleteFunc(asked, func(c *daemon.Conversation, _ bool) bool { _, here := talks[c]; return !here })
 		for c, was := range talks {
-			if at := h.locate(c.Hello); h.key(&at) != was {
-				_ = c.Move("")
+			if at := h.locate(c.Hello); !asked[c] && h.key(&at) != was {
+				asked[c] = true
+				go func() { _ = c.Move("") }() // a client that does not read lets it wait until it is gone
 			}
 		}
 	}

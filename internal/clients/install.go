@@ -238,7 +238,6 @@ func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, 
 			// undo that too, so uninstall must not find this state unchanged.
 			rec.After = old.After
 		}
-		rec.Edits = r.editsAgain(old, mv)
 	case res.Created:
 		rec.Dirs = missingDirs(res.Path)
 	default:
@@ -247,7 +246,6 @@ func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, 
 			return res, err
 		}
 		rec.Backup, rec.Before = backup, sum(before)
-		rec.Edits, _ = changesBetween(before, text)
 	}
 	if mv != nil {
 		for _, name := range mv.names {

@@ -30,13 +30,19 @@ type record struct {
 	// broker; Before is empty if there was no file.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after"`
-	// Edits make what Backup holds into a file with the broker in which nothing
-	// else was edited; empty if that is not known.
-	Edits []change `json:"edits,omitempty"`
 	// Moved are the servers that were taken out of the file.
 	Moved []string `json:"moved,omitempty"`
 	// Config is the servers.json that the entry names.
 	Config string `json:"config"`
+}
+
+// original is what the backup holds, if that is still what it was.
+func (rec *record) original() ([]byte, bool) {
+	if rec.Before == "" {
+		return nil, false
+	}
+	backup, err := os.ReadFile(rec.Backup)
+	return backup, err == nil && sum(backup) == rec.Before
 }
 
 // A journal is the file that says what was installed where.

@@ -22,8 +22,6 @@ type fileFormat interface {
 	remove(data []byte, root []string, name string) ([]byte, error)
 	// restore writes an entry as it stands in backup.
 	restore(data, backup []byte, root []string, name string) ([]byte, error)
-	// values are all that the file says, without regard to the order of keys.
-	values(data []byte) (any, error)
 }
 
 // jsonFile is JSON, with comments and trailing commas or without.
@@ -56,12 +54,4 @@ func (jsonFile) restore(data, backup []byte, root []string, name string) ([]byte
 	}
 	v.BeforeExtra, v.AfterExtra = hujson.Extra{}, nil
 	return config.SetKey(data, path, json.RawMessage(v.Pack()))
-}
-
-func (jsonFile) values(data []byte) (any, error) {
-	root, _, err := config.LookupKey(data, nil)
-	if err != nil {
-		return nil, err
-	}
-	return plain(config.Value(root)), nil
 }

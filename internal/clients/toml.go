@@ -130,10 +130,6 @@ func (tomlFile) restore(data, backup []byte, root []string, name string) ([]byte
 	return checkTOML(slices.Concat(data, []byte(sep), section), append(slices.Clone(root), name), true)
 }
 
-func (tomlFile) values(data []byte) (any, error) {
-	return tomlValues(data)
-}
-
 // checkTOML makes sure that an edit left a file that can be read, in which path
 // is there or not.
 func checkTOML(data []byte, path []string, there bool) ([]byte, error) {

@@ -35,10 +35,8 @@ type UninstallResult struct {
 var ErrNotInstalled = errors.New("the broker is not installed")
 
 // Uninstall undoes Install: the file becomes what it was, byte for byte. If it
-// was edited since, only the broker's entry goes and the servers that were
-// moved return, each to its place, and the edits stay as they are. An edit of
-// the very lines that Install wrote is kept as far as its meaning goes: the
-// servers return at the end then.
+// was edited since, only the broker's entry goes, the servers that were moved
+// return behind the others, and every other byte stays.
 func Uninstall(r Request) (UninstallResult, error) {
 	j, err := openJournal(r.Journal)
 	if err != nil {
@@ -153,9 +151,6 @@ func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResul
 		}
 		if text, err = r.giveBack(rec, text, there, &res); err != nil {
 			return fail(err)
-		}
-		if len(res.Returned) == len(rec.Moved) {
-			text = r.undo(rec, now, text)
 		}
 		res.Backup = rec.Backup
 	}

@@ -89,10 +89,8 @@ func golden(t *testing.T, ar *txtar.Archive) *txtar.Archive {
 			got.Files = append(got.Files, txtar.File{Name: f.Path, Data: f.Data})
 		}
 	}
-	for _, f := range g.PythonFiles(c) {
-		if !strings.HasSuffix(f.Path, "__init__.py") {
-			got.Files = append(got.Files, txtar.File{Name: f.Path, Data: f.Data})
-		}
+	for _, f := range pythonFiles(g, c) {
+		got.Files = append(got.Files, txtar.File{Name: f.Path, Data: f.Data})
 	}
 	return got
 }

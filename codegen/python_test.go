@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/codegen"
@@ -49,9 +51,9 @@ func TestPythonParses(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	g := new(codegen.Generator)
-	files := g.PythonFiles(discovery.NewCatalog(listings))
+	files := pythonFiles(g, discovery.NewCatalog(listings))
 	for range 40 {
-		files = append(files, g.PythonFiles(maker{r.IntN}.catalogue(t))...)
+		files = append(files, pythonFiles(g, maker{r.IntN}.catalogue(t))...)
 	}
 	type text struct {
 		Path string `json:"path"`
@@ -70,4 +72,15 @@ func TestPythonParses(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// pythonFiles are the modules of the servers of c, in path order.
+func pythonFiles(g *codegen.Generator, c *discovery.Catalog) []codegen.File {
+	var files []codegen.File
+	names := codegen.PythonNames(c)
+	for i, s := range c.Servers() {
+		files = append(files, codegen.File{Path: "servers/" + names[i] + ".py", Data: []byte(g.PythonModule(s))})
+	}
+	slices.SortFunc(files, func(a, b codegen.File) int { return strings.Compare(a.Path, b.Path) })
+	return files
 }

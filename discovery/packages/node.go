@@ -8,9 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,8 +79,6 @@ func (n *npm) nodePlatform(ctx context.Context) (string, error) {
 	return out, err
 }
 
-var errNoCopy = errors.New("npx has no whole installation that can be copied")
-
 // elsewhere is npx's folder for the package, if that is whole.
 func (n *npm) elsewhere(ctx context.Context) string {
 	sum := sha512.Sum512([]byte(n.spec.asked(n.spec.Version))) // as npm names the folder
@@ -91,47 +87,4 @@ func (n *npm) elsewhere(ctx context.Context) string {
 		return ""
 	}
 	return dir
-}
-
-// copyNPX copies what npx has whole: it takes a part of the time of an
-// installation, and no network. Machine code is made anew, since it may be for
-// another node.
-func (n *npm) copyNPX(ctx context.Context, dir string) error {
-	from := n.elsewhere(ctx)
-	if from == "" {
-		return errNoCopy
-	}
-	modules, to := filepath.Join(from, "node_modules"), filepath.Join(dir, "node_modules")
-	files, ok := os.DirFS(modules).(fs.ReadLinkFS)
-	if !ok {
-		return errNoCopy
-	}
-	err := os.CopyFS(to, &copied{files, ctx})
-	if err == nil && !launch.WholeInstall(from) {
-		err = errNoCopy // npx has begun to change it meanwhile
-	}
-	if err == nil {
-		_, err = n.command(dir)
-	}
-	if err != nil && ctx.Err() == nil {
-		_ = os.RemoveAll(to) // npm begins with nothing
-	}
-	return err
-}
-
-// copied are the files of an installation until ctx is done or one of them is
-// machine code.
-type copied struct {
-	fs.ReadLinkFS
-	ctx context.Context
-}
-
-func (c *copied) Open(name string) (fs.File, error) {
-	if c.ctx.Err() != nil {
-		return nil, context.Cause(c.ctx)
-	}
-	if path.Ext(name) == ".node" {
-		return nil, errNoCopy
-	}
-	return c.ReadLinkFS.Open(name)
 }

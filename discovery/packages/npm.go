@@ -98,9 +98,6 @@ func preferred(c launch.Command, spec Spec, bin string) string {
 }
 
 func (n *npm) install(ctx context.Context, dir, version string) error {
-	if version == n.spec.Version && n.copyNPX(ctx, dir) == nil {
-		return nil
-	}
 	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte("{\"private\":true}\n"), 0o600); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,31 @@ type terminal struct {
 
 func newTerminal(in io.Reader, out io.Writer) *terminal {
 	return &terminal{in: in, out: out, lines: make(chan string)}
+}
+
+// person is the terminal of who runs the command, nil if nobody can be asked.
+func (a *app) person() *terminal {
+	in, ok := a.stdin.(*os.File)
+	if a.json || !ok || !onTerminal(in) || !onTerminal(a.stderr) {
+		return nil
+	}
+	if a.asked == nil { // one for all questions: it reads ahead
+		a.asked = newTerminal(in, a.stderr)
+	}
+	return a.asked
+}
+
+// agrees asks a question; preset is the answer if nothing is typed.
+func (t *terminal) agrees(ctx context.Context, question string, preset bool) (bool, error) {
+	say(t.out, "%s %s: ", question, map[bool]string{true: "[Y/n]", false: "[y/N]"}[preset])
+	line, err := t.line(ctx)
+	if err != nil {
+		return false, err
+	}
+	if line == "" {
+		return preset, nil
+	}
+	return slices.Contains([]string{"y", "yes"}, strings.ToLower(line)), nil
 }
 
 // Capabilities implements upstream.Talker.

@@ -181,8 +181,8 @@ func (a *app) askPerson(ctx context.Context, verb, command string, show func() e
 	if name := clientAbove(ancestors()); name != "" {
 		return hinted("you cannot %s below %s: a model must not decide about itself\nhint: run it in another terminal, or set BROKER_APPROVER_TOKEN", verb, name)
 	}
-	in, ok := a.stdin.(*os.File)
-	if !ok || a.json || !onTerminal(in) || !onTerminal(a.stderr) {
+	person := a.person()
+	if person == nil {
 		return hinted("to %s needs a terminal\nhint: run: %s", verb, command)
 	}
 	if err := show(); err != nil {
@@ -190,7 +190,7 @@ func (a *app) askPerson(ctx context.Context, verb, command string, show func() e
 	}
 	code := strings.ToLower(rand.Text()[:4])
 	say(a.stderr, "Type %s to %s: ", code, verb)
-	answer, err := newTerminal(in, a.stderr).line(ctx)
+	answer, err := person.line(ctx)
 	if err != nil || strings.ToLower(answer) != code {
 		return errors.New("not done: nothing was changed")
 	}

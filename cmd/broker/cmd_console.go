@@ -23,27 +23,32 @@ func (a *app) consoleCommand() *cobra.Command {
 			"printed is for you alone: it has a token. Below a program that uses the broker the console only shows.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			changes := clientAbove(ancestors()) == ""
-			op := daemon.OpConsoleShow
-			if changes {
-				op = daemon.OpConsole
-			}
-			w, _, err := a.askDaemon(op)
-			switch {
-			case err != nil:
-				return err
-			case w == nil:
-				return a.serveConsole(cmd.Context(), changes, printOnly)
-			case w.Refused != "":
-				return errors.New(w.Refused)
-			case w.Console == "":
-				return hinted("the daemon that runs has no console: it is of an older broker\nhint: broker daemon restart")
-			}
-			return a.showConsole(w.Console, printOnly)
+			return a.openConsole(cmd.Context(), printOnly)
 		},
 	}
 	c.Flags().BoolVar(&printOnly, "print", false, "print the address and open no browser")
 	return c
+}
+
+// openConsole shows the console of the daemon, or serves one until it is interrupted.
+func (a *app) openConsole(ctx context.Context, printOnly bool) error {
+	changes := clientAbove(ancestors()) == ""
+	op := daemon.OpConsoleShow
+	if changes {
+		op = daemon.OpConsole
+	}
+	w, _, err := a.askDaemon(op)
+	switch {
+	case err != nil:
+		return err
+	case w == nil:
+		return a.serveConsole(ctx, changes, printOnly)
+	case w.Refused != "":
+		return errors.New(w.Refused)
+	case w.Console == "":
+		return hinted("the daemon that runs has no console: it is of an older broker\nhint: broker daemon restart")
+	}
+	return a.showConsole(w.Console, printOnly)
 }
 
 func (a *app) showConsole(url string, printOnly bool) error {

@@ -105,58 +105,86 @@ func unknownClient(name string) error {
 	return usage("%s\nhint: one of %s", text, strings.Join(clients.IDs(), ", "))
 }
 
-// importServers merges the servers of sources into the config.
-func (a *app) importServers(ctx context.Context, read func(keyring bool) ([]clients.Source, error), secrets string, dryRun, force, noIndex bool) error {
-	sources, err := read(secrets == secretsKeyring)
-	if err != nil {
-		return err
+// An importPlan is what an import makes of the config.
+type importPlan struct {
+	path                string
+	before, text, after []byte
+	outcomes            []clients.Outcome
+	errors              []string // of files that could not be read
+	keyring             bool     // secrets move into the keyring
+}
+
+// planImport merges servers into the text of the config, and writes nothing. It asks
+// the person at the terminal about secrets, unless that was said already.
+func (a *app) planImport(ctx context.Context, read func(keyring bool) ([]clients.Source, error), secrets string, dryRun, force bool) (p importPlan, err error) {
+	if p.path, _, err = config.Target(a.configPath); err != nil {
+		return p, err
 	}
-	path, _, err := config.Target(a.configPath)
-	if err != nil {
-		return err
+	if p.before, p.text, err = config.ReadText(p.path); err != nil {
+		return p, err
 	}
-	before, text, err := config.ReadText(path)
-	if err != nil {
-		return err
-	}
-	after, outcomes, err := clients.Merge(path, text, sources, force)
-	if err != nil {
-		return err
-	}
-	if a.offersKeyring(ctx, secrets, dryRun, outcomes) {
-		if sources, err = read(true); err == nil {
-			after, outcomes, err = clients.Merge(path, text, sources, force)
-		}
+	merge := func(keyring bool) error {
+		sources, err := read(keyring)
 		if err != nil {
 			return err
 		}
-	}
-	r := importReport{Config: path, DryRun: dryRun, Servers: outcomes, Needs: unset(outcomes), Errors: []string{}}
-	for _, s := range sources {
-		if s.Err != nil {
-			r.Errors = append(r.Errors, fmt.Sprintf("%s: %v", s.Path, s.Err))
-		}
-	}
-	secret := func(o clients.Outcome) bool { return o.Secret }
-	if !dryRun && string(text) != string(after) {
-		for _, o := range outcomes {
-			for name, value := range o.Secrets {
-				if err := storeSecret(name, value); err != nil {
-					return err
-				}
+		p.keyring, p.errors = keyring, []string{}
+		for _, s := range sources {
+			if s.Err != nil {
+				p.errors = append(p.errors, fmt.Sprintf("%s: %v", s.Path, s.Err))
 			}
 		}
-		if err := clients.WriteConfig(path, before, after, slices.ContainsFunc(outcomes, secret)); err != nil {
-			return err
+		p.after, p.outcomes, err = clients.Merge(p.path, p.text, sources, force)
+		return err
+	}
+	if err := merge(secrets == secretsKeyring); err != nil {
+		return p, err
+	}
+	if a.offersKeyring(ctx, secrets, dryRun, p.outcomes) {
+		err = merge(true)
+	}
+	return p, err
+}
+
+// write puts the secrets into the keyring, and then writes the config.
+func (p importPlan) write() error {
+	if string(p.text) == string(p.after) {
+		return nil
+	}
+	for _, o := range p.outcomes {
+		for name, value := range o.Secrets {
+			if err := storeSecret(name, value); err != nil {
+				return err
+			}
 		}
 	}
+	return clients.WriteConfig(p.path, p.before, p.after, slices.ContainsFunc(p.outcomes, func(o clients.Outcome) bool { return o.Secret }))
+}
+
+// added are the servers that are new in the config.
+func (p importPlan) added() []string {
 	added := []string{}
-	for _, o := range outcomes {
+	for _, o := range p.outcomes {
 		if o.Action == clients.Added || o.Action == clients.Replaced {
 			added = append(added, o.Name)
 		}
 	}
-	err = a.thenIndex(ctx, noIndex || dryRun, added, func(report *indexReport) error {
+	return added
+}
+
+// importServers merges the servers of sources into the config.
+func (a *app) importServers(ctx context.Context, read func(keyring bool) ([]clients.Source, error), secrets string, dryRun, force, noIndex bool) error {
+	p, err := a.planImport(ctx, read, secrets, dryRun, force)
+	if err != nil {
+		return err
+	}
+	if !dryRun {
+		if err := p.write(); err != nil {
+			return err
+		}
+	}
+	r := importReport{Config: p.path, DryRun: dryRun, Servers: p.outcomes, Needs: unset(p.outcomes), Errors: p.errors}
+	err = a.thenIndex(ctx, noIndex || dryRun, p.added(), func(report *indexReport) error {
 		r.Index = report
 		if a.json {
 			return a.printJSON(r)
@@ -246,27 +274,36 @@ type clientRow struct {
 	Command string   `json:"command"`
 }
 
+// clientRows are the files of a client with what is in them.
+func clientRows(c *clients.Client, sources []clients.Source) []clientRow {
+	var rows []clientRow
+	for _, s := range sources {
+		row := clientRow{Client: c.ID, Scope: s.Scope, Path: s.Path, Servers: []string{}, Command: "broker import " + c.ID}
+		if s.Err != nil {
+			row.Error = s.Err.Error()
+		}
+		for _, e := range s.Servers {
+			if e.Self {
+				row.Broker = true
+			} else {
+				row.Servers = append(row.Servers, e.Name)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+var clientTable = table[clientRow]{"CLIENT\tFILE\tSERVERS", clientRow.cells}
+
 // listClients shows what every client has.
 func (a *app) listClients(env clients.Env) error {
 	rows := []clientRow{}
 	for _, c := range clients.All() {
-		for _, s := range clients.Read(c, env, clientOptions()) {
-			row := clientRow{Client: c.ID, Scope: s.Scope, Path: s.Path, Servers: []string{}, Command: "broker import " + c.ID}
-			if s.Err != nil {
-				row.Error = s.Err.Error()
-			}
-			for _, e := range s.Servers {
-				if e.Self {
-					row.Broker = true
-				} else {
-					row.Servers = append(row.Servers, e.Name)
-				}
-			}
-			rows = append(rows, row)
-		}
+		rows = append(rows, clientRows(c, clients.Read(c, env, clientOptions()))...)
 	}
 	if err := printList(a, rows, "no client with servers was found\nhint: broker import FILE reads any file with \"mcpServers\"",
-		table[clientRow]{"CLIENT\tFILE\tSERVERS", clientRow.cells}); err != nil || a.json || len(rows) == 0 {
+		clientTable); err != nil || a.json || len(rows) == 0 {
 		return err
 	}
 	_, err := sayln(a.stdout, "broker import CLIENT adds them to the broker's config")

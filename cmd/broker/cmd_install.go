@@ -96,7 +96,8 @@ func (a *app) aim(r *clients.Request, client string) error {
 	return nil
 }
 
-func (a *app) install(ctx context.Context, r clients.Request, secrets string, noIndex bool) error {
+// prepare fills in which config the broker gets, and how the client starts it.
+func (a *app) prepare(r *clients.Request) error {
 	if strings.TrimSpace(r.Name) == "" {
 		return usage("--name needs a name that is not blank")
 	}
@@ -140,6 +141,13 @@ func (a *app) install(ctx context.Context, r clients.Request, secrets string, no
 			return err
 		}
 		r.Launch.Args = append(r.Launch.Args, "--state-dir", state)
+	}
+	return nil
+}
+
+func (a *app) install(ctx context.Context, r clients.Request, secrets string, noIndex bool) error {
+	if err := a.prepare(&r); err != nil {
+		return err
 	}
 	if r.Move && secrets == "" {
 		dry := r
@@ -185,14 +193,7 @@ func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
 		return
 	}
 	printOutcomes(w, res.Moved)
-	switch {
-	case r.DryRun:
-		say(w, "%s would get the entry %q\n", res.Path, res.Name)
-	case res.Created:
-		say(w, "%s was made, with the entry %q\n", res.Path, res.Name)
-	default:
-		say(w, "%s has the entry %q now; the file as it was: %s\n", res.Path, res.Name, res.Backup)
-	}
+	printEntry(w, r.DryRun, res)
 	say(w, "the broker's servers: %s\n", res.Config)
 	printNeeds(w, unset(res.Moved))
 	if len(res.Others) > 0 && !r.Move {
@@ -203,6 +204,18 @@ func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
 		return
 	}
 	say(w, "restart %s; to undo: broker uninstall %s\n", r.Client.Title, r.Client.ID)
+}
+
+// printEntry says what becomes of the file of a client.
+func printEntry(w io.Writer, dryRun bool, res clients.InstallResult) {
+	switch {
+	case dryRun:
+		say(w, "%s would get the entry %q\n", res.Path, res.Name)
+	case res.Created:
+		say(w, "%s was made, with the entry %q\n", res.Path, res.Name)
+	default:
+		say(w, "%s has the entry %q now; the file as it was: %s\n", res.Path, res.Name, res.Backup)
+	}
 }
 
 func printUninstall(w io.Writer, res clients.UninstallResult, dryRun bool) {

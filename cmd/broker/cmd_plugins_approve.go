@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 
@@ -38,13 +37,11 @@ func (a *app) ask(ctx context.Context, f approveFlags, command ...string) librar
 		for i := range command {
 			command[i] = shellWord(command[i])
 		}
-		in, ok := a.stdin.(*os.File)
-		if !ok || a.json || !onTerminal(in) || !onTerminal(a.stderr) {
+		person := a.person()
+		if person == nil {
 			return nil, usage("the servers of plugin %s need your approval, and nobody can be asked here\nhint: broker plugins %s --yes", r.Plugin, strings.Join(command, " "))
 		}
-		say(a.stderr, "May they start? [y/N]: ")
-		answer, err := newTerminal(in, a.stderr).line(ctx)
-		if err != nil || !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
+		if yes, err := person.agrees(ctx, "May they start?", false); err != nil || !yes {
 			return nil, errors.New("not approved: nothing was changed")
 		}
 		return f.env, nil

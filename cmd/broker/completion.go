@@ -35,7 +35,10 @@ func (a *app) addCompletions(root *cobra.Command) {
 			c.ValidArgsFunction = complete
 		}
 	}
-	for _, path := range []string{"search", "tools list", "audit list"} {
+	if c, _, err := root.Find([]string{"init"}); err == nil {
+		_ = c.RegisterFlagCompletionFunc("client", clientNames)
+	}
+	for _, path := range []string{"search", "tools list", "audit list", "tail"} {
 		if c, _, err := root.Find(strings.Fields(path)); err == nil {
 			_ = c.RegisterFlagCompletionFunc("server", a.completeServer) // the flag is there
 		}

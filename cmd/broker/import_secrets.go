@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 
@@ -33,8 +32,8 @@ func checkSecrets(choice string) error {
 // offersKeyring asks the person at the terminal whether the secrets of these
 // servers are to move into the keyring, unless that was said already.
 func (a *app) offersKeyring(ctx context.Context, choice string, dryRun bool, outcomes []clients.Outcome) bool {
-	in, ok := a.stdin.(*os.File)
-	if choice != "" || dryRun || a.json || !ok || !onTerminal(in) || !onTerminal(a.stderr) {
+	person := a.person()
+	if choice != "" || dryRun || person == nil {
 		return false
 	}
 	var names []string
@@ -46,9 +45,8 @@ func (a *app) offersKeyring(ctx context.Context, choice string, dryRun bool, out
 	if len(names) == 0 {
 		return false
 	}
-	say(a.stderr, "Secrets stand in the entries of %s. Move those of env and headers into the keyring? [Y/n]: ", strings.Join(names, ", "))
-	answer, err := newTerminal(in, a.stderr).line(ctx)
-	return err == nil && slices.Contains([]string{"", "y", "yes"}, strings.ToLower(answer))
+	yes, err := person.agrees(ctx, "Secrets stand in the entries of "+strings.Join(names, ", ")+". Move those of env and headers into the keyring?", true)
+	return err == nil && yes
 }
 
 // storeSecret puts a secret into the keyring, unless there is another one of its

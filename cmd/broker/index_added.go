@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 // noIndexFlag is the flag that thenIndex obeys.
@@ -63,14 +66,41 @@ func (a *app) indexAdded(ctx context.Context, added []string) (*indexReport, err
 		return nil, nil
 	}
 	say(a.stderr, "connecting to %s; --no-index skips this\n", oneLine(strings.Join(names, ", "), 100))
-	stop := a.showProgress(s, len(names), new(sync.Mutex))
-	status := s.broker.Refresh(ctx, names...)
-	stop()
+	status := a.refreshEach(ctx, s, names)
 	if ctx.Err() != nil {
 		return nil, hinted("interrupted before every server was listed\nhint: broker index")
 	}
 	report, err := makeIndexReport(s.broker, status)
 	return &report, err
+}
+
+// refreshEach lists the tools of these servers, and says on a terminal when each has
+// answered.
+func (a *app) refreshEach(ctx context.Context, s *session, names []string) []upstream.Status {
+	var mu sync.Mutex
+	stop := a.showProgress(s, len(names), &mu)
+	defer stop()
+	status := make([]upstream.Status, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() {
+			st := s.broker.Refresh(ctx, name)[0]
+			status[i] = st
+			if !onTerminal(a.stderr) {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			progress(a.stderr, "")
+			what := counted(st.Tools, "tool")
+			if st.Err != nil {
+				what = string(st.State)
+			}
+			say(a.stderr, "  %s: %s, %s\n", oneLine(name, 40), what, st.Took.Round(time.Millisecond))
+		})
+	}
+	wg.Wait()
+	return status
 }
 
 // failedRows says what to do about servers that could not be listed.

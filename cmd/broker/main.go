@@ -81,6 +81,8 @@ type app struct {
 	skillsPath string // overrules that of the config
 	unruled    bool   // without the policy, to see what it hides
 
+	asked *terminal // see person
+
 	warn func(problem string) // reports what in the config has no effect; may be nil
 }
 
@@ -214,6 +216,9 @@ func (a *app) root() *cobra.Command {
 			if asked {
 				return a.printVersion()
 			}
+			if _, exists, err := config.Target(a.configPath); err == nil && !exists && a.person() != nil {
+				return a.initialize(cmd.Context(), initFlags{})
+			}
 			return cmd.Help()
 		},
 	}
@@ -230,7 +235,7 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.callCommand(), a.toolsCommand(), a.evalCommand(), a.execCommand(), a.runCommand(), a.scriptsCommand(), a.serversCommand(),
-		a.auditCommand(), a.runsCommand(), a.approvalsCommand(), a.policyCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
+		a.tailCommand(), a.auditCommand(), a.runsCommand(), a.approvalsCommand(), a.policyCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.initCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(),
 		a.redactCommand(),
 		a.profilesCommand(), a.projectsCommand(),

@@ -128,6 +128,22 @@ func IDs() []string {
 	return ids
 }
 
+// Found reports whether e has a user's file of c, or the folder for it, and which file
+// that is.
+func Found(c *Client, e Env) (path string, ok bool) {
+	for _, path := range c.user(e) {
+		if _, err := os.Stat(path); err == nil {
+			return path, true
+		}
+	}
+	for _, path := range c.user(e) {
+		if dir, err := os.Stat(filepath.Dir(path)); err == nil && dir.IsDir() && filepath.Dir(path) != e.Home {
+			return path, true
+		}
+	}
+	return "", false
+}
+
 var mcpServers = []string{"mcpServers"}
 
 var all = []*Client{

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/clients"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// initFlags answer the questions of broker init beforehand.
+type initFlags struct {
+	yes, all, take, leave, noConsole, noIndex bool
+	clients                                   []string // "none" connects none
+	secrets                                   string
+}
+
+func (a *app) initCommand() *cobra.Command {
+	var f initFlags
+	c := &cobra.Command{
+		Use: "init", Short: "Set up: take over the servers of your clients, and connect the clients",
+		Long: "Set up the broker. Find the clients, show their servers, offer to take these over into servers.json, index them, and\n" +
+			"say what that saves. Then connect the clients that you choose: each gets the broker as one entry, and the servers\n" +
+			"that were taken over leave its file. Nothing is written before it is shown; broker uninstall CLIENT restores a file,\n" +
+			"byte for byte. Each question has a flag; where nobody can be asked, what is not answered is an error, and nothing\n" +
+			"is written. The files of the project are left alone: broker import, broker install CLIENT --project.\n\nClients: " + strings.Join(clients.IDs(), ", "),
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.initialize(cmd.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes: take the servers over, connect all clients that are found, open the console on a terminal")
+	flags.BoolVar(&f.take, "import", false, "take the servers over into servers.json")
+	flags.BoolVar(&f.leave, "no-import", false, "leave the servers with the clients")
+	flags.StringSliceVar(&f.clients, "client", nil, "connect these clients, such as cursor,vscode; none connects none")
+	flags.BoolVar(&f.all, "all", false, "connect all clients that are found")
+	flags.BoolVar(&f.noConsole, "no-console", false, "do not offer to open the console")
+	noIndexFlag(c, &f.noIndex)
+	secretsFlag(c, &f.secrets)
+	return c
+}
+
+// check finds mistakes in the flags before anything is done.
+func (f *initFlags) check() error {
+	if f.take && f.leave {
+		return usage("--import and --no-import exclude each other")
+	}
+	if f.all && f.clients != nil {
+		return usage("--client and --all exclude each other")
+	}
+	if slices.Equal(f.clients, []string{"none"}) {
+		f.clients = []string{}
+	}
+	for _, id := range f.clients {
+		if clients.Lookup(id) == nil {
+			return unknownClient(id)
+		}
+	}
+	f.take = f.take || f.yes && !f.leave
+	f.all = f.all || f.yes && f.clients == nil
+	if f.secrets == "" && f.yes {
+		f.secrets = secretsKeep
+	}
+	return checkSecrets(f.secrets)
+}
+
+// An initRun is one broker init.
+type initRun struct {
+	initFlags
+	a     *app
+	out   io.Writer // for people
+	env   clients.Env
+	found []*clients.Client
+	seen  initReport
+}
+
+// An initReport is what "broker init --json" prints.
+type initReport struct {
+	Found     []clientRow             `json:"found"`
+	Import    *importReport           `json:"import,omitempty"`
+	Installed []clients.InstallResult `json:"installed"`
+	Undo      []string                `json:"undo"`
+}
+
+func (a *app) initialize(ctx context.Context, f initFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	i := initRun{initFlags: f, a: a, out: a.stdout, seen: initReport{Found: []clientRow{}, Installed: []clients.InstallResult{}, Undo: []string{}}}
+	if a.json {
+		i.out = io.Discard
+	}
+	var err error
+	if i.env, err = clients.CurrentEnv(); err != nil {
+		return err
+	}
+	if err := i.find(); err != nil {
+		return err
+	}
+	if a.person() == nil && (!f.take && !f.leave || !f.all && f.clients == nil) {
+		return usage("nobody can be asked here: nothing was written\nhint: broker init --yes, or --import or --no-import, and --client NAMES or --all")
+	}
+	took, err := i.takeOver(ctx)
+	if err != nil {
+		return err
+	}
+	err = i.connect(ctx, took)
+	if a.json {
+		return errors.Join(a.printJSON(i.seen), err)
+	}
+	i.wayBack()
+	person := a.person()
+	if err != nil || f.noConsole || person == nil {
+		return err
+	}
+	open := f.yes
+	if !open {
+		open, err = person.agrees(ctx, "Open the console in a browser?", false)
+	}
+	if err != nil || !open {
+		return err
+	}
+	return a.openConsole(ctx, false)
+}
+
+// find shows the clients of this user, with their servers.
+func (i *initRun) find() error {
+	for _, c := range clients.All() {
+		path, ok := clients.Found(c, i.env)
+		if !ok {
+			continue
+		}
+		i.found = append(i.found, c)
+		rows := clientRows(c, i.sources(c, false))
+		if rows == nil {
+			rows = []clientRow{{Client: c.ID, Scope: "user", Path: path, Servers: []string{}}}
+		}
+		i.seen.Found = append(i.seen.Found, rows...)
+	}
+	if len(i.found) == 0 && len(i.clients) == 0 {
+		return hinted("no client was found\nhint: broker import FILE or broker servers add adds servers, broker install CLIENT connects a client: %s", strings.Join(clients.IDs(), ", "))
+	}
+	return clientTable.print(i.out, i.seen.Found)
+}
+
+// sources are what a client of this user has, but for what belongs to the project: that
+// may be somebody else's.
+func (i *initRun) sources(c *clients.Client, keyring bool) []clients.Source {
+	o := clientOptions()
+	o.Keyring = keyring
+	return slices.DeleteFunc(clients.Read(c, i.env, o), func(s clients.Source) bool { return s.Scope == "project" })
+}
+
+// takeOver writes the servers into the config, and lists their tools.
+func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
+	if i.leave {
+		return false, nil
+	}
+	p, err := i.a.planImport(ctx, func(keyring bool) (all []clients.Source, _ error) {
+		for _, c := range i.found {
+			all = append(all, i.sources(c, keyring)...)
+		}
+		return all, nil
+	}, i.secrets, false, false)
+	if err != nil {
+		return false, err
+	}
+	if i.secrets = secretsKeep; p.keyring {
+		i.secrets = secretsKeyring
+	}
+	r := importReport{Config: p.path, Servers: p.outcomes, Needs: unset(p.outcomes), Errors: p.errors}
+	added := p.added()
+	if len(added) > 0 {
+		say(i.out, "\nWhat %s would get:\n", homely(p.path))
+		printOutcomes(i.out, p.outcomes)
+		if !i.take {
+			if i.take, err = i.a.person().agrees(ctx, "Take "+counted(len(added), "server")+" over?", true); err != nil || !i.take {
+				return false, err
+			}
+		}
+		if err := p.write(); err != nil {
+			return false, err
+		}
+	}
+	i.seen.Import = &r
+	return true, i.a.thenIndex(ctx, i.noIndex, added, func(report *indexReport) error {
+		r.Index = report
+		say(i.out, "%s: %d added\n", homely(r.Config), len(added))
+		printNeeds(i.out, r.Needs)
+		for _, e := range r.Errors {
+			say(i.out, "not read: %s\n", e)
+		}
+		return nil
+	})
+}
+
+// connect installs the broker in the clients that are chosen.
+func (i *initRun) connect(ctx context.Context, took bool) error {
+	candidates := i.found
+	if i.clients != nil {
+		candidates = nil
+		for _, id := range i.clients {
+			candidates = append(candidates, clients.Lookup(id))
+		}
+	}
+	path, exists, err := config.Target(i.a.configPath)
+	if err != nil {
+		return err
+	}
+	if !exists && len(candidates) > 0 {
+		if len(i.clients) == 0 && !i.all {
+			return nil
+		}
+		return hinted("%w at %s, so the broker would have no servers\nhint: broker init --import, or broker servers add", config.ErrNoConfig, path)
+	}
+	var failed []error
+	for _, c := range candidates {
+		res, err := i.install(ctx, c, took)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("connect %s: %w", c.Title, err))
+		} else if res.Changed {
+			printEntry(i.out, false, res)
+			i.seen.Installed = append(i.seen.Installed, res)
+			i.seen.Undo = append(i.seen.Undo, "broker uninstall "+c.ID)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// install shows what connecting a client would change, and does it unless the person
+// declines. What it returns is not Changed then.
+func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (clients.InstallResult, error) {
+	r := clients.Request{Name: "broker", Move: took}
+	err := i.a.aim(&r, c.ID)
+	if err == nil {
+		err = i.a.prepare(&r)
+	}
+	if err != nil {
+		return clients.InstallResult{}, err
+	}
+	r.Options.Keyring, r.Store, r.DryRun = i.secrets == secretsKeyring, storeSecret, true
+	res, err := clients.Install(r)
+	if conflict, ok := errors.AsType[*clients.ConflictError](err); ok {
+		say(i.out, "%s keeps its servers: servers.json has others called %s\n", c.Title, strings.Join(conflict.Names, ", "))
+		r.Move = false
+		res, err = clients.Install(r)
+	}
+	switch {
+	case err != nil:
+		return res, err
+	case !res.Changed:
+		say(i.out, "%s: %s has the broker already\n", c.ID, homely(res.Path))
+		return res, nil
+	}
+	var gone []string
+	for _, o := range res.Moved {
+		if o.Action == clients.Same || o.Action == clients.Added {
+			gone = append(gone, o.Name)
+		}
+	}
+	say(i.out, "%s: %s would get the entry %q", c.ID, homely(res.Path), res.Name)
+	if len(gone) > 0 {
+		say(i.out, " in place of %s", strings.Join(gone, ", "))
+	}
+	if len(res.Others) > 0 {
+		say(i.out, ", and keep %s", strings.Join(res.Others, ", "))
+	}
+	sayln(i.out)
+	if !i.all && i.clients == nil {
+		if yes, err := i.a.person().agrees(ctx, "Connect "+c.Title+"?", true); err != nil || !yes {
+			return clients.InstallResult{}, err
+		}
+	}
+	r.DryRun = false
+	return clients.Install(r)
+}
+
+// wayBack says what to do next, and how to undo it all.
+func (i *initRun) wayBack() {
+	if len(i.seen.Installed) == 0 {
+		sayln(i.out, "\nno client was connected; broker init does it later")
+		return
+	}
+	var titles []string
+	for _, res := range i.seen.Installed {
+		titles = append(titles, clients.Lookup(res.Client).Title)
+	}
+	say(i.out, "\nrestart %s; to try the search here: broker search QUERY\nthe way back, byte for byte:\n", strings.Join(titles, ", "))
+	for _, command := range i.seen.Undo {
+		sayln(i.out, "  "+command)
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+)
+
+// tailPoll is how often broker tail --follow looks for what is new.
+const tailPoll = 200 * time.Millisecond
+
+// maxTailCalls is how many calls of one poll are printed at most.
+const maxTailCalls = 10_000
+
+// A tail prints what was recorded as lines, the newest last.
+type tail struct {
+	app            *app
+	server, status string
+	limit          int
+	follow         bool
+
+	printed map[string]string // the status that executions were last printed with
+	last    int64             // number of the last call that was printed
+}
+
+// A tailRow is one line: an execution or a call.
+type tailRow struct {
+	Execution *state.Execution `json:"execution,omitempty"`
+	Call      *state.Call      `json:"call,omitempty"`
+}
+
+func (a *app) tailCommand() *cobra.Command {
+	t := tail{app: a}
+	statuses := slices.Compact(slices.Sorted(slices.Values(append([]string{
+		state.CallOK, state.CallError, state.CallDenied, state.CallCancelled, state.CallTimeout}, auditStatuses...))))
+	c := &cobra.Command{
+		Use: "tail", Short: "Print executions and calls as lines, newest last",
+		Long: "Print recorded executions and calls as lines, newest last: time, client, tool, class, status, milliseconds, and what the\n" +
+			"policy decided. With --follow, go on with what any process records until interrupted. With --json, each line is\n" +
+			"{\"execution\"} or {\"call\"}.",
+		Args: noArgs,
+		PreRunE: func(*cobra.Command, []string) error {
+			if t.status != "" && !slices.Contains(statuses, t.status) {
+				return usage("unknown status %q\nhint: %s", t.status, strings.Join(statuses, ", "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := t.run(cmd.Context())
+			if t.follow && cmd.Context().Err() != nil {
+				return nil // that is how it ends
+			}
+			return err
+		},
+	}
+	flags := c.Flags()
+	flags.BoolVarP(&t.follow, "follow", "f", false, "go on with what is new, until interrupted")
+	flags.IntVar(&t.limit, "limit", 20, "maximum number of lines to begin with; negative for all")
+	flags.StringVar(&t.server, "server", "", "only calls of this server")
+	flags.StringVar(&t.status, "status", "", "only these: "+strings.Join(statuses, ", "))
+	return c
+}
+
+func (t *tail) run(ctx context.Context) error {
+	tick := time.NewTicker(tailPoll)
+	defer tick.Stop()
+	store, err := t.app.readAudit()
+	for t.follow && errors.Is(err, state.ErrNoRecord) { // the first script makes it
+		select {
+		case <-tick.C:
+			store, err = t.app.readAudit()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	news, err := store.News(ctx, state.Position{})
+	if err == nil {
+		err = t.begin(ctx, store)
+	}
+	for err == nil && t.follow {
+		select {
+		case <-tick.C:
+			news, err = t.goOn(ctx, store, news.At)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
+}
+
+// begin prints what was recorded last.
+func (t *tail) begin(ctx context.Context, store *sqlite.Store) error {
+	if t.limit == 0 {
+		return nil
+	}
+	calls, err := store.Calls(ctx, state.CallFilter{Limit: t.limit, Server: t.server, Status: t.status})
+	if err != nil {
+		return err
+	}
+	executions, err := store.List(ctx, state.Filter{Limit: t.limit, Status: t.status})
+	if err != nil {
+		return err
+	}
+	return t.print(executions, calls, t.limit)
+}
+
+// goOn prints what was recorded after a position.
+func (t *tail) goOn(ctx context.Context, store *sqlite.Store, after state.Position) (state.News, error) {
+	n, err := store.News(ctx, after)
+	if err == nil && n.Missed {
+		n.Calls, err = store.Calls(ctx, state.CallFilter{Limit: int(min(n.At.Call-after.Call, maxTailCalls))})
+	}
+	if err != nil {
+		return n, err
+	}
+	return n, t.print(n.Executions, n.Calls, -1)
+}
+
+// print prints what is wanted and was not printed before, at most the newest limit
+// lines, in the order in which it ended.
+func (t *tail) print(executions []state.Execution, calls []state.Call, limit int) error {
+	var rows []tailRow
+	before := t.printed
+	t.printed = make(map[string]string) // what is given twice is given twice in a row
+	for _, e := range executions {
+		t.printed[e.ID] = e.Status
+		if before[e.ID] != e.Status && t.server == "" && (t.status == "" || t.status == e.Status) {
+			rows = append(rows, tailRow{Execution: &e})
+		}
+	}
+	last := t.last
+	for _, c := range calls {
+		t.last = max(t.last, c.N)
+		if c.N > last && (t.server == "" || t.server == c.Server) && (t.status == "" || t.status == c.Status) {
+			rows = append(rows, tailRow{Call: &c})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b tailRow) int { return a.ended().Compare(b.ended()) })
+	if limit >= 0 && len(rows) > limit {
+		rows = rows[len(rows)-limit:]
+	}
+	width := widthOf(t.app.stdout)
+	for _, r := range rows {
+		if t.app.json {
+			if err := writeJSON(t.app.stdout, r, ""); err != nil {
+				return err
+			}
+		} else if _, err := sayln(t.app.stdout, r.line(width)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended is when it ended, or began if it has not.
+func (r tailRow) ended() time.Time {
+	if r.Call != nil {
+		return r.Call.Started.Add(r.Call.Duration)
+	}
+	return r.Execution.Started.Add(r.Execution.Duration)
+}
+
+// line is the row as text that fits into width; 0 is any width.
+func (r tailRow) line(width int) string {
+	who, what, class, status, took, more := "", "", "", "", time.Duration(0), ""
+	if c := r.Call; c != nil {
+		who, what, class, status, took, more = c.Client, cmp.Or(c.ID, c.Server+"."+c.Tool), c.Class, c.Status, c.Duration, strings.TrimSpace(c.Decision+" "+c.Error)
+	} else {
+		e := r.Execution
+		who, what, status, took = clientOf(*e), shortID(e.ID, nil)+" "+counted(e.Calls, "call"), e.Status, e.Duration
+		more = e.Error
+	}
+	tool := 36
+	if width > 0 { // 62 is what stands beside the tool, without the decision
+		tool = min(tool, max(16, width-62))
+	}
+	text := strings.TrimRight(fmt.Sprintf("%s  %-12s  %-*s  %-11s  %-11s  %8s  %s", r.ended().Local().Format(time.TimeOnly),
+		oneLine(who, 12), tool, oneLine(what, tool), oneLine(class, 11), oneLine(status, 11), ms(took), oneLine(more, 200)), " ")
+	if width > 0 {
+		return gate.Cut(text, width)
+	}
+	return text
+}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // Options are what the interface is made of. Library and Owner are required.
@@ -44,6 +45,8 @@ type Options struct {
 	// Always writes a rule that allows tools into the policy of the config; nil
 	// cannot.
 	Always func(tools []string) error
+	// Note records what a person decided; nil is fine.
+	Note func(state.Event)
 	// Private asks for a session also where there are no tokens.
 	Private bool
 	// Changed is called after each change, also one that fails, before it is
@@ -100,6 +103,9 @@ var routes = []route{
 func New(o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Note == nil {
+		o.Note = func(state.Event) {}
 	}
 	if o.Tools == nil {
 		o.Tools = (*skills.Skill).AllTools

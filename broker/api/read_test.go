@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func newView(t *testing.T) *view {
 	}
 	v := &view{t: t, store: store, runs: runs, in: true, may: true}
 	v.read = &Reader{Broker: b, Audit: store, Runs: runs, Pins: pins.Open(files.OpenPins(dir+"/pins"), nil)}
-	v.server = httptest.NewServer(New(Options{Library: newBench(t).library(), Owner: ownerOf, AdminToken: admin, Private: true, Reader: v.read,
+	v.server = httptest.NewServer(New(Options{Library: newBench(t).library(), Owner: ownerOf, AdminToken: admin, Private: true, Reader: v.read, Note: store.Note,
 		Session: func(*http.Request) (bool, bool) { return v.in, v.may }}))
 	t.Cleanup(func() {
 		v.server.Close()
@@ -242,6 +243,25 @@ func TestOnlyWhatWasShownIsApproved(t *testing.T) {
 			t.Errorf("decide %v on %d: %d %s, then %s, %v; want %d and %s", tt.approve, tt.n, status, text, states, err, tt.status, tt.states)
 		}
 	}
+	if got := v.decided(run.ID); len(got) != 2 || !slices.Contains(got, "the console: approved 1 git__push") || !slices.Contains(got, "the console: denied 2 git__push") {
+		t.Errorf("the record says %q", got)
+	}
+}
+
+// decided are the events about a run.
+func (v *view) decided(run string) (list []string) {
+	v.t.Helper()
+	v.record("", "") // what was noted before is written then
+	events, err := v.store.Events(v.t.Context(), time.Time{}, 100)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Kind == state.EventApproval && e.Name == run {
+			list = append(list, e.Client+": "+e.Detail)
+		}
+	}
+	return list
 }
 
 // A messages reads server-sent events.

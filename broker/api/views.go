@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
@@ -251,7 +252,9 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 	}
 	always := body.Approve && body.Always && s.o.Always != nil
 	v := state.Verdict{Approve: body.Approve, ForRun: body.ForRun || always, Only: body.Calls, By: "the console", Denied: broker.Denied}
-	meant, err := s.o.Reader.Decide(r.Context(), r.PathValue("id"), v, func(_ state.Run, calls []state.RunCall) error {
+	id := ""
+	meant, err := s.o.Reader.Decide(r.Context(), r.PathValue("id"), v, func(run state.Run, calls []state.RunCall) error {
+		id = run.ID
 		for _, c := range calls {
 			if body.Digests[slices.Index(body.Calls, c.Ordinal)] != c.Digest()+c.Pin {
 				return newProblem(http.StatusConflict, "changed", "call %d is not what was shown: look at it again", c.Ordinal)
@@ -262,6 +265,9 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		s.o.Note(v.Event(id, meant))
+	}
 	if err == nil && always {
 		err = s.o.Always(broker.ToolsOf(meant))
 	}
@@ -347,6 +353,7 @@ func (s *server) decidePin(r *http.Request) (int, any, error) {
 	if err := change([]pins.Row{list[i].Row}); err != nil {
 		return 0, nil, err
 	}
+	s.o.Note(state.Event{Kind: state.EventPins, Server: body.Server, Client: clientConsole, Detail: strings.TrimSuffix(body.Action, "e") + "ed " + body.Title})
 	return s.listPins(r)
 }
 

@@ -109,6 +109,7 @@ func (a *app) apiOptions(s *session, w *watcher) api.Options {
 		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.root.SkillTools(k) }, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
 		Always: func(tools []string) error { return allowAlways(s.config.Path, tools) },
 		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins},
+		Note:   s.audit.Note,
 		FileRead: func(k *skills.Skill, client, path string, err error) {
 			e := skillEvent(state.EventSkillFileRead, k, path, err)
 			e.Client = client

@@ -45,6 +45,9 @@ func (a *app) offersKeyring(ctx context.Context, choice string, dryRun bool, out
 	if len(names) == 0 {
 		return false
 	}
+	if _, err := keyring().Get("broker"); errors.Is(err, oauth.ErrNoKeyring) {
+		return false // what is printed of the servers says where secrets stand
+	}
 	yes, err := person.agrees(ctx, "Secrets stand in the entries of "+strings.Join(names, ", ")+". Move those of env and headers into the keyring?", true)
 	return err == nil && yes
 }

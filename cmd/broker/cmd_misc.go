@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 
@@ -10,15 +11,26 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 )
 
-// version is set by release builds; others say what Go recorded.
-var version = buildVersion()
+// stamped is the version that release builds are linked with.
+var stamped string
 
-func buildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
+var version = cmp.Or(stamped, recordedVersion(debug.ReadBuildInfo()))
+
+// recordedVersion is the version that Go recorded, which has the commit of a build
+// from a clone, or the commit alone.
+func recordedVersion(info *debug.BuildInfo, ok bool) string {
+	if !ok {
 		return "dev"
 	}
-	return info.Main.Version
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "dev-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "dev"
 }
 
 func (a *app) versionCommand() *cobra.Command {

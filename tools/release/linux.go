@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/goreleaser/nfpm/v2"
+	_ "github.com/goreleaser/nfpm/v2/apk"
+	_ "github.com/goreleaser/nfpm/v2/deb"
+	"github.com/goreleaser/nfpm/v2/files"
+	_ "github.com/goreleaser/nfpm/v2/rpm"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+)
+
+// linux writes deb, rpm and apk.
+func (r *release) linux(t target, programs []file) error {
+	texts, err := r.texts("usr/share/doc/mcpbroker/")
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "broker-release") // nfpm reads files
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, format := range []string{"deb", "rpm", "apk"} {
+		packager, err := nfpm.Get(format)
+		if err != nil {
+			return err
+		}
+		info := &nfpm.Info{
+			Name: "mcpbroker", Arch: t.arch, Platform: t.os, Version: r.version, MTime: r.time,
+			Maintainer: "The broker's authors <noreply@users.noreply.github.com>", Description: summary, Homepage: homepage, License: licenseName, Section: "utils",
+		}
+		info.RPM.BuildHost = "localhost"
+		if format == "apk" {
+			info.VersionSchema, info.Version = "none", apkVersion(r.version)
+		}
+		for _, f := range append(under("usr/bin", programs), texts...) {
+			source := filepath.Join(dir, filepath.Base(f.name))
+			if err := os.WriteFile(source, f.data, f.mode); err != nil {
+				return err
+			}
+			info.Contents = append(info.Contents, &files.Content{
+				Source: source, Destination: "/" + f.name, FileInfo: &files.ContentFileInfo{Mode: f.mode, MTime: r.time, Owner: "root", Group: "root"},
+			})
+		}
+		info = nfpm.WithDefaults(info)
+		var out bytes.Buffer
+		if err := packager.Package(info, &out); err != nil {
+			return fmt.Errorf("%s: %w", format, err)
+		}
+		if err := r.write(packager.ConventionalFileName(info), out.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var apkSuffix = regexp.MustCompile(`-(alpha|beta|rc)?\.?(\d*).*`)
+
+// apkVersion is a semantic version as apk orders them: before a release are only
+// _alpha, _beta, _pre and _rc, each with a number.
+func apkVersion(version string) string {
+	return apkSuffix.ReplaceAllStringFunc(version, func(suffix string) string {
+		m := apkSuffix.FindStringSubmatch(suffix)
+		return "_" + cmp.Or(m[1], "pre") + m[2]
+	})
+}
+
+// image writes an OCI image of one layer, which docker load reads too: the
+// programs, the root certificates that Mozilla trusts, and a directory for state.
+func (r *release) image(t target, programs []file) error {
+	const user = 65534
+	var roots bytes.Buffer
+	for root := range bundle.Roots() {
+		check(pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
+	}
+	layer := r.tar(append([]file{
+		{name: "etc/broker/", mode: 0o755},
+		{name: "etc/ssl/certs/ca-certificates.crt", data: roots.Bytes(), mode: 0o644},
+		{name: "tmp/", mode: 0o1777},
+		{name: "var/lib/broker/", mode: 0o700, uid: user},
+	}, under("usr/bin", programs)...))
+
+	var blobs []file
+	add := func(mediaType string, data []byte) map[string]any {
+		digest := fmt.Sprintf("%x", sha256.Sum256(data))
+		blobs = append(blobs, file{name: "blobs/sha256/" + digest, data: data, mode: 0o644})
+		return map[string]any{"mediaType": mediaType, "digest": "sha256:" + digest, "size": len(data)}
+	}
+	compressed := add("application/vnd.oci.image.layer.v1.tar+gzip", gzipped(layer))
+	config := add("application/vnd.oci.image.config.v1+json", marshal(map[string]any{
+		"created": r.time.Format(time.RFC3339), "os": t.os, "architecture": t.arch,
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
+		"config": map[string]any{
+			"User": fmt.Sprintf("%d:%d", user, user), "Entrypoint": []string{"/usr/bin/broker"}, "Cmd": []string{"serve"},
+			"Env": []string{"PATH=/usr/bin", "HOME=/var/lib/broker", "XDG_CONFIG_HOME=/etc", "XDG_STATE_HOME=/var/lib", "BROKER_DAEMON=off"},
+			"Labels": map[string]string{
+				"io.modelcontextprotocol.server.name": serverName, "org.opencontainers.image.version": r.version,
+				"org.opencontainers.image.source": homepage, "org.opencontainers.image.licenses": licenseName,
+			},
+		},
+	}))
+	manifest := add("application/vnd.oci.image.manifest.v1+json", marshal(map[string]any{
+		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": []any{compressed},
+	}))
+	manifest["annotations"] = map[string]string{"org.opencontainers.image.ref.name": r.version}
+	manifest["platform"] = map[string]string{"os": t.os, "architecture": t.arch}
+	text := func(name string, v any) file { return file{name: name, data: marshal(v), mode: 0o644} }
+	return r.write(fmt.Sprintf("broker_%s_%s_%s.oci.tar", r.version, t.os, t.arch), r.tar(append(blobs,
+		text("oci-layout", map[string]string{"imageLayoutVersion": "1.0.0"}),
+		text("index.json", map[string]any{"schemaVersion": 2, "manifests": []any{manifest}}),
+		text("manifest.json", []any{map[string]any{ // for docker load
+			"Config": blobs[1].name, "RepoTags": []string{imageName + ":" + r.version}, "Layers": []string{blobs[0].name},
+		}}),
+	)))
+}
+
+func marshal(v any) []byte {
+	data, err := json.Marshal(v)
+	check(err)
+	return data
+}

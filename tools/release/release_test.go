@@ -1,0 +1,338 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Each package that this machine can use is built, installed and run; without network.
+func TestPackages(t *testing.T) {
+	here := target{runtime.GOOS, runtime.GOARCH}
+	t.Setenv("GOPROXY", "off")
+	out := t.TempDir()
+	if err := run(out, here.String(), "1.2.3-rc.1"); err != nil {
+		t.Fatal(err)
+	}
+	r := &release{out: out, version: "1.2.3-rc.1"}
+	named := func(name string) string { return filepath.Join(out, name) }
+
+	// What the programs read and write must not be this machine's.
+	home := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	t.Setenv("BROKER_DAEMON", "off")
+	config := filepath.Join(home, "servers.json")
+	write(t, config, `{"mcpServers": {}}`)
+
+	// works runs a script with an installed broker: its two programs find each other.
+	works := func(t *testing.T, command ...string) {
+		t.Helper()
+		if got := succeed(t, "", append(command, "version")...); !strings.HasPrefix(got, "broker 1.2.3-rc.1 (") {
+			t.Errorf("version: %s", got)
+		}
+		if got := succeed(t, "return 6 * 7", append(command, "exec", "--json", "-")...); !strings.Contains(got, `"result": 42`) {
+			t.Errorf("exec: %s", got)
+		}
+	}
+	t.Setenv("XDG_CONFIG_HOME", home)
+	if err := os.Mkdir(filepath.Join(home, "broker"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(home, "broker", "servers.json"), `{"mcpServers": {}}`)
+
+	t.Run("the same bytes again", func(t *testing.T) {
+		r, err := newRelease(t.TempDir(), r.version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs, err := r.build(here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if here.os != "windows" {
+			first := t.TempDir()
+			unpack(t, named(r.archiveName(here)), first)
+			for _, p := range programs {
+				if read(t, filepath.Join(first, p.name)) != string(p.data) {
+					t.Errorf("%s differs when it is built again", p.name)
+				}
+			}
+		}
+		// Packing shows itself on small programs.
+		small := []file{{name: "broker", data: []byte("b"), mode: 0o755}, {name: "broker-worker", data: []byte("w"), mode: 0o755}}
+		var sums []map[string]string
+		for range 2 {
+			r.sums = map[string]string{}
+			if err := r.pack(target{"linux", "amd64"}, small); err != nil {
+				t.Fatal(err)
+			}
+			sums = append(sums, r.sums)
+		}
+		if !maps.Equal(sums[0], sums[1]) {
+			t.Errorf("packed twice:\n%v\n%v", sums[0], sums[1])
+		}
+	})
+	t.Run("checksums", func(t *testing.T) {
+		listed := strings.Split(strings.TrimSpace(read(t, named("SHA256SUMS"))), "\n")
+		files, _ := os.ReadDir(out)
+		if len(listed) != len(files)-1 {
+			t.Errorf("%d checksums of %d files", len(listed), len(files)-1)
+		}
+		for _, line := range listed {
+			sum, name, _ := strings.Cut(line, "  ")
+			if got := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, named(name))))); got != sum {
+				t.Errorf("%s has %s, want %s", name, got, sum)
+			}
+		}
+	})
+	t.Run("archive", func(t *testing.T) {
+		if here.os == "windows" {
+			t.Skip("unpacks with tar")
+		}
+		dir := t.TempDir()
+		unpack(t, named(r.archiveName(here)), dir)
+		works(t, filepath.Join(dir, "broker"))
+		if here.os != "linux" {
+			return
+		}
+		for _, name := range []string{"broker", "broker-worker"} {
+			f, err := elf.Open(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if libs, _ := f.ImportedLibraries(); len(libs) > 0 || f.Section(".interp") != nil || f.Section(".symtab") != nil {
+				t.Errorf("%s is not static and stripped: %v", name, libs)
+			}
+			f.Close()
+		}
+	})
+	t.Run("deb", func(t *testing.T) {
+		needs(t, "dpkg")
+		root := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg/info"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		os.Mkdir(filepath.Join(root, "var/lib/dpkg/updates"), 0o755)
+		write(t, filepath.Join(root, "var/lib/dpkg/status"), "")
+		dpkg := []string{"dpkg", "--root=" + root, "--force-not-root", "--force-bad-path", "--log=/dev/null"}
+		succeed(t, "", append(dpkg, "--install", named("mcpbroker_1.2.3~rc.1_"+here.arch+".deb"))...)
+		works(t, filepath.Join(root, "usr/bin/broker"))
+		succeed(t, "", append(dpkg, "--remove", "mcpbroker")...)
+		if left, _ := filepath.Glob(filepath.Join(root, "usr/bin/*")); len(left) > 0 {
+			t.Errorf("left after it was removed: %v", left)
+		}
+	})
+	t.Run("apk", func(t *testing.T) {
+		if here.os != "linux" {
+			t.Skip("only for Linux")
+		}
+		arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[here.arch]
+		dir := t.TempDir() // no apk here: it is three archives in a row, which gzip and tar take as one
+		unpack(t, named("mcpbroker_1.2.3_rc1_"+arch+".apk"), dir)
+		works(t, filepath.Join(dir, "usr/bin/broker"))
+	})
+	t.Run("rpm", func(t *testing.T) {
+		needs(t, "rpm2cpio")
+		needs(t, "cpio")
+		arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[here.arch]
+		dir := t.TempDir()
+		succeed(t, "", "sh", "-c", `cd "$1" && rpm2cpio "$2" | cpio -id`, "sh", dir, named("mcpbroker-1.2.3~rc.1-1."+arch+".rpm"))
+		works(t, filepath.Join(dir, "usr/bin/broker"))
+	})
+	t.Run("npm", func(t *testing.T) {
+		needs(t, "npm")
+		dir := t.TempDir()
+		succeed(t, "", "npm", "install", "--prefix", dir, "--cache", t.TempDir(), "--offline", "--ignore-scripts", "--no-audit", "--no-fund",
+			named(r.npmFile(npmName)), named(r.npmFile(here.npmName())))
+		bin := filepath.Join(dir, "node_modules/.bin/broker")
+		works(t, bin)
+		if err := exec.Command(bin, "serch").Run(); err == nil || err.(*exec.ExitError).ExitCode() != 2 {
+			t.Errorf("an unknown command ends with %v, want 2", err)
+		}
+	})
+	t.Run("image", func(t *testing.T) {
+		needs(t, "docker")
+		if here.os != "linux" || exec.Command("docker", "info").Run() != nil {
+			t.Skip("no Docker that runs images of this system")
+		}
+		image := imageName + ":1.2.3-rc.1"
+		succeed(t, "", "docker", "load", "--input", named("broker_1.2.3-rc.1_linux_"+here.arch+".oci.tar"))
+		defer exec.Command("docker", "rmi", image).Run()
+		// Written into the container, not mounted: the engine may be another machine's.
+		id := succeed(t, "", "docker", "create", "--network=none", "--cap-drop=ALL", "--interactive", image, "exec", "--json", "-")
+		defer exec.Command("docker", "rm", id).Run()
+		succeed(t, "", "docker", "cp", config, id+":/etc/broker/servers.json")
+		if got := succeed(t, "return 6 * 7", "docker", "start", "--attach", "--interactive", id); !strings.Contains(got, `"result": 42`) {
+			t.Errorf("exec: %s", got)
+		}
+		if got := succeed(t, "", "docker", "run", "--rm", "--network=none", "--read-only", "--cap-drop=ALL", image, "version"); !strings.HasPrefix(got, "broker 1.2.3-rc.1 (") {
+			t.Errorf("version: %s", got)
+		}
+	})
+	t.Run("mcpb", func(t *testing.T) {
+		needs(t, "python3") // unpacks with permissions
+		dir := t.TempDir()
+		succeed(t, "", "python3", "-c", `import os, sys, zipfile
+z = zipfile.ZipFile(sys.argv[1])
+for i in z.infolist(): os.chmod(z.extract(i, sys.argv[2]), i.external_attr >> 16)`, named(r.mcpbName(here)), dir)
+		var m struct {
+			Server struct {
+				Start struct {
+					Command string
+					Args    []string
+				} `json:"mcp_config"`
+			}
+		}
+		if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "manifest.json"))), &m); err != nil {
+			t.Fatal(err)
+		}
+		fill := strings.NewReplacer("${__dirname}", dir, "${user_config.config}", config)
+		for i := range m.Server.Start.Args {
+			m.Server.Start.Args[i] = fill.Replace(m.Server.Start.Args[i])
+		}
+		initialize(t, exec.Command(fill.Replace(m.Server.Start.Command), m.Server.Start.Args...))
+	})
+	t.Run("descriptions", func(t *testing.T) {
+		var entry struct {
+			Description string
+			Packages    []struct{ FileSHA256 string }
+		}
+		if err := json.Unmarshal([]byte(read(t, named("server.json"))), &entry); err != nil {
+			t.Fatal(err)
+		}
+		sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, named(r.mcpbName(here))))))
+		if n := len(entry.Packages); len(entry.Description) > 100 || n != 3 || entry.Packages[n-1].FileSHA256 != sum {
+			t.Errorf("server.json: %+v", entry)
+		}
+		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, named(r.archiveName(here)))))); here.os != "windows" && !strings.Contains(read(t, named("mcpbroker.rb")), sum) {
+			t.Error("the formula lacks the checksum of the archive")
+		}
+		bom := read(t, named("broker_1.2.3-rc.1_"+here.os+"_"+here.arch+".cdx.json"))
+		for _, want := range []string{`"pkg:golang/stdlib@` + runtime.Version()[2:], `"pkg:golang/github.com/dop251/goja@`} {
+			if !strings.Contains(bom, want) {
+				t.Errorf("the SBOM has no %s", want)
+			}
+		}
+	})
+}
+
+// initialize speaks the first message of MCP to a server.
+func initialize(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	defer limit.Stop()
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(line, `"serverInfo"`) {
+		t.Errorf("initialize: %s, %v", line, err)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// needs skips a test without a program, except in CI, which has the named ones.
+func needs(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	if os.Getenv("BROKER_CI") != "" && strings.Contains("dpkg npm docker", program) {
+		t.Fatalf("%s is not installed", program)
+	}
+	t.Skipf("%s is not installed", program)
+}
+
+func succeed(t *testing.T, stdin string, command ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %v\n%s%s", command, err, &stdout, &stderr)
+	}
+	return strings.TrimSpace(stdout.String())
+}
+
+func unpack(t *testing.T, archive, dir string) {
+	t.Helper()
+	z, err := gzip.NewReader(strings.NewReader(read(t, archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, h.Name)
+		os.MkdirAll(filepath.Dir(name), 0o755)
+		if err := os.WriteFile(name, data, h.FileInfo().Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestApkVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"1.2.3": "1.2.3", "1.2.3-rc.1": "1.2.3_rc1", "1.2.3-beta2": "1.2.3_beta2", "1.2.3-next": "1.2.3_pre",
+		"0.0.0-20261123174307-751588d5bed5-dirty": "0.0.0_pre20261123174307",
+	} {
+		if got := apkVersion(version); got != want {
+			t.Errorf("apkVersion(%q) = %q, want %q", version, got, want)
+		}
+	}
+}

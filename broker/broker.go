@@ -41,6 +41,8 @@ type Broker struct {
 	surface *surface.Surface
 
 	background sync.WaitGroup
+	ending     sync.Mutex // guards closed, and background against Go during Wait
+	closed     bool
 
 	of      *Broker   // whose View it is; nil for none
 	narrow  narrowing // of a view
@@ -128,13 +130,22 @@ func (b *Broker) StartSoon(ctx context.Context) {
 func (b *Broker) prepare(ctx context.Context) {
 	b.root().changed()
 	if c := b.opts.Load().Typecheck; c != nil {
-		b.background.Go(func() { _, _ = c.Compiler(ctx) }) // found by the time of the first script
+		b.later(func() { _, _ = c.Compiler(ctx) }) // found by the time of the first script
+	}
+}
+
+// later runs f in the background, unless the broker is being closed.
+func (b *Broker) later(f func()) {
+	b.ending.Lock()
+	defer b.ending.Unlock()
+	if !b.closed {
+		b.background.Go(f)
 	}
 }
 
 // changed makes the search, the skills and the clients follow what servers list.
 func (b *Broker) changed() {
-	b.background.Go(func() {
+	b.later(func() {
 		if b.skill.Renew() {
 			b.surface.Refresh()
 		}
@@ -227,6 +238,9 @@ func (b *Broker) Close() error {
 	all := append(b.allViews(), b)
 	for _, one := range all {
 		one.surface.Close()
+		one.ending.Lock()
+		one.closed = true
+		one.ending.Unlock()
 	}
 	b.background.Wait() // first: it makes views follow
 	for _, one := range all {

@@ -35,8 +35,8 @@ func (r *release) build(t target) ([]file, error) {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -X main.stamped="+r.version,
 		"-o", dir+string(filepath.Separator), "./cmd/broker", "./cmd/broker-worker")
 	cmd.Dir, cmd.Stderr = r.root, os.Stderr
-	// What may be set on this machine must not change the bytes.
-	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0")
+	// What may be set on this machine must not change the bytes; an empty GOFLAGS would be that of go env -w.
+	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0")
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("go build: %w", err)
 	}

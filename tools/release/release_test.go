@@ -18,217 +18,251 @@ import (
 	"time"
 )
 
+// A built release, for this machine.
+type built struct {
+	*release
+	here   target
+	config string // a servers.json
+}
+
+const testVersion = "1.2.3-rc.1"
+
 // Each package that this machine can use is built, installed and run; without network.
 func TestPackages(t *testing.T) {
 	here := target{runtime.GOOS, runtime.GOARCH}
-	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[here.arch]
 	t.Setenv("GOPROXY", "off")
 	out := t.TempDir()
-	if err := run(out, here.String(), "1.2.3-rc.1"); err != nil {
+	if err := run(out, here.String(), testVersion); err != nil {
 		t.Fatal(err)
 	}
-	r := &release{out: out, version: "1.2.3-rc.1"}
-	named := func(name string) string { return filepath.Join(out, name) }
 
 	// What the programs read and write must not be this machine's.
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 	t.Setenv("XDG_CONFIG_HOME", home)
 	t.Setenv("BROKER_DAEMON", "off")
-	config := filepath.Join(home, "broker", "servers.json")
-	write(t, config, `{"mcpServers": {}}`)
+	b := built{&release{out: out, version: testVersion}, here, filepath.Join(home, "broker", "servers.json")}
+	write(t, b.config, `{"mcpServers": {}}`)
 
-	// works runs a script with an installed broker.
-	works := func(t *testing.T, command ...string) {
-		t.Helper()
-		if got := succeed(t, "", append(command, "version")...); !strings.HasPrefix(got, "broker 1.2.3-rc.1 (") {
-			t.Errorf("version: %s", got)
-		}
-		if got := succeed(t, "return 6 * 7", append(command, "exec", "--json", "-")...); !strings.Contains(got, `"result": 42`) {
-			t.Errorf("exec: %s", got)
+	t.Run("the same bytes again", b.testAgain)
+	t.Run("checksums", b.testChecksums)
+	t.Run("archive", b.testArchive)
+	t.Run("deb", b.testDeb)
+	t.Run("apk", b.testApk)
+	t.Run("rpm", b.testRpm)
+	t.Run("npm", b.testNpm)
+	t.Run("image", b.testImage)
+	t.Run("mcpb", b.testMcpb)
+	t.Run("descriptions", b.testDescriptions)
+}
+
+// named is the path of a file of the release.
+func (b built) named(name string) string { return filepath.Join(b.out, name) }
+
+// works runs a script with an installed broker.
+func works(t *testing.T, broker string) {
+	t.Helper()
+	if got := succeed(t, "", broker, "version"); !strings.HasPrefix(got, "broker "+testVersion+" (") {
+		t.Errorf("version: %s", got)
+	}
+	if got := succeed(t, "return 6 * 7", broker, "exec", "--json", "-"); !strings.Contains(got, `"result": 42`) {
+		t.Errorf("exec: %s", got)
+	}
+}
+
+// machine is the name that rpm and apk have for the architecture.
+func (b built) machine() string {
+	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[b.here.arch]
+}
+
+func (b built) testAgain(t *testing.T) {
+	r, err := newRelease(t.TempDir(), testVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := r.build(b.here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.here.os != "windows" {
+		first := t.TempDir()
+		unpack(t, b.named(r.archiveName(b.here)), first)
+		for _, p := range programs {
+			if read(t, filepath.Join(first, p.name)) != string(p.data) {
+				t.Errorf("%s differs when it is built again", p.name)
+			}
 		}
 	}
-
-	t.Run("the same bytes again", func(t *testing.T) {
-		r, err := newRelease(t.TempDir(), r.version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs, err := r.build(here)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if here.os != "windows" {
-			first := t.TempDir()
-			unpack(t, named(r.archiveName(here)), first)
-			for _, p := range programs {
-				if read(t, filepath.Join(first, p.name)) != string(p.data) {
-					t.Errorf("%s differs when it is built again", p.name)
-				}
-			}
-		}
-		// Packing shows itself on small programs.
-		small := []file{{name: "broker", data: []byte("b"), mode: 0o755}, {name: "broker-worker", data: []byte("w"), mode: 0o755}}
-		var sums []map[string]string
-		for range 2 {
-			r.sums = map[string]string{}
-			for _, system := range allTargets {
-				if err := r.pack(system, small); err != nil {
-					t.Fatal(err)
-				}
-			}
-			sums = append(sums, r.sums)
-		}
-		if !maps.Equal(sums[0], sums[1]) {
-			t.Errorf("packed twice:\n%v\n%v", sums[0], sums[1])
-		}
-	})
-	t.Run("checksums", func(t *testing.T) {
-		listed := strings.Split(strings.TrimSpace(read(t, named("SHA256SUMS"))), "\n")
-		files, _ := os.ReadDir(out)
-		if len(listed) != len(files)-1 {
-			t.Errorf("%d checksums of %d files", len(listed), len(files)-1)
-		}
-		for _, line := range listed {
-			sum, name, _ := strings.Cut(line, "  ")
-			if got := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, named(name))))); got != sum {
-				t.Errorf("%s has %s, want %s", name, got, sum)
-			}
-		}
-	})
-	t.Run("archive", func(t *testing.T) {
-		if here.os == "windows" {
-			t.Skip("unpacks with tar")
-		}
-		dir := t.TempDir()
-		unpack(t, named(r.archiveName(here)), dir)
-		works(t, filepath.Join(dir, "broker"))
-		report, _ := exec.Command(filepath.Join(dir, "broker"), "doctor").Output() // other checks may fail here
-		if worker := "ok    sandbox program: " + filepath.Join(dir, "broker-worker"); !strings.Contains(string(report), worker) {
-			t.Errorf("doctor does not say %q:\n%s", worker, report)
-		}
-		if here.os != "linux" {
-			return
-		}
-		for _, name := range []string{"broker", "broker-worker"} {
-			f, err := elf.Open(filepath.Join(dir, name))
-			if err != nil {
+	// Packing shows itself on small programs.
+	small := []file{{name: "broker", data: []byte("b"), mode: 0o755}, {name: "broker-worker", data: []byte("w"), mode: 0o755}}
+	var sums []map[string]string
+	for range 2 {
+		r.sums = map[string]string{}
+		for _, system := range allTargets {
+			if err := r.pack(system, small); err != nil {
 				t.Fatal(err)
 			}
-			if libs, _ := f.ImportedLibraries(); len(libs) > 0 || f.Section(".interp") != nil || f.Section(".symtab") != nil {
-				t.Errorf("%s is not static and stripped: %v", name, libs)
-			}
-			f.Close()
 		}
-	})
-	t.Run("deb", func(t *testing.T) {
-		needs(t, "dpkg")
-		root := t.TempDir()
-		for _, name := range []string{"status", "info/.keep", "updates/.keep"} {
-			write(t, filepath.Join(root, "var/lib/dpkg", name), "")
+		sums = append(sums, r.sums)
+	}
+	if !maps.Equal(sums[0], sums[1]) {
+		t.Errorf("packed twice:\n%v\n%v", sums[0], sums[1])
+	}
+}
+
+func (b built) testChecksums(t *testing.T) {
+	listed := strings.Split(strings.TrimSpace(read(t, b.named("SHA256SUMS"))), "\n")
+	files, _ := os.ReadDir(b.out)
+	if len(listed) != len(files)-1 {
+		t.Errorf("%d checksums of %d files", len(listed), len(files)-1)
+	}
+	for _, line := range listed {
+		sum, name, _ := strings.Cut(line, "  ")
+		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, b.named(name))))); got != sum {
+			t.Errorf("%s has %s, want %s", name, got, sum)
 		}
-		dpkg := []string{"dpkg", "--root=" + root, "--force-not-root", "--force-bad-path", "--log=/dev/null"}
-		succeed(t, "", append(dpkg, "--install", named("mcpbroker_1.2.3~rc.1_"+here.arch+".deb"))...)
-		works(t, filepath.Join(root, "usr/bin/broker"))
-		succeed(t, "", append(dpkg, "--remove", "mcpbroker")...)
-		if left, _ := filepath.Glob(filepath.Join(root, "usr/bin/*")); len(left) > 0 {
-			t.Errorf("left after it was removed: %v", left)
+	}
+}
+
+func (b built) testArchive(t *testing.T) {
+	if b.here.os == "windows" {
+		t.Skip("unpacks with tar")
+	}
+	dir := t.TempDir()
+	unpack(t, b.named(b.archiveName(b.here)), dir)
+	works(t, filepath.Join(dir, "broker"))
+	report, _ := exec.Command(filepath.Join(dir, "broker"), "doctor").Output() // other checks may fail b.here
+	if worker := "ok    sandbox program: " + filepath.Join(dir, "broker-worker"); !strings.Contains(string(report), worker) {
+		t.Errorf("doctor does not say %q:\n%s", worker, report)
+	}
+	if b.here.os != "linux" {
+		return
+	}
+	for _, name := range []string{"broker", "broker-worker"} {
+		f, err := elf.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	t.Run("apk", func(t *testing.T) {
-		if here.os != "linux" {
-			t.Skip("only for Linux")
+		if libs, _ := f.ImportedLibraries(); len(libs) > 0 || f.Section(".interp") != nil || f.Section(".symtab") != nil {
+			t.Errorf("%s is not static and stripped: %v", name, libs)
 		}
-		dir := t.TempDir()
-		unpack(t, named("mcpbroker_1.2.3_rc1_"+arch+".apk"), dir)
-		works(t, filepath.Join(dir, "usr/bin/broker"))
-	})
-	t.Run("rpm", func(t *testing.T) {
-		needs(t, "rpm2cpio")
-		needs(t, "cpio")
-		dir := t.TempDir()
-		succeed(t, "", "sh", "-c", `cd "$1" && rpm2cpio "$2" | cpio -id`, "sh", dir, named("mcpbroker-1.2.3~rc.1-1."+arch+".rpm"))
-		works(t, filepath.Join(dir, "usr/bin/broker"))
-	})
-	t.Run("npm", func(t *testing.T) {
-		needs(t, "npm")
-		dir := t.TempDir()
-		succeed(t, "", "npm", "install", "--prefix", dir, "--cache", t.TempDir(), "--offline", "--ignore-scripts", "--no-audit", "--no-fund",
-			named(r.npmFile(npmName)), named(r.npmFile(here.npmName())))
-		bin := filepath.Join(dir, "node_modules/.bin/broker")
-		works(t, bin)
-		if err := exec.Command(bin, "serch").Run(); err == nil || err.(*exec.ExitError).ExitCode() != 2 {
-			t.Errorf("an unknown command ends with %v, want 2", err)
-		}
-	})
-	t.Run("image", func(t *testing.T) {
-		needs(t, "docker")
-		if here.os != "linux" {
-			t.Skip("no image of this system")
-		}
-		if os.Getenv("BROKER_CI") == "" && exec.Command("docker", "info").Run() != nil {
-			t.Skip("Docker does not run")
-		}
-		image := imageName + ":1.2.3-rc.1"
-		succeed(t, "", "docker", "load", "--input", named("broker_1.2.3-rc.1_linux_"+here.arch+".oci.tar"))
-		defer exec.Command("docker", "rmi", image).Run()
-		// Written into the container, not mounted: the engine may be another machine's.
-		id := succeed(t, "", "docker", "create", "--network=none", "--cap-drop=ALL", "--interactive", image, "exec", "--json", "-")
-		defer exec.Command("docker", "rm", id).Run()
-		succeed(t, "", "docker", "cp", config, id+":/etc/broker/servers.json")
-		if got := succeed(t, "return 6 * 7", "docker", "start", "--attach", "--interactive", id); !strings.Contains(got, `"result": 42`) {
-			t.Errorf("exec: %s", got)
-		}
-		if got := succeed(t, "", "docker", "run", "--rm", "--network=none", "--read-only", "--cap-drop=ALL", image, "version"); !strings.HasPrefix(got, "broker 1.2.3-rc.1 (") {
-			t.Errorf("version: %s", got)
-		}
-	})
-	t.Run("mcpb", func(t *testing.T) {
-		needs(t, "python3") // unpacks with permissions
-		dir := t.TempDir()
-		succeed(t, "", "python3", "-c", `import os, sys, zipfile
+		f.Close()
+	}
+}
+
+func (b built) testDeb(t *testing.T) {
+	needs(t, "dpkg")
+	root := t.TempDir()
+	for _, name := range []string{"status", "info/.keep", "updates/.keep"} {
+		write(t, filepath.Join(root, "var/lib/dpkg", name), "")
+	}
+	dpkg := []string{"dpkg", "--root=" + root, "--force-not-root", "--force-bad-path", "--log=/dev/null"}
+	succeed(t, "", append(dpkg, "--install", b.named("mcpbroker_1.2.3~rc.1_"+b.here.arch+".deb"))...)
+	works(t, filepath.Join(root, "usr/bin/broker"))
+	succeed(t, "", append(dpkg, "--remove", "mcpbroker")...)
+	if left, _ := filepath.Glob(filepath.Join(root, "usr/bin/*")); len(left) > 0 {
+		t.Errorf("left after it was removed: %v", left)
+	}
+}
+
+func (b built) testApk(t *testing.T) {
+	if b.here.os != "linux" {
+		t.Skip("only for Linux")
+	}
+	dir := t.TempDir()
+	unpack(t, b.named("mcpbroker_1.2.3_rc1_"+b.machine()+".apk"), dir)
+	works(t, filepath.Join(dir, "usr/bin/broker"))
+}
+
+func (b built) testRpm(t *testing.T) {
+	needs(t, "rpm2cpio")
+	needs(t, "cpio")
+	dir := t.TempDir()
+	succeed(t, "", "sh", "-c", `cd "$1" && rpm2cpio "$2" | cpio -id`, "sh", dir, b.named("mcpbroker-1.2.3~rc.1-1."+b.machine()+".rpm"))
+	works(t, filepath.Join(dir, "usr/bin/broker"))
+}
+
+func (b built) testNpm(t *testing.T) {
+	needs(t, "npm")
+	dir := t.TempDir()
+	succeed(t, "", "npm", "install", "--prefix", dir, "--cache", t.TempDir(), "--offline", "--ignore-scripts", "--no-audit", "--no-fund",
+		b.named(b.npmFile(npmName)), b.named(b.npmFile(b.here.npmName())))
+	bin := filepath.Join(dir, "node_modules/.bin/broker")
+	works(t, bin)
+	if err := exec.Command(bin, "serch").Run(); err == nil || err.(*exec.ExitError).ExitCode() != 2 {
+		t.Errorf("an unknown command ends with %v, want 2", err)
+	}
+}
+
+func (b built) testImage(t *testing.T) {
+	needs(t, "docker")
+	if b.here.os != "linux" {
+		t.Skip("no image of this system")
+	}
+	if os.Getenv("BROKER_CI") == "" && exec.Command("docker", "info").Run() != nil {
+		t.Skip("Docker does not run")
+	}
+	image := imageName + ":1.2.3-rc.1"
+	succeed(t, "", "docker", "load", "--input", b.named("broker_1.2.3-rc.1_linux_"+b.here.arch+".oci.tar"))
+	defer exec.Command("docker", "rmi", image).Run()
+	// Written into the container, not mounted: the engine may be another machine's.
+	id := succeed(t, "", "docker", "create", "--network=none", "--cap-drop=ALL", "--interactive", image, "exec", "--json", "-")
+	defer exec.Command("docker", "rm", id).Run()
+	succeed(t, "", "docker", "cp", b.config, id+":/etc/broker/servers.json")
+	if got := succeed(t, "return 6 * 7", "docker", "start", "--attach", "--interactive", id); !strings.Contains(got, `"result": 42`) {
+		t.Errorf("exec: %s", got)
+	}
+	if got := succeed(t, "", "docker", "run", "--rm", "--network=none", "--read-only", "--cap-drop=ALL", image, "version"); !strings.HasPrefix(got, "broker 1.2.3-rc.1 (") {
+		t.Errorf("version: %s", got)
+	}
+}
+
+func (b built) testMcpb(t *testing.T) {
+	needs(t, "python3") // unpacks with permissions
+	dir := t.TempDir()
+	succeed(t, "", "python3", "-c", `import os, sys, zipfile
 z = zipfile.ZipFile(sys.argv[1])
-for i in z.infolist(): os.chmod(z.extract(i, sys.argv[2]), i.external_attr >> 16)`, named(r.mcpbName(here)), dir)
-		var m struct {
-			Server struct {
-				Start struct {
-					Command string
-					Args    []string
-				} `json:"mcp_config"`
-			}
+for i in z.infolist(): os.chmod(z.extract(i, sys.argv[2]), i.external_attr >> 16)`, b.named(b.mcpbName(b.here)), dir)
+	var m struct {
+		Server struct {
+			Start struct {
+				Command string
+				Args    []string
+			} `json:"mcp_config"`
 		}
-		if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "manifest.json"))), &m); err != nil {
-			t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "manifest.json"))), &m); err != nil {
+		t.Fatal(err)
+	}
+	fill := strings.NewReplacer("${__dirname}", dir, "${user_config.config}", b.config)
+	command := append([]string{m.Server.Start.Command}, m.Server.Start.Args...)
+	for i := range command {
+		command[i] = fill.Replace(command[i])
+	}
+	initialize(t, exec.Command(command[0], command[1:]...))
+}
+
+func (b built) testDescriptions(t *testing.T) {
+	var entry struct {
+		Description string
+		Packages    []struct{ FileSHA256 string }
+	}
+	if err := json.Unmarshal([]byte(read(t, b.named("server.json"))), &entry); err != nil {
+		t.Fatal(err)
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, b.named(b.mcpbName(b.here))))))
+	if n := len(entry.Packages); len(entry.Description) > 100 || n != 3 || entry.Packages[n-1].FileSHA256 != sum {
+		t.Errorf("server.json: %+v", entry)
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, b.named(b.archiveName(b.here)))))); b.here.os != "windows" && !strings.Contains(read(t, b.named("mcpbroker.rb")), sum) {
+		t.Error("the formula lacks the checksum of the archive")
+	}
+	bom := read(t, b.named("broker_1.2.3-rc.1_"+b.here.os+"_"+b.here.arch+".cdx.json"))
+	for _, want := range []string{`"pkg:golang/stdlib@` + runtime.Version()[2:], `"pkg:golang/github.com/dop251/goja@`} {
+		if !strings.Contains(bom, want) {
+			t.Errorf("the SBOM has no %s", want)
 		}
-		fill := strings.NewReplacer("${__dirname}", dir, "${user_config.config}", config)
-		command := append([]string{m.Server.Start.Command}, m.Server.Start.Args...)
-		for i := range command {
-			command[i] = fill.Replace(command[i])
-		}
-		initialize(t, exec.Command(command[0], command[1:]...))
-	})
-	t.Run("descriptions", func(t *testing.T) {
-		var entry struct {
-			Description string
-			Packages    []struct{ FileSHA256 string }
-		}
-		if err := json.Unmarshal([]byte(read(t, named("server.json"))), &entry); err != nil {
-			t.Fatal(err)
-		}
-		sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, named(r.mcpbName(here))))))
-		if n := len(entry.Packages); len(entry.Description) > 100 || n != 3 || entry.Packages[n-1].FileSHA256 != sum {
-			t.Errorf("server.json: %+v", entry)
-		}
-		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, named(r.archiveName(here)))))); here.os != "windows" && !strings.Contains(read(t, named("mcpbroker.rb")), sum) {
-			t.Error("the formula lacks the checksum of the archive")
-		}
-		bom := read(t, named("broker_1.2.3-rc.1_"+here.os+"_"+here.arch+".cdx.json"))
-		for _, want := range []string{`"pkg:golang/stdlib@` + runtime.Version()[2:], `"pkg:golang/github.com/dop251/goja@`} {
-			if !strings.Contains(bom, want) {
-				t.Errorf("the SBOM has no %s", want)
-			}
-		}
-	})
+	}
 }
 
 // initialize sends the first message of MCP to a server, reads the answer and waits for its end.

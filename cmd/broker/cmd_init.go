@@ -257,15 +257,13 @@ func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (cl
 		say(i.out, "%s: %s has the broker already\n", c.ID, homely(res.Path))
 		return res, nil
 	}
-	var gone []string
+	say(i.out, "%s: %s would get the entry %q", c.ID, homely(res.Path), res.Name)
+	between := " in place of "
 	for _, o := range res.Moved {
 		if o.Action == clients.Same || o.Action == clients.Added {
-			gone = append(gone, o.Name)
+			say(i.out, "%s%s", between, o.Name)
+			between = ", "
 		}
-	}
-	say(i.out, "%s: %s would get the entry %q", c.ID, homely(res.Path), res.Name)
-	if len(gone) > 0 {
-		say(i.out, " in place of %s", strings.Join(gone, ", "))
 	}
 	if len(res.Others) > 0 {
 		say(i.out, ", and keep %s", strings.Join(res.Others, ", "))
@@ -286,11 +284,7 @@ func (i *initRun) wayBack() {
 		sayln(i.out, "\nno client was connected; broker init does it later")
 		return
 	}
-	var titles []string
-	for _, res := range i.seen.Installed {
-		titles = append(titles, clients.Lookup(res.Client).Title)
-	}
-	say(i.out, "\nrestart %s; to try the search here: broker search QUERY\nthe way back, byte for byte:\n", strings.Join(titles, ", "))
+	say(i.out, "\nrestart what was connected; to try the search here: broker search QUERY\nthe way back, byte for byte:\n")
 	for _, command := range i.seen.Undo {
 		sayln(i.out, "  "+command)
 	}

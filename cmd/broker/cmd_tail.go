@@ -35,8 +35,10 @@ type tail struct {
 
 // A tailRow is one line: an execution or a call.
 type tailRow struct {
-	Execution *state.Execution `json:"execution,omitempty"`
-	Call      *state.Call      `json:"call,omitempty"`
+	client, tool, class, status, more string
+	took                              time.Duration
+	ended                             time.Time // or begun, if it has not
+	json                              any
 }
 
 func (a *app) tailCommand() *cobra.Command {
@@ -74,29 +76,29 @@ func (a *app) tailCommand() *cobra.Command {
 func (t *tail) run(ctx context.Context) error {
 	tick := time.NewTicker(tailPoll)
 	defer tick.Stop()
-	store, err := t.app.readAudit()
-	for t.follow && errors.Is(err, state.ErrNoRecord) { // the first script makes it
+	next := func() error {
 		select {
 		case <-tick.C:
-			store, err = t.app.readAudit()
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	store, err := t.app.readAudit()
+	for t.follow && errors.Is(err, state.ErrNoRecord) && next() == nil { // the first script makes it
+		store, err = t.app.readAudit()
 	}
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	news, err := store.News(ctx, state.Position{})
-	if err == nil {
+	if err == nil && t.limit != 0 {
 		err = t.begin(ctx, store)
 	}
 	for err == nil && t.follow {
-		select {
-		case <-tick.C:
+		if err = next(); err == nil {
 			news, err = t.goOn(ctx, store, news.At)
-		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 	return err
@@ -104,15 +106,9 @@ func (t *tail) run(ctx context.Context) error {
 
 // begin prints what was recorded last.
 func (t *tail) begin(ctx context.Context, store *sqlite.Store) error {
-	if t.limit == 0 {
-		return nil
-	}
 	calls, err := store.Calls(ctx, state.CallFilter{Limit: t.limit, Server: t.server, Status: t.status})
-	if err != nil {
-		return err
-	}
-	executions, err := store.List(ctx, state.Filter{Limit: t.limit, Status: t.status})
-	if err != nil {
+	executions, err2 := store.List(ctx, state.Filter{Limit: t.limit, Status: t.status})
+	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
 	return t.print(executions, calls, t.limit)
@@ -134,62 +130,52 @@ func (t *tail) goOn(ctx context.Context, store *sqlite.Store, after state.Positi
 // lines, in the order in which it ended.
 func (t *tail) print(executions []state.Execution, calls []state.Call, limit int) error {
 	var rows []tailRow
-	before := t.printed
+	add := func(started time.Time, r tailRow) {
+		if r.ended = started.Add(r.took); t.status == "" || t.status == r.status {
+			rows = append(rows, r)
+		}
+	}
+	before, last := t.printed, t.last
 	t.printed = make(map[string]string) // what is given twice is given twice in a row
 	for _, e := range executions {
 		t.printed[e.ID] = e.Status
-		if before[e.ID] != e.Status && t.server == "" && (t.status == "" || t.status == e.Status) {
-			rows = append(rows, tailRow{Execution: &e})
+		if before[e.ID] != e.Status && t.server == "" {
+			add(e.Started, tailRow{clientOf(e), shortID(e.ID, nil) + " " + counted(e.Calls, "call"), "", e.Status, e.Error, e.Duration, time.Time{}, map[string]any{"execution": e}})
 		}
 	}
-	last := t.last
 	for _, c := range calls {
 		t.last = max(t.last, c.N)
-		if c.N > last && (t.server == "" || t.server == c.Server) && (t.status == "" || t.status == c.Status) {
-			rows = append(rows, tailRow{Call: &c})
+		if c.N > last && (t.server == "" || t.server == c.Server) {
+			add(c.Started, tailRow{c.Client, cmp.Or(c.ID, c.Server+"."+c.Tool), c.Class, c.Status, c.Decision + " " + c.Error, c.Duration, time.Time{}, map[string]any{"call": c}})
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b tailRow) int { return a.ended().Compare(b.ended()) })
+	slices.SortStableFunc(rows, func(a, b tailRow) int { return a.ended.Compare(b.ended) })
 	if limit >= 0 && len(rows) > limit {
 		rows = rows[len(rows)-limit:]
 	}
 	width := widthOf(t.app.stdout)
 	for _, r := range rows {
+		var err error
 		if t.app.json {
-			if err := writeJSON(t.app.stdout, r, ""); err != nil {
-				return err
-			}
-		} else if _, err := sayln(t.app.stdout, r.line(width)); err != nil {
+			err = writeJSON(t.app.stdout, r.json, "")
+		} else {
+			_, err = sayln(t.app.stdout, r.line(width))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ended is when it ended, or began if it has not.
-func (r tailRow) ended() time.Time {
-	if r.Call != nil {
-		return r.Call.Started.Add(r.Call.Duration)
-	}
-	return r.Execution.Started.Add(r.Execution.Duration)
-}
-
 // line is the row as text that fits into width; 0 is any width.
 func (r tailRow) line(width int) string {
-	who, what, class, status, took, more := "", "", "", "", time.Duration(0), ""
-	if c := r.Call; c != nil {
-		who, what, class, status, took, more = c.Client, cmp.Or(c.ID, c.Server+"."+c.Tool), c.Class, c.Status, c.Duration, strings.TrimSpace(c.Decision+" "+c.Error)
-	} else {
-		e := r.Execution
-		who, what, status, took = clientOf(*e), shortID(e.ID, nil)+" "+counted(e.Calls, "call"), e.Status, e.Duration
-		more = e.Error
-	}
 	tool := 36
 	if width > 0 { // 62 is what stands beside the tool, without the decision
 		tool = min(tool, max(16, width-62))
 	}
-	text := strings.TrimRight(fmt.Sprintf("%s  %-12s  %-*s  %-11s  %-11s  %8s  %s", r.ended().Local().Format(time.TimeOnly),
-		oneLine(who, 12), tool, oneLine(what, tool), oneLine(class, 11), oneLine(status, 11), ms(took), oneLine(more, 200)), " ")
+	text := strings.TrimRight(fmt.Sprintf("%s  %-12s  %-*s  %-11s  %-11s  %8s  %s", r.ended.Local().Format(time.TimeOnly),
+		oneLine(r.client, 12), tool, oneLine(r.tool, tool), oneLine(r.class, 11), oneLine(r.status, 11), ms(r.took), oneLine(r.more, 200)), " ")
 	if width > 0 {
 		return gate.Cut(text, width)
 	}

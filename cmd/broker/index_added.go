@@ -84,19 +84,13 @@ func (a *app) refreshEach(ctx context.Context, s *session, names []string) []ups
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() {
-			st := s.broker.Refresh(ctx, name)[0]
-			status[i] = st
-			if !onTerminal(a.stderr) {
-				return
+			status[i] = s.broker.Refresh(ctx, name)[0]
+			if onTerminal(a.stderr) {
+				mu.Lock()
+				defer mu.Unlock()
+				st := status[i]
+				progress(a.stderr, "  %s: %s, %s, %s\n", oneLine(name, 40), string(st.State), counted(st.Tools, "tool"), st.Took.Round(time.Millisecond))
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			progress(a.stderr, "")
-			what := counted(st.Tools, "tool")
-			if st.Err != nil {
-				what = string(st.State)
-			}
-			say(a.stderr, "  %s: %s, %s\n", oneLine(name, 40), what, st.Took.Round(time.Millisecond))
 		})
 	}
 	wg.Wait()

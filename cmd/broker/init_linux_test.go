@@ -64,7 +64,7 @@ func TestInitAtTheTerminalAndBack(t *testing.T) {
 	answer("Take 2 servers over?", "")
 	seen := readUntil(t, person, "Connect Cursor?")
 	same("before the question")
-	if _, err := person.WriteString("yes\n"); err != nil || !strings.Contains(seen, "shelf: 2 tools, ") || !strings.Contains(seen, "diary: 1 tool, ") {
+	if _, err := person.WriteString("yes\n"); err != nil || !strings.Contains(seen, "shelf: ready, 2 tools, ") || !strings.Contains(seen, "diary: ready, 1 tool, ") {
 		t.Errorf("the progress is %q, %v", seen, err)
 	}
 	if _, err := os.Stat(config); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 	fakeupstream.RunIfAsked()
 	if len(os.Args) > 2 && os.Args[1] == "upstream" {
 		serveUpstream(os.Args[2])
-		return
+		syscall.Exit(0) // the race detector would sleep for a second, and the broker wait for that
 	}
 	code := m.Run()
 	for _, f := range atEnd {

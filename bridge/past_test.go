@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// reads is a policy that notes what it is told was read.
+// reads is a policy that notes what was read.
 type reads struct{ n *int }
 
 func (r reads) Decide(c policy.Call) policy.Decision {

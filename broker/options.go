@@ -83,14 +83,14 @@ type Options struct {
 	// Guard is that of upstream.Options: a process that outlives a killed broker
 	// for a moment. The program's main must let it in.
 	Guard bool
-	// Observer is told what executions do, and Observe is around the requests of
+	// Observer sees what executions do, and Observe wraps the requests of
 	// clients, for traces and metrics; nil for none.
 	Observer run.Observer
 	Observe  mcp.Middleware
 	// Logger receives what happens; nil discards it.
 	Logger *slog.Logger
 	// Warn is called once for each thing in the configuration that turns out to have no
-	// effect; nil tells nobody.
+	// effect; nil ignores it.
 	Warn func(problem string)
 	// Version is the broker's own version, as it tells it to both sides.
 	Version string

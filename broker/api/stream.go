@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxStreams is how many pages are told of news at one time.
+	// maxStreams is how many pages may follow the stream at one time.
 	maxStreams = 16
 	// newsEvery is how often the record is looked at: a page shows a call at most
 	// this and the time of its commit later.

@@ -16,23 +16,23 @@ import (
 // A plan is what stands for the results of its calls, by their numbers, and the
 // results that there are.
 type plan struct {
-	stands map[int][]stand
-	got    map[int]json.RawMessage
+	marks map[int][]mark
+	got   map[int]json.RawMessage
 }
 
-// A stand is a text or number in the placeholder of a call that stands for what is
+// A mark is a text or number in the placeholder of a call that stands for what is
 // at that path of its result.
-type stand struct {
+type mark struct {
 	text string
 	path []string
 }
 
 const (
-	// standNumber is the first number that stands for one, and standsPerCall how
+	// firstNumber is the first number that stands for one, and marksPerCall how
 	// many there are for a call.
-	standNumber, standsPerCall = 900_000_000, 1000
-	// standAddress is how an address begins that stands for one.
-	standAddress  = "https://plan.invalid/"
+	firstNumber, marksPerCall = 900_000_000, 1000
+	// addressStart is how an address begins that stands for one.
+	addressStart  = "https://plan.invalid/"
 	maxStandDepth = 8
 	// maxSketch is how many values a placeholder has: a schema may refer to itself
 	// in each of its properties.
@@ -41,8 +41,8 @@ const (
 
 // dependsOn is the last call of the plan with a placeholder in args; 0 for none.
 func (p *plan) dependsOn(args json.RawMessage) (last int) {
-	for n, stands := range p.stands {
-		if n > last && slices.ContainsFunc(stands, func(s stand) bool { return bytes.Contains(args, []byte(s.text)) }) {
+	for n, marks := range p.marks {
+		if n > last && slices.ContainsFunc(marks, func(s mark) bool { return bytes.Contains(args, []byte(s.text)) }) {
 			last = n
 		}
 	}
@@ -58,7 +58,7 @@ func (p *plan) fill(c state.RunCall) json.RawMessage {
 	v := decode(c.Args)
 	for n, value := range p.got {
 		result := decode(value)
-		for _, s := range p.stands[n] {
+		for _, s := range p.marks[n] {
 			if is, ok := at(result, s.path); ok {
 				v = replace(v, s.text, is)
 			}
@@ -127,24 +127,24 @@ func replace(v any, text string, is any) any {
 	return v
 }
 
-// standsOf are those of the placeholder of call n. What a schema says by itself, such
+// marksOf are the marks in the placeholder of call n. What a schema says by itself, such
 // as a constant, stands for nothing, whatever it looks like.
-func standsOf(placeholder json.RawMessage, n int) (list []stand) {
+func marksOf(placeholder json.RawMessage, n int) (list []mark) {
 	own := func(text, begin string) bool {
 		rest, ok := strings.CutPrefix(text, begin+strconv.Itoa(n))
 		return ok && (rest == "" || rest == "»" || rest[0] == '.')
 	}
-	first := int64(standNumber + n*standsPerCall)
+	first := int64(firstNumber + n*marksPerCall)
 	var walk func(v any, path []string)
 	walk = func(v any, path []string) {
 		switch v := v.(type) {
 		case string:
-			if own(v, "«") || own(v, standAddress) {
-				list = append(list, stand{v, path})
+			if own(v, "«") || own(v, addressStart) {
+				list = append(list, mark{v, path})
 			}
 		case json.Number:
-			if is, err := v.Int64(); err == nil && is >= first && is < first+standsPerCall {
-				list = append(list, stand{v.String(), path})
+			if is, err := v.Int64(); err == nil && is >= first && is < first+marksPerCall {
+				list = append(list, mark{v.String(), path})
 			}
 		case []any:
 			for _, e := range v {
@@ -202,7 +202,7 @@ func (s *sketch) value(schema any, path string, depth int) any {
 			}
 		}
 	}
-	if depth == maxStandDepth || s.made == standsPerCall {
+	if depth == maxStandDepth || s.made == marksPerCall {
 		return nil
 	}
 	switch typeOf(o) {
@@ -217,7 +217,7 @@ func (s *sketch) value(schema any, path string, depth int) any {
 		return []any{s.value(o["items"], path+".0", depth+1)}
 	case "integer", "number":
 		s.made++
-		return standNumber + s.call*standsPerCall + s.made - 1
+		return firstNumber + s.call*marksPerCall + s.made - 1
 	case "boolean":
 		return true
 	case "null":
@@ -229,7 +229,7 @@ func (s *sketch) value(schema any, path string, depth int) any {
 	case "date-time":
 		return "2000-01-01T00:00:00Z" // scripts compute with it: nothing depends on it
 	case "uri", "url":
-		return standAddress + name
+		return addressStart + name
 	}
 	return "«" + name + "»"
 }

@@ -25,7 +25,7 @@ func TestConstantsStandForNothing(t *testing.T) {
 	p := placeholder(json.RawMessage(`{"properties":{"a":{"const":1700000000},"b":{"const":"«"},"c":{"const":"«2.x»"},
 		"d":{"const":"https://plan.invalid/"},"e":{"type":"string"},"f":{"type":"integer"},"g":{"type":"string","format":"uri"}}}`), false, 1)
 	var got []string
-	for _, s := range standsOf(p, 1) {
+	for _, s := range marksOf(p, 1) {
 		got = append(got, strings.Join(s.path, "."))
 	}
 	if len(got) != 3 || !strings.Contains(strings.Join(got, " "), "e") || !strings.Contains(strings.Join(got, " "), "f") || !strings.Contains(strings.Join(got, " "), "g") {

@@ -35,10 +35,10 @@ func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
 	if c.Plan == 0 {
 		return
 	}
-	if g.plan.stands == nil {
-		g.plan = plan{make(map[int][]stand), make(map[int]json.RawMessage)}
+	if g.plan.marks == nil {
+		g.plan = plan{make(map[int][]mark), make(map[int]json.RawMessage)}
 	}
-	g.plan.stands[c.Plan] = standsOf(c.Placeholder, c.Plan)
+	g.plan.marks[c.Plan] = marksOf(c.Placeholder, c.Plan)
 	if c.State == state.RunDone && value != nil {
 		g.plan.got[c.Plan] = value
 	}

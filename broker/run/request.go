@@ -41,9 +41,9 @@ type Request struct {
 	// Session is which of the client's conversations it is, where the protocol
 	// tells them apart; skills that a user has picked belong to one.
 	Session string
-	// Progress is told of each call that is sent: how many so far, and to
-	// which tool. It is also told, with 0, of the progress that servers report
-	// and of what they log. It must not block. Nil is fine.
+	// Progress is called for each call that is sent: how many so far, and to
+	// which tool. It is also called, with 0, for the progress that servers report
+	// and for what they log. It must not block. Nil is fine.
 	Progress func(calls int, message string)
 	// Talker answers what servers ask while the script waits for them. Equal
 	// talkers are one client. Nil refuses all questions.

@@ -38,7 +38,7 @@ type Options struct {
 	Results state.Results
 	Values  state.Values
 	Learned *learned.Store
-	// Observer is told what executions do; nil for nobody.
+	// Observer sees what executions do; nil for none.
 	Observer Observer
 
 	// Policy decides about every call; Rules are those of it that a user has

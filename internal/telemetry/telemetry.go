@@ -20,7 +20,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
-// Options say what is told to whom. The zero value tells nobody.
+// Options say what is exported and where. The zero value exports nothing.
 type Options struct {
 	// Endpoint is a collector that speaks OTLP over HTTP, such as
 	// http://localhost:4318; nil sends nothing. Headers go with each request.

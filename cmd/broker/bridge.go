@@ -91,19 +91,24 @@ func bridgeApp(args []string) (*app, bool) {
 	return a, checkMode(a.mode) == nil
 }
 
-// restTime is how long nothing is written before a bridge is at rest.
-const restTime = time.Second
+// restTime is how long nothing is written before a bridge or a daemon is at rest.
+// The daemon's first answers come while it still lists servers, which is when it
+// needs most memory.
+const (
+	restTime       = time.Second
+	daemonRestTime = 15 * time.Second
+)
 
 // A resting writer gives memory back when nothing was written for a while: what
-// lines took, and at first what packages made at the start, which a bridge does
-// not use.
+// lines, listings and results took, and at first what packages made at the start.
 type resting struct {
-	out  io.Writer
-	rest *time.Timer
+	out   io.Writer
+	rest  *time.Timer
+	after time.Duration
 }
 
 func (r *resting) Write(p []byte) (int, error) {
-	r.rest.Reset(restTime)
+	r.rest.Reset(r.after)
 	return r.out.Write(p)
 }
 
@@ -126,7 +131,7 @@ func (a *app) serveBridge(ctx context.Context) error {
 		return err
 	}
 	dir, _ := os.Getwd()
-	out := &resting{out: a.protocol, rest: time.AfterFunc(restTime, debug.FreeOSMemory)}
+	out := &resting{out: a.protocol, rest: time.AfterFunc(restTime, debug.FreeOSMemory), after: restTime}
 	defer out.rest.Stop()
 	b := &daemon.Bridge{
 		In: a.stdin, Out: out, StateDir: settings.state,

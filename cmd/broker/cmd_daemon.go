@@ -98,6 +98,7 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 		host.watch(browsing, watchEvery)
 	}()
 	err = d.Serve(ctx, host, idle)
+	host.rest.Stop()
 	endBrowsing()
 	<-look
 	host.console.serving.Wait()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type daemonHost struct {
 	console consoleHost
 	adopted func()                // called when the daemon has got variables from a client
 	current func() *config.Config // the config in force
+	rest    *time.Timer           // gives memory back
 
 	mu       sync.Mutex
 	settings daemonSettings
@@ -50,6 +52,7 @@ type room struct {
 func newDaemonHost(a *app, s *session, settings daemonSettings, adopted func()) *daemonHost {
 	return &daemonHost{
 		a: a, session: s, settings: settings, adopted: adopted, current: func() *config.Config { return s.config },
+		rest: time.AfterFunc(daemonRestTime, debug.FreeOSMemory),
 		servers: make(map[string]*mcp.Server), rooms: make(map[string]*room), talks: make(map[*daemon.Conversation]string),
 	}
 }
@@ -225,7 +228,8 @@ func (h *daemonHost) Converse(ctx context.Context, c *daemon.Conversation) {
 		return
 	}
 	defer leave()
-	_ = surface.ServeLines(ctx, server, surface.Peer{ID: c.ID, Dir: dir, Roots: func(folders []string) { h.moves(c, folders[0]) }}, c, c)
+	_ = surface.ServeLines(ctx, server, surface.Peer{ID: c.ID, Dir: dir, Roots: func(folders []string) { h.moves(c, folders[0]) }}, c,
+		&resting{out: c, rest: h.rest, after: daemonRestTime})
 }
 
 // moves lets a client connect anew when the folder that its roots say is served by

@@ -38,6 +38,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(daemonVariable) == "" {
 		os.Setenv(daemonVariable, "off")
 	}
+	if file := os.Getenv(replayVariable); file != "" {
+		serveRecorded(file)
+		return
+	}
 	fakeupstream.RunIfAsked()
 	managedPath = os.Getenv("MANAGED_POLICY") // not that of this computer
 	testscript.Main(keeper{m}, map[string]func(){

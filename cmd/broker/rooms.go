@@ -52,7 +52,7 @@ type room struct {
 func newDaemonHost(a *app, s *session, settings daemonSettings, adopted func()) *daemonHost {
 	return &daemonHost{
 		a: a, session: s, settings: settings, adopted: adopted, current: func() *config.Config { return s.config },
-		rest: time.AfterFunc(daemonRestTime, debug.FreeOSMemory),
+		rest:    time.AfterFunc(daemonRestTime, debug.FreeOSMemory),
 		servers: make(map[string]*mcp.Server), rooms: make(map[string]*room), talks: make(map[*daemon.Conversation]string),
 	}
 }

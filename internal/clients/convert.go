@@ -46,7 +46,8 @@ type parts struct {
 // clientOnly are keys that tell a client how to treat a server, which is not
 // the broker's business.
 var clientOnly = []string{"trust", "alwaysLoad", "autoApprove", "alwaysAllow", "gallery", "version", "source", "required", "icon",
-	"default_tools_approval_mode", "supports_parallel_tool_calls", "experimental_environment", "environment_id", "dev", "sandboxEnabled", "sandbox", "settings", "id", "name"}
+	"default_tools_approval_mode", "supports_parallel_tool_calls", "experimental_environment", "environment_id", "dev", "sandboxEnabled", "sandbox", "settings", "id", "name",
+	"created", "updated", "isolation", "health_check_interval", "tool_discovery_interval"}
 
 func (c *converter) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(c.out.Notes, text) {
@@ -101,13 +102,13 @@ func (c *converter) field(key string, v any) {
 	switch key {
 	case "description":
 		g.description = text(v)
-	case "type", "transport", "transportType":
+	case "type", "transport", "transportType", "protocol":
 		g.kind = text(v)
 	case "command", "cmd":
 		c.command(v)
 	case "args":
 		g.args = append(g.args, c.texts(v)...)
-	case "cwd", "workingDirectory":
+	case "cwd", "workingDirectory", "working_dir":
 		g.cwd = c.refs(text(v))
 	case "env", "environment", "envs":
 		g.env = append(g.env, c.pairs(v)...)
@@ -134,8 +135,15 @@ func (c *converter) field(key string, v any) {
 		}
 	case "bearer_token_env_var":
 		g.headers = append(g.headers, config.Field{Key: "Authorization", Value: "Bearer " + c.need(text(v), "")})
-	case "bearer_token":
-		g.headers = append(g.headers, config.Field{Key: "Authorization", Value: "Bearer " + c.refs(text(v))})
+	case "bearer_token", "bearerToken":
+		if token := text(v); token != "" {
+			g.headers = append(g.headers, config.Field{Key: "Authorization", Value: "Bearer " + c.refs(token)})
+		}
+	case "quarantined":
+		if v == true {
+			g.disabled = true
+			c.note("it was in quarantine: look at it before you enable it")
+		}
 	case "disabled":
 		g.disabled = g.disabled || v == true
 	case "enabled":
@@ -176,6 +184,8 @@ func (c *converter) rarely(key string, v any) {
 		c.timeout(v)
 	case "keepAlive":
 		g.keepAlive = v
+	case "oauth":
+		g.unknown = append(g.unknown, config.Field{Key: key, Value: c.oauth(v)})
 	default:
 		if c.client.ID == "zed" && key == "settings" {
 			g.extension = true
@@ -186,6 +196,28 @@ func (c *converter) rarely(key string, v any) {
 		}
 		g.unknown = append(g.unknown, config.Field{Key: key, Value: v})
 	}
+}
+
+// oauth has the keys of a sign-in in their other spelling.
+func (c *converter) oauth(v any) any {
+	o, ok := v.(config.Object)
+	if !ok {
+		return v
+	}
+	var out config.Object
+	for _, f := range o {
+		switch f.Key {
+		case "client_id":
+			f.Key = "clientId"
+		case "client_secret":
+			f.Key = "clientSecret"
+		case "redirect_uri":
+			c.note("oauth: register http://127.0.0.1:PORT/callback in place of %q, and set \"callbackPort\" to that port", text(f.Value))
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // command reads a program: one word, a list of words, or an object of all that

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -241,6 +242,59 @@ func TestReadFileKnowsRootKeys(t *testing.T) {
 		if _, err := ReadFile(nil, path, Env{}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ReadFile of %s: %v, want an error with %q", content, err, want)
 		}
+	}
+}
+
+// The files of other brokers: the list of mcpproxy, the export of MetaMCP.
+func TestReadFileKnowsOtherBrokers(t *testing.T) {
+	tests := []struct{ name, content, want, notes string }{
+		{"mcpproxy", `{"listen": "127.0.0.1:8080", "mcpServers": [
+			{"name": "gh", "url": "https://gh/mcp", "protocol": "http", "headers": {"Authorization": "Bearer ${env:GH}"}, "enabled": true, "created": "2026-01-01T00:00:00Z",
+				"oauth": {"client_id": "me", "scopes": ["repo"], "redirect_uri": "http://127.0.0.1:9/cb"}},
+			{"name": "files", "command": "npx", "args": ["-y", "files"], "protocol": "stdio", "working_dir": "/srv", "env": {"K": "${keyring:k}"}, "enabled": false, "isolation": {"enabled": true}},
+			{"name": "new", "command": "new", "quarantined": true}]}`,
+			`{"gh": {"url": "https://gh/mcp", "type": "http", "headers": {"Authorization": "Bearer ${GH}"}, "oauth": {"clientId": "me", "scopes": ["repo"]}},
+				"files": {"command": "npx", "args": ["-y", "files"], "cwd": "/srv", "env": {"K": "${keyring:k}"}, "disabled": true},
+				"new": {"command": "new", "disabled": true}}`, "isolation created callbackPort quarantine"},
+		{"metamcp", `{"mcpServers": {"hn": {"type": "stdio", "command": "uvx", "args": ["mcp-hn"]}, "api": {"type": "streamable_http", "url": "https://api/mcp", "bearerToken": "${API}"}}}`,
+			`{"hn": {"command": "uvx", "args": ["mcp-hn"]}, "api": {"type": "http", "url": "https://api/mcp", "headers": {"Authorization": "Bearer ${API}"}}}`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "servers.json")
+			writeFile(t, path, tt.content)
+			sources, err := ReadFile(nil, path, testEnv(t, "linux", nil), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make(map[string]any)
+			var notes []string
+			for _, e := range sources[0].Servers {
+				got[e.Name] = e.Config
+				notes = append(append(notes, e.Notes...), e.Skip)
+			}
+			text, err := json.Marshal(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var have, want any
+			if err := errors.Join(json.Unmarshal(text, &have), json.Unmarshal([]byte(tt.want), &want)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, have); diff != "" {
+				t.Errorf("ReadFile mismatch (-want +got):\n%s", diff)
+			}
+			for word := range strings.FieldsSeq(tt.notes) {
+				if !strings.Contains(strings.Join(notes, "\n"), word) {
+					t.Errorf("no note speaks of %s: %q", word, notes)
+				}
+			}
+		})
+	}
+	path := filepath.Join(t.TempDir(), "x.json")
+	writeFile(t, path, `{"mcpServers": [{"command": "x"}]}`)
+	if _, err := ReadFile(nil, path, Env{}, nil); err == nil || !strings.Contains(err.Error(), "mcpServers[0] has no name") {
+		t.Errorf("a server without a name: %v", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -171,7 +172,7 @@ func (r reader) read(path, scope string) []Source {
 
 // entries are the servers of one place; nil if it is not there at all.
 func (r reader) entries(data []byte, path string, p place) ([]Entry, error) {
-	fields, err := r.client.format.servers(data, p.root)
+	fields, err := r.fields(data, p.root)
 	if err != nil || fields == nil {
 		return nil, err
 	}
@@ -188,6 +189,24 @@ func (r reader) entries(data []byte, path string, p place) ([]Entry, error) {
 		out = append(out, c.convert(f.Key, f.Value, off(f.Key)))
 	}
 	return out, nil
+}
+
+// fields are the entries of one place. Files that belong to no client may have a
+// list of servers that have their names in them, as mcpproxy has it.
+func (r reader) fields(data []byte, root []string) ([]config.Field, error) {
+	v, ok, err := config.LookupKey(data, root)
+	if _, isJSON := r.client.format.(jsonFile); r.client.root != nil || !isJSON || err != nil || !ok || v.Value.Kind() != '[' {
+		return r.client.format.servers(data, root)
+	}
+	fields := []config.Field{}
+	for i, entry := range config.Value(v).([]any) {
+		name := text(object(entry).Get("name"))
+		if name == "" {
+			return nil, fmt.Errorf("%s[%d] has no name", strings.Join(root, "."), i)
+		}
+		fields = append(fields, config.Field{Key: name, Value: entry})
+	}
+	return fields, nil
 }
 
 // A place is where in a file servers are.

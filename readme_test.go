@@ -3,18 +3,11 @@ package mcpbroker_test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/mcpbroker/mcpbroker/internal/config"
 )
-
-// block is a fenced block of README.md: what stands after the fence, and the
-// text up to the next one.
-var block = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
 func readme(t *testing.T) string {
 	t.Helper()
@@ -28,7 +21,7 @@ func readme(t *testing.T) string {
 // blocks returns the blocks of one language in text.
 func blocks(text, language string) []string {
 	var found []string
-	for _, m := range block.FindAllStringSubmatch(text, -1) {
+	for _, m := range fence.FindAllStringSubmatch(text, -1) {
 		if m[1] == language {
 			found = append(found, m[2])
 		}
@@ -55,20 +48,6 @@ func TestReadmeSetUpIsTheTwoCommandsThatAreChecked(t *testing.T) {
 	}
 }
 
-func TestReadmeConfigIsValid(t *testing.T) {
-	found := blocks(readme(t), "jsonc")
-	if len(found) != 1 {
-		t.Fatalf("%d config examples, want 1", len(found))
-	}
-	c, err := config.Parse("servers.json", []byte(found[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(c.Notes) > 0 {
-		t.Errorf("config example has unknown keys: %q", c.Notes)
-	}
-}
-
 func TestReadmeClientEntriesAreJSON(t *testing.T) {
 	found := blocks(readme(t), "json")
 	if len(found) != 3 {
@@ -89,44 +68,6 @@ func TestReadmeClientEntriesAreJSON(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Links of the README and of docs lead to files, and to headings in them.
-func TestLinksLeadSomewhere(t *testing.T) {
-	docs, err := filepath.Glob("docs/*.md")
-	if err != nil || len(docs) == 0 {
-		t.Fatal("no docs", err)
-	}
-	for _, doc := range append(docs, "README.md") {
-		data, err := os.ReadFile(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(data), -1) {
-			file, heading, _ := strings.Cut(m[1], "#")
-			target := filepath.Join(filepath.Dir(doc), file)
-			if file == "" {
-				target = doc
-			}
-			text, err := os.ReadFile(target)
-			if info, e := os.Stat(target); e == nil && info.IsDir() {
-				err = nil
-			}
-			if err != nil || heading != "" && !slices.Contains(headings(string(text)), heading) {
-				t.Errorf("%s links to %s, which is not there", doc, m[1])
-			}
-		}
-	}
-}
-
-// headings are the anchors of the headings of a page.
-func headings(text string) []string {
-	var anchors []string
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
-		anchor := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
-		anchors = append(anchors, strings.ReplaceAll(anchor, " ", "-"))
-	}
-	return anchors
 }
 
 // Every module that go.mod requires directly has a reason in docs/RATIONALE.md,

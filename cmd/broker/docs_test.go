@@ -1,9 +1,8 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,28 +12,28 @@ import (
 // Commands and flags that the README and docs name are there: in the text
 // between backquotes, in blocks on lines of their own.
 func TestDocsNameCommandsThatExist(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	inText, inBlock := regexp.MustCompile("`broker ([^`\n]+)`"), regexp.MustCompile("(?m)^broker (.+)$")
+	inText, inBlock := regexp.MustCompile("`broker ([^`\n]+)`"), regexp.MustCompile(`(?m)^\s*(?:\$ )?broker ([a-z].*)$`)
 	seen := 0
-	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, part := range strings.Split(string(text), "```") {
-			named := inText
-			if i%2 == 1 {
-				named = inBlock
+	for page, text := range pages(t) {
+		check := func(line string) {
+			line, _, _ = strings.Cut(line, "  ") // what stands behind is an explanation
+			line, _, _ = strings.Cut(line, " |") // another program
+			line, _, _ = strings.Cut(line, " #")
+			seen++
+			if problem := unknownIn(strings.Fields(line)); problem != "" {
+				t.Errorf("%s: broker %s: there is no %s", page, line, problem)
 			}
-			for _, m := range named.FindAllStringSubmatch(part, -1) {
-				line, _, _ := strings.Cut(m[1], "  ") // what stands behind is an explanation
-				seen++
-				if problem := unknownIn(strings.Fields(line)); problem != "" {
-					t.Errorf("%s: broker %s: there is no %s", filepath.Base(page), line, problem)
-				}
+		}
+		for _, m := range inText.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			check(m[1])
+		}
+		for _, b := range fence.FindAllStringSubmatch(text, -1) {
+			commands := inBlock.FindAllStringSubmatch(b[2], -1)
+			for _, m := range commands {
+				check(m[1])
+			}
+			if len(commands) > 0 && !slices.Contains([]string{"sh", "console", "ini", "yaml"}, b[1]) {
+				t.Errorf("%s: a block with %q is marked %q: \"console\" is run, \"sh\" is not", page, commands[0][0], b[1])
 			}
 		}
 	}

@@ -195,6 +195,9 @@ func errorLines(err error) lines {
 	case ownLines, *config.Report:
 		return lines(err.Error())
 	}
+	if c, ok := errors.AsType[*codeError](err); ok && c.Error() == err.Error() { // wrapped by what passed it on
+		return errorLines(c)
+	}
 	return lines(gate.Terminal(err.Error()))
 }
 

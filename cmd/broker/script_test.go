@@ -57,7 +57,10 @@ func TestMain(m *testing.M) {
 		"teller":    func() { fmt.Println("usage: teller --stdio\nThis is no \x1b[31mMCP."); os.Exit(2) },
 		"locked":    serveLocked,
 		"op":        playOp,
-		"greeter":   func() { fmt.Println("hello"); serveShelf() },
+		// Servers of the commands in docs.
+		"github-mcp-server": serveGitHub,
+		"slack-mcp-server":  serveSlack,
+		"greeter":           func() { fmt.Println("hello"); serveShelf() },
 		// The browser of Linux and macOS, whose user agrees to everything.
 		"xdg-open": openPage,
 		"open":     openPage,
@@ -217,8 +220,11 @@ func serveLibrary() {
 	}
 }
 
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+func TestScripts(t *testing.T) { testscript.Run(t, scriptParams(t)) }
+
+// scriptParams are where scripts run and what they may do beside running programs.
+func scriptParams(t *testing.T) testscript.Params {
+	return testscript.Params{
 		Dir:  "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "replace": replaceText, "pack": packSkills, "trust": trustProject},
 		Condition: func(cond string) (bool, error) {
@@ -253,7 +259,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("SITE_URL", site.URL)
 			return nil
 		},
-	})
+	}
 }
 
 // replaceText is the script command "replace OLD NEW FILE": the user's editor.

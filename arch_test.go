@@ -43,7 +43,7 @@ var below = []string{
 // diagram is the picture in docs/architecture.md as data. A package that no
 // row names fails the test.
 var diagram = []row{
-	{pkg: "cmd/broker", imports: append([]string{"broker/...", "images", "internal/pins"}, below...)},
+	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/pins"}, below...)},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/run", "broker/script", "broker/skill", "broker/surface"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is
@@ -85,10 +85,11 @@ var diagram = []row{
 	{pkg: "sandbox/...", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
 
 	{pkg: "images", modules: []string{"std"}},
+	{pkg: "docs", modules: []string{"std"}},
 	{pkg: "internal/config", imports: []string{"policy"}},
 	{pkg: "broker/api", imports: []string{"broker", "codegen", "discovery", "discovery/upstream", "skills", "skills/library", "skills/plugin", "skills/repo",
 		"state", "internal/pins", "internal/redact", "internal/tokens"}},
-	{pkg: "broker/console", modules: []string{"std"}},
+	{pkg: "broker/console", imports: []string{"docs"}, modules: []string{"std"}},
 	{pkg: "state", imports: []string{"internal/redact"}},
 	{pkg: "state/sqlite", imports: []string{"state"}},
 	{pkg: "state/...", imports: []string{"state"}},

@@ -235,7 +235,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nhint: %s --help", flagError(err), cmd.CommandPath())
 	})
-	root.SetHelpCommand(helpCommand(root))
+	root.SetHelpCommand(a.helpCommand(root))
 	root.AddCommand(
 		a.serveCommand(), a.indexCommand(), a.searchCommand(), a.callCommand(), a.toolsCommand(), a.evalCommand(), a.execCommand(), a.runCommand(), a.scriptsCommand(), a.serversCommand(),
 		a.tailCommand(), a.auditCommand(), a.runsCommand(), a.approvalsCommand(), a.policyCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.initCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
@@ -249,35 +249,28 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// helpCommand is "help", which does not pass over what there is no help for.
-func helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Show help for a command, and the exit codes",
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return unknownCommand(root, strings.Join(args, " "))
-			}
-			return cmd.Help()
-		},
-	}
-}
-
 // unknownCommand names what is nearest to a command that does not exist.
 func unknownCommand(cmd *cobra.Command, name string) error {
-	var known []string
+	return unknownName(name, commandNames(cmd), "broker help lists the commands")
+}
+
+// commandNames are the commands below cmd that help lists.
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
 	for _, c := range cmd.Commands() {
 		if !c.Hidden {
-			known = append(known, c.Name())
+			names = append(names, c.Name())
 		}
 	}
+	return names
+}
+
+func unknownName(name string, known []string, hint string) error {
 	text := fmt.Sprintf("unknown command %q", name)
 	if near := nearest.Names(name, known, 2); len(near) > 0 {
-		text += "\nhint: did you mean \"" + strings.Join(near, `" or "`) + "\"?"
-	} else {
-		text += "\nhint: broker help lists the commands"
+		hint = "did you mean \"" + strings.Join(near, `" or "`) + "\"?"
 	}
-	return usage("%s", lines(text))
+	return usage("%s", lines(text+"\nhint: "+hint))
 }
 
 // group is a command that only holds others.

@@ -53,7 +53,7 @@ func TestJSONInDocs(t *testing.T) {
 			seen[kind]++
 		}
 	}
-	for kind, least := range map[string]int{"config": 10, "project": 1, "policy": 12, "workflow": 1} {
+	for kind, least := range map[string]int{"config": 10, "project": 1, "policy": 12, "workflow": 1, "entry": 4} {
 		if seen[kind] < least {
 			t.Errorf("%d blocks are read as %s, want %d", seen[kind], kind, least)
 		}
@@ -86,6 +86,8 @@ func readBlock(t *testing.T, page string, text []byte, comments bool) (kind stri
 		}
 		_, err := config.LoadProject(file)
 		return "project", err
+	case strings.Contains(string(text), `"serve"`):
+		return "entry", readEntry(plain)
 	case has("mcpServers", "servers", "broker"):
 		c, err := config.Parse("servers.json", text)
 		if err == nil && len(c.Notes) > 0 {
@@ -101,7 +103,24 @@ func readBlock(t *testing.T, page string, text []byte, comments bool) (kind stri
 	return "JSON", errors.New("neither a config nor anything else that is known here")
 }
 
-// Anchors that are headings, and links that lead to files and to headings in them.
+// readEntry reads what a client has of the broker.
+func readEntry(text []byte) error {
+	var entry map[string]map[string]struct {
+		Command string
+		Args    []string
+	}
+	if err := json.Unmarshal(text, &entry); err != nil {
+		return err
+	}
+	for _, servers := range entry {
+		if s := servers["broker"]; s.Command != "broker" || !slices.Contains(s.Args, "serve") {
+			return errors.New("it does not run broker serve")
+		}
+	}
+	return nil
+}
+
+// Links lead to files, and to headings in them.
 func TestLinksLeadSomewhere(t *testing.T) {
 	for page, text := range pagesOf(t) {
 		for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {

@@ -1,7 +1,6 @@
 package mcpbroker_test
 
 import (
-	"encoding/json"
 	"os"
 	"regexp"
 	"slices"
@@ -44,28 +43,6 @@ func TestReadmeSetUpIsTheTwoCommandsThatAreChecked(t *testing.T) {
 	for _, command := range []string{"go run ./examples/quickstart", "go test -race"} {
 		if !strings.Contains(string(ci), command) {
 			t.Errorf(".ci/run does not run %q", command)
-		}
-	}
-}
-
-func TestReadmeClientEntriesAreJSON(t *testing.T) {
-	found := blocks(readme(t), "json")
-	if len(found) != 3 {
-		t.Errorf("%d entries to paste, want 3", len(found))
-	}
-	for _, text := range found {
-		var entry map[string]map[string]struct {
-			Command string
-			Args    []string
-		}
-		if err := json.Unmarshal([]byte(text), &entry); err != nil {
-			t.Errorf("%v in:\n%s", err, text)
-			continue
-		}
-		for _, servers := range entry {
-			if s := servers["broker"]; s.Command != "broker" || !slices.Contains(s.Args, "serve") {
-				t.Errorf("entry does not run broker serve:\n%s", text)
-			}
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/commands.md")
+var update = flag.Bool("update", false, "rewrite docs/commands.md, and what console blocks of docs show")
 
 // docs/commands.md has what --help says of each command.
 func TestCommandReference(t *testing.T) {

@@ -213,7 +213,7 @@ func byFile(path string) *Client {
 	for suffix, id := range map[string]string{
 		"/.mcp.json": "claude-code", "/.claude.json": "claude-code", "/claude_desktop_config.json": "claude-desktop",
 		"/.cursor/mcp.json": "cursor", "/.vscode/mcp.json": "vscode", "/User/mcp.json": "vscode",
-		"/.codex/config.toml": "codex", "/.gemini/settings.json": "gemini", "/mcp_config.json": "windsurf",
+		"/.codex/config.toml": "codex", "/.gemini/settings.json": "gemini", "/windsurf/mcp_config.json": "windsurf",
 		"/zed/settings.json": "zed", "/.zed/settings.json": "zed",
 		"/opencode.json": "opencode", "/opencode.jsonc": "opencode",
 	} {
@@ -229,5 +229,9 @@ func generic(path string) *Client {
 	if strings.EqualFold(filepath.Ext(path), ".toml") {
 		return &Client{ID: "file", Title: "the file", format: tomlFile{}, root: []string{"mcp_servers"}, dialect: codexDialect}
 	}
-	return &Client{ID: "file", Title: "the file", format: jsonFile{}, dialect: anyDialect}
+	title := "the file"
+	if strings.HasSuffix(filepath.ToSlash(path), ".mcpproxy/mcp_config.json") {
+		title = "mcpproxy"
+	}
+	return &Client{ID: "file", Title: title, format: jsonFile{}, dialect: anyDialect}
 }

@@ -261,7 +261,7 @@ func TestReadFileKnowsOtherBrokers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "servers.json")
+			path := filepath.Join(t.TempDir(), ".mcpproxy", "mcp_config.json")
 			writeFile(t, path, tt.content)
 			sources, err := ReadFile(nil, path, testEnv(t, "linux", nil), nil)
 			if err != nil {

@@ -200,11 +200,12 @@ func (r reader) fields(data []byte, root []string) ([]config.Field, error) {
 	}
 	fields := []config.Field{}
 	for i, entry := range config.Value(v).([]any) {
-		name := text(object(entry).Get("name"))
+		server := object(entry)
+		name := text(server.Get("name"))
 		if name == "" {
 			return nil, fmt.Errorf("%s[%d] has no name", strings.Join(root, "."), i)
 		}
-		fields = append(fields, config.Field{Key: name, Value: entry})
+		fields = append(fields, config.Field{Key: name, Value: slices.DeleteFunc(server, func(f config.Field) bool { return f.Key == "name" })})
 	}
 	return fields, nil
 }

@@ -9,9 +9,10 @@ import (
 // A CallFilter chooses calls. Its zero value chooses the last 50.
 type CallFilter struct {
 	// Limit is how many are listed at most: 0 means 50, below 0 all. Before, if not
-	// 0, leaves out the call of that number and what was recorded after it.
-	Limit  int
-	Before int64
+	// 0, leaves out the call of that number and what was recorded after it, After
+	// that call and what was recorded before it.
+	Limit         int
+	Before, After int64
 	// Since and Until, if not zero, are when the calls began: Until is exclusive.
 	Since, Until time.Time
 	// These, if not empty, leave out what is different. Client is Client or

@@ -177,3 +177,28 @@ func TestReadersWaitForNoWriter(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is new does not depend on when an execution began, or what the clock says.
+func TestLongExecutionsAreNewsWhenTheyEnd(t *testing.T) {
+	s := open(t, t.TempDir(), nil)
+	id := s.Begin(state.Execution{Started: time.Now().Add(-100 * time.Hour)})
+	s.Record(state.Call{ExecutionID: id, Status: state.CallOK})
+	n, err := s.News(t.Context(), state.Position{})
+	eventually(t, "the call is in the record", func() bool {
+		n, err = s.News(t.Context(), state.Position{})
+		return err != nil || n.At.Call == 2
+	})
+	if err == nil {
+		err = s.Finish(state.Execution{ID: id, Ended: time.Now().Add(-99 * time.Hour)})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err = s.News(t.Context(), n.At)
+	if err != nil || len(n.Executions) != 1 || n.Executions[0].Status != state.StatusDone || len(n.Calls) != 0 {
+		t.Errorf("News = %+v, %v", n, err)
+	}
+	if n, err = s.News(t.Context(), n.At); err != nil || len(n.Executions) != 0 {
+		t.Errorf("again: %+v, %v", n, err)
+	}
+}

@@ -33,6 +33,7 @@ func (a Audits) callFilters(t *testing.T) {
 	}{
 		{"limit", state.CallFilter{Limit: 1}, []string{"src__log"}},
 		{"before", state.CallFilter{Before: all[0].N}, []string{"git__push", "git__log"}},
+		{"after", state.CallFilter{After: all[1].N}, []string{"src__log"}},
 		{"since", state.CallFilter{Since: begun.Add(-time.Minute)}, []string{"git__push", "git__log"}},
 		{"until", state.CallFilter{Until: begun.Add(-time.Minute)}, []string{"src__log"}},
 		{"server and tool", state.CallFilter{Server: "git", Tool: "log"}, []string{"git__log"}},

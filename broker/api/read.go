@@ -51,6 +51,9 @@ type (
 	// Executions are those of a filter.
 	Executions struct {
 		Executions List[state.Execution] `json:"executions"`
+		// Searched is set if older executions were not looked at yet: ask for those
+		// until then.
+		Searched *time.Time `json:"searched,omitempty"`
 	}
 	// An Execution is one with its calls.
 	Execution struct {
@@ -60,6 +63,9 @@ type (
 	// Calls are those of a filter.
 	Calls struct {
 		Calls List[state.Call] `json:"calls"`
+		// Searched is set if older calls were not looked at yet: ask for those before
+		// it.
+		Searched int64 `json:"searched,omitempty"`
 	}
 	// Events are those of servers, skills and plugins.
 	Events struct {

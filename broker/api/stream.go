@@ -15,7 +15,7 @@ const (
 	maxStreams = 16
 	// newsEvery is how often the record is looked at: a page shows a call at most
 	// this and the time of its commit later.
-	newsEvery = 100 * time.Millisecond
+	newsEvery = 50 * time.Millisecond
 	// beatEvery keeps a stream without news alive, and finds pages that are gone.
 	beatEvery = 15 * time.Second
 )
@@ -78,6 +78,9 @@ func (f *follower) run(r *http.Request) {
 		if now := f.serverStates(); now != f.servers {
 			f.servers = now
 			err = f.write("event: servers\ndata: {}\n\n")
+		}
+		for i := range n.Calls { // listCalls and showExecution have them
+			n.Calls[i].Args, n.Calls[i].Result = nil, nil
 		}
 		if news := (News{n.Executions, n.Calls, n.Events, n.Missed}); err == nil && (first || len(news.Executions)+len(news.Calls)+len(news.Events) > 0 || news.Missed) {
 			err = f.write("event: news\nid: " + n.At.String() + "\ndata: " + gate.Encode(news).String() + "\n\n")

@@ -29,11 +29,12 @@ const (
 
 // The kinds of an Event that changes what calls may do, or who may make them.
 const (
-	EventApproval = "approval"       // a person decided about calls of the run Name
-	EventPins     = "pins_changed"   // a person approved or blocked tools of a server
-	EventLogin    = "login"          // at a remote server
-	EventLogout   = "logout"         // of a remote server
-	EventConfig   = "config_changed" // Digest is that of the config in force; recorded if it differs from the last
+	EventApproval    = "approval"       // a person decided about calls of the run Name
+	EventScriptSaved = "script_saved"   // a person saved the script Name in the console
+	EventPins        = "pins_changed"   // a person approved or blocked tools of a server
+	EventLogin       = "login"          // at a remote server
+	EventLogout      = "logout"         // of a remote server
+	EventConfig      = "config_changed" // Digest is that of the config in force; recorded if it differs from the last
 )
 
 // An Event is something that happened to a server, a skill or a plugin, outside

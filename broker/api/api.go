@@ -45,6 +45,9 @@ type Options struct {
 	// Always writes a rule that allows tools into the policy of the config; nil
 	// cannot.
 	Always func(tools []string) error
+	// SaveScript saves a script for people and other scripts to run; nil cannot. It
+	// returns what the commands print of it. An error says what is wrong with it.
+	SaveScript func(name, description, code string) (any, error)
 	// Note records what a person decided; nil is fine.
 	Note func(state.Event)
 	// Private asks for a session also where there are no tokens.

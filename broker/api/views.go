@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -41,6 +42,7 @@ var views = []route{
 	{http.MethodPost, "/api/pins", true, (*server).decidePin},
 	{http.MethodGet, "/api/manifest", false, (*server).manifest},
 	{http.MethodPost, "/api/execute", true, (*server).execute},
+	{http.MethodPost, "/api/scripts", true, (*server).saveScript},
 }
 
 // query reads the parameters of a request. The first mistake is its err.
@@ -259,6 +261,26 @@ func (s *server) execute(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	return s.run(r, broker.ExecuteRequest{Code: body.Code, Language: body.Language, Timeout: time.Duration(body.Timeout) * time.Second, Plan: body.Plan, Owner: state.Local})
+}
+
+// saveScript keeps a script because a person says so.
+func (s *server) saveScript(r *http.Request) (int, any, error) {
+	var body struct{ Name, Description, Code string }
+	if err := readBody(r, &body); err != nil {
+		return 0, nil, err
+	}
+	if s.o.SaveScript == nil {
+		return 0, nil, newProblem(http.StatusNotImplemented, "no_config", "this broker has no config beside which scripts are saved")
+	}
+	saved, err := s.o.SaveScript(body.Name, body.Description, body.Code)
+	if _, file := errors.AsType[*fs.PathError](err); err != nil && !file {
+		err = newProblem(http.StatusUnprocessableEntity, "bad_script", "%s", s.o.Library().Hider()(err.Error()))
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	s.o.Note(state.Event{Kind: state.EventScriptSaved, Name: body.Name, Client: clientConsole, Detail: "saved " + body.Name})
+	return http.StatusOK, saved, nil
 }
 
 // A Ran is what the model would get, and the id of the execution in the record, if

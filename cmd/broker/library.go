@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/broker/console"
+	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -110,6 +111,17 @@ func (a *app) apiOptions(s *session, w *watcher) api.Options {
 		Always: func(tools []string) error { return allowAlways(s.config.Path, tools) },
 		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins},
 		Note:   s.audit.Note,
+		SaveScript: func(name, description, code string) (any, error) {
+			if strings.TrimSpace(code) == "" {
+				return nil, errors.New("the script is empty")
+			}
+			saved, err := script.Store{Dir: savedScripts(s.config)}.Save(script.Script{Name: name, Description: description, Code: code})
+			if err != nil {
+				return nil, err
+			}
+			saved.Code = "" // the page has it
+			return saved, nil
+		},
 		FileRead: func(k *skills.Skill, client, path string, err error) {
 			e := skillEvent(state.EventSkillFileRead, k, path, err)
 			e.Client = client

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/broker/console"
+	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
@@ -37,22 +39,23 @@ const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 
 // A place is a console with a broker behind it.
 type place struct {
-	t       *testing.T
+	t       testing.TB
 	broker  *broker.Broker
 	store   *sqlite.Store
 	handler http.Handler
 	page    *console.Console
 	url     string
+	scripts script.Store
 
 	mu     sync.Mutex
 	server *http.Server
 	addr   string
 }
 
-func newPlace(t *testing.T, servers []upstream.Config, skillsDir string) *place {
+func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place {
 	t.Helper()
 	dir := t.TempDir()
-	store, err := sqlite.Open(dir, &sqlite.Options{Payloads: true})
+	store, err := sqlite.Open(dir, &sqlite.Options{Payloads: true, Days: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +70,18 @@ func newPlace(t *testing.T, servers []upstream.Config, skillsDir string) *place 
 		t.Fatal(err)
 	}
 	b.Start(t.Context())
-	b.Refresh(t.Context())
+	for _, c := range servers {
+		if c.Name != "hanging" { // nobody waits for that one
+			b.Refresh(t.Context(), c.Name)
+		}
+	}
 	l := library.New(library.Options{Skills: registry, Custom: skillsDir, Plugins: filepath.Join(dir, "plugins"), Switches: filepath.Join(dir, "switches.json")})
-	p := &place{t: t, broker: b, store: store, page: console.New()}
+	p := &place{t: t, broker: b, store: store, page: console.New(), scripts: script.Store{Dir: filepath.Join(dir, "scripts")}}
 	p.handler = surface.ConsoleHandler(p.page, api.New(api.Options{
 		Library: func() *library.Library { return l }, Owner: surface.TokenOwner, Private: true, Session: p.page.Session,
+		SaveScript: func(name, description, code string) (any, error) {
+			return p.scripts.Save(script.Script{Name: name, Description: description, Code: code})
+		},
 		Reader: &api.Reader{Broker: b, Audit: store, Runs: runs, Pins: kept},
 	}), api.Refuse)
 	p.serve("127.0.0.1:0")
@@ -119,17 +129,31 @@ func (p *place) record(client string, bytesIn int64, calls ...state.Call) (id st
 }
 
 // shelf is a server whose tools have odd names.
-func shelf(t *testing.T) string {
+func shelf(t testing.TB) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "shelf", Version: "1"}, nil)
-	for _, name := range []string{"list_books", "add_book", "delete_book", "lend_book", "<img src=x onerror=alert(1)>"} {
-		s.AddTool(&mcp.Tool{Name: name, Description: "A tool for a book. <script>alert(1)</script>", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "list_books"}},
+	for _, name := range []string{"list_books", "add_book", "delete_book", "lend_book", "whole_library", "<img src=x onerror=alert(1)>"} {
+		s.AddTool(&mcp.Tool{Name: name, Description: "A tool for a book. <script>alert(1)</script>", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "list_books" || name == "whole_library"}},
 			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "<b>books</b> " + secret}}}, nil
+				text := "<b>books</b> " + secret
+				if name == "whole_library" {
+					text = strings.Repeat("<b>a book</b> ", 10_000_000/14)
+				}
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 			})
 	}
 	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return server.URL
+}
+
+// hanging is a server that takes connections and never answers.
+func hanging(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return "http://" + l.Addr().String()
 }
 
 // The console in a real browser, with everything and with nothing to show.
@@ -143,53 +167,43 @@ func TestConsoleInABrowser(t *testing.T) {
 	if err != nil {
 		missing(t, "no node: apt-get install nodejs")
 	}
-	skillsDir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(skillsDir, "notes"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(skillsDir, "notes", "SKILL.md"), []byte("---\nname: notes\ndescription: Writes notes. Use for notes.\n---\n\n# <b>Do</b> it.\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	full := newPlace(t, []upstream.Config{{Name: "shelf", URL: shelf(t)}, {Name: "dead", Command: "/nowhere/server"}}, skillsDir)
+	full, options := fullPlace(t)
 	empty := newPlace(t, nil, t.TempDir())
-
-	var many sync.WaitGroup
-	for range 100 {
-		many.Go(func() {
-			for range 100 {
-				full.record("stdio", 20_000, state.Call{Server: "shelf", Tool: "list_books", ID: "shelf__list_books", Status: state.CallOK, Class: "read", Duration: time.Millisecond})
-			}
-		})
-	}
-	many.Wait()
-	call := state.Call{Server: "shelf", Tool: "<img src=x onerror=alert(1)>", ID: "x", Status: state.CallOK, Class: "write", Args: []byte(`{"token":"` + secret + `"}`), Result: []byte(`"<img src=x onerror=alert(1)>"`), Duration: 10 * time.Millisecond}
-	failed := call
-	failed.Status, failed.Error = state.CallError, "<script>alert(1)</script> "+secret
-	id := full.record("stdio", 20_000, call, failed)
-	asks := full.broker.Execute(t.Context(), broker.ExecuteRequest{Code: `await callMCPTool('shelf__delete_book', {title: 'Emma', token: '` + secret + `'})`, Language: "javascript", Client: "stdio", Owner: state.Local})
-	if asks.RunID == "" {
-		t.Fatalf("no run waits: %+v", asks)
-	}
-
-	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client := r.FormValue("client")
 		switch r.URL.Path {
 		case "/run":
-			full.record(r.FormValue("client"), 1)
+			id := full.record(client, 1)
+			_, _ = fmt.Fprintf(w, `{"id": %q, "at": %d}`, id, time.Now().UnixMilli())
+		case "/jump": // the clock was an hour ahead when it began
+			id := full.store.Begin(state.Execution{Client: client, Started: time.Now().Add(time.Hour)})
+			for i, at := range []time.Duration{0, 2 * time.Hour, -time.Hour} {
+				full.store.Record(state.Call{ExecutionID: id, Seq: i + 1, Server: "shelf", Tool: "list_books", Status: state.CallOK, Started: time.Now().Add(at), Duration: time.Second})
+			}
+			if err := full.store.Finish(state.Execution{ID: id, Duration: time.Second, Calls: 3}); err != nil {
+				t.Error(err)
+			}
+			_, _ = fmt.Fprint(w, id)
 		case "/cut":
-			full.cut()
-			full.record(r.FormValue("client"), 1)
+			for i := range 20 {
+				if i == 10 {
+					full.cut()
+				}
+				full.record(fmt.Sprintf("%s-%d.", client, i), 1)
+			}
 		case "/back":
 			full.serve(full.addr)
 		}
 	}))
 	defer control.Close()
 
-	options := map[string]any{
-		"modules": modules, "chromium": chromium, "full": full.url, "empty": empty.url, "control": control.URL, "execution": id, "server": "shelf", "secret": secret,
+	for name, value := range map[string]any{"modules": modules, "chromium": chromium, "empty": empty.url, "control": control.URL, "secret": secret,
 		"slack": 10, // of the times: this machine may be busy
+		"shots": os.Getenv("CONSOLE_SHOTS")} {
+		options[name] = value
 	}
-	if dir := os.Getenv("CONSOLE_SHOTS"); dir != "" {
-		options["shots"] = dir
+	if options["shots"] != "" {
+		options["demo"] = demoPlace(t).url
 	}
 	data, err := json.Marshal(options)
 	if err != nil {
@@ -204,6 +218,9 @@ func TestConsoleInABrowser(t *testing.T) {
 	t.Logf("%s\nthe browser took %s", bytes.TrimSpace(out), time.Since(start).Round(time.Second))
 	if err != nil {
 		t.Error(err)
+	}
+	if s, err := full.scripts.Load("sixTimesSeven"); err != nil || s.Version != 1 || s.Description != "Multiplies" || !strings.Contains(s.Code, "return 6 * 7") {
+		t.Errorf("the saved script: %+v, %v", s, err)
 	}
 }
 

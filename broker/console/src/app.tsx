@@ -1,7 +1,7 @@
 // The console: its frame, and which screen is shown.
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { follow, get, live, onNews, open, type Pin, problem, type Run, signedOut } from './api';
+import { follow, get, live, onNews, onServers, open, type Pin, problem, type Run, signedOut } from './api';
 import { Approvals } from './approvals';
 import { Audit } from './audit';
 import { ExecutionPage, Executions } from './executions';
@@ -24,20 +24,19 @@ const screens = [
 ];
 
 function App() {
-  const waits = useSignal(0);
+  const runs = useSignal(0), pins = useSignal(0);
+  const waits = runs.value + pins.value;
   const go = useSignal(false);
   useEffect(() => {
-    const look = async () => {
-      try {
-        const [{ runs }, { pins }] = await Promise.all([get<{ runs: Run[] }>('approvals'), get<{ pins: Pin[] }>('pins')]);
-        waits.value = runs.length + pins.filter((p) => p.held).length;
-      } catch { /* the screen itself says what is wrong */ }
-    };
-    void look();
-    const again = later(() => void look(), 300);
-    const stop = onNews((n) => { if (n.missed || n.executions.some((e) => e.status === 'waiting' || e.status === 'done')) again(); });
-    addEventListener('hashchange', again);
-    return () => { stop(); removeEventListener('hashchange', again); };
+    const quietly = (f: () => Promise<void>) => later(() => { f().catch(() => { /* the screen itself says what is wrong */ }); }, 300);
+    const lookAtRuns = quietly(async () => { runs.value = (await get<{ runs: Run[] }>('approvals')).runs.length; });
+    const lookAtPins = quietly(async () => { pins.value = (await get<{ pins: Pin[] }>('pins')).pins.filter((p) => p.held).length; });
+    const look = () => { lookAtRuns(); lookAtPins(); };
+    look();
+    const stop = onNews((n) => { if (n.missed || n.executions.some((e) => e.status === 'waiting' || (runs.value > 0 && e.status !== 'running'))) lookAtRuns(); });
+    const stopServers = onServers(lookAtPins);
+    addEventListener('hashchange', look);
+    return () => { stop(); stopServers(); removeEventListener('hashchange', look); };
   }, []);
   useKeys({
     g: () => { go.value = true; setTimeout(() => { go.value = false; }, 1000); },
@@ -59,7 +58,7 @@ function App() {
     <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to the content</a>
     <nav aria-label="Screens"><p class="brand">broker</p>
       <ul>{screens.map((s) => <li key={s.id}><a href={'#/' + s.id} aria-current={s.id === id ? 'page' : undefined} title={`g ${s.key}`}>{s.name}
-        {s.id === 'approvals' && waits.value > 0 && <span class="badge">{waits.value}<span class="sr"> waiting</span></span>}</a></li>)}</ul>
+        {s.id === 'approvals' && waits > 0 && <span class="badge">{waits}<span class="sr"> waiting</span></span>}</a></li>)}</ul>
       <p class={live.value ? 'live' : 'live off'} role="status">{live.value ? 'live' : 'not connected'}</p></nav>
     <main id="main" tabIndex={-1}>
       {problem.value && <p role="alert" class="problem">{problem.value} <button onClick={() => { problem.value = ''; }}>Close</button></p>}

@@ -1,15 +1,35 @@
 // Approvals and pins: what waits for me. All by keyboard.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { get, onNews, onServers, type Pin, type Run, type RunCall, send } from './api';
+import { type Call, get, onNews, onServers, type Pin, type Run, type RunCall, send } from './api';
+import { differences } from './diff';
 import { attempt, Block, Cmd, count, Empty, later, many, pretty, Problem, Status, Time, useKeys, useLoad } from './ui';
 
-interface Waiting { run: Run; call: RunCall }
+interface Waiting { run: Run; call: RunCall; last?: Call }
 
 async function waiting(signal: AbortSignal): Promise<Waiting[]> {
   const { runs } = await get<{ runs: Run[] }>('approvals', {}, signal);
   const all = await Promise.all(runs.map((r) => get<{ run: Run; calls: RunCall[] }>('runs/' + r.run_id, {}, signal)));
-  return all.flatMap(({ run, calls }) => calls.filter((c) => c.state === 'asked').map((call) => ({ run, call })));
+  return Promise.all(all.flatMap(({ run, calls }) => calls.filter((c) => c.state === 'asked').map(async (call) => ({ run, call, last: await lastOf(call.tool, signal) }))));
+}
+
+// lastOf is the last call of a tool that went through, if its arguments were recorded.
+async function lastOf(tool: string, signal: AbortSignal): Promise<Call | undefined> {
+  try {
+    const { calls } = await get<{ calls: Call[] }>('calls', { q: tool, status: 'ok', limit: 20 }, signal);
+    return calls.find((c) => c.id === tool && c.args !== undefined);
+  } catch { return undefined; /* the decision does not need it */ }
+}
+
+function Compared({ last, args }: { last: Call; args: unknown }) {
+  const list = differences(last.args, args);
+  return <><p>{list.length ? 'What differs from' : 'The same arguments as'} the last call that went through, <Time at={last.started} />:</p>
+    {list.length > 0 && <ul class="diff mono">{list.map((c) => <li key={c.path}><b>{c.path}</b> {c.was !== undefined && <del>{brief(c.was)}</del>} {c.is !== undefined && <ins>{brief(c.is)}</ins>}</li>)}</ul>}</>;
+}
+
+function brief(v: unknown): string {
+  const text = typeof v === 'string' ? JSON.stringify(v) : JSON.stringify(v) ?? '';
+  return text.length > 200 ? text.slice(0, 200) + ' …' : text;
 }
 
 export function Approvals() {
@@ -63,6 +83,7 @@ export function Approvals() {
       <div class="row"><h3 class="mono">{w.call.tool}</h3><span class="tag">{w.call.class}</span></div>
       <p>It {w.call.why}. Asked by {w.run.client ?? 'a client'}, <Time at={w.run.started} />; expires <Time at={w.run.expires} />.</p>
       {w.call.args !== undefined && <Block label={'Arguments of ' + w.call.tool} text={pretty(w.call.args)} />}
+      {w.last && w.call.args !== undefined && <Compared last={w.last} args={w.call.args} />}
       <div class="actions">
         <button class="primary" onClick={() => decide(w, true)}>Approve once</button>
         <button onClick={() => decide(w, true, true)}>Approve for this run</button>

@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { type Call, get, onNews, type Server } from './api';
 import { CallPanel } from './executions';
-import { Cmd, count, Empty, later, many, ms, param, Problem, Select, setQuery, Status, Table, Text, Time, useLoad } from './ui';
+import { attempt, Cmd, count, Empty, later, many, ms, param, Problem, Searching, Select, setQuery, Status, Table, Text, Time, useLoad } from './ui';
 
 const page = 100;
 const names = ['q', 'server', 'tool', 'status', 'class', 'client', 'since'] as const;
@@ -24,12 +24,24 @@ export function Audit() {
   const more = useSignal(false);
   const fresh = useSignal(0);
   const open = useSignal(0);
+  const searching = useSignal(0);
   const servers = useLoad((s) => get<{ servers: Server[] }>('servers', {}, s), '');
-  const loaded = useLoad(async (signal) => {
-    const { calls } = await get<{ calls: Call[] }>('calls', { ...filter(), limit: page }, signal);
-    rows.value = calls; more.value = calls.length === page; fresh.value = 0;
-    return true;
-  }, settled.value);
+  // A search of a large record answers in parts.
+  const query = async (had: Call[], before?: number, signal?: AbortSignal) => {
+    for (let list = had; ;) {
+      const part = await get<{ calls: Call[]; searched?: number }>('calls', { ...filter(), limit: page - (list.length - had.length), before }, signal);
+      list = [...list, ...part.calls];
+      if (signal?.aborted) return;
+      rows.value = list;
+      const full = list.length - had.length >= page;
+      if (!part.searched || full) {
+        more.value = full; searching.value = 0;
+        return;
+      }
+      before = searching.value = part.searched;
+    }
+  };
+  const loaded = useLoad(async (signal) => { fresh.value = 0; await query([], undefined, signal); return true; }, settled.value);
   useEffect(() => onNews((n) => { fresh.value += n.calls.length; }), []);
   const exportURL = (format: string) => {
     const q = new URLSearchParams(Object.entries(filter()).filter(([, v]) => v));
@@ -39,7 +51,6 @@ export function Audit() {
     return '/api/calls?' + q;
   };
   const filtered = names.some((n) => values[n]);
-  const shown = open.value ? rows.value.find((c) => c.n === open.value) : undefined;
   return <>
     <header><h1>Audit</h1><p class="summary">{rows.value.length > 0 && <>{many(rows.value.length, 'call')}{more.value ? ' and more' : ''}, {count(rows.value.filter((c) => c.status !== 'ok').length)} not ok</>}</p></header>
     <form class="filters" onSubmit={(e) => e.preventDefault()}>
@@ -51,27 +62,23 @@ export function Audit() {
       {(['tool', 'client'] as const).map((n) => values[n] && <button key={n} type="button" class="chip" onClick={() => setQuery(n, '')}>{n} {values[n]} <span aria-hidden="true">×</span><span class="sr"> remove filter</span></button>)}
     </form>
     <Problem error={loaded.error.value} />
-    {loaded.value.value && rows.value.length === 0 && (filtered
+    <Searching to={searching.value} />
+    {loaded.value.value && !searching.value && rows.value.length === 0 && (filtered
       ? <Empty title="No call matches these filters."><a href="#/audit">Show all</a></Empty>
       : <Empty title="No tool has been called yet.">Calls of scripts and of <Cmd>broker call</Cmd> are recorded and shown here.</Empty>)}
-    {rows.value.length > 0 && <div class="row"><p>Export what is shown: <a href={exportURL('jsonl')} download>JSON lines</a>, <a href={exportURL('csv')} download>CSV</a></p>
+    {rows.value.length > 0 && <div class="row"><p class="dim">Export what is shown: <a href={exportURL('jsonl')} download>JSON lines</a>, <a href={exportURL('csv')} download>CSV</a></p>
       {fresh.value > 0 && <button onClick={() => void loaded.again()}>{many(fresh.value, 'new call')}</button>}</div>}
-    {shown && <div class="card"><div class="row"><h2>Call {shown.n}</h2><button onClick={() => { open.value = 0; }}>Close</button></div><CallPanel c={shown} /></div>}
-    {rows.value.length > 0 && <Table label="Calls" rows={rows.value} rowKey={(c) => String(c.n)} selected={String(open.value)} columns={[
-      { name: 'Call', cell: (c) => <button class="link" onClick={() => { open.value = c.n ?? 0; }}>{c.n}</button> },
+    {rows.value.length > 0 && <Table label="Calls" rows={rows.value} rowKey={(c) => String(c.n)} selected={String(open.value)} under={(c) => <CallPanel c={c} />} columns={[
+      { name: 'Tool', cell: (c) => <button class="link mono" aria-expanded={open.value === c.n} onClick={() => { open.value = open.value === c.n ? 0 : (c.n ?? 0); }}>{c.server}.{c.tool}</button> },
       { name: 'When', cell: (c) => <Time at={c.started} /> },
-      { name: 'Tool', cell: (c) => <span class="mono">{c.server}.{c.tool}</span> },
       { name: 'Status', cell: (c) => <Status value={c.status} /> },
       { name: 'Took', number: true, low: true, cell: (c) => ms(c.duration_ms) },
       { name: 'Class', low: true, cell: (c) => c.class },
-      { name: 'Policy', low: true, cell: (c) => c.decision },
+      { name: 'Policy', low: true, cell: (c) => <span class="dim">{c.decision}</span> },
       { name: 'Client', low: true, cell: (c) => c.client && <button class="link" onClick={() => setQuery('client', c.client ?? '')}>{c.client}</button> },
       { name: 'Execution', low: true, cell: (c) => c.execution && <a class="mono" href={'#/x/' + c.execution}>{c.execution.slice(0, 14)}</a> },
       { name: 'Error', low: true, wide: true, cell: (c) => <span class="clip">{c.error}</span> },
     ]} />}
-    {more.value && <p><button onClick={async () => {
-      const { calls } = await get<{ calls: Call[] }>('calls', { ...filter(), limit: page, before: rows.value.at(-1)?.n });
-      rows.value = [...rows.value, ...calls]; more.value = calls.length === page;
-    }}>Load older</button></p>}
+    {more.value && <p><button onClick={() => attempt(() => query(rows.value, rows.value.at(-1)?.n))}>Load older</button></p>}
   </>;
 }

@@ -3,14 +3,12 @@ import uPlot from 'uplot';
 import type { Day } from './api';
 import { size } from './ui';
 
-export function draw(box: HTMLElement, days: Day[]): () => void {
+export function draw(box: HTMLElement, days: Day[], span: number): () => void {
   const byDay = new Map(days.map((d) => [d.day, d]));
-  const first = Date.parse(days[0]?.day ?? new Date().toISOString().slice(0, 10)) / 1000;
-  const last = Date.parse(days.at(-1)?.day ?? new Date().toISOString().slice(0, 10)) / 1000;
+  const last = Date.parse(new Date().toISOString().slice(0, 10)) / 1000;
   const xs: number[] = [];
-  // A day before and after, so that a single day is a bar and not a wall.
-  for (let t = first - 3 * 86_400; t <= last + 86_400; t += 86_400) xs.push(t);
-  const at = (f: (d: Day) => number) => xs.map((t) => { const d = byDay.get(new Date(t * 1000).toISOString().slice(0, 10)); return d ? f(d) : 0; });
+  for (let t = last - span * 86_400; t <= last + 86_400; t += 86_400) xs.push(t);
+  const at = (f: (d: Day) => number) => xs.map((t) => { const d = byDay.get(new Date(t * 1000).toISOString().slice(0, 10)); return d ? f(d) : null; });
   let plot: uPlot | undefined;
   const render = () => {
     plot?.destroy();
@@ -19,7 +17,7 @@ export function draw(box: HTMLElement, days: Day[]): () => void {
     const dim = colour('--dim'), line = colour('--line'), strong = colour('--bar'), weak = colour('--fg');
     box.style.color = '';
     const axis = { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '12px ' + css.fontFamily };
-    const bars = uPlot.paths.bars!({ size: [0.7, 60] });
+    const bars = uPlot.paths.bars!({ size: [0.7, 40] });
     plot = new uPlot({
       width: Math.max(200, box.clientWidth), height: 180, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), 'UTC'), cursor: { show: false }, legend: { show: false },
       scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, Math.max(max * 1.1, 1)] } },

@@ -1,8 +1,8 @@
 // Executions: what did the agent do. A list, one execution with its waterfall, one call.
 import { useSignal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { type Call, type Execution, get, onNews } from './api';
-import { address, Block, Cmd, count, Empty, Facts, later, many, ms, param, pretty, Problem, Select, setQuery, size, Status, Table, Text, Time, useLoad } from './ui';
+import { address, attempt, Block, Cmd, count, Empty, Facts, later, many, ms, param, pretty, Problem, Searching, Select, setQuery, size, Status, Table, Text, Time, useLoad } from './ui';
 
 const page = 100;
 const statuses = ['', 'running', 'done', 'failed', 'refused', 'timeout', 'cancelled', 'interrupted', 'waiting'];
@@ -13,23 +13,51 @@ export function Executions() {
   const q = param('q'), status = param('status'), server = param('server');
   const rows = useSignal<Execution[]>([]);
   const more = useSignal(false);
-  const query = (signal?: AbortSignal, until?: string) => get<{ executions: Execution[] }>('executions', { q, status, server, limit: page, until }, signal);
-  const loaded = useLoad(async (signal) => {
-    const list = (await query(signal)).executions;
-    rows.value = list;
-    more.value = list.length === page;
-    return true;
-  }, [q, status, server].join('\n'));
+  const searching = useSignal('');
+  const heard = useRef<Execution[]>([]);
+  // add puts news where they belong.
+  const add = (list: Execution[]) => {
+    if (!list.length || q || server) return false;
+    const changed = new Map(list.map((e) => [e.id, e]));
+    const old = rows.value.map((e) => (changed.has(e.id) ? { code: e.code, ...changed.get(e.id)! } : e));
+    const fresh = [...changed.values()].filter((e) => !old.some((o) => o.id === e.id));
+    rows.value = [...fresh, ...old].filter((e) => !status || e.status === status).sort((a, b) => (a.started < b.started ? 1 : -1));
+    return fresh.length > 0;
+  };
+  // A search of a large record answers in parts.
+  const query = async (before: Execution[], until?: string, signal?: AbortSignal) => {
+    const had = before.length;
+    for (let list = before; ;) {
+      heard.current = [];
+      const part = await get<{ executions: Execution[]; searched?: string }>('executions', { q, status, server, limit: page - (list.length - had), until }, signal);
+      list = [...list, ...part.executions];
+      if (signal?.aborted) return;
+      rows.value = list;
+      add(heard.current); // what was answered may be older than that
+      searching.value = part.searched ?? '';
+      if (!part.searched || list.length - had >= page) {
+        more.value = list.length - had >= page;
+        searching.value = '';
+        return;
+      }
+      until = part.searched;
+    }
+  };
+  const loaded = useLoad(async (signal) => { await query([], undefined, signal); return true; }, [q, status, server].join('\n'));
   useEffect(() => {
     const reload = later(() => void loaded.again(), 150);
+    // News are without the scripts.
+    const scripts = later(() => void attempt(async () => {
+      const { executions } = await get<{ executions: Execution[] }>('executions', { status, limit: page });
+      const code = new Map(executions.map((e) => [e.id, e.code]));
+      rows.value = rows.value.map((e) => (e.code ? e : { ...e, code: code.get(e.id) }));
+    }), 1000);
     return onNews((n) => {
       if (n.missed) return reload();
       if (!n.executions.length) return;
       if (q || server) return reload();
-      const changed = new Map(n.executions.map((e) => [e.id, e]));
-      const old = rows.value.map((e) => changed.get(e.id) ?? e);
-      const fresh = n.executions.filter((e) => !old.some((o) => o.id === e.id));
-      rows.value = [...fresh, ...old].filter((e) => !status || e.status === status).sort((a, b) => (a.started < b.started ? 1 : -1));
+      heard.current.push(...n.executions);
+      if (add(n.executions)) scripts();
     });
   }, [q, status, server]);
   const needle = q.toLowerCase();
@@ -39,31 +67,27 @@ export function Executions() {
   const bad = shown.filter((e) => e.status !== 'done' && e.status !== 'running').length;
   const filtered = q || status || server;
   return <>
-    <header><h1>Executions</h1><p class="summary">{shown.length > 0 && <>{many(shown.length, 'execution')}{more.value ? ' and more' : ''}, {bad ? <strong>{count(bad)} not done</strong> : 'all done'},
-      {' '}{size(shown.reduce((n, e) => n + kept(e), 0))} kept out of the model</>}</p></header>
+    <header><h1>Executions</h1><p class="summary">{shown.length > 0 && <>{many(shown.length, 'execution')}{more.value ? ' and more' : ''}, {bad ? <strong>{count(bad)} not done</strong> : 'all done'},{' '}{size(shown.reduce((n, e) => n + kept(e), 0))} kept out of the model</>}</p></header>
     <form class="filters" onSubmit={(e) => e.preventDefault()}>
       <Text label="Find" id="find" value={q} onInput={(v) => setQuery('q', v)} placeholder="id, client, error or code" />
       <Select label="Status" value={status} onChange={(v) => setQuery('status', v)} options={statuses} />
       {server && <button type="button" class="chip" onClick={() => setQuery('server', '')}>calls to {server} <span aria-hidden="true">×</span><span class="sr"> remove filter</span></button>}
     </form>
     <Problem error={loaded.error.value} />
-    {loaded.value.value && shown.length === 0 && (filtered
+    <Searching to={searching.value} />
+    {loaded.value.value && !searching.value && shown.length === 0 && (filtered
       ? <Empty title="Nothing matches these filters."><a href="#/executions">Show all</a></Empty>
       : <Empty title="No script has run yet.">Connect a client with <Cmd>broker install claude-code</Cmd>, or run one here: <a href="#/runner">Runner</a>. Each run appears on this page while it runs.</Empty>)}
-    {shown.length > 0 && <Table label="Executions" rows={shown} rowKey={(e) => e.id} onOpen={(e) => '#/x/' + e.id} columns={[
+    {shown.length > 0 && <Table label="Executions" rows={shown} rowKey={(e) => e.id} onOpen={(e) => '#/x/' + e.id} note={(e) => e.error && <span class="clip bad">{e.error}</span>} columns={[
       { name: 'Started', cell: (e) => <Time at={e.started} /> },
       { name: 'Status', cell: (e) => <Status value={e.status} /> },
+      { name: 'Script', low: true, wide: true, cell: (e) => <span class="mono line">{e.code}</span> },
       { name: 'Took', number: true, cell: (e) => (e.status === 'running' ? '' : ms(e.duration_ms)) },
       { name: 'Calls', number: true, cell: (e) => count(e.calls) },
       { name: 'Kept out', number: true, low: true, cell: (e) => size(kept(e)) },
       { name: 'Client', low: true, cell: who },
-      { name: 'Error', low: true, wide: true, cell: (e) => <span class="clip">{e.error}</span> },
     ]} />}
-    {more.value && <p><button onClick={async () => {
-      const list = (await query(undefined, rows.value.at(-1)?.started)).executions;
-      rows.value = [...rows.value, ...list];
-      more.value = list.length === page;
-    }}>Load older</button></p>}
+    {more.value && <p><button onClick={() => attempt(() => query(rows.value, rows.value.at(-1)?.started))}>Load older</button></p>}
   </>;
 }
 
@@ -105,7 +129,7 @@ export function Waterfall({ execution, calls }: { execution: Execution; calls: C
       const writes = c.class && c.class !== 'read';
       return <li key={c.seq}>
         <button class="call" aria-expanded={open.value === c.seq} onClick={() => { open.value = open.value === c.seq ? -1 : c.seq; }}>
-          <span class="name"><span class="dim">{c.seq}</span> {c.server}.<b>{c.tool}</b> {writes && <span class="tag">{c.class}</span>}{c.status !== 'ok' && <Status value={c.status} />}</span>
+          <span class="name"><span class="dim">{c.seq}</span><span class="long" title={c.server + '.' + c.tool}>{c.server}.<b>{c.tool}</b></span>{writes && <span class="tag">{c.class}</span>}{c.status !== 'ok' && <Status value={c.status} />}</span>
           <span class="lane"><span class={'bar ' + (c.status !== 'ok' ? 'bad' : writes ? 'writes' : '')} style={{ left: percent(at(c)), width: percent(c.duration_ms) }} /></span>
           <span class="took">{ms(c.duration_ms)}</span>
         </button>

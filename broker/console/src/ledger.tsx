@@ -1,7 +1,7 @@
 // Ledger: what did it save.
 import { useEffect, useRef } from 'preact/hooks';
 import { type Day, get, type Ledger as Sums, type ToolStats } from './api';
-import { Cmd, count, Empty, many, ms, param, Problem, Select, setQuery, size, Table, Time, useLoad } from './ui';
+import { about, Cmd, count, Empty, many, ms, param, Problem, Select, setQuery, size, Table, Time, useLoad } from './ui';
 
 const days: Record<string, number> = { '': 30, week: 7, quarter: 90 };
 
@@ -16,7 +16,7 @@ export function Ledger() {
     {l && <>
       <dl class="tiles">
         <div><dt>Definitions not sent, each turn</dt><dd>{count(l.tokens_saved.definitions_per_turn)} <small>tokens</small></dd></div>
-        <div><dt>Results kept out</dt><dd>{size(l.bytes_kept)}</dd><dd class="dim">about {count(l.tokens_saved.results)} tokens (estimate)</dd></div>
+        <div><dt>Results kept out</dt><dd>{size(l.bytes_kept)}</dd><dd class="dim">{about(l.tokens_saved.results)} tokens (estimate)</dd></div>
         <div><dt>Executions</dt><dd>{count(l.executions)}</dd><dd class="dim">{many(l.calls, 'call')}, {count(l.errors)} failed</dd></div>
       </dl>
       <details><summary>How this is computed</summary>
@@ -24,7 +24,7 @@ export function Ledger() {
         <p><strong>Results kept out:</strong> for each execution the bytes of results that came into the script ({size(l.bytes_in)} in all), less the bytes of its answer to the model ({size(l.bytes_out)}), where that is above zero. An interrupted execution counts nothing. Tokens are estimated at four bytes each.</p>
         <p>The same as JSON: <Cmd>broker audit stats --json</Cmd></p></details>
       {l.executions === 0 ? <Empty title="Nothing was executed in this period.">Scripts that read a lot and answer little save most. Try one in the <a href="#/runner">Runner</a>.</Empty> : <>
-        <h2>By day</h2><Chart days={l.days} />
+        <h2>By day</h2><Chart days={l.days} span={days[span] ?? 30} />
         <h2>By tool</h2>
         {l.tools.length ? <Table<ToolStats> label="By tool" rows={[...l.tools].sort((a, b) => b.result_bytes - a.result_bytes)} rowKey={(t) => t.server + '.' + t.tool} columns={[
           { name: 'Tool', cell: (t) => <span class="mono">{t.server}.{t.tool}</span> }, { name: 'Results', number: true, cell: (t) => size(t.result_bytes) },
@@ -37,14 +37,14 @@ export function Ledger() {
 
 // Chart draws what was kept out and what went to the model. The table beside it says
 // the same to those who do not see it.
-function Chart({ days }: { days: Day[] }) {
+function Chart({ days, span }: { days: Day[]; span: number }) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     let stop = () => {};
     let gone = false;
-    void import('./chart').then(({ draw }) => { if (!gone && box.current) stop = draw(box.current, days); });
+    void import('./chart').then(({ draw }) => { if (!gone && box.current) stop = draw(box.current, days, span); });
     return () => { gone = true; stop(); };
-  }, [days]);
+  }, [days, span]);
   return <><p class="dim"><span class="key">kept out</span>, <span class="key out">to the model</span></p><div class="chart" ref={box} aria-hidden="true" />
     <details><summary>As a table</summary><Table<Day> label="By day" rows={[...days].reverse()} rowKey={(d) => d.day} columns={[
       { name: 'Day', cell: (d) => d.day }, { name: 'Kept out', number: true, cell: (d) => size(d.bytes_kept) }, { name: 'To the model', number: true, cell: (d) => size(d.bytes_out) },

@@ -1,13 +1,14 @@
 // Runner: write and run a script, with what the model would get beside it.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { type Answer, type Call, type Execution, get, send } from './api';
+import { type Answer, type Call, type Execution, get, type SavedScript, send } from './api';
 import type { Editor } from './editor';
 import { Waterfall } from './executions';
-import { Block, Cmd, Empty, many, ms, param, pretty, Problem, Select } from './ui';
+import { attempt, Block, Cmd, Empty, many, ms, param, pretty, Problem, Select } from './ui';
 
 const draft = 'broker.runner';
-const first = `// Functions of your servers complete as you type. What you return goes to the model.
+const first = `// Functions of your servers complete as you type.
+// What you return goes to the model.
 const found = await tools.search('list issues');
 return found;
 `;
@@ -20,6 +21,12 @@ export function Runner() {
   const running = useSignal(false);
   const error = useSignal('');
   const answer = useSignal<Answer | undefined>(undefined);
+  const saving = useSignal(false);
+  const saved = useSignal<SavedScript | undefined>(undefined);
+  const keep = (form: FormData) => attempt(async () => {
+    saved.value = await send<SavedScript>('scripts', { name: form.get('name'), description: form.get('description'), code: editor.current?.text() ?? '' });
+    saving.value = false;
+  });
   const record = useSignal<{ execution: Execution; calls: Call[] } | undefined>(undefined);
   const run = async (plan = false) => {
     if (running.value || !editor.current) return;
@@ -57,7 +64,14 @@ export function Runner() {
       <button class="primary" onClick={() => void run()} disabled={running.value}>{running.value ? 'Running …' : 'Run'}</button>
       <button onClick={() => void run(true)} disabled={running.value || language.value === 'python'} title="Read, and list what would be written">Plan</button>
       {running.value && <button onClick={() => stop.current?.abort()}>Stop</button>}
+      {language.value !== 'python' && <button aria-expanded={saving.value} onClick={() => { saving.value = !saving.value; saved.value = undefined; }}>Save …</button>}
     </div>
+    {saving.value && <form class="filters card" onSubmit={(e) => { e.preventDefault(); void keep(new FormData(e.currentTarget)); }}>
+      <label class="field"><span>Name</span><input name="name" required pattern="[A-Za-z][A-Za-z0-9_]*" maxLength={64} placeholder="staleIssues" title="Letters, digits and _, with a letter first" autocomplete="off" spellcheck={false} /></label>
+      <label class="field grow"><span>What it does, for search</span><input name="description" maxLength={300} placeholder="List stale issues" autocomplete="off" /></label>
+      <button class="primary">Save the script</button>
+      <p class="dim">Models find saved scripts and call them. One of the same name becomes a new version.</p></form>}
+    {saved.value && <p role="status" class="notice">Saved {saved.value.name}, version {saved.value.version}. In scripts: <Cmd>{`await scripts.${saved.value.name}(${saved.value.input ? 'input' : ''})`}</Cmd>; in a terminal: <Cmd>{'broker run ' + saved.value.name}</Cmd></p>}
     <div class="split"><div class="editor" ref={box} />
       <div aria-live="polite">
         <Problem error={error.value} />
@@ -71,7 +85,7 @@ export function Runner() {
           {a.hint && <p class="dim">{a.hint}</p>}
         </>}
         {record.value && <><Waterfall execution={record.value.execution} calls={record.value.calls} />
-          <p><a href={'#/x/' + record.value.execution.id}>Link to this execution</a>. <span class="dim">Keep the script: <Cmd>{`broker scripts save NAME --execution ${record.value.execution.id.slice(0, 14)}`}</Cmd></span></p></>}
+          <p><a href={'#/x/' + record.value.execution.id}>Link to this execution</a></p></>}
       </div></div>
   </>;
 }

@@ -19,17 +19,17 @@ function ServerList() {
   const rows = value.value?.servers ?? [];
   const broken = rows.filter((s) => s.error || s.held).length;
   return <>
-    <header><h1>Servers</h1><p class="summary">{rows.length > 0 && <>{many(rows.length, 'server')}, {many(value.value?.total_tools ?? 0, 'tool')}, {broken ? <strong>{count(broken)} need a look</strong> : 'all well'}</>}</p></header>
+    <header><h1>Servers</h1><p class="summary">{rows.length > 0 && <>{many(rows.length, 'server')}, {many(value.value?.total_tools ?? 0, 'tool')}, {broken ? <strong>{count(broken)} {broken === 1 ? 'needs' : 'need'} a look</strong> : 'all well'}</>}</p></header>
     <Problem error={error.value} />
     {value.value && rows.length === 0 && <Empty title="No server is configured."><Cmd>broker import claude-code</Cmd> takes over those of a client; <Cmd>broker servers add NAME -- COMMAND</Cmd> adds one.</Empty>}
-    {rows.length > 0 && <Table label="Servers" rows={rows} rowKey={(s) => s.name} onOpen={(s) => '#/servers/' + encodeURIComponent(s.name)} columns={[
+    {rows.length > 0 && <Table label="Servers" rows={rows} rowKey={(s) => s.name} onOpen={(s) => '#/servers/' + encodeURIComponent(s.name)} note={(s) => s.error || s.held || s.changed} columns={[
       { name: 'Server', cell: (s) => s.name },
       { name: 'Status', cell: (s) => <Status value={s.status} /> },
       { name: 'Tools', number: true, cell: (s) => count(s.tool_count) },
       { name: 'Calls, 7 days', number: true, cell: (s) => count(of(s.name).reduce((n, t) => n + t.calls, 0)) },
       { name: 'Errors', number: true, low: true, cell: (s) => { const n = of(s.name).reduce((n, t) => n + t.errors, 0); return n ? <strong>{count(n)}</strong> : '0'; } },
       { name: 'Last call', low: true, cell: (s) => { const last = of(s.name).map((t) => t.last_call).sort().at(-1); return last ? <Time at={last} /> : <span class="dim">none</span>; } },
-      { name: 'What to know', low: true, wide: true, cell: (s) => <span>{s.error || s.held || s.changed || <span class="dim">{s.description}</span>}</span> },
+      { name: 'What it does', low: true, wide: true, cell: (s) => <span class="clip">{s.description}</span> },
     ]} />}
   </>;
 }

@@ -1,6 +1,6 @@
 // What the screens share: the address, times and sizes, tables and states.
 import { signal, useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { problem } from './api';
 
@@ -47,9 +47,19 @@ export function size(n: number): string {
   return (n / 1_000_000).toFixed(1) + ' MB';
 }
 export const count = (n: number) => n.toLocaleString();
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+export const about = (n: number) => 'about ' + short.format(n);
 export const many = (n: number, what: string) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
 export function pretty(v: unknown): string {
   return typeof v === 'string' ? v : JSON.stringify(v, null, 2);
+}
+// save gives the browser a file.
+export function save(name: string, text: string): void {
+  const a = document.createElement('a');
+  a.href = URL.createObjectURL(new Blob([text], { type: 'application/jsonl' }));
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
 }
 
 // attention maps what is not as it should be to how much it matters.
@@ -73,10 +83,14 @@ export function Facts({ list }: { list: [string, ComponentChildren][] }) {
 }
 
 // Block is a text that scrolls by itself, also by keyboard.
-export function Block({ label, text, numbered }: { label: string; text: string; numbered?: boolean }) {
-  return <pre class={'block' + (numbered ? ' numbered' : '')} tabIndex={0} role="region" aria-label={label}>
+const shownAtOnce = 20_000;
+export function Block({ label, text: whole, numbered }: { label: string; text: string; numbered?: boolean }) {
+  const all = useSignal(false);
+  const long = whole.length > shownAtOnce && !all.value;
+  const text = long ? whole.slice(0, shownAtOnce) : whole;
+  return <><pre class={'block' + (numbered ? ' numbered' : '')} tabIndex={0} role="region" aria-label={label}>
     {numbered ? text.replace(/\n$/, '').split('\n').map((l, i) => <span key={i}>{l + '\n'}</span>) : text}
-  </pre>;
+  </pre>{long && <p class="dim">The first {count(shownAtOnce)} of {count(whole.length)} characters. <button onClick={() => { all.value = true; }}>Show all</button></p>}</>;
 }
 
 export function Select({ label, value, onChange, options }: { label: string; value: string; onChange: (v: string) => void; options: (string | [string, string])[] }) {
@@ -92,14 +106,22 @@ export function Text({ label, value, onInput, placeholder, id }: { label: string
 
 // A Table names its columns; low ones are left out where there is little room.
 export interface Column<T> { name: string; cell: (row: T) => ComponentChildren; low?: boolean; number?: boolean; wide?: boolean }
-export function Table<T>({ label, columns, rows, rowKey, onOpen, selected }:
-  { label: string; columns: Column<T>[]; rows: T[]; rowKey: (row: T) => string; onOpen?: (row: T) => string; selected?: string }) {
+// One row may be open: what is under it follows it. What a narrow screen has no
+// columns for may stand below the first one, as note.
+export function Table<T>({ label, columns, rows, rowKey, onOpen, selected, under, note }:
+  { label: string; columns: Column<T>[]; rows: T[]; rowKey: (row: T) => string; onOpen?: (row: T) => string; selected?: string; under?: (row: T) => ComponentChildren; note?: (row: T) => ComponentChildren }) {
   const cls = (c: Column<T>) => [c.low && 'low', c.number && 'number', c.wide && 'wide'].filter(Boolean).join(' ');
   return <div class="scroll" role="region" aria-label={label} tabIndex={0}><table>
     <thead><tr>{columns.map((c) => <th key={c.name} scope="col" class={cls(c)}>{c.name}</th>)}</tr></thead>
-    <tbody>{rows.map((r) => <tr key={rowKey(r)} class={selected === rowKey(r) ? 'selected' : ''}>
-      {columns.map((c, i) => <td key={c.name} class={cls(c)}>{i === 0 && onOpen ? <a href={onOpen(r)}>{c.cell(r)}</a> : c.cell(r)}</td>)}
-    </tr>)}</tbody></table></div>;
+    <tbody>{rows.map((r) => {
+      const key = rowKey(r), open = selected === key;
+      const below = note?.(r);
+      return <Fragment key={key}><tr class={(open ? 'selected' : '') + (below ? ' noted' : '')}>
+        {columns.map((c, i) => <td key={c.name} class={cls(c)}>{i === 0 && onOpen ? <a href={onOpen(r)}>{c.cell(r)}</a> : c.cell(r)}</td>)}
+      </tr>
+        {below && <tr class="note"><td colSpan={columns.length}>{below}</td></tr>}
+        {open && under && <tr class="under"><td colSpan={columns.length}>{under(r)}</td></tr>}</Fragment>;
+    })}</tbody></table></div>;
 }
 
 // useLoad loads now, and again when a key changes or again is called. What comes
@@ -128,6 +150,10 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, key: strin
 export async function attempt(f: () => Promise<unknown>): Promise<void> {
   problem.value = '';
   try { await f(); } catch (e) { problem.value = (e as Error).message; }
+}
+
+export function Searching({ to }: { to: string | number }) {
+  return to ? <p role="status" class="dim">Looking through what is older than {typeof to === 'string' ? <Time at={to} /> : <>call {count(to)}</>} …</p> : null;
 }
 
 export function Problem({ error }: { error: string }) {

@@ -56,7 +56,7 @@ var diagram = []row{
 		"state", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/typecheck"}},
 	{pkg: "broker/catalog", imports: []string{"discovery/...", "codegen", "bridge", "policy", "internal/learned"}},
 	{pkg: "broker/surface", imports: []string{"discovery/transport", "discovery/upstream"}},
-	{pkg: "examples/...", imports: []string{"broker/...", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/..."}},
+	{pkg: "examples/...", imports: []string{"broker/...", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/...", "state/..."}},
 
 	{pkg: "index", imports: []string{"discovery"}},
 	{pkg: "codegen", imports: []string{"discovery"}},

@@ -105,6 +105,15 @@ type Call struct {
 // ErrNoRecord means that there is no record, or no such execution in it.
 var ErrNoRecord = errors.New("no audit record")
 
+// BytesKept is what e kept out of the model: what came in beyond what went out, and
+// nothing of one that was interrupted.
+func (e *Execution) BytesKept() int64 {
+	if e.Status == StatusInterrupted {
+		return 0
+	}
+	return max(e.BytesIn-e.BytesOut, 0)
+}
+
 // HashCode is the CodeHash of a program.
 func HashCode(code string) string {
 	sum := sha256.Sum256([]byte(code))

@@ -193,13 +193,21 @@ type Ledger struct {
 // token; definitions are counted.
 type SavedTokens struct {
 	// Definitions is the price of all tool definitions less that of the broker's own
-	// tools, in each turn of a conversation.
+	// tools, in each turn of a conversation; below zero, the broker's own cost more.
 	Definitions int `json:"definitions_per_turn"`
 	// Results is what came into the sandbox and did not go to the model.
 	Results int64 `json:"results"`
 }
 
-const bytesPerToken = 4
+// BytesPerToken is the estimate for texts that are not there any more to be counted.
+const BytesPerToken = 4
+
+// Saved is what the model was spared: with the tokens of all definitions and of the
+// broker's own, and the bytes of results that executions kept. It is what the ledger
+// says, and docs/savings.md.
+func Saved(definitions, own int, bytesKept int64) SavedTokens {
+	return SavedTokens{Definitions: definitions - own, Results: bytesKept / BytesPerToken}
+}
 
 // Ledger sums up what began since then; the zero time means everything.
 func (r *Reader) Ledger(ctx context.Context, since time.Time) (l Ledger, err error) {
@@ -209,8 +217,7 @@ func (r *Reader) Ledger(ctx context.Context, since time.Time) (l Ledger, err err
 	if l.Skills, err = r.Audit.SkillStats(ctx, since); err != nil {
 		return l, err
 	}
-	l.TokensSaved.Results = l.BytesKept / bytesPerToken
-	if r.Broker == nil {
+	if l.TokensSaved = Saved(0, 0, l.BytesKept); r.Broker == nil {
 		return l, nil // the definitions are those of a config
 	}
 	before, err := DefinitionTokens(r.Broker.Catalog().Tools())
@@ -218,7 +225,7 @@ func (r *Reader) Ledger(ctx context.Context, since time.Time) (l Ledger, err err
 		return l, err
 	}
 	after, err := SurfaceTokens(r.Broker.Surface())
-	l.TokensSaved.Definitions = max(0, before-after)
+	l.TokensSaved = Saved(before, after, l.BytesKept)
 	return l, err
 }
 

@@ -300,8 +300,11 @@ func printStats(w io.Writer, s api.Ledger) error {
 	say(w, "%s, %s, %d of them failed\n", counted(s.Executions, "execution"), counted(s.Calls, "call"), s.Errors)
 	say(w, "%s came into scripts, %s went to the model: %s stayed out, about %d tokens\n",
 		size(s.BytesIn), size(s.BytesOut), size(s.BytesKept), s.TokensSaved.Results)
-	if s.TokensSaved.Definitions > 0 {
-		say(w, "%d tokens of tool definitions are not sent in each turn\n", s.TokensSaved.Definitions)
+	switch n := s.TokensSaved.Definitions; {
+	case n > 0:
+		say(w, "%d tokens of tool definitions are not sent in each turn\n", n)
+	case n < 0:
+		say(w, "the broker's own definitions cost %d tokens more than those of the servers, in each turn\n", -n)
 	}
 	if len(s.Skills) > 0 {
 		sayln(w)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 
 func (a *app) installCommand() *cobra.Command {
 	var r clients.Request
-	noIndex := false
+	noIndex, link := false, false
 	var secrets string
 	c := &cobra.Command{
 		Use:   "install CLIENT",
@@ -27,9 +28,18 @@ func (a *app) installCommand() *cobra.Command {
 		Long: "Add the broker to the config of a client, as one entry, with --profile of what that has. Everything else in that file stays as it is; the file is\n" +
 			"backed up, and broker uninstall makes it what it was, byte for byte. With --move the client's other servers become\n" +
 			"the broker's. Installing again brings the entry up to date. Then connect to the servers that\n" +
-			"were never listed and say what their tools cost.\n\nClients: " + strings.Join(clients.IDs(), ", "),
-		Args: oneArg("a client"),
+			"were never listed and say what their tools cost.\n\nWith --link nothing is written: it prints links for VS Code and Cursor, which ask their user when one is opened.\n\n" +
+			"Clients: " + strings.Join(clients.IDs(), ", "),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if link {
+				return someArgs(0, 1, "at most one client")(cmd, args)
+			}
+			return oneArg("a client")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if link {
+				return a.printLinks(r, args)
+			}
 			if err := a.aim(&r, args[0]); err != nil {
 				return err
 			}
@@ -46,7 +56,39 @@ func (a *app) installCommand() *cobra.Command {
 	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
 	c.Flags().BoolVar(&r.Move, "move", false, "move the other servers of the file into servers.json")
 	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "report what would change and write nothing")
+	c.Flags().BoolVar(&link, "link", false, "print links that install the broker when they are opened")
 	return c
+}
+
+// printLinks prints the links of one client, or of all that have them.
+func (a *app) printLinks(r clients.Request, args []string) error {
+	id := "vscode"
+	if len(args) > 0 {
+		id = args[0]
+	}
+	if r.Client = clients.Lookup(id); r.Client == nil {
+		return unknownClient(id)
+	}
+	if err := a.prepare(&r); err != nil {
+		return err
+	}
+	list, err := clients.Links(r.Name, r.Launch)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		list = slices.DeleteFunc(list, func(l clients.Link) bool { return l.Client != id && !strings.HasPrefix(l.Client, id+"-") })
+		if len(list) == 0 {
+			return hinted("%s has no install links\nhint: broker install %s", r.Client.Title, id)
+		}
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"links": list})
+	}
+	for _, l := range list {
+		sayln(a.stdout, l.URL)
+	}
+	return nil
 }
 
 func (a *app) uninstallCommand() *cobra.Command {

@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -17,14 +18,16 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// Every example in the documentation does what stands below it.
+// Every example in the documentation, and in the skill of the plugin, does what stands below it.
 func TestExamplesInTheDocsRun(t *testing.T) {
 	doc, err := os.ReadFile("../docs/code.md")
-	if err != nil {
+	skill, err2 := os.ReadFile("../plugin/skills/broker-code/SKILL.md")
+	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
+	doc = append(doc, skill...)
 	examples := regexp.MustCompile("(?s)```ts\n(.*?)```\n```text\n(.*?)```").FindAllStringSubmatch(string(doc), -1)
-	if n := strings.Count(string(doc), "```ts\n"); n < 5 || len(examples) != n {
+	if n := strings.Count(string(doc), "```ts\n"); n < 8 || len(examples) != n {
 		t.Fatalf("%d examples, of which %d say what they give", n, len(examples))
 	}
 	for _, e := range examples {

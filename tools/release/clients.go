@@ -2,7 +2,12 @@ package main
 
 import (
 	_ "embed"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -80,6 +85,42 @@ func (r *release) mcpb(t target, programs []file) error {
 	})
 	files := append(texts, file{name: "manifest.json", data: manifest, mode: 0o644})
 	return r.write(r.mcpbName(t), r.zip(append(files, under("server", programs)...)))
+}
+
+func (r *release) pluginName() string { return "broker_" + r.version + "_claude-plugin.zip" }
+
+// plugin writes that of Claude Code, with its version: in the repository it has none,
+// and there the commit is its version.
+func (r *release) plugin() error {
+	files, err := r.texts("")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(r.root, "plugin")
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		name, err2 := filepath.Rel(dir, path)
+		if err := errors.Join(err, err2); err != nil {
+			return err
+		}
+		if d.Name() == "plugin.json" {
+			var manifest map[string]any
+			if err := json.Unmarshal(data, &manifest); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			manifest["version"] = r.version
+			data = indented(manifest)
+		}
+		files = append(files, file{name: filepath.ToSlash(name), data: data, mode: 0o644})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.write(r.pluginName(), r.zip(files))
 }
 
 // serverJSON writes the entry of the MCP registry.

@@ -60,6 +60,9 @@ func run(out, only, version string) error {
 	if err := r.npmWrapper(); err != nil {
 		return err
 	}
+	if err := r.plugin(); err != nil {
+		return err
+	}
 	if err := r.serverJSON(); err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ func TestPackages(t *testing.T) {
 	t.Run("npm", b.testNpm)
 	t.Run("image", b.testImage)
 	t.Run("mcpb", b.testMcpb)
+	t.Run("plugin", b.testPlugin)
 	t.Run("descriptions", b.testDescriptions)
 }
 
@@ -240,6 +241,27 @@ for i in z.infolist(): os.chmod(z.extract(i, sys.argv[2]), i.external_attr >> 16
 		command[i] = fill.Replace(command[i])
 	}
 	initialize(t, exec.Command(command[0], command[1:]...))
+}
+
+// The broker reads its own plugin, and so does Claude Code, where it is installed.
+func (b built) testPlugin(t *testing.T) {
+	if b.here.os == "windows" {
+		t.Skip("unpacks with tar")
+	}
+	dir := t.TempDir()
+	unpack(t, b.named(b.archiveName(b.here)), dir)
+	broker := filepath.Join(dir, "broker")
+	succeed(t, "", broker, "plugins", "install", "--yes", b.named(b.pluginName()))
+	defer succeed(t, "", broker, "plugins", "remove", "broker")
+	got := succeed(t, "", broker, "plugins", "list", "--json")
+	for _, want := range []string{`"version": "` + testVersion + `"`, `"broker:broker"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+	if got := succeed(t, "", broker, "skills", "list", "--json"); !strings.Contains(got, `broker-code`) {
+		t.Errorf("skills: %s", got)
+	}
 }
 
 func (b built) testDescriptions(t *testing.T) {

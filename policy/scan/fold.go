@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -12,8 +13,8 @@ import (
 // lower case, without accents and what nobody sees, letters that only look Latin
 // as Latin.
 func fold(s string) string {
-	if isASCII(s) {
-		return strings.ToLower(s)
+	if folded(s) {
+		return s
 	}
 	if s, ok := typeset(s); ok {
 		return s
@@ -50,6 +51,16 @@ func fold(s string) string {
 	return latin(norm.NFC.String(b.String()))
 }
 
+// folded reports whether s is ASCII without capital letters.
+func folded(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
 // typeset folds a text whose only characters beyond ASCII are dashes, quotes,
 // bullets and the like, as most are, without taking it apart.
 func typeset(s string) (string, bool) {
@@ -65,19 +76,31 @@ func typeset(s string) (string, bool) {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '’' || r == '‘':
-			b = append(b, '\'')
-		case r == '“' || r == '”':
-			b = append(b, '"')
-		case r == '–', r == '—', r == '•', r >= 0x2190 && r < 0x2200, r >= 0x1f300 && r < 0x1fa00:
+		switch t := typographic(r); t {
+		case 0:
+			return "", false
+		case 1:
 			b = append(b, s[i:i+size]...)
 		default:
-			return "", false
+			b = append(b, t)
 		}
 		i += size
 	}
-	return string(b), true
+	return unsafe.String(unsafe.SliceData(b), len(b)), true // nobody else has b
+}
+
+// typographic returns what to read for a dash, a quote, a bullet, an arrow or an
+// emoji: 1 means itself, 0 that it is none of these.
+func typographic(r rune) byte {
+	switch {
+	case r == '’' || r == '‘':
+		return '\''
+	case r == '“' || r == '”':
+		return '"'
+	case r == '–', r == '—', r == '•', r >= 0x2190 && r < 0x2200, r >= 0x1f300 && r < 0x1fa00:
+		return 1
+	}
+	return 0
 }
 
 func isASCII(s string) bool {

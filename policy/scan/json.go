@@ -2,6 +2,7 @@ package scan
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -161,7 +162,7 @@ func (w *walker) skip(depth int) {
 	}
 }
 
-// plain decodes a string whose escapes are all of one letter.
+// plain decodes a string, unless it has characters written as pairs.
 func plain(s string) (string, bool) {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -179,6 +180,14 @@ func plain(s string) (string, bool) {
 				c = '\r'
 			case '"', '\\', '/':
 				c = s[i]
+			case 'u':
+				n, err := strconv.ParseUint(s[min(i+1, len(s)):min(i+5, len(s))], 16, 16)
+				if err != nil || i+5 > len(s) || n >= 0xd800 && n < 0xe000 {
+					return "", false
+				}
+				out = utf8.AppendRune(out, rune(n))
+				i += 4
+				continue
 			default:
 				return "", false
 			}

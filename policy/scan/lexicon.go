@@ -97,6 +97,13 @@ var symbolOf = func() (t [256]uint8) {
 	return t
 }()
 
+var alphanumeric = func() (t [256]bool) {
+	for c := range t {
+		t[c] = isWord(byte(c)) || isWord(byte(c)|0x20) && c >= 'A' && c <= 'Z'
+	}
+	return t
+}()
+
 func isWord(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
 // match returns the classes of all words and phrases that begin in text at i,

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"hash/maphash"
 	"strings"
 	"sync"
 )
@@ -12,71 +13,79 @@ type Others struct {
 	tools   map[string][]otherTool // by folded name
 	servers map[string]map[string]bool
 
-	byLen map[int][]string // folded names of tools
+	byTips map[[2]int][]otherTool // by the length and the first letter of folded names, or the last
 	// Tools of one server repeat each other: what had nothing in it has nothing
-	// the second time.
+	// the second time. Keys are hashes that nobody can foresee.
+	seed  maphash.Seed
 	mu    sync.Mutex
-	inert map[leafKey]class // what is in them
-}
-
-type leafKey struct {
-	server, text string
-	place        place
+	inert map[uint64]class // what is in them
 }
 
 // maxInert bounds what is remembered.
 const maxInert = 1 << 15
 
-func (o *Others) isInert(k leafKey) (class, bool) {
+// hash is that of a text.
+func (o *Others) hash(s string) uint64 {
+	if o == nil || o.tools == nil {
+		return 0
+	}
+	return maphash.String(o.seed, s)
+}
+
+func (o *Others) isInert(key uint64) (class, bool) {
 	if o == nil {
 		return 0, false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c, ok := o.inert[k]
+	c, ok := o.inert[key]
 	return c, ok
 }
 
-func (o *Others) setInert(k leafKey, c class) {
-	if o == nil {
+func (o *Others) setInert(key uint64, c class) {
+	if o == nil || o.tools == nil {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.inert == nil {
-		o.inert = map[leafKey]class{}
+		o.inert = map[uint64]class{}
 	}
 	if len(o.inert) < maxInert {
-		o.inert[k] = c
+		o.inert[key] = c
 	}
 }
 
-type otherTool struct{ server, name, description string }
+type otherTool struct{ server, folded, name, description string }
 
 // Add adds a tool of a server.
 func (o *Others) Add(server, tool, description string) {
 	if o.tools == nil {
-		o.tools, o.servers, o.byLen = map[string][]otherTool{}, map[string]map[string]bool{}, map[int][]string{}
+		o.seed = maphash.MakeSeed()
+		o.tools, o.servers, o.byTips = map[string][]otherTool{}, map[string]map[string]bool{}, map[[2]int][]otherTool{}
 	}
 	name := fold(tool)
 	server = fold(server)
 	o.inert = nil
-	if o.tools[name] == nil {
-		o.byLen[len(name)] = append(o.byLen[len(name)], name)
+	t := otherTool{server, name, tool, description}
+	if n := len(name); n >= 4 {
+		for _, k := range tips(name, n) {
+			o.byTips[k] = append(o.byTips[k], t)
+		}
 	}
-	o.tools[name] = append(o.tools[name], otherTool{server, tool, description})
+	o.tools[name] = append(o.tools[name], t)
 	if o.servers[server] == nil {
 		o.servers[server] = map[string]bool{}
 	}
 	o.servers[server][name] = true
 }
 
-// of returns the names of the tools of a server.
+// of returns the names of the tools of a server, whose name is folded.
 func (o *Others) of(server string) map[string]bool {
 	if o == nil {
 		return nil
 	}
-	return o.servers[fold(server)]
+	return o.servers[server]
 }
 
 // foreign reports whether a name, in lower case, is that of a tool of another
@@ -99,7 +108,7 @@ func (s *scope) foreign(name string, ticked, called bool) bool {
 			return sep == "__" || s.others.servers[server][tool]
 		}
 		// Nobody else writes two underscores, except around names of Python.
-		if sep == "__" && len(server) >= 2 && len(tool) >= 3 && server != s.server && strings.Trim(server, "_") != "" && !strings.Contains(tool, "__") && !s.params[name] {
+		if sep == "__" && len(server) >= 2 && len(tool) >= 3 && server != s.server && strings.Trim(server, "_") != "" && !strings.Contains(tool, "__") && !s.param(name) {
 			return squash(server) != squash(s.server)
 		}
 	}
@@ -109,7 +118,7 @@ func (s *scope) foreign(name string, ticked, called bool) bool {
 	if strings.ContainsAny(name, "_-") || ticked || called {
 		for _, t := range s.others.tools[name] {
 			if t.server != s.server {
-				return !s.params[name]
+				return !s.param(name)
 			}
 		}
 	}
@@ -120,11 +129,11 @@ func (s *scope) foreign(name string, ticked, called bool) bool {
 var squash = strings.NewReplacer("-", "", "_", "", " ", "").Replace
 
 // imitated finds tools of other servers that this one looks like.
-func (o *Others) imitated(server string, w *walker) {
+func (o *Others) imitated(w *walker) {
 	if o == nil || w.name == "" {
 		return
 	}
-	me, name := fold(server), fold(w.name)
+	me, name := w.scope.server, fold(w.name)
 	for _, t := range o.tools[name] {
 		switch {
 		case t.server == me:
@@ -135,11 +144,11 @@ func (o *Others) imitated(server string, w *walker) {
 			w.report.add("name", Review, "shadowing")
 		}
 	}
-	for other := range o.servers { // "github__create_issue" on a server that is not github
-		if other == me || len(other) < 3 || len(o.servers) > 64 {
+	for i := 3; i+1 < len(name) && len(o.servers) <= 64; i++ { // "github__create_issue" on a server that is not github
+		if strings.IndexByte("_-.:/", name[i]) < 0 || name[:i] == me {
 			continue
 		}
-		if rest, ok := strings.CutPrefix(name, other); ok && len(rest) > 1 && strings.IndexByte("_-.:/", rest[0]) >= 0 && o.servers[other][strings.TrimLeft(rest, "_-.:/")] {
+		if o.servers[name[:i]][strings.TrimLeft(name[i:], "_-.:/")] {
 			w.report.add("name", Review, "shadowing")
 		}
 	}
@@ -148,17 +157,19 @@ func (o *Others) imitated(server string, w *walker) {
 	}
 	// A name one letter off, with the same text.
 	for n := max(4, len(name)-1); n <= len(name)+1; n++ {
-		for _, other := range o.byLen[n] {
-			if other[0] != name[0] && other[n-1] != name[len(name)-1] || other == name || !typo(name, other) {
-				continue
-			}
-			for _, t := range o.tools[other] {
-				if t.server != me && !sibling(me, t.server) && similar(t.description, w.description) {
+		for _, k := range tips(name, n) {
+			for _, t := range o.byTips[k] {
+				if t.server != me && typo(name, t.folded) && !sibling(me, t.server) && similar(t.description, w.description) {
 					w.report.add("name", Review, "shadowing")
 				}
 			}
 		}
 	}
+}
+
+// tips are the keys of a name among those of n letters.
+func tips(name string, n int) [2][2]int {
+	return [2][2]int{{n, int(name[0])}, {n, -int(name[len(name)-1])}}
 }
 
 // typo reports whether two names differ by a slip: one letter more, less or

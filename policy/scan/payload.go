@@ -95,11 +95,11 @@ func reversed(s string) string {
 type features struct {
 	run      bool // 16 characters of base64 or hexadecimal digits
 	entity   bool // &#
-	unseen   bool // what is not ASCII, and control characters
+	unseen   bool // control characters, and what is neither ASCII nor typographic
 	singles  bool // letters that stand alone, six in a row
 	blanks   bool // many blanks or newlines in a row
 	address  bool // ://
-	shell    bool // | or $( or <( or a word of seven letters such as /dev/tcp
+	pipe     bool // |
 	bracket  bool // < or [
 	bits     int
 	pairs    int
@@ -108,71 +108,88 @@ type features struct {
 }
 
 func featuresOf(s string) (f features) {
-	run, pair, single, blank := 0, 0, 0, 0
-	upper, notHex := false, false // in the run
-	for i := range len(s) {
+	single, blank := 0, 0
+	for i := 0; i < len(s); {
 		c := s[i]
-		if base64Char[c] {
-			run++
-			upper = upper || c >= 'A' && c <= 'Z'
-			if isHex(c) {
-				pair++
-				if c <= '1' {
-					f.bits++
+		if codeOf[c] == 0 {
+			switch c {
+			case ' ', '\n', '\t', '\r':
+				blank++
+				i++
+				continue
+			case '%':
+				f.percents++
+			case '\\':
+				if i+1 < len(s) && (s[i+1] == 'u' || s[i+1] == 'x') {
+					f.escapes++
 				}
-			} else {
-				pair, notHex = 9, true
-			}
-			if blank >= 20 {
-				f.blanks = true
+			case '#':
+				f.entity = f.entity || i > 0 && s[i-1] == '&'
+			case ':':
+				f.address = f.address || strings.HasPrefix(s[i:], "://")
+			case '|':
+				f.pipe = true
+			case '<', '[':
+				f.bracket = true
+			default:
+				if c < ' ' || c == 0x7f {
+					f.unseen = true
+				} else if c >= utf8.RuneSelf {
+					r, size := utf8.DecodeRuneInString(s[i:])
+					f.unseen = f.unseen || typographic(r) == 0
+					i += size - 1
+				}
 			}
 			blank = 0
+			i++
 			continue
 		}
-		if run > 0 {
-			f.run = f.run || run >= 16 && (upper || !notHex)
-			upper, notHex = false, false
-			if pair == 2 {
-				f.pairs++
-			}
-			if run == 1 {
-				single++
-				f.singles = f.singles || single >= 6
-			} else {
-				single = 0
-			}
-			run, pair = 0, 0
-		}
-		switch c {
-		case ' ', '\n', '\t', '\r':
-			blank++
-			continue
-		case '%':
-			f.percents++
-		case '\\':
-			if i+1 < len(s) && (s[i+1] == 'u' || s[i+1] == 'x') {
-				f.escapes++
-			}
-		case '#':
-			f.entity = f.entity || i > 0 && s[i-1] == '&'
-		case ':':
-			f.address = f.address || strings.HasPrefix(s[i:], "://")
-		case '|', '(', '`', '@':
-			f.shell = true
-		case '<', '[':
-			f.bracket = true
-		default:
-			f.unseen = f.unseen || c < ' ' || c >= 0x7f
-		}
+		f.blanks = f.blanks || blank >= 20
 		blank = 0
-	}
-	f.run = f.run || run >= 16 && (upper || !notHex)
-	f.singles = f.singles || run == 1 && single >= 5
-	if pair == 2 {
-		f.pairs++
+		start, of := i, uint8(0)
+		for ; i < len(s) && codeOf[s[i]] != 0; i++ {
+			of |= codeOf[s[i]]
+		}
+		if of&binaryCode != 0 {
+			f.bits += strings.Count(s[start:i], "0") + strings.Count(s[start:i], "1")
+		}
+		switch n := i - start; {
+		case n == 1:
+			single++
+			f.singles = f.singles || single >= 6
+			continue
+		case n == 2 && of&otherCode == 0:
+			f.pairs++
+		case n >= 16 && (of&upperCode != 0 || of&otherCode == 0):
+			f.run = true
+		}
+		single = 0
 	}
 	return f
 }
+
+// What a character of base64 says.
+const (
+	hexCode    = 1 << iota // a hexadecimal digit
+	otherCode              // none
+	upperCode              // a capital letter
+	binaryCode             // 0 or 1
+)
+
+var codeOf = func() (t [256]uint8) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-" {
+		t[c] = otherCode
+		if isHex(byte(c)) {
+			t[c] = hexCode
+		}
+		if c >= 'A' && c <= 'Z' {
+			t[c] |= upperCode
+		}
+	}
+	t['0'] |= binaryCode
+	t['1'] |= binaryCode
+	return t
+}()
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
@@ -182,7 +199,7 @@ func encodedRuns(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		start := 0
 		for i := 0; i <= len(s); i++ {
-			if i < len(s) && base64Char[s[i]] {
+			if i < len(s) && codeOf[s[i]] != 0 {
 				continue
 			}
 			if i-start >= 16 && !yield(strings.TrimRight(s[start:i], "=")) {
@@ -199,13 +216,6 @@ var (
 		return regexp.MustCompile(`\b(?:(?:0x)?[0-9a-fA-F]{2}[ ,:]+){7,}(?:0x)?[0-9a-fA-F]{2}\b`)
 	})
 )
-
-var base64Char = func() (t [256]bool) {
-	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-" {
-		t[c] = true
-	}
-	return t
-}()
 
 // decodeRun returns the text that a run is the code of, or "".
 func decodeRun(run string) string {
@@ -292,7 +302,7 @@ func prosaic(s string) bool {
 // piped reports whether a text has a command that runs what it downloads or
 // decodes, or opens a shell to another machine.
 func piped(s string) bool {
-	if strings.Contains(s, "|") && containsAny(s, "curl", "wget", "base64 ", "iwr", "irm ", "invoke-", "xxd ", "openssl", "fetch ", "echo ") && pipe().MatchString(s) {
+	if strings.Contains(s, "|") && shellBehind(s) && containsAny(s, "curl", "wget", "base64 ", "iwr", "irm ", "invoke-", "xxd ", "openssl", "fetch ", "echo ") && pipe().MatchString(s) {
 		return true
 	}
 	if containsAny(s, "curl", "wget", "eval", "iex") && substituted().MatchString(s) {
@@ -301,6 +311,27 @@ func piped(s string) bool {
 	return strings.Contains(s, "/dev/tcp/") || strings.Contains(s, "nc -e") || strings.Contains(s, "ncat -e") || strings.Contains(s, "downloadstring(") && strings.Contains(s, "iex") ||
 		(strings.Contains(s, "powershell") && (strings.Contains(s, " -enc ") || strings.Contains(s, "-encodedcommand"))) ||
 		strings.Contains(s, "curl") && strings.Contains(s, "@") && posted().MatchString(s)
+}
+
+// shellBehind reports whether a program that may run what it reads stands behind
+// a "|".
+func shellBehind(s string) bool {
+	for {
+		_, rest, ok := strings.Cut(s, "|")
+		if !ok {
+			return false
+		}
+		s = rest
+		rest = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(rest), "sudo"), " \t\n\f\r")
+		if i := strings.Index(rest, "bin/"); i >= 0 && i <= len("/usr/") {
+			rest = rest[i+len("bin/"):]
+		}
+		for _, p := range [...]string{"sh", "bash", "zsh", "dash", "ksh", "fish", "python", "perl", "ruby", "node", "iex", "php", "pwsh", "powershell", "cmd"} {
+			if strings.HasPrefix(rest, p) {
+				return true
+			}
+		}
+	}
 }
 
 // intoShell is a command whose output is run.

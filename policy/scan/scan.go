@@ -87,10 +87,10 @@ func (r *Report) add(where string, v Verdict, kinds ...string) {
 // and annotations. Others are the tools of other servers that are connected; nil
 // means that none are known.
 func Tool(server string, definition json.RawMessage, others *Others) Report {
-	w := walker{scope: scope{server: fold(server), params: map[string]bool{}, others: others}}
-	w.scope.own = others.of(server)
+	w := newWalker(server, others)
+	defer w.done()
 	w.tool(definition)
-	others.imitated(server, &w)
+	others.imitated(w)
 	w.contradicts()
 	return w.report
 }
@@ -98,8 +98,8 @@ func Tool(server string, definition json.RawMessage, others *Others) Report {
 // Text scans a text that is no part of a tool, such as the instructions of a
 // server.
 func Text(server, where, s string, others *Others) Report {
-	w := walker{scope: scope{server: fold(server), others: others}}
-	w.scope.own = others.of(server)
+	w := newWalker(server, others)
+	defer w.done()
 	w.leaf(s, prose, func() string { return where })
 	return w.report
 }
@@ -113,6 +113,7 @@ const (
 	odd                    // enums, defaults and what else holds no sentences
 	label                  // names and titles
 	result                 // descriptions of results: no order is in its place there
+	property               // names of properties, as they are written
 )
 
 // leaf scans one string.
@@ -120,29 +121,20 @@ func (w *walker) leaf(s string, at place, where func() string) {
 	if len(s) < 4 {
 		return
 	}
-	key := leafKey{w.scope.server, s, at}
+	key := w.key(s, at)
 	if c, ok := w.scope.others.isInert(key); ok {
 		w.all |= c
 		return
 	}
-	f := featuresOf(s)
-	if all, ok := w.dull(s, &f, at); ok {
-		w.all |= all
-		w.scope.others.setInert(key, all)
-		return
-	}
-	found, t := w.signals(s, f, at, 0)
+	found, t := w.signals(s, featuresOf(s), at, 0)
 	w.all |= t.all
 	if found == 0 {
 		// What a parameter's name means differs from tool to tool.
 		if t.all&(path|creds|talk|environ) == 0 {
 			w.scope.others.setInert(key, t.all)
-			return
 		}
-		w.live = true
 		return
 	}
-	w.live = true
 	if v := verdict(found, at, t); v > Pass {
 		if soft := found & strong; at == parameter && soft != 0 && soft&^(harvest|asksTalk|exfil) == 0 && w.switches() {
 			return
@@ -169,11 +161,16 @@ func (w *walker) signals(s string, f features, at place, depth int) (signal, *te
 	}
 	t := &text{folded: fold(s), scope: &w.scope, place: at, chatty: w.chatty}
 	if depth == 0 {
-		t.hits = w.hits[:0]
+		t.hits = *w.hits
 	}
 	t.tokens()
+	// What names mean counts beside these only, and costs more to find out.
+	if t.all&(path|creds|talk|environ) != 0 && w.scope.schema != "" {
+		t.params, t.hits, t.all = true, t.hits[:0], 0
+		t.tokens()
+	}
 	if depth == 0 {
-		w.hits = t.hits
+		*w.hits = t.hits[:0]
 	}
 	found |= t.judge()
 	var u unseen
@@ -192,7 +189,7 @@ func (w *walker) signals(s string, f features, at place, depth int) (signal, *te
 	}
 	if t.all&coded != 0 && piped(t.folded) {
 		found |= shell
-	} else if f.shell && strings.Contains(t.folded, "|") && intoShell().MatchString(t.folded) {
+	} else if f.pipe && shellBehind(t.folded) && intoShell().MatchString(t.folded) {
 		found |= commands
 	}
 	if f.bracket && t.commented() {

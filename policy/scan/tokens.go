@@ -24,15 +24,48 @@ type text struct {
 	scope  *scope
 	place  place
 	chatty bool // the tool is about conversations
+	params bool // look for parameters of the tool
 }
 
 // A scope is what the names in a text may mean.
 type scope struct {
 	server string
-	params map[string]bool // properties of the tool
+	schema string          // inputSchema of the tool
+	params map[string]bool // its properties, once they have been asked for
 	own    map[string]bool // tools of the same server
 	others *Others
 }
+
+// What a byte may begin; what is none of these separates words.
+const (
+	kindOther = iota
+	kindWord
+	kindQuote
+	kindOpen
+	kindClose
+	kindDot // also of paths
+	kindStop
+	kindLine
+	kindWide
+	kindMark
+)
+
+var kindOf = func() (t [256]uint8) {
+	for c := range t {
+		switch c := byte(c); {
+		case isWord(c):
+			t[c] = kindWord
+		case c >= utf8.RuneSelf:
+			t[c] = kindWide
+		}
+	}
+	for kind, list := range []string{kindQuote: "`\"'", kindOpen: "(", kindClose: ")", kindDot: "./\\", kindStop: "!?;", kindLine: "\n", kindMark: "[<#{"} {
+		for _, c := range list {
+			t[c] = uint8(kind)
+		}
+	}
+	return t
+}()
 
 // tokens finds the hits in folded text.
 func (t *text) tokens() {
@@ -43,11 +76,13 @@ func (t *text) tokens() {
 	bracket := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		switch {
-		case isWord(c):
+		switch kindOf[c] {
+		case kindOther:
+			i++
+		case kindWord:
 			start := i
 			found, end := l.match(s, i)
-			for i < len(s) && (isWord(s[i]) || s[i] == '\'' && shortEnding(s[i+1:])) {
+			for i < len(s) && (kindOf[s[i]] == kindWord || s[i] == '\'' && shortEnding(s[i+1:])) {
 				i++
 			}
 			if i < len(s) && s[i] >= utf8.RuneSelf { // a letter with more than ASCII has
@@ -60,9 +95,9 @@ func (t *text) tokens() {
 					}
 				}
 			}
-			if t.named(start, i) && (start == 0 || !isIdent(s[start-1]) || s[start-1] == '+') {
-				name, nameEnd := ident(s, start)
-				found |= t.name(name, start, nameEnd)
+			if t.named(start, i) && (start == 0 || identOf[s[start-1]] == 0 || s[start-1] == '+') {
+				name, nameEnd, signs := ident(s, start)
+				found |= t.name(name, start, nameEnd, signs)
 				if found&(sink|other|number|param) != 0 {
 					end = max(end, nameEnd)
 				}
@@ -71,21 +106,23 @@ func (t *text) tokens() {
 				t.add(hit{found, word, sentence, start, max(end, i), quote != 0 || bracket > 0, word < 2 && sentence == 0})
 			}
 			word++
-		case c == '`' || c == '"' || c == '\'' && (i == 0 || !isWord(s[i-1])) || c == '\'' && quote == c:
-			switch quote {
-			case 0:
-				quote = c
-			case c:
-				quote = 0
+		case kindQuote:
+			if c != '\'' || i == 0 || !isWord(s[i-1]) || quote == c {
+				switch quote {
+				case 0:
+					quote = c
+				case c:
+					quote = 0
+				}
 			}
 			i++
-		case c == '(':
+		case kindOpen:
 			bracket++
 			i++
-		case c == ')':
+		case kindClose:
 			bracket = max(bracket-1, 0)
 			i++
-		case c == '.' || c == '/' || c == '\\':
+		case kindDot:
 			if i == 0 || !isWord(s[i-1]) {
 				if found, end := l.match(s, i); found != 0 {
 					t.add(hit{found, word, sentence, i, end, quote != 0 || bracket > 0, false})
@@ -96,12 +133,12 @@ func (t *text) tokens() {
 				sentence++
 				quote = 0
 			}
-		case c == '!' || c == '?' || c == ';':
+		case kindStop:
 			i++
 			if ends(s, i) {
 				sentence++
 			}
-		case c == '\n':
+		case kindLine:
 			for i < len(s) && (s[i] == '\n' || s[i] == '\r' || s[i] == ' ' || s[i] == '\t') {
 				if s[i] == '\n' && i > 0 && strings.HasPrefix(s[i+1:], "\n") {
 					sentence++
@@ -112,7 +149,7 @@ func (t *text) tokens() {
 				sentence++
 			}
 			quote = 0
-		case c >= utf8.RuneSelf:
+		case kindWide:
 			r, size := utf8.DecodeRuneInString(s[i:])
 			start := i == 0 || !isWord(s[i-1])
 			found, end := l.matchWide(s, i, r, start)
@@ -129,11 +166,9 @@ func (t *text) tokens() {
 				i = endOfWord(s, i)
 				word++
 			}
-		default:
-			if strings.HasPrefix(s[i:], "<|") || strings.HasPrefix(s[i:], "<<") || c == '[' || c == '<' || c == '#' || c == '{' {
-				if n := marker(s[i:]); n > 0 {
-					t.add(hit{mark, word, sentence, i, i + n, quote != 0 || bracket > 0, false})
-				}
+		case kindMark:
+			if n := marker(s[i:]); n > 0 {
+				t.add(hit{mark, word, sentence, i, i + n, quote != 0 || bracket > 0, false})
 			}
 			i++
 		}
@@ -194,21 +229,45 @@ func mixed(w string) bool {
 	return digits > 0 && letters > digits
 }
 
-// isIdent reports whether c is part of a name, an address or a URL.
-func isIdent(c byte) bool {
-	return isWord(c) || c == '_' || c == '-' || c == '.' || c == '@' || c == ':' || c == '/' || c == '+' || c == '%' || c == '?' || c == '=' || c == '&' || c == '{' || c == '}' || c == '$'
-}
+// Signs that say what a name may be.
+const (
+	inName   = 1 << iota // any byte of one
+	hasDot               // "."
+	hasDash              // "_" and "-"
+	hasSlash             // "/" and ":"
+	hasAt                // "@"
+	hasDigit
+)
 
-// ident returns the name, address or URL that begins at i.
-func ident(s string, i int) (string, int) {
+// identOf has what each byte says that is part of a name, an address or a URL.
+var identOf = func() (t [256]uint8) {
+	for c := range t {
+		if isWord(byte(c)) {
+			t[c] = inName
+		}
+	}
+	for _, c := range "+%?=&{}$" {
+		t[c] = inName
+	}
+	for c := '0'; c <= '9'; c++ {
+		t[c] = inName | hasDigit
+	}
+	t['.'], t['_'], t['-'], t['/'], t[':'], t['@'] = inName|hasDot, inName|hasDash, inName|hasDash, inName|hasSlash, inName|hasSlash, inName|hasAt
+	return t
+}()
+
+// ident returns the name, address or URL that begins at i, where it ends, and
+// the signs in it.
+func ident(s string, i int) (name string, end int, signs uint8) {
 	j := i
-	for j < len(s) && isIdent(s[j]) {
+	for j < len(s) && identOf[s[j]] != 0 {
+		signs |= identOf[s[j]]
 		j++
 	}
 	for j > i && (s[j-1] == '.' || s[j-1] == ':' || s[j-1] == '?' || s[j-1] == '-') {
 		j--
 	}
-	return s[i:j], j
+	return s[i:j], j, signs
 }
 
 // named reports whether the word from start to end may be a name: it goes on with
@@ -232,48 +291,45 @@ func (t *text) named(start, end int) bool {
 	if start >= 3 && s[start-1] == ' ' {
 		switch s[start-2] {
 		case 'l': // tool, call
-			return s[start-3] == 'l' || s[start-3] == 'o'
+			if s[start-3] == 'l' || s[start-3] == 'o' {
+				return true
+			}
 		case 'n', 's', 'o', 'a': // in, as, into, via, to
-			return len(t.scopeParams()) > 0 && (start == 3 || start < 6 || s[start-4] == ' ' || s[start-5] == ' ' || s[start-6] == ' ')
+			if t.params && (start < 6 || s[start-4] == ' ' || s[start-5] == ' ' || s[start-6] == ' ') {
+				return true
+			}
 		}
 	}
 	return start > 0 && (s[start-1] == '`' || s[start-1] == '+') || end-start >= 10 && isDigit(s[end-1]) || end-start >= 10 && s[start] == '0'
 }
 
-func (t *text) scopeParams() map[string]bool {
-	if t.scope == nil {
-		return nil
-	}
-	return t.scope.params
-}
-
 // name returns what a name in the text means.
-func (t *text) name(name string, start, end int) class {
+func (t *text) name(name string, start, end int, signs uint8) class {
 	var c class
 	s := t.folded
 	ticked := start > 0 && (s[start-1] == '`' || s[start-1] == '\'' || s[start-1] == '"') && end < len(s) && s[end] == s[start-1]
-	if len(name) >= 5 {
-		if strings.Contains(name, "://") && !strings.HasPrefix(name, "file:") {
+	if len(name) >= 5 && signs&(hasDot|hasSlash|hasAt|hasDigit) != 0 {
+		if signs&hasSlash != 0 && strings.Contains(name, "://") && !strings.HasPrefix(name, "file:") {
 			c |= sink
 			if collects(name) {
 				c |= sinkBad
 			}
 		} else if at := strings.IndexByte(name, '@'); at > 0 && strings.Contains(name[at:], ".") {
 			c |= sink
-		} else if account(name, start > 0 && s[start-1] == '+') {
+		} else if signs&hasDigit != 0 && account(name, start > 0 && s[start-1] == '+') {
 			c |= number
-		} else if collects(name) {
+		} else if signs&hasDot != 0 && collects(name) {
 			c |= sink | sinkBad
 		}
 	}
 	if t.scope == nil || c != 0 {
 		return c
 	}
-	if t.scope.params[name] && (ticked || follows(s[:start], "in ", "as ", "into ", "via ", "to ", "through ", "inside ", "the ", "called ", "named ", "under ") &&
-		precedes(s[end:], " param", " field", " arg", ".", ",", " and", " value", " (", ";") || ticked) {
+	if t.params && (ticked || follows(s[:start], "in ", "as ", "into ", "via ", "to ", "through ", "inside ", "the ", "called ", "named ", "under ") &&
+		precedes(s[end:], " param", " field", " arg", ".", ",", " and", " value", " (", ";")) && t.scope.param(name) {
 		c |= param
 	}
-	if t.scope.foreign(name, ticked, precedes(s[end:], " tool", "` tool", "' tool", " function", "()") || follows(s[:start], "tool ", "tool `", "tool '", "call ", "call `")) {
+	if t.scope.foreign(name, ticked, end < len(s) && precedes(s[end:], " tool", "` tool", "' tool", " function", "()") || follows(s[:start], "tool ", "tool `", "tool '", "call ", "call `")) {
 		c |= other
 	}
 	return c

@@ -2,9 +2,12 @@ package scan
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
+	"unsafe"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -21,13 +24,28 @@ type walker struct {
 	object int // where the innermost object begins
 
 	name, description string
-	all               class // of all that was read so far
-	hits              []hit // to be used again
-	live              bool  // something was read that is not inert
-	inside            bool  // name, title and description have been read
-	chatty            bool  // the tool is about conversations
+	all               class  // of all that was read so far
+	salt              uint64 // of the server, for keys
+	hits              *[]hit // to be used again
+	inside            bool   // name, title and description have been read
+	chatty            bool   // the tool is about conversations
 	annotations       discovery.Annotations
 }
+
+var hits = sync.Pool{New: func() any { return new([]hit) }}
+
+// newWalker returns a walker over what a server says, to be ended with done.
+func newWalker(server string, others *Others) *walker {
+	server = fold(server)
+	w := &walker{scope: scope{server: server, others: others, own: others.of(server)}, hits: hits.Get().(*[]hit)}
+	w.salt = others.hash(server) << 3
+	return w
+}
+
+func (w *walker) done() { hits.Put(w.hits) }
+
+// key is that of a text at a place.
+func (w *walker) key(s string, at place) uint64 { return w.scope.others.hash(s) + w.salt + uint64(at) }
 
 // A shape says what the values of an object are.
 type shape uint8
@@ -41,11 +59,13 @@ const (
 
 const maxDepth = 100
 
+// fields are what is scanned of a tool, in this order.
+var fields = [...]string{"name", "title", "description", "annotations", "inputSchema", "outputSchema"}
+
 // tool scans the fields of a tool.
 func (w *walker) tool(definition json.RawMessage) {
-	w.data = string(definition)
-	type span struct{ from, to int }
-	fields := map[string]span{}
+	w.data = unsafe.String(unsafe.SliceData(definition), len(definition)) // nothing of it is kept
+	var begin, end [len(fields)]int
 	w.blank()
 	if !w.eat('{') {
 		w.report.add("name", Review, "unreadable")
@@ -55,21 +75,16 @@ func (w *walker) tool(definition json.RawMessage) {
 		w.blank()
 		from := w.pos
 		w.skip(0)
-		fields[key] = span{from, w.pos}
+		if i := slices.Index(fields[:], key); i >= 0 {
+			begin[i], end[i] = from, w.pos
+		}
 	})
-	if f, ok := fields["annotations"]; ok {
-		_ = json.Unmarshal([]byte(w.data[f.from:f.to]), &w.annotations)
-	}
-	if f, ok := fields["inputSchema"]; ok && f.from < f.to && w.data[f.from] == '{' {
-		w.pos = f.from
-		w.parameters()
-	}
-	for _, field := range []string{"name", "title", "description", "annotations", "inputSchema", "outputSchema"} {
-		f, ok := fields[field]
-		if !ok {
+	w.scope.schema = w.data[begin[4]:end[4]]
+	for i, field := range fields {
+		if begin[i] == end[i] {
 			continue
 		}
-		w.pos = f.from
+		w.pos = begin[i]
 		w.path = append(w.path[:0], field)
 		w.field(field)
 	}
@@ -88,6 +103,9 @@ func (w *walker) field(field string) {
 		w.value(schema, prose, 0)
 		return
 	case "annotations":
+		at := w.pos
+		w.hints()
+		w.pos = at
 		w.value(value, odd, 0)
 		return
 	}
@@ -115,22 +133,50 @@ func (w *walker) field(field string) {
 	}
 }
 
-// parameters collects the names of the properties of a schema.
-func (w *walker) parameters() {
-	if !w.eat('{') {
+// hints reads the annotations that contradicts compares.
+func (w *walker) hints() {
+	if w.peek() != '{' {
 		return
 	}
+	w.pos++
 	w.members(func(key string) {
 		w.blank()
-		if key != "properties" || !w.eat('{') {
-			w.skip(0)
-			return
+		from := w.pos
+		w.skip(0)
+		yes := w.data[from:w.pos] == "true"
+		switch {
+		case !yes && w.data[from:w.pos] != "false":
+		case strings.EqualFold(key, "readOnlyHint"):
+			w.annotations.ReadOnly = &yes
+		case strings.EqualFold(key, "destructiveHint"):
+			w.annotations.Destructive = &yes
 		}
-		w.members(func(name string) {
-			w.scope.params[fold(name)] = true
-			w.skip(0)
-		})
 	})
+}
+
+// param reports whether a name, in lower case, is that of a property of the tool.
+func (s *scope) param(name string) bool {
+	if s.schema == "" {
+		return false
+	}
+	if s.params == nil {
+		s.params = map[string]bool{}
+		w := walker{data: s.schema}
+		if w.eat('{') {
+			w.members(func(key string) {
+				w.blank()
+				if key != "properties" || !w.eat('{') {
+					w.skip(0)
+					return
+				}
+				w.members(func(name string) {
+					s.params[fold(name)] = true
+					w.skip(0)
+				})
+			})
+		}
+	}
+	return s.params[name]
 }
 
 // where is the path of the string that is being read.
@@ -197,8 +243,8 @@ func (w *walker) member(key string, s shape, at place, depth int) {
 		}
 		w.value(value, at, depth+1)
 	case s == named:
-		w.key(key)
-		w.property(depth)
+		w.property(key)
+		w.value(schema, parameter, depth+1)
 	default:
 		switch key {
 		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
@@ -217,7 +263,11 @@ func (w *walker) member(key string, s shape, at place, depth int) {
 			w.value(value, label, depth+1)
 		case "items", "additionalProperties", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "prefixItems", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "additionalItems":
 			w.value(schema, at, depth+1)
-		case "type", "$schema", "$ref", "format", "minimum", "maximum", "minLength", "maxLength":
+		case "type":
+			if !w.plainType() {
+				w.value(value, odd, depth+1)
+			}
+		case "$schema", "$ref", "format":
 			w.value(value, odd, depth+1)
 		default:
 			if len(key) > 16 {
@@ -228,43 +278,46 @@ func (w *walker) member(key string, s shape, at place, depth int) {
 	}
 }
 
-// property visits the schema of a property, unless the same one had nothing in it.
-func (w *walker) property(depth int) {
+// plainType goes behind the name of a type, if it is one of those that there are.
+func (w *walker) plainType() bool {
 	w.blank()
-	from := w.pos
-	w.skip(depth)
-	raw := leafKey{w.scope.server, w.data[from:w.pos], parameter}
-	if w.path[0] == "outputSchema" {
-		raw.place = result
+	for _, t := range [...]string{`"string"`, `"object"`, `"array"`, `"boolean"`, `"integer"`, `"number"`, `"null"`} {
+		if strings.HasPrefix(w.data[w.pos:], t) {
+			w.pos += len(t)
+			return true
+		}
 	}
-	if _, ok := w.scope.others.isInert(raw); ok {
-		return
-	}
-	outer := w.live
-	w.pos, w.live = from, false
-	w.value(schema, parameter, depth+1)
-	if !w.live && !w.broken && !strings.Contains(raw.text, "@") { // an address counts for some names
-		w.scope.others.setInert(raw, 0)
-	}
-	w.live = w.live || outer
+	return false
 }
 
-// key scans the name of a property.
-func (w *walker) key(key string) {
-	if names := split(key); len(key) >= 8 {
-		w.leaf(names, label, w.where)
-		if !w.chatty && len(w.path) == 3 && w.path[0] == "inputSchema" && curious(names) {
-			w.report.add(w.where(), Review, "harvest")
+// property scans the name of a property.
+func (w *walker) property(key string) {
+	if len(key) < 8 {
+		if !isASCII(key) {
+			w.leaf(key, label, w.where)
 		}
-		if taints(names) {
-			v := Block
-			if strings.Contains(names, "env") && !containsAny(names, "ssh", "passwd", "shadow", "aws", "private key") && !containsAny(names, "read", "send", "dump", "leak") {
-				v = Review // of a tool that writes such a file, perhaps
-			}
-			w.report.add(w.where(), v, "harvest", "names-sensitive-path")
+		return
+	}
+	whole := w.key(key, property)
+	if c, ok := w.scope.others.isInert(whole); ok {
+		w.all |= c
+		return
+	}
+	names := split(key)
+	w.leaf(names, label, w.where)
+	asks, taints := curious(names), taints(names)
+	if asks && !w.chatty && len(w.path) == 3 && w.path[0] == "inputSchema" {
+		w.report.add(w.where(), Review, "harvest")
+	}
+	if taints {
+		v := Block
+		if strings.Contains(names, "env") && !containsAny(names, "ssh", "passwd", "shadow", "aws", "private key") && !containsAny(names, "read", "send", "dump", "leak") {
+			v = Review // of a tool that writes such a file, perhaps
 		}
-	} else if !isASCII(key) {
-		w.leaf(key, label, w.where)
+		w.report.add(w.where(), v, "harvest", "names-sensitive-path")
+	}
+	if c, ok := w.scope.others.isInert(w.key(names, label)); ok && !asks && !taints {
+		w.scope.others.setInert(whole, c)
 	}
 }
 

@@ -43,7 +43,7 @@ var below = []string{
 // diagram is the picture in docs/architecture.md as data. A package that no
 // row names fails the test.
 var diagram = []row{
-	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/pins"}, below...)},
+	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/pins", "internal/top"}, below...)},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/run", "broker/script", "broker/skill", "broker/surface"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is
@@ -119,6 +119,7 @@ var diagram = []row{
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/service", modules: []string{"std"}},
 	{pkg: "internal/daemon", imports: []string{"internal/lines"}, modules: []string{"std", "github.com/Microsoft/go-winio", "golang.org/x/sys"}},
+	{pkg: "internal/top", imports: []string{"internal/outbound"}, modules: []string{"std", "golang.org/x/sys", "golang.org/x/term"}},
 	{pkg: "internal/fair", modules: []string{"std"}},
 	{pkg: "internal/lazyregexp", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream", imports: []string{"internal/spawn"}},

@@ -43,12 +43,23 @@ func (a *app) openConsole(ctx context.Context, printOnly bool) error {
 		return err
 	case w == nil:
 		return a.serveConsole(ctx, changes, printOnly)
-	case w.Refused != "":
-		return errors.New(w.Refused)
-	case w.Console == "":
-		return hinted("the daemon that runs has no console: it is of an older broker\nhint: broker daemon restart")
 	}
-	return a.showConsole(w.Console, printOnly)
+	url, err := consoleOf(w)
+	if err != nil {
+		return err
+	}
+	return a.showConsole(url, printOnly)
+}
+
+// consoleOf is the address of a daemon's console.
+func consoleOf(w *daemon.Welcome) (url string, err error) {
+	switch {
+	case w.Refused != "":
+		return "", errors.New(w.Refused)
+	case w.Console == "":
+		return "", hinted("the daemon that runs has no console: it is of an older broker\nhint: broker daemon restart")
+	}
+	return w.Console, nil
 }
 
 func (a *app) showConsole(url string, printOnly bool) error {

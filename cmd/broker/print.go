@@ -146,12 +146,17 @@ func exact(w io.Writer) io.Writer {
 }
 
 // onTerminal reports whether w is a terminal, where progress may be shown.
-func onTerminal(w io.Writer) bool {
+func onTerminal(w io.Writer) bool { return terminalOf(w) != nil }
+
+// terminalOf is the terminal that w writes to; nil if it is none.
+func terminalOf(w io.Writer) *os.File {
 	if s, ok := w.(*screen); ok {
 		w = s.w
 	}
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
 }
 
 // printJSON prints v as indented JSON, without the escapes of HTML.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -17,11 +16,8 @@ const minWidth = 40
 // widthOf is how many characters a line of the terminal w has; 0 if w is no
 // terminal, where nothing is cut or folded.
 func widthOf(w io.Writer) int {
-	if s, ok := w.(*screen); ok {
-		w = s.w
-	}
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	f := terminalOf(w)
+	if f == nil {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))

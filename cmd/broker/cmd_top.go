@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/daemon"
+	"github.com/mcpbroker/mcpbroker/internal/top"
+)
+
+func (a *app) topCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "top", Short: "Watch servers, executions and writes on the whole terminal",
+		Long: "Watch the broker on the whole terminal: its servers with their calls, times and errors of the last minute, executions, the\n" +
+			"last calls that wrote something, and the calls that wait for you. It shows the daemon; where none runs, what is recorded.\n\n" +
+			"Keys:\n" +
+			"  tab, shift-tab    the next section, the one before\n" +
+			"  arrows, j, k      the next row, the one before\n" +
+			"  enter             show it: an execution as a waterfall of its calls, a server with what it wrote to stderr\n" +
+			"  /                 show only what has a text in it; esc shows all again\n" +
+			"  s                 sort the section by something else\n" +
+			"  a, d              approve or deny the calls of the run that is chosen: a code is asked for\n" +
+			"  q, ctrl-C         end\n\n" +
+			"Below a program that uses the broker nothing can be approved or denied here. With NO_COLOR set there are no colours.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.top(cmd.Context()) },
+	}
+}
+
+func (a *app) top(ctx context.Context) error {
+	in, _ := a.stdin.(*os.File)
+	o := top.Options{In: in, Out: terminalOf(a.stdout), Colour: os.Getenv("NO_COLOR") == ""}
+	if a.json || in == nil || !onTerminal(in) || o.Out == nil || os.Getenv("TERM") == "dumb" {
+		return usage("broker top needs a terminal: broker tail --follow prints what happens as lines")
+	}
+	op := daemon.OpConsole
+	if name := clientAbove(ancestors()); name != "" {
+		op, o.MayNot = daemon.OpConsoleShow, "this is below "+name+", and a model must not decide about itself"
+	}
+	w, _, err := a.askDaemon(op)
+	if err != nil {
+		return err
+	}
+	if w == nil {
+		return a.topOfRecord(ctx, o)
+	}
+	o.Connect = func() (string, error) {
+		if w == nil { // each answer is good for one connection
+			var err error
+			if w, _, err = a.askDaemon(op); err != nil || w == nil {
+				return "", cmp.Or(err, errors.New("the daemon has stopped"))
+			}
+		}
+		address, err := consoleOf(w)
+		w = nil
+		return address, err
+	}
+	return top.Run(ctx, o)
+}
+
+// topOfRecord shows what is recorded and the servers as this process sees them: no
+// daemon runs.
+func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
+	printed := a.stderr
+	var said lastSaid
+	a.stderr, a.nowhere, o.Notes = &said, true, said.take
+	defer func() { a.stderr = printed }()
+	return a.serveHere(ctx, func(ctx context.Context, s *session, w *watcher) error {
+		ctx, cancel := context.WithCancel(ctx)
+		h := consoleHost{a: a, ctx: ctx, session: s, watcher: w}
+		defer h.serving.Wait()
+		defer cancel()
+		o.Connect = func() (string, error) { return h.open(o.MayNot == "") }
+		return top.Run(ctx, o)
+	})
+}
+
+// lastSaid is where a process prints whose terminal shows something else: it keeps
+// the last line.
+type lastSaid struct {
+	mu   sync.Mutex
+	line string
+}
+
+func (l *lastSaid) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := strings.TrimSpace(string(p))
+	l.line = text[strings.LastIndexByte(text, '\n')+1:]
+	return len(p), nil
+}
+
+// take returns what was said since the last time.
+func (l *lastSaid) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := l.line
+	l.line = ""
+	return line
+}

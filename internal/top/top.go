@@ -1,0 +1,197 @@
+// Package top is the full-screen view of a broker: servers, executions, what was
+// written last, and what waits for a person. It reads what the console reads, from
+// the HTTP interface of the broker.
+//
+// What a key or an event does is decided by a model, and how that looks by its view:
+// both are pure, and neither knows a terminal.
+package top
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// Options are what a view needs.
+type Options struct {
+	// In and Out are the terminal.
+	In, Out *os.File
+	// Colour says whether to use colours and other attributes.
+	Colour bool
+	// Connect returns the address of a console, with its token. It is called again
+	// when the connection has broken.
+	Connect func() (string, error)
+	// MayNot says why nothing can be approved or denied here; empty means it can.
+	MayNot string
+	// Notes returns what the process has to say, instead of printing it; nil means
+	// nothing.
+	Notes func() string
+}
+
+const (
+	frameEvery   = 250 * time.Millisecond // what runs is redrawn so often
+	waitingEvery = time.Second
+	retryEvery   = time.Second
+	errandTime   = 30 * time.Second
+)
+
+// A view is one broker top.
+type view struct {
+	o       Options
+	m       model
+	changes chan change
+	wg      sync.WaitGroup
+
+	mu     sync.Mutex
+	client *client // of the connection that there is
+}
+
+// Run shows the view until the person ends it, or ctx is done.
+func Run(ctx context.Context, o Options) error {
+	s, err := openScreen(o.In, o.Out, o.Colour)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ctx, cancel := context.WithCancel(ctx)
+	v := &view{o: o, m: model{mayNot: o.MayNot, section: executionSection}, changes: make(chan change)}
+	defer v.wg.Wait()
+	defer cancel()
+	v.wg.Go(func() { v.watch(ctx) })
+	v.wg.Go(func() { v.watchWaiting(ctx) })
+	keys := readKeys(o.In)
+	frame := time.NewTicker(frameEvery)
+	defer frame.Stop()
+	for {
+		if o.Notes != nil && v.m.notice == "" {
+			v.m.notice = o.Notes()
+		}
+		width, height := s.size()
+		s.draw(v.m.view(width, height, time.Now()), width)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-frame.C:
+		case change := <-v.changes:
+			change(&v.m)
+		case k, ok := <-keys:
+			quit, do := v.m.key(k)
+			if quit || !ok { // the terminal is gone
+				return nil
+			}
+			v.run(ctx, do)
+		}
+	}
+}
+
+// run runs an errand in the background.
+func (v *view) run(ctx context.Context, do errand) {
+	if do == nil {
+		return
+	}
+	v.mu.Lock()
+	c := v.client
+	v.mu.Unlock()
+	if c == nil {
+		v.m.notice = "not connected yet"
+		return
+	}
+	v.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, errandTime)
+		defer cancel()
+		v.tell(ctx, do(ctx, c))
+	})
+}
+
+// tell hands a change to the goroutine of the model.
+func (v *view) tell(ctx context.Context, c change) {
+	select {
+	case v.changes <- c:
+	case <-ctx.Done():
+	}
+}
+
+// watch keeps the model as the broker is.
+func (v *view) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := v.connected(ctx)
+		v.tell(ctx, func(m *model) { m.trouble = fmt.Sprintf("trying again: %v", err) })
+		wait(ctx, retryEvery)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// connected connects, reads everything, and then what is new.
+func (v *view) connected(ctx context.Context) error {
+	address, err := v.o.Connect()
+	if err != nil {
+		return err
+	}
+	c, err := connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	whole := func() {
+		now, err := c.load(ctx, time.Now())
+		v.tell(ctx, func(m *model) {
+			if err != nil {
+				m.trouble = err.Error()
+				return
+			}
+			m.record, m.trouble, m.loaded = now, "", true
+		})
+	}
+	first := true
+	return c.follow(ctx, func(name string, data []byte) {
+		var n news
+		switch {
+		case name == "servers":
+			var list struct{ Servers []server }
+			if c.get(ctx, "servers", &list) == nil {
+				v.tell(ctx, func(m *model) { m.servers = list.Servers })
+			}
+			return
+		case name != "news" || json.Unmarshal(data, &n) != nil:
+			return
+		case first:
+			v.mu.Lock()
+			v.client = c
+			v.mu.Unlock()
+			whole()
+		case n.Missed:
+			whole()
+		default:
+			v.tell(ctx, func(m *model) {
+				m.add(n)
+				v.run(ctx, m.again(n))
+			})
+		}
+		first = false
+	})
+}
+
+// watchWaiting looks for calls that wait for a person, of which no event tells.
+func (v *view) watchWaiting(ctx context.Context) {
+	for wait(ctx, waitingEvery); ctx.Err() == nil; wait(ctx, waitingEvery) {
+		v.mu.Lock()
+		c := v.client
+		v.mu.Unlock()
+		if c == nil {
+			continue
+		}
+		if list, err := c.waiting(ctx); err == nil {
+			v.tell(ctx, func(m *model) { m.waiting = list })
+		}
+	}
+}

@@ -2,14 +2,10 @@ package jsrun
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/dop251/goja"
-
-	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // A wording is what goja says of a frequent mistake, and what models know of
@@ -59,7 +55,7 @@ func (r *runtime) rewordMessage(o *goja.Object) {
 		if m == nil {
 			continue
 		}
-		if lex, at, ok := r.spot(o); ok && slices.Contains([]string{lex.Text(at - 1), lex.Text(at), lex.Text(at + 1)}, class) {
+		if s, ok := r.spot(o); ok && (s.text == class || strings.HasSuffix(s.before, class)) {
 			return // the program made it, in words of its own
 		}
 		words := ""
@@ -94,106 +90,113 @@ func (r *runtime) reword(o *goja.Object, message, words string) {
 	}
 }
 
-// notFunction is about a value that was called, if it was.
-func notFunction(r *runtime, o *goja.Object, _ string) string {
-	lex, at, ok := r.spot(o)
-	if !ok {
+// notFunction is about a value that was called, if it was: goja says the same of the
+// operands of in and instanceof, and of arguments.
+func notFunction(r *runtime, o *goja.Object, message string) string {
+	s, ok := r.spot(o)
+	if !ok || !strings.HasPrefix(s.behind, "(") && !s.made || s.compares || r.callable(s.text) || nativeFrame(o) {
 		return ""
 	}
-	callee, made := lex.callee(at)
-	if callee == "" || r.callable(callee) || lex.operatorNear(at) {
-		return "" // goja says the same of the operands of in and instanceof, and of arguments
+	if name, member := strings.CutPrefix(message, "Object has no member '"); member {
+		object, own := strings.CutSuffix(strings.TrimRight(s.text, `'"]`), strings.TrimSuffix(name, "'"))
+		if !own || !strings.ContainsAny(object[max(0, len(object)-1):], `.'"[`) {
+			return ""
+		}
 	}
-	if made {
-		return callee + " is not a constructor"
+	if s.made {
+		return s.text + " is not a constructor"
 	}
-	return callee + " is not a function"
+	return s.text + " is not a function"
 }
 
-// A scanner looks for expressions among the tokens of a program.
-type scanner struct{ *script.Tokens }
+// nativeFrame reports whether a function of the engine has thrown an error, such as
+// that of list.map(5).
+func nativeFrame(o *goja.Object) bool {
+	_, frames, _ := strings.Cut(o.Get("stack").String(), rawFrames)
+	first, _, _ := strings.Cut(frames, "\n")
+	return strings.HasSuffix(first, "(native)")
+}
 
-// operatorNear reports whether in or instanceof stands in the statement behind a token.
-func (s scanner) operatorNear(i int) bool {
-	for ; i < len(s.List); i++ {
-		switch s.Text(i) {
-		case "in", "instanceof":
-			return true
-		case ";":
-			return false
-		}
-		if s.List[i].Newline {
-			return false
-		}
+// notThere is about undefined or null, or about a value that cannot be iterated over.
+func notThere(r *runtime, o *goja.Object, message string) string {
+	s, ok := r.spot(o)
+	switch dot := strings.LastIndexByte(s.text, '.'); {
+	case !ok || strings.HasPrefix(s.behind, "("):
+	case strings.HasSuffix(s.before, "of") || strings.HasSuffix(s.before, "...") || strings.HasSuffix(s.before, "yield*"):
+		return s.text + " is not iterable"
+	case dot > 0 && assigned().MatchString(s.behind) && !strings.Contains(message, "iterable"):
+		return "Cannot set properties of undefined or null (setting '" + s.text[dot+1:] + "')"
 	}
-	return false
+	return ""
+}
+
+var assigned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^=[^=>]`) })
+
+// A spot is a name, with its members, that an error of the engine was thrown at,
+// and the rest of its line.
+type spot struct {
+	text, before, behind string
+	made                 bool // it is called with new
+	compares             bool // in or instanceof stands on the line
+}
+
+// What is looked for on the line of an error.
+var (
+	memberPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[\pL_$][\pL\d_$]*(?:(?:\?\.|\.#?)[\pL_$][\pL\d_$]*|\[[^\[\]]*\])*`)
+	})
+	comparePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:in|instanceof)\b`) })
+)
+
+// maxMember is how long the text of an expression in a message may be.
+const maxMember = 60
+
+// spot finds the name that an error of the engine was thrown at. One that stands
+// behind a call, or on a line before, is not known.
+func (r *runtime) spot(o *goja.Object) (spot, bool) {
+	p, ok := r.place(o)
+	if !ok {
+		return spot{}, false
+	}
+	line, at, ok := r.script.Lines.At(p.line, p.column)
+	if !ok {
+		return spot{}, false
+	}
+	for _, m := range memberPattern().FindAllStringIndex(line, -1) {
+		start, end := m[0], m[1]
+		text := line[start:end]
+		if at > end || text == "new" || text == "await" {
+			continue
+		}
+		if between := strings.TrimSpace(line[min(at, start):start]); between != "" && between != "new" && between != "await" {
+			return spot{}, false
+		}
+		before := strings.TrimRight(line[:start], " ")
+		before, made := strings.CutSuffix(before, "new")
+		return spot{
+			text: strings.ReplaceAll(text, "?.", "."), before: strings.TrimRight(before, " "), behind: strings.TrimLeft(line[end:], " "),
+			made: made, compares: comparePattern().MatchString(line[end:]),
+		}, !strings.HasSuffix(before, ".") && len(text) <= maxMember
+	}
+	return spot{}, false
 }
 
 // callable reports whether a name, with members, is that of a function among the
 // globals.
 func (r *runtime) callable(name string) bool {
-	found := false
+	var v goja.Value = r.vm.GlobalObject()
 	err := r.guard(func() {
-		var v goja.Value = r.vm.GlobalObject()
 		for part := range strings.SplitSeq(name, ".") {
 			o, ok := v.(*goja.Object)
 			if !ok {
+				v = nil
 				return
 			}
 			v = o.Get(part)
 		}
-		o, ok := v.(*goja.Object)
-		found = ok && callable(o)
 	})
-	return err == nil && found
-}
-
-// notThere is about undefined or null, or about a value that cannot be iterated over.
-func notThere(r *runtime, o *goja.Object, message string) string {
-	lex, at, ok := r.spot(o)
-	if !ok {
-		return ""
-	}
-	if lex.Text(at-1) == "." && lex.Text(at+1) == "=" && !strings.Contains(message, "iterable") {
-		return "Cannot set properties of undefined or null (setting '" + lex.Text(at) + "')"
-	}
-	text, start := lex.member(lex.memberEnd(at))
-	if start > 0 && lex.Text(start-1) == "await" {
-		start--
-	}
-	if text != "" && slices.Contains([]string{"of", "...", "*"}, lex.Text(start-1)) { // for of, a spread, yield*
-		return text + " is not iterable"
-	}
-	return ""
-}
-
-// memberEnd returns the last token of the names and members that go on at i.
-func (s scanner) memberEnd(i int) int {
-	for {
-		switch next := s.Text(i + 1); {
-		case (next == "." || next == "?.") && s.Kind(i+2) == script.Word:
-			i += 2
-		case next == "[" && s.Closing(i+1) > 0:
-			i = s.Closing(i + 1)
-		default:
-			return i
-		}
-	}
-}
-
-// spot returns the token of the program that an error of the engine was thrown at.
-func (r *runtime) spot(o *goja.Object) (scanner, int, bool) {
-	p, ok := r.place(o)
-	if !ok {
-		return scanner{}, 0, false
-	}
-	src := r.script
-	offset, ok := src.Lines.Offset(p.line, p.column)
-	if !ok {
-		return scanner{}, 0, false
-	}
-	lex := scanner{src.Tokens}
-	return lex, lex.tokenAt(offset), true
+	o, ok := v.(*goja.Object)
+	return err == nil && ok && callable(o)
 }
 
 // place is where in the program an error was thrown.
@@ -208,105 +211,4 @@ func (r *runtime) place(o *goja.Object) (framePlace, bool) {
 		}
 	}
 	return framePlace{}, false
-}
-
-// callee is the text of the function whose call at token i threw an error; made says
-// that it was called with new. It is empty if that cannot be told.
-func (s scanner) callee(i int) (text string, made bool) {
-	if s.Text(i) == "new" {
-		made = true
-		i++
-	}
-	// The place is that of the parenthesis, or of some part of what stands in
-	// front of it.
-	switch {
-	case s.Text(i) == "(" && !made:
-		return s.memberText(i - 1), false
-	case s.Text(i-1) == "[" && s.Text(i+1) == "]":
-		i++
-	}
-	for s.Kind(i) == script.Word || s.Text(i) == "]" {
-		switch next := s.Text(i + 1); {
-		case next == "(":
-			return s.memberText(i), made
-		case (next == "." || next == "?.") && s.Kind(i+2) == script.Word:
-			i += 2
-		case next == "[" && s.Closing(i+1) > 0:
-			i = s.Closing(i + 1)
-		case made:
-			return s.memberText(i), made
-		default:
-			return "", false
-		}
-	}
-	return "", false
-}
-
-// tokenAt returns the token that an offset is in, or the next one behind it.
-func (s scanner) tokenAt(offset int) int {
-	for i, t := range s.List {
-		if offset < t.End {
-			return i
-		}
-	}
-	return len(s.List)
-}
-
-// maxMember is how long the text of an expression in a message may be.
-const maxMember = 60
-
-// memberText writes the expression of names and members that ends with the
-// token at i, with what calls in it are given left out, as in
-// "list(...).first.name". It is empty for any other expression.
-func (s scanner) memberText(i int) string {
-	text, _ := s.member(i)
-	return text
-}
-
-func (s scanner) member(i int) (text string, start int) {
-	for i >= 0 {
-		switch t := s.Text(i); {
-		case s.Kind(i) == script.Word:
-			text = t + text
-		case t == ")" || t == "]":
-			open := s.opening(i)
-			if open <= 0 || s.Kind(open-1) != script.Word && s.Text(open-1) != ")" && s.Text(open-1) != "]" {
-				return "", -1 // not a call and not a member
-			}
-			if t == ")" {
-				text = "(...)" + text
-			} else {
-				text = s.Src[s.List[open].Start:s.List[i].End] + text
-			}
-			i = open - 1
-			continue
-		default:
-			return "", -1
-		}
-		if before := s.Text(i - 1); before == "." || before == "?." {
-			text = before + text
-			i -= 2
-			continue
-		}
-		break
-	}
-	text = strings.ReplaceAll(text, "?.", ".")
-	if utf8.RuneCountInString(text) > maxMember || strings.ContainsAny(text, "\n\r") {
-		return "", -1
-	}
-	return text, i
-}
-
-// opening returns the index of the bracket that the one at i closes, or -1.
-func (s scanner) opening(i int) int {
-	for j := i - 1; j >= 0; j-- {
-		if s.List[j].Depth <= s.List[i].Depth && s.Kind(j) == script.Punct {
-			switch s.Text(j) {
-			case "(", "[", "{":
-				return j
-			}
-			return -1
-		}
-	}
-	return -1
 }

@@ -68,7 +68,7 @@ func (s *server) authFailed(sess *session, err error) error {
 	need, ok := errors.AsType[transport.SignInNeeded](err)
 	if !ok {
 		if e, ok := errors.AsType[*transport.AuthError](err); ok {
-			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: authHint, Err: sess.hide.inErr(e)}
+			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: authHint, Err: sess.hide.InErr(e)}
 		}
 		return nil
 	}

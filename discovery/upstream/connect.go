@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/hide"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
@@ -81,8 +82,8 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(d.limit)))
 	defer cancel()
-	d.stderr.SetHide(t.hide.in)
-	d.dropped.SetHide(t.hide.in)
+	d.stderr.SetHide(t.hide.In)
+	d.dropped.SetHide(t.hide.In)
 	var s *session
 	if d.cfg.kind() == "stdio" {
 		s, err = d.dialStdio(ctx, t)
@@ -110,9 +111,9 @@ func (d *dialer) runDirectly(ctx context.Context, t *target) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.Is(err, packages.ErrNotPlain):
-		d.opts.Logger.Debug("start a package as it is written", "server", d.cfg.Name, "err", t.hide.inErr(err))
+		d.opts.Logger.Debug("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
 	default:
-		d.opts.Logger.Warn("start a package as it is written", "server", d.cfg.Name, "err", t.hide.inErr(err))
+		d.opts.Logger.Warn("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
 	}
 }
 
@@ -139,21 +140,21 @@ func (e *dialError) Error() string {
 func (e *dialError) Unwrap() error { return e.err }
 
 // explain adds what to do about err and hides resolved values in it.
-func (d *dialer) explain(err error, hide *hider) error {
+func (d *dialer) explain(err error, h *hide.Hider) error {
 	e, ok := errors.AsType[*dialError](err)
 	if !ok {
 		e = &dialError{err: err}
 	}
 	if e.hint == "" {
-		e.hint = d.hint(e.err, hide)
+		e.hint = d.hint(e.err, h)
 	}
-	e.hint = hide.in(e.hint)
-	e.stderr = hide.in(e.stderr)
-	e.err = hide.inErr(e.err)
+	e.hint = h.In(e.hint)
+	e.stderr = h.In(e.stderr)
+	e.err = h.InErr(e.err)
 	return e
 }
 
-func (d *dialer) hint(err error, hide *hider) string {
+func (d *dialer) hint(err error, h *hide.Hider) string {
 	if status, ok := errors.AsType[*httpStatusError](err); ok {
 		switch {
 		case status.status == http.StatusUnauthorized:
@@ -181,17 +182,17 @@ func (d *dialer) hint(err error, hide *hider) string {
 		return hint
 	}
 	if !d.direct && launch.Runner(d.cfg.Command, d.cfg.Args) != "" && errors.Is(err, errNoAnswer) {
-		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + d.byHand(hide)
+		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + d.byHand(h)
 	}
 	if d.cfg.Command != "" {
-		return "run it by hand and see what it prints: " + d.byHand(hide)
+		return "run it by hand and see what it prints: " + d.byHand(h)
 	}
 	return `check "url" and "type"`
 }
 
 // byHand is the command as one types it into a shell.
-func (d *dialer) byHand(hide *hider) string {
-	return byHand(d.cfg, hide.in)
+func (d *dialer) byHand(h *hide.Hider) string {
+	return byHand(d.cfg, h.In)
 }
 
 func byHand(c Config, hide func(string) string) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/discovery/hide"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -90,16 +91,16 @@ func TestWhatIsHidden(t *testing.T) {
 	}
 	for _, hidden := range []string{"arg-token", "arg-apikey", "arg-bearer", "url-password", "url-apikey", "github_pat_12", "postgres://u:p@h/db",
 		"postgres%3A%2F%2Fu%3Ap%40h%2Fdb", "0123456789abcdef0123", "header-bearer", "headerkey"} {
-		if got := to.hide.in("at " + hidden + "."); strings.Contains(got, hidden) || !strings.HasPrefix(got, "at [") {
+		if got := to.hide.In("at " + hidden + "."); strings.Contains(got, hidden) || !strings.HasPrefix(got, "at [") {
 			t.Errorf("%q is not hidden: %s", hidden, got)
 		}
 	}
 	for _, shown := range []string{"some-directory", "first-one", "production", "/home/someone", "8080", "https://api.example/v1", "a1b2", "application/json", "-----END-----"} {
-		if got := to.hide.in(shown); got != shown {
+		if got := to.hide.In(shown); got != shown {
 			t.Errorf("%q is hidden as %q", shown, got)
 		}
 	}
-	err = to.hide.inErr(io.ErrUnexpectedEOF)
+	err = to.hide.InErr(io.ErrUnexpectedEOF)
 	if err != io.ErrUnexpectedEOF {
 		t.Errorf("an error without secrets is changed to %#v", err)
 	}
@@ -108,7 +109,7 @@ func TestWhatIsHidden(t *testing.T) {
 func TestCutLinesHideWhatTheyCut(t *testing.T) {
 	const maxLine = 2 << 10
 	r := lines.NewRing()
-	r.SetHide(newHider(map[string]string{"secret-of-some-length": "${S}"}).in)
+	r.SetHide(hide.New(map[string]string{"secret-of-some-length": "${S}"}).In)
 	line := strings.Repeat("x", maxLine-10) + "secret-of-some-length" + strings.Repeat("y", 5000)
 	r.CopyFrom(strings.NewReader(line + "\n"))
 	if got := r.Lines()[0]; strings.Contains(got, "secret") || !strings.HasSuffix(got, " …") || len(got) > maxLine+8 {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/hide"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -95,7 +96,7 @@ func TestCommandByHandIsQuoted(t *testing.T) {
 	}
 	d := dialer{cfg: Config{Command: "/opt/my server/run", Args: []string{"-y", "@a/b@1.2", "it's; rm", "", "*", "k=${TOKEN}$(x)", "s3cret value", "\"q\""}}}
 	want := `'/opt/my server/run' -y @a/b@1.2 'it'\''s; rm' '' '*' "k=${TOKEN}\$(x)" '[args[6]]' '"q"'`
-	if got := d.byHand(newHider(map[string]string{"s3cret value": "[args[6]]"})); got != want {
+	if got := d.byHand(hide.New(map[string]string{"s3cret value": "[args[6]]"})); got != want {
 		t.Errorf("byHand = %s\nwant     %s", got, want)
 	}
 }

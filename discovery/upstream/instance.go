@@ -231,7 +231,7 @@ func (s *server) hear(ctx context.Context, sess *session) error {
 	if err != nil {
 		return err
 	}
-	sess.hide.listing(&l)
+	sess.hide.Listing(&l)
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()

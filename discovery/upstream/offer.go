@@ -54,7 +54,7 @@ func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bo
 			err = context.Cause(ctx)
 		}
 		complete = false
-		l.Problems = append(l.Problems, gate.Clean(s.hide.in(fmt.Sprintf("cannot list its %s: %v", what, err))))
+		l.Problems = append(l.Problems, gate.Clean(s.hide.In(fmt.Sprintf("cannot list its %s: %v", what, err))))
 	}
 	if init.Capabilities.Prompts != nil {
 		var err error

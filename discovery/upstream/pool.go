@@ -302,7 +302,7 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 	raw, err := s.request(sess, c, args)
 	if err == nil {
 		s.worked()
-		return sess.hide.failedResult(raw), nil
+		return sess.hide.FailedResult(raw), nil
 	}
 	if input, ok := errors.AsType[*InputError](err); ok {
 		return nil, input
@@ -331,10 +331,10 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 	}
 	if isLost(err) {
 		s.drop(ctx, sess, err)
-		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.inErr(err))
+		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
 	}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Message != "rejected by transport" {
-		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.hide.in(gate.Clean(rpc.Message)), Data: sess.hide.inJSON(rpc.Data)}
+		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.hide.In(gate.Clean(rpc.Message)), Data: sess.hide.InJSON(rpc.Data)}
 	}
 	// A connection that breaks is noticed here and by outlive at about the same
 	// time; outlive knows more about the reason.
@@ -350,7 +350,7 @@ const outliveGrace = 250 * time.Millisecond
 
 // lostCall is the error of a call whose connection broke.
 func (s *server) lostCall(sess *session, err error) error {
-	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.hide.inErr(err)}
+	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.hide.InErr(err)}
 	if sess.ended() {
 		e.Err = s.dial.died(causeOfEnd(nil), sess.proc)
 		e.Hint = "the next call starts it again"
@@ -372,7 +372,7 @@ func (s *server) drop(ctx context.Context, sess *session, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sess == sess && !s.retired && !s.pool.closing() {
-		s.lostLocked(sess, sess.hide.inErr(err))
+		s.lostLocked(sess, sess.hide.InErr(err))
 	}
 }
 

@@ -265,7 +265,7 @@ func (s *session) onLog(_ context.Context, req *mcp.LoggingMessageRequest) {
 		}
 	}
 	if len(calls) > 0 && calls[0].o.OnLog != nil && level != "debug" {
-		calls[0].o.OnLog(level, s.hide.in(gate.Clean(text)))
+		calls[0].o.OnLog(level, s.hide.In(gate.Clean(text)))
 	}
 }
 

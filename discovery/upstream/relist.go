@@ -116,11 +116,11 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return &dialError{err: sess.hide.inErr(err), stderr: launch.Cause(s.stderr.Lines())}
+		return &dialError{err: sess.hide.InErr(err), stderr: launch.Cause(s.stderr.Lines())}
 	}
 	complete := sess.offers(ctx, &l)
 	l.Origin = s.origin(&l)
-	sess.hide.listing(&l)
+	sess.hide.Listing(&l)
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()

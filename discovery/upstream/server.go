@@ -370,7 +370,7 @@ func backoff(failures int) time.Duration {
 func (s *server) outlive(sess *session) {
 	cause := sess.mcp.Wait()
 	close(sess.gone)
-	cause = sess.hide.inErr(s.dial.died(causeOfEnd(cause), sess.proc))
+	cause = sess.hide.InErr(s.dial.died(causeOfEnd(cause), sess.proc))
 	s.mu.Lock()
 	switch {
 	case s.sess != sess: // given up before
@@ -403,7 +403,7 @@ func (s *server) lostLocked(sess *session, cause error) {
 		}
 	case !s.known || s.quickDeaths >= maxQuickDeaths:
 		s.failures = max(s.failures, s.quickDeaths-maxQuickDeaths) // being connected was no success
-		s.failLocked(&dialError{err: cause, hint: sess.hide.in(s.dial.hint(cause, sess.hide))})
+		s.failLocked(&dialError{err: cause, hint: sess.hide.In(s.dial.hint(cause, sess.hide))})
 		return
 	case s.cfg.KeepAlive:
 		s.retryAt = time.Now().Add(backoff(1))

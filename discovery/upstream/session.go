@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/hide"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -48,12 +49,12 @@ type session struct {
 	asked    func()       // called when the server asks something outside of a result
 	promised Capabilities // what the server was told can be asked
 	logs     *lines.Ring  // where the server's log goes; may be nil
-	hide     *hider       // of what the server was given
+	hide     *hide.Hider  // of what the server was given
 	logging  sync.Once
 }
 
 // newSession returns a session that is not open yet.
-func newSession(h *hider) *session {
+func newSession(h *hide.Hider) *session {
 	return &session{
 		hide:   h,
 		gone:   make(chan struct{}),
@@ -83,7 +84,7 @@ func (s *session) onProgress(_ context.Context, req *mcp.ProgressNotificationCli
 	token, _ := req.Params.ProgressToken.(string)
 	for _, c := range s.live() {
 		if c.token != "" && c.token == token {
-			c.progress(req.Params.Progress, req.Params.Total, s.hide.in(gate.Clean(req.Params.Message)))
+			c.progress(req.Params.Progress, req.Params.Total, s.hide.In(gate.Clean(req.Params.Message)))
 		}
 	}
 }

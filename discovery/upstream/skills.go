@@ -98,14 +98,14 @@ func (s *server) listSkills(ctx context.Context, sess *session) {
 			if limited.Err() != nil {
 				err = context.Cause(limited)
 			}
-			s.log.Warn("cannot list skills", "err", sess.hide.inErr(err))
-			problems = []string{sess.hide.in(gate.Clean("its skills could not be listed: " + err.Error()))}
+			s.log.Warn("cannot list skills", "err", sess.hide.InErr(err))
+			problems = []string{sess.hide.In(gate.Clean("its skills could not be listed: " + err.Error()))}
 			s.changeSkills(sess, func(l *discovery.Listing) { l.SkillProblems = problems })
 			return
 		}
 	}
 	served := discovery.Listing{Skills: skills, SkillProblems: problems}
-	sess.hide.listing(&served)
+	sess.hide.Listing(&served)
 	s.changeSkills(sess, func(l *discovery.Listing) { l.Skills, l.SkillProblems = served.Skills, served.SkillProblems })
 }
 

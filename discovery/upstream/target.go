@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/discovery/hide"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
@@ -19,7 +20,7 @@ type target struct {
 	launch.Command
 	url     string
 	headers map[string]string
-	hide    *hider
+	hide    *hide.Hider
 }
 
 // reference is ${…}, or a whole value that a program is asked for.
@@ -44,7 +45,7 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 	}
 	given := func(kind, name, s string) string {
 		out := one(kind+"."+name, s)
-		if !reference.MatchString(s) && !looksPublic(name, s) {
+		if !reference.MatchString(s) && !hide.LooksPublic(name, s) {
 			values[s] = "[" + kind + "." + name + "]"
 			if _, rest, ok := strings.Cut(s, " "); ok && kind == "headers" {
 				values[rest] = values[s] // such as what follows "Bearer"
@@ -61,11 +62,11 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 		if i > 0 {
 			before = c.Args[i-1]
 		}
-		if v := secretArg(before, a); v != "" && !reference.MatchString(v) {
+		if v := hide.SecretArg(before, a); v != "" && !reference.MatchString(v) {
 			values[v] = "[" + where + "]"
 		}
 	}
-	for _, v := range secretsInURL(c.URL) {
+	for _, v := range hide.SecretsInURL(c.URL) {
 		if !reference.MatchString(v) {
 			values[v] = "[url]"
 		}
@@ -79,6 +80,6 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 		t.headers[k] = given("headers", k, c.Headers[k])
 	}
 	t.Env = launch.Environment(os.Environ(), env)
-	t.hide = newHider(values)
+	t.hide = hide.New(values)
 	return t, errors.Join(errs...)
 }

@@ -1,4 +1,6 @@
-package upstream
+// Package hide keeps what a server was given secret: it puts references back in
+// place of the values in what the server writes, answers and lists.
+package hide
 
 import (
 	"bytes"
@@ -15,11 +17,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A hider puts references back in place of the values that a server was given:
+// A Hider puts references back in place of the values that a server was given:
 // those of its ${VAR} references, and what its configuration has as env and
 // headers without one. Servers repeat such values in what they write to stderr,
-// log and answer. A nil hider hides nothing. It is safe for concurrent use.
-type hider struct {
+// log and answer. A nil Hider hides nothing. It is safe for concurrent use.
+type Hider struct {
 	text *strings.Replacer
 	json *strings.Replacer // the same inside a JSON string
 	// secret is json for those values only that do not look public: what a name
@@ -31,9 +33,9 @@ type hider struct {
 // be hidden where it stands for itself.
 const minHidden = 6
 
-// newHider returns a hider of values, each with what is shown in its place; nil
+// New returns a Hider of values, each with what is shown in its place; nil
 // if there are none.
-func newHider(values map[string]string) *hider {
+func New(values map[string]string) *Hider {
 	all := make(map[string]string)
 	for v, shown := range values {
 		for _, form := range forms(v) {
@@ -55,11 +57,11 @@ func newHider(values map[string]string) *hider {
 		text = append(text, v, all[v])
 		inJSON = append(inJSON, escaped, shown)
 		name := strings.Trim(all[v], "${}")
-		if name == all[v] || strings.HasPrefix(name, "keyring:") || strings.Contains(name, "://") || !looksPublic(name, v) {
+		if name == all[v] || strings.HasPrefix(name, "keyring:") || strings.Contains(name, "://") || !LooksPublic(name, v) {
 			secret = append(secret, escaped, shown)
 		}
 	}
-	return &hider{strings.NewReplacer(text...), strings.NewReplacer(inJSON...), strings.NewReplacer(secret...)}
+	return &Hider{strings.NewReplacer(text...), strings.NewReplacer(inJSON...), strings.NewReplacer(secret...)}
 }
 
 // forms are the ways in which a value may turn up: as it is, as part of a URL,
@@ -82,29 +84,29 @@ func jsonEscaped(s string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// in returns s with the values hidden.
-func (h *hider) in(s string) string {
+// In returns s with the values hidden.
+func (h *Hider) In(s string) string {
 	if h == nil {
 		return s
 	}
 	return h.text.Replace(s)
 }
 
-// inJSON does the same for the strings of a JSON text.
-func (h *hider) inJSON(raw json.RawMessage) json.RawMessage {
+// InJSON does the same for the strings of a JSON text.
+func (h *Hider) InJSON(raw json.RawMessage) json.RawMessage {
 	if h == nil || len(raw) == 0 {
 		return raw
 	}
 	return json.RawMessage(h.json.Replace(string(raw)))
 }
 
-// inErr hides the values in the text of err, and keeps what it wraps.
-func (h *hider) inErr(err error) error {
+// InErr hides the values in the text of err, and keeps what it wraps.
+func (h *Hider) InErr(err error) error {
 	if err == nil {
 		return nil
 	}
-	if text := err.Error(); h.in(text) != text {
-		return &hiddenError{text: h.in(text), err: err}
+	if text := err.Error(); h.In(text) != text {
+		return &hiddenError{text: h.In(text), err: err}
 	}
 	return err
 }
@@ -118,9 +120,9 @@ type hiddenError struct {
 func (e *hiddenError) Error() string { return e.text }
 func (e *hiddenError) Unwrap() error { return e.err }
 
-// failedResult hides the values in a result with isError, which is a message to
+// FailedResult hides the values in a result with isError, which is a message to
 // whoever called. What a tool returns otherwise is data, and stays as it came.
-func (h *hider) failedResult(raw json.RawMessage) json.RawMessage {
+func (h *Hider) FailedResult(raw json.RawMessage) json.RawMessage {
 	if h == nil || !bytes.Contains(raw, []byte(`"isError"`)) {
 		return raw
 	}
@@ -133,13 +135,13 @@ func (h *hider) failedResult(raw json.RawMessage) json.RawMessage {
 	if !failed {
 		return raw
 	}
-	return h.inJSON(raw)
+	return h.InJSON(raw)
 }
 
-// looksPublic reports whether a value that is configured as it is, without a
+// LooksPublic reports whether a value that is configured as it is, without a
 // reference, can be shown: a word, a small number, a path or a plain address
 // says more in a message than the name of its variable.
-func looksPublic(name, value string) bool {
+func LooksPublic(name, value string) bool {
 	if launch.HoldsCredentials(strings.ReplaceAll(name, "-", "_"), value) || strings.EqualFold(name, "cookie") {
 		return false
 	}
@@ -153,9 +155,9 @@ func looksPublic(name, value string) bool {
 		len(value) < 12 && !strings.ContainsFunc(value, func(r rune) bool { return !strings.ContainsRune("0123456789.:,", r) })
 }
 
-// secretArg returns what is secret in the argument arg, which stands after
+// SecretArg returns what is secret in the argument arg, which stands after
 // before, by the name of its flag or header; "" if nothing is.
-func secretArg(before, arg string) string {
+func SecretArg(before, arg string) string {
 	secret := func(name string) bool {
 		return len(name) < 40 && launch.HoldsCredentials(strings.ReplaceAll(name, "-", "_"), "")
 	}
@@ -178,9 +180,9 @@ func secretArg(before, arg string) string {
 	return ""
 }
 
-// secretsInURL returns the password and the values of a query whose names say
+// SecretsInURL returns the password and the values of a query whose names say
 // that they are secret.
-func secretsInURL(address string) []string {
+func SecretsInURL(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil

@@ -1,4 +1,4 @@
-package upstream
+package hide
 
 import (
 	"encoding/json"
@@ -8,36 +8,36 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// listing hides the values in what a server says of itself and what it offers,
+// Listing hides the values in what a server says of itself and what it offers,
 // before that is kept or shown. What could not be used any more under another
 // name is left out, with a line that says so.
-func (h *hider) listing(l *discovery.Listing) {
+func (h *Hider) Listing(l *discovery.Listing) {
 	if h == nil || h.clean(l) {
 		return
 	}
-	l.Version, l.Instructions, l.Protocol = h.in(l.Version), h.in(l.Instructions), h.in(l.Protocol)
-	l.Description = h.in(l.Description)
-	l.Origin.Command, l.Origin.URL = h.in(l.Origin.Command), h.in(l.Origin.URL)
+	l.Version, l.Instructions, l.Protocol = h.In(l.Version), h.In(l.Instructions), h.In(l.Protocol)
+	l.Description = h.In(l.Description)
+	l.Origin.Command, l.Origin.URL = h.In(l.Origin.Command), h.In(l.Origin.URL)
 	left := func(what string) { l.Problems = append(l.Problems, what+" was left out: its name has a secret in it") }
 	l.Tools = usable(l.Tools, func(t *discovery.ListedTool) bool {
-		t.Title, t.Description = h.in(t.Title), h.in(t.Description)
+		t.Title, t.Description = h.In(t.Title), h.In(t.Description)
 		t.InputSchema, t.OutputSchema = h.inSchema(t.InputSchema), h.inSchema(t.OutputSchema)
 		return h.nameless(t.Name)
 	}, func() { left("a tool") })
 	l.Prompts = usable(l.Prompts, func(p *discovery.ListedPrompt) bool {
-		p.Title, p.Description = h.in(p.Title), h.in(p.Description)
+		p.Title, p.Description = h.In(p.Title), h.In(p.Description)
 		p.Arguments = slices.Clone(p.Arguments)
 		for i := range p.Arguments {
-			p.Arguments[i].Description = h.in(p.Arguments[i].Description)
+			p.Arguments[i].Description = h.In(p.Arguments[i].Description)
 		}
 		return h.nameless(p.Name) && !slices.ContainsFunc(p.Arguments, func(a discovery.PromptArgument) bool { return !h.nameless(a.Name) })
 	}, func() { left("a prompt") })
 	l.Resources = usable(l.Resources, func(r *discovery.ListedResource) bool {
-		r.Name, r.Title, r.Description, r.MIMEType = h.in(r.Name), h.in(r.Title), h.in(r.Description), h.in(r.MIMEType)
+		r.Name, r.Title, r.Description, r.MIMEType = h.In(r.Name), h.In(r.Title), h.In(r.Description), h.In(r.MIMEType)
 		return h.nameless(r.URI)
 	}, func() { left("a resource") })
 	l.Skills = usable(l.Skills, func(k *discovery.ListedSkill) bool {
-		k.Frontmatter = h.inJSON(k.Frontmatter)
+		k.Frontmatter = h.InJSON(k.Frontmatter)
 		return h.nameless(k.URI) && h.nameless(string(k.Resources))
 	}, func() {
 		l.SkillProblems = append(l.SkillProblems, "a skill was left out: its address has a secret in it")
@@ -63,33 +63,33 @@ func usable[T any](list []T, hide func(*T) bool, left func()) []T {
 }
 
 // clean reports whether nothing of a listing is a value to be hidden.
-func (h *hider) clean(l *discovery.Listing) bool {
+func (h *Hider) clean(l *discovery.Listing) bool {
 	raw := string(gate.Compact(l))
 	return h.json.Replace(raw) == raw
 }
 
 // nameless reports whether a name has no secret in it.
-func (h *hider) nameless(name string) bool {
+func (h *Hider) nameless(name string) bool {
 	escaped := jsonEscaped(name)
 	return h.secret.Replace(escaped) == escaped
 }
 
-// inSchema is inJSON for a schema: a value that looks public may be one that the
+// inSchema is InJSON for a schema: a value that looks public may be one that the
 // tool takes.
-func (h *hider) inSchema(raw json.RawMessage) json.RawMessage {
+func (h *Hider) inSchema(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
 	}
 	return json.RawMessage(h.secret.Replace(string(raw)))
 }
 
-func (h *hider) lines(list []string) []string {
+func (h *Hider) lines(list []string) []string {
 	if list == nil {
 		return nil
 	}
 	out := make([]string, len(list))
 	for i, line := range list {
-		out[i] = h.in(line)
+		out[i] = h.In(line)
 	}
 	return out
 }

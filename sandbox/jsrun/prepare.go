@@ -1,6 +1,9 @@
 package jsrun
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/dop251/goja"
 
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
@@ -50,6 +53,10 @@ func compile(tree *script.Tree) (*prepared, error) {
 	s.implicit = src.Finish()
 	var err error
 	if s.program, err = goja.CompileAST(src.Root, false); err != nil {
+		if wrong, ok := errors.AsType[*goja.CompilerSyntaxError](err); ok {
+			p := wrong.File.Position(wrong.Offset)
+			err = fmt.Errorf("%s at %s:%d:%d", wrong.Message, p.Filename, p.Line, src.Column(p.Line, p.Column))
+		}
 		return nil, src.Unsupported(err)
 	}
 	return s, nil

@@ -165,17 +165,11 @@ func (r *runtime) readFrame(line string) (framePlace, bool) {
 	return p, true
 }
 
-// shifted makes the program's own place of one that goja gives. A program that
-// esbuild has compiled has a source map, which does so; in others goja counts
-// bytes, and what stands in front of the program's first line.
+// shifted makes the program's own place of one that goja gives.
 func (r *runtime) shifted(p framePlace) framePlace {
-	if p.file != r.script.File || r.script.Shift == 0 {
-		return p
+	if p.file == r.script.File {
+		p.column = r.script.Column(p.line, p.column)
 	}
-	if p.line == 1 {
-		p.column -= r.script.Shift
-	}
-	p.column = r.script.Lines.Column(p.line, p.column-1)
 	return p
 }
 

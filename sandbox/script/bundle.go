@@ -26,10 +26,14 @@ type Bundle struct {
 	// of a withheld name, and the property "of" of $broker_float is set to what
 	// statements start and nobody awaits.
 	Code string `json:"code"`
-	// Sources and Mappings are those of a source map of Code, but that lines
-	// count from 0 and columns from 1 on both sides.
+	// Sources and Mappings are those of a source map of Code from its second line on,
+	// as it was before Edits; Before columns stand in front of the first line of File.
 	Sources  []string `json:"sources"`
 	Mappings string   `json:"mappings"`
+	Before   int      `json:"before"`
+	// Edits are places of Code, lines and columns from 0, and how many columns were
+	// put in there, or taken out below 0.
+	Edits [][3]int `json:"edits"`
 	// Implicit says that the value is that of the last expression, which is no
 	// result if the program prints.
 	Implicit bool `json:"implicit,omitempty"`
@@ -94,13 +98,18 @@ type edit struct {
 }
 
 func (f *foreign) bundled(verdict sandbox.Verdict) *Bundle {
-	f.bundle = &Bundle{File: f.File, Sources: f.built.Sources, Shapes: verdict.Shapes, Withheld: Withheld, Hints: make(map[string]string)}
+	f.bundle = &Bundle{File: f.File, Shapes: verdict.Shapes, Withheld: Withheld, Hints: make(map[string]string)}
 	if f.Main != nil && !f.asked {
 		f.finish()
 	}
 	f.withhold()
 	slices.SortFunc(f.edits, func(a, b edit) int { return a.start - b.start })
-	f.bundle.Mappings = f.shifted(f.built.Mappings)
+	f.bundle.Sources, f.bundle.Mappings = f.built.parts()
+	f.bundle.Before = f.built.before
+	for _, e := range f.edits {
+		line, column := f.place(e.start)
+		f.bundle.Edits = append(f.bundle.Edits, [3]int{line, column, len(e.text) - (e.end - e.start)})
+	}
 	f.bundle.Code = f.edited()
 	if f.bundle.Shapes != nil {
 		f.reads()
@@ -236,40 +245,22 @@ func (f *foreign) place(offset int) (line, column int) {
 	return line, column
 }
 
-// shifted is mappings after the edits.
-func (f *foreign) shifted(mappings string) string {
-	if len(f.edits) == 0 {
-		return mappings
-	}
-	shift := f.shifts()
-	return remap(mappings, func(line int, s *segment) { s.column += shift(line, s.column-1) })
-}
-
-// shifts returns by how much the edits move what stands at a place.
-func (f *foreign) shifts() func(line, column int) int {
-	type moved struct{ line, column, by int }
-	list := make([]moved, len(f.edits))
-	for i, e := range f.edits {
-		line, column := f.place(e.start)
-		list[i] = moved{line, column, len(e.text) - (e.end - e.start)}
-	}
-	return func(line, column int) int {
-		by := 0
-		for _, m := range list {
-			if m.line == line && m.column <= column {
-				by += m.by
-			}
+// shift is by how much the edits move what stands at a place.
+func (f *foreign) shift(line, column int) int {
+	by := 0
+	for _, e := range f.bundle.Edits {
+		if e[0] == line && e[1] <= column {
+			by += e[2]
 		}
-		return by
 	}
+	return by
 }
 
 // reads notes where properties are read and used as they come.
 func (f *foreign) reads() {
-	shift := f.shifts()
 	sites := readSites(f.Root, func(i file.Idx) Spot {
 		line, column := f.place(f.offset(i))
-		return Spot{line + 1, column + shift(line, column) + 1}
+		return Spot{line + 1, column + f.shift(line, column) + 1}
 	})
 	for at, kind := range sites {
 		if kind == ReadPlain {

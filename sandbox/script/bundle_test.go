@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -58,6 +59,14 @@ func TestABundleEndsWithAResult(t *testing.T) {
 // Positions behind an edit are those of the agent's text.
 func TestABundleKeepsItsPlaces(t *testing.T) {
 	b := prepared(t, Program{Code: "if (typeof fetch === 'undefined') boom();\nlet a = 1, b = 2;\n(a + boom)"})
+	raw, err := json.Marshal(map[string]any{"version": 3, "sources": b.Sources, "mappings": b.Mappings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := built{smap: raw}.sourceMap(&Source{before: funcHead})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for what, want := range map[string]string{"boom()": "1:35", "boom}": "3:6", "a+boom": "3:2"} {
 		line, column := 1, 1
 		at := strings.Index(b.Code, what)
@@ -69,13 +78,14 @@ func TestABundleKeepsItsPlaces(t *testing.T) {
 				line, column = line+1, 1
 			}
 		}
-		found := ""
-		remap(b.Mappings, func(l int, s *segment) {
-			if l+1 == line && s.column == column && b.Sources[s.source] == b.File {
-				found = fmt.Sprintf("%d:%d", s.line+1, s.sourceColumn)
+		moved := 0
+		for _, e := range b.Edits {
+			if e[0] == line-1 && e[1]+moved+max(e[2], 0) <= column-1 {
+				moved += e[2]
 			}
-		})
-		if found != want {
+		}
+		fromLine, fromColumn, _ := m.origin(b.File, line, column-moved)
+		if found := fmt.Sprintf("%d:%d", fromLine, fromColumn); found != want {
 			t.Errorf("%q at %d:%d of the script is %s, want %s", what, line, column, found, want)
 		}
 	}

@@ -52,7 +52,7 @@ type Tree struct {
 	Root   *ast.Program
 	Text   string               // that was parsed
 	Main   *ast.FunctionLiteral // the program itself; nil if it is not found
-	Shift  int                  // columns that frames on the first line are off by
+	shift  int                  // columns in front of the first line; 0 for a built script
 	parsed sandbox.Parsed
 }
 
@@ -103,22 +103,32 @@ func (src *Source) bundled() (string, error) {
 
 // parse reads the text of a script that esbuild has built.
 func (src *Source) parse(text string, mode parser.Mode) (*Tree, error) {
-	text += "\n" + src.built.comment()
-	root, err := parser.ParseFile(nil, builtFile, text, mode, parser.WithSourceMapLoader(func(string) ([]byte, error) {
-		return nil, errors.New("source maps are not read from files")
-	}))
+	root, err := parser.ParseFile(nil, builtFile, text, mode, parser.WithDisableSourceMaps)
 	if err != nil {
 		return nil, src.Unsupported(err)
 	}
+	root.File.SetSourceMap(src.built.consumer)
 	return src.tree(root, text, 0), nil
 }
 
 func (src *Source) tree(root *ast.Program, text string, shift int) *Tree {
-	t := &Tree{Source: src, Root: root, Text: text, Main: mainFunction(root), Shift: shift}
+	t := &Tree{Source: src, Root: root, Text: text, Main: mainFunction(root), shift: shift}
 	if t.Main != nil && src.Check != nil {
 		t.parsed = surveyed(root, t.Main, src.places(root, text))
 	}
 	return t
+}
+
+// Column is the column of the program's own text for one that goja gives: in a script
+// that is not built it counts bytes, and what stands in front of the first line.
+func (t *Tree) Column(line, column int) int {
+	if t.shift == 0 {
+		return t.built.column(line, column)
+	}
+	if line == 1 {
+		column -= t.shift
+	}
+	return t.Lines.Column(line, column-1)
 }
 
 // Unsupported is the error of code that esbuild took and goja does not.

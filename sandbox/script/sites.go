@@ -302,6 +302,6 @@ func (src *Source) places(tree *ast.Program, text string) func(file.Idx) (int, b
 		if p.Filename != src.File {
 			return 0, false
 		}
-		return src.Lines.Offset(p.Line, p.Column)
+		return src.Lines.Offset(p.Line, src.built.column(p.Line, p.Column))
 	}
 }

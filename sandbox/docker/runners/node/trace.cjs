@@ -12,6 +12,7 @@ let lines = null;
 
 // decoded is the source map as a list for each line of the script, from 1:
 // [column, line, column in the program], in the order of columns, of the program alone.
+// Columns of the script count from 0.
 function decoded() {
   const own = bundle.sources.indexOf(bundle.file);
   const made = [[], []];
@@ -38,11 +39,10 @@ function decoded() {
       line += number();
       column += number();
       while (at < text.length && text[at] !== ',') number();
-      segments.push([here, source === own ? line + 1 : 0, column]);
+      segments.push([here, source === own ? line + 1 : 0, (line === 0 ? Math.max(0, column - bundle.before) : column) + 1]);
     }
     made.push(segments);
   }
-  made.splice(0, 1);
   return made;
 }
 
@@ -52,6 +52,10 @@ function place(line, column) {
   if (bundle === null) return null;
   lines ??= decoded();
   const segments = lines[line] ?? [];
+  column--;
+  let moved = 0;
+  for (const [at, from, by] of bundle.edits ?? []) if (at === line - 1 && from + moved + Math.max(by, 0) <= column) moved += by;
+  column -= moved;
   let low = 0;
   let high = segments.length;
   while (low < high) {

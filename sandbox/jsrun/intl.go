@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
-	"golang.org/x/text/cases"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
@@ -42,8 +41,8 @@ func (r *runtime) defineLocale() {
 	method("Date", "toLocaleDateString", date("date", "date"))
 	method("Date", "toLocaleTimeString", date("time", "time"))
 	text := prototypes.Get("String").(*goja.Object)
-	r.changeCase(text, "toLocaleLowerCase", cases.Lower)
-	r.changeCase(text, "toLocaleUpperCase", cases.Upper)
+	r.refuseCase(text, "toLocaleLowerCase")
+	r.refuseCase(text, "toLocaleUpperCase")
 	r.defineValue(text, "localeCompare", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
 		if goja.IsUndefined(c.This) || goja.IsNull(c.This) {
 			panic(r.failure("TypeError", "String.prototype.localeCompare called on null or undefined"))
@@ -55,18 +54,13 @@ func (r *runtime) defineLocale() {
 // caseLanguages are the languages that have letters of their own in other cases.
 var caseLanguages = map[string]bool{"tr": true, "az": true, "lt": true, "el": true}
 
-// changeCase gives String.prototype a method that changes the case of letters as
-// a language does; goja's own are for all others.
-func (r *runtime) changeCase(prototype *goja.Object, name string, change func(language.Tag, ...cases.Option) cases.Caser) {
+// refuseCase lets a method that changes the case of letters throw for these languages.
+func (r *runtime) refuseCase(prototype *goja.Object, name string) {
 	plain, _ := goja.AssertFunction(prototype.Get(name))
-	r.defineValue(prototype, name, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-		if tags := r.localeTags(c.Argument(0)); len(tags) > 0 {
-			_, canonical, err := findLocale(tags[0])
-			if err != nil {
-				panic(r.failure("RangeError", wrongLocale+": "+tags[0]))
-			}
-			if lang, _, _ := strings.Cut(canonical, "-"); caseLanguages[lang] && goja.IsString(c.This) {
-				return r.vm.ToValue(change(language.Make(lang)).String(c.This.String()))
+	r.defineMethod(prototype, name, 0, func(c goja.FunctionCall) goja.Value {
+		for _, tag := range r.localeTags(c.Argument(0)) {
+			if lang, _, _ := strings.Cut(tag, "-"); caseLanguages[lang] {
+				panic(r.failure("RangeError", name+" is not supported here for "+tag+": use replace for the letters that differ"))
 			}
 		}
 		v, err := plain(c.This)
@@ -74,7 +68,7 @@ func (r *runtime) changeCase(prototype *goja.Object, name string, change func(la
 			panic(err)
 		}
 		return v
-	}))
+	})
 }
 
 // plainBlanks has blanks for the narrow ones in front of AM and PM, as V8 does:
@@ -145,11 +139,12 @@ func (c *collator) compare(a, b string) int {
 func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Value)) {
 	add("makeNumber", func(c goja.FunctionCall) goja.Value {
 		f := r.numberFormat(c.Argument(0), c.Argument(1))
-		return r.formatter(f.numberOptions(), func(v goja.Value) []part { return f.parts(r.decimal(v)) })
+		return r.formatter(func(v goja.Value) []part { return f.parts(r.decimal(v)) })
 	})
 	add("makeDate", func(c goja.FunctionCall) goja.Value {
 		f := r.dateFormat(c.Argument(0), c.Argument(1), "any", "date")
-		o := r.formatter(f.dateOptions(), func(v goja.Value) []part { return f.parts(r.time(v)) })
+		o := r.formatter(func(v goja.Value) []part { return f.parts(r.time(v)) })
+		_ = o.Set("resolved", func(goja.FunctionCall) goja.Value { return r.resolved(f) })
 		_ = o.Set("format", func(c goja.FunctionCall) goja.Value {
 			return r.vm.ToValue(plainBlanks(joinParts(f.parts(r.time(c.Argument(0))))))
 		})
@@ -157,8 +152,7 @@ func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Valu
 	})
 	add("makeCollator", func(c goja.FunctionCall) goja.Value {
 		k := r.collator(c.Argument(0), c.Argument(1))
-		o := r.formatter([]any{"locale", k.locale, "usage", "sort", "sensitivity", k.sensitivity,
-			"collation", "default", "numeric", k.numeric}, nil)
+		o := r.vm.NewObject()
 		_ = o.Set("compare", func(c goja.FunctionCall) goja.Value {
 			return r.vm.ToValue(k.compare(c.Argument(0).String(), c.Argument(1).String()))
 		})
@@ -189,22 +183,11 @@ func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Valu
 	})
 }
 
-// formatter makes an object of format, parts and resolved.
-func (r *runtime) formatter(resolved []any, parts func(goja.Value) []part) *goja.Object {
+// formatter makes an object of format and parts.
+func (r *runtime) formatter(parts func(goja.Value) []part) *goja.Object {
 	o := r.vm.NewObject()
-	if parts != nil {
-		_ = o.Set("format", func(c goja.FunctionCall) goja.Value { return r.vm.ToValue(joinParts(parts(c.Argument(0)))) })
-		_ = o.Set("parts", func(c goja.FunctionCall) goja.Value { return r.partList(parts(c.Argument(0))) })
-	}
-	_ = o.Set("resolved", func(goja.FunctionCall) goja.Value {
-		options := r.vm.NewObject()
-		for i := 0; i+1 < len(resolved); i += 2 {
-			if s, ok := resolved[i+1].(string); !ok || s != "" {
-				_ = options.Set(resolved[i].(string), resolved[i+1])
-			}
-		}
-		return options
-	})
+	_ = o.Set("format", func(c goja.FunctionCall) goja.Value { return r.vm.ToValue(joinParts(parts(c.Argument(0)))) })
+	_ = o.Set("parts", func(c goja.FunctionCall) goja.Value { return r.partList(parts(c.Argument(0))) })
 	return o
 }
 
@@ -219,39 +202,27 @@ func (r *runtime) partList(parts []part) goja.Value {
 	return r.vm.NewArray(list...)
 }
 
-func (f *numberFormat) numberOptions() []any {
-	list := []any{"locale", f.locale, "numberingSystem", "latn", "style", f.style}
-	if f.style == "currency" {
-		list = append(list, "currency", f.currency, "currencyDisplay", f.currencyDisplay, "currencySign", "standard")
+// resolved are the options of a date format that programs ask for, most of all its
+// time zone.
+func (r *runtime) resolved(f *dateFormat) *goja.Object {
+	o := r.vm.NewObject()
+	set := func(name string, v any) {
+		if v != "" {
+			_ = o.Set(name, v)
+		}
 	}
-	list = append(list, "minimumIntegerDigits", f.minInt)
-	switch {
-	case f.maxSig > 0:
-		list = append(list, "minimumSignificantDigits", f.minSig, "maximumSignificantDigits", f.maxSig)
-	case f.compactRounding:
-		list = append(list, "minimumSignificantDigits", 1, "maximumSignificantDigits", 2)
-		fallthrough
-	default:
-		list = append(list, "minimumFractionDigits", f.minFrac, "maximumFractionDigits", f.maxFrac)
-	}
-	grouping := any(f.grouping)
-	if f.grouping == "false" {
-		grouping = false
-	}
-	list = append(list, "useGrouping", grouping, "notation", f.notation)
-	if f.notation == "compact" {
-		list = append(list, "compactDisplay", f.compactDisplay)
-	}
-	return append(list, "signDisplay", f.signDisplay, "roundingMode", "halfExpand")
-}
-
-func (f *dateFormat) dateOptions() []any {
-	list := []any{"locale", f.locale, "calendar", "gregory", "numberingSystem", "latn", "timeZone", f.zoneName}
+	set("locale", f.locale)
+	set("calendar", "gregory")
+	set("numberingSystem", "latn")
+	set("timeZone", f.zoneName)
 	if f.hour != "" || f.timeStyle != "" {
-		list = append(list, "hourCycle", f.hourCycle, "hour12", f.hour12())
+		set("hourCycle", f.hourCycle)
+		set("hour12", f.hour12())
 	}
-	return append(list, "weekday", f.weekday, "year", f.year, "month", f.month, "day", f.day, "hour", f.hour, "minute", f.minute,
-		"second", f.second, "timeZoneName", f.timeZoneName, "dateStyle", f.dateStyle, "timeStyle", f.timeStyle)
+	for i, v := range []string{f.weekday, f.year, f.month, f.day, f.hour, f.minute, f.second, f.timeZoneName, f.dateStyle, f.timeStyle} {
+		set([]string{"weekday", "year", "month", "day", "hour", "minute", "second", "timeZoneName", "dateStyle", "timeStyle"}[i], v)
+	}
+	return o
 }
 
 // makePlural reads the arguments of Intl.PluralRules.
@@ -267,18 +238,7 @@ func (r *runtime) makePlural(c goja.FunctionCall) goja.Value {
 		_, shown := f.number(&d)
 		return pluralName(pluralCategory(rules, f.data.name, shown))
 	}
-	var categories []any
-	seen := map[string]bool{}
-	for _, n := range []float64{0, 1, 2, 3, 4, 5, 6, 8, 11, 12, 20, 21, 22, 23, 100, 0.5, 1.5, 1e6} {
-		seen[selected(decimalOf(n))] = true
-	}
-	for _, name := range []string{"few", "many", "one", "two", "zero", "other"} {
-		if seen[name] {
-			categories = append(categories, name)
-		}
-	}
-	object := r.formatter([]any{"locale", f.locale, "type", kind, "minimumIntegerDigits", f.minInt, "minimumFractionDigits", f.minFrac,
-		"maximumFractionDigits", f.maxFrac, "pluralCategories", r.vm.NewArray(categories...)}, nil)
+	object := r.vm.NewObject()
 	_ = object.Set("select", func(c goja.FunctionCall) goja.Value { return r.vm.ToValue(selected(r.decimal(c.Argument(0)))) })
 	return object
 }

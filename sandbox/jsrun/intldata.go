@@ -4,10 +4,11 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/text/language"
 )
 
 // Intl draws on a file of data for each locale, which intl/gen.mjs writes. A
@@ -126,62 +127,32 @@ func localeLanguages() []string {
 	return slices.Compact(list)
 }
 
-// likely are the languages whose first region by name is not the usual one.
-var likely = map[string]string{
-	"de": "de-DE", "en": "en-US", "es": "es-ES", "fr": "fr-FR", "pt": "pt-BR", "zh": "zh-CN",
-}
-
-// regions are regions whose customs are those of another.
-var regions = map[string]string{
-	"en-001": "en-GB", "en-SG": "en-GB", "en-HK": "en-GB", "en-MT": "en-GB", "en-NG": "en-GB", "en-PH": "en-US", "en-PR": "en-US",
-	"es-419": "es-MX", "es-US": "es-MX", "zh-HK": "zh-TW", "zh-MO": "zh-TW", "zh-Hant": "zh-TW", "zh-Hans": "zh-CN",
-	"de-LI": "de-CH", "pt-AO": "pt-PT", "pt-MZ": "pt-PT",
-}
+// localeMatcher finds the nearest of the locales.
+var localeMatcher = sync.OnceValue(func() language.Matcher {
+	var tags []language.Tag
+	for _, name := range localeNames() {
+		tags = append(tags, language.MustParse(name))
+	}
+	return language.NewMatcher(tags)
+})
 
 // wrongLocale says of errLocale what V8 says.
 const wrongLocale = "Incorrect locale information provided"
 
 var errLocale = errors.New("not a language tag")
 
-var localePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|\d{3}))?([-_].*)?$`)
-})
-
 // findLocale returns the name of the locale that serves best for a tag, and
 // the tag as it is written properly. The name is empty if none serves.
 func findLocale(tag string) (name, canonical string, err error) {
-	m := localePattern().FindStringSubmatch(tag)
-	if m == nil {
+	plain, _, _ := strings.Cut(tag, "-u-")
+	t, err := language.Parse(plain)
+	if _, unknown := errors.AsType[language.ValueError](err); err != nil && !unknown {
 		return "", "", errLocale
 	}
-	parts := strings.Split(strings.ReplaceAll(tag, "_", "-"), "-")
-	language := strings.ToLower(parts[0])
-	canonical = language
-	var script, region string
-	for _, p := range parts[1:] {
-		switch {
-		case len(p) == 1: // extensions say nothing that is known here
-		case len(p) == 4 && script == "" && region == "":
-			script = strings.ToUpper(p[:1]) + strings.ToLower(p[1:])
-			canonical += "-" + script
-			continue
-		case (len(p) == 2 || len(p) == 3) && region == "":
-			region = strings.ToUpper(p)
-			canonical += "-" + region
-			continue
-		}
-		break
+	_, i, _ := localeMatcher().Match(t)
+	name = localeNames()[i]
+	if asked, _ := t.Base(); asked.String() != strings.Split(name, "-")[0] {
+		name = "" // another language would be a wrong text
 	}
-	names := localeNames()
-	for _, try := range []string{language + "-" + region, regions[language+"-"+region], regions[language+"-"+script], likely[language]} {
-		if slices.Contains(names, try) {
-			return try, canonical, nil
-		}
-	}
-	for _, n := range names {
-		if strings.HasPrefix(n, language+"-") {
-			return n, canonical, nil
-		}
-	}
-	return "", canonical, nil
+	return name, t.String(), nil
 }

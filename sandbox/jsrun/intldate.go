@@ -305,41 +305,17 @@ func (f *dateFormat) zoneText(t time.Time) string {
 	return fmt.Sprintf("%s%s%d", gmt, sign, h)
 }
 
-// findZone returns the zone with a name, or with an offset such as +05:30.
+// findZone returns the zone with a name.
 func findZone(name string) (*time.Location, string, bool) {
-	upper := strings.ToUpper(name)
-	switch {
+	switch upper := strings.ToUpper(name); {
 	case upper == "UTC" || upper == "GMT" || upper == "ETC/UTC" || upper == "ETC/GMT":
 		return time.UTC, "UTC", true
-	case len(name) > 2 && (name[0] == '+' || name[0] == '-'):
-		t, err := time.Parse("-07:00", name)
-		if err != nil {
-			if t, err = time.Parse("-0700", name); err != nil {
-				return nil, "", false
-			}
-		}
-		return t.Location(), name, true
 	case upper == "LOCAL" || name == "" || strings.ContainsAny(name, `.\ `) || name[0] == '/':
 		return nil, "", false
 	}
-	for _, try := range []string{name, titled(name), upper} {
-		if to, ok := zoneAliases[try]; ok {
-			return findZone(to)
-		}
-		if zone, err := time.LoadLocation(try); err == nil {
-			return zone, try, true
-		}
+	if to, ok := zoneAliases[name]; ok {
+		return findZone(to)
 	}
-	return nil, "", false
-}
-
-// titled writes america/new_york as America/New_York.
-func titled(name string) string {
-	b := []byte(strings.ToLower(name))
-	for i := range b {
-		if (i == 0 || b[i-1] == '/' || b[i-1] == '_' || b[i-1] == '-') && 'a' <= b[i] && b[i] <= 'z' {
-			b[i] -= 'a' - 'A'
-		}
-	}
-	return string(b)
+	zone, err := time.LoadLocation(name)
+	return zone, name, err == nil
 }

@@ -20,6 +20,12 @@
 
   const text = (parts) => parts.map((p) => p.value).join('');
 
+  const unresolved = (Class) =>
+    Object.defineProperty(Class.prototype, 'resolvedOptions', {
+      value() { throw new Error('resolvedOptions of Intl.' + Class.name + ' is not supported here: keep the options that you gave'); },
+      writable: true, configurable: true,
+    });
+
   class NumberFormat {
     #f;
     #format;
@@ -31,9 +37,6 @@
     }
     formatToParts(n) {
       return this.#f.parts(typeof n === 'bigint' ? n : Number(n));
-    }
-    resolvedOptions() {
-      return this.#f.resolved();
     }
   }
 
@@ -62,9 +65,6 @@
     get compare() {
       return this.#f.compare;
     }
-    resolvedOptions() {
-      return this.#f.resolved();
-    }
   }
 
   class PluralRules {
@@ -74,9 +74,6 @@
     }
     select(n) {
       return this.#f.select(Number(n));
-    }
-    resolvedOptions() {
-      return this.#f.resolved();
     }
   }
 
@@ -102,14 +99,12 @@
     formatToParts(value, unit) {
       return this.#phrases.relative(this.#style, String(unit), Number(value), this.#numeric);
     }
-    resolvedOptions() {
-      return { locale: this.#phrases.locale, style: this.#style, numeric: this.#numeric, numberingSystem: 'latn' };
-    }
   }
 
   const all = {};
   for (const Class of [NumberFormat, DateTimeFormat, Collator]) all[Class.name] = callable(supported(Class));
   for (const Class of [PluralRules, RelativeTimeFormat]) all[Class.name] = supported(Class);
+  for (const Class of [NumberFormat, Collator, PluralRules, RelativeTimeFormat]) unresolved(Class);
   // What is not here says so, and what to do instead.
   const missing = {
     DisplayNames: 'keep the names that you need in an object',

@@ -1,11 +1,11 @@
 package jsrun
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/rangetable"
 )
 
 // hasClass reports whether a regular expression has \p{…} or \P{…}.
@@ -79,28 +79,22 @@ func (p *speller) class(name string, negated, within bool) error {
 }
 
 // writeTable writes the ranges of a table, or those between them.
-func writeTable(b *strings.Builder, table []*unicode.RangeTable, negated bool) {
-	ranges := rangesOf(table)
+func writeTable(b *strings.Builder, tables []*unicode.RangeTable, negated bool) {
+	var ranges []unicode.Range32
+	rangetable.Visit(rangetable.Merge(tables...), func(r rune) {
+		c := uint32(r)
+		if n := len(ranges); n > 0 && ranges[n-1].Hi+1 == c {
+			ranges[n-1].Hi = c
+		} else {
+			ranges = append(ranges, unicode.Range32{Lo: c, Hi: c})
+		}
+	})
 	if negated {
 		ranges = complement(ranges)
 	}
 	for _, r := range ranges {
 		writeRange(b, r.Lo, r.Hi)
 	}
-}
-
-// rangesOf is the union of tables.
-func rangesOf(tables []*unicode.RangeTable) []unicode.Range32 {
-	var ranges []unicode.Range32
-	for _, t := range tables {
-		for _, r := range t.R16 {
-			ranges = addRange(ranges, uint32(r.Lo), uint32(r.Hi), uint32(r.Stride))
-		}
-		for _, r := range t.R32 {
-			ranges = addRange(ranges, r.Lo, r.Hi, r.Stride)
-		}
-	}
-	return merged(ranges)
 }
 
 // complement is what lies between ranges that are in order and apart.
@@ -117,30 +111,6 @@ func complement(ranges []unicode.Range32) []unicode.Range32 {
 		gaps = append(gaps, unicode.Range32{Lo: next, Hi: unicode.MaxRune, Stride: 1})
 	}
 	return gaps
-}
-
-// merged sorts ranges and joins those that touch.
-func merged(ranges []unicode.Range32) []unicode.Range32 {
-	slices.SortFunc(ranges, func(a, b unicode.Range32) int { return cmp.Compare(a.Lo, b.Lo) })
-	var out []unicode.Range32
-	for _, r := range ranges {
-		if n := len(out); n > 0 && r.Lo <= out[n-1].Hi+1 {
-			out[n-1].Hi = max(out[n-1].Hi, r.Hi)
-			continue
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-func addRange(ranges []unicode.Range32, lo, hi, stride uint32) []unicode.Range32 {
-	if stride == 1 {
-		return append(ranges, unicode.Range32{Lo: lo, Hi: hi})
-	}
-	for ; lo <= hi; lo += stride {
-		ranges = append(ranges, unicode.Range32{Lo: lo, Hi: lo})
-	}
-	return ranges
 }
 
 // writeRange writes the characters from lo to hi. Surrogates are no characters of

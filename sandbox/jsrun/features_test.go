@@ -34,6 +34,7 @@ var featureRows = []feature{
 	{"Language", "catching that a recursion is too deep", "const f = () => f() + 1; try { f() } catch { return 'caught' }", "!maximum call stack size exceeded"},
 	{"Regular expressions", "named groups, lookbehind, flags g i m s u y", "return '2024-05'.match(/(?<y>\\d+)-(?<m>\\d+)/).groups.m", `"05"`},
 	{"Regular expressions", "`\\p{…}`: categories, scripts, Alphabetic, Emoji, …", "return 'Zoë 東京'.match(/\\p{L}+/gu)", `["Zoë","東京"]`},
+	{"Regular expressions", "`source` of a pattern with `\\p{…}`: the characters that it stands for", "return new RegExp(/\\p{Lu}/u.source, 'u').test('É')", "true"},
 	{"Regular expressions", "flag v: sets within sets; `\\p{RGI_Emoji}`", "return 'äbC'.match(/[\\p{L}--[a-z]]/gv)", "!the flag v is not supported here"},
 	{"Regular expressions", "flag d: `indices` of matches", "return /b/d.exec('ab').indices", "!the flag d is not supported here"},
 	{"Regular expressions", "modifiers: `(?i:…)`", "return /(?i:a)/.test('A')", "!Invalid group"},

@@ -174,7 +174,6 @@ func (r *runtime) natives(name string) goja.Value {
 	switch name {
 	case "regexp":
 		add("spellOut", r.spellOut)
-		add("written", r.written)
 		add("canBeEmpty", r.canBeEmpty)
 	case "promises":
 		add("caught", r.caught)

@@ -1,7 +1,6 @@
 package jsrun
 
 import (
-	"iter"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -12,18 +11,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// regexps is what a runtime knows of the regular expressions of its program.
-type regexps struct {
-	// By what is handed to the engine; nil until it is asked for.
-	written map[string]writtenRegExp
-	spelled map[writtenRegExp]string
-}
-
-// A writtenRegExp is a pattern as the program has it.
-type writtenRegExp struct {
-	pattern, flags string
-}
-
 // defineRegExp makes the constructor know the classes, too, and the methods what
 // goja's do not. It is called for programs that need that.
 func (r *runtime) defineRegExp() {
@@ -32,65 +19,12 @@ func (r *runtime) defineRegExp() {
 
 // spellOut is the function spellOut for lib.
 func (r *runtime) spellOut(c goja.FunctionCall) goja.Value {
-	w := writtenRegExp{c.Argument(0).String(), c.Argument(1).String()}
-	if !hasClass(w.pattern) && !strings.ContainsAny(w.flags, "vd") {
-		return r.vm.ToValue(w.pattern)
-	}
-	r.readWritten()
-	if spelled, ok := r.regexps.spelled[w]; ok {
-		return r.vm.ToValue(spelled)
-	}
-	spelled, err := spellOut(w.pattern, w.flags)
+	pattern, flags := c.Argument(0).String(), c.Argument(1).String()
+	spelled, err := spellOut(pattern, flags)
 	if err != nil {
-		panic(r.failure("SyntaxError", "Invalid regular expression: /"+w.pattern+"/"+w.flags+": "+err.Error()))
+		panic(r.failure("SyntaxError", "Invalid regular expression: /"+pattern+"/"+flags+": "+err.Error()))
 	}
-	r.noteWritten(w, spelled)
 	return r.vm.ToValue(spelled)
-}
-
-// written is the function of lib that tells what the program wrote of a pattern
-// that is spelled out.
-func (r *runtime) written(c goja.FunctionCall) goja.Value {
-	r.readWritten()
-	w, ok := r.regexps.written[c.Argument(0).String()]
-	if !ok {
-		return goja.Undefined()
-	}
-	return r.vm.ToValue(w.pattern)
-}
-
-func (r *runtime) noteWritten(w writtenRegExp, spelled string) {
-	r.regexps.spelled[w] = spelled
-	r.regexps.written[spelled] = w
-}
-
-// readWritten notes the literals of the program, once.
-func (r *runtime) readWritten() {
-	if r.regexps.written != nil {
-		return
-	}
-	r.regexps.written, r.regexps.spelled = make(map[string]writtenRegExp), make(map[writtenRegExp]string)
-	for w := range r.script.regexps() {
-		if spelled, err := spellOut(w.pattern, w.flags); err == nil && spelled != w.pattern {
-			r.noteWritten(w, spelled)
-		}
-	}
-}
-
-// regexps are the regular expressions that stand in the program.
-func (src *source) regexps() iter.Seq[writtenRegExp] {
-	return func(yield func(writtenRegExp) bool) {
-		for i, t := range src.Tokens.List {
-			if t.Kind != script.Regexp {
-				continue
-			}
-			text := src.Tokens.Text(i)
-			end := strings.LastIndexByte(text, '/')
-			if end > 0 && !yield(writtenRegExp{text[1:end], text[end+1:]}) {
-				return
-			}
-		}
-	}
 }
 
 // searchesEmpty reports whether the program may have a regular expression of which
@@ -100,8 +34,13 @@ func (src *source) searchesEmpty() bool {
 	for i := range src.Tokens.List {
 		split = split || src.Tokens.Text(i) == "split"
 	}
-	for w := range src.regexps() {
-		if (split || strings.ContainsAny(w.flags, "gy")) && canBeEmpty(w.pattern, w.flags) {
+	for i, t := range src.Tokens.List {
+		if t.Kind != script.Regexp {
+			continue
+		}
+		text := src.Tokens.Text(i)
+		end := max(strings.LastIndexByte(text, '/'), 1)
+		if pattern, flags := text[1:end], text[end:]; (split || strings.ContainsAny(flags, "gy")) && canBeEmpty(pattern, flags) {
 			return true
 		}
 	}

@@ -51,7 +51,6 @@ type runtime struct {
 	clocks     map[string]time.Time  // console.time
 	libs       map[string]*goja.Object
 	collators  map[string]*collator
-	regexps    regexps
 
 	reads      reads
 	errorReads errorReads

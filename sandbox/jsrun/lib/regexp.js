@@ -1,22 +1,17 @@
 // A constructor of regular expressions that knows \p{…}, and searches for all matches of what can match nothing.
 (function (native) {
   'use strict';
-  const { spellOut, written, canBeEmpty } = native;
+  const { spellOut, canBeEmpty } = native;
   const Original = RegExp;
   const { apply, construct } = Reflect;
   const { exec } = Original.prototype;
   const flagsOf = Object.getOwnPropertyDescriptor(Original.prototype, 'flags').get;
   const sourceOf = Object.getOwnPropertyDescriptor(Original.prototype, 'source').get;
 
-  // The pattern as the program has written it: the engine has it spelled out.
-  const sourceAsWritten = (regexp) => {
-    const source = apply(sourceOf, regexp, []);
-    return written(source) ?? source;
-  };
   const make = (pattern, flags, target) => {
     const copied = pattern instanceof Original;
     const wanted = flags === undefined && copied ? pattern.flags : flags;
-    if (copied) pattern = sourceAsWritten(pattern);
+    if (copied) pattern = apply(sourceOf, pattern, []);
     if (typeof pattern === 'string' && typeof wanted === 'string') pattern = spellOut(pattern, wanted);
     return construct(Original, [pattern, wanted], target);
   };
@@ -30,7 +25,7 @@
   define('source', {
     get: function () {
       const slash = (part) => (part[0] === '[' ? part.replace(/\\u002f/g, '/') : part === '\\u002f' ? '\\/' : part);
-      return sourceAsWritten(this).replace(/\[(?:\\.|[^\]\\])*\]|\\u002f|\\./g, slash);
+      return apply(sourceOf, this, []).replace(/\[(?:\\.|[^\]\\])*\]|\\u002f|\\./g, slash);
     },
   });
   define('toString', {

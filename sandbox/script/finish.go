@@ -125,40 +125,15 @@ func effectOnly(e ast.Expression) bool {
 }
 
 // returns reports whether a statement returns, nested functions aside.
-func returns(list []ast.Statement) bool {
-	return slices.ContainsFunc(list, returnsOne)
-}
-
-func returnsOne(s ast.Statement) bool {
-	switch s := s.(type) {
-	case *ast.ReturnStatement:
-		return true
-	case *ast.BlockStatement:
-		return s != nil && returns(s.List)
-	case *ast.IfStatement:
-		return returnsOne(s.Consequent) || s.Alternate != nil && returnsOne(s.Alternate)
-	case *ast.ForStatement:
-		return returnsOne(s.Body)
-	case *ast.ForInStatement:
-		return returnsOne(s.Body)
-	case *ast.ForOfStatement:
-		return returnsOne(s.Body)
-	case *ast.WhileStatement:
-		return returnsOne(s.Body)
-	case *ast.DoWhileStatement:
-		return returnsOne(s.Body)
-	case *ast.LabelledStatement:
-		return returnsOne(s.Statement)
-	case *ast.TryStatement:
-		return returnsOne(s.Body) || s.Catch != nil && returnsOne(s.Catch.Body) || returnsOne(s.Finally)
-	case *ast.SwitchStatement:
-		for _, c := range s.Body {
-			if returns(c.Consequent) {
-				return true
-			}
-		}
-	}
-	return false
+func returns(list []ast.Statement) (found bool) {
+	w := Walk{Visit: func(n ast.Node) bool {
+		_, is := n.(*ast.ReturnStatement)
+		found = found || is
+		_, expression := n.(ast.Expression)
+		return !expression && !found
+	}}
+	w.Statements(list)
+	return found
 }
 
 // entryPoint returns the function to call in a program that does nothing but

@@ -95,7 +95,19 @@ func (src *Source) problem(text composed, m api.Message) string {
 	if m.Location.File != src.File {
 		return strings.TrimPrefix(m.Location.File, namespace+":") + ": " + message
 	}
-	return src.Located(text.origin((&Lines{text: text.text}).byteOffset(m.Location.Line, m.Location.Column)), message)
+	at := text.origin((&Lines{text: text.text}).byteOffset(m.Location.Line, m.Location.Column))
+	for word, why := range unsupportedWords {
+		if strings.HasSuffix(strings.TrimRight(src.Code[:min(at, len(src.Code))], " "), word) {
+			message = why
+		}
+	}
+	return src.Located(at, message)
+}
+
+// unsupportedWords are words behind which a compiler finds what it does not expect.
+var unsupportedWords = map[string]string{
+	"namespace": "namespaces are not supported here: use an object, or functions and constants of their own",
+	"function":  "a function needs a name here, as in function main() {}; the last expression of a program may do without: (() => {})",
 }
 
 // computedImport is about import() of a name that is only known in the run.

@@ -66,7 +66,6 @@ func Read(p Program, parameters ...string) (*Source, error) {
 	src.plain = p.Language == sandbox.JavaScript
 	w := rewriter{src: src, lex: src.Tokens, body: body}
 	w.statements()
-	w.anonymousFunction()
 	w.uses(p.Modules)
 	src.body = string(w.body)
 	if len(src.refused) > 0 {
@@ -115,7 +114,6 @@ type rewriter struct {
 	src  *Source
 	lex  *Tokens
 	body []byte
-	lead int // the first Token behind what was removed at the start
 }
 
 // statements visits the imports and exports at the top level.
@@ -129,8 +127,6 @@ func (w *rewriter) statements() {
 			i = w.importDeclaration(i)
 		case "export":
 			i = w.exportDeclaration(i)
-		case "declare", "namespace", "module":
-			i = w.namespace(i)
 		}
 	}
 }
@@ -144,9 +140,6 @@ func (w *rewriter) property(i int) bool {
 // remove blanks the tokens from..to. A semicolon takes their place, so that
 // the statements around them stay apart.
 func (w *rewriter) remove(from, to int) {
-	if from == w.lead {
-		w.lead = to + 1
-	}
 	start := w.lex.List[from].Start
 	blank(w.body, start, w.lex.List[to].End)
 	w.body[start] = ';'
@@ -277,40 +270,6 @@ func (w *rewriter) returnDefault(name string) {
 	w.src.asked = true
 }
 
-// anonymousFunction calls a program that is one function without a name, which
-// could not stand as a statement.
-func (w *rewriter) anonymousFunction() {
-	tokens := w.lex.List
-	i := w.lead
-	for w.lex.Text(i) == ";" {
-		i++
-	}
-	start := i
-	if w.lex.Text(i) == "async" {
-		i++
-	}
-	next := i + 1
-	if w.lex.Text(next) == "*" {
-		next++
-	}
-	if w.lex.Text(i) != "function" || w.lex.Text(next) != "(" {
-		return
-	}
-	last := len(tokens) - 1
-	for last > i && w.lex.Text(last) == ";" {
-		w.body[tokens[last].Start] = ' '
-		last--
-	}
-	if w.lex.Text(last) != "}" {
-		return
-	}
-	for _, t := range tokens[:start] { // nothing may end the statement
-		w.body[t.Start] = ' '
-	}
-	w.src.before += "return ("
-	w.src.after = "\n)()" + w.src.after
-}
-
 // uses notes the identifiers of the program, and from them what it needs.
 func (w *rewriter) uses(modules []sandbox.Module) {
 	w.src.Names = make(map[string]bool)
@@ -341,38 +300,6 @@ func (w *rewriter) uses(modules []sandbox.Module) {
 	}
 	w.src.bundle = w.src.bundle || globals || len(w.src.moved) > 0
 	w.src.plain = w.src.plain && !w.src.bundle
-}
-
-// namespace refuses a namespace of TypeScript, which stands at the top level of a
-// file only, and takes out what is declared to be elsewhere. It returns the last
-// token that it read.
-func (w *rewriter) namespace(i int) int {
-	at, declared := i, w.lex.Text(i) == "declare"
-	if declared {
-		at++
-	}
-	switch w.lex.Text(at) {
-	case "namespace", "module", "global":
-	default:
-		return i
-	}
-	open := at + 1
-	for w.lex.Kind(open) == Word && !w.lex.List[open].Newline || w.lex.Text(open) == "." || w.lex.Kind(open) == String && declared {
-		open++
-	}
-	named := open > at+1 || declared && w.lex.Text(at) == "global"
-	if w.lex.Text(open) != "{" || !named || w.lex.List[open].Newline {
-		return i
-	}
-	end := w.lex.Closing(open)
-	if end < 0 {
-		return i
-	}
-	if !declared {
-		w.src.refused = append(w.src.refused, w.src.Located(w.lex.List[i].Start, "namespaces are not supported here: use an object, or functions and constants of their own"))
-	}
-	w.remove(i, end)
-	return end
 }
 
 // imported are the names that the program's imports bind.

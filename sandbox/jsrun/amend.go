@@ -33,7 +33,7 @@ const (
 //     have, if it mentions either (trace.go and words.go);
 //   - [...list, x] asks an iterator for each element, where a list could be copied;
 //   - an array that is a queue moves all of its elements (queue.go);
-//   - a < b < c is read as a < (b < c);
+//   - a < b < c is read as a < (b < c), and refused;
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
 type amender struct {
@@ -41,7 +41,7 @@ type amender struct {
 	bound  map[unistring.String]bool // names that the program binds itself
 	absent map[string]bool           // withheld names that it uses
 	reads  errorReads                // of errors
-	err    error                     // of a regular expression
+	err    error                     // of a regular expression, or a comparison
 }
 
 // errorReads is what of errors a program may read.
@@ -74,21 +74,20 @@ func (src *source) races() bool {
 }
 
 // amend does so to the tree. Most programs need nothing of it, and are not walked through.
-// The error is about a regular expression that no engine would take.
+// The error is about what no engine would take, or would read in another way.
 func (src *source) amend() error {
 	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.Absent(), reads: src.errorReads()}
 	chains, takes := src.chains(), src.queues()
 	if !src.appends() && !src.spreads() && !src.hasClasses() && !chains && !takes && len(a.absent) == 0 && !a.reads.any() {
 		return nil
 	}
-	g := &grouper{text: src.Text, base: src.Root.File.Base()}
 	q := newQueues()
 	before := script.Walk{Bound: func(target, initial ast.Expression) {
 		a.learn(target, initial)
 		q.bind(target, initial)
 	}, Visit: func(n ast.Node) bool {
 		if chains {
-			g.regroup(n)
+			a.err = cmp.Or(a.err, compared(n))
 		}
 		if takes {
 			q.visit(n)

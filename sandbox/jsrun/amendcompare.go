@@ -1,13 +1,10 @@
 package jsrun
 
 import (
-	"sort"
+	"fmt"
 
 	"github.com/dop251/goja/ast"
-	"github.com/dop251/goja/file"
 	gojatoken "github.com/dop251/goja/token"
-
-	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // goja reads a < b < c as a < (b < c), and so for every operator of this kind.
@@ -39,44 +36,15 @@ func (src *source) chains() bool {
 	return false
 }
 
-// A grouper makes (a < b) < c of a < (b < c) where the program has no
-// parentheses, which goja's tree does not tell.
-type grouper struct {
-	text string
-	base int // of the places in the tree
-	lex  *script.Tokens
-}
-
-// regroup does so for a node that a pass visits.
-func (g *grouper) regroup(n ast.Node) {
-	for b, ok := n.(*ast.BinaryExpression); ok && g.joinsOn(b); {
-		inner := b.Right.(*ast.BinaryExpression)
-		b.Right, inner.Left, inner.Right = inner.Right, b.Left, inner.Left
-		b.Left = inner
-		b.Operator, inner.Operator = inner.Operator, b.Operator
-		b.Comparison, inner.Comparison = inner.Comparison, b.Comparison
+// compared is the error of a < b < c, which goja's tree does not tell from a < (b < c).
+func compared(n ast.Node) error {
+	b, ok := n.(*ast.BinaryExpression)
+	if !ok || !relational[b.Operator] {
+		return nil
 	}
-}
-
-// joinsOn reports whether what is right of b is the rest of a chain.
-func (g *grouper) joinsOn(b *ast.BinaryExpression) bool {
-	right, ok := b.Right.(*ast.BinaryExpression)
-	if !ok || !relational[b.Operator] || !relational[right.Operator] {
-		return false
+	if right, ok := b.Right.(*ast.BinaryExpression); ok && relational[right.Operator] {
+		return fmt.Errorf("a %s b %s c compares the result of a comparison, which is not supported here: write a %s b && b %s c, or use a variable",
+			b.Operator, right.Operator, b.Operator, right.Operator)
 	}
-	if g.lex == nil {
-		g.lex = script.Scan(g.text)
-	}
-	return g.depthBefore(right.Idx0()) == g.depthBefore(right.Right.Idx0())
-}
-
-// depthBefore is how deep the operator in front of an operand is in brackets:
-// parentheses of the operand itself do not count.
-func (g *grouper) depthBefore(operand file.Idx) int {
-	offset, tokens := int(operand)-g.base, g.lex.List
-	i := sort.Search(len(tokens), func(i int) bool { return tokens[i].Start >= offset }) - 1
-	for i > 0 && g.lex.Text(i) == "(" {
-		i--
-	}
-	return tokens[max(i, 0)].Depth
+	return nil
 }

@@ -20,6 +20,7 @@ var featureRows = []feature{
 	{"Language", "`async`/`await`, also at the top level; `for await`, async generators", "let s = 0; for await (const x of (async function* () { yield 1; yield 2 })()) s += x; return s", "3"},
 	{"Language", "classes with fields, `#private`, static blocks", "class A { #x = 1; static n; static { A.n = 2 } get x() { return this.#x } } return [new A().x, A.n]", "[1,2]"},
 	{"Language", "a default inside of an array that has one itself, where names are declared", "return ((x, [b = x] = []) => b)(1)", "!this JavaScript engine does not know it"},
+	{"Language", "`a < b < c`, which says less than it seems to", "return 1 < 2 < 3", "!compares the result of a comparison"},
 	{"Language", "`?.`, `??`, `??=`, labels, destructuring, tagged templates", "const o = null; let x = o?.a ?? 1; x ??= 2; return x", "1"},
 	{"Language", "`using`, `await using`", "let s = ''; { using r = { [Symbol.dispose]() { s += 'closed' } } } return s", `"closed"`},
 	{"Language", "`Error.cause`, `AggregateError`, `Error.captureStackTrace`", "return new Error('a', { cause: 'b' }).cause", `"b"`},

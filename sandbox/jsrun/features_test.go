@@ -51,6 +51,7 @@ var featureRows = []feature{
 	{"JSON", "errors in the words of V8, revivers, order of keys", "try { JSON.parse('{a:1}') } catch (e) { return e.message }", `"Expected property name or '}' in JSON at position 1"`},
 	{"Time", "`setTimeout`, `setInterval`, `setImmediate`, `queueMicrotask`, `performance.now`", "return await new Promise((r) => setTimeout(r, 1, 'later'))", `"later"`},
 	{"Time", "`AbortController`, `AbortSignal.timeout`, `any`; `EventTarget`", "const c = new AbortController(); c.abort(); return c.signal.reason.name", `"AbortError"`},
+	{"Data", "`console.log`, `table`, `group`, `time`, `count`: objects much as Node prints them; URLs, buffers and texts of several lines on one line", "console.log(new URL('https://example.com/')); console.table([{ a: 1 }]); return 1", "1"},
 	{"Data", "`URL`, `URLSearchParams`", "return new URL('../b?x=ä', 'https://e.com/a/c/').href", `"https://e.com/a/b?x=%C3%A4"`},
 	{"Data", "`TextEncoder`, `TextDecoder`, `atob`, `btoa`", "return new TextDecoder().decode(new TextEncoder().encode('€'))", `"€"`},
 	{"Data", "`Buffer`", "return Buffer.from('aGk=', 'base64').toString()", `"hi"`},

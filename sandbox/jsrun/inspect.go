@@ -35,7 +35,6 @@ func (r *runtime) inspectDeep(v goja.Value, levels int) string {
 // What goja says about the types that have no class name of their own.
 var (
 	promiseType     = reflect.TypeFor[*goja.Promise]()
-	proxyType       = reflect.TypeFor[goja.Proxy]()
 	arrayBufferType = reflect.TypeFor[goja.ArrayBuffer]()
 )
 
@@ -57,7 +56,7 @@ func (in *inspector) value(v goja.Value, depth int) string {
 	case v == nil || goja.IsUndefined(v):
 		return "undefined"
 	case goja.IsString(v):
-		return in.text(v.String())
+		return quoteJS(v.String())
 	}
 	if s, ok := v.(*goja.Symbol); ok {
 		return "Symbol(" + s.String() + ")"
@@ -99,9 +98,6 @@ func (in *inspector) inner(v goja.Value, depth int) string {
 
 func (in *inspector) object(o *goja.Object, depth int) string {
 	kind := o.ExportType()
-	if kind == proxyType && o.Export().(goja.Proxy).Target() == nil {
-		return "<Revoked Proxy>"
-	}
 	class := o.ClassName()
 	if class == "Error" {
 		return in.failure(o, depth)
@@ -118,7 +114,7 @@ func (in *inspector) object(o *goja.Object, depth int) string {
 	case kind == promiseType:
 		return in.promise(o.Export().(*goja.Promise), depth)
 	case kind == arrayBufferType:
-		return in.buffer(o.Export().(goja.ArrayBuffer), depth)
+		return hexBytes("ArrayBuffer", o.Export().(goja.ArrayBuffer).Bytes())
 	case callable(o):
 		return in.keyed(o, shape{name: in.function(o)}, depth)
 	case class == "Array":
@@ -137,16 +133,15 @@ func (in *inspector) object(o *goja.Object, depth int) string {
 		return in.entries(o, name, "Map", depth, true)
 	case in.r.vm.InstanceOf(o, in.r.setClass):
 		return in.entries(o, name, "Set", depth, false)
-	case name == "WeakMap" || name == "WeakSet":
-		return name + " { <items unknown> }"
 	case name == "Buffer":
-		return in.bytes(o, depth)
+		b, _ := o.Export().([]byte)
+		return hexBytes(name, b)
 	case strings.HasSuffix(name, "Array") && o.Get("BYTES_PER_ELEMENT") != nil:
 		return in.array(o, depth, name)
 	case name == "URL" && o.Get("href") != nil:
-		return in.url(o, depth)
+		return "URL { " + quoteJS(o.String()) + " }"
 	case name == "URLSearchParams":
-		return in.search(o, depth)
+		return "URLSearchParams { " + quoteJS(o.String()) + " }"
 	}
 	return in.plain(o, name, depth)
 }
@@ -202,18 +197,10 @@ func (in *inspector) function(o *goja.Object) string {
 		}
 		return "[class " + name + "]"
 	}
-	kind := "Function"
-	if p := o.Prototype(); p != nil {
-		if c, ok := p.Get("constructor").(*goja.Object); ok {
-			if n := stringOr(c.Get("name"), ""); strings.HasSuffix(n, "Function") {
-				kind = n
-			}
-		}
-	}
 	if name == "" {
-		return "[" + kind + " (anonymous)]"
+		return "[Function (anonymous)]"
 	}
-	return "[" + kind + ": " + name + "]"
+	return "[Function: " + name + "]"
 }
 
 func (in *inspector) promise(p *goja.Promise, depth int) string {
@@ -257,13 +244,9 @@ func (in *inspector) whole(o *goja.Object, head string, depth int) string {
 		s.items = append(s.items, "[cause]: "+in.reason(cause, depth))
 	}
 	if list, ok := o.Get("errors").(*goja.Object); ok && list.ClassName() == "Array" {
-		errs := shape{open: "[", close: "]"}
-		in.indent += 2
 		for i := range min(list.Get("length").ToInteger(), maxInspectItems) {
-			errs.items = append(errs.items, in.reason(list.Get(strconv.FormatInt(i, 10)), depth+1))
+			s.items = append(s.items, fmt.Sprintf("[errors %d]: %s", i, in.reason(list.Get(strconv.FormatInt(i, 10)), depth)))
 		}
-		s.items = append(s.items, "[errors]: "+in.lay(errs, depth+1))
-		in.indent -= 2
 	}
 	if len(s.items) == 0 {
 		return head
@@ -279,11 +262,7 @@ func (in *inspector) reason(v goja.Value, depth int) string {
 	}
 	in.indent += 2
 	defer func() { in.indent -= 2 }()
-	name, message := in.r.errorHead(o)
-	if message != "" {
-		name += ": " + message
-	}
-	return in.whole(o, name, depth+1)
+	return in.whole(o, in.r.errorText(o), depth+1)
 }
 
 func (in *inspector) array(o *goja.Object, depth int, name string) string {
@@ -322,26 +301,12 @@ func counted(n int64, what string) string {
 }
 
 // hexBytes writes bytes, and how many there are more.
-func hexBytes(b []byte) string {
-	text := fmt.Sprintf("% x", b[:min(len(b), maxInspectBytes)])
+func hexBytes(name string, b []byte) string {
+	text := fmt.Sprintf("<%s % x", name, b[:min(len(b), maxInspectBytes)])
 	if len(b) > maxInspectBytes {
 		text += " ... " + counted(int64(len(b)-maxInspectBytes), "more byte")
 	}
-	return text
-}
-
-func (in *inspector) buffer(b goja.ArrayBuffer, depth int) string {
-	return in.lay(shape{name: "ArrayBuffer", open: "{", close: "}", items: []string{
-		"[Uint8Contents]: <" + hexBytes(b.Bytes()) + ">", "byteLength: " + strconv.Itoa(len(b.Bytes())),
-	}}, depth)
-}
-
-func (in *inspector) bytes(o *goja.Object, depth int) string {
-	b, ok := o.Export().([]byte)
-	if !ok {
-		return in.array(o, depth, "Buffer")
-	}
-	return strings.TrimSuffix("<Buffer "+hexBytes(b), " ") + ">"
+	return strings.TrimSuffix(text, " ") + ">"
 }
 
 func (in *inspector) entries(o *goja.Object, name, kind string, depth int, pairs bool) string {
@@ -362,26 +327,6 @@ func (in *inspector) entries(o *goja.Object, name, kind string, depth int, pairs
 			s.items = append(s.items, in.inner(item, depth))
 		}
 		return true
-	})
-	return in.lay(s, depth)
-}
-
-// url writes what can be asked of a URL.
-func (in *inspector) url(o *goja.Object, depth int) string {
-	s := shape{name: "URL", open: "{", close: "}"}
-	for name := range strings.FieldsSeq("href origin protocol username password host hostname port pathname search searchParams hash") {
-		s.items = append(s.items, name+": "+in.inner(o.Get(name), depth))
-	}
-	return in.lay(s, depth)
-}
-
-func (in *inspector) search(o *goja.Object, depth int) string {
-	s := shape{name: "URLSearchParams", open: "{", close: "}"}
-	in.r.vm.ForOf(o, func(item goja.Value) bool {
-		if pair, ok := item.(*goja.Object); ok {
-			s.items = append(s.items, in.inner(pair.Get("0"), depth)+" => "+in.inner(pair.Get("1"), depth))
-		}
-		return len(s.items) < maxInspectItems
 	})
 	return in.lay(s, depth)
 }

@@ -1,6 +1,8 @@
 package jsrun
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"strings"
 	"unicode/utf16"
@@ -139,7 +141,7 @@ func quoteJS(s string) string {
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		case r < 0x20 || 0x7f <= r && r < 0xa0:
-			b.WriteString(controlEscape(r))
+			b.WriteString(cmp.Or(controls[r], fmt.Sprintf(`\x%02X`, r)))
 		default:
 			b.WriteRune(r)
 		}
@@ -148,35 +150,5 @@ func quoteJS(s string) string {
 	return b.String()
 }
 
-func controlEscape(r rune) string {
-	switch r {
-	case '\b':
-		return `\b`
-	case '\t':
-		return `\t`
-	case '\n':
-		return `\n`
-	case '\f':
-		return `\f`
-	case '\r':
-		return `\r`
-	case '\v':
-		return `\v`
-	}
-	const digits = "0123456789ABCDEF"
-	return `\x` + string(digits[r>>4]) + string(digits[r&15])
-}
-
-// text quotes a string; one of several lines that is too long for its place is
-// written as a sum of them.
-func (in *inspector) text(s string) string {
-	const short = 16
-	if n := textLen(s); n <= short || n <= maxInspectLine-in.indent-4 || !strings.Contains(s, "\n") {
-		return quoteJS(s)
-	}
-	var lines []string
-	for line := range strings.Lines(s) {
-		lines = append(lines, quoteJS(line))
-	}
-	return strings.Join(lines, " +\n"+strings.Repeat(" ", in.indent+2))
-}
+// controls are the control characters that have an escape of their own.
+var controls = map[rune]string{'\b': `\b`, '\t': `\t`, '\n': `\n`, '\f': `\f`, '\r': `\r`, '\v': `\v`}

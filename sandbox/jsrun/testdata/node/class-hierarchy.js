@@ -36,7 +36,7 @@ try { new Shape('x'); } catch (e) { console.log(e.name + ': ' + e.message); }
 console.log(Object.getOwnPropertyNames(Circle.prototype), Object.keys(shapes[1]), LoudSquare.name, Loud(Square).name);
 console.log(shapes[0], shapes[1]);
 console.log(class A {}, class {});
-const o = { get x() { return 1; }, set x(v) {}, get y() { return 2; }, set z(v) {}, f() {}, g: () => 1, *i() {}, [Symbol('s')]: 5, 'a-b': null, u: undefined };
+const o = { get x() { return 1; }, set x(v) {}, get y() { return 2; }, set z(v) {}, f() {}, g: () => 1, [Symbol('s')]: 5, 'a-b': null, u: undefined };
 console.log(o);
 console.log(Object.entries(Object.getOwnPropertyDescriptors(o)).map(([k, d]) => k + ':' + (d.get ? 'get' : '') + (d.set ? 'set' : '') + ('value' in d ? 'value' : '')).join());
 class Temp { static { this.zero = -273.15; } static #f(c) { return c * 9 / 5 + 32; } static toF = (c) => Temp.#f(c); accessor = 1; static async *gen() { yield 1; } 'quoted key'() { return 'q'; } 42() { return 42; } }

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // maxRandom is how many random bytes a program gets at once.
@@ -150,11 +152,7 @@ func (r *runtime) toText(c goja.FunctionCall) goja.Value {
 			left = incomplete(b)
 			b = b[:len(b)-left]
 		}
-		if utf8.Valid(b) {
-			text = r.vm.ToValue(string(b))
-			break
-		}
-		if c.Argument(4).ToBoolean() {
+		if c.Argument(4).ToBoolean() && !utf8.Valid(b) {
 			panic(r.failure("TypeError", "The encoded data was not valid for encoding utf-8"))
 		}
 		text = r.vm.ToValue(repaired(b))
@@ -170,22 +168,12 @@ func (r *runtime) toText(c goja.FunctionCall) goja.Value {
 	case "ascii":
 		text = widened(b, func(c byte) uint16 { return uint16(c & 0x7f) })
 	case "windows1252":
-		text = widened(b, func(c byte) uint16 {
-			if c >= 0x80 && c < 0xa0 {
-				return windows1252[c-0x80]
-			}
-			return uint16(c)
-		})
+		decoded, _ := charmap.Windows1252.NewDecoder().Bytes(b) // likewise
+		text = r.vm.ToValue(string(decoded))
 	default:
 		text = widened(b, func(c byte) uint16 { return uint16(c) })
 	}
 	return r.vm.NewArray(text, left)
-}
-
-// windows1252 are its characters from 0x80 to 0x9f.
-var windows1252 = [32]uint16{
-	0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
-	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
 }
 
 func widened(b []byte, unit func(byte) uint16) goja.Value {
@@ -209,32 +197,8 @@ func incomplete(b []byte) int {
 	return 0
 }
 
-// repaired reads UTF-8 with one U+FFFD for each longest beginning of a
-// character that breaks off, and for every other wrong byte.
+// repaired reads UTF-8, with U+FFFD for what is none.
 func repaired(b []byte) string {
-	var text strings.Builder
-	for len(b) > 0 {
-		if c, n := utf8.DecodeRune(b); c != utf8.RuneError || n > 1 {
-			text.WriteRune(c)
-			b = b[n:]
-			continue
-		}
-		n := 1
-		for n < min(len(b), 3) && !utf8.RuneStart(b[n]) && beginsRune(b[:n+1]) {
-			n++
-		}
-		text.WriteRune(utf8.RuneError)
-		b = b[n:]
-	}
-	return text.String()
-}
-
-// beginsRune reports whether some bytes behind b would make a character of it.
-func beginsRune(b []byte) bool {
-	for _, tail := range []string{"\x80", "\x80\x80", "\xbf\xbf", "\xbf"} {
-		if c, n := utf8.DecodeRuneInString(string(b) + tail); c != utf8.RuneError && n == len(b)+len(tail) {
-			return true
-		}
-	}
-	return false
+	text, _ := unicode.UTF8.NewDecoder().Bytes(b) // which replaces what is wrong
+	return string(text)
 }

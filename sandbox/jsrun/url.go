@@ -3,7 +3,6 @@ package jsrun
 import (
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dop251/goja"
 	whatwg "github.com/nlnwa/whatwg-url/url"
@@ -121,9 +120,6 @@ func formText(s string) string {
 			}
 		}
 		b.WriteByte(s[i])
-	}
-	if text := b.String(); utf8.ValidString(text) {
-		return text
 	}
 	return repaired([]byte(b.String()))
 }

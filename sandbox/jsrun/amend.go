@@ -37,11 +37,12 @@ const (
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
 type amender struct {
-	text   map[unistring.String]bool // variables and properties that begin as text
-	bound  map[unistring.String]bool // names that the program binds itself
-	absent map[string]bool           // withheld names that it uses
-	reads  errorReads                // of errors
-	err    error                     // of a regular expression, or a comparison
+	text            map[unistring.String]bool // variables and properties that begin as text
+	bound           map[unistring.String]bool // names that the program binds itself
+	absent          map[string]bool           // withheld names that it uses
+	reads           errorReads                // of errors
+	arrays, regexps bool                      // whether the program has queues or lists with others in them, and the name RegExp
+	err             error                     // of a regular expression, or a comparison
 }
 
 // errorReads is what of errors a program may read.
@@ -73,29 +74,22 @@ func (src *source) races() bool {
 	})
 }
 
-// amend does so to the tree. Most programs need nothing of it, and are not walked through.
-// The error is about what no engine would take, or would read in another way.
-func (src *source) amend() error {
+// amend does so to the tree, and notes what the program needs of lib. The error is about what no engine would take, or would read in another way.
+func (src *prepared) amend() error {
 	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.Absent(), reads: src.errorReads()}
-	chains, takes := src.chains(), src.queues()
-	if !src.appends() && !src.spreads() && !src.hasClasses() && !chains && !takes && len(a.absent) == 0 && !a.reads.any() {
-		return nil
-	}
 	q := newQueues()
 	before := script.Walk{Bound: func(target, initial ast.Expression) {
 		a.learn(target, initial)
 		q.bind(target, initial)
 	}, Visit: func(n ast.Node) bool {
-		if chains {
-			a.err = cmp.Or(a.err, compared(n))
-		}
-		if takes {
-			q.visit(n)
-		}
+		a.err = cmp.Or(a.err, compared(n))
+		q.visit(n)
 		return true
 	}}
 	before.Statements(src.Root.Body)
-	q.change()
+	if !src.Names["eval"] {
+		a.arrays = q.change()
+	}
 	after := script.Walk{Leave: a.change}
 	if a.reads.any() {
 		after.Caught = changeCaught
@@ -104,39 +98,8 @@ func (src *source) amend() error {
 	if a.err != nil {
 		return &script.Refusal{Problems: []string{src.File + ": " + a.err.Error()}}
 	}
+	src.arrays, src.regexps = a.arrays, a.regexps
 	return nil
-}
-
-// appends reports whether the program may have an s += x or s = s + x.
-func (src *source) appends() bool {
-	lex := src.Tokens
-	for i := range lex.List {
-		if lex.Text(i) == "=" && (lex.Text(i-1) == "+" || lex.Text(i+2) == "+" || lex.Text(i+2) == ".") {
-			return true
-		}
-	}
-	return false
-}
-
-// spreads reports whether the program may have a list with others in it.
-func (src *source) spreads() bool {
-	for i := range src.Tokens.List {
-		if before := src.Tokens.Text(i - 1); src.Tokens.Text(i) == "..." && (before == "[" || before == ",") {
-			return true
-		}
-	}
-	return false
-}
-
-// hasClasses reports whether a regular expression of the program needs to be
-// spelled out.
-func (src *source) hasClasses() bool {
-	for i, t := range src.Tokens.List {
-		if text := src.Tokens.Text(i); t.Kind == script.Regexp && (hasClass(text) || strings.ContainsAny(text[strings.LastIndexByte(text, '/')+1:], "dv")) {
-			return true
-		}
-	}
-	return false
 }
 
 // learn notes what a name, or a property, begins as.
@@ -179,7 +142,7 @@ func (a *amender) change(slot *ast.Expression) {
 	case *ast.AssignExpression:
 		a.changeAssignment(e)
 	case *ast.ArrayLiteral:
-		changeList(slot, e)
+		a.arrays = changeList(slot, e) || a.arrays
 	case *ast.NewExpression:
 		if a.reads.stack { // of an error that is not thrown
 			*slot = script.CallOf(caughtName, e, e)
@@ -197,6 +160,7 @@ func (a *amender) change(slot *ast.Expression) {
 			*slot = &ast.StringLiteral{Idx: e.Idx, Literal: `"undefined"`, Value: "undefined"}
 		}
 	case *ast.Identifier:
+		a.regexps = a.regexps || e.Name == "RegExp" // esbuild writes it, too
 		if a.absent[e.Name.String()] && !a.bound[e.Name] {
 			name := &ast.StringLiteral{Idx: e.Idx, Literal: e.Name.String(), Value: e.Name}
 			*slot = script.CallOf(absentName, e, name)
@@ -233,13 +197,13 @@ func changeCaught(c *ast.CatchStatement) {
 }
 
 // changeList makes $broker_list([x], $broker_spread(list)) of [x, ...list].
-func changeList(slot *ast.Expression, e *ast.ArrayLiteral) {
+func changeList(slot *ast.Expression, e *ast.ArrayLiteral) bool {
 	var parts []ast.Expression
 	var run *ast.ArrayLiteral
 	spread := false
 	for _, v := range e.Value {
 		if v == nil {
-			return // a hole
+			return false // a hole
 		}
 		if s, ok := v.(*ast.SpreadElement); ok {
 			parts = append(parts, script.CallOf(spreadName, s.Expression, s.Expression))
@@ -259,6 +223,7 @@ func changeList(slot *ast.Expression, e *ast.ArrayLiteral) {
 	default:
 		*slot = script.CallOf(listName, e, parts...)
 	}
+	return spread
 }
 
 // changeAssignment makes s = $broker_join(s, x) of s += x and of s = s + x where s is

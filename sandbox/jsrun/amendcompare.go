@@ -17,25 +17,6 @@ var relational = map[gojatoken.Token]bool{
 	gojatoken.IN:               true,
 }
 
-// chains reports whether the program may have two such operators in a row.
-func (src *source) chains() bool {
-	seen := make(map[int]bool) // by depth
-	for i, t := range src.Tokens.List {
-		switch src.Tokens.Text(i) {
-		case "<", ">", "in", "instanceof":
-			if seen[t.Depth] {
-				return true
-			}
-			seen[t.Depth] = true
-		case "(", "[", "{":
-			seen[t.Depth+1] = false
-		case ";", ",", "&", "|", "?", ":", "=>":
-			seen[t.Depth] = false
-		}
-	}
-	return false
-}
-
 // compared is the error of a < b < c, which goja's tree does not tell from a < (b < c).
 func compared(n ast.Node) error {
 	b, ok := n.(*ast.BinaryExpression)

@@ -14,7 +14,8 @@ import (
 type prepared struct {
 	*source
 	program  *goja.Program
-	regexes  bool                            // it makes regular expressions while it runs
+	arrays   bool                            // it needs the file "arrays" of lib
+	regexps  bool                            // likewise "regexp"
 	implicit bool                            // its value is that of its last expression, without return
 	reads    map[script.Spot]script.ReadSite // if the program is to be checked
 }
@@ -43,11 +44,11 @@ func prepare(p *Program) (*prepared, error) {
 // compile settles what the result of a whole script is, and compiles it.
 func compile(tree *script.Tree) (*prepared, error) {
 	src := &source{tree}
-	s := &prepared{source: src, regexes: src.Names["RegExp"] || src.hasClasses()}
+	s := &prepared{source: src}
 	if src.Check != nil {
 		s.reads = src.Reads()
 	}
-	if err := src.amend(); err != nil {
+	if err := s.amend(); err != nil {
 		return nil, err
 	}
 	s.implicit = src.Finish()

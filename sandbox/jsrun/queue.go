@@ -24,16 +24,6 @@ type queues struct {
 	takes map[unistring.String]bool
 }
 
-// queues reports whether the program may have a queue.
-func (src *source) queues() bool {
-	for i := range src.Tokens.List {
-		if text := src.Tokens.Text(i); (text == "shift" || text == "unshift") && src.Tokens.Text(i-1) == "." {
-			return !src.Names["eval"]
-		}
-	}
-	return false
-}
-
 func newQueues() *queues {
 	return &queues{map[unistring.String]*ast.Expression{}, map[unistring.String]int{}, map[unistring.String]int{}, map[unistring.String]bool{}}
 }
@@ -106,13 +96,16 @@ func isNewArray(e ast.Expression) bool {
 	return false
 }
 
-// change makes $broker_queue([]) of the arrays that are queues.
-func (q *queues) change() {
+// change makes $broker_queue([]) of the arrays that are queues, and reports whether
+// there are any.
+func (q *queues) change() (found bool) {
 	for name, slot := range q.made {
 		if q.takes[name] && q.bound[name] == 1 && q.uses[name] == 0 {
 			*slot = script.CallOf(queueName, *slot, *slot)
+			found = true
 		}
 	}
+	return found
 }
 
 // defineShift makes shift of an array fast that is more than a queue. goja's own counts

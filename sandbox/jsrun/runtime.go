@@ -131,7 +131,7 @@ func (r *runtime) begin() error {
 		return err
 	}
 	arrays := func(string) goja.Value { return goja.Undefined() }
-	if src := r.script; src.spreads() || src.queues() {
+	if r.script.arrays {
 		arrays = r.load("arrays").Get
 	}
 	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.join), r.vm.ToValue(r.caught), arrays("spread"), arrays("list"), arrays("queue")); err != nil {
@@ -147,7 +147,7 @@ func (r *runtime) begin() error {
 // defineNamed makes better built-ins where the program names them: they would
 // cost every run that does not.
 func (r *runtime) defineNamed() {
-	if r.script.regexes || r.script.searchesEmpty() {
+	if r.script.regexps || r.script.searchesEmpty() {
 		r.defineRegExp()
 	}
 	text := r.script.Code

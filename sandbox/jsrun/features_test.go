@@ -82,7 +82,7 @@ const featuresHead = `# JavaScript and TypeScript in the sandbox
 
 Programs run in goja, after esbuild has taken the types away: ECMAScript 2022 and much of what came later, the parts of a browser's and of
 Node's surface that need no system, and nothing that reaches one. This page is written by a test, which runs each example
-(` + "`go test ./sandbox/jsrun -run Features -update`" + `). %d scripts in ` + "`sandbox/jsrun/testdata/node`" + ` print what Node 20 prints.
+(` + "`go test ./sandbox/jsrun -run Features -update`" + `). %d scripts in ` + "`sandbox/jsrun/testdata/node`" + ` print what Node 20 prints, but for long lists, which have as many items on a line as there is room for.
 
 Locales of Intl: %s. Another region of these languages is served by the nearest.
 `

@@ -267,7 +267,7 @@ func (in *inspector) reason(v goja.Value, depth int) string {
 
 func (in *inspector) array(o *goja.Object, depth int, name string) string {
 	n := o.Get("length").ToInteger()
-	s := shape{open: "[", close: "]", array: true, numbers: true}
+	s := shape{open: "[", close: "]", array: true}
 	if name != "Array" {
 		s.name = fmt.Sprintf("%s(%d)", name, n)
 	}
@@ -280,14 +280,11 @@ func (in *inspector) array(o *goja.Object, depth int, name string) string {
 				i++
 			}
 			s.items = append(s.items, "<"+counted(i+1-holes, "empty item")+">")
-			s.numbers = false
 			continue
 		}
-		s.numbers = s.numbers && (goja.IsNumber(item) || goja.IsBigInt(item))
 		s.items = append(s.items, in.inner(item, depth))
 	}
 	if i < n {
-		s.more = true
 		s.items = append(s.items, "... "+counted(n-i, "more item"))
 	}
 	return in.lay(s, depth)

@@ -3,10 +3,8 @@ package jsrun
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // How inspected values are laid out: as Node does, whose output models read
@@ -14,8 +12,7 @@ import (
 const (
 	maxInspectLine  = 80 // an object that fits is written on one line
 	maxInspectInner = 3  // if no more levels than this are inside of it
-	minGrouped      = 7  // so many items of an array may stand in columns
-	maxColumns      = 12
+	minGrouped      = 7  // so many items of an array stand several on a line
 )
 
 // A shape is what an object is written as: its name, its brackets, and what is
@@ -24,9 +21,7 @@ type shape struct {
 	name        string
 	open, close string
 	items       []string
-	array       bool // items stand in columns if there are many
-	more        bool // the last item says how many are left out
-	numbers     bool // all items are numbers, which stand to the right
+	array       bool // several items stand on a line if there are many
 }
 
 // lay writes a shape whose object is depth levels deep.
@@ -40,9 +35,9 @@ func (in *inspector) lay(s shape, depth int) string {
 	}
 	items := s.items
 	if s.array && len(items) >= minGrouped {
-		items = in.columns(s)
+		items = in.filled(items)
 	}
-	if in.deepest-depth < maxInspectInner && len(items) == len(s.items) {
+	if in.deepest-depth < maxInspectInner && (len(items) == len(s.items) || len(items) == 1) {
 		joined := strings.Join(items, ", ")
 		width := 2*len(items) + in.indent + len(s.open) + len(s.name) + 10
 		for _, item := range items {
@@ -65,60 +60,16 @@ func textLen(s string) int {
 	return n
 }
 
-// columns joins the items of an array to lines, in columns of which each is as
-// wide as its widest item. Items of very different lengths stay as they are.
-func (in *inspector) columns(s shape) []string {
-	items := s.items
-	if s.more {
-		items = items[:len(items)-1]
-	}
-	const gap = 2 // a comma and a space
-	total, widest := 0, 0
-	widths := make([]int, len(items))
-	for i, item := range items {
-		widths[i] = utf8.RuneCountInString(item)
-		total += widths[i] + gap
-		widest = max(widest, widths[i])
-	}
-	cell := widest + gap
-	if cell*3+in.indent >= maxInspectLine || float64(total)/float64(cell) <= 5 && widest > 6 {
-		return s.items
-	}
-	// A character is about two and a half times as high as it is wide: that
-	// many columns make the whole look square. Short items get more.
-	bias := math.Sqrt(float64(cell) - float64(total)/float64(len(s.items)))
-	width := math.Max(float64(cell)-3-bias, 1)
-	square := math.Round(math.Sqrt(2.5*width*float64(len(items))) / width)
-	n := min(int(square), (maxInspectLine-in.indent)/cell, maxColumns)
-	if n <= 1 {
-		return s.items
-	}
-	columns := make([]int, n)
-	for i, w := range widths {
-		columns[i%n] = max(columns[i%n], w+gap)
-	}
-	var lines []string
-	for i := 0; i < len(items); i += n {
-		var line strings.Builder
-		for j := i; j < min(i+n, len(items)); j++ {
-			text, width, last := items[j]+", ", widths[j]+gap, j == min(i+n, len(items))-1
-			if last {
-				text, width = items[j], widths[j]+gap
-			}
-			space := strings.Repeat(" ", columns[j-i]-width)
-			switch {
-			case s.numbers:
-				line.WriteString(space + text)
-			case last:
-				line.WriteString(text)
-			default:
-				line.WriteString(text + space)
-			}
+// filled joins the items of an array to lines, as many as there is room for.
+func (in *inspector) filled(items []string) []string {
+	lines := []string{items[0]}
+	for _, item := range items[1:] {
+		last := &lines[len(lines)-1]
+		if textLen(*last)+2+textLen(item)+in.indent >= maxInspectLine || strings.Contains(item, "\n") || strings.Contains(*last, "\n") {
+			lines = append(lines, item)
+		} else {
+			*last += ", " + item
 		}
-		lines = append(lines, line.String())
-	}
-	if s.more {
-		lines = append(lines, s.items[len(s.items)-1])
 	}
 	return lines
 }

@@ -1,7 +1,6 @@
 package jsrun
 
 import (
-	"container/heap"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +21,7 @@ var (
 // A loop holds what a run waits for. Everything but the mailbox belongs to the
 // goroutine of Run.
 type loop struct {
-	timers  timerHeap
+	timers  []*timer // the one that is due next in front; equals as they were set
 	byID    map[int64]*timer
 	nextID  int64
 	calls   map[*hostCall]struct{}
@@ -78,42 +77,12 @@ func (m *mailbox) close() {
 
 // A timer is one setTimeout, setInterval or setImmediate.
 type timer struct {
-	id     int64
-	due    time.Time
-	every  time.Duration // 0 for a timeout
-	kept   bool          // a statement of the program has set it
-	f      goja.Callable
-	args   []goja.Value
-	handle int // place in the heap, -1 when it is not in it
-}
-
-// A timerHeap has the timer that is due next in front; equals keep the order
-// in which they were set.
-type timerHeap []*timer
-
-func (h timerHeap) Len() int { return len(h) }
-func (h timerHeap) Less(i, j int) bool {
-	if h[i].due.Equal(h[j].due) {
-		return h[i].id < h[j].id
-	}
-	return h[i].due.Before(h[j].due)
-}
-func (h timerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].handle, h[j].handle = i, j
-}
-func (h *timerHeap) Push(x any) {
-	t := x.(*timer)
-	t.handle = len(*h)
-	*h = append(*h, t)
-}
-func (h *timerHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	t.handle = -1
-	return t
+	id    int64
+	due   time.Time
+	every time.Duration // 0 for a timeout
+	kept  bool          // a statement of the program has set it
+	f     goja.Callable
+	args  []goja.Value
 }
 
 func newLoop() loop {
@@ -127,24 +96,33 @@ func newLoop() loop {
 func (l *loop) addTimer(t *timer, delay time.Duration) {
 	l.nextID++
 	t.id = l.nextID
-	t.due = time.Now().Add(delay)
 	l.byID[t.id] = t
-	heap.Push(&l.timers, t)
+	l.queueTimer(t, time.Now().Add(delay))
+}
+
+func (l *loop) queueTimer(t *timer, due time.Time) {
+	t.due = due
+	i, _ := slices.BinarySearchFunc(l.timers, due, func(t *timer, due time.Time) int {
+		if t.due.After(due) {
+			return 1
+		}
+		return -1
+	})
+	l.timers = slices.Insert(l.timers, i, t)
 }
 
 func (l *loop) removeTimer(id int64) {
 	t := l.byID[id]
-	if t == nil {
-		return
-	}
 	delete(l.byID, id)
-	if t.handle >= 0 {
-		heap.Remove(&l.timers, t.handle)
+	switch i := slices.Index(l.timers, t); {
+	case i == 0:
+		l.timers = l.timers[1:]
+	case i > 0:
+		l.timers = slices.Delete(l.timers, i, i+1)
 	}
 }
 
-// dueTimer takes the next timer off the heap if its time has come. An interval
-// goes back onto it, so that its own callback can clear it.
+// dueTimer takes the next timer if its time has come.
 func (l *loop) dueTimer(now time.Time) *timer {
 	if len(l.timers) == 0 || l.timers[0].due.After(now) {
 		return nil
@@ -152,15 +130,13 @@ func (l *loop) dueTimer(now time.Time) *timer {
 	return l.takeTimer(l.timers[0], now)
 }
 
-// takeTimer takes a timer off the heap.
+// takeTimer takes a timer out, but for an interval, which its own callback can clear.
 func (l *loop) takeTimer(t *timer, now time.Time) *timer {
-	heap.Remove(&l.timers, t.handle)
-	if t.every == 0 {
-		delete(l.byID, t.id)
-		return t
+	l.removeTimer(t.id)
+	if t.every > 0 {
+		l.byID[t.id] = t
+		l.queueTimer(t, now.Add(t.every))
 	}
-	t.due = now.Add(t.every)
-	heap.Push(&l.timers, t)
 	return t
 }
 

@@ -109,7 +109,7 @@ func (r *runtime) repeat() error {
 			return r.deliver(p.answer(c))
 		}
 		why = fmt.Sprintf("call %d is not made any more by the time of its answer", id)
-	} else if timer := r.loop.byID[-id]; timer != nil && timer.handle >= 0 {
+	} else if timer := r.loop.byID[-id]; timer != nil {
 		p.steps = p.steps[1:]
 		return r.fire(r.loop.takeTimer(timer, time.Now()))
 	} else {

@@ -5,12 +5,7 @@ import (
 	"net"
 	"os/exec"
 	"sync"
-	"time"
 )
-
-// guardLinger is how long the guard outlives the last server process, so that
-// it is not started anew for each of a row of short ones.
-const guardLinger = 30 * time.Second
 
 // guardName and guardVerb are the arguments of a guard; the mark of its broker
 // is the third.
@@ -23,17 +18,14 @@ const (
 // kills the servers with their broker, but not what those have started: a
 // grandchild that takes no notice of a closed stdin would live until the next
 // broker finds it. The guard holds the other end of a socket, sees it close, and
-// kills what bears the broker's mark. It is this program once more, and runs only
-// while there are server processes.
+// kills what bears the broker's mark. It is this program once more, and runs from
+// the first server process on.
 type Guard struct {
-	on     bool
-	log    *slog.Logger
-	linger time.Duration
+	on  bool
+	log *slog.Logger
 
 	mu     sync.Mutex
-	users  int // server processes
 	proc   *guardProcess
-	timer  *time.Timer // ends proc
 	closed bool
 }
 
@@ -58,10 +50,10 @@ type guardProcess struct {
 // The main of this program must call GuardMain, before anything else, if IsGuard.
 // Close must be called after the servers have been stopped.
 func NewGuard(on bool, log *slog.Logger) *Guard {
-	return &Guard{on: on && CanGuard && !IsGuard(), log: log, linger: guardLinger}
+	return &Guard{on: on && CanGuard && !IsGuard(), log: log}
 }
 
-// enter counts a server process and starts the guard with the first. It takes the
+// enter starts the guard for a server process, unless it runs. It takes the
 // milliseconds of a process start, so nobody should wait for it who need not.
 func (g *Guard) enter() {
 	if !g.on {
@@ -69,10 +61,6 @@ func (g *Guard) enter() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.users++
-	if g.timer != nil {
-		g.timer.Stop()
-	}
 	if g.closed || (g.proc != nil && !closed(g.proc.gone)) {
 		return
 	}
@@ -85,37 +73,11 @@ func (g *Guard) enter() {
 	g.proc = p
 }
 
-// leave counts a server process that is gone with all that it started.
-func (g *Guard) leave() {
-	if !g.on {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.users--
-	if g.users > 0 || g.closed {
-		return
-	}
-	if g.timer != nil {
-		g.timer.Stop()
-	}
-	g.timer = time.AfterFunc(g.linger, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.users == 0 {
-			g.endLocked()
-		}
-	})
-}
-
 // Close ends the guard for good. It returns when the process is gone.
 func (g *Guard) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	if g.timer != nil {
-		g.timer.Stop()
-	}
 	g.endLocked()
 }
 

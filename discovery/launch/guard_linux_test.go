@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
@@ -28,7 +27,7 @@ func TestLivingBrokerIsNotTakenForGone(t *testing.T) {
 	}
 }
 
-func TestGuardEndsSomeTimeAfterTheLastServer(t *testing.T) {
+func TestGuardRunsFromTheFirstServerOn(t *testing.T) {
 	t.Parallel()
 	g := NewGuard(true, slog.New(slog.DiscardHandler))
 	defer g.Close()
@@ -37,20 +36,17 @@ func TestGuardEndsSomeTimeAfterTheLastServer(t *testing.T) {
 		defer g.mu.Unlock()
 		return g.proc != nil && !closed(g.proc.gone)
 	}
-	g.enter()
-	g.enter()
-	g.leave()
-	if !running() {
-		t.Error("no guard while there is a server")
-	}
-	g.leave()
-	if !running() {
-		t.Error("the guard does not wait for the next server")
+	if running() {
+		t.Error("a guard without a server")
 	}
 	g.enter()
-	g.linger = 0
-	g.leave()
-	eventually.True(t, "the guard has ended", func() bool { return !running() })
+	first := g.proc
+	g.enter()
+	if !running() || g.proc != first {
+		t.Error("not one guard for two servers")
+	}
+	_ = first.cmd.Process.Kill()
+	<-first.gone
 	g.enter()
 	if !running() {
 		t.Error("no guard for the next server")

@@ -82,7 +82,6 @@ func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, erro
 		g.enter()
 		<-p.exited
 		p.stop()
-		g.leave()
 	}()
 	return p, nil
 }

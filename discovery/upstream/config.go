@@ -143,8 +143,7 @@ type Options struct {
 	// have the same.
 	Capabilities Capabilities
 	// Guard keeps, on Linux, a small process beside the servers, which kills what
-	// they have left running when this process was killed, and lets those finish
-	// that are being installed, for 5 minutes at most: see launch.NewGuard.
+	// they have left running when this process was killed: see launch.NewGuard.
 	Guard bool
 	// Implementation is how the broker names itself to servers; nil means
 	// "mcpbroker".

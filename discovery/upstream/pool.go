@@ -378,9 +378,8 @@ func (s *server) drop(ctx context.Context, sess *session, err error) {
 
 // Close ends all connections, in parallel, and returns when every server
 // process and what it started is gone: their stdin is closed, they get SIGTERM
-// after a second and SIGKILL after another one. Only a server that is still being
-// installed goes on, if Options.Guard can see to its end. Calls in flight fail
-// with ErrClosed. It may be called more than once and never fails.
+// after a second and SIGKILL after another one. Calls in flight fail with
+// ErrClosed. It may be called more than once and never fails.
 func (p *Pool) Close() error {
 	p.cancel(ErrClosed)
 	p.tell()

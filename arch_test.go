@@ -82,6 +82,7 @@ var diagram = []row{
 	{pkg: "sandbox", modules: []string{"std"}},
 	{pkg: "sandbox/script", imports: []string{"sandbox"}, modules: []string{"github.com/dop251/goja", "github.com/evanw/esbuild", "github.com/go-sourcemap/sourcemap"}},
 	{pkg: "sandbox/jsrun", imports: []string{"sandbox", "sandbox/script"}, modules: []string{"github.com/dop251/goja", "github.com/nlnwa/whatwg-url", "golang.org/x/text"}},
+	{pkg: "sandbox/nodejs", imports: []string{"sandbox", "sandbox/script"}, modules: []string{"github.com/dop251/goja"}},
 	{pkg: "sandbox/docker", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{"github.com/docker/docker", "github.com/containerd/errdefs"}},
 	{pkg: "sandbox/...", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
 
@@ -150,8 +151,8 @@ var reserved = map[string][]string{
 	"github.com/pelletier/go-toml":              {"internal/clients"},
 }
 
-// syntax are the packages of goja that read programs: sandbox/script draws on these,
-// and not on the engine.
+// syntax are the packages of goja that read programs: sandbox/script and sandbox/nodejs
+// draw on these, and not on the engine.
 var syntax = []string{"github.com/dop251/goja/ast", "github.com/dop251/goja/file", "github.com/dop251/goja/parser", "github.com/dop251/goja/token", "github.com/dop251/goja/unistring"}
 
 // above are the packages that a test of a lower package must not import
@@ -395,7 +396,7 @@ func allowed(r row, to string) bool {
 	if len(r.modules) > 0 && !slices.ContainsFunc(r.modules, func(m string) bool { return match(m+"/...", to) }) {
 		return false
 	}
-	if r.pkg == "sandbox/script" && matchAny(syntax, to) {
+	if (r.pkg == "sandbox/script" || r.pkg == "sandbox/nodejs") && matchAny(syntax, to) {
 		return true
 	}
 	for m, owners := range reserved {

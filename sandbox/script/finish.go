@@ -7,48 +7,53 @@ import (
 	"github.com/dop251/goja/ast"
 )
 
-// An ending is what gives a program without a return of its own a result.
-type ending struct {
-	kind endingKind
-	body []ast.Statement // of the program, without empty statements at its end
-	name *ast.Identifier // of the function to call
+// An Ending is what gives a program without a return of its own a result.
+type Ending struct {
+	Kind EndingKind
+	Body []ast.Statement // of the program, without empty statements at its end
+	Name *ast.Identifier // of the function to call
 }
 
-type endingKind uint8
+// An EndingKind is how a program ends.
+type EndingKind uint8
 
+// The ways to end.
 const (
-	endsAsItIs    endingKind = iota
-	endsWithValue            // that of the last expression, if the program prints nothing
-	endsWithCall             // of the last expression, a function
-	endsWithName             // with a call of a function that is declared
+	EndsAsItIs    EndingKind = iota
+	EndsWithValue            // that of the last expression, if the program prints nothing
+	EndsWithCall             // of the last expression, a function
+	EndsWithName             // with a call of a function that is declared
 )
 
 // endingOf finds out how a program ends: it is called if it is a function, or
 // only declares some, and otherwise its value is that of the last expression.
-func endingOf(list []ast.Statement) ending {
+func endingOf(list []ast.Statement) Ending {
 	for len(list) > 0 {
 		if _, empty := list[len(list)-1].(*ast.EmptyStatement); !empty {
 			break
 		}
 		list = list[:len(list)-1]
 	}
-	e := ending{body: list}
+	e := Ending{Body: list}
 	if len(list) == 0 || returns(list) {
 		return e
 	}
-	last := expression(list[len(list)-1])
+	last := Expression(list[len(list)-1])
 	switch {
 	case last != nil && alone(list) && isFunction(last):
-		e.kind = endsWithCall
+		e.Kind = EndsWithCall
 	case last != nil && !effectOnly(last):
-		e.kind = endsWithValue
+		e.Kind = EndsWithValue
 	case last == nil:
-		if e.name = entryPoint(list); e.name != nil {
-			e.kind = endsWithName
+		if e.Name = entryPoint(list); e.Name != nil {
+			e.Kind = EndsWithName
 		}
 	}
 	return e
 }
+
+// Ending finds out how the program ends, without what it asks for by "export default".
+func (t *Tree) Ending() Ending { return endingOf(withoutDirective(t.Main.Body.List)) }
 
 // Finish gives a program its result, and makes $broker_float(main()) of what its
 // statements start and do not await. It reports whether the result is that of an
@@ -64,16 +69,16 @@ func (t *Tree) Finish() (implicit bool) {
 		return false
 	}
 	e := endingOf(body.List)
-	end := len(e.body) - 1
-	switch e.kind {
-	case endsWithValue:
-		e.body[end] = returning(expression(e.body[end]))
-	case endsWithCall:
-		e.body[end] = returning(call(expression(e.body[end])))
-	case endsWithName:
-		body.List = append(e.body, returning(call(e.name)))
+	end := len(e.Body) - 1
+	switch e.Kind {
+	case EndsWithValue:
+		e.Body[end] = returning(Expression(e.Body[end]))
+	case EndsWithCall:
+		e.Body[end] = returning(call(Expression(e.Body[end])))
+	case EndsWithName:
+		body.List = append(e.Body, returning(call(e.Name)))
 	}
-	return e.kind == endsWithValue
+	return e.Kind == EndsWithValue
 }
 
 // alone reports whether the last statement is the only one but for empty ones
@@ -83,7 +88,7 @@ func alone(list []ast.Statement) bool {
 		if _, empty := s.(*ast.EmptyStatement); empty {
 			continue
 		}
-		if _, directive := expression(s).(*ast.StringLiteral); !directive {
+		if _, directive := Expression(s).(*ast.StringLiteral); !directive {
 			return false
 		}
 	}

@@ -11,28 +11,28 @@ import (
 // is left behind in other ways, such as the timer of a Promise.race, is not worth
 // waiting for, but for the grace period.
 
-// The names of functions that every script gets as parameters. No program is likely
+// FloatName and AbsentName are functions that every script gets as parameters. No program is likely
 // to have them, and would hide them.
 const (
-	floatName  = "$broker_float"
-	absentName = "$broker_absent"
+	FloatName  = "$broker_float"
+	AbsentName = "$broker_absent"
 )
 
 // noteFloating makes $broker_float(main()) of main() and of void main(), where that is a
 // statement of the program, and $broker_float(setTimeout(f), true) of the timers that
 // statements set. Calls of tools are left out when it runs.
 func noteFloating(list []ast.Statement) {
-	eachFloating(list, func(e *ast.Expression) {
+	EachFloating(list, func(e *ast.Expression) {
 		args := []ast.Expression{*e}
 		if setsTimer(*e) {
 			args = append(args, &ast.BooleanLiteral{Idx: (*e).Idx0(), Literal: "true", Value: true})
 		}
-		*e = CallOf(floatName, *e, args...)
+		*e = CallOf(FloatName, *e, args...)
 	})
 }
 
-// eachFloating calls f with the expressions whose value may go on by itself.
-func eachFloating(list []ast.Statement, f func(*ast.Expression)) {
+// EachFloating calls f with the expressions whose value may go on by itself.
+func EachFloating(list []ast.Statement, f func(*ast.Expression)) {
 	for _, s := range list {
 		switch s := s.(type) {
 		case *ast.ExpressionStatement:

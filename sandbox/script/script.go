@@ -89,6 +89,30 @@ func (src *Source) Build() (*Tree, error) {
 	return src.parse(text, 0)
 }
 
+// BuildForeign bundles a program for another engine than goja, which may have what
+// goja's regular expressions do not.
+func (src *Source) BuildForeign() (*Tree, error) {
+	text, err := src.bundled()
+	if err != nil {
+		return nil, err
+	}
+	return src.parse(text, parser.IgnoreRegExpErrors)
+}
+
+// SourceMap has the sources and the mappings of a script that was built, whose text
+// begins a line before them, and how many columns stand in front of the program's
+// first line.
+func (t *Tree) SourceMap() (sources []string, mappings string, before int) {
+	sources, mappings = t.built.parts()
+	return sources, mappings, t.built.before
+}
+
+// Asked reports whether the program says by "export default" what its result is.
+func (t *Tree) Asked() bool { return t.asked }
+
+// Unknown are the names that the program uses and does not declare.
+func (t *Tree) Unknown() []sandbox.FreeName { return t.parsed.Names }
+
 // bundled is the script that esbuild makes of the program and its modules.
 func (src *Source) bundled() (string, error) {
 	out, err := src.buildAny()
@@ -152,12 +176,12 @@ func mainFunction(tree *ast.Program) *ast.FunctionLiteral {
 	if len(tree.Body) != 1 {
 		return nil
 	}
-	outer, ok := expression(tree.Body[0]).(*ast.FunctionLiteral)
+	outer, ok := Expression(tree.Body[0]).(*ast.FunctionLiteral)
 	if !ok {
 		return nil
 	}
 	for _, s := range outer.Body.List {
-		call, ok := expression(s).(*ast.CallExpression)
+		call, ok := Expression(s).(*ast.CallExpression)
 		if !ok || len(call.ArgumentList) != 1 {
 			continue
 		}
@@ -173,14 +197,15 @@ func mainFunction(tree *ast.Program) *ast.FunctionLiteral {
 // the function around the script says the same to goja.
 func withoutDirective(list []ast.Statement) []ast.Statement {
 	if len(list) > 0 {
-		if t, ok := expression(list[0]).(*ast.StringLiteral); ok && t.Value == "use strict" {
+		if t, ok := Expression(list[0]).(*ast.StringLiteral); ok && t.Value == "use strict" {
 			return list[1:]
 		}
 	}
 	return list
 }
 
-func expression(s ast.Statement) ast.Expression {
+// Expression is that of a statement which is one; nil for others.
+func Expression(s ast.Statement) ast.Expression {
 	if e, ok := s.(*ast.ExpressionStatement); ok {
 		return e.Expression
 	}

@@ -57,7 +57,7 @@ func Read(p Program, parameters ...string) (*Source, error) {
 	default:
 		return nil, fmt.Errorf("language %q does not run here; use typescript or javascript\n0 tools called", p.Language)
 	}
-	src.head = "(function(" + strings.Join(append([]string{"$keep", "$call", "$error", absentName, floatName}, parameters...), ",") + `){"use strict";`
+	src.head = "(function(" + strings.Join(append([]string{"$keep", "$call", "$error", AbsentName, FloatName}, parameters...), ",") + `){"use strict";`
 	body := []byte(withoutFence(p.Code))
 	src.Tokens = Scan(string(body))
 	if err := src.Tokens.tooDeep(); err != nil {

@@ -25,9 +25,9 @@ const (
 // A Spot is a position as the frames of a trace have it.
 type Spot struct{ Line, Column int }
 
-// readSites says of each place in the tree, which at names, how a property is read there. A place
+// ReadSites says of each place in the tree, which at names, how a property is read there. A place
 // that has reads of several kinds counts as the mildest of them.
-func readSites(tree *ast.Program, at func(file.Idx) Spot) map[Spot]ReadSite {
+func ReadSites(tree *ast.Program, at func(file.Idx) Spot) map[Spot]ReadSite {
 	t := &testedReads{at: at, tested: make(map[ast.Node]bool), sites: make(map[Spot]ReadSite)}
 	w := Walk{Visit: func(n ast.Node) bool {
 		t.marks(n)
@@ -65,7 +65,7 @@ func (t *testedReads) note(idx file.Idx, n ast.Node, kind ReadSite) {
 // Reads says of each place, as frames of goja have it, how the program reads a
 // property there.
 func (t *Tree) Reads() map[Spot]ReadSite {
-	return readSites(t.Root, func(i file.Idx) Spot {
+	return ReadSites(t.Root, func(i file.Idx) Spot {
 		p := t.Root.File.Position(int(i) - t.Root.File.Base())
 		return Spot{p.Line, p.Column}
 	})

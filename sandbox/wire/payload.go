@@ -22,7 +22,7 @@ type Hello struct {
 	// the first program slow. Without it the program is about to come.
 	Warm bool `json:"warm,omitempty"`
 	// Prepare asks for the program made ready for another engine, the JSON of a
-	// script.Bundle as its value, instead of its run. Globals are the global
+	// nodejs.Bundle as its value, instead of its run. Globals are the global
 	// names of that engine.
 	Prepare bool     `json:"prepare,omitempty"`
 	Globals []string `json:"globals,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
 	"github.com/mcpbroker/mcpbroker/sandbox/jsrun"
+	"github.com/mcpbroker/mcpbroker/sandbox/nodejs"
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
@@ -211,7 +212,7 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 
 // bundle makes the program ready for another engine.
 func bundle(ctx context.Context, p script.Program, globals []string) jsrun.Outcome {
-	b, notes, err := script.Bundled(ctx, p, func(name string) bool { return slices.Contains(globals, name) })
+	b, notes, err := nodejs.Bundled(ctx, p, func(name string) bool { return slices.Contains(globals, name) })
 	if ctx.Err() != nil {
 		code, text := host.Canceled(context.Cause(ctx))
 		return jsrun.Outcome{ExitCode: code, Error: text}

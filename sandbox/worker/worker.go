@@ -65,7 +65,7 @@ type Options struct {
 	// without which no program is run: Run fails with a *sandbox.LayerError.
 	Require []string
 	// Prepare makes programs ready for another engine instead of running them:
-	// the value of a Result is the JSON of a script.Bundle. Globals are the
+	// the value of a Result is the JSON of a nodejs.Bundle. Globals are the
 	// global names of that engine.
 	Prepare bool
 	Globals []string

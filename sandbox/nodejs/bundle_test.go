@@ -1,4 +1,4 @@
-package script
+package nodejs
 
 import (
 	"context"
@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/dop251/goja/parser"
+	"github.com/go-sourcemap/sourcemap"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-func prepared(t *testing.T, p Program) *Bundle {
+func prepared(t *testing.T, p script.Program) *Bundle {
 	t.Helper()
 	b, _, err := Bundled(t.Context(), p, func(name string) bool { return name == "Atomics" })
 	if err != nil {
@@ -48,7 +50,7 @@ func TestABundleEndsWithAResult(t *testing.T) {
 		{"what is newer than this engine", "/[\\p{L}--[a-z]]/v.test('x')", "return ", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := prepared(t, Program{Code: tt.code})
+			b := prepared(t, script.Program{Code: tt.code})
 			if !strings.Contains(b.Code, tt.has) || b.Implicit != tt.implicit {
 				t.Errorf("implicit %v, want %v; no %q in\n%s", b.Implicit, tt.implicit, tt.has, b.Code)
 			}
@@ -58,12 +60,12 @@ func TestABundleEndsWithAResult(t *testing.T) {
 
 // Positions behind an edit are those of the agent's text.
 func TestABundleKeepsItsPlaces(t *testing.T) {
-	b := prepared(t, Program{Code: "if (typeof fetch === 'undefined') boom();\nlet a = 1, b = 2;\n(a + boom)"})
+	b := prepared(t, script.Program{Code: "if (typeof fetch === 'undefined') boom();\nlet a = 1, b = 2;\n(a + boom)"})
 	raw, err := json.Marshal(map[string]any{"version": 3, "sources": b.Sources, "mappings": b.Mappings})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := built{smap: raw}.sourceMap(&Source{before: funcHead})
+	m, err := sourcemap.Parse("", raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,10 @@ func TestABundleKeepsItsPlaces(t *testing.T) {
 				moved += e[2]
 			}
 		}
-		fromLine, fromColumn, _ := m.origin(b.File, line, column-moved)
+		_, _, fromLine, fromColumn, _ := m.Source(line-1, column-moved-1)
+		if fromColumn++; fromLine == 1 {
+			fromColumn -= b.Before
+		}
 		if found := fmt.Sprintf("%d:%d", fromLine, fromColumn); found != want {
 			t.Errorf("%q at %d:%d of the script is %s, want %s", what, line, column, found, want)
 		}
@@ -92,7 +97,7 @@ func TestABundleKeepsItsPlaces(t *testing.T) {
 }
 
 func TestABundleSaysWhereNamesAre(t *testing.T) {
-	p := Program{
+	p := script.Program{
 		Code:    "Atomics; listIsues(); repos(); $strange",
 		Modules: []sandbox.Module{{Path: "servers/github", Source: "export const repos = 1;", Exports: []string{"repos"}, Global: "github"}},
 		Check: func(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
@@ -119,7 +124,7 @@ func TestABundleIsRefused(t *testing.T) {
 		"import fs from 'fs'":    "there are no files here",
 		"let x; await import(x)": "import() takes the name of a module as it is",
 	} {
-		_, _, err := Bundled(t.Context(), Program{Code: code}, nil)
+		_, _, err := Bundled(t.Context(), script.Program{Code: code}, nil)
 		if err == nil || !strings.Contains(err.Error(), says) || !strings.HasSuffix(err.Error(), "0 tools called") {
 			t.Errorf("%s: %v, want %q", code, err, says)
 		}

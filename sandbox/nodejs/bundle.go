@@ -1,4 +1,7 @@
-package script
+// Package nodejs makes programs ready for Node that package script has read: one
+// script with its modules, its source map, and edits where Node needs other text
+// than goja, whose tree package jsrun changes.
+package nodejs
 
 import (
 	"context"
@@ -10,10 +13,10 @@ import (
 
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/file"
-	"github.com/dop251/goja/parser"
 	gojatoken "github.com/dop251/goja/token"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // A Bundle is a program made ready for another engine than goja, such as Node: read, checked, with its modules in one script.
@@ -48,9 +51,9 @@ type Bundle struct {
 }
 
 // Bundled reads and checks p, and makes it ready for an engine that knows the
-// global names of that kind. The error, a *refusal, is for the agent to read; the
+// global names of that kind. The error, a *script.Refusal, is for the agent to read; the
 // notes of the verdict come with it.
-func Bundled(ctx context.Context, p Program, knows func(name string) bool) (_ *Bundle, notes []string, err error) {
+func Bundled(ctx context.Context, p script.Program, knows func(name string) bool) (_ *Bundle, notes []string, err error) {
 	defer func() {
 		if x := recover(); x != nil { // a fault in the parser
 			err = fmt.Errorf("internal error of the JavaScript parser: %v\nhint: write the program in another way\n0 tools called", x)
@@ -59,18 +62,15 @@ func Bundled(ctx context.Context, p Program, knows func(name string) bool) (_ *B
 	if p.Check == nil { // the names that nothing declares are asked for all the same
 		p.Check = func(context.Context, sandbox.Parsed) sandbox.Verdict { return sandbox.Verdict{} }
 	}
-	src, err := Read(p)
+	src, err := script.Read(p)
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &foreign{}
-	if f.text, err = src.bundled(); err != nil {
+	tree, err := src.BuildForeign()
+	if err != nil {
 		return nil, nil, err
 	}
-	// What goja's regular expressions do not have, another engine may.
-	if f.Tree, err = src.parse(f.text, parser.IgnoreRegExpErrors); err != nil {
-		return nil, nil, err
-	}
+	f := &foreign{Tree: tree, text: tree.Text}
 	verdict, err := f.Ask(ctx, knows)
 	if err == nil {
 		err = context.Cause(ctx)
@@ -83,7 +83,7 @@ func Bundled(ctx context.Context, p Program, knows func(name string) bool) (_ *B
 
 // A foreign program is one that another engine will run.
 type foreign struct {
-	*Tree
+	*script.Tree
 	bundle *Bundle
 	text   string // of the whole script
 	edits  []edit
@@ -98,14 +98,13 @@ type edit struct {
 }
 
 func (f *foreign) bundled(verdict sandbox.Verdict) *Bundle {
-	f.bundle = &Bundle{File: f.File, Shapes: verdict.Shapes, Withheld: Withheld, Hints: make(map[string]string)}
-	if f.Main != nil && !f.asked {
+	f.bundle = &Bundle{File: f.File, Shapes: verdict.Shapes, Withheld: script.Withheld, Hints: make(map[string]string)}
+	if f.Main != nil && !f.Asked() {
 		f.finish()
 	}
 	f.withhold()
 	slices.SortFunc(f.edits, func(a, b edit) int { return a.start - b.start })
-	f.bundle.Sources, f.bundle.Mappings = f.built.parts()
-	f.bundle.Before = f.built.before
+	f.bundle.Sources, f.bundle.Mappings, f.bundle.Before = f.SourceMap()
 	for _, e := range f.edits {
 		line, column := f.place(e.start)
 		f.bundle.Edits = append(f.bundle.Edits, [3]int{line, column, len(e.text) - (e.end - e.start)})
@@ -114,7 +113,7 @@ func (f *foreign) bundled(verdict sandbox.Verdict) *Bundle {
 	if f.bundle.Shapes != nil {
 		f.reads()
 	}
-	for _, n := range f.parsed.Names {
+	for _, n := range f.Unknown() {
 		if hint := f.Hint(n.Name, verdict.Hints); hint != "" {
 			f.bundle.Hints[n.Name] = hint
 		}
@@ -126,21 +125,21 @@ func (f *foreign) offset(i file.Idx) int { return int(i) - f.Root.File.Base() }
 
 // finish gives the program a result, as the function finish does in the tree.
 func (f *foreign) finish() {
-	e := endingOf(withoutDirective(f.Main.Body.List))
+	e := f.Ending()
 	end := f.offset(f.Main.Body.RightBrace)
-	defer func() { eachFloating(e.body, f.noteFloating) }()
-	switch e.kind {
-	case endsWithValue:
-		start := f.statementStart(expression(e.body[len(e.body)-1]))
+	defer func() { script.EachFloating(e.Body, f.noteFloating) }()
+	switch e.Kind {
+	case script.EndsWithValue:
+		start := f.statementStart(script.Expression(e.Body[len(e.Body)-1]))
 		f.edits = append(f.edits, edit{start, start, "return "})
 		f.bundle.Implicit = true
-		e.body = e.body[:len(e.body)-1]
-	case endsWithCall:
-		start := f.statementStart(expression(e.body[len(e.body)-1]))
+		e.Body = e.Body[:len(e.Body)-1]
+	case script.EndsWithCall:
+		start := f.statementStart(script.Expression(e.Body[len(e.Body)-1]))
 		last := len(strings.TrimRight(f.text[:end], "; \n"))
 		f.edits = append(f.edits, edit{start, start, "return ("}, edit{last, last, ")()"})
-	case endsWithName:
-		f.edits = append(f.edits, edit{end, end, ";return " + e.name.Name.String() + "()"})
+	case script.EndsWithName:
+		f.edits = append(f.edits, edit{end, end, ";return " + e.Name.Name.String() + "()"})
 	}
 }
 
@@ -151,7 +150,7 @@ func (f *foreign) noteFloating(e *ast.Expression) {
 	if before, void := strings.CutSuffix(strings.TrimRight(f.text[:end], " "), "void"); void {
 		start = len(before)
 	}
-	f.edits = append(f.edits, edit{start, end, floatName + ".of="})
+	f.edits = append(f.edits, edit{start, end, script.FloatName + ".of="})
 }
 
 // statementStart is where a statement begins that is an expression: the tree
@@ -175,14 +174,18 @@ func (f *foreign) withhold() {
 		return
 	}
 	bound := make(map[string]bool)
-	known := Walk{Bound: names(func(i *ast.Identifier) { bound[i.Name.String()] = true })}
+	known := script.Walk{Bound: func(target, _ ast.Expression) {
+		if name, ok := target.(*ast.Identifier); ok {
+			bound[name.Name.String()] = true
+		}
+	}}
 	known.Statements(f.Root.Body)
 	name := func(e ast.Expression) (*ast.Identifier, bool) {
 		i, ok := e.(*ast.Identifier)
 		return i, ok && absent[i.Name.String()] && !bound[i.Name.String()]
 	}
 	asked := make(map[*ast.Identifier]bool)
-	change := Walk{Visit: func(n ast.Node) bool {
+	change := script.Walk{Visit: func(n ast.Node) bool {
 		e, ok := n.(ast.Expression)
 		if !ok {
 			return true
@@ -200,7 +203,7 @@ func (f *foreign) withhold() {
 				f.edits = append(f.edits, edit{f.offset(u.Idx), f.offset(i.Idx1()), `"undefined"`})
 			}
 		} else if i, ok := name(e); ok && !asked[i] {
-			f.edits = append(f.edits, edit{f.offset(i.Idx), f.offset(i.Idx1()), absentName + `("` + i.Name.String() + `")`})
+			f.edits = append(f.edits, edit{f.offset(i.Idx), f.offset(i.Idx1()), script.AbsentName + `("` + i.Name.String() + `")`})
 		}
 		return true
 	}}
@@ -258,12 +261,12 @@ func (f *foreign) shift(line, column int) int {
 
 // reads notes where properties are read and used as they come.
 func (f *foreign) reads() {
-	sites := readSites(f.Root, func(i file.Idx) Spot {
+	sites := script.ReadSites(f.Root, func(i file.Idx) script.Spot {
 		line, column := f.place(f.offset(i))
-		return Spot{line + 1, column + f.shift(line, column) + 1}
+		return script.Spot{Line: line + 1, Column: column + f.shift(line, column) + 1}
 	})
 	for at, kind := range sites {
-		if kind == ReadPlain {
+		if kind == script.ReadPlain {
 			f.bundle.Plain = append(f.bundle.Plain, fmt.Sprintf("%d:%d", at.Line, at.Column))
 		}
 	}

@@ -77,6 +77,7 @@ func New(o Options) (*Broker, error) {
 		Folder:         o.Folder,
 		OAuth:          o.OAuth,
 		Guard:          o.Guard,
+		OnEnd:          o.ended(),
 		Capabilities:   surface.Promises(),
 		Implementation: surface.Implementation(o.Version),
 	}, b.changed)

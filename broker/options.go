@@ -216,6 +216,16 @@ func (o *Options) setDefaults() {
 	}
 }
 
+// ended is what hears of connections to servers that have ended.
+func (o *Options) ended() func(server, transport string, lasted time.Duration, cause error) {
+	if seen, ok := o.Observer.(interface {
+		Ended(server, transport string, lasted time.Duration, cause error)
+	}); ok {
+		return seen.Ended
+	}
+	return nil
+}
+
 // The settings of each part.
 
 func (o *Options) surface() surface.Options {

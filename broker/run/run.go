@@ -78,7 +78,7 @@ type Options struct {
 
 // An Observer makes traces and metrics of what executions do. It is safe for
 // concurrent use, and does not block. If it has a method Decided(time.Duration), that
-// is called with how long a person at the client took to decide.
+// is called with how long a person at the client took to decide; see Skill for another.
 type Observer interface {
 	// Run begins an execution; the function ends it, with its exit code and how many
 	// calls were repeated from its journal.
@@ -89,6 +89,18 @@ type Observer interface {
 	Call(ctx context.Context, server, tool string) (called context.Context, meta map[string]any, end func(result json.RawMessage, kind string, unsure bool))
 	// Recorded is called when a call has ended, also one that was not sent.
 	Recorded(server, class, status, decision string, took time.Duration)
+}
+
+// Skill begins a step with a skill for an Observer with a method of this name: the
+// activation, or the run of a script. The function ends it.
+func (e *Executor) Skill(ctx context.Context, step, name, script string) (context.Context, func(error)) {
+	o, ok := e.opts.Load().Observer.(interface {
+		Skill(ctx context.Context, step, name, script string) (context.Context, func(error))
+	})
+	if !ok {
+		return ctx, func(error) {}
+	}
+	return o.Skill(ctx, step, name, script)
 }
 
 // A HostFunc answers one function that scripts have from their host. Its

@@ -100,7 +100,9 @@ func (x *running) runScript(ctx context.Context, k *skills.Skill, name string, i
 	}
 	if err = r.find(name); err == nil {
 		detail = string(r.o.Mode) + ", files " + r.bundle.Digest
-		result, err = r.run(ctx)
+		stepped, end := x.f.runs.Skill(ctx, "skill_script", k.Ref, r.script.Path)
+		result, err = r.run(stepped)
+		end(cmp.Or(err, unsuccessful(result)))
 	}
 	return result, detail, r.toModel(ctx, err)
 }
@@ -132,6 +134,14 @@ func (r *scriptRun) toModel(ctx context.Context, err error) error {
 	}
 	r.x.f.log.Error("prepare script", "skill", r.skill.Ref, "err", err)
 	return &script.Error{Code: script.Failed, Message: "the broker could not prepare it: its log says why"}
+}
+
+// unsuccessful is an error if a script has failed.
+func unsuccessful(r *script.Result) error {
+	if r == nil || scriptExit(r) == sandbox.ExitOK || scriptExit(r) == sandbox.ExitApproval {
+		return nil
+	}
+	return errors.New("the script failed")
 }
 
 // scriptExit is the exit code that the record of a script's call has.

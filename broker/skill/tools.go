@@ -66,7 +66,9 @@ func (m models) activate(ctx context.Context, client string, r reader, name, arg
 // activateNoted is the text of k for a reader, with how to use what belongs to
 // it. detail is what the record says of it.
 func (m models) activateNoted(ctx context.Context, client string, r reader, k *skills.Skill, arguments string, force bool, detail string) (string, error) {
+	ctx, end := m.f.runs.Skill(ctx, "activate_skill", k.Ref, "")
 	k, act, err := m.f.activateSkill(ctx, r, k, arguments, force)
+	end(err)
 	if err == nil && act.AlreadyActive {
 		return act.Text, nil
 	}

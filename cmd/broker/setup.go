@@ -183,6 +183,9 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	runs := sqlite.NewRuns(dir, log)
 	runs.Full = cfg.Broker.Durability == "full"
 	vault := tokenVault(dir, log)
+	if seen != nil {
+		vault.Count = seen.Redacted
+	}
 	equip := func(o *broker.Options, cfg *config.Config, from config.Sources) {
 		o.Vectors, o.Runner, o.ScriptSandbox = vectors, runner, commands
 		o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(dir, "catalogue"), from.Expand, log, version

@@ -133,6 +133,9 @@ type Options struct {
 	// are known for the first time, also from the cache inside NewPool, and when
 	// they changed. It must not call Close.
 	OnListing func(discovery.Listing)
+	// OnEnd is called when a connection to a server has ended, with how long it was
+	// there; cause is nil if this side ended it.
+	OnEnd func(server, transport string, lasted time.Duration, cause error)
 	// Base is a pool whose servers this one uses in the place of its own, where they
 	// are configured the same; Apart reports those that it has of its own still, such
 	// as one whose references have other values here. Base must be closed after this
@@ -169,6 +172,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.OnListing == nil {
 		out.OnListing = func(discovery.Listing) {}
+	}
+	if out.OnEnd == nil {
+		out.OnEnd = func(string, string, time.Duration, error) {}
 	}
 	if out.Implementation == nil {
 		out.Implementation = &mcp.Implementation{Name: "mcpbroker", Version: "0"}

@@ -368,18 +368,22 @@ func backoff(failures int) time.Duration {
 
 // outlive waits for the end of a session and sees to what follows from it.
 func (s *server) outlive(sess *session) {
+	began := time.Now()
 	cause := sess.mcp.Wait()
+	lasted := time.Since(began)
 	close(sess.gone)
 	cause = sess.hide.InErr(s.dial.died(causeOfEnd(cause), sess.proc))
 	s.mu.Lock()
 	switch {
 	case s.sess != sess: // given up before
+		cause = nil
 	case s.retired || s.pool.closing():
-		s.sess = nil
+		s.sess, cause = nil, nil
 	default:
 		s.lostLocked(sess, cause)
 	}
 	s.mu.Unlock()
+	s.pool.opts.OnEnd(s.cfg.Name, sess.transport, lasted, cause)
 	close(sess.over)
 	sess.shut()
 }

@@ -19,6 +19,8 @@ const (
 
 	clientDuration = "mcp.client.operation.duration"
 	serverDuration = "mcp.server.operation.duration"
+	clientSession  = "mcp.client.session.duration"
+	serverSession  = "mcp.server.session.duration"
 )
 
 // Names of our own.
@@ -29,6 +31,8 @@ const (
 	class       = "broker.tool.class"
 	decision    = "broker.policy.decision"
 	client      = "broker.client"
+	skill       = "broker.skill"
+	skillScript = "broker.skill.script"
 	eventKind   = "broker.event.kind"
 	subject     = "broker.event.subject"
 )

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -26,6 +27,9 @@ func (t *Telemetry) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		began := time.Now()
 		about := []attribute.KeyValue{attribute.String(methodName, method)}
+		if s, ok := req.GetSession().(*mcp.ServerSession); ok && method == "initialize" {
+			t.session(began, s, sessionOf(req)[:1])
+		}
 		var span trace.Span
 		if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
 			about = append(about, attribute.String(operationName, executeTool), attribute.String(toolName, p.Name))
@@ -47,6 +51,59 @@ func (t *Telemetry) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		about = failed(span, about, kind)
 		t.served.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(about...))
 		return res, err
+	}
+}
+
+// session measures a session of a client to its end, or to that of t.
+func (t *Telemetry) session(began time.Time, s *mcp.ServerSession, about []attribute.KeyValue) {
+	var once sync.Once
+	end := func(err error) {
+		once.Do(func() {
+			if err != nil {
+				about = append(about, attribute.String(errorType, "error"))
+			}
+			t.clients.Record(context.Background(), time.Since(began).Seconds(), metric.WithAttributes(about...))
+		})
+	}
+	if _, again := t.open.LoadOrStore(s, end); again {
+		return
+	}
+	go func() { // until the session ends
+		end(s.Wait())
+		t.open.Delete(s)
+	}()
+}
+
+// Ended measures a session with a server that has ended, by an error if cause is not nil.
+func (t *Telemetry) Ended(server, over string, lasted time.Duration, cause error) {
+	about := []attribute.KeyValue{attribute.String(upstream, server), attribute.String(transport, "tcp")}
+	if over == "stdio" {
+		about[1] = attribute.String(transport, "pipe")
+	}
+	if cause != nil {
+		about = append(about, attribute.String(errorType, "error"))
+	}
+	t.servers.Record(context.Background(), lasted.Seconds(), metric.WithAttributes(about...))
+}
+
+// Redacted counts something that was kept from a model.
+func (t *Telemetry) Redacted(kind string) {
+	t.redactions.Add(context.Background(), 1, metric.WithAttributes(attribute.String("type", kind)))
+}
+
+// Skill begins a step with a skill: it is activated, or one of its scripts runs. The
+// function ends it.
+func (t *Telemetry) Skill(ctx context.Context, step, name, script string) (context.Context, func(error)) {
+	about := []attribute.KeyValue{attribute.String(skill, name)}
+	if script != "" {
+		about = append(about, attribute.String(skillScript, script))
+	}
+	ctx, span := t.tracer.Start(ctx, step+" "+name, trace.WithAttributes(about...))
+	return ctx, func(err error) {
+		if err != nil {
+			failed(span, nil, "error")
+		}
+		span.End()
 	}
 }
 

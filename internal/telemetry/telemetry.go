@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -51,13 +52,16 @@ type Gauge struct {
 // A Telemetry is safe for concurrent use. It must be closed.
 type Telemetry struct {
 	tracer  trace.Tracer
+	open    sync.Map                 // by session of a client, what measures its end
 	traces  *sdktrace.TracerProvider // nil for none
 	meters  *sdkmetric.MeterProvider
 	page    *sdkmetric.ManualReader // nil for none
 	baggage map[string]bool
 
 	served, called           metric.Float64Histogram // by the conventions
+	clients, servers         metric.Float64Histogram // sessions, too
 	calls, decisions, runs   metric.Int64Counter
+	redactions               metric.Int64Counter
 	replayed, unknown        metric.Int64Counter
 	callSeconds, waitSeconds metric.Float64Histogram
 }
@@ -122,12 +126,15 @@ func (t *Telemetry) measure(m metric.Meter, now func(context.Context) []Gauge) e
 	}
 	t.served = times(serverDuration, "Requests of clients.")
 	t.called = times(clientDuration, "Requests to servers.")
+	t.clients = times(serverSession, "Sessions of clients.")
+	t.servers = times(clientSession, "Sessions with servers.")
 	t.calls = counter("broker_calls_total", "Calls of tools, by server, class of the tool and how they ended.")
 	t.callSeconds = times("broker_call_seconds", "How long calls of tools took.")
 	t.decisions = counter("broker_decisions_total", "Decisions of the policy about calls.")
 	t.runs = counter("broker_runs_total", "Executions by their exit code.")
 	t.replayed = counter("broker_replayed_calls_total", "Calls that were answered from the journal.")
 	t.unknown = counter("broker_unknown_outcomes", "Calls that were sent and of which nobody knows whether they ran.")
+	t.redactions = counter("broker_redactions_total", "Secrets and personal data that were kept from models, by what they are.")
 	t.waitSeconds = times("broker_approval_wait_seconds", "How long people took to decide at the client.")
 	if now == nil {
 		return errors.Join(errs...)
@@ -162,6 +169,7 @@ func (t *Telemetry) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
+	t.open.Range(func(s, end any) bool { end.(func(error))(nil); return true }) // they end with the broker
 	var errs []error
 	if t.traces != nil {
 		errs = append(errs, t.traces.Shutdown(ctx))

@@ -67,9 +67,11 @@ func (e *ForeignError) Error() string {
 
 // A Vault is safe for concurrent use, by several processes too.
 type Vault struct {
-	path   string // "" keeps all in memory
-	key    func() ([]byte, error)
-	log    *slog.Logger
+	path string // "" keeps all in memory
+	key  func() ([]byte, error)
+	log  *slog.Logger
+	// Count is called with the kind of each value that Hide replaces; nil for none.
+	Count  func(kind string)
 	mu     sync.Mutex
 	opened bool
 	macKey []byte
@@ -147,6 +149,9 @@ func (v *Vault) Hide(principal, text string, set Settings) string {
 	var fresh []*entry
 	look := maxLook
 	text = replace(text, spans, func(kind, value string) string {
+		if v.Count != nil {
+			v.Count(kind)
+		}
 		if v.macKey == nil || len(value) > maxValue {
 			return redact.Mark(kind, value)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +51,7 @@ func (a *app) indexCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			stop := a.showProgress(s, len(s.broker.Status()), new(sync.Mutex))
+			stop := a.showProgress(s, len(s.broker.Status()))
 			status := s.broker.Refresh(cmd.Context())
 			stop()
 			if cmd.Context().Err() != nil {
@@ -142,38 +141,4 @@ func printIndex(w io.Writer, r indexReport) {
 // oneLine is s on one line of at most n characters.
 func oneLine(s string, n int) string {
 	return gate.Cut(strings.Join(strings.Fields(gate.Terminal(s)), " "), n)
-}
-
-// showProgress says on a terminal how many servers have answered, until the
-// function it returns is called. It holds mu while it prints.
-func (a *app) showProgress(s *session, all int, mu *sync.Mutex) (stop func()) {
-	if !onTerminal(a.stderr) {
-		return func() {}
-	}
-	done, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			var waiting []string
-			for _, st := range s.broker.Status() {
-				if st.State == upstream.StateStarting {
-					waiting = append(waiting, st.Name)
-				}
-			}
-			mu.Lock()
-			if len(waiting) > 0 {
-				progress(a.stderr, "%d of %d servers answered; waiting for %s", all-len(waiting), all, oneLine(strings.Join(waiting, ", "), 40))
-			}
-			mu.Unlock()
-			select {
-			case <-done:
-				progress(a.stderr, "")
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	return func() { close(done); <-gone }
 }

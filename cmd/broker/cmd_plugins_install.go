@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -62,8 +63,12 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 			}
 			list := []library.Plugin{}
 			for _, s := range sources {
-				p, _, notes, err := l.InstallPlugin(ctx, s, force, a.ask(ctx, approve, git.line(force, args)...))
-				if err != nil {
+				stop, ask := a.busy("installing "+strings.Join(args, " ")), a.ask(ctx, approve, git.line(force, args)...)
+				p, _, notes, err := l.InstallPlugin(ctx, s, force, func(r library.Request) ([]string, error) {
+					stop() // the question has the line
+					return ask(r)
+				})
+				if stop(); err != nil {
 					return a.sourceError(err)
 				}
 				for _, n := range notes {

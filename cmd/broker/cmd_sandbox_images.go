@@ -54,6 +54,8 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			}
 			defer m.Close()
 			var name string
+			stop := a.busy("making the image of " + kind)
+			defer stop()
 			switch {
 			case !made:
 				name, err = m.BuildGoja(cmd.Context(), "")
@@ -62,7 +64,7 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			default:
 				name, err = m.Build(cmd.Context(), kind, "", how.dockerfile, cmp.Or(base, how.base))
 			}
-			if err != nil {
+			if stop(); err != nil {
 				return err
 			}
 			return a.tryImage(cmd, kind, name)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +97,7 @@ func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
 	if len(names) == 0 {
 		return
 	}
-	stop := a.showProgress(s, len(names), new(sync.Mutex))
+	stop := a.showProgress(s, len(names))
 	s.broker.Refresh(cmd.Context(), names...)
 	stop()
 }

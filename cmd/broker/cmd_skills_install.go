@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,8 +85,9 @@ func holdsSkills(path string) bool {
 
 // installSome installs skills of a folder or a repository, or lists what there is.
 func (a *app) installSome(ctx context.Context, l *library.Library, args []string, from *repo.Source, all, force bool) error {
+	stop := a.busy("reading " + args[0])
 	c, err := library.OpenCollection(ctx, args[0], from)
-	if err != nil {
+	if stop(); err != nil {
 		return a.sourceError(err)
 	}
 	defer c.Close()
@@ -186,8 +188,9 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 	if err != nil {
 		return usage("%w", err)
 	}
+	stop := a.busy("reading what " + client.Host() + " lists")
 	index, notes, err := client.Index(ctx)
-	if err != nil {
+	if stop(); err != nil {
 		return err
 	}
 	for _, n := range notes {
@@ -199,7 +202,14 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 	}
 	list := []*pack.Installed{}
 	var failed []error
+	var done atomic.Int32
+	stop = a.meter(func() string {
+		n := max(0, int(done.Load())-1)
+		return fmt.Sprintf("%s %d of %s installed", bar(n, len(entries)), n, counted(len(entries), "skill"))
+	})
+	defer stop()
 	for _, e := range entries {
+		done.Add(1)
 		got, err := l.InstallSkill(ctx, library.From{Hosted: &library.Hosted{Client: client, Entry: e}}, force)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", e.Name, err))
@@ -207,6 +217,7 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 		}
 		list = append(list, got)
 	}
+	stop()
 	if err := a.printInstalled(l.Skills(), list); err != nil {
 		return err
 	}

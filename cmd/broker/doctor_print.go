@@ -37,7 +37,7 @@ func (e *examination) servers(ctx context.Context, s *session, names []string) {
 			names = append(names, st.Name)
 		}
 	}
-	stop := e.a.showProgress(s, len(names), &e.mu)
+	stop := e.a.showProgress(s, len(names))
 	defer stop()
 	rows := make([]check, len(names))
 	var wg sync.WaitGroup
@@ -68,6 +68,8 @@ func (e *examination) print(c check) {
 	if e.a.json {
 		return
 	}
+	e.a.line.Lock()
+	defer e.a.line.Unlock()
 	w := e.a.stdout
 	if onTerminal(e.a.stderr) {
 		progress(e.a.stderr, "")

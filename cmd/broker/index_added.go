@@ -77,17 +77,13 @@ func (a *app) indexAdded(ctx context.Context, added []string) (*indexReport, err
 // refreshEach lists the tools of these servers, and says on a terminal when each has
 // answered.
 func (a *app) refreshEach(ctx context.Context, s *session, names []string) []upstream.Status {
-	var mu sync.Mutex
-	stop := a.showProgress(s, len(names), &mu)
-	defer stop()
+	defer a.showProgress(s, len(names))()
 	status := make([]upstream.Status, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() {
 			status[i] = s.broker.Refresh(ctx, name)[0]
 			if onTerminal(a.stderr) {
-				mu.Lock()
-				defer mu.Unlock()
 				st := status[i]
 				progress(a.stderr, "  %s: %s, %s, %s\n", oneLine(name, 40), string(st.State), counted(st.Tools, "tool"), st.Took.Round(time.Millisecond))
 			}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -81,7 +82,8 @@ type app struct {
 	skillsPath string // overrules that of the config
 	unruled    bool   // without the policy, to see what it hides
 
-	asked *terminal // see person
+	asked *terminal  // see person
+	line  sync.Mutex // held while the last line of the terminal is replaced, or what comes after it is printed
 
 	warn func(problem string) // reports what in the config has no effect; may be nil
 }

@@ -41,10 +41,12 @@ type tailRow struct {
 	json                              any
 }
 
+// tailStatuses are those of calls and of executions.
+var tailStatuses = slices.Compact(slices.Sorted(slices.Values(append([]string{
+	state.CallOK, state.CallError, state.CallDenied, state.CallCancelled, state.CallTimeout}, auditStatuses...))))
+
 func (a *app) tailCommand() *cobra.Command {
 	t := tail{app: a}
-	statuses := slices.Compact(slices.Sorted(slices.Values(append([]string{
-		state.CallOK, state.CallError, state.CallDenied, state.CallCancelled, state.CallTimeout}, auditStatuses...))))
 	c := &cobra.Command{
 		Use: "tail", Short: "Print executions and calls as lines, newest last",
 		Long: "Print recorded executions and calls as lines, newest last: time, client, tool, class, status, milliseconds, and what the\n" +
@@ -52,8 +54,8 @@ func (a *app) tailCommand() *cobra.Command {
 			"{\"execution\"} or {\"call\"}.",
 		Args: noArgs,
 		PreRunE: func(*cobra.Command, []string) error {
-			if t.status != "" && !slices.Contains(statuses, t.status) {
-				return usage("unknown status %q\nhint: %s", t.status, strings.Join(statuses, ", "))
+			if t.status != "" && !slices.Contains(tailStatuses, t.status) {
+				return usage("unknown status %q\nhint: %s", t.status, strings.Join(tailStatuses, ", "))
 			}
 			return nil
 		},
@@ -69,7 +71,7 @@ func (a *app) tailCommand() *cobra.Command {
 	flags.BoolVarP(&t.follow, "follow", "f", false, "go on with what is new, until interrupted")
 	flags.IntVar(&t.limit, "limit", 20, "maximum number of lines to begin with; negative for all")
 	flags.StringVar(&t.server, "server", "", "only calls of this server")
-	flags.StringVar(&t.status, "status", "", "only these: "+strings.Join(statuses, ", "))
+	flags.StringVar(&t.status, "status", "", "only these: "+strings.Join(tailStatuses, ", "))
 	return c
 }
 

@@ -28,7 +28,8 @@ func (a *app) addCompletions(root *cobra.Command) {
 		"wait": a.completeServer, "doctor": a.completeServer, "types learned show": first(a.completeServer), "types learned reset": first(a.completeServer),
 		"import":       first(clientOrFile),
 		"servers list": first(a.completeServer), "tools list": first(a.completeServer), "servers remove": first(a.completeServer), "servers test": first(a.completeServer), "servers logs": first(a.completeServer),
-		"servers enable": first(a.completeServer), "servers disable": first(a.completeServer), "auth login": first(a.completeServer), "auth logout": first(a.completeServer),
+		"servers enable": first(a.completeServer), "servers pin": first(a.completeServer), "policy explain": first(a.completeTool),
+		"pins list": first(a.completeServer), "pins diff": first(a.completeServer), "pins approve": first(a.completeServer), "pins block": first(a.completeServer), "servers disable": first(a.completeServer), "auth login": first(a.completeServer), "auth logout": first(a.completeServer),
 		"install": first(clientNames), "uninstall": first(clientNames),
 	} {
 		if c, _, err := root.Find(strings.Fields(path)); err == nil {
@@ -38,6 +39,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 	if c, _, err := root.Find([]string{"init"}); err == nil {
 		_ = c.RegisterFlagCompletionFunc("client", clientNames)
 	}
+	a.recordCompletions(root)
 	for _, path := range []string{"search", "tools list", "audit list", "tail"} {
 		if c, _, err := root.Find(strings.Fields(path)); err == nil {
 			_ = c.RegisterFlagCompletionFunc("server", a.completeServer) // the flag is there

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+)
+
+// maxCompleted is how many executions or runs a shell is offered.
+const maxCompleted = 50
+
+// recordCompletions are the commands whose first argument is in the record, and
+// values of flags.
+func (a *app) recordCompletions(root *cobra.Command) {
+	for path, complete := range map[string]cobra.CompletionFunc{
+		"audit show": a.completeExecution, "runs show": a.completeRuns(false), "runs resume": a.completeRuns(false), "runs settle": a.completeRuns(false),
+		"approvals show": a.completeRuns(true), "approvals approve": a.completeRuns(true), "approvals deny": a.completeRuns(true),
+		"profiles show": a.completeProfile, "profiles use": a.completeProfile,
+	} {
+		if c, _, err := root.Find(strings.Fields(path)); err == nil {
+			c.ValidArgsFunction = first(complete)
+		}
+	}
+	values := func(list ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+	}
+	for _, f := range []struct {
+		path, flag string
+		complete   cobra.CompletionFunc
+	}{
+		{"audit list", "status", values(auditStatuses...)}, {"tail", "status", values(tailStatuses...)}, {"audit list", "client", a.completeCaller},
+		{"search", "detail", values("name", "desc", "full")}, {"exec", "language", values("typescript", "javascript", "python")},
+		{"serve", "mode", values("code", "tools", "auto")}, {"prompt", "mode", values("code", "tools", "auto")},
+		{"scripts save", "execution", a.completeExecution},
+		{"policy explain", "profile", a.completeProfile}, {"policy replay", "profile", a.completeProfile},
+	} {
+		if c, _, err := root.Find(strings.Fields(f.path)); err == nil {
+			_ = c.RegisterFlagCompletionFunc(f.flag, f.complete) // the flag is there
+		}
+	}
+	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
+}
+
+// inOrder keeps shells from sorting by name what is sorted by time.
+const inOrder = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+
+// completeExecution completes the last executions, each with when it began and how
+// it ended.
+func (a *app) completeExecution(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	a.completing(cmd, func(ctx context.Context, store *sqlite.Store) {
+		executions, _ := store.List(ctx, state.Filter{Limit: maxCompleted})
+		for _, e := range executions {
+			list = completion(list, typed, e.ID, fmt.Sprintf("%s, %s, %s, asked by %s", when(e.Started), e.Status, counted(e.Calls, "call"), clientOf(e)))
+		}
+	})
+	return list, inOrder
+}
+
+// completing calls f with the record, if there is one.
+func (a *app) completing(cmd *cobra.Command, f func(context.Context, *sqlite.Store)) {
+	if store, err := a.readAudit(); err == nil {
+		defer store.Close()
+		f(contextOf(cmd), store)
+	}
+}
+
+// contextOf is that of a command, which has none while a flag is completed.
+func contextOf(cmd *cobra.Command) context.Context {
+	if ctx := cmd.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
+}
+
+// completeRuns completes runs, or only those that wait for a person.
+func (a *app) completeRuns(waiting bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+		_ = a.withRuns(func(ctx context.Context, runs *sqlite.Runs, _ []string) error {
+			r := api.Reader{Runs: runs}
+			found, err := r.Waiting(contextOf(cmd))
+			if !waiting {
+				found.Runs, err = runs.Runs(contextOf(cmd), maxCompleted)
+			}
+			for _, run := range found.Runs {
+				list = completion(list, typed, run.ID, fmt.Sprintf("%s, %s, asked by %s", when(run.Started), run.Status, clientLabel(run.Principal)))
+			}
+			return err
+		})(cmd, nil)
+		return list, inOrder
+	}
+}
+
+// completeCaller completes the clients of the last executions.
+func (a *app) completeCaller(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	names := map[string]bool{}
+	a.completing(cmd, func(ctx context.Context, store *sqlite.Store) {
+		executions, _ := store.List(ctx, state.Filter{Limit: 1000})
+		for _, e := range executions {
+			names[e.Client], names[e.ClientInfo] = true, true
+		}
+	})
+	delete(names, "")
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		list = completion(list, typed, name, "")
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) completeProfile(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if cfg, err := a.load(); err == nil {
+		for _, name := range slices.Sorted(maps.Keys(cfg.Broker.Profiles)) {
+			list = completion(list, typed, name, "")
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}

@@ -11,7 +11,7 @@ import (
 // pageOf are the pages about commands that have another name.
 var pageOf = map[string]string{
 	"init": "quickstart", "import": "quickstart", "install": "quickstart", "uninstall": "quickstart",
-	"serve": "deploy", "daemon": "deploy", "service": "deploy", "wait": "deploy",
+	"daemon": "serve", "service": "serve", "wait": "serve",
 	"exec": "code", "run": "code", "scripts": "code", "types": "code", "store": "code", "call": "code",
 	"eval": "search", "tools": "search", "index": "search", "runs": "approvals", "tail": "audit", "redact": "data-flow",
 	"projects": "profiles", "plugins": "skills", "sandbox": "security", "doctor": "troubleshooting",

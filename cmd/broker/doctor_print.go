@@ -126,6 +126,9 @@ func (e *examination) end(ctx context.Context) error {
 		}
 	} else {
 		sayln(e.a.stdout, e.summary())
+		if len(e.bad) > 0 {
+			sayln(e.a.stdout, "broker help troubleshooting says what to do about common failures")
+		}
 	}
 	switch {
 	case ctx.Err() != nil:

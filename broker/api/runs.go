@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -46,12 +47,13 @@ func RunCallOf(c state.RunCall) RunCall {
 }
 
 // Run finds a run by the beginning of its id; an unknown one is
-// state.ErrNotFound.
+// state.ErrNotFound. Its script is shown without what looks like a secret.
 func (r *Reader) Run(ctx context.Context, id string) (Run, error) {
 	run, calls, err := r.Runs.Run(ctx, id)
 	if err != nil {
 		return Run{}, err
 	}
+	run.Code = redact.Text(run.Code)
 	shown := Run{Run: run}
 	for _, c := range calls {
 		if c.State == state.RunUsed { // another row is in its place

@@ -112,7 +112,8 @@ func (s *server) retryServer(r *http.Request) (int, any, error) {
 
 func (s *server) search(r *http.Request) (int, any, error) {
 	q := queryOf(r)
-	req := broker.SearchRequest{Query: q.Get("q"), Server: q.Get("server"), Detail: broker.Detail(q.Get("detail")), Limit: int(q.number("limit", 1, 50))}
+	req := broker.SearchRequest{Query: q.Get("q"), Server: q.Get("server"), Detail: broker.Detail(q.Get("detail")), Limit: int(q.number("limit", 1, 50)),
+		NoWait: true} // the page shows at once what is there, and which servers were not searched
 	if q.err != nil {
 		return 0, nil, q.err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -221,6 +222,49 @@ func TestConsoleInABrowser(t *testing.T) {
 	}
 	if s, err := full.scripts.Load("sixTimesSeven"); err != nil || s.Version != 1 || s.Description != "Multiplies" || !strings.Contains(s.Code, "return 6 * 7") {
 		t.Errorf("the saved script: %+v, %v", s, err)
+	}
+}
+
+// get asks the interface as a page does.
+func (p *place) get(ctx context.Context, path string) (*http.Response, error) {
+	_, token, _ := strings.Cut(p.url, "#token=")
+	res, err := http.Post("http://"+p.addr+"/console/session", "application/json", strings.NewReader(`{"token": "`+token+`"}`))
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+"/api/"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.AddCookie(res.Cookies()[0])
+	return http.DefaultClient.Do(req)
+}
+
+// What is planted in scripts, arguments, results and errors is in no answer and in no
+// export. The browser looks at the pages.
+func TestSecretsAreInNoAnswer(t *testing.T) {
+	p := newPlace(t, []upstream.Config{{Name: "shelf", URL: shelf(t)}}, skillFolder(t))
+	id := p.plant()
+	asks := p.broker.Execute(t.Context(), broker.ExecuteRequest{Code: `await callMCPTool('shelf__delete_book', {token: '` + secret + `'})`, Language: "javascript", Client: "stdio", Owner: state.Local})
+	redacted := 0
+	for _, path := range []string{"executions", "executions/" + id, "executions?q=ghp", "calls", "calls?format=csv", "calls?format=jsonl", "events", "stats", "servers", "servers/shelf", "search?q=book&detail=full",
+		"approvals", "runs/" + asks.RunID, "pins", "manifest", "skills"} {
+		res, err := p.get(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != http.StatusOK || bytes.Contains(text, []byte(secret)) {
+			t.Errorf("%s: %s, %v, %.2000s", path, res.Status, err, text)
+		}
+		if bytes.Contains(text, []byte("[redacted]")) {
+			redacted++
+		}
+	}
+	if redacted < 6 {
+		t.Errorf("%d answers had something to redact, want 6", redacted)
 	}
 }
 

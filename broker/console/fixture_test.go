@@ -50,13 +50,10 @@ func fullPlace(t *testing.T) (*place, map[string]any) {
 	many.Wait()
 	p.record("odd", 1, state.Call{Server: "shelf", Tool: "delete_book", ID: "shelf__delete_book", Status: state.CallOK, Class: "destructive", Args: []byte(`{"title":"Persuasion","copies":2}`)})
 	p.store.Note(state.Event{Kind: state.EventSkillActivated, Name: "notes", Client: "stdio"})
-	call := state.Call{Server: "shelf", Tool: "<img src=x onerror=alert(1)>", ID: "x", Status: state.CallOK, Class: "write", Args: []byte(`{"token":"` + secret + `"}`), Result: []byte(`"<img src=x onerror=alert(1)>"`), Duration: 10 * time.Millisecond}
-	failed := call
-	failed.Status, failed.Error = state.CallError, "<script>alert(1)</script> "+secret
-	id := p.record("odd", 20_000, call, failed)
+	id := p.plant()
 	calls := make([]state.Call, 500)
 	for i := range calls {
-		calls[i] = state.Call{Server: "shelf", Tool: fmt.Sprint("list_books_", i), Status: state.CallOK, Class: "read", Duration: 10 * time.Millisecond}
+		calls[i] = state.Call{Server: "shelf", Tool: "list_books", ID: "shelf__list_books", Status: state.CallOK, Class: "read", Duration: 10 * time.Millisecond}
 	}
 	long := p.record("odd", 20_000, calls...)
 	asks := p.broker.Execute(t.Context(), broker.ExecuteRequest{Code: `await callMCPTool('shelf__delete_book', {title: 'Emma', token: '` + secret + `'})`, Language: "javascript", Client: "stdio", Owner: state.Local})
@@ -64,6 +61,14 @@ func fullPlace(t *testing.T) (*place, map[string]any) {
 		t.Fatalf("no run waits: %+v", asks)
 	}
 	return p, map[string]any{"full": p.url, "execution": id, "long": long, "server": "shelf"}
+}
+
+// plant records calls whose names, errors and values are HTML and secrets.
+func (p *place) plant() (id string) {
+	call := state.Call{Server: "shelf", Tool: "<img src=x onerror=alert(1)>", ID: "x", Status: state.CallOK, Class: "write", Args: []byte(`{"token":"` + secret + `"}`), Result: []byte(`"<img src=x onerror=alert(1)>"`), Duration: 10 * time.Millisecond}
+	failed := call
+	failed.Status, failed.Error = state.CallError, "<script>alert(1)</script> "+secret
+	return p.record("odd", 20_000, call, failed)
 }
 
 // demoPlace is what the pictures of docs/console.md show: the same each time.

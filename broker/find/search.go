@@ -40,6 +40,8 @@ type SearchRequest struct {
 	Limit int
 	// Offset leaves out that many of the best hits, to page on.
 	Offset int
+	// NoWait searches what is listed now.
+	NoWait bool
 }
 
 // An Explained is why one thing of a SearchAnswer stands where it does.
@@ -98,7 +100,11 @@ const (
 // for up to Options.SearchWait, for servers that were never listed. An error is a
 // mistake in the request, in words for the one who made it.
 func (f *Finder) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
-	return f.search(ctx, req, f.opts.Load().Mode == surface.ModeTools, patience{limit: f.opts.Load().SearchWait})
+	p := patience{limit: f.opts.Load().SearchWait}
+	if req.NoWait {
+		p.limit = 0
+	}
+	return f.search(ctx, req, f.opts.Load().Mode == surface.ModeTools, p)
 }
 
 // search is Search for a client that writes code, or for one that calls tools

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
@@ -92,7 +91,6 @@ func (a *app) runsShowCommand() *cobra.Command {
 }
 
 func (a *app) printRun(run api.Run) error {
-	run.Run.Code = redact.Text(run.Run.Code)
 	if a.json {
 		return a.printJSON(run)
 	}

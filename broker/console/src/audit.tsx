@@ -68,16 +68,15 @@ export function Audit() {
       : <Empty title="No tool has been called yet.">Calls of scripts and of <Cmd>broker call</Cmd> are recorded and shown here.</Empty>)}
     {rows.value.length > 0 && <div class="row"><p class="dim">Export what is shown: <a href={exportURL('jsonl')} download>JSON lines</a>, <a href={exportURL('csv')} download>CSV</a></p>
       {fresh.value > 0 && <button onClick={() => void loaded.again()}>{many(fresh.value, 'new call')}</button>}</div>}
-    {rows.value.length > 0 && <Table label="Calls" rows={rows.value} rowKey={(c) => String(c.n)} selected={String(open.value)} under={(c) => <CallPanel c={c} />} columns={[
+    {rows.value.length > 0 && <Table label="Calls" rows={rows.value} rowKey={(c) => String(c.n)} selected={String(open.value)} note={(c) => c.error && open.value !== c.n && <span class="clip">{c.error}</span>} under={(c) => <CallPanel c={c} />} columns={[
       { name: 'Tool', cell: (c) => <button class="link mono" aria-expanded={open.value === c.n} onClick={() => { open.value = open.value === c.n ? 0 : (c.n ?? 0); }}>{c.server}.{c.tool}</button> },
       { name: 'When', cell: (c) => <Time at={c.started} /> },
       { name: 'Status', cell: (c) => <Status value={c.status} /> },
       { name: 'Took', number: true, low: true, cell: (c) => ms(c.duration_ms) },
       { name: 'Class', low: true, cell: (c) => c.class },
-      { name: 'Policy', low: true, cell: (c) => <span class="dim">{c.decision}</span> },
+      { name: 'Policy', low: true, cell: (c) => <span class={c.decision?.startsWith('allow') ? 'dim' : ''} title={c.decision}>{c.decision?.split(' ')[0]}</span> },
       { name: 'Client', low: true, cell: (c) => c.client && <button class="link" onClick={() => setQuery('client', c.client ?? '')}>{c.client}</button> },
       { name: 'Execution', low: true, cell: (c) => c.execution && <a class="mono" href={'#/x/' + c.execution}>{c.execution.slice(0, 14)}</a> },
-      { name: 'Error', low: true, wide: true, cell: (c) => <span class="clip">{c.error}</span> },
     ]} />}
     {more.value && <p><button onClick={() => attempt(() => query(rows.value, rows.value.at(-1)?.n))}>Load older</button></p>}
   </>;

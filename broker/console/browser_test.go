@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -198,11 +199,10 @@ func TestConsoleInABrowser(t *testing.T) {
 	}))
 	defer control.Close()
 
-	for name, value := range map[string]any{"modules": modules, "chromium": chromium, "empty": empty.url, "control": control.URL, "secret": secret,
-		"slack": 10, // of the times: this machine may be busy
-		"shots": os.Getenv("CONSOLE_SHOTS")} {
-		options[name] = value
-	}
+	// of the times: this machine may be busy
+	maps.Copy(options, map[string]any{"modules": modules, "chromium": chromium, "empty": empty.url, "control": control.URL, "secret": secret,
+		"slack": 10,
+		"shots": os.Getenv("CONSOLE_SHOTS")})
 	if options["shots"] != "" {
 		options["demo"] = demoPlace(t).url
 	}

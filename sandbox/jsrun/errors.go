@@ -27,15 +27,11 @@ func (r *runtime) describeValue(v goja.Value, depth int) string {
 	if !ok || o.ClassName() != "Error" {
 		return "a value that is not an Error was thrown: " + r.inspect(v)
 	}
-	name, message := r.errorHead(o)
-	text := name
-	if message != "" {
-		text += ": " + message
-	}
+	text := r.errorLine(o)
 	if frames := r.cleanStack(o.Get("stack"), maxFrames, shortIndent); frames != "" {
 		text += "\n" + frames
 	}
-	if hint := r.hint(name, message); hint != "" {
+	if hint := r.hint(r.errorHead(o)); hint != "" {
 		text += "\nhint: " + hint
 	}
 	if depth >= 3 {
@@ -61,6 +57,15 @@ func (r *runtime) errorHead(o *goja.Object) (name, message string) {
 		name = stringOr(c.Get("name"), name) // a class of the program that sets no name
 	}
 	return name, stringOr(o.Get("message"), "")
+}
+
+// errorLine is both of them as one text.
+func (r *runtime) errorLine(o *goja.Object) string {
+	name, message := r.errorHead(o)
+	if message == "" {
+		return name
+	}
+	return name + ": " + message
 }
 
 func stringOr(v goja.Value, otherwise string) string {

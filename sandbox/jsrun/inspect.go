@@ -219,20 +219,16 @@ func (in *inspector) promise(p *goja.Promise, depth int) string {
 // failure writes an error: on top, and as a cause or one of several, with its
 // frames, elsewhere on one line.
 func (in *inspector) failure(o *goja.Object, depth int) string {
-	name, message := in.r.errorHead(o)
-	text := name
-	if message != "" {
-		text += ": " + message
-	}
 	if depth > 0 {
-		return "[" + text + "]"
+		return "[" + in.r.errorLine(o) + "]"
 	}
-	return in.whole(o, text, depth)
+	return in.whole(o, depth)
 }
 
 // whole writes an error with its frames and its properties.
-func (in *inspector) whole(o *goja.Object, head string, depth int) string {
+func (in *inspector) whole(o *goja.Object, depth int) string {
 	in.deepest = depth
+	head := in.r.errorLine(o)
 	if frames := in.r.cleanStack(o.Get("stack"), maxFrames, shortIndent); frames != "" {
 		head += "\n" + frames
 	}
@@ -262,7 +258,7 @@ func (in *inspector) reason(v goja.Value, depth int) string {
 	}
 	in.indent += 2
 	defer func() { in.indent -= 2 }()
-	return in.whole(o, in.r.errorText(o), depth+1)
+	return in.whole(o, depth+1)
 }
 
 func (in *inspector) array(o *goja.Object, depth int, name string) string {

@@ -220,6 +220,9 @@ func TestConsoleInABrowser(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	if options["shots"] != "" {
+		shrink(t, filepath.Join(os.Getenv("CONSOLE_SHOTS"), "console-*.png"))
+	}
 	if s, err := full.scripts.Load("sixTimesSeven"); err != nil || s.Version != 1 || s.Description != "Multiplies" || !strings.Contains(s.Code, "return 6 * 7") {
 		t.Errorf("the saved script: %+v, %v", s, err)
 	}

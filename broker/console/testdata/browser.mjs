@@ -128,6 +128,7 @@ await part('times', async () => { // With 10,000 executions; a waterfall of 500 
       const look = () => document.querySelector('tbody')?.textContent.includes(text) && requestAnimationFrame(() => setTimeout(() => { watch.disconnect(); done(Date.now()); }));
       const watch = new MutationObserver(look);
       watch.observe(document.body, { childList: true, subtree: true, characterData: true });
+      look();
       setTimeout(() => done(Date.now()), 5000);
     }), 'live-' + i);
     const { at } = await (await fetch(o.control + '/run?client=live-' + i)).json();
@@ -233,11 +234,11 @@ await part('token', async () => { // A wrong token is a sentence.
   await context.close();
 });
 if (o.demo) { // The pictures of docs/console.md.
-  const p = await page(o.demo, { width: 1000, height: 640, timezoneId: 'UTC', locale: 'en-GB', at: '2026-01-15T12:00:00Z' });
+  const p = await page(o.demo, { width: 1000, height: 600, timezoneId: 'UTC', locale: 'en-GB', at: '2026-01-15T12:00:00Z' });
   for (const [name, at, pattern] of [['executions', 'executions', /statement timeout/], ['execution', 'x/e_01kf000z3v7q9m2c', /6 calls/], ['ledger', 'ledger', /stripe/], ['audit', 'audit', /list_issues/]]) {
     await shows(p, at, pattern, 'demo');
     if (name === 'execution') await p.locator('.call').last().click();
-    await p.screenshot({ path: `${o.shots}/docs-${name}.png` });
+    await p.screenshot({ path: `${o.shots}/console-${name}.png` });
   }
 }
 console.log('seconds: ' + took.join(', '));

@@ -3,14 +3,18 @@ package broker_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // What the configuration denies is not there: not in lists, in search or by its
@@ -90,7 +94,12 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 		for says, want := range map[string]string{"approve once": "ok", "deny": "denied", "decline": "denied", "": "needs_approval"} {
 			t.Run(version+" "+says, func(t *testing.T) {
 				t.Parallel()
-				b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "library")}, Policy: rules})
+				store, err := sqlite.Open(t.TempDir(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = store.Close() })
+				b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "library")}, Policy: rules, Audit: store})
 				b.Refresh(t.Context())
 				var o *mcp.ClientOptions
 				var asked []string
@@ -114,6 +123,12 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 				if len(asked) != 1 || !strings.HasPrefix(asked[0], "A call needs your approval.\n\n1. library__lend (it is a call that the policy asks about: books are rare)\n   {") ||
 					strings.Count(asked[0], "\n") != 3 || strings.Contains(asked[0], "hunter2") {
 					t.Errorf("asked %q", asked)
+				}
+				decided := map[string]string{"ok": "approved 1 library__lend", "denied": "denied 1 library__lend"}[want]
+				events, err := store.Events(t.Context(), time.Time{}, 10)
+				if i := slices.IndexFunc(events, func(e state.Event) bool { return e.Kind == state.EventApproval }); err != nil || i < 0 || events[i].Detail != decided ||
+					events[i].Name == "" || !strings.HasPrefix(events[i].Client, "form: ") {
+					t.Errorf("events %+v, %v, want %q", events, err, decided)
 				}
 			})
 		}

@@ -135,6 +135,12 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 				if err != nil || (digest != "") != tt.kept {
 					t.Errorf("remembered: %q, %v, want %v", digest, err, tt.kept)
 				}
+				switch tt.says {
+				case "once":
+					noted(t, store, state.EventApproval, "local:user approved once: scripts/count.py, files sha256:")
+				case "no":
+					noted(t, store, state.EventApproval, "local:user denied: scripts/count.py")
+				}
 				if tt.kept {
 					noted(t, store, state.EventSkillStateChanged, "local:user approved, files "+digest)
 				}

@@ -29,7 +29,7 @@ const (
 
 // The kinds of an Event that changes what calls may do, or who may make them.
 const (
-	EventApproval    = "approval"       // a person decided about calls of the run Name
+	EventApproval    = "approval"       // a person decided about calls of the run Name, or a script of the skill Name
 	EventScriptSaved = "script_saved"   // a person saved the script Name in the console
 	EventPins        = "pins_changed"   // a person approved or blocked tools of a server
 	EventLogin       = "login"          // at a remote server

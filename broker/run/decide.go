@@ -126,7 +126,15 @@ func (x *Execution) approve(ctx context.Context, t *discovery.Tool, args json.Ra
 	if x.stopped || slices.Contains(x.granted, t.ID) {
 		return !x.stopped, nil
 	}
-	r, err := x.ask(ctx, []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}})
+	calls := []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}}
+	r, err := x.ask(ctx, calls)
+	if err == nil && x.o.Audit != nil {
+		id := x.id
+		if x.journal != nil {
+			id = x.journal.run.ID
+		}
+		x.o.Audit.Note(x.verdict(r).Event(id, calls))
+	}
 	if r.answer == approveRun {
 		x.granted = append(x.granted, t.ID)
 	}
@@ -200,7 +208,7 @@ func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list [
 		if err != nil || r.answer == "" {
 			return nil, false
 		}
-		v := state.Verdict{By: "form: " + x.Request.Client, Denied: Denied, Approve: r.approves(), ForRun: r.answer == approveRun}
+		v := x.verdict(r)
 		for _, c := range without(calls[:r.shown], r.but) {
 			v.Only = append(v.Only, c.Ordinal)
 		}
@@ -213,6 +221,11 @@ func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list [
 		calls, stopped = calls[r.shown:], r.answer == stopRun
 	}
 	return list, stopped
+}
+
+// verdict is what a reply from the client says, about no call in particular.
+func (x *Execution) verdict(r reply) state.Verdict {
+	return state.Verdict{By: "form: " + x.Request.Client, Denied: Denied, Approve: r.approves(), ForRun: r.answer == approveRun}
 }
 
 // without is calls without those of these ordinals.

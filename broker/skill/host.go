@@ -78,12 +78,14 @@ func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
 	case err != nil:
 		why += " (the client was asked, and " + err.Error() + ")"
 	case said == sayOnce, said == sayAlways && r.o.Approvals == "":
+		r.x.f.note(state.EventApproval, r.skill, r.x.Request.Client, "approved once: "+gate.Cut(r.script.Path, 200)+", files "+r.bundle.Digest, nil)
 		return nil, nil
 	case said == sayAlways:
 		err := skills.SetApproval(r.o.Approvals, r.skill.ID(), r.bundle.Digest)
 		r.x.f.note(state.EventSkillStateChanged, r.skill, r.x.Request.Client, "approved, files "+r.bundle.Digest, err)
 		return nil, err
 	case said == sayNo:
+		r.x.f.note(state.EventApproval, r.skill, r.x.Request.Client, "denied: "+gate.Cut(r.script.Path, 200), nil)
 		return nil, &script.Error{Code: script.NotAllowed, Message: "the user does not want " + r.script.Path + " to run"}
 	}
 	result := &script.Result{ExitCode: sandbox.ExitApproval, Code: approvalRequired}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ type view struct {
 	runs   *sqlite.Runs
 	server *httptest.Server
 	in     bool
+	ended  atomic.Bool // the session, while requests are under way
 	may    bool
 }
 
@@ -49,7 +51,7 @@ func newView(t *testing.T) *view {
 	v := &view{t: t, store: store, runs: runs, in: true, may: true}
 	v.read = &Reader{Broker: b, Audit: store, Runs: runs, Pins: pins.Open(files.OpenPins(dir+"/pins"), nil)}
 	v.server = httptest.NewServer(New(Options{Library: newBench(t).library(), Owner: ownerOf, AdminToken: admin, Private: true, Reader: v.read, Note: store.Note,
-		Session: func(*http.Request) (bool, bool) { return v.in, v.may }}))
+		Session: func(*http.Request) (bool, bool) { return v.in && !v.ended.Load(), v.may }}))
 	t.Cleanup(func() {
 		v.server.Close()
 		if err := b.Close(); err != nil {
@@ -306,6 +308,17 @@ func (m *messages) next(t *testing.T) (n News) {
 	}
 	t.Fatalf("the stream ended: %v", m.lines.Err())
 	return n
+}
+
+// A stream that is open when its session ends, ends too.
+func TestStreamsEndWithTheirSession(t *testing.T) {
+	v := newView(t)
+	m := v.follow(t.Context(), "")
+	m.next(t)
+	v.ended.Store(true)
+	for m.lines.Scan() { // until the server closes it
+	}
+	eventually.True(t, "nobody watches", func() bool { return !Watched() })
 }
 
 func TestStreamsResume(t *testing.T) {

@@ -44,15 +44,24 @@ func (s *server) follow(r *http.Request) (int, any, error) {
 	}
 	return http.StatusOK, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer streams.Add(-1)
-		f := follower{s: s, w: w, flush: http.NewResponseController(w), at: state.ParsePosition(r.Header.Get("Last-Event-ID")), sent: map[string]string{}}
+		f := follower{s: s, session: s.hasSession(r), w: w, flush: http.NewResponseController(w), at: state.ParsePosition(r.Header.Get("Last-Event-ID")), sent: map[string]string{}}
 		w.Header().Set("Content-Type", "text/event-stream")
 		f.run(r)
 	}), nil
 }
 
+func (s *server) hasSession(r *http.Request) bool {
+	if s.o.Session == nil {
+		return false
+	}
+	in, _ := s.o.Session(r)
+	return in
+}
+
 // A follower is one stream.
 type follower struct {
 	s       *server
+	session bool // the request was let in by its session
 	w       http.ResponseWriter
 	flush   *http.ResponseController
 	at      state.Position
@@ -93,6 +102,9 @@ func (f *follower) run(r *http.Request) {
 		}
 		select {
 		case <-tick.C:
+			if f.session && !f.s.hasSession(r) {
+				return // as any other request is refused by now
+			}
 		case <-r.Context().Done():
 			return
 		}

@@ -27,18 +27,18 @@ type file struct {
 
 // build returns broker and broker-worker for a system, stripped and static.
 func (r *release) build(t target) ([]file, error) {
+	if programs, ok := r.built[t]; ok {
+		return programs, nil
+	}
 	dir, err := os.MkdirTemp("", "broker-release")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -X main.stamped="+r.version,
+	_, err = r.goOutput(t, "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -X main.stamped="+r.version,
 		"-o", dir+string(filepath.Separator), "./cmd/broker", "./cmd/broker-worker")
-	cmd.Dir, cmd.Stderr = r.root, os.Stderr
-	// What may be set on this machine must not change the bytes; an empty GOFLAGS would be that of go env -w.
-	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0")
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("go build: %w", err)
+	if err != nil {
+		return nil, err
 	}
 	var programs []file
 	for _, name := range []string{"broker", "broker-worker"} {
@@ -48,7 +48,17 @@ func (r *release) build(t target) ([]file, error) {
 		}
 		programs = append(programs, file{name: t.exe(name), data: data, mode: 0o755})
 	}
+	r.built[t] = programs
 	return programs, nil
+}
+
+// goOutput runs go for a system. What may be set on this machine must not change the
+// bytes; an empty GOFLAGS would be that of go env -w.
+func (r *release) goOutput(t target, args ...string) (string, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = r.root
+	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0")
+	return outputOf(cmd)
 }
 
 // archive writes the programs for those who unpack them by hand.
@@ -57,7 +67,7 @@ func (r *release) archive(t target, programs []file) error {
 	if err != nil {
 		return err
 	}
-	files = append(files, programs...)
+	files = append(append(files, programs...), r.shell("archive")...)
 	name := r.archiveName(t)
 	if t.os == "windows" {
 		return r.write(name, r.zip(files))
@@ -73,7 +83,8 @@ func (r *release) archiveName(t target) string {
 	return fmt.Sprintf("broker_%s_%s_%s.%s", r.version, t.os, t.arch, suffix)
 }
 
-// texts are the files for readers, in a directory of a package.
+// texts are the files for readers, in a directory of a package: with the licenses of
+// others in one that contains programs.
 func (r *release) texts(dir string) ([]file, error) {
 	var texts []file
 	for _, name := range []string{"LICENSE", "README.md"} {
@@ -82,6 +93,9 @@ func (r *release) texts(dir string) ([]file, error) {
 			return nil, err
 		}
 		texts = append(texts, file{name: dir + name, data: data, mode: 0o644})
+	}
+	if r.licenses != nil {
+		texts = append(texts, file{name: dir + "THIRD_PARTY_LICENSES.txt", data: r.licenses, mode: 0o644})
 	}
 	return texts, nil
 }

@@ -167,6 +167,7 @@ func (r *release) formula() error {
 	b.WriteString(`
   def install
     bin.install "broker", "broker-worker"
+    generate_completions_from_executable bin/"broker", "completion", shells: [:bash, :zsh, :fish]
   end
 
   test do

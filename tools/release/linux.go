@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -44,8 +46,8 @@ func (r *release) linux(t target, programs []file) error {
 		if format == "apk" {
 			info.VersionSchema, info.Version = "none", apkVersion(r.version)
 		}
-		for _, f := range append(under("usr/bin", programs), texts...) {
-			source := filepath.Join(dir, filepath.Base(f.name))
+		for i, f := range slices.Concat(under("usr/bin", programs), texts, r.shell(format)) {
+			source := filepath.Join(dir, strconv.Itoa(i))
 			if err := os.WriteFile(source, f.data, f.mode); err != nil {
 				return err
 			}
@@ -84,12 +86,16 @@ func (r *release) image(t target, programs []file) error {
 	for root := range bundle.Roots() {
 		check(pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
 	}
-	layer := r.tar(append([]file{
+	texts, err := r.texts("usr/share/doc/mcpbroker/")
+	if err != nil {
+		return err
+	}
+	layer := r.tar(slices.Concat([]file{
 		{name: "etc/broker/", mode: 0o755},
 		{name: "etc/ssl/certs/ca-certificates.crt", data: roots.Bytes(), mode: 0o644},
 		{name: "tmp/", mode: 0o1777},
 		{name: "var/lib/broker/", mode: 0o700, uid: user},
-	}, under("usr/bin", programs)...))
+	}, texts, under("usr/bin", programs)))
 
 	var blobs []file
 	add := func(mediaType string, data []byte) map[string]any {

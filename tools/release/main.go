@@ -52,6 +52,9 @@ func run(out, only, version string) error {
 		return err
 	}
 	fmt.Printf("broker %s, in %s\n", r.version, r.out)
+	if err := r.complete(); err != nil {
+		return err
+	}
 	for _, t := range targets {
 		if err := r.packages(t); err != nil {
 			return fmt.Errorf("%s: %w", t, err)
@@ -69,6 +72,9 @@ func run(out, only, version string) error {
 	if err := r.formula(); err != nil {
 		return err
 	}
+	if err := r.provenance(targets); err != nil {
+		return err
+	}
 	return r.checksums()
 }
 
@@ -81,7 +87,12 @@ func (r *release) packages(t target) error {
 	if err := r.sbom(t, programs); err != nil {
 		return err
 	}
-	return r.pack(t, programs)
+	if r.licenses, err = r.notices(t); err != nil {
+		return err
+	}
+	err = r.pack(t, programs)
+	r.licenses = nil // those of the next system may be others
+	return err
 }
 
 func (r *release) pack(t target, programs []file) error {
@@ -131,10 +142,15 @@ func parseTargets(only string) ([]target, error) {
 
 // A release is what all packages have in common.
 type release struct {
-	root, out string
-	version   string // semantic, without v
-	time      time.Time
-	sums      map[string]string // SHA-256 of each file in out
+	root, out   string
+	version     string // semantic, without v
+	time        time.Time
+	commit      string
+	changed     bool              // files differ from the commit
+	licenses    []byte            // of the modules that programs contain, while they are packed
+	completions map[string][]byte // by shell
+	built       map[target][]file // the programs
+	sums        map[string]string // SHA-256 of each file in out
 }
 
 var semver = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
@@ -153,14 +169,17 @@ func newRelease(out, version string) (*release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &release{root: root, out: out, version: version, time: time.Unix(unix, 0).UTC(), sums: map[string]string{}}
+	r := &release{root: root, out: out, version: version, commit: commit, time: time.Unix(unix, 0).UTC(), built: map[target][]file{}, sums: map[string]string{}}
 	if !filepath.IsAbs(r.out) {
 		r.out = filepath.Join(root, r.out)
 	}
+	changed, err := output(root, "git", "status", "--porcelain")
+	if err != nil {
+		return nil, err
+	}
+	r.changed = changed != ""
 	if version == "" {
-		if r.version, err = r.versionOf(commit); err != nil {
-			return nil, err
-		}
+		r.version = r.versionOf()
 	} else if !semver.MatchString(version) {
 		return nil, fmt.Errorf("--version %q is not like 1.2.3 or 1.2.3-rc.1", version)
 	}
@@ -172,16 +191,15 @@ func newRelease(out, version string) (*release, error) {
 
 // versionOf names a commit as Go does, by its tag or its time and id, but with -dirty: build metadata
 // after a plus is lost in npm and not allowed in tags of images.
-func (r *release) versionOf(commit string) (string, error) {
-	version := "0.0.0-" + r.time.Format("20060102150405") + "-" + commit[:12]
+func (r *release) versionOf() string {
+	version := "0.0.0-" + r.time.Format("20060102150405") + "-" + r.commit[:12]
 	if tag, err := output(r.root, "git", "describe", "--tags", "--exact-match", "--match", "v[0-9]*"); err == nil && semver.MatchString(tag[1:]) {
 		version = tag[1:]
 	}
-	changed, err := output(r.root, "git", "status", "--porcelain")
-	if err == nil && changed != "" {
+	if r.changed {
 		version += "-dirty"
 	}
-	return version, err
+	return version
 }
 
 // write adds a file to the release.
@@ -225,12 +243,16 @@ func (r *release) download(name string) string {
 func output(dir, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
+	return outputOf(cmd)
+}
+
+func outputOf(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.Output()
 	if err != nil {
 		if failed, ok := err.(*exec.ExitError); ok && len(failed.Stderr) > 0 {
 			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(failed.Stderr)))
 		}
-		return "", fmt.Errorf("%s %s: %w", name, args[0], err)
+		return "", fmt.Errorf("%s %s: %w", filepath.Base(cmd.Path), cmd.Args[1], err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -60,7 +60,8 @@ func TestPackages(t *testing.T) {
 // named is the path of a file of the release.
 func (b built) named(name string) string { return filepath.Join(b.out, name) }
 
-// works runs a script with an installed broker.
+// works does the main job with an installed broker: a script from the command line,
+// and one for a client.
 func works(t *testing.T, broker string) {
 	t.Helper()
 	if got := succeed(t, "", broker, "version"); !strings.HasPrefix(got, "broker "+testVersion+" (") {
@@ -69,6 +70,7 @@ func works(t *testing.T, broker string) {
 	if got := succeed(t, "return 6 * 7", broker, "exec", "--json", "-"); !strings.Contains(got, `"result": 42`) {
 		t.Errorf("exec: %s", got)
 	}
+	serves(t, exec.Command(broker, "serve"))
 }
 
 // machine is the name that rpm and apk have for the architecture.
@@ -132,6 +134,15 @@ func (b built) testArchive(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, b.named(b.archiveName(b.here)), dir)
 	works(t, filepath.Join(dir, "broker"))
+	licenses := read(t, filepath.Join(dir, "THIRD_PARTY_LICENSES.txt"))
+	for _, want := range []string{"Go " + runtime.Version(), "github.com/dop251/goja ", "modernc.org/sqlite ", "\npreact\n"} {
+		if !strings.Contains(licenses, want) {
+			t.Errorf("no license of %s", want)
+		}
+	}
+	if got := read(t, filepath.Join(dir, "completions", "broker.bash")); !strings.Contains(got, "__start_broker") {
+		t.Errorf("completion: %.100s", got)
+	}
 	report, _ := exec.Command(filepath.Join(dir, "broker"), "doctor").Output() // other checks may fail b.here
 	if worker := "ok    sandbox program: " + filepath.Join(dir, "broker-worker"); !strings.Contains(string(report), worker) {
 		t.Errorf("doctor does not say %q:\n%s", worker, report)
@@ -160,6 +171,11 @@ func (b built) testDeb(t *testing.T) {
 	dpkg := []string{"dpkg", "--root=" + root, "--force-not-root", "--force-bad-path", "--log=/dev/null"}
 	succeed(t, "", append(dpkg, "--install", b.named("mcpbroker_1.2.3~rc.1_"+b.here.arch+".deb"))...)
 	works(t, filepath.Join(root, "usr/bin/broker"))
+	for _, name := range []string{"bash-completion/completions/broker", "zsh/vendor-completions/_broker", "fish/vendor_completions.d/broker.fish", "doc/mcpbroker/THIRD_PARTY_LICENSES.txt"} {
+		if read(t, filepath.Join(root, "usr/share", name)) == "" {
+			t.Errorf("%s is empty", name)
+		}
+	}
 	succeed(t, "", append(dpkg, "--remove", "mcpbroker")...)
 	if left, _ := filepath.Glob(filepath.Join(root, "usr/bin/*")); len(left) > 0 {
 		t.Errorf("left after it was removed: %v", left)
@@ -179,7 +195,7 @@ func (b built) testRpm(t *testing.T) {
 	needs(t, "rpm2cpio")
 	needs(t, "cpio")
 	dir := t.TempDir()
-	succeed(t, "", "sh", "-c", `cd "$1" && rpm2cpio "$2" | cpio -id`, "sh", dir, b.named("mcpbroker-1.2.3~rc.1-1."+b.machine()+".rpm"))
+	succeed(t, "", "sh", "-c", `cd "$1" && rpm2cpio "$2" | cpio -id --no-absolute-filenames --quiet`, "sh", dir, b.named("mcpbroker-1.2.3~rc.1-1."+b.machine()+".rpm"))
 	works(t, filepath.Join(dir, "usr/bin/broker"))
 }
 
@@ -206,13 +222,11 @@ func (b built) testImage(t *testing.T) {
 	image := imageName + ":1.2.3-rc.1"
 	succeed(t, "", "docker", "load", "--input", b.named("broker_1.2.3-rc.1_linux_"+b.here.arch+".oci.tar"))
 	defer exec.Command("docker", "rmi", image).Run()
-	// Written into the container, not mounted: the engine may be another machine's.
-	id := succeed(t, "", "docker", "create", "--network=none", "--cap-drop=ALL", "--interactive", image, "exec", "--json", "-")
-	defer exec.Command("docker", "rm", id).Run()
+	// The config is written into a volume: the engine may be another machine's.
+	id := succeed(t, "", "docker", "create", "--network=none", "--cap-drop=ALL", "--read-only", "--volume=/etc/broker", "--tmpfs=/var/lib/broker:uid=65534", "--interactive", image)
+	defer exec.Command("docker", "rm", "--volumes", id).Run()
 	succeed(t, "", "docker", "cp", b.config, id+":/etc/broker/servers.json")
-	if got := succeed(t, "return 6 * 7", "docker", "start", "--attach", "--interactive", id); !strings.Contains(got, `"result": 42`) {
-		t.Errorf("exec: %s", got)
-	}
+	serves(t, exec.Command("docker", "start", "--attach", "--interactive", id))
 	if got := succeed(t, "", "docker", "run", "--rm", "--network=none", "--read-only", "--cap-drop=ALL", image, "version"); !strings.HasPrefix(got, "broker 1.2.3-rc.1 (") {
 		t.Errorf("version: %s", got)
 	}
@@ -240,7 +254,10 @@ for i in z.infolist(): os.chmod(z.extract(i, sys.argv[2]), i.external_attr >> 16
 	for i := range command {
 		command[i] = fill.Replace(command[i])
 	}
-	initialize(t, exec.Command(command[0], command[1:]...))
+	serves(t, exec.Command(command[0], command[1:]...))
+	if mcpb, err := exec.LookPath("mcpb"); err == nil {
+		succeed(t, "", mcpb, "validate", filepath.Join(dir, "manifest.json"))
+	}
 }
 
 // The broker reads its own plugin, and so does Claude Code, where it is installed.
@@ -279,6 +296,33 @@ func (b built) testDescriptions(t *testing.T) {
 	if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, b.named(b.archiveName(b.here)))))); b.here.os != "windows" && !strings.Contains(read(t, b.named("mcpbroker.rb")), sum) {
 		t.Error("the formula lacks the checksum of the archive")
 	}
+	var statement struct {
+		Type    string `json:"_type"`
+		Subject []struct {
+			Name   string
+			Digest struct{ SHA256 string }
+		}
+		Predicate struct {
+			BuildDefinition struct {
+				ResolvedDependencies []struct{ Digest struct{ GitCommit string } }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, b.named("broker_1.2.3-rc.1.intoto.json"))), &statement); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := os.ReadDir(b.out)
+	if statement.Type != "https://in-toto.io/Statement/v1" || len(statement.Subject) != len(files)-2 { // all but itself and the checksums
+		t.Errorf("provenance: %s of %d files, there are %d", statement.Type, len(statement.Subject), len(files))
+	}
+	for _, s := range statement.Subject {
+		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, b.named(s.Name))))); got != s.Digest.SHA256 {
+			t.Errorf("provenance: %s has %s, want %s", s.Name, got, s.Digest.SHA256)
+		}
+	}
+	if head := succeed(t, "", "git", "rev-parse", "HEAD"); statement.Predicate.BuildDefinition.ResolvedDependencies[0].Digest.GitCommit != head {
+		t.Errorf("provenance: the commit is not %s", head)
+	}
 	bom := read(t, b.named("broker_1.2.3-rc.1_"+b.here.os+"_"+b.here.arch+".cdx.json"))
 	for _, want := range []string{`"pkg:golang/stdlib@` + runtime.Version()[2:], `"pkg:golang/github.com/dop251/goja@`} {
 		if !strings.Contains(bom, want) {
@@ -287,20 +331,39 @@ func (b built) testDescriptions(t *testing.T) {
 	}
 }
 
-// initialize sends the first message of MCP to a server, reads the answer and waits for its end.
-func initialize(t *testing.T, cmd *exec.Cmd) {
+// serves starts an MCP server, lists its tools, runs a script with it and waits for its end.
+func serves(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	defer time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() }).Stop()
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-	line, err := bufio.NewReader(out).ReadString('\n')
+	defer time.AfterFunc(60*time.Second, func() { cmd.Process.Kill() }).Stop()
+	lines := bufio.NewReader(out)
+	for _, turn := range []struct{ request, want string }{
+		{`"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, `"version":"` + testVersion + `"`},
+		{`"method":"notifications/initialized"`, ""},
+		{`"id":2,"method":"tools/list"`, `"name":"execute_code"`},
+		{`"id":3,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"return 6 * 7"}}`, `\"result\":42`},
+	} {
+		fmt.Fprintln(in, `{"jsonrpc":"2.0",`+turn.request+`}`)
+		for turn.want != "" { // the server may send notifications too
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("%s: %s, %v", turn.request, line, err)
+			}
+			if strings.Contains(line, `"id":`) {
+				if !strings.Contains(line, turn.want) {
+					t.Errorf("%s: %s", turn.request, line)
+				}
+				break
+			}
+		}
+	}
 	in.Close()
-	if err := errors.Join(err, cmd.Wait()); err != nil || !strings.Contains(line, `"version":"1.2.3-rc.1"`) {
-		t.Errorf("initialize: %s, %v", line, err)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("serve: %v", err)
 	}
 }
 

@@ -230,6 +230,25 @@ func (b built) testImage(t *testing.T) {
 	if got := succeed(t, "", "docker", "run", "--rm", "--network=none", "--read-only", "--cap-drop=ALL", image, "version"); !strings.HasPrefix(got, "broker 1.2.3-rc.1 (") {
 		t.Errorf("version: %s", got)
 	}
+	t.Run("servers", func(t *testing.T) { b.testServersImage(t, image) })
+}
+
+// testServersImage builds the image with Node, without uv, over the Node of this machine.
+func (b built) testServersImage(t *testing.T, image string) {
+	needs(t, "node")
+	root := succeed(t, "", "git", "rev-parse", "--show-toplevel")
+	base, servers := "mcpbroker/test-base:"+testVersion, image+"-servers"
+	succeed(t, "", "sh", "-ec", `"$1/images/node/rootfs.sh" | docker import - "$2"`, "sh", root, base)
+	defer exec.Command("docker", "rmi", base).Run()
+	succeed(t, "", "docker", "build", "--target=node", "--build-arg=BASE="+base, "--build-arg=BROKER="+image, "--tag="+servers, filepath.Join(root, "images", "servers"))
+	defer exec.Command("docker", "rmi", servers).Run()
+	run := []string{"docker", "run", "--rm", "--network=none", "--read-only", "--cap-drop=ALL"}
+	if got := succeed(t, "", append(run, "--entrypoint=/usr/bin/node", servers, "-p", "6 * 7")...); got != "42" {
+		t.Errorf("node: %s", got)
+	}
+	if got := succeed(t, "", append(run, servers, "version")...); !strings.HasPrefix(got, "broker "+testVersion+" (") {
+		t.Errorf("version: %s", got)
+	}
 }
 
 func (b built) testMcpb(t *testing.T) {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 )
 
 // Results keeps what is too big for an answer, by client, under references that
@@ -105,4 +107,25 @@ func (l Limits) WithDefaults() Limits {
 	l.MaxValuesBytes = cmp.Or(l.MaxValuesBytes, 64<<20)
 	l.MaxValueAge = cmp.Or(l.MaxValueAge, 90*24*time.Hour)
 	return l
+}
+
+// CheckValue is a *LimitError if a client that has n other keys, with values of
+// total bytes, may not keep v under key.
+func (l Limits) CheckValue(key string, v json.RawMessage, n int, total int64) error {
+	limit := func(format string, args ...any) error { return &LimitError{Text: fmt.Sprintf(format, args...)} }
+	chars := utf8.RuneCountInString(key)
+	total += int64(len(v))
+	switch {
+	case key == "":
+		return limit("the key is empty")
+	case chars > MaxKeyChars:
+		return limit("the key has %d characters; at most %d, which is fixed", chars, MaxKeyChars)
+	case len(v) > l.MaxValueBytes:
+		return limit("the value of %q has %d bytes; at most %d bytes, which is fixed: keep less, or under several keys", key, len(v), l.MaxValueBytes)
+	case n >= l.MaxKeys:
+		return limit("there are %d keys; at most %d, which is fixed: store.delete those that are not needed", n, l.MaxKeys)
+	case total > l.MaxValuesBytes:
+		return limit("all values together would have %d bytes; at most %d bytes, which is fixed: store.delete those that are not needed", total, l.MaxValuesBytes)
+	}
+	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -81,34 +80,18 @@ func (s *Store) SetValue(_ context.Context, client, key string, v json.RawMessag
 }
 
 func (s *Store) checkValue(client, key string, v json.RawMessage) error {
-	limit := func(format string, args ...any) error { return &state.LimitError{Text: fmt.Sprintf(format, args...)} }
-	o := s.limits
-	switch chars := utf8.RuneCountInString(key); {
-	case key == "":
-		return limit("the key is empty")
-	case chars > state.MaxKeyChars:
-		return limit("the key has %d characters; at most %d, which is fixed", chars, state.MaxKeyChars)
-	case len(v) > o.MaxValueBytes:
-		return limit("the value of %q has %d bytes; at most %d bytes, which is fixed: keep less, or under several keys", key, len(v), o.MaxValueBytes)
-	}
 	entries, err := os.ReadDir(s.folder(client, valuesFolder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep value: %w", err)
 	}
-	n, total, mine := 0, int64(len(v)), fileOf(key)
+	n, total, mine := 0, int64(0), fileOf(key)
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && e.Name() != mine {
 			n++
 			total += info.Size()
 		}
 	}
-	if n >= o.MaxKeys {
-		return limit("there are %d keys; at most %d, which is fixed: store.delete those that are not needed", n, o.MaxKeys)
-	}
-	if total > o.MaxValuesBytes {
-		return limit("all values together would have %d bytes; at most %d bytes, which is fixed: store.delete those that are not needed", total, o.MaxValuesBytes)
-	}
-	return nil
+	return s.limits.CheckValue(key, v, n, total)
 }
 
 // DeleteValue implements state.Values.

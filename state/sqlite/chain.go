@@ -2,18 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"hash"
-	"os"
-	"strconv"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 // chainSchema is what version 6 adds: a chain of hashes over all rows, one link
@@ -43,193 +35,17 @@ ALTER TABLE executions ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;    -- their 
 ALTER TABLE executions ADD COLUMN finished INTEGER NOT NULL DEFAULT 0;
 `
 
-// The kinds of links.
-const (
-	linkBegun    = "b" // of an execution, when it begins
-	linkFinished = "f" // of an execution, when it ends
-	linkCall     = "c"
-	linkEvent    = "e"
-	linkPruned   = "p" // a checkpoint: what is older than its time may be gone
-)
-
-// The columns that links have digests of.
-const (
-	beginColumns = "id, owner, client, client_info, language, code_hash, code, started"
-	endColumns   = "id, status, ended, exit_code, duration, cpu, calls, bytes_in, bytes_out, error"
-	callColumns  = "execution, seq, server, tool, tool_id, started, duration, status, class, decision, arg_bytes, result_bytes, error, args, result"
-	eventColumns = "time, kind, server, name, client, digest, failed, detail"
-)
-
-// A head is the row of that table.
-type head struct {
-	n, base         int64
-	hash, baseHash  []byte
-	start, migrated int64
-}
-
-const selectHead = "SELECT n, hash, base, base_hash, start, migrated FROM head"
-
-func (h *head) fields() []any {
-	return []any{&h.n, &h.hash, &h.base, &h.baseHash, &h.start, &h.migrated}
-}
-
 // beginChain makes the head of a chain that has no links. What a file of an older
 // version has stays outside of it.
 func beginChain(ctx context.Context, conn *sql.Conn, older bool) error {
-	var h head
+	var start, migrated int64
 	if older {
-		h.migrated = time.Now().UnixNano()
-		err := conn.QueryRowContext(ctx, "SELECT max(coalesce((SELECT max(n) FROM calls), 0), coalesce((SELECT max(n) FROM events), 0))").Scan(&h.start)
+		migrated = time.Now().UnixNano()
+		err := conn.QueryRowContext(ctx, "SELECT max(coalesce((SELECT max(n) FROM calls), 0), coalesce((SELECT max(n) FROM events), 0))").Scan(&start)
 		if err != nil {
 			return err
 		}
 	}
-	_, err := conn.ExecContext(ctx, "INSERT INTO head (id, n, hash, base, base_hash, start, migrated) VALUES (1, ?1, ?2, ?1, ?2, ?1, ?3)", h.start, h.genesis(), h.migrated)
+	_, err := conn.ExecContext(ctx, "INSERT INTO head (id, n, hash, base, base_hash, start, migrated) VALUES (1, ?1, ?2, ?1, ?2, ?1, ?3)", start, tables.Genesis(start, migrated), migrated)
 	return err
-}
-
-// genesis is the hash before the first link.
-func (h *head) genesis() []byte { return digestOf(h.start, h.migrated) }
-
-// checkpoint is the digest of the link that says where the chain begins.
-func (h *head) checkpoint() []byte {
-	return digestOf(h.base, h.baseHash, h.start, h.migrated)
-}
-
-// digestOf is the SHA-256 of values that SQLite keeps as they are: each has its
-// type and length before it, so that no two rows are written alike.
-func digestOf(values ...any) []byte {
-	h := sha256.New()
-	var buf [9]byte
-	number := func(kind byte, n uint64) {
-		buf[0] = kind
-		binary.BigEndian.PutUint64(buf[1:], n)
-		h.Write(buf[:])
-	}
-	text := func(s string) {
-		number('s', uint64(len(s)))
-		writeString(h, s)
-	}
-	for _, v := range values {
-		switch v := v.(type) {
-		case nil:
-			number('0', 0)
-		case int64:
-			number('i', uint64(v))
-		case int:
-			number('i', uint64(v))
-		case bool:
-			n := uint64(0)
-			if v {
-				n = 1
-			}
-			number('i', n)
-		case string:
-			text(v)
-		case []byte:
-			text(string(v))
-		default: // of a column that somebody has changed
-			text(fmt.Sprint(v))
-		}
-	}
-	return h.Sum(nil)
-}
-
-func writeString(h hash.Hash, s string) {
-	var chunk [512]byte
-	for len(s) > 0 {
-		n := copy(chunk[:], s)
-		h.Write(chunk[:n])
-		s = s[n:]
-	}
-}
-
-// linkHash is the hash of a link after the one with the hash prev.
-func linkHash(prev []byte, n, at int64, kind, ref string, digest []byte) []byte {
-	return digestOf(prev, n, at, kind, ref, digest)
-}
-
-// link adds a link for a row that goes with what is as old as at.
-func (w *writer) link(ctx context.Context, kind, ref string, at int64, row ...any) error {
-	return w.linkDigest(ctx, kind, ref, at, digestOf(row...))
-}
-
-func (w *writer) linkDigest(ctx context.Context, kind, ref string, at int64, digest []byte) error {
-	w.head.n++
-	w.head.hash = linkHash(w.head.hash, w.head.n, at, kind, ref, digest)
-	return w.exec(ctx, "INSERT INTO chain (n, time, kind, ref, digest, hash) VALUES (?, ?, ?, ?, ?, ?)", w.head.n, at, kind, ref, digest, w.head.hash)
-}
-
-// chained runs f in a transaction in which it may add links.
-func (w *writer) chained(ctx context.Context, f func() error) error {
-	err := transaction(ctx, w.conn, func() error {
-		stmt, err := w.statement(ctx, selectHead)
-		if err != nil {
-			return err
-		}
-		if err := stmt.QueryRowContext(ctx).Scan(w.head.fields()...); err != nil {
-			return fmt.Errorf("read the head of the chain: %w", err)
-		}
-		was := w.head.n
-		if err := f(); err != nil || w.head.n == was {
-			return err
-		}
-		return w.exec(ctx, "UPDATE head SET n = ?, hash = ?, base = ?, base_hash = ?", w.head.n, w.head.hash, w.head.base, w.head.baseHash)
-	})
-	if err == nil {
-		w.last = state.Head{N: w.head.n, Hash: hex.EncodeToString(w.head.hash)}
-	}
-	return err
-}
-
-// shorten removes the links before which all rows are gone, once everything older
-// than t is, and adds the checkpoint that says so.
-func (w *writer) shorten(ctx context.Context, t int64, more bool) error {
-	if !more {
-		var first int64
-		err := w.conn.QueryRowContext(ctx, `SELECT min(coalesce((SELECT n FROM chain WHERE time >= ?1 ORDER BY n LIMIT 1), ?2),
-			coalesce((SELECT min(begun) FROM executions WHERE started < ?1 AND begun > 0), ?2))`, t, w.head.n+1).Scan(&first)
-		if err != nil {
-			return err
-		}
-		if first > w.head.base+1 {
-			if err := w.conn.QueryRowContext(ctx, "SELECT n, hash FROM chain WHERE n = ?", first-1).Scan(&w.head.base, &w.head.baseHash); err != nil {
-				return err
-			}
-			// A call may have been recorded when its execution was gone already.
-			if _, err := w.conn.ExecContext(ctx, "DELETE FROM calls WHERE n IN (SELECT n FROM chain WHERE n < ? AND kind = 'c')", first); err != nil {
-				return err
-			}
-			if _, err := w.conn.ExecContext(ctx, "DELETE FROM chain WHERE n < ?", first); err != nil {
-				return err
-			}
-		}
-	}
-	return w.linkDigest(ctx, linkPruned, strconv.FormatInt(w.head.base, 10), t, w.head.checkpoint())
-}
-
-// announce logs the head, and adds it to the file of anchors, if there is
-// something new.
-func (w *writer) announce() {
-	h := w.last
-	if h.N == w.announced {
-		return
-	}
-	w.announced = h.N
-	h.Time = time.Now().UTC().Truncate(time.Second)
-	w.log.Info("audit: head of the chain", "n", h.N, "hash", h.Hash)
-	if w.anchor == "" {
-		return
-	}
-	line, _ := json.Marshal(h) // a time, a number and a text
-	f, err := os.OpenFile(w.anchor, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err == nil {
-		_, err = f.Write(append(line, '\n'))
-		if e := f.Close(); err == nil {
-			err = e
-		}
-	}
-	if err != nil {
-		w.log.Error("audit: write anchor", "err", err)
-	}
 }

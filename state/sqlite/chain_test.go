@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -220,12 +219,7 @@ func TestPruneBySize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := s.ask(t.Context(), op{alone: true, write: func(_ context.Context, w *writer) error {
-		for w.tidy() {
-		}
-		return nil
-	}})
-	if err != nil {
+	if err := s.Tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	list, err := s.List(t.Context(), state.Filter{Limit: -1})

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -25,12 +24,9 @@ func fill(tb testing.TB, s *Store, executions int) {
 			}
 			s.Record(c)
 		}
-		e := state.Execution{ID: id, Ended: at.Add(time.Millisecond), Calls: 10}
-		e.Finish(s.kept)
-		s.send(op{write: func(ctx context.Context, w *writer) error { return w.finish(ctx, e) }})
-	}
-	if err := s.ask(tb.Context(), op{write: func(context.Context, *writer) error { return nil }}); err != nil {
-		tb.Fatal(err)
+		if err := s.Finish(state.Execution{ID: id, Ended: at.Add(time.Millisecond), Calls: 10}); err != nil {
+			tb.Fatal(err)
+		}
 	}
 }
 

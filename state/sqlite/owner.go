@@ -2,12 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 // A process owns executions. It is described so that another process that gets
@@ -46,9 +45,19 @@ func (p process) alive(last time.Time) bool {
 	return exists && start == p.start
 }
 
-// owners returns the ids of the owners that are alive, and of those that are
-// gone.
-func owners(ctx context.Context, conn *sql.Conn) (living, dead []int64, err error) {
+// owners are the processes that write a record. It implements tables.Owners.
+type owners struct{}
+
+// Register implements tables.Owners.
+func (owners) Register(ctx context.Context, conn *tables.Conn, id int64) error {
+	p := self()
+	_, err := conn.ExecContext(ctx, "INSERT OR IGNORE INTO owners (id, pid, start, boot, space, host, since) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		id, p.pid, p.start, p.boot, p.space, p.host, time.Now().UnixNano())
+	return err
+}
+
+// Living implements tables.Owners.
+func (owners) Living(ctx context.Context, conn *tables.Conn) (living, dead []int64, err error) {
 	rows, err := conn.QueryContext(ctx, `SELECT id, pid, start, boot, space, host,
 		max(since, coalesce((SELECT max(started) FROM executions WHERE owner = owners.id AND status = 'running'), 0)) FROM owners`)
 	if err != nil {
@@ -68,16 +77,4 @@ func owners(ctx context.Context, conn *sql.Conn) (living, dead []int64, err erro
 		}
 	}
 	return living, dead, rows.Err()
-}
-
-// idList writes ids for IN (…).
-func idList(ids []int64) string {
-	var b strings.Builder
-	for i, id := range ids {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.FormatInt(id, 10))
-	}
-	return b.String()
 }

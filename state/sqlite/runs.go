@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -11,11 +10,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 // runsName is the file of journals. They have values as scripts got them, so that
@@ -51,84 +49,31 @@ CREATE TABLE IF NOT EXISTS run_calls (
 ) WITHOUT ROWID;
 `
 
-// Runs keeps journals in the file runs.db of a state directory. It implements
-// state.Runs and state.RunHistory. The file is made with the first call that is
-// recorded.
-type Runs struct {
-	// Full lets every commit survive a power cut, not only those of intents to
-	// destroy something. It is set before the first use.
-	Full bool
-
-	path string
-	log  *slog.Logger
-
-	mu     sync.Mutex // guards the fields below, and what the connection does
-	db     *sql.DB
-	conn   *sql.Conn
-	stmts  map[string]*sql.Stmt
-	queue  []*journal // those with something to write
-	timer  *time.Timer
-	closed bool
-	begun  int // since the last pruning
-}
-
-var (
-	_ state.Runs       = (*Runs)(nil)
-	_ state.RunHistory = (*Runs)(nil)
-)
+// Runs keeps journals in the file runs.db of a state directory. The file is made
+// with the first call that is recorded.
+type Runs = tables.Runs
 
 // NewRuns returns the journals of a state directory. It opens nothing yet.
 func NewRuns(dir string, log *slog.Logger) *Runs {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Runs{path: filepath.Join(dir, runsName), log: log, stmts: map[string]*sql.Stmt{}}
-}
-
-// ready opens the file, and makes it if make is set; r.mu is held. Without it, and
-// without a file, the error is fs.ErrNotExist.
-func (r *Runs) ready(make bool) error {
-	if r.closed {
-		return state.ErrClosed
-	}
-	if r.conn != nil {
-		return nil
-	}
-	path, err := filepath.Abs(r.path)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(path); err != nil && (!make || !errors.Is(err, fs.ErrNotExist)) {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	if err := create(path); err != nil {
-		return err
-	}
-	db, err := sql.Open("sqlite", dataSource(path, "synchronous(NORMAL)"))
-	if err != nil {
-		return err
-	}
-	ctx := context.Background()
-	err = retryBusy(func() error {
-		conn, err := db.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		if err := migrateRuns(ctx, conn); err != nil {
-			return errors.Join(err, conn.Close())
-		}
-		r.conn = conn
-		return nil
+	path := filepath.Join(dir, runsName)
+	var db *sql.DB
+	return tables.NewRuns(tables.RunsOptions{
+		Name: path, Dialect: dialect, Logger: log, Owner: ownerText,
+		Open: func(_ context.Context, create bool) (conn *sql.Conn, err error) {
+			if _, err := os.Stat(path); err != nil && (!create || !errors.Is(err, fs.ErrNotExist)) {
+				return nil, err
+			}
+			db, conn, err = openTables(path, migrateRuns)
+			return conn, explain(err)
+		},
+		Close: func() error {
+			if db == nil {
+				return nil
+			}
+			return db.Close()
+		},
+		Executed: func(context.Context, *tables.Conn) (func(string, time.Time) bool, error) { return executed, nil },
 	})
-	if err != nil {
-		return errors.Join(explain(err), db.Close())
-	}
-	r.db = db
-	r.prune(ctx)
-	return nil
 }
 
 func migrateRuns(ctx context.Context, conn *sql.Conn) error {
@@ -142,74 +87,10 @@ func migrateRuns(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, "PRAGMA auto_vacuum = incremental; PRAGMA journal_mode = WAL"); err != nil {
 		return err
 	}
-	return transaction(ctx, conn, func() error {
+	return tables.Transaction(ctx, tables.NewConn(conn, dialect), "", func() error {
 		_, err := conn.ExecContext(ctx, runsSchema+fmt.Sprintf("PRAGMA user_version = %d", runsVersion))
 		return err
 	})
-}
-
-// prune removes runs that are too old or too many, but none that is executed.
-func (r *Runs) prune(ctx context.Context) {
-	r.begun = 0
-	old := time.Now().Add(-state.RunAge).UnixNano()
-	err := transaction(ctx, r.conn, func() error {
-		if _, err := r.conn.ExecContext(ctx, `DELETE FROM runs WHERE (status <> 'running' AND updated < ?1) OR started < ?1
-			OR (status <> 'running' AND id NOT IN (SELECT id FROM runs ORDER BY started DESC LIMIT ?2))`, old, state.MaxRuns); err != nil {
-			return err
-		}
-		_, err := r.conn.ExecContext(ctx, "DELETE FROM run_calls WHERE run NOT IN (SELECT id FROM runs)")
-		return err
-	})
-	if err == nil {
-		_, err = r.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(1024)")
-	}
-	if err != nil {
-		r.log.Warn("remove old runs", "err", explain(err))
-	}
-}
-
-func (r *Runs) exec(ctx context.Context, text string, args ...any) error {
-	stmt := r.stmts[text]
-	if stmt == nil {
-		var err error
-		if stmt, err = r.conn.PrepareContext(ctx, text); err != nil {
-			return err
-		}
-		r.stmts[text] = stmt
-	}
-	_, err := stmt.ExecContext(ctx, args...)
-	return err
-}
-
-// put writes a run; its owner is this process while it is running.
-func (r *Runs) put(ctx context.Context, run *state.Run) error {
-	owner := ""
-	if run.Status == state.StatusRunning {
-		owner = ownerText()
-	}
-	run.Updated = time.Now()
-	head := *run
-	head.Code = ""
-	body, err := json.Marshal(head)
-	if err != nil {
-		return err
-	}
-	return r.exec(ctx, `INSERT OR REPLACE INTO runs (id, principal, status, owner, started, updated, seed, epoch, code, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, run.ID, run.Principal, run.Status, owner,
-		run.Started.UnixNano(), run.Updated.UnixNano(), run.Seed, run.Epoch.UnixNano(), run.Code, string(body))
-}
-
-func (r *Runs) putCall(ctx context.Context, run string, c *state.RunCall) error {
-	body, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	var expires int64
-	if !c.Expires.IsZero() {
-		expires = c.Expires.UnixNano()
-	}
-	return r.exec(ctx, `INSERT OR REPLACE INTO run_calls (run, ordinal, state, expires, body, value, steps) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		run, c.Ordinal, c.State, expires, string(body), []byte(c.Value), c.Steps)
 }
 
 // ownerText describes this process for the column owner.
@@ -226,220 +107,4 @@ func executed(owner string, updated time.Time) bool {
 		return false
 	}
 	return p.alive(updated)
-}
-
-const runColumns = `id, principal, status, owner, updated, seed, epoch, body, (SELECT count(*) FROM run_calls WHERE run = runs.id AND ordinal > 0)`
-
-// readRuns reads the runs that where picks, without code.
-func (r *Runs) readRuns(ctx context.Context, where string, args ...any) ([]state.Run, error) {
-	rows, err := r.conn.QueryContext(ctx, "SELECT "+runColumns+" FROM runs "+where, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []state.Run
-	for rows.Next() {
-		var run, head state.Run
-		var owner, body string
-		var updated, epoch int64
-		if err := rows.Scan(&run.ID, &run.Principal, &run.Status, &owner, &updated, &run.Seed, &epoch, &body, &run.Calls); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal([]byte(body), &head); err != nil {
-			return nil, fmt.Errorf("run %s: %w", run.ID, err)
-		}
-		head.ID, head.Principal, head.Status, head.Seed, head.Calls = run.ID, run.Principal, run.Status, run.Seed, run.Calls
-		head.Epoch, head.Updated = time.Unix(0, epoch), time.Unix(0, updated)
-		if head.Status == state.StatusRunning && !executed(owner, head.Updated) {
-			head.Status = state.StatusInterrupted
-		}
-		list = append(list, head)
-	}
-	return list, rows.Err()
-}
-
-// whole reads one run by its id, with its calls.
-func (r *Runs) whole(ctx context.Context, id string) (state.Run, []state.RunCall, error) {
-	list, err := r.readRuns(ctx, "WHERE id = ? AND started >= ?", id, time.Now().Add(-state.RunAge).UnixNano())
-	if err != nil {
-		return state.Run{}, nil, err
-	}
-	if len(list) == 0 {
-		return state.Run{}, nil, state.ErrNotFound
-	}
-	run := list[0]
-	if err := r.conn.QueryRowContext(ctx, "SELECT code FROM runs WHERE id = ?", id).Scan(&run.Code); err != nil {
-		return run, nil, err
-	}
-	rows, err := r.conn.QueryContext(ctx, "SELECT body, value, steps FROM run_calls WHERE run = ? ORDER BY ordinal", id)
-	if err != nil {
-		return run, nil, err
-	}
-	defer rows.Close()
-	var calls []state.RunCall
-	for rows.Next() {
-		var c state.RunCall
-		var body string
-		var value []byte
-		if err := rows.Scan(&body, &value, &c.Steps); err != nil {
-			return run, nil, err
-		}
-		if err := json.Unmarshal([]byte(body), &c); err != nil {
-			return run, nil, fmt.Errorf("run %s: %w", id, err)
-		}
-		c.Value = value
-		calls = append(calls, c)
-	}
-	return run, calls, rows.Err()
-}
-
-// locked runs f with the file open; without a file that is not to be made, what is
-// looked for is not there.
-func (r *Runs) locked(make bool, f func(ctx context.Context) error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	err := r.ready(make || len(r.queue) > 0)
-	if errors.Is(err, fs.ErrNotExist) && !make {
-		return state.ErrNotFound
-	}
-	if err == nil {
-		err = r.flush()
-	}
-	if err == nil {
-		err = f(context.Background())
-	}
-	switch {
-	case err == nil, errors.Is(err, state.ErrNotFound), errors.Is(err, state.ErrRunning), errors.Is(err, state.ErrNotApproved), errors.Is(err, state.ErrClosed):
-		return err
-	}
-	return fmt.Errorf("journal %s: %w", r.path, explain(err))
-}
-
-// Runs implements state.RunHistory.
-func (r *Runs) Runs(_ context.Context, limit int) (list []state.Run, err error) {
-	err = r.locked(false, func(ctx context.Context) (err error) {
-		list, err = r.readRuns(ctx, "ORDER BY started DESC LIMIT ?", orUsual(limit))
-		return err
-	})
-	if errors.Is(err, state.ErrNotFound) {
-		return nil, nil
-	}
-	return list, err
-}
-
-// Run implements state.RunHistory.
-func (r *Runs) Run(_ context.Context, id string) (run state.Run, calls []state.RunCall, err error) {
-	err = r.locked(false, func(ctx context.Context) error {
-		found, err := r.readRuns(ctx, "WHERE id >= ? AND id < ? ORDER BY id LIMIT 2", id, id+"\x7f")
-		switch {
-		case err != nil:
-			return err
-		case id == "" || len(found) == 0 || len(found) > 1 && found[0].ID != id:
-			return state.ErrNotFound
-		}
-		run, calls, err = r.whole(ctx, found[0].ID)
-		return err
-	})
-	return run, calls, err
-}
-
-// Begin implements state.Runs.
-func (r *Runs) Begin(run state.Run) state.RunJournal {
-	run.ID = cmp.Or(run.ID, state.NewRunID())
-	run.Status = state.StatusRunning
-	if run.Started.IsZero() {
-		run.Started = time.Now()
-	}
-	return &journal{runs: r, run: run, dirty: true}
-}
-
-// Resume implements state.Runs.
-func (r *Runs) Resume(_ context.Context, principal, id string) (run state.Run, calls []state.RunCall, j state.RunJournal, err error) {
-	err = r.locked(false, func(ctx context.Context) error {
-		return transaction(ctx, r.conn, func() (err error) {
-			run, calls, err = r.whole(ctx, id)
-			switch {
-			case err != nil:
-				return err
-			case run.Principal != principal:
-				return state.ErrNotFound
-			case run.Status == state.StatusRunning:
-				return state.ErrRunning
-			}
-			claimed := run
-			claimed.Status = state.StatusRunning
-			resumed := &journal{runs: r, run: claimed, written: true}
-			for i := range calls {
-				_ = resumed.fit(&calls[i]) // it was within its bytes before
-				if calls[i].State != state.RunMade && calls[i].State != state.RunIntent {
-					resumed.watch(calls[i].Ordinal)
-				}
-			}
-			j = resumed
-			return r.put(ctx, &claimed)
-		})
-	})
-	if err != nil {
-		return state.Run{}, nil, nil, err
-	}
-	return run, calls, j, nil
-}
-
-// Change implements state.Runs.
-func (r *Runs) Change(_ context.Context, id string, f func(*state.Run, []state.RunCall) error) error {
-	return r.locked(false, func(ctx context.Context) error {
-		return transaction(ctx, r.conn, func() error {
-			run, calls, err := r.whole(ctx, id)
-			if err != nil {
-				return err
-			}
-			before := slices.Clone(calls)
-			if err := f(&run, calls); err != nil {
-				return err
-			}
-			for i := range calls {
-				if !sameCall(&before[i], &calls[i]) {
-					if err := r.putCall(ctx, id, &calls[i]); err != nil {
-						return err
-					}
-				}
-			}
-			// The owner stays: a run may be decided about while it is executed.
-			body, err := json.Marshal(withoutCode(run))
-			if err != nil {
-				return err
-			}
-			_, err = r.conn.ExecContext(ctx, "UPDATE runs SET body = ?, updated = ? WHERE id = ?", string(body), time.Now().UnixNano(), id)
-			return err
-		})
-	})
-}
-
-func withoutCode(run state.Run) state.Run {
-	run.Code = ""
-	return run
-}
-
-func sameCall(a, b *state.RunCall) bool {
-	return a.State == b.State && a.Settled == b.Settled && a.By == b.By && a.Expires.Equal(b.Expires)
-}
-
-// Close commits what was recorded and closes the file. Runs that this process
-// executes count as interrupted from then on.
-func (r *Runs) Close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil
-	}
-	var errs []error
-	if r.conn != nil {
-		errs = append(errs, r.flush())
-		for _, s := range r.stmts {
-			errs = append(errs, s.Close())
-		}
-		errs = append(errs, r.conn.Close(), r.db.Close())
-	}
-	r.closed = true
-	return errors.Join(errs...)
 }

@@ -12,6 +12,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 // fileName is the audit file in the state directory.
@@ -140,7 +142,7 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 			return err
 		}
 	}
-	return transaction(ctx, conn, func() error {
+	return tables.Transaction(ctx, tables.NewConn(conn, dialect), "", func() error {
 		version, err := versionOf(ctx, conn) // another process may have been faster
 		if err != nil || version == schemaVersion {
 			return err
@@ -167,30 +169,13 @@ func versionOf(ctx context.Context, conn *sql.Conn) (version int, err error) {
 	return version, nil
 }
 
-func (s *Store) version() (int, error) {
-	conn, err := s.db.Conn(context.Background())
+func fileVersion(db *sql.DB) (int, error) {
+	conn, err := db.Conn(context.Background())
 	if err != nil {
 		return 0, err
 	}
 	version, err := versionOf(context.Background(), conn)
 	return version, errors.Join(err, conn.Close())
-}
-
-// transaction runs f with the write lock held: no other process can write in
-// between and make f fail.
-func transaction(ctx context.Context, conn *sql.Conn, f func() error) error {
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	err := f()
-	if err == nil {
-		_, err = conn.ExecContext(ctx, "COMMIT")
-	}
-	if err != nil {
-		// The first error is what matters; without a transaction this one says so.
-		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-	}
-	return err
 }
 
 // retryBusy repeats f while the file is locked. Turning a new file into a

@@ -1,7 +1,7 @@
 // Package sqlite keeps the record of executions, calls and events, and learned
 // types, in the SQLite file audit.db of a state directory.
 //
-// A Store has one goroutine that writes in batches. No commit waits for the disk
+// What it writes and reads is that of package tables. No commit waits for the disk
 // (write-ahead log, synchronous=NORMAL): a process that is killed loses nothing
 // that was committed, a crash of the operating system may lose the last moments
 // but never the file.
@@ -21,10 +21,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 // Options changes how a Store works. The zero value is good.
@@ -49,22 +49,20 @@ type Options struct {
 // A Store is an open file. It implements state.Audit and state.Types. It must be
 // closed, or its last records may be lost.
 type Store struct {
-	path     string
-	kept     state.Keep
-	keep     time.Duration // 0: for ever
-	maxBytes int64         // 0: no limit
-	anchor   string
-	log      *slog.Logger
-	readOnly bool
+	*tables.Store
+	db *sql.DB
+}
 
-	db   *sql.DB   // for reading, and for the writer's connection
-	conn *sql.Conn // the writer's; nil if readOnly
-
-	ops       chan op
-	quit      chan struct{} // closed by Close, which ends the writer
-	done      chan struct{} // closed by the writer when it has ended
-	closeOnce sync.Once
-	closeErr  error
+// dialect is what package tables has to know of SQLite.
+var dialect = &tables.Dialect{
+	Like:     "LIKE",
+	Begin:    "BEGIN IMMEDIATE",
+	Snapshot: "BEGIN",
+	Durable:  "PRAGMA synchronous = FULL",
+	Usual:    "PRAGMA synchronous = NORMAL",
+	Vacuum:   "PRAGMA incremental_vacuum(%d)",
+	Again:    func(err error) (again, lost bool) { return isBusy(err), false },
+	Explain:  explain,
 }
 
 // defaultMaxBytes is how large a record may become if nothing is said.
@@ -82,61 +80,64 @@ func Open(dir string, o *Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Store{
-		path: filepath.Join(dir, fileName),
-		kept: state.Keep{Code: !o.NoCode, Payloads: o.Payloads},
-		log:  o.Logger, maxBytes: max(0, cmp.Or(o.MaxBytes, defaultMaxBytes)), anchor: o.Anchor,
-		ops:  make(chan op, queueSize),
-		quit: make(chan struct{}),
-		done: make(chan struct{}),
+	path := filepath.Join(dir, fileName)
+	db, conn, err := openTables(path, migrate)
+	if err != nil {
+		return nil, fmt.Errorf("open audit record %s: %w", path, explain(err))
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	t := tables.Options{
+		Name: path, DB: db, Dialect: dialect, Owners: owners{}, Size: size,
+		Keep:     state.Keep{Code: !o.NoCode, Payloads: o.Payloads},
+		MaxBytes: max(0, cmp.Or(o.MaxBytes, defaultMaxBytes)), Anchor: o.Anchor, Logger: o.Logger,
 	}
-	switch {
-	case o.Days == 0:
-		s.keep = 30 * 24 * time.Hour
-	case o.Days > 0:
-		s.keep = time.Duration(o.Days) * 24 * time.Hour
+	if days := cmp.Or(o.Days, 30); days > 0 {
+		t.Age = time.Duration(days) * 24 * time.Hour
 	}
-	if err := s.open(); err != nil {
-		return nil, fmt.Errorf("open audit record %s: %w", s.path, explain(err))
-	}
-	go s.write()
-	return s, nil
+	return &Store{tables.New(t, conn), db}, nil
 }
 
-func (s *Store) open() error {
-	path, err := filepath.Abs(s.path)
+// size is how many bytes of the file are in use.
+func size(ctx context.Context, conn *tables.Conn) (n int64, err error) {
+	err = conn.QueryRowContext(ctx, `SELECT ((SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count))
+		* (SELECT page_size FROM pragma_page_size)`).Scan(&n)
+	return n, err
+}
+
+// Close implements state.Audit.
+func (s *Store) Close() error { return errors.Join(s.Store.Close(), s.db.Close()) }
+
+// openTables opens a file, and creates it if it is not there.
+func openTables(path string, migrate func(context.Context, *sql.Conn) error) (db *sql.DB, conn *sql.Conn, err error) {
+	path, err = filepath.Abs(path)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return nil, nil, err
 	}
 	if err := create(path); err != nil {
-		return err
+		return nil, nil, err
 	}
-	s.db, err = sql.Open("sqlite", dataSource(path, "synchronous(NORMAL)"))
+	db, err = sql.Open("sqlite", dataSource(path, "synchronous(NORMAL)"))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	ctx := context.Background()
 	err = retryBusy(func() error {
-		conn, err := s.db.Conn(ctx)
+		one, err := db.Conn(ctx)
 		if err != nil {
 			return err
 		}
-		if err := migrate(ctx, conn); err != nil {
-			return errors.Join(err, conn.Close())
+		if err := migrate(ctx, one); err != nil {
+			return errors.Join(err, one.Close())
 		}
-		s.conn = conn
+		conn = one
 		return nil
 	})
 	if err != nil {
-		return errors.Join(err, s.db.Close())
+		return nil, nil, errors.Join(err, db.Close())
 	}
-	return nil
+	return db, conn, nil
 }
 
 // create makes an empty file that only its user can read, if there is none.
@@ -172,22 +173,23 @@ func create(path string) error {
 // writing to it does not notice. Without a record, the error is
 // state.ErrNoRecord.
 func OpenReadOnly(dir string) (*Store, error) {
-	s := &Store{path: filepath.Join(dir, fileName), readOnly: true, log: slog.New(slog.DiscardHandler)}
+	name := filepath.Join(dir, fileName)
 	none := fmt.Errorf("%w in %s: nothing was run with this state directory yet", state.ErrNoRecord, dir)
-	path, err := filepath.Abs(s.path)
+	path, err := filepath.Abs(name)
 	if err == nil {
 		_, err = os.Stat(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, none
 	}
+	var db *sql.DB
 	if err == nil {
-		s.db, err = sql.Open("sqlite", dataSource(path, "query_only(1)"))
+		db, err = sql.Open("sqlite", dataSource(path, "query_only(1)"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open audit record: %w", err)
 	}
-	version, err := s.version()
+	version, err := fileVersion(db)
 	switch {
 	case err != nil:
 	case version == 0:
@@ -199,110 +201,7 @@ func OpenReadOnly(dir string) (*Store, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open audit record %s: %w", s.path, explain(err)), s.db.Close())
+		return nil, errors.Join(fmt.Errorf("open audit record %s: %w", name, explain(err)), db.Close())
 	}
-	return s, nil
-}
-
-// Begin implements state.Journal.
-func (s *Store) Begin(e state.Execution) string {
-	if e.ID == "" {
-		e.ID = state.NewID()
-	}
-	e.Prepare(s.kept)
-	s.send(op{write: func(ctx context.Context, w *writer) error { return w.begin(ctx, e) }})
-	return e.ID
-}
-
-// Record implements state.Journal. With payloads it takes the time to redact
-// them.
-func (s *Store) Record(c state.Call) {
-	c.Prepare(s.kept)
-	s.send(op{write: func(ctx context.Context, w *writer) error { return w.call(ctx, c) }})
-}
-
-// Finish implements state.Journal.
-func (s *Store) Finish(e state.Execution) error {
-	e.Finish(s.kept)
-	return s.ask(context.Background(), op{write: func(ctx context.Context, w *writer) error { return w.finish(ctx, e) }})
-}
-
-// Note implements state.Journal.
-func (s *Store) Note(e state.Event) {
-	e.Prepare()
-	s.send(op{write: func(ctx context.Context, w *writer) error { return w.event(ctx, e) }})
-}
-
-// Prune implements state.Audit.
-func (s *Store) Prune(ctx context.Context, before time.Time) (removed int, err error) {
-	for more := true; more; {
-		n := 0
-		err := s.ask(ctx, op{alone: true, write: func(ctx context.Context, w *writer) (err error) {
-			n, more, err = w.pruneSome(ctx, before)
-			return err
-		}})
-		if err != nil {
-			return removed, err
-		}
-		removed += n
-	}
-	return removed, nil
-}
-
-// send hands o to the writer.
-func (s *Store) send(o op) bool {
-	if s.readOnly {
-		return false
-	}
-	select {
-	case <-s.quit:
-		return false
-	default:
-	}
-	select {
-	case s.ops <- o:
-		return true
-	case <-s.quit:
-		return false
-	}
-}
-
-// ask hands o to the writer and waits until it is committed.
-func (s *Store) ask(ctx context.Context, o op) error {
-	if s.readOnly {
-		return errors.New("audit record is open for reading only")
-	}
-	o.answer = make(chan error, 1)
-	if !s.send(o) {
-		return state.ErrClosed
-	}
-	select {
-	case err := <-o.answer:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-s.done:
-	}
-	select { // the writer may have answered just before it ended
-	case err := <-o.answer:
-		return err
-	default:
-		return state.ErrClosed
-	}
-}
-
-// Lag is how many records wait to be written.
-func (s *Store) Lag() int { return len(s.ops) }
-
-// Close implements state.Audit.
-func (s *Store) Close() error {
-	s.closeOnce.Do(func() {
-		if !s.readOnly {
-			close(s.quit)
-			<-s.done
-			s.closeErr = errors.Join(s.closeErr, s.conn.Close())
-		}
-		s.closeErr = errors.Join(s.closeErr, s.db.Close())
-	})
-	return s.closeErr
+	return &Store{tables.New(tables.Options{Name: name, DB: db, Dialect: dialect, Owners: owners{}, ReadOnly: true}, nil), db}, nil
 }

@@ -20,8 +20,7 @@ func TestOldRecordsGoByThemselves(t *testing.T) {
 	if err := s.Finish(state.Execution{ID: id}); err != nil {
 		t.Fatal(err)
 	}
-	w := &writer{Store: s}
-	if w.tidy(); !exists(t, s, id) {
+	if err := s.Tidy(t.Context()); err != nil || !exists(t, s, id) {
 		t.Error("Days below 0 removed a record")
 	}
 	s = open(t, dir, nil)
@@ -50,7 +49,7 @@ func TestOpenRefusesWhatItCannotRead(t *testing.T) {
 	t.Run("newer schema", func(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, dir, nil)
-		if _, err := s.conn.ExecContext(t.Context(), "PRAGMA user_version = 99"); err != nil {
+		if _, err := s.db.ExecContext(t.Context(), "PRAGMA user_version = 99"); err != nil {
 			t.Fatal(err)
 		}
 		for name, f := range map[string]func() (*Store, error){

@@ -1,18 +1,25 @@
-package sqlite
+package tables
 
 import (
 	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// orUsual replaces a limit of 0 by the usual one; SQLite takes one below 0 for
-// none.
-func orUsual(limit int) int { return cmp.Or(limit, 50) }
+// orUsual replaces a limit of 0 by the usual one, and one below 0 by none.
+func orUsual(limit int) int {
+	if limit < 0 {
+		return math.MaxInt64
+	}
+	return cmp.Or(limit, 50)
+}
 
 const executionColumns = `id, client, client_info, language, code_hash, coalesce(code, ''), started, ended, exit_code, state, duration, cpu,
 	CASE WHEN status = 'running' THEN (SELECT count(*) FROM calls WHERE execution = e.id) ELSE calls END,
@@ -28,7 +35,7 @@ func executionsAs(living []int64) string {
 // List implements state.History.
 func (s *Store) List(ctx context.Context, f state.Filter) ([]state.Execution, error) {
 	var list []state.Execution
-	err := s.read(ctx, "list", func(conn *sql.Conn, living []int64) error {
+	err := s.read(ctx, "list", func(conn *Conn, living []int64) error {
 		query := "SELECT " + executionColumns + " FROM " + executionsAs(living) + " WHERE started >= ?"
 		args := []any{unixNano(f.Since)}
 		if f.Status != "" {
@@ -41,7 +48,7 @@ func (s *Store) List(ctx context.Context, f state.Filter) ([]state.Execution, er
 			query, args = query+" AND started < ?", append(args, unixNano(f.Until))
 		}
 		if f.Text != "" {
-			query, args = query+" AND (id || ' ' || client || ' ' || client_info || ' ' || error || ' ' || coalesce(code, '')) LIKE ? ESCAPE '!'", append(args, part(f.Text))
+			query, args = query+" AND (id || ' ' || client || ' ' || client_info || ' ' || error || ' ' || coalesce(code, '')) "+s.d.Like+" ? ESCAPE '!'", append(args, part(f.Text))
 		}
 		if f.Server != "" {
 			query, args = query+" AND EXISTS (SELECT 1 FROM calls WHERE execution = e.id AND server = ?)", append(args, f.Server)
@@ -57,7 +64,7 @@ func (s *Store) List(ctx context.Context, f state.Filter) ([]state.Execution, er
 func (s *Store) Show(ctx context.Context, id string) (state.Execution, []state.Call, error) {
 	var e state.Execution
 	var calls []state.Call
-	err := s.read(ctx, "show", func(conn *sql.Conn, living []int64) error {
+	err := s.read(ctx, "show", func(conn *Conn, living []int64) error {
 		found, err := scanExecutions(conn.QueryContext(ctx, "SELECT "+executionColumns+" FROM "+executionsAs(living)+
 			" WHERE id >= ? AND id < ? ORDER BY id LIMIT 2", id, id+"\x7f"))
 		switch {
@@ -77,7 +84,7 @@ func (s *Store) Show(ctx context.Context, id string) (state.Execution, []state.C
 
 // Export implements state.History.
 func (s *Store) Export(ctx context.Context, f func(state.Execution, []state.Call) error) error {
-	return s.read(ctx, "export", func(conn *sql.Conn, living []int64) error {
+	return s.read(ctx, "export", func(conn *Conn, living []int64) error {
 		const page = 200
 		for started, id := int64(-1), ""; ; {
 			list, err := scanExecutions(conn.QueryContext(ctx, "SELECT "+executionColumns+" FROM "+executionsAs(living)+
@@ -112,7 +119,7 @@ func (s *Store) Export(ctx context.Context, f func(state.Execution, []state.Call
 // Events implements state.History.
 func (s *Store) Events(ctx context.Context, since time.Time, limit int) ([]state.Event, error) {
 	var list []state.Event
-	err := s.read(ctx, "list events of", func(conn *sql.Conn, _ []int64) error {
+	err := s.read(ctx, "list events of", func(conn *Conn, _ []int64) error {
 		var err error
 		list, err = eventsOf(conn.QueryContext(ctx, "SELECT "+eventColumns+" FROM events WHERE time >= ? ORDER BY time DESC, n DESC LIMIT ?", unixNano(since), orUsual(limit)))
 		return err
@@ -138,25 +145,26 @@ func eventsOf(rows *sql.Rows, err error) (list []state.Event, _ error) {
 }
 
 // read runs f on one state of the file, with the owners that are alive in it.
-func (s *Store) read(ctx context.Context, what string, f func(conn *sql.Conn, living []int64) error) (err error) {
-	conn, err := s.db.Conn(ctx)
+func (s *Store) read(ctx context.Context, what string, f func(conn *Conn, living []int64) error) (err error) {
+	sc, err := s.db.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("%s audit record: %w", what, explain(err))
+		return fmt.Errorf("%s audit record: %w", what, s.d.Explain(err))
 	}
-	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
-		return fmt.Errorf("%s audit record: %w", what, explain(err))
+	defer sc.Close()
+	conn := &Conn{sc, s.d}
+	if _, err := conn.ExecContext(ctx, s.d.Snapshot); err != nil {
+		return fmt.Errorf("%s audit record: %w", what, s.d.Explain(err))
 	}
 	defer func() {
 		// Nothing was written: the end of the transaction cannot lose anything.
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	}()
-	living, _, err := owners(ctx, conn)
+	living, _, err := s.owners.Living(ctx, conn)
 	if err == nil {
 		err = f(conn, living)
 	}
 	if err != nil {
-		return fmt.Errorf("%s audit record: %w", what, explain(err))
+		return fmt.Errorf("%s audit record: %w", what, s.d.Explain(err))
 	}
 	return nil
 }
@@ -183,7 +191,7 @@ func scanExecutions(rows *sql.Rows, err error) ([]state.Execution, error) {
 	return list, rows.Err()
 }
 
-func callsOf(ctx context.Context, conn *sql.Conn, execution string) ([]state.Call, error) {
+func callsOf(ctx context.Context, conn *Conn, execution string) ([]state.Call, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT execution, seq, server, tool, tool_id, started, duration, status, class, decision,
 		arg_bytes, result_bytes, error, args, result FROM calls WHERE execution = ? ORDER BY seq, n`, execution)
 	if err != nil {
@@ -210,4 +218,19 @@ func unixNano(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixNano()
+}
+
+// idList writes ids for IN (…).
+func idList(ids []int64) string {
+	if len(ids) == 0 {
+		return "-1" // which nobody has: not every database knows an empty list
+	}
+	var b strings.Builder
+	for i, id := range ids {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(id, 10))
+	}
+	return b.String()
 }

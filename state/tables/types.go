@@ -1,4 +1,4 @@
-package sqlite
+package tables
 
 import (
 	"context"
@@ -21,14 +21,14 @@ func (s *Store) Key(ctx context.Context, proposed []byte) (key []byte, err error
 		return err
 	}
 	if err := read(s.db); err != nil {
-		return nil, fmt.Errorf("read learned types: %w", explain(err))
+		return nil, fmt.Errorf("read learned types: %w", s.d.Explain(err))
 	}
 	if key != nil || proposed == nil {
 		return key, nil
 	}
 	err = s.ask(ctx, op{alone: true, write: func(ctx context.Context, w *writer) error {
-		return transaction(ctx, w.conn, func() error {
-			if _, err := w.conn.ExecContext(ctx, "INSERT OR IGNORE INTO type_key (id, secret) VALUES (1, ?)", proposed); err != nil {
+		return Transaction(ctx, w.conn, "type_key", func() error {
+			if _, err := w.conn.ExecContext(ctx, "INSERT INTO type_key (id, secret) VALUES (1, ?) ON CONFLICT (id) DO NOTHING", proposed); err != nil {
 				return err
 			}
 			return read(w.conn)
@@ -44,7 +44,7 @@ func (s *Store) Key(ctx context.Context, proposed []byte) (key []byte, err error
 func (s *Store) All(ctx context.Context) ([]state.TypeRow, error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT server, tool, version, body FROM types ORDER BY server, tool")
 	if err != nil {
-		return nil, fmt.Errorf("read learned types: %w", explain(err))
+		return nil, fmt.Errorf("read learned types: %w", s.d.Explain(err))
 	}
 	defer rows.Close()
 	var list []state.TypeRow
@@ -62,7 +62,7 @@ func (s *Store) All(ctx context.Context) ([]state.TypeRow, error) {
 func (s *Store) Change(ctx context.Context, tools []state.ToolName, f func(state.TypeRow) ([]byte, error)) (changed []state.TypeRow, err error) {
 	err = s.ask(ctx, op{alone: true, write: func(ctx context.Context, w *writer) error {
 		var list []state.TypeRow
-		err := transaction(ctx, w.conn, func() error {
+		err := Transaction(ctx, w.conn, "types", func() error {
 			for _, t := range tools {
 				r, err := w.changeType(ctx, t, f)
 				if err != nil {
@@ -83,6 +83,7 @@ func (s *Store) Change(ctx context.Context, tools []state.ToolName, f func(state
 
 func (w *writer) changeType(ctx context.Context, t state.ToolName, f func(state.TypeRow) ([]byte, error)) (state.TypeRow, error) {
 	r := state.TypeRow{ToolName: t}
+	t = state.ToolName{Server: w.d.text(t.Server), Tool: w.d.text(t.Tool)}
 	err := w.conn.QueryRowContext(ctx, "SELECT version, body FROM types WHERE server = ? AND tool = ?", t.Server, t.Tool).Scan(&r.Version, &r.Body)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return r, err
@@ -92,7 +93,8 @@ func (w *writer) changeType(ctx context.Context, t state.ToolName, f func(state.
 		return r, err
 	}
 	r.Version, r.Body = r.Version+1, body
-	return r, w.exec(ctx, "INSERT OR REPLACE INTO types (server, tool, version, body) VALUES (?, ?, ?, ?)", t.Server, t.Tool, r.Version, body)
+	return r, w.exec(ctx, `INSERT INTO types (server, tool, version, body) VALUES (?, ?, ?, ?)
+		ON CONFLICT (server, tool) DO UPDATE SET version = excluded.version, body = excluded.body`, t.Server, t.Tool, r.Version, body)
 }
 
 // Forget implements state.Types.

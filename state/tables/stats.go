@@ -1,8 +1,7 @@
-package sqlite
+package tables
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
@@ -11,7 +10,7 @@ import (
 // Stats implements state.Summary.
 func (s *Store) Stats(ctx context.Context, since time.Time) (state.Stats, error) {
 	stats := state.Stats{ByStatus: map[string]int{}, Tools: []state.ToolStats{}, Days: []state.DayStats{}}
-	err := s.read(ctx, "sum up", func(conn *sql.Conn, living []int64) error {
+	err := s.read(ctx, "sum up", func(conn *Conn, living []int64) error {
 		if err := addExecutions(ctx, conn, &stats, living, since); err != nil {
 			return err
 		}
@@ -23,9 +22,9 @@ func (s *Store) Stats(ctx context.Context, since time.Time) (state.Stats, error)
 	return stats, err
 }
 
-func addExecutions(ctx context.Context, conn *sql.Conn, s *state.Stats, living []int64, since time.Time) error {
+func addExecutions(ctx context.Context, conn *Conn, s *state.Stats, living []int64, since time.Time) error {
 	// What an execution that has not ended kept is not known yet.
-	rows, err := conn.QueryContext(ctx, `SELECT state, count(*), sum(bytes_in), sum(bytes_out), sum(max(bytes_in - bytes_out, 0))
+	rows, err := conn.QueryContext(ctx, `SELECT state, count(*), sum(bytes_in), sum(bytes_out), sum(CASE WHEN bytes_in > bytes_out THEN bytes_in - bytes_out ELSE 0 END)
 		FROM `+executionsAs(living)+` WHERE started >= ? GROUP BY state`, unixNano(since))
 	if err != nil {
 		return err
@@ -49,24 +48,26 @@ func addExecutions(ctx context.Context, conn *sql.Conn, s *state.Stats, living [
 	return rows.Err()
 }
 
-func addDays(ctx context.Context, conn *sql.Conn, s *state.Stats, living []int64, since time.Time) error {
-	rows, err := conn.QueryContext(ctx, `SELECT date(started / 1000000000, 'unixepoch') AS day, count(*), sum(calls), sum(bytes_in), sum(bytes_out),
-		sum(CASE WHEN state = 'interrupted' THEN 0 ELSE max(bytes_in - bytes_out, 0) END) FROM `+executionsAs(living)+` WHERE started >= ? GROUP BY day ORDER BY day`, unixNano(since))
+func addDays(ctx context.Context, conn *Conn, s *state.Stats, living []int64, since time.Time) error {
+	rows, err := conn.QueryContext(ctx, `SELECT started / 86400000000000 AS day, count(*), sum(calls), sum(bytes_in), sum(bytes_out),
+		sum(CASE WHEN state = 'interrupted' OR bytes_in <= bytes_out THEN 0 ELSE bytes_in - bytes_out END) FROM `+executionsAs(living)+` WHERE started >= ? GROUP BY day ORDER BY day`, unixNano(since))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var d state.DayStats
-		if err := rows.Scan(&d.Day, &d.Executions, &d.Calls, &d.BytesIn, &d.BytesOut, &d.BytesKept); err != nil {
+		var day int64
+		if err := rows.Scan(&day, &d.Executions, &d.Calls, &d.BytesIn, &d.BytesOut, &d.BytesKept); err != nil {
 			return err
 		}
+		d.Day = time.Unix(day*86400, 0).UTC().Format(time.DateOnly)
 		s.Days = append(s.Days, d)
 	}
 	return rows.Err()
 }
 
-func addCalls(ctx context.Context, conn *sql.Conn, s *state.Stats, since time.Time) error {
+func addCalls(ctx context.Context, conn *Conn, s *state.Stats, since time.Time) error {
 	rows, err := conn.QueryContext(ctx, `SELECT server, tool, status, duration, arg_bytes, result_bytes, started FROM calls
 		WHERE started >= ? ORDER BY server, tool, duration`, unixNano(since))
 	if err != nil {
@@ -121,8 +122,9 @@ func quantile(sorted []time.Duration, percent int) time.Duration {
 // SkillStats implements state.Summary.
 func (s *Store) SkillStats(ctx context.Context, since time.Time) ([]state.SkillStats, error) {
 	list := []state.SkillStats{}
-	err := s.read(ctx, "sum up skills in", func(conn *sql.Conn, _ []int64) error {
-		rows, err := conn.QueryContext(ctx, `SELECT name, client, sum(kind = ?), sum(kind = ?), sum(kind = ?), sum(failed), max(time) FROM events
+	err := s.read(ctx, "sum up skills in", func(conn *Conn, _ []int64) error {
+		rows, err := conn.QueryContext(ctx, `SELECT name, client, sum(CASE WHEN kind = ? THEN 1 ELSE 0 END), sum(CASE WHEN kind = ? THEN 1 ELSE 0 END),
+			sum(CASE WHEN kind = ? THEN 1 ELSE 0 END), sum(CASE WHEN failed THEN 1 ELSE 0 END), max(time) FROM events
 			WHERE kind IN (?, ?, ?) AND name <> '' AND time >= ? GROUP BY name, client ORDER BY name, client`,
 			state.EventSkillActivated, state.EventSkillFileRead, state.EventSkillToolCalled,
 			state.EventSkillActivated, state.EventSkillFileRead, state.EventSkillToolCalled, unixNano(since))

@@ -1,12 +1,14 @@
-package sqlite
+package tables
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
@@ -46,7 +48,11 @@ type writer struct {
 	*Store
 	owner      int64
 	registered bool
+	conn       *Conn
 	statements map[string]*sql.Stmt // by their text
+	rows       [3]pending           // to insert at the end of the transaction
+	doubt      []byte               // the hash of the last link of a transaction that may have been committed
+	inDoubt    []byte               // the same, when it is tried again
 	batch      []op                 // the last one's memory, for the next
 	head       head                 // of the chain, in a transaction
 	last       state.Head           // of the chain, as it was committed
@@ -55,9 +61,9 @@ type writer struct {
 }
 
 // write is the goroutine that has the writing connection.
-func (s *Store) write() {
+func (s *Store) write(conn *Conn) {
 	defer close(s.done)
-	w := &writer{Store: s, owner: newOwnerID(), statements: map[string]*sql.Stmt{}, started: map[string]int64{}}
+	w := &writer{Store: s, conn: conn, owner: NewOwnerID(), statements: map[string]*sql.Stmt{}, started: map[string]int64{}}
 	defer w.end()
 	if err := w.markInterrupted(); err != nil {
 		s.log.Warn("audit: look for interrupted executions", "err", err)
@@ -66,6 +72,8 @@ func (s *Store) write() {
 	defer tidy.Stop()
 	hourly := time.NewTicker(announceInterval)
 	defer hourly.Stop()
+	tend := time.NewTicker(cmp.Or(s.d.Tend, announceInterval))
+	defer tend.Stop()
 	for {
 		select {
 		case o := <-s.ops:
@@ -78,6 +86,10 @@ func (s *Store) write() {
 			}
 		case <-hourly.C:
 			w.announce()
+		case <-tend.C:
+			if err := w.committed(func(context.Context) error { return w.markInterrupted() }); err != nil {
+				w.log.Warn("audit: look for interrupted executions", "err", err)
+			}
 		case <-s.quit:
 			for {
 				select {
@@ -115,15 +127,25 @@ func (w *writer) handle(first op) {
 	}
 }
 
-// committed runs f, twice if another process kept the file locked.
+// committed runs f, twice if another process kept the file locked or the
+// connection was lost.
 func (w *writer) committed(f func(context.Context) error) error {
 	ctx := context.Background()
+	w.doubt = nil
 	err := f(ctx)
-	if err != nil && isBusy(err) {
-		err = f(ctx)
+	if err != nil {
+		again, lost := w.d.Again(err)
+		if lost {
+			w.reconnect(ctx)
+		}
+		if again || lost {
+			w.inDoubt = w.doubt
+			err = f(ctx)
+			w.inDoubt = nil
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("write audit record %s: %w", w.path, explain(err))
+		return fmt.Errorf("write audit record %s: %w", w.o.Name, w.d.Explain(err))
 	}
 	return nil
 }
@@ -178,6 +200,11 @@ func (w *writer) commit(ctx context.Context, batch []op) error {
 	return err
 }
 
+// replaceExecution makes an execution that begins again a new one.
+const replaceExecution = ` ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, client = excluded.client, client_info = excluded.client_info,
+	language = excluded.language, code_hash = excluded.code_hash, code = excluded.code, started = excluded.started, status = excluded.status, begun = excluded.begun,
+	ended = 0, exit_code = 0, duration = 0, cpu = 0, calls = 0, bytes_in = 0, bytes_out = 0, error = '', finished = 0`
+
 func (w *writer) begin(ctx context.Context, e state.Execution) error {
 	if err := w.register(ctx); err != nil {
 		return err
@@ -188,7 +215,7 @@ func (w *writer) begin(ctx context.Context, e state.Execution) error {
 		return err
 	}
 	w.started[e.ID] = at
-	return w.exec(ctx, "INSERT OR REPLACE INTO executions ("+beginColumns+", status, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	return w.exec(ctx, "INSERT INTO executions ("+beginColumns+", status, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"+replaceExecution,
 		append(row, state.StatusRunning, w.head.n)...)
 }
 
@@ -213,12 +240,8 @@ func (w *writer) finish(ctx context.Context, e state.Execution) error {
 
 // startOf is when an execution began.
 func (w *writer) startOf(ctx context.Context, id string) (int64, error) {
-	stmt, err := w.statement(ctx, "SELECT started FROM executions WHERE id = ?")
-	if err != nil {
-		return 0, err
-	}
 	var at int64
-	err = stmt.QueryRowContext(ctx, id).Scan(&at)
+	err := w.queryRow(ctx, "SELECT started FROM executions WHERE id = ?", w.d.text(id)).Scan(&at)
 	return at, err
 }
 
@@ -241,17 +264,16 @@ func (w *writer) call(ctx context.Context, c state.Call) error {
 	if err := w.link(ctx, linkCall, "", at, row...); err != nil {
 		return err
 	}
-	return w.exec(ctx, "INSERT INTO calls ("+callColumns+", n) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", append(row, w.head.n)...)
+	return w.insert(ctx, "calls", callColumns+", n", append(row, w.head.n)...)
 }
 
 func (w *writer) event(ctx context.Context, e state.Event) error {
 	if e.Kind == state.EventConfig {
-		stmt, err := w.statement(ctx, "SELECT digest FROM events WHERE kind = ? ORDER BY n DESC LIMIT 1")
-		if err != nil {
+		if err := w.insertAll(ctx); err != nil { // the last one may be among these
 			return err
 		}
 		var digest string
-		if err := stmt.QueryRowContext(ctx, e.Kind).Scan(&digest); err == nil && digest == e.Digest {
+		if err := w.queryRow(ctx, "SELECT digest FROM events WHERE kind = ? ORDER BY n DESC LIMIT 1", e.Kind).Scan(&digest); err == nil && digest == e.Digest {
 			return nil // as it was
 		} else if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
@@ -261,11 +283,81 @@ func (w *writer) event(ctx context.Context, e state.Event) error {
 	if err := w.link(ctx, linkEvent, "", e.Time.UnixNano(), row...); err != nil {
 		return err
 	}
-	return w.exec(ctx, "INSERT INTO events ("+eventColumns+", n) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", append(row, w.head.n)...)
+	return w.insert(ctx, "events", eventColumns+", n", append(row, w.head.n)...)
+}
+
+// A pending is what is to be inserted into one table.
+type pending struct {
+	table, columns string
+	rows           [][]any
+}
+
+// insert adds a row to one of three tables, at once or with others at the end of
+// the transaction.
+func (w *writer) insert(ctx context.Context, table, columns string, row ...any) error {
+	if w.d.Insert == nil {
+		return w.exec(ctx, "INSERT INTO "+table+" ("+columns+") VALUES (?"+strings.Repeat(", ?", len(row)-1)+")", row...)
+	}
+	for i := range w.rows {
+		if p := &w.rows[i]; p.table == table || p.table == "" {
+			p.table, p.columns, p.rows = table, columns, append(p.rows, row)
+			return nil
+		}
+	}
+	panic("a fourth table: " + table)
+}
+
+// insertAll inserts what is pending.
+func (w *writer) insertAll(ctx context.Context) error {
+	for i := range w.rows {
+		p := &w.rows[i]
+		if len(p.rows) == 0 {
+			continue
+		}
+		if err := w.d.Insert(ctx, w.conn.Conn, p.table, strings.Split(p.columns, ", "), p.rows); err != nil {
+			return err
+		}
+		p.rows = nil // payloads must not stay in memory
+	}
+	return nil
+}
+
+// reconnect opens another connection.
+func (w *writer) reconnect(ctx context.Context) {
+	_ = w.conn.Close() // it is broken
+	for _, stmt := range w.statements {
+		_ = stmt.Close()
+	}
+	clear(w.statements)
+	err := w.d.reopen(func() error {
+		conn, err := w.db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		w.conn = &Conn{conn, w.d}
+		if w.registered {
+			return w.owners.Register(ctx, w.conn, w.owner)
+		}
+		return nil
+	})
+	if err != nil {
+		w.log.Error("audit: connect again", "err", w.d.Explain(err))
+	}
+}
+
+// arrived reports whether the transaction whose outcome is not known was committed.
+func (w *writer) arrived(ctx context.Context) (bool, error) {
+	var yes bool
+	err := w.conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chain WHERE hash = ?)", w.inDoubt).Scan(&yes)
+	return yes, err
 }
 
 // exec runs a statement that is prepared once.
 func (w *writer) exec(ctx context.Context, text string, args ...any) error {
+	if w.d.Numbered { // whose driver prepares by itself
+		_, err := w.conn.ExecContext(ctx, text, args...)
+		return err
+	}
 	stmt, err := w.statement(ctx, text)
 	if err != nil {
 		return err
@@ -286,6 +378,15 @@ func (w *writer) statement(ctx context.Context, text string) (*sql.Stmt, error) 
 	return stmt, nil
 }
 
+func (w *writer) queryRow(ctx context.Context, text string, args ...any) *sql.Row {
+	if !w.d.Numbered {
+		if stmt, err := w.statement(ctx, text); err == nil {
+			return stmt.QueryRowContext(ctx, args...)
+		}
+	}
+	return w.conn.QueryRowContext(ctx, text, args...)
+}
+
 func textOrNull(s string) any {
 	if s == "" {
 		return nil
@@ -298,14 +399,13 @@ func (w *writer) register(ctx context.Context) error {
 	if w.registered {
 		return nil
 	}
-	p := self()
-	_, err := w.conn.ExecContext(ctx, "INSERT INTO owners (id, pid, start, boot, space, host, since) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		w.owner, p.pid, p.start, p.boot, p.space, p.host, time.Now().UnixNano())
+	err := w.owners.Register(ctx, w.conn, w.owner)
 	w.registered = err == nil
 	return err
 }
 
-func newOwnerID() int64 {
+// NewOwnerID makes the id of an owner.
+func NewOwnerID() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
@@ -314,7 +414,7 @@ func newOwnerID() int64 {
 // interrupt ends running executions, at the latest time that is known of each.
 func (w *writer) interrupt(ctx context.Context, which string, args ...any) error {
 	rows, err := w.conn.QueryContext(ctx, `UPDATE executions SET status = 'interrupted',
-		ended = max(started, coalesce((SELECT max(started + duration) FROM calls WHERE execution = executions.id), 0)),
+		ended = coalesce((SELECT max(c.started + c.duration) FROM calls c WHERE c.execution = executions.id AND c.started + c.duration > executions.started), started),
 		calls = (SELECT count(*) FROM calls WHERE execution = executions.id),
 		bytes_in = (SELECT coalesce(sum(result_bytes), 0) FROM calls WHERE execution = executions.id)
 		WHERE status = 'running' AND `+which+" RETURNING started, "+endColumns, args...)
@@ -354,7 +454,7 @@ func (w *writer) interrupt(ctx context.Context, which string, args ...any) error
 // owners.
 func (w *writer) markInterrupted() error {
 	ctx := context.Background()
-	living, dead, err := owners(ctx, w.conn)
+	living, dead, err := w.owners.Living(ctx, w.conn)
 	if err != nil {
 		return err
 	}
@@ -368,7 +468,7 @@ func (w *writer) markInterrupted() error {
 	}
 	return w.chained(ctx, func() error {
 		// The owners are read again, since one may have come in the meantime.
-		living, dead, err := owners(ctx, w.conn)
+		living, dead, err := w.owners.Living(ctx, w.conn)
 		if err != nil {
 			return err
 		}
@@ -397,8 +497,13 @@ func (w *writer) end() {
 	for _, stmt := range w.statements {
 		errs = append(errs, stmt.Close())
 	}
+	if w.d.Release != "" {
+		_, err := w.conn.ExecContext(context.Background(), w.d.Release)
+		errs = append(errs, err)
+	}
+	errs = append(errs, w.conn.Close())
 	if err := errors.Join(errs...); err != nil {
-		w.closeErr = fmt.Errorf("close audit record %s: %w", w.path, explain(err))
+		w.closeErr = fmt.Errorf("close audit record %s: %w", w.o.Name, w.d.Explain(err))
 	}
 }
 
@@ -407,8 +512,8 @@ func (w *writer) end() {
 func (w *writer) tidy() bool {
 	ctx := context.Background()
 	var before time.Time
-	if w.keep > 0 {
-		before = time.Now().Add(-w.keep)
+	if w.o.Age > 0 {
+		before = time.Now().Add(-w.o.Age)
 	}
 	more, err := false, error(nil)
 	if full, e := w.tooLarge(ctx); e != nil || !full.IsZero() {
@@ -436,18 +541,14 @@ func later(a, b time.Time) time.Time {
 // tooLarge is a time before which there is something to remove because the record
 // is too large, an eighth of all the time that it is about; zero if it is not.
 func (w *writer) tooLarge(ctx context.Context) (time.Time, error) {
-	if w.maxBytes == 0 {
+	if w.o.MaxBytes == 0 || w.o.Size == nil {
 		return time.Time{}, nil
 	}
-	var size int64
 	var oldest sql.NullInt64
-	err := w.conn.QueryRowContext(ctx, `SELECT (SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count)`).Scan(&size)
-	if err == nil {
-		var page int64
-		if err = w.conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&page); err == nil && size*page > w.maxBytes {
-			err = w.conn.QueryRowContext(ctx, `SELECT min(at) FROM (SELECT min(started) AS at FROM executions WHERE status <> 'running'
-				UNION ALL SELECT min(started) FROM calls WHERE execution = '' UNION ALL SELECT min(time) FROM events)`).Scan(&oldest)
-		}
+	size, err := w.o.Size(ctx, w.conn)
+	if err == nil && size > w.o.MaxBytes {
+		err = w.conn.QueryRowContext(ctx, `SELECT min(at) FROM (SELECT min(started) AS at FROM executions WHERE status <> 'running'
+			UNION ALL SELECT min(started) FROM calls WHERE execution = '' UNION ALL SELECT min(time) FROM events) o`).Scan(&oldest)
 	}
 	if err != nil || !oldest.Valid {
 		return time.Time{}, err
@@ -483,7 +584,9 @@ func (w *writer) pruneSome(ctx context.Context, t time.Time) (executions int, mo
 	})
 	if err == nil && executions+direct+events > 0 {
 		w.announce()
-		_, err = w.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(256)")
+		if w.d.Vacuum != "" {
+			_, err = w.conn.ExecContext(ctx, fmt.Sprintf(w.d.Vacuum, 256))
+		}
 	}
 	return executions, max(executions, direct) == pruneStep, err
 }

@@ -1,8 +1,7 @@
-package sqlite
+package tables
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -33,9 +32,9 @@ func (s *Store) Calls(ctx context.Context, f state.CallFilter) (list []state.Cal
 		where, args = where+" AND ? IN (e.client, e.client_info)", append(args, f.Client)
 	}
 	if f.Text != "" {
-		where, args = where+" AND (c.tool_id || ' ' || c.decision || ' ' || c.error || ' ' || coalesce(c.args, '')) LIKE ? ESCAPE '!'", append(args, part(f.Text))
+		where, args = where+" AND (c.tool_id || ' ' || c.decision || ' ' || c.error || ' ' || coalesce(c.args, '')) "+s.d.Like+" ? ESCAPE '!'", append(args, part(f.Text))
 	}
-	err = s.read(ctx, "list calls of", func(conn *sql.Conn, _ []int64) error {
+	err = s.read(ctx, "list calls of", func(conn *Conn, _ []int64) error {
 		list, err = numbered(ctx, conn, where+" ORDER BY c.n DESC LIMIT ?", append(args, orUsual(f.Limit))...)
 		return err
 	})
@@ -43,7 +42,7 @@ func (s *Store) Calls(ctx context.Context, f state.CallFilter) (list []state.Cal
 }
 
 // numbered reads calls with their numbers and clients.
-func numbered(ctx context.Context, conn *sql.Conn, where string, args ...any) ([]state.Call, error) {
+func numbered(ctx context.Context, conn *Conn, where string, args ...any) ([]state.Call, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT c.n, coalesce(e.client, ''), c.execution, c.seq, c.server, c.tool, c.tool_id, c.started, c.duration, c.status, c.class, c.decision,
 		c.arg_bytes, c.result_bytes, c.error, c.args, c.result FROM calls c LEFT JOIN executions e ON e.id = c.execution WHERE `+where, args...)
 	if err != nil {
@@ -73,12 +72,12 @@ func (s *Store) News(ctx context.Context, after state.Position) (n state.News, e
 	var at int64
 	// Nearly always there is nothing, and this costs a tenth of a transaction.
 	if err := s.db.QueryRowContext(ctx, last).Scan(&at); err != nil {
-		return n, fmt.Errorf("follow audit record: %w", explain(err))
+		return n, fmt.Errorf("follow audit record: %w", s.d.Explain(err))
 	}
 	if n.At.Call, n.At.Event = at, at; after.Time.IsZero() || at == seen {
 		return n, nil
 	}
-	err = s.read(ctx, "follow", func(conn *sql.Conn, living []int64) error {
+	err = s.read(ctx, "follow", func(conn *Conn, living []int64) error {
 		if err := conn.QueryRowContext(ctx, last).Scan(&at); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package sqlite
+package tables
 
 import (
 	"context"
@@ -64,10 +64,10 @@ func (j *journal) Record(c state.RunCall, wait bool) error {
 		} else {
 			j.calls = slices.Delete(j.calls, at, at+1)
 		}
-		if errors.Is(err, state.ErrNotApproved) {
+		if errors.Is(err, state.ErrNotApproved) || errors.Is(err, state.ErrRunning) {
 			return err
 		}
-		return explain(err)
+		return j.runs.d.Explain(err)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (r *Runs) later() {
 				err = r.flush()
 			}
 			if err != nil && !errors.Is(err, state.ErrClosed) {
-				r.log.Error("write journal", "err", explain(err))
+				r.log.Error("write journal", "err", r.d.Explain(err))
 			}
 		})
 	}
@@ -136,31 +136,23 @@ func (r *Runs) flush() error {
 	ctx := context.Background()
 	write := func() error {
 		// The promise not to repeat what destroys something holds beyond a power cut.
-		if r.Full || slices.ContainsFunc(r.queue, (*journal).destroys) {
-			if err := r.exec(ctx, "PRAGMA synchronous = FULL"); err != nil {
+		if r.d.Durable != "" && (r.Full || slices.ContainsFunc(r.queue, (*journal).destroys)) {
+			if err := r.exec(ctx, r.d.Durable); err != nil {
 				return err
 			}
-			defer func() { _ = r.exec(ctx, "PRAGMA synchronous = NORMAL") }() // it has no way to fail
+			defer func() { _ = r.exec(ctx, r.d.Usual) }() // it has no way to fail
 		}
-		err := r.exec(ctx, "BEGIN IMMEDIATE")
-		if err != nil {
-			return err
-		}
-		for _, j := range r.queue {
-			if err = errors.Join(err, j.write(ctx)); err != nil {
-				break
+		return Transaction(ctx, r.conn, "", func() error {
+			for _, j := range r.queue {
+				if err := j.write(ctx); err != nil {
+					return err
+				}
 			}
-		}
-		if err == nil {
-			err = r.exec(ctx, "COMMIT")
-		}
-		if err != nil {
-			_ = r.exec(ctx, "ROLLBACK") // the first error is what matters
-		}
-		return err
+			return nil
+		})
 	}
 	err := write()
-	if err != nil && isBusy(err) {
+	if err != nil && r.again(err) {
 		err = write()
 	}
 	if err != nil {
@@ -189,6 +181,11 @@ func (j *journal) destroys() bool {
 
 // write writes what waits in j.
 func (j *journal) write(ctx context.Context) error {
+	if j.written {
+		if err := j.mine(ctx); err != nil {
+			return err
+		}
+	}
 	if !j.written || j.dirty {
 		if j.written {
 			if err := j.granted(ctx); err != nil {
@@ -231,6 +228,26 @@ func (j *journal) approved(ctx context.Context, ordinal int) error {
 	return state.ErrNotApproved
 }
 
+// mine is an error if another broker has taken the run over, because it could not
+// see any more that this one lives. It cannot be wrong about that on one machine.
+func (j *journal) mine(ctx context.Context) error {
+	if j.runs.d.LockRun == "" {
+		return nil
+	}
+	if err := j.runs.lock(ctx, j.run.ID); err != nil {
+		return err
+	}
+	var owner string
+	err := j.runs.conn.QueryRowContext(ctx, "SELECT owner FROM runs WHERE id = ?", j.run.ID).Scan(&owner)
+	if err == nil && owner != "" && owner != j.runs.o.Owner() {
+		return state.ErrRunning
+	}
+	if errors.Is(err, sql.ErrNoRows) { // it was removed
+		return nil
+	}
+	return err
+}
+
 // granted takes over what was approved for the run while it is executed.
 func (j *journal) granted(ctx context.Context) error {
 	list, err := j.runs.readRuns(ctx, "WHERE id = ?", j.run.ID)
@@ -251,7 +268,7 @@ func (j *journal) Cut(after int) (receipts []state.RunCall, err error) {
 		for _, c := range calls {
 			lowest = min(lowest, c.Ordinal)
 		}
-		return transaction(ctx, j.runs.conn, func() error {
+		return Transaction(ctx, j.runs.conn, "", func() error {
 			receipts = nil
 			for _, c := range calls {
 				if c.Ordinal <= 0 && c.State != state.RunUsed {
@@ -319,7 +336,7 @@ func (j *journal) End(run state.Run) error {
 		err = r.flush()
 	}
 	if err != nil {
-		return explain(err)
+		return j.runs.d.Explain(err)
 	}
 	return nil
 }

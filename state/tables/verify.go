@@ -1,10 +1,9 @@
-package sqlite
+package tables
 
 import (
 	"bytes"
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -22,7 +21,7 @@ const maxFlaws = 20
 // A verifier compares the rows of one state of the file with its chain.
 type verifier struct {
 	ctx     context.Context
-	conn    *sql.Conn
+	conn    *Conn
 	head    head
 	anchors map[int64][]state.Head
 	cutoff  int64 // rows older than this may have been pruned
@@ -35,7 +34,7 @@ func (s *Store) Verify(ctx context.Context, anchors []state.Head) (state.Verific
 	for _, a := range anchors {
 		v.anchors[a.N] = append(v.anchors[a.N], a)
 	}
-	err := s.read(ctx, "verify", func(conn *sql.Conn, _ []int64) error {
+	err := s.read(ctx, "verify", func(conn *Conn, _ []int64) error {
 		v.conn = conn
 		if err := conn.QueryRowContext(ctx, selectHead).Scan(v.head.fields()...); err != nil {
 			return fmt.Errorf("the head of the chain is gone: %w", err)

@@ -95,6 +95,7 @@ var diagram = []row{
 	{pkg: "state", imports: []string{"internal/redact"}},
 	{pkg: "state/tables", imports: []string{"state"}, modules: []string{"std"}},
 	{pkg: "state/sqlite", imports: []string{"state", "state/tables"}},
+	{pkg: "state/postgres", imports: []string{"state", "state/tables"}},
 	{pkg: "state/...", imports: []string{"state"}},
 	{pkg: "internal/redact", modules: []string{"std"}},
 	{pkg: "internal/vault", imports: []string{"policy", "internal/redact"}, modules: []string{"std"}},
@@ -128,6 +129,7 @@ var diagram = []row{
 	{pkg: "internal/fakeupstream", imports: []string{"internal/spawn"}},
 	{pkg: "internal/fakeauth"},
 	{pkg: "internal/skillcases"},
+	{pkg: "internal/postgrestest", modules: []string{"std"}},
 }
 
 // everywhere are the packages that any other may import.
@@ -146,6 +148,7 @@ var reserved = map[string][]string{
 	"github.com/blevesearch/snowballstem":       {"index"},
 	"go.opentelemetry.io/otel":                  {"internal/telemetry"},
 	"modernc.org/sqlite":                        {"state/sqlite"},
+	"github.com/jackc/pgx":                      {"state/postgres"},
 	"github.com/spf13/cobra":                    {"cmd/broker"},
 	"github.com/spf13/pflag":                    {"cmd/broker"},
 	"github.com/tiktoken-go/tokenizer":          {"internal/tokens"},

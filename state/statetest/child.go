@@ -22,16 +22,22 @@ const childEnv = "STATETEST_CHILD_AT"
 
 // Main is the TestMain of a package that runs Audits: the suite starts the test
 // binary as other brokers, and kills some of them.
-func (a Audits) Main(m *testing.M) {
-	if at := os.Getenv(childEnv); at != "" {
-		if err := a.child(at); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+func (a Audits) Main(m *testing.M) { os.Exit(a.Play(m)) }
+
+// Play is Main for a package that has more to do: it returns the exit code.
+func (a Audits) Play(m *testing.M) int {
+	if !IsChild() {
+		return m.Run()
 	}
-	os.Exit(m.Run())
+	if err := a.child(os.Getenv(childEnv)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
+
+// IsChild reports whether the test binary was started as another broker.
+func IsChild() bool { return os.Getenv(childEnv) != "" }
 
 // child begins an execution with two calls, prints its ID once they are
 // committed, and waits until its stdin ends: it is killed, or it finishes the

@@ -20,7 +20,12 @@ func (a Audits) killed(t *testing.T) {
 	}
 	c.Kill(t)
 	// The store was open before: reading has to see it too.
-	e, calls := show(t, s, c.ID)
+	var e state.Execution
+	var calls []state.Call
+	eventually(t, "the execution of a process that is gone is interrupted", func() bool {
+		e, calls = show(t, s, c.ID)
+		return e.Status == state.StatusInterrupted
+	})
 	if e.Status != state.StatusInterrupted || e.Calls != 2 || e.BytesIn != 200 || len(calls) != 2 {
 		t.Errorf("after kill: status %q, %d calls, %d bytes in, %d call rows; want interrupted, 2, 200, 2", e.Status, e.Calls, e.BytesIn, len(calls))
 	}
@@ -42,9 +47,10 @@ func (a Audits) survivor(t *testing.T) {
 	if e, _ := show(t, s, survivor.ID); e.Status != state.StatusDone {
 		t.Errorf("survivor's execution is %q after it has ended, want done", e.Status)
 	}
-	if e, _ := show(t, s, victim.ID); e.Status != state.StatusInterrupted {
-		t.Errorf("victim's execution is %q, want interrupted", e.Status)
-	}
+	eventually(t, "the victim's execution is interrupted", func() bool {
+		e, _ := show(t, s, victim.ID)
+		return e.Status == state.StatusInterrupted
+	})
 }
 
 func (a Audits) openedAtOnce(t *testing.T) {

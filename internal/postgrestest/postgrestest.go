@@ -1,0 +1,135 @@
+// Package postgrestest starts a PostgreSQL server for tests.
+package postgrestest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// ErrNone means that this machine has no PostgreSQL.
+var ErrNone = errors.New("no initdb in $PATH or /usr/lib/postgresql: install PostgreSQL 15 or later")
+
+// A Server is a database server of its own in a temporary directory. It listens
+// on a socket in it alone, and does not wait for the disk.
+type Server struct {
+	dir, bin string
+	cmd      *exec.Cmd
+	log      bytes.Buffer
+	schemas  atomic.Int64
+}
+
+// Start makes and starts a server, which Stop ends. Without PostgreSQL the error
+// is ErrNone.
+func Start() (*Server, error) {
+	initdb, err := exec.LookPath("initdb")
+	if err == nil {
+		initdb, err = filepath.EvalSymlinks(initdb)
+	}
+	if err != nil {
+		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+		if len(found) == 0 {
+			return nil, ErrNone
+		}
+		initdb = found[len(found)-1]
+	}
+	dir, err := os.MkdirTemp("", "pg-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, bin: filepath.Dir(initdb)}
+	if err := s.init(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := s.Run(); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (s *Server) init() error {
+	if err := own(s.dir); err != nil {
+		return err
+	}
+	out, err := s.command("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return nil
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// command is a program of PostgreSQL, run by a user that is not root.
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	asUser(cmd)
+	return cmd
+}
+
+// Run starts the server again after Kill.
+func (s *Server) Run() error {
+	s.cmd = s.command("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off",
+		"-c", "shared_buffers=16MB", "-c", "max_connections=200", "-c", "autovacuum=off")
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for s.command("pg_isready", "-q", "-h", s.dir).Run() != nil {
+		if time.Now().After(deadline) {
+			return errors.New("PostgreSQL does not start")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return nil
+}
+
+// Kill ends the server as a crash does.
+func (s *Server) Kill() error {
+	err := s.cmd.Process.Signal(quit)
+	_ = s.cmd.Wait() // its error is that it was killed
+	return err
+}
+
+// Stop ends the server and removes all that it had.
+func (s *Server) Stop() error {
+	var err error
+	if s.cmd != nil && s.cmd.ProcessState == nil {
+		err = s.Kill()
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// Address is that of a new, empty schema of the server.
+func (s *Server) Address() string {
+	q := url.Values{"host": {s.dir}, "search_path": {fmt.Sprintf("s%d_%d", os.Getpid(), s.schemas.Add(1))}}
+	return "postgres://postgres@/postgres?" + q.Encode()
+}
+
+// Dump is what pg_dump writes of a database.
+func (s *Server) Dump() (string, error) {
+	out, err := s.command("pg_dump", "-h", s.dir, "-U", "postgres", "--no-sync", "postgres").CombinedOutput()
+	return string(out), err
+}
+
+// Need is Start for a test, which is skipped without PostgreSQL, or fails in CI.
+func Need(t testing.TB, s *Server, err error) *Server {
+	t.Helper()
+	switch {
+	case errors.Is(err, ErrNone) && os.Getenv("BROKER_CI") == "":
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(strings.TrimSpace(err.Error()))
+	}
+	return s
+}

@@ -1,0 +1,246 @@
+// Package postgres keeps the state of any number of brokers in one PostgreSQL
+// database, version 15 or later: the record of executions, calls and events,
+// learned types, journals of runs, pins, results and values.
+//
+// Brokers share nothing else. Each writes the record in batches, by COPY, and all
+// write one chain of hashes, one batch after another. A broker holds a lock in the
+// database for as long as it is connected, which is how others know that it lives:
+// no clock has a say in that. What expires does so by the clock of the database.
+//
+// The connection must keep its session: a pooler that gives each transaction
+// another connection does not work.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/tables"
+)
+
+// DefaultSchema is where the tables are if the address has no search_path.
+const DefaultSchema = "broker"
+
+// maxConns is how many connections one broker has at most.
+const maxConns = 12
+
+// A Database is what one broker has of the database. It must be closed.
+type Database struct {
+	db     *sql.DB
+	name   string // for errors, without a password
+	schema string
+	log    *slog.Logger
+}
+
+// Connect returns the database at an address such as
+// postgres://USER:PASSWORD@HOST:PORT/DATABASE. It connects when it is used first.
+// A nil logger discards.
+func Connect(address string, log *slog.Logger) (*Database, error) {
+	cfg, err := pgx.ParseConfig(address)
+	if err != nil {
+		// The error of the parser may have parts of the address, and of a password.
+		return nil, errors.New("the address of the database cannot be read: write postgres://USER:PASSWORD@HOST:PORT/DATABASE, and special characters of a password as in URLs (%40 for @)")
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	d := &Database{name: fmt.Sprintf("%s on %s", cfg.Database, net.JoinHostPort(cfg.Host, fmt.Sprint(cfg.Port))), log: log}
+	params := map[string]string{
+		"application_name": "broker", "search_path": DefaultSchema,
+		// How soon the server notices that a broker's machine is gone: 25 s.
+		"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+	}
+	for name, value := range params {
+		if cfg.RuntimeParams[name] == "" {
+			cfg.RuntimeParams[name] = value
+		}
+	}
+	d.schema = cfg.RuntimeParams["search_path"]
+	if strings.ContainsAny(d.schema, `,"$ `) {
+		return nil, errors.New("the search_path of the database's address must be one plain name")
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = 5 * time.Second
+	}
+	if cfg.ValidateConnect == nil { // of several hosts, the one that can be written to
+		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	d.db = stdlib.OpenDB(*cfg)
+	d.db.SetMaxOpenConns(maxConns)
+	d.db.SetMaxIdleConns(4)
+	d.db.SetConnMaxIdleTime(5 * time.Minute)
+	return d, nil
+}
+
+// Name is the database without user and password.
+func (d *Database) Name() string { return d.name }
+
+// Server is the version of the PostgreSQL server.
+func (d *Database) Server(ctx context.Context) (version string, err error) {
+	if err = d.db.QueryRowContext(ctx, "SHOW server_version").Scan(&version); err != nil {
+		return "", d.failed("ask", err)
+	}
+	return version, nil
+}
+
+// Close closes all connections. Stores of the database are closed before.
+func (d *Database) Close() error { return d.db.Close() }
+
+// Options changes how a record is kept. The zero value is good.
+type Options struct {
+	// NoCode keeps no programs, Payloads keeps arguments and results too, both
+	// without what looks like a secret.
+	NoCode, Payloads bool
+	// Days is how long records are kept: 0 means 30, below 0 for ever.
+	Days int
+	// Anchor is a file to which the head of the chain is added every hour, with
+	// each prune, and when the record is closed; empty for none.
+	Anchor string
+	// ReadOnly writes nothing.
+	ReadOnly bool
+}
+
+// Record opens the record of the database, with its learned types. It must be
+// closed.
+func (d *Database) Record(ctx context.Context, o *Options) (*tables.Store, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	t := tables.Options{Name: d.name, DB: d.db, Dialect: dialect, Owners: owners{}, ReadOnly: o.ReadOnly,
+		Keep: state.Keep{Code: !o.NoCode, Payloads: o.Payloads}, Anchor: o.Anchor, Logger: d.log}
+	if days := cmp.Or(o.Days, 30); days > 0 {
+		t.Age = time.Duration(days) * 24 * time.Hour
+	}
+	if o.ReadOnly {
+		return tables.New(t, nil), nil
+	}
+	conn, err := d.db.Conn(ctx)
+	if err != nil {
+		return nil, d.failed("open", err)
+	}
+	return tables.New(t, conn), nil
+}
+
+// Runs returns the journals of runs. They must be closed.
+func (d *Database) Runs() *tables.Runs {
+	id := tables.NewOwnerID()
+	return tables.NewRuns(tables.RunsOptions{
+		Name: d.name, Dialect: dialect, Logger: d.log,
+		Open: func(ctx context.Context, _ bool) (*sql.Conn, error) {
+			conn, err := d.db.Conn(ctx)
+			if err == nil {
+				if err = lock(ctx, tables.NewConn(conn, dialect), id); err != nil {
+					conn.Close()
+				}
+			}
+			return conn, err
+		},
+		Owner: func() string { return fmt.Sprint(id) },
+		Executed: func(ctx context.Context, conn *tables.Conn) (func(string, time.Time) bool, error) {
+			living, err := locked(ctx, conn)
+			return func(owner string, _ time.Time) bool { return living[owner] }, err
+		},
+	})
+}
+
+// dialect is what package tables has to know of PostgreSQL.
+var dialect = &tables.Dialect{
+	Numbered:  true,
+	Like:      "ILIKE",
+	Begin:     "BEGIN",
+	Snapshot:  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+	LockTable: "LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE",
+	LockRun:   "SELECT pg_advisory_xact_lock(hashtextextended(?, 2))",
+	Release:   "SELECT pg_advisory_unlock_all()",
+	Again:     again,
+	Patience:  10 * time.Second,
+	Explain:   explain,
+	Clean:     clean,
+	Insert:    insert,
+	Tend:      10 * time.Second,
+}
+
+// clean takes out what no text of PostgreSQL may have.
+func clean(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\ufffd"), "\ufffd")
+}
+
+func insert(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error {
+	return conn.Raw(func(c any) error {
+		_, err := c.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+		return err
+	})
+}
+
+// again reports whether a transaction may be tried once more.
+func again(err error) (again, lost bool) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch e.Code {
+		case "40001", "40P01", "55P03": // in the way of another
+			return true, false
+		case "57P01", "57P02", "57P03", "25006": // it ends, starts, or is a standby now
+			return true, true
+		}
+		return false, strings.HasPrefix(e.Code, "08")
+	}
+	_, connect := errors.AsType[*pgconn.ConnectError](err)
+	_, network := errors.AsType[net.Error](err)
+	lost = connect || network || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) || err != nil && strings.Contains(err.Error(), "conn closed")
+	return lost, lost
+}
+
+// explain adds to an error what its user can do.
+func explain(err error) error {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch e.Code {
+		case "28P01", "28000":
+			return fmt.Errorf("the database rejects the user or the password (%s)", e.Message)
+		case "3D000":
+			return fmt.Errorf("%s: create it, for example with createdb", e.Message)
+		case "42501":
+			return fmt.Errorf("%s: the user must own the database, or the schema that the tables are in", e.Message)
+		case "53300":
+			return fmt.Errorf("%s: each broker needs up to %d connections", e.Message, maxConns)
+		}
+		return err
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return fmt.Errorf("%w: check that PostgreSQL runs there and accepts connections", err)
+	}
+	return err
+}
+
+// failed is the error of doing something with the database.
+func (d *Database) failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s the database %s: %w", what, d.name, explain(err))
+}
+
+// transaction runs f in a transaction. Its error is as it was, or one of f.
+func (d *Database) transaction(ctx context.Context, f func(*sql.Conn) error) error {
+	c, err := d.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return tables.Transaction(ctx, tables.NewConn(c, dialect), "", func() error { return f(c) })
+}
+
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -1,0 +1,309 @@
+package postgres
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/postgrestest"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/statetest"
+	"github.com/mcpbroker/mcpbroker/state/tables"
+)
+
+func open(t *testing.T, at string) *tables.Store {
+	t.Helper()
+	s, err := connect(t, at).Record(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+func write(t *testing.T, s *tables.Store, n int) (ids []string) {
+	t.Helper()
+	for range n {
+		id := s.Begin(state.Execution{Client: "ci", Code: "return 1"})
+		s.Record(state.Call{ExecutionID: id, Seq: 1, Server: "git", Tool: "log", Status: state.CallOK})
+		s.Note(state.Event{Kind: state.EventDrift, Server: "git", Failed: true})
+		if err := s.Finish(state.Execution{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func verify(t *testing.T, s *tables.Store) state.Verification {
+	t.Helper()
+	v, err := s.Verify(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestMigrationsLeadThereAndBack(t *testing.T) {
+	d := connect(t, postgrestest.Need(t, server, serverErr).Address())
+	for _, to := range []int{Version, 0, Version, Version - 1, Version} {
+		if err := d.Migrate(t.Context(), to); err != nil {
+			t.Fatalf("to %d: %v", to, err)
+		}
+		if got, _, err := d.Schema(t.Context()); err != nil || got != to {
+			t.Errorf("schema %d, %v; want %d", got, err, to)
+		}
+	}
+	var tables int
+	if err := d.Migrate(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.db.QueryRowContext(t.Context(), "SELECT count(*) FROM information_schema.tables WHERE table_schema = $1", d.schema).Scan(&tables); err != nil || tables != 1 {
+		t.Errorf("%d tables are left, %v; want the one of migrations", tables, err)
+	}
+}
+
+func TestManyMigrateAtOnce(t *testing.T) {
+	at := postgrestest.Need(t, server, serverErr).Address()
+	errs := make(chan error)
+	for range 4 {
+		d := connect(t, at)
+		go func() { errs <- d.Migrate(t.Context(), Version) }()
+	}
+	for range 4 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A broker works with a newer schema as long as that says so.
+func TestNewerSchema(t *testing.T) {
+	at := address(t)
+	d := connect(t, at)
+	for oldest, want := range map[int]string{Version: "", Version + 1: "update the broker"} {
+		if _, err := d.db.ExecContext(t.Context(), "INSERT INTO migrations (version, oldest) VALUES ($1, $2)", Version+oldest, oldest); err != nil {
+			t.Fatal(err)
+		}
+		err := d.Migrate(t.Context(), Version)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("oldest %d: %v, want %q", oldest, err, want)
+		}
+		if _, err := d.db.ExecContext(t.Context(), "DELETE FROM migrations WHERE version > $1", Version); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTwoBrokersWriteOneChain(t *testing.T) {
+	at := address(t)
+	child := statetest.StartChild(t, at) // records, and is killed in the middle of it
+	one, two := open(t, at), open(t, at)
+	done := make(chan []string)
+	go func() { done <- write(t, two, 20) }()
+	write(t, one, 20)
+	<-done
+	child.Kill(t)
+	if v := verify(t, one); !v.OK() || v.Links < 160 {
+		t.Errorf("%+v", v)
+	}
+	if err := one.Tidy(t.Context()); err != nil {
+		t.Error(err)
+	}
+	d := connect(t, at)
+	if _, err := d.db.ExecContext(t.Context(), "UPDATE calls SET tool = 'other' WHERE n = (SELECT max(n) FROM calls)"); err != nil {
+		t.Fatal(err)
+	}
+	if v := verify(t, one); v.OK() {
+		t.Error("a call was changed unseen")
+	}
+}
+
+func TestVerifyAfterAPrune(t *testing.T) {
+	s := open(t, address(t))
+	write(t, s, 3)
+	if n, err := s.Prune(t.Context(), time.Now().Add(time.Minute)); err != nil || n != 3 {
+		t.Fatalf("Prune = %d, %v", n, err)
+	}
+	write(t, s, 1)
+	if v := verify(t, s); !v.OK() || v.Base == 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A server, a script or a person may send any bytes.
+func TestTextsThatPostgresCannotKeep(t *testing.T) {
+	at := address(t)
+	s := open(t, at)
+	odd := "a\x00b\xffc"
+	id := s.Begin(state.Execution{Client: odd, Code: odd})
+	s.Record(state.Call{ExecutionID: id, Server: odd, Tool: odd, Error: odd, Status: state.CallError})
+	s.Note(state.Event{Kind: state.EventDrift, Detail: odd})
+	if err := s.Finish(state.Execution{ID: id, Error: odd}); err != nil {
+		t.Fatal(err)
+	}
+	if e, calls, err := s.Show(t.Context(), id); err != nil || e.Client != "a\ufffdb\ufffdc" || len(calls) != 1 {
+		t.Errorf("%+v, %+v, %v", e, calls, err)
+	}
+	if v := verify(t, s); !v.OK() {
+		t.Errorf("flaws: %+v", v.Flaws)
+	}
+	k := connect(t, at).Kept(nil)
+	if err := k.SetValue(t.Context(), odd, odd, json.RawMessage(`"x"`)); err != nil {
+		t.Error(err)
+	}
+	if keys, err := k.Keys(t.Context(), odd); err != nil || len(keys) != 1 || keys[0] != odd {
+		t.Errorf("keys %q, %v", keys, err)
+	}
+	r := connect(t, at).Runs()
+	j := r.Begin(state.Run{Code: odd})
+	if err := j.Record(state.RunCall{Ordinal: 1, Tool: odd, State: state.RunIntent, Class: "write", Value: json.RawMessage(odd)}, true); err != nil {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The server ends and comes back: what was recorded meanwhile is kept, once, and
+// what this broker does is not taken for that of one that is gone.
+func TestServerComesBack(t *testing.T) {
+	own, err := postgrestest.Start()
+	own = postgrestest.Need(t, own, err)
+	t.Cleanup(func() { own.Stop() }) // after the stores are closed
+	at := own.Address()
+	d := connect(t, at)
+	if err := d.Migrate(t.Context(), Version); err != nil {
+		t.Fatal(err)
+	}
+	s, runs := open(t, at), d.Runs()
+	defer runs.Close()
+	id := s.Begin(state.Execution{Client: "ci"})
+	write(t, s, 1)
+	j := runs.Begin(state.Run{Code: "return 1"})
+	record := func(n int) {
+		t.Helper()
+		if err := j.Record(state.RunCall{Ordinal: n, Tool: "t", State: state.RunIntent, Class: "write"}, true); err != nil {
+			t.Error(err)
+		}
+	}
+	record(1)
+	if err := own.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.Record(state.Call{ExecutionID: id, Seq: 7, Server: "git", Tool: "log", Status: state.CallOK})
+	began := time.Now()
+	if err := own.Run(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, 1)
+	record(2)
+	t.Logf("written again %s after the server was started", time.Since(began))
+	e, calls, err := s.Show(t.Context(), id)
+	if err != nil || e.Status != state.StatusRunning || len(calls) != 1 {
+		t.Errorf("%+v with %d calls, %v; want it running, with one", e, len(calls), err)
+	}
+	if v := verify(t, s); !v.OK() {
+		t.Errorf("flaws: %+v", v.Flaws)
+	}
+	if _, _, _, err := d.Runs().Resume(t.Context(), state.Local, "r_none"); !errors.Is(err, state.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// A broker whose run was taken over, because the server saw its end, sends nothing
+// more of it.
+func TestARunThatWasTakenOverSendsNothing(t *testing.T) {
+	at := address(t)
+	d := connect(t, at)
+	first, second := d.Runs(), d.Runs()
+	defer first.Close()
+	defer second.Close()
+	run := state.Run{ID: state.NewRunID(), Code: "return 1"}
+	j := first.Begin(run)
+	intent := func(j state.RunJournal, n int) error {
+		return j.Record(state.RunCall{Ordinal: n, Tool: "t", State: state.RunIntent, Class: "write"}, true)
+	}
+	if err := intent(j, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := second.Resume(t.Context(), state.Local, run.ID); !errors.Is(err, state.ErrRunning) {
+		t.Fatalf("Resume = %v, want ErrRunning", err)
+	}
+	// The network between the first broker and the server is cut.
+	var pid int
+	if err := d.db.QueryRowContext(t.Context(), "SELECT l.pid FROM pg_locks l JOIN runs r ON r.owner = ((l.classid::bigint << 32) | l.objid::bigint)::text WHERE r.id = $1", run.ID).Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.db.ExecContext(t.Context(), "SELECT pg_terminate_backend($1, 5000)", pid); err != nil {
+		t.Fatal(err)
+	}
+	_, calls, again, err := second.Resume(t.Context(), state.Local, run.ID)
+	if err != nil || len(calls) != 1 || !calls[0].Lost() {
+		t.Fatalf("Resume = %+v, %v", calls, err)
+	}
+	if err := intent(j, 2); !errors.Is(err, state.ErrRunning) {
+		t.Errorf("the first one: %v, want ErrRunning", err)
+	}
+	if err := intent(again, 2); err != nil {
+		t.Errorf("the second one: %v", err)
+	}
+}
+
+func TestErrorsSayWhatToDoAndNoPassword(t *testing.T) {
+	at := postgrestest.Need(t, server, serverErr).Address()
+	for _, tt := range []struct{ at, want string }{
+		{"postgres://u:hunter2%zz@h/d", "write postgres://"},
+		{"postgres://u:hunter2@h/d?sslmode=maybe", "write postgres://"},
+		{"nonsense hunter2", "write postgres://"},
+		{"postgres://u:hunter2@127.0.0.1:1/d", "check that PostgreSQL runs there"},
+		{strings.Replace(strings.Replace(at, "/postgres?", "/nosuch?", 1), "postgres@", "postgres:hunter2@", 1), "createdb"},
+		{strings.Replace(at, "postgres@", "nobody:hunter2@", 1), "rejects the user"},
+	} {
+		d, err := Connect(tt.at, nil)
+		if err == nil {
+			_, _, err = d.Schema(t.Context())
+			d.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v, want %q", tt.at, err, tt.want)
+		}
+	}
+}
+
+func TestExpiryIsThatOfTheDatabase(t *testing.T) {
+	at := address(t)
+	k := connect(t, at).Kept(&state.Limits{MaxAge: time.Hour, MaxValueAge: time.Hour})
+	w, err := k.Create(t.Context(), "", state.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(w, strings.Repeat("x", 3*partBytes+1))
+	ref, err := w.Commit()
+	if err != nil || k.SetValue(t.Context(), "", "k", json.RawMessage("1")) != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.d.db.ExecContext(t.Context(), "UPDATE results SET created = created - interval '2 hours'; UPDATE vals SET set_at = set_at - interval '2 hours'"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := k.Open(t.Context(), "", ref); !errors.Is(err, state.ErrNotFound) {
+		t.Error(err)
+	}
+	if _, err := k.Value(t.Context(), "", "k"); !errors.Is(err, state.ErrNotFound) {
+		t.Error(err)
+	}
+	if err := k.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := k.d.db.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM result_parts) + (SELECT count(*) FROM vals)").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d rows are left, %v", left, err)
+	}
+}

@@ -105,7 +105,7 @@ var diagram = []row{
 	{pkg: "internal/results", imports: []string{"state"}},
 	{pkg: "internal/secret", imports: []string{"internal/redact", "internal/spawn"}},
 	{pkg: "internal/telemetry", imports: []string{"state", "internal/outbound"}},
-	{pkg: "internal/oauth", imports: []string{"internal/outbound"}},
+	{pkg: "internal/oauth", imports: []string{"internal/outbound", "state"}},
 	{pkg: "internal/outbound", modules: []string{"std"}},
 	{pkg: "internal/tokens"},
 	{pkg: "internal/clients", imports: []string{"internal/config"}},

@@ -1,9 +1,10 @@
 // Package state says what the broker keeps between requests, as contracts that
 // any number of implementations can satisfy: executions and their calls, events,
-// learned types, results, values and pins.
+// learned types, results, values, pins and documents.
 //
 // [github.com/mcpbroker/mcpbroker/state/sqlite] and
-// [github.com/mcpbroker/mcpbroker/state/files] implement them for one machine.
+// [github.com/mcpbroker/mcpbroker/state/files] implement them for one machine,
+// [github.com/mcpbroker/mcpbroker/state/postgres] for any number.
 // A contract assumes neither one process nor a file: what it promises holds for
 // several brokers that share one state, and package statetest checks it. Only
 // the programs and the package broker choose an implementation.

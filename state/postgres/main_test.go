@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 func address(t testing.TB) string {
 	t.Helper()
 	at := postgrestest.Need(t, server, serverErr).Address()
-	if err := connect(t, at).Migrate(t.Context(), Version); err != nil {
+	if err := connect(t, at).Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return at
@@ -105,6 +105,13 @@ func TestPinsSuite(t *testing.T) {
 	statetest.Pins{
 		New:  func(t testing.TB) string { return address(t) },
 		Open: func(t testing.TB, at string) state.Pins { return connect(t, at).Pins() },
+	}.Run(t)
+}
+
+func TestDocumentsSuite(t *testing.T) {
+	statetest.Documents{
+		New:  func(t testing.TB) string { return address(t) },
+		Open: func(t testing.TB, at string) state.Documents { return connect(t, at).Documents("test") },
 	}.Run(t)
 }
 

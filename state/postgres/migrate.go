@@ -24,7 +24,7 @@ import (
 var migrations embed.FS
 
 // Version is the schema that this broker knows.
-const Version = 1
+const Version = 2
 
 // A step is one version of the schema.
 type step struct {
@@ -55,17 +55,22 @@ func readSteps() (steps []step, err error) {
 	return steps, err
 }
 
-// Migrate changes the schema of the database to a version, 0 for none of it. Any
-// number of brokers may do so at once. One that is newer already, and with which
-// this broker works, stays if to is Version.
-func (d *Database) Migrate(ctx context.Context, to int) error {
+// Migrate brings the schema of the database to Version. One that is newer stays, if
+// this broker works with it. Any number of brokers may do so at once.
+func (d *Database) Migrate(ctx context.Context) error {
 	version, oldest, err := d.Schema(ctx)
-	if err != nil || version == to {
+	if err != nil || version == d.knows {
 		return err
 	}
-	if to == Version && version > to {
-		return newer(version, oldest)
+	if version > d.knows {
+		return newer(version, oldest, d.knows)
 	}
+	return d.MigrateTo(ctx, d.knows)
+}
+
+// MigrateTo changes the schema of the database to a version, 0 for none of it, also
+// back to an older one.
+func (d *Database) MigrateTo(ctx context.Context, to int) error {
 	steps, err := readSteps()
 	if err != nil {
 		return err
@@ -87,12 +92,9 @@ func (d *Database) Migrate(ctx context.Context, to int) error {
 		if _, err := c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, oldest BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL DEFAULT now())"); err != nil {
 			return err
 		}
-		version, oldest, err := schemaOf(ctx, c) // another broker may have been faster
+		version, _, err := schemaOf(ctx, c) // another broker may have been faster
 		if err != nil {
 			return err
-		}
-		if to == Version && version > to {
-			return newer(version, oldest)
 		}
 		for _, s := range steps {
 			if s.version <= version || s.version > to {
@@ -127,11 +129,11 @@ func (d *Database) Migrate(ctx context.Context, to int) error {
 }
 
 // newer is an error if this broker does not work with a version of the schema.
-func newer(version, oldest int) error {
-	if oldest <= Version {
+func newer(version, oldest, known int) error {
+	if oldest <= known {
 		return nil
 	}
-	return fmt.Errorf("its schema %d is of a newer broker (this one knows %d): update the broker", version, Version)
+	return fmt.Errorf("the database has schema %d of a newer broker (this one knows %d): update the broker", version, known)
 }
 
 // Schema is the version of the schema that the database has, 0 for none, and the

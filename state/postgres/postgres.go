@@ -1,6 +1,6 @@
 // Package postgres keeps the state of any number of brokers in one PostgreSQL
 // database, version 15 or later: the record of executions, calls and events,
-// learned types, journals of runs, pins, results and values.
+// learned types, journals of runs, pins, results, values and documents.
 //
 // Brokers share nothing else. Each writes the record in batches, by COPY, and all
 // write one chain of hashes, one batch after another. A broker holds a lock in the
@@ -43,6 +43,7 @@ type Database struct {
 	db     *sql.DB
 	name   string // for errors, without a password
 	schema string
+	knows  int // the newest schema that this broker knows
 	log    *slog.Logger
 }
 
@@ -58,7 +59,7 @@ func Connect(address string, log *slog.Logger) (*Database, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	d := &Database{name: fmt.Sprintf("%s on %s", cfg.Database, net.JoinHostPort(cfg.Host, fmt.Sprint(cfg.Port))), log: log}
+	d := &Database{name: fmt.Sprintf("%s on %s", cfg.Database, net.JoinHostPort(cfg.Host, fmt.Sprint(cfg.Port))), knows: Version, log: log}
 	params := map[string]string{
 		"application_name": "broker", "search_path": DefaultSchema,
 		// How soon the server notices that a broker's machine is gone: 25 s.
@@ -139,7 +140,7 @@ func (d *Database) Record(ctx context.Context, o *Options) (*tables.Store, error
 func (d *Database) Runs() *tables.Runs {
 	id := tables.NewOwnerID()
 	return tables.NewRuns(tables.RunsOptions{
-		Name: d.name, Dialect: dialect, Logger: d.log,
+		Name: d.name, Dialect: dialect, Each: true, Logger: d.log,
 		Open: func(ctx context.Context, _ bool) (*sql.Conn, error) {
 			conn, err := d.db.Conn(ctx)
 			if err == nil {
@@ -164,7 +165,7 @@ var dialect = &tables.Dialect{
 	Begin:     "BEGIN",
 	Snapshot:  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 	LockTable: "LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE",
-	LockRun:   "SELECT pg_advisory_xact_lock(hashtextextended(?, 2))",
+	LockRun:   "SELECT owner FROM runs WHERE id = ? FOR UPDATE",
 	Release:   "SELECT pg_advisory_unlock_all()",
 	Again:     again,
 	Patience:  10 * time.Second,
@@ -220,6 +221,9 @@ func explain(err error) error {
 		return err
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		if dial, ok := errors.AsType[*net.OpError](err); ok { // which the error has twice, among other things
+			err = dial
+		}
 		return fmt.Errorf("%w: check that PostgreSQL runs there and accepts connections", err)
 	}
 	return err

@@ -54,7 +54,7 @@ func verify(t *testing.T, s *tables.Store) state.Verification {
 func TestMigrationsLeadThereAndBack(t *testing.T) {
 	d := connect(t, postgrestest.Need(t, server, serverErr).Address())
 	for _, to := range []int{Version, 0, Version, Version - 1, Version} {
-		if err := d.Migrate(t.Context(), to); err != nil {
+		if err := d.MigrateTo(t.Context(), to); err != nil {
 			t.Fatalf("to %d: %v", to, err)
 		}
 		if got, _, err := d.Schema(t.Context()); err != nil || got != to {
@@ -62,7 +62,7 @@ func TestMigrationsLeadThereAndBack(t *testing.T) {
 		}
 	}
 	var tables int
-	if err := d.Migrate(t.Context(), 0); err != nil {
+	if err := d.MigrateTo(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.db.QueryRowContext(t.Context(), "SELECT count(*) FROM information_schema.tables WHERE table_schema = $1", d.schema).Scan(&tables); err != nil || tables != 1 {
@@ -75,7 +75,7 @@ func TestManyMigrateAtOnce(t *testing.T) {
 	errs := make(chan error)
 	for range 4 {
 		d := connect(t, at)
-		go func() { errs <- d.Migrate(t.Context(), Version) }()
+		go func() { errs <- d.Migrate(t.Context()) }()
 	}
 	for range 4 {
 		if err := <-errs; err != nil {
@@ -92,13 +92,69 @@ func TestNewerSchema(t *testing.T) {
 		if _, err := d.db.ExecContext(t.Context(), "INSERT INTO migrations (version, oldest) VALUES ($1, $2)", Version+oldest, oldest); err != nil {
 			t.Fatal(err)
 		}
-		err := d.Migrate(t.Context(), Version)
+		err := d.Migrate(t.Context())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("oldest %d: %v, want %q", oldest, err, want)
 		}
 		if _, err := d.db.ExecContext(t.Context(), "DELETE FROM migrations WHERE version > $1", Version); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Brokers of the version before go on beside new ones, and start again.
+func TestOldAndNewBrokersSideBySide(t *testing.T) {
+	at := postgrestest.Need(t, server, serverErr).Address()
+	before := connect(t, at)
+	before.knows = Version - 1
+	if err := before.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	record := func(d *Database) *tables.Store {
+		s, err := d.Record(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	old := record(before)
+	first := write(t, old, 1)
+	running := old.Begin(state.Execution{Client: "old"})
+	after := connect(t, at)
+	if err := after.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	recent := record(after)
+	second := write(t, recent, 1)
+	third := write(t, old, 1)
+	if err := before.Migrate(t.Context()); err != nil { // one that is started again
+		t.Error(err)
+	}
+	if version, _, err := before.Schema(t.Context()); err != nil || version != Version {
+		t.Errorf("an old broker made schema %d of %d, %v", version, Version, err)
+	}
+	for _, s := range []*tables.Store{old, recent} {
+		for _, id := range []string{first[0], second[0], third[0]} {
+			if e, calls, err := s.Show(t.Context(), id); err != nil || e.Status != state.StatusDone || len(calls) != 1 {
+				t.Errorf("%+v with %d calls, %v", e, len(calls), err)
+			}
+		}
+		if e, _, err := s.Show(t.Context(), running); err != nil || e.Status != state.StatusRunning {
+			t.Errorf("%+v, %v; want it running", e, err)
+		}
+		if v := verify(t, s); !v.OK() {
+			t.Errorf("flaws: %+v", v.Flaws)
+		}
+	}
+	if err := before.Pins().ChangePins(t.Context(), "s", func(m map[state.PinName]state.Pin) error {
+		m[state.PinName{Kind: state.PinTool, Name: "t"}] = state.Pin{Digest: "1"}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if m, err := after.Pins().Pins(t.Context(), "s"); err != nil || len(m) != 1 {
+		t.Errorf("%v, %v", m, err)
 	}
 }
 
@@ -180,7 +236,7 @@ func TestServerComesBack(t *testing.T) {
 	t.Cleanup(func() { own.Stop() }) // after the stores are closed
 	at := own.Address()
 	d := connect(t, at)
-	if err := d.Migrate(t.Context(), Version); err != nil {
+	if err := d.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s, runs := open(t, at), d.Runs()
@@ -305,5 +361,40 @@ func TestExpiryIsThatOfTheDatabase(t *testing.T) {
 	var left int
 	if err := k.d.db.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM result_parts) + (SELECT count(*) FROM vals)").Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d rows are left, %v", left, err)
+	}
+}
+
+// A write costs two of these: its intent and its result.
+func BenchmarkRecordIntent(b *testing.B) {
+	r := connect(b, address(b)).Runs()
+	defer r.Close()
+	j := r.Begin(state.Run{})
+	for n := 1; b.Loop(); n++ {
+		if err := j.Record(state.RunCall{Ordinal: n, Func: "call", Tool: "t__write", Args: json.RawMessage(`{"n":1}`), Class: "write", State: state.RunIntent}, true); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkExecution is what an execution of some calls pays until its answer may
+// be sent.
+func BenchmarkExecution(b *testing.B) {
+	for _, calls := range []int{1, 100} {
+		b.Run(fmt.Sprint(calls, "calls"), func(b *testing.B) {
+			s, err := connect(b, address(b)).Record(b.Context(), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			for b.Loop() {
+				id := s.Begin(state.Execution{Client: "ci", Code: "return 1"})
+				for n := range calls {
+					s.Record(state.Call{ExecutionID: id, Seq: n, Server: "git", Tool: "log", Status: state.CallOK})
+				}
+				if err := s.Finish(state.Execution{ID: id}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

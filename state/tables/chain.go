@@ -142,7 +142,7 @@ func (w *writer) chained(ctx context.Context, f func() error) error {
 		if err := w.insertAll(ctx); err != nil {
 			return err
 		}
-		w.doubt = w.head.hash
+		w.doubt = &state.Head{N: w.head.n, Hash: string(w.head.hash)}
 		return w.exec(ctx, "UPDATE head SET n = ?, hash = ?, base = ?, base_hash = ?", w.head.n, w.head.hash, w.head.base, w.head.baseHash)
 	})
 	if err == nil {

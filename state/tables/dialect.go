@@ -19,8 +19,9 @@ type Dialect struct {
 	// Begin begins a transaction that writes; Snapshot one that reads one state of
 	// the database.
 	Begin, Snapshot string
-	// Lock, if not empty, is a statement that keeps others from writing to the
-	// table %s, or to what belongs to the run ?, until the end of the transaction.
+	// LockTable, if not empty, is a statement that keeps others from writing to the
+	// table %s until the end of the transaction. LockRun, if not empty, is a query
+	// for the owner of the run ? that keeps others from locking it.
 	LockTable, LockRun string
 	// Durable and Usual, if not empty, are statements that turn on that a commit
 	// waits for the disk, and off again.

@@ -231,19 +231,9 @@ func (j *journal) approved(ctx context.Context, ordinal int) error {
 // mine is an error if another broker has taken the run over, because it could not
 // see any more that this one lives. It cannot be wrong about that on one machine.
 func (j *journal) mine(ctx context.Context) error {
-	if j.runs.d.LockRun == "" {
-		return nil
-	}
-	if err := j.runs.lock(ctx, j.run.ID); err != nil {
-		return err
-	}
-	var owner string
-	err := j.runs.conn.QueryRowContext(ctx, "SELECT owner FROM runs WHERE id = ?", j.run.ID).Scan(&owner)
+	owner, err := j.runs.owner(ctx, j.run.ID)
 	if err == nil && owner != "" && owner != j.runs.o.Owner() {
 		return state.ErrRunning
-	}
-	if errors.Is(err, sql.ErrNoRows) { // it was removed
-		return nil
 	}
 	return err
 }

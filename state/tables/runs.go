@@ -30,7 +30,9 @@ type RunsOptions struct {
 	// which wrote at a time, from those that are gone.
 	Owner    func() string
 	Executed func(ctx context.Context, conn *Conn) (func(owner string, at time.Time) bool, error)
-	Logger   *slog.Logger
+	// Each keeps state.MaxRuns for each principal, not for all together.
+	Each   bool
+	Logger *slog.Logger
 }
 
 // Runs keeps journals. It implements state.Runs and state.RunHistory. Nothing is
@@ -118,8 +120,12 @@ func (r *Runs) prune(ctx context.Context) {
 	r.begun = 0
 	old := time.Now().Add(-state.RunAge).UnixNano()
 	err := Transaction(ctx, r.conn, "", func() error {
+		recent := "SELECT id FROM runs ORDER BY started DESC LIMIT ?2"
+		if r.o.Each {
+			recent = "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY principal ORDER BY started DESC) AS n FROM runs) r WHERE n <= ?2"
+		}
 		if _, err := r.conn.ExecContext(ctx, `DELETE FROM runs WHERE (status <> 'running' AND updated < ?1) OR started < ?1
-			OR (status <> 'running' AND id NOT IN (SELECT id FROM runs ORDER BY started DESC LIMIT ?2))`, old, state.MaxRuns); err != nil {
+			OR (status <> 'running' AND id NOT IN (`+recent+`))`, old, state.MaxRuns); err != nil {
 			return err
 		}
 		_, err := r.conn.ExecContext(ctx, "DELETE FROM run_calls WHERE run NOT IN (SELECT id FROM runs)")
@@ -185,10 +191,20 @@ func (r *Runs) putCall(ctx context.Context, run string, c *state.RunCall) error 
 // lock keeps others from changing a run until the end of the transaction, where the
 // transaction itself does not.
 func (r *Runs) lock(ctx context.Context, id string) error {
+	_, err := r.owner(ctx, id)
+	return err
+}
+
+// owner locks a run, and returns its owner if the lock is needed.
+func (r *Runs) owner(ctx context.Context, id string) (owner string, err error) {
 	if r.d.LockRun == "" {
-		return nil
+		return "", nil
 	}
-	return r.exec(ctx, r.d.LockRun, id)
+	err = r.conn.QueryRowContext(ctx, r.d.LockRun, r.d.text(id)).Scan(&owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return owner, err
 }
 
 const runColumns = `id, principal, status, owner, updated, seed, epoch, body, (SELECT count(*) FROM run_calls WHERE run = runs.id AND ordinal > 0)`

@@ -1,14 +1,12 @@
 package tables
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
@@ -51,8 +49,8 @@ type writer struct {
 	conn       *Conn
 	statements map[string]*sql.Stmt // by their text
 	rows       [3]pending           // to insert at the end of the transaction
-	doubt      []byte               // the hash of the last link of a transaction that may have been committed
-	inDoubt    []byte               // the same, when it is tried again
+	doubt      *state.Head          // the last link of a transaction that may have been committed
+	inDoubt    *state.Head          // the same, when it is tried again
 	batch      []op                 // the last one's memory, for the next
 	head       head                 // of the chain, in a transaction
 	last       state.Head           // of the chain, as it was committed
@@ -72,8 +70,12 @@ func (s *Store) write(conn *Conn) {
 	defer tidy.Stop()
 	hourly := time.NewTicker(announceInterval)
 	defer hourly.Stop()
-	tend := time.NewTicker(cmp.Or(s.d.Tend, announceInterval))
-	defer tend.Stop()
+	var tend <-chan time.Time // nil: never
+	if s.d.Tend > 0 {
+		ticker := time.NewTicker(s.d.Tend)
+		defer ticker.Stop()
+		tend = ticker.C
+	}
 	for {
 		select {
 		case o := <-s.ops:
@@ -86,7 +88,7 @@ func (s *Store) write(conn *Conn) {
 			}
 		case <-hourly.C:
 			w.announce()
-		case <-tend.C:
+		case <-tend:
 			if err := w.committed(func(context.Context) error { return w.markInterrupted() }); err != nil {
 				w.log.Warn("audit: look for interrupted executions", "err", err)
 			}
@@ -286,72 +288,6 @@ func (w *writer) event(ctx context.Context, e state.Event) error {
 	return w.insert(ctx, "events", eventColumns+", n", append(row, w.head.n)...)
 }
 
-// A pending is what is to be inserted into one table.
-type pending struct {
-	table, columns string
-	rows           [][]any
-}
-
-// insert adds a row to one of three tables, at once or with others at the end of
-// the transaction.
-func (w *writer) insert(ctx context.Context, table, columns string, row ...any) error {
-	if w.d.Insert == nil {
-		return w.exec(ctx, "INSERT INTO "+table+" ("+columns+") VALUES (?"+strings.Repeat(", ?", len(row)-1)+")", row...)
-	}
-	for i := range w.rows {
-		if p := &w.rows[i]; p.table == table || p.table == "" {
-			p.table, p.columns, p.rows = table, columns, append(p.rows, row)
-			return nil
-		}
-	}
-	panic("a fourth table: " + table)
-}
-
-// insertAll inserts what is pending.
-func (w *writer) insertAll(ctx context.Context) error {
-	for i := range w.rows {
-		p := &w.rows[i]
-		if len(p.rows) == 0 {
-			continue
-		}
-		if err := w.d.Insert(ctx, w.conn.Conn, p.table, strings.Split(p.columns, ", "), p.rows); err != nil {
-			return err
-		}
-		p.rows = nil // payloads must not stay in memory
-	}
-	return nil
-}
-
-// reconnect opens another connection.
-func (w *writer) reconnect(ctx context.Context) {
-	_ = w.conn.Close() // it is broken
-	for _, stmt := range w.statements {
-		_ = stmt.Close()
-	}
-	clear(w.statements)
-	err := w.d.reopen(func() error {
-		conn, err := w.db.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		w.conn = &Conn{conn, w.d}
-		if w.registered {
-			return w.owners.Register(ctx, w.conn, w.owner)
-		}
-		return nil
-	})
-	if err != nil {
-		w.log.Error("audit: connect again", "err", w.d.Explain(err))
-	}
-}
-
-// arrived reports whether the transaction whose outcome is not known was committed.
-func (w *writer) arrived(ctx context.Context) (bool, error) {
-	var yes bool
-	err := w.conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chain WHERE hash = ?)", w.inDoubt).Scan(&yes)
-	return yes, err
-}
-
 // exec runs a statement that is prepared once.
 func (w *writer) exec(ctx context.Context, text string, args ...any) error {
 	if w.d.Numbered { // whose driver prepares by itself
@@ -505,96 +441,4 @@ func (w *writer) end() {
 	if err := errors.Join(errs...); err != nil {
 		w.closeErr = fmt.Errorf("close audit record %s: %w", w.o.Name, w.d.Explain(err))
 	}
-}
-
-// tidy removes some of what is older than is kept, or too much, and reports
-// whether there is more.
-func (w *writer) tidy() bool {
-	ctx := context.Background()
-	var before time.Time
-	if w.o.Age > 0 {
-		before = time.Now().Add(-w.o.Age)
-	}
-	more, err := false, error(nil)
-	if full, e := w.tooLarge(ctx); e != nil || !full.IsZero() {
-		before, err, more = later(before, full), e, !full.IsZero()
-	}
-	if err == nil && !before.IsZero() {
-		var rest bool
-		_, rest, err = w.pruneSome(ctx, before)
-		more = more || rest
-	}
-	if err != nil {
-		w.log.Warn("audit: remove old records", "err", err)
-		return false
-	}
-	return more
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// tooLarge is a time before which there is something to remove because the record
-// is too large, an eighth of all the time that it is about; zero if it is not.
-func (w *writer) tooLarge(ctx context.Context) (time.Time, error) {
-	if w.o.MaxBytes == 0 || w.o.Size == nil {
-		return time.Time{}, nil
-	}
-	var oldest sql.NullInt64
-	size, err := w.o.Size(ctx, w.conn)
-	if err == nil && size > w.o.MaxBytes {
-		err = w.conn.QueryRowContext(ctx, `SELECT min(at) FROM (SELECT min(started) AS at FROM executions WHERE status <> 'running'
-			UNION ALL SELECT min(started) FROM calls WHERE execution = '' UNION ALL SELECT min(time) FROM events) o`).Scan(&oldest)
-	}
-	if err != nil || !oldest.Valid {
-		return time.Time{}, err
-	}
-	first := time.Unix(0, oldest.Int64)
-	return first.Add(max(time.Since(first)/8, time.Second)), nil
-}
-
-// pruneSome removes at most pruneStep executions that began before t, and as
-// many calls without one. It returns how many executions that were, and whether
-// there is more of either.
-func (w *writer) pruneSome(ctx context.Context, t time.Time) (executions int, more bool, err error) {
-	direct, events := 0, 0 // calls without an execution
-	const old = `SELECT id FROM executions WHERE started < ? AND status <> 'running' ORDER BY started LIMIT ?`
-	err = w.chained(ctx, func() error {
-		if _, err := w.conn.ExecContext(ctx, "DELETE FROM calls WHERE execution IN ("+old+")", t.UnixNano(), pruneStep); err != nil {
-			return err
-		}
-		var err error
-		if events, err = deleted(w.conn.ExecContext(ctx, "DELETE FROM events WHERE time < ?", t.UnixNano())); err != nil {
-			return err
-		}
-		executions, err = deleted(w.conn.ExecContext(ctx, "DELETE FROM executions WHERE id IN ("+old+")", t.UnixNano(), pruneStep))
-		if err != nil {
-			return err
-		}
-		direct, err = deleted(w.conn.ExecContext(ctx,
-			"DELETE FROM calls WHERE n IN (SELECT n FROM calls WHERE execution = '' AND started < ? LIMIT ?)", t.UnixNano(), pruneStep))
-		if err != nil || executions+direct+events == 0 {
-			return err
-		}
-		return w.shorten(ctx, t.UnixNano(), max(executions, direct) == pruneStep)
-	})
-	if err == nil && executions+direct+events > 0 {
-		w.announce()
-		if w.d.Vacuum != "" {
-			_, err = w.conn.ExecContext(ctx, fmt.Sprintf(w.d.Vacuum, 256))
-		}
-	}
-	return executions, max(executions, direct) == pruneStep, err
-}
-
-func deleted(r sql.Result, err error) (int, error) {
-	if err != nil {
-		return 0, err
-	}
-	n, err := r.RowsAffected()
-	return int(n), err
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 func (a *app) approvalsCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func (a *app) approvalsCommand() *cobra.Command {
 func (a *app) approvalsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List runs that wait for a decision", Args: noArgs,
-		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, _ []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, _ []string) error {
 			list, err := (&api.Reader{Runs: runs}).Waiting(ctx)
 			if err != nil {
 				return err
@@ -42,7 +42,7 @@ func (a *app) approvalsListCommand() *cobra.Command {
 func (a *app) approvalsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", Short: "Show the calls that a run waits for", Args: oneArg("the id of a run, or how it begins"),
-		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
 			run, calls, err := runs.Run(ctx, args[0])
 			if err != nil {
 				return unknownRun(err, args[0])
@@ -86,7 +86,7 @@ func (a *app) approveCommand() *cobra.Command {
 			"Where there is no terminal, BROKER_APPROVER_TOKEN has to be the secret " + approverSecret + " of the keyring.\n" +
 			"Then the run goes on with: broker runs resume RUN, or execute_code with resume.",
 		Args: oneArg("the id of a run, or how it begins"),
-		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
 			return a.decide(ctx, runs, args[0], v, always)
 		}),
 	}
@@ -101,7 +101,7 @@ func (a *app) denyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "deny RUN", Short: "Refuse calls that wait for a decision: the script gets an error for each",
 		Args: oneArg("the id of a run, or how it begins"),
-		RunE: a.withRuns(func(ctx context.Context, runs *sqlite.Runs, args []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
 			return a.decide(ctx, runs, args[0], v, false)
 		}),
 	}
@@ -109,7 +109,7 @@ func (a *app) denyCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) decide(ctx context.Context, runs *sqlite.Runs, id string, v state.Verdict, always bool) error {
+func (a *app) decide(ctx context.Context, runs *tables.Runs, id string, v state.Verdict, always bool) error {
 	var run state.Run
 	v.ForRun = v.ForRun || always
 	meant, err := (&api.Reader{Runs: runs}).Decide(ctx, id, v, func(r state.Run, calls []state.RunCall) error {

@@ -26,20 +26,21 @@ func (a *app) auditCommand() *cobra.Command {
 
 // readAudit opens the record of the config's state directory. One that has
 // not been written yet is said so, not made.
-func (a *app) readAudit() (*sqlite.Store, error) {
-	state, err := a.stateOnly()
+func (a *app) readAudit() (record, error) {
+	st, err := a.stores()
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlite.OpenReadOnly(state)
+	store, err := st.history()
 	if err != nil {
+		_ = st.Close() // the first error is what matters
 		return nil, hinted("%w\nhint: broker serve and broker exec create it; --state-dir names another directory", err)
 	}
-	return store, nil
+	return closing{store, st}, nil
 }
 
 // withAudit is a command's RunE that does f with the record.
-func (a *app) withAudit(f func(ctx context.Context, store *sqlite.Store, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withAudit(f func(ctx context.Context, store record, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		store, err := a.readAudit()
 		if err != nil {
@@ -101,7 +102,7 @@ func (a *app) auditListCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
 			f.Since = ago(since)
 			list, err := store.List(ctx, f)
 			if err != nil {
@@ -196,7 +197,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 		Long: "Show one execution with its script, as far as it was recorded, and its calls. EXECUTION is an id of audit list,\n" +
 			"or how it begins. What looked like a secret reads [redacted].",
 		Args: oneArg("the id of an execution, or how it begins"),
-		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, args []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store record, args []string) error {
 			e, calls, err := store.Show(ctx, args[0])
 			if err != nil {
 				return hinted("%w\nhint: broker audit list", err)
@@ -326,7 +327,7 @@ func (a *app) auditEventsCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use: "events", Short: "List changes of servers, skills and plugins, newest first", Args: noArgs,
-		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
 			list, err := store.Events(ctx, ago(since), limit)
 			if err != nil {
 				return err
@@ -357,15 +358,16 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			if older == 0 {
 				return usage("prune needs --older-than\nhint: broker audit prune --older-than 720h")
 			}
-			dir, err := a.stateOnly()
+			st, err := a.stores()
 			if err != nil {
 				return err
 			}
+			defer st.Close()
 			anchor, err := a.anchorFile("")
 			if err != nil {
 				return err
 			}
-			store, err := sqlite.Open(dir, &sqlite.Options{Days: -1, MaxBytes: -1, Anchor: anchor, Logger: a.logger()})
+			store, err := st.record(&sqlite.Options{Days: -1, MaxBytes: -1, Anchor: anchor, Logger: a.logger()})
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func (a *app) auditVerifyCommand() *cobra.Command {
@@ -26,7 +25,7 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 		Long: "Check that nobody has changed the record: each row has a digest in a chain of hashes. The first row that is not as it was\n" +
 			"written is named, and the exit code is 1. Whoever can write the file can write all of it anew, or cut its end: that is seen\n" +
 			"only with anchors, the heads of the chain that audit.anchor of the config adds to a file, kept where they cannot write.",
-		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
 			path, err := a.anchorFile(file)
 			if err != nil {
 				return err
@@ -129,7 +128,7 @@ func (a *app) auditExportCommand() *cobra.Command {
 		Long: "Print all executions with their calls, oldest first, then all events, as JSON lines: {\"execution\", \"calls\"}, {\"calls\"} for calls that\n" +
 			"no execution made, and {\"event\"}. With --format otlp, each line is a request of OTLP logs in JSON, which collectors read from\n" +
 			"files (otlpjsonfile) or take at /v1/logs.",
-		RunE: a.withAudit(func(ctx context.Context, store *sqlite.Store, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
 			switch format {
 			case "jsonl":
 				return a.exportLines(ctx, store)
@@ -143,7 +142,7 @@ func (a *app) auditExportCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) exportLines(ctx context.Context, store *sqlite.Store) error {
+func (a *app) exportLines(ctx context.Context, store record) error {
 	err := store.Export(ctx, func(e state.Execution, calls []state.Call) error {
 		line := map[string]any{"calls": orEmpty(calls)}
 		if e.ID != "" {
@@ -158,7 +157,7 @@ func (a *app) exportLines(ctx context.Context, store *sqlite.Store) error {
 }
 
 // eachEvent calls f for all events, the oldest first.
-func eachEvent(ctx context.Context, store *sqlite.Store, f func(state.Event) error) error {
+func eachEvent(ctx context.Context, store record, f func(state.Event) error) error {
 	list, err := store.Events(ctx, time.Time{}, -1)
 	if err != nil {
 		return err
@@ -174,7 +173,7 @@ func eachEvent(ctx context.Context, store *sqlite.Store, f func(state.Event) err
 // maxLogBatch is how many records one request has.
 const maxLogBatch = 1000
 
-func (a *app) exportOTLP(ctx context.Context, store *sqlite.Store) error {
+func (a *app) exportOTLP(ctx context.Context, store record) error {
 	var batch []telemetry.Log
 	flush := func() error {
 		if len(batch) == 0 {

@@ -28,11 +28,15 @@ func (a *app) authCommand() *cobra.Command {
 
 // signIns reads the config and opens what is stored about sign-ins.
 func (a *app) signIns() (*config.Config, *oauth.Manager, error) {
-	cfg, state, err := a.loadWithState()
+	cfg, dir, err := a.loadWithState()
 	if err != nil {
 		return nil, nil, err
 	}
-	return cfg, oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: a.logger()}), nil
+	st, err := a.storesOf(cfg, dir) // closed with the process, after the one command
+	if err != nil {
+		return nil, nil, err
+	}
+	return cfg, st.signIns(), nil
 }
 
 // remoteServer finds the server that a sign-in command names.
@@ -155,6 +159,9 @@ func expiry(st oauth.Status) string {
 func where(st oauth.Status) string {
 	if st.Stored == "keyring" {
 		return "the keyring"
+	}
+	if st.Stored == "database" {
+		return "the database, sealed"
 	}
 	return st.Stored + ", which only you can read"
 }

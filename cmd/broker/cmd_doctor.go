@@ -69,7 +69,7 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 		}
 	}
 	e := &examination{a: a}
-	e.add(checkConfig(s), checkState(s))
+	e.add(checkConfig(s), checkState(ctx, s))
 	e.add(checkSandbox(ctx, s)...)
 	e.add(checkProgram())
 	e.add(checkTypes(ctx, s))
@@ -139,8 +139,12 @@ func checkProject(s *session) (check, bool) {
 }
 
 // checkState writes a file where the broker keeps its state.
-func checkState(s *session) check {
-	c := check{Name: "state", OK: true, Detail: s.state}
+func checkState(ctx context.Context, s *session) check {
+	where, err := s.stores.describe(ctx)
+	if err != nil {
+		return check{Name: "state", Detail: err.Error(), Hint: "\"state\" of the config names the database"}
+	}
+	c := check{Name: "state", OK: true, Detail: where}
 	f, err := os.CreateTemp(s.state, "doctor-*")
 	if err != nil {
 		return check{Name: "state", Detail: err.Error(), Hint: "--state-dir names another directory"}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,13 +14,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/policy/scan"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/files"
-	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
-// pinStore judges by what is kept in a state directory; changed may be nil.
-func (a *app) pinStore(cfg *config.Config, dir string, changed func(server, what string)) *pins.Store {
-	kept := apartPins{files.OpenPins(filepath.Join(dir, "pins")), make(map[string]string)}
+// pinStore judges by what is kept; changed may be nil.
+func (a *app) pinStore(cfg *config.Config, in *stores, changed func(server, what string)) *pins.Store {
+	kept := apartPins{in.pins(), make(map[string]string)}
 	for _, s := range cfg.Servers {
 		if s.File != "" {
 			kept.file[s.Name] = s.File
@@ -57,7 +54,7 @@ func (p apartPins) PinsVersion(ctx context.Context, server string) string {
 }
 
 // noteChanges makes what differs events.
-func noteChanges(store *sqlite.Store) func(server, what string) {
+func noteChanges(store record) func(server, what string) {
 	return func(server, what string) {
 		store.Note(state.Event{Kind: state.EventToolsChanged, Server: server, Detail: what})
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // savedScripts is where the scripts of a config are saved: beside it, where
@@ -78,7 +77,7 @@ func (a *app) scriptsSaveCommand() *cobra.Command {
 
 // ofExecution fills in the script of an execution as it ran.
 func (a *app) ofExecution(ctx context.Context, s *script.Script) error {
-	return a.audited(ctx, func(store *sqlite.Store) error {
+	return a.audited(ctx, func(store record) error {
 		e, _, err := store.Show(ctx, s.Execution)
 		switch {
 		case err != nil:
@@ -101,7 +100,7 @@ func notRecorded(e state.Execution) error {
 }
 
 // audited does f with the record of the config.
-func (a *app) audited(_ context.Context, f func(*sqlite.Store) error) error {
+func (a *app) audited(_ context.Context, f func(record) error) error {
 	store, err := a.readAudit()
 	if err != nil {
 		return err

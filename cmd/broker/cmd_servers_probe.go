@@ -10,7 +10,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/oauth"
 )
 
 // A probe is what one start of a server showed.
@@ -107,7 +106,7 @@ func (a *app) finishProbe(p probe, err error) error {
 
 // probe starts one server by itself, whether it is enabled or not.
 func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
-	cfg, state, err := a.loadWithState()
+	cfg, dir, err := a.loadWithState()
 	if err != nil {
 		return probe{}, err
 	}
@@ -118,7 +117,12 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	only := *cfg
 	only.Servers = []config.Server{*s}
 	only.Servers[0].Disabled = false
-	pool := a.pool(upstreams(&only), state)
+	in, err := a.storesOf(cfg, dir)
+	if err != nil {
+		return probe{}, err
+	}
+	defer in.Close()
+	pool := a.pool(upstreams(&only), in)
 	start := time.Now()
 	st := pool.Refresh(ctx, name)[0]
 	took := time.Since(start)
@@ -137,11 +141,10 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 
 // pool connects to servers without a broker. It promises them what the broker
 // promises, since what they list is kept for the broker too.
-func (a *app) pool(servers []upstream.Config, state string) *upstream.Pool {
-	log := a.logger()
+func (a *app) pool(servers []upstream.Config, st *stores) *upstream.Pool {
 	return upstream.NewPool(servers, &upstream.Options{
-		Logger: log, CacheDir: filepath.Join(state, "catalogue"), PackageDir: state, Expand: expand, Guard: true, Capabilities: surface.Promises(),
-		OAuth: signer(oauth.New(state, &oauth.Options{Keyring: keyring(), Logger: log}), expand),
+		Logger: st.log, CacheDir: filepath.Join(st.dir, "catalogue"), PackageDir: st.dir, Expand: expand, Guard: true, Capabilities: surface.Promises(),
+		OAuth: signer(st.signIns(), expand),
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
 func (a *app) storeCommand() *cobra.Command {
@@ -23,13 +21,13 @@ func (a *app) storeCommand() *cobra.Command {
 		a.storeListCommand(), a.storeGetCommand(), a.storeRemoveCommand())
 }
 
-// results opens the result store of the config's state directory.
-func (a *app) results() (*files.Store, error) {
-	_, state, err := a.loadWithState()
+// results opens the stores of the config, for its results.
+func (a *app) results() (*stores, error) {
+	cfg, dir, err := a.loadWithState()
 	if err != nil {
 		return nil, err
 	}
-	return files.Open(filepath.Join(state, "results"), nil), nil
+	return a.storesOf(cfg, dir)
 }
 
 // storeRow is one thing that is kept: a result has a ref, a value a key.
@@ -57,11 +55,12 @@ func (a *app) storeListCommand() *cobra.Command {
 		Short: "List stored results and values",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := a.results()
+			st, err := a.results()
 			if err != nil {
 				return err
 			}
-			rows, err := storeRows(cmd.Context(), store)
+			defer st.Close()
+			rows, err := storeRows(cmd.Context(), st.kept())
 			if err != nil {
 				return err
 			}
@@ -74,12 +73,12 @@ func (a *app) storeListCommand() *cobra.Command {
 func clientLabel(name string) string { return cmp.Or(name, "(local)") }
 
 // ownClients are the clients that keep something themselves.
-func ownClients(ctx context.Context, store *files.Store) ([]string, error) {
+func ownClients(ctx context.Context, store keptStore) ([]string, error) {
 	all, err := store.Clients(ctx)
 	return slices.DeleteFunc(all, func(c string) bool { return strings.HasSuffix(c, state.OriginsSuffix) }), err
 }
 
-func storeRows(ctx context.Context, store *files.Store) ([]storeRow, error) {
+func storeRows(ctx context.Context, store keptStore) ([]storeRow, error) {
 	clients, err := ownClients(ctx, store)
 	if err != nil {
 		return nil, err
@@ -113,14 +112,14 @@ func storeRows(ctx context.Context, store *files.Store) ([]storeRow, error) {
 
 // A keptItem is a result or a value, by its name, and whose it is.
 type keptItem struct {
-	*files.Store
+	keptStore
 	owner, name string
 	isResult    bool
 }
 
 // find looks a name up among everybody's results and, if no result has it, the
 // values of the local user, or of the only client that has such a value.
-func find(ctx context.Context, store *files.Store, name string) (keptItem, error) {
+func find(ctx context.Context, store keptStore, name string) (keptItem, error) {
 	none := keptItem{}
 	clients, err := ownClients(ctx, store)
 	if err != nil {
@@ -149,11 +148,12 @@ func find(ctx context.Context, store *files.Store, name string) (keptItem, error
 // argument.
 func (a *app) withKept(f func(context.Context, keptItem) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		store, err := a.results()
+		st, err := a.results()
 		if err != nil {
 			return err
 		}
-		k, err := find(cmd.Context(), store, args[0])
+		defer st.Close()
+		k, err := find(cmd.Context(), st.kept(), args[0])
 		if err != nil {
 			return err
 		}

@@ -18,11 +18,16 @@ func (a *app) typesLearnedCommand() *cobra.Command {
 
 // withLearned calls f with the learned types of the config's state directory.
 func (a *app) withLearned(f func(*learned.Store) error) error {
-	cfg, state, err := a.loadWithState()
+	cfg, dir, err := a.loadWithState()
 	if err != nil {
 		return err
 	}
-	store, err := openAudit(state, cfg, a.logger())
+	st, err := a.storesOf(cfg, dir)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	store, err := openAudit(st, cfg)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (a *app) waitCommand() *cobra.Command {
 }
 
 func (a *app) wait(ctx context.Context, names []string, limit time.Duration) error {
-	cfg, state, err := a.loadWithState()
+	cfg, dir, err := a.loadWithState()
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,12 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	if len(names) == 0 {
 		names = enabledServers(cfg)
 	}
-	pool := a.pool(upstreams(cfg), state)
+	st, err := a.storesOf(cfg, dir)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	pool := a.pool(upstreams(cfg), st)
 	rows := a.awaitServers(ctx, pool, names, limit)
 	if err := pool.Close(); err != nil {
 		return err

@@ -56,23 +56,32 @@ func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *ski
 // written keeps nobody from what the command is for.
 func (a *app) record(cfg *config.Config, e state.Event) {
 	dir, err := config.StateDir(a.stateDir, cfg.Path)
-	a.noteIn(dir, e, err)
+	if err == nil {
+		err = noteIn(e, func() (*stores, error) { return a.storesOf(cfg, dir) })
+	}
+	a.noted(e, err)
 }
 
 // note is record for commands that read no config.
 func (a *app) note(e state.Event) {
-	dir, err := a.stateOnly()
-	a.noteIn(dir, e, err)
+	a.noted(e, noteIn(e, a.stores))
 }
 
-func (a *app) noteIn(dir string, e state.Event, err error) {
-	if err == nil {
-		var store *sqlite.Store
-		if store, err = sqlite.Open(dir, unpruned); err == nil {
-			store.Note(e)
-			err = store.Close()
-		}
+func noteIn(e state.Event, open func() (*stores, error)) error {
+	st, err := open()
+	if err != nil {
+		return err
 	}
+	defer st.Close()
+	store, err := st.record(unpruned)
+	if err != nil {
+		return err
+	}
+	store.Note(e)
+	return store.Close()
+}
+
+func (a *app) noted(e state.Event, err error) {
 	if err != nil {
 		a.logger().Warn("record", "kind", e.Kind, "err", err)
 	}

@@ -198,7 +198,7 @@ func (h *daemonHost) open(at *clientPlace) (*room, error) {
 	o.Base, o.Warn = h.session.root, nil
 	o.Apart = func(c upstream.Config) bool { return at.apart[c.Name] }
 	note := noteChanges(h.session.audit)
-	o.Pins = h.a.pinStore(at.config, h.session.state, func(server, what string) {
+	o.Pins = h.a.pinStore(at.config, h.session.stores, func(server, what string) {
 		if at.apart[server] { // the others are noted already
 			note(server, what)
 		}

@@ -27,8 +27,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 // A session is a broker with what it stands on.
@@ -36,11 +36,12 @@ type session struct {
 	config  *config.Config
 	project *project // of the working directory; nil for none
 	state   string
+	stores  *stores
 	root    *broker.Broker // of all that is configured
 	bound   *broker.Broker // of what this process may ever see
 	broker  *broker.Broker // of what it sees
-	audit   *sqlite.Store
-	runs    *sqlite.Runs
+	audit   record
+	runs    *tables.Runs
 	pins    *pins.Store
 	learned *learned.Store
 	folder  *atomic.Pointer[string] // what ${workspaceFolder} stands for where no client says it
@@ -56,7 +57,7 @@ type session struct {
 
 // close ends the servers and the sandbox, then what they write to.
 func (s *session) close() error {
-	return errors.Join(s.root.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
+	return errors.Join(s.root.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close(), s.stores.Close())
 }
 
 // notice tells models what is missing.
@@ -162,8 +163,13 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	}
 	vectors, unvectored := loadVectors(cmp.Or(a.vectors, cfg.Resolve(cfg.Broker.Search.Vectors)))
 	log := a.logger()
-	store, err := openAudit(dir, cfg, log)
+	kept, err := a.storesOf(cfg, dir)
 	if err != nil {
+		return nil, err
+	}
+	store, err := openAudit(kept, cfg)
+	if err != nil {
+		_ = kept.Close() // the first error is what matters
 		return nil, err
 	}
 	places := where.places(spares, log)
@@ -177,10 +183,9 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	s := new(session) // measured from when it is complete
 	seen, err := a.telemetry(cfg, s)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, store.Close(), kept.Close())
 	}
-	types, kept := learned.New(store, log), files.Open(filepath.Join(dir, "results"), nil)
-	runs := sqlite.NewRuns(dir, log)
+	types, results, runs := learned.New(store, log), kept.kept(), kept.runs()
 	runs.Full = cfg.Broker.Durability == "full"
 	vault := tokenVault(dir, log)
 	if seen != nil {
@@ -193,14 +198,14 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
 		o.Languages, o.NotHere = where.runs()
 		o.Isolations = where.offered()
-		o.Pins = a.pinStore(cfg, dir, noteChanges(store))
+		o.Pins = a.pinStore(cfg, kept, noteChanges(store))
 		o.WorkflowDir = filepath.Join(dir, "workflows")
 		o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
 		if dir := cfg.Broker.Skills.SessionDir; dir != "" {
 			o.WorkflowDir = homeOf(cfg).resolve(dir)
 		}
-		o.OAuth = signer(oauth.New(dir, &oauth.Options{Keyring: keyring(), Logger: log}), from.Expand)
-		o.Learned, o.Results, o.Values, o.Runs = types, kept, kept, runs
+		o.OAuth = signer(kept.signIns(), from.Expand)
+		o.Learned, o.Results, o.Values, o.Runs = types, results, results, runs
 		o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
 		o.Vault = vault
 		if seen != nil {
@@ -209,13 +214,13 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	}
 	o := a.options(cfg)
 	equip(&o, cfg, sources())
-	pinned := a.pinStore(cfg, dir, noteChanges(store))
+	pinned := a.pinStore(cfg, kept, noteChanges(store))
 	o.Pins = pinned
 	b, err := broker.New(o)
 	if err != nil {
 		return nil, err
 	}
-	*s = session{telemetry: seen, config: cfg, project: project, state: dir, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, equip: equip, where: where, places: places, unvectored: unvectored}
+	*s = session{telemetry: seen, config: cfg, project: project, state: dir, stores: kept, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, equip: equip, where: where, places: places, unvectored: unvectored}
 	s.see(a)
 	store.Note(configEvent(cfg))
 	return s, nil
@@ -333,10 +338,10 @@ func unlearned(cfg *config.Config) map[string]bool {
 	return names
 }
 
-func openAudit(state string, cfg *config.Config, log *slog.Logger) (*sqlite.Store, error) {
+func openAudit(in *stores, cfg *config.Config) (record, error) {
 	set := cfg.Broker.WithDefaults()
-	store, err := sqlite.Open(state, &sqlite.Options{NoCode: !*set.Audit.Code, Payloads: set.Audit.Payloads, Days: set.Audit.Days,
-		MaxBytes: set.Audit.MaxSize, Anchor: cfg.Resolve(set.Audit.Anchor), Logger: log})
+	store, err := in.record(&sqlite.Options{NoCode: !*set.Audit.Code, Payloads: set.Audit.Payloads, Days: set.Audit.Days,
+		MaxBytes: set.Audit.MaxSize, Anchor: cfg.Resolve(set.Audit.Anchor), Logger: in.log})
 	if err != nil {
 		return nil, hinted("%w\nhint: --state-dir names another directory", err)
 	}

@@ -22,6 +22,7 @@ type skillView struct {
 	registry *skills.Registry
 	pool     *upstream.Pool // nil without servers
 	pins     *pins.Store
+	stores   *stores
 	cache    *skills.Cache
 }
 
@@ -38,8 +39,11 @@ func (a *app) openSkills(h *skillHome) (*skillView, error) {
 	}
 	h.found = v.registry
 	v.cache = skills.NewCache(skillCacheDir(state))
-	v.pool = a.pool(servers, state)
-	v.pins = a.pinStore(h.config, state, nil)
+	if v.stores, err = a.storesOf(h.config, state); err != nil {
+		return nil, err
+	}
+	v.pool = a.pool(servers, v.stores)
+	v.pins = a.pinStore(h.config, v.stores, nil)
 	v.take()
 	return v, nil
 }
@@ -52,6 +56,7 @@ func (v *skillView) take() {
 func (v *skillView) close() {
 	if v.pool != nil {
 		v.pool.Close()
+		v.stores.Close()
 	}
 }
 

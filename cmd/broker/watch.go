@@ -156,6 +156,7 @@ func notInForce(started, now config.Broker) string {
 		{"sandbox.require", slices.Equal(was.Require, is.Require)},
 		{"sandbox.maxExecutions", was.MaxExecutions == is.MaxExecutions},
 		{"http.tokens", maps.Equal(started.HTTP.Tokens, now.HTTP.Tokens)},
+		{"state", started.State == now.State && started.StateKey == now.StateKey},
 		{"profile", started.Profile == now.Profile},
 		{"http.adminToken", started.HTTP.AdminToken == now.HTTP.AdminToken},
 	} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
@@ -31,6 +32,8 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"typecheck":      c.typecheck(&b.Typecheck),
 		"pins":           c.choice("pins", &b.Pins, "on", "strict", "off"),
 		"durability":     c.choice("durability", &b.Durability, "normal", "full"),
+		"state":          c.database(of("state"), &b.State),
+		"stateKey":       c.secret(of("stateKey"), &b.StateKey),
 		"notedReads":     c.optionalBool(of("notedReads"), &b.NotedReads),
 		"learn":          c.optionalBool(of("learn"), &b.Learn),
 		"policy":         func(v hujson.Value) { policyAt = v.StartOffset },
@@ -103,6 +106,22 @@ func (c *collector) typecheck(to *string) field {
 		}
 	}
 }
+
+// database reads the address of a database, whose password should be a reference.
+func (c *collector) database(where string, to *string) field {
+	return func(v hujson.Value) {
+		c.refText(where, to)(v)
+		switch {
+		case *to == "" || strings.HasPrefix(*to, "${") || isProgramRef(*to):
+		case !strings.HasPrefix(*to, "postgres://") && !strings.HasPrefix(*to, "postgresql://"):
+			c.fail(v.StartOffset, "%s is not the address of a PostgreSQL database, such as postgres://USER:${PASSWORD}@HOST/DATABASE", where)
+		case passwordInURL.MatchString(*to):
+			c.note(v.StartOffset, "%s has a password in a file: ${VAR} keeps it out", where)
+		}
+	}
+}
+
+var passwordInURL = lazyregexp.New(`^[a-z]+://[^:@/]*:[^@$]+@`)
 
 // secret reads a token, which must not be empty and should be a reference.
 func (c *collector) secret(where string, to *string) field {

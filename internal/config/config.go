@@ -169,6 +169,12 @@ type Broker struct {
 	// Durability is "normal", or "full": what journals of runs keep survives a power
 	// cut, not only a crash.
 	Durability string
+	// State is the address of a PostgreSQL database, with references; empty keeps
+	// everything in the state directory.
+	State string
+	// StateKey seals sign-ins in that database, as 64 hexadecimal digits, with
+	// references; empty keeps them on the machine that signed in.
+	StateKey string
 	// NotedReads notes reads of properties that no type has; default true.
 	NotedReads *bool
 	// Learn learns output types from results; default true.

@@ -4,7 +4,7 @@ import "testing"
 
 // What a stored token adds to each request.
 func BenchmarkTokenOfARequest(b *testing.B) {
-	m := New(b.TempDir(), &Options{Keyring: &memory{err: ErrNoKeyring}})
+	m := newIn(b.TempDir(), &Options{Keyring: &memory{err: ErrNoKeyring}})
 	s := Server{Name: "s", URL: "https://example.com/mcp"}
 	if err := m.store.save(m.store.key(s.Name, s.URL), &record{AccessToken: "t"}); err != nil {
 		b.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -35,10 +34,10 @@ type handler struct {
 	key string
 
 	mu      sync.Mutex
-	rec     *record     // as last read
-	stamp   fs.FileInfo // of the file that rec was read from
-	read    bool        // rec and stamp are set
-	forced  string      // the access token that was fetched because the one before it was refused
+	rec     *record // as last read
+	stamp   string  // of rec
+	read    bool    // rec and stamp are set
+	forced  string  // the access token that was fetched because the one before it was refused
 	refused *refusal
 }
 
@@ -94,7 +93,7 @@ func (h *handler) load(ctx context.Context) (*record, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	stamp := h.m.store.stamp(h.key)
-	if h.read && sameStamp(stamp, h.stamp) {
+	if h.read && stamp == h.stamp {
 		return h.rec, nil
 	}
 	rec, err := h.m.store.loadUntil(ctx, h.key)

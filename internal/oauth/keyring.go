@@ -44,6 +44,18 @@ type Keyring interface {
 // user for a password.
 const keyringPatience = time.Minute
 
+// NoKeyring is one that is not there.
+type NoKeyring struct{}
+
+// Get fails with ErrNoKeyring.
+func (NoKeyring) Get(string) (string, error) { return "", ErrNoKeyring }
+
+// Set fails with ErrNoKeyring.
+func (NoKeyring) Set(string, string) error { return ErrNoKeyring }
+
+// Delete fails with ErrNoKeyring.
+func (NoKeyring) Delete(string) error { return ErrNoKeyring }
+
 // SystemKeyring returns the keyring of the system: Keychain, Credential Manager
 // or the Secret Service. With BROKER_KEYRING=off in the environment, and on
 // machines without one, every operation fails with ErrNoKeyring.

@@ -54,7 +54,7 @@ func (l *locked) Get(name string) (string, error) {
 func TestLockedKeyringDoesNotHoldTheBrokerUp(t *testing.T) {
 	l := &locked{release: make(chan struct{})}
 	defer close(l.release)
-	m := New(t.TempDir(), &Options{Keyring: l})
+	m := newIn(t.TempDir(), &Options{Keyring: l})
 	s := Server{Name: "s", URL: "https://example.com/mcp"}
 	if err := m.store.save(m.store.key(s.Name, s.URL), &record{AccessToken: "t"}); err != nil {
 		t.Fatal(err)

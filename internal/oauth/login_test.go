@@ -224,14 +224,14 @@ func TestServersWithoutASignIn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			srv := httptest.NewServer(tt.handler)
 			defer srv.Close()
-			m := New(t.TempDir(), &Options{Keyring: &memory{err: ErrNoKeyring}})
+			m := newIn(t.TempDir(), &Options{Keyring: &memory{err: ErrNoKeyring}})
 			_, err := m.Login(t.Context(), Server{Name: "s", URL: srv.URL + "/mcp"}, LoginOptions{Show: func(string, error) { t.Error("a page was shown") }})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("err = %v, want %q", err, tt.want)
 			}
 		})
 	}
-	m := New(t.TempDir(), &Options{Keyring: &memory{err: ErrNoKeyring}})
+	m := newIn(t.TempDir(), &Options{Keyring: &memory{err: ErrNoKeyring}})
 	_, err := m.Login(t.Context(), Server{Name: "s", URL: "http://127.0.0.1:1/key-" + fakeauth.Secret}, LoginOptions{})
 	if err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), fakeauth.Secret) {
 		t.Errorf("dead server: %v", err)
@@ -246,7 +246,7 @@ func TestHeadersOfTheServerGoToNoOtherHost(t *testing.T) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	}))
 	defer srv.Close()
-	m := New(t.TempDir(), &Options{Keyring: &memory{err: ErrNoKeyring}})
+	m := newIn(t.TempDir(), &Options{Keyring: &memory{err: ErrNoKeyring}})
 	s := Server{Name: "s", URL: srv.URL + "/mcp", Headers: map[string]string{"X-Api-Key": "k3y"}}
 	if _, err := m.Login(t.Context(), s, LoginOptions{Show: func(string, error) {}}); err == nil {
 		t.Error("signed in to a server that only redirects")

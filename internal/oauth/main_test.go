@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
+	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
 // A memory keyring works, or fails with err. Above limit bytes it is too small.
@@ -129,7 +130,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) manager() *Manager {
 	logger := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	return New(w.dir, &Options{Keyring: w.ring, Now: w.clock.Now, Logger: logger})
+	return newIn(w.dir, &Options{Keyring: w.ring, Now: w.clock.Now, Logger: logger})
 }
 
 func (w *world) noSecret(where, text string) {
@@ -247,3 +248,13 @@ func (w *world) noTokensBelow(dir string) {
 }
 
 var _ io.Writer = (*buffer)(nil)
+
+// newIn returns a manager with files in a state directory.
+func newIn(dir string, o *Options) *Manager {
+	dir = filepath.Join(dir, "oauth")
+	return New(files.OpenDocuments(dir), dir, o)
+}
+
+func storeIn(dir string, ring Keyring) *store {
+	return &store{docs: files.OpenDocuments(dir), place: dir, keyring: ring}
+}

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // A Server is a remote server as the broker reaches it, every reference in its
@@ -48,7 +48,7 @@ type Client struct {
 
 // Options are the settings of a Manager. The zero value works.
 type Options struct {
-	// Keyring keeps the tokens; nil means SystemKeyring.
+	// Keyring keeps the tokens; nil means SystemKeyring. With NoKeyring, documents do.
 	Keyring Keyring
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -57,17 +57,17 @@ type Options struct {
 }
 
 // A Manager signs in, out, and keeps the tokens. It is safe for concurrent use,
-// also by several processes with the same state directory.
+// also by several processes with the same documents.
 type Manager struct {
 	store store
 	now   func() time.Time
 	log   *slog.Logger
 }
 
-// New returns a manager that keeps its files in the directory "oauth" below
-// stateDir. It touches neither the disk nor the network. Nil options are the
-// zero value.
-func New(stateDir string, o *Options) *Manager {
+// New returns a manager that keeps its documents in docs, and tokens in the keyring
+// where there is one. Those of one place belong together: the keyring has entries
+// of many. It touches neither the disk nor the network. Nil options are the zero value.
+func New(docs state.Documents, place string, o *Options) *Manager {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -82,7 +82,7 @@ func New(stateDir string, o *Options) *Manager {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Manager{
-		store: store{dir: filepath.Join(stateDir, "oauth"), keyring: opts.Keyring},
+		store: store{docs: docs, place: place, keyring: opts.Keyring},
 		now:   opts.Now, log: opts.Logger,
 	}
 }
@@ -117,7 +117,7 @@ type Status struct {
 	Wanted []string `json:"wanted,omitempty"`
 	// Reason is why a sign-in ended.
 	Reason string `json:"reason,omitempty"`
-	// Stored is "keyring", or the path of a file.
+	// Stored is "keyring", the path of a file, or "database".
 	Stored string `json:"stored,omitempty"`
 }
 
@@ -152,7 +152,7 @@ var ErrNotSignedIn = errors.New("not signed in")
 // tokens it is ErrNotSignedIn.
 func (m *Manager) Logout(ctx context.Context, s Server) (revoked bool, err error) {
 	key := m.store.key(s.Name, s.URL)
-	if m.store.stamp(key) == nil {
+	if m.store.stamp(key) == "" {
 		return false, ErrNotSignedIn
 	}
 	unlock, err := m.store.lock(ctx, key)

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func printToken(url, dir string) int {
-	h := New(dir, &Options{Keyring: &memory{err: ErrNoKeyring}}).Handler(Server{Name: "remote one", URL: url})
+	h := newIn(dir, &Options{Keyring: &memory{err: ErrNoKeyring}}).Handler(Server{Name: "remote one", URL: url})
 	fmt.Println("ready")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	source, err := h.TokenSource(context.Background())

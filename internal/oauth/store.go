@@ -7,16 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
-	"github.com/mcpbroker/mcpbroker/internal/filelock"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // A record is what is kept about the sign-in to one server. It is secret.
@@ -74,14 +70,15 @@ func (r *record) end(why string) {
 }
 
 // A store keeps records: in the keyring if there is one that works, else in
-// files. There is a file for each record in either case, so that a change by
-// another process is seen without asking the keyring.
+// documents. There is a document for each record in either case, so that a change
+// by another process is seen without asking the keyring.
 type store struct {
-	dir     string
+	docs    state.Documents
+	place   string // which tells this store from others that use the keyring
 	keyring Keyring
 }
 
-// A stored file holds a record, or says that the keyring has it.
+// A stored document holds a record, or says that the keyring has it.
 type stored struct {
 	Keyring string    `json:"keyring,omitempty"` // the name of its entry
 	Saved   time.Time `json:"saved"`
@@ -91,7 +88,7 @@ type stored struct {
 // key names the record of one server at one address. Two state directories do
 // not share records, because they do not share locks.
 func (s *store) key(server, url string) string {
-	sum := sha256.Sum256([]byte(server + "\x00" + url + "\x00" + s.dir))
+	sum := sha256.Sum256([]byte(server + "\x00" + url + "\x00" + s.place))
 	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
 			return r
@@ -101,38 +98,17 @@ func (s *store) key(server, url string) string {
 	return name[:min(len(name), 40)] + "-" + hex.EncodeToString(sum[:8])
 }
 
-func (s *store) path(key string) string { return filepath.Join(s.dir, key+".json") }
-
-func (s *store) mkdir() error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return fmt.Errorf("keep tokens: %w", err)
-	}
-	return nil
-}
-
 // lock excludes every other user of the record, in this process and in others.
 func (s *store) lock(ctx context.Context, key string) (unlock func(), err error) {
-	if err := s.mkdir(); err != nil {
-		return nil, err
-	}
-	return filelock.Lock(ctx, filepath.Join(s.dir, key+".lock"))
-}
-
-// stamp changes whenever the record does; nil while there is none.
-func (s *store) stamp(key string) fs.FileInfo {
-	info, err := os.Stat(s.path(key))
+	unlock, err = s.docs.LockDocument(ctx, key)
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("keep tokens: %w", err)
 	}
-	return info
+	return unlock, nil
 }
 
-func sameStamp(a, b fs.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
-}
+// stamp changes whenever the record does; empty while there is none.
+func (s *store) stamp(key string) string { return s.docs.DocumentVersion(context.Background(), key) }
 
 // load returns the record, or nil if there is none.
 func (s *store) load(key string) (*record, error) {
@@ -185,8 +161,8 @@ func (f *stored) record() *record {
 }
 
 func (s *store) file(key string) (*stored, error) {
-	data, err := os.ReadFile(s.path(key))
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := s.docs.Document(context.Background(), key)
+	if errors.Is(err, state.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
@@ -216,14 +192,11 @@ func (s *store) save(key string, r *record) error {
 }
 
 func (s *store) write(key string, f stored) error {
-	if err := s.mkdir(); err != nil {
-		return err
-	}
 	data, err := json.Marshal(f)
-	if err != nil {
-		return fmt.Errorf("keep the token: %w", err)
+	if err == nil {
+		err = s.docs.SetDocument(context.Background(), key, data)
 	}
-	if err := atomicfile.WriteSync(s.path(key), data); err != nil {
+	if err != nil {
 		return fmt.Errorf("keep the token: %w", err)
 	}
 	return nil
@@ -240,7 +213,7 @@ func (s *store) remove(key string) error {
 			return fmt.Errorf("delete the token from the keyring: %w", err)
 		}
 	}
-	if err := os.Remove(s.path(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.docs.SetDocument(context.Background(), key, nil); err != nil {
 		return fmt.Errorf("delete the token: %w", err)
 	}
 	return nil
@@ -254,5 +227,8 @@ func (s *store) where(key string) string {
 	case f.Keyring != "":
 		return "keyring"
 	}
-	return s.path(key)
+	if files, ok := s.docs.(interface{ Path(name string) string }); ok {
+		return files.Path(key)
+	}
+	return "database"
 }

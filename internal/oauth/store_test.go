@@ -13,12 +13,12 @@ import (
 func TestStoreKeepsRecords(t *testing.T) {
 	for name, ring := range map[string]*memory{"keyring": {}, "file": {err: ErrNoKeyring}, "small keyring": {limit: 20}} {
 		t.Run(name, func(t *testing.T) {
-			s := &store{dir: filepath.Join(t.TempDir(), "oauth"), keyring: ring}
+			s := storeIn(filepath.Join(t.TempDir(), "oauth"), ring)
 			key := s.key("a/../b ü", "https://example.com/mcp")
 			if strings.ContainsAny(key, "/. ") {
 				t.Errorf("key %q is no name of a file", key)
 			}
-			if r, err := s.load(key); r != nil || err != nil || s.stamp(key) != nil {
+			if r, err := s.load(key); r != nil || err != nil || s.stamp(key) != "" {
 				t.Errorf("before save: %v, %v", r, err)
 			}
 			want := &record{Server: "a", AccessToken: "t", Scopes: []string{"x"}}
@@ -30,10 +30,10 @@ func TestStoreKeepsRecords(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("load (-want +got):\n%s%v", diff, err)
 			}
-			if !sameStamp(first, s.stamp(key)) {
+			if first != s.stamp(key) {
 				t.Error("reading changes the stamp")
 			}
-			if err := s.save(key, want); err != nil || sameStamp(first, s.stamp(key)) {
+			if err := s.save(key, want); err != nil || first == s.stamp(key) {
 				t.Errorf("saving the same again is not seen: %v", err)
 			}
 			if err := s.remove(key); err != nil || len(ring.values) != 0 {
@@ -42,7 +42,7 @@ func TestStoreKeepsRecords(t *testing.T) {
 			if err := s.remove(key); err != nil {
 				t.Errorf("second remove: %v", err)
 			}
-			left, err := os.ReadDir(s.dir)
+			left, err := os.ReadDir(s.place)
 			if err != nil || len(left) != 0 {
 				t.Errorf("left: %v, %v", left, err)
 			}
@@ -51,8 +51,8 @@ func TestStoreKeepsRecords(t *testing.T) {
 }
 
 func TestRecordsAreKeptApart(t *testing.T) {
-	s := &store{dir: "a"}
-	keys := map[string]bool{s.key("n", "u"): true, s.key("n", "v"): true, s.key("m", "u"): true, s.key("N", "u"): true, (&store{dir: "b"}).key("n", "u"): true}
+	s := &store{place: "a"}
+	keys := map[string]bool{s.key("n", "u"): true, s.key("n", "v"): true, s.key("m", "u"): true, s.key("N", "u"): true, (&store{place: "b"}).key("n", "u"): true}
 	if len(keys) != 5 {
 		t.Errorf("keys = %v", keys)
 	}
@@ -60,8 +60,8 @@ func TestRecordsAreKeptApart(t *testing.T) {
 
 func TestDamagedFileIsNoSignIn(t *testing.T) {
 	for _, text := range []string{"", "{", "null", `{"keyring":"oauth:x"}`} {
-		s := &store{dir: t.TempDir(), keyring: &memory{values: map[string]string{"oauth:x": "{"}}}
-		if err := os.WriteFile(s.path("k"), []byte(text), 0o600); err != nil {
+		s := storeIn(t.TempDir(), &memory{values: map[string]string{"oauth:x": "{"}})
+		if err := os.WriteFile(filepath.Join(s.place, "k.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if r, err := s.load("k"); r != nil || err != nil {
@@ -72,7 +72,7 @@ func TestDamagedFileIsNoSignIn(t *testing.T) {
 
 func TestKeyringThatFailsIsNotASignOut(t *testing.T) {
 	ring := &memory{}
-	s := &store{dir: t.TempDir(), keyring: ring}
+	s := storeIn(t.TempDir(), ring)
 	if err := s.save("k", &record{AccessToken: "t"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state/postgres"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+	"github.com/mcpbroker/mcpbroker/state/tables"
+)
+
+// A record is what commands need of the record of executions, wherever it is.
+type record interface {
+	state.Audit
+	state.Types
+	state.Verifier
+	// Lag is how many records wait to be written.
+	Lag() int
+}
+
+// A keptStore keeps results and values.
+type keptStore interface {
+	state.Results
+	state.Values
+}
+
+// stores are where the state of a config is: files of its state directory, or a
+// database that several brokers share. They are closed after what they have opened.
+type stores struct {
+	dir string
+	db  *postgres.Database // nil for files
+	key []byte             // of sign-ins in db; nil keeps them in dir
+	log *slog.Logger
+}
+
+// databaseTime is how long the tables of a database may take to be made.
+const databaseTime = 30 * time.Second
+
+// storesOf returns the stores of a config. It makes the tables of a database, and
+// nothing in the state directory.
+func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
+	st := &stores{dir: dir, log: a.logger()}
+	if cfg.Broker.State == "" {
+		return st, nil
+	}
+	if cfg.Broker.StateKey != "" {
+		text, err := expand(cfg.Broker.StateKey)
+		if err == nil {
+			st.key, err = state.ParseKey(text)
+		}
+		if err != nil {
+			return nil, usage("%q of \"broker\": %w", "stateKey", err)
+		}
+	}
+	address, err := expand(cfg.Broker.State)
+	if err == nil {
+		st.db, err = postgres.Connect(address, st.log)
+	}
+	if err != nil {
+		return nil, usage("%q of \"broker\": %w", "state", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), databaseTime)
+	defer cancel()
+	if err := st.db.Migrate(ctx); err != nil {
+		_ = st.db.Close() // the first error is what matters
+		return nil, hinted("%w\nhint: \"state\" of the config names the database", err)
+	}
+	return st, nil
+}
+
+// stores are those of commands that need no more of the config. One with mistakes
+// names no database.
+func (a *app) stores() (*stores, error) {
+	dir, err := a.stateOnly()
+	if err != nil {
+		return nil, err
+	}
+	cfg := &config.Config{}
+	if path, err := config.Find(a.configPath); err == nil {
+		if read, err := config.Load(path); err == nil {
+			cfg = read
+		}
+	}
+	return a.storesOf(cfg, dir)
+}
+
+// A closing record closes its database too.
+type closing struct {
+	record
+	stores *stores
+}
+
+func (c closing) Close() error { return errors.Join(c.record.Close(), c.stores.Close()) }
+
+// record opens the record to write to it.
+func (st *stores) record(o *sqlite.Options) (record, error) {
+	if st.db == nil {
+		return orNone(sqlite.Open(st.dir, o))
+	}
+	return orNone(st.db.Record(context.Background(), &postgres.Options{NoCode: o.NoCode, Payloads: o.Payloads, Days: o.Days, Anchor: o.Anchor}))
+}
+
+// history opens the record to read it.
+func (st *stores) history() (record, error) {
+	if st.db == nil {
+		return orNone(sqlite.OpenReadOnly(st.dir))
+	}
+	return orNone(st.db.Record(context.Background(), &postgres.Options{ReadOnly: true}))
+}
+
+// orNone keeps a nil pointer out of an interface.
+func orNone[S record](s S, err error) (record, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (st *stores) runs() *tables.Runs {
+	if st.db == nil {
+		return sqlite.NewRuns(st.dir, st.log)
+	}
+	return st.db.Runs()
+}
+
+func (st *stores) kept() keptStore {
+	if st.db == nil {
+		return files.Open(filepath.Join(st.dir, "results"), nil)
+	}
+	return st.db.Kept(nil)
+}
+
+func (st *stores) pins() state.Pins {
+	if st.db == nil {
+		return files.OpenPins(filepath.Join(st.dir, "pins"))
+	}
+	return st.db.Pins()
+}
+
+// signIns keeps what belongs to sign-ins to remote servers: in the keyring or files,
+// or sealed in the database if there is a key.
+func (st *stores) signIns() *oauth.Manager {
+	o := &oauth.Options{Keyring: keyring(), Logger: st.log}
+	if st.db == nil || st.key == nil {
+		dir := filepath.Join(st.dir, "oauth")
+		return oauth.New(files.OpenDocuments(dir), dir, o)
+	}
+	docs, err := state.Seal(st.db.Documents("oauth"), st.key)
+	if err != nil {
+		panic(err) // ParseKey has made sure of its length
+	}
+	o.Keyring = oauth.NoKeyring{}
+	return oauth.New(docs, "", o)
+}
+
+// Close closes the database.
+func (st *stores) Close() error {
+	if st.db == nil {
+		return nil
+	}
+	return st.db.Close()
+}
+
+// describe says where the state is, and asks a database.
+func (st *stores) describe(ctx context.Context) (string, error) {
+	if st.db == nil {
+		return st.dir, nil
+	}
+	version, err := st.db.Server(ctx)
+	if err != nil {
+		return "", err
+	}
+	schema, _, err := st.db.Schema(ctx)
+	return fmt.Sprintf("%s, PostgreSQL %s, schema %d; caches in %s", st.db.Name(), version, schema, st.dir), err
+}

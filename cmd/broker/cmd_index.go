@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,6 +137,11 @@ func printIndex(w io.Writer, r indexReport) {
 		say(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))
 	}
 	sayln(w)
+	if slices.ContainsFunc(r.Servers, func(row indexRow) bool { return row.Error != "" }) {
+		sayln(w, "servers that failed are not counted: broker doctor says what is wrong with them")
+	} else if r.TokensBefore < r.TokensAfter {
+		sayln(w, "that is more: with so few tools it is scripts that save tokens, not the search")
+	}
 }
 
 // oneLine is s on one line of at most n characters.

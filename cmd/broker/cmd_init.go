@@ -16,9 +16,9 @@ import (
 
 // initFlags answer the questions of broker init beforehand.
 type initFlags struct {
-	yes, all, take, leave, noConsole, noIndex bool
-	clients                                   []string // "none" connects none
-	secrets                                   string
+	yes, all, take, leave, console, noConsole, noIndex bool
+	clients                                            []string // "none" connects none
+	secrets                                            string
 }
 
 func (a *app) initCommand() *cobra.Command {
@@ -39,6 +39,7 @@ func (a *app) initCommand() *cobra.Command {
 	flags.BoolVar(&f.leave, "no-import", false, "leave the servers with the clients")
 	flags.StringSliceVar(&f.clients, "client", nil, "connect these clients, such as cursor,vscode; none connects none")
 	flags.BoolVar(&f.all, "all", false, "connect all clients that are found")
+	flags.BoolVar(&f.console, "console", false, "open the console at the end without asking, on a terminal")
 	flags.BoolVar(&f.noConsole, "no-console", false, "do not offer to open the console")
 	noIndexFlag(c, &f.noIndex)
 	secretsFlag(c, &f.secrets)
@@ -49,6 +50,9 @@ func (a *app) initCommand() *cobra.Command {
 func (f *initFlags) check() error {
 	if f.take && f.leave {
 		return usage("--import and --no-import exclude each other")
+	}
+	if f.console && f.noConsole {
+		return usage("--console and --no-console exclude each other")
 	}
 	if f.all && f.clients != nil {
 		return usage("--client and --all exclude each other")
@@ -118,7 +122,7 @@ func (a *app) initialize(ctx context.Context, f initFlags) error {
 	if err != nil || f.noConsole || person == nil {
 		return err
 	}
-	open := f.yes
+	open := f.yes || f.console
 	if !open {
 		open, err = person.agrees(ctx, "Open the console in a browser?", false)
 	}

@@ -83,8 +83,11 @@ func (a *app) refreshEach(ctx context.Context, s *session, names []string) []ups
 	for i, name := range names {
 		wg.Go(func() {
 			status[i] = s.broker.Refresh(ctx, name)[0]
-			if onTerminal(a.stderr) {
-				st := status[i]
+			switch st := status[i]; {
+			case !onTerminal(a.stderr):
+			case st.Err != nil:
+				progress(a.stderr, "  %s: %s\n", oneLine(name, 40), string(st.State))
+			default:
 				progress(a.stderr, "  %s: %s, %s, %s\n", oneLine(name, 40), string(st.State), counted(st.Tools, "tool"), st.Took.Round(time.Millisecond))
 			}
 		})

@@ -37,7 +37,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...",
-	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/oauth", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry",
+	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/oauth", "internal/bearer", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -105,6 +105,7 @@ var diagram = []row{
 	{pkg: "internal/results", imports: []string{"state"}},
 	{pkg: "internal/secret", imports: []string{"internal/redact", "internal/spawn"}},
 	{pkg: "internal/telemetry", imports: []string{"state", "internal/outbound"}},
+	{pkg: "internal/bearer", imports: []string{"internal/outbound"}},
 	{pkg: "internal/oauth", imports: []string{"internal/outbound", "state"}},
 	{pkg: "internal/outbound", modules: []string{"std"}},
 	{pkg: "internal/tokens"},
@@ -149,6 +150,8 @@ var reserved = map[string][]string{
 	"go.opentelemetry.io/otel":                  {"internal/telemetry"},
 	"modernc.org/sqlite":                        {"state/sqlite"},
 	"github.com/jackc/pgx":                      {"state/postgres"},
+	"github.com/coreos/go-oidc":                 {"internal/bearer"},
+	"github.com/go-jose/go-jose":                {"internal/fakeauth"},
 	"github.com/spf13/cobra":                    {"cmd/broker"},
 	"github.com/spf13/pflag":                    {"cmd/broker"},
 	"github.com/tiktoken-go/tokenizer":          {"internal/tokens"},

@@ -29,6 +29,10 @@ type (
 	Surface = surface.Description
 	// HTTPOptions say who may use the HTTP endpoint.
 	HTTPOptions = surface.HTTPOptions
+	// SignIn says whose access tokens are good at the endpoint.
+	SignIn = surface.SignIn
+	// Bearer is whom an access token names.
+	Bearer = surface.Bearer
 	// TokenLimits say what a token is good for.
 	TokenLimits = surface.TokenLimits
 

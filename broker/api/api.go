@@ -31,6 +31,8 @@ type Options struct {
 	// Tokens are those of clients by name, who may read. Without any, everybody
 	// may who can connect.
 	Tokens map[string]string
+	// TokensOnly lets nobody read without one of them, even if there are none.
+	TokensOnly bool
 	// AdminToken is that of who may change things, and read; empty means that
 	// nobody may change anything.
 	AdminToken string
@@ -184,7 +186,7 @@ func (s *server) admit(req *http.Request, changes, private bool) (client string,
 		return "", newProblem(http.StatusUnauthorized, "unauthorized", `changes need the header "Authorization: Bearer TOKEN" with the token of "http.adminToken" in the config`)
 	case client != "":
 		return client, nil
-	case len(s.o.Tokens) > 0:
+	case len(s.o.Tokens) > 0 || s.o.TokensOnly:
 		return "", newProblem(http.StatusUnauthorized, "unauthorized", `a token is needed: send the header "Authorization: Bearer TOKEN" with one of "http.tokens" in the config`)
 	}
 	return clientHTTP, nil

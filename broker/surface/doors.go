@@ -1,7 +1,10 @@
 package surface
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,14 +22,22 @@ type doors struct {
 // ServeHTTP answers who asks for a profile that there is not, or that is not for
 // its token, as if there were no such address.
 func (d *doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	name, only := r.PathValue("profile"), d.o.Limits[clientOf(r)].Profile
+	name := r.PathValue("profile")
 	named := name != ""
+	mine, limited := profilesOf(r)
 	switch {
-	case only != "" && named && name != only:
+	case limited && named && !slices.Contains(mine, name):
 		noEndpoint(w, r)
 		return
-	case only != "":
-		name = only
+	case limited && !named && len(mine) == 1:
+		name = mine[0]
+	case limited && !named && !slices.Contains(mine, d.o.Default):
+		why := "no profile here is for you"
+		if len(mine) > 0 {
+			why = "several profiles are for you: use /mcp/NAME with one of " + strings.Join(mine, ", ")
+		}
+		http.Error(w, why, http.StatusForbidden)
+		return
 	case !named:
 		name = d.o.Default
 	}
@@ -54,19 +65,16 @@ func (d *doors) behind(s *Surface) http.Handler {
 	defer d.mu.Unlock()
 	h := d.open[s]
 	if h == nil {
-		h = s.endpoint(d.o.Tokens)
+		h = s.endpoint()
 		d.open[s] = h
 	}
 	return h
 }
 
 // endpoint answers the clients of s, each with a server of its own.
-func (s *Surface) endpoint(tokens map[string]string) http.Handler {
-	servers := map[string]*mcp.Server{"": s.Server("http")}
-	for name := range tokens {
-		servers[name] = s.Server(name)
-	}
-	serverFor := func(r *http.Request) *mcp.Server { return servers[clientOf(r)] }
+func (s *Surface) endpoint() http.Handler {
+	servers := &clientServers{s: s, byName: make(map[string]*mcp.Server)}
+	serverFor := func(r *http.Request) *mcp.Server { return servers.of(cmp.Or(clientOf(r), "http")) }
 	sessions := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout})
 	stateless := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{
 		Logger: s.log, Stateless: true, PropagateRequestCancellation: true,
@@ -78,4 +86,24 @@ func (s *Surface) endpoint(tokens map[string]string) http.Handler {
 		}
 		sessions.ServeHTTP(w, r)
 	}))
+}
+
+// clientServers are the servers of clients, made when they come: as many as there
+// are tokens in the config, and people whom the issuer vouches for.
+type clientServers struct {
+	s *Surface
+
+	mu     sync.Mutex
+	byName map[string]*mcp.Server
+}
+
+func (c *clientServers) of(name string) *mcp.Server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	server := c.byName[name]
+	if server == nil {
+		server = c.s.Server(name)
+		c.byName[name] = server
+	}
+	return server
 }

@@ -28,6 +28,8 @@ type HTTPOptions struct {
 	Tokens map[string]string
 	// Limits are those of the tokens that have some, by the client's name.
 	Limits map[string]TokenLimits
+	// SignIn accepts tokens of an authorization server too; nil accepts none.
+	SignIn *SignIn
 	// Profile finds the surface that is at /mcp/NAME; nil has none.
 	Profile func(name string) (s *Surface, ok bool)
 	// Default is the profile that is also at /mcp; empty for none.
@@ -66,7 +68,7 @@ const StatelessSince = "2026-07-28"
 // Ready says.
 func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 	loopback := isLoopback(o.Addr)
-	if !loopback && len(o.Tokens) == 0 {
+	if !loopback && len(o.Tokens) == 0 && o.SignIn == nil {
 		return nil, fmt.Errorf("%s can be reached by other machines, so it needs a token\n"+
 			`hint: add "broker": {"http": {"tokens": {"me": "${BROKER_TOKEN}"}}} to the config, or listen on 127.0.0.1`, o.Addr)
 	}
@@ -79,6 +81,11 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 	endpoint := checked(&doors{o: o, base: s, open: make(map[*Surface]http.Handler)}, o, loopback)
 	mux.Handle("/mcp", endpoint)
 	mux.Handle("/mcp/{profile}", endpoint)
+	if o.SignIn != nil {
+		metadata := o.SignIn.metadata()
+		mux.Handle(wellKnown, metadata)
+		mux.Handle(wellKnown+"/", metadata)
+	}
 	if o.API != nil {
 		mux.Handle("/api/", ownPages(o.API, loopback, o.RefuseAPI))
 	}
@@ -122,7 +129,7 @@ func sayHealth(w http.ResponseWriter, ok bool) {
 // checked refuses what a web page in the user's browser could send, and who
 // does not know a token.
 func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
-	if len(o.Tokens) > 0 {
+	if len(o.Tokens) > 0 || o.SignIn != nil {
 		next = withToken(next, o)
 	}
 	return ownPages(next, loopback, func(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) })
@@ -155,14 +162,21 @@ func ownPages(next http.Handler, loopback bool, refuse func(w http.ResponseWrite
 // goes with the request as its user, to whom the SDK binds a session: another
 // client's token does not open it.
 func withToken(next http.Handler, o HTTPOptions) http.Handler {
-	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	needed := &auth.RequireBearerTokenOptions{AllowMissingExpiration: true}
+	if o.SignIn != nil {
+		needed.Scopes, needed.ResourceMetadataURL = o.SignIn.Scopes, o.SignIn.metadataURL()
+	}
+	verify := func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		client := TokenOwner(o.Tokens, token)
-		if client == "" {
+		switch {
+		case client != "":
+			return &auth.TokenInfo{UserID: client, Scopes: needed.Scopes, Extra: ofToken(o.Limits[client].Profile)}, nil
+		case o.SignIn == nil:
 			return nil, auth.ErrInvalidToken
 		}
-		return &auth.TokenInfo{UserID: client}, nil
+		return o.SignIn.info(ctx, token, o.Tokens)
 	}
-	next = auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+	next = auth.RequireBearerToken(verify, needed)(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fields := strings.Fields(r.Header.Get("Authorization")); len(fields) == 2 {
 			if l := o.Limits[TokenOwner(o.Tokens, fields[1])]; l.Expired() {

@@ -128,12 +128,16 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if err != nil {
 		return err
 	}
+	people, err := signIn(s.config.Broker.HTTP.SignIn)
+	if err != nil {
+		return err
+	}
 	page := console.New()
 	manage, err := a.manageOverHTTP(s, w, values, limits, page)
 	if err != nil {
 		return err
 	}
-	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, API: manage, RefuseAPI: api.Refuse, Console: page}
+	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page}
 	if a.chosenProfile() == "" {
 		o.Default = s.config.Broker.Profile
 	}

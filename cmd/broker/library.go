@@ -107,6 +107,7 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 	}
 	o := a.apiOptions(s, w)
 	o.Tokens, o.AdminToken, o.Owner = tokens, admin, ownerOf(tokens, limits)
+	o.TokensOnly = s.config.Broker.HTTP.SignIn.Issuer != ""
 	if c != nil {
 		o.Session = c.Session
 	}

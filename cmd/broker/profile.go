@@ -2,12 +2,16 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/bearer"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
@@ -72,6 +76,25 @@ func httpTokens(cfg *config.Config) (values map[string]string, limits map[string
 		}
 	}
 	return values, limits, nil
+}
+
+// signIn is how people sign in, nil if the config says nothing of it.
+func signIn(c config.SignIn) (*broker.SignIn, error) {
+	if c.Issuer == "" {
+		return nil, nil
+	}
+	v, err := bearer.New(bearer.Options{Issuer: c.Issuer, Resource: c.Resource, User: c.User, ProfileClaim: c.ProfileClaim, Profiles: c.Profiles})
+	if err != nil {
+		return nil, usage("http.signIn: %w", err)
+	}
+	verify := func(ctx context.Context, token string) (broker.Bearer, error) {
+		p, err := v.Verify(ctx, token)
+		if errors.Is(err, bearer.ErrRefused) {
+			err = fmt.Errorf("%w: %w", surface.ErrToken, err)
+		}
+		return broker.Bearer{Name: p.Name, Scopes: p.Scopes, Limited: p.Limited, Profiles: p.Profiles}, err
+	}
+	return &broker.SignIn{Issuer: c.Issuer, Resource: c.Resource, Scopes: c.Scopes, Verify: verify}, nil
 }
 
 // ownerOf finds the client of a token that is good for more than a profile.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -158,6 +159,7 @@ func notInForce(started, now config.Broker) string {
 		{"http.tokens", maps.Equal(started.HTTP.Tokens, now.HTTP.Tokens)},
 		{"state", started.State == now.State && started.StateKey == now.StateKey},
 		{"profile", started.Profile == now.Profile},
+		{"http.signIn", reflect.DeepEqual(started.HTTP.SignIn, now.HTTP.SignIn)},
 		{"http.adminToken", started.HTTP.AdminToken == now.HTTP.AdminToken},
 	} {
 		if !s.same {

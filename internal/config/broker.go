@@ -65,6 +65,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"sandbox": c.sandbox(of, &b.Sandbox),
 		"http": section("http", schema{
 			"tokens":     c.tokens(of("http.tokens"), &b.HTTP.Tokens),
+			"signIn":     c.signIn(&b.HTTP.SignIn),
 			"adminToken": c.secret(of("http.adminToken"), &b.HTTP.AdminToken),
 		}),
 	})

@@ -304,8 +304,23 @@ func (s Sandbox) IsolationOf(language string) string {
 type HTTP struct {
 	// Tokens maps the name of a client to its bearer token; default none.
 	Tokens map[string]Token
+	// SignIn accepts the access tokens of an authorization server.
+	SignIn SignIn
 	// AdminToken allows changes of skills and plugins; empty allows none.
 	AdminToken string
+}
+
+// SignIn says whose access tokens are good at the endpoint. Issuer and Resource are
+// set, or neither is.
+type SignIn struct {
+	Issuer   string   // the authorization server
+	Resource string   // what clients call the endpoint, the audience of tokens
+	Scopes   []string // that tokens must have
+	User     string   // the claim that names the person; empty is "sub"
+	// ProfileClaim names the claim whose values Profiles maps to profiles; without
+	// it a person may use all.
+	ProfileClaim string
+	Profiles     map[string]string
 }
 
 // WithDefaults returns b with every zero field set to its default.

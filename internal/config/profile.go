@@ -93,6 +93,9 @@ func (b Broker) UnknownProfiles() []string {
 	for _, client := range slices.Sorted(maps.Keys(b.HTTP.Tokens)) {
 		say(fmt.Sprintf("the token of %q", client), b.HTTP.Tokens[client].Profile)
 	}
+	for _, value := range slices.Sorted(maps.Keys(b.HTTP.SignIn.Profiles)) {
+		say(fmt.Sprintf("%q of %q", value, b.HTTP.SignIn.ProfileClaim), b.HTTP.SignIn.Profiles[value])
+	}
 	return list
 }
 

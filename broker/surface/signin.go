@@ -1,0 +1,95 @@
+package surface
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// A SignIn says whose access tokens are good at the endpoint, which is a resource
+// server of OAuth 2.1. Its clients find the authorization server by the metadata of
+// RFC 9728.
+type SignIn struct {
+	Issuer   string   // the authorization server
+	Resource string   // what clients call the endpoint, and the audience of tokens
+	Scopes   []string // which tokens must have
+	// Verify returns who bears a token, or an error that is shown to the client. One
+	// that wraps ErrToken is about the token.
+	Verify func(ctx context.Context, token string) (Bearer, error)
+}
+
+// A Bearer is whom a token names.
+type Bearer struct {
+	Name     string
+	Scopes   []string
+	Limited  bool     // whether Profiles are all that the person may use
+	Profiles []string // sorted
+}
+
+// ErrToken is wrapped by errors of Verify that are about the token.
+var ErrToken = errors.New("the token is refused")
+
+// wellKnown is where the metadata is, RFC 9728 section 3.
+const wellKnown = "/.well-known/oauth-protected-resource"
+
+// profilesKey holds, in what is known of a token, the profiles that it is limited
+// to.
+const profilesKey = "profiles"
+
+func ofToken(profile string) map[string]any {
+	if profile == "" {
+		return nil
+	}
+	return map[string]any{profilesKey: []string{profile}}
+}
+
+// info is what the SDK keeps of a token. A person who is called as the client of a
+// token of the config would have its sessions and runs.
+func (s *SignIn) info(ctx context.Context, token string, names map[string]string) (*auth.TokenInfo, error) {
+	b, err := s.Verify(ctx, token)
+	switch {
+	case errors.Is(err, ErrToken):
+		return nil, fmt.Errorf("%w: %w", auth.ErrInvalidToken, err)
+	case err != nil:
+		return nil, err
+	}
+	if _, taken := names[b.Name]; taken {
+		return nil, fmt.Errorf("%w: %q is the name of a token in the config", auth.ErrInvalidToken, b.Name)
+	}
+	info := &auth.TokenInfo{UserID: b.Name, Scopes: b.Scopes}
+	if b.Limited {
+		info.Extra = map[string]any{profilesKey: b.Profiles}
+	}
+	return info, nil
+}
+
+// profilesOf returns the profiles that the token of a request is limited to.
+func profilesOf(r *http.Request) (names []string, limited bool) {
+	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+		names, limited = info.Extra[profilesKey].([]string)
+	}
+	return names, limited
+}
+
+func (s *SignIn) metadataURL() string {
+	u, err := url.Parse(s.Resource)
+	if err != nil {
+		return ""
+	}
+	u.Path, u.RawQuery, u.Fragment = wellKnown+strings.TrimSuffix(u.Path, "/"), "", ""
+	return u.String()
+}
+
+// metadata answers for the endpoint of each profile too: they are one resource.
+func (s *SignIn) metadata() http.Handler {
+	return auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		Resource: s.Resource, AuthorizationServers: []string{s.Issuer}, ScopesSupported: slices.Clone(s.Scopes), BearerMethodsSupported: []string{"header"},
+	})
+}

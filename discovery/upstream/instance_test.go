@@ -224,8 +224,13 @@ func TestSharing(t *testing.T) {
 			t.Errorf("%s: %s since %q, want %s", c.name, got, why, c.want)
 		}
 	}
-	if n := npx("@modelcontextprotocol/server-memory").withDefaults().MaxInFlight; n != 1 {
-		t.Errorf("memory gets %d calls at a time", n)
+	for _, memory := range []Config{
+		npx("@modelcontextprotocol/server-memory"),
+		{Command: "node", Args: []string{"/opt/app/node_modules/@modelcontextprotocol/server-memory/dist/index.js"}},
+	} {
+		if n := memory.withDefaults().MaxInFlight; n != 1 {
+			t.Errorf("memory, as %v, gets %d calls at a time", memory.Args, n)
+		}
 	}
 	for _, c := range []struct{ before, after []string }{
 		{[]string{"@playwright/mcp@latest"}, []string{"@playwright/mcp@latest", "--isolated"}},

@@ -87,13 +87,24 @@ var packageVersion = lazyregexp.New(`(.)(@|==|:)[\w.~^*+-]+$`)
 func (c Config) known() (k knownServer, name string, ok bool) {
 	command := strings.TrimSuffix(path.Base(strings.ReplaceAll(c.Command, `\`, "/")), ".exe")
 	for w := range strings.FieldsSeq(command + " " + strings.Join(c.Args, " ")) {
-		for _, name := range []string{w, packageVersion.ReplaceAllString(w, "$1")} {
+		for _, name := range []string{w, packageVersion.ReplaceAllString(w, "$1"), installed(w)} {
 			if k, ok := knownServers[name]; ok {
 				return k, name, true
 			}
 		}
 	}
 	return knownServer{}, "", false
+}
+
+// installed is the package of npm that a file belongs to, such as the program that
+// node is started with.
+func installed(file string) string {
+	_, name, _ := strings.Cut(strings.ReplaceAll(file, `\`, "/"), "node_modules/")
+	parts := strings.Split(name, "/")
+	if strings.HasPrefix(name, "@") && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
 }
 
 // sharing decides who shares an instance of a server with these tools, and says

@@ -149,6 +149,7 @@ type release struct {
 	changed     bool              // files differ from the commit
 	licenses    []byte            // of the modules that programs contain, while they are packed
 	completions map[string][]byte // by shell
+	manual      []file            // pages of section 1
 	built       map[target][]file // the programs
 	sums        map[string]string // SHA-256 of each file in out
 }

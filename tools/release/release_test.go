@@ -143,6 +143,9 @@ func (b built) testArchive(t *testing.T) {
 	if got := read(t, filepath.Join(dir, "completions", "broker.bash")); !strings.Contains(got, "__start_broker") {
 		t.Errorf("completion: %.100s", got)
 	}
+	if got := read(t, filepath.Join(dir, "man", "broker-exec.1")); !strings.Contains(got, ".TH") {
+		t.Errorf("man page: %.100s", got)
+	}
 	report, _ := exec.Command(filepath.Join(dir, "broker"), "doctor").Output() // other checks may fail b.here
 	if worker := "ok    sandbox program: " + filepath.Join(dir, "broker-worker"); !strings.Contains(string(report), worker) {
 		t.Errorf("doctor does not say %q:\n%s", worker, report)
@@ -171,7 +174,7 @@ func (b built) testDeb(t *testing.T) {
 	dpkg := []string{"dpkg", "--root=" + root, "--force-not-root", "--force-bad-path", "--log=/dev/null"}
 	succeed(t, "", append(dpkg, "--install", b.named("mcpbroker_1.2.3~rc.1_"+b.here.arch+".deb"))...)
 	works(t, filepath.Join(root, "usr/bin/broker"))
-	for _, name := range []string{"bash-completion/completions/broker", "zsh/vendor-completions/_broker", "fish/vendor_completions.d/broker.fish", "doc/mcpbroker/THIRD_PARTY_LICENSES.txt"} {
+	for _, name := range []string{"bash-completion/completions/broker", "zsh/vendor-completions/_broker", "fish/vendor_completions.d/broker.fish", "doc/mcpbroker/THIRD_PARTY_LICENSES.txt", "man/man1/broker-exec.1.gz"} {
 		if read(t, filepath.Join(root, "usr/share", name)) == "" {
 			t.Errorf("%s is empty", name)
 		}

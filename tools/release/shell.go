@@ -1,14 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 )
 
-// A shellFile is what a shell reads to complete commands. Man pages belong here too,
-// once a command writes them.
+// A shellFile is what a shell reads to complete commands.
 type shellFile struct {
 	shell            string
 	archive          string            // its name in archives
@@ -22,7 +23,8 @@ var shellFiles = []shellFile{
 	{shell: "fish", archive: "broker.fish", installed: "usr/share/fish/vendor_completions.d/broker.fish"},
 }
 
-// complete asks the broker of this system for the completions, which are the same on all.
+// complete asks the broker of this system for the completions and the man pages, which
+// are the same on all.
 func (r *release) complete() error {
 	programs, err := r.build(target{runtime.GOOS, runtime.GOARCH})
 	if err != nil {
@@ -48,10 +50,24 @@ func (r *release) complete() error {
 		}
 		r.completions[f.shell] = []byte(text + "\n")
 	}
-	return nil
+	if _, err := output(dir, broker, "man", "pages", "--date", r.time.Format(time.DateOnly)); err != nil {
+		return err
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "pages", "*.1")) // sorted
+	for _, page := range pages {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			return err
+		}
+		r.manual = append(r.manual, file{name: filepath.Base(page), data: data, mode: 0o644})
+	}
+	if len(pages) == 0 && err == nil {
+		err = errors.New("broker man wrote nothing")
+	}
+	return err
 }
 
-// shell are the completions, where the packages of a format have them.
+// shell are the completions and man pages, where the packages of a format have them.
 func (r *release) shell(format string) (files []file) {
 	for _, f := range shellFiles {
 		name := f.installed
@@ -64,6 +80,13 @@ func (r *release) shell(format string) (files []file) {
 		if data := r.completions[f.shell]; data != nil {
 			files = append(files, file{name: name, data: data, mode: 0o644})
 		}
+	}
+	for _, page := range r.manual {
+		if format == "archive" {
+			files = append(files, file{name: "man/" + page.name, data: page.data, mode: page.mode})
+			continue
+		}
+		files = append(files, file{name: "usr/share/man/man1/" + page.name + ".gz", data: gzipped(page.data), mode: page.mode})
 	}
 	return files
 }

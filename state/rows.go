@@ -60,7 +60,7 @@ func (p Position) String() string { return fmt.Sprintf("%d-%d-%d", p.Call, p.Eve
 func ParsePosition(s string) Position {
 	var p Position
 	var at int64
-	if n, err := fmt.Sscanf(s, "%d-%d-%d", &p.Call, &p.Event, &at); err != nil || n != 3 {
+	if n, err := fmt.Sscanf(s, "%d-%d-%d", &p.Call, &p.Event, &at); err != nil || n != 3 || p.Call < 0 || p.Event < 0 {
 		return Position{}
 	}
 	p.Time = time.Unix(0, at)

@@ -295,11 +295,13 @@ func (m *messages) next(t *testing.T) (n News) {
 		}
 		if data, ok := strings.CutPrefix(m.lines.Text(), "data: "); ok {
 			var raw struct {
-				Calls []struct{ Tool string }
+				Calls  []struct{ Tool string }
+				Missed bool
 			}
 			if err := json.Unmarshal([]byte(data), &raw); err != nil {
 				t.Fatal(err)
 			}
+			n.Missed = raw.Missed
 			for _, c := range raw.Calls {
 				n.Calls = append(n.Calls, state.Call{Tool: c.Tool})
 			}
@@ -337,5 +339,10 @@ func TestStreamsResume(t *testing.T) {
 	v.record("ann", "3", state.Call{Server: "s", Tool: "missed", Status: state.CallOK})
 	if n := v.follow(t.Context(), m.id).next(t); len(n.Calls) != 1 || n.Calls[0].Tool != "missed" {
 		t.Errorf("after the cut: %+v", n)
+	}
+	for last, missed := range map[string]bool{"": false, m.id: false, "garbage": true, "-9223372036854775808--9223372036854775808-1": true, "9223372036854775807-1-1": true} {
+		if n := v.follow(t.Context(), last).next(t); n.Missed != missed || missed && len(n.Calls) > 0 {
+			t.Errorf("after %q: %+v", last, n)
+		}
 	}
 }

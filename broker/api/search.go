@@ -24,11 +24,11 @@ const (
 // searchCalls looks for calls until it has enough or time is up.
 func (r *Reader) searchCalls(ctx context.Context, f state.CallFilter, limit time.Duration) (found Calls, err error) {
 	start, want := time.Now(), cmp.Or(f.Limit, usualListed)
-	if f.Before == 0 {
-		last, err := r.Audit.News(ctx, state.Position{})
-		if err != nil {
-			return found, err
-		}
+	last, err := r.Audit.News(ctx, state.Position{})
+	if err != nil {
+		return found, err
+	}
+	if f.Before == 0 || f.Before > last.At.Call { // there is nothing above it
 		f.Before = last.At.Call + 1
 	}
 	for {

@@ -40,6 +40,10 @@ func TestSearchesGoOnWhereTheyStopped(t *testing.T) {
 		}
 	}
 
+	if found, err := reader.searchCalls(t.Context(), state.CallFilter{Limit: 1, Before: 1 << 62}, -1); err != nil || len(found.Calls) != 1 || found.Searched != 0 {
+		t.Errorf("before a number that no call has: %d calls, searched %d, %v", len(found.Calls), found.Searched, err)
+	}
+
 	for i := range 20 { // in one step, and in others with days between them
 		id := v.store.Begin(state.Execution{Client: "bob", Code: "3", Started: time.Now().Add(-time.Duration(i/2) * 30 * time.Hour)})
 		if err := v.store.Finish(state.Execution{ID: id}); err != nil {

@@ -44,7 +44,9 @@ func (s *server) follow(r *http.Request) (int, any, error) {
 	}
 	return http.StatusOK, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer streams.Add(-1)
-		f := follower{s: s, session: s.hasSession(r), w: w, flush: http.NewResponseController(w), at: state.ParsePosition(r.Header.Get("Last-Event-ID")), sent: map[string]string{}}
+		last := r.Header.Get("Last-Event-ID")
+		f := follower{s: s, session: s.hasSession(r), w: w, flush: http.NewResponseController(w), at: state.ParsePosition(last), sent: map[string]string{}}
+		f.lost = last != "" && f.at == state.Position{}
 		w.Header().Set("Content-Type", "text/event-stream")
 		f.run(r)
 	}), nil
@@ -65,6 +67,7 @@ type follower struct {
 	w       http.ResponseWriter
 	flush   *http.ResponseController
 	at      state.Position
+	lost    bool              // nobody knows where the page was
 	sent    map[string]string // the status of each execution that was sent
 	servers string
 	wrote   time.Time
@@ -82,7 +85,7 @@ func (f *follower) run(r *http.Request) {
 			}
 			return
 		}
-		f.at = n.At
+		f.at, n.Missed = n.At, n.Missed || first && f.lost
 		n.Executions = f.fresh(n.Executions)
 		if now := f.serverStates(); now != f.servers {
 			f.servers = now

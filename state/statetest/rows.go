@@ -105,7 +105,9 @@ func (a Audits) news(t *testing.T) {
 	if n, err = reader.News(t.Context(), from); err != nil || !n.Missed || len(n.Calls) > 0 {
 		t.Errorf("too much: %d calls, missed %v, %v", len(n.Calls), n.Missed, err)
 	}
-	if p := state.ParsePosition("x-1"); p != (state.Position{}) {
-		t.Errorf("what is no position is %+v", p)
+	for _, none := range []string{"x-1", "-1--1-1", "1-1", "99999999999999999999-1-1"} {
+		if p := state.ParsePosition(none); p != (state.Position{}) {
+			t.Errorf("%q, which is no position, is %+v", none, p)
+		}
 	}
 }

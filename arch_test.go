@@ -124,7 +124,7 @@ var diagram = []row{
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/service", modules: []string{"std"}},
 	{pkg: "internal/daemon", imports: []string{"internal/lines"}, modules: []string{"std", "github.com/Microsoft/go-winio", "golang.org/x/sys"}},
-	{pkg: "internal/top", imports: []string{"internal/outbound"}, modules: []string{"std", "golang.org/x/sys", "golang.org/x/term"}},
+	{pkg: "internal/top", imports: []string{"internal/outbound"}, modules: []string{"std", "golang.org/x/sys", "golang.org/x/term", "golang.org/x/text"}},
 	{pkg: "internal/fair", modules: []string{"std"}},
 	{pkg: "internal/lazyregexp", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream", imports: []string{"internal/spawn"}},

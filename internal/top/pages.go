@@ -26,8 +26,16 @@ func showExecution(id string) errand {
 			if m.page != nil && m.page.execution == p.execution { // it has changed
 				p.scroll = m.page.scroll
 			}
-			m.page = p
+			m.show(p)
 		}
+	}
+}
+
+// show opens a page that had to be asked for. A question that has come up meanwhile
+// stays: keys are for that.
+func (m *model) show(p *page) {
+	if m.page == nil || m.page.ask == nil {
+		m.page = p
 	}
 }
 
@@ -117,7 +125,7 @@ func showServer(name string) errand {
 				m.notice = err.Error()
 				return
 			}
-			m.page = &page{title: "server " + d.Server.Name, body: func(width int, _ time.Time) []line { return d.lines(width) }}
+			m.show(&page{title: "server " + d.Server.Name, body: func(width int, _ time.Time) []line { return d.lines(width) }})
 		}
 	}
 }

@@ -2,7 +2,8 @@ package top
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"golang.org/x/text/width"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -33,17 +34,52 @@ type cell struct {
 // A line of the screen.
 type line []cell
 
-// fit is text as exactly width characters.
+// cells is how many places of a terminal a character takes: Chinese, Japanese and
+// Korean ones and most pictures take two.
+func cells(r rune) int {
+	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+		return 2
+	}
+	return 1
+}
+
+func places(text string) (n int) {
+	for _, r := range text {
+		n += cells(r)
+	}
+	return n
+}
+
+// split is the beginning of text that takes at most n places, and the rest.
+func split(text string, n int) (begin, rest string) {
+	for i, r := range text {
+		if n -= cells(r); n < 0 {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
+}
+
+// cut is text of at most n places, with a mark where it was cut.
+func cut(text string, n int) string {
+	if places(text) <= n {
+		return text
+	}
+	begin, _ := split(text, n-1)
+	return strings.TrimRight(begin, " ") + "…"
+}
+
+// fit is text that takes exactly width places.
 func fit(text string, width int, right bool) string {
-	text = gate.Cut(gate.Terminal(text), width)
-	space := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+	text = cut(gate.Terminal(text), width)
+	space := strings.Repeat(" ", max(0, width-places(text)))
 	if right {
 		return space + text
 	}
 	return text + space
 }
 
-// paint is the line as a terminal gets it, of at most width characters. Only here
+// paint is the line as a terminal gets it, of at most width places. Only here
 // something is written that steers the terminal.
 func (l line) paint(width int, colour bool) string {
 	var b strings.Builder
@@ -51,8 +87,8 @@ func (l line) paint(width int, colour bool) string {
 		if width <= 0 {
 			break
 		}
-		text := gate.Cut(gate.Terminal(c.text), width)
-		width -= utf8.RuneCountInString(text)
+		text := cut(gate.Terminal(c.text), width)
+		width -= places(text)
 		if colour && c.style != plain {
 			text = "\x1b[" + codes[c.style] + "m" + text + "\x1b[m"
 		}
@@ -61,16 +97,15 @@ func (l line) paint(width int, colour bool) string {
 	return b.String()
 }
 
-// wrapped is a text of anybody as lines of at most width characters.
+// wrapped is a text of anybody as lines that take at most width places each: what
+// is beyond them would not be seen.
 func wrapped(text string, width int, margin string) (list []line) {
-	width = max(1, width-len(margin))
+	width = max(2, width-len(margin))
 	for one := range strings.SplitSeq(gate.TerminalText(text), "\n") {
-		r := []rune(gate.Terminal(one))
-		for len(r) > width {
-			list = append(list, line{{margin + string(r[:width]), plain}})
-			r = r[width:]
+		begin, rest := split(gate.Terminal(one), width)
+		for list = append(list, line{{margin + begin, plain}}); rest != ""; list = append(list, line{{margin + begin, plain}}) {
+			begin, rest = split(rest, width)
 		}
-		list = append(list, line{{margin + string(r), plain}})
 	}
 	return list
 }

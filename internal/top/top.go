@@ -100,9 +100,9 @@ func (v *view) run(ctx context.Context, do errand) {
 		return
 	}
 	v.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, errandTime)
+		limited, cancel := context.WithTimeout(ctx, errandTime)
 		defer cancel()
-		v.tell(ctx, do(ctx, c))
+		v.tell(ctx, do(limited, c)) // also that there was no time left
 	})
 }
 

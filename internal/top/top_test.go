@@ -214,6 +214,46 @@ func TestNewsThatAreKnown(t *testing.T) {
 	}
 }
 
+// Nothing of what is to be approved is beyond the edge of the screen, which letters
+// of Chinese, Japanese and Korean reach twice as soon.
+func TestWideLetters(t *testing.T) {
+	const hidden = "rm -rf"
+	r := run{calls: []runCall{{Tool: "t", Args: json.RawMessage(`{"a": "` + strings.Repeat("　", 40) + strings.Repeat("漢x", 31) + hidden + `"}`)}}}
+	var all strings.Builder
+	for _, l := range r.lines(80) {
+		var columns int
+		painted := l.paint(80, false)
+		for _, c := range painted {
+			if columns++; c == '　' || c == '漢' {
+				columns++
+			}
+		}
+		if all.WriteString(strings.TrimSpace(painted)); columns > 80 {
+			t.Errorf("%d columns: %q", columns, painted)
+		}
+	}
+	if !strings.Contains(all.String(), hidden) {
+		t.Errorf("what is hidden is not shown: %q", all.String())
+	}
+	if got := fit("漢字漢字", 6, false); got != "漢字… " {
+		t.Errorf("fit is %q", got)
+	}
+}
+
+// A terminal that is too small says so, however small it is.
+func TestSmallTerminal(t *testing.T) {
+	for _, size := range [][2]int{{30, 5}, {10, 1}, {2, 1}, {200, 9}} {
+		list := busy().view(size[0], size[1], noon)
+		got := text(list, size[0])
+		if len(list) > size[1] || !strings.HasPrefix(strings.ReplaceAll(got, "\n", ""), "t") {
+			t.Errorf("%v: %q", size, got)
+		}
+		if size[0] == 30 && !strings.Contains(strings.ReplaceAll(got, "\n", ""), "needs 40 columns and 10 lines") {
+			t.Errorf("%v: %q", size, got)
+		}
+	}
+}
+
 // Who approves types the code that is shown; nothing else decides.
 func TestQuestion(t *testing.T) {
 	m := busy()
@@ -244,6 +284,9 @@ func TestQuestion(t *testing.T) {
 	m.key("d")
 	if m.page.allow {
 		t.Error("d approves")
+	}
+	if m.show(&page{title: "late"}); m.page.ask == nil {
+		t.Error("a page that was asked for before hides the question")
 	}
 	if m.key("esc"); m.page != nil {
 		t.Error("esc does not go back")

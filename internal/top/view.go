@@ -13,7 +13,8 @@ const (
 // view is the screen: height lines.
 func (m *model) view(width, height int, now time.Time) []line {
 	if width < minWidth || height < minHeight {
-		return []line{{{fmt.Sprintf("broker top needs %d columns and %d lines; q ends it", minWidth, minHeight), plain}}}
+		note := wrapped(fmt.Sprintf("too small: broker top needs %d columns and %d lines", minWidth, minHeight), width, "")
+		return note[:min(len(note), height)]
 	}
 	all := []line{m.header(now)}
 	if m.page != nil {

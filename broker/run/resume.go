@@ -34,11 +34,12 @@ const (
 	maxPendingWhy  = 300
 )
 
-// PendingOf is a call as people and models are shown it: without secrets, and cut.
+// PendingOf is a call as people and models are shown it: without secrets, cut, and
+// with what no reader sees spelt out.
 func PendingOf(c state.RunCall) Pending {
 	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: gate.Quote(c.Why, maxPendingWhy), DependsOn: c.DependsOn}
 	if len(c.Args) > 0 {
-		p.Args = gate.JSON(redact.JSON(c.Args, maxPendingArgs))
+		p.Args = gate.Spell(redact.JSON(c.Args, maxPendingArgs)) // what is approved has them too
 	}
 	if c.Lost() {
 		p.State, p.Why = state.RunUnknown, "was sent, and its answer was lost: nobody knows whether it was done"

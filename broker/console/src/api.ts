@@ -100,19 +100,27 @@ export function onServers(f: () => void): () => void {
 }
 
 // follow connects the stream; browsers connect again by themselves, and say what
-// they have seen.
-export function follow(): void {
+// they have seen. A stream after one that was given up does not know that.
+export function follow(missed = false): void {
   const source = new EventSource('/api/stream');
+  let again = missed;
   source.addEventListener('news', (e) => {
     live.value = true;
     const news = JSON.parse((e as MessageEvent<string>).data) as News;
+    news.missed ||= missed;
+    missed = false;
     for (const f of listeners) f(news);
   });
-  source.addEventListener('servers', () => { for (const f of serverListeners) f(); });
-  source.onopen = () => { live.value = true; };
+  const servers = () => { for (const f of serverListeners) f(); };
+  source.addEventListener('servers', servers);
+  source.onopen = () => {
+    live.value = true;
+    if (again) servers(); // they may have changed while nothing was connected
+    again = true;
+  };
   source.onerror = () => {
     live.value = false;
     // A browser gives up on an answer that is no stream: too many pages, or no session.
-    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
+    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 3000, true);
   };
 }

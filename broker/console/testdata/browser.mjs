@@ -156,6 +156,14 @@ await part('a cut', async () => { // A stream that is cut among news resumes: no
   await p.waitForFunction(() => document.querySelector('tbody').innerText.includes('burst-19.'), null, { timeout: 15000 }).catch(() => check(false, 'what was missed is not shown'));
   const had = await rows();
   check(had.every((n) => n === 1), `after a cut there are ${had} rows of each execution`);
+  // So it is when the broker refuses the stream at first, and the browser gives it up.
+  let refused = 0;
+  await p.route('**/api/stream', (route) => (refused++ ? route.continue() : route.fulfill({ status: 503 })));
+  await fetch(o.control + '/cut?client=refused');
+  await p.getByText('not connected').waitFor({ timeout: 5000 }).catch(() => check(false, 'a cut connection is not shown'));
+  await fetch(o.control + '/back');
+  await p.waitForFunction(() => document.querySelector('tbody').innerText.includes('refused-19.'), null, { timeout: 15000 }).catch(() => check(false, 'what was missed while the stream was refused is not shown'));
+  check(refused > 1, `the stream was refused ${refused} times`);
   await p.context().close();
 });
 

@@ -293,14 +293,7 @@ func TestARunThatWasTakenOverSendsNothing(t *testing.T) {
 	if _, _, _, err := second.Resume(t.Context(), state.Local, run.ID); !errors.Is(err, state.ErrRunning) {
 		t.Fatalf("Resume = %v, want ErrRunning", err)
 	}
-	// The network between the first broker and the server is cut.
-	var pid int
-	if err := d.db.QueryRowContext(t.Context(), "SELECT l.pid FROM pg_locks l JOIN runs r ON r.owner = ((l.classid::bigint << 32) | l.objid::bigint)::text WHERE r.id = $1", run.ID).Scan(&pid); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.db.ExecContext(t.Context(), "SELECT pg_terminate_backend($1, 5000)", pid); err != nil {
-		t.Fatal(err)
-	}
+	cut(t, d, run.ID)
 	_, calls, again, err := second.Resume(t.Context(), state.Local, run.ID)
 	if err != nil || len(calls) != 1 || !calls[0].Lost() {
 		t.Fatalf("Resume = %+v, %v", calls, err)
@@ -310,6 +303,59 @@ func TestARunThatWasTakenOverSendsNothing(t *testing.T) {
 	}
 	if err := intent(again, 2); err != nil {
 		t.Errorf("the second one: %v", err)
+	}
+	// Other runs of the first broker are not in the way of that.
+	if err := j.Record(state.RunCall{Ordinal: 1, Tool: "t", State: state.RunMade}, false); err != nil && !errors.Is(err, state.ErrRunning) {
+		t.Error(err)
+	}
+	if err := intent(first.Begin(state.Run{Code: "return 2"}), 1); err != nil {
+		t.Errorf("another run of the first one: %v", err)
+	}
+	if err := j.End(state.Run{Status: state.StatusWaiting}); !errors.Is(err, state.ErrRunning) {
+		t.Errorf("End of the first one = %v, want ErrRunning", err)
+	}
+	if got, _, err := first.Run(t.Context(), run.ID); err != nil || got.Status != state.StatusRunning || got.Calls != 2 {
+		t.Errorf("%+v, %v; want it running, with the calls of the second one", got, err)
+	}
+}
+
+// Nor does one whose run another broker has ended since.
+func TestARunThatAnotherEndedSendsNothing(t *testing.T) {
+	d := connect(t, address(t))
+	first, second := d.Runs(), d.Runs()
+	defer first.Close()
+	defer second.Close()
+	run := state.Run{ID: state.NewRunID(), Code: "return 1"}
+	j := first.Begin(run)
+	intent := state.RunCall{Ordinal: 1, Tool: "t", State: state.RunIntent, Class: "write"}
+	if err := j.Record(intent, true); err != nil {
+		t.Fatal(err)
+	}
+	cut(t, d, run.ID)
+	_, _, again, err := second.Resume(t.Context(), state.Local, run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.End(state.Run{Status: state.StatusWaiting}); err != nil {
+		t.Fatal(err)
+	}
+	intent.Ordinal = 2
+	if err := j.Record(intent, true); !errors.Is(err, state.ErrRunning) {
+		t.Errorf("Record = %v, want ErrRunning", err)
+	}
+	if _, err := j.Cut(0); !errors.Is(err, state.ErrRunning) {
+		t.Errorf("Cut = %v, want ErrRunning", err)
+	}
+}
+
+// cut ends the connection of the broker that executes a run, as a network does that
+// is cut between it and the server.
+func cut(t *testing.T, d *Database, run string) {
+	t.Helper()
+	const end = `SELECT pg_terminate_backend(l.pid, 5000) FROM pg_locks l JOIN runs r ON r.owner = ((l.classid::bigint << 32) | l.objid::bigint)::text WHERE r.id = $1`
+	var ended bool
+	if err := d.db.QueryRowContext(t.Context(), end, run).Scan(&ended); err != nil || !ended {
+		t.Fatalf("the connection was not ended: %v", err)
 	}
 }
 

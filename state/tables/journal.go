@@ -24,6 +24,8 @@ type journal struct {
 	// decided are the ordinals of calls that somebody may decide about.
 	decided map[int]bool
 	queued  bool
+	taken   bool // by another broker: nothing more is written
+	ended   bool // nobody executes the run any more
 }
 
 // journalBatch is how many calls wait at most.
@@ -33,6 +35,9 @@ const journalBatch = 256
 func (j *journal) Record(c state.RunCall, wait bool) error {
 	j.runs.mu.Lock()
 	defer j.runs.mu.Unlock()
+	if err := j.held(); err != nil {
+		return err
+	}
 	if err := j.fit(&c); err != nil {
 		return err
 	}
@@ -64,10 +69,18 @@ func (j *journal) Record(c state.RunCall, wait bool) error {
 		} else {
 			j.calls = slices.Delete(j.calls, at, at+1)
 		}
-		if errors.Is(err, state.ErrNotApproved) || errors.Is(err, state.ErrRunning) {
+		if errors.Is(err, state.ErrNotApproved) {
 			return err
 		}
 		return j.runs.d.Explain(err)
+	}
+	return j.held()
+}
+
+// held is an error if another broker has taken the run over.
+func (j *journal) held() error {
+	if j.taken {
+		return state.ErrRunning
 	}
 	return nil
 }
@@ -144,7 +157,12 @@ func (r *Runs) flush() error {
 		}
 		return Transaction(ctx, r.conn, "", func() error {
 			for _, j := range r.queue {
-				if err := j.write(ctx); err != nil {
+				err := j.write(ctx)
+				if errors.Is(err, state.ErrRunning) {
+					j.taken = true // which is not in the way of other runs
+					continue
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -229,13 +247,14 @@ func (j *journal) approved(ctx context.Context, ordinal int) error {
 }
 
 // mine is an error if another broker has taken the run over, because it could not
-// see any more that this one lives. It cannot be wrong about that on one machine.
+// see any more that this one lives. It cannot be wrong about that on one machine. A
+// run without an owner was ended by whoever had it.
 func (j *journal) mine(ctx context.Context) error {
 	owner, err := j.runs.owner(ctx, j.run.ID)
-	if err == nil && owner != "" && owner != j.runs.o.Owner() {
-		return state.ErrRunning
+	if err != nil || j.runs.d.LockRun == "" || owner == j.runs.o.Owner() || owner == "" && j.ended {
+		return err
 	}
-	return err
+	return state.ErrRunning
 }
 
 // granted takes over what was approved for the run while it is executed.
@@ -259,6 +278,9 @@ func (j *journal) Cut(after int) (receipts []state.RunCall, err error) {
 			lowest = min(lowest, c.Ordinal)
 		}
 		return Transaction(ctx, j.runs.conn, "", func() error {
+			if err := j.mine(ctx); err != nil {
+				return err
+			}
 			receipts = nil
 			for _, c := range calls {
 				if c.Ordinal <= 0 && c.State != state.RunUsed {
@@ -309,6 +331,10 @@ func (j *journal) End(run state.Run) error {
 	if !j.written && len(j.calls) == 0 {
 		return nil
 	}
+	if err := j.held(); err != nil {
+		return err
+	}
+	j.ended = true
 	full := j.run.Full
 	j.run.Plan = run.Plan
 	j.run.Status, j.run.ExitCode, j.run.Error, j.run.Expires = run.Status, run.ExitCode, run.Error, run.Expires
@@ -328,5 +354,5 @@ func (j *journal) End(run state.Run) error {
 	if err != nil {
 		return j.runs.d.Explain(err)
 	}
-	return nil
+	return j.held()
 }

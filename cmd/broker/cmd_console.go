@@ -120,7 +120,7 @@ func (h *consoleHost) open(changes bool) (url string, err error) {
 		o.Session, o.Private = h.page.Session, true
 		handler := surface.ConsoleHandler(h.page, api.New(o), api.Refuse)
 		h.serving.Go(func() {
-			if err := serveUntil(h.ctx, l, handler); err != nil {
+			if err := serveUntil(h.ctx, l, handler, drainOptions{}); err != nil {
 				h.a.logger().Error("serve the console", "err", err)
 			}
 		})

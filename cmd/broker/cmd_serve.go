@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
@@ -54,6 +53,7 @@ func (a *app) serveCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
 	c.Flags().StringVar(&a.metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
+	c.Flags().DurationVar(&a.drain, "drain", 30*time.Second, "with --http, finish requests for this long at most after a signal to end")
 	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, and not through the daemon")
 	a.serveFlags(c)
 	return c
@@ -116,9 +116,6 @@ func (a *app) serveStdio(ctx context.Context, s *session, in io.Reader, out io.W
 	return err
 }
 
-// shutdownGrace is how long requests may take to end after a signal.
-const shutdownGrace = 500 * time.Millisecond
-
 func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string) error {
 	addr, err := surface.NormalizeAddr(addr)
 	if err != nil {
@@ -154,28 +151,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		say(a.stderr, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
 	}
 	defer a.logLayers(ctx, s)()
-	return serveUntil(ctx, l, handler)
-}
-
-// serveUntil serves until ctx is done.
-func serveUntil(ctx context.Context, l net.Listener, handler http.Handler) error {
-	// Requests end with the server: a script whose client is gone is killed.
-	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return base }}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	cancel()
-	grace, end := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
-	defer end()
-	if server.Shutdown(grace) != nil {
-		_ = server.Close() // streams that clients keep open end here
-	}
-	<-done
-	return nil
+	return serveUntil(ctx, l, handler, drainOptions{limit: a.drain, waiting: func(n int) {
+		say(a.stderr, "broker: finishing %s, for %v at most; a second signal ends at once\n", counted(n, "request"), a.drain)
+	}})
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -75,6 +76,7 @@ type app struct {
 	readOnly   bool
 	mode       string // overrules the config's
 	metrics    string // likewise
+	drain      time.Duration
 	profile    string // see chosenProfile
 	nowhere    bool   // it serves many, so its working directory is no project of theirs
 	whole      bool   // the command is about all that is configured, whatever the profile

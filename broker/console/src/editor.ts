@@ -7,7 +7,9 @@ import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } fr
 import { EditorState, Prec } from '@codemirror/state';
 import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
-import type { Name } from './runner';
+
+// A Name is one that completes.
+export interface Name { name: string; detail: string; of?: string }
 
 export interface Editor { text(): string; complete(names: Name[]): void; close(): void }
 

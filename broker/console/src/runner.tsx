@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { type Answer, type Call, type Execution, get, type SavedScript, send } from './api';
-import type { Editor } from './editor';
+import type { Editor, Name } from './editor';
 import { Waterfall } from './executions';
 import { attempt, Block, Cmd, Empty, many, ms, param, pretty, Problem, Select } from './ui';
 
@@ -91,9 +91,6 @@ export function Runner() {
 }
 
 type Manifest = { id: string; file: string; export: string }[];
-
-// A Name is one that completes.
-export interface Name { name: string; detail: string; of?: string }
 
 // namesOf are the functions of a manifest and the namespaces that they are in.
 function namesOf(m: Manifest): Name[] {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -34,6 +35,7 @@ type view struct {
 	in     bool
 	ended  atomic.Bool // the session, while requests are under way
 	may    bool
+	token  string // of a request, if there is one
 }
 
 func newView(t *testing.T) *view {
@@ -51,6 +53,12 @@ func newView(t *testing.T) *view {
 	v := &view{t: t, store: store, runs: runs, in: true, may: true}
 	v.read = &Reader{Broker: b, Audit: store, Runs: runs, Pins: pins.Open(files.OpenPins(dir+"/pins"), nil)}
 	v.server = httptest.NewServer(New(Options{Library: newBench(t).library(), Owner: ownerOf, AdminToken: admin, Private: true, Reader: v.read, Note: store.Note,
+		SaveScript: func(name, _, _ string) (any, error) {
+			if err := script.CheckName(name); err != nil {
+				return nil, err
+			}
+			return map[string]string{"name": name}, nil
+		},
 		Session: func(*http.Request) (bool, bool) { return v.in && !v.ended.Load(), v.may }}))
 	t.Cleanup(func() {
 		v.server.Close()
@@ -79,6 +87,9 @@ func (v *view) ask(method, path, body string) (int, string) {
 		v.t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if v.token != "" {
+		req.Header.Set("Authorization", "Bearer "+v.token)
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		v.t.Fatal(err)
@@ -247,6 +258,43 @@ func TestOnlyWhatWasShownIsApproved(t *testing.T) {
 	}
 	if got := v.decided(run.ID); len(got) != 2 || !slices.Contains(got, "the console: approved 1 git__push") || !slices.Contains(got, "the console: denied 2 git__push") {
 		t.Errorf("the record says %q", got)
+	}
+}
+
+// A script is saved by who may change things, and the record says who that was.
+func TestSavedScripts(t *testing.T) {
+	v := newView(t)
+	const path = "/api/scripts"
+	for _, tt := range []struct {
+		in, may     bool
+		token, body string
+		status      int
+		want        string
+	}{
+		{true, true, "", `{"name": "stale", "code": "return 1"}`, 200, `"name":"stale"`},
+		{true, true, "", `{"name": "../../x", "code": "return 1"}`, 422, "cannot name a script"},
+		{true, true, "", `{"name": "x\u001b[2J", "code": "return 1"}`, 422, `x\\x1b[2J`},
+		{true, true, "", `{"name": "big", "code": "` + strings.Repeat("x", 1<<20) + `"}`, 413, "too_large"},
+		{true, false, "", `{"name": "shown", "code": "return 1"}`, 403, "read_only"},
+		{false, false, "", `{"name": "nobody", "code": "return 1"}`, 403, "no_session"},
+		{false, false, admin, `{"name": "fromCI", "code": "return 1"}`, 200, `"name":"fromCI"`},
+	} {
+		v.in, v.may, v.token = tt.in, tt.may, tt.token
+		if status, text := v.ask(http.MethodPost, path, tt.body); status != tt.status || !strings.Contains(text, tt.want) {
+			t.Errorf("%.60s: %d %s, want %d and %s", tt.body, status, text, tt.status, tt.want)
+		}
+	}
+	v.record("", "") // what was noted before is written then
+	events, err := v.store.Events(t.Context(), time.Time{}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var saved []string
+	for _, e := range events {
+		saved = append(saved, e.Kind+" "+e.Client+" "+e.Name)
+	}
+	if want := []string{state.EventScriptSaved + " admin fromCI", state.EventScriptSaved + " console stale"}; !slices.Equal(saved, want) {
+		t.Errorf("the record says %q, want %q", saved, want)
 	}
 }
 

@@ -214,6 +214,9 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 	}
 	always := body.Approve && body.Always && s.o.Always != nil
 	v := state.Verdict{Approve: body.Approve, ForRun: body.ForRun || always, Only: body.Calls, By: "the console", Denied: broker.Denied}
+	if clientOf(r) == clientAdmin {
+		v.By = "the admin token"
+	}
 	id := ""
 	meant, err := s.o.Reader.Decide(r.Context(), r.PathValue("id"), v, func(run state.Run, calls []state.RunCall) error {
 		id = run.ID
@@ -280,7 +283,7 @@ func (s *server) saveScript(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	s.o.Note(state.Event{Kind: state.EventScriptSaved, Name: body.Name, Client: clientConsole, Detail: "saved " + body.Name})
+	s.o.Note(state.Event{Kind: state.EventScriptSaved, Name: body.Name, Client: clientOf(r), Detail: "saved " + body.Name})
 	return http.StatusOK, saved, nil
 }
 
@@ -335,7 +338,7 @@ func (s *server) decidePin(r *http.Request) (int, any, error) {
 	if err := change([]pins.Row{list[i].Row}); err != nil {
 		return 0, nil, err
 	}
-	s.o.Note(state.Event{Kind: state.EventPins, Server: body.Server, Client: clientConsole, Detail: strings.TrimSuffix(body.Action, "e") + "ed " + body.Title})
+	s.o.Note(state.Event{Kind: state.EventPins, Server: body.Server, Client: clientOf(r), Detail: strings.TrimSuffix(body.Action, "e") + "ed " + body.Title})
 	return s.listPins(r)
 }
 

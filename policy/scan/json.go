@@ -102,15 +102,17 @@ func (w *walker) skipString() (escaped bool) {
 			w.pos--
 		}
 	}
-	for w.pos < len(w.data) {
-		rest := w.data[w.pos:]
-		quote := strings.IndexByte(rest, '"')
-		if quote < 0 {
-			break
+	for quote := -1; w.pos < len(w.data); {
+		if quote < w.pos { // else it is still the next one, however many escapes stand in front of it
+			next := strings.IndexByte(w.data[w.pos:], '"')
+			if next < 0 {
+				break
+			}
+			quote = w.pos + next
 		}
-		back := strings.IndexByte(rest[:quote], '\\')
+		back := strings.IndexByte(w.data[w.pos:quote], '\\')
 		if back < 0 {
-			w.pos += quote + 1
+			w.pos = quote + 1
 			return escaped
 		}
 		escaped = true

@@ -322,10 +322,9 @@ func shellBehind(s string) bool {
 			return false
 		}
 		s = rest
-		rest = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(rest), "sudo"), " \t\n\f\r")
-		if i := strings.Index(rest, "bin/"); i >= 0 && i <= len("/usr/") {
-			rest = rest[i+len("bin/"):]
-		}
+		const blanks = " \t\n\f\r"
+		rest = strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(rest, blanks), "sudo"), blanks)
+		rest = strings.TrimPrefix(strings.TrimPrefix(rest, "/usr"), "/bin/")
 		for _, p := range [...]string{"sh", "bash", "zsh", "dash", "ksh", "fish", "python", "perl", "ruby", "node", "iex", "php", "pwsh", "powershell", "cmd"} {
 			if strings.HasPrefix(rest, p) {
 				return true

@@ -164,8 +164,8 @@ func (w *walker) signals(s string, f features, at place, depth int) (signal, *te
 		t.hits = *w.hits
 	}
 	t.tokens()
-	// What names mean counts beside these only, and costs more to find out.
-	if t.all&(path|creds|talk|environ) != 0 && w.scope.schema != "" {
+	// What names mean counts beside these only, or in what was encoded, and costs more to find out.
+	if (t.all&(path|creds|talk|environ) != 0 || depth > 0) && w.scope.schema != "" {
 		t.params, t.hits, t.all = true, t.hits[:0], 0
 		t.tokens()
 	}
@@ -189,7 +189,7 @@ func (w *walker) signals(s string, f features, at place, depth int) (signal, *te
 	}
 	if t.all&coded != 0 && piped(t.folded) {
 		found |= shell
-	} else if f.pipe && shellBehind(t.folded) && intoShell().MatchString(t.folded) {
+	} else if (f.pipe || f.unseen) && shellBehind(t.folded) && intoShell().MatchString(t.folded) {
 		found |= commands
 	}
 	if f.bracket && t.commented() {
@@ -214,7 +214,7 @@ func (w *walker) spaced(folded string, at place) signal {
 		found = override | outOfSight
 	}
 	if plain, ok := joined(folded); ok {
-		t := &text{folded: plain, scope: &w.scope, place: at, chatty: w.chatty}
+		t := &text{folded: plain, scope: &w.scope, place: at, chatty: w.chatty, params: true}
 		t.tokens()
 		if more := t.judge() & strong; more != 0 {
 			found |= more | outOfSight

@@ -168,8 +168,12 @@ func (r *runtime) toText(c goja.FunctionCall) goja.Value {
 	case "ascii":
 		text = widened(b, func(c byte) uint16 { return uint16(c & 0x7f) })
 	case "windows1252":
-		decoded, _ := charmap.Windows1252.NewDecoder().Bytes(b) // likewise
-		text = r.vm.ToValue(string(decoded))
+		text = widened(b, func(c byte) uint16 {
+			if d := charmap.Windows1252.DecodeByte(c); d != utf8.RuneError {
+				return uint16(d)
+			}
+			return uint16(c) // a control character, as elsewhere
+		})
 	default:
 		text = widened(b, func(c byte) uint16 { return uint16(c) })
 	}

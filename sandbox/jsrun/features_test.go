@@ -70,7 +70,7 @@ var featureRows = []feature{
 	{"Intl", "`Segmenter`", "return [...new Intl.Segmenter('en').segment('ab')].length", "!Intl.Segmenter is not supported here"},
 	{"Intl", "`DisplayNames`", "return new Intl.DisplayNames('en', { type: 'region' }).of('JP')", "!Intl.DisplayNames is not supported here"},
 	{"Intl", "`resolvedOptions`, but of `DateTimeFormat`, such as for its `timeZone`", "return new Intl.NumberFormat('en').resolvedOptions()", "!resolvedOptions of Intl.NumberFormat is not supported here"},
-	{"Intl", "`toLocaleUpperCase` and `toLocaleLowerCase` of Turkish, Azeri, Lithuanian and Greek", "return 'i'.toLocaleUpperCase('tr')", "!toLocaleUpperCase is not supported here"},
+	{"Intl", "`toLocaleUpperCase` and `toLocaleLowerCase` of Turkish, Azeri, Lithuanian and Greek", "return 'i'.toLocaleUpperCase('TR')", "!toLocaleUpperCase is not supported here"},
 	{"Intl", "`Locale`, `supportedValuesOf`, `getCanonicalLocales`", "return new Intl.Locale('de').maximize().toString()", "!Intl.Locale is not supported here"},
 	{"Withheld", "`fetch`, `XMLHttpRequest`, `WebSocket`", "await fetch('https://example.com')", "!there is no network here"},
 	{"Withheld", "`require`, packages", "const r = require; r('lodash')", "!there are no packages here"},

@@ -59,7 +59,7 @@ func (r *runtime) refuseCase(prototype *goja.Object, name string) {
 	plain, _ := goja.AssertFunction(prototype.Get(name))
 	r.defineMethod(prototype, name, 0, func(c goja.FunctionCall) goja.Value {
 		for _, tag := range r.localeTags(c.Argument(0)) {
-			if lang, _, _ := strings.Cut(tag, "-"); caseLanguages[lang] {
+			if lang, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(tag), "_", "-"), "-"); caseLanguages[lang] {
 				panic(r.failure("RangeError", name+" is not supported here for "+tag+": use replace for the letters that differ"))
 			}
 		}

@@ -127,14 +127,19 @@ func localeLanguages() []string {
 	return slices.Compact(list)
 }
 
-// localeMatcher finds the nearest of the locales.
-var localeMatcher = sync.OnceValue(func() language.Matcher {
-	var tags []language.Tag
-	for _, name := range localeNames() {
-		tags = append(tags, language.MustParse(name))
-	}
-	return language.NewMatcher(tags)
-})
+// likely are the languages whose first region by name is not the usual one.
+var likely = map[string]string{
+	"de": "de-DE", "en": "en-US", "es": "es-ES", "fr": "fr-FR", "pt": "pt-BR", "zh": "zh-CN",
+}
+
+// regions are regions whose numbers and dates are those of another. The distances of
+// package language do not say so: for it es-AR is nearest to es-MX, which has other
+// decimal points.
+var regions = map[string]string{
+	"en-001": "en-GB", "en-150": "en-GB", "en-SG": "en-GB", "en-HK": "en-GB", "en-MT": "en-GB", "en-NG": "en-GB", "en-PH": "en-US", "en-PR": "en-US",
+	"es-419": "es-MX", "es-US": "es-MX", "zh-HK": "zh-TW", "zh-MO": "zh-TW", "zh-Hant": "zh-TW", "zh-Hans": "zh-CN",
+	"de-LI": "de-CH", "pt-AO": "pt-PT", "pt-MZ": "pt-PT",
+}
 
 // wrongLocale says of errLocale what V8 says.
 const wrongLocale = "Incorrect locale information provided"
@@ -149,10 +154,15 @@ func findLocale(tag string) (name, canonical string, err error) {
 	if _, unknown := errors.AsType[language.ValueError](err); err != nil && !unknown {
 		return "", "", errLocale
 	}
-	_, i, _ := localeMatcher().Match(t)
-	name = localeNames()[i]
-	if asked, _ := t.Base(); asked.String() != strings.Split(name, "-")[0] {
-		name = "" // another language would be a wrong text
+	base, script, region := t.Raw()
+	of := base.String() + "-"
+	for _, try := range []string{of + region.String(), regions[of+region.String()], regions[of+script.String()], likely[base.String()]} {
+		if slices.Contains(localeNames(), try) {
+			return try, t.String(), nil
+		}
+	}
+	if i := slices.IndexFunc(localeNames(), func(n string) bool { return strings.HasPrefix(n, of) }); i >= 0 {
+		name = localeNames()[i]
 	}
 	return name, t.String(), nil
 }

@@ -25,10 +25,10 @@ func (a *app) installCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install CLIENT",
 		Short: "Add the broker to a client's config",
-		Long: "Add the broker to the config of a client, as one entry, with --profile of what that has. Everything else in that file stays as it is; the file is\n" +
-			"backed up, and broker uninstall makes it what it was, byte for byte. With --move the client's other servers become\n" +
-			"the broker's. Installing again brings the entry up to date. Then connect to the servers that\n" +
-			"were never listed and say what their tools cost.\n\nWith --link nothing is written: it prints links for VS Code and Cursor, which ask their user when one is opened.\n\n" +
+		Long: "Add the broker to the config of a client, as one entry; with --profile, the client sees what that has. Everything else in\n" +
+			"the file stays as it is; the file is backed up, and broker uninstall makes it what it was, byte for byte. With --move the\n" +
+			"client's other servers become the broker's. Installing again brings the entry up to date. Then connect to the servers\n" +
+			"that were never listed and say what their tools cost.\n\nWith --link nothing is written: it prints links for VS Code and Cursor, which ask their user when one is opened.\n\n" +
 			"Clients: " + strings.Join(clients.IDs(), ", "),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if link {

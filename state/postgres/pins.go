@@ -20,7 +20,11 @@ func (d *Database) Pins() Pins { return Pins{d} }
 
 // Pins implements state.Pins.
 func (p Pins) Pins(ctx context.Context, server string) (map[state.PinName]state.Pin, error) {
-	pins, _, err := pinsOf(p.d.db.QueryRowContext(ctx, "SELECT body, version FROM pins WHERE server = $1", clean(server)))
+	var pins map[state.PinName]state.Pin
+	err := patiently(ctx, func() (err error) {
+		pins, _, err = pinsOf(p.d.db.QueryRowContext(ctx, "SELECT body, version FROM pins WHERE server = $1", clean(server)))
+		return err
+	})
 	return pins, p.d.failed("read pins of "+server+" in", err)
 }
 

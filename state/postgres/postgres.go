@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"strings"
@@ -53,6 +54,9 @@ type Database struct {
 func Connect(address string, log *slog.Logger) (*Database, error) {
 	cfg, err := pgx.ParseConfig(address)
 	if err != nil {
+		if file, ok := errors.AsType[*fs.PathError](err); ok { // of a certificate or a key
+			return nil, fmt.Errorf("the address of the database: %w", file)
+		}
 		// The error of the parser may have parts of the address, and of a password.
 		return nil, errors.New("the address of the database cannot be read: write postgres://USER:PASSWORD@HOST:PORT/DATABASE, and special characters of a password as in URLs (%40 for @)")
 	}
@@ -213,20 +217,35 @@ func explain(err error) error {
 			return fmt.Errorf("the database rejects the user or the password (%s)", e.Message)
 		case "3D000":
 			return fmt.Errorf("%s: create it, for example with createdb", e.Message)
-		case "42501":
+		case "42501", "3F000": // the latter where the schema must not be used at all
 			return fmt.Errorf("%s: the user must own the database, or the schema that the tables are in", e.Message)
 		case "53300":
 			return fmt.Errorf("%s: each broker needs up to %d connections", e.Message, maxConns)
 		}
 		return err
 	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		if dial, ok := errors.AsType[*net.OpError](err); ok { // which the error has twice, among other things
-			err = dial
-		}
-		return fmt.Errorf("%w: check that PostgreSQL runs there and accepts connections", err)
+	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return explainConnect(connect)
 	}
 	return err
+}
+
+// explainConnect is about one of what was tried: the error of the driver has all of
+// it, some of it twice.
+func explainConnect(err error) error {
+	text := err.Error()
+	if strings.Contains(text, "read only connection") {
+		return errors.New("it can only be read, as a standby: name the primary, or all hosts, in the address")
+	}
+	if strings.Contains(text, "server refused TLS connection") {
+		return errors.New("the server has no TLS, which sslmode of the address requires")
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		err = dns
+	} else if dial, ok := errors.AsType[*net.OpError](err); ok {
+		err = dial
+	}
+	return fmt.Errorf("%w: check that PostgreSQL runs there and accepts connections", err)
 }
 
 // failed is the error of doing something with the database.
@@ -237,9 +256,31 @@ func (d *Database) failed(what string, err error) error {
 	return fmt.Errorf("%s the database %s: %w", what, d.name, explain(err))
 }
 
-// transaction runs f in a transaction. Its error is as it was, or one of f.
+// patiently runs f, again while the server is away, for as long as a write to the
+// record waits for it.
+func patiently(ctx context.Context, f func() error) error {
+	deadline := time.Now().Add(dialect.Patience)
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		err := f()
+		if _, lost := again(err); !lost || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// transaction runs f in a transaction. Its error is as it was, or one of f. It waits
+// for a server that is away, but does not repeat what it may have done.
 func (d *Database) transaction(ctx context.Context, f func(*sql.Conn) error) error {
-	c, err := d.db.Conn(ctx)
+	var c *sql.Conn
+	err := patiently(ctx, func() (err error) {
+		c, err = d.db.Conn(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -251,9 +251,25 @@ func TestServerComesBack(t *testing.T) {
 		}
 	}
 	record(1)
+	pin := func(pins map[state.PinName]state.Pin) error {
+		pins[state.PinName{Name: "log"}] = state.Pin{}
+		return nil
+	}
+	if err := d.Pins().ChangePins(t.Context(), "git", pin); err != nil {
+		t.Fatal(err)
+	}
 	if err := own.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	pinned := make(chan error, 2)
+	go func() { // both wait
+		pins, err := d.Pins().Pins(t.Context(), "git")
+		if err == nil && len(pins) != 1 {
+			err = fmt.Errorf("%d pins, want 1", len(pins))
+		}
+		pinned <- err
+		pinned <- d.Pins().ChangePins(t.Context(), "git", pin)
+	}()
 	s.Record(state.Call{ExecutionID: id, Seq: 7, Server: "git", Tool: "log", Status: state.CallOK})
 	began := time.Now()
 	if err := own.Run(); err != nil {
@@ -261,6 +277,9 @@ func TestServerComesBack(t *testing.T) {
 	}
 	write(t, s, 1)
 	record(2)
+	if err := errors.Join(<-pinned, <-pinned); err != nil {
+		t.Error(err)
+	}
 	t.Logf("written again %s after the server was started", time.Since(began))
 	e, calls, err := s.Show(t.Context(), id)
 	if err != nil || e.Status != state.StatusRunning || len(calls) != 1 {
@@ -368,6 +387,9 @@ func TestErrorsSayWhatToDoAndNoPassword(t *testing.T) {
 		{"postgres://u:hunter2@127.0.0.1:1/d", "check that PostgreSQL runs there"},
 		{strings.Replace(strings.Replace(at, "/postgres?", "/nosuch?", 1), "postgres@", "postgres:hunter2@", 1), "createdb"},
 		{strings.Replace(at, "postgres@", "nobody:hunter2@", 1), "rejects the user"},
+		{at + "&default_transaction_read_only=on", "it can only be read, as a standby"},
+		{"postgres://u:hunter2@h/d?sslmode=verify-full&sslrootcert=/gone", "/gone: no such file"},
+		{"postgres://u:hunter2@h.invalid/d", "open the database d on h.invalid:5432: lookup h.invalid"},
 	} {
 		d, err := Connect(tt.at, nil)
 		if err == nil {

@@ -60,6 +60,17 @@ func TestJSONInDocs(t *testing.T) {
 	}
 }
 
+// The config for Compose is one.
+func TestDeployedConfig(t *testing.T) {
+	text, err := os.ReadFile("deploy/servers.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind, err := readBlock(t, "deploy/servers.json", text, false); kind != "config" || err != nil {
+		t.Errorf("read as %s: %v", kind, err)
+	}
+}
+
 // readBlock reads a block of JSON as what its keys say it is.
 func readBlock(t *testing.T, page string, text []byte, comments bool) (kind string, err error) {
 	plain, err := hujson.Standardize(slices.Clone(text))

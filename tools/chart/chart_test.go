@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -110,5 +112,41 @@ func TestChart(t *testing.T) {
 	}
 	if pod = d.Template.Spec; pod.TerminationGracePeriodSeconds < 100 || !slices.Contains(pod.Containers[0].Args, "100s") {
 		t.Errorf("pods have %d s to end, arguments %q", pod.TerminationGracePeriodSeconds, pod.Containers[0].Args)
+	}
+}
+
+// The Compose file names files that are there, and the brokers that nginx expects.
+func TestCompose(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compose struct {
+		Services map[string]struct{ Volumes []string }
+	}
+	if err := yaml.Unmarshal(text, &compose); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range compose.Services {
+		for _, v := range s.Volumes {
+			if file, _, _ := strings.Cut(v, ":"); strings.HasPrefix(file, "./") {
+				if _, err := os.Stat("../../deploy/" + file); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+	nginx, err := os.ReadFile("../../deploy/nginx.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := regexp.MustCompile(`server (\w+):8080`).FindAllStringSubmatch(string(nginx), -1)
+	if len(servers) != 2 {
+		t.Errorf("nginx has the brokers %q", servers)
+	}
+	for _, m := range servers {
+		if _, ok := compose.Services[m[1]]; !ok {
+			t.Errorf("nginx expects %s, which Compose does not start", m[1])
+		}
 	}
 }

@@ -122,7 +122,7 @@ func (c *collector) database(where string, to *string) field {
 	}
 }
 
-var passwordInURL = lazyregexp.New(`^[a-z]+://[^:@/]*:[^@$]+@`)
+var passwordInURL = lazyregexp.New(`^[a-z]+://[^:@/]*:[^@$]+@|[?&]password=[^$&]`)
 
 // secret reads a token, which must not be empty and should be a reference.
 func (c *collector) secret(where string, to *string) field {

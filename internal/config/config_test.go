@@ -349,3 +349,22 @@ func FuzzExpand(f *testing.F) {
 		}
 	})
 }
+
+func TestAPasswordInTheAddressOfADatabaseIsNoted(t *testing.T) {
+	for address, want := range map[string]bool{
+		"postgres://u:s3cret@h/d":               true,
+		"postgres://h/d?user=u&password=s3cret": true,
+		"postgres://u:${P}@h/d":                 false,
+		"postgres://h/d?password=${P}":          false,
+		"postgres://u@h/d?sslmode=require":      false,
+	} {
+		cfg, err := Parse("f", []byte(`{"mcpServers": {}, "broker": {"state": "`+address+`"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(cfg.Notes, "\n")
+		if strings.Contains(notes, "password in a file") != want || strings.Contains(notes, "s3cret") {
+			t.Errorf("%s: notes %q", address, notes)
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -36,6 +38,12 @@ type Bearer struct {
 // ErrToken is wrapped by errors of Verify that are about the token.
 var ErrToken = errors.New("the token is refused")
 
+// unnamed are the clients that have no name of their own. Nobody gets what is theirs.
+var unnamed = []string{"http", "stdio", "exec", "admin", "console"}
+
+// maxName bounds the name of a person in bytes.
+const maxName = 200
+
 // wellKnown is where the metadata is, RFC 9728 section 3.
 const wellKnown = "/.well-known/oauth-protected-resource"
 
@@ -60,8 +68,12 @@ func (s *SignIn) info(ctx context.Context, token string, names map[string]string
 	case err != nil:
 		return nil, err
 	}
-	if _, taken := names[b.Name]; taken {
+	_, taken := names[b.Name]
+	switch {
+	case taken:
 		return nil, fmt.Errorf("%w: %q is the name of a token in the config", auth.ErrInvalidToken, b.Name)
+	case slices.Contains(unnamed, b.Name), len(b.Name) > maxName, strings.ContainsFunc(b.Name, unicode.IsControl), !utf8.ValidString(b.Name):
+		return nil, fmt.Errorf("%w: %.40q cannot be the name of a person", auth.ErrInvalidToken, b.Name)
 	}
 	info := &auth.TokenInfo{UserID: b.Name, Scopes: b.Scopes}
 	if b.Limited {

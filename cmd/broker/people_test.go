@@ -97,6 +97,8 @@ func TestPeopleSignIn(t *testing.T) {
 		"of nobody's group":              {url, person("ann", "golf"), 403, "no profile here is for you"},
 		"of two groups, without a name":  {url, person("ann", "platform", "build"), 403, "/mcp/NAME with one of ci, work"},
 		"the profile of another group":   {url + "/ci", person("ann", "platform"), 404, "endpoint"},
+		"named as clients without names": {url, person("http", "platform"), 401, "cannot be the name"},
+		"with a name that is no text":    {url, person("a\x00b", "platform"), 401, "cannot be the name"},
 		"named as a token of the config": {url, person("bot", "platform"), 401, "name of a token"},
 	} {
 		resp := get(c.address, c.token)

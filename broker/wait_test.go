@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
 // gatedServer is a server "slow" with the tool create_note that answers nothing
@@ -143,6 +144,20 @@ func TestSearchDoesNotWaitForWhatItIsNotAbout(t *testing.T) {
 	}
 	if !strings.Contains(a.Note, "still starting: slow") {
 		t.Errorf("note %q does not say what is missing", a.Note)
+	}
+}
+
+// A server that only sounds like the query does not end the wait for the others: one
+// of them has the tool.
+func TestSearchWaitsOnWhereTheBestHitIsAnothers(t *testing.T) {
+	t.Parallel()
+	slow, _, open := gatedServer(t)
+	files := upstreamConfig(t, "files")
+	files.Description = "Reads every note"
+	b := newBroker(t, broker.Options{Servers: []upstream.Config{slow, files, {Name: "good", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Good)}}, SearchWait: time.Minute})
+	time.AfterFunc(2*time.Second, open) // later than a search waits for others
+	if a := search(t, b, broker.SearchRequest{Query: "echo a note"}); !slices.Contains(names(a), "slow__create_note") {
+		t.Errorf("found %q without the server that was starting: %s", names(a), a.Note)
 	}
 }
 

@@ -52,7 +52,11 @@ func (f *Finder) awaitListings(ctx context.Context, server, query string, p pati
 		case <-timer.C:
 			return
 		case <-enough:
-			return
+			if f.bestIsOf(ctx, query, likely) {
+				return
+			}
+			likely = nil // they only sounded like it
+			enough = nil
 		case <-ctx.Done():
 			return
 		}
@@ -117,6 +121,20 @@ func sharesWord(query, about string) bool {
 func (f *Finder) isListed(likely []string, starting []upstream.Starting) bool {
 	return len(likely) > 0 && !f.catalog.Unlisted(likely[0]) &&
 		!slices.ContainsFunc(starting, func(s upstream.Starting) bool { return slices.Contains(likely, s.Name) })
+}
+
+// bestIsOf reports whether the best hit among the tools that are listed is one of
+// these servers.
+func (f *Finder) bestIsOf(ctx context.Context, query string, servers []string) bool {
+	if f.Sync() != nil {
+		return false
+	}
+	hits, err := f.index.Search(ctx, index.Query{Text: gate.Cut(query, maxQuery), Limit: 1})
+	if err != nil || len(hits.Hits) == 0 {
+		return false
+	}
+	t, ok := f.catalog.Scope().Tool(hits.Hits[0].ID)
+	return ok && slices.Contains(servers, t.Server)
 }
 
 // isToolName reports whether query is the id or the name of a known tool, of

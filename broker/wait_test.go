@@ -86,7 +86,7 @@ func TestSearchWaitsForServersThatStart(t *testing.T) {
 			}
 			open()
 			for range calls {
-				if text := <-texts; !strings.Contains(text, "slow__create_note") || strings.Contains(text, "starting") {
+				if text := <-texts; !strings.Contains(text, "slow__create_note") || strings.Contains(text, "still starting") {
 					t.Errorf("got %s, want the tool of the server that was starting", text)
 				}
 			}

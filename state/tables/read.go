@@ -191,25 +191,13 @@ func scanExecutions(rows *sql.Rows, err error) ([]state.Execution, error) {
 	return list, rows.Err()
 }
 
+// callsOf reads the calls of an execution, whose client is not repeated in each.
 func callsOf(ctx context.Context, conn *Conn, execution string) ([]state.Call, error) {
-	rows, err := conn.QueryContext(ctx, `SELECT execution, seq, server, tool, tool_id, started, duration, status, class, decision,
-		arg_bytes, result_bytes, error, args, result FROM calls WHERE execution = ? ORDER BY seq, n`, execution)
-	if err != nil {
-		return nil, err
+	list, err := numbered(ctx, conn, "c.execution = ? ORDER BY c.seq, c.n", execution)
+	for i := range list {
+		list[i].N, list[i].Client = 0, ""
 	}
-	defer rows.Close()
-	var list []state.Call
-	for rows.Next() {
-		var c state.Call
-		var started int64
-		if err := rows.Scan(&c.ExecutionID, &c.Seq, &c.Server, &c.Tool, &c.ID, &started, &c.Duration, &c.Status, &c.Class, &c.Decision,
-			&c.ArgBytes, &c.ResultBytes, &c.Error, &c.Args, &c.Result); err != nil {
-			return nil, err
-		}
-		c.Started = time.Unix(0, started)
-		list = append(list, c)
-	}
-	return list, rows.Err()
+	return list, err
 }
 
 // unixNano is t for a comparison; the zero time is before everything.

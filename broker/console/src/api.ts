@@ -87,7 +87,6 @@ export interface News { executions: Execution[]; calls: Call[]; events: Event[];
 export const live = signal(false);
 const listeners = new Set<(n: News) => void>();
 const serverListeners = new Set<() => void>();
-export const serversChanged = signal(0);
 
 // onNews calls f with all news until the function that it returns is called.
 export function onNews(f: (n: News) => void): () => void {

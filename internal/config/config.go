@@ -55,63 +55,70 @@ type Server struct {
 	OfPlugin bool
 	// File is the file of a project that it stands in; empty for others.
 	File string
-	// Description says in a line what it is for; it may be empty.
+	// Description is one line on what it is for.
 	Description string
-	// Type is "stdio" if Command is set, otherwise "http", "sse", or empty when
+	// Type is how it is reached, also "streamable-http"; default "stdio" with
+	// Command, else detected. It is "stdio" if Command is set, otherwise "http", "sse", or empty when
 	// the file leaves open which of the two the URL speaks.
 	Type string
-	// Disabled means that the server is not to be used.
+	// Disabled leaves the server out.
 	Disabled bool
 
-	// Command is the program of a stdio server, with its Args.
+	// Command is the program to start.
 	Command string
-	Args    []string
-	// Direct runs the package that npx or uvx would run without these; nil means
-	// yes, if the command is plain enough.
+	// Args are its arguments.
+	Args []string
+	// Direct runs the package without `npx` or `uvx`, where the command is plain;
+	// default true. See docs/servers.md#packages-run-directly.
 	Direct *bool
-	// Env is what the program finds in its environment beside the basics.
+	// Env are environment variables of the program, besides the basic ones.
 	Env map[string]string
-	// Dir is its working directory as written; Config.Resolve makes a relative
-	// one absolute. Empty means the broker's own.
+	// Dir is the working directory of the program, a relative one relative to the
+	// folder of the file; default that of the broker. It stands as written: Config.Resolve
+	// makes it absolute.
 	Dir string
 
-	// URL is where a remote server is, and Headers are sent with each request.
-	URL     string
+	// URL is the address of a remote server.
+	URL string
+	// Headers are sent with each request to URL.
 	Headers map[string]string
-	// OAuth is what the broker is to the authorization server of the URL.
+	// OAuth is the client of the sign-in; default the broker registers itself.
 	OAuth OAuth
 
-	// Allow and Deny are patterns of tool names in the style of path.Match.
-	// Without Allow, all tools are allowed; Deny wins.
+	// Allow and Deny are patterns (`*`, `?`, `[ab]`) of tools that may be used, and of
+	// those that may not; Deny takes precedence; default all.
 	Allow, Deny []string
-	// Overrides change tools, by the name that the server gives them.
+	// Overrides are changes of tools, by the name that the server gives them.
 	Overrides map[string]Override
 
 	// KeepAlive keeps the server running when it is idle.
 	KeepAlive bool
 	// IdleTimeout is how long it may be idle before it is stopped.
 	IdleTimeout time.Duration
-	// StartTimeout is how long it may take to start and to list its tools.
+	// StartTimeout is how long it may take to start and to list its tools; default
+	// "60s", and "300s" for npx, uvx and the like.
 	StartTimeout time.Duration
-	// CallTimeout is how long one call may take.
+	// CallTimeout is how long one call may take, from when it is sent; default "120s".
 	CallTimeout time.Duration
-	// InFlight is how many calls may run on one instance at once; further ones
-	// wait.
+	// InFlight is the number of calls on one instance at one time, further ones wait;
+	// default 16, and 1 for servers known to lose concurrent writes.
 	InFlight int
-	// Instances is who shares one: "shared", "client" or "project"; empty decides
-	// by what is known of the server.
+	// Instances is who shares a running instance; default what suits the server. See
+	// docs/serve.md#instances. Empty decides by what is known of the server.
 	Instances string
-	// Learn learns output types from this server's results; nil means as
-	// Broker.Learn says.
+	// Learn learns the types of its results; default as Learn of the broker.
 	Learn *bool
 }
 
 // An Override changes one tool of a server. What is empty stays as it is.
 type Override struct {
-	// Name and Description are what the tool is called, and said to do.
-	Name, Description string
-	// Defaults are arguments, as JSON, that a call is sent with if it does not have
-	// them.
+	// Name is another name: letters, digits, `_`, `-` and `.`, at most 64; patterns of
+	// tools use the server's own.
+	Name string
+	// Description is another description.
+	Description string
+	// Defaults are arguments that calls are sent with unless they have them; callers do
+	// not see the values.
 	Defaults map[string]json.RawMessage
 	// Hide are parameters that callers neither see nor can give.
 	Hide []string
@@ -121,17 +128,17 @@ type Override struct {
 // sign-in. The zero value means that it registers itself. ClientID and
 // ClientSecret may hold references that Sources.Expand resolves.
 type OAuth struct {
-	// ClientID and ClientSecret are those of a client registered by hand.
+	// ClientID and ClientSecret are those of a client that was registered by hand.
 	ClientID, ClientSecret string
-	// Scopes are asked for instead of those that the server names.
+	// Scopes are the scopes to ask for; default what the server names.
 	Scopes []string
-	// CallbackPort is the port of the client's redirect address,
-	// http://127.0.0.1:PORT/callback; 0 takes a free one.
+	// CallbackPort is the port of the redirect address
+	// `http://127.0.0.1:PORT/callback`; default a free one.
 	CallbackPort int
 	// ClientMetadataURL is the address of a client ID metadata document.
 	ClientMetadataURL string
-	// Issuer is the only authorization server that ClientID and ClientSecret are
-	// for; empty means that of the first sign-in.
+	// Issuer is the only authorization server that gets the secret; default that of the
+	// first sign-in.
 	Issuer string
 }
 
@@ -139,73 +146,85 @@ type OAuth struct {
 func (s *Server) Remote() bool { return s.URL != "" }
 
 // Broker is what stands under the key "broker". The zero value of every field
-// means its default, which is named beside it; WithDefaults fills them in.
+// means its default; WithDefaults fills in those that do not depend on anything.
 type Broker struct {
-	// Mode is what the model sees: "code" (default), "tools" or "auto".
+	// Mode is what the model sees.
 	Mode string
-	// AutoThreshold is up to how many upstream tools "auto" lists; default 20.
+	// AutoThreshold is up to how many tools mode "auto" lists.
 	AutoThreshold int
-	// Language of programs that name none: "typescript" (default),
-	// "javascript" or "python".
+	// Language is the language of scripts that name none.
 	Language string
-	// Timeout of an execution that asks for none; default 30 s.
+	// Timeout is the time limit of an execution that does not ask for one.
 	Timeout time.Duration
-	// MaxTimeout is the longest that an execution may ask for; default 120 s.
+	// MaxTimeout is the longest time limit that an execution may ask for.
 	MaxTimeout time.Duration
-	// MaxOutputChars is how many characters of stdout, and of the result, reach
-	// the model; default 10,000.
+	// MaxOutputChars is how many characters of stdout, and of the result, reach the
+	// model.
 	MaxOutputChars int
-	// Pins is "on", "strict" or "off"; empty means "on".
+	// Pins is what holds tools back that changed since they were approved or have
+	// hidden instructions: with "strict" everything waits for a person; default "on".
+	// See docs/pins.md.
 	Pins string
-	// ReadOnly takes every tool that is not marked read-only out of scope.
+	// ReadOnly leaves only tools that their server marks `readOnlyHint`, and whose name
+	// does not say that they delete something; nothing verifies the mark.
 	ReadOnly bool
-	// Profile is that of clients which name none; empty for all tools.
+	// Profile is the profile of clients that name none, which `broker profiles use
+	// NAME` sets; default all tools.
 	Profile string
-	// Profiles are by name.
+	// Profiles are which servers and tools some clients have, by name.
 	Profiles map[string]Profile
-	// Typecheck is "auto" (default), "off", "strict", which refuses scripts that
-	// no compiler has checked, or the path of a compiler.
+	// Typecheck is how scripts are checked: with "strict" none runs without a compiler;
+	// a path is that of the compiler.
 	Typecheck string
-	// Durability is "normal", or "full": what journals of runs keep survives a power
-	// cut, not only a crash.
+	// Durability is "full" where journals of runs shall survive a power cut whatever a call
+	// does, at some milliseconds for each call that writes; default "normal". See
+	// docs/approvals.md#runs.
 	Durability string
-	// State is the address of a PostgreSQL database, with references; empty keeps
-	// everything in the state directory.
+	// State is the address of a PostgreSQL database that several brokers share, such as
+	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
+	// docs/deploy.md.
 	State string
-	// StateKey seals sign-ins in that database, as 64 hexadecimal digits, with
-	// references; empty keeps them on the machine that signed in.
+	// StateKey is the key that seals sign-ins in that database, such as
+	// "${BROKER_STATE_KEY}": 64 hexadecimal digits, as `openssl rand -hex 32` prints
+	// them; default sign-ins stay on the machine that signed in.
 	StateKey string
-	// NotedReads notes reads of properties that no type has; default true.
+	// NotedReads reports reads of fields that are not in any known type.
 	NotedReads *bool
-	// Learn learns output types from results; default true.
+	// Learn learns types from results.
 	Learn *bool
 	// Audit is about the record of executions and calls.
 	Audit Audit
-	// Telemetry is about traces and metrics.
+	// Telemetry is about traces and metrics. See docs/audit.md#traces-and-metrics.
 	Telemetry Telemetry
-	// Metrics is the address at which Prometheus finds metrics; empty for none.
+	// Metrics is the address, such as "127.0.0.1:9464", at which Prometheus finds
+	// `/metrics` while `serve` runs; default none. See docs/audit.md#traces-and-metrics.
 	Metrics string
-	// Search is about search_tools.
+	// Search is about `search_tools`.
 	Search Search
-	// Sandbox is about where programs run.
+	// Sandbox is about where scripts run.
 	Sandbox Sandbox
-	// HTTP is about serving over HTTP.
+	// HTTP is about who may use the broker over the network.
 	HTTP HTTP
 	// Skills is about where skills are found and which are used.
 	Skills Skills
 	// Plugins is about where plugins are installed.
 	Plugins Plugins
-	// Redact says what models get tokens for.
+	// Redact is what models get tokens for in place of values. See docs/data-flow.md.
 	Redact Redact
-	// Policy decides which calls are allowed; nil means policy.Default.
+	// Policy is which calls are allowed, asked about or denied; default preset
+	// "balanced". See docs/policy.md. Nil means policy.Default.
 	Policy *policy.Rules
 }
 
 // Redact says what models get tokens for in place of values.
 type Redact struct {
-	Secrets  *bool
+	// Secrets gives models tokens in place of keys, passwords and other secrets.
+	Secrets *bool
+	// Personal does so for e-mail addresses, phone numbers, payment cards, IBANs and
+	// social security numbers.
 	Personal bool
-	// Reveal are the tools that may have the values of all tokens.
+	// Reveal are tools that may have the values of all tokens, such as "crm" or
+	// "mail.send_*".
 	Reveal []string
 }
 
@@ -217,69 +236,68 @@ func (r Redact) Patterns() policy.Patterns {
 
 // Audit says what is recorded, and for how long.
 type Audit struct {
-	// Code records scripts, secrets redacted; default true.
+	// Code records scripts, up to 64 KiB of each, secrets redacted.
 	Code *bool
 	// Payloads records arguments and results too, in the same way.
 	Payloads bool
-	// Days is how long records are kept; default 30.
+	// Days is how long records are kept.
 	Days int
-	// MaxSize is how many bytes they may have before the oldest go; default 256 MB.
+	// MaxSize is how large the record may become before the oldest rows go; default
+	// "256MB".
 	MaxSize int64
-	// Anchor is a file to which the head of the chain is added; default none.
+	// Anchor is a file to which the head of the record's chain of hashes is added;
+	// default none.
 	Anchor string
 }
 
 // Telemetry says where traces and metrics go.
 type Telemetry struct {
-	// Endpoint is the address of a collector that speaks OTLP over HTTP; empty means
-	// that of the environment, if there is one.
+	// Endpoint is the address of an OpenTelemetry collector that takes OTLP over HTTP, such
+	// as "http://localhost:4318"; default `OTEL_EXPORTER_OTLP_ENDPOINT` of the environment.
 	Endpoint string
-	// Baggage are the keys of a client's baggage that servers get; default none.
+	// Baggage are keys of a client's W3C baggage that servers get, other keys end at
+	// the broker; default none.
 	Baggage []string
 }
 
 // Search tunes search_tools.
 type Search struct {
-	// Vectors is the path of a table of word vectors; empty means none.
+	// Vectors is the path of a table of word vectors; default none.
 	Vectors string
-	// Wait is how long a search waits for servers that were never listed;
-	// default 10 s, 0 for none.
+	// Wait is how long a search waits for servers that were never listed, 0 for not at
+	// all; default "10s". See docs/search.md#while-servers-start.
 	Wait *time.Duration
 }
 
 // Sandbox says where programs run and what they may use.
 type Sandbox struct {
-	// Isolation is "auto" (default), "worker", "container" or "inprocess".
+	// Isolation is where scripts run.
 	Isolation string
-	// Languages has the isolation, "worker" or "container", of languages that
-	// have another one: "typescript", "javascript". Python always has
-	// "container".
+	// Languages are isolations by language, such as {"typescript": "container"}. Python
+	// always has "container".
 	Languages map[string]string
-	// Runner is what runs TypeScript and JavaScript in containers: "goja"
-	// (default), the broker's own engine, or "node".
+	// Runner is the engine in containers.
 	Runner string
-	// PerCall lets each script ask for its isolation; default false.
+	// PerCall lets each script ask for its isolation.
 	PerCall bool
-	// Require names the layers without which nothing runs: "seccomp",
-	// "landlock", "memory", "container". Default none.
+	// Require are layers that must be active, or nothing runs: "seccomp", "landlock",
+	// "memory", "container"; default none.
 	Require []string
-	// Memory of one execution in bytes; default 256 MiB.
+	// Memory is the memory of one execution.
 	Memory int64
-	// MaxCode is the longest program in bytes; default 256 KiB.
+	// MaxCode is the longest script.
 	MaxCode int64
-	// MaxResult is the largest result of an execution, and the largest argument
-	// of a call, in bytes; default 16 MiB.
+	// MaxResult is the largest result, and the largest argument of a call.
 	MaxResult int64
-	// MaxOutput is how many bytes of what a program prints to each of stdout and
-	// stderr are taken at all; default 64 MiB.
+	// MaxOutput is how much is read of stdout, and of stderr.
 	MaxOutput int64
-	// MaxCalls is the number of calls in one execution; default 500.
+	// MaxCalls is the number of calls of one execution.
 	MaxCalls int
-	// InFlight is the number of calls of one execution at one time; default 16.
+	// InFlight is the number of calls of one execution at one time.
 	InFlight int
-	// MaxExecutions is the number of executions at one time, besides a few for
-	// clients that have none running; further ones wait.
-	// Zero is the default: four for each processor, at least 8 and at most 64.
+	// MaxExecutions is the number of executions at one time, further ones wait; default
+	// four for each processor, 8 to 64. There are a few more for clients that have none
+	// running.
 	MaxExecutions int
 }
 
@@ -302,25 +320,32 @@ func (s Sandbox) IsolationOf(language string) string {
 // HTTP says who may use the broker over HTTP. Its values may hold references
 // that Sources.Expand resolves.
 type HTTP struct {
-	// Tokens maps the name of a client to its bearer token; default none.
+	// Tokens are bearer tokens by the name of the client, each a text or an object.
 	Tokens map[string]Token
-	// SignIn accepts the access tokens of an authorization server.
+	// SignIn is whose access tokens people may use instead. See docs/serve.md#people.
 	SignIn SignIn
-	// AdminToken allows changes of skills and plugins; empty allows none.
+	// AdminToken is a bearer token that may also change what the broker has; default
+	// none.
 	AdminToken string
 }
 
 // SignIn says whose access tokens are good at the endpoint. Issuer and Resource are
 // set, or neither is.
 type SignIn struct {
-	Issuer   string   // the authorization server
-	Resource string   // what clients call the endpoint, the audience of tokens
-	Scopes   []string // that tokens must have
-	User     string   // the claim that names the person; empty is "sub"
-	// ProfileClaim names the claim whose values Profiles maps to profiles; without
-	// it a person may use all.
+	// Issuer is the authorization server, as its metadata names it.
+	Issuer string
+	// Resource is what clients call the endpoint, such as
+	// "https://broker.example.com/mcp": the audience that tokens must have.
+	Resource string
+	// Scopes are what tokens must have.
+	Scopes []string
+	// User is the claim that names the person; default "sub".
+	User string
+	// ProfileClaim is a claim, such as "groups", whose values give profiles; default a
+	// person may use all.
 	ProfileClaim string
-	Profiles     map[string]string
+	// Profiles are the profiles that these values give.
+	Profiles map[string]string
 }
 
 // WithDefaults returns b with every zero field set to its default.

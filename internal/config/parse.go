@@ -62,8 +62,9 @@ func (c *collector) root(v hujson.Value, cfg *Config) {
 	ignore := func(hujson.Value) {}
 	var main, code *hujson.Value
 	seen := c.object(v, "the file", schema{
-		serversKey:     func(v hujson.Value) { main = &v },
-		serversKeyCode: func(v hujson.Value) { code = &v },
+		serversKey:     func(v hujson.Value) { main = &v }, // the servers by name
+		serversKeyCode: func(v hujson.Value) { code = &v }, // as VS Code has them; read where `mcpServers` is missing
+		// The broker's own settings.
 		"broker": func(v hujson.Value) {
 			if c.ofProject {
 				c.fail(v.StartOffset, `a project cannot set "broker": it is for your own config`)
@@ -71,8 +72,8 @@ func (c *collector) root(v hujson.Value, cfg *Config) {
 			}
 			c.broker(v, &cfg.Broker)
 		},
-		"$schema": ignore,
-		"inputs":  ignore, // VS Code's prompts; ${input:…} is refused where it is used
+		"$schema": ignore, // ignored
+		"inputs":  ignore, // VS Code's prompts, ignored: `${input:…}` is refused where it is used
 	})
 	switch {
 	case main != nil && code != nil:
@@ -125,20 +126,20 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"env":           c.stringMap(of("env"), &s.Env, checkEnvName),
 		"cwd":           c.refText(of("cwd"), &s.Dir),
 		"url":           c.url(of("url"), &s.URL),
-		"serverUrl":     c.url(of("serverUrl"), &serverURL),
-		"httpUrl":       c.url(of("httpUrl"), &httpURL),
+		"serverUrl":     c.url(of("serverUrl"), &serverURL), // read as `url`
+		"httpUrl":       c.url(of("httpUrl"), &httpURL),     // read as `url`
 		"headers":       c.stringMap(of("headers"), &s.Headers, checkHeaderName),
 		"oauth":         func(v hujson.Value) { c.oauth(v, where, &s.OAuth) },
 		"disabled":      c.boolean(of("disabled"), &s.Disabled),
-		"enabled":       c.boolean(of("enabled"), &enabled),
-		"tools":         func(v hujson.Value) { c.tools(v, of, s) },
-		"keepAlive":     c.keepAlive(of("keepAlive"), s),
+		"enabled":       c.boolean(of("enabled"), &enabled),         // false means `disabled`; default true
+		"tools":         func(v hujson.Value) { c.tools(v, of, s) }, // tools that may be used, see below; a list means `allow`; default all
+		"keepAlive":     c.keepAlive(of("keepAlive"), s),            // how long it may be idle before it is stopped, or `true` for ever; default "10m"
 		"startTimeout":  c.duration(of("startTimeout"), &s.StartTimeout),
 		"callTimeout":   c.duration(of("callTimeout"), &s.CallTimeout),
 		"inFlight":      c.count(of("inFlight"), &s.InFlight, 10_000),
-		"learn":         c.optionalBool(of("learn"), &s.Learn),
 		"maxConcurrent": c.count(of("maxConcurrent"), &s.InFlight, 10_000),
 		"instances":     c.choice(of("instances"), &s.Instances, "shared", "client", "project"),
+		"learn":         c.optionalBool(of("learn"), &s.Learn),
 	}
 	seen := c.object(v, where, fields)
 	s.Disabled = s.Disabled || !enabled

@@ -16,18 +16,23 @@ import (
 // A Profile says which servers and tools some clients have. Its patterns are in
 // the style of path.Match; what the file leaves out is "*", all.
 type Profile struct {
-	Servers     []string
-	Allow, Deny []string // of tools; Deny wins
-	ReadOnly    bool
+	// Servers are patterns of names of servers, none with an empty list; default all.
+	Servers []string
+	// Allow and Deny are patterns of tools, such as `list_*`, `github__*` or
+	// `github.list_*`, that the profile has and does not have; Deny takes precedence.
+	Allow, Deny []string
+	// ReadOnly leaves out what ReadOnly of the broker leaves out.
+	ReadOnly bool
 }
 
 // A Token lets a client in over HTTP.
 type Token struct {
-	// Value may hold references that Sources.Expand resolves.
+	// Value is the token. It may hold references that Sources.Expand resolves.
 	Value string
-	// Profile is the only one that it can use; empty for any.
+	// Profile is the only profile that it can use; default any.
 	Profile string
-	// Expires is when it ends; zero is never.
+	// Expires is the day (UTC), or time, from which on it is refused, such as
+	// "2027-01-31"; default never.
 	Expires time.Time
 }
 
@@ -43,10 +48,12 @@ func (c *collector) profiles(where string, to *map[string]Profile) field {
 			p := Profile{Servers: []string{"*"}, Allow: []string{"*"}}
 			ignore := func(hujson.Value) {} // these are read as a part of the policy
 			c.object(value, fmt.Sprintf("profile %q", name), schema{
-				"description": ignore, "preset": ignore, "rules": ignore, "budgets": ignore, "flows": ignore, "labels": ignore, "trifecta": ignore,
-				"servers":  c.list(of("servers"), &p.Servers, c.pattern),
-				"tools":    c.profileTools(of, &p),
-				"readOnly": c.boolean(of("readOnly"), &p.ReadOnly),
+				"servers":     c.list(of("servers"), &p.Servers, c.pattern),
+				"tools":       c.profileTools(of, &p), // tools of these servers, see below; a list means `allow`; default all
+				"readOnly":    c.boolean(of("readOnly"), &p.ReadOnly),
+				"description": ignore, // a text for people
+				// The policy of who has the profile, added to `policy`. See docs/policy.md#profiles.
+				"preset": ignore, "rules": ignore, "budgets": ignore, "flows": ignore, "labels": ignore, "trifecta": ignore,
 			})
 			if *to == nil {
 				*to = make(map[string]Profile)

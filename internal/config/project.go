@@ -25,7 +25,7 @@ const projectFile = ".broker.json"
 type Project struct {
 	// Path is where the file is.
 	Path string
-	// Profile is one of the user's profiles; empty for none.
+	// Profile is one of the profiles of `servers.json`; default as without the file.
 	Profile string
 	// Narrow is what is left of that.
 	Narrow Profile
@@ -204,10 +204,10 @@ func (c *collector) project(v hujson.Value, p *Project, own *Config, include *[]
 	fields := schema{
 		"profile":  c.text(of("profile"), &p.Profile),
 		"servers":  c.list(of("servers"), &p.Narrow.Servers, c.pattern),
-		"tools":    c.profileTools(of, &p.Narrow),
+		"tools":    c.profileTools(of, &p.Narrow), // tools of these servers, as those of a profile; default all
 		"readOnly": c.boolean(of("readOnly"), &p.Narrow.ReadOnly),
-		"include":  c.list(of("include"), include, c.includable),
-		serversKey: func(v hujson.Value) { c.servers(v, own) },
+		"include":  c.list(of("include"), include, c.includable), // files below the folder of the project with more servers, such as `.mcp.json` and `.vscode/mcp.json`
+		serversKey: func(v hujson.Value) { c.servers(v, own) },   // servers of the project, as in `servers.json`, but without secrets
 	}
 	c.notOfProject(fields)
 	c.object(v, "the project", fields)

@@ -13,60 +13,54 @@ import (
 // Skills say where skills are found and which of them are used. Paths stand as
 // they are written: Config.Resolve makes relative ones absolute.
 type Skills struct {
-	// Enabled false means that there are no skills; default true.
+	// Enabled uses skills; default true.
 	Enabled *bool
-	// Path is the folder with public/ and custom/, into which skills are
-	// installed; default "skills" beside the configuration file.
+	// Path is the folder into which skills are installed; default "skills" beside the
+	// file. It has public/ and custom/.
 	Path string
 	// Paths are further folders with skills.
 	Paths []string
-	// Scan looks into the folders that several clients share, such as
-	// .agents/skills of the project and of the user; default true.
+	// Scan looks into folders that clients share, such as `.agents/skills`; default
+	// true.
 	Scan *bool
-	// TrustProject uses the skills of any project that the broker is started in,
-	// TrustedProjects those of the projects in these folders; default none.
-	TrustProject    bool
+	// TrustProject uses the skills of any project, or of those in a list of folders.
+	TrustProject bool
+	// TrustedProjects are these folders.
 	TrustedProjects []string
-	// Include and Exclude are patterns of names in the style of path.Match.
-	// Without Include, all are included; Exclude wins.
+	// Include and Exclude are patterns of names, Exclude wins; default all.
 	Include, Exclude []string
-	// Scripts says where scripts of skills run: "off", "sandbox" or "host";
-	// default "off".
-	Scripts string
-	// ScriptTimeout and ScriptMaxOutput bound a script and what is kept of each of
-	// its streams; default 30 s and 20 KiB.
-	ScriptTimeout   time.Duration
-	ScriptMaxOutput int64
-	// ScriptCwd is the folder that scripts start in: "skill", which is the
-	// default, "tmp", or with Scripts "host" the path of one.
-	ScriptCwd string
-	// ScriptImage is the image that scripts run in instead of that which suits
-	// them.
-	ScriptImage string
-	// ScriptEnv are names of variables of the broker's that scripts get too.
-	ScriptEnv []string
-	// ContainerPath is the folder in which programs in containers find the files
-	// of skills; default "/mnt/skills".
-	ContainerPath string
-	// EnforceAllowedTools makes what skills declare as allowed tools a limit.
-	EnforceAllowedTools bool
-	// CatalogBudget is how many tokens the catalogue of skills may cost; default
-	// 1,500.
+	// CatalogBudget is how many tokens the catalogue of skills may cost; default 1500.
 	CatalogBudget int
-	// Forms false leaves the questions of workflows to the model, also where the
-	// client can show forms; default true.
+	// Forms shows questions of workflows as forms where the client can; default true.
 	Forms *bool
-	// SessionDir keeps the sessions of workflows; default "workflows" in the state
+	// SessionDir is the folder of sessions of workflows; default "workflows" in the state
 	// directory.
 	SessionDir string
+	// Scripts is where scripts of skills run; default "off".
+	Scripts string
+	// ScriptTimeout is the time limit of a script; default "30s".
+	ScriptTimeout time.Duration
+	// ScriptMaxOutput is how much is kept of each of its streams; default "20KiB".
+	ScriptMaxOutput int64
+	// ScriptCwd is the folder in which scripts start: also "tmp", or a path where Scripts
+	// is "host"; default "skill".
+	ScriptCwd string
+	// ScriptImage is the image in which scripts run; default depends on the script.
+	ScriptImage string
+	// ScriptEnv are names of environment variables to pass to scripts; default none.
+	ScriptEnv []string
+	// ContainerPath is where containers find the files of skills; default "/mnt/skills".
+	ContainerPath string
+	// EnforceAllowedTools makes the allowed tools of skills a limit.
+	EnforceAllowedTools bool
 }
 
 // Plugins say where plugins are installed, and which are in use.
 type Plugins struct {
-	// Path is the folder that they are in; default "plugins" beside the
-	// configuration file.
+	// Path is the folder into which plugins are installed; default "plugins" beside the
+	// file.
 	Path string
-	// AutoMergeMCP takes the servers of plugins in; default true.
+	// AutoMergeMCP uses the servers of plugins; default true.
 	AutoMergeMCP *bool
 	// Enabled says by their names which plugins are in use, unless a command has
 	// switched them; default all.
@@ -124,7 +118,9 @@ func (c *collector) plugins(of func(string) string, to *Plugins) field {
 func (c *collector) plugin(of func(string) string, name string, to *Plugins) field {
 	return func(v hujson.Value) {
 		var enabled *bool
-		c.object(v, of("plugins."+name), schema{"enabled": c.optionalBool(of("plugins."+name+".enabled"), &enabled)})
+		c.object(v, of("plugins."+name), schema{
+			"enabled": c.optionalBool(of("plugins."+name+".enabled"), &enabled), // uses the plugin of that name; default true
+		})
 		if enabled != nil {
 			if to.Enabled == nil {
 				to.Enabled = make(map[string]bool)

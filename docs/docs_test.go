@@ -14,12 +14,12 @@ import (
 )
 
 func ExamplePlain() {
-	fmt.Print(docs.Plain("# Search\n\nSee [pins](pins.md) and `a | b`.\n\n| key | |\n|---|---|\n| `wait` | how long a search waits for servers that start |\n", 60))
+	fmt.Print(docs.Plain("# Search\n\nSee [policy](policy.md) and `a | b`.\n\n| key | |\n|---|---|\n| `wait` | how long a search waits for servers that start |\n", 60))
 	// Output:
 	// Search
 	// ======
 	//
-	// See pins (pins.md) and `a | b`.
+	// See policy (policy.md) and `a | b`.
 	//
 	// key
 	// `wait`  how long a search waits for servers that start

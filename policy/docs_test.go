@@ -17,7 +17,7 @@ func TestPoliciesOfTheDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, err := os.ReadFile("../docs/data-flow.md")
+	more, err := os.ReadFile("../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}

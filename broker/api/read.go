@@ -204,7 +204,7 @@ const BytesPerToken = 4
 
 // Saved is what the model was spared: with the tokens of all definitions and of the
 // broker's own, and the bytes of results that executions kept. It is what the ledger
-// says, and docs/savings.md.
+// says, and docs/how-it-works.md.
 func Saved(definitions, own int, bytesKept int64) SavedTokens {
 	return SavedTokens{Definitions: definitions - own, Results: bytesKept / BytesPerToken}
 }

@@ -13,7 +13,7 @@ var pageOf = map[string]string{
 	"init": "quickstart", "import": "quickstart", "install": "quickstart", "uninstall": "quickstart",
 	"daemon": "serve", "service": "serve", "wait": "serve",
 	"exec": "code", "run": "code", "scripts": "code", "types": "code", "store": "code", "call": "code",
-	"eval": "search", "tools": "search", "index": "search", "runs": "approvals", "tail": "audit", "redact": "data-flow",
+	"eval": "search", "tools": "search", "index": "search", "runs": "approvals", "tail": "audit", "redact": "security", "pins": "approvals", "auth": "servers",
 	"projects": "profiles", "plugins": "skills", "sandbox": "security", "doctor": "troubleshooting",
 }
 

@@ -2,7 +2,7 @@ package main
 
 import "flag"
 
-// assumptions are what no record says. Each has a flag and a source, in docs/savings.md.
+// assumptions are what no record says. Each has a flag and a source, in docs/how-it-works.md.
 type assumptions struct {
 	result int     // tokens of the result of one call
 	read   float64 // the part of the results that the model has to read itself

@@ -1,6 +1,6 @@
 // Command savings computes what the broker saves, and where it costs more: for tasks
 // whose tools are known, what a model reads with all servers connected to its client,
-// and with the broker in front. docs/savings.md has its figures and its assumptions.
+// and with the broker in front. docs/how-it-works.md has its figures and its assumptions.
 //
 //	go run ./examples/savings --data DIR             the tasks in DIR, under several assumptions
 //	go run ./examples/savings --data DIR --each      each task, under the assumptions of the other flags

@@ -163,7 +163,7 @@ type Broker struct {
 	MaxOutputChars int
 	// Pins is what holds tools back that changed since they were approved or have
 	// hidden instructions: with "strict" everything waits for a person; default "on".
-	// See docs/pins.md.
+	// See docs/approvals.md#pins.
 	Pins string
 	// ReadOnly leaves only tools that their server marks `readOnlyHint`, and whose name
 	// does not say that they delete something; nothing verifies the mark.
@@ -182,7 +182,7 @@ type Broker struct {
 	Durability string
 	// State is the address of a PostgreSQL database that several brokers share, such as
 	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
-	// docs/deploy.md.
+	// docs/operations.md#the-database.
 	State string
 	// StateKey is the key that seals sign-ins in that database, such as
 	// "${BROKER_STATE_KEY}": 64 hexadecimal digits, as `openssl rand -hex 32` prints
@@ -209,7 +209,7 @@ type Broker struct {
 	Skills Skills
 	// Plugins is about where plugins are installed.
 	Plugins Plugins
-	// Redact is what models get tokens for in place of values. See docs/data-flow.md.
+	// Redact is what models get tokens for in place of values. See docs/security.md#data-flow.
 	Redact Redact
 	// Policy is which calls are allowed, asked about or denied; default preset
 	// "balanced". See docs/policy.md. Nil means policy.Default.

@@ -182,7 +182,7 @@ type Broker struct {
 	Durability string
 	// State is the address of a PostgreSQL database that several brokers share, such as
 	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
-	// docs/operations.md#the-database.
+	// docs/deploy.md.
 	State string
 	// StateKey is the key that seals sign-ins in that database, such as
 	// "${BROKER_STATE_KEY}": 64 hexadecimal digits, as `openssl rand -hex 32` prints

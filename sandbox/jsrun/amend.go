@@ -16,33 +16,28 @@ import (
 // The names of what amended programs call, parameters of the function around
 // every script. No program is likely to have them, and would hide them.
 const (
-	joinName   = "$broker_join"
 	absentName = "$broker_absent" // of package script
 	caughtName = "$broker_caught"
-	spreadName = "$broker_spread"
-	listName   = "$broker_list"
 	queueName  = "$broker_queue"
+	evalName   = "$broker_eval"
 )
 
 // An amender changes what goja does otherwise than other engines, or so slowly
 // that it matters, in the syntax tree of a program:
 //
-//   - s += x and s = s + x copy s: where s is text, a builder appends to it;
 //   - \p{…} in a regular expression is spelled out;
 //   - what a program catches is given the message and the trace that other engines
 //     have, if it mentions either (trace.go and words.go);
-//   - [...list, x] asks an iterator for each element, where a list could be copied;
 //   - an array that is a queue moves all of its elements (queue.go);
-//   - a < b < c is read as a < (b < c), and refused;
+//   - a < b < c is read as a < (b < c) (amendcompare.go);
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
 type amender struct {
-	text            map[unistring.String]bool // variables and properties that begin as text
-	bound           map[unistring.String]bool // names that the program binds itself
-	absent          map[string]bool           // withheld names that it uses
-	reads           errorReads                // of errors
-	arrays, regexps bool                      // whether the program has queues or lists with others in them, and the name RegExp
-	err             error                     // of a regular expression, or a comparison
+	bound   map[unistring.String]bool // names that the program binds itself
+	absent  map[string]bool           // withheld names that it uses
+	reads   errorReads                // of errors
+	regexps bool                      // whether the program has the name RegExp
+	err     error                     // of a regular expression
 }
 
 // errorReads is what of errors a program may read.
@@ -74,21 +69,25 @@ func (src *source) races() bool {
 	})
 }
 
-// amend does so to the tree, and notes what the program needs of lib. The error is about what no engine would take, or would read in another way.
+// amend does so to the tree, and notes what the program needs of lib. The error is
+// about what no engine would take.
 func (src *prepared) amend() error {
-	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.Absent(), reads: src.errorReads()}
+	a := amender{bound: map[unistring.String]bool{}, absent: src.Absent(), reads: src.errorReads()}
 	q := newQueues()
+	c := chains{root: src.Root, text: src.Text}
 	before := script.Walk{Bound: func(target, initial ast.Expression) {
-		a.learn(target, initial)
+		if name, ok := target.(*ast.Identifier); ok {
+			a.bound[name.Name] = true
+		}
 		q.bind(target, initial)
 	}, Visit: func(n ast.Node) bool {
-		a.err = cmp.Or(a.err, compared(n))
+		c.visit(n)
 		q.visit(n)
 		return true
 	}}
 	before.Statements(src.Root.Body)
 	if !src.Names["eval"] {
-		a.arrays = q.change()
+		src.queues = q.change()
 	}
 	after := script.Walk{Leave: a.change}
 	if a.reads.any() {
@@ -98,52 +97,17 @@ func (src *prepared) amend() error {
 	if a.err != nil {
 		return &script.Refusal{Problems: []string{src.File + ": " + a.err.Error()}}
 	}
-	src.arrays, src.regexps = a.arrays, a.regexps
+	src.regexps = a.regexps
 	return nil
-}
-
-// learn notes what a name, or a property, begins as.
-func (a *amender) learn(target, initial ast.Expression) {
-	var name unistring.String
-	switch t := target.(type) {
-	case *ast.Identifier:
-		a.bound[t.Name] = true
-		name = t.Name
-	case *ast.DotExpression:
-		name = t.Identifier.Name
-	case *ast.PrivateDotExpression:
-		name = t.Identifier.Name
-	case *ast.PrivateIdentifier:
-		name = t.Name
-	case *ast.StringLiteral: // the key of a property or a field
-		name = t.Value
-	}
-	if initial != nil && isText(initial) {
-		a.text[name] = true
-	}
-}
-
-// isText reports whether the value of e is a string, as far as e itself says.
-func isText(e ast.Expression) bool {
-	switch e := e.(type) {
-	case *ast.StringLiteral:
-		return true
-	case *ast.TemplateLiteral:
-		return e.Tag == nil
-	case *ast.BinaryExpression:
-		return e.Operator == gojatoken.PLUS && (isText(e.Left) || isText(e.Right))
-	}
-	return false
 }
 
 // change amends one expression; those below it are.
 func (a *amender) change(slot *ast.Expression) {
 	switch e := (*slot).(type) {
-	case *ast.AssignExpression:
-		a.changeAssignment(e)
-	case *ast.ArrayLiteral:
-		a.arrays = changeList(slot, e) || a.arrays
+	case *ast.CallExpression:
+		a.changeEval(e.Callee, e.ArgumentList)
 	case *ast.NewExpression:
+		a.changeEval(e.Callee, e.ArgumentList)
 		if a.reads.stack { // of an error that is not thrown
 			*slot = script.CallOf(caughtName, e, e)
 		}
@@ -165,6 +129,16 @@ func (a *amender) change(slot *ast.Expression) {
 			name := &ast.StringLiteral{Idx: e.Idx, Literal: e.Name.String(), Value: e.Name}
 			*slot = script.CallOf(absentName, e, name)
 		}
+	}
+}
+
+// changeEval makes eval($broker_eval(text)) of eval(text), and likewise of the body
+// that Function is given.
+func (a *amender) changeEval(callee ast.Expression, args []ast.Expression) {
+	name, ok := callee.(*ast.Identifier)
+	if ok && len(args) > 0 && (name.Name == "eval" || name.Name == "Function") {
+		last := &args[len(args)-1]
+		*last = script.CallOf(evalName, *last, *last)
 	}
 }
 
@@ -194,106 +168,4 @@ func changeCaught(c *ast.CatchStatement) {
 		}
 	}
 	c.Body.List = append([]ast.Statement{first}, c.Body.List...)
-}
-
-// changeList makes $broker_list([x], $broker_spread(list)) of [x, ...list].
-func changeList(slot *ast.Expression, e *ast.ArrayLiteral) bool {
-	var parts []ast.Expression
-	var run *ast.ArrayLiteral
-	spread := false
-	for _, v := range e.Value {
-		if v == nil {
-			return false // a hole
-		}
-		if s, ok := v.(*ast.SpreadElement); ok {
-			parts = append(parts, script.CallOf(spreadName, s.Expression, s.Expression))
-			spread, run = true, nil
-			continue
-		}
-		if run == nil {
-			run = &ast.ArrayLiteral{LeftBracket: e.LeftBracket, RightBracket: e.RightBracket}
-			parts = append(parts, run)
-		}
-		run.Value = append(run.Value, v)
-	}
-	switch {
-	case !spread:
-	case len(parts) == 1:
-		*slot = parts[0]
-	default:
-		*slot = script.CallOf(listName, e, parts...)
-	}
-	return spread
-}
-
-// changeAssignment makes s = $broker_join(s, x) of s += x and of s = s + x where s is
-// text. $broker_join means what + does, whatever its operands are.
-func (a *amender) changeAssignment(e *ast.AssignExpression) {
-	switch {
-	case e.Operator == gojatoken.ASSIGN:
-		chain, first := plusChain(e.Right)
-		if len(chain) == 0 || !a.isKnown(first) || !same(e.Left, first) {
-			return
-		}
-		for i := len(chain) - 1; i >= 0; i-- {
-			first = script.CallOf(joinName, first, first, chain[i].Right)
-		}
-		e.Right = first
-	case e.Operator == gojatoken.PLUS && repeatable(e.Left) && (a.isKnown(e.Left) || isText(e.Right)):
-		e.Operator = gojatoken.ASSIGN
-		e.Right = script.CallOf(joinName, e.Left, e.Left, e.Right)
-	}
-}
-
-// plusChain takes first + x + y apart; the last operation comes first.
-func plusChain(e ast.Expression) (chain []*ast.BinaryExpression, first ast.Expression) {
-	for b, _ := e.(*ast.BinaryExpression); b != nil && b.Operator == gojatoken.PLUS; b, _ = b.Left.(*ast.BinaryExpression) {
-		chain = append(chain, b)
-		first = b.Left
-	}
-	return chain, first
-}
-
-// isKnown reports whether e is a variable or a property that began as text.
-func (a *amender) isKnown(e ast.Expression) bool {
-	switch e := e.(type) {
-	case *ast.Identifier:
-		return a.text[e.Name]
-	case *ast.DotExpression:
-		return a.text[e.Identifier.Name]
-	case *ast.PrivateDotExpression:
-		return a.text[e.Identifier.Name]
-	}
-	return false
-}
-
-// repeatable reports whether reading e twice is as good as once.
-func repeatable(e ast.Expression) bool { return same(e, e) }
-
-// same reports whether two expressions are one variable, or one member of one
-// variable or of this.
-func same(x, y ast.Expression) bool {
-	switch x := x.(type) {
-	case *ast.Identifier:
-		y, ok := y.(*ast.Identifier)
-		return ok && x.Name == y.Name
-	case *ast.ThisExpression:
-		_, ok := y.(*ast.ThisExpression)
-		return ok
-	case *ast.DotExpression:
-		y, ok := y.(*ast.DotExpression)
-		return ok && x.Identifier.Name == y.Identifier.Name && isName(x.Left) && same(x.Left, y.Left)
-	case *ast.PrivateDotExpression:
-		y, ok := y.(*ast.PrivateDotExpression)
-		return ok && x.Identifier.Name == y.Identifier.Name && isName(x.Left) && same(x.Left, y.Left)
-	}
-	return false
-}
-
-func isName(e ast.Expression) bool {
-	switch e.(type) {
-	case *ast.Identifier, *ast.ThisExpression:
-		return true
-	}
-	return false
 }

@@ -14,7 +14,7 @@ import (
 type prepared struct {
 	*source
 	program  *goja.Program
-	arrays   bool                            // it needs the file "arrays" of lib
+	queues   bool                            // it needs the file "queue" of lib
 	regexps  bool                            // likewise "regexp"
 	implicit bool                            // its value is that of its last expression, without return
 	reads    map[script.Spot]script.ReadSite // if the program is to be checked
@@ -25,7 +25,7 @@ type source struct{ *script.Tree }
 
 // prepare compiles a program. The error, a *script.Refusal, is for the agent to read.
 func prepare(p *Program) (*prepared, error) {
-	src, err := script.Read(p.Script(), joinName, caughtName, spreadName, listName, queueName)
+	src, err := script.Read(p.Script(), caughtName, queueName, evalName)
 	if err != nil {
 		return nil, err
 	}

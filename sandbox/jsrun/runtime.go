@@ -55,9 +55,6 @@ type runtime struct {
 	reads      reads
 	errorReads errorReads
 	toolError  *goja.Object
-	add        goja.Callable // +
-	joins      [maxJoins]joined
-	nextJoin   int
 	ownKeys    goja.Callable // the enumerable keys of an object
 	stringify  goja.Callable // the engine's JSON.stringify
 
@@ -130,11 +127,11 @@ func (r *runtime) begin() error {
 	if err := r.guard(r.defineNamed); err != nil {
 		return err
 	}
-	arrays := func(string) goja.Value { return goja.Undefined() }
-	if r.script.arrays {
-		arrays = r.load("arrays").Get
+	queue := goja.Undefined()
+	if r.script.queues {
+		queue = r.load("queue").Get("queue")
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.join), r.vm.ToValue(r.caught), arrays("spread"), arrays("list"), arrays("queue")); err != nil {
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.caught), queue, r.vm.ToValue(r.evaluated)); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {
@@ -189,7 +186,7 @@ func (r *runtime) setUp() error {
 		return err
 	}
 	r.iteratorPrototype = steps.(*goja.Object).Prototype().Prototype()
-	r.ownKeys, r.add = r.core("own"), r.core("add")
+	r.ownKeys = r.core("own")
 	r.defineStringify()
 	r.defineShift()
 	r.defineParse()
@@ -248,6 +245,15 @@ func (r *runtime) defineMethod(o *goja.Object, name string, length int, f func(g
 func (r *runtime) defineValue(o *goja.Object, name string, v goja.Value) {
 	// A fresh global object takes every property.
 	_ = o.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+}
+
+// called calls a function of the engine.
+func (r *runtime) called(f goja.Callable, args ...goja.Value) goja.Value {
+	v, err := f(goja.Undefined(), args...)
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // guard calls f where exceptions, and the end of the run, come back as errors.

@@ -70,16 +70,6 @@ func (t *Lines) Offset(line, column int) (int, bool) {
 	return len(t.text), left <= 0
 }
 
-// At is the text of a line, and the place on it of a column.
-func (t *Lines) At(line, column int) (text string, at int, ok bool) {
-	offset, ok := t.Offset(line, column)
-	if !ok {
-		return "", 0, false
-	}
-	_, start, end := t.line(offset)
-	return t.text[start:end], offset - start, true
-}
-
 // byteOffset is the place of a line and a column that counts bytes from 0. What
 // is beyond the end of the text is its end.
 func (t *Lines) byteOffset(line, column int) int {

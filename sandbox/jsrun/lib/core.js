@@ -13,5 +13,5 @@
     }
     return list;
   };
-  return { own, add: (a, b) => a + b };
+  return { own };
 });

@@ -1,33 +1,11 @@
-// Lists and queues that would cost a step for each element.
+// Queues whose shift would cost a step for each element.
 (function () {
   'use strict';
   const { apply } = Reflect;
   const { getPrototypeOf } = Object;
   const { isArray } = Array;
   const plain = Array.prototype;
-  // [...value], where an array that is gone through as usual is copied at once, and
-  // one list of several that are of our own making.
-  const { pop, push, splice, unshift, values } = plain;
-  const steps = Object.getPrototypeOf([][Symbol.iterator]());
-  const { next } = steps;
-  const spread = (value) => {
-    if (!isArray(value) || value[Symbol.iterator] !== values || steps.next !== next) return [...value];
-    const copy = [];
-    apply(push, copy, value);
-    return copy;
-  };
-  const list = (all, ...more) => {
-    for (let i = 0; i < more.length; i++) {
-      const part = more[i];
-      if (part.length <= all.length) {
-        apply(push, all, part);
-      } else {
-        apply(unshift, part, all);
-        all = part;
-      }
-    }
-    return all;
-  };
+  const { pop, push, splice, unshift } = plain;
 
   // What a program uses as a queue, and as nothing else.
   class Queue {
@@ -65,5 +43,5 @@
     }
   }
   const queue = (items) => (isArray(items) && getPrototypeOf(items) === plain ? new Queue(items) : items);
-  return { spread, list, queue };
+  return { queue };
 });

@@ -1,0 +1,78 @@
+package jsrun
+
+import (
+	"slices"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
+	gojatoken "github.com/dop251/goja/token"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
+)
+
+var relational = []gojatoken.Token{
+	gojatoken.LESS, gojatoken.LESS_OR_EQUAL, gojatoken.GREATER, gojatoken.GREATER_OR_EQUAL, gojatoken.INSTANCEOF, gojatoken.IN,
+}
+
+// A chains corrects a < b < c, which goja reads as a < (b < c). Whether the program
+// has written these parentheses only its text says.
+type chains struct {
+	root   *ast.Program
+	text   string
+	tokens *script.Tokens // of text, once it is asked for
+}
+
+func comparison(e ast.Node) *ast.BinaryExpression {
+	if b, ok := e.(*ast.BinaryExpression); ok && slices.Contains(relational, b.Operator) {
+		return b
+	}
+	return nil
+}
+
+// visit makes (a < b) < c of a < b < c, and reports whether n was one.
+func (c *chains) visit(n ast.Node) (found bool) {
+	b := comparison(n)
+	if b == nil {
+		return false
+	}
+	for right := comparison(b.Right); right != nil && !c.enclosed(right); right = comparison(b.Right) {
+		b.Left = &ast.BinaryExpression{Operator: b.Operator, Left: b.Left, Right: right.Left}
+		b.Operator, b.Right = right.Operator, right.Right
+		found = true
+	}
+	return found
+}
+
+// enclosed reports whether b stands in parentheses of its own.
+func (c *chains) enclosed(b *ast.BinaryExpression) bool {
+	if c.tokens == nil {
+		c.tokens = script.Scan(c.text)
+	}
+	base := c.root.File.Base()
+	first, right := int(b.Left.Idx0())-base, int(b.Right.Idx0())-base
+	i := slices.IndexFunc(c.tokens.List, func(t script.Token) bool { return t.Start >= first })
+	for i--; c.tokens.Text(i) == "("; i-- {
+		if end := c.tokens.Closing(i); end >= 0 && c.tokens.List[end].Start > right {
+			return true
+		}
+	}
+	return false
+}
+
+// evaluated returns the text that eval or Function was given, which goja reads by
+// itself, and throws if it would read it in another way.
+func (r *runtime) evaluated(call goja.FunctionCall) goja.Value {
+	text := "(async function*(){" + call.Argument(0).String() + "\n})"
+	root, err := parser.ParseFile(nil, "", text, 0, parser.WithDisableSourceMaps)
+	if err != nil {
+		return call.Argument(0) // goja says what is wrong
+	}
+	c, found := chains{root: root, text: text}, false
+	w := script.Walk{Visit: func(n ast.Node) bool { found = c.visit(n) || found; return true }}
+	w.Statements(root.Body)
+	if found {
+		panic(r.failure("SyntaxError", "a < b < c compares the result of a comparison, which is not supported in eval and Function: write a < b && b < c"))
+	}
+	return call.Argument(0)
+}

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
@@ -68,7 +70,30 @@ func (d *Documents) DocumentVersion(_ context.Context, name string) string {
 	if err != nil {
 		return ""
 	}
+	return versionOf(info)
+}
+
+func versionOf(info fs.FileInfo) string {
 	return strconv.FormatInt(info.ModTime().UnixNano(), 36) + " " + strconv.FormatInt(info.Size(), 36) + " " + fileID(info)
+}
+
+// ListDocuments implements state.Documents. It costs one stat for each.
+func (d *Documents) ListDocuments(_ context.Context, prefix string) (list []state.DocumentInfo, err error) {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || !strings.HasPrefix(name, prefix) || d.check(name) != nil || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); err == nil { // else it is gone
+			list = append(list, state.DocumentInfo{Name: name, Version: versionOf(info), Bytes: info.Size(), Changed: info.ModTime()})
+		}
+	}
+	slices.SortFunc(list, func(a, b state.DocumentInfo) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
 }
 
 // LockDocument implements state.Locks.

@@ -5,17 +5,23 @@ import (
 	"database/sql"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Documents implements state.Documents with the rows of one kind.
+// Documents implements state.Documents with the rows of one kind. The version of a
+// row is when it was changed, in microseconds, and more than the one before: who
+// has seen one that is gone since takes none for it that came later.
 type Documents struct {
 	d    *Database
 	kind string
 }
 
-var _ state.Documents = Documents{}
+var (
+	_ state.Documents = Documents{}
+	_ state.Swapper   = Documents{}
+)
 
 // Documents returns the documents of a kind.
 func (d *Database) Documents(kind string) Documents { return Documents{d, kind} }
@@ -32,12 +38,28 @@ func (o Documents) Document(ctx context.Context, name string) ([]byte, error) {
 	return body, o.d.failed("read from", err)
 }
 
-// SetDocument implements state.Documents. The row of one that is forgotten stays,
-// with its version.
+// now is a version.
+const now = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+// SetDocument implements state.Documents.
 func (o Documents) SetDocument(ctx context.Context, name string, body []byte) error {
-	_, err := o.d.db.ExecContext(ctx, `INSERT INTO documents (kind, name, version, body) VALUES ($1, $2, 1, $3)
-		ON CONFLICT (kind, name) DO UPDATE SET version = documents.version + 1, body = excluded.body`, o.kind, clean(name), body)
+	if body == nil {
+		_, err := o.d.db.ExecContext(ctx, "DELETE FROM documents WHERE kind = $1 AND name = $2", o.kind, clean(name))
+		return o.d.failed("write to", err)
+	}
+	_, err := o.d.db.ExecContext(ctx, "INSERT INTO documents (kind, name, version, body) VALUES ($1, $2, "+now+`, $3)
+		ON CONFLICT (kind, name) DO UPDATE SET version = greatest(documents.version + 1, excluded.version), body = excluded.body`, o.kind, clean(name), body)
 	return o.d.failed("write to", err)
+}
+
+// SwapDocument implements state.Swapper. The version stays that of who has written it.
+func (o Documents) SwapDocument(ctx context.Context, name string, old, body []byte) (swapped bool, err error) {
+	r, err := o.d.db.ExecContext(ctx, "UPDATE documents SET version = version + 1, body = $4 WHERE kind = $1 AND name = $2 AND body = $3", o.kind, clean(name), old, body)
+	if err != nil {
+		return false, o.d.failed("write to", err)
+	}
+	n, err := r.RowsAffected()
+	return n == 1, err
 }
 
 // DocumentVersion implements state.Documents.
@@ -53,22 +75,27 @@ func (o Documents) DocumentVersion(ctx context.Context, name string) string {
 	return strconv.FormatInt(version, 10)
 }
 
-// LockDocument implements state.Locks. The lock is that of a session, which ends
-// with the process.
-func (o Documents) LockDocument(ctx context.Context, name string) (unlock func(), err error) {
-	c, err := o.d.db.Conn(ctx)
+// ListDocuments implements state.Documents.
+func (o Documents) ListDocuments(ctx context.Context, prefix string) (list []state.DocumentInfo, err error) {
+	rows, err := o.d.db.QueryContext(ctx, `SELECT name, version, length(body) FROM documents
+		WHERE kind = $1 AND name >= $2 AND starts_with(name, $2) AND body IS NOT NULL ORDER BY name`, o.kind, clean(prefix))
 	if err != nil {
-		return nil, o.d.failed("lock in", err)
+		return nil, o.d.failed("list documents in", err)
 	}
-	const key = "(hashtextextended($1 || chr(10) || $2, 5))"
-	if _, err := c.ExecContext(ctx, "SELECT pg_advisory_lock"+key, o.kind, clean(name)); err != nil {
-		c.Close()
-		return nil, o.d.failed("lock in", err)
-	}
-	return func() {
-		if _, err := c.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock"+key, o.kind, clean(name)); err != nil {
-			o.d.log.Warn("unlock", "err", explain(err)) // the session ended, and the lock with it
+	defer rows.Close()
+	for rows.Next() {
+		var one state.DocumentInfo
+		var version int64
+		if err := rows.Scan(&one.Name, &version, &one.Bytes); err != nil {
+			return nil, o.d.failed("list documents in", err)
 		}
-		c.Close()
-	}, nil
+		one.Version, one.Changed = strconv.FormatInt(version, 10), time.UnixMicro(version)
+		list = append(list, one)
+	}
+	return list, o.d.failed("list documents in", rows.Err())
+}
+
+// LockDocument implements state.Locks.
+func (o Documents) LockDocument(ctx context.Context, name string) (unlock func(), err error) {
+	return o.d.locks.lock(ctx, o.kind+"\n"+clean(name))
 }

@@ -46,6 +46,7 @@ type Database struct {
 	schema string
 	knows  int // the newest schema that this broker knows
 	log    *slog.Logger
+	locks  locks
 }
 
 // Connect returns the database at an address such as
@@ -64,6 +65,7 @@ func Connect(address string, log *slog.Logger) (*Database, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	d := &Database{name: fmt.Sprintf("%s on %s", cfg.Database, net.JoinHostPort(cfg.Host, fmt.Sprint(cfg.Port))), knows: Version, log: log}
+	d.locks = locks{d: d, held: make(map[string]struct{})}
 	params := map[string]string{
 		"application_name": "broker", "search_path": DefaultSchema,
 		// How soon the server notices that a broker's machine is gone: 25 s.

@@ -96,7 +96,7 @@ func (b *Broker) join() {
 	b.find.Register(b.skill)
 	b.run.Register(b.find)
 	b.run.Register(b.skill)
-	b.script = script.New(b.opts.Load().SavedScripts, b.catalog, b.find, b.log)
+	b.script = script.New(b.opts.Load().scripts(), b.catalog, b.find, b.log)
 	b.run.Register(b.script)
 	b.surface = surface.New(b.opts.Load().surface(), b.log, b.run, b.find, b.skill)
 }

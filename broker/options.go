@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/broker/find"
 	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -101,6 +102,11 @@ type Options struct {
 	// SavedScripts is the folder of scripts that people have saved, for scripts to
 	// call; "" has none.
 	SavedScripts string
+	// Documents keeps, by kinds, what all brokers of a fleet have to know of a
+	// conversation whose next request may go to any of them: saved scripts, sessions of
+	// workflows and which skills were activated. Nil keeps them in the folders that are
+	// named here, or in memory.
+	Documents func(kind string) state.Documents
 	// SkillCacheDir keeps files of skills that servers serve; "" keeps them in
 	// memory. It must not be a folder in which skills are looked for.
 	SkillCacheDir string
@@ -277,11 +283,20 @@ func (o *Options) find() find.Options {
 	return find.Options{Mode: o.Mode, SearchWait: o.SearchWait, ReadOnly: o.ReadOnly}
 }
 
+// scripts are the saved ones.
+func (o *Options) scripts() script.Store {
+	st := script.Store{Dir: o.SavedScripts}
+	if o.Documents != nil {
+		st.Shared = script.NewShared(o.Documents(script.Kind))
+	}
+	return st
+}
+
 func (o *Options) skill() skill.Options {
 	return skill.Options{
 		Registry: o.Skills, Commands: o.Commands, Budget: o.SkillBudget, Dir: o.SkillsDir, Python: slices.Contains(o.Languages, sandbox.Python),
 		Audit: o.Audit, Mode: o.Mode, ReadOnly: o.ReadOnly,
 		Scripts: o.Scripts, ScriptSandbox: o.ScriptSandbox, MemoryBytes: o.Limits.MemoryBytes,
-		WorkflowDir: o.WorkflowDir, NoForms: o.NoForms,
+		WorkflowDir: o.WorkflowDir, Documents: o.Documents, NoForms: o.NoForms,
 	}
 }

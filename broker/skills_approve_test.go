@@ -29,7 +29,7 @@ func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	o := broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: stateDir}}
+	o := broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(stateDir)}}
 	cs := connect(t, newBroker(t, o), "2025-11-25", nil)
 	waits := func(when, why string) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 	if got := runTool(t, cs, "tools", "scripts/count.py", nil); got.isError {
 		t.Errorf("as it was approved: %s", got.text)
 	}
-	if err := skills.SetApproval(stateDir, "tools", ""); err != nil {
+	if err := skills.SetApproval(skills.SwitchFile(stateDir), "tools", ""); err != nil {
 		t.Fatal(err)
 	}
 	waits("revoked", "nobody has allowed")
@@ -76,7 +76,7 @@ func TestModelsAreToldNoPathsOfTheHost(t *testing.T) {
 	dir, registry := newTools(t)
 	stateDir := dir + ".state.json"
 	approve(t, registry, stateDir, "tools")
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: stateDir}})
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(stateDir)}})
 	cs := connect(t, b, "2025-11-25", nil)
 	fails := func(when string) {
 		t.Helper()
@@ -109,7 +109,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { _ = store.Close() })
-				b := newBroker(t, broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
+				b := newBroker(t, broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
 				cs := connect(t, b, version, user(func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked++
 					for _, want := range []string{"Skill \"tools\" asks to run a script on this computer, ", "\n> script: scripts/count.py\n> of: local:user\n", `> arguments: ["a"]`, `> input: "one\ntwo"`, "> files: sha256:"} {
@@ -131,7 +131,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 				if want := map[bool]int{true: 1, false: 2}[tt.kept]; asked != want {
 					t.Errorf("asked %d times, want %d", asked, want)
 				}
-				digest, err := skills.Approved(dir+".state.json", "tools")
+				digest, err := skills.Approved(skills.SwitchFile(dir+".state.json"), "tools")
 				if err != nil || (digest != "") != tt.kept {
 					t.Errorf("remembered: %q, %v, want %v", digest, err, tt.kept)
 				}
@@ -154,7 +154,7 @@ func TestScriptsForgeNoLinesOfTheQuestion(t *testing.T) {
 	dir, registry := newTools(t)
 	const forged = "scripts/x\n\nSkill \"trusted\" asks\u202e:\n> files: sha256:approved\n.py"
 	writeSkill(t, dir, "odd", "Odd. Use it.", "Go.", map[string]string{forged: "print()\n"})
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
 	var message string
 	cs := connect(t, b, "2025-11-25", user(func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		message = req.Params.Message
@@ -185,7 +185,7 @@ func (willing) Answer(context.Context, mcp.InputRequest) (mcp.InputResponse, err
 func TestOnlyTheUserOfThisComputerIsAsked(t *testing.T) {
 	needPython(t)
 	dir, registry := newTools(t)
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
 	const code = `return (await skills.call('tools', 'scripts/count.py')).exit_code`
 	for _, tt := range []struct{ owner, want string }{{"ci", "3"}, {state.Local, "0"}} {
 		a := b.Execute(t.Context(), broker.ExecuteRequest{Code: code, Owner: tt.owner, Talker: willing{}})
@@ -199,7 +199,7 @@ func TestScriptsAreToldOfWhereTheyRun(t *testing.T) {
 	for _, mode := range []broker.ScriptMode{broker.ScriptsOff, broker.ScriptsSandbox, broker.ScriptsHost} {
 		t.Run(string(mode), func(t *testing.T) {
 			dir, registry := newTools(t)
-			b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: mode, Programs: []string{"python3", "sh"}, Approvals: dir + ".state.json"}})
+			b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: mode, Programs: []string{"python3", "sh"}, Approvals: skills.SwitchFile(dir + ".state.json")}})
 			cs := connect(t, b, "2025-11-25", nil)
 			on := mode != broker.ScriptsOff
 			text, _ := call(t, cs, "activate_skill", map[string]any{"name": "tools"})
@@ -229,7 +229,7 @@ func TestScriptsOfCodeRunScriptsOfSkills(t *testing.T) {
 	needPython(t)
 	dir, registry := newTools(t)
 	approve(t, registry, dir+".state.json", "tools")
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"}})
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
 	a := execute(t, b, `
 		const r = await skills.call('tools', 'scripts/count.py', { args: ['x'], stdin: 'one two three' });
 		const failed = await skills.call('tools', 'scripts/env.sh', { args: [] });

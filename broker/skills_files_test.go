@@ -72,7 +72,7 @@ func TestScriptsFindTheFilesOfEnabledSkills(t *testing.T) {
 	if changed == key || r.files["/mnt/skills/release-notes/scripts/notes.sh"] != "echo other notes\n" {
 		t.Errorf("a file has changed: %v", r.files)
 	}
-	if err := skills.SetSwitch(dir+".state.json", skills.KindSkill, "release-notes", false); err != nil {
+	if err := skills.SetSwitch(skills.SwitchFile(dir+".state.json"), skills.KindSkill, "release-notes", false); err != nil {
 		t.Fatal(err)
 	}
 	if k, paths := see(); k == changed || slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, "release-notes") }) {

@@ -140,7 +140,7 @@ func approve(t *testing.T, r *skills.Registry, path, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := skills.SetApproval(path, name, b.Digest); err != nil {
+	if err := skills.SetApproval(skills.SwitchFile(path), name, b.Digest); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -161,7 +161,7 @@ func scriptCases(t *testing.T, mode broker.ScriptMode, box sandbox.Commander) {
 		for i, w := range want.Results {
 			r := in.Requests[i]
 			b := newBroker(t, broker.Options{Skills: registry, ScriptSandbox: lent{box}, Scripts: broker.Scripts{
-				Mode: mode, Timeout: r.Timeout(), MaxOutput: r.MaxOutput, Approvals: dir + ".state.json",
+				Mode: mode, Timeout: r.Timeout(), MaxOutput: r.MaxOutput, Approvals: skills.SwitchFile(dir + ".state.json"),
 			}})
 			got := runTool(t, connect(t, b, "2025-11-25", nil), in.Skill, r.Script, map[string]any{"args": r.Args})
 			if got.Success != nil && (*got.Success == got.isError || got.DurationMS == nil) {
@@ -212,7 +212,7 @@ func TestScriptsOfSkillsRun(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = store.Close() })
 		b := newBroker(t, broker.Options{Skills: registry, ScriptSandbox: box, Audit: store,
-			Scripts: broker.Scripts{Mode: mode, Env: []string{"GIVEN", "UNSET"}, Approvals: dir + ".state.json"}})
+			Scripts: broker.Scripts{Mode: mode, Env: []string{"GIVEN", "UNSET"}, Approvals: skills.SwitchFile(dir + ".state.json")}})
 		cs := connect(t, b, "2025-11-25", nil)
 		for _, c := range []struct {
 			name, tool string
@@ -269,7 +269,7 @@ func TestAFolderToStartInThatIsNotThere(t *testing.T) {
 	dir, registry := newTools(t)
 	state := dir + ".state.json"
 	approve(t, registry, state, "tools")
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Cwd: filepath.Join(dir, "gone"), Approvals: state}})
+	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Cwd: filepath.Join(dir, "gone"), Approvals: skills.SwitchFile(state)}})
 	got := runTool(t, connect(t, b, "2025-11-25", nil), "tools", "scripts/count.py", nil)
 	if got.code != "execution_failed" || !strings.Contains(got.text, "skills.scriptCwd") || strings.Contains(got.text, dir) {
 		t.Errorf("%s", got.text)
@@ -281,7 +281,7 @@ func TestWhatScriptsWroteIsGone(t *testing.T) {
 		dir, registry := newTools(t)
 		approve(t, registry, dir+".state.json", "tools")
 		for _, cwd := range []string{"", "tmp"} {
-			o := broker.Options{Skills: registry, ScriptSandbox: lent{box}, Scripts: broker.Scripts{Mode: mode, Cwd: cwd, Approvals: dir + ".state.json"}}
+			o := broker.Options{Skills: registry, ScriptSandbox: lent{box}, Scripts: broker.Scripts{Mode: mode, Cwd: cwd, Approvals: skills.SwitchFile(dir + ".state.json")}}
 			cs := connect(t, newBroker(t, o), "2025-11-25", nil)
 			mark := fmt.Sprintf("%s-%d", mode, os.Getpid())
 			got := runTool(t, cs, "tools", "scripts/write.sh", map[string]any{"args": []string{mark}})

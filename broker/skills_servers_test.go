@@ -214,13 +214,13 @@ func TestSkillsOfServersAreSwitchedOff(t *testing.T) {
 	other.Add("skill://acme/more", "Is left. Use for more.", nil)
 	shop, _ := skillUpstream(t, "shop", other, false)
 	switches := filepath.Join(t.TempDir(), "servers.state.json")
-	b := newBroker(t, broker.Options{Skills: skills.NewRegistry(&skills.Options{SwitchesPath: switches}), Servers: []upstream.Config{docs, shop}})
+	b := newBroker(t, broker.Options{Skills: skills.NewRegistry(&skills.Options{Switches: skills.SwitchFile(switches)}), Servers: []upstream.Config{docs, shop}})
 	cs := connect(t, b, "2026-07-28", nil)
 	ready(t, cs, 2)
 	for server, name := range map[string]string{"docs": "docs:" + refunds + "/SKILL.md", "shop": "shop:refunds"} {
 		expect(t, cs, "activate_skill", map[string]any{"name": name}, false, `origin="server:`+server)
 		expect(t, cs, "read_skill_file", map[string]any{"skill": name, "path": "references/policy.md"}, false, "within 14 days")
-		if err := skills.SetSwitch(switches, skills.KindSkill, "server:"+server+":"+refunds+"/SKILL.md", false); err != nil {
+		if err := skills.SetSwitch(skills.SwitchFile(switches), skills.KindSkill, "server:"+server+":"+refunds+"/SKILL.md", false); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, cs, "activate_skill", map[string]any{"name": name}, true, "skill_not_found: ")

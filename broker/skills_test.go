@@ -45,7 +45,7 @@ func skillRegistry(dir string) *skills.Registry {
 		Roots: func() ([]skills.Root, []skills.Problem) {
 			return []skills.Root{{Path: dir, Scope: skills.ScopeUser}}, nil
 		},
-		SwitchesPath: dir + ".state.json",
+		Switches: skills.SwitchFile(dir + ".state.json"),
 	})
 }
 
@@ -121,7 +121,7 @@ func TestSkillToolsAreThereWhenASkillIs(t *testing.T) {
 	writeSkill(t, dir, "release-notes", "Write release notes.", "Do it.", nil)
 	next("with a new skill")
 	expect("with a new skill", all)
-	if err := skills.SetSwitch(dir+".state.json", skills.KindSkill, "release-notes", false); err != nil {
+	if err := skills.SetSwitch(skills.SwitchFile(dir+".state.json"), skills.KindSkill, "release-notes", false); err != nil {
 		t.Fatal(err)
 	}
 	next("switched off")

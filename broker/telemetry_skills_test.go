@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 	"github.com/mcpbroker/mcpbroker/internal/vault"
+	"github.com/mcpbroker/mcpbroker/skills"
 )
 
 // What is done with skills has spans within the request; sessions with both sides,
@@ -39,7 +40,7 @@ func TestSkillsSessionsAndRedactionsAreMeasured(t *testing.T) {
 	v.Count = tel.Redacted
 	b := newBroker(t, broker.Options{
 		Servers: []upstream.Config{upstreamConfig(t, "files")}, Observer: tel, Observe: tel.Middleware,
-		Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: dir + ".state.json"},
+		Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")},
 		Vault: v, Redact: vault.Settings{Personal: true},
 	})
 	ended := connect(t, b, "2025-06-18", nil)

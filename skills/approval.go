@@ -12,10 +12,9 @@ import (
 const approvedKey = "approved"
 
 // Approved returns the digest of the skill, as Bundle.Digest is, whose scripts a
-// person has allowed to run on this host; empty if none has. path is the file of
-// what is switched off, id that of Skill.ID.
-func Approved(path, id string) (digest string, err error) {
-	entries, err := Entries(path, KindSkill)
+// person has allowed to run on this host; empty if none has. id is that of Skill.ID.
+func Approved(at Switchboard, id string) (digest string, err error) {
+	entries, err := Entries(at, KindSkill)
 	if err != nil {
 		return "", err
 	}
@@ -24,15 +23,15 @@ func Approved(path, id string) (digest string, err error) {
 		err = jsoncheck.Words(json.Unmarshal(entry[approvedKey], &digest))
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the approval of skill %s in %s: %w", quoted(id), path, err)
+		return "", fmt.Errorf("read the approval of skill %s in %s: %w", quoted(id), at, err)
 	}
 	return digest, nil
 }
 
 // SetApproval allows scripts of the skill to run on this host for as long as its
 // digest is this one; an empty digest takes that back.
-func SetApproval(path, id, digest string) error {
-	return EditEntry(path, KindSkill, id, func(entry map[string]json.RawMessage) {
+func SetApproval(at Switchboard, id, digest string) error {
+	return EditEntry(at, KindSkill, id, func(entry map[string]json.RawMessage) {
 		delete(entry, approvedKey)
 		if digest != "" {
 			entry[approvedKey], _ = json.Marshal(digest)

@@ -98,11 +98,11 @@ func TestDiscoverCases(t *testing.T) {
 		}
 		switches := filepath.Join(dir, "state.json")
 		for _, name := range in.Disabled {
-			if err := skills.SetSwitch(switches, skills.KindSkill, name, false); err != nil {
+			if err := skills.SetSwitch(skills.SwitchFile(switches), skills.KindSkill, name, false); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s := skills.NewRegistry(&skills.Options{SwitchesPath: switches, Roots: func() ([]skills.Root, []skills.Problem) { return roots, nil }}).Refresh()
+		s := skills.NewRegistry(&skills.Options{Switches: skills.SwitchFile(switches), Roots: func() ([]skills.Root, []skills.Problem) { return roots, nil }}).Refresh()
 		relative := func(path string) string {
 			rel, err := filepath.Rel(dir, path)
 			if err != nil {

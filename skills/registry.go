@@ -23,9 +23,8 @@ type Options struct {
 	// what is wrong with them. It is called at each look for changes; nil means
 	// none.
 	Roots func() ([]Root, []Problem)
-	// SwitchesPath is the file of what is switched off; empty means that nothing
-	// is.
-	SwitchesPath string
+	// Switches say what is switched off; nil means that nothing is.
+	Switches Switchboard
 	// Include and Exclude are patterns of names, or of origins, in the style of
 	// path.Match. Without Include all are included; Exclude wins.
 	Include, Exclude []string
@@ -45,6 +44,7 @@ type Registry struct {
 	sums    *sums
 	roots   []Root
 	watched []seen
+	version string // of the switches
 	stale   bool
 	current atomic.Pointer[Snapshot]
 }
@@ -128,10 +128,18 @@ func (r *Registry) Allows(k *Skill) bool {
 
 // switches reads what is switched off.
 func (r *Registry) switches() (Switches, error) {
-	if r.o.SwitchesPath == "" {
+	if r.o.Switches == nil {
 		return Switches{}, nil
 	}
-	return ReadSwitches(r.o.SwitchesPath)
+	return ReadSwitches(r.o.Switches)
+}
+
+// switched is the version of the switches.
+func (r *Registry) switched() string {
+	if r.o.Switches == nil {
+		return ""
+	}
+	return r.o.Switches.Version()
 }
 
 // Snapshot returns the skills as they were at the last look, without looking
@@ -167,7 +175,7 @@ func (r *Registry) Refresh() *Snapshot {
 func (r *Registry) RefreshFor(name string) *Snapshot {
 	r.mu.Lock()
 	s := r.current.Load()
-	same := s != nil && !r.stale && (r.o.SwitchesPath == "" || len(r.watched) > 0 && look(r.o.SwitchesPath) == r.watched[0])
+	same := s != nil && !r.stale && r.switched() == r.version
 	r.mu.Unlock()
 	if same {
 		if k, err := s.Find(name); err == nil && (k.virtual != nil || look(k.file.path) == k.file) {
@@ -178,6 +186,9 @@ func (r *Registry) RefreshFor(name string) *Snapshot {
 }
 
 func (r *Registry) unchanged() bool {
+	if r.switched() != r.version {
+		return false
+	}
 	for _, s := range r.watched {
 		if look(s.path) != s {
 			return false
@@ -189,12 +200,10 @@ func (r *Registry) unchanged() bool {
 func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 	w := newWalker(r.cache)
 	w.problems = slices.Clone(problems)
-	if p := r.o.SwitchesPath; p != "" {
-		w.watched = append(w.watched, look(p))
-	}
+	version := r.switched()
 	off, broken := r.switches()
 	if broken != nil {
-		w.problem(r.o.SwitchesPath, "bad_switches", "%s; until then every skill is off", broken)
+		w.problem(r.o.Switches.String(), "bad_switches", "%s; until then every skill is off", broken)
 	}
 	for _, root := range roots {
 		w.walk(root)
@@ -217,7 +226,7 @@ func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 	}
 	s.Problems = w.problems
 	r.sums.keep(s.all)
-	r.cache, r.roots, r.watched, r.stale = w.next, roots, w.watched, false
+	r.cache, r.roots, r.watched, r.version, r.stale = w.next, roots, w.watched, version, false
 	return s
 }
 

@@ -51,7 +51,7 @@ func TestRefreshSeesWhatChanged(t *testing.T) {
 	dir := t.TempDir()
 	late := filepath.Join(dir, "late")
 	switches := filepath.Join(dir, "state.json")
-	reg := skills.NewRegistry(&skills.Options{SwitchesPath: switches, Roots: func() ([]skills.Root, []skills.Problem) {
+	reg := skills.NewRegistry(&skills.Options{Switches: skills.SwitchFile(switches), Roots: func() ([]skills.Root, []skills.Problem) {
 		return []skills.Root{{Path: filepath.Join(dir, "early"), Scope: skills.ScopeUser}, {Path: late, Scope: skills.ScopeUser}}, nil
 	}})
 	write(t, dir, "early/a/SKILL.md", skillText("a", "First."))
@@ -69,7 +69,7 @@ func TestRefreshSeesWhatChanged(t *testing.T) {
 		{"a new skill", func() { write(t, dir, "early/b/SKILL.md", skillText("b", "Second.")) }, []string{"a", "b"}},
 		{"a new root", func() { write(t, late, "c/SKILL.md", skillText("c", "Third.")) }, []string{"a", "b", "c"}},
 		{"a switch", func() {
-			if err := skills.SetSwitch(switches, skills.KindSkill, "b", false); err != nil {
+			if err := skills.SetSwitch(skills.SwitchFile(switches), skills.KindSkill, "b", false); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{"a", "c"}},
@@ -182,12 +182,12 @@ func TestAnExcludedSkillTakesNoName(t *testing.T) {
 		}
 	}
 	switches := filepath.Join(dir, "state.json")
-	if err := skills.SetSwitch(switches, skills.KindSkill, "off", false); err != nil {
+	if err := skills.SetSwitch(skills.SwitchFile(switches), skills.KindSkill, "off", false); err != nil {
 		t.Fatal(err)
 	}
 	s := skills.NewRegistry(&skills.Options{
-		Roots:        func() ([]skills.Root, []skills.Problem) { return roots, nil },
-		SwitchesPath: switches, Exclude: []string{"local:configured"},
+		Roots:    func() ([]skills.Root, []skills.Problem) { return roots, nil },
+		Switches: skills.SwitchFile(switches), Exclude: []string{"local:configured"},
 	}).Refresh()
 	got := map[string]string{}
 	for _, k := range s.All() {
@@ -340,7 +340,7 @@ func TestSwitchesKeepWhatElseIsInTheFile(t *testing.T) {
 		id   string
 		on   bool
 	}{{skills.KindSkill, "a", false}, {skills.KindSkill, "b", true}, {skills.KindPlugin, "p", false}} {
-		if err := skills.SetSwitch(path, c.kind, c.id, c.on); err != nil {
+		if err := skills.SetSwitch(skills.SwitchFile(path), c.kind, c.id, c.on); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -353,12 +353,12 @@ func TestSwitchesKeepWhatElseIsInTheFile(t *testing.T) {
 	if diff := cmp.Diff(want, string(data)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
-	s, err := skills.ReadSwitches(path)
+	s, err := skills.ReadSwitches(skills.SwitchFile(path))
 	if err != nil || s.On(skills.KindSkill, "a") || !s.On(skills.KindSkill, "b") || s.On(skills.KindPlugin, "p") || !s.On(skills.KindPlugin, "a") {
 		t.Errorf("switches %+v, %v", s, err)
 	}
 	write(t, filepath.Dir(path), "state.json", "[]")
-	if err := skills.SetSwitch(path, skills.KindSkill, "a", true); err == nil {
+	if err := skills.SetSwitch(skills.SwitchFile(path), skills.KindSkill, "a", true); err == nil {
 		t.Error("a broken file was written over")
 	}
 }
@@ -406,21 +406,21 @@ func TestEditsOfOneFileDoNotLoseEachOther(t *testing.T) {
 	const many = 20
 	for i := range many {
 		wg.Go(func() {
-			if err := skills.SetSwitch(path, skills.KindSkill, fmt.Sprintf("s%d", i), false); err != nil {
+			if err := skills.SetSwitch(skills.SwitchFile(path), skills.KindSkill, fmt.Sprintf("s%d", i), false); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	got, err := skills.Entries(path, skills.KindSkill)
+	got, err := skills.Entries(skills.SwitchFile(path), skills.KindSkill)
 	if err != nil || len(got) != many {
 		t.Errorf("%d entries are left (%v), want %d", len(got), err, many)
 	}
 	clear := func(e map[string]json.RawMessage) { delete(e, "enabled") }
-	if err := skills.EditEntry(path, skills.KindSkill, "s0", clear); err != nil {
+	if err := skills.EditEntry(skills.SwitchFile(path), skills.KindSkill, "s0", clear); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = skills.Entries(path, skills.KindSkill); err != nil || got["s0"] != nil || len(got) != many-1 {
+	if got, err = skills.Entries(skills.SwitchFile(path), skills.KindSkill); err != nil || got["s0"] != nil || len(got) != many-1 {
 		t.Errorf("an entry that is empty stays: %v, %v", got["s0"], err)
 	}
 }
@@ -434,7 +434,7 @@ func TestRefreshForLooksAtWhatMatters(t *testing.T) {
 	}
 	put("a", "One.")
 	put("b", "Two.")
-	r := skills.NewRegistry(&skills.Options{SwitchesPath: switches, Roots: func() ([]skills.Root, []skills.Problem) {
+	r := skills.NewRegistry(&skills.Options{Switches: skills.SwitchFile(switches), Roots: func() ([]skills.Root, []skills.Problem) {
 		return []skills.Root{{Path: filepath.Join(dir, "skills"), Scope: skills.ScopeUser}}, nil
 	}})
 	first := r.Refresh()
@@ -453,7 +453,7 @@ func TestRefreshForLooksAtWhatMatters(t *testing.T) {
 	if third := r.RefreshFor("c"); !third.Contains("c") {
 		t.Error("a new skill is not found")
 	}
-	if err := skills.SetSwitch(switches, skills.KindSkill, "a", false); err != nil {
+	if err := skills.SetSwitch(skills.SwitchFile(switches), skills.KindSkill, "a", false); err != nil {
 		t.Fatal(err)
 	}
 	if k, err := r.RefreshFor("a").Find("a"); err != nil || k.State != skills.Disabled {

@@ -74,11 +74,11 @@ func TestSkillsOfServersHaveNamesOfTheirOwn(t *testing.T) {
 	write(t, dir, "refunds/SKILL.md", skillText("refunds", "Is local."))
 	write(t, dir, "off/SKILL.md", skillText("off", "Is local and off."))
 	switches := filepath.Join(t.TempDir(), "state.json")
-	reg := skills.NewRegistry(&skills.Options{SwitchesPath: switches, Exclude: []string{"server:banned", "docs:secret"},
+	reg := skills.NewRegistry(&skills.Options{Switches: skills.SwitchFile(switches), Exclude: []string{"server:banned", "docs:secret"},
 		Roots: func() ([]skills.Root, []skills.Problem) {
 			return []skills.Root{{Path: dir, Scope: skills.ScopeUser}}, nil
 		}})
-	if err := skills.SetSwitch(switches, skills.KindSkill, "off", false); err != nil {
+	if err := skills.SetSwitch(skills.SwitchFile(switches), skills.KindSkill, "off", false); err != nil {
 		t.Fatal(err)
 	}
 	docs := newServer("docs", "refunds", "off", "both", "only", "eu/tax", "us/tax", "secret")
@@ -108,7 +108,7 @@ func TestSkillsOfServersHaveNamesOfTheirOwn(t *testing.T) {
 	if len(k.AllowedTools) > 0 || k.Valid || k.Dir() != "" {
 		t.Errorf("%+v", k)
 	}
-	if err := skills.SetSwitch(switches, skills.KindSkill, k.ID(), false); err != nil {
+	if err := skills.SetSwitch(skills.SwitchFile(switches), skills.KindSkill, k.ID(), false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := reg.Refresh().Get("docs:refunds"); code(t, err) != "skill_not_found" {
@@ -312,7 +312,7 @@ func TestASkillThatHasChangedIsAskedForAgain(t *testing.T) {
 // a model's business.
 func TestASkillAtAnAddressIsOffWithABrokenSwitchFile(t *testing.T) {
 	dir := t.TempDir()
-	reg := skills.NewRegistry(&skills.Options{SwitchesPath: filepath.Join(dir, "state.json")})
+	reg := skills.NewRegistry(&skills.Options{Switches: skills.SwitchFile(filepath.Join(dir, "state.json"))})
 	reg.SetSources([]skills.Source{newServer("docs", "refunds").source(nil)})
 	if k, err := reg.At(t.Context(), "docs", "skill://refunds/SKILL.md"); err != nil || k.Ref != "docs:skill://refunds/SKILL.md" {
 		t.Fatalf("%+v, %v", k, err)

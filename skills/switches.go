@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
@@ -21,6 +22,68 @@ import (
 // that a person has written.
 type Switches struct {
 	skills, plugins map[string]bool // the value is whether it is on
+}
+
+// A Switchboard is where the text of Switches is kept, with whatever else is kept of
+// skills and plugins. It is safe for concurrent use.
+type Switchboard interface {
+	// Read returns the text, nothing if there is none.
+	Read() (text []byte, err error)
+	// Version differs after each change, and costs less than to read.
+	Version() string
+	// Edit replaces the text by what edit makes of it, one at a time of all who do.
+	Edit(edit func(text []byte) ([]byte, error)) error
+	// String says where that is.
+	String() string
+}
+
+// A SwitchFile is a Switchboard in the file of that path, which is made if it is not
+// there, and replaced in one step.
+type SwitchFile string
+
+// String implements Switchboard.
+func (f SwitchFile) String() string { return string(f) }
+
+// Read implements Switchboard.
+func (f SwitchFile) Read() ([]byte, error) {
+	text, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// Version implements Switchboard.
+func (f SwitchFile) Version() string {
+	seen := look(string(f))
+	return strconv.FormatInt(seen.modified.UnixNano(), 36) + " " + strconv.FormatInt(seen.size, 36)
+}
+
+// lockWait is how long an edit waits for that of another process.
+const lockWait = 5 * time.Second
+
+// Edit implements Switchboard.
+func (f SwitchFile) Edit(edit func(text []byte) ([]byte, error)) error {
+	dir := filepath.Dir(string(f))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	unlock, err := filelock.Lock(ctx, filepath.Join(dir, "."+filepath.Base(string(f))+".lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	before, err := f.Read()
+	if err != nil {
+		return err
+	}
+	after, err := edit(before)
+	if err != nil {
+		return err
+	}
+	return replaceFile(string(f), after)
 }
 
 // A Kind is what a switch is for.
@@ -54,33 +117,34 @@ type switchEntry struct {
 	Enabled *bool `json:"enabled"`
 }
 
-// A SwitchesError says why the file of switches cannot be read, with its path.
+// A SwitchesError says why what is switched off cannot be read, and where it is.
 type SwitchesError struct{ Message string }
 
 func (e *SwitchesError) Error() string { return e.Message }
 
-// brokenSwitches is the error for a file of switches, or part of one.
-func brokenSwitches(path string, err error) error {
-	return &SwitchesError{fmt.Sprintf("read what is switched off: %s is broken: %s: fix it or delete it, which switches everything on", path, jsoncheck.Words(err))}
+// brokenSwitches is the error for a text of switches, or part of one.
+func brokenSwitches(at Switchboard, err error) error {
+	return &SwitchesError{fmt.Sprintf("read what is switched off: %s is broken: %s: fix it or delete it, which switches everything on", at, jsoncheck.Words(err))}
 }
 
-// ReadSwitches reads the file at path. Without a file everything is on. An error
+// ReadSwitches reads what is switched off. Without a text everything is on. An error
 // is a *SwitchesError.
-func ReadSwitches(path string) (Switches, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Switches{}, nil
-	}
+func ReadSwitches(at Switchboard) (Switches, error) {
+	text, err := at.Read()
 	if err != nil {
 		return Switches{}, &SwitchesError{"read what is switched off: " + err.Error()}
 	}
+	return parseSwitches(at, text)
+}
+
+func parseSwitches(at Switchboard, text []byte) (Switches, error) {
 	var file struct {
 		Skills  map[string]switchEntry `json:"skills"`
 		Plugins map[string]switchEntry `json:"plugins"`
 	}
-	if len(bytes.TrimSpace(data)) > 0 {
-		if err := json.Unmarshal(data, &file); err != nil {
-			return Switches{}, brokenSwitches(path, err)
+	if len(bytes.TrimSpace(text)) > 0 {
+		if err := json.Unmarshal(text, &file); err != nil {
+			return Switches{}, brokenSwitches(at, err)
 		}
 	}
 	flat := func(m map[string]switchEntry) map[string]bool {
@@ -95,52 +159,40 @@ func ReadSwitches(path string) (Switches, error) {
 	return Switches{flat(file.Skills), flat(file.Plugins)}, nil
 }
 
-// SetSwitch switches something on or off in the file at path, which is made if
-// it is not there. Everything else in the file is kept. The file is replaced in
-// one step.
-func SetSwitch(path string, kind Kind, id string, on bool) error {
-	return EditEntry(path, kind, id, func(entry map[string]json.RawMessage) {
+// SetSwitch switches something on or off. Everything else in the text is kept.
+func SetSwitch(at Switchboard, kind Kind, id string, on bool) error {
+	return EditEntry(at, kind, id, func(entry map[string]json.RawMessage) {
 		entry["enabled"], _ = json.Marshal(on)
 	})
 }
 
-// lockWait is how long an edit waits for that of another process.
-const lockWait = 5 * time.Second
-
-// EditEntry changes what the file at path holds about one thing, and nothing
-// else of it. An entry that edit leaves empty is taken out. The file is made if
-// it is not there and replaced in one step; edits of several processes wait for
-// each other, so that none is lost.
-func EditEntry(path string, kind Kind, id string, edit func(entry map[string]json.RawMessage)) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("switch %s: %w", quoted(id), err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	unlock, err := filelock.Lock(ctx, filepath.Join(dir, "."+filepath.Base(path)+".lock"))
-	if err != nil {
-		return fmt.Errorf("switch %s: %w", quoted(id), err)
-	}
-	defer unlock()
-	before, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("switch %s: %w", quoted(id), err)
-	}
-	if _, err := ReadSwitches(path); err != nil {
+// EditEntry changes what is kept about one thing, and nothing else of the text. An
+// entry that edit leaves empty is taken out.
+func EditEntry(at Switchboard, kind Kind, id string, edit func(entry map[string]json.RawMessage)) error {
+	err := at.Edit(func(before []byte) ([]byte, error) {
+		if _, err := parseSwitches(at, before); err != nil {
+			return nil, err
+		}
+		return editEntry(at, before, kind, id, edit)
+	})
+	if _, broken := errors.AsType[*SwitchesError](err); err == nil || broken {
 		return err
 	}
+	return fmt.Errorf("switch %s: %w", quoted(id), err)
+}
+
+func editEntry(at Switchboard, before []byte, kind Kind, id string, edit func(entry map[string]json.RawMessage)) ([]byte, error) {
 	file, err := object(before)
 	if err != nil {
-		return brokenSwitches(path, err)
+		return nil, brokenSwitches(at, err)
 	}
 	group, err := object(file[string(kind)])
 	if err != nil {
-		return brokenSwitches(path, fmt.Errorf("%q: %w", kind, err))
+		return nil, brokenSwitches(at, fmt.Errorf("%q: %w", kind, err))
 	}
 	entry, err := object(group[id])
 	if err != nil {
-		return brokenSwitches(path, fmt.Errorf("%q: %q: %w", kind, id, err))
+		return nil, brokenSwitches(at, fmt.Errorf("%q: %q: %w", kind, id, err))
 	}
 	edit(entry)
 	if len(entry) == 0 {
@@ -150,30 +202,23 @@ func EditEntry(path string, kind Kind, id string, edit func(entry map[string]jso
 	}
 	file[string(kind)], _ = json.Marshal(group)
 	after, err := json.MarshalIndent(file, "", "  ")
-	if err != nil {
-		return fmt.Errorf("switch %s: %w", quoted(id), err)
-	}
-	return replaceFile(path, append(after, '\n'))
+	return append(after, '\n'), err
 }
 
-// Entries returns what the file at path holds about all things of a kind, as
-// JSON objects by their names; nothing if there is no file. An error is a
-// *SwitchesError.
-func Entries(path string, kind Kind) (map[string]json.RawMessage, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+// Entries returns what is kept about all things of a kind, as JSON objects by their
+// names; nothing if there is no text. An error is a *SwitchesError.
+func Entries(at Switchboard, kind Kind) (map[string]json.RawMessage, error) {
+	text, err := at.Read()
 	if err != nil {
 		return nil, &SwitchesError{"read what is switched off: " + err.Error()}
 	}
-	file, err := object(data)
+	file, err := object(text)
 	if err != nil {
-		return nil, brokenSwitches(path, err)
+		return nil, brokenSwitches(at, err)
 	}
 	group, err := object(file[string(kind)])
 	if err != nil {
-		return nil, brokenSwitches(path, fmt.Errorf("%q: %w", kind, err))
+		return nil, brokenSwitches(at, fmt.Errorf("%q: %w", kind, err))
 	}
 	return group, nil
 }

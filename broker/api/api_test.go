@@ -86,12 +86,12 @@ func (b *bench) plugin(at, name string) {
 }
 
 func (b *bench) library() func() *library.Library {
-	o := library.Options{Custom: filepath.Join(b.dir, "custom"), Plugins: filepath.Join(b.dir, "plugins"), Switches: filepath.Join(b.dir, "servers.state.json")}
+	o := library.Options{Custom: filepath.Join(b.dir, "custom"), Plugins: filepath.Join(b.dir, "plugins"), Switches: skills.SwitchFile(filepath.Join(b.dir, "servers.state.json"))}
 	o.Taken = func(server string) bool { return server == "sales:local" }
 	o.Describe = func(s plugin.Server) (library.Run, error) {
 		return library.Run{Name: s.Name, Runs: string(s.Config), Reads: []string{"KEY"}}, nil
 	}
-	o.Skills = skills.NewRegistry(&skills.Options{SwitchesPath: o.Switches, Roots: func() ([]skills.Root, []skills.Problem) {
+	o.Skills = skills.NewRegistry(&skills.Options{Switches: o.Switches, Roots: func() ([]skills.Root, []skills.Problem) {
 		roots := []skills.Root{{Path: filepath.Join(b.dir, "user"), Scope: skills.ScopeConfigured}, {Path: o.Custom, Scope: skills.ScopeCustom}}
 		list, problems := library.EnabledPlugins(o.Plugins, o.Switches, nil)
 		for _, p := range list {

@@ -62,7 +62,7 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 		t.Fatal(err)
 	}
 	runs := sqlite.NewRuns(dir, nil)
-	registry := skills.NewRegistry(&skills.Options{SwitchesPath: filepath.Join(dir, "switches.json"), Roots: func() ([]skills.Root, []skills.Problem) {
+	registry := skills.NewRegistry(&skills.Options{Switches: skills.SwitchFile(filepath.Join(dir, "switches.json")), Roots: func() ([]skills.Root, []skills.Problem) {
 		return []skills.Root{{Path: skillsDir, Scope: skills.ScopeCustom}}, nil
 	}})
 	kept := pins.Open(files.OpenPins(filepath.Join(dir, "pins")), nil)
@@ -77,7 +77,7 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 			b.Refresh(t.Context(), c.Name)
 		}
 	}
-	l := library.New(library.Options{Skills: registry, Custom: skillsDir, Plugins: filepath.Join(dir, "plugins"), Switches: filepath.Join(dir, "switches.json")})
+	l := library.New(library.Options{Skills: registry, Custom: skillsDir, Plugins: filepath.Join(dir, "plugins"), Switches: skills.SwitchFile(filepath.Join(dir, "switches.json"))})
 	p := &place{t: t, broker: b, store: store, page: console.New(), scripts: script.Store{Dir: filepath.Join(dir, "scripts")}}
 	p.handler = surface.ConsoleHandler(p.page, api.New(api.Options{
 		Library: func() *library.Library { return l }, Owner: surface.TokenOwner, Private: true, Session: p.page.Session,

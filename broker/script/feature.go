@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -38,25 +36,30 @@ type Feature struct {
 	log     *slog.Logger
 
 	mu   sync.Mutex
-	seen string // what the folder was when hits were set
+	seen string // what the files were when hits were set
 }
 
-// New returns a Feature of the scripts in dir; none if that is empty.
-func New(dir string, c *catalog.Catalog, hits Hits, log *slog.Logger) *Feature {
-	f := &Feature{store: Store{dir}, catalog: c, hits: hits, log: log}
+// New returns a Feature of the scripts in a store.
+func New(store Store, c *catalog.Catalog, hits Hits, log *slog.Logger) *Feature {
+	f := &Feature{store: store, catalog: c, hits: hits, log: log}
 	f.Renew()
 	return f
 }
 
-// Renew looks for changes of the folder and reports whether there are any. Without
-// one it costs a look at each file.
+// Renew looks for changes of the scripts and reports whether there are any. Without
+// one it costs a look at each file, or one question to what is shared.
 func (f *Feature) Renew() bool {
-	if f.store.Dir == "" {
+	if f.store.none() {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := f.state()
+	files, err := f.store.files()
+	if err != nil {
+		f.log.Warn("list saved scripts", "err", err)
+		return false
+	}
+	now := fmt.Sprint(files)
 	if now == f.seen {
 		return false
 	}
@@ -78,21 +81,6 @@ func (f *Feature) Renew() bool {
 	return true
 }
 
-// state tells one state of the folder from another.
-func (f *Feature) state() string {
-	files, _ := os.ReadDir(f.store.Dir) // one that is not there has none
-	var b strings.Builder
-	for _, file := range files {
-		if filepath.Ext(file.Name()) != ending {
-			continue
-		}
-		if info, err := file.Info(); err == nil {
-			fmt.Fprintf(&b, "%s %d %d\n", file.Name(), info.Size(), info.ModTime().UnixNano())
-		}
-	}
-	return b.String()
-}
-
 // HostFuncs implements run.Feature: there are none.
 func (f *Feature) HostFuncs() map[string]run.HostFunc { return nil }
 
@@ -100,7 +88,7 @@ func (f *Feature) HostFuncs() map[string]run.HostFunc { return nil }
 func (f *Feature) Files(*run.Execution) *sandbox.Files { return nil }
 
 var (
-	path     = lazyregexp.New(`\bscripts/([A-Za-z]\w*(?:@\d+)?)["']`)
+	imported = lazyregexp.New(`\bscripts/([A-Za-z]\w*(?:@\d+)?)["']`)
 	member   = lazyregexp.New(`(?:^|[^\w$.'"/])scripts\s*\??\.\s*([A-Za-z_$][\w$]*)`)
 	wordOnly = lazyregexp.New(`[A-Za-z_$][\w$]*`)
 )
@@ -110,7 +98,7 @@ var (
 // scripts do not call others.
 func (f *Feature) Modules(x *run.Execution, lang sandbox.Language) (modules []sandbox.Module, names []string) {
 	code := x.Request.Code
-	if f.store.Dir == "" || lang == sandbox.Python || !strings.Contains(code, "scripts") {
+	if f.store.none() || lang == sandbox.Python || !strings.Contains(code, "scripts") {
 		return nil, nil
 	}
 	list, err := f.store.List()
@@ -118,7 +106,7 @@ func (f *Feature) Modules(x *run.Execution, lang sandbox.Language) (modules []sa
 		return nil, nil
 	}
 	wanted := make(map[string]bool)
-	for _, m := range path.FindAllStringSubmatch(code, -1) {
+	for _, m := range imported.FindAllStringSubmatch(code, -1) {
 		wanted[m[1]] = true
 	}
 	// An export of its own, so that a name that is not there is a missing export.

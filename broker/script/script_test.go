@@ -3,12 +3,14 @@ package script
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
 func TestInputOf(t *testing.T) {
@@ -64,7 +66,60 @@ func FuzzInputOf(f *testing.F) {
 }
 
 func TestStoreKeepsVersions(t *testing.T) {
-	st := Store{filepath.Join(t.TempDir(), "scripts")}
+	t.Run("folder", func(t *testing.T) { keepsVersions(t, Store{Dir: filepath.Join(t.TempDir(), "scripts")}) })
+	t.Run("shared", func(t *testing.T) {
+		dir := t.TempDir()
+		st := Store{Dir: dir, Shared: NewShared(files.OpenDocuments(t.TempDir()))}
+		keepsVersions(t, st)
+		if left, err := st.Shared.docs.ListDocuments(t.Context(), ""); err != nil || len(left) > 0 {
+			t.Errorf("%v are left, %v", left, err)
+		}
+	})
+}
+
+// What a machine has in its folder is there beside what brokers share, until somebody
+// saves another version of it.
+func TestSharedScriptsAndThoseOfAFolder(t *testing.T) {
+	folder := Store{Dir: t.TempDir()}
+	docs := files.OpenDocuments(t.TempDir())
+	one, two := Store{Dir: folder.Dir, Shared: NewShared(docs)}, Store{Shared: NewShared(docs)}
+	save := func(st Store, name, code string) {
+		t.Helper()
+		if _, err := st.Save(Script{Name: name, Code: code}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(folder, "here", "return 1")
+	save(one, "there", "return 1")
+	for _, tt := range []struct {
+		st    Store
+		names string
+	}{{folder, "here1"}, {one, "here1 there1"}, {two, "there1"}} {
+		list, err := tt.st.List()
+		var names []string
+		for _, s := range list {
+			names = append(names, fmt.Sprint(s.Name, s.Version))
+		}
+		if got := strings.Join(names, " "); got != tt.names || err != nil {
+			t.Errorf("List of %v = %s, %v; want %s", tt.st, got, err, tt.names)
+		}
+	}
+	if err := one.Remove("here"); err == nil || !strings.Contains(err.Error(), folder.Dir) {
+		t.Errorf("Remove = %v", err)
+	}
+	save(one, "here", "return 2")
+	for ref, want := range map[string]string{"here": "return 2", "here@1": "return 1"} {
+		if s, err := two.Load(ref); err != nil || !strings.Contains(s.Code, want) {
+			t.Errorf("Load(%s) = %+v, %v", ref, s, err)
+		}
+	}
+	save(two, "there", "return 3")
+	if s, err := one.Load("there"); err != nil || s.Version != 2 {
+		t.Errorf("%+v, %v; want what another broker saved", s, err)
+	}
+}
+
+func keepsVersions(t *testing.T, st Store) {
 	if list, err := st.List(); err != nil || len(list) > 0 {
 		t.Fatalf("an empty store: %v, %v", list, err)
 	}

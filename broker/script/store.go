@@ -3,21 +3,22 @@ package script
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
+
+// Kind is that of documents that are Shared.
+const Kind = "scripts"
 
 const (
 	// MaxBytes is the longest script, as in sandbox.Limits.
@@ -66,10 +67,28 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// A Store is a folder of saved scripts: NAME.ts, and versions/NAME@1.ts for those
-// that it replaced. People may edit the files, and put them under version
-// control. A file counts if it begins with the comment that Save writes.
-type Store struct{ Dir string }
+// A Store is where scripts are saved: a folder, with NAME.ts and versions/NAME@1.ts
+// for those that it replaced, or documents that several brokers share. People may
+// edit the files, and put them under version control. A file counts if it begins
+// with the comment that Save writes.
+type Store struct {
+	// Dir is the folder; "" is none.
+	Dir string
+	// Shared are documents, by the names of the files. Scripts are saved there then,
+	// and of the folder those are read that Shared does not have. Nil saves in Dir.
+	Shared *Shared
+}
+
+// none reports whether there is no place for scripts.
+func (st Store) none() bool { return st.Dir == "" && st.Shared == nil }
+
+// String says where scripts are saved.
+func (st Store) String() string {
+	if st.Shared != nil {
+		return "the database"
+	}
+	return st.Dir
+}
 
 // CheckName says what is wrong with the name of a script: it is an identifier of
 // TypeScript.
@@ -85,17 +104,17 @@ var nameShape = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]*$`)
 // List returns the scripts as they are now, by name, without their code. A
 // folder that is not there has none.
 func (st Store) List() ([]Script, error) {
-	files, err := os.ReadDir(st.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := st.files()
+	if err != nil {
 		return nil, fmt.Errorf("list scripts: %w", err)
 	}
 	var list []Script
 	for _, f := range files {
-		name, ok := strings.CutSuffix(f.Name(), ending)
-		if !ok || CheckName(name) != nil || !f.Type().IsRegular() || len(list) == maxScripts {
+		name := strings.TrimSuffix(f.name, ending)
+		if CheckName(name) != nil || len(list) == maxScripts {
 			continue
 		}
-		if s, err := st.read(name, f.Name()); err == nil {
+		if s, err := st.parse(name, f); err == nil {
 			s.Code = ""
 			list = append(list, *s)
 		}
@@ -124,7 +143,7 @@ func (st Store) Load(ref string) (*Script, error) {
 	if n == s.Version {
 		return s, nil
 	}
-	s, err = st.read(name, filepath.Join(versionsDir, versionFile(name, n)))
+	s, err = st.read(name, path.Join(versionsDir, versionFile(name, n)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, st.notFound(ref)
 	}
@@ -149,30 +168,17 @@ func (st Store) notFound(ref string) error {
 // errForeign is the error of a file that is no saved script.
 var errForeign = errors.New("it does not begin with the comment of a saved script")
 
-// read reads one file of the folder, which is no link to another one.
-func (st Store) read(name, file string) (*Script, error) {
-	root, err := os.OpenRoot(st.Dir)
+// read reads one file.
+func (st Store) read(name, at string) (*Script, error) {
+	return st.parse(name, file{name: at, shared: st.Shared != nil})
+}
+
+func (st Store) parse(name string, f file) (*Script, error) {
+	text, err := st.text(f)
 	if err != nil {
 		return nil, fmt.Errorf("read script %s: %w", name, err)
 	}
-	defer root.Close()
-	info, err := root.Lstat(file)
-	if err != nil {
-		return nil, fmt.Errorf("read script %s: %w", name, err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > MaxBytes {
-		return nil, fmt.Errorf("read script %s: %s is not a file of at most %d KiB", name, file, MaxBytes>>10)
-	}
-	f, err := root.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read script %s: %w", name, err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxBytes))
-	if err != nil {
-		return nil, fmt.Errorf("read script %s: %w", name, err)
-	}
-	s := &Script{Name: name, Code: string(text)}
+	s := &Script{Name: name, Code: text}
 	if _, ok := s.header(); !ok {
 		return nil, fmt.Errorf("read script %s: %w", name, errForeign)
 	}
@@ -182,10 +188,15 @@ func (st Store) read(name, file string) (*Script, error) {
 
 // Save keeps a script as the next version of its name. Its Code may begin with the
 // comment of a version before; what s leaves empty is taken from that.
-func (st Store) Save(s Script) (*Script, error) {
+func (st Store) Save(s Script) (saved *Script, err error) {
 	if err := CheckName(s.Name); err != nil {
 		return nil, err
 	}
+	unlock, err := st.lock(s.Name)
+	if err != nil {
+		return nil, fmt.Errorf("save script: %w", err)
+	}
+	defer unlock()
 	given := Script{Code: s.Code}
 	body, _ := given.header()
 	if s.Description == "" {
@@ -198,17 +209,11 @@ func (st Store) Save(s Script) (*Script, error) {
 	switch {
 	case err == nil:
 		s.Version = old.Version + 1
-		if err := os.MkdirAll(filepath.Join(st.Dir, versionsDir), 0o700); err != nil {
-			return nil, fmt.Errorf("save script: %w", err)
-		}
-		if err := atomicfile.Write(filepath.Join(st.Dir, versionsDir, versionFile(s.Name, old.Version)), []byte(old.Code)); err != nil {
+		if err := st.put(path.Join(versionsDir, versionFile(s.Name, old.Version)), old.Code); err != nil {
 			return nil, fmt.Errorf("save script: %w", err)
 		}
 	case errors.Is(err, fs.ErrNotExist):
 		s.Version = 1
-		if err := os.MkdirAll(st.Dir, 0o700); err != nil {
-			return nil, fmt.Errorf("save script: %w", err)
-		}
 	case errors.Is(err, errForeign):
 		return nil, fmt.Errorf("save script: %s is there, and is no saved script: choose another name", filepath.Join(st.Dir, s.Name+ending))
 	default:
@@ -222,7 +227,7 @@ func (st Store) Save(s Script) (*Script, error) {
 	if len(s.Code) > MaxBytes {
 		return nil, fmt.Errorf("save script: it has %d bytes; at most %d", len(s.Code), MaxBytes)
 	}
-	if err := atomicfile.Write(filepath.Join(st.Dir, s.Name+ending), []byte(s.Code)); err != nil {
+	if err := st.put(s.Name+ending, s.Code); err != nil {
 		return nil, fmt.Errorf("save script: %w", err)
 	}
 	s.Input = inputOf(s.Code)
@@ -237,17 +242,8 @@ func (st Store) Remove(name string) error {
 	if strings.Contains(name, "@") {
 		return errors.New("all versions of a script are removed together: name it without @")
 	}
-	if err := os.Remove(filepath.Join(st.Dir, name+ending)); err != nil {
+	if err := st.drop(name); err != nil {
 		return fmt.Errorf("remove script: %w", err)
-	}
-	old, err := filepath.Glob(filepath.Join(st.Dir, versionsDir, name+"@*"+ending))
-	if err != nil {
-		return fmt.Errorf("remove script: %w", err)
-	}
-	for _, path := range old {
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("remove script: %w", err)
-		}
 	}
 	return nil
 }

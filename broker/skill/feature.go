@@ -54,6 +54,7 @@ type Options struct {
 	MemoryBytes   int64 // of a script in the sandbox
 
 	WorkflowDir string
+	Documents   func(kind string) state.Documents
 	NoForms     bool
 }
 

@@ -60,7 +60,7 @@ func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
 		return nil, &script.Error{Code: script.NotAllowed, Message: "scripts may change something, and this broker is read-only"}
 	}
 	approved := ""
-	if r.o.Approvals != "" {
+	if r.o.Approvals != nil {
 		var err error
 		if approved, err = skills.Approved(r.o.Approvals, r.skill.ID()); err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
 	switch {
 	case err != nil:
 		why += " (the client was asked, and " + err.Error() + ")"
-	case said == sayOnce, said == sayAlways && r.o.Approvals == "":
+	case said == sayOnce, said == sayAlways && r.o.Approvals == nil:
 		r.x.f.note(state.EventApproval, r.skill, r.x.Request.Client, "approved once: "+gate.Cut(r.script.Path, 200)+", files "+r.bundle.Digest, nil)
 		return nil, nil
 	case said == sayAlways:

@@ -54,9 +54,9 @@ type Scripts struct {
 	Programs []string
 	// Env are the names of variables of this process that they get.
 	Env []string
-	// Approvals is the file that holds which skills are approved, as
-	// skills.Approved reads it; empty means that none is.
-	Approvals string
+	// Approvals hold which skills are approved, as skills.Approved reads them; nil
+	// means that none is.
+	Approvals skills.Switchboard
 }
 
 // The words for Cwd.

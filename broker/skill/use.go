@@ -91,7 +91,7 @@ func (a advice) scriptUse(k *skills.Skill) string {
 		use.WriteString(", with its files in " + o.folderOf(k))
 	case ScriptsHost:
 		use.WriteString(", on the user's computer")
-		if approved, err := skills.Approved(o.Scripts.Approvals, k.ID()); err != nil || approved == "" {
+		if at := o.Scripts.Approvals; at == nil || !isApproved(at, k) {
 			use.WriteString(" once the user allows it: broker skills approve " + k.ID())
 		}
 	}
@@ -108,6 +108,12 @@ func (a advice) scriptUse(k *skills.Skill) string {
 		use.WriteByte('\n')
 	}
 	return strings.TrimSuffix(use.String(), "\n")
+}
+
+// isApproved reports whether somebody has approved a skill, as it was once.
+func isApproved(at skills.Switchboard, k *skills.Skill) bool {
+	digest, err := skills.Approved(at, k.ID())
+	return err == nil && digest != ""
 }
 
 // scriptsFound names the scripts of a skill to one who finds it.

@@ -81,7 +81,7 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 			Hint: "broker index --build-vectors SOURCE, or take \"vectors\" out of the config"})
 	}
 	e.add(checkLayers(ctx, s)...)
-	if c, on := checkSkillScripts(ctx, s.config); on {
+	if c, on := a.checkSkillScripts(ctx, s.config); on {
 		e.add(c)
 	}
 	e.add(checkNPX(ctx, s, fix)...)

@@ -200,7 +200,7 @@ func (a *app) pluginsSwitchCommand(use, short string, on bool) *cobra.Command {
 			if err != nil {
 				return a.sourceError(err)
 			}
-			return a.printChange(h.switches, use+"d", p.Name)
+			return a.printChange(h.switches.String(), use+"d", p.Name)
 		}),
 	}
 }
@@ -212,7 +212,7 @@ func (a *app) pluginsRemoveCommand() *cobra.Command {
 		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *skillHome, args []string) error {
 			remove, at := l.RemovePlugin, h.plugins
 			if market {
-				remove, at = l.RemoveMarket, h.switches
+				remove, at = l.RemoveMarket, h.switches.String()
 			}
 			if err := remove(args[0]); err != nil {
 				return a.sourceError(err)

@@ -96,7 +96,7 @@ func (a *app) pluginsApproveCommand() *cobra.Command {
 				_, err := say(a.stdout, "plugin %s has no server that could start\n", p.Name)
 				return err
 			}
-			return a.printChange(h.switches, "approved", p.Name)
+			return a.printChange(h.switches.String(), "approved", p.Name)
 		}),
 	}
 	f.add(c)

@@ -176,7 +176,7 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(m)
 			}
-			if err := a.printChange(h.switches, "added", m.Name); err != nil {
+			if err := a.printChange(h.switches.String(), "added", m.Name); err != nil {
 				return err
 			}
 			_, err = say(a.stdout, "%s: broker plugins list %s\n", counted(len(m.Offers), "plugin"), m.Name)

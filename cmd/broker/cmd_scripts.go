@@ -20,13 +20,17 @@ import (
 // people review them and put them under version control with it.
 func savedScripts(cfg *config.Config) string { return filepath.Join(filepath.Dir(cfg.Path), "scripts") }
 
-// scriptStore is the folder of the config's scripts.
+// scriptStore is where the config's scripts are.
 func (a *app) scriptStore() (script.Store, error) {
-	cfg, err := a.load()
+	cfg, dir, err := a.loadWithState()
 	if err != nil {
 		return script.Store{}, err
 	}
-	return script.Store{Dir: savedScripts(cfg)}, nil
+	st, err := a.kept(cfg, dir)
+	if err != nil {
+		return script.Store{}, err
+	}
+	return st.scripts(cfg), nil
 }
 
 func (a *app) scriptsCommand() *cobra.Command {
@@ -38,8 +42,9 @@ func (a *app) scriptsSaveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "save NAME (FILE | --execution ID)",
 		Short: "Save a script, from a file or from an execution",
-		Long: "Save a script as NAME.ts in the folder scripts beside the config, from a file, stdin (-), or an execution of\n" +
-			"audit list. Search finds it; a script calls it with scripts.NAME(input), a person with broker run NAME.\n" +
+		Long: "Save a script as NAME.ts in the folder scripts beside the config, or in the database of brokers that share one,\n" +
+			"from a file, stdin (-), or an execution of audit list. Search finds it; a script calls it with scripts.NAME(input),\n" +
+			"a person with broker run NAME.\n" +
 			"Saving again makes a new version; the ones before stay as NAME@1, NAME@2 and so on.\n\n" +
 			"What it takes is the type of its function main:\n\n" +
 			"  export async function main(input: { owner: string; limit?: number }) { … }",
@@ -123,7 +128,11 @@ func (a *app) saveScript(store script.Store, s script.Script) error {
 	if a.json {
 		return a.printJSON(saved)
 	}
-	say(a.stdout, "saved %s, version %d: %s\n", saved.Name, saved.Version, filepath.Join(store.Dir, saved.Name+".ts"))
+	at := store.String()
+	if store.Shared == nil {
+		at = filepath.Join(store.Dir, saved.Name+".ts")
+	}
+	say(a.stdout, "saved %s, version %d: %s\n", saved.Name, saved.Version, at)
 	say(a.stdout, "in scripts: await %s\nhere: broker run %s\n", saved.Signature(), saved.Name)
 	return nil
 }

@@ -36,7 +36,7 @@ type skillHome struct {
 	config   *config.Config // without a file it holds defaults
 	skills   string         // the folder with custom/
 	plugins  string
-	switches string
+	switches skills.Switchboard
 
 	found *skills.Registry // the skills, those of servers among them; nil if nobody has asked servers
 }
@@ -58,7 +58,7 @@ func (a *app) skillHome(install bool) (*skillHome, error) {
 		}
 	}
 	a.overrule(cfg)
-	return homeOf(cfg), nil
+	return a.homeOf(cfg), nil
 }
 
 // withHome is a command's RunE that does f with the home of skills.
@@ -73,11 +73,11 @@ func (a *app) withHome(f func(h *skillHome, args []string) error) func(*cobra.Co
 }
 
 // homeOf is where the skills and plugins of a config are.
-func homeOf(cfg *config.Config) *skillHome {
+func (a *app) homeOf(cfg *config.Config) *skillHome {
 	h := &skillHome{config: cfg}
 	h.skills = h.resolve(cmp.Or(h.config.Broker.Skills.Path, "skills"))
 	h.plugins = h.resolve(cmp.Or(h.config.Broker.Plugins.Path, "plugins"))
-	h.switches = h.config.Resolve(strings.TrimSuffix(filepath.Base(cfg.Path), filepath.Ext(cfg.Path)) + ".state.json")
+	h.switches = a.switchesOf(cfg)
 	return h
 }
 
@@ -102,7 +102,7 @@ func (h *skillHome) registry() *skills.Registry {
 		return h.found
 	}
 	s := h.config.Broker.Skills
-	o := &skills.Options{SwitchesPath: h.switches, Include: s.Include, Exclude: s.Exclude}
+	o := &skills.Options{Switches: h.switches, Include: s.Include, Exclude: s.Exclude}
 	if s.Enabled != nil && !*s.Enabled {
 		o.Off = `skills are switched off in the config: "enabled" of "skills" is false`
 		o.Roots = func() ([]skills.Root, []skills.Problem) {
@@ -316,7 +316,7 @@ func (a *app) skillsShowCommand() *cobra.Command {
 		Use: "show NAME", Short: "Show the metadata and files of a skill", Args: oneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
-				return a.showSkill(k, scriptsOf(h.config).ToolsOf(k))
+				return a.showSkill(k, a.scriptsOf(h.config).ToolsOf(k))
 			})
 		},
 	}
@@ -420,7 +420,7 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 				if on {
 					a.noteState(k)
 				}
-				return a.printChange(h.switches, use+"d", k.ID())
+				return a.printChange(h.switches.String(), use+"d", k.ID())
 			})
 		},
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // scriptsOf is how the scripts of skills run.
-func scriptsOf(cfg *config.Config) broker.Scripts {
-	h, s := homeOf(cfg), cfg.Broker.Skills
+func (a *app) scriptsOf(cfg *config.Config) broker.Scripts {
+	h, s := a.homeOf(cfg), cfg.Broker.Skills
 	o := broker.Scripts{
 		Mode: broker.ScriptMode(s.Scripts), Timeout: s.ScriptTimeout, MaxOutput: int(s.ScriptMaxOutput),
 		Cwd: s.ScriptCwd, Image: s.ScriptImage, Env: s.ScriptEnv, Approvals: h.switches,
@@ -34,12 +34,12 @@ func scriptsOf(cfg *config.Config) broker.Scripts {
 
 // checkSkillScripts says whether scripts of skills can run; on is false if they
 // are not to.
-func checkSkillScripts(ctx context.Context, cfg *config.Config) (c check, on bool) {
+func (a *app) checkSkillScripts(ctx context.Context, cfg *config.Config) (c check, on bool) {
 	c = check{Name: "scripts of skills", OK: true}
 	switch set := cfg.Broker.Skills; broker.ScriptMode(set.Scripts) {
 	case broker.ScriptsHost:
 		var approved []string
-		h := homeOf(cfg)
+		h := a.homeOf(cfg)
 		for _, k := range h.registry().Refresh().All() {
 			if row, err := approvalOf(k, h.switches); err == nil && row.Approved {
 				approved = append(approved, row.Name)
@@ -133,8 +133,8 @@ func (a *app) setApproval(h *skillHome, k *skills.Skill, row *approval, on bool)
 }
 
 // approvalOf says what is and would be allowed.
-func approvalOf(k *skills.Skill, switches string) (approval, error) {
-	row := approval{Name: k.ID(), Origin: k.Origin(), Path: k.Dir(), Kept: switches, Scripts: []string{}}
+func approvalOf(k *skills.Skill, switches skills.Switchboard) (approval, error) {
+	row := approval{Name: k.ID(), Origin: k.Origin(), Path: k.Dir(), Kept: switches.String(), Scripts: []string{}}
 	bundle, err := k.Bundle()
 	if err != nil {
 		return row, err

@@ -125,7 +125,7 @@ func (a *app) apiOptions(s *session, w *watcher) api.Options {
 			if strings.TrimSpace(code) == "" {
 				return nil, errors.New("the script is empty")
 			}
-			saved, err := script.Store{Dir: savedScripts(s.config)}.Save(script.Script{Name: name, Description: description, Code: code})
+			saved, err := s.stores.scripts(s.config).Save(script.Script{Name: name, Description: description, Code: code})
 			if err != nil {
 				return nil, err
 			}

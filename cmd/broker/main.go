@@ -88,6 +88,9 @@ type app struct {
 	line  sync.Mutex // held while the last line of the terminal is replaced, or what comes after it is printed
 
 	warn func(problem string) // reports what in the config has no effect; may be nil
+
+	keeping sync.Mutex         // guards what follows; see kept
+	keeps   map[string]*stores // by where they are
 }
 
 // exit codes of the command line. exec has its own for what is wrong with the
@@ -152,6 +155,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	for _, st := range a.keeps {
+		_ = st.Close() // all is written
+	}
 	return a.end(cmd, err)
 }
 

@@ -19,11 +19,11 @@ import (
 // each as plugin:server, behind its own, as far as the user has approved them. A
 // name that the config has already is the config's. What is wrong with a plugin's
 // servers is a note.
-func withPlugins(cfg *config.Config) *config.Config {
+func (a *app) withPlugins(cfg *config.Config) *config.Config {
 	if merge := cfg.Broker.Plugins.AutoMergeMCP; merge != nil && !*merge {
 		return cfg
 	}
-	plugins, _ := enabledPlugins(cfg)
+	plugins, _ := a.enabledPlugins(cfg)
 	merged := *cfg
 	merged.Servers, merged.Notes = slices.Clone(cfg.Servers), slices.Clone(cfg.Notes)
 	for _, p := range plugins {
@@ -38,7 +38,7 @@ func withPlugins(cfg *config.Config) *config.Config {
 		if len(servers) == 0 {
 			continue
 		}
-		yes, why := library.MayStart(homeOf(cfg).switches, p)
+		yes, why := library.MayStart(a.homeOf(cfg).switches, p)
 		if yes == nil {
 			merged.Notes = append(merged.Notes, fmt.Sprintf("warning: %s of plugin %s will not start: %s: broker plugins approve %s", counted(len(servers), "server"), p.Name, why, p.Name))
 			continue
@@ -139,8 +139,8 @@ func hasServer(cfg *config.Config) func(name string) bool {
 
 // enabledPlugins are the plugins of a config that are switched on, and what is
 // wrong with plugins.
-func enabledPlugins(cfg *config.Config) ([]*plugin.Plugin, []skills.Problem) {
-	h := homeOf(cfg)
+func (a *app) enabledPlugins(cfg *config.Config) ([]*plugin.Plugin, []skills.Problem) {
+	h := a.homeOf(cfg)
 	return library.EnabledPlugins(h.plugins, h.switches, cfg.Broker.Plugins.Enabled)
 }
 
@@ -162,8 +162,8 @@ func pluginServer(s plugin.Server) (config.Server, error) {
 }
 
 // pluginCommands are the commands of the plugins that are switched on.
-func pluginCommands(cfg *config.Config) []plugin.Command {
-	plugins, _ := enabledPlugins(cfg)
+func (a *app) pluginCommands(cfg *config.Config) []plugin.Command {
+	plugins, _ := a.enabledPlugins(cfg)
 	var list []plugin.Command
 	for _, p := range plugins {
 		list = append(list, p.Commands...)
@@ -172,8 +172,8 @@ func pluginCommands(cfg *config.Config) []plugin.Command {
 }
 
 // pluginState tells one state of the plugins' servers and commands from another.
-func pluginState(cfg *config.Config) string {
-	plugins, _ := enabledPlugins(cfg)
+func (a *app) pluginState(cfg *config.Config) string {
+	plugins, _ := a.enabledPlugins(cfg)
 	type state struct {
 		*plugin.Plugin
 		Approved *library.Approval
@@ -181,7 +181,7 @@ func pluginState(cfg *config.Config) string {
 	}
 	var states []state
 	for _, p := range plugins {
-		yes, why := library.MayStart(homeOf(cfg).switches, p)
+		yes, why := library.MayStart(a.homeOf(cfg).switches, p)
 		states = append(states, state{p, yes, why})
 	}
 	text, err := json.Marshal(states)

@@ -57,7 +57,7 @@ type session struct {
 
 // close ends the servers and the sandbox, then what they write to.
 func (s *session) close() error {
-	return errors.Join(s.root.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close(), s.stores.Close())
+	return errors.Join(s.root.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
 }
 
 // notice tells models what is missing.
@@ -88,7 +88,7 @@ func (a *app) load() (*config.Config, error) {
 		return nil, err
 	}
 	a.overrule(cfg)
-	cfg = withPlugins(cfg)
+	cfg = a.withPlugins(cfg)
 	for _, n := range cfg.Notes {
 		sayln(a.stderr, n)
 	}
@@ -163,13 +163,12 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	}
 	vectors, unvectored := loadVectors(cmp.Or(a.vectors, cfg.Resolve(cfg.Broker.Search.Vectors)))
 	log := a.logger()
-	kept, err := a.storesOf(cfg, dir)
+	kept, err := a.kept(cfg, dir)
 	if err != nil {
 		return nil, err
 	}
 	store, err := openAudit(kept, cfg)
 	if err != nil {
-		_ = kept.Close() // the first error is what matters
 		return nil, err
 	}
 	places := where.places(spares, log)
@@ -183,7 +182,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	s := new(session) // measured from when it is complete
 	seen, err := a.telemetry(cfg, s)
 	if err != nil {
-		return nil, errors.Join(err, store.Close(), kept.Close())
+		return nil, errors.Join(err, store.Close())
 	}
 	types, results, runs := learned.New(store, log), kept.kept(), kept.runs()
 	runs.Full = cfg.Broker.Durability == "full"
@@ -202,8 +201,9 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		o.WorkflowDir = filepath.Join(dir, "workflows")
 		o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
 		if dir := cfg.Broker.Skills.SessionDir; dir != "" {
-			o.WorkflowDir = homeOf(cfg).resolve(dir)
+			o.WorkflowDir = a.homeOf(cfg).resolve(dir)
 		}
+		o.Documents = kept.documents()
 		o.OAuth = signer(kept.signIns(), from.Expand)
 		o.Learned, o.Results, o.Values, o.Runs = types, results, results, runs
 		o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
@@ -278,11 +278,11 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		Typecheck:       typechecker(cfg, a.logger()),
 		TypecheckStrict: set.Typecheck == "strict",
 
-		Skills:      homeOf(cfg).registry(),
-		Commands:    pluginCommands(cfg),
+		Skills:      a.homeOf(cfg).registry(),
+		Commands:    a.pluginCommands(cfg),
 		SkillBudget: cfg.Broker.Skills.CatalogBudget,
 		SkillsDir:   cfg.Broker.Skills.ContainerPath,
-		Scripts:     scriptsOf(cfg),
+		Scripts:     a.scriptsOf(cfg),
 
 		SavedScripts: savedScripts(cfg),
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -39,6 +40,43 @@ type stores struct {
 	db  *postgres.Database // nil for files
 	key []byte             // of sign-ins in db; nil keeps them in dir
 	log *slog.Logger
+
+	switches *state.Document // what is switched off, in db
+}
+
+// kept are the stores of a config until the command ends, whoever asks for them.
+func (a *app) kept(cfg *config.Config, dir string) (*stores, error) {
+	a.keeping.Lock()
+	defer a.keeping.Unlock()
+	key := cfg.Broker.State + "\n" + cfg.Broker.StateKey + "\n" + dir
+	if a.keeps[key] == nil {
+		st, err := a.storesOf(cfg, dir)
+		if err != nil {
+			return nil, err
+		}
+		if a.keeps == nil {
+			a.keeps = make(map[string]*stores)
+		}
+		a.keeps[key] = st
+	}
+	return a.keeps[key], nil
+}
+
+// documents are what all brokers share, by kinds; nil if nothing is shared.
+func (st *stores) documents() func(kind string) state.Documents {
+	if st.db == nil {
+		return nil
+	}
+	return func(kind string) state.Documents { return st.db.Documents(kind) }
+}
+
+// scripts are where those of a config are saved.
+func (st *stores) scripts(cfg *config.Config) script.Store {
+	s := script.Store{Dir: savedScripts(cfg)}
+	if st.db != nil {
+		s.Shared = script.NewShared(st.db.Documents(script.Kind))
+	}
+	return s
 }
 
 // databaseTime is how long the tables of a database may take to be made.
@@ -73,6 +111,7 @@ func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
 		_ = st.db.Close() // the first error is what matters
 		return nil, hinted("%w\nhint: \"state\" of the config names the database", err)
 	}
+	st.switches = state.OneDocument(st.db.Documents("skills"), "switches")
 	return st, nil
 }
 

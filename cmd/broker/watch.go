@@ -55,7 +55,7 @@ type watcher struct {
 func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	w = &watcher{a: a, s: s, config: s.config, plugins: pluginState(s.config)}
+	w = &watcher{a: a, s: s, config: s.config, plugins: a.pluginState(s.config)}
 	w.seen, _ = stampOf(s.config.Path)
 	w.manage(s.config)
 	wg.Go(func() {
@@ -84,7 +84,7 @@ func (w *watcher) current() *config.Config {
 func (w *watcher) library() *library.Library { return w.managed.Load() }
 
 func (w *watcher) manage(cfg *config.Config) {
-	h := homeOf(cfg)
+	h := w.a.homeOf(cfg)
 	h.found = w.s.root.Skills()
 	w.managed.Store(h.library(func(c library.Change) { w.s.audit.Note(changeEvent(c, clientAdmin)) }))
 }
@@ -105,14 +105,14 @@ func (w *watcher) look(all bool) {
 	}
 	installed := w.plugins
 	if all {
-		installed = pluginState(w.config)
+		installed = w.a.pluginState(w.config)
 	}
 	if now == w.seen && installed == w.plugins {
 		return
 	}
 	w.seen, w.plugins = now, installed
 	if cfg := w.a.reload(w.s); cfg != nil {
-		w.config, w.plugins = cfg, pluginState(cfg)
+		w.config, w.plugins = cfg, w.a.pluginState(cfg)
 		w.manage(cfg)
 	}
 }
@@ -122,7 +122,7 @@ func (a *app) reload(s *session) *config.Config {
 	cfg, err := loadConfig(s.config.Path)
 	if err == nil {
 		a.overrule(cfg)
-		cfg = s.project.join(withPlugins(cfg))
+		cfg = s.project.join(a.withPlugins(cfg))
 		err = runnable(cfg, s.where)
 	}
 	if err != nil {

@@ -152,7 +152,7 @@ func (l *Library) approve(name string, yes *Approval) error {
 const approvalKey = "approved" // of the entry of a plugin
 
 // approval is what was approved of a plugin, nil if nothing.
-func approval(switches, name string) (*Approval, error) {
+func approval(switches skills.Switchboard, name string) (*Approval, error) {
 	entries, err := skills.Entries(switches, skills.KindPlugin)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func approvalOf(entry json.RawMessage) *Approval {
 
 // MayStart returns what the user has approved of a plugin as it is now; nil, with
 // the reason, if that is nothing or another state of it.
-func MayStart(switches string, p *plugin.Plugin) (yes *Approval, why string) {
+func MayStart(switches skills.Switchboard, p *plugin.Plugin) (yes *Approval, why string) {
 	yes, err := approval(switches, p.Name)
 	if err != nil {
 		return nil, err.Error()

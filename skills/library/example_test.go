@@ -30,9 +30,9 @@ func Example() {
 			Roots: func() ([]skills.Root, []skills.Problem) {
 				return []skills.Root{{Path: custom, Scope: skills.ScopeCustom}}, nil
 			},
-			SwitchesPath: switches,
+			Switches: skills.SwitchFile(switches),
 		}),
-		Custom: custom, Switches: switches,
+		Custom: custom, Switches: skills.SwitchFile(switches),
 		Note: func(c library.Change) { fmt.Println(c.Kind, c.Action, c.Name) },
 	})
 	if _, err := l.InstallSkill(context.Background(), library.From{Path: source}, false); err != nil {

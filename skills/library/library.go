@@ -25,9 +25,11 @@ import (
 type Options struct {
 	// Skills finds the skills, those of enabled plugins among them.
 	Skills *skills.Registry
-	// Custom is the folder that skills are installed into, Plugins that of plugins,
-	// and Switches the file of what is switched off.
-	Custom, Plugins, Switches string
+	// Custom is the folder that skills are installed into, and Plugins that of
+	// plugins.
+	Custom, Plugins string
+	// Switches say what is switched off.
+	Switches skills.Switchboard
 	// Taken reports whether the config has a server of that name, which wins; nil
 	// means that it has none.
 	Taken func(server string) bool
@@ -235,7 +237,7 @@ func (l *Library) forget(kind skills.Kind, id string) error {
 // Hider returns a function that takes the paths of this host out of a text: of
 // each, the last name stays.
 func (l *Library) Hider() func(text string) string {
-	paths := []string{l.o.Custom, l.o.Plugins, l.o.Switches}
+	paths := []string{l.o.Custom, l.o.Plugins, l.o.Switches.String()}
 	now := l.o.Skills.Snapshot()
 	for _, k := range now.All() {
 		paths = append(paths, k.Dir())

@@ -52,7 +52,7 @@ func newShelf(t *testing.T) *shelf {
 	t.Helper()
 	s := &shelf{dir: t.TempDir()}
 	o := library.Options{
-		Custom: filepath.Join(s.dir, "skills", "custom"), Plugins: filepath.Join(s.dir, "plugins"), Switches: filepath.Join(s.dir, "servers.state.json"),
+		Custom: filepath.Join(s.dir, "skills", "custom"), Plugins: filepath.Join(s.dir, "plugins"), Switches: skills.SwitchFile(filepath.Join(s.dir, "servers.state.json")),
 		Note: func(c library.Change) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func newShelf(t *testing.T) *shelf {
 			s.changes = append(s.changes, text)
 		},
 	}
-	o.Skills = skills.NewRegistry(&skills.Options{SwitchesPath: o.Switches, Roots: func() ([]skills.Root, []skills.Problem) {
+	o.Skills = skills.NewRegistry(&skills.Options{Switches: o.Switches, Roots: func() ([]skills.Root, []skills.Problem) {
 		roots := []skills.Root{{Path: filepath.Join(s.dir, "user"), Scope: skills.ScopeUser}, {Path: o.Custom, Scope: skills.ScopeCustom}}
 		list, _ := library.EnabledPlugins(o.Plugins, o.Switches, nil)
 		for _, p := range list {
@@ -343,7 +343,7 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 	}
 	state := filepath.Join(s.dir, "servers.state.json")
 	for _, id := range []string{"sales:forecast", "sales:gone", "salesman:call", "own"} {
-		if err := skills.SetApproval(state, id, "sha256:x"); err != nil {
+		if err := skills.SetApproval(skills.SwitchFile(state), id, "sha256:x"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -356,7 +356,7 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 	if err := s.RemovePlugin("sales"); code(err) != "plugin_not_found" {
 		t.Errorf("removed again: %v", err)
 	}
-	entries, err := skills.Entries(state, skills.KindSkill)
+	entries, err := skills.Entries(skills.SwitchFile(state), skills.KindSkill)
 	if data, _ := os.ReadFile(state); err != nil || len(entries) != 2 || strings.Contains(strings.ReplaceAll(string(data), "salesman", ""), "sales") {
 		t.Errorf("something of it is kept, or of others is not: %s", data)
 	}

@@ -44,10 +44,10 @@ func pluginOn(s skills.Switches, config map[string]bool, name string) bool {
 	return on || !said
 }
 
-// EnabledPlugins are the plugins installed in dir that are on: by the file of
+// EnabledPlugins are the plugins installed in dir that are on: by the
 // switches or else by config, as Options.PluginsOn. When it cannot be known which
 // are off, none is on: the registry says what is wrong.
-func EnabledPlugins(dir, switches string, config map[string]bool) (list []*plugin.Plugin, problems []skills.Problem) {
+func EnabledPlugins(dir string, switches skills.Switchboard, config map[string]bool) (list []*plugin.Plugin, problems []skills.Problem) {
 	off, err := skills.ReadSwitches(switches)
 	if err != nil {
 		return nil, nil

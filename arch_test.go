@@ -37,7 +37,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...",
-	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/oauth", "internal/bearer", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry",
+	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/oauth", "internal/bearer", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -53,7 +53,7 @@ var diagram = []row{
 	{pkg: "broker/script", imports: []string{"broker/catalog", "broker/find", "broker/run", "discovery", "codegen", "index", "sandbox", "state"}},
 	{pkg: "broker/find", imports: []string{"broker/catalog", "broker/run", "broker/surface", "discovery/...", "index", "codegen", "policy", "sandbox"}},
 	{pkg: "broker/run", imports: []string{"broker/catalog", "broker/surface", "discovery/...", "codegen", "bridge", "policy", "sandbox",
-		"state", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/typecheck"}},
+		"state", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/typecheck"}},
 	{pkg: "broker/catalog", imports: []string{"discovery/...", "codegen", "bridge", "policy", "internal/learned"}},
 	{pkg: "broker/surface", imports: []string{"discovery/transport", "discovery/upstream"}},
 	{pkg: "examples/...", imports: []string{"broker/...", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/...", "state/..."}},
@@ -99,6 +99,7 @@ var diagram = []row{
 	{pkg: "state/...", imports: []string{"state"}},
 	{pkg: "internal/redact", modules: []string{"std"}},
 	{pkg: "internal/vault", imports: []string{"policy", "internal/redact"}, modules: []string{"std"}},
+	{pkg: "internal/quota", imports: []string{"discovery", "policy", "state"}, modules: []string{"std"}},
 	{pkg: "internal/pins", imports: []string{"discovery", "policy/pin", "policy/scan", "state"}},
 	{pkg: "internal/atomicfile", modules: []string{"std"}},
 	{pkg: "internal/learned", imports: []string{"state"}},

@@ -52,6 +52,9 @@ type Options struct {
 	// values of tokens that it may have; the record and the journal keep the tokens.
 	// Its error is an *Error. Nil changes nothing.
 	Reveal func(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error)
+	// Take counts a call for its quotas; undo takes that back if the call is not sent
+	// after all. Its error is an *Error. Nil counts nothing.
+	Take func(ctx context.Context, t *discovery.Tool, class policy.Class) (undo func(), err error)
 	// Approve asks a person about a call that Policy asks about. An error, or nil
 	// for Approve, means that nobody can be asked, and the call is refused.
 	Approve func(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (approved bool, err error)
@@ -249,8 +252,13 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 			return nil, err
 		}
 	}
+	undo, err := b.take(ctx, tool, r)
+	if err != nil {
+		return nil, err
+	}
 	if b.o.Journal != nil {
 		if err := b.o.Journal.Sending(ctx, attempt); err != nil {
+			undo()
 			return nil, err
 		}
 	}
@@ -276,6 +284,18 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		b.Read(tool, seen)
 	}
 	return value, err
+}
+
+// take counts a call for its quotas.
+func (b *Bridge) take(ctx context.Context, t *discovery.Tool, r *Record) (undo func(), err error) {
+	if b.o.Take == nil {
+		return func() {}, nil
+	}
+	undo, err = b.o.Take(ctx, t, r.Class)
+	if e, ok := errors.AsType[*Error](err); ok && e.Decision != "" {
+		r.Decision = e.Decision
+	}
+	return undo, err
 }
 
 func (b *Bridge) classOf(t *discovery.Tool) policy.Class {
@@ -341,7 +361,7 @@ func asError(ctx context.Context, err error, r *Record) *Error {
 	} else {
 		e = &Error{Code: CodeUnavailable, Message: err.Error(), Retryable: true}
 	}
-	if ctx.Err() != nil && e.Code != CodeDenied && e.Code != CodeApproval && e.Code != CodeToken {
+	if ctx.Err() != nil && e.Code != CodeDenied && e.Code != CodeApproval && e.Code != CodeToken && e.Code != CodeQuota {
 		e.Code, e.Retryable = CodeCancelled, false
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			e.Code = CodeTimeout

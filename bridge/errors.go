@@ -20,6 +20,8 @@ type Error struct {
 	Message   string `json:"-"`
 	Retryable bool   `json:"retryable"`
 	Hint      string `json:"hint,omitempty"`
+	// Decision is what the record says of a call that a quota has refused.
+	Decision string `json:"-"`
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -45,6 +47,7 @@ const (
 	CodeApproval    Code = "needs_approval"    // a person has to allow it, and nobody could be asked
 	CodeToken       Code = "token_not_allowed" // a token whose value may not go there
 	CodeCallLimit   Code = "call_limit"        // too many calls in one execution
+	CodeQuota       Code = "quota_exceeded"    // too many calls in a time; Hint says when to try again
 	CodeUnavailable Code = "unavailable"       // the server cannot be reached
 	CodeProtocol    Code = "protocol_error"    // the server answered with a JSON-RPC error
 	CodeTimeout     Code = "timeout"           // no answer in time
@@ -85,7 +88,7 @@ func (e *Error) of(t *discovery.Tool) *Error {
 
 func (e *Error) status() Status {
 	switch e.Code {
-	case CodeDenied, CodeApproval, CodeToken:
+	case CodeDenied, CodeApproval, CodeToken, CodeQuota:
 		return StatusDenied
 	case CodeTimeout:
 		return StatusTimeout

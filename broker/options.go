@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
+	"github.com/mcpbroker/mcpbroker/internal/quota"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/internal/vault"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -164,6 +165,9 @@ type Options struct {
 	// hides; nil hides nothing.
 	Vault  *vault.Vault
 	Redact vault.Settings
+	// Quota counts calls and executions; nil counts none. It is not closed with the
+	// broker.
+	Quota *quota.Limiter
 	// Profiles are those that View knows, by name.
 	Profiles map[string]policy.Profile
 	profile  string // of a view
@@ -271,7 +275,7 @@ func (o *Options) policies() policy.List {
 func (o *Options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
-		Vault: o.Vault, Redact: o.Redact,
+		Vault: o.Vault, Redact: o.Redact, Quota: o.Quota,
 		Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
 		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,

@@ -125,6 +125,9 @@ func (r *reader) layer(n node, where string, whole bool) *layer {
 		read["servers"] = r.unlessChecked(func(v node) { l.servers = r.patterns(v, `"servers" of `+where) })
 		read["tools"] = r.unlessChecked(func(v node) { r.scope(v, where, l) })
 		read["readOnly"] = r.unlessChecked(func(v node) { l.readOnly = r.boolean(v, `"readOnly" of `+where) })
+		if r.checked { // and read there
+			read["quotas"] = func(node) {}
+		}
 	}
 	seen := r.fields(n, where, read)
 	if _, ok := seen["trifecta"]; !ok && len(l.labels) > 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
 // maxPattern is the longest pattern, in bytes.
@@ -278,6 +279,18 @@ func NewPatterns(texts []string) (Patterns, error) {
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// MatchServer reports whether one of the patterns may mean tools of a server.
+func (p Patterns) MatchServer(name string) bool {
+	for i := range p {
+		for j := range p[i].ways {
+			if w := &p[i].ways[j]; w.server.matches(name) || w.server.matches(tsname.Prefix(name)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Match reports whether one of the patterns means t.

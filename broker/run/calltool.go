@@ -29,7 +29,7 @@ type CallRequest struct {
 	Arguments json.RawMessage
 	// Client and what follows are as in Request.
 	Client, ClientInfo string
-	Owner              string
+	Owner, Team        string
 	Session            string
 	Progress           func(calls int, message string)
 	Talker             upstream.Talker
@@ -64,7 +64,7 @@ func (e *Executor) Call(ctx context.Context, req CallRequest) (value, raw json.R
 // beginCall begins the record of a call without a script, with its bridge.
 func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
 	x := e.newExecution(Request{
-		Code: "call_tool " + gate.Cut(req.Tool, 200), Client: req.Client, ClientInfo: req.ClientInfo, Owner: req.Owner, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
+		Code: "call_tool " + gate.Cut(req.Tool, 200), Client: req.Client, ClientInfo: req.ClientInfo, Owner: req.Owner, Team: req.Team, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
 	})
 	x.begin(languageCall)
 	x.bridge = x.newBridge(ctx, nil) // what is no text goes to the client

@@ -83,6 +83,10 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 		ctx, end = x.o.Observer.Run(ctx, x.id, x.Request.Client)
 		defer func() { end(a.ExitCode, a.Replayed) }()
 	}
+	if err := x.takeExecution(ctx); err != nil {
+		x.bridge = x.newBridge(ctx, nil) // which makes no calls
+		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
+	}
 	if x.journal == nil && x.o.Runs != nil {
 		x.beginJournal(lang)
 	}
@@ -206,6 +210,7 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 		Rules:     x.o.Rules,
 		Approve:   x.approve,
 		Reveal:    x.reveal,
+		Take:      x.takeCall(),
 		Past:      x.e.past(x.Request.Owner),
 		Personal:  personal,
 		Client:    x.Request.Client,

@@ -38,6 +38,8 @@ type Request struct {
 	// Owner is whose values and results the script reads and writes: the name
 	// of the token that the client has, or state.Local.
 	Owner string
+	// Team is whose quota is used up; empty for that of nobody.
+	Team string
 	// Session is which of the client's conversations it is, where the protocol
 	// tells them apart; skills that a user has picked belong to one.
 	Session string

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
+	"github.com/mcpbroker/mcpbroker/internal/quota"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/internal/vault"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -49,6 +50,9 @@ type Options struct {
 	// Always adds a rule to the policy that allows tools, for a person who has
 	// approved them; nil cannot.
 	Always func(tools []string) error
+
+	// Quota counts calls and executions; nil counts none.
+	Quota *quota.Limiter
 
 	// Vault has what the tokens stand for that scripts hand to tools; nil for none.
 	Vault *vault.Vault

@@ -100,7 +100,7 @@ func (e *Executor) handleExecute(ctx context.Context, c *surface.Call) (*mcp.Cal
 	}
 	return e.Execute(ctx, Request{
 		Code: a.Text("code"), Resume: a.Text("resume"), Plan: plan == "true", Language: a.Text("language"), Isolation: a.Text("isolation"),
-		Client: c.Client, ClientInfo: c.ClientInfo, Owner: c.Owner, Session: c.Session, Talker: c.Talker, Progress: c.Progress,
+		Client: c.Client, ClientInfo: c.ClientInfo, Owner: c.Owner, Team: c.Team, Session: c.Session, Talker: c.Talker, Progress: c.Progress,
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),
 	}).result(), nil
@@ -122,7 +122,7 @@ func (e *Executor) handleCall(ctx context.Context, c *surface.Call) (*mcp.CallTo
 }
 
 func (e *Executor) callFor(ctx context.Context, c *surface.Call, tool string, args json.RawMessage) *mcp.CallToolResult {
-	return e.CallTool(ctx, CallRequest{Tool: tool, Arguments: args, Client: c.Client, ClientInfo: c.ClientInfo, Owner: c.Owner, Session: c.Session, Talker: c.Talker, Progress: c.Progress})
+	return e.CallTool(ctx, CallRequest{Tool: tool, Arguments: args, Client: c.Client, ClientInfo: c.ClientInfo, Owner: c.Owner, Team: c.Team, Session: c.Session, Talker: c.Talker, Progress: c.Progress})
 }
 
 // readTarget takes tool and arguments out of what a model sent. A server beside

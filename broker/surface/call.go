@@ -23,6 +23,8 @@ type Caller struct {
 	// Owner is whose results and values a request is about: the name of the token
 	// that it came with, or "" for the user of the state directory.
 	Owner string
+	// Team is whose quota is used up, as the token says it; empty for that of nobody.
+	Team string
 	// Session is which of the client's conversations it is, where the protocol
 	// tells them apart.
 	Session string
@@ -32,6 +34,7 @@ func callerOf(client string, extra *mcp.RequestExtra, session *mcp.ServerSession
 	c := Caller{Client: client}
 	if extra != nil && extra.TokenInfo != nil {
 		c.Owner = extra.TokenInfo.UserID
+		c.Team, _ = extra.TokenInfo.Extra[teamKey].(string)
 	}
 	if session != nil {
 		c.Session = session.ID()

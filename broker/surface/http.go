@@ -49,6 +49,8 @@ type HTTPOptions struct {
 type TokenLimits struct {
 	// Profile is the only one that it can use; empty for any.
 	Profile string
+	// Team is whose quota is used up; empty for that of nobody.
+	Team string
 	// Expires is when it ends; zero is never.
 	Expires time.Time
 }
@@ -170,7 +172,7 @@ func withToken(next http.Handler, o HTTPOptions) http.Handler {
 		client := TokenOwner(o.Tokens, token)
 		switch {
 		case client != "":
-			return &auth.TokenInfo{UserID: client, Scopes: needed.Scopes, Extra: ofToken(o.Limits[client].Profile)}, nil
+			return &auth.TokenInfo{UserID: client, Scopes: needed.Scopes, Extra: ofToken(o.Limits[client])}, nil
 		case o.SignIn == nil:
 			return nil, auth.ErrInvalidToken
 		}

@@ -33,6 +33,7 @@ type Bearer struct {
 	Scopes   []string
 	Limited  bool     // whether Profiles are all that the person may use
 	Profiles []string // sorted
+	Team     string   // whose quota is used up; empty for that of nobody
 }
 
 // ErrToken is wrapped by errors of Verify that are about the token.
@@ -51,11 +52,15 @@ const wellKnown = "/.well-known/oauth-protected-resource"
 // to.
 const profilesKey = "profiles"
 
-func ofToken(profile string) map[string]any {
-	if profile == "" {
-		return nil
+// teamKey holds, there too, the team.
+const teamKey = "team"
+
+func ofToken(l TokenLimits) map[string]any {
+	extra := map[string]any{teamKey: l.Team}
+	if l.Profile != "" {
+		extra[profilesKey] = []string{l.Profile}
 	}
-	return map[string]any{profilesKey: []string{profile}}
+	return extra
 }
 
 // info is what the SDK keeps of a token. A person who is called as the client of a
@@ -75,9 +80,9 @@ func (s *SignIn) info(ctx context.Context, token string, names map[string]string
 	case slices.Contains(unnamed, b.Name), len(b.Name) > maxName, strings.ContainsFunc(b.Name, unicode.IsControl), !utf8.ValidString(b.Name):
 		return nil, fmt.Errorf("%w: %.40q cannot be the name of a person", auth.ErrInvalidToken, b.Name)
 	}
-	info := &auth.TokenInfo{UserID: b.Name, Scopes: b.Scopes}
+	info := &auth.TokenInfo{UserID: b.Name, Scopes: b.Scopes, Extra: map[string]any{teamKey: b.Team}}
 	if b.Limited {
-		info.Extra = map[string]any{profilesKey: b.Profiles}
+		info.Extra[profilesKey] = b.Profiles
 	}
 	return info, nil
 }

@@ -71,8 +71,8 @@ func httpTokens(cfg *config.Config) (values map[string]string, limits map[string
 		if values[name], err = expand(t.Value); err != nil {
 			return nil, nil, usage("http token of %q: %w", name, err)
 		}
-		if t.Profile != "" || !t.Expires.IsZero() {
-			limits[name] = broker.TokenLimits{Profile: t.Profile, Expires: t.Expires}
+		if t.Profile != "" || t.Team != "" || !t.Expires.IsZero() {
+			limits[name] = broker.TokenLimits{Profile: t.Profile, Team: t.Team, Expires: t.Expires}
 		}
 	}
 	return values, limits, nil
@@ -83,7 +83,7 @@ func signIn(c config.SignIn) (*broker.SignIn, error) {
 	if c.Issuer == "" {
 		return nil, nil
 	}
-	v, err := bearer.New(bearer.Options{Issuer: c.Issuer, Resource: c.Resource, User: c.User, ProfileClaim: c.ProfileClaim, Profiles: c.Profiles})
+	v, err := bearer.New(bearer.Options{Issuer: c.Issuer, Resource: c.Resource, User: c.User, ProfileClaim: c.ProfileClaim, Profiles: c.Profiles, TeamClaim: c.TeamClaim})
 	if err != nil {
 		return nil, usage("http.signIn: %w", err)
 	}
@@ -92,7 +92,7 @@ func signIn(c config.SignIn) (*broker.SignIn, error) {
 		if errors.Is(err, bearer.ErrRefused) {
 			err = fmt.Errorf("%w: %w", surface.ErrToken, err)
 		}
-		return broker.Bearer{Name: p.Name, Scopes: p.Scopes, Limited: p.Limited, Profiles: p.Profiles}, err
+		return broker.Bearer{Name: p.Name, Scopes: p.Scopes, Limited: p.Limited, Profiles: p.Profiles, Team: p.Team}, err
 	}
 	return &broker.SignIn{Issuer: c.Issuer, Resource: c.Resource, Scopes: c.Scopes, Verify: verify}, nil
 }

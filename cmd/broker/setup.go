@@ -20,6 +20,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
+	"github.com/mcpbroker/mcpbroker/internal/quota"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/internal/vault"
@@ -48,6 +49,7 @@ type session struct {
 	where   *placement
 	places  *sandbox.Places // what the broker's runner runs in
 
+	quotas    *quota.Limiter
 	telemetry *telemetry.Telemetry // nil for none
 	// equip completes the options of a broker with what the process has once.
 	equip func(*broker.Options, *config.Config, config.Sources)
@@ -57,7 +59,7 @@ type session struct {
 
 // close ends the servers and the sandbox, then what they write to.
 func (s *session) close() error {
-	return errors.Join(s.root.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
+	return errors.Join(s.root.Close(), s.quotas.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
 }
 
 // notice tells models what is missing.
@@ -185,6 +187,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	types, results, runs := learned.New(store, log), kept.kept(), kept.runs()
+	limiter := quota.New(quotas(cfg), kept.buckets(), log)
 	runs.Full = cfg.Broker.Durability == "full"
 	vault := tokenVault(dir, log)
 	if seen != nil {
@@ -207,7 +210,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		o.OAuth = signer(kept.signIns(), from.Expand)
 		o.Learned, o.Results, o.Values, o.Runs = types, results, results, runs
 		o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
-		o.Vault = vault
+		o.Vault, o.Quota = vault, limiter
 		if seen != nil {
 			o.Observer, o.Observe = seen, seen.Middleware
 		}
@@ -220,7 +223,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	*s = session{telemetry: seen, config: cfg, project: project, state: dir, stores: kept, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, equip: equip, where: where, places: places, unvectored: unvectored}
+	*s = session{quotas: limiter, telemetry: seen, config: cfg, project: project, state: dir, stores: kept, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, equip: equip, where: where, places: places, unvectored: unvectored}
 	s.see(a)
 	store.Note(configEvent(cfg))
 	return s, nil

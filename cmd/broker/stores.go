@@ -184,6 +184,14 @@ func (st *stores) pins() state.Pins {
 	return st.db.Pins()
 }
 
+// buckets are those of quotas that brokers share; nil if this one shares none.
+func (st *stores) buckets() state.Buckets {
+	if st.db == nil {
+		return nil
+	}
+	return st.db.Buckets()
+}
+
 // signIns keeps what belongs to sign-ins to remote servers: in the keyring or files,
 // or sealed in the database if there is a key.
 func (st *stores) signIns() *oauth.Manager {

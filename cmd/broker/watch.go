@@ -134,6 +134,7 @@ func (a *app) reload(s *session) *config.Config {
 		sayln(a.stderr, n)
 	}
 	s.pins.SetMode(a.pinMode(cfg))
+	s.quotas.Set(quotas(cfg))
 	s.root.Reconfigure(a.options(cfg))
 	s.notice()
 	s.audit.Note(configEvent(cfg))

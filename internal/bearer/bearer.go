@@ -32,6 +32,7 @@ type Options struct {
 	// Without ProfileClaim a person may use every profile.
 	ProfileClaim string
 	Profiles     map[string]string
+	TeamClaim    string // the claim with the team of the person; empty for none
 }
 
 // A Person is who bears a token.
@@ -41,6 +42,7 @@ type Person struct {
 	Expires  time.Time
 	Limited  bool     // whether Profiles are all that the person may use
 	Profiles []string // sorted
+	Team     string   // empty for none
 }
 
 // A Verifier checks tokens. It is safe for concurrent use.
@@ -119,6 +121,9 @@ func (v *Verifier) person(t *oidc.IDToken, claims map[string]any) (Person, error
 		if name, ok := v.o.Profiles[value]; ok && p.Limited {
 			p.Profiles = append(p.Profiles, name)
 		}
+	}
+	if teams := values(claims[v.o.TeamClaim]); v.o.TeamClaim != "" && len(teams) > 0 {
+		p.Team = teams[0]
 	}
 	slices.Sort(p.Profiles)
 	p.Profiles = slices.Compact(p.Profiles)

@@ -20,7 +20,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		return func(v hujson.Value) { c.object(v, of(name), s) }
 	}
 	policyAt, profilesAt := -1, 0
-	readProfiles := c.profiles(of("profiles"), &b.Profiles)
+	readProfiles := c.profiles(of("profiles"), &b.Profiles, &b.Quotas)
 	seen := c.object(v, `"broker"`, schema{
 		"mode":           c.choice("mode", &b.Mode, "code", "tools", "auto"),
 		"autoThreshold":  c.count(of("autoThreshold"), &b.AutoThreshold, million),
@@ -39,6 +39,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"policy":         func(v hujson.Value) { policyAt = v.StartOffset },
 		"profile":        c.text(of("profile"), &b.Profile),
 		"profiles":       func(v hujson.Value) { profilesAt = v.StartOffset; readProfiles(v) },
+		"quotas":         c.quotas(of("quotas"), "", &b.Quotas),
 		"skills":         c.skills(of, &b.Skills),
 		"plugins":        c.plugins(of, &b.Plugins),
 		"audit": section("audit", schema{

@@ -173,6 +173,9 @@ type Broker struct {
 	Profile string
 	// Profiles are which servers and tools some clients have, by name.
 	Profiles map[string]Profile
+	// Quotas are how many calls and executions users, teams, servers and tools have in a
+	// time; default none. See docs/operations.md#quotas.
+	Quotas []Quota
 	// Typecheck is how scripts are checked: with "strict" none runs without a compiler;
 	// a path is that of the compiler.
 	Typecheck string
@@ -346,6 +349,9 @@ type SignIn struct {
 	ProfileClaim string
 	// Profiles are the profiles that these values give.
 	Profiles map[string]string
+	// TeamClaim is the claim with the team of a person, of a list the first, for quotas;
+	// default none.
+	TeamClaim string
 }
 
 // WithDefaults returns b with every zero field set to its default.

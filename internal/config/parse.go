@@ -84,8 +84,10 @@ func (c *collector) root(v hujson.Value, cfg *Config) {
 	case code != nil:
 		c.servers(*code, cfg)
 	default:
+		c.quotaAt = nil // there would be no end of it
 		c.fail(v.StartOffset, `the file has no "mcpServers": write {"mcpServers": {"name": {"command": "…"}}}; VS Code's "servers" is read too`)
 	}
+	c.checkQuotas(cfg)
 }
 
 func (c *collector) servers(v hujson.Value, cfg *Config) {

@@ -31,13 +31,15 @@ type Token struct {
 	Value string
 	// Profile is the only profile that it can use; default any.
 	Profile string
+	// Team is the team for whose quotas its calls count.
+	Team string
 	// Expires is the day (UTC), or time, from which on it is refused, such as
 	// "2027-01-31"; default never.
 	Expires time.Time
 }
 
-// profiles reads the profiles by name.
-func (c *collector) profiles(where string, to *map[string]Profile) field {
+// profiles reads the profiles by name, and their quotas.
+func (c *collector) profiles(where string, to *map[string]Profile, quotas *[]Quota) field {
 	return func(v hujson.Value) {
 		c.members(v, where, func(name string, key, value hujson.Value) {
 			if !profileName.MatchString(name) {
@@ -51,7 +53,8 @@ func (c *collector) profiles(where string, to *map[string]Profile) field {
 				"servers":     c.list(of("servers"), &p.Servers, c.pattern),
 				"tools":       c.profileTools(of, &p), // tools of these servers, see below; a list means `allow`; default all
 				"readOnly":    c.boolean(of("readOnly"), &p.ReadOnly),
-				"description": ignore, // a text for people
+				"quotas":      c.quotas(of("quotas"), name, quotas), // those of who has the profile, beside those of the broker; default none
+				"description": ignore,                               // a text for people
 				// The policy of who has the profile, added to `policy`. See docs/policy.md#profiles.
 				"preset": ignore, "rules": ignore, "budgets": ignore, "flows": ignore, "labels": ignore, "trifecta": ignore,
 			})
@@ -121,6 +124,7 @@ func (c *collector) tokens(where string, to *map[string]Token) field {
 			} else if seen := c.object(value, of, schema{
 				"value":   c.secret(`"value" of `+of, &t.Value),
 				"profile": c.text(`"profile" of `+of, &t.Profile),
+				"team":    c.text(`"team" of `+of, &t.Team),
 				"expires": c.date(`"expires" of `+of, &t.Expires),
 			}); seen["value"] == 0 {
 				c.fail(key.StartOffset, `%s has no "value"`, of)

@@ -79,6 +79,8 @@ type collector struct {
 	mistakes []Mistake
 	notes    []Mistake
 	more     int
+
+	quotaAt []placed // the tools that quotas are for
 }
 
 func newCollector(data []byte) *collector {

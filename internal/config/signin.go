@@ -18,6 +18,7 @@ func (c *collector) signIn(to *SignIn) field {
 			"scopes":       c.list(of("scopes"), &to.Scopes, c.text),
 			"user":         c.text(of("user"), &to.User),
 			"profileClaim": c.text(of("profileClaim"), &to.ProfileClaim),
+			"teamClaim":    c.text(of("teamClaim"), &to.TeamClaim),
 			"profiles":     c.stringMap(of("profiles"), &to.Profiles, func(string) string { return "" }),
 		})
 		for _, key := range []string{"issuer", "resource"} {

@@ -220,6 +220,12 @@ func (t *Telemetry) Recorded(server, class, status, decision string, took time.D
 	}
 }
 
+// QuotaRefused counts a call or an execution that a quota has refused. The reason is
+// "spent" or "unknown".
+func (t *Telemetry) QuotaRefused(reason string) {
+	t.quotas.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", reason)))
+}
+
 // Decided measures how long a person took at the client.
 func (t *Telemetry) Decided(took time.Duration) {
 	t.waitSeconds.Record(context.Background(), took.Seconds())

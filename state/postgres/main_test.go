@@ -124,3 +124,10 @@ func TestKeptSuite(t *testing.T) {
 		},
 	}.Run(t)
 }
+
+func TestBucketsSuite(t *testing.T) {
+	statetest.Buckets{Open: func(t testing.TB) func() state.Buckets {
+		at := address(t)
+		return func() state.Buckets { return connect(t, at).Buckets() }
+	}}.Run(t)
+}

@@ -1,0 +1,69 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/quota"
+	"github.com/mcpbroker/mcpbroker/policy"
+)
+
+// takeCall is bridge.Options.Take, nil if nothing is counted.
+func (x *Execution) takeCall() func(context.Context, *discovery.Tool, policy.Class) (func(), error) {
+	if x.o.Quota == nil {
+		return nil
+	}
+	return func(ctx context.Context, t *discovery.Tool, class policy.Class) (func(), error) {
+		undo, err := x.take(ctx, quota.Call{Tool: t, Write: class != policy.Read})
+		if err == nil {
+			return undo, nil
+		}
+		e := &bridge.Error{Server: t.Server, Tool: t.Name, Code: bridge.CodeQuota, Retryable: true}
+		e.Message, e.Hint, e.Decision = quotaWords(t.ID, err)
+		return nil, e
+	}
+}
+
+// takeExecution counts an execution that is no resumed one.
+func (x *Execution) takeExecution(ctx context.Context) error {
+	if x.o.Quota == nil || x.journal != nil {
+		return nil
+	}
+	if _, err := x.take(ctx, quota.Call{}); err != nil {
+		message, hint, _ := quotaWords("the script", err)
+		return fmt.Errorf("%s: %s", message, hint)
+	}
+	return nil
+}
+
+func (x *Execution) take(ctx context.Context, c quota.Call) (undo func(), err error) {
+	c.User, c.Team = x.Request.Owner, x.Request.Team
+	if x.o.Profile != "" {
+		c.Profiles = strings.Split(x.o.Profile, "+")
+	}
+	undo, err = x.o.Quota.Take(ctx, c)
+	if err != nil {
+		if seen, ok := x.o.Observer.(interface{ QuotaRefused(reason string) }); ok {
+			reason := "spent"
+			if _, ok := errors.AsType[*quota.Unknown](err); ok {
+				reason = "unknown"
+			}
+			seen.QuotaRefused(reason)
+		}
+	}
+	return undo, err
+}
+
+// quotaWords are what a model, and the record, are told of a refusal.
+func quotaWords(what string, err error) (message, hint, decision string) {
+	spent, ok := errors.AsType[*quota.Spent](err)
+	if !ok {
+		return what + " was not called: the database of the broker's quotas cannot be reached", "try again in 5 s; meanwhile only what reads is called", "deny quota"
+	}
+	seconds := quota.Seconds(spent.Wait)
+	return fmt.Sprintf("%s: %v", what, err), fmt.Sprintf("try again in %d s, with fewer calls", seconds), "deny quota " + spent.Rule.Where
+}

@@ -1,0 +1,150 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/mcpbroker/mcpbroker/policy"
+)
+
+// A Quota limits how many calls or executions there may be in a time.
+type Quota struct {
+	// Per is what has a number of its own, any of "user", "team", "server" and "tool";
+	// default all have one together.
+	Per []string
+	// Tools are those whose calls count, such as "github" or "github.create_*"; default
+	// all.
+	Tools []string
+	// Calls are how many calls of tools are sent.
+	Calls int
+	// Executions are how many scripts run.
+	Executions int
+	// Every is the time in which there are so many, from "1s" to "744h", 31 days.
+	Every time.Duration
+	// Burst is how many of them can come at once; default all of them.
+	Burst int
+	// Where is the place in the file, and Profile that whose clients it is for; empty
+	// is all.
+	Where, Profile string
+}
+
+// What can be in a quota.
+const (
+	maxQuota = 1000 * million
+	minEvery = time.Second
+	maxEvery = 31 * 24 * time.Hour
+	// maxQuotas bounds what each call is compared with.
+	maxQuotas = 100
+)
+
+// quotas reads a list of quotas, and adds those of a profile to the others.
+func (c *collector) quotas(where, profile string, to *[]Quota) field {
+	return func(v hujson.Value) {
+		arr, ok := v.Value.(*hujson.Array)
+		if !ok {
+			c.wrongType(v, where, "a list of quotas, [{ … }]")
+			return
+		}
+		for _, e := range arr.Elements {
+			q := Quota{Profile: profile}
+			before := len(c.mistakes) + c.more
+			c.quota(e, "a quota of "+where, &q)
+			if len(c.mistakes)+c.more > before {
+				continue
+			}
+			if i := slices.IndexFunc(*to, q.same); i >= 0 {
+				c.fail(e.StartOffset, "%s counts the same as that at %s: leave one of them out", where, (*to)[i].Where)
+				continue
+			}
+			if len(*to) == maxQuotas {
+				c.fail(e.StartOffset, "%s: there are more than %d quotas", where, maxQuotas)
+				return
+			}
+			*to = append(*to, q)
+		}
+	}
+}
+
+func (c *collector) quota(v hujson.Value, where string, q *Quota) {
+	of := func(key string) string { return quote(key) + " of " + where }
+	line, column := c.position(v.StartOffset)
+	q.Where = fmt.Sprintf("%s:%d:%d", c.path, line, column)
+	seen := c.object(v, where, schema{
+		"per":        c.list(of("per"), &q.Per, c.dimension),
+		"tools":      c.list(of("tools"), &q.Tools, c.quotaTools),
+		"calls":      c.count(of("calls"), &q.Calls, maxQuota),
+		"executions": c.count(of("executions"), &q.Executions, maxQuota),
+		"every":      c.duration(of("every"), &q.Every),
+		"burst":      c.count(of("burst"), &q.Burst, maxQuota),
+	})
+	has := func(key string) bool { _, ok := seen[key]; return ok }
+	amount := max(q.Calls, q.Executions)
+	switch {
+	case v.Value.Kind() != '{':
+	case has("calls") == has("executions"):
+		c.fail(v.StartOffset, `%s needs "calls" or "executions", one of them: {"per": "user", "calls": 1000, "every": "1h"}`, where)
+	case !has("every"):
+		c.fail(v.StartOffset, `%s needs "every", the time that its number is for, such as "1h"`, where)
+	case q.Every != 0 && (q.Every < minEvery || q.Every > maxEvery):
+		c.fail(seen["every"], `%s is %s: from "1s" to "744h", 31 days`, of("every"), q.Every)
+	case q.Burst > amount && amount > 0:
+		c.fail(seen["burst"], `%s is %d, more than the %d in all of "every": leave it out`, of("burst"), q.Burst, amount)
+	case has("executions") && (has("tools") || slices.Contains(q.Per, "server") || slices.Contains(q.Per, "tool")):
+		c.fail(v.StartOffset, `%s counts executions, which are of no server or tool: use "calls"`, where)
+	}
+	slices.Sort(q.Per)
+	if n := len(q.Per); n != len(slices.Compact(slices.Clone(q.Per))) {
+		c.fail(seen["per"], "%s has a word twice", of("per"))
+	}
+	if q.Burst == 0 {
+		q.Burst = amount
+	}
+}
+
+// dimension reads what a quota is per.
+func (c *collector) dimension(where string, to *string) field {
+	return c.choice("word in "+where, to, "user", "team", "server", "tool")
+}
+
+// quotaTools reads a pattern of tools, and keeps its place for when the servers are known.
+func (c *collector) quotaTools(where string, to *string) field {
+	read := c.toolPattern(where, to)
+	return func(v hujson.Value) {
+		before := len(c.mistakes) + c.more
+		if read(v); len(c.mistakes)+c.more == before {
+			c.quotaAt = append(c.quotaAt, placed{v.StartOffset, *to})
+		}
+	}
+}
+
+// A placed text is one with its place in the file.
+type placed struct {
+	off  int
+	text string
+}
+
+// checkQuotas rejects tools of servers that there are not. Those of plugins, whose
+// names have a colon, are not in the file.
+func (c *collector) checkQuotas(cfg *Config) {
+	names := make([]string, len(cfg.Servers))
+	for i, s := range cfg.Servers {
+		names[i] = s.Name
+	}
+	for _, p := range c.quotaAt {
+		patterns, err := policy.NewPatterns([]string{p.text})
+		if err != nil || strings.Contains(p.text, ":") || slices.ContainsFunc(names, patterns.MatchServer) {
+			continue
+		}
+		server, _, _ := strings.Cut(strings.ReplaceAll(p.text, "__", "."), ".")
+		c.fail(p.off, "the tools of a quota: no server is called %s%s", quote(server), didYouMean(server, names))
+	}
+}
+
+// same reports whether two quotas would count in the same buckets.
+func (q Quota) same(o Quota) bool {
+	return slices.Equal(q.Per, o.Per) && slices.Equal(q.Tools, o.Tools) && q.Every == o.Every && q.Profile == o.Profile && (q.Calls > 0) == (o.Calls > 0)
+}

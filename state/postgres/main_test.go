@@ -131,3 +131,15 @@ func TestBucketsSuite(t *testing.T) {
 		return func() state.Buckets { return connect(t, at).Buckets() }
 	}}.Run(t)
 }
+
+func TestBusSuite(t *testing.T) {
+	statetest.Buses{
+		New: func(t testing.TB) string { return address(t) },
+		Open: func(t testing.TB, at string) (state.Bus, state.Listings, func()) {
+			d := connect(t, at)
+			b := d.Bus()
+			t.Cleanup(func() { b.Close() })
+			return b, d.Listings(), func() { b.Close() }
+		},
+	}.Run(t)
+}

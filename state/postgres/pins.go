@@ -5,33 +5,41 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strconv"
 
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // Pins implements state.Pins: one row for each server.
-type Pins struct{ d *Database }
+type Pins struct {
+	d    *Database
+	kept *pinCache // nil reads them each time
+}
 
 var _ state.Pins = Pins{}
 
 // Pins returns the pins of the database.
-func (d *Database) Pins() Pins { return Pins{d} }
+func (d *Database) Pins() Pins { return Pins{d: d} }
 
 // Pins implements state.Pins.
 func (p Pins) Pins(ctx context.Context, server string) (map[state.PinName]state.Pin, error) {
+	if p.kept != nil {
+		all, err := p.kept.now(ctx)
+		return maps.Clone(all[clean(server)].pins), err
+	}
 	var pins map[state.PinName]state.Pin
 	err := patiently(ctx, func() (err error) {
-		pins, _, err = pinsOf(p.d.db.QueryRowContext(ctx, "SELECT body, version FROM pins WHERE server = $1", clean(server)))
+		pins, _, err = pinsOf(p.d.db.QueryRowContext(ctx, "SELECT body, version FROM pins WHERE server = $1", clean(server)).Scan)
 		return err
 	})
 	return pins, p.d.failed("read pins of "+server+" in", err)
 }
 
 // pinsOf reads a row of pins; nil and 0 if there is none.
-func pinsOf(row *sql.Row) (pins map[state.PinName]state.Pin, version int64, err error) {
+func pinsOf(scan func(...any) error) (pins map[state.PinName]state.Pin, version int64, err error) {
 	var body []byte
-	err = row.Scan(&body, &version)
+	err = scan(&body, &version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, 0, nil
 	}
@@ -56,7 +64,7 @@ func (p Pins) ChangePins(ctx context.Context, server string, f func(map[state.Pi
 		if _, err := c.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 3))", clean(server)); err != nil {
 			return err
 		}
-		pins, version, err := pinsOf(c.QueryRowContext(ctx, "SELECT body, version FROM pins WHERE server = $1", clean(server)))
+		pins, version, err := pinsOf(c.QueryRowContext(ctx, "SELECT body, version FROM pins WHERE server = $1", clean(server)).Scan)
 		if err != nil {
 			return err
 		}
@@ -77,10 +85,16 @@ func (p Pins) ChangePins(ctx context.Context, server string, f func(map[state.Pi
 		}
 		_, err = c.ExecContext(ctx, "INSERT INTO pins (server, version, body) VALUES ($1, $2, $3) ON CONFLICT (server) DO UPDATE SET version = excluded.version, body = excluded.body",
 			clean(server), version+1, body)
+		if err == nil {
+			_, err = c.ExecContext(ctx, "SELECT pg_notify($1, $2)", p.d.channel(), notice(state.TopicPins, server))
+		}
 		return err
 	})
 	if no != nil {
 		return no
+	}
+	if p.kept != nil {
+		p.kept.stale()
 	}
 	return p.d.failed("keep pins in", err)
 }
@@ -88,6 +102,12 @@ func (p Pins) ChangePins(ctx context.Context, server string, f func(map[state.Pi
 // PinsVersion implements state.Pins. The sum of all versions grows with each
 // change: no row is ever removed.
 func (p Pins) PinsVersion(ctx context.Context, server string) string {
+	if p.kept != nil {
+		if all, err := p.kept.now(ctx); err == nil {
+			return strconv.FormatInt(versionOf(all, clean(server)), 10)
+		}
+		return ""
+	}
 	var version int64
 	err := p.d.db.QueryRowContext(ctx, "SELECT coalesce(sum(version), 0)::bigint FROM pins WHERE $1 IN ('', server)", clean(server)).Scan(&version)
 	if err != nil {

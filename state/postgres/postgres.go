@@ -42,6 +42,7 @@ const maxConns = 12
 // A Database is what one broker has of the database. It must be closed.
 type Database struct {
 	db     *sql.DB
+	cfg    *pgx.ConnConfig
 	name   string // for errors, without a password
 	schema string
 	knows  int // the newest schema that this broker knows
@@ -86,8 +87,9 @@ func Connect(address string, log *slog.Logger) (*Database, error) {
 	if cfg.ValidateConnect == nil { // of several hosts, the one that can be written to
 		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
+	d.cfg = cfg
 	d.db = stdlib.OpenDB(*cfg)
-	d.db.SetMaxOpenConns(maxConns)
+	d.db.SetMaxOpenConns(maxConns - 1) // and one that listens
 	d.db.SetMaxIdleConns(4)
 	d.db.SetConnMaxIdleTime(5 * time.Minute)
 	return d, nil

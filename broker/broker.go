@@ -72,6 +72,8 @@ func New(o Options) (*Broker, error) {
 		Apart:          o.Apart,
 		Logger:         o.Logger,
 		CacheDir:       o.CacheDir,
+		Listings:       o.Listings,
+		Lists:          o.Lists,
 		PackageDir:     o.PackageDir,
 		Expand:         o.Expand,
 		Folder:         o.Folder,

@@ -70,6 +70,10 @@ type Options struct {
 	Vectors *index.Vectors
 	// CacheDir holds the cached tool lists; "" keeps none.
 	CacheDir string
+	// Listings keeps tool lists for several brokers, and Lists says whether this one
+	// connects to servers for them, as upstream.Options says; nil for one alone.
+	Listings upstream.Listings
+	Lists    func() bool
 	// IndexDir keeps search indexes, see index.Options; "" keeps them in memory.
 	IndexDir string
 	// PackageDir keeps packages of servers, as upstream.Options says.

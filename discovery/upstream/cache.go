@@ -56,6 +56,11 @@ func (c cache) load(cfg Config) (cacheEntry, bool) {
 	if err != nil {
 		return cacheEntry{}, false
 	}
+	return decodeEntry(b, cfg)
+}
+
+// decodeEntry reads an entry of cfg.
+func decodeEntry(b []byte, cfg Config) (cacheEntry, bool) {
 	var e cacheEntry
 	if json.Unmarshal(b, &e) != nil || e.Version != listingVersion || e.Listing.Server != cfg.Name {
 		return cacheEntry{}, false
@@ -63,21 +68,24 @@ func (c cache) load(cfg Config) (cacheEntry, bool) {
 	return e, true
 }
 
-// save replaces the entry of cfg.
-func (c cache) save(cfg Config, e cacheEntry) error {
+// encode writes an entry, with its texts as the server had them: without escapes for
+// HTML.
+func (e cacheEntry) encode() []byte {
+	e.Version = listingVersion
+	return gate.Compact(e)
+}
+
+// keep replaces the entry of cfg by one that is encoded, unless it is the same.
+func (c cache) keep(cfg Config, entry []byte) error {
 	if c.dir == "" {
 		return nil
 	}
-	e.Version = listingVersion
-	return c.write(c.path(cfg), e)
-}
-
-// write replaces the file at path by v, as the server had it: without escapes for
-// HTML.
-func (c cache) write(path string, v any) error {
+	if b, err := os.ReadFile(c.path(cfg)); err == nil && bytes.Equal(b, entry) {
+		return nil
+	}
 	err := os.MkdirAll(c.dir, 0o700)
 	if err == nil {
-		err = atomicfile.Write(path, gate.Compact(v))
+		err = atomicfile.Write(c.path(cfg), entry)
 	}
 	if err != nil {
 		return fmt.Errorf("store listing: %w", err)

@@ -112,6 +112,12 @@ type Options struct {
 	// CacheDir is where listings are kept between runs; it is created if need
 	// be, and several pools may share it. Empty keeps none.
 	CacheDir string
+	// Listings keeps listings for several brokers together, in the place of CacheDir
+	// while it can; nil for a broker by itself. Lists reports whether this one
+	// connects to servers that were never listed without anybody needing them; others
+	// wait for it. Nil does always.
+	Listings Listings
+	Lists    func() bool
 	// PackageDir is where packages are installed that a Command would run with npx
 	// or uvx, so that it is run without these; several pools may share it. Empty
 	// leaves every Command as it is written.

@@ -238,6 +238,7 @@ func (s *server) hear(ctx context.Context, sess *session) error {
 	l.Prompts, l.Resources, l.Origin = s.full.Prompts, s.full.Resources, s.full.Origin
 	l.Skills, l.SkillProblems = s.full.Skills, s.full.SkillProblems
 	s.mu.Unlock()
+	s.share(s.entry(sess, l))
 	s.learn(l)
 	return nil
 }

@@ -10,8 +10,12 @@ import (
 func (s *server) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if (!s.known || s.cfg.KeepAlive) && s.sess == nil {
+	switch {
+	case s.sess != nil || s.known && !s.cfg.KeepAlive:
+	case s.cfg.KeepAlive || s.pool.lists():
 		_, _ = s.joinLocked(false) // the attempt records how it went
+	default:
+		s.leaveLocked()
 	}
 }
 

@@ -66,6 +66,7 @@ func NewPool(configs []Config, o *Options) *Pool {
 	if p.opts.Base != nil {
 		p.opts.Base.share(p, true)
 	}
+	p.follow() // first: what changes from now on is heard of
 	p.Update(configs)
 	return p
 }

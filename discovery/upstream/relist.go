@@ -195,14 +195,20 @@ func (s *server) settled(ctx context.Context, sess *session) {
 	}
 }
 
-// store keeps a listing on disk.
+// store keeps a listing on disk, and for other brokers.
 func (s *server) store(sess *session, l discovery.Listing) {
-	s.mu.Lock()
-	entry := cacheEntry{Era: sess.era, Transport: sess.transport, Asks: s.asks, Listing: l}
-	s.mu.Unlock()
-	if err := s.pool.cache.save(s.cfg, entry); err != nil {
+	entry := s.entry(sess, l)
+	if err := s.pool.cache.keep(s.cfg, entry); err != nil {
 		s.log.Warn("cannot store the listing", "err", err) // works all the same, the next start is slower
 	}
+	s.share(entry)
+}
+
+// entry is what is kept of s with a listing that sess gave.
+func (s *server) entry(sess *session, l discovery.Listing) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cacheEntry{Era: sess.era, Transport: sess.transport, Asks: s.asks, Listing: l}.encode()
 }
 
 // learn replaces the listing, and announces it if that changes anything.

@@ -57,7 +57,8 @@ type server struct {
 	retryTimer  *time.Timer
 	idleTimer   *time.Timer
 	relist      relister
-	retired     bool // no longer configured, or the pool is closing
+	unshared    []byte // what other brokers should have and could not get
+	retired     bool   // no longer configured, or the pool is closing
 
 	era     era     // of the last session
 	asks    bool    // it has asked a client something
@@ -77,16 +78,20 @@ type attempt struct {
 	err  error // set before done is closed
 }
 
-// newServer returns a server with what is kept of it.
-func newServer(p *Pool, cfg Config) *server {
+// newServer returns a server with what is kept of it: by all brokers, or else on
+// disk.
+func newServer(p *Pool, cfg Config, shared []byte) *server {
 	s := makeServer(p.ctx, p, cfg)
-	if e, ok := p.cache.load(s.cfg); ok {
+	e, ok := decodeEntry(shared, s.cfg)
+	if !ok {
+		e, ok = p.cache.load(s.cfg)
+	} else if err := p.cache.keep(s.cfg, shared); err != nil {
+		s.log.Warn("cannot store the listing", "err", err)
+	}
+	if ok {
 		s.full, s.known = e.Listing, true
 		s.shown = s.cfg.described(e.Listing)
-		s.dial.era, s.dial.transport = e.Era, e.Transport
-		s.era, s.asks = e.Era, e.Asks
-		s.kind = e.Listing.Transport
-		s.state = StateCached
+		s.rememberLocked(e)
 	}
 	s.decideLocked()
 	return s
@@ -339,7 +344,7 @@ func (s *server) failLocked(err error) {
 // alive. A process that does not start is tried three times, a remote server,
 // whose network may come back, forever.
 func (s *server) retryLaterLocked(state State) {
-	if state == StateNeedsSignIn || isForbidden(s.err) || (s.known && !s.cfg.KeepAlive) || !s.pool.started.Load() {
+	if state == StateNeedsSignIn || isForbidden(s.err) || (s.known && !s.cfg.KeepAlive) || !s.pool.started.Load() || !s.known && !s.pool.lists() {
 		return
 	}
 	if s.cfg.Command != "" && s.failures >= 3 {

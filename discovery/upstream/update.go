@@ -24,11 +24,22 @@ func (p *Pool) Update(configs []Config) {
 	next := &roster{byName: make(map[string]*server)}
 	var added []*server
 	kept := make(map[*server]bool)
+	same := func(cfg Config) bool {
+		s := old.byName[cfg.Name]
+		return s != nil && reflect.DeepEqual(s.cfg, cfg.withDefaults())
+	}
+	var keys []string
+	for _, cfg := range configs {
+		if !same(cfg) {
+			keys = append(keys, cfg.fingerprint())
+		}
+	}
+	shared := p.kept(p.ctx, keys)
 	for _, cfg := range configs {
 		s := old.byName[cfg.Name]
-		if s == nil || !reflect.DeepEqual(s.cfg, cfg.withDefaults()) {
+		if !same(cfg) {
 			if s = p.ofBase(cfg); s == nil {
-				s = newServer(p, cfg)
+				s = newServer(p, cfg, shared[cfg.fingerprint()])
 			}
 			added = append(added, s)
 		}

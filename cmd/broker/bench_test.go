@@ -98,6 +98,13 @@ func report(b *testing.B, took []time.Duration) {
 	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "max-ms")
 }
 
+// reportAs is report for one of several things that were measured.
+func reportAs(b *testing.B, name string, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, name+"-p50-ms")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, name+"-max-ms")
+}
+
 // startToTools starts the server and returns how long its tools took.
 func startToTools(b *testing.B, cmd *exec.Cmd) time.Duration {
 	in, err := cmd.StdinPipe()

@@ -86,6 +86,7 @@ func (a *app) serveHere(ctx context.Context, serve func(context.Context, *sessio
 // openServing opens a broker that serves clients.
 func (a *app) openServing(ctx context.Context) (*session, error) {
 	a.warn = func(problem string) { say(a.stderr, "broker: %s\n", problem) }
+	a.serving = true
 	s, err := a.openAnyway(0)
 	if err != nil {
 		return nil, err

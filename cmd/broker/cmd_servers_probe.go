@@ -142,8 +142,10 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 // pool connects to servers without a broker. It promises them what the broker
 // promises, since what they list is kept for the broker too.
 func (a *app) pool(servers []upstream.Config, st *stores) *upstream.Pool {
+	shared, _ := st.listings()
 	return upstream.NewPool(servers, &upstream.Options{
-		Logger: st.log, CacheDir: filepath.Join(st.dir, "catalogue"), PackageDir: st.dir, Expand: expand, Guard: true, Capabilities: surface.Promises(),
+		Listings: shared,
+		Logger:   st.log, CacheDir: filepath.Join(st.dir, "catalogue"), PackageDir: st.dir, Expand: expand, Guard: true, Capabilities: surface.Promises(),
 		OAuth: signer(st.signIns(), expand),
 	})
 }

@@ -94,20 +94,7 @@ func firstSearch(b *testing.B, broker, home string) {
 // BenchmarkDaemonMemory reports what a daemon with 35 servers takes at rest, after
 // a search and a script. It reads the recorded catalogues beside the repository.
 func BenchmarkDaemonMemory(b *testing.B) {
-	recorded, _ := filepath.Glob("../../../shared/catalog/*.json")
-	if len(recorded) == 0 {
-		b.Skip("needs the recorded catalogues")
-	}
-	broker, servers := benchBroker(b), map[string]any{}
-	for i := 0; len(servers) < 35; i++ {
-		file, err := filepath.Abs(recorded[i%len(recorded)])
-		if err != nil {
-			b.Fatal(err)
-		}
-		if name := filepath.Base(file); name != "servers.json" && (i < len(recorded) || name != "ms365.json") {
-			servers[fmt.Sprintf("%s-%d", strings.TrimSuffix(name, ".json"), i)] = map[string]any{"command": os.Args[0], "env": map[string]string{replayVariable: file}}
-		}
-	}
+	servers, broker := recordedServers(b), benchBroker(b)
 	dir, err := os.MkdirTemp("", "b") // short enough for a socket
 	if err != nil {
 		b.Fatal(err)

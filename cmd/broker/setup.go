@@ -169,6 +169,9 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.serving {
+		kept.join()
+	}
 	store, err := openAudit(kept, cfg)
 	if err != nil {
 		return nil, err
@@ -197,6 +200,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		o.Vectors, o.Runner, o.ScriptSandbox = vectors, runner, commands
 		o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(dir, "catalogue"), from.Expand, log, version
 		o.Folder = func() string { return *folder.Load() }
+		o.Listings, o.Lists = kept.listings()
 		o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
 		o.Languages, o.NotHere = where.runs()
 		o.Isolations = where.offered()

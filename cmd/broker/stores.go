@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker/script"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -39,6 +40,7 @@ type stores struct {
 	dir string
 	db  *postgres.Database // nil for files
 	key []byte             // of sign-ins in db; nil keeps them in dir
+	bus *postgres.Bus      // of a broker that serves from db; nil for none
 	log *slog.Logger
 
 	switches *state.Document // what is switched off, in db
@@ -77,6 +79,50 @@ func (st *stores) scripts(cfg *config.Config) script.Store {
 		s.Shared = script.NewShared(st.db.Documents(script.Kind))
 	}
 	return s
+}
+
+// join lets a broker that serves hear of others that share its database.
+func (st *stores) join() {
+	if st.db != nil && st.bus == nil {
+		st.bus = st.db.Bus()
+	}
+}
+
+// sharedListings are the listings of a database, with what its bus says of them.
+type sharedListings struct {
+	kept state.Listings
+	bus  *postgres.Bus
+}
+
+// Listings implements upstream.Listings.
+func (l sharedListings) Listings(ctx context.Context, keys []string) (map[string][]byte, error) {
+	return l.kept.Listings(ctx, keys)
+}
+
+// SetListing implements upstream.Listings.
+func (l sharedListings) SetListing(ctx context.Context, key string, listing []byte) error {
+	return l.kept.SetListing(ctx, key, listing)
+}
+
+// Follow implements upstream.Listings.
+func (l sharedListings) Follow(heard func(key string)) (stop func()) {
+	if l.bus == nil {
+		return func() {}
+	}
+	listings, lead := l.bus.Subscribe(state.TopicListings, heard), l.bus.Subscribe(state.TopicLead, heard)
+	return func() { listings(); lead() }
+}
+
+// listings are those that brokers keep together, and whether this one connects to
+// servers for them; nil for one alone. A command does, as it ends soon.
+func (st *stores) listings() (shared upstream.Listings, lists func() bool) {
+	switch {
+	case st.db == nil:
+		return nil, nil
+	case st.bus == nil:
+		return sharedListings{kept: st.db.Listings()}, nil
+	}
+	return sharedListings{st.db.Listings(), st.bus}, st.bus.Leads
 }
 
 // databaseTime is how long the tables of a database may take to be made.
@@ -181,6 +227,9 @@ func (st *stores) pins() state.Pins {
 	if st.db == nil {
 		return files.OpenPins(filepath.Join(st.dir, "pins"))
 	}
+	if st.bus != nil {
+		return st.bus.Pins()
+	}
 	return st.db.Pins()
 }
 
@@ -212,6 +261,9 @@ func (st *stores) signIns() *oauth.Manager {
 func (st *stores) Close() error {
 	if st.db == nil {
 		return nil
+	}
+	if st.bus != nil {
+		_ = st.bus.Close() // never fails
 	}
 	return st.db.Close()
 }

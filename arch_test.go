@@ -37,7 +37,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...",
-	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/oauth", "internal/bearer", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry",
+	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/apitoken", "internal/oauth", "internal/bearer", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -99,6 +99,7 @@ var diagram = []row{
 	{pkg: "state/...", imports: []string{"state"}},
 	{pkg: "internal/redact", modules: []string{"std"}},
 	{pkg: "internal/vault", imports: []string{"policy", "internal/redact"}, modules: []string{"std"}},
+	{pkg: "internal/apitoken", imports: []string{"state"}, modules: []string{"std"}},
 	{pkg: "internal/quota", imports: []string{"discovery", "policy", "state"}, modules: []string{"std"}},
 	{pkg: "internal/pins", imports: []string{"discovery", "policy/pin", "policy/scan", "state"}},
 	{pkg: "internal/atomicfile", modules: []string{"std"}},

@@ -33,6 +33,7 @@ const (
 	EventScriptSaved = "script_saved"   // a person saved the script Name in the console
 	EventPins        = "pins_changed"   // a person approved or blocked tools of a server
 	EventLogin       = "login"          // at a remote server
+	EventToken       = "api_token"      // a token was made for the client Name, or revoked
 	EventLogout      = "logout"         // of a remote server
 	EventConfig      = "config_changed" // Digest is that of the config in force; recorded if it differs from the last
 )

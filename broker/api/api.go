@@ -31,8 +31,11 @@ type Options struct {
 	// Tokens are those of clients by name, who may read. Without any, everybody
 	// may who can connect.
 	Tokens map[string]string
+	// Issued is the client of a token that is not among Tokens, "" for none; nil knows
+	// none.
+	Issued func(token string) (client string)
 	// TokensOnly lets nobody read without one of them, even if there are none.
-	TokensOnly bool
+	TokensOnly func() bool
 	// AdminToken is that of who may change things, and read; empty means that
 	// nobody may change anything.
 	AdminToken string
@@ -172,6 +175,9 @@ func (s *server) admit(req *http.Request, changes, private bool) (client string,
 	admin := ""
 	if given && strings.EqualFold(scheme, "Bearer") {
 		admin, client = s.o.Owner(map[string]string{clientAdmin: s.o.AdminToken}, token), s.o.Owner(s.o.Tokens, token)
+		if client == "" && s.o.Issued != nil {
+			client = s.o.Issued(token)
+		}
 	}
 	switch {
 	case admin != "" && s.o.AdminToken != "":
@@ -186,7 +192,7 @@ func (s *server) admit(req *http.Request, changes, private bool) (client string,
 		return "", newProblem(http.StatusUnauthorized, "unauthorized", `changes need the header "Authorization: Bearer TOKEN" with the token of "http.adminToken" in the config`)
 	case client != "":
 		return client, nil
-	case len(s.o.Tokens) > 0 || s.o.TokensOnly:
+	case len(s.o.Tokens) > 0 || s.o.TokensOnly != nil && s.o.TokensOnly():
 		return "", newProblem(http.StatusUnauthorized, "unauthorized", `a token is needed: send the header "Authorization: Bearer TOKEN" with one of "http.tokens" in the config`)
 	}
 	return clientHTTP, nil

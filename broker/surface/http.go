@@ -28,6 +28,8 @@ type HTTPOptions struct {
 	Tokens map[string]string
 	// Limits are those of the tokens that have some, by the client's name.
 	Limits map[string]TokenLimits
+	// Issued are more tokens, which come and go; nil has none.
+	Issued Issued
 	// SignIn accepts tokens of an authorization server too; nil accepts none.
 	SignIn *SignIn
 	// Profile finds the surface that is at /mcp/NAME; nil has none.
@@ -58,6 +60,41 @@ type TokenLimits struct {
 // Expired reports whether the token is good for nothing any more.
 func (l TokenLimits) Expired() bool { return !l.Expires.IsZero() && !time.Now().Before(l.Expires) }
 
+// Issued are tokens beside those of the config. It is safe for concurrent use.
+type Issued interface {
+	// Owner returns the client of a token, and what it is good for.
+	Owner(token string) (client string, l TokenLimits, ok bool)
+	// Has reports whether a client has that name.
+	Has(client string) bool
+	// Any reports whether there are some, or were.
+	Any() bool
+}
+
+// owner is the client of a token, "" if it is nobody's, and what it is good for. Names
+// of the config come first.
+func (o *HTTPOptions) owner(token string) (client string, l TokenLimits) {
+	if client = TokenOwner(o.Tokens, token); client != "" {
+		return client, o.Limits[client]
+	}
+	if o.Issued != nil {
+		if client, l, ok := o.Issued.Owner(token); ok && o.Tokens[client] == "" {
+			return client, l
+		}
+	}
+	return "", TokenLimits{}
+}
+
+// named reports whether a client with a token has that name.
+func (o *HTTPOptions) named(client string) bool {
+	_, ok := o.Tokens[client]
+	return ok || o.Issued != nil && o.Issued.Has(client)
+}
+
+// closed reports whether nobody may use the endpoint without a token.
+func (o *HTTPOptions) closed() bool {
+	return len(o.Tokens) > 0 || o.SignIn != nil || o.Issued != nil && o.Issued.Any()
+}
+
 // sessionTimeout ends the sessions of clients that went away without a word.
 const sessionTimeout = 30 * time.Minute
 
@@ -70,9 +107,9 @@ const StatelessSince = "2026-07-28"
 // Ready says.
 func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 	loopback := isLoopback(o.Addr)
-	if !loopback && len(o.Tokens) == 0 && o.SignIn == nil {
+	if !loopback && !o.closed() {
 		return nil, fmt.Errorf("%s can be reached by other machines, so it needs a token\n"+
-			`hint: add "broker": {"http": {"tokens": {"me": "${BROKER_TOKEN}"}}} to the config, or listen on 127.0.0.1`, o.Addr)
+			`hint: broker tokens create NAME, or "broker": {"http": {"tokens": {"me": "${BROKER_TOKEN}"}}} in the config, or listen on 127.0.0.1`, o.Addr)
 	}
 	for name, token := range o.Tokens {
 		if token == "" {
@@ -131,8 +168,16 @@ func sayHealth(w http.ResponseWriter, ok bool) {
 // checked refuses what a web page in the user's browser could send, and who
 // does not know a token.
 func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
-	if len(o.Tokens) > 0 || o.SignIn != nil {
-		next = withToken(next, o)
+	if protected := withToken(next, o); o.closed() {
+		next = protected
+	} else if open := next; o.Issued != nil {
+		next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if o.closed() {
+				protected.ServeHTTP(w, r)
+				return
+			}
+			open.ServeHTTP(w, r)
+		})
 	}
 	return ownPages(next, loopback, func(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) })
 }
@@ -169,19 +214,19 @@ func withToken(next http.Handler, o HTTPOptions) http.Handler {
 		needed.Scopes, needed.ResourceMetadataURL = o.SignIn.Scopes, o.SignIn.metadataURL()
 	}
 	verify := func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-		client := TokenOwner(o.Tokens, token)
+		client, limits := o.owner(token)
 		switch {
 		case client != "":
-			return &auth.TokenInfo{UserID: client, Scopes: needed.Scopes, Extra: ofToken(o.Limits[client])}, nil
+			return &auth.TokenInfo{UserID: client, Scopes: needed.Scopes, Extra: ofToken(limits)}, nil
 		case o.SignIn == nil:
 			return nil, auth.ErrInvalidToken
 		}
-		return o.SignIn.info(ctx, token, o.Tokens)
+		return o.SignIn.info(ctx, token, o.named)
 	}
 	next = auth.RequireBearerToken(verify, needed)(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fields := strings.Fields(r.Header.Get("Authorization")); len(fields) == 2 {
-			if l := o.Limits[TokenOwner(o.Tokens, fields[1])]; l.Expired() {
+			if _, l := o.owner(fields[1]); l.Expired() {
 				why := "this token expired on " + l.Expires.UTC().Format("2006-01-02 15:04 MST") + ": ask for a new one"
 				w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer error=\"invalid_token\", error_description=%q", why))
 				http.Error(w, why, http.StatusUnauthorized)

@@ -45,6 +45,13 @@ var unnamed = []string{"http", "stdio", "exec", "admin", "console"}
 // maxName bounds the name of a person in bytes.
 const maxName = 200
 
+// MayBeNamed reports whether a person or a program can have a name: not one of those
+// that clients without a name have.
+func MayBeNamed(name string) bool {
+	return strings.TrimSpace(name) != "" && !slices.Contains(unnamed, name) && len(name) <= maxName &&
+		!strings.ContainsFunc(name, unicode.IsControl) && utf8.ValidString(name)
+}
+
 // wellKnown is where the metadata is, RFC 9728 section 3.
 const wellKnown = "/.well-known/oauth-protected-resource"
 
@@ -65,7 +72,7 @@ func ofToken(l TokenLimits) map[string]any {
 
 // info is what the SDK keeps of a token. A person who is called as the client of a
 // token of the config would have its sessions and runs.
-func (s *SignIn) info(ctx context.Context, token string, names map[string]string) (*auth.TokenInfo, error) {
+func (s *SignIn) info(ctx context.Context, token string, named func(string) bool) (*auth.TokenInfo, error) {
 	b, err := s.Verify(ctx, token)
 	switch {
 	case errors.Is(err, ErrToken):
@@ -73,11 +80,10 @@ func (s *SignIn) info(ctx context.Context, token string, names map[string]string
 	case err != nil:
 		return nil, err
 	}
-	_, taken := names[b.Name]
 	switch {
-	case taken:
-		return nil, fmt.Errorf("%w: %q is the name of a token in the config", auth.ErrInvalidToken, b.Name)
-	case slices.Contains(unnamed, b.Name), len(b.Name) > maxName, strings.ContainsFunc(b.Name, unicode.IsControl), !utf8.ValidString(b.Name):
+	case named(b.Name):
+		return nil, fmt.Errorf("%w: %q is the name of a token of the broker", auth.ErrInvalidToken, b.Name)
+	case !MayBeNamed(b.Name):
 		return nil, fmt.Errorf("%w: %.40q cannot be the name of a person", auth.ErrInvalidToken, b.Name)
 	}
 	info := &auth.TokenInfo{UserID: b.Name, Scopes: b.Scopes, Extra: map[string]any{teamKey: b.Team}}

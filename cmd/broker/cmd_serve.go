@@ -15,6 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/broker/console"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/apitoken"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -131,11 +132,16 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		return err
 	}
 	page := console.New()
-	manage, err := a.manageOverHTTP(s, w, values, limits, page)
+	watched, err := apitoken.Watch(ctx, s.stores.apiTokens(), a.logger())
 	if err != nil {
 		return err
 	}
-	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page}
+	defer watched.Close()
+	manage, err := a.manageOverHTTP(s, w, values, limits, issued{watched}, page)
+	if err != nil {
+		return err
+	}
+	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page}
 	if a.chosenProfile() == "" {
 		o.Default = s.config.Broker.Profile
 	}

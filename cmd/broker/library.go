@@ -92,7 +92,7 @@ var unpruned = &sqlite.Options{Days: -1, MaxBytes: -1}
 
 // manageOverHTTP is the HTTP interface to what a running broker manages, for clients
 // with tokens and for the console, whose changes are in force when they are answered.
-func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, limits map[string]broker.TokenLimits, c *console.Console) (http.Handler, error) {
+func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, limits map[string]broker.TokenLimits, issued issued, c *console.Console) (http.Handler, error) {
 	admin, err := expand(s.config.Broker.HTTP.AdminToken)
 	switch {
 	case err != nil:
@@ -107,7 +107,14 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 	}
 	o := a.apiOptions(s, w)
 	o.Tokens, o.AdminToken, o.Owner = tokens, admin, ownerOf(tokens, limits)
-	o.TokensOnly = s.config.Broker.HTTP.SignIn.Issuer != ""
+	o.TokensOnly = func() bool { return s.config.Broker.HTTP.SignIn.Issuer != "" || issued.Any() }
+	o.Issued = func(token string) string {
+		client, l, ok := issued.Owner(token)
+		if _, taken := tokens[client]; !ok || taken || l.Profile != "" || l.Expired() {
+			return ""
+		}
+		return client
+	}
 	if c != nil {
 		o.Session = c.Session
 	}

@@ -252,7 +252,7 @@ func (a *app) root() *cobra.Command {
 		a.tailCommand(), a.topCommand(), a.auditCommand(), a.runsCommand(), a.approvalsCommand(), a.policyCommand(), a.doctorCommand(), a.waitCommand(), a.sandboxCommand(), a.authCommand(), a.initCommand(), a.importCommand(), a.installCommand(), a.uninstallCommand(),
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(), a.manCommand(),
 		a.redactCommand(),
-		a.profilesCommand(), a.projectsCommand(),
+		a.profilesCommand(), a.tokensCommand(), a.projectsCommand(),
 		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.consoleCommand(), a.daemonCommand(), a.serviceCommand(),
 	)
 	a.addCompletions(root)

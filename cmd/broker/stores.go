@@ -233,6 +233,14 @@ func (st *stores) pins() state.Pins {
 	return st.db.Pins()
 }
 
+// apiTokens are documents with the tokens that programs have for the endpoint.
+func (st *stores) apiTokens() state.Documents {
+	if st.db == nil {
+		return files.OpenDocuments(filepath.Join(st.dir, "api-tokens"))
+	}
+	return st.db.Documents("api-tokens")
+}
+
 // buckets are those of quotas that brokers share; nil if this one shares none.
 func (st *stores) buckets() state.Buckets {
 	if st.db == nil {

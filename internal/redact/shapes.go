@@ -26,6 +26,7 @@ var prefixes = []struct {
 	begins  []string
 }{
 	{"GitHub", "github_token", word, 16, []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"}},
+	{"This broker", "broker_token", word, 64, []string{"brk_"}},
 	{"GitLab", "gitlab_token", dotted, 16, []string{"glpat-", "gldt-", "glrt-", "glrtr-", "glptt-", "glft-", "glsoat-", "glcbt-", "glagent-", "gloas-", "glimt-", "glffct-", "glwt-", "GR1348941"}},
 	{"Slack", "slack_token", dotted, 8, []string{"xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"}},
 	{"Anthropic", "anthropic_key", word, 16, []string{"sk-ant-"}},

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/apitoken"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+func (a *app) tokensCommand() *cobra.Command {
+	var team string
+	var expires time.Duration
+	create := &cobra.Command{
+		Use: "create NAME", Short: "Make a token for a program, and print it once",
+		Long: `Make a token with which a program uses the HTTP endpoint as the client NAME, and print it.
+
+It is shown only now: what is kept is its SHA-256. A running broker accepts it within a second. With --profile it can use that profile of the config and nothing else.`,
+		Args: oneArg("the name of a client"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t := apitoken.Token{Name: args[0], Profile: a.profile, Team: team}
+			if expires > 0 {
+				t.Expires = time.Now().Add(expires).UTC().Truncate(time.Second)
+			}
+			return a.createToken(cmd.Context(), t)
+		},
+	}
+	create.Flags().StringVar(&team, "team", "", "the team whose quotas its calls count for")
+	timeVar(create.Flags(), &expires, "expires", "when it ends, such as 90d (default never)")
+	return group("tokens", "Make, list and revoke tokens for the HTTP endpoint",
+		create,
+		&cobra.Command{
+			Use: "list", Short: "List the tokens: who has one, for what, and when it was used last", Args: noArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return a.listTokens(cmd.Context()) },
+		},
+		&cobra.Command{
+			Use: "revoke NAME", Short: "Make a token good for nothing, within a second", Args: oneArg("the name of a client"),
+			RunE: func(cmd *cobra.Command, args []string) error { return a.revokeToken(cmd.Context(), args[0]) },
+		},
+	)
+}
+
+// withTokens opens the tokens of the config for do.
+func (a *app) withTokens(do func(cfg *config.Config, tokens apitoken.Store) error) error {
+	cfg, dir, err := a.loadWithState()
+	if err != nil {
+		return err
+	}
+	st, err := a.storesOf(cfg, dir)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return do(cfg, apitoken.NewStore(st.apiTokens()))
+}
+
+// A createdToken is what "tokens create" prints.
+type createdToken struct {
+	Name    string    `json:"name"`
+	Token   string    `json:"token"`
+	Profile string    `json:"profile,omitempty"`
+	Team    string    `json:"team,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+func (a *app) createToken(ctx context.Context, t apitoken.Token) error {
+	return a.withTokens(func(cfg *config.Config, tokens apitoken.Store) error {
+		if err := a.checkProfile(cfg); err != nil {
+			return err
+		}
+		if _, ok := cfg.Broker.HTTP.Tokens[t.Name]; ok {
+			return usage("%q has a token in the config already", t.Name)
+		}
+		if !surface.MayBeNamed(t.Name) {
+			return usage("%q cannot be the name of a client", oneLine(t.Name, 60))
+		}
+		secret, err := tokens.Create(ctx, t)
+		if errors.Is(err, apitoken.ErrTaken) {
+			return usage("%q has a token already\nhint: broker tokens revoke %s", t.Name, shellWord(t.Name))
+		}
+		if err != nil {
+			return err
+		}
+		detail := "a token was made"
+		if t.Profile != "" {
+			detail += " for the profile " + t.Profile
+		}
+		a.record(cfg, state.Event{Kind: state.EventToken, Name: t.Name, Client: clientCLI, Detail: detail + until(t.Expires)})
+		if a.json {
+			return a.printJSON(createdToken{t.Name, secret, t.Profile, t.Team, t.Expires})
+		}
+		say(a.stderr, "the token of %s, shown only now%s:\n", oneLine(t.Name, 200), until(t.Expires))
+		sayln(a.stdout, secret)
+		return nil
+	})
+}
+
+// A tokenRow is a token as "tokens list" prints it.
+type tokenRow struct {
+	Name    string    `json:"name"`
+	Profile string    `json:"profile,omitempty"`
+	Team    string    `json:"team,omitempty"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"`
+	Used    string    `json:"used,omitempty"` // the day of its last use
+}
+
+func (a *app) listTokens(ctx context.Context) error {
+	return a.withTokens(func(_ *config.Config, tokens apitoken.Store) error {
+		list, used, err := tokens.List(ctx)
+		if err != nil {
+			return err
+		}
+		rows := []tokenRow{}
+		for _, t := range list {
+			rows = append(rows, tokenRow{t.Name, t.Profile, t.Team, t.Created, t.Expires, used[t.Name]})
+		}
+		return printList(a, rows, "there are no tokens: broker tokens create NAME makes one", table[tokenRow]{
+			"NAME\tPROFILE\tTEAM\tCREATED\tEXPIRES\tUSED", func(r tokenRow) []any {
+				expires := "never"
+				switch {
+				case r.Expires.IsZero():
+				case time.Now().Before(r.Expires):
+					expires = r.Expires.Format(time.DateOnly)
+				default:
+					expires = "expired"
+				}
+				return []any{r.Name, orDash(r.Profile), orDash(r.Team), r.Created.Format(time.DateOnly), expires, orDash(r.Used)}
+			}})
+	})
+}
+
+func (a *app) revokeToken(ctx context.Context, name string) error {
+	return a.withTokens(func(cfg *config.Config, tokens apitoken.Store) error {
+		err := tokens.Revoke(ctx, name)
+		if errors.Is(err, state.ErrNotFound) {
+			list, _, _ := tokens.List(ctx) // its error would be this one
+			var names []string
+			for _, t := range list {
+				names = append(names, t.Name)
+			}
+			hint := ""
+			if _, ok := cfg.Broker.HTTP.Tokens[name]; ok {
+				hint = ": it is in the config"
+			} else if near := nearest.Names(name, names, 1); len(near) > 0 {
+				hint = fmt.Sprintf("; did you mean %q?", near[0])
+			}
+			return usage("no token of %q was made by broker tokens%s", oneLine(name, 60), hint)
+		}
+		if err != nil {
+			return err
+		}
+		a.record(cfg, state.Event{Kind: state.EventToken, Name: name, Client: clientCLI, Detail: "its token was revoked"})
+		say(a.stdout, "revoked the token of %s\n", oneLine(name, 200))
+		return nil
+	})
+}
+
+// issued are the tokens that were made so, for the endpoint.
+type issued struct{ *apitoken.Watcher }
+
+// Owner implements broker.Issued.
+func (i issued) Owner(token string) (client string, l broker.TokenLimits, ok bool) {
+	t, ok := i.Find(token)
+	return t.Name, broker.TokenLimits{Profile: t.Profile, Team: t.Team, Expires: t.Expires}, ok
+}

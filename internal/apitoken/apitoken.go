@@ -1,0 +1,138 @@
+// Package apitoken keeps the tokens that "broker tokens" makes for programs: only
+// their hashes, so that nobody can read a token where they are kept.
+package apitoken
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// Prefix is how each token begins, for those who search for secrets.
+const Prefix = "brk_"
+
+// MaxTokens is how many there can be.
+const MaxTokens = 1000
+
+// A Token is what is kept of one.
+type Token struct {
+	Name    string    `json:"name"` // of the client that has it
+	Hash    string    `json:"sha256"`
+	Profile string    `json:"profile,omitempty"` // the only one that it can use; empty for any
+	Team    string    `json:"team,omitempty"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"` // zero is never
+}
+
+// The documents in which tokens are, and on which day they were used last.
+const (
+	tokensDoc = "tokens"
+	usedDoc   = "used"
+)
+
+// A Store keeps tokens in documents.
+type Store struct{ docs state.Documents }
+
+// NewStore returns the tokens that docs has.
+func NewStore(docs state.Documents) Store { return Store{docs} }
+
+var (
+	// ErrTaken is the error of a name that a token has already.
+	ErrTaken = errors.New("there is a token of this name")
+	errMany  = fmt.Errorf("there are %d tokens: revoke some of them", MaxTokens)
+)
+
+// Create makes a token, with the name and the limits of t, and returns the secret,
+// which is kept nowhere.
+func (s Store) Create(ctx context.Context, t Token) (secret string, err error) {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	secret = Prefix + hex.EncodeToString(key)
+	t.Hash, t.Created = hash(secret), time.Now().UTC().Truncate(time.Second)
+	return secret, change(ctx, s.docs, tokensDoc, func(list *[]Token) error {
+		switch {
+		case slices.ContainsFunc(*list, func(o Token) bool { return o.Name == t.Name }):
+			return ErrTaken
+		case len(*list) >= MaxTokens:
+			return errMany
+		}
+		*list = append(*list, t)
+		return nil
+	})
+}
+
+// List returns the tokens by their names, and the days of their last use.
+func (s Store) List(ctx context.Context) (list []Token, used map[string]string, err error) {
+	if err := read(ctx, s.docs, tokensDoc, &list); err != nil {
+		return nil, nil, err
+	}
+	slices.SortFunc(list, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
+	return list, used, read(ctx, s.docs, usedDoc, &used)
+}
+
+// Revoke makes a token good for nothing. The error of an unknown name is
+// state.ErrNotFound.
+func (s Store) Revoke(ctx context.Context, name string) error {
+	err := change(ctx, s.docs, tokensDoc, func(list *[]Token) error {
+		i := slices.IndexFunc(*list, func(t Token) bool { return t.Name == name })
+		if i < 0 {
+			return state.ErrNotFound
+		}
+		*list = slices.Delete(*list, i, i+1)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return change(ctx, s.docs, usedDoc, func(used *map[string]string) error { delete(*used, name); return nil })
+}
+
+func hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// read reads a document, of which there may be none.
+func read[T any](ctx context.Context, docs state.Documents, name string, to *T) error {
+	body, err := docs.Document(ctx, name)
+	if errors.Is(err, state.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(body, to)
+	}
+	if err != nil {
+		return fmt.Errorf("read the tokens: %w", err)
+	}
+	return nil
+}
+
+// change changes a document, one at a time.
+func change[T any](ctx context.Context, docs state.Documents, name string, f func(*T) error) error {
+	unlock, err := docs.LockDocument(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var value T
+	if err := read(ctx, docs, name, &value); err != nil {
+		return err
+	}
+	if err := f(&value); err != nil {
+		return err
+	}
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return docs.SetDocument(ctx, name, body)
+}

@@ -1,0 +1,154 @@
+package apitoken
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// watchEvery is how often a Watcher looks whether tokens have changed, here or at
+// another broker.
+const watchEvery = 500 * time.Millisecond
+
+// A Watcher knows the tokens as they are, but for the last second. It is safe for
+// concurrent use, and must be closed.
+type Watcher struct {
+	docs state.Documents
+	log  *slog.Logger
+
+	mu      sync.Mutex
+	version string
+	byHash  map[string]Token
+	names   map[string]bool
+	used    map[string]string // the days on which tokens were used last
+	unkept  map[string]string // what is not kept yet of it
+	any     bool              // there were tokens once
+
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Watch reads the tokens and watches them. A nil logger discards.
+func Watch(ctx context.Context, docs state.Documents, log *slog.Logger) (*Watcher, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	w := &Watcher{docs: docs, log: log, unkept: make(map[string]string), done: make(chan struct{})}
+	if err := w.look(ctx); err != nil {
+		return nil, err
+	}
+	if err := read(ctx, docs, usedDoc, &w.used); err != nil {
+		return nil, err
+	}
+	if w.used == nil {
+		w.used = make(map[string]string)
+	}
+	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	go w.run(ctx)
+	return w, nil
+}
+
+func (w *Watcher) run(ctx context.Context) {
+	defer close(w.done)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := w.look(ctx); err != nil { // those before stay good
+			w.log.Warn("watch tokens", "err", err)
+		}
+		w.keepUsed(ctx)
+	}
+}
+
+// Close ends the watching.
+func (w *Watcher) Close() error {
+	w.cancel()
+	<-w.done
+	return nil
+}
+
+// look reads the tokens if they have changed.
+func (w *Watcher) look(ctx context.Context) error {
+	version := w.docs.DocumentVersion(ctx, tokensDoc)
+	w.mu.Lock()
+	same := version == w.version && w.byHash != nil
+	w.mu.Unlock()
+	if same {
+		return nil
+	}
+	var list []Token
+	if err := read(ctx, w.docs, tokensDoc, &list); err != nil {
+		return err
+	}
+	byHash, names := make(map[string]Token, len(list)), make(map[string]bool, len(list))
+	for _, t := range list {
+		byHash[t.Hash], names[t.Name] = t, true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.version, w.byHash, w.names = version, byHash, names
+	w.any = w.any || len(list) > 0
+	return nil
+}
+
+// Find returns the token with a secret, also one that has expired.
+func (w *Watcher) Find(secret string) (t Token, ok bool) {
+	sum := hash(secret) // of a secret that long, the time to find it says nothing
+	today := time.Now().UTC().Format(time.DateOnly)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, ok = w.byHash[sum]
+	if ok && w.used[t.Name] != today {
+		w.used[t.Name], w.unkept[t.Name] = today, today
+	}
+	return t, ok
+}
+
+// Has reports whether a token has that name.
+func (w *Watcher) Has(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.names[name]
+}
+
+// Any reports whether there is a token, or was one since the Watcher began.
+func (w *Watcher) Any() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.any
+}
+
+// keepUsed keeps which tokens were used first on this day.
+func (w *Watcher) keepUsed(ctx context.Context) {
+	w.mu.Lock()
+	unkept := maps.Clone(w.unkept)
+	w.mu.Unlock()
+	if len(unkept) == 0 {
+		return
+	}
+	err := change(ctx, w.docs, usedDoc, func(used *map[string]string) error {
+		if *used == nil {
+			*used = make(map[string]string)
+		}
+		for name, day := range unkept {
+			(*used)[name] = max((*used)[name], day)
+		}
+		return nil
+	})
+	if err != nil {
+		w.log.Warn("keep when tokens were used", "err", err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.unkept, func(name, day string) bool { return unkept[name] == day })
+}

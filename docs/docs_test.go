@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -81,5 +82,39 @@ func TestPlain(t *testing.T) {
 				t.Errorf("Plain mismatch (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Pages are whole as HTML: nothing of their text is an element, and each link within
+// them leads to a page and a heading.
+func TestHTML(t *testing.T) {
+	tests := []struct{ name, markdown, want string }{
+		{"text is escaped", "a <script> & `<b>`", "<p>a &lt;script&gt; &amp; <code>&lt;b&gt;</code></p>\n"},
+		{"links", "[the `x` page](policy.md#flows) [out](https://example.com) [bad](javascript:alert(1)) [code](../cmd/x.go)", `<p><a href="policy#flows">the <code>x</code> page</a> <a href="https://example.com" rel="noreferrer">out</a> bad) code</p>` + "\n"},
+		{"lists in lists", "- a\n  b\n  - c\n- d", "<ul>\n<li>a\nb<ul>\n<li>c</li>\n</ul>\n</li>\n<li>d</li>\n</ul>\n"},
+		{"code in lists", "1. a\n   ```sh\n   x <y>\n   ```", "<ol>\n<li>a<pre class=\"block\" tabindex=\"0\">x &lt;y&gt;\n</pre>\n</li>\n</ol>\n"},
+		{"tables", "| k | |\n|---|---|\n| `a\\|b` | **c** *d* |", "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\"><table>\n<tr><th>k</th><th></th></tr>\n<tr><td><code>a|b</code></td><td><strong>c</strong> <em>d</em></td></tr>\n</table></div>\n"},
+		{"headings", "## `a` of b\n## `a` of b", "<h2 id=\"a-of-b\"><code>a</code> of b</h2>\n<h2 id=\"a-of-b-1\"><code>a</code> of b</h2>\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, docs.HTML(tt.markdown)); diff != "" {
+				t.Errorf("HTML mismatch (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for _, topic := range docs.Topics() {
+		text, _ := docs.Page(topic.Name)
+		page := docs.HTML(text)
+		for _, m := range regexp.MustCompile(`href="([\w-]*)(?:#([\w-]+))?"`).FindAllStringSubmatch(page, -1) {
+			target := page
+			if m[1] != "" {
+				other, _ := docs.Page(m[1])
+				target = docs.HTML(other)
+			}
+			if target == "" || m[2] != "" && !strings.Contains(target, `id="`+m[2]+`"`) {
+				t.Errorf("%s links to %s, which is not there", topic.Name, m[0])
+			}
+		}
 	}
 }

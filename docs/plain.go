@@ -175,13 +175,21 @@ func (p *printer) record(head, row []string) {
 	}
 }
 
-// cells are the cells of a row of a table.
+// cells are the cells of a row of a table, as plain text.
 func cells(line string) []string {
+	row := rawCells(line)
+	for i, cell := range row {
+		row[i] = inline(cell)
+	}
+	return row
+}
+
+func rawCells(line string) []string {
 	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
 	line = strings.ReplaceAll(line, `\|`, "\x00")
 	var row []string
 	for cell := range strings.SplitSeq(line, "|") {
-		row = append(row, inline(strings.ReplaceAll(strings.TrimSpace(cell), "\x00", "|")))
+		row = append(row, strings.ReplaceAll(strings.TrimSpace(cell), "\x00", "|"))
 	}
 	return row
 }

@@ -53,6 +53,8 @@ type Options struct {
 	// SaveScript saves a script for people and other scripts to run; nil cannot. It
 	// returns what the commands print of it. An error says what is wrong with it.
 	SaveScript func(name, description, code string) (any, error)
+	// Settings are the values of the config in force, without secrets; nil has none.
+	Settings func() (any, error)
 	// Note records what a person decided; nil is fine.
 	Note func(state.Event)
 	// Private asks for a session also where there are no tokens.

@@ -43,6 +43,7 @@ var views = []route{
 	{http.MethodGet, "/api/manifest", false, (*server).manifest},
 	{http.MethodPost, "/api/execute", true, (*server).execute},
 	{http.MethodPost, "/api/scripts", true, (*server).saveScript},
+	{http.MethodGet, "/api/config", false, (*server).settings},
 }
 
 // query reads the parameters of a request. The first mistake is its err.
@@ -265,6 +266,18 @@ func (s *server) execute(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	return s.run(r, broker.ExecuteRequest{Code: body.Code, Language: body.Language, Timeout: time.Duration(body.Timeout) * time.Second, Plan: body.Plan, Owner: state.Local})
+}
+
+// settings are the values of the config in force, and where each is from.
+func (s *server) settings(*http.Request) (int, any, error) {
+	if s.o.Settings == nil {
+		return http.StatusOK, map[string]any{"settings": []any{}}, nil
+	}
+	list, err := s.o.Settings()
+	if err != nil {
+		return 0, nil, newProblem(http.StatusConflict, "bad_config", "the file cannot be shown, and an earlier one is in force: %s", gate.Cut(s.o.Library().Hider()(err.Error()), 2000))
+	}
+	return http.StatusOK, map[string]any{"settings": list}, nil
 }
 
 // saveScript keeps a script because a person says so.

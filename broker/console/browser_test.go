@@ -26,6 +26,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
@@ -81,6 +82,9 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 	p := &place{t: t, broker: b, store: store, page: console.New(), scripts: script.Store{Dir: filepath.Join(dir, "scripts")}}
 	p.handler = surface.ConsoleHandler(p.page, api.New(api.Options{
 		Library: func() *library.Library { return l }, Owner: surface.TokenOwner, Private: true, Session: p.page.Session,
+		Settings: func() (any, error) {
+			return config.Settings("servers.json", []byte(`{"mcpServers": {"shelf": {"command": "shelf", "env": {"KEY": "`+secret+`", "OTHER": "${SHELF_KEY}"}}}, "broker": {"readOnly": true}}`))
+		},
 		SaveScript: func(name, description, code string) (any, error) {
 			return p.scripts.Save(script.Script{Name: name, Description: description, Code: code})
 		},
@@ -252,7 +256,7 @@ func TestSecretsAreInNoAnswer(t *testing.T) {
 	asks := p.broker.Execute(t.Context(), broker.ExecuteRequest{Code: `await callMCPTool('shelf__delete_book', {token: '` + secret + `'})`, Language: "javascript", Client: "stdio", Owner: state.Local})
 	redacted := 0
 	for _, path := range []string{"executions", "executions/" + id, "executions?q=ghp", "calls", "calls?format=csv", "calls?format=jsonl", "events", "stats", "servers", "servers/shelf", "search?q=book&detail=full",
-		"approvals", "runs/" + asks.RunID, "pins", "manifest", "skills"} {
+		"config", "approvals", "runs/" + asks.RunID, "pins", "manifest", "skills"} {
 		res, err := p.get(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)

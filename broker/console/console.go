@@ -133,6 +133,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.open(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "use GET", http.StatusMethodNotAllowed)
+	case name == "/docs":
+		http.Redirect(w, r, "/console/docs/", http.StatusMovedPermanently)
+	case strings.HasPrefix(name, "/docs/"):
+		h.Set("Cache-Control", "no-cache")
+		serveDocs(w, r, strings.TrimPrefix(name, "/docs/"))
 	default:
 		if t := types[path.Ext(name)]; t != "" { // whatever this machine calls it
 			h.Set("Content-Type", t)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
@@ -136,15 +138,47 @@ func (a *app) apiOptions(s *session, w *watcher) api.Options {
 			if err != nil {
 				return nil, err
 			}
+			var warning string
+			if redact.Text(saved.Code) != saved.Code {
+				warning = saved.Name + " holds what looks like a secret"
+			}
 			saved.Code = "" // the page has it
-			return saved, nil
+			return struct {
+				script.Script
+				Warning string `json:"warning,omitempty"`
+			}{*saved, warning}, nil
 		},
+		Settings: func() (any, error) { return a.settings(s.config) },
 		FileRead: func(k *skills.Skill, client, path string, err error) {
 			e := skillEvent(state.EventSkillFileRead, k, path, err)
 			e.Client = client
 			s.audit.Note(e)
 		},
 	}
+}
+
+// settings are the values in force: those of flags above those of the file.
+func (a *app) settings(cfg *config.Config) ([]config.Setting, error) {
+	data, err := os.ReadFile(cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	list, err := config.Settings(cfg.Path, data)
+	if err != nil {
+		return nil, err
+	}
+	var above []config.Setting
+	for flag, v := range map[string]string{"mode": a.mode, "profile": a.chosenProfile(), "readOnly": map[bool]string{true: "true"}[a.readOnly]} {
+		if v != "" {
+			list = slices.DeleteFunc(list, func(s config.Setting) bool { return s.Key == "broker."+flag })
+			above = append(above, config.Setting{Key: "broker." + flag, Value: v, From: "command line"})
+		}
+	}
+	if cfg.Managed != nil {
+		above = append(above, config.Setting{Key: "policy", Value: "above that of this file", From: managedPath})
+	}
+	slices.SortFunc(above, func(a, b config.Setting) int { return strings.Compare(a.Key, b.Key) })
+	return append(above, list...), nil
 }
 
 // changeEvent is a change as it stands in the audit log.

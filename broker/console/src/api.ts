@@ -29,7 +29,8 @@ export interface Ledger {
 export interface Explained { name: string; kind?: string; score: number; held: number; words: { word: string; as: string; score: number; named?: boolean }[] }
 export interface Explanation { answer: string; bytes: number; tokens: number; ms: number; hits: Explained[] }
 export interface Run { run_id: string; client?: string; principal?: string; started: string; expires?: string; status: string; calls: number; code?: string }
-export interface SavedScript { name: string; version: number; description?: string; input?: { type: string } }
+export interface Setting { key: string; value: string; from: string }
+export interface SavedScript { name: string; version: number; warning?: string; description?: string; input?: { type: string } }
 export interface RunCall { n: number; tool: string; args?: unknown; why: string; state?: string; class?: string; digest?: string; decided_by?: string }
 export interface Pin {
   server: string; kind: string; title: string; state: string; held: boolean; verdict: string; seen: string;

@@ -13,14 +13,14 @@ import { Skills } from './skills';
 import { address, Cmd, later, moved, useKeys, useSignal } from './ui';
 
 const screens = [
-  { id: 'executions', name: 'Executions', key: 'e', show: Executions },
-  { id: 'approvals', name: 'Approvals', key: 'p', show: Approvals },
-  { id: 'servers', name: 'Servers', key: 's', show: Servers },
-  { id: 'search', name: 'Search', key: 'f', show: Search },
-  { id: 'audit', name: 'Audit', key: 'u', show: Audit },
-  { id: 'ledger', name: 'Ledger', key: 'l', show: Ledger },
-  { id: 'skills', name: 'Skills', key: 'i', show: Skills },
-  { id: 'runner', name: 'Runner', key: 'w', show: Runner },
+  { id: 'executions', name: 'Executions', key: 'e', show: Executions, page: 'audit' },
+  { id: 'approvals', name: 'Approvals', key: 'p', show: Approvals, page: 'approvals' },
+  { id: 'servers', name: 'Servers', key: 's', show: Servers, page: 'servers' },
+  { id: 'search', name: 'Search', key: 'f', show: Search, page: 'search' },
+  { id: 'audit', name: 'Audit', key: 'u', show: Audit, page: 'audit' },
+  { id: 'ledger', name: 'Ledger', key: 'l', show: Ledger, page: 'how-it-works#what-it-saves' },
+  { id: 'skills', name: 'Skills', key: 'i', show: Skills, page: 'skills' },
+  { id: 'runner', name: 'Runner', key: 'w', show: Runner, page: 'code' },
 ];
 
 function App() {
@@ -59,6 +59,7 @@ function App() {
     <nav aria-label="Screens"><p class="brand">broker</p>
       <ul>{screens.map((s) => <li key={s.id}><a href={'#/' + s.id} aria-current={s.id === id ? 'page' : undefined} title={`g ${s.key}`}>{s.name}
         {s.id === 'approvals' && waits > 0 && <span class="badge">{waits}<span class="sr"> waiting</span></span>}</a></li>)}</ul>
+      <p class="about"><a href={'docs/' + (screen?.page ?? '')} target="_blank">{screen ? 'About ' + screen.name : 'Documentation'}</a></p>
       <p class={live.value ? 'live' : 'live off'} role="status">{live.value ? 'live' : 'not connected'}</p></nav>
     <main id="main" tabIndex={-1}>
       {problem.value && <p role="alert" class="problem">{problem.value} <button onClick={() => { problem.value = ''; }}>Close</button></p>}

@@ -72,6 +72,7 @@ export function Runner() {
       <button class="primary">Save the script</button>
       <p class="dim">Models find saved scripts and call them. One of the same name becomes a new version.</p></form>}
     {saved.value && <p role="status" class="notice">Saved {saved.value.name}, version {saved.value.version}. In scripts: <Cmd>{`await scripts.${saved.value.name}(${saved.value.input ? 'input' : ''})`}</Cmd>; in a terminal: <Cmd>{'broker run ' + saved.value.name}</Cmd></p>}
+    {saved.value?.warning && <p role="alert" class="problem">{saved.value.warning}</p>}
     <div class="split"><div class="editor" ref={box} />
       <div aria-live="polite">
         <Problem error={error.value} />

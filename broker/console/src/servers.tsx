@@ -1,7 +1,7 @@
 // Servers: what works, and what to do about the rest.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { get, type Ledger, onServers, send, type Server, type ServerDetail } from './api';
+import { get, type Ledger, onServers, send, type Server, type ServerDetail, type Setting } from './api';
 import { address, attempt, Block, Cmd, count, Empty, Facts, many, ms, Problem, size, Status, Table, Time, useLoad } from './ui';
 
 const weekAgo = () => new Date(Date.now() - 7 * 86_400_000).toISOString();
@@ -13,6 +13,7 @@ export function Servers() {
 
 function ServerList() {
   const { value, error, again } = useLoad((s) => get<{ servers: Server[]; total_tools: number }>('servers', {}, s), '');
+  const open = useSignal(false);
   const use = useLoad((s) => get<Ledger>('stats', { since: weekAgo() }, s), '');
   useEffect(() => onServers(() => void again()), []);
   const of = (name: string) => (use.value.value?.tools ?? []).filter((t) => t.server === name);
@@ -30,6 +31,22 @@ function ServerList() {
       { name: 'Errors', number: true, low: true, cell: (s) => { const n = of(s.name).reduce((n, t) => n + t.errors, 0); return n ? <strong>{count(n)}</strong> : '0'; } },
       { name: 'Last call', low: true, cell: (s) => { const last = of(s.name).map((t) => t.last_call).sort().at(-1); return last ? <Time at={last} /> : <span class="dim">none</span>; } },
       { name: 'What it does', low: true, wide: true, cell: (s) => <span class="clip">{s.description}</span> },
+    ]} />}
+    <details onToggle={(e) => { open.value = e.currentTarget.open; }}><summary>Configuration in force</summary>{open.value && <Settings />}</details>
+  </>;
+}
+
+// Settings: which values are in force, and where each is from.
+function Settings() {
+  const { value, error } = useLoad((s) => get<{ settings: Setting[] }>('config', {}, s), '');
+  const rows = value.value?.settings;
+  return <>
+    <Problem error={error.value} />
+    <p class="dim">Of credentials, and of what may hold some, only the names of references are shown. <a href="docs/configuration" target="_blank">All keys</a></p>
+    {rows && <Table label="Configuration" rows={rows} rowKey={(s) => s.key + s.from} columns={[
+      { name: 'Key', wide: true, cell: (s) => <span class="mono">{s.key}</span> },
+      { name: 'Value', wide: true, cell: (s) => <span class="mono">{s.value}</span> },
+      { name: 'From', cell: (s) => (s.from === 'default' ? <span class="dim">default</span> : s.from) },
     ]} />}
   </>;
 }

@@ -1,7 +1,7 @@
 // What the screens share: the address, times and sizes, tables and states.
 import { signal, useSignal } from '@preact/signals';
 import { type ComponentChildren, Fragment } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { problem } from './api';
 
 // An Address is what stands after the #: a path and its parameters.
@@ -142,7 +142,8 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, key: strin
       if (!mine.signal.aborted) error.value = (e as Error).message;
     }
   };
-  useEffect(() => { void again(); return () => abort.current?.abort(); }, [key]);
+  // Before the page is painted, not after: a frame less to wait for.
+  useLayoutEffect(() => { void again(); return () => abort.current?.abort(); }, [key]);
   return { value, error, again };
 }
 
@@ -169,7 +170,7 @@ export function later(f: () => void, wait: number): () => void {
 export function useKeys(keys: Record<string, () => void>) {
   const current = useRef(keys);
   current.current = keys;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const on = (e: KeyboardEvent) => {
       const t = e.target as HTMLElement;
       if (e.metaKey || e.ctrlKey || e.altKey || t.closest('input, select, textarea, [contenteditable], .editor')) return;

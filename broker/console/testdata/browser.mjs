@@ -234,6 +234,34 @@ await part('search', async () => { // What was right is kept as cases for broker
   await p.context().close();
 });
 
+await part('pages', async () => { // The configuration in force, and the documentation, in the style of the console.
+  const p = await page(o.full);
+  await p.show('servers');
+  await p.getByText('Configuration in force').click();
+  await p.getByRole('region', { name: 'Configuration' }).waitFor();
+  check(/env\.OTHER[^]*\$\{SHELF_KEY\}[^]*servers\.json:1[^]*broker\.readOnly[^]*true[^]*broker\.mode[^]*default/.test(await p.text()), 'the configuration is ' + (await p.text()).slice(0, 2000));
+  check(!(await p.evaluate(html)).includes(o.secret), 'a secret in the configuration');
+  const [doc] = await Promise.all([p.context().waitForEvent('page'), p.getByRole('link', { name: 'About Servers' }).click()]);
+  await doc.getByRole('heading', { level: 1, name: 'Servers' }).waitFor();
+  await doc.evaluate(axeSource);
+  for (const scheme of ['light', 'dark']) {
+    for (const width of [1280, 375]) {
+      await doc.emulateMedia({ colorScheme: scheme });
+      await doc.setViewportSize({ width, height: 800 });
+      const wide = await doc.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      check(wide <= 0, `a page of the documentation is ${wide} px wider than ${width}`);
+      const found = await doc.evaluate(() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'] }));
+      for (const v of found.violations) check(false, `docs ${scheme} ${width}: ${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(' | ')}`);
+      if (o.shots) await doc.screenshot({ path: `${o.shots}/docs-${scheme}-${width}.png` });
+    }
+  }
+  await doc.keyboard.press('Tab');
+  check((await doc.evaluate(() => document.activeElement.textContent)) === 'Skip to the content', 'a page of the documentation begins elsewhere');
+  await doc.getByRole('link', { name: 'Configuration', exact: true }).click();
+  await doc.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor();
+  await p.context().close();
+});
+
 await part('token', async () => { // A wrong token is a sentence.
   const context = await browser.newContext();
   const p = await context.newPage();

@@ -1,0 +1,56 @@
+package console
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/docs"
+)
+
+// page is what is around a page of the documentation: its title, the list of all, and
+// its text.
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>%s · broker</title>
+<link rel="icon" href="../icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="../app.css">
+</head>
+<body><div id="app">
+<a class="skip" href="#main">Skip to the content</a>
+<nav class="pages" aria-label="Pages"><p class="brand"><a href="../">broker</a></p>
+<ul>
+%s</ul></nav>
+<main id="main" class="prose" tabindex="-1">
+%s</main>
+</div></body>
+</html>
+`
+
+// serveDocs serves a page of the documentation, the index where none is named.
+func serveDocs(w http.ResponseWriter, r *http.Request, name string) {
+	text, ok := docs.Page(name)
+	if name == "" {
+		text, ok = docs.Page("README")
+	}
+	if !ok || strings.HasSuffix(name, ".md") {
+		http.NotFound(w, r)
+		return
+	}
+	title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
+	var list strings.Builder
+	for _, topic := range docs.Topics() {
+		current := ""
+		if topic.Name == name {
+			current = ` aria-current="page"`
+		}
+		fmt.Fprintf(&list, "<li><a href=\"%s\"%s>%s</a></li>\n", topic.Name, current, html.EscapeString(topic.Title))
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = fmt.Fprintf(w, page, html.EscapeString(title), list.String(), docs.HTML(text)) // whoever asked may be gone
+}

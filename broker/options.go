@@ -112,6 +112,9 @@ type Options struct {
 	// workflows and which skills were activated. Nil keeps them in the folders that are
 	// named here, or in memory.
 	Documents func(kind string) state.Documents
+	// Requests keep for an hour what requests with an idempotency key were answered;
+	// nil takes no notice of keys.
+	Requests state.Documents
 	// SkillCacheDir keeps files of skills that servers serve; "" keeps them in
 	// memory. It must not be a folder in which skills are looked for.
 	SkillCacheDir string
@@ -243,7 +246,7 @@ func (o *Options) ended() func(server, transport string, lasted time.Duration, c
 // The settings of each part.
 
 func (o *Options) surface() surface.Options {
-	s := surface.Options{Version: o.Version, Mode: o.Mode, Changing: o.Skills != nil, AnswerTimeout: o.AnswerTimeout, Observe: o.Observe}
+	s := surface.Options{Version: o.Version, Mode: o.Mode, Changing: o.Skills != nil, AnswerTimeout: o.AnswerTimeout, Observe: o.Observe, Requests: o.Requests}
 	if set, v := o.Redact, o.Vault; v != nil && set.On() {
 		s.Hide = func(owner, text string) string { return v.Hide(owner, text, set) }
 	}

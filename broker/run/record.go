@@ -27,7 +27,7 @@ func (x *Execution) begin(lang sandbox.Language) {
 	if x.o.Audit == nil {
 		return
 	}
-	x.id = x.o.Audit.Begin(state.Execution{Client: x.Request.Client, ClientInfo: x.Request.ClientInfo, Language: string(lang), Code: x.Request.Code, Started: x.started})
+	x.id = x.o.Audit.Begin(state.Execution{ID: x.Request.ID, Client: x.Request.Client, ClientInfo: x.Request.ClientInfo, Language: string(lang), Code: x.Request.Code, Started: x.started})
 }
 
 // record learns from one call that has ended, and writes it down.

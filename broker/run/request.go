@@ -15,6 +15,8 @@ import (
 
 // A Request is one script to run.
 type Request struct {
+	// ID is that of the execution; empty for a new one.
+	ID   string
 	Code string
 	// Resume is the id of a run to go on with: with its own code, if Code is empty
 	// or the same, else with Code, which finds made what the run has written.

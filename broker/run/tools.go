@@ -99,7 +99,7 @@ func (e *Executor) handleExecute(ctx context.Context, c *surface.Call) (*mcp.Cal
 		return nil, fmt.Errorf(`put the script into "code"; got %s`, strings.Join(slices.Sorted(maps.Keys(a)), ", "))
 	}
 	return e.Execute(ctx, Request{
-		Code: a.Text("code"), Resume: a.Text("resume"), Plan: plan == "true", Language: a.Text("language"), Isolation: a.Text("isolation"),
+		ID: c.Execution, Code: a.Text("code"), Resume: a.Text("resume"), Plan: plan == "true", Language: a.Text("language"), Isolation: a.Text("isolation"),
 		Client: c.Client, ClientInfo: c.ClientInfo, Owner: c.Owner, Team: c.Team, Session: c.Session, Talker: c.Talker, Progress: c.Progress,
 		// More than a day is clamped like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),

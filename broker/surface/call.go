@@ -46,6 +46,9 @@ func callerOf(client string, extra *mcp.RequestExtra, session *mcp.ServerSession
 type Call struct {
 	Caller
 	Arguments json.RawMessage
+	// Execution is the ID of the execution that this call begins, if it begins one;
+	// empty for a new one.
+	Execution string
 	// Talker answers what servers ask meanwhile.
 	Talker upstream.Talker
 	// Progress is told what happens; nil if the client wants to hear of nothing. It
@@ -58,8 +61,8 @@ type Call struct {
 // words for a model.
 type Handler func(ctx context.Context, c *Call) (*mcp.CallToolResult, error)
 
-// serve is the handler of a tool for the SDK.
-func (s *Surface) serve(client string, h Handler) mcp.ToolHandler {
+// serve answers the calls of a tool for the SDK.
+func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, leave := s.requests.join(ctx, req)
 		defer leave()
@@ -69,6 +72,10 @@ func (s *Surface) serve(client string, h Handler) mcp.ToolHandler {
 				return nil, err
 			}
 			return v.attend(ctx, req)
+		}
+		h, err := s.handler(t, req)
+		if err != nil {
+			return Failed(err), nil
 		}
 		c := &Call{Caller: callerOf(client, req.Extra, req.Session), Arguments: req.Params.Arguments}
 		if info := req.ClientInfo(); info != nil {
@@ -104,6 +111,19 @@ func (s *Surface) serve(client string, h Handler) mcp.ToolHandler {
 		defer stop()
 		return do(ctx, sessionTalker{req.Session, can, s.opts.Load().AnswerTimeout}), nil
 	}
+}
+
+// handler is that of a tool for a request, which is done once if it has a key.
+func (s *Surface) handler(t Tool, req *mcp.CallToolRequest) (Handler, error) {
+	docs := s.opts.Load().Requests
+	if docs == nil || t.Annotations != nil && t.Annotations.ReadOnlyHint {
+		return t.Handler, nil
+	}
+	key, err := keyOf(req)
+	if err != nil || key == "" {
+		return t.Handler, err
+	}
+	return s.once(docs, t.Name, key, t.Handler), nil
 }
 
 // heartbeat is how often a client that asked for progress hears that a script

@@ -86,7 +86,7 @@ func (f *face) addTool(t Tool) (err error) {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	f.server.AddTool(t.Tool, f.surface.serve(f.client, t.Handler))
+	f.server.AddTool(t.Tool, f.surface.serve(f.client, t))
 	return nil
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // A Mode says what clients are shown.
@@ -102,6 +103,9 @@ type Options struct {
 	Hide func(owner, text string) string
 	// Observe is around all that a client's requests do; nil for nothing.
 	Observe mcp.Middleware
+	// Requests keep the answers to requests with a key for those who ask again; nil
+	// does without, whatever key a request has.
+	Requests state.Documents
 	// AnswerTimeout is how long a question to a client waits for its answer; zero
 	// means 10 minutes.
 	AnswerTimeout time.Duration
@@ -113,11 +117,12 @@ type Surface struct {
 	log      *slog.Logger
 	features []Feature
 
-	requests httpRequests // being answered; see join
-	talks    conversations
-	paused   paused
-	mu       sync.Mutex // guards faces and what is in them
-	faces    []*face
+	requests  httpRequests // being answered; see join
+	forgotten forgetting
+	talks     conversations
+	paused    paused
+	mu        sync.Mutex // guards faces and what is in them
+	faces     []*face
 }
 
 // New returns a surface of these features, whose tools are listed in this order.

@@ -210,7 +210,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		if dir := cfg.Broker.Skills.SessionDir; dir != "" {
 			o.WorkflowDir = a.homeOf(cfg).resolve(dir)
 		}
-		o.Documents = kept.documents()
+		o.Documents, o.Requests = kept.documents(), kept.requests()
 		o.OAuth = signer(kept.signIns(), from.Expand)
 		o.Learned, o.Results, o.Values, o.Runs = types, results, results, runs
 		o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }

@@ -72,6 +72,23 @@ func (st *stores) documents() func(kind string) state.Documents {
 	return func(kind string) state.Documents { return st.db.Documents(kind) }
 }
 
+// requests keep what requests with an idempotency key were answered.
+func (st *stores) requests() state.Documents {
+	const kind = "requests"
+	if st.db == nil {
+		return files.OpenDocuments(filepath.Join(st.dir, kind))
+	}
+	docs := st.db.Documents(kind)
+	if st.key == nil {
+		return docs
+	}
+	sealed, err := state.Seal(docs, st.key)
+	if err != nil {
+		panic(err) // ParseKey has made sure of its length
+	}
+	return sealed
+}
+
 // scripts are where those of a config are saved.
 func (st *stores) scripts(cfg *config.Config) script.Store {
 	s := script.Store{Dir: savedScripts(cfg)}

@@ -1,0 +1,160 @@
+package surface
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A client, or a balancer, that sends a request again because it got no answer gives
+// both the same key: then what the request asks for is done at most once. The second
+// one waits for the answer of the first, or gets it if it is there. If the broker of
+// the first ended before it answered, it is not done again: nobody knows how far it
+// came. (The header is that of draft-ietf-httpapi-idempotency-key-header.)
+
+const (
+	// KeyHeader and KeyMeta are where a request has its key: a header over HTTP, or a
+	// field of _meta.
+	KeyHeader = "Idempotency-Key"
+	KeyMeta   = "mcpbroker/idempotencyKey"
+	// maxKey is the longest key, in bytes.
+	maxKey = 256
+	// keptFor is how long an answer is kept for those who ask again.
+	keptFor = time.Hour
+	// maxKept is the largest answer that is kept, in bytes.
+	maxKept = 1 << 20
+)
+
+// A requested document is what is known of a request with a key.
+type requested struct {
+	// Digest is of the tool and the arguments, Execution the ID of the execution
+	// that the request begins.
+	Digest    string          `json:"digest"`
+	Execution string          `json:"execution"`
+	Answer    json.RawMessage `json:"answer,omitempty"` // nil as long as there is none
+}
+
+// keyOf is the key of a request; empty if it has none.
+func keyOf(req *mcp.CallToolRequest) (string, error) {
+	key, _ := req.Params.GetMeta()[KeyMeta].(string)
+	if key == "" && req.Extra != nil {
+		key = req.Extra.Header.Get(KeyHeader)
+	}
+	if len(key) > maxKey {
+		return "", fmt.Errorf("the idempotency key has %d bytes: use at most %d", len(key), maxKey)
+	}
+	return key, nil
+}
+
+// once is h for a request with a key.
+func (s *Surface) once(docs state.Documents, tool, key string, h Handler) Handler {
+	return func(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
+		name := digest(c.Owner, key)
+		unlock, err := docs.LockDocument(ctx, name) // for as long as the first one is answered
+		if err != nil {
+			return nil, fmt.Errorf("wait for the request with the same idempotency key: %w", err)
+		}
+		defer unlock()
+		before, err := docs.Document(ctx, name)
+		if err == nil {
+			return again(before, digest(tool, string(c.Arguments)))
+		}
+		if !errors.Is(err, state.ErrNotFound) {
+			return nil, fmt.Errorf("look for the request with the same idempotency key: %w", err)
+		}
+		r := requested{Digest: digest(tool, string(c.Arguments)), Execution: state.NewID()}
+		if err := keep(ctx, docs, name, r); err != nil {
+			return nil, fmt.Errorf("keep the idempotency key, so nothing was done: %w", err)
+		}
+		c.Execution = r.Execution
+		res, err := h(ctx, c)
+		if err != nil {
+			res = Failed(err)
+		}
+		r.Answer, err = json.Marshal(res)
+		if err != nil || len(r.Answer) > maxKept {
+			r.Answer, err = json.Marshal(Failed(fmt.Errorf("this request was answered before, with more than is kept: broker audit show %s", r.Execution)))
+		}
+		if err == nil {
+			err = keep(context.WithoutCancel(ctx), docs, name, r)
+		}
+		if err != nil {
+			s.log.Error("keep an answer for who asks again", "execution", r.Execution, "err", err)
+		}
+		s.forgotten.old(ctx, docs)
+		return res, nil
+	}
+}
+
+func keep(ctx context.Context, docs state.Documents, name string, r requested) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return docs.SetDocument(ctx, name, b)
+}
+
+// again answers a request that was there before.
+func again(before []byte, digest string) (*mcp.CallToolResult, error) {
+	var r requested
+	if err := json.Unmarshal(before, &r); err != nil {
+		return nil, fmt.Errorf("read what is known of the request with the same idempotency key: %w", err)
+	}
+	switch {
+	case r.Digest != digest:
+		return nil, errors.New("this idempotency key was used for a call of another tool or with other arguments: use a new key for each request")
+	case r.Answer == nil:
+		return nil, fmt.Errorf("lost: the broker that worked on this request ended before it answered. It is not done again, since what it did may have had effects: "+
+			"broker audit show %s lists its calls. To do it all again, use a new idempotency key", r.Execution)
+	}
+	res := new(mcp.CallToolResult)
+	if err := json.Unmarshal(r.Answer, res); err != nil {
+		return nil, fmt.Errorf("read the answer to the request with the same idempotency key: %w", err)
+	}
+	return res, nil
+}
+
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// forgetting removes old answers now and then.
+type forgetting struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+// old removes what was kept for long enough, if that was not done lately.
+func (f *forgetting) old(ctx context.Context, docs state.Documents) {
+	f.mu.Lock()
+	due := time.Since(f.last) > keptFor/4
+	if due {
+		f.last = time.Now()
+	}
+	f.mu.Unlock()
+	if !due {
+		return
+	}
+	list, err := docs.ListDocuments(ctx, "")
+	if err != nil {
+		return // the next time
+	}
+	for _, d := range list {
+		if time.Since(d.Changed) > keptFor {
+			_ = docs.SetDocument(ctx, d.Name, nil) // likewise
+		}
+	}
+}

@@ -78,6 +78,7 @@ func New(o Options) (*Broker, error) {
 		Expand:         o.Expand,
 		Folder:         o.Folder,
 		OAuth:          o.OAuth,
+		People:         o.People,
 		Guard:          o.Guard,
 		OnEnd:          o.ended(),
 		Capabilities:   surface.Promises(),

@@ -86,6 +86,8 @@ type Options struct {
 	// OAuth signs requests to remote servers, as upstream.Options says; nil
 	// signs none.
 	OAuth func(server upstream.Config, url string) (auth.OAuthHandler, error)
+	// People is how servers are reached on behalf of people, as upstream.Options says.
+	People upstream.People
 	// Guard is that of upstream.Options: a process that outlives a killed broker
 	// for a moment. The program's main must let it in.
 	Guard bool

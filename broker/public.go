@@ -225,6 +225,9 @@ func (b *Broker) Package(ctx context.Context, server string) string {
 // nil without skills.
 func (b *Broker) Skills() *skills.Registry { return b.opts.Load().Skills }
 
+// Forget ends the instances of a server that a person has.
+func (b *Broker) Forget(server string, p *upstream.Person) { b.catalog.Pool.Forget(server, p) }
+
 // RefreshSkills looks for changes of the skills and the saved scripts and shows
 // them to the clients. Without a change it costs a few microseconds for each.
 func (b *Broker) RefreshSkills() {

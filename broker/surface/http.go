@@ -16,6 +16,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 // HTTPOptions says who may use the HTTP endpoint.
@@ -43,6 +45,11 @@ type HTTPOptions struct {
 	// Console answers what is below /console, for this machine alone: it is left out
 	// on an address that others can reach. Nil has nothing there.
 	Console http.Handler
+	// Connect answers what is below /connect, where people connect their accounts of
+	// servers. It looks itself after who may; nil has nothing there.
+	Connect http.Handler
+	// ConnectLink answers who posts to /connect with a token.
+	ConnectLink func(w http.ResponseWriter, r *http.Request, p *upstream.Person)
 	// Ready says what /readyz answers; nil is always ready.
 	Ready func() bool
 }
@@ -132,6 +139,11 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 		mux.Handle("/console", ownPages(o.Console, true, o.RefuseAPI))
 		mux.Handle("/console/", ownPages(o.Console, true, o.RefuseAPI))
 	}
+	if o.Connect != nil && (len(o.Tokens) > 0 || o.SignIn != nil) {
+		mux.Handle("POST /connect", checked(forBearer(o.ConnectLink), o, loopback))
+		mux.Handle("/connect", o.Connect)
+		mux.Handle("/connect/", o.Connect)
+	}
 	// Whoever watches the process has no token, and learns nothing but this.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, true) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, o.Ready == nil || o.Ready()) })
@@ -217,7 +229,7 @@ func withToken(next http.Handler, o HTTPOptions) http.Handler {
 		client, limits := o.owner(token)
 		switch {
 		case client != "":
-			return &auth.TokenInfo{UserID: client, Scopes: needed.Scopes, Extra: ofToken(limits)}, nil
+			return &auth.TokenInfo{UserID: client, Scopes: needed.Scopes, Extra: ofToken(client, limits)}, nil
 		case o.SignIn == nil:
 			return nil, auth.ErrInvalidToken
 		}

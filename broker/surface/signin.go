@@ -8,11 +8,15 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 // A SignIn says whose access tokens are good at the endpoint, which is a resource
@@ -30,6 +34,8 @@ type SignIn struct {
 // A Bearer is whom a token names.
 type Bearer struct {
 	Name     string
+	Subject  string // as the issuer calls the person
+	Expires  time.Time
 	Scopes   []string
 	Limited  bool     // whether Profiles are all that the person may use
 	Profiles []string // sorted
@@ -59,15 +65,47 @@ const wellKnown = "/.well-known/oauth-protected-resource"
 // to.
 const profilesKey = "profiles"
 
+// personKey holds whose token it is.
+const personKey = "person"
+
 // teamKey holds, there too, the team.
 const teamKey = "team"
 
-func ofToken(l TokenLimits) map[string]any {
-	extra := map[string]any{teamKey: l.Team}
+func ofToken(client string, l TokenLimits) map[string]any {
+	extra := map[string]any{teamKey: l.Team, personKey: &upstream.Person{Subject: client, Name: client}}
 	if l.Profile != "" {
 		extra[profilesKey] = []string{l.Profile}
 	}
 	return extra
+}
+
+// forPerson lets what a request does be done for the person whose token it bears.
+func forPerson(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+			if p, ok := extra.TokenInfo.Extra[personKey].(*upstream.Person); ok {
+				ctx = upstream.WithPerson(ctx, p)
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// forBearer answers a request for the person whose token it bears.
+func forBearer(answer func(w http.ResponseWriter, r *http.Request, p *upstream.Person)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info := auth.TokenInfoFromContext(r.Context())
+		if info == nil {
+			http.Error(w, "a token is needed", http.StatusUnauthorized)
+			return
+		}
+		p, ok := info.Extra[personKey].(*upstream.Person)
+		if !ok {
+			http.Error(w, "this token names nobody", http.StatusForbidden)
+			return
+		}
+		answer(w, r, p)
+	})
 }
 
 // info is what the SDK keeps of a token. A person who is called as the client of a
@@ -87,6 +125,9 @@ func (s *SignIn) info(ctx context.Context, token string, named func(string) bool
 		return nil, fmt.Errorf("%w: %.40q cannot be the name of a person", auth.ErrInvalidToken, b.Name)
 	}
 	info := &auth.TokenInfo{UserID: b.Name, Scopes: b.Scopes, Extra: map[string]any{teamKey: b.Team}}
+	if b.Subject != "" { // else two people could be one
+		info.Extra[personKey] = &upstream.Person{Issuer: s.Issuer, Subject: b.Subject, Name: b.Name, Token: token, Expires: b.Expires}
+	}
 	if b.Limited {
 		info.Extra[profilesKey] = b.Profiles
 	}

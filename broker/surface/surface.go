@@ -179,7 +179,7 @@ func (s *Surface) Server(client string) *mcp.Server {
 			}
 		}
 	}
-	server.AddReceivingMiddleware(f.listResources)
+	server.AddReceivingMiddleware(f.listResources, forPerson)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.show(now)

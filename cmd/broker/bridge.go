@@ -119,7 +119,7 @@ func (a *app) serveBridge(ctx context.Context) error {
 		return a.serveHere(ctx, func(ctx context.Context, s *session, _ *watcher) error { return a.serveStdio(ctx, s, in, out) })
 	}
 	settings, err := a.daemonSettings()
-	if err != nil || !hasProfile(settings.flags["config"], a.chosenProfile()) {
+	if err != nil || !hasProfile(settings.flags["config"], a.chosenProfile()) || isForPeople(settings.flags["config"]) {
 		return here(ctx, a.stdin, a.protocol)
 	}
 	build, err := a.build()

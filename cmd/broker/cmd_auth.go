@@ -93,7 +93,7 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	if err != nil {
 		return err
 	}
-	if ownAuthorization(conf) {
+	if conf.OwnAuthorization() {
 		return usage("%s has an Authorization in its \"headers\", which is what it gets\nhint: remove it from %s to sign in", name, cfg.Path)
 	}
 	s, err := oauthServer(conf)
@@ -235,7 +235,7 @@ func (a *app) authStatusCommand() *cobra.Command {
 // signInStatus says how the sign-in to one server stands; what cannot be found
 // out is a reason too.
 func signInStatus(m *oauth.Manager, conf *config.Server) oauth.Status {
-	if ownAuthorization(conf) {
+	if conf.OwnAuthorization() {
 		return oauth.Status{Server: conf.Name, Reason: `its "headers" have an Authorization`}
 	}
 	url, err := expand(conf.URL)

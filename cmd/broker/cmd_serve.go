@@ -34,7 +34,7 @@ func (a *app) serveCommand() *cobra.Command {
 			if err := checkMode(a.mode); err != nil {
 				return err
 			}
-			a.nowhere = addr != ""
+			a.httpAddr, a.nowhere = addr, addr != ""
 			if addr == "" && !alone && a.metrics == "" {
 				yes, why := sharesDaemon(os.Getenv)
 				if yes {
@@ -93,7 +93,7 @@ func (a *app) openServing(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	places, _ := s.usualPlaces()
-	if err := cmp.Or(s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
+	if err := cmp.Or(a.checkPeople(s.config), s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
 		_ = s.close() // nothing has run
 		return nil, err
 	}
@@ -142,6 +142,9 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		return err
 	}
 	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page}
+	if s.desk != nil {
+		o.Connect, o.ConnectLink = s.desk.Handler(), s.desk.Link
+	}
 	if a.chosenProfile() == "" {
 		o.Default = s.config.Broker.Profile
 	}
@@ -152,6 +155,9 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return hinted("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
+	}
+	if err := s.meetPeople(l.Addr().String()); err != nil {
+		return err
 	}
 	say(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {

@@ -78,6 +78,7 @@ type app struct {
 	metrics    string // likewise
 	drain      time.Duration
 	profile    string // see chosenProfile
+	httpAddr   string // where it serves over HTTP; empty elsewhere
 	nowhere    bool   // it serves many, so its working directory is no project of theirs
 	serving    bool   // it goes on, so it hears of other brokers on its database
 	whole      bool   // the command is about all that is configured, whatever the profile

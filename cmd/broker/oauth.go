@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -64,6 +63,7 @@ func upstreamOAuth(o config.OAuth) upstream.OAuthClient {
 	return upstream.OAuthClient{
 		ID: o.ClientID, Secret: o.ClientSecret, Scopes: o.Scopes,
 		CallbackPort: o.CallbackPort, MetadataURL: o.ClientMetadataURL, Issuer: o.Issuer,
+		TokenEndpoint: o.TokenEndpoint, Audience: o.Audience,
 	}
 }
 
@@ -83,15 +83,4 @@ func oauthServer(s *config.Server) (oauth.Server, error) {
 		return out, fmt.Errorf("%w, in server %s", err, s.Name)
 	}
 	return out, nil
-}
-
-// ownAuthorization reports whether the configuration itself says what to send,
-// which then is sent.
-func ownAuthorization(s *config.Server) bool {
-	for k := range s.Headers {
-		if strings.EqualFold(k, "Authorization") {
-			return true
-		}
-	}
-	return false
 }

@@ -34,7 +34,12 @@ func shelfConfig(t *testing.T) string {
 // serveHTTP starts a broker over HTTP and returns its URL.
 func serveHTTP(t *testing.T, config string) string {
 	t.Helper()
-	cmd := brokerCommand(t, "serve", "--http", "127.0.0.1:0", "--config", config)
+	return serveHTTPAt(t, config, "127.0.0.1:0")
+}
+
+func serveHTTPAt(t *testing.T, config, addr string) string {
+	t.Helper()
+	cmd := brokerCommand(t, "serve", "--http", addr, "--config", config)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func signIn(c config.SignIn) (*broker.SignIn, error) {
 		if errors.Is(err, bearer.ErrRefused) {
 			err = fmt.Errorf("%w: %w", surface.ErrToken, err)
 		}
-		return broker.Bearer{Name: p.Name, Scopes: p.Scopes, Limited: p.Limited, Profiles: p.Profiles, Team: p.Team}, err
+		return broker.Bearer{Name: p.Name, Subject: p.Subject, Expires: p.Expires, Scopes: p.Scopes, Limited: p.Limited, Profiles: p.Profiles, Team: p.Team}, err
 	}
 	return &broker.SignIn{Issuer: c.Issuer, Resource: c.Resource, Scopes: c.Scopes, Verify: verify}, nil
 }

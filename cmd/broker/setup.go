@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/connect"
 	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
@@ -49,7 +50,10 @@ type session struct {
 	where   *placement
 	places  *sandbox.Places // what the broker's runner runs in
 
-	quotas    *quota.Limiter
+	quotas *quota.Limiter
+	desk   *connect.Desk                 // nil where there are no people
+	live   atomic.Pointer[config.Config] // the config in force
+
 	telemetry *telemetry.Telemetry // nil for none
 	// equip completes the options of a broker with what the process has once.
 	equip func(*broker.Options, *config.Config, config.Sources)
@@ -221,13 +225,24 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	}
 	o := a.options(cfg)
 	equip(&o, cfg, sources())
+	desk, err := a.openDesk(cfg, s, kept, o.OAuth, store.Note)
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), kept.Close())
+	}
+	if desk != nil {
+		o.People = desk
+	}
 	pinned := a.pinStore(cfg, kept, noteChanges(store))
 	o.Pins = pinned
 	b, err := broker.New(o)
 	if err != nil {
 		return nil, err
 	}
-	*s = session{quotas: limiter, telemetry: seen, config: cfg, project: project, state: dir, stores: kept, root: b, audit: store, runs: runs, pins: pinned, learned: types, folder: folder, equip: equip, where: where, places: places, unvectored: unvectored}
+	s.telemetry, s.config, s.project, s.state, s.stores = seen, cfg, project, dir, kept
+	s.root, s.audit, s.runs, s.pins, s.learned = b, store, runs, pinned, types
+	s.folder, s.equip, s.where, s.places, s.unvectored = folder, equip, where, places, unvectored
+	s.desk, s.quotas = desk, limiter
+	s.live.Store(cfg)
 	s.see(a)
 	store.Note(configEvent(cfg))
 	return s, nil
@@ -376,8 +391,9 @@ func upstreams(cfg *config.Config) []upstream.Config {
 			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
 			AsWritten: s.Direct != nil && !*s.Direct,
 			URL:       s.URL, Headers: s.Headers, Type: s.Type,
-			OAuth:     upstreamOAuth(s.OAuth),
-			KeepAlive: s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
+			Credentials: upstream.Credentials(s.Credentials),
+			OAuth:       upstreamOAuth(s.OAuth),
+			KeepAlive:   s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
 			Instances: upstream.Sharing(s.Instances),
 		})
 	}

@@ -39,7 +39,7 @@ type keptStore interface {
 type stores struct {
 	dir string
 	db  *postgres.Database // nil for files
-	key []byte             // of sign-ins in db; nil keeps them in dir
+	key []byte             // of sign-ins in db, and of what people connect; nil keeps the former in dir
 	bus *postgres.Bus      // of a broker that serves from db; nil for none
 	log *slog.Logger
 
@@ -149,9 +149,6 @@ const databaseTime = 30 * time.Second
 // nothing in the state directory.
 func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
 	st := &stores{dir: dir, log: a.logger()}
-	if cfg.Broker.State == "" {
-		return st, nil
-	}
 	if cfg.Broker.StateKey != "" {
 		text, err := expand(cfg.Broker.StateKey)
 		if err == nil {
@@ -160,6 +157,9 @@ func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
 		if err != nil {
 			return nil, usage("%q of \"broker\": %w", "stateKey", err)
 		}
+	}
+	if cfg.Broker.State == "" {
+		return st, nil
 	}
 	address, err := expand(cfg.Broker.State)
 	if err == nil {
@@ -280,6 +280,22 @@ func (st *stores) signIns() *oauth.Manager {
 	}
 	o.Keyring = oauth.NoKeyring{}
 	return oauth.New(docs, "", o)
+}
+
+// people keeps what people have connected, sealed; nil without a key.
+func (st *stores) people() state.Documents {
+	if st.key == nil {
+		return nil
+	}
+	var docs state.Documents = files.OpenDocuments(filepath.Join(st.dir, "people"))
+	if st.db != nil {
+		docs = st.db.Documents("people")
+	}
+	docs, err := state.Seal(docs, st.key)
+	if err != nil {
+		panic(err) // ParseKey has made sure of its length
+	}
+	return docs
 }
 
 // Close closes the database.

@@ -135,6 +135,7 @@ func (a *app) reload(s *session) *config.Config {
 	}
 	s.pins.SetMode(a.pinMode(cfg))
 	s.quotas.Set(quotas(cfg))
+	s.live.Store(cfg)
 	s.root.Reconfigure(a.options(cfg))
 	s.notice()
 	s.audit.Note(configEvent(cfg))
@@ -161,6 +162,7 @@ func notInForce(started, now config.Broker) string {
 		{"state", started.State == now.State && started.StateKey == now.StateKey},
 		{"profile", started.Profile == now.Profile},
 		{"http.signIn", reflect.DeepEqual(started.HTTP.SignIn, now.HTTP.SignIn)},
+		{"http.url", started.HTTP.URL == now.HTTP.URL},
 		{"http.adminToken", started.HTTP.AdminToken == now.HTTP.AdminToken},
 	} {
 		if !s.same {

@@ -60,6 +60,8 @@ type Config struct {
 	Headers map[string]string
 	// OAuth is for Options.OAuth; nothing else looks at it.
 	OAuth OAuthClient
+	// Credentials says whose credentials calls of the server are made with.
+	Credentials Credentials
 	// Type is "stdio", "http" (Streamable HTTP) or "sse". Empty means stdio for
 	// a Command; for a URL, Streamable HTTP and then SSE if the server answers
 	// the former with 400, 404 or 405.
@@ -102,6 +104,8 @@ type OAuthClient struct {
 	MetadataURL string
 	// Issuer is the only authorization server that ID and Secret are for.
 	Issuer string
+	// TokenEndpoint exchanges tokens of people for tokens that are good for Audience.
+	TokenEndpoint, Audience string
 }
 
 // Options are the settings of a Pool. The zero value works.
@@ -135,6 +139,9 @@ type Options struct {
 	// Authorization. The handler must be safe for concurrent use. Nil means that
 	// no server is signed in to.
 	OAuth func(server Config, url string) (auth.OAuthHandler, error)
+	// People is how servers are reached on behalf of people; nil means that those with
+	// their own Credentials cannot be called.
+	People People
 	// OnListing is called, by one goroutine at a time, when the tools of a server
 	// are known for the first time, also from the cache inside NewPool, and when
 	// they changed. It must not call Close.

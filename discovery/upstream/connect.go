@@ -72,6 +72,9 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 		cfg = cfg.inFolder(folder)
 	}
 	t, err := cfg.resolve(d.opts.Expand)
+	if need, ok := errors.AsType[transport.SignInNeeded](err); ok {
+		return nil, &dialError{err: need, hint: need.SignInHint(), signIn: true, handled: true}
+	}
 	if err != nil {
 		return nil, &dialError{err: &ReferenceError{err}, hint: "set it, or change the value in the configuration"}
 	}

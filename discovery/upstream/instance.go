@@ -49,38 +49,63 @@ type instances struct {
 // Its uses and when it was used last are guarded by instances.mu.
 type instance struct {
 	*server
-	uses   int
-	used   time.Time
-	forget func() bool // ends the wait for the end of its conversation
+	uses    int
+	used    time.Time
+	version string      // of what it was given of its person
+	forget  func() bool // ends the wait for the end of its conversation
 }
 
 // instanceFor returns the server that a call goes to, and what ends its use.
 func (s *server) instanceFor(ctx context.Context) (at *server, leave func(), err error) {
 	key, folder := s.instanceKey(ctx)
+	person, access, err := s.forPerson(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	ofClient := strings.HasPrefix(key, clientKey)
+	key = person + key
 	if folder == "" && s.cfg.usesFolder() && conversationOf(ctx) != nil { // the shared one is in another's
 		return nil, nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: errNoFolder.hint, Err: errNoFolder}
 	}
 	if key == "" {
 		return s, func() {}, nil
 	}
-	in := &s.instances
+	in, most := &s.instances, maxInstances
+	switch {
+	case person != "" && s.cfg.Command == "":
+		most = maxPeople
+	case person != "":
+		s.pool.personal.Lock()
+		defer s.pool.personal.Unlock()
+		if err := s.pool.makeRoom(s, key); err != nil {
+			return nil, nil, s.busy(err)
+		}
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	i := in.byKey[key]
+	if i != nil && i.version != access.Version { // the person has given other secrets since
+		delete(in.byKey, key)
+		i.forget()
+		s.pool.retire(i.server)
+		i = nil
+	}
 	if i == nil {
 		if in.closed {
 			return nil, nil, ErrClosed
 		}
-		if len(in.byKey) >= maxInstances && !s.evictLocked() {
-			return nil, nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: "call again when others are done",
-				Err: fmt.Errorf("%d instances of it are in use", maxInstances)}
+		if len(in.byKey) >= most && !s.evictLocked() {
+			return nil, nil, s.busy(fmt.Errorf("%d instances of it are in use", most))
 		}
-		i = &instance{server: s.newInstance(folder), forget: func() bool { return true }}
+		i = &instance{server: s.newInstance(folder), version: access.Version, forget: func() bool { return true }}
+		if person != "" {
+			i.dialFor(access)
+		}
 		if in.byKey == nil {
 			in.byKey = make(map[string]*instance)
 		}
 		in.byKey[key] = i
-		if c := conversationOf(ctx); c.Over != nil && strings.HasPrefix(key, clientKey) {
+		if c := conversationOf(ctx); ofClient && c.Over != nil {
 			i.forget = context.AfterFunc(c.Over, func() { s.endInstance(key, i) })
 		}
 	}
@@ -95,9 +120,15 @@ func (s *server) instanceFor(ctx context.Context) (at *server, leave func(), err
 
 // What the keys of instances begin with.
 const (
-	clientKey  = "client "
-	projectKey = "project "
+	clientKey   = "client "
+	projectKey  = "project "
+	personalKey = "person "
 )
+
+// busy is the error of a call that there is no place for.
+func (s *server) busy(err error) error {
+	return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: "call again when others are done", Err: err}
+}
 
 // instanceKey is whose instance a call needs, and the folder that it runs in; ""
 // is the shared one.
@@ -227,6 +258,9 @@ func (s *server) readied(ctx context.Context, sess *session) {
 // hear makes known what an instance of s lists after its tools have changed:
 // some servers have more of them after a call.
 func (s *server) hear(ctx context.Context, sess *session) error {
+	if s.cfg.Credentials.OfPeople() { // what one of them may use is not for all to see
+		return nil
+	}
 	l, _, err := sess.list(ctx, s.cfg.Name)
 	if err != nil {
 		return err

@@ -42,7 +42,8 @@ type Pool struct {
 		with map[*Pool]bool
 	}
 
-	installing *turns // of servers that may be being installed
+	personal   sync.Mutex // held while a process of a person gets its place; before instances.mu
+	installing *turns     // of servers that may be being installed
 	guard      *launch.Guard
 	packages   *packages.Store // nil without a PackageDir
 }
@@ -246,6 +247,14 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	if !bytes.HasPrefix(bytes.TrimLeft(args, " \t\r\n"), []byte("{")) || !json.Valid(args) {
 		return nil, &RPCError{Server: server, Tool: tool, Code: jsonrpc.CodeInvalidParams, Message: "the arguments are not a JSON object"}
 	}
+	if s.cfg.Credentials == OfUser {
+		return s.callConnected(ctx, tool, args, o)
+	}
+	return s.call(ctx, tool, args, o)
+}
+
+// call is Call of a server that is not to be connected by a person first.
+func (s *server) call(ctx context.Context, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
 	s, leave, err := s.instanceFor(ctx)
 	if err != nil {
 		return nil, err
@@ -259,7 +268,7 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 		owner = o.Owner
 	}
 	if err := s.slots.Enter(ctx, owner); err != nil {
-		return nil, fmt.Errorf("call %s/%s: %w", server, tool, err)
+		return nil, fmt.Errorf("call %s/%s: %w", s.cfg.Name, tool, err)
 	}
 	defer s.slots.Leave(owner)
 	for tries := 0; ; tries++ {

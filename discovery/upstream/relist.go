@@ -118,7 +118,8 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		}
 		return &dialError{err: sess.hide.InErr(err), stderr: launch.Cause(s.stderr.Lines())}
 	}
-	complete := sess.offers(ctx, &l)
+	// Names of resources may be those of a person's documents.
+	complete := s.cfg.Credentials.OfPeople() || sess.offers(ctx, &l)
 	l.Origin = s.origin(&l)
 	sess.hide.Listing(&l)
 	s.taking.Lock()

@@ -119,6 +119,9 @@ func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
 	if s.kind == "" {
 		s.kind = "http"
 	}
+	if people := p.opts.People; people != nil && cfg.Credentials.OfPeople() {
+		s.dialFor(people.Lister(cfg))
+	}
 	return s
 }
 

@@ -87,7 +87,7 @@ func (s *server) teach(ctx context.Context, sess *session) {
 func (s *server) listSkills(ctx context.Context, sess *session) {
 	var skills []discovery.ListedSkill
 	var problems []string
-	if sess.servesSkills() {
+	if sess.servesSkills() && !s.cfg.Credentials.OfPeople() { // which would be those of whoever lists the tools
 		limited, cancel := context.WithTimeoutCause(ctx, min(skillsTimeout, s.cfg.StartTimeout), fmt.Errorf("no answer to %s", methodListSkills))
 		defer cancel()
 		var err error
@@ -179,6 +179,9 @@ func (p *Pool) useSession(ctx context.Context, name, what string, f func(context
 	s := p.roster.Load().byName[name]
 	if s == nil {
 		return fmt.Errorf("%s: %w", what, ErrUnknownServer)
+	}
+	if s.cfg.Credentials.OfPeople() {
+		return s.refusePerson("what it has to read belongs to people, who have it by its tools")
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

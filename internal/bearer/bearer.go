@@ -38,6 +38,7 @@ type Options struct {
 // A Person is who bears a token.
 type Person struct {
 	Name     string
+	Subject  string // as the issuer calls the person, whatever Name is
 	Scopes   []string
 	Expires  time.Time
 	Limited  bool     // whether Profiles are all that the person may use
@@ -52,8 +53,10 @@ type Verifier struct {
 
 	mu     sync.Mutex
 	tokens *oidc.IDTokenVerifier // nil until the issuer has answered
-	failed error
-	at     time.Time // of failed
+	// authorize and token are where people sign in, and where codes become tokens.
+	authorize, token string
+	failed           error
+	at               time.Time // of failed
 }
 
 const (
@@ -106,8 +109,22 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Person, error) {
 	return v.person(t, claims)
 }
 
+// Endpoints returns where people sign in with a browser, and where codes become
+// tokens.
+func (v *Verifier) Endpoints(ctx context.Context) (authorize, token string, err error) {
+	if _, err := v.verifier(ctx); err != nil {
+		return "", "", err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.authorize == "" || v.token == "" {
+		return "", "", fmt.Errorf("the metadata of %s says nothing of a sign-in page", v.o.Issuer)
+	}
+	return v.authorize, v.token, nil
+}
+
 func (v *Verifier) person(t *oidc.IDToken, claims map[string]any) (Person, error) {
-	p := Person{Name: t.Subject, Expires: t.Expiry, Scopes: words(claims["scope"]), Limited: v.o.ProfileClaim != ""}
+	p := Person{Name: t.Subject, Subject: t.Subject, Expires: t.Expiry, Scopes: words(claims["scope"]), Limited: v.o.ProfileClaim != ""}
 	if user := v.o.User; user != "" {
 		p.Name, _ = claims[user].(string)
 		if verified, said := claims["email_verified"].(bool); user == "email" && said && !verified {
@@ -168,6 +185,7 @@ func (v *Verifier) verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 		v.failed, v.at = fmt.Errorf("the metadata of %s cannot be read", v.o.Issuer), time.Now()
 		return nil, v.failed
 	}
+	v.authorize, v.token = provider.Endpoint().AuthURL, provider.Endpoint().TokenURL
 	v.tokens = provider.Verifier(&oidc.Config{ClientID: v.o.Resource, SupportedSigningAlgs: algorithms})
 	return v.tokens, nil
 }

@@ -67,6 +67,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"http": section("http", schema{
 			"tokens":     c.tokens(of("http.tokens"), &b.HTTP.Tokens),
 			"signIn":     c.signIn(&b.HTTP.SignIn),
+			"url":        c.secureURL(of("http.url"), &b.HTTP.URL),
 			"adminToken": c.secret(of("http.adminToken"), &b.HTTP.AdminToken),
 		}),
 	})

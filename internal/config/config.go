@@ -84,6 +84,10 @@ type Server struct {
 	Headers map[string]string
 	// OAuth is the client of the sign-in; default the broker registers itself.
 	OAuth OAuth
+	// Credentials are what it gets: those of the config, of each person, or tokens that
+	// are issued for those of each person; default "shared". See
+	// docs/people.md.
+	Credentials string
 
 	// Allow and Deny are patterns (`*`, `?`, `[ab]`) of tools that may be used, and of
 	// those that may not; Deny takes precedence; default all.
@@ -140,6 +144,10 @@ type OAuth struct {
 	// Issuer is the only authorization server that gets the secret; default that of the
 	// first sign-in.
 	Issuer string
+	// TokenEndpoint is where tokens of people are exchanged, for credentials of that kind. See docs/people.md#exchanged-tokens.
+	TokenEndpoint string
+	// Audience is for whom the new tokens are good.
+	Audience string
 }
 
 // Remote reports whether the server is reached by URL.
@@ -187,7 +195,7 @@ type Broker struct {
 	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
 	// docs/deploy.md.
 	State string
-	// StateKey is the key that seals sign-ins in that database, such as
+	// StateKey is the key that seals sign-ins in that database, and what people connect, such as
 	// "${BROKER_STATE_KEY}": 64 hexadecimal digits, as `openssl rand -hex 32` prints
 	// them; default sign-ins stay on the machine that signed in.
 	StateKey string
@@ -327,6 +335,10 @@ type HTTP struct {
 	Tokens map[string]Token
 	// SignIn is whose access tokens people may use instead. See docs/serve.md#people.
 	SignIn SignIn
+	// URL is the address at which people reach the broker with a browser, such as
+	// "https://broker.example.com"; default that of `resource` without `/mcp`. See
+	// docs/people.md#set-up.
+	URL string
 	// AdminToken is a bearer token that may also change what the broker has; default
 	// none.
 	AdminToken string
@@ -352,6 +364,9 @@ type SignIn struct {
 	// TeamClaim is the claim with the team of a person, of a list the first, for quotas;
 	// default none.
 	TeamClaim string
+	// ClientID and ClientSecret are what the broker is to the issuer when people sign in
+	// with a browser. See docs/people.md#set-up.
+	ClientID, ClientSecret string
 }
 
 // WithDefaults returns b with every zero field set to its default.

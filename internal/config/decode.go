@@ -124,6 +124,10 @@ func (c *collector) refText(where string, to *string) field {
 			c.fail(v.StartOffset, "%s: a project cannot have %s: secrets are for your own config; write ${VAR} and set the variable", where, clean(secret))
 			return
 		}
+		if names := personNames(s); len(names) > 0 && !c.personal {
+			c.fail(v.StartOffset, "%s: ${person:%s} can only stand in \"env\" and \"headers\" of a server", where, names[0])
+			return
+		}
 		*to = s
 	}
 }

@@ -18,6 +18,9 @@ type Sources struct {
 	// Program returns what the program of a reference prints; its error holds
 	// nothing of that. Nil allows no programs.
 	Program func(reference string, argv []string) (string, error)
+	// Person finds a secret of the person on whose behalf a server is reached. Nil
+	// means that there is no such person.
+	Person func(name string) (string, error)
 }
 
 // Expand resolves the references in text:
@@ -27,6 +30,7 @@ type Sources struct {
 //	${keyring:name}             the secret of that name in the system's keyring
 //	command://program word…     what a program prints, which no shell reads
 //	op://vault/item/field       what "op read" prints of it
+//	${person:name}              a secret that each person has given
 //	${workspaceFolder}          the folder of the project, which is not known here
 //	$${                         a plain ${
 //
@@ -49,6 +53,11 @@ func (from Sources) Expand(text string) (string, error) {
 			return from.program(r.name)
 		case folderRef:
 			return "", fmt.Errorf("${%s}: there is no project here", r.name)
+		case personRef:
+			if from.Person == nil {
+				return "", fmt.Errorf("${person:%s}: this is done for nobody in particular", r.name)
+			}
+			return from.Person(r.name)
 		}
 		v, ok := from.Env(r.name)
 		switch {
@@ -84,6 +93,7 @@ const (
 	keyringRef
 	programRef // its name is the whole reference
 	folderRef  // of the client's project
+	personRef  // of the person whose call it is
 )
 
 // A ref is one ${…} of a string.
@@ -194,6 +204,12 @@ func parseRef(body string) (ref, error) {
 			return ref{}, fmt.Errorf("${keyring:} names no entry: write ${keyring:name}")
 		}
 		return ref{kind: keyringRef, name: name}, nil
+	}
+	if name, ok := strings.CutPrefix(body, "person:"); ok {
+		if !isSecretName(name) {
+			return ref{}, fmt.Errorf("${person:%s} has no valid name: write letters, digits, - and _", clean(name))
+		}
+		return ref{kind: personRef, name: name}, nil
 	}
 	name, fallback, hasFallback := strings.Cut(strings.TrimPrefix(body, "env:"), ":-")
 	if isFolderName(body) {

@@ -18,6 +18,8 @@ func (c *collector) oauth(v hujson.Value, where string, o *OAuth) {
 		"callbackPort":      c.count(of("callbackPort"), &o.CallbackPort, 65535),
 		"clientMetadataUrl": c.metadataURL(of("clientMetadataUrl"), &o.ClientMetadataURL),
 		"issuer":            c.filled(of("issuer"), &o.Issuer),
+		"tokenEndpoint":     c.secureURL(of("tokenEndpoint"), &o.TokenEndpoint),
+		"audience":          c.filled(of("audience"), &o.Audience),
 	})
 	_, hasID := seen["clientId"]
 	if at, ok := seen["issuer"]; ok && !hasID {

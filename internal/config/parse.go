@@ -125,12 +125,13 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"command":       c.command(of("command"), &s.Command),
 		"args":          c.list(of("args"), &s.Args, c.refText),
 		"direct":        c.optionalBool(of("direct"), &s.Direct),
-		"env":           c.stringMap(of("env"), &s.Env, checkEnvName),
+		"env":           c.ofPerson(c.stringMap(of("env"), &s.Env, checkEnvName)),
 		"cwd":           c.refText(of("cwd"), &s.Dir),
 		"url":           c.url(of("url"), &s.URL),
 		"serverUrl":     c.url(of("serverUrl"), &serverURL), // read as `url`
 		"httpUrl":       c.url(of("httpUrl"), &httpURL),     // read as `url`
-		"headers":       c.stringMap(of("headers"), &s.Headers, checkHeaderName),
+		"headers":       c.ofPerson(c.stringMap(of("headers"), &s.Headers, checkHeaderName)),
+		"credentials":   c.choice("credentials", &s.Credentials, "shared", "user", "exchange"),
 		"oauth":         func(v hujson.Value) { c.oauth(v, where, &s.OAuth) },
 		"disabled":      c.boolean(of("disabled"), &s.Disabled),
 		"enabled":       c.boolean(of("enabled"), &enabled),         // false means `disabled`; default true
@@ -175,6 +176,7 @@ func (c *collector) transport(key hujson.Value, where string, s *Server, seen ma
 	if at, ok := seen["oauth"]; ok {
 		c.oauthFits(at, where, s, hasCommand)
 	}
+	c.credentials(key.StartOffset, where, s, seen)
 }
 
 // serverType reads how a server is reached; "http" has several names.

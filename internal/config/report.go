@@ -73,6 +73,7 @@ type collector struct {
 	// ofProject refuses what a project cannot say, and leaves servers out that are
 	// wrong if it only includes the file.
 	ofProject, included bool
+	personal            bool // what is being read may have secrets of people
 
 	data     []byte
 	lines    []int // offset of the first byte of each line

@@ -13,7 +13,7 @@ func (s Server) Reads() (variables, secrets []string) {
 	s.eachText(func(text string) string {
 		_ = eachPart(text, func(_ string, r *ref) error {
 			switch {
-			case r == nil, r.kind == folderRef:
+			case r == nil, r.kind == folderRef, r.kind == personRef:
 			case r.kind == keyringRef, r.kind == programRef:
 				secrets = append(secrets, r.name)
 			default:
@@ -45,6 +45,8 @@ func (s Server) Restricted(may []string) (_ Server, withheld []string) {
 			case r == nil:
 			case r.kind == keyringRef:
 				withheld = append(withheld, "keyring:"+r.name)
+			case r.kind == personRef:
+				withheld = append(withheld, "person:"+r.name)
 			case r.kind == programRef:
 				withheld = append(withheld, r.name)
 			case r.kind == folderRef, slices.Contains(may, r.name):

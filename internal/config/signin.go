@@ -20,7 +20,12 @@ func (c *collector) signIn(to *SignIn) field {
 			"profileClaim": c.text(of("profileClaim"), &to.ProfileClaim),
 			"teamClaim":    c.text(of("teamClaim"), &to.TeamClaim),
 			"profiles":     c.stringMap(of("profiles"), &to.Profiles, func(string) string { return "" }),
+			"clientId":     c.text(of("clientId"), &to.ClientID),
+			"clientSecret": c.clientSecret(of("clientSecret"), &to.ClientSecret),
 		})
+		if at, ok := seen["clientSecret"]; ok && to.ClientID == "" {
+			c.fail(at, `%s has a "clientSecret" without the "clientId" that it belongs to`, where)
+		}
 		for _, key := range []string{"issuer", "resource"} {
 			if _, ok := seen[key]; !ok {
 				c.fail(v.StartOffset, `%s has no %q`, where, key)

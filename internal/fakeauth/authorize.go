@@ -69,6 +69,15 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, &oauthex.ClientRegistrationResponse{ClientRegistrationMetadata: m, ClientID: id})
 }
 
+// cookie is the value of a cookie of the browser, "" for none.
+func cookie(r *http.Request, name string) string {
+	c, err := r.Cookie(name)
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
 // client finds a client and whether the redirect address is one of its own.
 func (s *Server) client(id, redirect string) bool {
 	if s.b.ClientID != "" && id == s.b.ClientID {
@@ -103,7 +112,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	} else {
 		value := newSecret("code")
 		s.codes[value] = code{
-			grant:     grant{family: rand.Text(), client: q.Get("client_id"), scopes: q.Get("scope")},
+			grant:     grant{family: rand.Text(), account: cookie(r, "account"), client: q.Get("client_id"), scopes: q.Get("scope")},
 			challenge: q.Get("code_challenge"), redirect: redirect,
 		}
 		back.Set("code", value)
@@ -146,6 +155,16 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		}
 		s.counts.Exchanged++
 		s.issue(w, c.grant)
+	case r.PostFormValue("grant_type") == "urn:ietf:params:oauth:grant-type:token-exchange" && s.b.Subject != nil:
+		account, good := s.b.Subject(r.PostFormValue("subject_token"))
+		if !good {
+			refuse(w, http.StatusBadRequest, "invalid_grant")
+			return
+		}
+		s.counts.Traded++
+		s.issue(w, grant{family: rand.Text(), account: account, client: id, scopes: r.PostFormValue("scope")})
+	case r.PostFormValue("grant_type") == "client_credentials" && s.b.Subject != nil:
+		s.issue(w, grant{family: rand.Text(), account: "the broker", client: id})
 	case r.PostFormValue("grant_type") == "refresh_token":
 		t := s.refresh[r.PostFormValue("refresh_token")]
 		switch {

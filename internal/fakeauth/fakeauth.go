@@ -51,6 +51,9 @@ type Behaviour struct {
 	State string
 	// Issuer, if not empty, is what the sign-in page claims to be.
 	Issuer string
+	// Subject says whose token one is that is to be exchanged for one of this server;
+	// nil exchanges none.
+	Subject func(token string) (account string, ok bool)
 	// Down makes the token endpoint answer 503.
 	Down bool
 	// Now is the clock; nil means time.Now.
@@ -65,6 +68,7 @@ type Counts struct {
 	Refreshed  int // refresh tokens turned into tokens
 	Reused     int // refresh tokens that were sent a second time
 	Revoked    int // requests for revocation
+	Traded     int // tokens of others that were exchanged
 	Refused    int // answers of 401 or 403 from the MCP server
 }
 
@@ -95,10 +99,11 @@ type client struct {
 
 // A grant is what a token stands for.
 type grant struct {
-	family string // of the tokens that come from one sign-in
-	client string
-	scopes string
-	expiry time.Time
+	family  string // of the tokens that come from one sign-in
+	account string // that the browser's cookie "account" named
+	client  string
+	scopes  string
+	expiry  time.Time
 }
 
 type code struct {

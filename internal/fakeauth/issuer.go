@@ -4,10 +4,13 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -23,11 +26,16 @@ type Issuer struct {
 	mu    sync.Mutex
 	keys  []jose.JSONWebKey
 	asked map[string]int
+	codes map[string]issued
+	t     testing.TB
 }
+
+// An issued code is for a browser whose cookie "person" has named somebody.
+type issued struct{ subject, resource, redirect, challenge, scope string }
 
 // NewIssuer starts an issuer, which ends with the test.
 func NewIssuer(t testing.TB) *Issuer {
-	i := &Issuer{asked: make(map[string]int)}
+	i := &Issuer{asked: make(map[string]int), codes: make(map[string]issued), t: t}
 	server := httptest.NewServer(i)
 	t.Cleanup(server.Close)
 	i.URL = server.URL
@@ -48,9 +56,39 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			set.Keys = append(set.Keys, k.Public())
 		}
 		answer(w, http.StatusOK, set)
+	case "/authorize":
+		i.authorize(w, r)
+	case "/token":
+		i.redeem(w, r)
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// authorize signs in the person that the browser's cookie names.
+func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if q.Get("code_challenge_method") != "S256" || q.Get("resource") == "" || cookie(r, "person") == "" {
+		http.Error(w, "not a request to sign in", http.StatusBadRequest)
+		return
+	}
+	code := newSecret("code")
+	i.codes[code] = issued{cookie(r, "person"), q.Get("resource"), q.Get("redirect_uri"), q.Get("code_challenge"), q.Get("scope")}
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {i.URL}}.Encode(), http.StatusFound)
+}
+
+// redeem turns a code into an access token.
+func (i *Issuer) redeem(w http.ResponseWriter, r *http.Request) {
+	c, ok := i.codes[r.PostFormValue("code")]
+	delete(i.codes, r.PostFormValue("code"))
+	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+	if !ok || c.redirect != r.PostFormValue("redirect_uri") || base64.RawURLEncoding.EncodeToString(sum[:]) != c.challenge {
+		refuse(w, http.StatusBadRequest, "invalid_grant")
+		return
+	}
+	key := jose.SigningKey{Algorithm: jose.ES256, Key: i.keys[len(i.keys)-1]}
+	answer(w, http.StatusOK, map[string]any{"token_type": "Bearer", "expires_in": 3600,
+		"access_token": sign(i.t, key, i.claims(c.resource, c.subject, map[string]any{"scope": c.scope}))})
 }
 
 // Asked is how often a path was asked for.

@@ -24,8 +24,12 @@ func (s *Server) protectedServer() http.Handler {
 	type none struct{}
 	for _, name := range []string{"whoami", "admin"} {
 		mcp.AddTool(tools, &mcp.Tool{Name: name, Description: "Say that " + name + " was called."},
-			func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name + " was called"}}}, nil, nil
+			func(_ context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {
+				text := name + " was called"
+				if account := req.Extra.TokenInfo.UserID; account != "" {
+					text += " by " + account
+				}
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 			})
 	}
 	at := strings.TrimSuffix(s.URL, "/mcp") + metadataPath
@@ -54,7 +58,7 @@ func (s *Server) verify(_ context.Context, token string, _ *http.Request) (*auth
 	if !ok || s.now().After(g.expiry) {
 		return nil, auth.ErrInvalidToken
 	}
-	return &auth.TokenInfo{Scopes: strings.Fields(g.scopes), Expiration: time.Now().Add(time.Hour)}, nil
+	return &auth.TokenInfo{UserID: g.account, Scopes: strings.Fields(g.scopes), Expiration: time.Now().Add(time.Hour)}, nil
 }
 
 // stepUp refuses calls of admin that lack its scope.

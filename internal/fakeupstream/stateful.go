@@ -15,7 +15,7 @@ import (
 
 // NewStateful returns the server of mode Stateful. Its tools are count_session
 // (how often it was called in this server), where (its process and folder), more
-// (adds the tool extra), and remember, which adds a line to the file FAKE_NOTES as
+// (adds the tool extra), whoami (the last word of FAKE_PERSON, and its process), and remember, which adds a line to the file FAKE_NOTES as
 // careless servers do: it reads all of it, and writes all of it a moment later.
 func NewStateful() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "stateful", Version: "1"},
@@ -35,6 +35,10 @@ func NewStateful() *mcp.Server {
 	add("where", func(json.RawMessage) (string, error) {
 		dir, err := os.Getwd()
 		return strconv.Itoa(os.Getpid()) + " " + dir, err
+	})
+	add("whoami", func(json.RawMessage) (string, error) {
+		secret := os.Getenv("FAKE_PERSON")
+		return "by " + secret[strings.LastIndex(secret, " ")+1:] + " " + strconv.Itoa(os.Getpid()), nil
 	})
 	add("more", func(json.RawMessage) (string, error) {
 		add("extra", func(json.RawMessage) (string, error) { return "extra", nil })

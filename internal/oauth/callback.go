@@ -119,6 +119,11 @@ func (c *callback) read(q url.Values) answer {
 	if state == "" || q.Get("state") != state {
 		return answer{err: errWrongState}
 	}
+	return answerOf(q)
+}
+
+// answerOf reads the query of a redirect whose state is right.
+func answerOf(q url.Values) answer {
 	if code := q.Get("error"); code != "" {
 		text := "the authorization server says " + cleanCode(code)
 		if d := cleanText(q.Get("error_description")); d != "" {

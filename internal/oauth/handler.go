@@ -76,6 +76,8 @@ func (h *handler) token(ctx context.Context) (string, error) {
 		return "", err
 	}
 	switch {
+	case rec == nil && h.m.first:
+		return "", h.signIn("")
 	case rec == nil:
 		return "", nil
 	case rec.fresh(h.m.now()):

@@ -15,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
 	"golang.org/x/oauth2"
 )
 
@@ -38,27 +40,18 @@ type LoginOptions struct {
 // Login signs in to s with the help of a person, replacing what is stored for
 // it. It ends with ctx. Its errors hold no code, token or secret.
 func (m *Manager) Login(ctx context.Context, s Server, o LoginOptions) (Status, error) {
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Host == "" {
-		return Status{}, errors.New("the url of the server does not parse")
-	}
-	d := &discovery{m: m, s: s, c: newClient(u), resource: s.URL}
-	defer d.c.CloseIdleConnections()
-	if err := d.discover(ctx, u); err != nil {
+	l, err := m.login(ctx, s)
+	if err != nil {
 		return Status{}, err
 	}
-	key := m.store.key(s.Name, s.URL)
-	old, _ := m.store.load(key) // one that cannot be read is replaced
-	if err := d.checkIssuer(old); err != nil {
-		return Status{}, fmt.Errorf("sign in to %s: %w", s.Name, err)
-	}
+	defer l.c.CloseIdleConnections()
 	back, err := listen(s.Name, s.Client.CallbackPort)
 	if err != nil {
 		return Status{}, err
 	}
 	stop := back.serve()
 	defer stop()
-	l := &login{discovery: d, o: o, back: back, old: old}
+	l.o, l.back, l.redirect = o, back, back.redirectURL()
 	rec, err := l.run(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -66,6 +59,31 @@ func (m *Manager) Login(ctx context.Context, s Server, o LoginOptions) (Status, 
 		}
 		return Status{}, fmt.Errorf("sign in to %s: %w", s.Name, err)
 	}
+	return m.keep(ctx, s, rec)
+}
+
+// login finds out how to sign in to s.
+func (m *Manager) login(ctx context.Context, s Server) (*login, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("the url of the server does not parse")
+	}
+	l := &login{discovery: &discovery{m: m, s: s, c: newClient(u), resource: s.URL}}
+	if err := l.discover(ctx, u); err != nil {
+		l.c.CloseIdleConnections()
+		return nil, err
+	}
+	l.old, _ = m.store.load(m.store.key(s.Name, s.URL)) // one that cannot be read is replaced
+	if err := l.checkIssuer(l.old); err != nil {
+		l.c.CloseIdleConnections()
+		return nil, fmt.Errorf("sign in to %s: %w", s.Name, err)
+	}
+	return l, nil
+}
+
+// keep stores what a sign-in has given.
+func (m *Manager) keep(ctx context.Context, s Server, rec *record) (Status, error) {
+	key := m.store.key(s.Name, s.URL)
 	unlock, err := m.store.lock(ctx, key)
 	if err != nil {
 		return Status{}, err
@@ -94,26 +112,50 @@ func (d *discovery) checkIssuer(old *record) error {
 // A login is one sign-in under way.
 type login struct {
 	*discovery
-	o    LoginOptions
-	back *callback
-	old  *record // of the sign-in before; may be nil
+	o        LoginOptions
+	back     *callback // nil if redirect leads elsewhere
+	redirect string
+	old      *record // of the sign-in before; may be nil
+}
+
+// A begun sign-in waits for the answer of the sign-in page. It is secret.
+type begun struct {
+	Record     record `json:"record"` // without tokens
+	Verifier   string `json:"verifier"`
+	Redirect   string `json:"redirect"`
+	SaysIssuer bool   `json:"says_issuer"` // its answer names the issuer
 }
 
 // run goes through the sign-in page and returns what is to be kept.
 func (l *login) run(ctx context.Context) (*record, error) {
-	r, err := l.client(ctx)
+	state := rand.Text()
+	page, b, err := l.begin(ctx, state)
 	if err != nil {
 		return nil, err
 	}
+	l.back.expect(state)
+	a, err := l.person(ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	return b.finish(ctx, l.m, l.c, a, l.s.Client)
+}
+
+// begin returns the address of the sign-in page, whose answer carries state.
+func (l *login) begin(ctx context.Context, state string) (string, *begun, error) {
+	r, err := l.client(ctx)
+	if err != nil {
+		return "", nil, err
+	}
 	page, err := url.Parse(l.as.AuthorizationEndpoint)
 	if err != nil {
-		return nil, errors.New("the address of the sign-in page does not parse")
+		return "", nil, errors.New("the address of the sign-in page does not parse")
 	}
-	verifier, state := oauth2.GenerateVerifier(), rand.Text()
+	b := &begun{Record: *r, Verifier: oauth2.GenerateVerifier(), Redirect: l.redirect, SaysIssuer: l.as.AuthorizationResponseIssParameterSupported}
 	q := page.Query()
 	for k, v := range map[string]string{
-		"response_type": "code", "client_id": r.ClientID, "redirect_uri": l.back.redirectURL(), "state": state, "resource": l.resource,
-		"code_challenge": oauth2.S256ChallengeFromVerifier(verifier), "code_challenge_method": "S256",
+		"response_type": "code", "client_id": r.ClientID, "redirect_uri": l.redirect, "state": state, "resource": l.resource,
+		"code_challenge": oauth2.S256ChallengeFromVerifier(b.Verifier), "code_challenge_method": "S256",
 	} {
 		q.Set(k, v)
 	}
@@ -121,20 +163,21 @@ func (l *login) run(ctx context.Context) (*record, error) {
 		q.Set("scope", strings.Join(r.Scopes, " "))
 	}
 	page.RawQuery, page.Fragment = q.Encode(), ""
-	l.back.expect(state)
-	a, err := l.person(ctx, page.String())
-	if err != nil {
-		return nil, err
-	}
+	return page.String(), b, nil
+}
+
+// finish turns the answer of the sign-in page into tokens.
+func (b *begun) finish(ctx context.Context, m *Manager, c *outbound.Client, a *auth.AuthorizationResult, client Client) (*record, error) {
+	r := &b.Record
 	switch { // RFC 9207: an answer of another authorization server is not taken
-	case a.Iss == "" && l.as.AuthorizationResponseIssParameterSupported:
+	case a.Iss == "" && b.SaysIssuer:
 		return nil, errors.New("the answer of the sign-in page does not say which authorization server it is of")
-	case a.Iss != "" && a.Iss != l.as.Issuer:
-		return nil, fmt.Errorf("the answer is of %s, which does not match expected issuer %s", cleanText(a.Iss), cleanText(l.as.Issuer))
+	case a.Iss != "" && a.Iss != r.Issuer:
+		return nil, fmt.Errorf("the answer is of %s, which does not match expected issuer %s", cleanText(a.Iss), cleanText(r.Issuer))
 	}
-	err = l.m.exchange(ctx, l.c, r, l.s.Client, url.Values{
-		"grant_type": {"authorization_code"}, "code": {a.Code}, "redirect_uri": {l.back.redirectURL()},
-		"code_verifier": {verifier}, "resource": {l.resource},
+	err := m.exchange(ctx, c, r, client, url.Values{
+		"grant_type": {"authorization_code"}, "code": {a.Code}, "redirect_uri": {b.Redirect},
+		"code_verifier": {b.Verifier}, "resource": {r.Resource},
 	})
 	r.Scopes = slices.Sorted(slices.Values(r.Scopes))
 	return r, err
@@ -163,7 +206,7 @@ func (l *login) client(ctx context.Context) (*record, error) {
 			r.AuthStyle = int(oauth2.AuthStyleInHeader)
 		}
 	case l.as.RegistrationEndpoint != "":
-		return r, l.register(ctx, r)
+		return r, l.registered(ctx, r)
 	default:
 		return nil, errors.New(`the authorization server offers no client registration: register a client by hand and give its "clientId" in "oauth"`)
 	}
@@ -173,8 +216,8 @@ func (l *login) client(ctx context.Context) (*record, error) {
 // register makes the broker known to the authorization server.
 func (l *login) register(ctx context.Context, r *record) error {
 	body, err := json.Marshal(&oauthex.ClientRegistrationMetadata{
-		RedirectURIs:            []string{l.back.redirectURL()},
-		ApplicationType:         "native",
+		RedirectURIs:            []string{l.redirect},
+		ApplicationType:         applicationType(l.redirect),
 		TokenEndpointAuthMethod: "none",
 		GrantTypes:              []string{"authorization_code", "refresh_token"},
 		ResponseTypes:           []string{"code"},

@@ -52,6 +52,12 @@ type Options struct {
 	Keyring Keyring
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Registered keeps the clients that were registered for Begin, for all managers
+	// that have the same; nil registers one for each sign-in.
+	Registered state.Documents
+	// SignInFirst is set if a server that nobody has signed in to is never asked without a
+	// token.
+	SignInFirst bool
 	// Logger gets what happens to tokens, never a token; nil discards it.
 	Logger *slog.Logger
 }
@@ -59,9 +65,11 @@ type Options struct {
 // A Manager signs in, out, and keeps the tokens. It is safe for concurrent use,
 // also by several processes with the same documents.
 type Manager struct {
-	store store
-	now   func() time.Time
-	log   *slog.Logger
+	store      store
+	registered state.Documents
+	first      bool
+	now        func() time.Time
+	log        *slog.Logger
 }
 
 // New returns a manager that keeps its documents in docs, and tokens in the keyring
@@ -82,8 +90,9 @@ func New(docs state.Documents, place string, o *Options) *Manager {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Manager{
-		store: store{docs: docs, place: place, keyring: opts.Keyring},
-		now:   opts.Now, log: opts.Logger,
+		store:      store{docs: docs, place: place, keyring: opts.Keyring},
+		registered: opts.Registered, first: opts.SignInFirst,
+		now: opts.Now, log: opts.Logger,
 	}
 }
 

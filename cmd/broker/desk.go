@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/bearer"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/connect"
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// ofPeople are the servers that get credentials of people.
+func ofPeople(cfg *config.Config) []config.Server {
+	return slices.DeleteFunc(slices.Clone(cfg.Servers), func(s config.Server) bool {
+		return s.Disabled || !upstream.Credentials(s.Credentials).OfPeople()
+	})
+}
+
+// isForPeople reports whether a config is for a broker that people sign in to. One
+// that is wrong is not.
+func isForPeople(path string) bool {
+	cfg, err := loadConfig(path)
+	return err == nil && len(ofPeople(cfg)) > 0
+}
+
+// checkPeople refuses servers that get credentials of people where those cannot be
+// had.
+func (a *app) checkPeople(cfg *config.Config) error {
+	for _, s := range ofPeople(cfg) {
+		http := cfg.Broker.HTTP
+		switch {
+		case a.httpAddr == "":
+			return usage("server %q has \"credentials\": %q, and a broker on stdio is for one person\nhint: broker serve --http is for people who sign in; for yourself, remove \"credentials\"", s.Name, s.Credentials)
+		case len(http.Tokens) == 0 && http.SignIn.Issuer == "":
+			return usage("server %q has \"credentials\": %q, and nobody signs in to this broker\nhint: add \"signIn\" or \"tokens\" to \"http\" of \"broker\"", s.Name, s.Credentials)
+		case s.Credentials == string(upstream.OfExchange) && http.SignIn.Issuer == "":
+			return usage("server %q has \"credentials\": \"exchange\", and without \"signIn\" there are no tokens of people to exchange\nhint: add \"signIn\" to \"http\" of \"broker\"", s.Name)
+		case s.Credentials == string(upstream.OfUser) && cfg.Broker.StateKey == "":
+			return usage("server %q has \"credentials\": \"user\", and what people connect is only kept sealed\nhint: add \"stateKey\": \"${BROKER_STATE_KEY}\" to \"broker\"; openssl rand -hex 32 prints a key", s.Name)
+		case slices.Contains(connect.Reserved, s.Name):
+			return usage("server %q has \"credentials\": %q, and its page would be one that the broker needs\nhint: give it another name", s.Name, s.Credentials)
+		case publicURL(http) == "" && !isLocal(a.httpAddr):
+			return usage("server %q has \"credentials\": %q, and people have to open a page of the broker\nhint: add the address of the broker, such as \"url\": \"https://broker.example.com\", to \"http\" of \"broker\"", s.Name, s.Credentials)
+		}
+	}
+	return nil
+}
+
+// publicURL is where people reach the broker; "" if the config does not say it.
+func publicURL(c config.HTTP) string {
+	if c.URL != "" {
+		return c.URL
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(c.SignIn.Resource, "/"), "/mcp")
+}
+
+func isLocal(addr string) bool {
+	addr, err := surface.NormalizeAddr(addr)
+	if err != nil {
+		return true // which is said elsewhere
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// openDesk opens where people connect their accounts; nil if this is no broker for
+// people.
+func (a *app) openDesk(cfg *config.Config, s *session, kept *stores, shared func(upstream.Config, string) (auth.OAuthHandler, error), note func(state.Event)) (*connect.Desk, error) {
+	if a.httpAddr == "" {
+		return nil, nil
+	}
+	with, err := browserSignIn(cfg.Broker.HTTP.SignIn)
+	if err != nil {
+		return nil, err
+	}
+	base := publicURL(cfg.Broker.HTTP)
+	if base == "" {
+		base = "http://localhost" // until it listens: see meetPeople
+	}
+	return connect.New(connect.Options{
+		Documents: kept.people(), Base: base, SignIn: with, Shared: shared, Note: note, Logger: kept.log,
+		Servers: func() []connect.Server { return connectable(s.live.Load()) },
+		Expand: func(secret func(string) (string, error)) func(string) (string, error) {
+			from := sources()
+			from.Person = secret
+			return from.Expand
+		},
+		Changed: func(server string, p *upstream.Person, connected bool) {
+			s.root.Forget(server, p)
+			if connected {
+				go s.listFor(server) // it ends with the broker
+			}
+		},
+	})
+}
+
+// listFor lists the tools of a server that nobody could list before.
+func (s *session) listFor(server string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, st := range s.root.Status() {
+		if st.Name == server && st.Tools == 0 && st.State != upstream.StateReady {
+			s.root.Refresh(ctx, server)
+		}
+	}
+}
+
+// meetPeople says where people reach a broker that listens on this machine alone.
+func (s *session) meetPeople(addr string) error {
+	if s.desk == nil || publicURL(s.config.Broker.HTTP) != "" {
+		return nil
+	}
+	return s.desk.SetBase("http://" + addr)
+}
+
+// connectable are the servers whose accounts people connect.
+func connectable(cfg *config.Config) []connect.Server {
+	if cfg == nil { // the broker is being opened
+		return nil
+	}
+	var list []connect.Server
+	for _, c := range ofPeople(cfg) {
+		if c.Credentials == string(upstream.OfUser) {
+			list = append(list, connect.Server{Name: c.Name, Secrets: c.PersonalSecrets(), OAuth: func() (oauth.Server, error) { return oauthServer(&c) }})
+		}
+	}
+	return list
+}
+
+// browserSignIn is how people sign in with a browser; nil if the config does not say
+// what the broker is to the issuer.
+func browserSignIn(c config.SignIn) (*connect.SignIn, error) {
+	if c.ClientID == "" {
+		return nil, nil
+	}
+	v, err := bearer.New(bearer.Options{Issuer: c.Issuer, Resource: c.Resource, User: c.User})
+	if err != nil {
+		return nil, usage("http.signIn: %w", err)
+	}
+	secret, err := expand(c.ClientSecret)
+	if err != nil {
+		return nil, usage("http.signIn.clientSecret: %w", err)
+	}
+	return &connect.SignIn{
+		Issuer: c.Issuer, Resource: c.Resource, Scopes: c.Scopes, Client: oauth.Client{ID: c.ClientID, Secret: secret}, Endpoints: v.Endpoints,
+		Verify: func(ctx context.Context, token string) (*upstream.Person, error) {
+			p, err := v.Verify(ctx, token)
+			switch {
+			case err != nil:
+				return nil, err
+			case p.Subject == "":
+				return nil, errors.New("the authorization server does not say who you are")
+			}
+			for _, scope := range c.Scopes {
+				if !slices.Contains(p.Scopes, scope) {
+					return nil, errors.New("you may not use this broker: your token lacks the scope " + scope)
+				}
+			}
+			return &upstream.Person{Issuer: c.Issuer, Subject: p.Subject, Name: p.Name}, nil
+		},
+	}, nil
+}

@@ -1,0 +1,274 @@
+package connect
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+const (
+	// maxForm bounds what a form has.
+	maxForm = 64 << 10
+	// maxSecret bounds one secret.
+	maxSecret = 8 << 10
+	callback  = "connect/callback" // where authorization servers send browsers back to
+)
+
+// Reserved are the names that no server can have whose accounts people connect.
+var Reserved = []string{"callback", "signed-in", "-"}
+
+// Handler answers what is below /connect. It refuses what is not sent to the
+// broker's own address, or is sent by a page of somebody else.
+func (d *Desk) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /connect", d.list)
+	mux.HandleFunc("GET /connect/callback", d.callback)
+	mux.HandleFunc("GET /connect/signed-in", d.signedIn)
+	mux.HandleFunc("GET /connect/{server}", d.page)
+	mux.HandleFunc("POST /connect/{server}", d.submit)
+	mux.HandleFunc("GET /connect/{server}/{link}", d.confirm)
+	mux.HandleFunc("POST /connect/{server}/{link}", d.confirmed)
+	mux.HandleFunc("/connect/", http.NotFound)
+	own := http.NewCrossOriginProtection()
+	own.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "requests from pages of another origin are refused", http.StatusForbidden)
+	}))
+	next := own.Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		if !strings.EqualFold(r.Host, d.base().Host) || origin != "" && !strings.EqualFold(origin, d.base().Scheme+"://"+d.base().Host) {
+			http.Error(w, "this page is at "+d.base().String(), http.StatusForbidden)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if prefix := strings.TrimSuffix(d.base().Path, "/"); prefix != "" {
+			http.StripPrefix(prefix, next).ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Link answers a person's program, which has shown its token, with the address of the
+// page of all accounts.
+func (d *Desk) Link(w http.ResponseWriter, r *http.Request, p *upstream.Person) {
+	at, err := d.address(r.Context(), "", p)
+	if err != nil {
+		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(map[string]string{"url": at}) // the client may be gone
+}
+
+// whose is the person of a browser. One that has not shown whose it is is sent to
+// sign in, or told what to do.
+func (d *Desk) whose(w http.ResponseWriter, r *http.Request, server string) (p *upstream.Person, hash string) {
+	if p, hash = d.browser(r, server); p != nil {
+		return p, hash
+	}
+	if d.o.SignIn != nil && r.Method == http.MethodGet {
+		d.signIn(w, r, server)
+		return nil, ""
+	}
+	d.fail(w, http.StatusForbidden, "Whose browser is this?",
+		errors.New("this page needs a link that works once: your agent gets one when it calls a tool of the server"))
+	return nil, ""
+}
+
+// confirm shows who would connect what by a link, and changes nothing: whatever
+// previews links must not use them up.
+func (d *Desk) confirm(w http.ResponseWriter, r *http.Request) {
+	l, err := d.take(r.Context(), r.PathValue("link"), kindLink, true, linkFor(r))
+	if err != nil {
+		d.fail(w, http.StatusNotFound, "This link is not good", err)
+		return
+	}
+	d.show(w, http.StatusOK, "confirm", view{Title: "Is this you?", Person: l.Person.Name, Server: l.Server})
+}
+
+func linkFor(r *http.Request) func(waiting) bool {
+	server := r.PathValue("server")
+	if server == "-" {
+		server = ""
+	}
+	return func(w waiting) bool { return w.Server == server }
+}
+
+// confirmed uses a link up: the browser is the person's from now on.
+func (d *Desk) confirmed(w http.ResponseWriter, r *http.Request) {
+	l, err := d.take(r.Context(), r.PathValue("link"), kindLink, false, linkFor(r))
+	if err == nil {
+		err = d.open(r.Context(), w, l.Person, l.Server)
+	}
+	if err != nil {
+		d.fail(w, http.StatusNotFound, "This link is not good", err)
+		return
+	}
+	d.see(w, r, l.Server)
+}
+
+// see sends a browser to the page of a server, or of all.
+func (d *Desk) see(w http.ResponseWriter, r *http.Request, server string) {
+	at := d.base().JoinPath("connect")
+	if server != "" {
+		at = at.JoinPath(url.PathEscape(server))
+	}
+	http.Redirect(w, r, at.String(), http.StatusSeeOther)
+}
+
+// list shows the accounts of a person.
+func (d *Desk) list(w http.ResponseWriter, r *http.Request) {
+	p, _ := d.whose(w, r, "")
+	if p == nil {
+		return
+	}
+	v := view{Title: "Your accounts", Person: p.Name}
+	for _, s := range d.o.Servers() {
+		v.Servers = append(v.Servers, d.row(s, p))
+	}
+	d.show(w, http.StatusOK, "list", v)
+}
+
+func (d *Desk) row(s Server, p *upstream.Person) row {
+	return row{Name: s.Name, At: d.base().JoinPath("connect", url.PathEscape(s.Name)).String(), Connected: d.has(s, p)}
+}
+
+// has reports whether a person has connected an account that can be used.
+func (d *Desk) has(s Server, p *upstream.Person) bool {
+	if len(s.Secrets) > 0 {
+		return d.version(s, p) != ""
+	}
+	to, err := s.OAuth()
+	if err != nil {
+		return false
+	}
+	st, err := d.signIns(p).Status(to)
+	return err == nil && st.SignedIn
+}
+
+// page shows how a server is connected, or that it is.
+func (d *Desk) page(w http.ResponseWriter, r *http.Request) {
+	s, ok := d.server(r.PathValue("server"))
+	if !ok {
+		d.fail(w, http.StatusNotFound, "No such server", errors.New("people connect no accounts of a server of this name"))
+		return
+	}
+	p, _ := d.whose(w, r, s.Name)
+	if p == nil {
+		return
+	}
+	d.show(w, http.StatusOK, "server", view{Title: "Connect " + s.Name, Person: p.Name, Server: s.Name, Secrets: s.Secrets, row: d.row(s, p)})
+}
+
+// submit connects a server, or disconnects it.
+func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
+	s, ok := d.server(r.PathValue("server"))
+	if !ok {
+		d.fail(w, http.StatusNotFound, "No such server", errors.New("people connect no accounts of a server of this name"))
+		return
+	}
+	p, hash := d.whose(w, r, s.Name)
+	if p == nil {
+		return
+	}
+	switch {
+	case r.ParseForm() != nil:
+		d.fail(w, http.StatusBadRequest, "Not connected", errors.New("the form is too long, or none"))
+	case r.PostForm.Get("do") == "disconnect":
+		if err := d.Disconnect(r.Context(), p, s); err != nil {
+			d.fail(w, http.StatusBadGateway, "Still connected", err)
+			return
+		}
+		d.show(w, http.StatusOK, "done", view{Title: "Disconnected", Person: p.Name, Server: s.Name})
+	case len(s.Secrets) > 0:
+		d.takeSecrets(w, r, p, s)
+	default:
+		d.begin(w, r, p, s, hash)
+	}
+}
+
+// takeSecrets keeps what a person has entered.
+func (d *Desk) takeSecrets(w http.ResponseWriter, r *http.Request, p *upstream.Person, s Server) {
+	values := make(map[string]string)
+	for _, name := range s.Secrets {
+		v := strings.TrimSpace(r.PostForm.Get("secret-" + name))
+		if v == "" || len(v) > maxSecret || strings.ContainsAny(v, "\x00\r\n") {
+			d.fail(w, http.StatusBadRequest, "Not connected", errors.New(name+" is empty, too long or of several lines"))
+			return
+		}
+		values[name] = v
+	}
+	if err := d.enter(r.Context(), p, s, values); err != nil {
+		d.fail(w, http.StatusBadGateway, "Not connected", err)
+		return
+	}
+	d.show(w, http.StatusOK, "done", view{Title: "Connected", Person: p.Name, Server: s.Name, row: row{Connected: true}})
+}
+
+// begin sends a person to the sign-in page of a server. The person sees where that
+// is, and follows a link: a policy for forms would have to name it beforehand.
+func (d *Desk) begin(w http.ResponseWriter, r *http.Request, p *upstream.Person, s Server, browser string) {
+	to, err := s.OAuth()
+	if err != nil {
+		d.fail(w, http.StatusBadGateway, "Not connected", err)
+		return
+	}
+	// The state is the token of what waits, which is known before the sign-in begins.
+	state, err := d.wait(r.Context(), waiting{Kind: kindSignIn, Person: personOf(p), Server: s.Name, Browser: browser}, signInTime)
+	if err != nil {
+		d.fail(w, http.StatusBadGateway, "Not connected", err)
+		return
+	}
+	page, begun, err := d.signIns(p).Begin(r.Context(), to, d.base().JoinPath(callback).String(), state)
+	if err == nil {
+		err = d.fill(r.Context(), state, begun)
+	}
+	if err != nil {
+		d.fail(w, http.StatusBadGateway, "Not connected", err)
+		return
+	}
+	host := ""
+	if u, err := url.Parse(page); err == nil {
+		host = u.Host
+	}
+	d.show(w, http.StatusOK, "go", view{Title: "Sign in to " + s.Name, Person: p.Name, Server: s.Name, Page: page, Host: host})
+}
+
+// callback takes the answer of a sign-in page, from the browser that was sent there.
+func (d *Desk) callback(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	browser := hashed(d.cookieOf(r, kindBrowser))
+	flow, err := d.take(r.Context(), q.Get("state"), kindSignIn, false, func(w waiting) bool { return w.Browser == browser && len(w.Begun) > 0 })
+	if err != nil {
+		d.fail(w, http.StatusBadRequest, "Not connected", errors.New("this answer is to no sign-in of this browser, or it came too late"))
+		return
+	}
+	p, _ := d.browser(r, flow.Server)
+	s, ok := d.server(flow.Server)
+	if p == nil || !ok || personOf(p) != flow.Person {
+		d.fail(w, http.StatusForbidden, "Not connected", errors.New("it took too long: begin again"))
+		return
+	}
+	to, err := s.OAuth()
+	if err == nil {
+		_, err = d.signIns(p).Finish(r.Context(), to, flow.Begun, q)
+	}
+	if err != nil {
+		d.fail(w, http.StatusBadGateway, "Not connected", err)
+		return
+	}
+	d.connected(r.Context(), p, s)
+	d.show(w, http.StatusOK, "done", view{Title: "Connected", Person: p.Name, Server: s.Name, row: row{Connected: true}})
+}
+
+// fail shows what went wrong, in words that may be of others.
+func (d *Desk) fail(w http.ResponseWriter, status int, title string, err error) {
+	d.show(w, status, "failed", view{Title: title, Problem: gate.Cut(gate.Line(err.Error()), 500)})
+}

@@ -1,0 +1,146 @@
+package connect
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A person is an upstream.Person as it is kept: without a token.
+type person struct {
+	Issuer  string `json:"issuer,omitempty"`
+	Subject string `json:"subject"`
+	Name    string `json:"name"`
+}
+
+func personOf(p *upstream.Person) person { return person{p.Issuer, p.Subject, p.Name} }
+
+func (p person) upstream() *upstream.Person {
+	return &upstream.Person{Issuer: p.Issuer, Subject: p.Subject, Name: p.Name}
+}
+
+// A waiting thing can be had by whoever knows its token, which is not kept.
+type waiting struct {
+	Kind    string    `json:"kind"`
+	Hash    string    `json:"hash"` // of its token
+	Person  person    `json:"person"`
+	Server  string    `json:"server,omitempty"`  // that it is for; empty for all
+	Browser string    `json:"browser,omitempty"` // the hash of the browser's token, of a sign-in
+	Begun   []byte    `json:"begun,omitempty"`   // likewise, what ends it
+	Expires time.Time `json:"expires"`
+}
+
+// The kinds of waiting things, of each of which a person has at most maxWaiting.
+const (
+	kindLink    = "link"    // a link that an agent was given
+	kindBrowser = "browser" // a browser that has shown whose it is
+	kindSignIn  = "sign-in" // a sign-in to a server that goes on at its page
+	maxWaiting  = 10
+)
+
+// slotLength is how many characters of a token say which document it is in, so that
+// people have one each, however many links they get.
+const slotLength = 16
+
+func slotName(slot string) string { return "waiting-" + slot }
+
+var errGone = errors.New("it was used already, or has expired")
+
+// wait keeps w for a time and returns its token.
+func (d *Desk) wait(ctx context.Context, w waiting, for_ time.Duration) (token string, err error) {
+	slot := w.Person.upstream().Key()[:slotLength]
+	token = slot + rand.Text()
+	w.Hash, w.Expires = hashed(token), time.Now().Add(for_)
+	err = d.change(ctx, slot, func(all []waiting) []waiting {
+		same := 0
+		for i := len(all) - 1; i >= 0; i-- { // the newest are last
+			if all[i].Kind == w.Kind && all[i].Person == w.Person {
+				if same++; same >= maxWaiting {
+					all = slices.Delete(all, i, i+1)
+				}
+			}
+		}
+		return append(all, w)
+	})
+	return token, err
+}
+
+// take returns the waiting thing of a token, which is gone then unless keep is set.
+// One that ok does not like stays.
+func (d *Desk) take(ctx context.Context, token, kind string, keep bool, ok func(waiting) bool) (found waiting, err error) {
+	if len(token) <= slotLength || len(token) > 100 {
+		return found, errGone
+	}
+	if strings.Trim(token[:slotLength], "0123456789abcdef") != "" || d.o.Documents.DocumentVersion(ctx, slotName(token[:slotLength])) == "" {
+		return found, errGone // before anything is locked for a token that nobody was given
+	}
+	hash := hashed(token)
+	err = d.change(ctx, token[:slotLength], func(all []waiting) []waiting {
+		i := slices.IndexFunc(all, func(w waiting) bool { return w.Hash == hash && w.Kind == kind && ok(w) })
+		if i < 0 {
+			return nil
+		}
+		if found = all[i]; keep {
+			return nil
+		}
+		return slices.Delete(all, i, i+1)
+	})
+	if err == nil && found.Hash == "" {
+		err = errGone
+	}
+	return found, err
+}
+
+// change replaces the waiting things of a slot by what with returns, unless that is
+// nil. What has expired is left out.
+func (d *Desk) change(ctx context.Context, slot string, with func([]waiting) []waiting) error {
+	name := slotName(slot)
+	unlock, err := d.o.Documents.LockDocument(ctx, name)
+	if err != nil {
+		return fmt.Errorf("keep who connects: %w", err)
+	}
+	defer unlock()
+	var all []waiting
+	body, err := d.o.Documents.Document(ctx, name)
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+	case err != nil:
+		return fmt.Errorf("read who connects: %w", err)
+	case json.Unmarshal(body, &all) != nil:
+		all = nil // of another version: whoever waits begins again
+	}
+	now := time.Now()
+	all = slices.DeleteFunc(all, func(w waiting) bool { return now.After(w.Expires) })
+	next := with(all)
+	if next == nil {
+		return nil
+	}
+	if len(next) == 0 {
+		return d.o.Documents.SetDocument(ctx, name, nil)
+	}
+	if body, err = json.Marshal(next); err != nil {
+		return err
+	}
+	return d.o.Documents.SetDocument(ctx, name, body)
+}
+
+// fill gives a sign-in that waits what ends it.
+func (d *Desk) fill(ctx context.Context, token string, begun []byte) error {
+	hash := hashed(token)
+	return d.change(ctx, token[:slotLength], func(all []waiting) []waiting {
+		i := slices.IndexFunc(all, func(w waiting) bool { return w.Hash == hash })
+		if i < 0 {
+			return nil
+		}
+		all[i].Begun = begun
+		return all
+	})
+}

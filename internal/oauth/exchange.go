@@ -1,0 +1,258 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"golang.org/x/oauth2"
+)
+
+// An Exchange is where tokens of people are exchanged, RFC 8693.
+type Exchange struct {
+	Endpoint string // the token endpoint
+	Audience string // what the new tokens are for; empty leaves it to the endpoint
+	Client   Client // its Scopes are asked for
+}
+
+// An Exchanger exchanges the tokens of people. What it gets is kept in memory until
+// shortly before it expires, and nowhere else. It is safe for concurrent use.
+type Exchanger struct {
+	m *Manager
+
+	mu   sync.Mutex
+	kept map[exchangeKey]*exchanged
+}
+
+type exchangeKey [sha256.Size]byte
+
+// An exchanged token is one that is there when ready is closed, or why there is none.
+type exchanged struct {
+	ready  chan struct{}
+	token  string
+	expiry time.Time // of the token, or of the error
+	err    error
+}
+
+const (
+	// maxExchanged bounds how many tokens are kept.
+	maxExchanged = 10_000
+	// unknownLife is how long a token is kept that does not say when it expires, and
+	// refusedLife an answer that there is none.
+	unknownLife = time.Minute
+	refusedLife = 10 * time.Second
+)
+
+// NewExchanger returns an exchanger. Nil options are the zero value.
+func NewExchanger(o *Options) *Exchanger {
+	return &Exchanger{m: New(nil, "", o), kept: make(map[exchangeKey]*exchanged)}
+}
+
+// Handler gives requests to s, with its URL as the resource, tokens that are issued
+// for token, which is good until expires; for an empty one, tokens of the broker's own
+// (client credentials). Where there are none, both methods of the
+// handler fail with an *ExchangeError.
+func (x *Exchanger) Handler(s Server, e Exchange, token string, expires time.Time) auth.OAuthHandler {
+	text, _ := json.Marshal([]any{s.Name, s.URL, e, token}) // strings always marshal
+	if token == "" {
+		expires = time.Time{}
+	}
+	return &exchangeHandler{x: x, s: s, e: e, subject: token, expires: expires, key: sha256.Sum256(text)}
+}
+
+// An ExchangeError means that no token was issued, or that the server does not take
+// it.
+type ExchangeError struct {
+	Reason string
+	Own    bool // it is for the broker's own token
+}
+
+// Error says why. It holds no token.
+func (e *ExchangeError) Error() string {
+	if e.Own {
+		return "no token for the broker itself, which lists the tools: " + e.Reason
+	}
+	return "no token for this person: " + e.Reason
+}
+
+// SignInHint is what may help.
+func (e *ExchangeError) SignInHint() string {
+	if e.Own {
+		return "whoever runs the broker has to let its client have tokens of its own (client credentials) for this server"
+	}
+	return "ask the user to sign in to the broker again; if that does not help, whoever runs it has to allow the exchange of tokens for this server"
+}
+
+// Partial reports false: no other request has a better token.
+func (e *ExchangeError) Partial() bool { return false }
+
+type exchangeHandler struct {
+	x       *Exchanger
+	s       Server
+	e       Exchange
+	subject string
+	expires time.Time
+	key     exchangeKey
+
+	mu     sync.Mutex
+	forced string // the token that was issued because the one before it was refused
+}
+
+// TokenSource implements auth.OAuthHandler.
+func (h *exchangeHandler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	token, err := h.token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token, TokenType: "Bearer"}), nil
+}
+
+func (h *exchangeHandler) token(ctx context.Context) (string, error) {
+	k, mine := h.x.find(h.key)
+	if mine {
+		ctx, cancel := outlast(ctx) // others may wait for it
+		k.token, k.expiry, k.err = h.ask(ctx)
+		cancel()
+		close(k.ready)
+	}
+	select {
+	case <-k.ready:
+		return k.token, k.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (h *exchangeHandler) failed(why string) error {
+	return &ExchangeError{Reason: why, Own: h.subject == ""}
+}
+
+// Authorize implements auth.OAuthHandler: a token that is refused is exchanged anew,
+// once.
+func (h *exchangeHandler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	if resp.StatusCode == http.StatusForbidden {
+		return h.failed("the server does not let it do this")
+	}
+	used := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+	h.mu.Lock()
+	forced := h.forced
+	h.mu.Unlock()
+	if used != "" && used == forced {
+		return h.failed("the server refuses a token that was just issued")
+	}
+	h.x.forget(h.key, used)
+	token, err := h.token(ctx)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.forced = token
+	h.mu.Unlock()
+	return nil
+}
+
+// ask exchanges the token.
+func (h *exchangeHandler) ask(ctx context.Context) (token string, expiry time.Time, err error) {
+	now := h.x.m.now()
+	if !h.expires.IsZero() && !now.Before(h.expires) {
+		return "", now.Add(refusedLife), h.failed("the token that the person came with has expired")
+	}
+	form := url.Values{
+		"grant_type":           {"urn:ietf:params:oauth:grant-type:token-exchange"},
+		"subject_token":        {h.subject},
+		"subject_token_type":   {accessToken8693},
+		"requested_token_type": {accessToken8693},
+		"resource":             {h.s.URL},
+	}
+	if h.subject == "" {
+		form = url.Values{"grant_type": {"client_credentials"}, "resource": {h.s.URL}}
+	}
+	if h.e.Audience != "" {
+		form.Set("audience", h.e.Audience)
+	}
+	if len(h.e.Client.Scopes) > 0 {
+		form.Set("scope", strings.Join(h.e.Client.Scopes, " "))
+	}
+	r := &record{ClientID: h.e.Client.ID, Configured: true}
+	body, err := h.x.m.postHome(ctx, h.e.Endpoint, form, r, h.e.Client)
+	if e, ok := errors.AsType[*endpointError](err); ok && e.final() {
+		return "", now.Add(refusedLife), h.failed(e.Error())
+	}
+	if err != nil {
+		return "", now, fmt.Errorf("exchange the token of a person for %s: %w", h.s.Name, err)
+	}
+	if err := r.take(body, now); err != nil {
+		return "", now.Add(refusedLife), h.failed(err.Error())
+	}
+	if r.AccessToken == h.subject { // which is for the broker, and for nobody else
+		return "", now.Add(refusedLife), h.failed("the authorization server gave the same token back")
+	}
+	expiry = now.Add(unknownLife)
+	if !r.Expiry.IsZero() {
+		expiry = r.Expiry.Add(-expiryMargin)
+	}
+	if !h.expires.IsZero() && h.expires.Before(expiry) {
+		expiry = h.expires
+	}
+	return r.AccessToken, expiry, nil
+}
+
+const accessToken8693 = "urn:ietf:params:oauth:token-type:access_token"
+
+// find returns what is kept under key; mine means that the caller has to provide it.
+func (x *Exchanger) find(key exchangeKey) (k *exchanged, mine bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := x.m.now()
+	if k := x.kept[key]; k != nil && k.good(now) {
+		return k, false
+	}
+	if len(x.kept) >= maxExchanged {
+		for other, k := range x.kept {
+			if !k.good(now) || len(x.kept) >= maxExchanged {
+				delete(x.kept, other)
+			}
+		}
+	}
+	k = &exchanged{ready: make(chan struct{})}
+	x.kept[key] = k
+	return k, true
+}
+
+// good reports whether the answer is still to come, or can be used.
+func (k *exchanged) good(now time.Time) bool {
+	select {
+	case <-k.ready:
+		return now.Before(k.expiry)
+	default:
+		return true
+	}
+}
+
+// forget forgets a token, unless another is there by now.
+func (x *Exchanger) forget(key exchangeKey, used string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	k := x.kept[key]
+	if k == nil {
+		return
+	}
+	select {
+	case <-k.ready:
+		if k.token == used {
+			delete(x.kept, key)
+		}
+	default: // on its way
+	}
+}

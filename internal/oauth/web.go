@@ -1,0 +1,133 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Begin begins a sign-in to s whose answer comes to redirect, which is not this
+// process's alone. It returns the address of the sign-in page, whose answer carries
+// state, and what Finish needs, which is secret.
+func (m *Manager) Begin(ctx context.Context, s Server, redirect, state string) (page string, waiting []byte, err error) {
+	l, err := m.login(ctx, s)
+	if err != nil {
+		return "", nil, err
+	}
+	defer l.c.CloseIdleConnections()
+	l.redirect = redirect
+	page, b, err := l.begin(ctx, state)
+	if err != nil {
+		return "", nil, fmt.Errorf("sign in to %s: %w", s.Name, err)
+	}
+	waiting, err = json.Marshal(b)
+	return page, waiting, err
+}
+
+// Finish ends a sign-in that Begin began, with the query of the redirect, and stores
+// its tokens in the place of those that are there. Whoever calls it has checked the
+// state. Its errors hold no code, token or secret.
+func (m *Manager) Finish(ctx context.Context, s Server, waiting []byte, answer url.Values) (Status, error) {
+	var b begun
+	if json.Unmarshal(waiting, &b) != nil {
+		return Status{}, errors.New("the sign-in was begun by another version of the broker: begin again")
+	}
+	a := answerOf(answer)
+	if a.err != nil {
+		return Status{}, a.err
+	}
+	u, err := url.Parse(b.Record.TokenURL)
+	if err != nil {
+		return Status{}, errors.New("the stored address of the authorization server does not parse")
+	}
+	c := newClient(u)
+	defer c.CloseIdleConnections()
+	rec, err := b.finish(ctx, m, c, a.result, s.Client)
+	if e, ok := errors.AsType[*endpointError](err); ok && (e.code == "invalid_client" || e.code == "unauthorized_client") {
+		m.unregister(ctx, b.Record.Issuer, b.Redirect)
+	}
+	if err != nil {
+		return Status{}, fmt.Errorf("sign in to %s: %w", s.Name, err)
+	}
+	return m.keep(ctx, s, rec)
+}
+
+// A registration is a client that the broker has registered.
+type registration struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret,omitempty"`
+	Style  int    `json:"style"`
+}
+
+func registrationKey(issuer, redirect string) string {
+	sum := sha256.Sum256([]byte(issuer + "\x00" + redirect))
+	return "client-" + hex.EncodeToString(sum[:])
+}
+
+// registered makes the broker known to the authorization server, unless it is.
+func (l *login) registered(ctx context.Context, r *record) error {
+	docs := l.m.registered
+	if docs == nil {
+		return l.register(ctx, r)
+	}
+	key := registrationKey(r.Issuer, l.redirect)
+	unlock, err := docs.LockDocument(ctx, key)
+	if err != nil {
+		return fmt.Errorf("keep the client: %w", err)
+	}
+	defer unlock()
+	var known registration
+	if body, err := docs.Document(ctx, key); err == nil && json.Unmarshal(body, &known) == nil && known.ID != "" {
+		r.ClientID, r.ClientSecret, r.AuthStyle = known.ID, known.Secret, known.Style
+		return nil
+	}
+	if err := l.register(ctx, r); err != nil {
+		return err
+	}
+	body, err := json.Marshal(registration{r.ClientID, r.ClientSecret, r.AuthStyle})
+	if err == nil {
+		err = docs.SetDocument(ctx, key, body)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the client: %w", err)
+	}
+	return nil
+}
+
+// unregister forgets a client that the authorization server does not know any more.
+func (m *Manager) unregister(ctx context.Context, issuer, redirect string) {
+	if m.registered == nil {
+		return
+	}
+	if err := m.registered.SetDocument(ctx, registrationKey(issuer, redirect), nil); err != nil {
+		m.log.Warn("cannot forget a client", "err", err)
+	}
+}
+
+// applicationType is what OpenID Connect calls a client with this redirect address.
+func applicationType(redirect string) string {
+	if strings.HasPrefix(redirect, "https:") {
+		return "web"
+	}
+	return "native"
+}
+
+// Version changes whenever what is stored about s does; empty while there is
+// nothing.
+func (m *Manager) Version(s Server) string { return m.store.stamp(m.store.key(s.Name, s.URL)) }
+
+// Redeem turns what form has, such as the code of a sign-in page, into an access
+// token, which it does not keep.
+func (x *Exchanger) Redeem(ctx context.Context, endpoint string, c Client, form url.Values) (token string, err error) {
+	r := &record{ClientID: c.ID, Configured: true}
+	body, err := x.m.postHome(ctx, endpoint, form, r, c)
+	if err == nil {
+		err = r.take(body, x.m.now())
+	}
+	return r.AccessToken, err
+}

@@ -3,18 +3,26 @@ package postgres
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // Buckets implements state.Buckets.
-type Buckets struct{ d *Database }
+type Buckets struct {
+	d     *Database
+	taken atomic.Int64
+}
 
-var _ state.Buckets = Buckets{}
+var _ state.Buckets = (*Buckets)(nil)
 
 // Buckets returns the buckets of the database.
-func (d *Database) Buckets() Buckets { return Buckets{d} }
+func (d *Database) Buckets() *Buckets { return &Buckets{d: d} }
+
+// sweepAfter is how many questions are asked before the buckets that are full go: they
+// are what they would be without a row.
+const sweepAfter = 1000
 
 // changeBucket takes out of a bucket $1, with the rate $2 and the burst $3, as many of
 // $4 tokens as there are, half of them at most but one at least; or puts -$4 back. One
@@ -31,9 +39,14 @@ const changeBucket = `INSERT INTO buckets AS b (key, tokens, at, granted, full_a
 	RETURNING granted, tokens`
 
 // TakeTokens implements state.Buckets.
-func (o Buckets) TakeTokens(ctx context.Context, b state.Bucket, want int) (got int, wait time.Duration, err error) {
+func (o *Buckets) TakeTokens(ctx context.Context, b state.Bucket, want int) (got int, wait time.Duration, err error) {
 	if err := state.CheckBucket(b, want); err != nil {
 		return 0, 0, err
+	}
+	if o.taken.Add(1)%sweepAfter == 0 {
+		if _, err := o.d.db.ExecContext(ctx, "DELETE FROM buckets WHERE full_at < clock_timestamp()"); err != nil {
+			o.d.log.Warn("forget full buckets", "err", explain(err))
+		}
 	}
 	var left float64
 	err = o.d.db.QueryRowContext(ctx, changeBucket, clean(b.Key), b.Rate, float64(b.Burst), float64(want)).Scan(&got, &left)
@@ -47,7 +60,7 @@ func (o Buckets) TakeTokens(ctx context.Context, b state.Bucket, want int) (got 
 }
 
 // ReturnTokens implements state.Buckets.
-func (o Buckets) ReturnTokens(ctx context.Context, b state.Bucket, n int) error {
+func (o *Buckets) ReturnTokens(ctx context.Context, b state.Bucket, n int) error {
 	if err := state.CheckBucket(b, n); err != nil {
 		return err
 	}

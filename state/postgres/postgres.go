@@ -177,6 +177,7 @@ var dialect = &tables.Dialect{
 	Release:   "SELECT pg_advisory_unlock_all()",
 	Again:     again,
 	Patience:  10 * time.Second,
+	Keeper:    "SELECT pg_try_advisory_lock(hashtextextended(current_schema(), 9))",
 	Explain:   explain,
 	Clean:     clean,
 	Insert:    insert,

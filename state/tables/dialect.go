@@ -34,6 +34,9 @@ type Dialect struct {
 	Patience time.Duration
 	// Release, if not empty, is a statement that gives back what an owner holds.
 	Release string
+	// Keeper, if not empty, is a query for whether this connection is the one, of all
+	// that write the record, that removes what is old: one at a time is, until it ends.
+	Keeper string
 	// Explain adds to an error what its user can do.
 	Explain func(error) error
 	// Clean, if not nil, takes out of a text what the database cannot keep.

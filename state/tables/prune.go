@@ -7,6 +7,19 @@ import (
 	"time"
 )
 
+// keeps reports whether it is this broker that removes what is old. Others would find
+// nothing to remove, but wait for the chain.
+func (w *writer) keeps() (yes bool) {
+	if w.d.Keeper == "" {
+		return true
+	}
+	err := w.committed(func(ctx context.Context) error { return w.conn.QueryRowContext(ctx, w.d.Keeper).Scan(&yes) })
+	if err != nil {
+		w.log.Warn("audit: ask who removes old records", "err", err)
+	}
+	return err == nil && yes
+}
+
 // tidy removes some of what is older than is kept, or too much, and reports
 // whether there is more.
 func (w *writer) tidy() bool {

@@ -81,7 +81,7 @@ func (s *Store) write(conn *Conn) {
 		case o := <-s.ops:
 			w.handle(o)
 		case <-tidy.C:
-			if w.tidy() {
+			if w.keeps() && w.tidy() {
 				tidy.Reset(pruneBreak)
 			} else {
 				tidy.Reset(pruneInterval)

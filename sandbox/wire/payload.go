@@ -26,7 +26,47 @@ type Hello struct {
 	// names of that engine.
 	Prepare bool     `json:"prepare,omitempty"`
 	Globals []string `json:"globals,omitempty"`
+	// Timeout and FrameBytes tell a relay the time that the program gets, pauses
+	// left out, and the longest frame of its runner.
+	Timeout    time.Duration `json:"timeout_ns,omitempty"`
+	FrameBytes int           `json:"frame_bytes,omitempty"`
 }
+
+// Load is what a relay says of itself.
+type Load struct {
+	// Version is the protocol's, see [Version], and Build that of the program.
+	Version int    `json:"version"`
+	Build   string `json:"build"`
+	// Running is how many programs run there, of Most.
+	Running int `json:"running"`
+	Most    int `json:"most"`
+	// Layers are what contains them.
+	Layers []sandbox.Layer `json:"layers,omitempty"`
+}
+
+// Killed is how the process of a program ended.
+type Killed struct {
+	Cause  Cause  `json:"cause,omitempty"` // empty if the program has ended
+	Detail string `json:"detail,omitempty"`
+	// CPU is the processor time that it had used, Peak the most memory of its own
+	// that was seen.
+	CPU  time.Duration `json:"cpu_ns"`
+	Peak int64         `json:"peak,omitempty"`
+}
+
+// A Cause is why a process ended before its program had.
+type Cause string
+
+// The causes.
+const (
+	CauseTime      Cause = "time"      // its time limit
+	CauseMemory    Cause = "memory"    // its memory limit
+	CauseNesting   Cause = "nesting"   // its stack
+	CauseForbidden Cause = "forbidden" // a system call that scripts may not make
+	CauseProtocol  Cause = "protocol"  // it broke the protocol, as Detail says
+	CauseDied      Cause = "died"      // anything else, as Detail says
+	CauseEnded     Cause = "ended"     // the relay ends, or a limit of its own, as Detail says
+)
 
 // Ready is the payload of the runner's answer to hello. A runner that has
 // nothing to tell sends an empty one.

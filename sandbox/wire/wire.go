@@ -30,6 +30,8 @@
 //	O stdout  runner → host   bytes that the program printed
 //	e stderr  runner → host   bytes that the program printed
 //	D done    runner → host   how the program ended, see below
+//	L load    relay → host    JSON of [Load]: before hello, what stands between a host and its runners elsewhere
+//	K killed  relay → host    JSON of [Killed]: the runner's process is gone; before done, or in its place
 //
 // A call's payload is the function and the target, each with its length in
 // front, and the argument as it is: JSON is never put into a JSON string.
@@ -49,7 +51,8 @@
 // attaches to it is lost.) Exec follows once. If it asks for a survey, the
 // runner may send one before the program begins, and waits for the verdict. Then calls, their answers and
 // output are mixed in any order until done, after which the runner sends
-// nothing more. A runner whose input ends must exit at once. Pause and resume
+// nothing more. A relay speaks first, with load, and answers hello with an error
+// frame if it has no runner to give. A runner whose input ends must exit at once. Pause and resume
 // alternate, beginning with pause; a runner that keeps no time ignores them.
 //
 // # Trust
@@ -97,6 +100,9 @@ const (
 	TypeSteps    Type = 'B'
 	TypeReplayed Type = 'J'
 	TypeWithheld Type = 'W'
+
+	TypeLoad   Type = 'L'
+	TypeKilled Type = 'K'
 )
 
 // String returns the type's name, or its byte for one that is not known.
@@ -134,6 +140,10 @@ func (t Type) String() string {
 		return "replayed"
 	case TypeWithheld:
 		return "withheld"
+	case TypeLoad:
+		return "load"
+	case TypeKilled:
+		return "killed"
 	}
 	return fmt.Sprintf("type 0x%02x", byte(t))
 }
@@ -190,6 +200,33 @@ func (r *Reader) Next() (Frame, error) {
 	p, err := r.payload(int(size))
 	f.Payload = p
 	return f, err
+}
+
+// Forward copies the next frame to w as it comes, without holding it. It asks
+// check first, of the type and the size alone.
+func (r *Reader) Forward(w io.Writer, check func(t Type, size int64) error) error {
+	h, err := r.r.Peek(headerLen)
+	if err != nil {
+		return err
+	}
+	t, size := Type(h[0]), int64(binary.BigEndian.Uint32(h[5:9]))
+	if size > r.max {
+		return &SizeError{Type: t, Size: size, Max: r.max}
+	}
+	if err := check(t, size); err != nil {
+		return err
+	}
+	if size += headerLen; size <= int64(r.r.Size()) { // in one write
+		p, err := r.r.Peek(int(size))
+		if err == nil {
+			if _, err = w.Write(p); err == nil {
+				_, err = r.r.Discard(int(size))
+			}
+		}
+		return err
+	}
+	_, err = io.CopyN(w, r.r, size)
+	return err
 }
 
 // payload reads n bytes. The buffer grows with what has arrived: a header that

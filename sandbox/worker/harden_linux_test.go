@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/spawn/spawntest"
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
@@ -119,8 +120,11 @@ func TestAChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	}
 	r := New(&Options{Spares: -1}).(*runner)
 	defer r.Close()
-	x := &execution{req: &req, limits: limits, p: p, log: r.log, pool: r.pool}
-	if res := x.run(t.Context()); string(res.Value) != "2" {
+	ctx, leave, err := r.pool.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := r.lendThis(ctx, p, limits.MemoryBytes, leave).run(&req, limits); string(res.Value) != "2" {
 		t.Errorf("%+v, want the value 2", res)
 	}
 }
@@ -154,7 +158,7 @@ func TestTimeoutNearTheMemoryLimitSaysSo(t *testing.T) {
 	for peak, want := range map[int64]string{
 		0: "", 100 << 20: "", 240 << 20: "\nit had come to 240 MiB of the 256 MiB of memory that it may use: keep less at one time",
 	} {
-		if got := nearMemory(peak, limit); got != want {
+		if got := host.NearMemory(peak, limit); got != want {
 			t.Errorf("nearMemory(%d MiB) = %q, want %q", peak>>20, got, want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
@@ -200,7 +201,7 @@ func judge(name string, res sandbox.Result) Probe {
 	p := Probe{Name: name, How: "done"}
 	var said string
 	switch {
-	case res.ExitCode == sandbox.ExitMemory && res.Error == errForbidden:
+	case res.ExitCode == sandbox.ExitMemory && res.Error == host.Forbidden:
 		p.How, p.Held = "killed", true
 	case res.ExitCode != sandbox.ExitOK || json.Unmarshal(res.Value, &said) != nil:
 		p.How = "unclear: " + res.Error

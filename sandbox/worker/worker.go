@@ -87,7 +87,9 @@ type runner struct {
 // New returns a runner of JavaScript and TypeScript programs, and starts its
 // spares in the background. It reports no error: what is wrong with starting
 // processes is reported by Run. Close must be called.
-func New(opts *Options) sandbox.Runner {
+func New(opts *Options) sandbox.Runner { return newRunner(opts) }
+
+func newRunner(opts *Options) *runner {
 	r := &runner{log: slog.New(slog.DiscardHandler)}
 	if opts != nil {
 		r.opts = *opts
@@ -142,28 +144,15 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 		res.Duration = time.Since(start)
 		return res, nil
 	}
-	ctx, leave, err := r.enter(ctx)
-	if err != nil {
-		return sandbox.Result{}, err
-	}
-	defer leave()
-
-	p, _, err := r.pool.Take(ctx, limits.MemoryBytes, false)
-	if err != nil {
-		if ctx.Err() == nil {
-			return sandbox.Result{}, err
-		}
-		var res sandbox.Result
+	var res sandbox.Result
+	loan, err := r.lend(ctx, limits.MemoryBytes)
+	switch {
+	case err == nil:
+		res = loan.run(&req, limits)
+	case ctx.Err() != nil:
 		res.ExitCode, res.Error = host.Canceled(context.Cause(ctx))
-		res.Duration = time.Since(start)
-		return res, nil
-	}
-	refill := time.AfterFunc(refillAfter, r.pool.Fill)
-	x := &execution{req: &req, limits: limits, p: p, log: r.log, pool: r.pool}
-	res := x.run(ctx)
-	if !r.opts.Prepare { // else what was prepared runs now, and the timer is left to fill
-		refill.Stop()
-		r.pool.Fill()
+	default:
+		return sandbox.Result{}, err
 	}
 	res.Duration = time.Since(start)
 	return res, nil

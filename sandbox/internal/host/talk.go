@@ -21,12 +21,19 @@ func Greet(r *wire.Reader, w *wire.Writer, hello wire.Hello) ([]sandbox.Layer, e
 	if err := w.Write(wire.TypeHello, 0, text); err != nil {
 		return nil, fmt.Errorf("say hello: %w", err)
 	}
-	f, err := r.Next()
+	return Ready(r.Next())
+}
+
+// Ready reads the frame with which a runner, or a relay, answers hello. It returns
+// what contains the runner by then, as it says itself.
+func Ready(f wire.Frame, err error) ([]sandbox.Layer, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, errors.New("it ended before it was ready")
 	case err != nil:
 		return nil, fmt.Errorf("wait for ready: %w", err)
+	case f.Type == wire.TypeError:
+		return nil, wire.DecodeError(f.Payload)
 	case f.Type != wire.TypeReady:
 		return nil, fmt.Errorf("wait for ready: it sent %s", f.Type)
 	}
@@ -47,6 +54,10 @@ type Talk struct {
 	FilesDir string
 	// Amend changes what the runner is sent of the program; nil changes nothing.
 	Amend func(*wire.Exec)
+
+	// Killed is where Run puts what a relay says of the process; nil if there is
+	// no relay.
+	Killed *wire.Killed
 
 	// Heard says, after Run, whether the runner has said anything.
 	Heard bool
@@ -135,6 +146,11 @@ func (t *Talk) handle(ctx context.Context, f wire.Frame) error {
 		return t.check(ctx, f)
 	case wire.TypeSteps:
 		t.steps = f.Payload
+	case wire.TypeKilled:
+		if t.Killed == nil {
+			return fmt.Errorf("%s is no frame of a runner", f.Type)
+		}
+		return json.Unmarshal(f.Payload, t.Killed)
 	case wire.TypeReplayed:
 		if j := t.Calls.Journal; j != nil && j.Replayed != nil && int(f.ID) <= len(j.Calls) {
 			j.Replayed(int(f.ID))

@@ -14,7 +14,7 @@ var pageOf = map[string]string{
 	"daemon": "serve", "service": "serve", "wait": "serve",
 	"exec": "code", "run": "code", "scripts": "code", "types": "code", "store": "code", "call": "code",
 	"eval": "search", "tools": "search", "index": "search", "runs": "approvals", "tail": "audit", "redact": "security", "pins": "approvals", "auth": "servers",
-	"projects": "profiles", "plugins": "skills", "sandbox": "security", "doctor": "troubleshooting",
+	"projects": "profiles", "plugins": "skills", "sandbox": "security", "sandboxd": "remote", "doctor": "troubleshooting",
 }
 
 // aboutCommand is the page about a command, or empty.

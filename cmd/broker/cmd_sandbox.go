@@ -109,7 +109,7 @@ func (a *app) sandboxSettings() (config.Sandbox, error) {
 	if err != nil {
 		return config.Sandbox{}, err
 	}
-	return cfg.Broker.WithDefaults().Sandbox, nil
+	return cfg.SandboxSettings(), nil
 }
 
 // prove lets the attacks, and the probes, loose on one place. What cannot be

@@ -254,7 +254,7 @@ func (a *app) root() *cobra.Command {
 		a.typesCommand(), a.storeCommand(), a.promptCommand(), a.versionCommand(), a.manCommand(),
 		a.redactCommand(),
 		a.profilesCommand(), a.tokensCommand(), a.projectsCommand(),
-		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.consoleCommand(), a.daemonCommand(), a.serviceCommand(),
+		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.consoleCommand(), a.sandboxdCommand(), a.daemonCommand(), a.serviceCommand(),
 	)
 	a.addCompletions(root)
 	a.fitHelp(root)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
+	"github.com/mcpbroker/mcpbroker/sandbox/remote"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
@@ -139,6 +141,8 @@ func (p *placement) describe(language sandbox.Language) string {
 	switch {
 	case isolation == sandbox.InContainer && language != sandbox.Python && p.set.Runner == "node":
 		return "container, in Node"
+	case isolation == sandbox.InWorker && p.set.Remote != nil:
+		return "worker, at sandboxd " + strings.Join(p.set.Remote.Addresses, ", ")
 	case isolation == sandbox.InWorker && p.set.Isolation == "auto" && p.set.Languages[string(language)] == "":
 		return "auto: worker"
 	}
@@ -176,6 +180,22 @@ func (p *placement) offered() []sandbox.Isolation {
 	return works
 }
 
+// workers runs scripts in processes of their own, here or at sandboxd.
+func workers(set config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
+	if set.Remote == nil {
+		return worker.New(&worker.Options{Spares: spares, MemoryBytes: set.Memory, Require: set.Require, Logger: log})
+	}
+	return remote.New(remoteOptions(set, spares, log))
+}
+
+func remoteOptions(set config.Sandbox, spares int, log *slog.Logger) remote.Options {
+	r := set.Remote
+	return remote.Options{
+		Addresses: r.Addresses, Files: remote.Files{CA: r.CA, Cert: r.Cert, Key: r.Key},
+		Spares: spares, Require: set.Require, Build: version, Logger: log,
+	}
+}
+
 // places are the runners. spares is as in app.open; without any, all places are
 // there, because nothing is started before it is used.
 func (p *placement) places(spares int, log *slog.Logger) *sandbox.Places {
@@ -201,11 +221,11 @@ func (p *placement) places(spares int, log *slog.Logger) *sandbox.Places {
 		case isolation == sandbox.InContainer:
 			r = docker.New(&containers)
 		default:
-			o := &worker.Options{Spares: spares, MemoryBytes: p.set.Memory, Require: p.set.Require, Logger: log}
+			n := spares
 			if !wanted {
-				o.Spares = -1 // few scripts will ask for it
+				n = -1 // few scripts will ask for it
 			}
-			r = worker.New(o)
+			r = workers(p.set, n, log)
 		}
 		for _, language := range languages[:2] {
 			runners[sandbox.Place{Language: language, Isolation: isolation}] = r

@@ -33,7 +33,7 @@ var places = []*place{
 	{
 		name: "worker", isolation: "worker", kind: attack.JavaScript,
 		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
-			return worker.New(&worker.Options{MemoryBytes: s.Memory, Require: s.Require, Logger: log})
+			return workers(s, 0, log)
 		},
 		probes: func(ctx context.Context) ([]worker.Probe, error) { return worker.ProbeAll(ctx, nil) },
 		used:   func(s config.Sandbox) bool { return uses(s, "worker") },

@@ -163,7 +163,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	for _, n := range project.notes(cfg) {
 		sayln(a.stderr, n)
 	}
-	where := placementOf(cfg.Broker.WithDefaults().Sandbox, "")
+	where := placementOf(cfg.SandboxSettings(), "")
 	if err := runnable(cfg, where); err != nil {
 		return nil, err
 	}

@@ -310,6 +310,16 @@ type Sandbox struct {
 	// four for each processor, 8 to 64. There are a few more for clients that have none
 	// running.
 	MaxExecutions int
+	// Remote is where the processes of isolation "worker" are; nil means on this
+	// machine.
+	Remote *RemoteSandbox
+}
+
+// RemoteSandbox names the sandboxd that run scripts, and the files by which the
+// broker and they know each other.
+type RemoteSandbox struct {
+	Addresses     []string
+	CA, Cert, Key string
 }
 
 // IsolationOf is where scripts of a language run: "worker", "container" or
@@ -367,6 +377,16 @@ type SignIn struct {
 	// ClientID and ClientSecret are what the broker is to the issuer when people sign in
 	// with a browser. See docs/people.md#set-up.
 	ClientID, ClientSecret string
+}
+
+// SandboxSettings are those of the sandbox with defaults, and files in relation to
+// that of the config.
+func (c *Config) SandboxSettings() Sandbox {
+	s := c.Broker.WithDefaults().Sandbox
+	if r := s.Remote; r != nil {
+		s.Remote = &RemoteSandbox{Addresses: r.Addresses, CA: c.Resolve(r.CA), Cert: c.Resolve(r.Cert), Key: c.Resolve(r.Key)}
+	}
+	return s
 }
 
 // WithDefaults returns b with every zero field set to its default.

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"net"
 	"slices"
+	"strconv"
 
 	"github.com/tailscale/hujson"
 )
@@ -23,13 +25,47 @@ func (c *collector) sandbox(of func(string) string, s *Sandbox) field {
 			"maxCalls":      c.count(of("sandbox.maxCalls"), &s.MaxCalls, million),
 			"inFlight":      c.count(of("sandbox.inFlight"), &s.InFlight, 10_000),
 			"maxExecutions": c.count(of("sandbox.maxExecutions"), &s.MaxExecutions, 1000),
+			"remote":        c.remote(of, &s.Remote),
 		})
 		places := []string{s.IsolationOf("typescript"), s.IsolationOf("javascript")}
 		if s.Runner == "node" && !s.PerCall && !slices.Contains(places, "container") {
 			c.note(seen["runner"], `"runner" is for containers, and no language that it runs is in one: set "isolation" or "languages" to "container", or "perCall"`)
 		}
+		if s.Remote != nil && !slices.Contains(places, "worker") && !s.PerCall {
+			c.note(seen["remote"], `"remote" has no effect: it is for isolation "worker", and no language runs in it`)
+		}
 		if slices.Contains(s.Require, "container") && !slices.Contains(places, "container") && !s.PerCall {
 			c.fail(seen["require"], `"require" names "container", and scripts run in %q: set "isolation" to "container"`, places[0])
+		}
+	}
+}
+
+// remote reads where the processes of scripts are.
+func (c *collector) remote(of func(string) string, to **RemoteSandbox) field {
+	return func(v hujson.Value) {
+		r := new(RemoteSandbox)
+		seen := c.object(v, of("sandbox.remote"), schema{
+			"addresses": c.list(of("sandbox.remote.addresses"), &r.Addresses, c.hostPort),
+			"ca":        c.text(of("sandbox.remote.ca"), &r.CA),
+			"cert":      c.text(of("sandbox.remote.cert"), &r.Cert),
+			"key":       c.text(of("sandbox.remote.key"), &r.Key),
+		})
+		for _, key := range []string{"addresses", "ca", "cert", "key"} {
+			if _, ok := seen[key]; !ok {
+				c.fail(v.StartOffset, "%s has no %q: write \"addresses\", and the files \"ca\", \"cert\" and \"key\"", of("sandbox.remote"), key)
+			}
+		}
+		*to = r
+	}
+}
+
+// hostPort reads an address with a port.
+func (c *collector) hostPort(where string, to *string) field {
+	return func(v hujson.Value) {
+		c.text(where, to)(v)
+		host, port, err := net.SplitHostPort(*to)
+		if _, e := strconv.ParseUint(port, 10, 16); v.Value.Kind() == '"' && (err != nil || e != nil || host == "") {
+			c.fail(v.StartOffset, `%s: %s is no address with a port: write "sandboxd.example:9443"`, where, quote(*to))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"sync"
 	"time"
@@ -112,13 +113,7 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.stats
-	now.Ended, now.Refused = make(map[string]int), make(map[string]int)
-	for k, n := range s.stats.Ended {
-		now.Ended[k] = n
-	}
-	for k, n := range s.stats.Refused {
-		now.Refused[k] = n
-	}
+	now.Ended, now.Refused = maps.Clone(now.Ended), maps.Clone(now.Refused)
 	return now
 }
 

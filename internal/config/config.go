@@ -310,16 +310,21 @@ type Sandbox struct {
 	// four for each processor, 8 to 64. There are a few more for clients that have none
 	// running.
 	MaxExecutions int
-	// Remote is where the processes of isolation "worker" are; nil means on this
-	// machine.
+	// Remote runs scripts of isolation "worker" at broker sandboxd, on other machines.
 	Remote *RemoteSandbox
 }
 
 // RemoteSandbox names the sandboxd that run scripts, and the files by which the
 // broker and they know each other.
 type RemoteSandbox struct {
-	Addresses     []string
-	CA, Cert, Key string
+	// Addresses are those of broker sandboxd, "host:port"; a name may have several.
+	Addresses []string
+	// CA is the PEM file of who signs their certificates.
+	CA string
+	// Cert is the PEM file of the broker's certificate.
+	Cert string
+	// Key is the PEM file of its key.
+	Key string
 }
 
 // IsolationOf is where scripts of a language run: "worker", "container" or

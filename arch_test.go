@@ -37,7 +37,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...",
-	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/apitoken", "internal/oauth", "internal/bearer", "internal/connect", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry",
+	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/apitoken", "internal/oauth", "internal/bearer", "internal/connect", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry", "internal/replicas",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -106,6 +106,7 @@ var diagram = []row{
 	{pkg: "internal/learned", imports: []string{"state"}},
 	{pkg: "internal/results", imports: []string{"state"}},
 	{pkg: "internal/secret", imports: []string{"internal/redact", "internal/spawn"}},
+	{pkg: "internal/replicas", imports: []string{"state"}, modules: []string{"std"}},
 	{pkg: "internal/telemetry", imports: []string{"state", "internal/outbound"}},
 	{pkg: "internal/bearer", imports: []string{"internal/outbound"}},
 	{pkg: "internal/oauth", imports: []string{"internal/outbound", "state"}},

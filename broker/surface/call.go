@@ -39,6 +39,11 @@ func callerOf(client string, extra *mcp.RequestExtra, session *mcp.ServerSession
 	if session != nil {
 		c.Session = session.ID()
 	}
+	if c.Session == "" && extra != nil {
+		if client, ok := readSession(extra.Header.Get(sessionHeader)); ok {
+			c.Session, c.ClientInfo = extra.Header.Get(sessionHeader), client
+		}
+	}
 	return c
 }
 
@@ -81,7 +86,7 @@ func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
 		if info := req.ClientInfo(); info != nil {
 			c.ClientInfo = gate.Clean(info.Name)
 		}
-		stateless := req.Extra != nil && req.Extra.Header != nil && req.ProtocolVersion() >= StatelessSince
+		stateless := req.Extra != nil && req.Extra.Header != nil && (req.ProtocolVersion() >= StatelessSince || req.Session.ID() == "")
 		ctx = upstream.WithConversation(ctx, s.talks.of(ctx, req.Session, c.Caller, stateless))
 		messages := make(chan string, 64)
 		if req.Params.GetProgressToken() != nil {

@@ -65,20 +65,19 @@ func (d *doors) behind(s *Surface) http.Handler {
 	defer d.mu.Unlock()
 	h := d.open[s]
 	if h == nil {
-		h = s.endpoint()
+		h = s.endpoint(d.o)
 		d.open[s] = h
 	}
 	return h
 }
 
 // endpoint answers the clients of s, each with a server of its own.
-func (s *Surface) endpoint() http.Handler {
+func (s *Surface) endpoint(o HTTPOptions) http.Handler {
+	if o.Replicas != nil {
+		return s.requests.track(s.replicated(o))
+	}
 	servers := &clientServers{s: s, byName: make(map[string]*mcp.Server)}
-	serverFor := func(r *http.Request) *mcp.Server { return servers.of(cmp.Or(clientOf(r), "http")) }
-	sessions := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout})
-	stateless := mcp.NewStreamableHTTPHandler(serverFor, &mcp.StreamableHTTPOptions{
-		Logger: s.log, Stateless: true, PropagateRequestCancellation: true,
-	})
+	sessions, stateless := s.sessions(servers.For), s.stateless(servers.For)
 	return s.requests.track(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= StatelessSince {
 			stateless.ServeHTTP(w, r)
@@ -88,21 +87,36 @@ func (s *Surface) endpoint() http.Handler {
 	}))
 }
 
+// sessions answers clients of the older protocols, whose sessions it keeps.
+func (s *Surface) sessions(server func(*http.Request) *mcp.Server) http.Handler {
+	return mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout})
+}
+
+// stateless answers requests that stand alone.
+func (s *Surface) stateless(server func(*http.Request) *mcp.Server) http.Handler {
+	return mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Logger: s.log, Stateless: true, PropagateRequestCancellation: true,
+	})
+}
+
 // clientServers are the servers of clients, made when they come: as many as there
 // are tokens in the config, and people whom the issuer vouches for.
 type clientServers struct {
-	s *Surface
+	s  *Surface
+	id func() string // makes the ids of sessions; nil is the SDK's
 
 	mu     sync.Mutex
 	byName map[string]*mcp.Server
 }
 
-func (c *clientServers) of(name string) *mcp.Server {
+// For returns the server for a request.
+func (c *clientServers) For(r *http.Request) *mcp.Server {
+	name := cmp.Or(clientOf(r), "http")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	server := c.byName[name]
 	if server == nil {
-		server = c.s.Server(name)
+		server = c.s.server(name, c.id)
 		c.byName[name] = server
 	}
 	return server

@@ -52,6 +52,11 @@ type HTTPOptions struct {
 	ConnectLink func(w http.ResponseWriter, r *http.Request, p *upstream.Person)
 	// Ready says what /readyz answers; nil is always ready.
 	Ready func() bool
+	// Replicas are the brokers that share their state with this one; nil for none.
+	Replicas Replicas
+	// Busy is called when a script begins to wait for a client that may come back
+	// through another replica, and what it returns when that is over; nil for nothing.
+	Busy func() (done func())
 }
 
 // TokenLimits say what a token is good for.
@@ -124,9 +129,16 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 		}
 	}
 	mux := http.NewServeMux()
-	endpoint := checked(&doors{o: o, base: s, open: make(map[*Surface]http.Handler)}, o, loopback)
+	all := &doors{o: o, base: s, open: make(map[*Surface]http.Handler)}
+	endpoint := checked(all, o, loopback)
 	mux.Handle("/mcp", endpoint)
 	mux.Handle("/mcp/{profile}", endpoint)
+	if o.Replicas != nil { // what others pass on is checked here again, and stays here
+		inner := http.NewServeMux()
+		inner.Handle("/mcp", checked(passed(all), o, false))
+		inner.Handle("/mcp/{profile}", checked(passed(all), o, false))
+		o.Replicas.Serve(inner)
+	}
 	if o.SignIn != nil {
 		metadata := o.SignIn.metadata()
 		mux.Handle(wellKnown, metadata)

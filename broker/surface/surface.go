@@ -153,7 +153,10 @@ func Implementation(version string) *mcp.Implementation {
 
 // Server returns an MCP server with all that the features have, for any number of
 // sessions of one client, whose name goes into the audit log.
-func (s *Surface) Server(client string) *mcp.Server {
+func (s *Surface) Server(client string) *mcp.Server { return s.server(client, nil) }
+
+// server is Server, with what makes the ids of HTTP sessions; nil is the SDK's.
+func (s *Surface) server(client string, id func() string) *mcp.Server {
 	o, now := s.opts.Load(), s.offer()
 	// A list of tools that changes with the config, and in mode "auto" with the
 	// tools of the servers.
@@ -166,7 +169,7 @@ func (s *Surface) Server(client string) *mcp.Server {
 		can.Resources = &mcp.ResourceCapabilities{ListChanged: true}
 	}
 	server := mcp.NewServer(Implementation(o.Version), &mcp.ServerOptions{
-		Instructions: instructions(o.Servers, now.tools), Capabilities: can, Logger: s.log,
+		Instructions: instructions(o.Servers, now.tools), Capabilities: can, Logger: s.log, GetSessionID: id,
 		//lint:ignore SA1019 roots are deprecated since 2026-07-28, and clients have them still
 		RootsListChangedHandler: s.talks.rootsChanged,
 		InitializedHandler:      s.talks.initialized,

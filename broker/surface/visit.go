@@ -2,7 +2,6 @@ package surface
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,7 +19,8 @@ import (
 // input_required, but goes on living: the client sends its request again, with
 // the answers and the state that it was given, and is attached to the script
 // that is waiting. The state is random, works once, and only for the client
-// that it was given to. A client that does not come back in time has lost its
+// that it was given to. Among several brokers it begins with the name of the one
+// where the script waits. A client that does not come back in time has lost its
 // script: the question fails in it, and so do all further ones.
 
 const (
@@ -36,6 +36,8 @@ const (
 type paused struct {
 	mu      sync.Mutex
 	closed  bool
+	replica string               // this broker among several; empty for none
+	busy    func() (done func()) // is called while a script waits; nil is not
 	byState map[string]*visit
 	running map[*visit]bool
 	wg      sync.WaitGroup // one per visit
@@ -53,6 +55,7 @@ type visit struct {
 	asked    chan struct{}            // holds a token when there are new questions
 
 	expiry *time.Timer // guarded by paused.mu
+	waits  func()      // ends its wait, the same
 
 	mu        sync.Mutex
 	lost      error // set when the client will not answer any more
@@ -150,10 +153,31 @@ func (v *visit) pause() *mcp.CallToolResult {
 	for id := range requests {
 		v.questions[id].sent = true
 	}
-	state := rand.Text()
+	state := newID(v.surface.paused.replica)
 	v.surface.paused.byState[state] = v
+	if busy := v.surface.paused.busy; busy != nil {
+		v.waits = busy()
+	}
 	v.expiry = time.AfterFunc(v.surface.opts.Load().AnswerTimeout, func() { v.expire(state) })
 	return &mcp.CallToolResult{InputRequests: requests, RequestState: state}
+}
+
+// forget ends the wait for a client; p.mu is held.
+func (p *paused) forget(state string) {
+	v := p.byState[state]
+	delete(p.byState, state)
+	v.expiry.Stop()
+	if v.waits != nil {
+		v.waits()
+		v.waits = nil
+	}
+}
+
+// serveAs names the replica that scripts wait at, and what is called while one does.
+func (p *paused) serveAs(replica string, busy func() func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replica, p.busy = replica, busy
 }
 
 // full reports whether a client may have no further script wait. There are a few
@@ -172,7 +196,9 @@ func (p *paused) full(client string) bool {
 func (v *visit) expire(state string) {
 	v.surface.paused.mu.Lock()
 	waiting := v.surface.paused.byState[state] == v
-	delete(v.surface.paused.byState, state)
+	if waiting {
+		v.surface.paused.forget(state)
+	}
 	v.surface.paused.mu.Unlock()
 	if waiting {
 		v.lose(fmt.Errorf("nobody answered for %g s", v.surface.opts.Load().AnswerTimeout.Seconds()))
@@ -205,8 +231,7 @@ func (s *Surface) returning(client, state string, answers mcp.InputResponseMap) 
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 			Message: "no script waits with this requestState: it was used, the answer came too late, or the broker was restarted; run the script again"}
 	}
-	delete(s.paused.byState, state)
-	v.expiry.Stop()
+	s.paused.forget(state)
 	s.paused.mu.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -264,9 +289,8 @@ func (p *paused) close() {
 	for v := range p.running {
 		v.cancel(errClosing)
 	}
-	for state, v := range p.byState {
-		v.expiry.Stop()
-		delete(p.byState, state)
+	for state := range p.byState {
+		p.forget(state)
 	}
 	p.mu.Unlock()
 	p.wg.Wait()

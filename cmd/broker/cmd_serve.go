@@ -21,6 +21,7 @@ import (
 func (a *app) serveCommand() *cobra.Command {
 	var addr string
 	var alone bool
+	var share sharing
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the MCP server over stdio or HTTP",
@@ -46,7 +47,7 @@ func (a *app) serveCommand() *cobra.Command {
 			}
 			return a.serveHere(cmd.Context(), func(ctx context.Context, s *session, w *watcher) error {
 				if addr != "" {
-					return a.serveHTTP(ctx, s, w, addr)
+					return a.serveHTTP(ctx, s, w, addr, share)
 				}
 				return a.serveStdio(ctx, s, a.stdin, a.protocol)
 			})
@@ -55,6 +56,8 @@ func (a *app) serveCommand() *cobra.Command {
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
 	c.Flags().StringVar(&a.metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
 	c.Flags().DurationVar(&a.drain, "drain", 30*time.Second, "with --http, finish requests for this long at most after a signal to end")
+	c.Flags().StringVar(&share.address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
+	c.Flags().StringVar(&share.name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
 	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, and not through the daemon")
 	a.serveFlags(c)
 	return c
@@ -118,7 +121,7 @@ func (a *app) serveStdio(ctx context.Context, s *session, in io.Reader, out io.W
 	return err
 }
 
-func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string) error {
+func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string, share sharing) error {
 	addr, err := surface.NormalizeAddr(addr)
 	if err != nil {
 		return usage("%w", ownLines{err})
@@ -148,6 +151,22 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if a.chosenProfile() == "" {
 		o.Default = s.config.Broker.Profile
 	}
+	requests := newRunning()
+	fleet, err := share.join(ctx, s.stores, requests)
+	if err != nil {
+		return err
+	}
+	if fleet != nil {
+		o.Replicas = fleet
+		defer func() {
+			if err := fleet.Close(); err != nil {
+				a.logger().Warn("leave the other replicas", "err", err)
+			}
+		}()
+	}
+	if fleet != nil && share.address != "" {
+		o.Busy = requests.begin
+	}
 	handler, err := s.bound.Handler(o)
 	if err != nil {
 		return usage("%w", ownLines{err})
@@ -164,7 +183,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		say(a.stderr, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
 	}
 	defer a.logLayers(ctx, s)()
-	return serveUntil(ctx, l, handler, drainOptions{limit: a.drain, waiting: func(n int) {
+	return serveUntil(ctx, l, handler, drainOptions{limit: a.drain, running: requests, balanced: fleet != nil, waiting: func(n int) {
 		say(a.stderr, "broker: finishing %s, for %v at most; a second signal ends at once\n", counted(n, "request"), a.drain)
 	}})
 }

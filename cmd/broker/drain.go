@@ -12,7 +12,16 @@ import (
 type drainOptions struct {
 	limit   time.Duration      // how long requests may take to finish
 	waiting func(requests int) // is called before it waits for that many
+	running *running           // counts what else has to finish; nil for nothing
+	// balanced says that others answer in its place: nothing that is on its way to
+	// it is lost.
+	balanced bool
 }
+
+// idleTime is how long a connection stays open that a balancer keeps for its next
+// request: one that is closed under a request is an error for its client. Balancers
+// are to close theirs sooner.
+const idleTime = 5 * time.Second
 
 // shutdownGrace is how long handlers may take to return once their requests are
 // canceled.
@@ -24,8 +33,17 @@ const shutdownGrace = 500 * time.Millisecond
 func serveUntil(ctx context.Context, l net.Listener, handler http.Handler, o drainOptions) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	var r running
-	server := &http.Server{Handler: r.count(handler), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return base }}
+	r := o.running
+	if r == nil {
+		r = newRunning()
+	}
+	conns := &connections{}
+	handler = r.count(handler)
+	if o.balanced {
+		handler = conns.last(handler)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ConnState: conns.note,
+		BaseContext: func(net.Listener) context.Context { return base }}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	select {
@@ -36,7 +54,14 @@ func serveUntil(ctx context.Context, l net.Listener, handler http.Handler, o dra
 	ctx = context.WithoutCancel(ctx)
 	limit, end := context.WithTimeout(ctx, o.limit)
 	defer end()
-	if n, none := r.wait(); n > 0 && o.limit > 0 {
+	if o.balanced && o.limit > 0 {
+		stopAccepting(l)
+		r.endStreams()
+		if n := r.now(); n > 0 && o.waiting != nil {
+			o.waiting(n)
+		}
+		conns.leave(limit, r)
+	} else if n, none := r.wait(); n > 0 && o.limit > 0 {
 		if o.waiting != nil {
 			o.waiting(n)
 		}
@@ -62,33 +87,155 @@ func serveUntil(ctx context.Context, l net.Listener, handler http.Handler, o dra
 	return nil
 }
 
+// stopAccepting closes a listener, once it has accepted the connections that others
+// have begun.
+func stopAccepting(l net.Listener) {
+	if refuse(l) {
+		time.Sleep(acceptTime)
+	}
+	_ = l.Close() // the server closes it again
+}
+
+// acceptTime is how long a connection takes to be accepted that has begun.
+const acceptTime = 50 * time.Millisecond
+
+// connections are those of a server.
+type connections struct {
+	mu      sync.Mutex
+	open    int
+	used    time.Time // when a request ended last
+	leaving bool
+}
+
+func (c *connections) note(_ net.Conn, now http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch now {
+	case http.StateNew:
+		c.open++
+	case http.StateClosed, http.StateHijacked:
+		c.open--
+	case http.StateIdle:
+		c.used = time.Now()
+	}
+}
+
+// last makes each request the last one of its connection when the server leaves.
+func (c *connections) last(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { next.ServeHTTP(&lastAnswer{w, c}, req) })
+}
+
+// A lastAnswer is one after which the connection is closed, whatever the handler says
+// about that, if its server leaves by the time of its first byte.
+type lastAnswer struct {
+	http.ResponseWriter
+	conns *connections
+}
+
+func (l *lastAnswer) begin() {
+	l.conns.mu.Lock()
+	defer l.conns.mu.Unlock()
+	if l.conns.leaving {
+		l.Header().Set("Connection", "close")
+	}
+}
+
+func (l *lastAnswer) WriteHeader(status int) {
+	l.begin()
+	l.ResponseWriter.WriteHeader(status)
+}
+
+func (l *lastAnswer) Write(p []byte) (int, error) {
+	l.begin() // of no effect after the first byte
+	return l.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (l *lastAnswer) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (l *lastAnswer) Flush() {
+	l.begin()
+	_ = http.NewResponseController(l.ResponseWriter).Flush() // the next write has the error
+}
+
+// leave waits until no request runs, and whoever has connections has closed them or
+// has not used them for a while.
+func (c *connections) leave(ctx context.Context, r *running) {
+	c.mu.Lock()
+	c.leaving, c.used = true, time.Now()
+	c.mu.Unlock()
+	quiet := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return r.now() == 0 && (c.open == 0 || time.Since(c.used) >= idleTime)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !quiet() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // running counts the requests that end by themselves: all but the streams on which
 // clients wait for news.
 type running struct {
-	mu   sync.Mutex
-	n    int
-	none chan struct{} // closed when n falls to 0; nil if nobody waits
+	mu     sync.Mutex
+	n      int
+	none   chan struct{} // closed when n falls to 0; nil if nobody waits
+	leave  sync.Once
+	closed chan struct{} // when streams are to end
 }
+
+func newRunning() *running { return &running{closed: make(chan struct{})} }
 
 func (r *running) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodGet || req.Header.Get("Mcp-Method") == "subscriptions/listen" {
-			next.ServeHTTP(w, req)
+			ctx, cancel := context.WithCancel(req.Context())
+			defer cancel()
+			go func() {
+				select {
+				case <-r.closed:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+			next.ServeHTTP(w, req.WithContext(ctx))
 			return
 		}
-		r.mu.Lock()
-		r.n++
-		r.mu.Unlock()
-		defer func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if r.n--; r.n == 0 && r.none != nil {
-				close(r.none)
-				r.none = nil
-			}
-		}()
+		defer r.begin()()
 		next.ServeHTTP(w, req)
 	})
+}
+
+// begin counts one more, until done is called.
+func (r *running) begin() (done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.n--; r.n == 0 && r.none != nil {
+			close(r.none)
+			r.none = nil
+		}
+	}
+}
+
+// endStreams ends the streams of clients, who open them again elsewhere.
+func (r *running) endStreams() { r.leave.Do(func() { close(r.closed) }) }
+
+// now is how many requests run.
+func (r *running) now() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.n
 }
 
 // wait returns how many requests run, and what is closed when none does.

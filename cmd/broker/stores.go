@@ -298,6 +298,14 @@ func (st *stores) people() state.Documents {
 	return docs
 }
 
+// replicas are the brokers that use the database; nil without one.
+func (st *stores) replicas() state.Replicas {
+	if st.db == nil {
+		return nil
+	}
+	return st.db.Replicas()
+}
+
 // Close closes the database.
 func (st *stores) Close() error {
 	if st.db == nil {

@@ -53,14 +53,17 @@ func (owners) Living(ctx context.Context, conn *tables.Conn) (living, dead []int
 
 // locked are the ids, as texts, of the locks that sessions have.
 func locked(ctx context.Context, conn *tables.Conn) (map[string]bool, error) {
-	all, err := numbers(conn.QueryContext(ctx, `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
-		AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`))
+	all, err := numbers(conn.QueryContext(ctx, heldLocks))
 	ids := make(map[string]bool, len(all))
 	for _, id := range all {
 		ids[strconv.FormatInt(id, 10)] = true
 	}
 	return ids, err
 }
+
+// heldLocks selects the ids of the locks that sessions have.
+const heldLocks = `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+	AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
 func numbers(rows *sql.Rows, err error) (list []int64, _ error) {
 	if err != nil {

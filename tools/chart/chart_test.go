@@ -19,14 +19,28 @@ type object struct {
 	Metadata struct{ Name string }
 	Data     map[string]string
 	Spec     struct {
+		SessionAffinity string
+		Ingress, Egress []struct {
+			Ports    []struct{ Port any }
+			From, To []struct {
+				PodSelector struct{ MatchLabels map[string]string }
+			}
+		}
 		Replicas *int
 		Template struct {
 			Spec struct {
 				TerminationGracePeriodSeconds int
 				SecurityContext               security
 				Containers                    []struct {
-					Args            []string
-					Env             []struct{ Name string }
+					Args []string
+					Env  []struct {
+						Name      string
+						ValueFrom struct{ FieldRef struct{ FieldPath string } }
+					}
+					Ports []struct {
+						Name          string
+						ContainerPort int
+					}
 					SecurityContext security
 					VolumeMounts    []struct{ MountPath string }
 				}
@@ -92,8 +106,25 @@ func TestChart(t *testing.T) {
 		!s.ReadOnlyRootFilesystem || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 		t.Errorf("security %+v %+v", pod.SecurityContext, s)
 	}
-	if len(c.Env) != 3 || d.Replicas == nil || *d.Replicas != 2 {
+	if len(c.Env) != 4 || d.Replicas == nil || *d.Replicas != 2 {
 		t.Errorf("environment %+v, replicas %v", c.Env, d.Replicas)
+	}
+	// Any pod answers any request, and passes on to another, at its own address, what
+	// that one has; nobody else may connect there.
+	if affinity := all["Service"].Spec.SessionAffinity; affinity != "" {
+		t.Errorf("the Service has the affinity %q", affinity)
+	}
+	if c.Env[0].Name != "POD_IP" || c.Env[0].ValueFrom.FieldRef.FieldPath != "status.podIP" || !slices.Contains(c.Args, "$(POD_IP):8081") ||
+		c.Ports[1].Name != "replicas" || c.Ports[1].ContainerPort != 8081 {
+		t.Errorf("pods take requests of others: %+v, %q, %+v", c.Env[0], c.Args, c.Ports)
+	}
+	between := all["NetworkPolicy"].Spec.Ingress[1]
+	if between.Ports[0].Port != "replicas" || len(between.From) != 1 || between.From[0].PodSelector.MatchLabels["app.kubernetes.io/name"] != "broker" {
+		t.Errorf("the NetworkPolicy lets %+v in from %+v", between.Ports, between.From)
+	}
+	limited := objects(t, "networkPolicy: {egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]}\n")["NetworkPolicy"].Spec.Egress
+	if len(limited) != 2 || limited[0].Ports[0].Port != 8081.0 || limited[0].To[0].PodSelector.MatchLabels["app.kubernetes.io/name"] != "broker" {
+		t.Errorf("with egress of one's own, pods may connect to %+v", limited)
 	}
 	var config struct {
 		Broker struct{ State string }
@@ -122,7 +153,7 @@ func TestCompose(t *testing.T) {
 		t.Fatal(err)
 	}
 	var compose struct {
-		Services map[string]struct{ Volumes []string }
+		Services map[string]struct{ Volumes, Command []string }
 	}
 	if err := yaml.Unmarshal(text, &compose); err != nil {
 		t.Fatal(err)
@@ -145,8 +176,8 @@ func TestCompose(t *testing.T) {
 		t.Errorf("nginx has the brokers %q", servers)
 	}
 	for _, m := range servers {
-		if _, ok := compose.Services[m[1]]; !ok {
-			t.Errorf("nginx expects %s, which Compose does not start", m[1])
+		if s, ok := compose.Services[m[1]]; !ok || !slices.Contains(s.Command, m[1]+":8081") {
+			t.Errorf("nginx expects %s, which Compose starts with %q", m[1], s.Command)
 		}
 	}
 }

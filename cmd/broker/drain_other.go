@@ -1,0 +1,8 @@
+//go:build !linux
+
+package main
+
+import "net"
+
+// refuse reports that a listener cannot ignore connections here.
+func refuse(net.Listener) bool { return false }

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/postgrestest"
+)
+
+// A fleet is some brokers that share a database, behind nginx with the configuration
+// in deploy.
+type fleet struct {
+	config   string
+	replicas []*replica
+	url      string // of nginx
+}
+
+// A replica is one broker, which can be started again.
+type replica struct {
+	addr, peers, dir string
+	cmd              *exec.Cmd
+	mu               sync.Mutex
+	said             []string // on stderr
+	ended            chan error
+}
+
+const fleetToken = "a-secret-token-of-the-fleet"
+
+// nginxCommand returns the program, or skips.
+func nginxCommand(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"nginx", "/usr/sbin/nginx"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("BROKER_CI") != "" {
+		t.Fatal("nginx is not installed")
+	}
+	t.Skip("needs nginx")
+	return ""
+}
+
+// startFleet starts n brokers and nginx. The config has the servers "good" and
+// "asks", and what settings add to "broker".
+func startFleet(t testing.TB, n int, settings map[string]any) *fleet {
+	t.Helper()
+	nginx := nginxCommand(t)
+	db, err := postgrestest.Start()
+	db = postgrestest.Need(t, db, err)
+	t.Cleanup(func() {
+		if err := db.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := t.TempDir()
+	f := &fleet{config: filepath.Join(dir, "servers.json")}
+	own := map[string]any{"state": db.Address(), "http": map[string]any{"tokens": map[string]string{"me": fleetToken}}}
+	maps.Copy(own, settings)
+	text, err := json.Marshal(map[string]any{"broker": own, "mcpServers": map[string]any{
+		"good": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Good)},
+		"asks": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Asks)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ports := freePorts(t, 2*n+1)
+	for i := range n {
+		r := &replica{addr: ports[2*i], peers: ports[2*i+1], dir: filepath.Join(dir, fmt.Sprint("replica", i))}
+		f.replicas = append(f.replicas, r)
+		r.start(t, f.config)
+		t.Cleanup(func() { r.signal(syscall.SIGKILL); <-r.ended })
+	}
+	for _, r := range f.replicas {
+		r.ready(t)
+	}
+	f.url = "http://" + ports[2*n] + "/mcp"
+	f.balance(t, nginx, ports[2*n])
+	return f
+}
+
+// freePorts returns addresses of this machine at which nobody listens.
+func freePorts(t testing.TB, n int) (addrs []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs
+}
+
+func (r *replica) start(t testing.TB, config string) {
+	t.Helper()
+	r.cmd = brokerCommand(t, "serve", "--http", r.addr, "--advertise", r.peers, "--config", config, "--state-dir", r.dir)
+	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
+	stderr, err := r.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.ended = make(chan error, 1)
+	go func(cmd *exec.Cmd, ended chan<- error) {
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			r.mu.Lock()
+			r.said = append(r.said, lines.Text())
+			r.mu.Unlock()
+		}
+		ended <- cmd.Wait()
+		close(ended)
+	}(r.cmd, r.ended)
+}
+
+func (r *replica) signal(s os.Signal) { _ = r.cmd.Process.Signal(s) }
+
+func (r *replica) log() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.said, "\n")
+}
+
+// ready waits until it answers.
+func (r *replica) ready(t testing.TB) {
+	t.Helper()
+	ok := func() bool {
+		resp, err := http.Get("http://" + r.addr + "/readyz")
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	}
+	eventually.True(t, "the broker is ready", ok)
+}
+
+// balance starts nginx before the replicas.
+func (f *fleet) balance(t testing.TB, nginx, addr string) {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/nginx.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var servers strings.Builder
+	for _, r := range f.replicas {
+		fmt.Fprintf(&servers, "server %s max_fails=1 fail_timeout=2s;\n", r.addr)
+	}
+	dir := t.TempDir()
+	conf := string(text)
+	for _, change := range [][2]string{
+		{"server broker1:8080 max_fails=1 fail_timeout=2s;\n", servers.String()},
+		{"server broker2:8080 max_fails=1 fail_timeout=2s;\n", ""},
+		{"listen 8000;", "listen " + addr + ";"},
+		{"http {\n", "daemon off; pid nginx.pid; error_log error.log;\nhttp {\naccess_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;\n"},
+	} {
+		if strings.Count(conf, change[0]) != 1 {
+			t.Fatalf("deploy/nginx.conf has no %q", change[0])
+		}
+		conf = strings.Replace(conf, change[0], change[1], 1)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(nginx, "-p", dir+"/", "-c", "nginx.conf")
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if log, _ := os.ReadFile(filepath.Join(dir, "error.log")); t.Failed() {
+			t.Logf("nginx: %s%s", &out, log)
+		}
+	})
+	up := func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}
+	eventually.True(t, "nginx answers", up)
+}
+
+// withToken adds the token of the fleet's client.
+type withToken struct{ next http.RoundTripper }
+
+func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+fleetToken)
+	return w.next.RoundTrip(r)
+}
+
+// connect connects a client to the fleet.
+func (f *fleet) connect(t testing.TB, url, version string, o *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	t.Cleanup(transport.CloseIdleConnections)
+	c := mcp.NewClient(&mcp.Implementation{Name: "fleet-test", Version: "1"}, o)
+	cs, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: withToken{transport}}},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cs.Close() })
+	return cs
+}
+
+// runs executes code, and is an error unless the answer has what is wanted.
+func runs(ctx context.Context, cs *mcp.ClientSession, code, want string) error {
+	res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": code}})
+	if err != nil {
+		return err
+	}
+	if text := said(res); res.IsError || !strings.Contains(text, want) {
+		return fmt.Errorf("answer %s", text)
+	}
+	return nil
+}
+
+func said(res *mcp.CallToolResult) string {
+	if len(res.Content) == 0 {
+		return ""
+	}
+	if text, ok := res.Content[0].(*mcp.TextContent); ok {
+		return text.Text
+	}
+	return fmt.Sprintf("%T", res.Content[0])
+}
+
+// Any broker answers any request of any client, in round robin.
+func TestFleetAnswersEveryone(t *testing.T) {
+	f := startFleet(t, 2, nil)
+	for _, version := range []string{legacy, modern} {
+		t.Run(version, func(t *testing.T) {
+			const n = 20
+			var wg sync.WaitGroup
+			for range 4 {
+				cs := f.connect(t, f.url, version, nil)
+				wg.Go(func() {
+					for i := range n {
+						if err := runs(t.Context(), cs, fmt.Sprintf("return (await good.add({a: %d, b: 1})).sum * 1000", i), fmt.Sprint(1000*(i+1))); err != nil {
+							t.Errorf("call %d: %v", i, err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+		t.Run(version+" asks", func(t *testing.T) {
+			asked := new(atomic.Int32)
+			o := &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				asked.Add(1)
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
+			}}
+			for i := range 6 {
+				cs := f.connect(t, f.url, version, o)
+				if err := runs(t.Context(), cs, "return [await asks.form({}), await asks.form({})]", "Ada"); err != nil {
+					t.Errorf("client %d: %v", i, err)
+				}
+			}
+			if n := asked.Load(); n != 12 {
+				t.Errorf("clients were asked %d times, want 12", n)
+			}
+		})
+	}
+}
+
+// A rolling restart under load is seen by no client.
+func TestFleetRestartsWithoutAnError(t *testing.T) {
+	f := startFleet(t, 3, nil)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var answered, failed atomic.Int64
+	for i := range 6 {
+		version := []string{legacy, modern}[i%2]
+		cs := f.connect(t, f.url, version, nil)
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := runs(t.Context(), cs, fmt.Sprintf("return (await good.add({a: %d, b: 1})).sum * 1000", n), fmt.Sprint(1000*(n+1))); err != nil {
+					failed.Add(1)
+					t.Errorf("%s, call %d: %v", version, n, err)
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	for _, r := range f.replicas {
+		before := answered.Load()
+		r.signal(syscall.SIGTERM)
+		if err := <-r.ended; err != nil {
+			t.Errorf("the broker ends with %v:\n%s", err, r.log())
+		}
+		r.start(t, f.config)
+		r.ready(t)
+		ready := time.Now()
+		// nginx tries again after 2 s what has failed.
+		eventually.True(t, "clients go on", func() bool {
+			return t.Failed() || answered.Load() > before+20 && time.Since(ready) > 2200*time.Millisecond
+		})
+	}
+	close(stop)
+	wg.Wait()
+	t.Logf("%d calls were answered while three brokers were restarted, %d failed", answered.Load(), failed.Load())
+}

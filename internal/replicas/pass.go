@@ -1,0 +1,149 @@
+package replicas
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+const (
+	// maxPassed is how many requests may be with other replicas at one time, streams
+	// among them.
+	maxPassed = 1000
+	// dialTime is how long another may take to accept a connection.
+	dialTime = 2 * time.Second
+)
+
+// A peer is another replica, as it is registered.
+type peer struct {
+	state.Replica
+	f     *Fleet
+	proxy *httputil.ReverseProxy
+}
+
+func (f *Fleet) newPeer(r state.Replica) *peer {
+	dialer := &net.Dialer{Timeout: dialTime}
+	p := &peer{Replica: r, f: f}
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dialer.DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, errUnreached{err}
+			}
+			return c, nil
+		},
+		// A connection for each request: one that is kept may be closed by a replica that
+		// ends, when nobody can tell any more whether it got the request.
+		TLSHandshakeTimeout: dialTime, DisableKeepAlives: true, DisableCompression: true,
+		TLSClientConfig: &tls.Config{
+			MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{f.self},
+			// No authority vouches for it: it has to be the one that is registered.
+			InsecureSkipVerify: true,
+			VerifyConnection: func(cs tls.ConnectionState) error {
+				if len(cs.PeerCertificates) == 0 || !bytes.Equal(cs.PeerCertificates[0].Raw, r.Certificate) {
+					return errUnreached{errors.New("another certificate than that of the replica")}
+				}
+				return nil
+			},
+		},
+	}
+	p.proxy = &httputil.ReverseProxy{
+		Transport: transport, FlushInterval: -1, ErrorHandler: p.failed,
+		ErrorLog: slog.NewLogLogger(f.o.Logger.Handler(), slog.LevelDebug),
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			pr.Out.URL.Scheme, pr.Out.URL.Host = "https", r.Address
+			pr.Out.Host = pr.In.Host // which the other checks the origin against
+		},
+	}
+	return p
+}
+
+// errUnreached means that a request was not sent.
+type errUnreached struct{ error }
+
+func (e errUnreached) Unwrap() error { return e.error }
+
+// pass passes a request on. It is false if the replica is gone.
+func (p *peer) pass(w http.ResponseWriter, r *http.Request) bool {
+	select {
+	case p.f.slots <- struct{}{}:
+		defer func() { <-p.f.slots }()
+	default:
+		unavailable(w, fmt.Sprintf("%d requests are with other replicas already", maxPassed))
+		return true
+	}
+	var gone bool
+	r = r.WithContext(context.WithValue(r.Context(), goneKey{}, &gone))
+	if r.Body != nil && r.Body != http.NoBody { // whoever answers it instead needs it
+		body := r.Body
+		r.Body = io.NopCloser(body)
+		defer func() {
+			if !gone {
+				_ = body.Close()
+			}
+		}()
+	}
+	p.proxy.ServeHTTP(w, r)
+	return !gone
+}
+
+// goneKey is where it is noted that there was nobody to pass a request on to.
+type goneKey struct{}
+
+func (p *peer) failed(w http.ResponseWriter, r *http.Request, err error) {
+	p.f.o.Logger.Warn("pass a request on", "replica", p.Name, "err", err)
+	if _, unsent := errors.AsType[errUnreached](err); !unsent {
+		http.Error(w, "the replica that this belongs to ended before it answered", http.StatusBadGateway)
+		return
+	}
+	p.f.ask(r.Context())
+	if p.f.peer(p.Name) != p {
+		gone, _ := r.Context().Value(goneKey{}).(*bool)
+		*gone = true
+		return
+	}
+	unavailable(w, "the replica that this belongs to does not answer")
+}
+
+func unavailable(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, why, http.StatusServiceUnavailable)
+}
+
+// newCertificate makes a key that nobody else has, with a certificate for it.
+func newCertificate(name string) (tls.Certificate, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	// How long it is good for is up to the state that it is registered in.
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(10, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, nil
+}

@@ -98,7 +98,7 @@ var diagram = []row{
 	{pkg: "state/postgres", imports: []string{"state", "state/tables"}},
 	{pkg: "state/...", imports: []string{"state"}},
 	{pkg: "internal/redact", modules: []string{"std"}},
-	{pkg: "internal/vault", imports: []string{"policy", "internal/redact"}, modules: []string{"std"}},
+	{pkg: "internal/vault", imports: []string{"policy", "internal/redact", "state"}, modules: []string{"std"}},
 	{pkg: "internal/apitoken", imports: []string{"state"}, modules: []string{"std"}},
 	{pkg: "internal/quota", imports: []string{"discovery", "policy", "state"}, modules: []string{"std"}},
 	{pkg: "internal/pins", imports: []string{"discovery", "policy/pin", "policy/scan", "state"}},

@@ -180,6 +180,7 @@ type Options struct {
 	// Profiles are those that View knows, by name.
 	Profiles map[string]policy.Profile
 	profile  string // of a view
+	room     string // of a view, which tells what it keeps from what others keep
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language
@@ -310,6 +311,6 @@ func (o *Options) skill() skill.Options {
 		Registry: o.Skills, Commands: o.Commands, Budget: o.SkillBudget, Dir: o.SkillsDir, Python: slices.Contains(o.Languages, sandbox.Python),
 		Audit: o.Audit, Mode: o.Mode, ReadOnly: o.ReadOnly,
 		Scripts: o.Scripts, ScriptSandbox: o.ScriptSandbox, MemoryBytes: o.Limits.MemoryBytes,
-		WorkflowDir: o.WorkflowDir, Documents: o.Documents, NoForms: o.NoForms,
+		WorkflowDir: o.WorkflowDir, Documents: o.Documents, Room: o.room, NoForms: o.NoForms,
 	}
 }

@@ -122,9 +122,10 @@ func (v *Broker) optionsOf(o *Options) Options {
 		own.Servers = slices.DeleteFunc(own.Servers, func(s upstream.Config) bool { return !profiles[i].HasServer(s.Name) })
 	}
 	own.profile = strings.Join(v.narrow.names, "+")
+	// Its sessions are its own: they may hold what other tools have answered.
+	own.room = "profile-" + cmp.Or(own.profile, "project")
 	if o.WorkflowDir != "" {
-		// Its sessions are its own: they may hold what other tools have answered.
-		own.WorkflowDir = filepath.Join(o.WorkflowDir, "profile-"+cmp.Or(own.profile, "project"))
+		own.WorkflowDir = filepath.Join(o.WorkflowDir, own.room)
 	}
 	return own
 }

@@ -29,6 +29,19 @@ func (s *Session) Active() []string {
 	return slices.Sorted(maps.Keys(s.active))
 }
 
+// Know notes that a skill was activated elsewhere, where its text was said.
+func (s *Session) Know(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.active[name]; ok {
+		return
+	}
+	if s.active == nil {
+		s.active = map[string][sha256.Size]byte{}
+	}
+	s.active[name] = [sha256.Size]byte{}
+}
+
 // tell notes that a text of a skill is said and reports whether the same was
 // said before.
 func (s *Session) tell(name, text string) (again bool) {

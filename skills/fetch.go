@@ -42,6 +42,14 @@ func (s *Skill) Address() string {
 	return s.remote.entry.URI
 }
 
+// Entry is what the server has said of a skill; empty for others.
+func (s *Skill) Entry() Entry {
+	if s.remote == nil {
+		return Entry{}
+	}
+	return s.remote.entry
+}
+
 // Renew asks the server for the skill as it is now. It returns nil if that is
 // what was known. One that is no longer for models is a *FileError.
 func (s *Skill) Renew(ctx context.Context) (*Skill, error) {

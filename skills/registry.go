@@ -93,23 +93,47 @@ func (r *Registry) SetSources(list []Source) {
 // At asks a server for the skill at an address, for one that its list may not
 // have. Whether it may be used is decided as for those that are listed.
 func (r *Registry) At(ctx context.Context, label, uri string) (*Skill, error) {
-	r.mu.Lock()
-	i := slices.IndexFunc(r.sources, func(s Source) bool { return s.Label == label })
-	if i < 0 {
-		r.mu.Unlock()
-		return nil, &FileError{"skill_not_found", "no server " + quoted(label) + " has skills"}
+	source, err := r.source(label)
+	if err != nil {
+		return nil, err
 	}
-	source := r.sources[i]
-	r.mu.Unlock()
 	k, err := source.get(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	k.Ref = label + ":" + uri
+	return r.here(k, label+":"+uri)
+}
+
+// Described is a skill as a server has described it before, maybe to another broker.
+func (r *Registry) Described(label, ref string, e Entry) (*Skill, error) {
+	source, err := r.source(label)
+	if err != nil {
+		return nil, err
+	}
+	k, err := source.skill(e)
+	if err != nil {
+		return nil, err
+	}
+	return r.here(k, ref)
+}
+
+func (r *Registry) source(label string) (*Source, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.sources, func(s Source) bool { return s.Label == label })
+	if i < 0 {
+		return nil, &FileError{"skill_not_found", "no server " + quoted(label) + " has skills"}
+	}
+	source := r.sources[i]
+	return &source, nil
+}
+
+// here is a skill of a server, if models may use it here.
+func (r *Registry) here(k *Skill, ref string) (*Skill, error) {
+	k.Ref = ref
 	off, broken := r.switches()
-	r.decide(k, off, broken)
-	if !k.visible() {
-		return nil, &FileError{"skill_not_found", "the skill " + quoted(uri) + " of server " + quoted(label) + " is not for models here"}
+	if r.decide(k, off, broken); !k.visible() {
+		return nil, &FileError{"skill_not_found", "the skill " + quoted(k.Address()) + " of server " + quoted(k.Server) + " is not for models here"}
 	}
 	return k, nil
 }

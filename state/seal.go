@@ -57,8 +57,8 @@ type Sealed struct {
 	aeads []cipher.AEAD
 }
 
-// errSealed is the error of a document that no key opens.
-var errSealed = errors.New("it was sealed with another key, or changed since")
+// ErrSealed is the cause of the error of a document that no key opens.
+var ErrSealed = errors.New("it was sealed with another key, or changed since")
 
 // open returns what a document says, and the number of the key that it is sealed with.
 func (s *Sealed) open(name string, sealed []byte) (body []byte, key int, err error) {
@@ -67,7 +67,7 @@ func (s *Sealed) open(name string, sealed []byte) (body []byte, key int, err err
 			return body, i, nil
 		}
 	}
-	return nil, 0, fmt.Errorf("open %s: %w", name, errSealed)
+	return nil, 0, fmt.Errorf("open %s: %w", name, ErrSealed)
 }
 
 func (s *Sealed) seal(name string, body []byte) []byte {

@@ -55,7 +55,10 @@ type Options struct {
 
 	WorkflowDir string
 	Documents   func(kind string) state.Documents
-	NoForms     bool
+	// Room tells a view of a broker from others, whose sessions and activations it does
+	// not share.
+	Room    string
+	NoForms bool
 }
 
 // Hits are what search finds beside tools.
@@ -87,6 +90,7 @@ type Feature struct {
 	cache    *skills.Cache                   // of files of servers
 	texts    *Texts
 	sessions sessions
+	swept    atomic.Int64 // when activations were; see sweepActivations
 
 	looking    sync.Mutex // from Refresh until shown is its answer, so that no older one follows
 	taking     sync.Mutex // from asking the pool until the registry knows, for the same
@@ -220,6 +224,10 @@ func (w known) find(r reader, name string) (*skills.Skill, error) {
 	}
 	s := w.f.now()
 	k, err := s.Get(name)
+	if err == nil && k.Scope != skills.ScopeServer {
+		return k, nil
+	}
+	w.f.recall(r)
 	if err == nil {
 		return w.f.sessions.asActivated(r, k), nil
 	}

@@ -38,6 +38,7 @@ func (x *running) reader() reader { return reader{x.Request.Owner, x.Request.Ses
 // never run.
 func (x *running) usableSkills() []*skills.Skill {
 	list := x.f.now().Shown()
+	x.f.recall(x.reader())
 	for _, ref := range x.f.sessions.of(x.reader()).Active() {
 		if k, err := x.f.find(x.reader(), ref); err == nil && !slices.Contains(list, k) {
 			list = append(list, k)

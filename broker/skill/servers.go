@@ -125,8 +125,11 @@ func (m models) activateSkill(ctx context.Context, r reader, k *skills.Skill, ar
 			a, err = k.With(ctx).Activate(session, arguments, force)
 		}
 	}
-	if err == nil && k.Scope == skills.ScopeServer {
-		m.f.sessions.hold(r, k)
+	if err == nil {
+		if k.Scope == skills.ScopeServer {
+			m.f.sessions.hold(r, k)
+		}
+		m.f.remember(r, k)
 	}
 	return k, a, err
 }

@@ -78,6 +78,14 @@ func (s *sessions) hold(r reader, k *skills.Skill) {
 	one.held[k.Ref] = k
 }
 
+// holds reports whether it is noted which version of a skill a reader has activated.
+func (s *sessions) holds(r reader, ref string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.byReader[r]
+	return one != nil && one.held[ref] != nil
+}
+
 // maxHeldSkills bounds what is remembered of one reader.
 const maxHeldSkills = 200
 

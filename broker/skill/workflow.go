@@ -2,8 +2,6 @@ package skill
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,8 +88,9 @@ type engines struct {
 	byKey map[engineKey]*engine
 }
 
-// of returns the engine of a skill's workflow w as it is now. dir keeps sessions.
-func (e *engines) of(owner string, k *skills.Skill, w *workflow.Workflow, dir string, log *slog.Logger) (*engine, error) {
+// of returns the engine of a skill's workflow w as it is now, whose sessions are kept
+// as o says.
+func (e *engines) of(owner string, k *skills.Skill, w *workflow.Workflow, o *Options, log *slog.Logger) (*engine, error) {
 	key := engineKey{owner, k.Origin(), k.ID()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,7 +102,7 @@ func (e *engines) of(owner string, k *skills.Skill, w *workflow.Workflow, dir st
 	var err error
 	if old != nil {
 		one.sessions = old.sessions
-	} else if one.sessions, err = openSessions(dir, key, log); err != nil {
+	} else if one.sessions, err = openSessions(o, key, log); err != nil {
 		return nil, err
 	}
 	one.Engine = workflow.NewEngine(w, &workflow.Options{Sessions: one.sessions})
@@ -118,12 +117,14 @@ func (e *engines) of(owner string, k *skills.Skill, w *workflow.Workflow, dir st
 func shortSession(id string) string { return id[:min(len(id), 8)] }
 
 // openSessions opens the sessions that belong to key.
-func openSessions(dir string, key engineKey, log *slog.Logger) (workflow.Sessions, error) {
-	if dir == "" {
+func openSessions(o *Options, key engineKey, log *slog.Logger) (workflow.Sessions, error) {
+	if o.Documents != nil {
+		return keptSessions{o.Documents(KindWorkflows), keyOf("workflows", o.Room, key.owner, key.origin, key.skill), log}, nil
+	}
+	if o.WorkflowDir == "" {
 		return workflow.NewMemory(), nil
 	}
-	sum := sha256.Sum256(gate.Compact([]string{key.owner, key.origin, key.skill}))
-	files, err := workflow.OpenFiles(filepath.Join(dir, hex.EncodeToString(sum[:16])), nil)
+	files, err := workflow.OpenFiles(filepath.Join(o.WorkflowDir, keyOf(key.owner, key.origin, key.skill)), nil)
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		log.Error("open sessions", "skill", key.skill, "err", err)
 		return nil, fmt.Errorf("the sessions of skill %s cannot be kept: %w", key.skill, e.Err) // models are told no paths
@@ -202,7 +203,7 @@ func (x *running) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, 
 	if w == nil {
 		return nil, errNoWorkflowTool
 	}
-	kept, err := x.f.engines.of(c.reader.owner, k, w, x.o.WorkflowDir, x.f.log)
+	kept, err := x.f.engines.of(c.reader.owner, k, w, x.o, x.f.log)
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 func (a *app) storeCommand() *cobra.Command {
-	return group("store", "Manage stored results of executions and values of scripts",
-		a.storeListCommand(), a.storeGetCommand(), a.storeRemoveCommand())
+	return group("store", "Manage stored results of executions and values of scripts, and their database",
+		a.storeListCommand(), a.storeGetCommand(), a.storeRemoveCommand(), a.storeRekeyCommand())
 }
 
 // results opens the stores of the config, for its results.

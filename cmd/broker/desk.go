@@ -45,7 +45,7 @@ func (a *app) checkPeople(cfg *config.Config) error {
 			return usage("server %q has \"credentials\": %q, and nobody signs in to this broker\nhint: add \"signIn\" or \"tokens\" to \"http\" of \"broker\"", s.Name, s.Credentials)
 		case s.Credentials == string(upstream.OfExchange) && http.SignIn.Issuer == "":
 			return usage("server %q has \"credentials\": \"exchange\", and without \"signIn\" there are no tokens of people to exchange\nhint: add \"signIn\" to \"http\" of \"broker\"", s.Name)
-		case s.Credentials == string(upstream.OfUser) && cfg.Broker.StateKey == "":
+		case s.Credentials == string(upstream.OfUser) && len(cfg.Broker.StateKey) == 0:
 			return usage("server %q has \"credentials\": \"user\", and what people connect is only kept sealed\nhint: add \"stateKey\": \"${BROKER_STATE_KEY}\" to \"broker\"; openssl rand -hex 32 prints a key", s.Name)
 		case slices.Contains(connect.Reserved, s.Name):
 			return usage("server %q has \"credentials\": %q, and its page would be one that the broker needs\nhint: give it another name", s.Name, s.Credentials)

@@ -196,7 +196,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	types, results, runs := learned.New(store, log), kept.kept(), kept.runs()
 	limiter := quota.New(quotas(cfg), kept.buckets(), log)
 	runs.Full = cfg.Broker.Durability == "full"
-	vault := tokenVault(dir, log)
+	vault := kept.vault()
 	if seen != nil {
 		vault.Count = seen.Redacted
 	}

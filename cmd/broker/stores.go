@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker/script"
+	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/internal/vault"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/postgres"
@@ -37,11 +40,11 @@ type keptStore interface {
 // stores are where the state of a config is: files of its state directory, or a
 // database that several brokers share. They are closed after what they have opened.
 type stores struct {
-	dir string
-	db  *postgres.Database // nil for files
-	key []byte             // of sign-ins in db, and of what people connect; nil keeps the former in dir
-	bus *postgres.Bus      // of a broker that serves from db; nil for none
-	log *slog.Logger
+	dir  string
+	db   *postgres.Database // nil for files
+	keys [][]byte           // of what is sealed, the first of which seals; without any, that is in dir
+	bus  *postgres.Bus      // of a broker that serves from db; nil for none
+	log  *slog.Logger
 
 	switches *state.Document // what is switched off, in db
 }
@@ -50,7 +53,7 @@ type stores struct {
 func (a *app) kept(cfg *config.Config, dir string) (*stores, error) {
 	a.keeping.Lock()
 	defer a.keeping.Unlock()
-	key := cfg.Broker.State + "\n" + cfg.Broker.StateKey + "\n" + dir
+	key := strings.Join(append([]string{dir, cfg.Broker.State}, cfg.Broker.StateKey...), "\n")
 	if a.keeps[key] == nil {
 		st, err := a.storesOf(cfg, dir)
 		if err != nil {
@@ -64,29 +67,58 @@ func (a *app) kept(cfg *config.Config, dir string) (*stores, error) {
 	return a.keeps[key], nil
 }
 
-// documents are what all brokers share, by kinds; nil if nothing is shared.
+// documents are what all brokers share, by kinds; nil if nothing is shared. What may
+// be secret is sealed if there is a key; people review scripts, and change them.
 func (st *stores) documents() func(kind string) state.Documents {
 	if st.db == nil {
 		return nil
 	}
-	return func(kind string) state.Documents { return st.db.Documents(kind) }
+	return func(kind string) state.Documents {
+		if kind == script.Kind || len(st.keys) == 0 {
+			return st.db.Documents(kind)
+		}
+		return st.sealed(sealedPrefix + kind)
+	}
+}
+
+// The kinds of documents that are sealed. Those that are in the clear without a key
+// have other names with one: what was in the clear is not taken for what was sealed.
+const (
+	kindSignIns  = "oauth"
+	kindTokens   = "tokens"
+	kindPeople   = "people"
+	kindRequests = "requests" // in the clear without a key
+	sealedPrefix = "sealed-"
+)
+
+// sealedKinds are all of them, to be sealed again with another key.
+var sealedKinds = []string{kindSignIns, kindTokens, kindPeople, sealedPrefix + kindRequests, sealedPrefix + skill.KindWorkflows, sealedPrefix + skill.KindActivations}
+
+// sealed are the documents of a kind, if there is a key.
+func (st *stores) sealed(kind string) *state.Sealed { return st.seal(st.db.Documents(kind)) }
+
+func (st *stores) seal(in state.Documents) *state.Sealed {
+	docs, err := state.Seal(in, st.keys...)
+	if err != nil {
+		panic(err) // ParseKey has made sure of their length
+	}
+	return docs
+}
+
+// vault is where hidden values are: in the database, or known to this machine only.
+func (st *stores) vault() *vault.Vault {
+	if st.db != nil && len(st.keys) > 0 {
+		return vault.NewShared(st.sealed(kindTokens), st.keys[0], st.log)
+	}
+	return tokenVault(st.dir, st.log)
 }
 
 // requests keep what requests with an idempotency key were answered.
 func (st *stores) requests() state.Documents {
-	const kind = "requests"
 	if st.db == nil {
-		return files.OpenDocuments(filepath.Join(st.dir, kind))
+		return files.OpenDocuments(filepath.Join(st.dir, kindRequests))
 	}
-	docs := st.db.Documents(kind)
-	if st.key == nil {
-		return docs
-	}
-	sealed, err := state.Seal(docs, st.key)
-	if err != nil {
-		panic(err) // ParseKey has made sure of its length
-	}
-	return sealed
+	return st.documents()(kindRequests)
 }
 
 // scripts are where those of a config are saved.
@@ -149,14 +181,16 @@ const databaseTime = 30 * time.Second
 // nothing in the state directory.
 func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
 	st := &stores{dir: dir, log: a.logger()}
-	if cfg.Broker.StateKey != "" {
-		text, err := expand(cfg.Broker.StateKey)
-		if err == nil {
-			st.key, err = state.ParseKey(text)
-		}
+	for _, written := range cfg.Broker.StateKey {
+		text, err := expand(written)
 		if err != nil {
 			return nil, usage("%q of \"broker\": %w", "stateKey", err)
 		}
+		key, err := state.ParseKey(text)
+		if err != nil {
+			return nil, usage("%q of \"broker\": %w", "stateKey", err)
+		}
+		st.keys = append(st.keys, key)
 	}
 	if cfg.Broker.State == "" {
 		return st, nil
@@ -270,32 +304,23 @@ func (st *stores) buckets() state.Buckets {
 // or sealed in the database if there is a key.
 func (st *stores) signIns() *oauth.Manager {
 	o := &oauth.Options{Keyring: keyring(), Logger: st.log}
-	if st.db == nil || st.key == nil {
+	if st.db == nil || len(st.keys) == 0 {
 		dir := filepath.Join(st.dir, "oauth")
 		return oauth.New(files.OpenDocuments(dir), dir, o)
 	}
-	docs, err := state.Seal(st.db.Documents("oauth"), st.key)
-	if err != nil {
-		panic(err) // ParseKey has made sure of its length
-	}
 	o.Keyring = oauth.NoKeyring{}
-	return oauth.New(docs, "", o)
+	return oauth.New(st.sealed(kindSignIns), "", o)
 }
 
 // people keeps what people have connected, sealed; nil without a key.
 func (st *stores) people() state.Documents {
-	if st.key == nil {
+	switch {
+	case len(st.keys) == 0:
 		return nil
+	case st.db != nil:
+		return st.sealed(kindPeople)
 	}
-	var docs state.Documents = files.OpenDocuments(filepath.Join(st.dir, "people"))
-	if st.db != nil {
-		docs = st.db.Documents("people")
-	}
-	docs, err := state.Seal(docs, st.key)
-	if err != nil {
-		panic(err) // ParseKey has made sure of its length
-	}
-	return docs
+	return st.seal(files.OpenDocuments(filepath.Join(st.dir, kindPeople)))
 }
 
 // replicas are the brokers that use the database; nil without one.
@@ -327,5 +352,9 @@ func (st *stores) describe(ctx context.Context) (string, error) {
 		return "", err
 	}
 	schema, _, err := st.db.Schema(ctx)
-	return fmt.Sprintf("%s, PostgreSQL %s, schema %d; caches in %s", st.db.Name(), version, schema, st.dir), err
+	alone := ""
+	if len(st.keys) == 0 {
+		alone = "; without stateKey, sign-ins and hidden values are known to this broker only"
+	}
+	return fmt.Sprintf("%s, PostgreSQL %s, schema %d%s; caches in %s", st.db.Name(), version, schema, alone, st.dir), err
 }

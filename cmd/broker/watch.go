@@ -159,7 +159,7 @@ func notInForce(started, now config.Broker) string {
 		{"sandbox.require", slices.Equal(was.Require, is.Require)},
 		{"sandbox.maxExecutions", was.MaxExecutions == is.MaxExecutions},
 		{"http.tokens", maps.Equal(started.HTTP.Tokens, now.HTTP.Tokens)},
-		{"state", started.State == now.State && started.StateKey == now.StateKey},
+		{"state", started.State == now.State && slices.Equal(started.StateKey, now.StateKey)},
 		{"profile", started.Profile == now.Profile},
 		{"http.signIn", reflect.DeepEqual(started.HTTP.SignIn, now.HTTP.SignIn)},
 		{"http.url", started.HTTP.URL == now.HTTP.URL},

@@ -195,10 +195,11 @@ type Broker struct {
 	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
 	// docs/deploy.md.
 	State string
-	// StateKey is the key that seals sign-ins in that database, and what people connect, such as
-	// "${BROKER_STATE_KEY}": 64 hexadecimal digits, as `openssl rand -hex 32` prints
-	// them; default sign-ins stay on the machine that signed in.
-	StateKey string
+	// StateKey are the keys of sign-ins, of what people connect, of hidden values and of sessions of workflows in that
+	// database, the first of which seals and all of which open, such as
+	// "${BROKER_STATE_KEY}": 64 hexadecimal digits each, as `openssl rand -hex 32` prints
+	// them; default sign-ins and hidden values stay on the machine that has them.
+	StateKey []string
 	// NotedReads reports reads of fields that are not in any known type.
 	NotedReads *bool
 	// Learn learns types from results.

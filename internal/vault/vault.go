@@ -68,8 +68,9 @@ func (e *ForeignError) Error() string {
 // A Vault is safe for concurrent use, by several processes too.
 type Vault struct {
 	path string // "" keeps all in memory
-	key  func() ([]byte, error)
-	log  *slog.Logger
+	fleet
+	key func() ([]byte, error)
+	log *slog.Logger
 	// Count is called with the kind of each value that Hide replaces; nil for none.
 	Count  func(kind string)
 	mu     sync.Mutex
@@ -143,7 +144,7 @@ func (v *Vault) Hide(principal, text string, set Settings) string {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.refresh(); err != nil {
+	if err := v.refresh(principal); err != nil {
 		v.log.Warn("read tokens", "err", err)
 	}
 	var fresh []*entry
@@ -283,7 +284,7 @@ func HasTokens(args []byte) bool {
 func (v *Vault) Reveal(principal, server string, args []byte, anywhere bool) (revealed []byte, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.refresh(); err != nil {
+	if err := v.refresh(principal); err != nil {
 		v.log.Warn("read tokens", "err", err)
 	}
 	look := maxReveal
@@ -312,7 +313,7 @@ func (v *Vault) Reveal(principal, server string, args []byte, anywhere bool) (re
 }
 
 // refresh reads what was written since, by this process or another; v.mu is held.
-func (v *Vault) refresh() error {
+func (v *Vault) refresh(principal string) error {
 	if !v.opened {
 		v.opened = true // a key that cannot be read is not asked for again
 		key, err := v.key()
@@ -335,6 +336,9 @@ func (v *Vault) refresh() error {
 			return err
 		}
 		v.macKey = derive("token")
+	}
+	if v.docs != nil && v.macKey != nil {
+		return v.catchUp(principal)
 	}
 	if v.path == "" || v.macKey == nil {
 		return nil
@@ -363,20 +367,24 @@ func (v *Vault) refresh() error {
 	v.file, v.offset = info, v.offset+int64(end)
 	for line := range bytes.Lines(data[:end]) {
 		v.lines++
-		e := v.open(line)
-		if e == nil || time.Until(e.Until) <= 0 {
-			continue
-		}
-		if old := v.byToken[e.Principal+"\x00"+e.Token]; old == nil {
-			v.add(e)
-		} else if e.Until.After(old.Until) || len(e.From) > len(old.From) {
-			old.Until, old.From = e.Until, e.From
-		}
+		v.take(v.open(line))
 	}
 	if v.lines > 100 && v.lines > 2*len(v.byToken) {
 		return v.compact()
 	}
 	return nil
+}
+
+// take takes in an entry that was read; nil is none.
+func (v *Vault) take(e *entry) {
+	if e == nil || time.Until(e.Until) <= 0 {
+		return
+	}
+	if old := v.byToken[e.Principal+"\x00"+e.Token]; old == nil {
+		v.add(e)
+	} else if e.Until.After(old.Until) || len(e.From) > len(old.From) {
+		old.Until, old.From = e.Until, e.From
+	}
 }
 
 // open is the entry of a line; nil if it is sealed with another key, or damaged.
@@ -387,11 +395,13 @@ func (v *Vault) open(line []byte) *entry {
 	}
 	plain, err := v.seal.Open(nil, box[:v.seal.NonceSize()], box[v.seal.NonceSize():], nil)
 	e := &entry{}
-	if err != nil || json.Unmarshal(plain, e) != nil || !strings.HasPrefix(e.Token, "«"+e.Kind+":") {
+	if err != nil || json.Unmarshal(plain, e) != nil || !e.ok() {
 		return nil
 	}
 	return e
 }
+
+func (e *entry) ok() bool { return strings.HasPrefix(e.Token, "«"+e.Kind+":") }
 
 func (v *Vault) sealed(entries []*entry) []byte {
 	var out []byte
@@ -404,8 +414,11 @@ func (v *Vault) sealed(entries []*entry) []byte {
 	return out
 }
 
-// write appends entries to the file; v.mu is held.
+// write keeps entries of one principal; v.mu is held.
 func (v *Vault) write(entries []*entry) error {
+	if v.docs != nil && len(entries) > 0 {
+		return v.tell(entries)
+	}
 	if v.path == "" || len(entries) == 0 {
 		return nil
 	}

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
 var all = Settings{Secrets: true, Personal: true}
@@ -230,6 +234,91 @@ func (r *ring) Get(name string) (string, error) {
 }
 
 func (r *ring) Set(name, value string) error { r.values[name] = value; return r.broken }
+
+// Any broker gives back what another one has hidden.
+func TestBrokersShareTokens(t *testing.T) {
+	at, key := t.TempDir(), state.NewKey()
+	open := func(keys ...[]byte) *Vault {
+		docs, err := state.Seal(files.OpenDocuments(at), keys...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewShared(docs, keys[0], quiet())
+	}
+	one, two := open(key), open(key)
+	one.Saw("ann", "crm", []byte(`{"mail":"kim@example.com"}`))
+	token := one.Hide("ann", "kim@example.com", all)
+	if again := two.Hide("ann", "kim@example.com", all); again != token {
+		t.Errorf("the other one has the token %q, not %q", again, token)
+	}
+	if got, err := two.Reveal("ann", "crm", args(token), false); string(got) != string(args("kim@example.com")) {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := two.Reveal("ann", "mail", args(token), false); !errors.As(err, new(*ForeignError)) {
+		t.Errorf("for another server: %v", err)
+	}
+	if _, err := two.Reveal("bob", "crm", args(token), true); !errors.Is(err, ErrUnknown) {
+		t.Errorf("for another principal: %v", err)
+	}
+	// One by one, until they become one document; nothing is lost, and what another key
+	// has sealed is left alone.
+	stranger := open(state.NewKey())
+	stranger.Hide("ann", "stranger@example.com", all)
+	var given []string
+	for n := range maxNotes + 10 {
+		given = append(given, []*Vault{one, two}[n%2].Hide("ann", fmt.Sprintf("kim%d@example.com", n), all))
+	}
+	fresh := open(state.NewKey(), key) // after a change of keys
+	for n, token := range append(given, token) {
+		want := args(fmt.Sprintf("kim%d@example.com", n))
+		if n == len(given) {
+			want = args("kim@example.com")
+		}
+		if got, err := fresh.Reveal("ann", "", args(token), true); string(got) != string(want) {
+			t.Errorf("%s: %s, %v", token, got, err)
+		}
+	}
+	if got, err := stranger.Reveal("ann", "", args(stranger.Hide("ann", "stranger@example.com", all)), true); err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+	entries, err := os.ReadDir(at)
+	if err != nil || len(entries) > maxNotes+10 {
+		t.Errorf("%d files, %v", len(entries), err)
+	}
+	for _, e := range entries {
+		if text, err := os.ReadFile(filepath.Join(at, e.Name())); err != nil || bytes.Contains(text, []byte("example.com")) {
+			t.Errorf("%s has the value, %v", e.Name(), err)
+		}
+	}
+}
+
+// A database that is away keeps nobody from hiding, and is not asked all the time.
+func TestTokensWithoutTheDatabase(t *testing.T) {
+	docs := &away{}
+	v := NewShared(docs, state.NewKey(), quiet())
+	token := v.Hide("ann", "kim@example.com", all)
+	if !tokens.MatchString(token) {
+		t.Errorf("%q is no token", token)
+	}
+	for range 10 {
+		if got, err := v.Reveal("ann", "", args(token), true); string(got) != string(args("kim@example.com")) {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+	if docs.asked > 1 {
+		t.Errorf("it was asked %d times", docs.asked)
+	}
+}
+
+type away struct {
+	state.Documents
+	asked int
+}
+
+func (a *away) ListDocuments(context.Context, string) ([]state.DocumentInfo, error) {
+	a.asked++
+	return nil, errors.New("away")
+}
 
 func TestKeyIsInTheKeyringOrInAFile(t *testing.T) {
 	for broken, inFile := range map[error]bool{nil: false, errors.New("no keyring"): true} {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+func (a *app) storeRekeyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rekey",
+		Short: "Seal the database again with the first key",
+		Long: "Seal again, with the first key of \"stateKey\", what other keys of that list have sealed in the database that brokers\n" +
+			"share, while they run. To replace a key: give all brokers the old key and then the new one; then the new one and\n" +
+			"then the old one; run store rekey; then give them the new one alone.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			st, err := a.results()
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			if st.db == nil || len(st.keys) == 0 {
+				return usage("nothing is sealed without \"state\" and \"stateKey\" of \"broker\" in the config")
+			}
+			all := state.Rekeyed{Unopened: []string{}}
+			for _, kind := range sealedKinds {
+				r, err := st.sealed(kind).Rekey(cmd.Context(), st.db.Documents(kind))
+				all.Sealed, all.Kept = all.Sealed+r.Sealed, all.Kept+r.Kept
+				for _, name := range r.Unopened {
+					all.Unopened = append(all.Unopened, kind+" "+name)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return a.printRekeyed(all)
+		},
+	}
+}
+
+func (a *app) printRekeyed(r state.Rekeyed) error {
+	if a.json {
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+	} else {
+		say(a.stdout, "%d sealed again, %d had the first key already\n", r.Sealed, r.Kept)
+	}
+	if len(r.Unopened) == 0 {
+		return nil
+	}
+	for _, name := range r.Unopened {
+		say(a.stderr, "no key opens %s\n", oneLine(name, 200))
+	}
+	return hinted("%s stay as they are: no key of \"stateKey\" opens them\nhint: add the key that has sealed them to the end of the list, or sign in again", counted(len(r.Unopened), "document"))
+}

@@ -136,6 +136,9 @@ func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer 
 	return b.run.Execute(ctx, req)
 }
 
+// Cancel ends an execution by its id. It reports whether that runs here.
+func (b *Broker) Cancel(id string) bool { return b.run.Cancel(id) }
+
 // CallTool calls one tool as a model does, with the checks, errors and record that
 // the call of a script has. With the context of a handler of a skill it is a call
 // of the execution that the handler runs in.

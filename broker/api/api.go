@@ -11,6 +11,7 @@
 package api
 
 import (
+	"context"
 	_ "embed"
 	"log/slog"
 	"net/http"
@@ -55,6 +56,9 @@ type Options struct {
 	SaveScript func(name, description, code string) (any, error)
 	// Settings are the values of the config in force, without secrets; nil has none.
 	Settings func() (any, error)
+	// Cancel ends an execution, whichever broker it runs at; nil ends those of this
+	// process alone.
+	Cancel func(ctx context.Context, id string) error
 	// Note records what a person decided; nil is fine.
 	Note func(state.Event)
 	// Private asks for a session also where there are no tokens.

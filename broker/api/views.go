@@ -30,6 +30,7 @@ var views = []route{
 	{http.MethodGet, "/api/search", false, (*server).search},
 	{http.MethodGet, "/api/executions", false, (*server).listExecutions},
 	{http.MethodGet, "/api/executions/{id}", false, (*server).showExecution},
+	{http.MethodPost, "/api/executions/{id}/cancel", true, (*server).cancelExecution},
 	{http.MethodGet, "/api/calls", false, (*server).listCalls},
 	{http.MethodGet, "/api/events", false, (*server).listEvents},
 	{http.MethodGet, "/api/stats", false, (*server).stats},
@@ -159,6 +160,28 @@ func (s *server) showExecution(r *http.Request) (int, any, error) {
 		err = notFound("execution", r.PathValue("id"), "; it may have been pruned")
 	}
 	return answered(Execution{e, calls}, err)
+}
+
+// cancelExecution ends an execution that runs, here or at another broker. It does not
+// wait for its end.
+func (s *server) cancelExecution(r *http.Request) (int, any, error) {
+	e, _, err := s.o.Reader.Audit.Show(r.Context(), r.PathValue("id"))
+	switch {
+	case errors.Is(err, state.ErrNoRecord):
+		return 0, nil, notFound("execution", r.PathValue("id"), "; it may have been pruned")
+	case err != nil:
+		return 0, nil, err
+	case e.Status != state.StatusRunning:
+		return 0, nil, newProblem(http.StatusConflict, "not_running", "execution %s does not run: it is %s", e.ID, e.Status)
+	}
+	if s.o.Cancel != nil {
+		err = s.o.Cancel(r.Context(), e.ID)
+	} else if !s.o.Reader.Broker.Cancel(e.ID) {
+		err = newProblem(http.StatusConflict, "elsewhere", "execution %s runs in another process: end it there", e.ID)
+	}
+	return http.StatusAccepted, struct {
+		Execution string `json:"execution"`
+	}{e.ID}, err
 }
 
 func (s *server) listEvents(r *http.Request) (int, any, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -90,6 +91,8 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	if x.journal == nil && x.o.Runs != nil {
 		x.beginJournal(lang)
 	}
+	ctx, over := x.cancellable(ctx)
+	defer over()
 	x.bridge = x.newBridge(ctx, x.keep.put)
 	request, err := x.sandboxRequest(ctx, lang, isolation)
 	if err != nil {
@@ -178,12 +181,37 @@ func (x *Execution) runOnce(ctx context.Context, request *sandbox.Request) sandb
 		request.Journal = x.journal.sandbox(x.repeat, x.changed)
 	}
 	res, err := x.o.Runner.Run(ctx, *request)
+	if res.ExitCode == sandbox.ExitCanceled && errors.Is(context.Cause(ctx), errEnded) {
+		res.Error = errEnded.Error()
+	}
 	if err != nil {
 		x.e.log.Error("run script", "execution", x.id, "err", err)
 		res.ExitCode = sandbox.ExitThrew
 		res.Error = "the sandbox could not run the script: " + err.Error() + "\nrun: broker doctor"
 	}
 	return res
+}
+
+var errEnded = errors.New("a person who manages the broker has cancelled the execution")
+
+// cancellable lets Cancel end x.
+func (x *Execution) cancellable(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if x.id == "" { // nobody could name it
+		return ctx, func() { cancel(nil) }
+	}
+	live := &x.e.root().live
+	live.Store(x.id, cancel)
+	return ctx, func() { live.Delete(x.id); cancel(nil) }
+}
+
+// Cancel ends an execution. It reports whether it runs here.
+func (e *Executor) Cancel(id string) bool {
+	cancel, ok := e.root().live.Load(id)
+	if ok {
+		cancel.(context.CancelCauseFunc)(errEnded)
+	}
+	return ok
 }
 
 // minRound is the least time that a script has after a person has decided.

@@ -144,6 +144,7 @@ type Executor struct {
 	host      map[string]HostFunc
 	libraries []Library
 	pasts     sync.Map  // *bridge.Past by owner, of the root
+	live      sync.Map  // context.CancelCauseFunc by the id of the execution, of the root
 	of        *Executor // whose View it is; nil for none
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/console"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/apitoken"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -75,6 +76,9 @@ func (a *app) serveHere(ctx context.Context, serve func(context.Context, *sessio
 	s, err := a.openServing(ctx)
 	if err != nil {
 		return err
+	}
+	if s.stores.bus != nil {
+		defer s.stores.bus.Subscribe(state.TopicCancel, func(id string) { s.root.Cancel(id) })()
 	}
 	defer a.serveMetrics(s)()
 	s.broker.StartSoon(ctx)

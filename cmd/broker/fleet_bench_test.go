@@ -32,7 +32,7 @@ func BenchmarkFleetStart(b *testing.B) {
 	b.Cleanup(func() { servers.Stop() })
 	broker, recorded := benchBroker(b), recordedServers(b)
 	at := servers.Address()
-	config := fleetConfig(b, recorded, at)
+	config := fleetConfig(b, recorded, at, map[string]any{})
 	full := b.TempDir()
 	if out, err := exec.Command(broker, "index", "--config", config, "--state-dir", full).CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
@@ -141,9 +141,10 @@ func recordedServers(b *testing.B) map[string]any {
 }
 
 // fleetConfig writes a config of brokers that share a database.
-func fleetConfig(b testing.TB, servers map[string]any, at string) string {
+func fleetConfig(b testing.TB, servers map[string]any, at string, broker map[string]any) string {
 	b.Helper()
-	text, err := json.Marshal(map[string]any{"mcpServers": servers, "broker": map[string]any{"state": at}})
+	broker["state"] = at
+	text, err := json.Marshal(map[string]any{"mcpServers": servers, "broker": broker})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -126,6 +126,7 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 // apiOptions are those of the HTTP interface, but for who may use it.
 func (a *app) apiOptions(s *session, w *watcher) api.Options {
 	return api.Options{
+		Cancel:  s.cancels(),
 		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.root.SkillTools(k) }, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
 		Always: func(tools []string) error { return allowAlways(s.config.Path, tools) },
 		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins},

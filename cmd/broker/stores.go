@@ -137,6 +137,33 @@ func (st *stores) join() {
 	}
 }
 
+// cancels is what ends an execution of any broker that shares the database; nil if
+// there is none.
+func (s *session) cancels() func(ctx context.Context, id string) error {
+	if s.stores.bus == nil {
+		return nil
+	}
+	return func(ctx context.Context, id string) error { return s.stores.bus.Publish(ctx, state.TopicCancel, id) }
+}
+
+// switched has something when a broker that shares the database has switched a skill,
+// or saved a script.
+func (st *stores) switched() (changed <-chan struct{}, stop func()) {
+	if st.bus == nil {
+		return nil, func() {}
+	}
+	wake := make(chan struct{}, 1)
+	return wake, st.bus.Subscribe(state.TopicDocuments, func(name string) {
+		if kind, _, _ := strings.Cut(name, "/"); kind != "" && kind != "skills" && kind != script.Kind {
+			return
+		}
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+}
+
 // sharedListings are the listings of a database, with what its bus says of them.
 type sharedListings struct {
 	kept state.Listings

@@ -58,6 +58,7 @@ func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 	w = &watcher{a: a, s: s, config: s.config, plugins: a.pluginState(s.config)}
 	w.seen, _ = stampOf(s.config.Path)
 	w.manage(s.config)
+	changed, unhear := s.stores.switched()
 	wg.Go(func() {
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
@@ -65,12 +66,14 @@ func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 			select {
 			case <-ctx.Done():
 				return
+			case <-changed:
+				w.now()
 			case <-tick.C:
+				w.look(ticks%skillTicks == 0)
 			}
-			w.look(ticks%skillTicks == 0)
 		}
 	})
-	return w, func() { cancel(); wg.Wait() }
+	return w, func() { unhear(); cancel(); wg.Wait() }
 }
 
 // current is the config in force.

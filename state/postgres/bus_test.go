@@ -73,3 +73,18 @@ func TestPinsFollowTheBus(t *testing.T) {
 	change(others, "3")
 	eventually.True(t, "a change after the gap is seen", func() bool { return digest() == "3" })
 }
+
+func TestChangedDocumentsAreHeardOf(t *testing.T) {
+	at := address(t)
+	b, docs := listen(t, connect(t, at)), connect(t, at).Documents("skills")
+	heard := make(chan string, 10)
+	defer b.Subscribe(state.TopicDocuments, func(name string) { heard <- name })()
+	for _, body := range [][]byte{[]byte("1"), nil} {
+		if err := docs.SetDocument(t.Context(), "switches", body); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-heard; got != "skills/switches" {
+			t.Errorf("heard of %q", got)
+		}
+	}
+}

@@ -44,12 +44,19 @@ const now = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 // SetDocument implements state.Documents.
 func (o Documents) SetDocument(ctx context.Context, name string, body []byte) error {
 	if body == nil {
-		_, err := o.d.db.ExecContext(ctx, "DELETE FROM documents WHERE kind = $1 AND name = $2", o.kind, clean(name))
+		_, err := o.d.db.ExecContext(ctx, "WITH gone AS (DELETE FROM documents WHERE kind = $1 AND name = $2 RETURNING name) SELECT pg_notify($3, $4) FROM gone",
+			o.kind, clean(name), o.d.channel(), o.notice(name))
 		return o.d.failed("write to", err)
 	}
-	_, err := o.d.db.ExecContext(ctx, "INSERT INTO documents (kind, name, version, body) VALUES ($1, $2, "+now+`, $3)
-		ON CONFLICT (kind, name) DO UPDATE SET version = greatest(documents.version + 1, excluded.version), body = excluded.body`, o.kind, clean(name), body)
+	_, err := o.d.db.ExecContext(ctx, "WITH kept AS (INSERT INTO documents (kind, name, version, body) VALUES ($1, $2, "+now+`, $3)
+		ON CONFLICT (kind, name) DO UPDATE SET version = greatest(documents.version + 1, excluded.version), body = excluded.body RETURNING name)
+		SELECT pg_notify($4, $5) FROM kept`, o.kind, clean(name), body, o.d.channel(), o.notice(name))
 	return o.d.failed("write to", err)
+}
+
+// notice is what other brokers hear of a change.
+func (o Documents) notice(name string) string {
+	return notice(state.TopicDocuments, o.kind+"/"+name)
 }
 
 // SwapDocument implements state.Swapper. The version stays that of who has written it.

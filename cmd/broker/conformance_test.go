@@ -83,7 +83,11 @@ func skillFolder(t *testing.T) (config string) {
 
 func TestConformanceOfTheServer(t *testing.T) {
 	command := conformance(t)
-	url := serveHTTP(t, skillFolder(t))
+	t.Run("one broker", func(t *testing.T) { serverConforms(t, command, serveHTTP(t, skillFolder(t))) })
+	t.Run("two behind nginx", func(t *testing.T) { serverConforms(t, command, startFleetOf(t, 2, skillFolder(t)).url) })
+}
+
+func serverConforms(t *testing.T, command []string, url string) {
 	expected, err := filepath.Abs("testdata/conformance/expected.yml")
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -59,9 +59,33 @@ func nginxCommand(t testing.TB) string {
 	return ""
 }
 
-// startFleet starts n brokers and nginx. The config has the servers "good" and
-// "asks", and what settings add to "broker".
-func startFleet(t testing.TB, n int, settings map[string]any) *fleet {
+// startFleet starts n brokers and nginx. The config has the servers "good" and "asks".
+func startFleet(t testing.TB, n int) *fleet {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "servers.json")
+	writeConfig(t, config, map[string]any{
+		"broker": map[string]any{"http": map[string]any{"tokens": map[string]string{"me": fleetToken}}},
+		"mcpServers": map[string]any{
+			"good": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Good)},
+			"asks": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Asks)},
+		},
+	})
+	return startFleetOf(t, n, config)
+}
+
+func writeConfig(t testing.TB, path string, config map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(config)
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startFleetOf starts n brokers of a config, to which it adds a database, and nginx.
+func startFleetOf(t testing.TB, n int, config string) *fleet {
 	t.Helper()
 	nginx := nginxCommand(t)
 	db, err := postgrestest.Start()
@@ -71,21 +95,18 @@ func startFleet(t testing.TB, n int, settings map[string]any) *fleet {
 			t.Error(err)
 		}
 	})
-	dir := t.TempDir()
-	f := &fleet{config: filepath.Join(dir, "servers.json")}
-	own := map[string]any{"state": db.Address(), "http": map[string]any{"tokens": map[string]string{"me": fleetToken}}}
-	maps.Copy(own, settings)
-	text, err := json.Marshal(map[string]any{"broker": own, "mcpServers": map[string]any{
-		"good": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Good)},
-		"asks": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Asks)},
-	}})
+	text, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(f.config, text, 0o600); err != nil {
+	var all map[string]any
+	if err := json.Unmarshal(text, &all); err != nil {
 		t.Fatal(err)
 	}
-	ports := freePorts(t, 2*n+1)
+	all["broker"].(map[string]any)["state"] = db.Address()
+	writeConfig(t, config, all)
+	f := &fleet{config: config}
+	dir, ports := t.TempDir(), freePorts(t, 2*n+1)
 	for i := range n {
 		r := &replica{addr: ports[2*i], peers: ports[2*i+1], dir: filepath.Join(dir, fmt.Sprint("replica", i))}
 		f.replicas = append(f.replicas, r)
@@ -257,7 +278,7 @@ func said(res *mcp.CallToolResult) string {
 
 // Any broker answers any request of any client, in round robin.
 func TestFleetAnswersEveryone(t *testing.T) {
-	f := startFleet(t, 2, nil)
+	f := startFleet(t, 2)
 	for _, version := range []string{legacy, modern} {
 		t.Run(version, func(t *testing.T) {
 			const n = 20
@@ -295,7 +316,7 @@ func TestFleetAnswersEveryone(t *testing.T) {
 
 // A rolling restart under load is seen by no client.
 func TestFleetRestartsWithoutAnError(t *testing.T) {
-	f := startFleet(t, 3, nil)
+	f := startFleet(t, 3)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	var answered, failed atomic.Int64
@@ -335,4 +356,155 @@ func TestFleetRestartsWithoutAnError(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	t.Logf("%d calls were answered while three brokers were restarted, %d failed", answered.Load(), failed.Load())
+}
+
+// A session that one broker has can be used, watched and ended through all.
+func TestFleetSessionOfAClientThatCanBeAsked(t *testing.T) {
+	f := startFleet(t, 2)
+	ask := func(method, at, session, body string) (status int, answer string, id string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Mcp-Session-Id", session)
+		if session == "" {
+			req.Header.Del("Mcp-Session-Id")
+		}
+		resp, err := withToken{http.DefaultTransport}.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text), resp.Header.Get("Mcp-Session-Id")
+	}
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{%s},"clientInfo":{"name":"t","version":"1"}}}`
+	one, two := "http://"+f.replicas[0].addr+"/mcp", "http://"+f.replicas[1].addr+"/mcp"
+	status, answer, id := ask("POST", one, "", fmt.Sprintf(hello, `"elicitation":{}`))
+	if status != 200 || strings.HasPrefix(id, "any-") {
+		t.Fatalf("initialize: %d %s, session %q", status, answer, id)
+	}
+	for _, at := range []string{one, two, f.url, f.url} {
+		ask("POST", at, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		if status, answer, _ := ask("POST", at, id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); status != 200 || !strings.Contains(answer, "execute_code") {
+			t.Errorf("tools/list at %s: %d %s", at, status, answer)
+		}
+	}
+	for _, odd := range []string{id + "x", "nobody-ABC", "-", strings.Repeat("x", 5000)} {
+		if status, answer, _ := ask("POST", two, odd, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); status != 404 {
+			t.Errorf("session %.20q: %d %s", odd, status, answer)
+		}
+	}
+	if status, answer, _ := ask("DELETE", two, id, ""); status != 204 {
+		t.Errorf("DELETE at the other: %d %s", status, answer)
+	}
+	for _, at := range []string{one, two} {
+		if status, answer, _ := ask("POST", at, id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); status != 404 {
+			t.Errorf("after DELETE, %s: %d %s", at, status, answer)
+		}
+	}
+	// The owner of another session is killed.
+	_, _, id = ask("POST", one, "", fmt.Sprintf(hello, `"sampling":{}`))
+	f.replicas[0].signal(syscall.SIGKILL)
+	<-f.replicas[0].ended
+	if status, answer, _ := ask("POST", two, id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); status != 404 {
+		t.Errorf("session of a killed broker: %d %s", status, answer)
+	}
+	// A client that cannot be asked has no such session.
+	status, answer, id = ask("POST", two, "", fmt.Sprintf(hello, `"roots":{}`))
+	if status != 200 || !strings.HasPrefix(id, "any-") {
+		t.Errorf("initialize without questions: %d %s, session %q", status, answer, id)
+	}
+	if status, _, _ := ask("DELETE", two, id, ""); status != 405 {
+		t.Errorf("DELETE of a session that is nowhere: %d", status)
+	}
+}
+
+// A script's progress reaches its client while it runs, whoever has it; a script of a
+// killed broker has to be run again.
+func TestFleetStreams(t *testing.T) {
+	f := startFleet(t, 2)
+	for _, version := range []string{legacy, modern} {
+		for _, asked := range []bool{false, true} {
+			o := &mcp.ClientOptions{}
+			heard := make(chan string, 64)
+			o.ProgressNotificationHandler = func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { heard <- req.Params.Message }
+			if asked {
+				o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			for i := range 2 { // one of them reaches the other broker first
+				cs := f.connect(t, f.url, version, o)
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					p := &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": "await good.add({a: 1, b: 2}); await good.wait({ms: 60000})", "timeout": 60}}
+					p.SetProgressToken("p")
+					_, _ = cs.CallTool(ctx, p) // it is canceled
+				}()
+				if message := <-heard; !strings.Contains(message, "good__") {
+					t.Errorf("%s, asked %v, client %d hears %q", version, asked, i, message)
+				}
+				defer func() { <-done }()
+			}
+			cancel()
+		}
+	}
+}
+
+// A script that waits for its client lives until it has its answer, also while its
+// broker ends, and is lost with a broker that is killed.
+func TestFleetScriptThatWaits(t *testing.T) {
+	f := startFleet(t, 2)
+	one, two := "http://"+f.replicas[0].addr+"/mcp", "http://"+f.replicas[1].addr+"/mcp"
+	o := &mcp.ClientOptions{
+		Capabilities:   &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}},
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+	}
+	at, other := f.connect(t, one, modern, o), f.connect(t, two, modern, o)
+	begin := func() *mcp.CallToolParams {
+		t.Helper()
+		p := &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": "return await asks.form({})"}}
+		res, err := at.CallTool(t.Context(), p)
+		if err != nil || !res.NeedsInput() {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		p.RequestState, p.InputResponses = res.RequestState, mcp.InputResponseMap{}
+		for id := range res.InputRequests {
+			p.InputResponses[id] = &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}
+		}
+		return p
+	}
+	p := begin()
+	f.replicas[0].signal(syscall.SIGTERM)
+	eventually.True(t, "the broker takes no more connections", func() bool {
+		c, err := net.Dial("tcp", f.replicas[0].addr)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	if res, err := other.CallTool(t.Context(), p); err != nil || !strings.Contains(said(res), "Ada") {
+		t.Errorf("the answer while the broker ends: %+v, %v", res, err)
+	}
+	if err := <-f.replicas[0].ended; err != nil {
+		t.Error(err)
+	}
+	f.replicas[0].start(t, f.config)
+	f.replicas[0].ready(t)
+	at = f.connect(t, one, modern, o)
+	p = begin()
+	f.replicas[0].signal(syscall.SIGKILL)
+	<-f.replicas[0].ended
+	if _, err := other.CallTool(t.Context(), p); err == nil || !strings.Contains(err.Error(), "run the script again") {
+		t.Errorf("the answer after the broker was killed: %v", err)
+	}
 }

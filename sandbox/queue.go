@@ -24,8 +24,8 @@ import (
 // meanwhile, and comes back to it at once, even if that makes one too many; so
 // do at most n at one time.
 //
-// Close closes r. The queue is Layered if r is, and has a method Waiting() int that
-// says how many programs wait.
+// Close closes r. The queue is Layered if r is, and has the methods Running() int and
+// Waiting() int, which say how many programs do.
 func NewQueue(r Runner, n int) Runner {
 	if n <= 0 {
 		n = DefaultExecutions()
@@ -76,6 +76,12 @@ func (q *queue) Run(ctx context.Context, req Request) (Result, error) {
 		res.Notes = append(res.Notes, fmt.Sprintf("waited %.1f s until one of %d places for executions was free (config: sandbox.maxExecutions)", waited.Seconds(), q.n))
 	}
 	return res, err
+}
+
+// Running says how many programs have a place.
+func (q *queue) Running() int {
+	taken, _ := q.places.Count()
+	return taken
 }
 
 // Waiting says how many programs wait for a place.

@@ -49,6 +49,7 @@ type session struct {
 	folder  *atomic.Pointer[string] // what ${workspaceFolder} stands for where no client says it
 	where   *placement
 	places  *sandbox.Places // what the broker's runner runs in
+	runner  sandbox.Runner  // the queue before them
 
 	quotas *quota.Limiter
 	desk   *connect.Desk                 // nil where there are no people
@@ -241,7 +242,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	s.telemetry, s.config, s.project, s.state, s.stores = seen, cfg, project, dir, kept
 	s.root, s.audit, s.runs, s.pins, s.learned = b, store, runs, pinned, types
 	s.folder, s.equip, s.where, s.places, s.unvectored = folder, equip, where, places, unvectored
-	s.desk, s.quotas = desk, limiter
+	s.desk, s.quotas, s.runner = desk, limiter, runner
 	s.live.Store(cfg)
 	s.see(a)
 	store.Note(configEvent(cfg))

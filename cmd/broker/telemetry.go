@@ -53,6 +53,12 @@ func (a *app) gauges(ctx context.Context, s *session) []telemetry.Gauge {
 		return nil
 	}
 	list := []telemetry.Gauge{{Name: "broker_audit_lag_rows", Value: float64(s.audit.Lag())}}
+	if q, ok := s.runner.(interface{ Running() int }); ok {
+		list = append(list, telemetry.Gauge{Name: "broker_executions", Value: float64(q.Running())})
+	}
+	if q, ok := s.runner.(interface{ Waiting() int }); ok {
+		list = append(list, telemetry.Gauge{Name: "broker_executions_waiting", Value: float64(q.Waiting())})
+	}
 	for _, st := range s.root.Status() {
 		up := 0.0
 		if st.State == upstream.StateReady {

@@ -69,10 +69,12 @@ type Telemetry struct {
 
 // gauges are the names and descriptions of those that Options.Gauges may have.
 var gauges = map[string]string{
-	"broker_approvals_pending": "Runs that wait for a person.",
-	"broker_pins":              "Tools by the state of their pin.",
-	"broker_audit_lag_rows":    "Rows of the audit record that are not committed yet.",
-	"broker_upstream_up":       "Whether a server is connected: 1 or 0.",
+	"broker_approvals_pending":  "Runs that wait for a person.",
+	"broker_executions":         "Executions that run.",
+	"broker_executions_waiting": "Executions that wait for a place.",
+	"broker_pins":               "Tools by the state of their pin.",
+	"broker_audit_lag_rows":     "Rows of the audit record that are not committed yet.",
+	"broker_upstream_up":        "Whether a server is connected: 1 or 0.",
 }
 
 // New returns nil if o asks for nothing: a broker without it does nothing more than

@@ -26,10 +26,19 @@ type object struct {
 				PodSelector struct{ MatchLabels map[string]string }
 			}
 		}
-		Replicas *int
+		Replicas    *int
+		PolicyTypes []string
+		ClusterIP   string
+		Metrics     []struct {
+			Type string
+			Pods struct {
+				Target struct{ AverageValue string }
+			}
+		}
 		Template struct {
 			Spec struct {
 				TerminationGracePeriodSeconds int
+				RuntimeClassName              string
 				SecurityContext               security
 				Containers                    []struct {
 					Args []string
@@ -73,11 +82,20 @@ func objects(t *testing.T, values string) map[string]object {
 	}
 	all := make(map[string]object)
 	for _, text := range texts {
-		var o object
-		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-			t.Fatalf("%v\n%s", err, text)
+		for doc := range strings.SplitSeq(text, "\n---\n") {
+			var o object
+			if err := yaml.UnmarshalStrict([]byte(doc), new(map[string]any)); err != nil {
+				t.Fatalf("%v\n%s", err, doc)
+			}
+			if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+				t.Fatalf("%v\n%s", err, doc)
+			}
+			kind := o.Kind + strings.TrimPrefix(o.Metadata.Name, "broker")
+			if _, again := all[kind]; again {
+				t.Errorf("%s is there twice", kind)
+			}
+			all[kind] = o
 		}
-		all[o.Kind] = o
 	}
 	return all
 }
@@ -143,6 +161,56 @@ func TestChart(t *testing.T) {
 	}
 	if pod = d.Template.Spec; pod.TerminationGracePeriodSeconds < 100 || !slices.Contains(pod.Containers[0].Args, "100s") {
 		t.Errorf("pods have %d s to end, arguments %q", pod.TerminationGracePeriodSeconds, pod.Containers[0].Args)
+	}
+}
+
+// With sandboxd there are pods that run scripts, as confined as those of brokers, and
+// brokers that know them.
+func TestChartSandboxd(t *testing.T) {
+	all := objects(t, "sandboxd: {enabled: true, runtimeClassName: gvisor, autoscaling: {enabled: true, executions: 8}}\nautoscaling: {enabled: true, executions: 6}\n")
+	want := []string{"ConfigMap", "Deployment", "Deployment-sandboxd", "HorizontalPodAutoscaler", "HorizontalPodAutoscaler-sandboxd",
+		"NetworkPolicy", "NetworkPolicy-sandboxd", "PodDisruptionBudget", "PodDisruptionBudget-sandboxd", "Service", "Service-sandboxd"}
+	if got := kinds(all); !slices.Equal(got, want) {
+		t.Errorf("objects %q, want %q", got, want)
+	}
+	pod := all["Deployment-sandboxd"].Spec.Template.Spec
+	c := pod.Containers[0]
+	s := c.SecurityContext
+	if !pod.SecurityContext.RunAsNonRoot || pod.SecurityContext.SeccompProfile.Type != "RuntimeDefault" || pod.RuntimeClassName != "gvisor" ||
+		!s.ReadOnlyRootFilesystem || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+		t.Errorf("security %+v %+v", pod, s)
+	}
+	if len(c.Env) != 0 || c.Args[0] != "sandboxd" || !slices.Contains(c.Args, "--max-memory=256") {
+		t.Errorf("arguments %q, environment %v", c.Args, c.Env)
+	}
+	if p := all["NetworkPolicy-sandboxd"].Spec; !slices.Equal(p.PolicyTypes, []string{"Ingress", "Egress"}) || len(p.Egress) != 0 {
+		t.Errorf("the network policy is %+v", p)
+	}
+	if all["Service-sandboxd"].Spec.ClusterIP != "None" {
+		t.Error("the Service is not headless: brokers could not choose")
+	}
+	for name, most := range map[string]string{"": "6", "-sandboxd": "8"} {
+		m := all["HorizontalPodAutoscaler"+name].Spec.Metrics
+		if len(m) != 2 || m[0].Pods.Target.AverageValue != most || m[1].Type != "Resource" {
+			t.Errorf("the autoscaler%s has the metrics %+v", name, m)
+		}
+	}
+	var config struct {
+		Broker struct {
+			State   string
+			Sandbox struct {
+				Remote struct {
+					Addresses []string
+					Cert      string
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(all["ConfigMap"].Data["servers.json"]), &config); err != nil {
+		t.Fatal(err)
+	}
+	if b := config.Broker; b.State == "" || !slices.Equal(b.Sandbox.Remote.Addresses, []string{"broker-sandboxd.default.svc:9443"}) || b.Sandbox.Remote.Cert != "/etc/broker-sandboxd/tls.crt" {
+		t.Errorf("servers.json: %+v", b)
 	}
 }
 

@@ -81,7 +81,8 @@ var diagram = []row{
 
 	{pkg: "sandbox", modules: []string{"std"}},
 	{pkg: "sandbox/script", imports: []string{"sandbox"}, modules: []string{"github.com/dop251/goja", "github.com/evanw/esbuild", "github.com/go-sourcemap/sourcemap"}},
-	{pkg: "sandbox/jsrun", imports: []string{"sandbox", "sandbox/script"}, modules: []string{"github.com/dop251/goja", "github.com/nlnwa/whatwg-url", "golang.org/x/text"}},
+	{pkg: "sandbox/jsrun/intl", modules: []string{"golang.org/x/text"}},
+	{pkg: "sandbox/jsrun", imports: []string{"sandbox", "sandbox/script", "sandbox/jsrun/intl"}, modules: []string{"github.com/dop251/goja", "github.com/nlnwa/whatwg-url", "golang.org/x/text"}},
 	{pkg: "sandbox/nodejs", imports: []string{"sandbox", "sandbox/script"}, modules: []string{"github.com/dop251/goja"}},
 	{pkg: "sandbox/docker", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{"github.com/docker/docker", "github.com/containerd/errdefs"}},
 	{pkg: "sandbox/...", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun/intl"
 )
 
 // A feature is a row of docs/javascript.md: what works, and a program that
@@ -59,13 +60,14 @@ var featureRows = []feature{
 	{"Data", "`crypto.randomUUID`, `getRandomValues`, `subtle.digest`, HMAC", "return Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from('a'))).toString('hex').slice(0, 8)", `"ca978112"`},
 	{"Data", "other ciphers and keys of `crypto.subtle`", "await crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, true, [])", "!not supported here"},
 	{"Intl", "`NumberFormat`: currency, percent, compact", "return (1234.5).toLocaleString('de-DE', { style: 'currency', currency: 'EUR' })", "\"1.234,50\u00a0€\""},
+	{"Intl", "`formatToParts`, but of `DateTimeFormat`", "return new Intl.NumberFormat('en').formatToParts(1)", "!formatToParts of Intl.NumberFormat is not supported here"},
 	{"Intl", "`DateTimeFormat`, every IANA time zone", "return new Date(0).toLocaleString('en-US', { timeZone: 'Asia/Tokyo' })", `"1/1/1970, 9:00:00 AM"`},
 	{"Intl", "`PluralRules`, `RelativeTimeFormat`", "return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(-1, 'day')", `"yesterday"`},
 	{"Intl", "`Collator`, `localeCompare` with options", "return ['a10', 'a2'].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))", `["a2","a10"]`},
 	{"Intl", "other languages", "return (1234.5).toLocaleString('fi')", "!Intl has no locale fi here"},
 	{"Intl", "units, scientific notation, accounting, other ways to round", "return new Intl.NumberFormat('en', { style: 'unit', unit: 'liter' }).format(16)", "!Intl option style: \"unit\" is not supported here"},
 	{"Intl", "eras, periods of the day, other calendars and digits", "return new Date(0).toLocaleDateString('en', { calendar: 'japanese' })", "!Intl option calendar: \"japanese\" is not supported here"},
-	{"Intl", "`formatRange`", "return new Intl.DateTimeFormat('en').formatRange(0, 1)", "!formatRange is not supported here"},
+	{"Intl", "`formatRange`", "return new Intl.DateTimeFormat('en').formatRange(0, 1)", "!formatRange of Intl.DateTimeFormat is not supported here"},
 	{"Intl", "`caseFirst`, `ignorePunctuation` of `Collator`", "return 'a-b'.localeCompare('ab', 'en', { ignorePunctuation: true })", "!Intl option ignorePunctuation: \"true\" is not supported here"},
 	{"Intl", "`ListFormat`", "return new Intl.ListFormat('en').format(['a', 'b'])", "!Intl.ListFormat is not supported here"},
 	{"Intl", "`Segmenter`", "return [...new Intl.Segmenter('en').segment('ab')].length", "!Intl.Segmenter is not supported here"},
@@ -91,7 +93,7 @@ Locales of Intl: %s. Another region of these languages is served by the nearest.
 // docs/javascript.md says what works.
 func TestFeatures(t *testing.T) {
 	var b strings.Builder
-	fmt.Fprintf(&b, featuresHead, len(nodeScripts(t)), strings.Join(localeNames(), ", "))
+	fmt.Fprintf(&b, featuresHead, len(nodeScripts(t)), strings.Join(intl.Names(), ", "))
 	topic := ""
 	for _, f := range featureRows {
 		if f.topic != topic {

@@ -7,9 +7,10 @@ import (
 
 	"github.com/dop251/goja"
 	"golang.org/x/text/collate"
-	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun/intl"
 )
 
 // defineLocale gives the built-ins their methods that depend on a locale.
@@ -23,7 +24,7 @@ func (r *runtime) defineLocale() {
 		}))
 	}
 	number := func(c goja.FunctionCall) string {
-		return joinParts(r.numberFormat(c.Argument(0), c.Argument(1)).parts(r.decimal(primitive(c.This))))
+		return r.numberFormat(c.Argument(0), c.Argument(1)).Format(r.decimal(primitive(c.This)))
 	}
 	method("Number", "toLocaleString", number)
 	method("BigInt", "toLocaleString", number)
@@ -34,7 +35,7 @@ func (r *runtime) defineLocale() {
 				return "Invalid Date"
 			}
 			f := r.dateFormat(c.Argument(0), c.Argument(1), required, defaults)
-			return plainBlanks(joinParts(f.parts(r.time(r.vm.ToValue(ms)))))
+			return plainBlanks(intl.Join(f.Parts(r.time(r.vm.ToValue(ms)))))
 		}
 	}
 	method("Date", "toLocaleString", date("any", "any"))
@@ -94,13 +95,9 @@ type collator struct {
 // again and again in a sort are made once.
 func (r *runtime) collator(locales, opts goja.Value) *collator {
 	o := r.options(opts)
-	c := &collator{locale: defaultLocale}
+	c := &collator{locale: intl.Default}
 	if tags := r.localeTags(locales); len(tags) > 0 {
-		_, canonical, err := findLocale(tags[0])
-		if err != nil {
-			panic(r.failure("RangeError", wrongLocale+": "+tags[0]))
-		}
-		c.locale = canonical
+		_, c.locale = r.foundLocale(tags[0])
 		c.numeric = strings.Contains(tags[0], "-u-") && strings.Contains(tags[0], "kn")
 	}
 	c.sensitivity = o.text("sensitivity", "variant", "base", "accent", "case")
@@ -137,45 +134,49 @@ func (c *collator) compare(a, b string) int {
 // intlNatives are the natives of lib/intl.js. Each make… returns an object of
 // functions that share one format.
 func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Value)) {
+	object := func(methods map[string]func(goja.FunctionCall) goja.Value) goja.Value {
+		o := r.vm.NewObject()
+		for name, f := range methods {
+			_ = o.Set(name, f)
+		}
+		return o
+	}
+	type methods = map[string]func(goja.FunctionCall) goja.Value
 	add("makeNumber", func(c goja.FunctionCall) goja.Value {
 		f := r.numberFormat(c.Argument(0), c.Argument(1))
-		return r.formatter(func(v goja.Value) []part { return f.parts(r.decimal(v)) })
+		return object(methods{"format": func(c goja.FunctionCall) goja.Value { return r.vm.ToValue(f.Format(r.decimal(c.Argument(0)))) }})
 	})
 	add("makeDate", func(c goja.FunctionCall) goja.Value {
 		f := r.dateFormat(c.Argument(0), c.Argument(1), "any", "date")
-		o := r.formatter(func(v goja.Value) []part { return f.parts(r.time(v)) })
-		_ = o.Set("resolved", func(goja.FunctionCall) goja.Value { return r.resolved(f) })
-		_ = o.Set("format", func(c goja.FunctionCall) goja.Value {
-			return r.vm.ToValue(plainBlanks(joinParts(f.parts(r.time(c.Argument(0))))))
+		return object(methods{
+			"format": func(c goja.FunctionCall) goja.Value {
+				return r.vm.ToValue(plainBlanks(intl.Join(f.Parts(r.time(c.Argument(0))))))
+			},
+			"parts":    func(c goja.FunctionCall) goja.Value { return r.partList(f.Parts(r.time(c.Argument(0)))) },
+			"resolved": func(goja.FunctionCall) goja.Value { return r.resolved(f) },
 		})
-		return o
 	})
 	add("makeCollator", func(c goja.FunctionCall) goja.Value {
 		k := r.collator(c.Argument(0), c.Argument(1))
-		o := r.vm.NewObject()
-		_ = o.Set("compare", func(c goja.FunctionCall) goja.Value {
+		return object(methods{"compare": func(c goja.FunctionCall) goja.Value {
 			return r.vm.ToValue(k.compare(c.Argument(0).String(), c.Argument(1).String()))
-		})
-		return o
+		}})
 	})
-	add("makePlural", r.makePlural)
-	add("phrases", func(c goja.FunctionCall) goja.Value {
-		data, tag := r.findLocale(c.Argument(0))
-		o := r.vm.NewObject()
-		_ = o.Set("locale", tag)
-		_ = o.Set("relative", func(c goja.FunctionCall) goja.Value {
-			return r.relative(data, c)
-		})
-		return o
+	add("makePlural", func(c goja.FunctionCall) goja.Value {
+		ordinal := r.options(c.Argument(1)).text("type", "cardinal", "ordinal") == "ordinal"
+		f := r.numberFormat(c.Argument(0), c.Argument(1))
+		return object(methods{"select": func(c goja.FunctionCall) goja.Value {
+			return r.vm.ToValue(f.Plural(r.decimal(c.Argument(0)), ordinal))
+		}})
+	})
+	add("makeRelative", func(c goja.FunctionCall) goja.Value {
+		l, _ := r.findLocale(c.Argument(0))
+		return object(methods{"format": func(c goja.FunctionCall) goja.Value { return r.relative(l, c) }})
 	})
 	add("locales", func(c goja.FunctionCall) goja.Value {
 		var known []any
 		for _, tag := range r.localeTags(c.Argument(0)) {
-			name, canonical, err := findLocale(tag)
-			if err != nil {
-				panic(r.failure("RangeError", wrongLocale+": "+tag))
-			}
-			if name != "" || c.Argument(1).ToBoolean() {
+			if name, canonical := r.foundLocale(tag); name != "" {
 				known = append(known, canonical)
 			}
 		}
@@ -183,20 +184,12 @@ func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Valu
 	})
 }
 
-// formatter makes an object of format and parts.
-func (r *runtime) formatter(parts func(goja.Value) []part) *goja.Object {
-	o := r.vm.NewObject()
-	_ = o.Set("format", func(c goja.FunctionCall) goja.Value { return r.vm.ToValue(joinParts(parts(c.Argument(0)))) })
-	_ = o.Set("parts", func(c goja.FunctionCall) goja.Value { return r.partList(parts(c.Argument(0))) })
-	return o
-}
-
-func (r *runtime) partList(parts []part) goja.Value {
+func (r *runtime) partList(parts []intl.Part) goja.Value {
 	list := make([]any, len(parts))
 	for i, p := range parts {
 		o := r.vm.NewObject()
-		_ = o.Set("type", p.kind)
-		_ = o.Set("value", p.text)
+		_ = o.Set("type", p.Kind)
+		_ = o.Set("value", p.Text)
 		list[i] = o
 	}
 	return r.vm.NewArray(list...)
@@ -211,59 +204,30 @@ func (r *runtime) resolved(f *dateFormat) *goja.Object {
 			_ = o.Set(name, v)
 		}
 	}
-	set("locale", f.locale)
+	set("locale", f.tag)
 	set("calendar", "gregory")
 	set("numberingSystem", "latn")
-	set("timeZone", f.zoneName)
-	if f.hour != "" || f.timeStyle != "" {
-		set("hourCycle", f.hourCycle)
-		set("hour12", f.hour12())
+	set("timeZone", f.ZoneName)
+	if f.Hour != "" || f.TimeStyle != "" {
+		set("hourCycle", f.HourCycle)
+		set("hour12", f.Hour12())
 	}
-	for i, v := range []string{f.weekday, f.year, f.month, f.day, f.hour, f.minute, f.second, f.timeZoneName, f.dateStyle, f.timeStyle} {
+	for i, v := range []string{f.Weekday, f.Year, f.Month, f.Day, f.Hour, f.Minute, f.Second, f.TimeZoneName, f.DateStyle, f.TimeStyle} {
 		set([]string{"weekday", "year", "month", "day", "hour", "minute", "second", "timeZoneName", "dateStyle", "timeStyle"}[i], v)
 	}
 	return o
 }
 
-// makePlural reads the arguments of Intl.PluralRules.
-func (r *runtime) makePlural(c goja.FunctionCall) goja.Value {
-	o := r.options(c.Argument(1))
-	kind := o.text("type", "cardinal", "ordinal")
-	f := r.numberFormat(c.Argument(0), c.Argument(1))
-	rules := plural.Cardinal
-	if kind == "ordinal" {
-		rules = plural.Ordinal
-	}
-	selected := func(d decimal) string {
-		_, shown := f.number(&d)
-		return pluralName(pluralCategory(rules, f.data.name, shown))
-	}
-	object := r.vm.NewObject()
-	_ = object.Set("select", func(c goja.FunctionCall) goja.Value { return r.vm.ToValue(selected(r.decimal(c.Argument(0)))) })
-	return object
-}
-
-// relative is (style, unit, value, numeric): the parts of "in 3 days".
-func (r *runtime) relative(data *localeData, c goja.FunctionCall) goja.Value {
-	style, unit, value := c.Argument(0).String(), strings.TrimSuffix(c.Argument(1).String(), "s"), c.Argument(2).ToFloat()
-	all := data.Relative[style][unit]
-	if all == nil {
-		panic(r.failure("RangeError", "Invalid unit argument for format() '"+c.Argument(1).String()+"'"))
-	}
+// relative is (style, unit, value, numeric): "in 3 days".
+func (r *runtime) relative(l *intl.Locale, c goja.FunctionCall) goja.Value {
+	value := c.Argument(2).ToFloat()
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		panic(r.failure("RangeError", "The value of the argument must be finite"))
 	}
-	if c.Argument(3).String() == "auto" {
-		if word, ok := all[2][strconv.FormatFloat(value, 'f', -1, 64)]; ok {
-			return r.partList([]part{{"literal", word}})
-		}
+	unit := c.Argument(1).String()
+	text, ok := l.Relative(c.Argument(0).String(), strings.TrimSuffix(unit, "s"), value, c.Argument(3).String() == "auto")
+	if !ok {
+		panic(r.failure("RangeError", "Invalid unit argument for format() '"+unit+"'"))
 	}
-	f := &numberFormat{data: data, style: "decimal", notation: "standard", signDisplay: "never", grouping: "auto", minInt: 1, maxFrac: 3}
-	d := decimalOf(math.Abs(value))
-	number, shown := f.number(&d)
-	direction := 1
-	if value < 0 || math.Signbit(value) {
-		direction = 0
-	}
-	return r.partList(fill(all[direction].of(f.category(shown)), func(string) []part { return number }, "literal"))
+	return r.vm.ToValue(text)
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun/intl"
 )
 
 // An options reads the options object of an Intl class. What is wrong is
@@ -77,29 +79,36 @@ func (o options) number(name string, low, high, otherwise int) int {
 
 func (o options) has(name string) bool { return !goja.IsUndefined(o.get(name)) }
 
+// foundLocale is the locale that serves a tag, empty if none does, and the tag as it is
+// written properly.
+func (r *runtime) foundLocale(tag string) (name, canonical string) {
+	name, canonical, err := intl.Find(tag)
+	if err != nil {
+		panic(r.failure("RangeError", err.Error()+": "+tag))
+	}
+	return name, canonical
+}
+
 // findLocale reads the argument locales. Where no locale of them is known, it
 // throws: another language would be a wrong text.
-func (r *runtime) findLocale(locales goja.Value) (data *localeData, tag string) {
+func (r *runtime) findLocale(locales goja.Value) (l *intl.Locale, tag string) {
 	tags := r.localeTags(locales)
 	for _, t := range tags {
-		name, canonical, err := findLocale(t)
-		if err != nil {
-			panic(r.failure("RangeError", wrongLocale+": "+t))
-		}
+		name, canonical := r.foundLocale(t)
 		if _, more, ok := strings.Cut(t, "-u-"); ok && otherDigits().MatchString(more) {
 			panic(r.failure("RangeError", "Intl has no other calendars and digits here: "+t))
 		}
-		if name != "" && data == nil {
-			data, tag = locale(name), canonical
+		if name != "" && l == nil {
+			l, tag = intl.Get(name), canonical
 		}
 	}
 	switch {
-	case data != nil:
-		return data, tag
+	case l != nil:
+		return l, tag
 	case len(tags) > 0:
-		panic(r.failure("RangeError", fmt.Sprintf("Intl has no locale %s here; it has %s", tags[0], strings.Join(localeLanguages(), ", "))))
+		panic(r.failure("RangeError", fmt.Sprintf("Intl has no locale %s here; it has %s", tags[0], strings.Join(intl.Languages(), ", "))))
 	}
-	return locale(defaultLocale), defaultLocale
+	return intl.Get(intl.Default), intl.Default
 }
 
 // otherDigits finds the calendars and digits in a tag that are not the usual ones.
@@ -121,46 +130,40 @@ func (r *runtime) localeTags(locales goja.Value) []string {
 		}
 		return tags
 	}
-	panic(r.failure("TypeError", wrongLocale))
-}
-
-// fractionDigits are the currencies that have no hundredths.
-var fractionDigits = map[string]int{
-	"JPY": 0, "KRW": 0, "VND": 0, "CLP": 0, "ISK": 0, "PYG": 0, "UGX": 0, "XAF": 0, "XOF": 0, "XPF": 0, "RWF": 0, "KMF": 0, "GNF": 0, "DJF": 0, "BIF": 0, "VUV": 0,
-	"KWD": 3, "BHD": 3, "JOD": 3, "OMR": 3, "TND": 3, "LYD": 3, "IQD": 0, "IDR": 2, "HUF": 2, "TWD": 2, "COP": 2, "CLF": 4,
+	panic(r.failure("TypeError", intl.ErrTag.Error()))
 }
 
 // numberFormat reads the arguments of Intl.NumberFormat.
-func (r *runtime) numberFormat(locales, opts goja.Value) *numberFormat {
+func (r *runtime) numberFormat(locales, opts goja.Value) *intl.Number {
 	o := r.options(opts)
-	f := &numberFormat{}
-	f.data, f.locale = r.findLocale(locales)
+	f := &intl.Number{}
+	f.Locale, _ = r.findLocale(locales)
 	o.refuse(map[string]string{
 		"currencySign": "standard", "numberingSystem": "latn", "roundingIncrement": "1", "roundingMode": "halfExpand",
 		"roundingPriority": "auto", "trailingZeroDisplay": "auto",
 	})
-	f.style = o.text("style", "decimal", "percent", "currency")
-	f.currency = strings.ToUpper(o.get("currency").String())
-	f.currencyDisplay = o.text("currencyDisplay", "symbol", "narrowSymbol", "code", "name")
-	f.notation = o.text("notation", "standard", "compact")
-	f.compactDisplay = o.text("compactDisplay", "short", "long")
-	f.signDisplay = o.text("signDisplay", "auto", "never", "always", "exceptZero", "negative")
+	f.Style = o.text("style", "decimal", "percent", "currency")
+	f.Currency = strings.ToUpper(o.get("currency").String())
+	f.CurrencyDisplay = o.text("currencyDisplay", "symbol", "narrowSymbol", "code", "name")
+	f.Notation = o.text("notation", "standard", "compact")
+	f.CompactDisplay = o.text("compactDisplay", "short", "long")
+	f.SignDisplay = o.text("signDisplay", "auto", "never", "always", "exceptZero", "negative")
 	switch {
-	case f.style == "currency" && !o.has("currency"):
+	case f.Style == "currency" && !o.has("currency"):
 		panic(r.failure("TypeError", "Currency code is required with currency style."))
-	case f.style == "currency" && len(f.currency) != 3:
-		panic(r.failure("RangeError", "Invalid currency code : "+f.currency))
+	case f.Style == "currency" && len(f.Currency) != 3:
+		panic(r.failure("RangeError", "Invalid currency code : "+f.Currency))
 	}
-	f.grouping = f.groupingOption(o)
-	f.digitOptions(o)
+	f.Grouping = o.grouping(f)
+	o.digits(f)
 	return f
 }
 
-func (f *numberFormat) groupingOption(o options) string {
+func (o options) grouping(f *intl.Number) string {
 	v := o.get("useGrouping")
 	switch {
 	case goja.IsUndefined(v):
-		if f.notation == "compact" {
+		if f.Notation == "compact" {
 			return "min2"
 		}
 		return "auto"
@@ -172,53 +175,55 @@ func (f *numberFormat) groupingOption(o options) string {
 	return "always"
 }
 
-func (f *numberFormat) digitOptions(o options) {
-	f.minInt = o.number("minimumIntegerDigits", 1, 21, 1)
+func (o options) digits(f *intl.Number) {
+	f.MinInt = o.number("minimumIntegerDigits", 1, 21, 1)
 	low, high := 0, 3
-	switch f.style {
+	switch f.Style {
 	case "percent":
 		high = 0
 	case "currency":
-		n, ok := fractionDigits[f.currency]
-		if !ok {
-			n = 2
+		low = intl.FractionDigits(f.Currency)
+		if f.Notation != "standard" {
+			low = 0
 		}
-		if f.notation == "standard" {
-			low, high = n, n
-		} else {
-			low, high = 0, 0
-		}
+		high = low
 	}
 	if o.has("minimumSignificantDigits") || o.has("maximumSignificantDigits") {
-		f.minSig = o.number("minimumSignificantDigits", 1, 21, 1)
-		f.maxSig = o.number("maximumSignificantDigits", f.minSig, 21, 21)
+		f.MinSig = o.number("minimumSignificantDigits", 1, 21, 1)
+		f.MaxSig = o.number("maximumSignificantDigits", f.MinSig, 21, 21)
 		return
 	}
 	given := o.has("minimumFractionDigits") || o.has("maximumFractionDigits")
-	if f.notation == "compact" && !given {
-		f.compactRounding = true
+	if f.Notation == "compact" && !given {
+		f.CompactRounding = true
 		return
 	}
-	f.minFrac = o.number("minimumFractionDigits", 0, 100, -1)
-	f.maxFrac = o.number("maximumFractionDigits", 0, 100, -1)
+	f.MinFrac = o.number("minimumFractionDigits", 0, 100, -1)
+	f.MaxFrac = o.number("maximumFractionDigits", 0, 100, -1)
 	switch {
-	case f.minFrac < 0 && f.maxFrac < 0:
-		f.minFrac, f.maxFrac = low, high
-	case f.minFrac < 0:
-		f.minFrac = min(low, f.maxFrac)
-	case f.maxFrac < 0:
-		f.maxFrac = max(high, f.minFrac)
-	case f.minFrac > f.maxFrac:
+	case f.MinFrac < 0 && f.MaxFrac < 0:
+		f.MinFrac, f.MaxFrac = low, high
+	case f.MinFrac < 0:
+		f.MinFrac = min(low, f.MaxFrac)
+	case f.MaxFrac < 0:
+		f.MaxFrac = max(high, f.MinFrac)
+	case f.MinFrac > f.MaxFrac:
 		panic(o.r.failure("RangeError", "maximumFractionDigits value is out of range."))
 	}
 }
 
 // decimal reads the argument of format.
-func (r *runtime) decimal(v goja.Value) decimal {
+func (r *runtime) decimal(v goja.Value) intl.Decimal {
 	if i, ok := v.Export().(*big.Int); ok && goja.IsBigInt(v) {
-		return decimalOfInt(i)
+		return intl.Int(i)
 	}
-	return decimalOf(v.ToFloat())
+	return intl.Float(v.ToFloat())
+}
+
+// A dateFormat is an Intl.DateTimeFormat, whose locale was asked for by that tag.
+type dateFormat struct {
+	intl.Date
+	tag string
 }
 
 // dateFormat reads the arguments of Intl.DateTimeFormat. required and defaults
@@ -227,49 +232,49 @@ func (r *runtime) decimal(v goja.Value) decimal {
 func (r *runtime) dateFormat(locales, opts goja.Value, required, defaults string) *dateFormat {
 	o := r.options(opts)
 	f := &dateFormat{}
-	f.data, f.locale = r.findLocale(locales)
+	f.Locale, f.tag = r.findLocale(locales)
 	o.refuse(map[string]string{"calendar": "gregory iso8601", "numberingSystem": "latn", "era": "", "dayPeriod": ""})
 	numeric := []string{"", "numeric", "2-digit"}
 	name := []string{"", "long", "short", "narrow"}
-	f.weekday = o.text("weekday", name...)
-	f.year, f.month, f.day = o.text("year", numeric...), o.text("month", append(name, "numeric", "2-digit")...), o.text("day", numeric...)
-	f.hour, f.minute, f.second = o.text("hour", numeric...), o.text("minute", numeric...), o.text("second", numeric...)
-	f.fraction = o.number("fractionalSecondDigits", 1, 3, 0)
-	f.timeZoneName = o.text("timeZoneName", "", "long", "short", "shortOffset", "longOffset")
+	f.Weekday = o.text("weekday", name...)
+	f.Year, f.Month, f.Day = o.text("year", numeric...), o.text("month", append(name, "numeric", "2-digit")...), o.text("day", numeric...)
+	f.Hour, f.Minute, f.Second = o.text("hour", numeric...), o.text("minute", numeric...), o.text("second", numeric...)
+	f.Fraction = o.number("fractionalSecondDigits", 1, 3, 0)
+	f.TimeZoneName = o.text("timeZoneName", "", "long", "short", "shortOffset", "longOffset")
 	style := []string{"", "full", "long", "medium", "short"}
-	f.dateStyle, f.timeStyle = o.text("dateStyle", style...), o.text("timeStyle", style...)
-	if f.dateStyle+f.timeStyle != "" {
-		if f.weekday+f.year+f.month+f.day+f.hour+f.minute+f.second+f.timeZoneName != "" || f.fraction > 0 {
+	f.DateStyle, f.TimeStyle = o.text("dateStyle", style...), o.text("timeStyle", style...)
+	if f.DateStyle+f.TimeStyle != "" {
+		if f.Weekday+f.Year+f.Month+f.Day+f.Hour+f.Minute+f.Second+f.TimeZoneName != "" || f.Fraction > 0 {
 			panic(r.failure("TypeError", "Can't set option other than timeZone and hourCycle when dateStyle or timeStyle is used"))
 		}
 	} else {
-		date := f.weekday+f.year+f.month+f.day != ""
-		clock := f.hour+f.minute+f.second != "" || f.fraction > 0
+		date := f.Weekday+f.Year+f.Month+f.Day != ""
+		clock := f.Hour+f.Minute+f.Second != "" || f.Fraction > 0
 		if !(date && required != "time" || clock && required != "date") {
 			if defaults != "time" {
-				f.year, f.month, f.day = "numeric", "numeric", "numeric"
+				f.Year, f.Month, f.Day = "numeric", "numeric", "numeric"
 			}
 			if defaults != "date" {
-				f.hour, f.minute, f.second = "numeric", "numeric", "numeric"
+				f.Hour, f.Minute, f.Second = "numeric", "numeric", "numeric"
 			}
 		}
 	}
-	f.hourCycle = f.cycleOption(o)
-	f.zone, f.zoneName = time.Local, "UTC"
+	f.HourCycle = o.hourCycle(f)
+	f.Zone, f.ZoneName = time.Local, "UTC"
 	if name := time.Local.String(); name != "Local" {
-		f.zoneName = name
+		f.ZoneName = name
 	}
 	if zone := o.get("timeZone"); !goja.IsUndefined(zone) {
 		var ok bool
-		if f.zone, f.zoneName, ok = findZone(zone.String()); !ok {
+		if f.Zone, f.ZoneName, ok = intl.Zone(zone.String()); !ok {
 			panic(r.failure("RangeError", "Invalid time zone specified: "+zone.String()))
 		}
 	}
 	return f
 }
 
-func (f *dateFormat) cycleOption(o options) string {
-	h12 := f.data.Date.Hour12
+func (o options) hourCycle(f *dateFormat) string {
+	h12 := f.Locale.Date.Hour12
 	if v := o.get("hour12"); !goja.IsUndefined(v) {
 		switch {
 		case v.ToBoolean() && h12:

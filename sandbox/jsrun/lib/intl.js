@@ -1,11 +1,11 @@
 // Intl. What formats is in Go; the classes here hold it.
 (function (native) {
   'use strict';
-  const { makeNumber, makeDate, makeCollator, makePlural, phrases, locales } = native;
+  const { makeNumber, makeDate, makeCollator, makePlural, makeRelative, locales } = native;
   const tag = (Class) =>
     Object.defineProperty(Class.prototype, Symbol.toStringTag, { value: 'Intl.' + Class.name, configurable: true });
   const supported = (Class) => {
-    Object.defineProperty(Class, 'supportedLocalesOf', { value: (list) => locales(list, false), writable: true, configurable: true });
+    Object.defineProperty(Class, 'supportedLocalesOf', { value: (list) => locales(list), writable: true, configurable: true });
     tag(Class);
     return Class;
   };
@@ -18,14 +18,6 @@
       f.supportedLocalesOf = Class.supportedLocalesOf;
       return f;`)(Class, Reflect.construct);
 
-  const text = (parts) => parts.map((p) => p.value).join('');
-
-  const unresolved = (Class) =>
-    Object.defineProperty(Class.prototype, 'resolvedOptions', {
-      value() { throw new Error('resolvedOptions of Intl.' + Class.name + ' is not supported here: keep the options that you gave'); },
-      writable: true, configurable: true,
-    });
-
   class NumberFormat {
     #f;
     #format;
@@ -34,9 +26,6 @@
     }
     get format() {
       return (this.#format ??= (n) => this.#f.format(typeof n === 'bigint' ? n : Number(n)));
-    }
-    formatToParts(n) {
-      return this.#f.parts(typeof n === 'bigint' ? n : Number(n));
     }
   }
 
@@ -85,27 +74,23 @@
   const styles = ['long', 'short', 'narrow'];
 
   class RelativeTimeFormat {
-    #phrases;
+    #f;
     #style;
     #numeric;
     constructor(tags, options) {
-      this.#phrases = phrases(tags);
+      this.#f = makeRelative(tags);
       this.#style = choice(options, 'style', styles);
       this.#numeric = choice(options, 'numeric', ['always', 'auto']);
     }
     format(value, unit) {
-      return text(this.formatToParts(value, unit));
-    }
-    formatToParts(value, unit) {
-      return this.#phrases.relative(this.#style, String(unit), Number(value), this.#numeric);
+      return this.#f.format(this.#style, String(unit), Number(value), this.#numeric);
     }
   }
 
   const all = {};
   for (const Class of [NumberFormat, DateTimeFormat, Collator]) all[Class.name] = callable(supported(Class));
   for (const Class of [PluralRules, RelativeTimeFormat]) all[Class.name] = supported(Class);
-  for (const Class of [NumberFormat, Collator, PluralRules, RelativeTimeFormat]) unresolved(Class);
-  // What is not here says so, and what to do instead.
+    // What is not here says so, and what to do instead.
   const missing = {
     DisplayNames: 'keep the names that you need in an object',
     DurationFormat: 'write the units that you need as text',
@@ -121,12 +106,15 @@
   for (const name of Object.keys(missing)) {
     all[name] = { [name]: function () { refuse('Intl.' + name, missing[name]); } }[name];
   }
+  const without = (Class, name, instead) => {
+    const value = { [name]() { refuse(name + ' of Intl.' + Class.name, instead); } }[name];
+    Object.defineProperty(Class.prototype, name, { value, writable: true, configurable: true });
+  };
   for (const Class of [NumberFormat, DateTimeFormat]) {
-    for (const name of ['formatRange', 'formatRangeToParts']) {
-      const value = { [name]() { refuse(name, 'format both ends and put a dash between them'); } }[name];
-      Object.defineProperty(Class.prototype, name, { value, writable: true, configurable: true });
-    }
+    for (const name of ['formatRange', 'formatRangeToParts']) without(Class, name, 'format both ends and put a dash between them');
   }
+  for (const Class of [NumberFormat, RelativeTimeFormat]) without(Class, 'formatToParts', 'take what format returns');
+  for (const Class of [NumberFormat, Collator, PluralRules, RelativeTimeFormat]) without(Class, 'resolvedOptions', 'keep the options that you gave');
   const Intl = {};
   for (const name of Object.keys(all)) {
     Object.defineProperty(Intl, name, { value: all[name], writable: true, enumerable: false, configurable: true });

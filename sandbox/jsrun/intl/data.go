@@ -1,0 +1,171 @@
+// Package intl writes numbers, dates and times as locales do, by tables that gen.mjs
+// reads from another engine.
+package intl
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/text/language"
+)
+
+// A file is read when its locale is first asked for.
+//
+//go:embed *.json
+var files embed.FS
+
+// tables are what is the same in all locales.
+var tables = sync.OnceValue(func() (t struct {
+	FractionDigits map[string]int    // of the currencies that have no hundredths
+	Regions        map[string]string // the locale of a language, or of a region whose numbers and dates are those of another
+	ZoneAliases    map[string]string // older names of time zones, with those that other engines give instead of them
+	ZoneNames      map[string]string // zones whose times have the names of another one's
+}) {
+	readFile("tables", &t)
+	return t
+})
+
+func readFile(name string, into any) {
+	raw, err := files.ReadFile(name + ".json")
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		panic(err) // a file of our own
+	}
+}
+
+// Default is the locale of programs that name none.
+const Default = "en-US"
+
+// A forms holds texts by plural category. "other" is always there.
+type forms map[string]string
+
+func (f forms) of(category string) string {
+	if s, ok := f[category]; ok {
+		return s
+	}
+	return f["other"]
+}
+
+// A Locale is one file. Patterns have {n} for a number, {c} for a
+// currency, {-} for a minus sign, {%} for a percent sign, {0} for a time, {1}
+// for a date, and the letters of Unicode's date patterns in braces.
+type Locale struct {
+	Name   string `json:"-"`
+	Number struct {
+		Decimal, Group, Minus, Plus     string
+		Primary, Secondary, MinGrouping int
+		NaN                             string `json:"nan"`
+		Negative, Percent               string
+		PercentNegative, PercentSign    string
+		Currency                        struct {
+			Symbol, Code, Lettered []string // of positive and of negative amounts
+			Name                   string
+		}
+		Currencies map[string]currencyNames
+		Compact    map[string][]compactForm
+	}
+	Date struct {
+		Months, Weekdays           map[string][]string
+		Periods                    []string
+		Hour12                     bool
+		Date                       map[string]string
+		Time                       map[string][]string
+		Glue, StyleGlue            map[string]string
+		DateStyle, TimeStyle       map[string]string
+		ZoneWithTime, ZoneWithDate string
+		GMT                        string
+		Zones                      map[string][]string // short, long, short and long in summer
+	}
+	Relatives map[string]map[string][]forms `json:"relative"` // by style and unit: past, future, words
+}
+
+type currencyNames struct {
+	symbol, narrow string
+	names          forms
+}
+
+// UnmarshalJSON reads [symbol, narrow, names].
+func (c *currencyNames) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, &[]any{&c.symbol, &c.narrow, &c.names})
+}
+
+// A compactForm says how many zeros a power of ten loses, and what it is called.
+type compactForm struct {
+	zeros int
+	names forms
+}
+
+// UnmarshalJSON reads [zeros, names].
+func (c *compactForm) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, &[]any{&c.zeros, &c.names})
+}
+
+var cache sync.Map // of names to func() *Locale
+
+// Get returns a locale of Names.
+func Get(name string) *Locale {
+	once, _ := cache.LoadOrStore(name, sync.OnceValue(func() *Locale {
+		l := &Locale{Name: name}
+		readFile(name, l)
+		return l
+	}))
+	return once.(func() *Locale)()
+}
+
+// Names are the locales that there are.
+var Names = sync.OnceValue(func() (names []string) {
+	list, _ := files.ReadDir(".")
+	for _, f := range list {
+		if name := strings.TrimSuffix(f.Name(), ".json"); strings.Contains(name, "-") {
+			names = append(names, name)
+		}
+	}
+	return names
+})
+
+// Languages are the languages of the locales.
+func Languages() (list []string) {
+	for _, name := range Names() {
+		list = append(list, name[:2])
+	}
+	return slices.Compact(list)
+}
+
+// ErrTag is the error of what is no language tag, in the words of V8.
+var ErrTag = errors.New("Incorrect locale information provided")
+
+// Find returns the name of the locale that serves best for a tag, and the tag as it is
+// written properly. The name is empty if none serves. The distances of package language
+// do not help: for it es-AR is nearest to es-MX, which has other decimal points.
+func Find(tag string) (name, canonical string, err error) {
+	plain, _, _ := strings.Cut(tag, "-u-")
+	t, err := language.Parse(plain)
+	if _, unknown := errors.AsType[language.ValueError](err); err != nil && !unknown {
+		return "", "", ErrTag
+	}
+	base, script, region := t.Raw()
+	of, regions := base.String()+"-", tables().Regions
+	for _, try := range []string{of + region.String(), regions[of+region.String()], regions[of+script.String()], regions[base.String()]} {
+		if slices.Contains(Names(), try) {
+			return try, t.String(), nil
+		}
+	}
+	if i := slices.IndexFunc(Names(), func(n string) bool { return strings.HasPrefix(n, of) }); i >= 0 {
+		name = Names()[i]
+	}
+	return name, t.String(), nil
+}
+
+// FractionDigits is the number of decimal places that amounts of a currency have.
+func FractionDigits(currency string) int {
+	if n, ok := tables().FractionDigits[currency]; ok {
+		return n
+	}
+	return 2
+}

@@ -55,7 +55,7 @@ var diagram = []row{
 	{pkg: "broker/run", imports: []string{"broker/catalog", "broker/surface", "discovery/...", "codegen", "bridge", "policy", "sandbox",
 		"state", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/typecheck"}},
 	{pkg: "broker/catalog", imports: []string{"discovery/...", "codegen", "bridge", "policy", "internal/learned"}},
-	{pkg: "broker/surface", imports: []string{"discovery/transport", "discovery/upstream"}},
+	{pkg: "broker/surface", imports: []string{"discovery/transport", "discovery/upstream", "state"}},
 	{pkg: "examples/...", imports: []string{"broker/...", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/...", "state/..."}},
 
 	{pkg: "index", imports: []string{"discovery"}},

@@ -174,6 +174,9 @@ func (f *fleetOf) has(pid int) bool {
 	return false
 }
 
+// calls are to brokers that this program has started.
+var calls = &http.Client{Timeout: 2 * time.Minute}
+
 // A caller is one client: a session at one broker.
 type caller struct {
 	url, session string
@@ -219,7 +222,7 @@ func (c *caller) post(ctx context.Context, message any) (body []byte, session st
 	if c.session != "" {
 		req.Header.Set("Mcp-Session-Id", c.session)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := calls.Do(req)
 	if err != nil {
 		return nil, "", err
 	}

@@ -18,6 +18,7 @@ func TestOutgoingRequestsHaveOneDoor(t *testing.T) {
 	free := []string{
 		"internal/outbound", "internal/fakeauth", "internal/fakeupstream", "internal/pipes",
 		"sandbox/attack", "sandbox/worker", "sandbox/docker", "internal/daemon", // tries of attacks, and sockets of this machine
+		"tools/fleetsim",    // brokers that it has started; no part of the broker
 		"sandbox/remote",    // sandboxd that the config names, in nearer networks
 		"internal/replicas", // streams of any length, to who shows a certificate that is in the database
 	}

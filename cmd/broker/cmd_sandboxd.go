@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -113,19 +114,20 @@ func sandboxdHealth(s *remote.Server) http.Handler {
 	})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		n := s.Stats()
-		page := fmt.Sprintf("# TYPE broker_sandboxd_executions gauge\nbroker_sandboxd_executions %d\n"+
+		var page strings.Builder
+		page.WriteString(fmt.Sprintf("# TYPE broker_sandboxd_executions gauge\nbroker_sandboxd_executions %d\n"+
 			"# TYPE broker_sandboxd_executions_most gauge\nbroker_sandboxd_executions_most %d\n"+
-			"# TYPE broker_sandboxd_streams gauge\nbroker_sandboxd_streams %d\n", n.Running, n.Most, n.Streams)
+			"# TYPE broker_sandboxd_streams gauge\nbroker_sandboxd_streams %d\n", n.Running, n.Most, n.Streams))
 		for _, m := range []struct {
 			name, label string
 			of          map[string]int
 		}{{"broker_sandboxd_executions_total", "end", n.Ended}, {"broker_sandboxd_refused_total", "why", n.Refused}} {
-			page += "# TYPE " + m.name + " counter\n"
+			page.WriteString("# TYPE " + m.name + " counter\n")
 			for _, k := range slices.Sorted(maps.Keys(m.of)) {
-				page += fmt.Sprintf("%s{%s=%q} %d\n", m.name, m.label, k, m.of[k])
+				page.WriteString(fmt.Sprintf("%s{%s=%q} %d\n", m.name, m.label, k, m.of[k]))
 			}
 		}
-		text(w, http.StatusOK, "%s", page)
+		text(w, http.StatusOK, "%s", page.String())
 	})
 	return mux
 }

@@ -138,6 +138,8 @@ func Languages() (list []string) {
 }
 
 // ErrTag is the error of what is no language tag, in the words of V8.
+//
+//lint:ignore ST1005 they begin with a capital letter
 var ErrTag = errors.New("Incorrect locale information provided")
 
 // Find returns the name of the locale that serves best for a tag, and the tag as it is

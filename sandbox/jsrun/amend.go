@@ -20,19 +20,22 @@ const (
 	caughtName = "$broker_caught"
 	queueName  = "$broker_queue"
 	evalName   = "$broker_eval"
+	joinName   = "$broker_join"
 )
 
 // An amender changes what goja does otherwise than other engines, or so slowly
 // that it matters, in the syntax tree of a program:
 //
+//   - s += x and s = s + x copy s: where s is text, a builder appends to it;
 //   - \p{…} in a regular expression is spelled out;
 //   - what a program catches is given the message and the trace that other engines
 //     have, if it mentions either (trace.go and words.go);
 //   - an array that is a queue moves all of its elements (queue.go);
-//   - a < b < c is read as a < (b < c) (amendcompare.go);
+//   - a < b < c is read as a < (b < c) (chains.go);
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
 type amender struct {
+	text    map[unistring.String]bool // variables and properties that begin as text
 	bound   map[unistring.String]bool // names that the program binds itself
 	absent  map[string]bool           // withheld names that it uses
 	reads   errorReads                // of errors
@@ -72,13 +75,14 @@ func (src *source) races() bool {
 // amend does so to the tree, and notes what the program needs of lib. The error is
 // about what no engine would take.
 func (src *prepared) amend() error {
-	a := amender{bound: map[unistring.String]bool{}, absent: src.Absent(), reads: src.errorReads()}
+	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.Absent(), reads: src.errorReads()}
 	q := newQueues()
 	c := chains{root: src.Root, text: src.Text}
 	before := script.Walk{Bound: func(target, initial ast.Expression) {
 		if name, ok := target.(*ast.Identifier); ok {
 			a.bound[name.Name] = true
 		}
+		a.learn(target, initial)
 		q.bind(target, initial)
 	}, Visit: func(n ast.Node) bool {
 		c.visit(n)
@@ -104,6 +108,8 @@ func (src *prepared) amend() error {
 // change amends one expression; those below it are.
 func (a *amender) change(slot *ast.Expression) {
 	switch e := (*slot).(type) {
+	case *ast.AssignExpression:
+		a.changeAssignment(e)
 	case *ast.CallExpression:
 		a.changeEval(e.Callee, e.ArgumentList)
 	case *ast.NewExpression:

@@ -30,7 +30,7 @@ var featureRows = []feature{
 	{"Language", "TypeScript: enums, decorators, `satisfies`, `accessor`", "enum E { B = 2 } return E[2]", `"B"`},
 	{"Language", "TypeScript: namespaces", "namespace N { export const a = 1 } return N.a", "!namespaces are not supported here"},
 	{"Language", "`BigInt`", "return 2n ** 64n", "18446744073709551616"},
-	{"Language", "`s += x` in a loop: each step copies `s`, so a text of more than 100,000 steps is made with `list.push(x)` and `list.join('')`", "const list = []; for (let i = 0; i < 1e5; i++) list.push('x'); return list.join('').length", "100000"},
+	{"Language", "`s += x`, `o.s += x`, `s = s + x` in a loop, in linear time", "let s = ''; for (let i = 0; i < 1e5; i++) s += 'x'; return s.length", "100000"},
 	{"Language", "long queues: `shift`, `unshift`, an array that is nothing but a queue in linear time", "const q = Array.from({ length: 1e5 }, (_, i) => i); let n = 0; while (q.length) n += q.shift() % 2; return n", "50000"},
 	{"Language", "`Proxy`, `Reflect`, generators, `eval`, `new Function`", "return new Function('a', 'return a + 1')(1)", "2"},
 	{"Language", "recursion, to about 4,000 calls at one time", "const sum = (n) => n ? n + sum(n - 1) : 0; return sum(3900)", "7606950"},

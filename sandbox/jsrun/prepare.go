@@ -25,7 +25,7 @@ type source struct{ *script.Tree }
 
 // prepare compiles a program. The error, a *script.Refusal, is for the agent to read.
 func prepare(p *Program) (*prepared, error) {
-	src, err := script.Read(p.Script(), caughtName, queueName, evalName)
+	src, err := script.Read(p.Script(), caughtName, queueName, evalName, joinName)
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,9 @@ type runtime struct {
 	reads      reads
 	errorReads errorReads
 	toolError  *goja.Object
+	add        goja.Callable // +
+	joins      [maxJoins]joined
+	nextJoin   int
 	ownKeys    goja.Callable // the enumerable keys of an object
 	stringify  goja.Callable // the engine's JSON.stringify
 
@@ -131,7 +134,7 @@ func (r *runtime) begin() error {
 	if r.script.queues {
 		queue = r.load("queue").Get("queue")
 	}
-	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.caught), queue, r.vm.ToValue(r.evaluated)); err != nil {
+	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.caught), queue, r.vm.ToValue(r.evaluated), r.vm.ToValue(r.join)); err != nil {
 		return err
 	}
 	if v, err = main(goja.Undefined()); err != nil {
@@ -186,7 +189,7 @@ func (r *runtime) setUp() error {
 		return err
 	}
 	r.iteratorPrototype = steps.(*goja.Object).Prototype().Prototype()
-	r.ownKeys = r.core("own")
+	r.ownKeys, r.add = r.core("own"), r.core("add")
 	r.defineStringify()
 	r.defineShift()
 	r.defineParse()

@@ -13,5 +13,5 @@
     }
     return list;
   };
-  return { own };
+  return { own, add: (a, b) => a + b };
 });

@@ -1,0 +1,114 @@
+package jsrun
+
+import (
+	"github.com/dop251/goja/ast"
+	gojatoken "github.com/dop251/goja/token"
+	"github.com/dop251/goja/unistring"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
+)
+
+// learn notes what a name, or a property, begins as.
+func (a *amender) learn(target, initial ast.Expression) {
+	var name unistring.String
+	switch t := target.(type) {
+	case *ast.Identifier:
+		name = t.Name
+	case *ast.DotExpression:
+		name = t.Identifier.Name
+	case *ast.PrivateDotExpression:
+		name = t.Identifier.Name
+	case *ast.PrivateIdentifier:
+		name = t.Name
+	case *ast.StringLiteral: // the key of a property or a field
+		name = t.Value
+	}
+	if initial != nil && isText(initial) {
+		a.text[name] = true
+	}
+}
+
+// isText reports whether the value of e is a string, as far as e itself says.
+func isText(e ast.Expression) bool {
+	switch e := e.(type) {
+	case *ast.StringLiteral:
+		return true
+	case *ast.TemplateLiteral:
+		return e.Tag == nil
+	case *ast.BinaryExpression:
+		return e.Operator == gojatoken.PLUS && (isText(e.Left) || isText(e.Right))
+	}
+	return false
+}
+
+// changeAssignment makes s = $broker_join(s, x) of s += x and of s = s + x where s is
+// text. $broker_join means what + does, whatever its operands are.
+func (a *amender) changeAssignment(e *ast.AssignExpression) {
+	switch {
+	case e.Operator == gojatoken.ASSIGN:
+		chain, first := plusChain(e.Right)
+		if len(chain) == 0 || !a.isKnown(first) || !same(e.Left, first) {
+			return
+		}
+		for i := len(chain) - 1; i >= 0; i-- {
+			first = script.CallOf(joinName, first, first, chain[i].Right)
+		}
+		e.Right = first
+	case e.Operator == gojatoken.PLUS && repeatable(e.Left) && (a.isKnown(e.Left) || isText(e.Right)):
+		e.Operator = gojatoken.ASSIGN
+		e.Right = script.CallOf(joinName, e.Left, e.Left, e.Right)
+	}
+}
+
+// plusChain takes first + x + y apart; the last operation comes first.
+func plusChain(e ast.Expression) (chain []*ast.BinaryExpression, first ast.Expression) {
+	for b, _ := e.(*ast.BinaryExpression); b != nil && b.Operator == gojatoken.PLUS; b, _ = b.Left.(*ast.BinaryExpression) {
+		chain = append(chain, b)
+		first = b.Left
+	}
+	return chain, first
+}
+
+// isKnown reports whether e is a variable or a property that began as text.
+func (a *amender) isKnown(e ast.Expression) bool {
+	switch e := e.(type) {
+	case *ast.Identifier:
+		return a.text[e.Name]
+	case *ast.DotExpression:
+		return a.text[e.Identifier.Name]
+	case *ast.PrivateDotExpression:
+		return a.text[e.Identifier.Name]
+	}
+	return false
+}
+
+// repeatable reports whether reading e twice is as good as once.
+func repeatable(e ast.Expression) bool { return same(e, e) }
+
+// same reports whether two expressions are one variable, or one member of one
+// variable or of this.
+func same(x, y ast.Expression) bool {
+	switch x := x.(type) {
+	case *ast.Identifier:
+		y, ok := y.(*ast.Identifier)
+		return ok && x.Name == y.Name
+	case *ast.ThisExpression:
+		_, ok := y.(*ast.ThisExpression)
+		return ok
+	case *ast.DotExpression:
+		y, ok := y.(*ast.DotExpression)
+		return ok && x.Identifier.Name == y.Identifier.Name && isName(x.Left) && same(x.Left, y.Left)
+	case *ast.PrivateDotExpression:
+		y, ok := y.(*ast.PrivateDotExpression)
+		return ok && x.Identifier.Name == y.Identifier.Name && isName(x.Left) && same(x.Left, y.Left)
+	}
+	return false
+}
+
+func isName(e ast.Expression) bool {
+	switch e.(type) {
+	case *ast.Identifier, *ast.ThisExpression:
+		return true
+	}
+	return false
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
 // Nobody can be made to connect an account for somebody else, or be given another's.
@@ -14,6 +15,9 @@ func TestConnectingIsOfOneBrowserAndPerson(t *testing.T) {
 	remote := startRemote(t)
 	r := start(t, sealedFiles(t, t.TempDir()), []config.Server{remoteServer("crm", remote), remoteServer("other", remote)}, nil)
 	link := r.link(ann, "crm")
+	if kept := redact.Text("see " + link + ", and"); strings.Contains(kept, link[len(link)-26:]) {
+		t.Errorf("the record would have the link: %s", kept)
+	}
 	own, stranger := newBrowser(t, "ann-at-crm"), newBrowser(t, "mallory-at-crm")
 	for range 2 { // what previews links does not use them up
 		if status, page := stranger.get(link); status != http.StatusOK || !strings.Contains(page, "Go on only if you are <strong>ann</strong>") {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // Hidden is what replaces a secret.
@@ -18,12 +20,19 @@ const Hidden = "[redacted]"
 // the cut does not make one unrecognisable.
 const lookahead = 4 << 10
 
+// links are those of internal/connect, but for their tokens.
+var links = lazyregexp.New(`(/connect/[^/\s"]+/)[0-9a-f]{16}[A-Z2-7]{26}`)
+
 func hidden(string, string) string { return Hidden }
 
 // Text hides what looks like a secret in a text: keys and tokens of known
 // services, bearer tokens, JWTs, private keys, passwords in addresses, and what
-// follows a word such as "password=".
+// follows a word such as "password=". Links that make a browser somebody's are
+// hidden here alone: a model has to be able to pass them on.
 func Text(text string) string {
+	if strings.Contains(text, "/connect/") {
+		text = links.ReplaceAllString(text, "${1}"+Hidden)
+	}
 	return Replace(text, merge(triggers().find(text, false)), hidden)
 }
 

@@ -46,6 +46,8 @@ func TestRedactText(t *testing.T) {
 		{"unexpected token: identifier", "unexpected token: identifier"},
 		{"a task-force of sk-people", "a task-force of sk-people"},
 		{"max_tokens=100", "max_tokens=100"},
+		{"connect it at https://b.example/connect/crm/bff4d1182001709dGMLBZHHHA45D5MFE2TEHRFMWA7, and", "connect it at https://b.example/connect/crm/[redacted], and"},
+		{"connect it at https://b.example/connect/crm, and", "connect it at https://b.example/connect/crm, and"},
 	} {
 		if got := Text(tt.in); got != tt.want {
 			t.Errorf("Text(%q) = %q, want %q", tt.in, got, tt.want)

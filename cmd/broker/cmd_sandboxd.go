@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -99,10 +100,10 @@ func (a *app) sandboxd(ctx context.Context, o remote.ServerOptions, addr, health
 // sandboxdHealth answers probes and Prometheus.
 func sandboxdHealth(s *remote.Server) http.Handler {
 	mux := http.NewServeMux()
-	text := func(w http.ResponseWriter, code int, format string, args ...any) {
+	text := func(w http.ResponseWriter, code int, body string) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(code)
-		_, _ = fmt.Fprintf(w, format, args...) // whoever asked may be gone
+		_, _ = io.WriteString(w, body) // whoever asked may be gone
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -127,7 +128,7 @@ func sandboxdHealth(s *remote.Server) http.Handler {
 				page.WriteString(fmt.Sprintf("%s{%s=%q} %d\n", m.name, m.label, k, m.of[k]))
 			}
 		}
-		text(w, http.StatusOK, "%s", page.String())
+		text(w, http.StatusOK, page.String())
 	})
 	return mux
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +77,16 @@ func (s Store) List(ctx context.Context) (list []Token, used map[string]string, 
 		return nil, nil, err
 	}
 	slices.SortFunc(list, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
-	return list, used, read(ctx, s.docs, usedDoc, &used)
+	if err := read(ctx, s.docs, usedDoc, &used); err != nil {
+		return nil, nil, err
+	}
+	// A broker may have kept the use of one that was revoked meanwhile, or of one of
+	// that name before it.
+	maps.DeleteFunc(used, func(name, day string) bool {
+		i := slices.IndexFunc(list, func(t Token) bool { return t.Name == name })
+		return i < 0 || day < list[i].Created.UTC().Format(time.DateOnly)
+	})
+	return list, used, nil
 }
 
 // Revoke makes a token good for nothing. The error of an unknown name is

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -224,6 +225,31 @@ func TestWorkerHasOnlyWhatScriptsNeed(t *testing.T) {
 			if (imported == "net" || strings.HasPrefix(imported, "net/http")) && !match("github.com/evanw/esbuild/...", pkg) {
 				t.Errorf("%s, of cmd/broker-worker, imports %s", pkg, imported)
 			}
+		}
+	}
+}
+
+// Who uses a package finds an example of it.
+func TestPackagesHaveExamples(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{.Name}} {{.ImportPath}} {{.Dir}}", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		name, pkg, dir := f[0], f[1], f[2]
+		if name == "main" || strings.Contains(pkg, "/internal/") || pkg == module || strings.HasPrefix(pkg, module+"/images") {
+			continue
+		}
+		tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(tests, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), "\nfunc Example")
+		}) {
+			t.Errorf("%s has no Example", pkg)
 		}
 	}
 }

@@ -56,7 +56,7 @@ var diagram = []row{
 	{pkg: "broker/run", imports: []string{"broker/catalog", "broker/surface", "discovery/...", "codegen", "bridge", "policy", "sandbox",
 		"state", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/typecheck"}},
 	{pkg: "broker/catalog", imports: []string{"discovery/...", "codegen", "bridge", "policy", "internal/learned"}},
-	{pkg: "broker/surface", imports: []string{"discovery/transport", "discovery/upstream", "state"}},
+	{pkg: "broker/surface", imports: []string{"discovery/questions", "discovery/transport", "discovery/upstream", "state"}},
 	{pkg: "examples/...", imports: []string{"broker/...", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/...", "state/..."}},
 
 	{pkg: "index", imports: []string{"discovery"}},
@@ -73,7 +73,10 @@ var diagram = []row{
 	{pkg: "skills/remote", imports: []string{"skills", "internal/outbound"}},
 	{pkg: "skills/repo", imports: []string{"internal/spawn"}, modules: []string{"std"}},
 	{pkg: "skills/library", imports: []string{"skills", "skills/pack", "skills/plugin", "skills/remote", "skills/repo"}},
-	{pkg: "discovery/upstream", imports: []string{"discovery", "discovery/transport", "discovery/launch", "discovery/hide", "discovery/packages", "internal/lines", "internal/outbound"}},
+	{pkg: "discovery/upstream", imports: []string{"discovery", "discovery/transport", "discovery/launch", "discovery/hide", "discovery/packages", "discovery/listing", "discovery/questions", "discovery/sharing", "internal/lines", "internal/outbound"}},
+	{pkg: "discovery/listing", imports: []string{"discovery"}},
+	{pkg: "discovery/questions", imports: []string{"internal/outbound"}},
+	{pkg: "discovery/sharing", imports: []string{"discovery"}, modules: []string{"std"}},
 	{pkg: "discovery/hide", imports: []string{"discovery", "discovery/launch", "discovery/transport"}, modules: []string{"std"}},
 	{pkg: "discovery/launch", imports: []string{"internal/lines", "internal/spawn"}, modules: []string{"std"}},
 	{pkg: "discovery/packages", imports: []string{"discovery/launch", "internal/spawn"}, modules: []string{"std"}},
@@ -91,7 +94,7 @@ var diagram = []row{
 	{pkg: "images", modules: []string{"std"}},
 	{pkg: "docs", modules: []string{"std"}},
 	{pkg: "internal/config", imports: []string{"policy", "internal/redact"}},
-	{pkg: "broker/api", imports: []string{"broker", "codegen", "discovery", "discovery/upstream", "skills", "skills/library", "skills/plugin", "skills/repo",
+	{pkg: "broker/api", imports: []string{"broker", "codegen", "discovery", "discovery/sharing", "discovery/upstream", "skills", "skills/library", "skills/plugin", "skills/repo",
 		"state", "internal/pins", "internal/redact", "internal/tokens"}},
 	{pkg: "broker/console", imports: []string{"docs"}, modules: []string{"std"}},
 	{pkg: "state", imports: []string{"internal/redact"}},
@@ -145,7 +148,7 @@ var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest"
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/transport", "broker/...", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/connect", "internal/telemetry"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/connect", "internal/telemetry"},
 	"github.com/dop251/goja":                    {"sandbox/jsrun"},
 	"github.com/dlclark/regexp2":                {"sandbox/jsrun"},
 	"github.com/evanw/esbuild":                  {"sandbox/script"},

@@ -16,12 +16,13 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
 // statefulBroker has the server of fakeupstream.Stateful, listed.
-func statefulBroker(t *testing.T, sharing upstream.Sharing) *broker.Broker {
+func statefulBroker(t *testing.T, sharing sharing.Kind) *broker.Broker {
 	t.Helper()
 	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Servers: []upstream.Config{{
 		Name: "kept", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Stateful), Instances: sharing}}})
@@ -91,7 +92,7 @@ func TestSessionsOverHTTPHaveTheirInstances(t *testing.T) {
 // Clients with the same roots share a server that is for a project, and it runs
 // there. When the roots change, so does the server.
 func TestProjectsByRoots(t *testing.T) {
-	b := statefulBroker(t, upstream.PerProject)
+	b := statefulBroker(t, sharing.PerProject)
 	url := serveHTTP(t, b, nil).URL
 	connect := func(dir string) (*mcp.Client, *mcp.ClientSession) {
 		c := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
@@ -175,8 +175,8 @@ func TestScriptsForgeNoLinesOfTheQuestion(t *testing.T) {
 // willing is a client whose user agrees to everything.
 type willing struct{}
 
-func (willing) Capabilities() upstream.Capabilities { return upstream.Capabilities{Form: true} }
-func (willing) PageDone(string)                     {}
+func (willing) Capabilities() questions.Capabilities { return questions.Capabilities{Form: true} }
+func (willing) PageDone(string)                      {}
 func (willing) Answer(context.Context, mcp.InputRequest) (mcp.InputResponse, error) {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"run": "always"}}, nil
 }

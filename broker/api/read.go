@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
@@ -83,9 +84,9 @@ func (l List[T]) MarshalJSON() ([]byte, error) { return json.Marshal(append([]T{
 // and what runs.
 type ServerRow struct {
 	broker.ServerInfo
-	Instances     upstream.Sharing `json:"instances,omitempty"`
-	InstancesWhy  string           `json:"instances_why,omitempty"`
-	MaxConcurrent int              `json:"max_concurrent,omitempty"`
+	Instances     sharing.Kind `json:"instances,omitempty"`
+	InstancesWhy  string       `json:"instances_why,omitempty"`
+	MaxConcurrent int          `json:"max_concurrent,omitempty"`
 	// Package runs directly, without npx or uvx; empty if the command runs as it is
 	// written.
 	Package string `json:"package,omitempty"`

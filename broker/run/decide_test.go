@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker/run"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -180,8 +180,8 @@ type person struct {
 	except  string
 }
 
-func (*person) Capabilities() upstream.Capabilities { return upstream.Capabilities{Form: true} }
-func (*person) PageDone(string)                     {}
+func (*person) Capabilities() questions.Capabilities { return questions.Capabilities{Form: true} }
+func (*person) PageDone(string)                      {}
 func (p *person) Answer(_ context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	p.asked = append(p.asked, q.(*mcp.ElicitParams).Message)
 	if len(p.answers) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -105,8 +106,8 @@ func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
 			}
 			return res
 		}
-		can := upstream.CapabilitiesOf(req.ClientCapabilities())
-		if can != (upstream.Capabilities{}) && req.ProtocolVersion() >= StatelessSince {
+		can := questions.Of(req.ClientCapabilities())
+		if can != (questions.Capabilities{}) && req.ProtocolVersion() >= StatelessSince {
 			if v, ok := s.startVisit(ctx, client, can, messages, do); ok {
 				return v.attend(ctx, req)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
@@ -121,7 +122,7 @@ func (c *conversation) listFolders(ctx context.Context) []string {
 // rootsOf are the folders of a client's roots.
 func rootsOf(ctx context.Context, session *mcp.ServerSession) []string {
 	init := session.InitializeParams()
-	if init == nil || !upstream.CapabilitiesOf(init.Capabilities).Roots || init.ProtocolVersion >= StatelessSince {
+	if init == nil || !questions.Of(init.Capabilities).Roots || init.ProtocolVersion >= StatelessSince {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, rootsTime)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 )
 
 // Promises are what servers are told they may ask: forms, pages and messages for
@@ -21,20 +21,20 @@ import (
 // Whoever connects to a server makes the same promises, also to list its tools
 // only: some servers list tools that ask if they may ask, and the list that is
 // kept must not depend on which command asked for it last.
-func Promises() upstream.Capabilities {
-	return upstream.Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true}
+func Promises() questions.Capabilities {
+	return questions.Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true}
 }
 
 // A sessionTalker asks a client of the protocols before 2026-07-28 over its
 // session. Two of one session are equal, so that they count as one caller.
 type sessionTalker struct {
 	session *mcp.ServerSession
-	can     upstream.Capabilities
+	can     questions.Capabilities
 	limit   time.Duration
 }
 
 // Capabilities implements upstream.Talker.
-func (t sessionTalker) Capabilities() upstream.Capabilities { return t.can }
+func (t sessionTalker) Capabilities() questions.Capabilities { return t.can }
 
 // Answer implements upstream.Talker. ctx stems from the client's request, over
 // whose stream the question goes when the client is connected over HTTP.

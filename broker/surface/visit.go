@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fair"
 )
@@ -48,7 +49,7 @@ type paused struct {
 type visit struct {
 	surface  *Surface
 	client   string
-	can      upstream.Capabilities
+	can      questions.Capabilities
 	messages chan string
 	cancel   context.CancelCauseFunc
 	done     chan *mcp.CallToolResult // holds the answer when the script has ended
@@ -76,7 +77,7 @@ type reply struct {
 
 // startVisit starts do for a client. It is false when the broker is being
 // closed.
-func (s *Surface) startVisit(ctx context.Context, client string, can upstream.Capabilities, messages chan string, do func(context.Context, upstream.Talker) *mcp.CallToolResult) (*visit, bool) {
+func (s *Surface) startVisit(ctx context.Context, client string, can questions.Capabilities, messages chan string, do func(context.Context, upstream.Talker) *mcp.CallToolResult) (*visit, bool) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	v := &visit{
 		surface: s, client: client, can: can, messages: messages, cancel: cancel,
@@ -249,7 +250,7 @@ func (s *Surface) returning(client, state string, answers mcp.InputResponseMap) 
 }
 
 // Capabilities implements upstream.Talker.
-func (v *visit) Capabilities() upstream.Capabilities { return v.can }
+func (v *visit) Capabilities() questions.Capabilities { return v.can }
 
 // Answer implements upstream.Talker.
 func (v *visit) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 )
 
 // askTime is how long a person at the terminal may take for a form.
@@ -64,7 +64,7 @@ func (t *terminal) agrees(ctx context.Context, question string, preset bool) (bo
 }
 
 // Capabilities implements upstream.Talker.
-func (t *terminal) Capabilities() upstream.Capabilities { return upstream.Capabilities{Form: true} }
+func (t *terminal) Capabilities() questions.Capabilities { return questions.Capabilities{Form: true} }
 
 // PageDone implements upstream.Talker.
 func (t *terminal) PageDone(string) {}

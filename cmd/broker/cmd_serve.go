@@ -22,7 +22,7 @@ import (
 func (a *app) serveCommand() *cobra.Command {
 	var addr string
 	var alone bool
-	var share sharing
+	var share member
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the MCP server over stdio or HTTP",
@@ -125,7 +125,7 @@ func (a *app) serveStdio(ctx context.Context, s *session, in io.Reader, out io.W
 	return err
 }
 
-func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string, share sharing) error {
+func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string, share member) error {
 	addr, err := surface.NormalizeAddr(addr)
 	if err != nil {
 		return usage("%w", ownLines{err})

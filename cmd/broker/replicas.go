@@ -9,15 +9,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/replicas"
 )
 
-// sharing is what a replica is called, and where others reach it.
-type sharing struct{ name, address string }
+// A member is what a replica is called, and where others reach it.
+type member struct{ name, address string }
 
 // replicaName is what a replica may be called: a part of the ids of sessions, which
 // proxies compare.
 var replicaName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
 
 // join joins the replicas that share the state; nil if this broker has its own.
-func (s sharing) join(ctx context.Context, st *stores, requests *running) (*replicas.Fleet, error) {
+func (s member) join(ctx context.Context, st *stores, requests *running) (*replicas.Fleet, error) {
 	all := st.replicas()
 	if all == nil {
 		if s.name != "" || s.address != "" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/connect"
@@ -395,7 +396,7 @@ func upstreams(cfg *config.Config) []upstream.Config {
 			Credentials: upstream.Credentials(s.Credentials),
 			OAuth:       upstreamOAuth(s.OAuth),
 			KeepAlive:   s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
-			Instances: upstream.Sharing(s.Instances),
+			Instances: sharing.Kind(s.Instances),
 		})
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/listing"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
@@ -62,7 +63,7 @@ func listForSDK(page json.RawMessage) json.RawMessage {
 		Tools      []tool `json:"tools"`
 		ResultType string `json:"resultType"`
 	}{Tools: []tool{}, ResultType: "complete"}
-	raw, _, _ := splitPage(page)
+	raw, _, _ := listing.Split(page)
 	for _, r := range raw {
 		var t tool
 		if bytes.Contains(r, []byte(`"x-mcp-header"`)) && json.Unmarshal(r, &t) == nil && json.Unmarshal(r, new(mcp.Tool)) == nil {

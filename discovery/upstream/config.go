@@ -12,6 +12,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -85,7 +87,7 @@ type Config struct {
 	MaxInFlight int
 	// Instances is who shares an instance; empty decides by what is known of the
 	// server, see Status.Sharing.
-	Instances Sharing
+	Instances sharing.Kind
 
 	folder string // of an instance: what ${workspaceFolder} stands for
 }
@@ -157,7 +159,7 @@ type Options struct {
 	Apart func(Config) bool
 	// Capabilities are what servers may ask of the clients that call them. Some list more tools then, so pools that share a CacheDir should
 	// have the same.
-	Capabilities Capabilities
+	Capabilities questions.Capabilities
 	// Guard keeps, on Linux, a small process beside the servers, which kills what
 	// they have left running when this process was killed: see launch.NewGuard.
 	Guard bool
@@ -209,8 +211,8 @@ func (c Config) withDefaults() Config {
 		c.CallTimeout = defaultCallTimeout
 	}
 	if c.MaxInFlight <= 0 {
-		k, _, _ := c.known()
-		c.MaxInFlight = cmp.Or(k.maxConcurrent, defaultMaxInFlight)
+		k, _, _ := sharing.Known(c.Command, c.Args)
+		c.MaxInFlight = cmp.Or(k.MaxConcurrent, defaultMaxInFlight)
 	}
 	return c
 }

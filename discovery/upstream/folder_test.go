@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -19,7 +20,7 @@ func TestServerInTheFolderOfItsClient(t *testing.T) {
 	c.Dir = "${workspaceFolder}/sub"
 	p := newPool(t, &Options{Folder: func() string { return *folder.Load() }}, c)
 	st := p.Refresh(t.Context())
-	if len(st) != 1 || st[0].Err == nil || !strings.Contains(st[0].Err.Error(), "it waits for a project") || st[0].Sharing != PerProject {
+	if len(st) != 1 || st[0].Err == nil || !strings.Contains(st[0].Err.Error(), "it waits for a project") || st[0].Sharing != sharing.PerProject {
 		t.Fatalf("without a project: %+v", st)
 	}
 	a, b := t.TempDir(), t.TempDir()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/listing"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -168,7 +169,7 @@ func TestListingsEnd(t *testing.T) {
 		problem string
 	}{
 		{fakeupstream.RepeatedPage, 1, "listed twice"},
-		{fakeupstream.EndlessPages, maxTools, "more than 20000 tools"},
+		{fakeupstream.EndlessPages, listing.MaxTools, "more than 20000 tools"},
 		{fakeupstream.Pages, 6, ""},
 		{fakeupstream.ManyTools, 5000, ""},
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 )
 
 // A Conversation is one client's use of the broker, from when it connects until
@@ -138,10 +140,10 @@ func (s *server) instanceKey(ctx context.Context) (key, folder string) {
 		return "", ""
 	}
 	s.mu.Lock()
-	sharing := s.sharing
+	who := s.sharing
 	s.mu.Unlock()
 	switch {
-	case sharing == PerClient:
+	case who == sharing.PerClient:
 		if c.Folders != nil { // only what is started in it looks at it
 			folder = first(c.Folders(ctx))
 		}
@@ -149,7 +151,7 @@ func (s *server) instanceKey(ctx context.Context) (key, folder string) {
 			key += "\x00" + folder
 		}
 		return key, folder
-	case sharing == PerProject && c.Folders != nil:
+	case who == sharing.PerProject && c.Folders != nil:
 		if folders := c.Folders(ctx); len(folders) > 0 {
 			return projectKey + strings.Join(folders, "\x00"), folders[0]
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
@@ -47,7 +49,7 @@ func stateful(t *testing.T, change func(*Config)) *lab {
 
 func TestEachClientHasItsState(t *testing.T) {
 	l := stateful(t, nil)
-	if st := l.Status()[0]; st.Sharing != PerClient || !strings.Contains(st.SharingWhy, "count_session") {
+	if st := l.Status()[0]; st.Sharing != sharing.PerClient || !strings.Contains(st.SharingWhy, "count_session") {
 		t.Fatalf("sharing is %s: %s", st.Sharing, st.SharingWhy)
 	}
 	one, endOne := talk(t, "one")
@@ -71,7 +73,7 @@ func TestEachClientHasItsState(t *testing.T) {
 }
 
 func TestEachProjectHasAnInstanceInItsFolder(t *testing.T) {
-	l := stateful(t, func(c *Config) { c.Instances = PerProject })
+	l := stateful(t, func(c *Config) { c.Instances = sharing.PerProject })
 	a, b := t.TempDir(), t.TempDir()
 	ofA, endOfA := talk(t, "one", a)
 	alsoA, _ := talk(t, "two", a)
@@ -91,7 +93,7 @@ func TestEachProjectHasAnInstanceInItsFolder(t *testing.T) {
 }
 
 func TestInstancesAreBounded(t *testing.T) {
-	l := newLab(t, Config{Instances: PerClient}, nil)
+	l := newLab(t, Config{Instances: sharing.PerClient}, nil)
 	pipes := l.server.dial.pipes
 	l.Refresh(t.Context())
 	for i := range maxInstances + 3 {
@@ -135,7 +137,7 @@ func TestInstancesAreBounded(t *testing.T) {
 func TestOneCallAtATime(t *testing.T) {
 	notes := filepath.Join(t.TempDir(), "notes")
 	l := stateful(t, func(c *Config) {
-		c.MaxInFlight, c.Instances, c.Env = 1, Shared, map[string]string{"FAKE_NOTES": notes}
+		c.MaxInFlight, c.Instances, c.Env = 1, sharing.Shared, map[string]string{"FAKE_NOTES": notes}
 	})
 	const writers, each = 4, 15
 	var wg sync.WaitGroup
@@ -171,19 +173,19 @@ func TestToolsOfAnInstanceBecomeKnown(t *testing.T) {
 // A server that has asked a client something outside of a result has an instance
 // for each client from then on, also in the next broker.
 func TestServerThatAskedIsNotShared(t *testing.T) {
-	o := &Options{CacheDir: t.TempDir(), Capabilities: Capabilities{Form: true}}
+	o := &Options{CacheDir: t.TempDir(), Capabilities: questions.Capabilities{Form: true}}
 	c := fake("s", fakeupstream.AsksLegacy)
 	p := newPool(t, o, c)
 	p.Refresh(t.Context())
-	if st := p.Status()[0]; st.Sharing != Shared {
+	if st := p.Status()[0]; st.Sharing != sharing.Shared {
 		t.Fatalf("sharing is %s before: %s", st.Sharing, st.SharingWhy)
 	}
 	_, _ = p.Call(t.Context(), "s", "form", nil, nil)
-	if st := p.Status()[0]; st.Sharing != PerClient {
+	if st := p.Status()[0]; st.Sharing != sharing.PerClient {
 		t.Errorf("sharing is %s afterwards: %s", st.Sharing, st.SharingWhy)
 	}
 	p.Close()
-	if st := newPool(t, o, c).Status()[0]; st.Sharing != PerClient || st.SharingWhy != "it asks its client questions" {
+	if st := newPool(t, o, c).Status()[0]; st.Sharing != sharing.PerClient || st.SharingWhy != "it asks its client questions" {
 		t.Errorf("sharing is %s in another pool: %s", st.Sharing, st.SharingWhy)
 	}
 }
@@ -204,21 +206,21 @@ func TestSharing(t *testing.T) {
 		cfg   Config
 		tools []discovery.ListedTool
 		asks  bool
-		want  Sharing
+		want  sharing.Kind
 	}{
-		{"unknown", Config{Command: "x"}, tools("list_books", "create_issue", "issue_type_set"), false, Shared},
-		{"asks", Config{Command: "x"}, nil, true, PerClient},
-		{"browser by its tools", Config{URL: "https://x"}, tools("open", "browser_click"), false, PerClient},
-		{"camel case", Config{Command: "x"}, tools("selectDatabase"), false, PerClient},
-		{"read-only", Config{Command: "x"}, []discovery.ListedTool{{Name: "get_session", Annotations: discovery.Annotations{ReadOnly: &yes}}}, false, Shared},
-		{"configured", Config{Command: "x", Instances: Shared}, tools("click"), true, Shared},
-		{"playwright", npx("@playwright/mcp@latest", "--headless"), nil, false, PerClient},
-		{"memory", npx("@modelcontextprotocol/server-memory"), tools("set_x"), true, Shared},
-		{"filesystem", npx("@modelcontextprotocol/server-filesystem@2026.8.31", "/data"), nil, false, PerProject},
-		{"behind a shell", Config{Command: "sh", Args: []string{"-c", "npx -y @modelcontextprotocol/server-filesystem ."}}, nil, false, PerProject},
-		{"image", Config{Command: "docker", Args: []string{"run", "-i", "--rm", "mcp/sequentialthinking:1.2"}}, nil, false, PerClient},
-		{"git", Config{Command: "uvx", Args: []string{"mcp-server-git==2.0"}}, nil, false, PerProject},
-		{"command", Config{Command: `C:\bin\mcp-language-server.exe`}, nil, false, PerProject},
+		{"unknown", Config{Command: "x"}, tools("list_books", "create_issue", "issue_type_set"), false, sharing.Shared},
+		{"asks", Config{Command: "x"}, nil, true, sharing.PerClient},
+		{"browser by its tools", Config{URL: "https://x"}, tools("open", "browser_click"), false, sharing.PerClient},
+		{"camel case", Config{Command: "x"}, tools("selectDatabase"), false, sharing.PerClient},
+		{"read-only", Config{Command: "x"}, []discovery.ListedTool{{Name: "get_session", Annotations: discovery.Annotations{ReadOnly: &yes}}}, false, sharing.Shared},
+		{"configured", Config{Command: "x", Instances: sharing.Shared}, tools("click"), true, sharing.Shared},
+		{"playwright", npx("@playwright/mcp@latest", "--headless"), nil, false, sharing.PerClient},
+		{"memory", npx("@modelcontextprotocol/server-memory"), tools("set_x"), true, sharing.Shared},
+		{"filesystem", npx("@modelcontextprotocol/server-filesystem@2026.8.31", "/data"), nil, false, sharing.PerProject},
+		{"behind a shell", Config{Command: "sh", Args: []string{"-c", "npx -y @modelcontextprotocol/server-filesystem ."}}, nil, false, sharing.PerProject},
+		{"image", Config{Command: "docker", Args: []string{"run", "-i", "--rm", "mcp/sequentialthinking:1.2"}}, nil, false, sharing.PerClient},
+		{"git", Config{Command: "uvx", Args: []string{"mcp-server-git==2.0"}}, nil, false, sharing.PerProject},
+		{"command", Config{Command: `C:\bin\mcp-language-server.exe`}, nil, false, sharing.PerProject},
 	} {
 		if got, why := c.cfg.sharing(c.tools, c.asks); got != c.want || why == "" {
 			t.Errorf("%s: %s since %q, want %s", c.name, got, why, c.want)

@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/listing"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -28,13 +27,9 @@ const (
 	GetPrompt = discovery.GetPrompt
 )
 
-const (
-	// offerTime is how long the prompts and resources of a server may hold up
-	// its tools, which are listed before them.
-	offerTime = 3 * time.Second
-	// maxOffers is how many prompts, resources and templates are listed of each.
-	maxOffers = 1000
-)
+// offerTime is how long the prompts and resources of a server may hold up its
+// tools, which are listed before them.
+const offerTime = 3 * time.Second
 
 // offers lists the prompts and resources of a server that says it has such. It
 // reports false if it could not, so that what is known from before should stay.
@@ -58,73 +53,18 @@ func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bo
 	}
 	if init.Capabilities.Prompts != nil {
 		var err error
-		l.Prompts, err = gather(s.mcp.Prompts(ctx, nil), listedPrompt)
+		l.Prompts, err = listing.Gather(s.mcp.Prompts(ctx, nil), listing.Prompt)
 		note("prompts", err)
 	}
 	if init.Capabilities.Resources != nil {
 		var err error
-		l.Resources, err = gather(s.mcp.Resources(ctx, nil), listedResource)
+		l.Resources, err = listing.Gather(s.mcp.Resources(ctx, nil), listing.Resource)
 		note("resources", err)
-		templates, err := gather(s.mcp.ResourceTemplates(ctx, nil), listedTemplate)
+		templates, err := listing.Gather(s.mcp.ResourceTemplates(ctx, nil), listing.Template)
 		note("resource templates", err)
 		l.Resources = append(l.Resources, templates...)
 	}
 	return complete
-}
-
-// gather reads a list to its end, or as far as is taken. What made returns
-// false for is left out, as is what is there twice.
-func gather[From any, To any](list iter.Seq2[From, error], made func(From) (to To, key string, ok bool)) ([]To, error) {
-	var all []To
-	seen := make(map[string]bool)
-	n := 0
-	for from, err := range list {
-		if err != nil {
-			return all, err
-		}
-		if n++; n > maxOffers {
-			break
-		}
-		if to, key, ok := made(from); ok && !seen[key] {
-			seen[key] = true
-			all = append(all, to)
-		}
-	}
-	return all, nil
-}
-
-// plainName reports whether a name or URI can be shown and repeated as it is.
-func plainName(name string, limit int) bool {
-	return name != "" && len(name) <= limit && !gate.Hides(name) && !strings.ContainsAny(name, "\r\n\t")
-}
-
-func listedPrompt(p *mcp.Prompt) (discovery.ListedPrompt, string, bool) {
-	if p == nil || !plainName(p.Name, maxName) {
-		return discovery.ListedPrompt{}, "", false
-	}
-	out := discovery.ListedPrompt{Name: p.Name, Title: gate.Clean(p.Title), Description: gate.Clean(p.Description)}
-	for _, a := range p.Arguments {
-		if a != nil && plainName(a.Name, maxName) {
-			out.Arguments = append(out.Arguments, discovery.PromptArgument{Name: a.Name, Description: gate.Clean(a.Description), Required: a.Required})
-		}
-	}
-	return out, p.Name, true
-}
-
-func listedResource(r *mcp.Resource) (discovery.ListedResource, string, bool) {
-	if r == nil || !plainName(r.URI, maxURI) {
-		return discovery.ListedResource{}, "", false
-	}
-	return discovery.ListedResource{URI: r.URI, Name: gate.Clean(r.Name), Title: gate.Clean(r.Title),
-		Description: gate.Clean(r.Description), MIMEType: gate.Clean(r.MIMEType)}, r.URI, true
-}
-
-func listedTemplate(r *mcp.ResourceTemplate) (discovery.ListedResource, string, bool) {
-	if r == nil || !plainName(r.URITemplate, maxURI) {
-		return discovery.ListedResource{}, "", false
-	}
-	return discovery.ListedResource{URI: r.URITemplate, Name: gate.Clean(r.Name), Title: gate.Clean(r.Title),
-		Description: gate.Clean(r.Description), MIMEType: gate.Clean(r.MIMEType), Template: true}, r.URITemplate, true
 }
 
 // request sends what c asks for: a call of a tool, or of what is called like one.

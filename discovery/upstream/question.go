@@ -14,13 +14,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // talk makes o handle the questions and notifications of the server.
 func (s *session) talk(o *mcp.ClientOptions) {
-	o.Capabilities = s.promised.protocol()
+	o.Capabilities = s.promised.Protocol()
 	o.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true} // see rounds
 	o.LoggingMessageHandler = s.onLog
 	if s.promised.Form || s.promised.URL {
@@ -117,7 +118,7 @@ func (s *session) ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest
 		if s.pages == nil || len(s.pages) >= maxPagesAsked {
 			s.pages = make(map[string]func())
 		}
-		talker, id := calls[0].o.Talker, pageID(calls[0].server, p.ElicitationID)
+		talker, id := calls[0].o.Talker, questions.PageID(calls[0].server, p.ElicitationID)
 		s.pages[p.ElicitationID] = func() { talker.PageDone(id) }
 		s.mu.Unlock()
 	}
@@ -226,7 +227,7 @@ func (s *session) pagesFirst(ctx context.Context, c *liveCall, err error) error 
 		return err
 	}
 	for _, q := range data.Elicitations {
-		if q == nil || !isPage(q) {
+		if q == nil || !questions.IsPage(q) {
 			return err
 		}
 		answer, askErr := s.ask(ctx, []*liveCall{c}, q)

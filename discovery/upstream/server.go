@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/internal/fair"
 	"github.com/mcpbroker/mcpbroker/internal/lines"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -60,9 +61,9 @@ type server struct {
 	unshared    []byte // what other brokers should have and could not get
 	retired     bool   // no longer configured, or the pool is closing
 
-	era     era     // of the last session
-	asks    bool    // it has asked a client something
-	sharing Sharing // and why
+	era     era          // of the last session
+	asks    bool         // it has asked a client something
+	sharing sharing.Kind // and why
 	why     string
 
 	of        *server // of which it is an instance; nil for the one that lists the tools
@@ -100,7 +101,7 @@ func newServer(p *Pool, cfg Config, shared []byte) *server {
 // makeServer returns a server of which nothing is known. It ends with ctx.
 func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
 	more := 0 // what the configuration says is never exceeded
-	if k, _, _ := cfg.known(); cfg.MaxInFlight <= 0 && k.maxConcurrent == 0 {
+	if k, _, _ := sharing.Known(cfg.Command, cfg.Args); cfg.MaxInFlight <= 0 && k.MaxConcurrent == 0 {
 		more = fair.More(defaultMaxInFlight)
 	}
 	cfg = cfg.withDefaults()

@@ -17,6 +17,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/hide"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/listing"
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/lines"
@@ -46,10 +48,10 @@ type session struct {
 	calls  map[*liveCall]bool
 	pages  map[string]func() // by the server's id of a page: called when it is done
 
-	asked    func()       // called when the server asks something outside of a result
-	promised Capabilities // what the server was told can be asked
-	logs     *lines.Ring  // where the server's log goes; may be nil
-	hide     *hide.Hider  // of what the server was given
+	asked    func()                 // called when the server asks something outside of a result
+	promised questions.Capabilities // what the server was told can be asked
+	logs     *lines.Ring            // where the server's log goes; may be nil
+	hide     *hide.Hider            // of what the server was given
 	logging  sync.Once
 }
 
@@ -110,7 +112,7 @@ func (s *session) call(c *liveCall, args json.RawMessage) (json.RawMessage, erro
 		if meta == nil {
 			meta = make(map[string]any)
 		}
-		meta[mcp.MetaKeyClientCapabilities] = c.capabilities().meta()
+		meta[mcp.MetaKeyClientCapabilities] = c.capabilities().Meta()
 		if c.o.OnLog != nil {
 			meta[mcp.MetaKeyLogLevel] = logLevel
 		}
@@ -133,42 +135,42 @@ func (s *session) list(ctx context.Context, server string) (l discovery.Listing,
 			l.Version = gate.Clean(strings.TrimSpace(info.Name + " " + info.Version))
 		}
 	}
-	var reader toolReader
-	var pages pager
+	var reader listing.Reader
+	var pages listing.Pager
 	for cursor := ""; ; {
-		raw, next, err := s.page(ctx, cursor, &reader)
+		raw, next, err := s.page(ctx, cursor, &reader, &ttl)
 		if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
-			reader.problem("the server has no tools: it does not know tools/list")
+			reader.Problem("the server has no tools: it does not know tools/list")
 			break
 		}
 		if err != nil {
 			return l, 0, fmt.Errorf("list tools: %w", err)
 		}
 		for _, r := range raw {
-			if len(reader.tools) >= maxTools {
+			if len(reader.Tools) >= listing.MaxTools {
 				break
 			}
-			reader.add(r)
+			reader.Add(r)
 		}
-		more, err := pages.next(next, len(reader.tools))
+		more, err := pages.Next(next, len(reader.Tools))
 		if err != nil {
-			reader.problem("%v: the %d tools up to there are kept", err, len(reader.tools))
+			reader.Problem("%v: the %d tools up to there are kept", err, len(reader.Tools))
 		}
 		if !more {
 			break
 		}
 		cursor = next
 	}
-	l.Tools, l.Problems = reader.tools, reader.problems
+	l.Tools, l.Problems = reader.Tools, reader.Problems
 	if l.Tools == nil {
 		l.Tools = []discovery.ListedTool{}
 	}
-	return l, reader.ttl, nil
+	return l, ttl, nil
 }
 
 // page fetches one page. Tools whose x-mcp-header the SDK finds invalid are
 // left out, as the protocol demands over HTTP: a call of them would be refused.
-func (s *session) page(ctx context.Context, cursor string, r *toolReader) ([]json.RawMessage, string, error) {
+func (s *session) page(ctx context.Context, cursor string, r *listing.Reader, shortest *time.Duration) ([]json.RawMessage, string, error) {
 	c := captureList()
 	defer c.Release()
 	res, err := s.mcp.ListTools(transport.WithCapture(ctx, c), &mcp.ListToolsParams{Cursor: cursor})
@@ -178,17 +180,17 @@ func (s *session) page(ctx context.Context, cursor string, r *toolReader) ([]jso
 	if c.Raw == nil {
 		return nil, "", errors.New("the server answered without a result")
 	}
-	if ttl := pageTTL(c.Raw); ttl > 0 && (r.ttl == 0 || ttl < r.ttl) {
-		r.ttl = ttl
+	if ttl := listing.TTL(c.Raw); ttl > 0 && (*shortest == 0 || ttl < *shortest) {
+		*shortest = ttl
 	}
-	raw, next, err := splitPage(c.Raw)
+	raw, next, err := listing.Split(c.Raw)
 	if err != nil || s.transport == "stdio" {
 		return raw, next, err
 	}
 	kept := raw[:0]
 	for _, tool := range raw {
 		if name, bad := droppedBySDK(tool, res.Tools); bad {
-			r.problem("tool %q was left out: its x-mcp-header is invalid", name)
+			r.Problem("tool %q was left out: its x-mcp-header is invalid", name)
 			continue
 		}
 		kept = append(kept, tool)

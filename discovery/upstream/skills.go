@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/listing"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -140,7 +141,7 @@ func (s *session) skills(ctx context.Context) (list []discovery.ListedSkill, pro
 			if size += len(raw); size > maxSkillsBytes || len(list) == maxSkills {
 				return list, append(problems, fmt.Sprintf("the server lists more than %d skills, or %d MiB of them: the first %d are taken", maxSkills, maxSkillsBytes>>20, len(list))), nil
 			}
-			one, err := readListedSkill(raw)
+			one, err := listing.Skill(raw)
 			if err != nil {
 				problems = append(problems, err.Error())
 				continue
@@ -155,22 +156,6 @@ func (s *session) skills(ctx context.Context) (list []discovery.ListedSkill, pro
 		}
 		seen[cursor] = true
 	}
-}
-
-// readListedSkill reads one entry. Whether what it says makes sense is for
-// others to decide.
-func readListedSkill(raw json.RawMessage) (discovery.ListedSkill, error) {
-	var e discovery.ListedSkill
-	if err := json.Unmarshal(raw, &e); err != nil || e.URI == "" || gate.Clean(e.URI) != e.URI {
-		return e, fmt.Errorf("a skill was left out: it has no address, but is %q", gate.Cut(gate.Clean(string(raw)), 60))
-	}
-	if len(e.Frontmatter) > 0 {
-		e.Frontmatter = compact(e.Frontmatter)
-	}
-	if len(e.Resources) > 0 {
-		e.Resources = compact(e.Resources)
-	}
-	return e, nil
 }
 
 // useSession runs f with a session of a server, connecting to it if need be. The
@@ -244,7 +229,7 @@ func (p *Pool) Skill(ctx context.Context, name, uri string) (one discovery.Liste
 		if err != nil {
 			return err
 		}
-		if one, err = readListedSkill(res.Skill); err != nil || one.URI != uri {
+		if one, err = listing.Skill(res.Skill); err != nil || one.URI != uri {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the answer is not about the skill that was asked for"}
 		}
 		s.changeSkills(sess, func(l *discovery.Listing) {

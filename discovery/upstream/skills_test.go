@@ -18,7 +18,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // skillServer serves skills over HTTP, in the old or the new protocol.
@@ -227,30 +226,4 @@ func TestASkillIsAskedForByItsAddress(t *testing.T) {
 	if _, err := p.Skill(t.Context(), "nobody", "skill://a/SKILL.md"); !errors.Is(err, ErrUnknownServer) {
 		t.Errorf("an unknown server: %v", err)
 	}
-}
-
-// What is read of any entry of a server has an address without hidden
-// characters, and JSON that is JSON.
-func FuzzListedSkill(f *testing.F) {
-	f.Add(`{"uri":"skill://a","frontmatter":{"name":"a","x":[1, 2]},"resources":[{"path":"b"}]}`)
-	f.Add(`{"uri":"skill://\u202ea"}`)
-	f.Add(`{"uri":1}`)
-	f.Add(`null`)
-	f.Fuzz(func(t *testing.T, raw string) {
-		e, err := readListedSkill(json.RawMessage(raw))
-		if err != nil {
-			if gate.Clean(err.Error()) != err.Error() || len(err.Error()) > 1_000 {
-				t.Errorf("%q gives the error %q", raw, err)
-			}
-			return
-		}
-		if e.URI == "" || gate.Clean(e.URI) != e.URI {
-			t.Errorf("%q has the address %q", raw, e.URI)
-		}
-		for _, part := range []json.RawMessage{e.Frontmatter, e.Resources} {
-			if len(part) > 0 && !json.Valid(part) {
-				t.Errorf("%q gives %q", raw, part)
-			}
-		}
-	})
 }

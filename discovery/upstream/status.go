@@ -1,6 +1,9 @@
 package upstream
 
-import "time"
+import (
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
+	"time"
+)
 
 // State is where a server stands.
 type State string
@@ -42,7 +45,7 @@ type Status struct {
 	// Dropped are the last stdout lines that were not JSON-RPC messages.
 	Dropped []string
 	// Sharing is who shares an instance of the server, and SharingWhy the reason.
-	Sharing    Sharing
+	Sharing    sharing.Kind
 	SharingWhy string
 	// Instances is how many are connected beside the shared one, which lists the
 	// tools, and MaxConcurrent how many calls one of them gets at a time.

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
@@ -44,79 +45,11 @@ const (
 	maxRounds = 20
 )
 
-// Capabilities are what a client can be asked.
-type Capabilities struct {
-	Form          bool // elicitation: fill in a form
-	URL           bool // elicitation: open a page
-	Sampling      bool // let its model write a message
-	SamplingTools bool // the same, with tools
-	Roots         bool // list its roots
-}
-
-// CapabilitiesOf returns what a client that said c of itself can be asked. c
-// may be nil.
-func CapabilitiesOf(c *mcp.ClientCapabilities) Capabilities {
-	var out Capabilities
-	if c == nil {
-		return out
-	}
-	if e := c.Elicitation; e != nil {
-		out.URL = e.URL != nil
-		out.Form = e.Form != nil || e.URL == nil // bare, as before there were modes
-	}
-	if s := c.Sampling; s != nil {
-		out.Sampling, out.SamplingTools = true, s.Tools != nil
-	}
-	out.Roots = c.RootsV2 != nil
-	return out
-}
-
-// protocol is c as the protocol has it.
-func (c Capabilities) protocol() *mcp.ClientCapabilities {
-	out := &mcp.ClientCapabilities{}
-	if c.Form || c.URL {
-		out.Elicitation = &mcp.ElicitationCapabilities{}
-		if c.Form {
-			out.Elicitation.Form = &mcp.FormElicitationCapabilities{}
-		}
-		if c.URL {
-			out.Elicitation.URL = &mcp.URLElicitationCapabilities{}
-		}
-	}
-	if c.Sampling {
-		out.Sampling = &mcp.SamplingCapabilities{}
-		if c.SamplingTools {
-			out.Sampling.Tools = &mcp.SamplingToolsCapabilities{}
-		}
-	}
-	if c.Roots {
-		out.RootsV2 = &mcp.RootCapabilities{}
-	}
-	return out
-}
-
-// meta is c as the value of a request's _meta: the SDK's own type leaves roots
-// out.
-func (c Capabilities) meta() any {
-	p := c.protocol()
-	m := make(map[string]any)
-	if p.Elicitation != nil {
-		m["elicitation"] = p.Elicitation
-	}
-	if p.Sampling != nil {
-		m["sampling"] = p.Sampling
-	}
-	if p.RootsV2 != nil {
-		m["roots"] = p.RootsV2
-	}
-	return m
-}
-
 // A Talker answers what the server of a call asks, for whoever made it. Its
 // methods must be safe for concurrent use.
 type Talker interface {
 	// Capabilities are what the caller can be asked.
-	Capabilities() Capabilities
+	Capabilities() questions.Capabilities
 	// Answer asks the caller q, which is a *mcp.ElicitParams, a
 	// *mcp.CreateMessageWithToolsParams or a *mcp.ListRootsParams that its
 	// capabilities admit, and returns the result that goes with it. It bounds
@@ -181,9 +114,9 @@ func (c *liveCall) noMoreProgress() {
 	c.reported = true
 }
 
-func (c *liveCall) capabilities() Capabilities {
+func (c *liveCall) capabilities() questions.Capabilities {
 	if c.o.Talker == nil {
-		return Capabilities{}
+		return questions.Capabilities{}
 	}
 	return c.o.Talker.Capabilities()
 }
@@ -208,7 +141,7 @@ func (c *liveCall) pause() (resume func()) {
 
 // refuse notes that nobody answers q, and returns the error for the server.
 func (c *liveCall) refuse(q mcp.InputRequest, why, hint string, retry bool) *InputError {
-	e := &InputError{Server: c.server, Tool: c.tool, Asked: describe(q), Why: why, Hint: hint, Retry: retry}
+	e := &InputError{Server: c.server, Tool: c.tool, Asked: questions.Describe(q), Why: why, Hint: hint, Retry: retry}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refused == nil {
@@ -268,52 +201,6 @@ func isToolError(raw json.RawMessage) bool {
 	return failed
 }
 
-// missing names the capability that q needs and caps lack; "" if none.
-func missing(caps Capabilities, q mcp.InputRequest) string {
-	switch q := q.(type) {
-	case *mcp.ElicitParams:
-		if isPage(q) {
-			return lacking(caps.URL, "elicitation.url")
-		}
-		return lacking(caps.Form, "elicitation.form")
-	case *mcp.CreateMessageWithToolsParams:
-		if len(q.Tools) > 0 && caps.Sampling {
-			return lacking(caps.SamplingTools, "sampling.tools")
-		}
-		return lacking(caps.Sampling, "sampling")
-	case *mcp.ListRootsParams:
-		return lacking(caps.Roots, "roots")
-	}
-	return fmt.Sprintf("%T", q)
-}
-
-func lacking(has bool, name string) string {
-	if has {
-		return ""
-	}
-	return name
-}
-
-func isPage(q *mcp.ElicitParams) bool {
-	return q.Mode == "url" || (q.Mode == "" && (q.URL != "" || q.ElicitationID != ""))
-}
-
-// describe says what q asks for.
-func describe(q mcp.InputRequest) string {
-	switch q := q.(type) {
-	case *mcp.ElicitParams:
-		if isPage(q) {
-			return fmt.Sprintf("the page %s to be opened (%q)", gate.Cut(gate.Clean(q.URL), 500), gate.Cut(gate.Clean(q.Message), 200))
-		}
-		return fmt.Sprintf("a form to be filled in (%q)", gate.Cut(gate.Clean(q.Message), 200))
-	case *mcp.CreateMessageWithToolsParams:
-		return "a message from the client's model (sampling)"
-	case *mcp.ListRootsParams:
-		return "the client's roots"
-	}
-	return fmt.Sprintf("%T", q)
-}
-
 // ask puts q to the caller of calls, who made all of them; ctx is the request's.
 func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputResponse, error) {
 	c := calls[0]
@@ -324,13 +211,13 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 		}
 		return e
 	}
-	if name := missing(c.capabilities(), q); name != "" {
+	if name := questions.Missing(c.capabilities(), q); name != "" {
 		return nil, refuse(fmt.Sprintf("this client cannot be asked: it lacks the capability %s", name), clientHint)
 	}
-	if why := unshowable(q); why != "" {
+	if why := questions.Unshowable(q); why != "" {
 		return nil, refuse(why, "")
 	}
-	if p, ok := q.(*mcp.ElicitParams); ok && isPage(p) {
+	if p, ok := q.(*mcp.ElicitParams); ok && questions.IsPage(p) {
 		if _, err := outbound.Page(p.URL); err != nil {
 			return nil, refuse(err.Error(), "")
 		}
@@ -348,102 +235,17 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 	answering, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	answer, err := c.o.Talker.Answer(answering, labelled(c.server, q))
+	answer, err := c.o.Talker.Answer(answering, questions.Labelled(c.server, q))
 	switch {
 	case err != nil && answering.Err() != nil:
 		return nil, context.Cause(answering)
 	case err != nil:
 		return nil, refuse(gate.Clean(err.Error()), "")
-	case !fits(q, answer):
+	case !questions.Fits(q, answer):
 		return nil, refuse("the client's answer is of another kind", "")
 	}
 	return answer, nil
 }
-
-// fits reports whether answer is of the kind that q asks for.
-func fits(q mcp.InputRequest, answer mcp.InputResponse) bool {
-	switch q.(type) {
-	case *mcp.ElicitParams:
-		a, ok := answer.(*mcp.ElicitResult)
-		return ok && a != nil && (a.Action == "accept" || a.Action == "decline" || a.Action == "cancel")
-	case *mcp.CreateMessageWithToolsParams:
-		a, ok := answer.(*mcp.CreateMessageWithToolsResult)
-		return ok && a != nil
-	case *mcp.ListRootsParams:
-		a, ok := answer.(*mcp.ListRootsResult)
-		return ok && a != nil
-	}
-	return false
-}
-
-// labelled is q as people may see it: who asks is in front, since to the client
-// all of it comes from the broker, and nothing invisible is in it. The first line
-// of a form or page says which server asks, and of whom the page is. What the
-// server says is quoted below it, and each text of its form is one line, so that
-// it cannot speak for another.
-func labelled(server string, q mcp.InputRequest) mcp.InputRequest {
-	switch q := q.(type) {
-	case *mcp.ElicitParams:
-		out := *q
-		out.Meta = nil
-		first := gate.Speaker("Server", server) + " asks:"
-		if host, err := outbound.Page(q.URL); err == nil && isPage(q) {
-			first = gate.Speaker("Server", server) + " asks you to open a page of " + gate.Line(host) + ":"
-		}
-		out.Message = gate.Question(first, gate.Cut(q.Message, maxAskedChars))
-		if out.ElicitationID != "" {
-			out.ElicitationID = pageID(server, q.ElicitationID)
-		}
-		if schema, err := json.Marshal(q.RequestedSchema); err == nil && q.RequestedSchema != nil {
-			out.RequestedSchema = gate.Form(schema)
-		}
-		return &out
-	case *mcp.CreateMessageWithToolsParams:
-		out := *q
-		out.Meta = nil
-		out.SystemPrompt = gate.Clean(q.SystemPrompt)
-		return &out
-	}
-	return q
-}
-
-// maxAskedChars is how much of a server's question is passed on.
-const maxAskedChars = 4_000
-
-// maxQuestionBytes bounds the texts of one question, and maxFormBytes its form.
-const (
-	maxQuestionBytes = 256 << 10
-	maxFormBytes     = 32 << 10
-)
-
-// unshowable says why nobody can be asked q, "" if somebody can: it is too long,
-// or what is filled in would not come back under the same names.
-func unshowable(q mcp.InputRequest) string {
-	_, bytes, err := gate.Message(q, nil)
-	switch {
-	case err != nil:
-		return err.Error()
-	case bytes > maxQuestionBytes:
-		return fmt.Sprintf("its question has %d bytes of text, of at most %d", bytes, maxQuestionBytes)
-	}
-	form, ok := q.(*mcp.ElicitParams)
-	if !ok || form.RequestedSchema == nil {
-		return ""
-	}
-	schema, err := json.Marshal(form.RequestedSchema)
-	switch {
-	case err != nil:
-		return "its form is not valid JSON"
-	case len(schema) > maxFormBytes:
-		return fmt.Sprintf("its form has %d bytes, of at most %d", len(schema), maxFormBytes)
-	case gate.Spellings(gate.Descriptions(schema)) != nil:
-		return "its form has names or values with invisible characters"
-	}
-	return ""
-}
-
-// pageID keeps the ids of different servers apart.
-func pageID(server, id string) string { return server + "/" + id }
 
 // A callClock is the time that a server has for a call. A question stops it,
 // and after the answer the server has its whole time again.

@@ -11,21 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func TestPageTTL(t *testing.T) {
-	for page, want := range map[string]time.Duration{
-		`{"tools":[],"ttlMs":60000}`: time.Minute,
-		`{"tools":[],"ttlMs":1e99}`:  24 * time.Hour,
-		`{"tools":[],"ttlMs":0}`:     0,
-		`{"tools":[],"ttlMs":-5}`:    0,
-		`{"tools":[],"ttlMs":"x"}`:   0,
-		`{"tools":[]}`:               0,
-	} {
-		if got := pageTTL(json.RawMessage(page)); got != want {
-			t.Errorf("pageTTL(%s) = %s, want %s", page, got, want)
-		}
-	}
-}
-
 // A server that says how long its tools are good for is listed again when it is
 // used after that, and not before.
 func TestListingExpires(t *testing.T) {

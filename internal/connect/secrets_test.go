@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
@@ -79,8 +80,8 @@ func TestProgramsOfPeople(t *testing.T) {
 // A talker agrees to open each page, with do.
 type talker struct{ do func(page string) }
 
-func (talker) Capabilities() upstream.Capabilities { return upstream.Capabilities{URL: true} }
-func (talker) PageDone(string)                     {}
+func (talker) Capabilities() questions.Capabilities { return questions.Capabilities{URL: true} }
+func (talker) PageDone(string)                      {}
 func (a talker) Answer(_ context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	a.do(q.(*mcp.ElicitParams).URL)
 	return &mcp.ElicitResult{Action: "accept"}, nil

@@ -1,4 +1,6 @@
-package upstream
+// Package listing reads what servers list, entry by entry: what is wrong with one of them is fixed or leaves that one out, texts are cleaned, and all of it is bounded. To ask
+// servers for it is not its business.
+package listing
 
 import (
 	"bytes"
@@ -13,7 +15,8 @@ import (
 )
 
 const (
-	maxTools = 20_000
+	// MaxTools is how many tools of a server are taken.
+	MaxTools = 20_000
 	maxPages = 1_000
 	// maxName is how long the name of a tool or a prompt may be: it is in
 	// every text about it.
@@ -22,10 +25,11 @@ const (
 	maxURI = 2000
 )
 
-var anyObject = json.RawMessage(`{"type":"object"}`)
+// AnyObject is the schema of a tool that has none of use.
+var AnyObject = json.RawMessage(`{"type":"object"}`)
 
-// splitPage splits the result of tools/list.
-func splitPage(page json.RawMessage) (tools []json.RawMessage, cursor string, err error) {
+// Split splits the result of tools/list.
+func Split(page json.RawMessage) (tools []json.RawMessage, cursor string, err error) {
 	var p struct {
 		Tools      []json.RawMessage `json:"tools"`
 		NextCursor json.RawMessage   `json:"nextCursor"`
@@ -41,21 +45,21 @@ func splitPage(page json.RawMessage) (tools []json.RawMessage, cursor string, er
 	return p.Tools, cursor, nil
 }
 
-// A toolReader decodes tools one by one. What is wrong with one of them is
-// fixed or leaves that one out, and is noted in problems either way.
-type toolReader struct {
-	tools    []discovery.ListedTool
-	problems []string
+// A Reader decodes tools one by one. What is wrong with one of them is fixed or
+// leaves that one out, and is noted in Problems either way.
+type Reader struct {
+	Tools    []discovery.ListedTool
+	Problems []string
 	names    map[string]bool
-	ttl      time.Duration // the shortest of the pages; zero if none says one
 }
 
-func (r *toolReader) problem(format string, args ...any) {
-	r.problems = append(r.problems, gate.Clean(fmt.Sprintf(format, args...)))
+// Problem notes what is wrong with the list.
+func (r *Reader) Problem(format string, args ...any) {
+	r.Problems = append(r.Problems, gate.Clean(fmt.Sprintf(format, args...)))
 }
 
-// add decodes one entry of tools/list.
-func (r *toolReader) add(raw json.RawMessage) {
+// Add decodes one entry of tools/list.
+func (r *Reader) Add(raw json.RawMessage) {
 	var t struct {
 		Name         json.RawMessage `json:"name"`
 		Title        json.RawMessage `json:"title"`
@@ -65,30 +69,30 @@ func (r *toolReader) add(raw json.RawMessage) {
 		Annotations  json.RawMessage `json:"annotations"`
 	}
 	if err := json.Unmarshal(raw, &t); err != nil {
-		r.problem("a tool was left out: it is %s, not an object", gate.Cut(string(raw), 40))
+		r.Problem("a tool was left out: it is %s, not an object", gate.Cut(string(raw), 40))
 		return
 	}
 	var name string
 	if err := json.Unmarshal(t.Name, &name); err != nil || name == "" {
-		r.problem("a tool was left out: its name is %s", gate.Cut(orNone(t.Name), 40))
+		r.Problem("a tool was left out: its name is %s", gate.Cut(orNone(t.Name), 40))
 		return
 	}
 	switch {
 	case gate.Hides(name) || strings.ContainsAny(name, "\r\n\t"):
-		r.problem("tool %q was left out: its name has invisible characters", gate.Cut(name, 60))
+		r.Problem("tool %q was left out: its name has invisible characters", gate.Cut(name, 60))
 		return
 	case len(name) > maxName:
-		r.problem("tool %q was left out: its name has %d bytes, of at most %d", gate.Cut(name, 60), len(name), maxName)
+		r.Problem("tool %q was left out: its name has %d bytes, of at most %d", gate.Cut(name, 60), len(name), maxName)
 		return
 	case r.names[name]:
-		r.problem("tool %q is listed twice: the first one counts", name)
+		r.Problem("tool %q is listed twice: the first one counts", name)
 		return
 	}
 	if r.names == nil {
 		r.names = make(map[string]bool)
 	}
 	r.names[name] = true
-	r.tools = append(r.tools, discovery.ListedTool{
+	r.Tools = append(r.Tools, discovery.ListedTool{
 		Name:         name,
 		Title:        r.text(name, "title", t.Title),
 		Description:  r.text(name, "description", t.Description),
@@ -98,13 +102,13 @@ func (r *toolReader) add(raw json.RawMessage) {
 	})
 }
 
-func (r *toolReader) text(tool, field string, raw json.RawMessage) string {
+func (r *Reader) text(tool, field string, raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
-		r.problem("tool %q: %s is not text and was ignored", tool, field)
+		r.Problem("tool %q: %s is not text and was ignored", tool, field)
 		return ""
 	}
 	return gate.Clean(s)
@@ -112,28 +116,28 @@ func (r *toolReader) text(tool, field string, raw json.RawMessage) string {
 
 // inputSchema keeps every object; the protocol wants one that describes an
 // object, but a root that is a $ref or a oneOf does so without saying it.
-func (r *toolReader) inputSchema(tool string, raw json.RawMessage) json.RawMessage {
+func (r *Reader) inputSchema(tool string, raw json.RawMessage) json.RawMessage {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
-		r.problem("tool %q: inputSchema is %s and was taken as any object", tool, gate.Cut(orNone(raw), 40))
-		return anyObject
+		r.Problem("tool %q: inputSchema is %s and was taken as any object", tool, gate.Cut(orNone(raw), 40))
+		return AnyObject
 	}
 	if len(object) == 0 {
-		return anyObject
+		return AnyObject
 	}
 	if kind, ok := object["type"]; ok && !strings.Contains(string(kind), `"object"`) {
-		r.problem("tool %q: inputSchema is of type %s and was taken as any object", tool, gate.Cut(string(kind), 40))
-		return anyObject
+		r.Problem("tool %q: inputSchema is of type %s and was taken as any object", tool, gate.Cut(string(kind), 40))
+		return AnyObject
 	}
 	return gate.Descriptions(compact(raw))
 }
 
-func (r *toolReader) outputSchema(tool string, raw json.RawMessage) json.RawMessage {
+func (r *Reader) outputSchema(tool string, raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
 	if raw[0] != '{' {
-		r.problem("tool %q: outputSchema is %s and was ignored", tool, gate.Cut(string(raw), 40))
+		r.Problem("tool %q: outputSchema is %s and was ignored", tool, gate.Cut(string(raw), 40))
 		return nil
 	}
 	return gate.Descriptions(compact(raw))
@@ -141,14 +145,14 @@ func (r *toolReader) outputSchema(tool string, raw json.RawMessage) json.RawMess
 
 // annotations keeps the hints that are booleans. For the others the protocol's
 // defaults hold, which assume the worst, so a tool is never trusted by mistake.
-func (r *toolReader) annotations(tool string, raw json.RawMessage) discovery.Annotations {
+func (r *Reader) annotations(tool string, raw json.RawMessage) discovery.Annotations {
 	var a discovery.Annotations
 	if len(raw) == 0 || string(raw) == "null" {
 		return a
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		r.problem("tool %q: annotations are not an object and were ignored", tool)
+		r.Problem("tool %q: annotations are not an object and were ignored", tool)
 		return a
 	}
 	for _, h := range []struct {
@@ -164,7 +168,7 @@ func (r *toolReader) annotations(tool string, raw json.RawMessage) discovery.Ann
 		}
 		var b bool
 		if err := json.Unmarshal(value, &b); err != nil {
-			r.problem("tool %q: annotation %s is %s, not true or false, and was ignored", tool, h.name, gate.Cut(string(value), 40))
+			r.Problem("tool %q: annotation %s is %s, not true or false, and was ignored", tool, h.name, gate.Cut(string(value), 40))
 			continue
 		}
 		*h.to = &b
@@ -189,25 +193,25 @@ func orNone(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// A pager decides whether another page of tools is fetched.
-type pager struct {
+// A Pager decides whether another page of tools is fetched.
+type Pager struct {
 	seen  map[string]bool
 	pages int
 }
 
 var errEndless = errors.New("tools/list does not end")
 
-// next reports whether the page at cursor is to be fetched; an error says why
+// Next reports whether the page at cursor is to be fetched; an error says why
 // the pages before it are all that is taken.
-func (p *pager) next(cursor string, tools int) (bool, error) {
+func (p *Pager) Next(cursor string, tools int) (bool, error) {
 	p.pages++
 	switch {
 	case cursor == "":
 		return false, nil
 	case p.seen[cursor]:
 		return false, fmt.Errorf("%w: it repeats a page", errEndless)
-	case tools >= maxTools:
-		return false, fmt.Errorf("%w: more than %d tools", errEndless, maxTools)
+	case tools >= MaxTools:
+		return false, fmt.Errorf("%w: more than %d tools", errEndless, MaxTools)
 	case p.pages >= maxPages:
 		return false, fmt.Errorf("%w: more than %d pages", errEndless, maxPages)
 	}
@@ -216,4 +220,16 @@ func (p *pager) next(cursor string, tools int) (bool, error) {
 	}
 	p.seen[cursor] = true
 	return true, nil
+}
+
+// TTL is how long a page of tools is good for, as servers of protocol
+// 2026-07-28 say in ttlMs; zero if it does not say, or says "not at all".
+func TTL(page json.RawMessage) time.Duration {
+	var p struct {
+		TTL float64 `json:"ttlMs"`
+	}
+	if json.Unmarshal(page, &p) != nil || !(p.TTL > 0) {
+		return 0
+	}
+	return time.Duration(min(p.TTL, float64((24*time.Hour).Milliseconds()))) * time.Millisecond
 }

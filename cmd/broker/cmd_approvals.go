@@ -80,11 +80,11 @@ func (a *app) approveCommand() *cobra.Command {
 	v, always := state.Verdict{Approve: true, By: "broker approvals approve"}, false
 	c := &cobra.Command{
 		Use:   "approve RUN",
-		Short: "Let a run make calls that wait for a decision",
-		Long: "Let a run make calls that wait for a decision, once each, within 15 minutes. It wants a terminal, where it asks for a\n" +
-			"code that it shows, and it does not work below a program that uses the broker: a model must not approve its own calls.\n" +
-			"Where there is no terminal, BROKER_APPROVER_TOKEN has to be the secret " + approverSecret + " of the keyring.\n" +
-			"Then the run goes on with: broker runs resume RUN, or execute_code with resume.",
+		Short: "Approve calls that wait for a decision",
+		Long: "Approve calls that wait for a decision, once each, within 15 minutes. It needs a terminal, where you type a code that it\n" +
+			"shows, and it does not work below a program that uses the broker: a model must not approve its own calls.\n" +
+			"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring.\n" +
+			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
 			return a.decide(ctx, runs, args[0], v, always)
@@ -99,7 +99,7 @@ func (a *app) approveCommand() *cobra.Command {
 func (a *app) denyCommand() *cobra.Command {
 	v := state.Verdict{By: "broker approvals deny", Denied: broker.Denied}
 	c := &cobra.Command{
-		Use: "deny RUN", Short: "Refuse calls that wait for a decision: the script gets an error for each",
+		Use: "deny RUN", Short: "Deny calls that wait for a decision: the script gets an error for each",
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
 			return a.decide(ctx, runs, args[0], v, false)

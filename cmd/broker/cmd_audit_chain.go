@@ -22,9 +22,9 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "verify", Short: "Check that nobody has changed the record", Args: noArgs,
-		Long: "Check that nobody has changed the record: each row has a digest in a chain of hashes. The first row that is not as it was\n" +
-			"written is named, and the exit code is 1. Whoever can write the file can write all of it anew, or cut its end: that is seen\n" +
-			"only with anchors, the heads of the chain that audit.anchor of the config adds to a file, kept where they cannot write.",
+		Long: "Check that nobody has changed the record: each row has a digest in a chain of hashes. The first row that was\n" +
+			"changed is named, and the exit code is 1. Someone who can write the file can rewrite all of it, or cut its end. To detect\n" +
+			"that you need anchors: heads of the chain, which audit.anchor of the config appends to a file that they cannot write.",
 		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
 			path, err := a.anchorFile(file)
 			if err != nil {

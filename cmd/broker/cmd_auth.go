@@ -69,8 +69,8 @@ func (a *app) authLoginCommand() *cobra.Command {
 		Use:   "login SERVER",
 		Short: "Sign in to a remote server with your browser",
 		Long: "Sign in to a remote server (OAuth 2.1). Your browser shows its sign-in page and comes back to this machine.\n" +
-			"Where no browser can be started, or with --no-browser, the address of the page is printed, and the address\n" +
-			"that your browser ends at can be pasted. A broker that is running uses the new token with its next call.",
+			"If no browser can be started, or with --no-browser, it prints the address of the page; you can paste the address\n" +
+			"where your browser ends up. A running broker uses the new token with its next call.",
 		Args: oneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("nobody signed in for %s", timeout))

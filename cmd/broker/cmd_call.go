@@ -19,9 +19,9 @@ func (a *app) callCommand() *cobra.Command {
 		Use:   "call SERVER.TOOL ['{\"json\"}' | KEY=VALUE... | -]",
 		Short: "Call one tool",
 		Long: "Call one tool, as a script would: its arguments are checked and the call is recorded. Only its server is started.\n" +
-			"Arguments are one JSON object, from stdin with -, or KEY=VALUE: numbers, booleans, arrays and objects in JSON where the\n" +
-			"tool's schema has them, else text. What the tool answers is printed as JSON, a lone text as it is; with --json, all\n" +
-			"that the server sent.\n\nExit codes:\n  0   done\n  1   the tool failed\n  2   wrong usage, arguments or config; no such tool\n  3   its server cannot be reached",
+			"Arguments are one JSON object, from stdin with -, or KEY=VALUE: JSON where the tool's schema has numbers, booleans,\n" +
+			"arrays or objects, else text. The answer of the tool is printed as JSON, a single text as it is; with --json, all that\n" +
+			"the server sent is printed.\n\nExit codes:\n  0   done\n  1   the tool failed\n  2   wrong usage, arguments or config; no such tool\n  3   its server cannot be reached",
 		Example: "  broker call github.list_issues owner=o repo=r state=OPEN limit=5\n  broker call files.read_file '{\"path\": \"a.txt\"}'",
 		Args:    someArgs(1, -1, "the name of a tool, and perhaps its arguments\nhint: broker search WORDS finds tools by what they do"),
 		RunE: func(cmd *cobra.Command, args []string) error {

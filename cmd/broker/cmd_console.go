@@ -19,8 +19,8 @@ func (a *app) consoleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "console", Short: "Open the console in a browser: servers, executions, approvals, audit",
 		Long: "Open the console in a browser: servers, search, executions, what was saved, approvals, skills, audit, and a place to run\n" +
-			"scripts. It is that of the daemon; where none runs, this process serves it until it is interrupted. The address that is\n" +
-			"printed is for you alone: it has a token. Below a program that uses the broker the console only shows.",
+			"scripts. The daemon serves it; if no daemon runs, this process serves it until it is interrupted. The printed\n" +
+			"address is for you alone: it holds a token. Below a program that uses the broker the console is read-only.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.openConsole(cmd.Context(), printOnly)

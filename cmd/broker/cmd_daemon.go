@@ -27,7 +27,7 @@ func (a *app) daemonCommand() *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return a.daemonStatus() },
 		},
 		&cobra.Command{
-			Use: "stop", Short: "Stop the daemon; clients start another one with their next request", Args: noArgs,
+			Use: "stop", Short: "Stop the daemon; the next request of a client starts another one", Args: noArgs,
 			RunE: func(*cobra.Command, []string) error { return a.daemonStop() },
 		},
 		a.daemonRestartCommand(),
@@ -45,12 +45,12 @@ func (a *app) daemonRunCommand() *cobra.Command {
 	var idle time.Duration
 	c := &cobra.Command{
 		Use: "run", Short: "Run the daemon in the foreground",
-		Long: "Run the daemon in the foreground. \"broker serve\" starts one when it is needed, so that nobody has to.\n" +
+		Long: "Run the daemon in the foreground. \"broker serve\" starts one when it is needed.\n" +
 			"It ends some minutes after its last client.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context(), idle) },
 	}
-	c.Flags().DurationVar(&idle, "idle", daemonIdle, "how long to stay after the last client; 0 means for ever")
+	c.Flags().DurationVar(&idle, "idle", daemonIdle, "how long to run after the last client has left; 0 means forever")
 	a.serveFlags(c)
 	return c
 }
@@ -247,7 +247,7 @@ func (a *app) daemonStop() error {
 
 func (a *app) daemonRestartCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "restart", Short: "Stop the daemon and start another one, with the flags of this command", Args: noArgs,
+		Use: "restart", Short: "Restart the daemon, with the flags of this command", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkMode(a.mode); err != nil {
 				return err

@@ -47,8 +47,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor [SERVER...]",
 		Short: "Diagnose config, servers and sandbox",
 		Long: "Check the config, the state directory and the sandbox, then start each server (or only the named ones), list its\n" +
-			"tools and say how long that took. Each line is printed as soon as it is known. What a server that failed has\n" +
-			"written is shown below it.\n\n" +
+			"tools and report how long that took. Each line is printed as soon as it is known. The output of a server that\n" +
+			"failed is shown below it.\n\n" +
 			"Exit codes:\n  0   all is well\n  1   something other than a server failed\n  2   wrong usage or config\n  3   a server failed",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, fix) },
 	}

@@ -34,7 +34,7 @@ QUERIES.jsonl holds one JSON object a line:
   {"query": "list open issues", "relevant": ["github/list_issues"], "set": "mine"}
 Any one of the tools in "relevant" is a hit; "set" may be left out.
 
-They are asked of your own catalogue, or with --tools of recorded tools, one
+The queries run on your own catalogue, or with --tools on recorded tools, one
 JSON object a line:
   {"server": "github", "name": "list_issues", "description": "…", "inputSchema": {…}}
 

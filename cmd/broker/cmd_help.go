@@ -40,7 +40,7 @@ const pageWidth = 80
 func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND|TOPIC]", Short: "Show help for a command, or a page of the documentation",
-		Long: "Show help for a command, or a page of the documentation. Where both have one name, TOPIC.md is the page.",
+		Long: "Show help for a command, or a page of the documentation. If both have the same name, TOPIC.md is the page.",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var names []string
 			if len(args) == 0 {

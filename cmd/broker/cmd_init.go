@@ -28,17 +28,17 @@ func (a *app) initCommand() *cobra.Command {
 		Long: "Set up the broker. Find the clients, show their servers, offer to take these over into servers.json, index them, and\n" +
 			"say what that saves. Then connect the clients that you choose: each gets the broker as one entry, and the servers\n" +
 			"that were taken over leave its file. Nothing is written before it is shown; broker uninstall CLIENT restores a file,\n" +
-			"byte for byte. Each question has a flag; where nobody can be asked, what is not answered is an error, and nothing\n" +
-			"is written. The files of the project are left alone: broker import, broker install CLIENT --project.\n\nClients: " + strings.Join(clients.IDs(), ", "),
+			"byte for byte. Each question has a flag; without a terminal, a question that no flag answers is an error, and nothing\n" +
+			"is written. Project files are left alone; for these see broker import and broker install CLIENT --project.\n\nClients: " + strings.Join(clients.IDs(), ", "),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.initialize(cmd.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes: take the servers over, connect all clients that are found, open the console on a terminal")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes: take the servers over, connect all clients found, open the console on a terminal")
 	flags.BoolVar(&f.take, "import", false, "take the servers over into servers.json")
 	flags.BoolVar(&f.leave, "no-import", false, "leave the servers with the clients")
 	flags.StringSliceVar(&f.clients, "client", nil, "connect these clients, such as cursor,vscode; none connects none")
-	flags.BoolVar(&f.all, "all", false, "connect all clients that are found")
+	flags.BoolVar(&f.all, "all", false, "connect all clients found")
 	flags.BoolVar(&f.console, "console", false, "open the console at the end without asking, on a terminal")
 	flags.BoolVar(&f.noConsole, "no-console", false, "do not offer to open the console")
 	noIndexFlag(c, &f.noIndex)

@@ -25,10 +25,10 @@ func (a *app) installCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install CLIENT",
 		Short: "Add the broker to a client's config",
-		Long: "Add the broker to the config of a client, as one entry; with --profile, the client sees what that has. Everything else in\n" +
-			"the file stays as it is; the file is backed up, and broker uninstall makes it what it was, byte for byte. With --move the\n" +
+		Long: "Add the broker to the config of a client, as one entry; with --profile, the client uses that profile. Everything else in\n" +
+			"the file stays as it is; the file is backed up, and broker uninstall restores it, byte for byte. With --move the\n" +
 			"client's other servers become the broker's. Installing again brings the entry up to date. Then connect to the servers\n" +
-			"that were never listed and say what their tools cost.\n\nWith --link nothing is written: it prints links for VS Code and Cursor, which ask their user when one is opened.\n\n" +
+			"that were never listed and say what their tools cost.\n\nWith --link nothing is written: it prints links for VS Code and Cursor, which ask before they install.\n\n" +
 			"Clients: " + strings.Join(clients.IDs(), ", "),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if link {
@@ -96,8 +96,8 @@ func (a *app) uninstallCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "uninstall CLIENT",
 		Short: "Remove the broker from a client's config",
-		Long: "Restore the file of a client to what it was before broker install, byte for byte. If it was edited since, only the\n" +
-			"broker's entry goes, and servers that were moved return to their places; your edits stay as you wrote them.",
+		Long: "Restore the file of a client to what it was before broker install, byte for byte. If it was edited since then, only\n" +
+			"the broker's entry is removed and moved servers return to their places; your edits stay.",
 		Args: oneArg("a client"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.aim(&r, args[0]); err != nil {

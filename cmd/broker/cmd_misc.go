@@ -69,7 +69,7 @@ func (a *app) promptCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&mode, "mode", "", "the mode of the broker that it is for: code (default), tools or auto")
+	c.Flags().StringVar(&mode, "mode", "", "the mode of the broker: code (default), tools or auto")
 	return c
 }
 

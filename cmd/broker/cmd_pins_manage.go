@@ -118,7 +118,7 @@ const pinArgs = "SERVER or SERVER.NAME"
 func (a *app) pinsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [SERVER[.NAME]]",
-		Short: "List what servers offer and whether it is as it was approved",
+		Short: "List what servers offer and what has changed since it was approved",
 		Args:  someArgs(0, 1, pinArgs),
 		RunE: a.withPins(func(_ *session, rows []pins.Row) error {
 			return printList(a, rows, "no tools are known", table[pins.Row]{"SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
@@ -131,7 +131,7 @@ func (a *app) pinsListCommand() *cobra.Command {
 func (a *app) pinsDiffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff [SERVER[.NAME]]",
-		Short: "Show what differs from what was approved, and why it is held",
+		Short: "Show what has changed since it was approved, and why it is held",
 		Args:  someArgs(0, 1, pinArgs),
 		RunE: a.withPins(func(_ *session, rows []pins.Row) error {
 			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
@@ -168,7 +168,7 @@ func (a *app) printPin(r pins.Row) {
 func (a *app) pinsApproveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "approve SERVER[.NAME]",
-		Short: "Approve what a server offers as it is now",
+		Short: "Approve what a server offers now",
 		Args:  oneArg(pinArgs + " (broker pins diff shows what differs)"),
 		RunE: a.withPins(func(s *session, rows []pins.Row) error {
 			if err := s.pins.Approve(rows); err != nil {

@@ -18,7 +18,7 @@ type gitFlags struct{ ref, folder string }
 
 func (g *gitFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&g.ref, "ref", "", "the branch, tag or commit of a repository (default its default branch)")
-	c.Flags().StringVar(&g.folder, "folder", "", "the folder of a repository that is meant (default all of it)")
+	c.Flags().StringVar(&g.folder, "folder", "", "the folder of the repository to use (default all of it)")
 }
 
 // source is a repository with the flags; nil if text is no address, which takes
@@ -47,10 +47,10 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 		Short: "Install a plugin from an archive, a folder, a git repository or a marketplace",
 		Long: "Install a plugin into the config's folder of plugins: from an archive (.zip, .tar.gz), a folder, the address of a git repository, or by its name (NAME\n" +
 			"or NAME@MARKETPLACE) from the marketplaces added with broker plugins add; with names, those plugins of the marketplace in the folder\n" +
-			"SOURCE. A repository is fetched with git, and the commit is kept. Nothing of a plugin is run by this.\n\n" +
-			"What the servers of a plugin run or connect to is shown, and only installed if you say yes, on the terminal or with --yes. They start from\n" +
-			"then on, until something of them or of the files of the plugin changes: see broker plugins approve. Variables of the environment that they\n" +
-			"name are empty, but for those that --env names, and they get nothing from the keyring.",
+			"SOURCE. A repository is fetched with git, and the commit is kept. This runs nothing in a plugin.\n\n" +
+			"It shows what the servers of a plugin run or connect to, and installs only if you say yes, on the terminal or with --yes. The servers may\n" +
+			"start until they or the files of the plugin change: see broker plugins approve. They see no environment variables but those that --env\n" +
+			"names, and nothing from the keyring.",
 		Example: "  broker plugins install ./sales\n  broker plugins install https://github.com/owner/plugin --ref v1.2\n  broker plugins install sales@team",
 		Args:    someArgs(1, -1, "an archive, a folder, a repository or a name"),
 		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
@@ -160,8 +160,8 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add SOURCE",
 		Short: "Add a marketplace: a folder or git repository that lists plugins",
-		Long: "Make a marketplace known, so that its plugins can be installed by name: a folder with " + plugin.MarketFile + ", or the address of a git\n" +
-			"repository with one, of which a copy is kept. To add it again takes the newest commit. Nothing of it is run.",
+		Long: "Add a marketplace, so that its plugins can be installed by name: a folder with " + plugin.MarketFile + ", or the address of a git\n" +
+			"repository with one, of which a copy is kept. Adding it again fetches the newest commit. Nothing in it is run.",
 		Example: "  broker plugins add https://github.com/owner/plugins\n  broker plugins list --offers\n  broker plugins install sales",
 		Args:    oneArg("a folder or the address of a repository"),
 		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *skillHome, args []string) error {

@@ -19,8 +19,8 @@ func (a *app) policyCommand() *cobra.Command {
 func (a *app) policyTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test FILE|-",
-		Short: "Decide about the calls of a file, and compare with what is expected",
-		Long: `Decide about the calls of a file, and compare with what is expected. No config is read and no server is started.
+		Short: "Check a policy against scenarios with expected decisions",
+		Long: `Check a policy against scenarios with expected decisions. This reads no config and starts no server.
 
 FILE holds scenarios in JSON, comments are fine:
   {"policy": {"preset": "balanced", "rules": […]},

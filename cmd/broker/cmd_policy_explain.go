@@ -31,10 +31,10 @@ func (a *app) policyExplainCommand() *cobra.Command {
 	var profile string
 	c := &cobra.Command{
 		Use:   "explain TOOL [ARGS.json | '{\"json\"}' | -]",
-		Short: "Explain what the policy makes of a call, rule by rule",
-		Long: "Explain what the policy makes of a call: its class and why, the decision, and of each rule whether it matches, or the\n" +
-			"first reason why not. Without arguments, it is about the tool as such: rules about arguments do not match. What went\n" +
-			"before in a script (budgets, flows) is not known here.",
+		Short: "Explain the policy's decision about a call, rule by rule",
+		Long: "Explain the policy's decision about a call: the class of the tool and why, the decision, and for each rule whether it\n" +
+			"matches, or the first reason why it does not. Without arguments, rules about arguments do not match. Earlier calls of a\n" +
+			"script (budgets, flows) are not taken into account.",
 		Example: "  broker policy explain github.delete_repo\n  broker policy explain mail.send '{\"to\": \"ann@acme.com\"}' --profile ci",
 		Args:    someArgs(1, 2, "the name of a tool, and perhaps its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -130,9 +130,9 @@ type classGuess struct {
 func (a *app) policyCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
-		Short: "Find patterns that match no tool, and rules that can never decide",
-		Long: "Compare the policy with the tools of all servers: patterns that match no known tool, rules that can never decide, and\n" +
-			"tools whose class is a guess, since their servers say nothing.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
+		Short: "Find patterns that match no tool, and rules that never apply",
+		Long: "Compare the policy with the tools of all servers: patterns that match no known tool, rules that never apply, and\n" +
+			"tools whose class is a guess because their servers do not say.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTools(cmd, func(s *session) error {

@@ -43,8 +43,8 @@ func (a *app) policyReplayCommand() *cobra.Command {
 	var file, profile string
 	c := &cobra.Command{
 		Use:   "replay [--since 7d] [--policy FILE]",
-		Short: "Show which recorded calls a policy would treat otherwise",
-		Long: "Show which recorded calls the policy of the config, or that in FILE, would treat otherwise than they were. Nothing is\n" +
+		Short: "Show which recorded calls a policy would decide differently",
+		Long: "Show which recorded calls the policy of the config, or the one in FILE, would decide differently. Nothing is\n" +
 			"called. Arguments are recorded only with \"audit\": {\"payloads\": true}, and redacted; without them, rules about\n" +
 			"arguments do not match, and such calls are counted as unclear. FILE holds a policy, or a whole servers.json.",
 		Args: noArgs,
@@ -175,8 +175,8 @@ func (a *app) policyInitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [--since 30d]",
 		Short: "Propose a policy from the tools of all servers and the recorded calls",
-		Long: "Propose a policy: the preset is careful; tools that may change something are allowed if they were used, and those that\n" +
-			"destroy something are denied if they never were. It is printed, and no file is changed.",
+		Long: "Propose a policy: the preset is careful; tools that may change something are allowed if they were used, and destructive\n" +
+			"tools that were never used are denied. It is printed; no file is changed.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTools(cmd, func(s *session) error {

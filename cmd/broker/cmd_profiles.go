@@ -15,7 +15,7 @@ import (
 func (a *app) profilesCommand() *cobra.Command {
 	var none bool
 	use := &cobra.Command{
-		Use: "use NAME | use --none", Short: "Make a profile that of clients which name none",
+		Use: "use NAME | use --none", Short: "Set the profile of clients that name none",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if none {
 				return noArgs(cmd, args)
@@ -24,7 +24,7 @@ func (a *app) profilesCommand() *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.useProfile(strings.Join(args, "")) },
 	}
-	use.Flags().BoolVar(&none, "none", false, "give these clients all tools again")
+	use.Flags().BoolVar(&none, "none", false, "let these clients see all tools again")
 	return group("profiles", "Show and choose which servers and tools clients see",
 		&cobra.Command{
 			Use: "list", Short: "List the profiles of the config, and who uses them", Args: noArgs,

@@ -24,7 +24,7 @@ func (a *app) projectsCommand() *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return a.listProjects() },
 		},
 		&cobra.Command{
-			Use: "show [PATH]", Short: "Show what a project says, and what its servers would run", Args: upToOne,
+			Use: "show [PATH]", Short: "Show the settings of a project, and what its servers would run", Args: upToOne,
 			RunE: a.withProject(func(_ context.Context, p *project, _ string) error {
 				if a.json {
 					return a.printJSON(p.row())
@@ -33,17 +33,17 @@ func (a *app) projectsCommand() *cobra.Command {
 			}),
 		},
 		&cobra.Command{
-			Use: "trust [PATH]", Short: "Let the servers of a project start",
-			Long: "Show what the servers of a project run or connect to, and ask whether they may start. It wants a terminal, where it asks for a\n" +
-				"code that it shows, and it does not work below a program that uses the broker: a model must not trust for you.\n" +
-				"Where there is no terminal, BROKER_APPROVER_TOKEN has to be the secret " + approverSecret + " of the keyring.\n" +
-				"Trust holds for the servers as they are shown: when a file changes what they are, they are left out until you trust them again.\n" +
-				"Programs that they run may change without being asked about, also those in the project itself.",
+			Use: "trust [PATH]", Short: "Allow the servers of a project to start",
+			Long: "Show what the servers of a project run or connect to, and ask whether they may start. It needs a terminal, where you type a\n" +
+				"code that it shows, and it does not work below a program that uses the broker: a model must not decide for you.\n" +
+				"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring.\n" +
+				"Trust holds for the servers as shown: when a file changes one of them, they are left out until you trust them again.\n" +
+				"The programs that they run may change without a question, even programs in the project itself.",
 			Args: upToOne,
 			RunE: a.withProject(a.trustProject),
 		},
 		&cobra.Command{
-			Use: "revoke [PATH]", Short: "Take the trust in the servers of a project back", Args: upToOne,
+			Use: "revoke [PATH]", Short: "Stop trusting the servers of a project", Args: upToOne,
 			RunE: func(cmd *cobra.Command, args []string) error { return a.revokeProject(cmd.Context(), args) },
 		},
 	)

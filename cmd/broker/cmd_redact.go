@@ -37,8 +37,8 @@ func (a *app) redactCommand() *cobra.Command {
 Each line is JSON, {"id", "text", "media"?}, and so is each line of the answer: {"id", "text", "spans": [{"type", "start", "end"}]}, with offsets in bytes of
 the text that was read. With "media": "json" the new text is JSON as well, and what stands under names such as "password" is hidden too.
 
-Found are e-mail addresses, phone numbers in international form, payment cards, IBANs, US social security numbers, private keys, keys and tokens of
-services, JWTs, passwords in URLs, and values of fields such as password, secret, token and api_key. Names and addresses of persons are not.`,
+It finds e-mail addresses, phone numbers in international form, payment cards, IBANs, US social security numbers, private keys, keys and tokens of
+services, JWTs, passwords in URLs, and values of fields such as password, secret, token and api_key. It does not find names and postal addresses.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return redactLines(a.stdin, exact(a.stdout)) },
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	return group("runs", "Show and resume runs that a crash or a question has broken off",
+	return group("runs", "Show and resume runs that a crash or a question interrupted",
 		a.runsListCommand(), a.runsShowCommand(), a.runsResumeCommand(), a.runsSettleCommand())
 }
 
@@ -116,9 +116,9 @@ func (a *app) runsResumeCommand() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a run: what it did is not done again",
-		Long: "Go on with a run where it was broken off, by a crash or by a call that needed approval. Calls that have a result are\n" +
-			"answered from the journal. With --code another script takes over: it finds made what the run has written.\n" +
+		Short: "Resume a run without repeating the calls that it has made",
+		Long: "Resume a run after a crash, or after a call that needed approval. Calls that have a result are answered from the\n" +
+			"journal. With --code another script takes over; calls that the run has already made are not made again.\n" +
 			"The exit code is the script's.\n\nExit codes:\n" + execCodesHelp,
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -152,9 +152,9 @@ func (a *app) runsSettleCommand() *cobra.Command {
 	var done, retry bool
 	c := &cobra.Command{
 		Use:   "settle RUN CALL",
-		Short: "Say what became of a call whose answer was lost",
-		Long: "Say what became of a call that was sent before a crash, and whose answer was lost: such a call is never sent again by\n" +
-			"itself. Look first whether it was done. Then: broker runs resume RUN",
+		Short: "Record what became of a call whose answer was lost",
+		Long: "Record what became of a call that was sent before a crash and whose answer was lost. The broker never sends such a\n" +
+			"call again by itself. First check whether it was done. Afterwards: broker runs resume RUN",
 		Args: someArgs(2, 2, "the id of a run, and the number of a call"),
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
 			n, err := strconv.Atoi(args[1])
@@ -177,7 +177,7 @@ func (a *app) runsSettleCommand() *cobra.Command {
 			return nil
 		}),
 	}
-	c.Flags().BoolVar(&done, "done", false, "it was done: the script gets null for it")
-	c.Flags().BoolVar(&retry, "retry", false, "it was not done: send it again")
+	c.Flags().BoolVar(&done, "done", false, "the call was done: the script gets null for it")
+	c.Flags().BoolVar(&retry, "retry", false, "the call was not done: send it again")
 	return c
 }

@@ -28,9 +28,9 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [GROUP...]",
 		Short: "Run hostile scripts in the sandbox and check that it contains them",
-		Long: "Run scripts that never end, use up memory, flood their host or reach for files, each in a sandbox as the config\n" +
-			"sets it up, and a small script after each. Then let a process that contains itself as those of scripts do try what\n" +
-			"somebody could who has taken it over. Prints what became of them; exits with 1 if something got out.\n" +
+		Long: "Run scripts that never end, use up memory, flood their host or reach for files, each in the configured sandbox, and a\n" +
+			"small script after each. Then let a process with the same containment try what an attacker who has taken it over\n" +
+			"could do. Print the outcome of each; exit with 1 if something escaped.\n" +
 			"The groups are " + strings.Join(attack.Groups(), ", ") + "; without one, all are tried.",
 		RunE: func(cmd *cobra.Command, groups []string) error {
 			for _, g := range groups {
@@ -48,7 +48,7 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 		},
 	}
 	c.Flags().Float64Var(&timeout, "timeout", 1, "seconds that each script gets")
-	c.Flags().StringVar(&isolation, "isolation", "", "what is tested: worker, container or all; what the config uses if it is not given")
+	c.Flags().StringVar(&isolation, "isolation", "", "what to test: worker, container or all (default as configured)")
 	return c
 }
 

@@ -24,7 +24,7 @@ func (a *app) sandboxdCommand() *cobra.Command {
 	o := remote.ServerOptions{Worker: new(worker.Options), Build: version}
 	c := &cobra.Command{
 		Use:   "sandboxd",
-		Short: "Run scripts of brokers elsewhere, each in a contained process",
+		Short: "Run the scripts of brokers on other machines, each in a contained process",
 		Long: "Run the scripts of brokers on other machines, each in a contained process of this one. It reads no config and keeps no state. Brokers name it in\n" +
 			"\"remote\" of \"sandbox\"; both sides have certificates. A broker goes on making the calls: no script can reach the network from here.\n" +
 			"After SIGTERM it takes no more scripts and finishes those that run. With --health, /healthz, /readyz and /metrics report on it.",
@@ -49,8 +49,8 @@ func (a *app) sandboxdCommand() *cobra.Command {
 	f.IntVar(&o.Executions, "max-executions", 0, "how many scripts run at one time; 0 is four for each processor, 8 to 64")
 	f.Int64Var(&memory, "max-memory", 1024, "the most memory that a broker may ask for, for one script, in MiB")
 	timeVar(f, &o.Timeout, "max-timeout", "the most time that a broker may ask for, for one script; 10m if it is not given")
-	f.StringSliceVar(&o.Worker.Require, "require", nil, "layers without which it does not start: seccomp, landlock, memory")
-	f.DurationVar(&a.drain, "drain", 2*time.Minute, "finish scripts for this long at most after a signal to end")
+	f.StringSliceVar(&o.Worker.Require, "require", nil, "refuse to start without these layers: seccomp, landlock, memory")
+	f.DurationVar(&a.drain, "drain", 2*time.Minute, "wait at most this long for scripts to finish after SIGTERM")
 	return c
 }
 

@@ -76,7 +76,7 @@ func (a *app) scriptsSaveCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&s.Execution, "execution", "", "save the script of this execution; the id may be cut")
 	c.Flags().StringVar(&s.Description, "description", "", "what it does, in one line, for search")
-	c.Flags().StringVar(&s.Profile, "profile", "", "the profile that it needs, recorded with it")
+	c.Flags().StringVar(&s.Profile, "profile", "", "the profile that the script needs, recorded with it")
 	return c
 }
 

@@ -28,7 +28,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Run the MCP server over stdio or HTTP",
 		Long: "Run the MCP server over stdin and stdout, or with --http over Streamable HTTP at /mcp.\n" +
 			"With --http, the profile NAME is at /mcp/NAME; the console is at /console, on an address of this machine; skills and plugins are managed below /api, which /api/openapi.json describes; /healthz and /readyz report its health.\n" +
-			"Upstream servers are started when they are needed and stopped with it.\n" +
+			"Upstream servers start when they are needed and stop with the broker.\n" +
 			"Clients on stdio share one process, the daemon, which the first of them starts; see broker daemon. With --no-daemon, with BROKER_DAEMON=off\n" +
 			"or CI=true in the environment, and in a sandbox, this process serves by itself.",
 		Args: noArgs,
@@ -56,7 +56,7 @@ func (a *app) serveCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
 	c.Flags().StringVar(&a.metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
-	c.Flags().DurationVar(&a.drain, "drain", 30*time.Second, "with --http, finish requests for this long at most after a signal to end")
+	c.Flags().DurationVar(&a.drain, "drain", 30*time.Second, "with --http, wait at most this long for requests to finish after SIGTERM")
 	c.Flags().StringVar(&share.address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
 	c.Flags().StringVar(&share.name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
 	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, and not through the daemon")
@@ -66,7 +66,7 @@ func (a *app) serveCommand() *cobra.Command {
 
 // serveFlags are the flags that decide what clients get.
 func (a *app) serveFlags(c *cobra.Command) {
-	c.Flags().StringVar(&a.mode, "mode", "", "what clients are shown: code (default), tools or auto")
+	c.Flags().StringVar(&a.mode, "mode", "", "what clients see: code (default), tools or auto")
 	c.Flags().StringVar(&a.skillsPath, "skills", "", "the folder of skills with public/ and custom/, instead of the config's")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 }

@@ -34,7 +34,7 @@ func (a *app) serviceCommand() *cobra.Command {
 	}
 	a.serveFlags(install)
 	uninstall := &cobra.Command{
-		Use: "uninstall", Short: "Do not start the daemon when you log in, and stop it", Args: noArgs,
+		Use: "uninstall", Short: "Stop the daemon, and do not start it when you log in", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withService(name, func(p service.Plan) error { return a.serviceUninstall(cmd.Context(), p) })
 		},

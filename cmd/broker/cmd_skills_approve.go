@@ -93,7 +93,7 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the approval back")
-	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be allowed")
+	c.Flags().BoolVar(&dry, "dry-run", false, "report what would be allowed and write nothing")
 	return c
 }
 

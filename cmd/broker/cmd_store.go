@@ -198,8 +198,8 @@ func (a *app) storeGetCommand() *cobra.Command {
 		}),
 	}
 	c.Flags().StringVar(&part.Path, "path", "", `the part wanted, such as "items[0].title"`)
-	c.Flags().IntVar(&part.Offset, "offset", 0, "elements, or characters, to leave out")
-	c.Flags().IntVar(&part.Limit, "limit", 0, "elements, or characters, at most; 0 means all")
+	c.Flags().IntVar(&part.Offset, "offset", 0, "number of elements or characters to skip")
+	c.Flags().IntVar(&part.Limit, "limit", 0, "maximum number of elements or characters; 0 means all")
 	return c
 }
 

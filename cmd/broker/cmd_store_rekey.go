@@ -9,7 +9,7 @@ import (
 func (a *app) storeRekeyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rekey",
-		Short: "Seal the database again with the first key",
+		Short: "Encrypt the database again, with the first key",
 		Long: "Seal again, with the first key of \"stateKey\", what other keys of that list have sealed in the database that brokers\n" +
 			"share, while they run. To replace a key: give all brokers the old key and then the new one; then the new one and\n" +
 			"then the old one; run store rekey; then give them the new one alone.",

@@ -49,7 +49,7 @@ func (a *app) tailCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "tail", Short: "Print executions and calls as lines, newest last",
 		Long: "Print recorded executions and calls as lines, newest last: time, client, tool, class, status, milliseconds, and what the\n" +
-			"policy decided. With --follow, go on with what any process records until interrupted. With --json, each line is\n" +
+			"policy decided. With --follow, keep printing what any process records, until interrupted. With --json, each line is\n" +
 			"{\"execution\"} or {\"call\"}.",
 		Args: noArgs,
 		PreRunE: func(*cobra.Command, []string) error {
@@ -67,7 +67,7 @@ func (a *app) tailCommand() *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.BoolVarP(&t.follow, "follow", "f", false, "go on with what is new, until interrupted")
+	flags.BoolVarP(&t.follow, "follow", "f", false, "keep printing new lines until interrupted")
 	flags.IntVar(&t.limit, "limit", 20, "maximum number of lines to begin with; negative for all")
 	flags.StringVar(&t.server, "server", "", "only calls of this server")
 	flags.StringVar(&t.status, "status", "", "only these: "+strings.Join(tailStatuses, ", "))

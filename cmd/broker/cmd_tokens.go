@@ -20,10 +20,10 @@ func (a *app) tokensCommand() *cobra.Command {
 	var team string
 	var expires time.Duration
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Make a token for a program, and print it once",
-		Long: `Make a token with which a program uses the HTTP endpoint as the client NAME, and print it.
+		Use: "create NAME", Short: "Create a token for a program and print it once",
+		Long: `Create a token with which a program uses the HTTP endpoint as the client NAME, and print it.
 
-It is shown only now: what is kept is its SHA-256. A running broker accepts it within a second. With --profile it can use that profile of the config and nothing else.`,
+It is shown only once: the broker keeps its SHA-256. A running broker accepts it within a second. With --profile it gives access to that profile of the config and nothing else.`,
 		Args: oneArg("the name of a client"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := apitoken.Token{Name: args[0], Profile: a.profile, Team: team}
@@ -38,11 +38,11 @@ It is shown only now: what is kept is its SHA-256. A running broker accepts it w
 	return group("tokens", "Make, list and revoke tokens for the HTTP endpoint",
 		create,
 		&cobra.Command{
-			Use: "list", Short: "List the tokens: who has one, for what, and when it was used last", Args: noArgs,
+			Use: "list", Short: "List the tokens: their clients, what they may use, and when they were last used", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.listTokens(cmd.Context()) },
 		},
 		&cobra.Command{
-			Use: "revoke NAME", Short: "Make a token good for nothing, within a second", Args: oneArg("the name of a client"),
+			Use: "revoke NAME", Short: "Revoke a token; this takes effect within a second", Args: oneArg("the name of a client"),
 			RunE: func(cmd *cobra.Command, args []string) error { return a.revokeToken(cmd.Context(), args[0]) },
 		},
 	)

@@ -97,7 +97,7 @@ func longest[Row any](n int, rows []Row, text func(Row) string) int {
 func (a *app) toolsShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show TOOL",
-		Short: "Show what a tool does and takes",
+		Short: "Show the description and the parameters of a tool",
 		Args:  oneArg("the name of a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.openAnyway(-1)

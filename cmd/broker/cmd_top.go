@@ -16,9 +16,9 @@ import (
 
 func (a *app) topCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "top", Short: "Watch servers, executions and writes on the whole terminal",
-		Long: "Watch the broker on the whole terminal: its servers with their calls, times and errors of the last minute, executions, the\n" +
-			"last calls that wrote something, and the calls that wait for you. It shows the daemon; where none runs, what is recorded.\n\n" +
+		Use: "top", Short: "Watch servers, executions and writes in a full-screen view",
+		Long: "Watch the broker in a full-screen view: its servers with their calls, times and errors of the last minute, executions, the\n" +
+			"latest calls that wrote something, and the calls that wait for you. It shows the daemon; if none runs, the record.\n\n" +
 			"Keys:\n" +
 			"  tab, shift-tab    the next section, the one before\n" +
 			"  arrows, j, k      the next row, the one before\n" +

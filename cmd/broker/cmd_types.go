@@ -12,8 +12,8 @@ func (a *app) typesCommand() *cobra.Command {
 		Use:   "types --out DIR",
 		Short: "Write typed wrappers of all tools for editor completion",
 		Long: "Write servers/SERVER/TOOL.ts for every tool, and what an editor needs beside them. A script in DIR that the\n" +
-			"editor accepts runs unchanged with broker exec. Files that are up to date are not touched, those of tools that\n" +
-			"are gone are removed, and those that somebody else wrote are left alone.",
+			"editor accepts runs unchanged with broker exec. Files that are up to date are not touched, files of tools that no\n" +
+			"longer exist are removed, and files that the broker did not write are left alone.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {

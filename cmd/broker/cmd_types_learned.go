@@ -107,7 +107,7 @@ func (a *app) learnedShowCommand() *cobra.Command {
 func (a *app) learnedResetCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use: "reset [SERVER [TOOL]]", Short: "Forget learned types, such as after a server was updated", Args: upToTwo,
+		Use: "reset [SERVER [TOOL]]", Short: "Forget learned types, for example after a server was updated", Args: upToTwo,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && !all {
 				return usage("which types? Name a server, or --all\nhint: broker types learned list")

@@ -241,7 +241,7 @@ func (a *app) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "config file (default ./servers.json, then $XDG_CONFIG_HOME/broker/servers.json)")
 	flags.StringVar(&a.stateDir, "state-dir", "", "where the catalogue and the audit log are (default $XDG_STATE_HOME/broker/…)")
-	flags.StringVar(&a.profile, "profile", "", "see only what this profile of the config has (default $BROKER_PROFILE)")
+	flags.StringVar(&a.profile, "profile", "", "use this profile of the config (default $BROKER_PROFILE)")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

@@ -11,12 +11,15 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"log/slog"
 	"net/http"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -45,9 +48,11 @@ type Options struct {
 	Owner func(tokens map[string]string, token string) string
 	// Reader answers what the console shows; nil serves skills and plugins only.
 	Reader *Reader
-	// Session says whether a request comes from the console, and may change things;
-	// nil knows none.
-	Session func(r *http.Request) (in, changes bool)
+	// Session is that of the console which a request comes from; nil knows none. An
+	// error means that nobody can say now.
+	Session func(r *http.Request) (Session, error)
+	// Enter says what to do to get a session; empty is to run broker console.
+	Enter string
 	// Always writes a rule that allows tools into the policy of the config; nil
 	// cannot.
 	Always func(tools []string) error
@@ -71,6 +76,16 @@ type Options struct {
 	// Logger receives the errors that are nobody's fault who asked; nil discards
 	// them.
 	Logger *slog.Logger
+}
+
+// A Session is that of a browser at the console.
+type Session struct {
+	In      bool
+	Changes bool // it may change things
+	// Person is who has signed in; nil is whoever has opened the console with a token
+	// that was printed, on the broker's machine.
+	Person *upstream.Person
+	Denied string // why the person may do nothing here any more
 }
 
 // The names of clients that have no token of their own.
@@ -138,7 +153,11 @@ func New(o Options) http.Handler {
 }
 
 func (s *server) serve(r route, private bool, w http.ResponseWriter, req *http.Request) {
-	client, refusal := s.admit(req, r.changes, private)
+	var client string
+	who, refusal := s.session(req)
+	if refusal == nil {
+		client, refusal = s.admit(req, who, r.changes, private)
+	}
 	if refusal != nil {
 		if refusal.Status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -146,7 +165,7 @@ func (s *server) serve(r route, private bool, w http.ResponseWriter, req *http.R
 		refusal.write(w)
 		return
 	}
-	status, answer, err := r.handle(s, req.WithContext(withClient(req.Context(), client)))
+	status, answer, err := r.handle(s, req.WithContext(withClient(req.Context(), client, who.Person)))
 	if r.changes && s.o.Changed != nil {
 		s.o.Changed() // also after an error: something may have been changed before it
 	}
@@ -169,13 +188,14 @@ func (s *server) serve(r route, private bool, w http.ResponseWriter, req *http.R
 }
 
 // admit says who asks, or why the request is refused.
-func (s *server) admit(req *http.Request, changes, private bool) (client string, refusal *Problem) {
-	if s.o.Session != nil {
-		if in, may := s.o.Session(req); in && (may || !changes) {
-			return clientConsole, nil
-		} else if in {
-			return "", newProblem(http.StatusForbidden, "read_only", "this console only shows: a program that uses the broker has opened it")
-		}
+func (s *server) admit(req *http.Request, who Session, changes, private bool) (client string, refusal *Problem) {
+	switch {
+	case who.In && (who.Changes || !changes):
+		return who.client(), nil
+	case who.In && who.Person != nil:
+		return "", newProblem(http.StatusForbidden, "read_only", `%s may look, and change nothing: "admins" of "http.console" in the config says who may`, gate.Cut(gate.Line(who.Person.Name), 200))
+	case who.In:
+		return "", newProblem(http.StatusForbidden, "read_only", "this console only shows: a program that uses the broker has opened it")
 	}
 	scheme, token, given := strings.Cut(req.Header.Get("Authorization"), " ")
 	admin := ""
@@ -189,7 +209,7 @@ func (s *server) admit(req *http.Request, changes, private bool) (client string,
 	case admin != "" && s.o.AdminToken != "":
 		return clientAdmin, nil
 	case private:
-		return "", newProblem(http.StatusForbidden, "no_session", `this needs a session: open the address that "broker console" prints, or send the admin token`)
+		return "", newProblem(http.StatusForbidden, "no_session", "this needs a session: %s, or send the admin token", cmp.Or(s.o.Enter, `open the address that "broker console" prints`))
 	case changes && s.o.AdminToken == "":
 		return "", newProblem(http.StatusForbidden, "no_admin_token", `changes are off: set "broker": {"http": {"adminToken": "${BROKER_ADMIN_TOKEN}"}} in the config and start the broker again, or use the command line on its machine`)
 	case changes && client != "":
@@ -203,6 +223,33 @@ func (s *server) admit(req *http.Request, changes, private bool) (client string,
 	}
 	return clientHTTP, nil
 }
+
+// client is what a session is called in the record.
+func (who Session) client() string {
+	if who.Person != nil {
+		return who.Person.Name
+	}
+	return clientConsole
+}
+
+// session is that which a request comes from.
+func (s *server) session(req *http.Request) (who Session, refusal *Problem) {
+	if s.o.Session == nil {
+		return Session{}, nil
+	}
+	who, err := s.o.Session(req)
+	switch {
+	case err != nil:
+		s.o.Logger.Error("read the session of the console", "err", err)
+		return Session{}, newProblem(http.StatusServiceUnavailable, "sessions_away", "who has signed in cannot be looked up now: try again later")
+	case who.Denied != "":
+		return Session{}, newProblem(http.StatusForbidden, "no_session", "%s", gate.Cut(gate.Line(who.Denied), 500))
+	}
+	return who, nil
+}
+
+// library is what is managed, for whoever asks.
+func (s *server) library(r *http.Request) *library.Library { return s.o.Library().For(clientOf(r)) }
 
 // unknown answers what no route is for.
 func (s *server) unknown(w http.ResponseWriter, req *http.Request) {

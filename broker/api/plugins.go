@@ -102,7 +102,7 @@ func (s *server) switchPlugin(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	p, err := s.o.Library().SwitchPlugin(r.PathValue("name"), on)
+	p, err := s.library(r).SwitchPlugin(r.PathValue("name"), on)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -111,7 +111,7 @@ func (s *server) switchPlugin(r *http.Request) (int, any, error) {
 
 func (s *server) removePlugin(r *http.Request) (int, any, error) {
 	name := r.PathValue("name")
-	if err := s.o.Library().RemovePlugin(name); err != nil {
+	if err := s.library(r).RemovePlugin(name); err != nil {
 		return 0, nil, err
 	}
 	return http.StatusOK, map[string]string{"removed": name}, nil
@@ -149,7 +149,7 @@ func (s *server) installPlugin(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	defer done()
-	l := s.o.Library()
+	l := s.library(r)
 	wanted := library.From{Path: from.Path, Upload: from.upload}
 	switch {
 	case from.Repository != "":

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -93,11 +94,18 @@ func (s *server) problem(err error) *Problem {
 
 type clientKey struct{}
 
-func withClient(ctx context.Context, client string) context.Context {
-	return context.WithValue(ctx, clientKey{}, client)
+type asker struct {
+	client string
+	person *upstream.Person // nil if nobody has signed in
 }
 
-func clientOf(r *http.Request) string {
-	client, _ := r.Context().Value(clientKey{}).(string)
-	return client
+func withClient(ctx context.Context, client string, p *upstream.Person) context.Context {
+	return context.WithValue(ctx, clientKey{}, asker{client, p})
+}
+
+func clientOf(r *http.Request) string { return askerOf(r).client }
+
+func askerOf(r *http.Request) asker {
+	a, _ := r.Context().Value(clientKey{}).(asker)
+	return a
 }

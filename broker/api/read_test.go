@@ -59,7 +59,7 @@ func newView(t *testing.T) *view {
 			}
 			return map[string]string{"name": name}, nil
 		},
-		Session: func(*http.Request) (bool, bool) { return v.in && !v.ended.Load(), v.may }}))
+		Session: func(*http.Request) (Session, error) { return Session{In: v.in && !v.ended.Load(), Changes: v.may}, nil }}))
 	t.Cleanup(func() {
 		v.server.Close()
 		if err := b.Close(); err != nil {

@@ -154,7 +154,7 @@ func (s *server) switchSkill(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	k, err := s.o.Library().SwitchSkill(r.PathValue("name"), on)
+	k, err := s.library(r).SwitchSkill(r.PathValue("name"), on)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -163,7 +163,7 @@ func (s *server) switchSkill(r *http.Request) (int, any, error) {
 
 func (s *server) removeSkill(r *http.Request) (int, any, error) {
 	name := r.PathValue("name")
-	if err := s.o.Library().RemoveSkill(name); err != nil {
+	if err := s.library(r).RemoveSkill(name); err != nil {
 		return 0, nil, err
 	}
 	return http.StatusOK, map[string]string{"removed": name}, nil
@@ -185,7 +185,7 @@ func (s *server) installSkill(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	defer done()
-	l := s.o.Library()
+	l := s.library(r)
 	got, err := l.InstallSkill(r.Context(), library.From{Path: from.Path, Upload: from.upload}, from.Force)
 	if err != nil {
 		return 0, nil, sourceProblem(err)

@@ -18,6 +18,9 @@ const (
 	newsEvery = 50 * time.Millisecond
 	// beatEvery keeps a stream without news alive, and finds pages that are gone.
 	beatEvery = 15 * time.Second
+	// sessionEvery is how often the session of a page is looked at, which may be in a
+	// database.
+	sessionEvery = time.Second
 )
 
 // News is one message of the stream: what was recorded since the last one.
@@ -45,19 +48,12 @@ func (s *server) follow(r *http.Request) (int, any, error) {
 	return http.StatusOK, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer streams.Add(-1)
 		last := r.Header.Get("Last-Event-ID")
-		f := follower{s: s, session: s.hasSession(r), w: w, flush: http.NewResponseController(w), at: state.ParsePosition(last), sent: map[string]string{}}
+		f := follower{s: s, w: w, flush: http.NewResponseController(w), at: state.ParsePosition(last), sent: map[string]string{}}
+		f.session = f.in(r)
 		f.lost = last != "" && f.at == state.Position{}
 		w.Header().Set("Content-Type", "text/event-stream")
 		f.run(r)
 	}), nil
-}
-
-func (s *server) hasSession(r *http.Request) bool {
-	if s.o.Session == nil {
-		return false
-	}
-	in, _ := s.o.Session(r)
-	return in
 }
 
 // A follower is one stream.
@@ -71,6 +67,7 @@ type follower struct {
 	sent    map[string]string // the status of each execution that was sent
 	servers string
 	wrote   time.Time
+	looked  time.Time // at the session
 }
 
 func (f *follower) run(r *http.Request) {
@@ -105,13 +102,21 @@ func (f *follower) run(r *http.Request) {
 		}
 		select {
 		case <-tick.C:
-			if f.session && !f.s.hasSession(r) {
-				return // as any other request is refused by now
+			if f.session && time.Since(f.looked) > sessionEvery {
+				if f.looked = time.Now(); !f.in(r) {
+					return // as any other request is refused by now
+				}
 			}
 		case <-r.Context().Done():
 			return
 		}
 	}
+}
+
+// in reports whether the page has a session.
+func (f *follower) in(r *http.Request) bool {
+	who, refusal := f.s.session(r)
+	return refusal == nil && who.In
 }
 
 // write sends one message.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -179,6 +180,9 @@ func (s *server) cancelExecution(r *http.Request) (int, any, error) {
 	} else if !s.o.Reader.Broker.Cancel(e.ID) {
 		err = newProblem(http.StatusConflict, "elsewhere", "execution %s runs in another process: end it there", e.ID)
 	}
+	if err == nil {
+		s.o.Note(state.Event{Kind: state.EventCancelled, Name: e.ID, Client: clientOf(r), Detail: "cancelled while it ran"})
+	}
 	return http.StatusAccepted, struct {
 		Execution string `json:"execution"`
 	}{e.ID}, err
@@ -237,8 +241,11 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 		return 0, nil, newProblem(http.StatusUnprocessableEntity, "bad_body", `the body needs "calls" and "digests", of the calls that were shown`)
 	}
 	always := body.Approve && body.Always && s.o.Always != nil
-	v := state.Verdict{Approve: body.Approve, ForRun: body.ForRun || always, Only: body.Calls, By: "the console", Denied: broker.Denied}
-	if clientOf(r) == clientAdmin {
+	v := state.Verdict{Approve: body.Approve, ForRun: body.ForRun || always, Only: body.Calls, By: clientOf(r), Denied: broker.Denied}
+	switch v.By {
+	case clientConsole:
+		v.By = "the console"
+	case clientAdmin:
 		v.By = "the admin token"
 	}
 	id := ""
@@ -274,7 +281,11 @@ func (s *server) resume(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, runProblem(err, r.PathValue("id"))
 	}
-	return s.run(r, broker.ExecuteRequest{Resume: run.Run.ID, Owner: run.Run.Principal, Language: run.Run.Language})
+	req := broker.ExecuteRequest{Resume: run.Run.ID, Owner: run.Run.Principal, Language: run.Run.Language}
+	if p := askerOf(r).person; p != nil && p.Name == run.Run.Principal { // else it would be done with the accounts of another
+		r = r.WithContext(upstream.WithPerson(r.Context(), p))
+	}
+	return s.run(r, req)
 }
 
 // execute runs a script for the person at the console.
@@ -288,7 +299,11 @@ func (s *server) execute(r *http.Request) (int, any, error) {
 	if err := readBody(r, &body); err != nil {
 		return 0, nil, err
 	}
-	return s.run(r, broker.ExecuteRequest{Code: body.Code, Language: body.Language, Timeout: time.Duration(body.Timeout) * time.Second, Plan: body.Plan, Owner: state.Local})
+	req := broker.ExecuteRequest{Code: body.Code, Language: body.Language, Timeout: time.Duration(body.Timeout) * time.Second, Plan: body.Plan, Owner: state.Local}
+	if p := askerOf(r).person; p != nil { // whose agents have these values and accounts too
+		req.Owner, r = p.Name, r.WithContext(upstream.WithPerson(r.Context(), p))
+	}
+	return s.run(r, req)
 }
 
 // settings are the values of the config in force, and where each is from.
@@ -332,9 +347,11 @@ type Ran struct {
 
 // run executes until it ends or the page is gone.
 func (s *server) run(r *http.Request, req broker.ExecuteRequest) (int, any, error) {
-	req.Client = clientConsole
+	if req.Client = clientConsole; askerOf(r).person != nil {
+		req.Client = clientOf(r)
+	}
 	answer := s.o.Reader.Broker.Execute(r.Context(), req)
-	list, err := s.o.Reader.Audit.List(r.Context(), state.Filter{Client: clientConsole, Limit: 5})
+	list, err := s.o.Reader.Audit.List(r.Context(), state.Filter{Client: req.Client, Limit: 5})
 	if err != nil {
 		return 0, nil, err
 	}

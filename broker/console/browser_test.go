@@ -81,7 +81,7 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 	l := library.New(library.Options{Skills: registry, Custom: skillsDir, Plugins: filepath.Join(dir, "plugins"), Switches: skills.SwitchFile(filepath.Join(dir, "switches.json"))})
 	p := &place{t: t, broker: b, store: store, page: console.New(), scripts: script.Store{Dir: filepath.Join(dir, "scripts")}}
 	p.handler = surface.ConsoleHandler(p.page, api.New(api.Options{
-		Library: func() *library.Library { return l }, Owner: surface.TokenOwner, Private: true, Session: p.page.Session,
+		Library: func() *library.Library { return l }, Owner: surface.TokenOwner, Private: true, Session: func(r *http.Request) (s api.Session, err error) { s.In, s.Changes = p.page.Session(r); return s, nil },
 		Settings: func() (any, error) {
 			return config.Settings("servers.json", []byte(`{"mcpServers": {"shelf": {"command": "shelf", "env": {"KEY": "`+secret+`", "OTHER": "${SHELF_KEY}"}}}, "broker": {"readOnly": true}}`))
 		},

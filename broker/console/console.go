@@ -3,7 +3,8 @@
 //
 // Who opens the console proves it with a token that was printed for him, in the
 // fragment of the address, which browsers send to nobody. The page exchanges it for
-// a cookie that no script reads and no other site sends.
+// a cookie that no script reads and no other site sends. Package connect has those who
+// sign in with their issuer instead.
 package console
 
 import (
@@ -131,6 +132,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/console/", http.StatusMovedPermanently)
 	case name == "/session" && r.Method == http.MethodPost:
 		c.open(w, r)
+	case name == "/session": // nobody signs in here
+		h.Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}") // the page may be gone
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "use GET", http.StatusMethodNotAllowed)
 	case name == "/docs":

@@ -42,9 +42,11 @@ type HTTPOptions struct {
 	// tokens itself, and refuses for the endpoint with RefuseAPI.
 	API       http.Handler
 	RefuseAPI func(w http.ResponseWriter, status int, detail string)
-	// Console answers what is below /console, for this machine alone: it is left out
-	// on an address that others can reach. Nil has nothing there.
-	Console http.Handler
+	// Console answers what is below /console. Unless people sign in to it, it is for
+	// this machine alone: it is left out on an address that others can reach. Nil has
+	// nothing there.
+	Console       http.Handler
+	ConsoleSignIn bool
 	// Connect answers what is below /connect, where people connect their accounts of
 	// servers. It looks itself after who may; nil has nothing there.
 	Connect http.Handler
@@ -147,9 +149,9 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 	if o.API != nil {
 		mux.Handle("/api/", ownPages(o.API, loopback, o.RefuseAPI))
 	}
-	if o.Console != nil && loopback {
-		mux.Handle("/console", ownPages(o.Console, true, o.RefuseAPI))
-		mux.Handle("/console/", ownPages(o.Console, true, o.RefuseAPI))
+	if o.Console != nil && (loopback || o.ConsoleSignIn) {
+		mux.Handle("/console", ownPages(o.Console, loopback, o.RefuseAPI))
+		mux.Handle("/console/", ownPages(o.Console, loopback, o.RefuseAPI))
 	}
 	if o.Connect != nil && (len(o.Tokens) > 0 || o.SignIn != nil) {
 		mux.Handle("POST /connect", checked(forBearer(o.ConnectLink), o, loopback))

@@ -117,7 +117,7 @@ func (h *consoleHost) open(changes bool) (url string, err error) {
 		}
 		h.page, h.address = console.New(), l.Addr().String()
 		o := h.a.apiOptions(h.session, h.watcher)
-		o.Session, o.Private = h.page.Session, true
+		o.Session, o.Private = consoleSession(h.page, nil), true
 		handler := surface.ConsoleHandler(h.page, api.New(o), api.Refuse)
 		h.serving.Go(func() {
 			if err := serveUntil(h.ctx, l, handler, drainOptions{}); err != nil {

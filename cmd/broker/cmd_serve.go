@@ -152,6 +152,9 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if s.desk != nil {
 		o.Connect, o.ConnectLink = s.desk.Handler(), s.desk.Link
 	}
+	if s.config.Broker.HTTP.Console != nil {
+		o.Console, o.ConsoleSignIn = s.desk.ConsoleHandler(page), true
+	}
 	if a.chosenProfile() == "" {
 		o.Default = s.config.Broker.Profile
 	}
@@ -185,6 +188,9 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	say(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		say(a.stderr, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
+	}
+	if o.ConsoleSignIn {
+		say(a.stderr, "broker: people sign in to the console at %s/console/\n", publicURL(s.config.Broker.HTTP))
 	}
 	defer a.logLayers(ctx, s)()
 	return serveUntil(ctx, l, handler, drainOptions{limit: a.drain, running: requests, balanced: fleet != nil, waiting: func(n int) {

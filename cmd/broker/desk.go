@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -84,12 +86,16 @@ func (a *app) openDesk(cfg *config.Config, s *session, kept *stores, shared func
 	if err != nil {
 		return nil, err
 	}
+	console, err := consoleSignIn(cfg.Broker.HTTP)
+	if err != nil {
+		return nil, err
+	}
 	base := publicURL(cfg.Broker.HTTP)
 	if base == "" {
 		base = "http://localhost" // until it listens: see meetPeople
 	}
 	return connect.New(connect.Options{
-		Documents: kept.people(), Base: base, SignIn: with, Shared: shared, Note: note, Logger: kept.log,
+		Documents: kept.people(), Base: base, SignIn: with, Console: console, Shared: shared, Note: note, Logger: kept.log,
 		Servers: func() []connect.Server { return connectable(s.live.Load()) },
 		Expand: func(secret func(string) (string, error)) func(string) (string, error) {
 			from := sources()
@@ -153,7 +159,8 @@ func browserSignIn(c config.SignIn) (*connect.SignIn, error) {
 		return nil, usage("http.signIn.clientSecret: %w", err)
 	}
 	return &connect.SignIn{
-		Issuer: c.Issuer, Resource: c.Resource, Scopes: c.Scopes, Client: oauth.Client{ID: c.ClientID, Secret: secret}, Endpoints: v.Endpoints,
+		Issuer:   connect.Issuer{URL: c.Issuer, Client: oauth.Client{ID: c.ClientID, Secret: secret, Scopes: c.Scopes}, Endpoints: v.Endpoints},
+		Resource: c.Resource,
 		Verify: func(ctx context.Context, token string) (*upstream.Person, error) {
 			p, err := v.Verify(ctx, token)
 			switch {
@@ -168,6 +175,65 @@ func browserSignIn(c config.SignIn) (*connect.SignIn, error) {
 				}
 			}
 			return &upstream.Person{Issuer: c.Issuer, Subject: p.Subject, Name: p.Name}, nil
+		},
+	}, nil
+}
+
+// consoleSignIn is how people sign in to the console; nil if the config does not say
+// who may.
+func consoleSignIn(c config.HTTP) (*connect.Console, error) {
+	of := c.Console
+	if of == nil {
+		return nil, nil
+	}
+	if u, err := url.Parse(publicURL(c)); err != nil || strings.Trim(u.Path, "/") != "" {
+		return nil, usage("people sign in to the console, and its address %s/console has another path than /console\nhint: set \"url\" of \"http\" to an address without a path, at which the broker is reached too", publicURL(c))
+	}
+	id, hidden, key := of.ClientID, of.ClientSecret, "console"
+	if id == "" {
+		id, hidden, key = c.SignIn.ClientID, c.SignIn.ClientSecret, "signIn"
+	}
+	secret, err := expand(hidden)
+	if err != nil {
+		return nil, usage("http.%s.clientSecret: %w", key, err)
+	}
+	scopes := of.Scopes
+	if len(scopes) == 0 {
+		scopes = []string{"email", "profile"}
+	}
+	among := make(map[string]string)
+	for _, value := range slices.Concat(of.Admins, of.Viewers) {
+		among[value] = value
+	}
+	v, err := bearer.New(bearer.Options{Issuer: c.SignIn.Issuer, Resource: id, User: c.SignIn.User, ProfileClaim: of.Claim, Profiles: among})
+	if err != nil {
+		return nil, usage("http.signIn: %w", err)
+	}
+	return &connect.Console{
+		Issuer: connect.Issuer{URL: c.SignIn.Issuer, Client: oauth.Client{ID: id, Secret: secret, Scopes: append([]string{"openid"}, scopes...)}, Endpoints: v.Endpoints},
+		Verify: func(ctx context.Context, token, nonce string) (*upstream.Person, []string, error) {
+			p, err := v.VerifySignIn(ctx, token, nonce)
+			if err == nil && p.Subject == "" {
+				err = errors.New("the authorization server does not say who you are")
+			}
+			return &upstream.Person{Issuer: c.SignIn.Issuer, Subject: p.Subject, Name: p.Name}, p.Profiles, err
+		},
+		May: func(p *upstream.Person, values []string) (changes bool, err error) {
+			has := func(list []string) bool {
+				return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(list, v) })
+			}
+			_, program := c.Tokens[p.Name]
+			switch {
+			case program:
+				return false, fmt.Errorf("%q is the name of a token of the broker", p.Name)
+			case !surface.MayBeNamed(p.Name):
+				return false, fmt.Errorf("%.40q cannot be the name of a person", p.Name)
+			case has(of.Admins):
+				return true, nil
+			case has(of.Viewers):
+				return false, nil
+			}
+			return false, fmt.Errorf("%s may not use this console: nothing in the claim %q of the account lets in, as whoever looks after the broker has set it up", p.Name, of.Claim)
 		},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/connect"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -117,10 +119,29 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 		}
 		return client
 	}
-	if c != nil {
-		o.Session = c.Session
+	o.Session = consoleSession(c, s.desk)
+	if cfg := s.config.Broker.HTTP; cfg.Console != nil {
+		o.Enter = "sign in at " + publicURL(cfg) + "/console/"
 	}
 	return api.New(o), nil
+}
+
+// consoleSession is whose session a request comes from: of who has opened the console
+// with a token, or has signed in to it.
+func consoleSession(c *console.Console, desk *connect.Desk) func(*http.Request) (api.Session, error) {
+	return func(r *http.Request) (api.Session, error) {
+		if in, changes := c.Session(r); in || desk == nil {
+			return api.Session{In: in, Changes: changes}, nil
+		}
+		v, err := desk.Visit(r)
+		switch {
+		case v.Person == nil || err != nil:
+			return api.Session{}, err
+		case v.Denied != nil:
+			return api.Session{Denied: v.Denied.Error()}, nil
+		}
+		return api.Session{In: true, Changes: v.Changes, Person: v.Person}, nil
+	}
 }
 
 // apiOptions are those of the HTTP interface, but for who may use it.
@@ -184,7 +205,7 @@ func (a *app) settings(cfg *config.Config) ([]config.Setting, error) {
 
 // changeEvent is a change as it stands in the audit log.
 func changeEvent(c library.Change, client string) state.Event {
-	e := state.Event{Name: c.Name, Client: client, Digest: c.Digest, Detail: string(c.Action), Failed: c.Err != nil}
+	e := state.Event{Name: c.Name, Client: cmp.Or(c.Client, client), Digest: c.Digest, Detail: string(c.Action), Failed: c.Err != nil}
 	install := c.Action == library.Installed || c.Action == library.Replaced
 	switch {
 	case c.Kind == skills.KindSkill && install:

@@ -8,6 +8,7 @@ package bearer
 import (
 	"cmp"
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/http"
@@ -88,6 +89,24 @@ var ErrRefused = errors.New("the token is refused")
 
 // Verify returns who bears the token.
 func (v *Verifier) Verify(ctx context.Context, token string) (Person, error) {
+	return v.verify(ctx, token, func(*oidc.IDToken, map[string]any) error { return nil })
+}
+
+// VerifySignIn returns whom an ID token names, which answers a sign-in with nonce by
+// the client that Resource is.
+func (v *Verifier) VerifySignIn(ctx context.Context, token, nonce string) (Person, error) {
+	return v.verify(ctx, token, func(t *oidc.IDToken, claims map[string]any) error {
+		if nonce == "" || subtle.ConstantTimeCompare([]byte(t.Nonce), []byte(nonce)) != 1 {
+			return fmt.Errorf("%w: it answers another sign-in (its nonce is not the one that was sent)", ErrRefused)
+		}
+		if azp, ok := claims["azp"]; ok && azp != v.o.Resource {
+			return fmt.Errorf("%w: it was issued to another client (azp)", ErrRefused)
+		}
+		return nil
+	})
+}
+
+func (v *Verifier) verify(ctx context.Context, token string, check func(*oidc.IDToken, map[string]any) error) (Person, error) {
 	verifier, err := v.verifier(ctx)
 	if err != nil {
 		return Person{}, err
@@ -105,6 +124,9 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Person, error) {
 	claims := map[string]any{}
 	if err := t.Claims(&claims); err != nil {
 		return Person{}, fmt.Errorf("%w: its claims are not an object", ErrRefused)
+	}
+	if err := check(t, claims); err != nil {
+		return Person{}, err
 	}
 	return v.person(t, claims)
 }
@@ -127,9 +149,9 @@ func (v *Verifier) person(t *oidc.IDToken, claims map[string]any) (Person, error
 	p := Person{Name: t.Subject, Subject: t.Subject, Expires: t.Expiry, Scopes: words(claims["scope"]), Limited: v.o.ProfileClaim != ""}
 	if user := v.o.User; user != "" {
 		p.Name, _ = claims[user].(string)
-		if verified, said := claims["email_verified"].(bool); user == "email" && said && !verified {
-			return Person{}, fmt.Errorf("%w: its e-mail address is not verified", ErrRefused)
-		}
+	}
+	if verified, said := claims["email_verified"].(bool); said && !verified && (v.o.User == "email" || v.o.ProfileClaim == "email") {
+		return Person{}, fmt.Errorf("%w: its e-mail address is not verified", ErrRefused)
 	}
 	if p.Name == "" {
 		return Person{}, fmt.Errorf("%w: it does not name anybody", ErrRefused)

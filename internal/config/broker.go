@@ -67,10 +67,12 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"http": section("http", schema{
 			"tokens":     c.tokens(of("http.tokens"), &b.HTTP.Tokens),
 			"signIn":     c.signIn(&b.HTTP.SignIn),
+			"console":    c.consoleSignIn(&b.HTTP.Console),
 			"url":        c.secureURL(of("http.url"), &b.HTTP.URL),
 			"adminToken": c.secret(of("http.adminToken"), &b.HTTP.AdminToken),
 		}),
 	})
+	c.consoleFits(seen["http"], b)
 	if policyAt >= 0 || profilesAt > 0 {
 		b.Policy = c.rules(policyAt, profilesAt)
 		b.addProfiles()

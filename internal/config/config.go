@@ -351,6 +351,9 @@ type HTTP struct {
 	Tokens map[string]Token
 	// SignIn is whose access tokens people may use instead. See docs/serve.md#people.
 	SignIn SignIn
+	// Console lets people sign in to the console at the same issuer; default nobody. See
+	// docs/console.md#for-a-team.
+	Console *ConsoleSignIn
 	// URL is the address at which people reach the broker with a browser, such as
 	// "https://broker.example.com"; default that of `resource` without `/mcp`. See
 	// docs/people.md#set-up.
@@ -382,6 +385,23 @@ type SignIn struct {
 	TeamClaim string
 	// ClientID and ClientSecret are what the broker is to the issuer when people sign in
 	// with a browser. See docs/people.md#set-up.
+	ClientID, ClientSecret string
+}
+
+// ConsoleSignIn says who may sign in to the console, by OpenID Connect. Claim is set.
+type ConsoleSignIn struct {
+	// Claim is the claim of ID tokens, such as "groups", a text or a list, whose values
+	// decide what a person may do.
+	Claim string
+	// Admins are the values for those who see everything and may change it. Admins or
+	// Viewers are set.
+	Admins []string
+	// Viewers are the values for those who see everything.
+	Viewers []string
+	// Scopes are asked for beside "openid"; default "email" and "profile".
+	Scopes []string
+	// ClientID and ClientSecret are what the console is to the issuer; default those of
+	// `signIn`.
 	ClientID, ClientSecret string
 }
 

@@ -41,6 +41,7 @@ var sections = []struct{ heading, text, function, first string }{
 	{"`remote` of `sandbox`", "[remote.md](remote.md) says more.", "remote", "addresses"},
 	{"`http` of `broker`", "", "broker", "tokens"},
 	{"`signIn` of `http`", "", "signIn", "issuer"},
+	{"`console` of `http`", "[console.md](console.md#for-a-team) says more.", "consoleSignIn", "claim"},
 	{"A token in `tokens`", "", "tokens", "value"},
 	{"`skills` of `broker`", "[skills.md](skills.md) says more.", "skills", "enabled"},
 	{"`plugins` of `broker`", "", "plugins", "path"},
@@ -278,7 +279,7 @@ var kinds = map[string]string{
 	"count": "number", "duration": "duration", "optionalDuration": "duration", "size": "size", "boolean": "boolean", "optionalBool": "boolean",
 	"list": "list", "quotas": "list", "scopes": "list", "trust": "boolean, list", "keepAlive": "duration, `true`", "typecheck": "`\"auto\"`, `\"off\"`, `\"strict\"`, path",
 	"stringMap": "object", "ofPerson": "object", "jsonMap": "object", "isolations": "object", "remote": "object", "tokens": "object", "profiles": "object", "profileTools": "object, list", "tools": "object, list",
-	"oauth": "object", "overrides": "object", "sandbox": "object", "skills": "object", "plugins": "object", "signIn": "object", "servers": "object", "broker": "object",
+	"oauth": "object", "overrides": "object", "sandbox": "object", "skills": "object", "plugins": "object", "signIn": "object", "consoleSignIn": "object", "servers": "object", "broker": "object",
 	"serverType": "`\"stdio\"`, `\"http\"`, `\"sse\"`",
 }
 

@@ -6,6 +6,8 @@
 // server. A person gives it on pages below /connect, in a browser that has shown
 // whose it is: by signing in where the broker's own people do, or, where that cannot
 // be, by a link that works once and that only the person's agent was given.
+//
+// Those who look after the broker sign in to its console in the same way.
 package connect
 
 import (
@@ -41,6 +43,7 @@ type Options struct {
 	Base      string          // the address at which people reach the broker
 	Servers   func() []Server // as they are configured now
 	SignIn    *SignIn         // of people with a browser; nil has links only
+	Console   *Console        // how people sign in to the console; nil if they do not
 	// Expand resolves references, those to secrets of a person with secret; nil has
 	// none.
 	Expand func(secret func(name string) (string, error)) func(string) (string, error)

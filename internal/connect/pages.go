@@ -85,7 +85,7 @@ func (d *Desk) whose(w http.ResponseWriter, r *http.Request, server string) (p *
 // confirm shows who would connect what by a link, and changes nothing: whatever
 // previews links must not use them up.
 func (d *Desk) confirm(w http.ResponseWriter, r *http.Request) {
-	l, err := d.take(r.Context(), r.PathValue("link"), kindLink, true, linkFor(r))
+	l, err := d.look(r.Context(), r.PathValue("link"), kindLink, linkFor(r))
 	if err != nil {
 		d.fail(w, http.StatusNotFound, "This link is not good", err)
 		return
@@ -103,7 +103,7 @@ func linkFor(r *http.Request) func(waiting) bool {
 
 // confirmed uses a link up: the browser is the person's from now on.
 func (d *Desk) confirmed(w http.ResponseWriter, r *http.Request) {
-	l, err := d.take(r.Context(), r.PathValue("link"), kindLink, false, linkFor(r))
+	l, err := d.take(r.Context(), r.PathValue("link"), kindLink, linkFor(r))
 	if err == nil {
 		err = d.open(r.Context(), w, l.Person, l.Server)
 	}
@@ -245,7 +245,7 @@ func (d *Desk) begin(w http.ResponseWriter, r *http.Request, p *upstream.Person,
 func (d *Desk) callback(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	browser := hashed(d.cookieOf(r, kindBrowser))
-	flow, err := d.take(r.Context(), q.Get("state"), kindSignIn, false, func(w waiting) bool { return w.Browser == browser && len(w.Begun) > 0 })
+	flow, err := d.take(r.Context(), q.Get("state"), kindSignIn, func(w waiting) bool { return w.Browser == browser && len(w.Begun) > 0 })
 	if err != nil {
 		d.fail(w, http.StatusBadRequest, "Not connected", errors.New("this answer is to no sign-in of this browser, or it came too late"))
 		return
@@ -270,5 +270,10 @@ func (d *Desk) callback(w http.ResponseWriter, r *http.Request) {
 
 // fail shows what went wrong, in words that may be of others.
 func (d *Desk) fail(w http.ResponseWriter, status int, title string, err error) {
-	d.show(w, status, "failed", view{Title: title, Problem: gate.Cut(gate.Line(err.Error()), 500)})
+	d.failed(w, status, view{Title: title}, err)
+}
+
+func (d *Desk) failed(w http.ResponseWriter, status int, v view, err error) {
+	v.Problem = gate.Cut(gate.Line(err.Error()), 500)
+	d.show(w, status, "failed", v)
 }

@@ -1,12 +1,15 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,16 +19,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 )
 
-// A SignIn is how people sign in with a browser: to the authorization server that
+// An Issuer is where people sign in with a browser.
+type Issuer struct {
+	URL    string
+	Client oauth.Client // what the broker is there, and the scopes that it asks for
+	// Endpoints are where people sign in and where codes become tokens.
+	Endpoints func(ctx context.Context) (authorize, token string, err error)
+}
+
+// A SignIn is how people sign in to connect accounts: at the authorization server that
 // issues the tokens of their agents, for the same resource, so that both are known by
 // the same name.
 type SignIn struct {
-	Issuer   string
+	Issuer
 	Resource string
-	Scopes   []string
-	Client   oauth.Client // what the broker is there
-	// Endpoints are where people sign in and where codes become tokens.
-	Endpoints func(ctx context.Context) (authorize, token string, err error)
 	// Verify returns who bears an access token.
 	Verify func(ctx context.Context, token string) (*upstream.Person, error)
 }
@@ -67,17 +74,17 @@ func (d *Desk) open(ctx context.Context, w http.ResponseWriter, p person, server
 
 // browser is whose the browser of a request is, and the hash of its token.
 func (d *Desk) browser(r *http.Request, server string) (p *upstream.Person, hash string) {
-	token := d.cookieOf(r, kindBrowser)
-	w, err := d.take(r.Context(), token, kindBrowser, true, func(w waiting) bool { return w.Server == "" || w.Server == server })
+	w, err := d.look(r.Context(), d.cookieOf(r, kindBrowser), kindBrowser, func(w waiting) bool { return w.Server == "" || w.Server == server })
 	if err != nil {
 		return nil, ""
 	}
 	return w.Person.upstream(), w.Hash
 }
 
-// signIn sends a browser to the issuer, and back to the page of a server.
-func (d *Desk) signIn(w http.ResponseWriter, r *http.Request, server string) {
-	authorize, _, err := d.o.SignIn.Endpoints(r.Context())
+// leave sends a browser to an issuer, whose answer comes to the page at. What kept has
+// is there again then: only this browser has a use for it.
+func (d *Desk) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind, at string, more, kept url.Values) {
+	authorize, _, err := to.Endpoints(r.Context())
 	var page *url.URL
 	if err == nil {
 		page, err = url.Parse(authorize)
@@ -88,31 +95,63 @@ func (d *Desk) signIn(w http.ResponseWriter, r *http.Request, server string) {
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	q := page.Query()
+	maps.Copy(q, more)
 	for k, v := range map[string]string{
-		"response_type": "code", "client_id": d.o.SignIn.Client.ID, "redirect_uri": d.base().JoinPath(signedIn).String(), "state": state,
-		"resource": d.o.SignIn.Resource, "scope": strings.Join(d.o.SignIn.Scopes, " "),
-		"code_challenge": oauth2.S256ChallengeFromVerifier(verifier), "code_challenge_method": "S256",
+		"response_type": "code", "client_id": to.Client.ID, "redirect_uri": d.base().JoinPath(at).String(), "state": state,
+		"scope": strings.Join(to.Client.Scopes, " "), "code_challenge": oauth2.S256ChallengeFromVerifier(verifier), "code_challenge_method": "S256",
 	} {
 		if v != "" {
 			q.Set(k, v)
 		}
 	}
 	page.RawQuery = q.Encode()
-	// What belongs to this browser alone may be in it: another one has no use for it.
-	http.SetCookie(w, d.cookie(kindSignIn, url.Values{"state": {state}, "verifier": {verifier}, "server": {server}}.Encode(), signInTime))
+	kept.Set("state", state)
+	kept.Set("verifier", verifier)
+	http.SetCookie(w, d.cookie(kind, kept.Encode(), signInTime))
 	http.Redirect(w, r, page.String(), http.StatusSeeOther)
+}
+
+// back takes the answer of an issuer, once, and redeems its code.
+func (d *Desk) back(w http.ResponseWriter, r *http.Request, from Issuer, kind, at string, more url.Values) (access, id string, kept url.Values, err error) {
+	kept, _ = url.ParseQuery(d.cookieOf(r, kind))
+	http.SetCookie(w, d.cookie(kind, "", 0))
+	q := r.URL.Query()
+	switch iss := q.Get("iss"); {
+	case kept.Get("state") == "" || subtle.ConstantTimeCompare([]byte(kept.Get("state")), []byte(q.Get("state"))) != 1:
+		return "", "", nil, errors.New("this answer is to no sign-in of this browser: it was used already, or is older than " + strconv.Itoa(int(signInTime.Minutes())) + " minutes")
+	case iss != "" && iss != from.URL: // RFC 9207
+		return "", "", nil, errors.New("the answer is of another authorization server, " + iss)
+	case q.Get("code") == "":
+		return "", "", nil, errors.New("the authorization server has not signed you in: " + cmp.Or(q.Get("error"), "it sent no code"))
+	}
+	_, endpoint, err := from.Endpoints(r.Context())
+	if err != nil {
+		return "", "", nil, err
+	}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {d.base().JoinPath(at).String()}, "code_verifier": {kept.Get("verifier")}}
+	maps.Copy(form, more)
+	access, id, err = d.exchange.Redeem(r.Context(), endpoint, from.Client, form)
+	return access, id, kept, err
+}
+
+func (s *SignIn) resource() url.Values { return url.Values{"resource": {s.Resource}} }
+
+// signIn sends a browser to the issuer, and back to the page of a server.
+func (d *Desk) signIn(w http.ResponseWriter, r *http.Request, server string) {
+	d.leave(w, r, d.o.SignIn.Issuer, kindSignIn, signedIn, d.o.SignIn.resource(), url.Values{"server": {server}})
 }
 
 // signedIn takes the answer of the issuer.
 func (d *Desk) signedIn(w http.ResponseWriter, r *http.Request) {
-	kept, _ := url.ParseQuery(d.cookieOf(r, kindSignIn))
-	http.SetCookie(w, d.cookie(kindSignIn, "", 0))
-	q := r.URL.Query()
-	if d.o.SignIn == nil || kept.Get("state") == "" || subtle.ConstantTimeCompare([]byte(kept.Get("state")), []byte(q.Get("state"))) != 1 {
-		d.fail(w, http.StatusBadRequest, "Not signed in", errors.New("this answer is to no sign-in of this browser"))
+	if d.o.SignIn == nil {
+		http.NotFound(w, r)
 		return
 	}
-	p, err := d.redeem(r.Context(), q, kept.Get("verifier"))
+	access, _, kept, err := d.back(w, r, d.o.SignIn.Issuer, kindSignIn, signedIn, d.o.SignIn.resource())
+	var p *upstream.Person
+	if err == nil {
+		p, err = d.o.SignIn.Verify(r.Context(), access)
+	}
 	if err == nil {
 		err = d.open(r.Context(), w, personOf(p), "")
 	}
@@ -120,32 +159,9 @@ func (d *Desk) signedIn(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, http.StatusForbidden, "Not signed in", err)
 		return
 	}
-	at := d.base().JoinPath("connect")
-	if _, ok := d.server(kept.Get("server")); ok {
-		at = at.JoinPath(url.PathEscape(kept.Get("server")))
+	server := kept.Get("server")
+	if _, ok := d.server(server); !ok {
+		server = ""
 	}
-	http.Redirect(w, r, at.String(), http.StatusSeeOther)
-}
-
-// redeem finds out who has signed in.
-func (d *Desk) redeem(ctx context.Context, q url.Values, verifier string) (*upstream.Person, error) {
-	s := d.o.SignIn
-	if iss := q.Get("iss"); iss != "" && iss != s.Issuer { // RFC 9207
-		return nil, errors.New("the answer is of another authorization server")
-	}
-	if q.Get("code") == "" {
-		return nil, errors.New("the authorization server has not signed you in")
-	}
-	_, endpoint, err := s.Endpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
-	token, err := d.exchange.Redeem(ctx, endpoint, s.Client, url.Values{
-		"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {d.base().JoinPath(signedIn).String()},
-		"code_verifier": {verifier}, "resource": {s.Resource},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s.Verify(ctx, token)
+	d.see(w, r, server)
 }

@@ -15,6 +15,7 @@ type view struct {
 	Page    string // of the authorization server
 	Host    string // of Page
 	Problem string
+	Again   string // where to sign in once more
 	List    string // the page of all accounts
 }
 
@@ -48,7 +49,7 @@ var pages = template.Must(template.New("").Parse(`
 {{define "done"}}{{template "top" .}}
 <p>{{if .Connected}}The agents of <strong>{{.Person}}</strong> use your account of <strong>{{.Server}}</strong> from now on.{{else}}The agents of <strong>{{.Person}}</strong> can use <strong>{{.Server}}</strong> no more.{{end}} You can close this page.</p>
 <p><a href="{{.List}}">Your accounts</a></p>{{template "bottom"}}{{end}}
-{{define "failed"}}{{template "top" .}}<p>{{.Problem}}</p>{{template "bottom"}}{{end}}
+{{define "failed"}}{{template "top" .}}<p>{{.Problem}}</p>{{if .Again}}<p><a href="{{.Again}}">Sign in again</a></p>{{end}}{{template "bottom"}}{{end}}
 `))
 
 // show sends a page, which runs nothing and is shown in no other.

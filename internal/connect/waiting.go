@@ -35,6 +35,7 @@ type waiting struct {
 	Server  string    `json:"server,omitempty"`  // that it is for; empty for all
 	Browser string    `json:"browser,omitempty"` // the hash of the browser's token, of a sign-in
 	Begun   []byte    `json:"begun,omitempty"`   // likewise, what ends it
+	Values  []string  `json:"values,omitempty"`  // of a claim, of a session of the console
 	Expires time.Time `json:"expires"`
 }
 
@@ -43,6 +44,7 @@ const (
 	kindLink    = "link"    // a link that an agent was given
 	kindBrowser = "browser" // a browser that has shown whose it is
 	kindSignIn  = "sign-in" // a sign-in to a server that goes on at its page
+	kindConsole = "console" // a browser that has signed in to the console
 	maxWaiting  = 10
 )
 
@@ -73,24 +75,46 @@ func (d *Desk) wait(ctx context.Context, w waiting, for_ time.Duration) (token s
 	return token, err
 }
 
-// take returns the waiting thing of a token, which is gone then unless keep is set.
-// One that ok does not like stays.
-func (d *Desk) take(ctx context.Context, token, kind string, keep bool, ok func(waiting) bool) (found waiting, err error) {
-	if len(token) <= slotLength || len(token) > 100 {
-		return found, errGone
+// slotOf is the document that the waiting thing of a token is in.
+func (d *Desk) slotOf(token string) (slot string, err error) {
+	if d.o.Documents == nil || len(token) <= slotLength || len(token) > 100 || strings.Trim(token[:slotLength], "0123456789abcdef") != "" {
+		return "", errGone
 	}
-	if strings.Trim(token[:slotLength], "0123456789abcdef") != "" || d.o.Documents.DocumentVersion(ctx, slotName(token[:slotLength])) == "" {
-		return found, errGone // before anything is locked for a token that nobody was given
+	return token[:slotLength], nil
+}
+
+// look returns the waiting thing of a token that ok likes.
+func (d *Desk) look(ctx context.Context, token, kind string, ok func(waiting) bool) (waiting, error) {
+	slot, err := d.slotOf(token)
+	if err != nil {
+		return waiting{}, err
 	}
+	all, err := d.read(ctx, slot)
+	if err != nil {
+		return waiting{}, err
+	}
+	if i := find(all, token, kind, ok); i >= 0 {
+		return all[i], nil
+	}
+	return waiting{}, errGone
+}
+
+func find(all []waiting, token, kind string, ok func(waiting) bool) int {
 	hash := hashed(token)
+	return slices.IndexFunc(all, func(w waiting) bool { return w.Hash == hash && w.Kind == kind && ok(w) })
+}
+
+// take is look for one time: the waiting thing is gone then.
+func (d *Desk) take(ctx context.Context, token, kind string, ok func(waiting) bool) (found waiting, err error) {
+	if _, err := d.look(ctx, token, kind, ok); err != nil {
+		return found, err // before anything is locked for a token that nobody was given
+	}
 	err = d.change(ctx, token[:slotLength], func(all []waiting) []waiting {
-		i := slices.IndexFunc(all, func(w waiting) bool { return w.Hash == hash && w.Kind == kind && ok(w) })
+		i := find(all, token, kind, ok)
 		if i < 0 {
 			return nil
 		}
-		if found = all[i]; keep {
-			return nil
-		}
+		found = all[i]
 		return slices.Delete(all, i, i+1)
 	})
 	if err == nil && found.Hash == "" {
@@ -99,8 +123,23 @@ func (d *Desk) take(ctx context.Context, token, kind string, keep bool, ok func(
 	return found, err
 }
 
+// read returns the waiting things of a slot, without those that have expired.
+func (d *Desk) read(ctx context.Context, slot string) (all []waiting, err error) {
+	body, err := d.o.Documents.Document(ctx, slotName(slot))
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read who connects: %w", err)
+	case json.Unmarshal(body, &all) != nil:
+		return nil, nil // of another version: whoever waits begins again
+	}
+	now := time.Now()
+	return slices.DeleteFunc(all, func(w waiting) bool { return now.After(w.Expires) }), nil
+}
+
 // change replaces the waiting things of a slot by what with returns, unless that is
-// nil. What has expired is left out.
+// nil.
 func (d *Desk) change(ctx context.Context, slot string, with func([]waiting) []waiting) error {
 	name := slotName(slot)
 	unlock, err := d.o.Documents.LockDocument(ctx, name)
@@ -108,17 +147,10 @@ func (d *Desk) change(ctx context.Context, slot string, with func([]waiting) []w
 		return fmt.Errorf("keep who connects: %w", err)
 	}
 	defer unlock()
-	var all []waiting
-	body, err := d.o.Documents.Document(ctx, name)
-	switch {
-	case errors.Is(err, state.ErrNotFound):
-	case err != nil:
-		return fmt.Errorf("read who connects: %w", err)
-	case json.Unmarshal(body, &all) != nil:
-		all = nil // of another version: whoever waits begins again
+	all, err := d.read(ctx, slot)
+	if err != nil {
+		return err
 	}
-	now := time.Now()
-	all = slices.DeleteFunc(all, func(w waiting) bool { return now.After(w.Expires) })
 	next := with(all)
 	if next == nil {
 		return nil
@@ -126,7 +158,8 @@ func (d *Desk) change(ctx context.Context, slot string, with func([]waiting) []w
 	if len(next) == 0 {
 		return d.o.Documents.SetDocument(ctx, name, nil)
 	}
-	if body, err = json.Marshal(next); err != nil {
+	body, err := json.Marshal(next)
+	if err != nil {
 		return err
 	}
 	return d.o.Documents.SetDocument(ctx, name, body)

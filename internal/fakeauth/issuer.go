@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,15 +25,18 @@ import (
 type Issuer struct {
 	URL string
 
-	mu    sync.Mutex
-	keys  []jose.JSONWebKey
-	asked map[string]int
-	codes map[string]issued
-	t     testing.TB
+	mu     sync.Mutex
+	keys   []jose.JSONWebKey
+	asked  map[string]int
+	codes  map[string]issued
+	id     map[string]any // claims of ID tokens
+	secret string         // of clients
+	t      testing.TB
 }
 
-// An issued code is for a browser whose cookie "person" has named somebody.
-type issued struct{ subject, resource, redirect, challenge, scope string }
+// An issued code is for a browser whose cookie "person" has named somebody, and whose
+// cookie "groups" is a claim of the person's ID token.
+type issued struct{ subject, groups, client, nonce, resource, redirect, challenge, scope string }
 
 // NewIssuer starts an issuer, which ends with the test.
 func NewIssuer(t testing.TB) *Issuer {
@@ -68,17 +73,26 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // authorize signs in the person that the browser's cookie names.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("code_challenge_method") != "S256" || q.Get("resource") == "" || cookie(r, "person") == "" {
+	oidc := slices.Contains(strings.Fields(q.Get("scope")), "openid")
+	if q.Get("code_challenge_method") != "S256" || !oidc && q.Get("resource") == "" || oidc && q.Get("nonce") == "" || cookie(r, "person") == "" {
 		http.Error(w, "not a request to sign in", http.StatusBadRequest)
 		return
 	}
 	code := newSecret("code")
-	i.codes[code] = issued{cookie(r, "person"), q.Get("resource"), q.Get("redirect_uri"), q.Get("code_challenge"), q.Get("scope")}
+	i.codes[code] = issued{cookie(r, "person"), cookie(r, "groups"), q.Get("client_id"), q.Get("nonce"), q.Get("resource"), q.Get("redirect_uri"), q.Get("code_challenge"), q.Get("scope")}
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {i.URL}}.Encode(), http.StatusFound)
 }
 
 // redeem turns a code into an access token.
 func (i *Issuer) redeem(w http.ResponseWriter, r *http.Request) {
+	_, secret, _ := r.BasicAuth()
+	if secret == "" {
+		secret = r.PostFormValue("client_secret")
+	}
+	if i.secret != "" && secret != i.secret {
+		refuse(w, http.StatusUnauthorized, "invalid_client")
+		return
+	}
 	c, ok := i.codes[r.PostFormValue("code")]
 	delete(i.codes, r.PostFormValue("code"))
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
@@ -87,8 +101,28 @@ func (i *Issuer) redeem(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key := jose.SigningKey{Algorithm: jose.ES256, Key: i.keys[len(i.keys)-1]}
-	answer(w, http.StatusOK, map[string]any{"token_type": "Bearer", "expires_in": 3600,
-		"access_token": sign(i.t, key, i.claims(c.resource, c.subject, map[string]any{"scope": c.scope}))})
+	tokens := map[string]any{"token_type": "Bearer", "expires_in": 3600,
+		"access_token": sign(i.t, key, i.claims(c.resource, c.subject, map[string]any{"scope": c.scope}))}
+	if c.nonce != "" {
+		claims := map[string]any{"nonce": c.nonce, "groups": strings.Fields(c.groups)}
+		maps.Copy(claims, i.id)
+		tokens["id_token"] = sign(i.t, key, i.claims(c.client, c.subject, claims))
+	}
+	answer(w, http.StatusOK, tokens)
+}
+
+// Sign replaces claims of the ID tokens from then on.
+func (i *Issuer) Sign(id map[string]any) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.id = id
+}
+
+// Secret is what clients have to show from then on.
+func (i *Issuer) Secret(secret string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.secret = secret
 }
 
 // Asked is how often a path was asked for.

@@ -122,12 +122,18 @@ func applicationType(redirect string) string {
 func (m *Manager) Version(s Server) string { return m.store.stamp(m.store.key(s.Name, s.URL)) }
 
 // Redeem turns what form has, such as the code of a sign-in page, into an access
-// token, which it does not keep.
-func (x *Exchanger) Redeem(ctx context.Context, endpoint string, c Client, form url.Values) (token string, err error) {
+// token and, where people sign in by OpenID Connect, an ID token. It keeps neither.
+func (x *Exchanger) Redeem(ctx context.Context, endpoint string, c Client, form url.Values) (access, id string, err error) {
 	r := &record{ClientID: c.ID, Configured: true}
 	body, err := x.m.postHome(ctx, endpoint, form, r, c)
 	if err == nil {
 		err = r.take(body, x.m.now())
 	}
-	return r.AccessToken, err
+	var more struct {
+		ID string `json:"id_token"`
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &more)
+	}
+	return r.AccessToken, more.ID, err
 }

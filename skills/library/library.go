@@ -47,11 +47,15 @@ type Options struct {
 // A Library may be used by several goroutines.
 type Library struct {
 	o  Options
-	mu sync.Mutex // held for each change
+	mu *sync.Mutex // held for each change
+	by string
 }
 
 // New returns a library. It looks at nothing yet.
-func New(o Options) *Library { return &Library{o: o} }
+func New(o Options) *Library { return &Library{o: o, mu: new(sync.Mutex)} }
+
+// For returns the same library for a client, whose changes are noted as its own.
+func (l *Library) For(client string) *Library { return &Library{o: l.o, mu: l.mu, by: client} }
 
 // An Action is a change of a Library.
 type Action string
@@ -77,11 +81,13 @@ type Change struct {
 	Digest string
 	// Detail says more, such as which commit it is.
 	Detail string
+	// Client is who did it; empty if the library is for nobody in particular.
+	Client string
 	Err    error
 }
 
 func (l *Library) note(c Change) {
-	if l.o.Note != nil {
+	if c.Client = l.by; l.o.Note != nil {
 		l.o.Note(c)
 	}
 }

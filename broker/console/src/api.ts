@@ -83,6 +83,17 @@ export async function open(): Promise<void> {
   if (!res.ok) signedOut.value = (await res.text()).trim();
 }
 
+// session says who has signed in to the console, and whether people can.
+export const session = signal<{ sign_in?: boolean; name?: string; changes?: boolean }>({});
+export async function whoIsIn(): Promise<void> {
+  const res = await fetch('session');
+  if (res.ok) session.value = (await res.json()) as typeof session.value;
+}
+export async function signOut(): Promise<void> {
+  const res = await fetch('sign-out', { method: 'POST' });
+  if (res.ok) location.reload(); else problem.value = (await res.text()).trim();
+}
+
 export interface News { executions: Execution[]; calls: Call[]; events: Event[]; missed?: boolean }
 // live says whether the stream of news is connected.
 export const live = signal(false);

@@ -1,7 +1,7 @@
 // The console: its frame, and which screen is shown.
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { follow, get, live, onNews, onServers, open, type Pin, problem, type Run, signedOut } from './api';
+import { follow, get, live, onNews, onServers, open, type Pin, problem, type Run, session, signedOut, signOut, whoIsIn } from './api';
 import { Approvals } from './approvals';
 import { Audit } from './audit';
 import { ExecutionPage, Executions } from './executions';
@@ -51,7 +51,7 @@ function App() {
     problem.value = '';
   }, [id]);
   if (signedOut.value) {
-    return <main class="alone"><h1>This browser is not signed in</h1><p>{signedOut.value}</p><p>Run <Cmd>broker console</Cmd> and open the address that it prints.</p></main>;
+    return <main class="alone"><h1>This browser is not signed in</h1><p>{signedOut.value}</p>{session.value.sign_in ? <p><a href="sign-in">Sign in</a></p> : <p>Run <Cmd>broker console</Cmd> and open the address that it prints.</p>}</main>;
   }
   const Screen = first === 'x' ? ExecutionPage : screen?.show;
   return <>
@@ -60,6 +60,7 @@ function App() {
       <ul>{screens.map((s) => <li key={s.id}><a href={'#/' + s.id} aria-current={s.id === id ? 'page' : undefined} title={`g ${s.key}`}>{s.name}
         {s.id === 'approvals' && waits > 0 && <span class="badge">{waits}<span class="sr"> waiting</span></span>}</a></li>)}</ul>
       <p class="about"><a href={'docs/' + (screen?.page ?? '')} target="_blank">{screen ? 'About ' + screen.name : 'Documentation'}</a></p>
+      {session.value.name && <p class="who">{session.value.name}{!session.value.changes && ' (view only)'} <button class="link" onClick={() => { void signOut(); }}>Sign out</button></p>}
       <p class={live.value ? 'live' : 'live off'} role="status">{live.value ? 'live' : 'not connected'}</p></nav>
     <main id="main" tabIndex={-1}>
       {problem.value && <p role="alert" class="problem">{problem.value} <button onClick={() => { problem.value = ''; }}>Close</button></p>}
@@ -71,4 +72,5 @@ function App() {
 await open();
 moved();
 render(<App />, document.getElementById('app')!);
+whoIsIn().catch(() => { /* the screens say that nothing answers */ });
 if (!signedOut.value) follow();

@@ -1,0 +1,151 @@
+package connect
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A Console is how people sign in to the console, by OpenID Connect.
+type Console struct {
+	Issuer
+	// Verify returns whom the ID token names that answers a sign-in with nonce, and the
+	// values of a claim that decide what the person may do.
+	Verify func(ctx context.Context, token, nonce string) (p *upstream.Person, values []string, err error)
+	// May says what these values allow now; an error is shown to the person.
+	May func(p *upstream.Person, values []string) (changes bool, err error)
+}
+
+const (
+	consoleSignIn = "console-sign-in"  // the cookie of a browser that is at the issuer
+	consoleBack   = "console/callback" // where the issuer sends browsers back to
+	// consoleTime is how long a session lasts.
+	consoleTime = 12 * time.Hour
+)
+
+// ConsoleHandler adds to the console, which shows itself to everybody and nothing to
+// those without a session, the addresses at which people sign in and out.
+func (d *Desk) ConsoleHandler(console http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/console", console)
+	mux.Handle("/console/", console)
+	mux.HandleFunc("GET /console/session", d.showSession)
+	mux.HandleFunc("GET /console/sign-in", d.enterConsole)
+	mux.HandleFunc("GET /console/callback", d.enteredConsole)
+	mux.HandleFunc("POST /console/sign-out", d.leaveConsole)
+	return mux
+}
+
+// A Visit is a session of a person at the console.
+type Visit struct {
+	Person  *upstream.Person // nil if the browser has none, or has signed in too long ago
+	Changes bool             // the person may change things
+	Denied  error            // why the person may do nothing at all any more
+}
+
+// Visit is the session of the browser of a request. An error means that nobody can say
+// now.
+func (d *Desk) Visit(r *http.Request) (v Visit, err error) {
+	token := d.cookieOf(r, kindConsole)
+	if d.o.Console == nil || token == "" {
+		return v, nil
+	}
+	w, err := d.look(r.Context(), token, kindConsole, func(waiting) bool { return true })
+	if errors.Is(err, errGone) {
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Person = w.Person.upstream()
+	v.Changes, v.Denied = d.o.Console.May(v.Person, w.Values)
+	return v, nil
+}
+
+// showSession answers the page, which shows who has signed in and where to do so.
+func (d *Desk) showSession(w http.ResponseWriter, r *http.Request) {
+	var answer struct {
+		SignIn  bool   `json:"sign_in"`
+		Name    string `json:"name,omitempty"`
+		Changes bool   `json:"changes"`
+	}
+	answer.SignIn = true
+	if v, err := d.Visit(r); err == nil && v.Person != nil && v.Denied == nil {
+		answer.Name, answer.Changes = v.Person.Name, v.Changes
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(answer) // the page may be gone
+}
+
+// enterConsole sends a browser to the issuer.
+func (d *Desk) enterConsole(w http.ResponseWriter, r *http.Request) {
+	if !strings.EqualFold(r.Host, d.base().Host) { // where the cookies would not come back to
+		http.Redirect(w, r, d.base().JoinPath("console/sign-in").String(), http.StatusSeeOther)
+		return
+	}
+	nonce := rand.Text()
+	d.leave(w, r, d.o.Console.Issuer, consoleSignIn, consoleBack, url.Values{"nonce": {nonce}}, url.Values{"nonce": {nonce}})
+}
+
+// enteredConsole takes the answer of the issuer. The browser does not send the cookie
+// of the session with the page that follows, since another site has led to it; the page
+// needs none, and what it asks for itself has the cookie.
+func (d *Desk) enteredConsole(w http.ResponseWriter, r *http.Request) {
+	_, id, kept, err := d.back(w, r, d.o.Console.Issuer, consoleSignIn, consoleBack, nil)
+	if err == nil && id == "" {
+		err = errors.New("the authorization server has sent no ID token")
+	}
+	var p *upstream.Person
+	var values []string
+	if err == nil {
+		p, values, err = d.o.Console.Verify(r.Context(), id, kept.Get("nonce"))
+	}
+	changes, token := false, ""
+	if err == nil {
+		if changes, err = d.o.Console.May(p, values); err != nil {
+			d.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Failed: true, Detail: "not let into the console: " + err.Error()})
+		}
+	}
+	if err == nil {
+		token, err = d.wait(r.Context(), waiting{Kind: kindConsole, Person: personOf(p), Values: values}, consoleTime)
+	}
+	if err != nil {
+		d.failed(w, http.StatusForbidden, view{Title: "Not signed in", Again: d.base().JoinPath("console/sign-in").String()}, err)
+		return
+	}
+	detail := "signed in to the console, to look"
+	if changes {
+		detail = "signed in to the console, for changes too"
+	}
+	d.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Detail: detail})
+	http.SetCookie(w, strict(d.cookie(kindConsole, token, consoleTime)))
+	http.Redirect(w, r, d.base().JoinPath("console/").String(), http.StatusSeeOther)
+}
+
+func strict(c *http.Cookie) *http.Cookie {
+	c.SameSite = http.SameSiteStrictMode
+	return c
+}
+
+// leaveConsole ends the session of a browser, at all brokers.
+func (d *Desk) leaveConsole(w http.ResponseWriter, r *http.Request) {
+	gone, err := d.take(r.Context(), d.cookieOf(r, kindConsole), kindConsole, func(waiting) bool { return true })
+	if err != nil && !errors.Is(err, errGone) {
+		http.Error(w, "the session cannot be ended: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	if err == nil {
+		d.o.Note(state.Event{Kind: state.EventLogout, Client: gone.Person.Name, Detail: "signed out of the console"})
+	}
+	http.SetCookie(w, strict(d.cookie(kindConsole, "", 0)))
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,53 @@
+package connect
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
+)
+
+// A session of the console ends by itself, and what a person may do in it is what
+// holds now.
+func TestSessionsOfTheConsoleEnd(t *testing.T) {
+	docs, err := state.Seal(files.OpenDocuments(t.TempDir()), state.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := true
+	d, err := New(Options{Documents: docs, Base: "http://localhost", Console: &Console{May: func(*upstream.Person, []string) (bool, error) { return admin, nil }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit := func(kind string, life time.Duration) Visit {
+		t.Helper()
+		token, err := d.wait(t.Context(), waiting{Kind: kind, Person: person{Subject: "1", Name: "ann"}}, life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "/api/executions", nil)
+		r.AddCookie(d.cookie(kindConsole, token, time.Hour))
+		v, err := d.Visit(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := visit(kindConsole, time.Minute); v.Person == nil || v.Person.Name != "ann" || !v.Changes {
+		t.Errorf("a session: %+v", v)
+	}
+	if v := visit(kindConsole, -time.Second); v.Person != nil {
+		t.Errorf("a session that has expired: %+v", v)
+	}
+	if v := visit(kindBrowser, time.Minute); v.Person != nil {
+		t.Errorf("a browser that connects accounts: %+v", v)
+	}
+	admin = false
+	if v := visit(kindConsole, time.Minute); v.Person == nil || v.Changes {
+		t.Errorf("a session of who may not change things any more: %+v", v)
+	}
+}

@@ -37,8 +37,12 @@ func IsChild() bool {
 
 // Main contains this process, runs the program that its host sends, and ends
 // the process. It must come before everything that opens files, starts
-// goroutines, or reads the environment, which is empty.
+// goroutines, or reads the environment, which has nothing of the host's.
 func Main() {
+	if err := closeInherited(); err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox process: close inherited files:", err)
+		os.Exit(1)
+	}
 	probed()
 	serve(harden)
 }
@@ -115,6 +119,7 @@ func (c *conn) serve() error {
 	}
 	close(arrived)
 	limitCPU(c.exec.Timeout)
+	time.AfterFunc(oneThreadFor, moreThreads)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	ctx = host.WithLimit(ctx, time.Now(), c.exec.Timeout)

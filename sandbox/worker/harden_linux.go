@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -31,13 +32,17 @@ func harden(memory int64) ([]sandbox.Layer, error) {
 		return nil, fmt.Errorf("harden: %w", err)
 	}
 	_ = time.Local.String() // it is read from a file when it is first used
-	// What is set for one thread is handed on to all by the filter.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("harden: give up new privileges: %w", err)
+	files := restrictFiles()
+	// Landlock has all threads give up new privileges. Without it one does, and the
+	// filter hands that on to all.
+	if given, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || given != 1 {
+		runtime.LockOSThread() // starts a thread
+		defer runtime.UnlockOSThread()
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return nil, fmt.Errorf("harden: give up new privileges: %w", err)
+		}
 	}
-	return append(baseLayers(), restrictFiles(), seccomp()), nil
+	return append(baseLayers(), files, seccomp()), nil
 }
 
 // baseLayers are those that every Linux has.
@@ -49,11 +54,8 @@ func baseLayers() []sandbox.Layer {
 	}
 }
 
-// limit closes what is open and sets the limits that every kernel has.
+// limit sets the limits that every kernel has.
 func limit(memory int64) error {
-	if err := closeInherited(); err != nil {
-		return fmt.Errorf("close inherited files: %w", err)
-	}
 	limits := []struct {
 		name     string
 		resource int
@@ -107,9 +109,12 @@ func limitCPU(timeout time.Duration) {
 }
 
 // closeInherited closes what this process got from its host's own parent: the
-// host's files are closed on exec. What the Go runtime has opened for itself
-// stays.
+// host's files are closed on exec. It comes first, when there is nothing else to
+// close, as a rule; what the Go runtime's poller has opened stays.
 func closeInherited() error {
+	if !polled() && unix.CloseRange(3, math.MaxInt32, 0) == nil {
+		return nil
+	}
 	const dir = "/proc/self/fd"
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -130,6 +135,17 @@ func closeInherited() error {
 		unix.Close(fd)
 	}
 	return nil
+}
+
+// polled says whether the Go runtime has opened files for its poller already, which
+// it does for input or output that does not block.
+func polled() bool {
+	for fd := range uintptr(3) {
+		if flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // ofRuntime says whether the Go runtime needs such a file: those of its poller.

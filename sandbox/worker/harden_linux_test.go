@@ -32,6 +32,9 @@ func init() { children["inspect"] = inspect }
 // inspect is the main of a child that contains itself as children do, and
 // then answers with its view instead of running a program.
 func inspect() {
+	if err := closeInherited(); err != nil {
+		panic(err)
+	}
 	r, w := wire.NewReader(os.Stdin, 1<<20), wire.NewWriter(os.Stdout)
 	f, _ := r.Next()
 	var hello wire.Hello

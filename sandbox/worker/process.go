@@ -87,7 +87,7 @@ func launch(opts *Options) (*process, error) {
 	}
 	cmd := exec.Command(path)
 	cmd.Args = append([]string{argv0, argv1}, opts.Args...)
-	cmd.Env = []string{}
+	cmd.Env = startEnv
 	cmd.Dir = rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
 	spawn.Group(cmd)

@@ -144,8 +144,8 @@ func assemble(list []rule) []unix.SockFilter {
 	return append(f, unix.SockFilter{Code: ret, K: actDeny})
 }
 
-// seccomp gives all threads of this process the filter. The calling thread
-// must have given up new privileges, and the caller must be locked to it.
+// seccomp gives all threads of this process the filter. They must have given up
+// new privileges, or the calling one, and the caller must be locked to that.
 func seccomp() sandbox.Layer {
 	l := sandbox.Layer{Name: sandbox.LayerSeccomp}
 	list := rules(os.Getpid())

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"strings"
@@ -85,18 +86,12 @@ func encodeText(v goja.Value, encoding string) []byte {
 	n := s.Length()
 	switch encoding {
 	case "hex":
-		text := s.String()
-		end := 0
-		for end < len(text) && strings.IndexByte("0123456789abcdefABCDEF", text[end]) >= 0 {
-			end++
-		}
-		b, _ := hex.DecodeString(text[:end&^1])
+		b, _ := hex.DecodeString(s.String()) // those before what is no digit
 		return b
 	case "utf16le":
-		b := make([]byte, 0, 2*n)
+		var b []byte
 		for i := range n {
-			c := s.CharAt(i)
-			b = append(b, byte(c), byte(c>>8))
+			b = binary.LittleEndian.AppendUint16(b, s.CharAt(i))
 		}
 		return b
 	}
@@ -117,22 +112,13 @@ func decodeBase64(text string, strict bool) ([]byte, bool) {
 		b, err := base64.RawStdEncoding.DecodeString(text)
 		return b, err == nil
 	}
-	var digits strings.Builder
-	for _, c := range []byte(text) {
-		switch {
-		case c == '=':
-			goto end
-		case c == '-':
-			c = '+'
-		case c == '_':
-			c = '/'
+	text, _, _ = strings.Cut(text, "=")
+	text = strings.Map(func(c rune) rune {
+		if c == '+' || c == '/' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' {
+			return c
 		}
-		if c == '+' || c == '/' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' {
-			digits.WriteByte(c)
-		}
-	}
-end:
-	text = digits.String()
+		return -1
+	}, strings.NewReplacer("-", "+", "_", "/").Replace(text))
 	if len(text)%4 == 1 {
 		text = text[:len(text)-1]
 	}
@@ -146,7 +132,7 @@ func (r *runtime) toText(c goja.FunctionCall) goja.Value {
 	b := r.bytes(c.Arguments[:3])
 	left := 0
 	var text goja.Value
-	switch c.Argument(3).String() {
+	switch encoding := c.Argument(3).String(); encoding {
 	case "utf8":
 		if c.Argument(5).ToBoolean() {
 			left = incomplete(b)
@@ -159,33 +145,26 @@ func (r *runtime) toText(c goja.FunctionCall) goja.Value {
 	case "utf16le":
 		units := make([]uint16, len(b)/2)
 		for i := range units {
-			units[i] = uint16(b[2*i]) | uint16(b[2*i+1])<<8
+			units[i] = binary.LittleEndian.Uint16(b[2*i:])
 		}
 		left = len(b) % 2
 		text = goja.StringFromUTF16(units)
 	case "hex":
 		text = r.vm.ToValue(hex.EncodeToString(b))
-	case "ascii":
-		text = widened(b, func(c byte) uint16 { return uint16(c & 0x7f) })
-	case "windows1252":
-		text = widened(b, func(c byte) uint16 {
-			if d := charmap.Windows1252.DecodeByte(c); d != utf8.RuneError {
-				return uint16(d)
-			}
-			return uint16(c) // a control character, as elsewhere
-		})
 	default:
-		text = widened(b, func(c byte) uint16 { return uint16(c) })
+		units := make([]uint16, len(b))
+		for i, c := range b {
+			units[i] = uint16(c)
+			switch d := charmap.Windows1252.DecodeByte(c); {
+			case encoding == "ascii":
+				units[i] &= 0x7f
+			case encoding == "windows1252" && d != utf8.RuneError: // else a control character
+				units[i] = uint16(d)
+			}
+		}
+		text = goja.StringFromUTF16(units)
 	}
 	return r.vm.NewArray(text, left)
-}
-
-func widened(b []byte, unit func(byte) uint16) goja.Value {
-	units := make([]uint16, len(b))
-	for i, c := range b {
-		units[i] = unit(c)
-	}
-	return goja.StringFromUTF16(units)
 }
 
 // incomplete is the number of bytes at the end of b that begin a character.

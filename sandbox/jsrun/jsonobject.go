@@ -2,6 +2,7 @@ package jsrun
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -9,89 +10,35 @@ import (
 	"github.com/dop251/goja/unistring"
 )
 
-// A keyPath is the keys of an object, in order, as far as they have been read.
-// Objects of one kind have the same: what stands behind a key is guessed from
-// the object before, so that most keys are compared and not looked up.
-type keyPath struct {
-	before *keyPath
-	raw    string // the last key, as it stands in the text
-	plain  bool   // raw is ASCII without escapes
-	name   unistring.String
-	length int
-
-	guess *keyPath // what stood behind it last
-	next  map[string]*keyPath
-	names []unistring.String // all of them, once an object ended here
-}
-
-// maxKeyPaths is how many are kept; an object whose keys are data would make
-// more of them than are of use.
-const maxKeyPaths = 4096
-
-// then is the path with one more key.
-func (s *jsonScanner) then(p *keyPath, raw string, plain bool, name unistring.String) *keyPath {
-	if q := p.next[raw]; q != nil {
-		p.guess = q
-		return q
-	}
-	q := &keyPath{before: p, raw: raw, plain: plain, name: name, length: p.length + 1}
-	if s.paths < maxKeyPaths {
-		s.paths++
-		if p.next == nil {
-			p.next = make(map[string]*keyPath)
-		}
-		p.next[raw], p.guess = q, q
-	}
-	return q
-}
-
-// keys are all keys of the path.
-func (p *keyPath) keys() []unistring.String {
-	if p.names == nil {
-		p.names = make([]unistring.String, p.length)
-		for q := p; q.before != nil; q = q.before {
-			p.names[q.length-1] = q.name
-		}
-	}
-	return p.names
-}
-
-// newObject is an object with the keys of p and these values.
-func (s *jsonScanner) newObject(p *keyPath, values []goja.Value) (goja.Value, error) {
-	o := s.vm.NewObject()
-	keys := p.keys()
+// newObject is an object with these properties. Plain assignment would call the
+// accessor for "__proto__", and setters that a program put on Object.prototype.
+func newObject(vm *goja.Runtime, keys []unistring.String, values []goja.Value) *goja.Object {
+	o := vm.NewObject()
 	at := objectFields()
 	if at == nil {
 		for i, key := range keys {
-			if err := setOwn(o, key.String(), values[i]); err != nil {
-				return nil, err
-			}
+			// A fresh object takes every property.
+			_ = o.DefineDataProperty(key.String(), values[i], goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
 		}
-		return o, nil
+		return o
 	}
-	fields := at.fields(o)
+	properties, names := at.of(o)
 	if len(keys) > 8 { // what a map holds without growing
-		*fields.values = make(map[unistring.String]goja.Value, len(keys))
+		*properties = make(map[unistring.String]goja.Value, len(keys))
 	}
-	properties := *fields.values
 	for i, key := range keys {
-		properties[key] = values[i]
+		(*properties)[key] = values[i]
 	}
-	// Each object has its own list: goja takes names out of it in place.
-	names := make([]unistring.String, 0, len(keys))
-	if len(properties) == len(keys) {
-		names = append(names, keys...)
-	} else { // a key came twice: it stands where it came first
+	*names = slices.Clone(keys)
+	if len(*properties) < len(keys) { // a key came twice: it stands where it came first
 		seen := make(map[unistring.String]bool, len(keys))
-		for _, key := range keys {
-			if !seen[key] {
-				seen[key] = true
-				names = append(names, key)
-			}
-		}
+		*names = slices.DeleteFunc(*names, func(key unistring.String) bool {
+			again := seen[key]
+			seen[key] = true
+			return again
+		})
 	}
-	*fields.names = names
-	return o, nil
+	return o
 }
 
 // goja's API defines properties one by one, each with a descriptor, at several
@@ -125,18 +72,9 @@ var objectFields = sync.OnceValue(func() *fieldOffsets {
 	return &fieldOffsets{self.Offset, values.Offset, names.Offset}
 })
 
-// An objectFieldsOf points to the properties of one object.
-type objectFieldsOf struct {
-	values *map[unistring.String]goja.Value
-	names  *[]unistring.String
-}
-
-// fields are those of o, which NewObject has made.
-func (f *fieldOffsets) fields(o *goja.Object) objectFieldsOf {
+// of are the properties of o, which NewObject has made, and their names in order.
+func (f *fieldOffsets) of(o *goja.Object) (*map[unistring.String]goja.Value, *[]unistring.String) {
 	// An interface is two words, of which the second points to what is in it.
-	self := (*[2]unsafe.Pointer)(unsafe.Add(unsafe.Pointer(o), f.self))
-	return objectFieldsOf{
-		values: (*map[unistring.String]goja.Value)(unsafe.Add(self[1], f.values)),
-		names:  (*[]unistring.String)(unsafe.Add(self[1], f.names)),
-	}
+	self := (*[2]unsafe.Pointer)(unsafe.Add(unsafe.Pointer(o), f.self))[1]
+	return (*map[unistring.String]goja.Value)(unsafe.Add(self, f.values)), (*[]unistring.String)(unsafe.Add(self, f.names))
 }

@@ -49,16 +49,3 @@ return {
 		t.Errorf("exit %d %s\ngot  %s\nwant %s", out.ExitCode, out.Error, out.Value, want)
 	}
 }
-
-// Objects whose keys are data make no more paths than are kept.
-func TestKeysThatAreData(t *testing.T) {
-	var b strings.Builder
-	b.WriteByte('[')
-	for i := range 2 * maxKeyPaths {
-		fmt.Fprintf(&b, `{"id%d":{"n":%d}},`, i, i)
-	}
-	text := strings.TrimSuffix(b.String(), ",") + "]"
-	if got, err := roundTrip(t, text); err != nil || got != text {
-		t.Errorf("%d bytes became %d: %v", len(text), len(got), err)
-	}
-}

@@ -1,15 +1,6 @@
 package jsrun
 
-import (
-	"errors"
-	"fmt"
-	"strconv"
-	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
-
-	"github.com/dop251/goja"
-)
+import "github.com/dop251/goja"
 
 // defineParse replaces JSON.parse by the scanner that reads results: it is
 // several times as fast as the engine's, and has one rule for integers.
@@ -37,42 +28,13 @@ func (r *runtime) defineParse() {
 
 func (r *runtime) parse(text goja.Value) (goja.Value, error) {
 	raw := text.String()
-	if s, ok := text.(goja.String); ok && strings.Contains(raw, "\ufffd") {
-		raw = withHalfPairs(s)
-	}
 	value, err := fromJSON(r.vm, raw)
-	wrong, ok := errors.AsType[*jsonError](err)
-	if !ok {
-		return value, err
+	if err == nil {
+		return value, nil
 	}
-	message := wrong.message
-	switch {
-	case raw == "undefined" || raw == "[object Object]":
+	message := err.Error()
+	if raw == "undefined" || raw == "[object Object]" {
 		message = `"` + raw + `" is not valid JSON`
-	case !strings.HasPrefix(message, "Unexpected token") && !strings.HasSuffix(message, "input"):
-		message += " at position " + strconv.Itoa(len(utf16.Encode([]rune(raw[:wrong.at]))))
 	}
 	panic(r.failure("SyntaxError", message))
-}
-
-// withHalfPairs is s as UTF-8, with halves of surrogate pairs, which UTF-8
-// cannot hold, as escapes of JSON.
-func withHalfPairs(s goja.String) string {
-	var b strings.Builder
-	for i := 0; i < s.Length(); i++ {
-		c := rune(s.CharAt(i))
-		if !utf16.IsSurrogate(c) {
-			b.WriteRune(c)
-			continue
-		}
-		if i+1 < s.Length() {
-			if pair := utf16.DecodeRune(c, rune(s.CharAt(i+1))); pair != utf8.RuneError {
-				b.WriteRune(pair)
-				i++
-				continue
-			}
-		}
-		fmt.Fprintf(&b, `\u%04x`, c)
-	}
-	return b.String()
 }

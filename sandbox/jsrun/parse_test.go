@@ -31,20 +31,20 @@ true Expected ',' or '}' after property value in JSON at position 7
 true Unexpected non-whitespace character after JSON at position 2
 true Unterminated string in JSON at position 2
 true Bad escaped character in JSON at position 2
-true No number after minus sign in JSON at position 1
-true Unterminated fractional number in JSON at position 2
-true Exponent part is missing a number in JSON at position 2
+true Unexpected number in JSON at position 1
+true Unexpected number in JSON at position 1
+true Unexpected number in JSON at position 1
 true Unexpected number in JSON at position 1
 true Unexpected end of JSON input
 true Unexpected token '}', "tru}" is not valid JSON
 true Unexpected token ''', "'a'" is not valid JSON
-true Bad Unicode escape in JSON at position 5
+true Bad escaped character in JSON at position 5
 true "undefined" is not valid JSON
 true "[object Object]" is not valid JSON
 true Unexpected token '<', "<html><bod"... is not valid JSON
 true Unexpected token 'x', "["ü", x" is not valid JSON
 {"d":"x","n":[2,{"x":4}]}
-55296 5 undefined true
+65533 5 undefined true
 `
 	if diff := cmp.Diff(want, h.stdout.String()); diff != "" || out.ExitCode != 0 {
 		t.Errorf("exit %d %s, printed (-want +got):\n%s", out.ExitCode, out.Error, diff)

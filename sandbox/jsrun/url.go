@@ -2,7 +2,9 @@ package jsrun
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/dop251/goja"
 	whatwg "github.com/nlnwa/whatwg-url/url"
@@ -16,36 +18,28 @@ func parseURL(input, base string) (*whatwg.Url, error) {
 	return whatwg.ParseRef(base, input)
 }
 
-// setURLPart replaces one part of u; what cannot be one changes nothing.
-func setURLPart(u *whatwg.Url, part, value string) {
-	switch part {
-	case "protocol":
-		u.SetProtocol(value)
-	case "username":
-		u.SetUsername(value)
-	case "password":
-		u.SetPassword(value)
-	case "host":
-		u.SetHost(value)
-	case "hostname":
-		u.SetHostname(value)
-	case "port":
-		u.SetPort(value)
-	case "pathname":
-		u.SetPathname(value)
-	case "search", "query":
-		u.SetSearch(value)
-	case "hash":
-		u.SetHash(value)
-	}
+// urlParts are the parts of a URL that programs can set; what cannot be one changes
+// nothing.
+var urlParts = map[string]struct {
+	get func(*whatwg.Url) string
+	set func(*whatwg.Url, string)
+}{
+	"protocol": {(*whatwg.Url).Protocol, (*whatwg.Url).SetProtocol},
+	"username": {(*whatwg.Url).Username, (*whatwg.Url).SetUsername},
+	"password": {(*whatwg.Url).Password, (*whatwg.Url).SetPassword},
+	"host":     {(*whatwg.Url).Host, (*whatwg.Url).SetHost},
+	"hostname": {(*whatwg.Url).Hostname, (*whatwg.Url).SetHostname},
+	"port":     {(*whatwg.Url).Port, (*whatwg.Url).SetPort},
+	"pathname": {(*whatwg.Url).Pathname, (*whatwg.Url).SetPathname},
+	"search":   {(*whatwg.Url).Search, (*whatwg.Url).SetSearch},
+	"query":    {(*whatwg.Url).Search, (*whatwg.Url).SetSearch}, // by searchParams
+	"hash":     {(*whatwg.Url).Hash, (*whatwg.Url).SetHash},
 }
 
 // urlOrigin is the origin of u; "null" for one that has none.
 func urlOrigin(u *whatwg.Url) string {
-	if u.Scheme() == "blob" {
-		if inner, err := whatwg.Parse(u.Pathname()); err == nil && (inner.Scheme() == "http" || inner.Scheme() == "https") {
-			return urlOrigin(inner)
-		}
+	if inner, err := whatwg.Parse(u.Pathname()); u.Scheme() == "blob" && err == nil {
+		return urlOrigin(inner)
 	}
 	if !u.IsSpecialScheme() || u.Scheme() == "file" {
 		return "null"
@@ -67,9 +61,15 @@ func (r *runtime) urlNatives(add func(string, func(goja.FunctionCall) goja.Value
 			return goja.Null()
 		}
 		if part := c.Argument(2); !goja.IsUndefined(part) {
-			setURLPart(u, part.String(), c.Argument(3).String())
+			urlParts[part.String()].set(u, c.Argument(3).String())
 		}
-		return r.urlParts(u)
+		o := r.vm.NewObject()
+		_ = o.Set("href", u.Href(false))
+		_ = o.Set("origin", urlOrigin(u))
+		for name, part := range urlParts {
+			_ = o.Set(name, part.get(u))
+		}
+		return o
 	})
 	add("decode", func(c goja.FunctionCall) goja.Value {
 		var pairs []any
@@ -95,33 +95,16 @@ func (r *runtime) urlNatives(add func(string, func(goja.FunctionCall) goja.Value
 	})
 }
 
-// urlParts is a URL with all the parts that programs ask for.
-func (r *runtime) urlParts(u *whatwg.Url) goja.Value {
-	o := r.vm.NewObject()
-	for name, value := range map[string]string{
-		"href": u.Href(false), "origin": urlOrigin(u), "protocol": u.Protocol(), "username": u.Username(), "password": u.Password(),
-		"host": u.Host(), "hostname": u.Hostname(), "port": u.Port(), "pathname": u.Pathname(), "search": u.Search(), "hash": u.Hash(),
-	} {
-		r.defineValue(o, name, r.vm.ToValue(value))
-	}
-	return o
-}
+// percents finds bytes that are written with percent signs.
+var percents = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:%[0-9a-fA-F]{2})+`) })
 
 // formText reads application/x-www-form-urlencoded, in which + is a blank
 // already. Percent signs without two digits stay as they are.
 func formText(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if u, n := hex4(s[i+1 : i+3]); n == 2 {
-				b.WriteByte(byte(u))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return repaired([]byte(b.String()))
+	return repaired([]byte(percents().ReplaceAllStringFunc(s, func(escaped string) string {
+		text, _ := url.PathUnescape(escaped) // never fails
+		return text
+	})))
 }
 
 // formEscape is url.QueryEscape but for the two characters that forms write

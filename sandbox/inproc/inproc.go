@@ -27,21 +27,10 @@ type runner struct{ local host.Local }
 func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
 	languages := []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}
 	return r.local.Run(ctx, &req, languages, func(ctx context.Context, s *host.Session) host.End {
-		language := req.Language
-		if language == "" {
-			language = sandbox.TypeScript
-		}
-		s.Calls.Journal = req.Journal
-		return host.End(jsrun.Run(ctx, jsrun.Program{
-			Language:    language,
-			Code:        req.Code,
-			Modules:     req.Modules,
-			ModuleNames: req.ModuleNames,
-			Grace:       min(s.Limits.Grace, s.Limits.Timeout),
-			Check:       req.Check,
-			CheckSource: req.CheckSource,
-			Journal:     req.Journal,
-		}, program{s, req.Journal}))
+		p := req
+		p.Limits.Grace = min(s.Limits.Grace, s.Limits.Timeout)
+		s.Calls.Journal = p.Journal
+		return host.End(jsrun.Run(ctx, p, program{s, p.Journal}))
 	})
 }
 

@@ -3,7 +3,6 @@ package jsrun
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dop251/goja/ast"
@@ -38,44 +37,47 @@ type amender struct {
 	text    map[unistring.String]bool // variables and properties that begin as text
 	bound   map[unistring.String]bool // names that the program binds itself
 	absent  map[string]bool           // withheld names that it uses
-	reads   errorReads                // of errors
-	regexps bool                      // whether the program has the name RegExp
-	err     error                     // of a regular expression
+	needs   needs
+	regexps bool  // whether the program has the name RegExp
+	err     error // of a regular expression
 }
 
-// errorReads is what of errors a program may read.
-type errorReads struct{ message, stack bool }
+// needs are what a program's text asks for of the runtime: it would cost every run
+// that does not.
+type needs struct {
+	message, stack bool // of errors
+	races          bool // Promise.race or Promise.any
+	empty          bool // all matches of a regular expression that can match nothing
+}
 
-func (e errorReads) any() bool { return e.message || e.stack }
-
-// errorReads finds out what of errors the program mentions.
-func (src *source) errorReads() (reads errorReads) {
-	for i := range src.Tokens.List {
-		switch strings.Trim(src.Tokens.Text(i), "\"'`") {
+func needsOf(src *script.Source) (n needs) {
+	n.empty = src.Names["eval"] || src.Names["Function"]
+	split := strings.Contains(src.Code, "split")
+	for i, t := range src.Tokens.List {
+		text := src.Tokens.Text(i)
+		switch strings.Trim(text, "\"'`") {
 		case "message", "structuredClone":
-			reads.message = true
+			n.message = true
 		case "getOwnPropertyNames", "getOwnPropertyDescriptor", "getOwnPropertyDescriptors", "ownKeys":
-			reads.message, reads.stack = true, true
+			n.message, n.stack = true, true
 		case "stack":
 			before := src.Tokens.Text(i - 1)
-			reads.stack = reads.stack || src.Tokens.Kind(i) != script.Word || before == "." || before == "?." || before == "{" || before == ","
+			n.stack = n.stack || t.Kind != script.Word || before == "." || before == "?." || before == "{" || before == ","
+		case "race", "any":
+			n.races = true
+		}
+		if t.Kind == script.Regexp {
+			end := max(strings.LastIndexByte(text, '/'), 1)
+			n.empty = n.empty || (split || strings.ContainsAny(text[end:], "gy")) && canBeEmpty(text[1:end], text[end:])
 		}
 	}
-	return reads
-}
-
-// races reports whether the program may have a Promise.race or a Promise.any.
-func (src *source) races() bool {
-	return slices.ContainsFunc(src.Tokens.List, func(t script.Token) bool {
-		text := src.Tokens.Src[t.Start:t.End]
-		return t.Kind == script.Word && (text == "race" || text == "any")
-	})
+	return n
 }
 
 // amend does so to the tree, and notes what the program needs of lib. The error is
 // about what no engine would take.
 func (src *prepared) amend() error {
-	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.Absent(), reads: src.errorReads()}
+	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.Absent(), needs: src.needs}
 	q := newQueues()
 	c := chains{root: src.Root, text: src.Text}
 	before := script.Walk{Bound: func(target, initial ast.Expression) {
@@ -94,7 +96,7 @@ func (src *prepared) amend() error {
 		src.queues = q.change()
 	}
 	after := script.Walk{Leave: a.change}
-	if a.reads.any() {
+	if a.needs.message || a.needs.stack {
 		after.Caught = changeCaught
 	}
 	after.Statements(src.Root.Body)
@@ -114,7 +116,7 @@ func (a *amender) change(slot *ast.Expression) {
 		a.changeEval(e.Callee, e.ArgumentList)
 	case *ast.NewExpression:
 		a.changeEval(e.Callee, e.ArgumentList)
-		if a.reads.stack { // of an error that is not thrown
+		if a.needs.stack { // of an error that is not thrown
 			*slot = script.CallOf(caughtName, e, e)
 		}
 	case *ast.RegExpLiteral:

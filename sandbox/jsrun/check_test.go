@@ -18,7 +18,7 @@ func checked(t *testing.T, lang sandbox.Language, code string, source bool, verd
 	h := &memHost{}
 	var told *sandbox.Parsed
 	out := Run(t.Context(), Program{
-		Language: lang, Code: code, Modules: testModules, Grace: 5 * time.Second,
+		Language: lang, Code: code, Modules: testModules, Limits: sandbox.Limits{Grace: 5 * time.Second},
 		CheckSource: source,
 		Check: func(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
 			told = &p

@@ -33,11 +33,8 @@ func (r *runtime) defineConsole() {
 		method(name, func(args []goja.Value) { r.print(stderr, r.format(args)) })
 	}
 	method("trace", func(args []goja.Value) {
-		text := strings.TrimRight("Trace: "+r.format(args), " ")
-		if frames := r.frames(r.vm.CaptureCallStack(maxCallFrames, nil), maxFrames, shortIndent); frames != "" {
-			text += "\n" + frames
-		}
-		r.print(stderr, text)
+		frames := r.frames(r.vm.CaptureCallStack(maxCallFrames, nil), maxFrames, shortIndent)
+		r.print(stderr, strings.TrimRight("Trace: "+r.format(args), " ")+frames)
 	})
 	method("dir", func(args []goja.Value) { r.print(stdout, r.inspect(argument(args, 0))) })
 	method("table", func(args []goja.Value) { r.print(stdout, r.table(argument(args, 0), argument(args, 1))) })

@@ -28,9 +28,7 @@ func (r *runtime) describeValue(v goja.Value, depth int) string {
 		return "a value that is not an Error was thrown: " + r.inspect(v)
 	}
 	text := r.errorLine(o)
-	if frames := r.cleanStack(o.Get("stack"), maxFrames, shortIndent); frames != "" {
-		text += "\n" + frames
-	}
+	text += r.cleanStack(stringOr(o.Get("stack"), ""), maxFrames, shortIndent)
 	if hint := r.hint(r.errorHead(o)); hint != "" {
 		text += "\nhint: " + hint
 	}
@@ -60,13 +58,7 @@ func (r *runtime) errorHead(o *goja.Object) (name, message string) {
 }
 
 // errorLine is both of them as one text.
-func (r *runtime) errorLine(o *goja.Object) string {
-	name, message := r.errorHead(o)
-	if message == "" {
-		return name
-	}
-	return name + ": " + message
-}
+func (r *runtime) errorLine(o *goja.Object) string { return headline(r.errorHead(o)) }
 
 func stringOr(v goja.Value, otherwise string) string {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) || v.String() == "" {

@@ -30,7 +30,7 @@ func TestFloatingFunctionsRunToTheirEnd(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			h := &memHost{}
-			out := Run(ctx, Program{Code: tt.code, Grace: time.Millisecond}, h)
+			out := Run(ctx, Program{Code: tt.code, Limits: sandbox.Limits{Grace: time.Millisecond}}, h)
 			notes := strings.Join(out.Notes, "\n")
 			if out.ExitCode != sandbox.ExitOK || h.stdout.String() != tt.stdout || string(out.Value) != tt.value {
 				t.Errorf("Run = %+v, printed %q; want %q and the value %q", out, h.stdout.String(), tt.stdout, tt.value)
@@ -47,7 +47,7 @@ func TestFloatingFunctionThatDoesNotEnd(t *testing.T) {
 	for end, want := range map[string]int{"console.log(1)": sandbox.ExitTimeout, "return 1": sandbox.ExitOK} {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if out := Run(ctx, Program{Code: code + end, Grace: time.Millisecond}, &memHost{}); out.ExitCode != want {
+		if out := Run(ctx, Program{Code: code + end, Limits: sandbox.Limits{Grace: time.Millisecond}}, &memHost{}); out.ExitCode != want {
 			t.Errorf("with %s: %+v, want exit %d", end, out, want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestFloatingFunctionThatDoesNotEnd(t *testing.T) {
 
 func TestFloatingRejectionFailsTheRun(t *testing.T) {
 	const code = "async function main() { await new Promise((r) => setTimeout(r, 30)); throw new Error('too late') }\nmain();\nconsole.log(1)"
-	out := Run(t.Context(), Program{Code: code, Grace: time.Millisecond}, &memHost{})
+	out := Run(t.Context(), Program{Code: code, Limits: sandbox.Limits{Grace: time.Millisecond}}, &memHost{})
 	if out.ExitCode != sandbox.ExitThrew || !strings.Contains(out.Error, "too late") {
 		t.Errorf("Run = %+v, want the error of main", out)
 	}

@@ -243,7 +243,7 @@ func (r *runtime) newError(name, message string, fields *goja.Object, trace stri
 	for _, key := range fields.Keys() {
 		_ = o.DefineDataProperty(key, fields.Get(key), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
 	}
-	r.defineValue(o, "stack", r.vm.ToValue(stringOr(o.Get("name"), "Error")+": "+message+"\n"+trace))
+	r.defineValue(o, "stack", r.vm.ToValue(stringOr(o.Get("name"), "Error")+": "+message+trace))
 	return o, nil
 }
 

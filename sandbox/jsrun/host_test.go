@@ -100,7 +100,7 @@ func run(t testing.TB, lang sandbox.Language, code string) (Outcome, *memHost) {
 		Code:        code,
 		Modules:     testModules,
 		ModuleNames: []string{"servers/github", "servers/google-drive", "servers/slack"},
-		Grace:       5 * time.Second,
+		Limits:      sandbox.Limits{Grace: 5 * time.Second},
 	}, h)
 	return out, h
 }

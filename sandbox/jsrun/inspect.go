@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/dop251/goja"
 )
@@ -177,15 +176,11 @@ func (in *inspector) name(o *goja.Object, class string) string {
 }
 
 func (in *inspector) date(o *goja.Object) string {
-	if date, ok := o.Export().(time.Time); ok {
-		text := date.UTC().Format("2006-01-02T15:04:05.000Z")
-		if year := date.UTC().Year(); year < 0 || year > 9999 { // a sign, and six digits
-			_, rest, _ := strings.Cut(strings.TrimPrefix(text, "-"), "-")
-			text = fmt.Sprintf("%+07d-%s", year, rest)
-		}
-		return text
+	text, err := in.r.toJSON(o)
+	if err != nil || string(text) == "null" {
+		return "Invalid Date"
 	}
-	return "Invalid Date"
+	return strings.Trim(string(text), `"`)
 }
 
 // function is a function without its properties: [Function: name].
@@ -228,10 +223,7 @@ func (in *inspector) failure(o *goja.Object, depth int) string {
 // whole writes an error with its frames and its properties.
 func (in *inspector) whole(o *goja.Object, depth int) string {
 	in.deepest = depth
-	head := in.r.errorLine(o)
-	if frames := in.r.cleanStack(o.Get("stack"), maxFrames, shortIndent); frames != "" {
-		head += "\n" + frames
-	}
+	head := in.r.errorLine(o) + in.r.cleanStack(stringOr(o.Get("stack"), ""), maxFrames, shortIndent)
 	head = strings.ReplaceAll(head, "\n", "\n"+strings.Repeat(" ", in.indent))
 	s := shape{name: head, open: "{", close: "}", items: in.fields(o, depth, func(key string) bool {
 		return key == "name" || key == "cause" || key == "errors"

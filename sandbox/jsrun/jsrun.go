@@ -36,27 +36,9 @@ type Host interface {
 	Output(stream int, p []byte)
 }
 
-// A Program is what Run runs. Language and the module fields mean what they
-// mean in sandbox.Request.
-type Program struct {
-	Language    sandbox.Language
-	Code        string
-	Modules     []sandbox.Module
-	ModuleNames []string
-	// Grace is how long calls that are still running when the program has
-	// ended are waited for. Zero does not wait.
-	Grace time.Duration
-	// Check and CheckSource mean what they mean in sandbox.Request.
-	Check       sandbox.CheckFunc
-	CheckSource bool
-	// Journal means what it means there; Made is not called.
-	Journal *sandbox.Journal
-}
-
-// Script is what of p package script reads.
-func (p *Program) Script() script.Program {
-	return script.Program{Language: p.Language, Code: p.Code, Modules: p.Modules, ModuleNames: p.ModuleNames, Check: p.Check, CheckSource: p.CheckSource}
-}
+// A Program is what Run runs. Of its limits Run looks at Grace, and zero does not
+// wait; of its functions Run calls Check.
+type Program = sandbox.Request
 
 // An Outcome is how a program ended; its fields mean what they mean in
 // sandbox.Result.
@@ -112,7 +94,7 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 		}
 	}()
 	start := time.Now()
-	ready, err := prepare(&p)
+	ready, err := prepare(p)
 	if err != nil {
 		return Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error()}
 	}
@@ -138,8 +120,7 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 // Warm makes the first Run fast: esbuild and goja build tables when they are
 // first used. It takes a few milliseconds.
 func Warm() {
-	w := script.Warm
-	Run(context.Background(), Program{Language: w.Language, Code: w.Code, Modules: w.Modules}, warmHost{})
+	Run(context.Background(), script.Warm, warmHost{})
 }
 
 // A warmHost answers every call at once and prints nothing.

@@ -66,12 +66,12 @@ func (r *runtime) drain(ctx context.Context, out Outcome) (_ Outcome, aborted bo
 		c.late = true
 		late = append(late, c)
 	}
-	end := time.Now().Add(r.prog.Grace)
-	over := time.NewTimer(r.prog.Grace)
+	end := time.Now().Add(r.prog.Limits.Grace)
+	over := time.NewTimer(r.prog.Limits.Grace)
 	defer over.Stop()
 	grace := over.C // nil once it is over
 wait:
-	for r.prog.Grace > 0 && (r.goesOn(ctx.Deadline()) || grace != nil && (r.awaitsCalls() || len(r.loop.timers) > r.lostTimers && r.loop.timerBefore(end))) {
+	for r.prog.Limits.Grace > 0 && (r.goesOn(ctx.Deadline()) || grace != nil && (r.awaitsCalls() || len(r.loop.timers) > r.lostTimers && r.loop.timerBefore(end))) {
 		switch err := r.turn(ctx, grace); {
 		case err == nil:
 		case isEnd(err), r.tape.diverged != "":
@@ -189,10 +189,7 @@ func (r *runtime) stuck(ctx context.Context) Outcome {
 // threw ends a run with an exception that no promise carries.
 func (r *runtime) threw(ctx context.Context, err error) Outcome {
 	if overflow, ok := errors.AsType[*goja.StackOverflowError](err); ok {
-		text := "RangeError: maximum call stack size exceeded"
-		if frames := r.frames(overflow.Stack(), 3, shortIndent); frames != "" {
-			text += "\n" + frames
-		}
+		text := "RangeError: maximum call stack size exceeded" + r.frames(overflow.Stack(), 3, shortIndent)
 		return Outcome{
 			ExitCode: sandbox.ExitThrew,
 			Error:    text + "\nhint: a function calls itself without end, or too deeply (try cannot catch this): use a loop",

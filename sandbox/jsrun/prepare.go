@@ -12,20 +12,18 @@ import (
 // A prepared program is ready to run. Its value is a function of the parameters of
 // every script (see script.Tree) and of those below.
 type prepared struct {
-	*source
+	*script.Tree
 	program  *goja.Program
+	needs    needs
 	queues   bool                            // it needs the file "queue" of lib
 	regexps  bool                            // likewise "regexp"
 	implicit bool                            // its value is that of its last expression, without return
 	reads    map[script.Spot]script.ReadSite // if the program is to be checked
 }
 
-// A source is a program that was parsed, and what of it goja needs to have otherwise.
-type source struct{ *script.Tree }
-
 // prepare compiles a program. The error, a *script.Refusal, is for the agent to read.
-func prepare(p *Program) (*prepared, error) {
-	src, err := script.Read(p.Script(), caughtName, queueName, evalName, joinName)
+func prepare(p Program) (*prepared, error) {
+	src, err := script.Read(p, caughtName, queueName, evalName, joinName)
 	if err != nil {
 		return nil, err
 	}
@@ -43,22 +41,21 @@ func prepare(p *Program) (*prepared, error) {
 
 // compile settles what the result of a whole script is, and compiles it.
 func compile(tree *script.Tree) (*prepared, error) {
-	src := &source{tree}
-	s := &prepared{source: src}
-	if src.Check != nil {
-		s.reads = src.Reads()
+	s := &prepared{Tree: tree, needs: needsOf(tree.Source)}
+	if s.Check != nil {
+		s.reads = s.Reads()
 	}
 	if err := s.amend(); err != nil {
 		return nil, err
 	}
-	s.implicit = src.Finish()
+	s.implicit = s.Finish()
 	var err error
-	if s.program, err = goja.CompileAST(src.Root, false); err != nil {
+	if s.program, err = goja.CompileAST(s.Root, false); err != nil {
 		if wrong, ok := errors.AsType[*goja.CompilerSyntaxError](err); ok {
 			p := wrong.File.Position(wrong.Offset)
-			err = fmt.Errorf("%s at %s:%d:%d", wrong.Message, p.Filename, p.Line, src.Column(p.Line, p.Column))
+			err = fmt.Errorf("%s at %s:%d:%d", wrong.Message, p.Filename, p.Line, s.Column(p.Line, p.Column))
 		}
-		return nil, src.Unsupported(err)
+		return nil, s.Unsupported(err)
 	}
 	return s, nil
 }

@@ -44,7 +44,7 @@ func TestCallsThatLostARaceAreCancelled(t *testing.T) {
 				grace = 50 * time.Millisecond
 			}
 			start := time.Now()
-			out := Run(ctx, Program{Code: tt.code, Grace: grace}, &memHost{})
+			out := Run(ctx, Program{Code: tt.code, Limits: sandbox.Limits{Grace: grace}}, &memHost{})
 			took := time.Since(start)
 			if out.ExitCode != sandbox.ExitOK || string(out.Value) != tt.value {
 				t.Fatalf("Run = %+v, want the value %s", out, tt.value)

@@ -7,15 +7,7 @@ import (
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
-
-	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
-
-// defineRegExp makes the constructor know the classes, too, and the methods what
-// goja's do not. It is called for programs that need that.
-func (r *runtime) defineRegExp() {
-	r.defineValue(r.vm.GlobalObject(), "RegExp", r.load("regexp").Get("RegExp"))
-}
 
 // spellOut is the function spellOut for lib.
 func (r *runtime) spellOut(c goja.FunctionCall) goja.Value {
@@ -25,26 +17,6 @@ func (r *runtime) spellOut(c goja.FunctionCall) goja.Value {
 		panic(r.failure("SyntaxError", "Invalid regular expression: /"+pattern+"/"+flags+": "+err.Error()))
 	}
 	return r.vm.ToValue(spelled)
-}
-
-// searchesEmpty reports whether the program may have a regular expression of which
-// all matches are asked for, and which can match nothing.
-func (src *source) searchesEmpty() bool {
-	split := false
-	for i := range src.Tokens.List {
-		split = split || src.Tokens.Text(i) == "split"
-	}
-	for i, t := range src.Tokens.List {
-		if t.Kind != script.Regexp {
-			continue
-		}
-		text := src.Tokens.Text(i)
-		end := max(strings.LastIndexByte(text, '/'), 1)
-		if pattern, flags := text[1:end], text[end:]; (split || strings.ContainsAny(flags, "gy")) && canBeEmpty(pattern, flags) {
-			return true
-		}
-	}
-	return src.Names["eval"] || src.Names["Function"]
 }
 
 // canBeEmpty is the function canBeEmpty for lib, which asks for any flags.

@@ -32,7 +32,7 @@ func TestEndlessProgramEndsWithItsDeadline(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 			defer cancel()
-			out := Run(ctx, Program{Code: code, Grace: time.Minute}, &memHost{})
+			out := Run(ctx, Program{Code: code, Limits: sandbox.Limits{Grace: time.Minute}}, &memHost{})
 			if out.ExitCode != sandbox.ExitTimeout || !strings.HasPrefix(out.Error, "time limit of 0.") {
 				t.Errorf("Run = %d %q, want %d and the limit", out.ExitCode, out.Error, sandbox.ExitTimeout)
 			}
@@ -61,7 +61,7 @@ func TestCancelledProgramEnds(t *testing.T) {
 	for _, code := range []string{"while (true) {}", "await callMCPTool('slow__never')", "callMCPTool('slow__never')"} {
 		ctx, cancel := context.WithCancel(context.Background())
 		stop := time.AfterFunc(50*time.Millisecond, cancel)
-		out := Run(ctx, Program{Code: code, Grace: time.Minute}, &memHost{})
+		out := Run(ctx, Program{Code: code, Limits: sandbox.Limits{Grace: time.Minute}}, &memHost{})
 		stop.Stop()
 		cancel()
 		if out.ExitCode != sandbox.ExitCanceled || !strings.HasPrefix(out.Error, "the execution was cancelled") {
@@ -80,7 +80,7 @@ func TestDeadlineBeforeTheStart(t *testing.T) {
 
 func TestCallLeftBehindIsCancelledAfterTheGrace(t *testing.T) {
 	for _, grace := range []time.Duration{0, 20 * time.Millisecond} {
-		out := Run(t.Context(), Program{Code: "callMCPTool('slow__never'); return 1", Grace: grace}, &memHost{})
+		out := Run(t.Context(), Program{Code: "callMCPTool('slow__never'); return 1", Limits: sandbox.Limits{Grace: grace}}, &memHost{})
 		want := "call to slow__never was still running when the script ended; it was cancelled"
 		if out.ExitCode != 0 || string(out.Value) != "1" || len(out.Notes) != 1 || out.Notes[0] != want {
 			t.Errorf("grace %v: Run = %+v, want value 1 and note %q", grace, out, want)
@@ -127,8 +127,8 @@ func TestDeadlineInTheGraceKeepsTheResult(t *testing.T) {
 		return c.Args, nil
 	}}
 	out := Run(ctx, Program{
-		Code:  "callMCPTool('echo__echo').then(() => callMCPTool('slow__never')); return 1",
-		Grace: time.Minute,
+		Code:   "callMCPTool('echo__echo').then(() => callMCPTool('slow__never')); return 1",
+		Limits: sandbox.Limits{Grace: time.Minute},
 	}, h)
 	if out.ExitCode != 0 || string(out.Value) != "1" || len(out.Notes) != 2 {
 		t.Errorf("Run = %+v, want value 1 and two notes", out)

@@ -2,7 +2,6 @@ package jsrun
 
 import (
 	"context"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -52,14 +51,13 @@ type runtime struct {
 	libs       map[string]*goja.Object
 	collators  map[string]*collator
 
-	reads      reads
-	errorReads errorReads
-	toolError  *goja.Object
-	add        goja.Callable // +
-	joins      [maxJoins]joined
-	nextJoin   int
-	ownKeys    goja.Callable // the enumerable keys of an object
-	stringify  goja.Callable // the engine's JSON.stringify
+	reads     reads
+	toolError *goja.Object
+	add       goja.Callable // +
+	joins     [maxJoins]joined
+	nextJoin  int
+	ownKeys   goja.Callable // the enumerable keys of an object
+	stringify goja.Callable // the engine's JSON.stringify
 
 	classes           map[string]*goja.Object // of errors
 	iteratorPrototype *goja.Object
@@ -147,11 +145,11 @@ func (r *runtime) begin() error {
 // defineNamed makes better built-ins where the program names them: they would
 // cost every run that does not.
 func (r *runtime) defineNamed() {
-	if r.script.regexps || r.script.searchesEmpty() {
-		r.defineRegExp()
+	need := r.script.needs
+	if r.script.regexps || need.empty {
+		r.defineValue(r.vm.GlobalObject(), "RegExp", r.load("regexp").Get("RegExp"))
 	}
-	text := r.script.Code
-	if r.errorReads = r.script.errorReads(); r.errorReads.any() || r.script.races() {
+	if need.message || need.stack || need.races {
 		r.load("promises")
 	}
 	if r.script.Names["Date"] {
@@ -160,10 +158,10 @@ func (r *runtime) defineNamed() {
 	if r.script.Names["Number"] {
 		r.defineValue(r.vm.GlobalObject(), "Number", r.load("number").Get("Number"))
 	}
-	if strings.Contains(text, "ocale") {
+	if strings.Contains(r.script.Code, "ocale") {
 		r.defineLocale()
 	}
-	if strings.Contains(text, "Array.from") && typedFrom().MatchString(text) {
+	if strings.Contains(r.script.Code, "8Array.from") { // bytes of a text
 		r.load("typed")
 	}
 }
@@ -285,8 +283,3 @@ func (r *runtime) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperat
 		}
 	}
 }
-
-// typedFrom finds uses of Uint8Array.from and its like.
-var typedFrom = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(?:Uint|Int|Float|BigInt|BigUint)\d+(?:Clamped)?Array\.from\b`)
-})

@@ -1,6 +1,7 @@
 package jsrun
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -23,9 +24,6 @@ const (
 	traceIndent = "    "
 )
 
-// evalFile is what goja calls the text of eval and new Function.
-const evalFile = "<eval>"
-
 // frameLine is one line of a trace as goja writes it, with the program counter
 // at its end, or as we do.
 var frameLine = sync.OnceValue(func() *regexp.Regexp {
@@ -42,7 +40,7 @@ func (r *runtime) caught(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
 	if o, ok := v.(*goja.Object); ok && o.ClassName() == "Error" {
 		r.rewordMessage(o)
-		if r.errorReads.stack {
+		if r.script.needs.stack {
 			r.cleanTrace(o)
 		}
 	}
@@ -61,8 +59,8 @@ func (r *runtime) cleanTrace(o *goja.Object) {
 	head, _, raw := strings.Cut(text, rawFrames)
 	if !raw { // clean, or of no place, or the program's own
 		head = strings.TrimSuffix(text, "\n")
-	} else if frames := r.cleanStack(stack, maxTrace, traceIndent); frames != "" {
-		head += "\n" + frames
+	} else {
+		head += r.cleanStack(text, maxTrace, traceIndent)
 	}
 	if head != text {
 		r.redefine(o, "stack", head)
@@ -92,8 +90,7 @@ func (r *runtime) defineErrors() {
 			panic(r.failure("TypeError", "Invalid argument"))
 		}
 		if o.ClassName() != "Error" { // an error has its trace
-			frames := r.frames(r.vm.CaptureCallStack(maxCallFrames, nil), maxTrace, traceIndent)
-			r.redefine(o, "stack", r.errorText(o)+"\n"+frames)
+			r.redefine(o, "stack", r.errorText(o)+r.frames(r.vm.CaptureCallStack(maxCallFrames, nil), maxTrace, traceIndent))
 		}
 		return goja.Undefined()
 	}))
@@ -104,107 +101,64 @@ func (r *runtime) errorText(o *goja.Object) string {
 	if o.ClassName() == "Error" {
 		r.rewordMessage(o)
 	}
-	text := func(name, otherwise string) string {
-		if v := o.Get(name); v != nil && !goja.IsUndefined(v) {
-			return v.String()
-		}
-		return otherwise
-	}
-	name, message := text("name", "Error"), text("message", "")
-	switch {
-	case name == "":
-		return message
-	case message == "":
+	return headline(stringOr(o.Get("name"), "Error"), stringOr(o.Get("message"), ""))
+}
+
+func headline(name, message string) string {
+	if message == "" {
 		return name
 	}
 	return name + ": " + message
 }
 
-// cleanStack keeps of a stack property the frames of the program, at most n.
-func (r *runtime) cleanStack(stack goja.Value, n int, indent string) string {
-	if stack == nil || !goja.IsString(stack) {
+// cleanStack keeps of a trace the frames of the program, at most n, each on a line
+// behind the one before.
+func (r *runtime) cleanStack(stack string, n int, indent string) string {
+	var frames strings.Builder
+	for line := range strings.Lines(stack) {
+		if frame := r.frame(strings.TrimRight(line, "\n")); frame != "" && n > 0 {
+			frames.WriteString("\n" + indent + frame)
+			n--
+		}
+	}
+	return frames.String()
+}
+
+// frames are those of a stack, likewise.
+func (r *runtime) frames(stack []goja.StackFrame, n int, indent string) string {
+	var text bytes.Buffer
+	for i := range stack {
+		text.WriteString("\tat ")
+		stack[i].Write(&text)
+		text.WriteByte('\n')
+	}
+	return r.cleanStack(text.String(), n, indent)
+}
+
+// frame is one line of a trace in the program's own lines and columns. It is empty
+// for one that is not of the program, nor of what that made while it ran.
+func (r *runtime) frame(text string) string {
+	m := frameLine().FindStringSubmatch(text)
+	if m == nil {
 		return ""
 	}
-	var frames []string
-	for line := range strings.Lines(stack.String()) {
-		if len(frames) == n {
-			break
-		}
-		p, ok := r.readFrame(strings.TrimRight(line, "\n"))
-		if !ok {
-			continue
-		}
-		if f := p.write(r.script.File, indent); f != "" {
-			frames = append(frames, f)
-		}
-	}
-	return strings.Join(frames, "\n")
-}
-
-// A framePlace is where a frame is, in the program's own lines and columns.
-type framePlace struct {
-	function, file string
-	line, column   int
-}
-
-// readFrame reads one line of a trace.
-func (r *runtime) readFrame(line string) (framePlace, bool) {
-	m := frameLine().FindStringSubmatch(line)
-	if m == nil {
-		return framePlace{}, false
-	}
-	p := framePlace{function: m[1], file: m[2]}
-	p.line, _ = strconv.Atoi(m[3])
-	p.column, _ = strconv.Atoi(m[4])
-	if p.file == "<anonymous>" { // as we write it
-		p.file = evalFile
-	}
-	if m[5] != "" { // as goja wrote it
-		p = r.shifted(p)
-	}
-	return p, true
-}
-
-// shifted makes the program's own place of one that goja gives.
-func (r *runtime) shifted(p framePlace) framePlace {
-	if p.file == r.script.File {
-		p.column = r.script.Column(p.line, p.column)
-	}
-	return p
-}
-
-// frames writes the frames of the program among those of a stack, at most n.
-func (r *runtime) frames(stack []goja.StackFrame, n int, indent string) string {
-	var frames []string
-	for _, f := range stack {
-		if len(frames) == n {
-			break
-		}
-		p := f.Position()
-		place := r.shifted(framePlace{f.FuncName(), p.Filename, p.Line, p.Column})
-		if s := place.write(r.script.File, indent); s != "" {
-			frames = append(frames, s)
-		}
-	}
-	return strings.Join(frames, "\n")
-}
-
-// write writes one frame; it is empty for one that is not of the program, which
-// is called own, nor of what that made while it ran.
-func (p framePlace) write(own, indent string) string {
-	name := p.file
-	switch p.file {
-	case own:
-	case evalFile:
-		name = "<anonymous>"
-		if p.function == "" {
-			p.function = "eval"
+	function, file := m[1], m[2]
+	line, _ := strconv.Atoi(m[3])
+	column, _ := strconv.Atoi(m[4])
+	switch {
+	case file == r.script.File && m[5] != "": // as goja wrote it
+		column = r.script.Column(line, column)
+	case file == r.script.File:
+	case file == "<eval>" || file == "<anonymous>": // what goja and we call the text of eval and new Function
+		file = "<anonymous>"
+		if function == "" {
+			function = "eval"
 		}
 	default:
 		return ""
 	}
-	if p.function == "" || p.function == "<anonymous>" {
-		return fmt.Sprintf("%sat %s:%d:%d", indent, name, p.line, p.column)
+	if function == "" || function == "<anonymous>" {
+		return fmt.Sprintf("at %s:%d:%d", file, line, column)
 	}
-	return fmt.Sprintf("%sat %s (%s:%d:%d)", indent, p.function, name, p.line, p.column)
+	return fmt.Sprintf("at %s (%s:%d:%d)", function, file, line, column)
 }

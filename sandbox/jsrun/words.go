@@ -44,7 +44,7 @@ func (r *runtime) rewordMessage(o *goja.Object) {
 		}
 		words := w.pattern.ReplaceAllString(message, w.say)
 		if message == "" {
-			if r.cleanStack(o.Get("stack"), 1, "") != "" {
+			if r.cleanStack(stack, 1, "") != "" {
 				return // the program's own
 			}
 			message, words = class, class+": "+words

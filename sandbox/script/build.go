@@ -100,19 +100,7 @@ func (c composed) origin(offset int) int {
 func (src *Source) build(loader api.Loader) (built, error) {
 	text := src.compose()
 	if !src.bundle {
-		res := api.Transform(text.text, api.TransformOptions{
-			LogLevel:         api.LogLevelSilent,
-			Sourcemap:        api.SourceMapExternal,
-			SourcesContent:   api.SourcesContentExclude,
-			Target:           api.ES2022,
-			Supported:        features,
-			Platform:         api.PlatformNeutral,
-			MinifyWhitespace: true, // indentation of nested blocks is quadratic
-			LegalComments:    api.LegalCommentsNone,
-			TsconfigRaw:      "{}",
-			Sourcefile:       src.File,
-			Loader:           loader,
-		})
+		res := src.transform(text.text, loader)
 		if len(res.Errors) > 0 {
 			return built{}, src.refuse(loader, text, res.Errors)
 		}
@@ -148,6 +136,23 @@ func (src *Source) build(loader api.Loader) (built, error) {
 		}
 	}
 	return out, nil
+}
+
+// transform runs esbuild over a text that imports nothing.
+func (src *Source) transform(text string, loader api.Loader) api.TransformResult {
+	return api.Transform(text, api.TransformOptions{
+		LogLevel:         api.LogLevelSilent,
+		Sourcemap:        api.SourceMapExternal,
+		SourcesContent:   api.SourcesContentExclude,
+		Target:           api.ES2022,
+		Supported:        features,
+		Platform:         api.PlatformNeutral,
+		MinifyWhitespace: true, // indentation of nested blocks is quadratic
+		LegalComments:    api.LegalCommentsNone,
+		TsconfigRaw:      "{}",
+		Sourcefile:       src.File,
+		Loader:           loader,
+	})
 }
 
 // buildAny builds the program in its language, or in TypeScript if it is that

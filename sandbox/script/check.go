@@ -58,7 +58,7 @@ func (t *Tree) Ask(ctx context.Context, knows func(name string) bool) (sandbox.V
 
 // Hint says where a name that is not defined can be had; hints are those of the
 // verdict.
-func (p *Program) Hint(missing string, hints map[string]string) string {
+func (src *Source) Hint(missing string, hints map[string]string) string {
 	if hint := hints[missing]; hint != "" {
 		return hint
 	}
@@ -66,7 +66,7 @@ func (p *Program) Hint(missing string, hints map[string]string) string {
 		return reason
 	}
 	var globals []string
-	for _, mod := range p.Modules {
+	for _, mod := range src.Modules {
 		if slices.Contains(mod.Exports, missing) {
 			return fmt.Sprintf("import { %s } from './%s';", missing, mod.Path)
 		}
@@ -76,7 +76,7 @@ func (p *Program) Hint(missing string, hints map[string]string) string {
 	}
 	// Modules that the program does not mention are known by path alone; a
 	// server's namespace is called like its folder.
-	for _, path := range p.ModuleNames {
+	for _, path := range src.ModuleNames {
 		if folder, ok := strings.CutPrefix(path, "servers/"); ok {
 			globals = append(globals, tsname.Namespace(folder))
 		}

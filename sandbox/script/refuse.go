@@ -57,11 +57,7 @@ func (src *Source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Mes
 			return nil
 		}
 	}
-	res := api.Transform(src.Tokens.Src, api.TransformOptions{
-		LogLevel: api.LogLevelSilent, Loader: loader, Sourcefile: src.File, TsconfigRaw: "{}",
-		Target: api.ES2022, Supported: features, MinifyWhitespace: true,
-	})
-	return slices.DeleteFunc(res.Errors, func(m api.Message) bool {
+	return slices.DeleteFunc(src.transform(src.Tokens.Src, loader).Errors, func(m api.Message) bool {
 		return strings.HasPrefix(m.Text, "Top-level return")
 	})
 }
@@ -114,10 +110,10 @@ var unsupportedWords = map[string]string{
 const computedImport = "import() takes the name of a module as it is, such as import('./servers/github'); " +
 	"call a tool whose name is computed with callMCPTool(id, input)"
 
-func (p *Program) noExport(name, module string) string {
+func (src *Source) noExport(name, module string) string {
 	module, _, _ = strings.Cut(module, ":")
 	known := []string{"callMCPTool", "ToolError"}
-	for _, m := range p.Modules {
+	for _, m := range src.Modules {
 		if m.Path == module {
 			if why, ok := m.Withheld[name]; ok {
 				return fmt.Sprintf("%s does not export %q here: %s", module, name, why)

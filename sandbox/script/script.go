@@ -19,15 +19,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// A Program is what is read. The fields mean what they mean in sandbox.Request.
-type Program struct {
-	Language    sandbox.Language
-	Code        string
-	Modules     []sandbox.Module
-	ModuleNames []string
-	Check       sandbox.CheckFunc
-	CheckSource bool
-}
+// A Program is what is read, checked and bundled.
+type Program = sandbox.Request
 
 // Warm is a small program that needs everything: whoever reads it first is faster
 // afterwards, because esbuild and goja build tables when they are first used.

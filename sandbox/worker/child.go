@@ -192,19 +192,19 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	if c.exec.Check {
 		check = c.check
 	}
-	program := jsrun.Program{
+	program := sandbox.Request{
 		Language:    c.exec.Language,
 		Code:        c.exec.Code,
 		Modules:     c.exec.Modules,
 		ModuleNames: c.exec.ModuleNames,
-		Grace:       c.exec.Grace,
+		Limits:      sandbox.Limits{Grace: c.exec.Grace},
 		Check:       check,
 		CheckSource: c.exec.CheckSource,
 		Journal:     c.exec.Journal,
 	}
 	var o jsrun.Outcome
 	if c.hello.Prepare {
-		o = bundle(ctx, program.Script(), c.hello.Globals)
+		o = bundle(ctx, program, c.hello.Globals)
 	} else {
 		o = s.Run(ctx, program, c)
 	}

@@ -136,9 +136,9 @@ type Options struct {
 	// EnforceAllowedTools makes the tools that a skill declares as allowed, if it
 	// does, the only ones that actions of its workflow can call.
 	EnforceAllowedTools bool
-	// WorkflowDir keeps the sessions of workflows; "" keeps them until the broker
-	// is closed.
-	WorkflowDir string
+	// Workflows keeps the sessions of workflows, such as files.Documents of a
+	// directory; nil keeps them until the broker is closed. Documents comes first.
+	Workflows state.Documents
 	// NoForms leaves the questions of workflows to the model, also where a client
 	// could put them to its user.
 	NoForms bool
@@ -306,11 +306,19 @@ func (o *Options) scripts() script.Store {
 	return st
 }
 
+// workflows are the sessions of workflows.
+func (o *Options) workflows() state.Documents {
+	if o.Documents != nil {
+		return o.Documents(skill.KindWorkflows)
+	}
+	return o.Workflows
+}
+
 func (o *Options) skill() skill.Options {
 	return skill.Options{
 		Registry: o.Skills, Commands: o.Commands, Budget: o.SkillBudget, Dir: o.SkillsDir, Python: slices.Contains(o.Languages, sandbox.Python),
 		Audit: o.Audit, Mode: o.Mode, ReadOnly: o.ReadOnly,
 		Scripts: o.Scripts, ScriptSandbox: o.ScriptSandbox, MemoryBytes: o.Limits.MemoryBytes,
-		WorkflowDir: o.WorkflowDir, Documents: o.Documents, Room: o.room, NoForms: o.NoForms,
+		Workflows: o.workflows(), Documents: o.Documents, Room: o.room, NoForms: o.NoForms,
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
 	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
@@ -189,7 +190,7 @@ func TestWorkflowsThroughMCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	o := broker.Options{Skills: r, Audit: store, WorkflowDir: filepath.Join(stateDir, "workflows")}
+	o := broker.Options{Skills: r, Audit: store, Workflows: files.OpenDocuments(filepath.Join(stateDir, "workflows"))}
 	type result struct{ Session, Status, Step, Prompt, Message string }
 	run := func(b *broker.Broker, tool string, input any) (res result, isError bool) {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
@@ -189,7 +190,7 @@ func TestSessionsBelongToTheirClientAndWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	b := newBroker(t, broker.Options{Skills: r, Audit: store, WorkflowDir: filepath.Join(stateDir, "workflows")})
+	b := newBroker(t, broker.Options{Skills: r, Audit: store, Workflows: files.OpenDocuments(filepath.Join(stateDir, "workflows"))})
 	h, err := b.Handler(broker.HTTPOptions{Addr: "127.0.0.1:0", Tokens: map[string]string{"ann": "a-secret-token-of-ann", "bob": "a-secret-token-of-bob"}})
 	if err != nil {
 		t.Fatal(err)

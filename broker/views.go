@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -124,9 +123,6 @@ func (v *Broker) optionsOf(o *Options) Options {
 	own.profile = strings.Join(v.narrow.names, "+")
 	// Its sessions are its own: they may hold what other tools have answered.
 	own.room = "profile-" + cmp.Or(own.profile, "project")
-	if o.WorkflowDir != "" {
-		own.WorkflowDir = filepath.Join(o.WorkflowDir, own.room)
-	}
 	return own
 }
 

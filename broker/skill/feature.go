@@ -53,8 +53,8 @@ type Options struct {
 	ScriptSandbox sandbox.Commander
 	MemoryBytes   int64 // of a script in the sandbox
 
-	WorkflowDir string
-	Documents   func(kind string) state.Documents
+	Workflows state.Documents // the sessions of workflows; nil keeps them in memory
+	Documents func(kind string) state.Documents
 	// Room tells a view of a broker from others, whose sessions and activations it does
 	// not share.
 	Room    string
@@ -142,11 +142,10 @@ func (f *Feature) Configure(o Options) {
 	f.Renew()
 }
 
-// Close stops what goes on in the background, and gives the sessions of workflows
-// back.
+// Close stops what goes on in the background.
 func (f *Feature) Close() error {
 	f.background.Wait()
-	return errors.Join(f.engines.close(), f.texts.Close())
+	return f.texts.Close()
 }
 
 // A known is a Feature that knows which skills there are, as clients see them.

@@ -46,8 +46,8 @@ func keyOf(parts ...string) string {
 }
 
 // keptSessions implements workflow.Sessions and workflow.Locker with documents, so
-// that any broker goes on with a session. One has a document for each of its parts,
-// OWNER.SESSION.NUMBER, with an event on each line.
+// that any broker goes on with a session that shares them. One has a document for each
+// of its parts, OWNER.SESSION.NUMBER, with an event on each line.
 type keptSessions struct {
 	docs  state.Documents
 	owner string // see keyOf
@@ -65,7 +65,7 @@ func (s keptSessions) failed(err error) error {
 		return err
 	}
 	s.log.Error("sessions of workflows", "err", err)
-	return errors.New("the database of this broker does not answer as it should; its log says why")
+	return errors.New("sessions cannot be kept or read; the log of this broker says why")
 }
 
 func (s keptSessions) name(id string) string { return s.owner + "." + id }
@@ -199,9 +199,9 @@ func (s keptSessions) Lock(ctx context.Context, id string) (unlock func(), err e
 	if _, err := s.parts(ctx, id); err != nil {
 		return nil, s.failed(err)
 	}
-	unlock, err = s.docs.LockDocument(ctx, s.name(id))
-	if err != nil && ctx.Err() == nil {
-		err = s.failed(err)
+	unlock, err = s.docs.LockDocument(ctx, s.part(id, 0))
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("wait for another broker: %w", context.Cause(ctx))
 	}
-	return unlock, err
+	return unlock, s.failed(err)
 }

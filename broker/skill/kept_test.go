@@ -2,13 +2,18 @@ package skill
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -82,4 +87,80 @@ type broken struct{ state.Documents }
 
 func (broken) ListDocuments(context.Context, string) ([]state.DocumentInfo, error) {
 	return nil, errors.New("list documents in the database broker on db.example:5432: it is away")
+}
+
+// Two processes share the sessions: what one of them does in a session, the other
+// one waits for.
+func TestProcessesTakeTurnsInASession(t *testing.T) {
+	dir := t.TempDir()
+	var calls atomic.Int32
+	process := func() (*workflow.Engine, keptSessions) {
+		w, err := workflow.Parse([]byte(`{"start": "a", "steps": {"a": {"prompt": "x", "next": "b"}, "b": {"action": {"tool": "pay"}, "prompt": "y"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := keptSessions{files.OpenDocuments(dir), "o", slog.New(slog.DiscardHandler)}
+		return workflow.NewEngine(w, &workflow.Options{Sessions: kept,
+			Call: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+				calls.Add(1)
+				return json.RawMessage(`1`), nil
+			}}), kept
+	}
+	first, kept := process()
+	id := first.Start(t.Context(), nil).Session
+	unlock, err := kept.Lock(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _ := process()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if r := second.Advance(ctx, id, workflow.Reply{Step: "a"}); r.Status != workflow.StatusError || !*r.Retry ||
+		!strings.Contains(r.Message, "the session is in use: wait for another broker") || strings.Contains(r.Message, dir) {
+		t.Errorf("a session that is in use: %s", r.Message)
+	}
+	unlock()
+	var wg sync.WaitGroup
+	for _, e := range []*workflow.Engine{first, second} {
+		wg.Go(func() { e.Advance(t.Context(), id, workflow.Reply{Step: "a"}) })
+	}
+	wg.Wait()
+	if n := calls.Load(); n != 1 {
+		t.Errorf("the action was done %d times, want once", n)
+	}
+	if _, err := kept.Lock(t.Context(), strings.Repeat("a", 32)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the lock of an unknown session: %v", err)
+	}
+}
+
+// Sessions do not pile up, nor do their locks.
+func TestOldSessionsAreForgotten(t *testing.T) {
+	dir := t.TempDir()
+	s := keptSessions{files.OpenDocuments(dir), "o", slog.New(slog.DiscardHandler)}
+	for n := range maxKept + 3 {
+		for _, name := range []string{".000000.json", ".000001.json", ".000000.lock"} {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("o.%032x%s", n, name)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := s.New(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 3*(maxKept-1)+1 {
+		t.Errorf("%d files, %v; want those of %d sessions and one of the new one", len(left), err, maxKept-1)
+	}
+	old := time.Now().Add(-maxAge - time.Hour)
+	for _, f := range left {
+		if err := os.Chtimes(filepath.Join(dir, f.Name()), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.New(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%d files, %v; want that of the new one", len(left), err)
+	}
 }

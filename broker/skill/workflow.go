@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -90,61 +88,33 @@ type engines struct {
 
 // of returns the engine of a skill's workflow w as it is now, whose sessions are kept
 // as o says.
-func (e *engines) of(owner string, k *skills.Skill, w *workflow.Workflow, o *Options, log *slog.Logger) (*engine, error) {
+func (e *engines) of(owner string, k *skills.Skill, w *workflow.Workflow, o *Options, log *slog.Logger) *engine {
 	key := engineKey{owner, k.Origin(), k.ID()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old := e.byKey[key]
 	if old != nil && old.Workflow().Digest() == w.Digest() {
-		return old, nil
+		return old
 	}
 	one := &engine{}
-	var err error
-	if old != nil {
+	switch docs := o.Workflows; {
+	case old != nil:
 		one.sessions = old.sessions
-	} else if one.sessions, err = openSessions(o, key, log); err != nil {
-		return nil, err
+	case docs != nil:
+		one.sessions = keptSessions{docs, keyOf("workflows", o.Room, key.owner, key.origin, key.skill), log}
+	default:
+		one.sessions = workflow.NewMemory()
 	}
 	one.Engine = workflow.NewEngine(w, &workflow.Options{Sessions: one.sessions})
 	if e.byKey == nil {
 		e.byKey = make(map[engineKey]*engine)
 	}
 	e.byKey[key] = one
-	return one, nil
+	return one
 }
 
 // shortSession names a session in the record without giving it away.
 func shortSession(id string) string { return id[:min(len(id), 8)] }
-
-// openSessions opens the sessions that belong to key.
-func openSessions(o *Options, key engineKey, log *slog.Logger) (workflow.Sessions, error) {
-	if o.Documents != nil {
-		return keptSessions{o.Documents(KindWorkflows), keyOf("workflows", o.Room, key.owner, key.origin, key.skill), log}, nil
-	}
-	if o.WorkflowDir == "" {
-		return workflow.NewMemory(), nil
-	}
-	files, err := workflow.OpenFiles(filepath.Join(o.WorkflowDir, keyOf(key.owner, key.origin, key.skill)), nil)
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		log.Error("open sessions", "skill", key.skill, "err", err)
-		return nil, fmt.Errorf("the sessions of skill %s cannot be kept: %w", key.skill, e.Err) // models are told no paths
-	}
-	return files, err
-}
-
-// close gives the folders of the sessions back.
-func (e *engines) close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var errs []error
-	for _, one := range e.byKey {
-		if files, ok := one.sessions.(*workflow.Files); ok {
-			errs = append(errs, files.Close())
-		}
-	}
-	e.byKey = nil
-	return errors.Join(errs...)
-}
 
 // forCall is an engine for the calls of x: its actions are calls like those of a
 // script, checked, policed and recorded, and its questions go to the client.
@@ -203,10 +173,7 @@ func (x *running) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, 
 	if w == nil {
 		return nil, errNoWorkflowTool
 	}
-	kept, err := x.f.engines.of(c.reader.owner, k, w, x.o, x.f.log)
-	if err != nil {
-		return nil, err
-	}
+	kept := x.f.engines.of(c.reader.owner, k, w, x.o, x.f.log)
 	e := x.forCall(kept, k)
 	answer := func(r workflow.Result) (json.RawMessage, error) { return x.workflowAnswer(c.reader, r) }
 	switch c.tool {

@@ -30,6 +30,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 	"github.com/mcpbroker/mcpbroker/state/tables"
 )
@@ -211,11 +212,8 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		o.Languages, o.NotHere = where.runs()
 		o.Isolations = where.offered()
 		o.Pins = a.pinStore(cfg, kept, noteChanges(store))
-		o.WorkflowDir = filepath.Join(dir, "workflows")
 		o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
-		if dir := cfg.Broker.Skills.SessionDir; dir != "" {
-			o.WorkflowDir = a.homeOf(cfg).resolve(dir)
-		}
+		o.Workflows = files.OpenDocuments(a.homeOf(cfg).resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows"))))
 		o.Documents, o.Requests = kept.documents(), kept.requests()
 		o.OAuth = signer(kept.signIns(), from.Expand)
 		o.Learned, o.Results, o.Values, o.Runs = types, results, results, runs

@@ -106,7 +106,7 @@ func TestASessionOutlivesAKilledBroker(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder of the sessions: %v, %v, want it to be the user's alone", info, err)
 	}
-	files, err := filepath.Glob(filepath.Join(sessions, "*", begun.Session+".jsonl"))
+	files, err := filepath.Glob(filepath.Join(sessions, "*."+begun.Session+".*.json"))
 	if err != nil || len(files) != 1 {
 		t.Errorf("the session is in %v, %v, want one file", files, err)
 	}
@@ -120,12 +120,12 @@ func TestAKilledActionIsNotRepeated(t *testing.T) {
 	first.callSkill(t, 1, "start", `{"ms": 60000}`)
 	var id string
 	waitFor(t, "the action has begun", func() bool {
-		files, err := filepath.Glob(filepath.Join(sessions, "*", "*.jsonl"))
+		files, err := filepath.Glob(filepath.Join(sessions, "*.json"))
 		if err != nil || len(files) != 1 {
 			return false
 		}
 		data, err := os.ReadFile(files[0])
-		id = strings.TrimSuffix(filepath.Base(files[0]), ".jsonl")
+		id = strings.Split(filepath.Base(files[0]), ".")[1]
 		return err == nil && strings.Contains(string(data), `"kind":"acting"`)
 	})
 	if err := first.cmd.Process.Kill(); err != nil {

@@ -2,6 +2,8 @@
 // name. To ask is not its business.
 package questions
 
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and servers use them still
+
 import (
 	"encoding/json"
 	"fmt"

@@ -58,8 +58,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // serve answers an MCP client over stdin and stdout. The broker could have
-// upstream servers too, for the actions of workflows and for scripts; with a
-// WorkflowDir, sessions of workflows would outlive the process.
+// upstream servers too, for the actions of workflows and for scripts; with
+// Workflows, sessions of workflows would outlive the process.
 func serve(ctx context.Context, registry *skills.Registry) error {
 	b, err := broker.New(broker.Options{Skills: registry, Runner: worker.New(nil), Version: "example"})
 	if err != nil {

@@ -15,28 +15,19 @@ const poll = 15 * time.Millisecond
 // Lock takes the lock on the file at path, which is created if need be, and
 // waits for it until ctx is done. The lock ends with unlock, and with the
 // process. It excludes goroutines of one process from each other as well.
-// A file that is replaced while it is locked is no lock any more: use one of its
-// own beside it.
+// A file that is replaced or removed while it is locked is no lock for who comes
+// later: use one of its own beside what changes, and remove it only with that.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
-	}
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		got, err := tryLock(f)
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		if got {
-			return func() { f.Close() }, nil // which ends the lock
+		unlock, ok, err := Try(path)
+		if ok || err != nil {
+			return unlock, err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			f.Close()
 			return nil, fmt.Errorf("wait for another broker that holds %s: %w", path, context.Cause(ctx))
 		}
 	}
@@ -49,6 +40,11 @@ func Try(path string) (unlock func(), ok bool, err error) {
 		return nil, false, fmt.Errorf("lock: %w", err)
 	}
 	ok, err = tryLock(f)
+	if ok { // unless it was removed meanwhile: who comes later has another one
+		it, itErr := f.Stat()
+		there, thereErr := os.Stat(path)
+		ok = itErr == nil && thereErr == nil && os.SameFile(it, there)
+	}
 	if err != nil || !ok {
 		f.Close()
 		if err != nil {
@@ -56,5 +52,5 @@ func Try(path string) (unlock func(), ok bool, err error) {
 		}
 		return nil, false, err
 	}
-	return func() { f.Close() }, true, nil
+	return func() { f.Close() }, true, nil // which ends the lock
 }

@@ -78,7 +78,6 @@ func compile(d *Definition) (*Workflow, error) {
 	if len(d.Result) > 0 && !json.Valid(d.Result) {
 		c.fail("result is invalid JSON")
 	}
-	c.paths("result", variables(string(d.Result)))
 	if _, ok := d.Steps[d.Start]; !ok {
 		c.fail("start: there is no step %q%s", d.Start, near(d.Start, slices.Collect(maps.Keys(d.Steps))))
 	}
@@ -162,19 +161,6 @@ func (c *compiler) schema(raw json.RawMessage, format string, args ...any) *json
 	return s
 }
 
-// removedRoots are what paths could begin with in an earlier version. Now they
-// would be empty without a word.
-var removedRoots = []string{"store", "host", "tools"}
-
-// paths checks those in a place.
-func (c *compiler) paths(where string, paths []string) {
-	for _, path := range paths {
-		if root, _, _ := strings.Cut(path, "."); slices.Contains(removedRoots, root) {
-			c.fail("%s: {{%s}} is no longer supported: values are %s", where, path, strings.Join(roots, ", "))
-		}
-	}
-}
-
 // step checks one.
 func (c *compiler) step(name string, n *node) {
 	for _, b := range n.Next {
@@ -215,18 +201,14 @@ func (c *compiler) step(name string, n *node) {
 	} else if a != nil && len(a.Input) > 0 && !json.Valid(a.Input) {
 		c.fail("step %q: the input of its action is invalid JSON", name)
 	}
-	c.paths(fmt.Sprintf("step %q", name), n.paths())
 }
 
 // branch checks one of a step.
 func (c *compiler) branch(name string, b Branch) {
 	skill, isSkill := strings.CutPrefix(b.To, toSkill)
-	kind, _, _ := strings.Cut(b.To, ":")
 	switch {
 	case isSkill && skill == "":
 		c.fail("step %q leads to %q, which names no skill", name, b.To)
-	case kind == "subskill" || kind == "topic":
-		c.fail("step %q leads to %q, which is no longer supported: make it a skill of its own, and lead to %q", name, b.To, toSkill+"NAME")
 	case !isSkill && b.To != End && c.w.steps[b.To] == nil:
 		c.fail("step %q leads to %q, which does not exist%s", name, b.To, near(b.To, slices.Collect(maps.Keys(c.w.steps))))
 	}

@@ -5,13 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -115,12 +110,9 @@ func TestAWorkflowLeadsToAnotherSkill(t *testing.T) {
 		t.Errorf("after the end: %s", show(over))
 	}
 	for definition, want := range map[string]string{
-		`{"start": "a", "steps": {"a": {"next": "skill:"}}}`:                                                   `which names no skill`,
-		`{"start": "a", "steps": {"a": {"next": "subskill:x"}}}`:                                               `"subskill:x", which is no longer supported: make it a skill of its own`,
-		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "with": {}}]}}}`:                               "a with, which only a skill uses",
-		`{"start": "a", "steps": {"a": {"prompt": "{{store.x}}"}}}`:                                            `step "a": {{store.x}} is no longer supported: values are params`,
-		`{"start": "a", "steps": {"a": {}}, "result": {"x": "{{host}}"}}`:                                      `result: {{host}} is no longer supported`,
-		`{"start": "a", "steps": {"a": {"next": [{"to": "a", "when": {"path": "tools.t", "exists": true}}]}}}`: `{{tools.t}} is no longer supported`,
+		`{"start": "a", "steps": {"a": {"next": "skill:"}}}`:                     `which names no skill`,
+		`{"start": "a", "steps": {"a": {"next": "subskill:x"}}}`:                 `leads to "subskill:x", which does not exist`,
+		`{"start": "a", "steps": {"a": {"next": [{"to": "done", "with": {}}]}}}`: "a with, which only a skill uses",
 	} {
 		if _, err := workflow.Parse([]byte(definition)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%s) = %v, want %q in it", definition, err, want)
@@ -292,104 +284,5 @@ func TestAChangedWorkflowIsRefused(t *testing.T) {
 	// One that is only laid out differently is the same.
 	if r := engine(t, strings.ReplaceAll(v1, ": ", ":\n\t"), o).Advance(t.Context(), id, reply); r.Status != workflow.StatusDone {
 		t.Errorf("the same definition: %s", show(r))
-	}
-}
-
-// Two processes share the sessions: what one of them does in a session, the other
-// one waits for.
-func TestProcessesTakeTurnsInASession(t *testing.T) {
-	dir := t.TempDir()
-	var calls atomic.Int32
-	process := func() (*workflow.Engine, *workflow.Files) {
-		files, err := workflow.OpenFiles(dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return engine(t, `{"start": "a", "steps": {"a": {"prompt": "x", "next": "b"}, "b": {"action": {"tool": "pay"}, "prompt": "y"}}}`, &workflow.Options{Sessions: files,
-			Call: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
-				calls.Add(1)
-				return json.RawMessage(`1`), nil
-			}}), files
-	}
-	first, files := process()
-	defer files.Close()
-	id := first.Start(t.Context(), nil).Session
-	unlock, err := files.Lock(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, others := process()
-	defer others.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	if r := second.Advance(ctx, id, workflow.Reply{Step: "a"}); r.Status != workflow.StatusError || !*r.Retry ||
-		!strings.Contains(r.Message, "the session is in use: wait for another broker") || strings.Contains(r.Message, dir) {
-		t.Errorf("a session that is in use: %s", show(r))
-	}
-	unlock()
-	var wg sync.WaitGroup
-	for _, e := range []*workflow.Engine{first, second} {
-		wg.Go(func() { e.Advance(t.Context(), id, workflow.Reply{Step: "a"}) })
-	}
-	wg.Wait()
-	if n := calls.Load(); n != 1 {
-		t.Errorf("the action was done %d times, want once", n)
-	}
-	if _, err := files.Lock(t.Context(), strings.Repeat("a", 32)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the lock of an unknown session: %v", err)
-	}
-}
-
-// Sessions do not pile up.
-func TestOldSessionsAreForgotten(t *testing.T) {
-	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	count := func(dir string) int {
-		found, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(found)
-	}
-	files, err := workflow.OpenFiles(dirs[0], &workflow.FilesOptions{MaxSessions: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer files.Close()
-	e := engine(t, `{"start": "a", "steps": {"a": {"prompt": "x"}}}`, &workflow.Options{Sessions: files})
-	var last workflow.Result
-	for range 10 {
-		last = e.Start(t.Context(), nil)
-	}
-	if n := count(dirs[0]); n != 3 {
-		t.Errorf("%d sessions are kept, want 3", n)
-	}
-	if r := e.Advance(t.Context(), last.Session, workflow.Reply{Step: "a"}); r.Status != workflow.StatusDone {
-		t.Errorf("the latest: %s", show(r))
-	}
-	sized, err := workflow.OpenFiles(dirs[1], &workflow.FilesOptions{MaxBytes: 5000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sized.Close()
-	e = engine(t, `{"start": "a", "steps": {"a": {"prompt": "x"}}}`, &workflow.Options{Sessions: sized})
-	for range 4 {
-		last = e.Start(t.Context(), json.RawMessage(`{"x":"`+strings.Repeat("x", 2000)+`"}`))
-	}
-	if n := count(dirs[1]); n != 3 { // the last one comes on top
-		t.Errorf("%d sessions are kept, want as many as take 5,000 bytes and the latest", n)
-	}
-	if r := e.Advance(t.Context(), last.Session, workflow.Reply{Step: "a"}); r.Status != workflow.StatusDone {
-		t.Errorf("the latest: %s", show(r))
-	}
-	aged, err := workflow.OpenFiles(dirs[2], &workflow.FilesOptions{MaxAge: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer aged.Close()
-	e = engine(t, `{"start": "a", "steps": {"a": {"prompt": "x"}}}`, &workflow.Options{Sessions: aged})
-	e.Start(t.Context(), nil)
-	e.Start(t.Context(), nil)
-	if n := count(dirs[2]); n != 1 {
-		t.Errorf("%d sessions are kept, want the latest", n)
 	}
 }

@@ -126,12 +126,9 @@ func TestWrongPromptsAreRefused(t *testing.T) {
 		`[{"ask-user": {"question": "?", "options": [{"value": "a"}]}}]`:                 "one option",
 		`[{"ask-user": {"question": "?", "options": [{"value": "a"}, {"value": "a"}]}}]`: `the value "a" twice`,
 		`[{"ask-user": {"question": "?"}}, {"ask-user": {"question": "!"}}]`:             `the question "!" needs a key of its own`,
-		`[{"confirm": {}}]`:                    "needs a message",
-		`[{"confirm": {"destructive": true}}]`: `unknown key "destructive", which is no longer supported: write it into message`,
-		`[{"checklist": {"items": []}}]`:       `unknown key "checklist", which is no longer supported: write it as text`,
-		`[{"survey": {"questions": []}}]`:      "write several ask-user",
-		`[{"ask-usr": {"question": "?"}}]`:     `unknown key "ask-usr", did you mean "ask-user"?`,
-		`5`:                                    "steps.a.prompt: got 5, want a string or an array of strings and objects",
+		`[{"confirm": {}}]`:                "needs a message",
+		`[{"ask-usr": {"question": "?"}}]`: `unknown key "ask-usr", did you mean "ask-user"?`,
+		`5`:                                "steps.a.prompt: got 5, want a string or an array of strings and objects",
 	} {
 		if _, err := workflow.Parse([]byte(`{"start": "a", "steps": {"a": {"prompt": ` + prompt + `}}}`)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("prompt %s: %v, want %q in it", prompt, err, want)

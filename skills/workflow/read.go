@@ -146,24 +146,8 @@ func fieldOf(t reflect.Type, key string) (field reflect.Type, keys []string) {
 	return nil, keys
 }
 
-// removed are keys of an earlier version, each with what to write instead.
-var removed = map[string]string{
-	"parts": "write their steps into steps", "use": "write the steps of the part into steps",
-	"subskills": "make each a skill of its own, and lead to skill:NAME",
-	"topics":    "mention the files in SKILL.md, and the model reads them with read_skill_file",
-	"stores":    "name values as {{steps.NAME.x}}", "save": "name values as {{steps.NAME.x}}",
-	"inputSchema": "the tool checks its input", "outputSchema": "use a condition of next", "resultSchema": "use the answer schema of the last step",
-	"system": "write it as text, or into preamble", "survey": "write several ask-user, with a key each",
-	"rendered": "write it as text", "plan": "write it as text, and a confirm", "checklist": "write it as text", "subagent": "write it as text",
-	"header": "write it into question", "preview": "write it into description",
-	"destructive": "write it into message", "default": "an unclear answer is a no",
-}
-
 // hint helps with a key that does not exist.
 func hint(key string, keys []string) string {
-	if instead, was := removed[key]; was {
-		return ", which is no longer supported: " + instead
-	}
 	if near := nearest.Names(key, keys, 1); len(near) > 0 {
 		return fmt.Sprintf(", did you mean %q?", near[0])
 	}

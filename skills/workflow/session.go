@@ -35,8 +35,8 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// maxKept and maxKeptBytes are how many sessions are kept, and how much space they
-// use, unless options say otherwise. The oldest ones beyond that are removed.
+// maxKept and maxKeptBytes are how many sessions a Memory keeps, and how much space
+// they use. The oldest ones beyond that are removed.
 const (
 	maxKept      = 1000
 	maxKeptBytes = 256 << 20

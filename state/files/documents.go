@@ -28,6 +28,8 @@ func OpenDocuments(dir string) *Documents { return &Documents{dir} }
 // Path is the file of a document.
 func (d *Documents) Path(name string) string { return filepath.Join(d.dir, name+".json") }
 
+func (d *Documents) lock(name string) string { return filepath.Join(d.dir, name+".lock") }
+
 func (d *Documents) check(name string) error {
 	if filepath.Base(name) != name || name == "" || name[0] == '.' {
 		return fmt.Errorf("%q is no name of a document", name)
@@ -53,6 +55,7 @@ func (d *Documents) SetDocument(_ context.Context, name string, body []byte) err
 		return err
 	}
 	if body == nil {
+		_ = os.Remove(d.lock(name)) // or it stays: it is empty
 		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -104,5 +107,5 @@ func (d *Documents) LockDocument(ctx context.Context, name string) (func(), erro
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, err
 	}
-	return filelock.Lock(ctx, filepath.Join(d.dir, name+".lock"))
+	return filelock.Lock(ctx, d.lock(name))
 }

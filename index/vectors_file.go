@@ -43,7 +43,7 @@ func LoadVectors(path string) (*Vectors, error) {
 	return v, nil
 }
 
-var errNoTable = errors.New("is no table of word vectors")
+var errNoTable = errors.New("is not a table of word vectors")
 
 func decodeVectors(b []byte) (*Vectors, error) {
 	const head = len(vectorMagic) + 8
@@ -123,7 +123,7 @@ func readVectors(source io.Reader, most int) (*Vectors, error) {
 		for _, p := range parts[1:] {
 			x, err := strconv.ParseFloat(p, 32)
 			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-				return nil, fmt.Errorf("word vectors: line %d: %q is no number", n, p)
+				return nil, fmt.Errorf("word vectors: line %d: %q is not a number", n, p)
 			}
 			row = append(row, float32(x))
 		}

@@ -52,8 +52,8 @@ func TestBadVectors(t *testing.T) {
 	for source, want := range map[string]string{
 		"":                        "has none",
 		"tea 1 2\nmilk 1 2 3\n":   "line 2",
-		"tea 1 two\n":             `"two" is no number`,
-		"tea 1 NaN\n":             "no number",
+		"tea 1 two\n":             `"two" is not a number`,
+		"tea 1 NaN\n":             "not a number",
 		"tea one\nmilk two three": "line 2",
 	} {
 		_, err := BuildVectors(strings.NewReader(source), 10, filepath.Join(t.TempDir(), "v.bin"))

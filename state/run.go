@@ -265,7 +265,7 @@ func (v Verdict) Decide(r *Run, calls []RunCall, now time.Time) error {
 		return fmt.Errorf("run %s has no call that waits for a decision", r.ID)
 	}
 	if r.Expired(now) {
-		return fmt.Errorf("run %s expired %s: nothing more of it is sent", r.ID, r.Expires.UTC().Format(time.RFC3339))
+		return fmt.Errorf("run %s expired %s: no more of its calls are sent", r.ID, r.Expires.UTC().Format(time.RFC3339))
 	}
 	for _, n := range v.Only {
 		if !slices.ContainsFunc(calls, func(c RunCall) bool { return c.Ordinal == n && c.State == RunAsked }) {
@@ -318,7 +318,7 @@ func Settle(r *Run, calls []RunCall, ordinal int, done bool) error {
 			return nil
 		}
 		if c.Failure != nil {
-			return fmt.Errorf("the script of run %s was told that call %d failed: change the script to call it again", r.ID, ordinal)
+			return fmt.Errorf("the script of run %s has seen call %d fail: change the script to call it again", r.ID, ordinal)
 		}
 		c.State = RunMade
 		return nil

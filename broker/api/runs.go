@@ -98,7 +98,7 @@ func (r *Reader) Decide(ctx context.Context, id string, v state.Verdict, may fun
 		for _, was := range meant {
 			i := slices.IndexFunc(calls, func(c state.RunCall) bool { return c.Ordinal == was.Ordinal })
 			if i < 0 || calls[i].Digest() != was.Digest() || calls[i].Pin != was.Pin {
-				return errors.New("the calls have changed meanwhile: look at them again")
+				return errors.New("the calls have changed in the meantime: look at them again")
 			}
 		}
 		return v.Decide(r, calls, time.Now())

@@ -72,7 +72,7 @@ func (x *Execution) keepOrigin(ctx context.Context, of, name string) error {
 		err = x.o.Values.SetValue(ctx, owner, key, gate.Compact(from))
 	}
 	if err != nil {
-		return fmt.Errorf("where it came from cannot be kept, which the policy needs: %w", err)
+		return fmt.Errorf("record where the value came from, which the policy needs: %w", err)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (x *Execution) readOrigin(ctx context.Context, of, name string, value json.
 		err = json.Unmarshal(kept, &from)
 	}
 	if err != nil {
-		return fmt.Errorf("where it came from cannot be read, which the policy needs: %w", err)
+		return fmt.Errorf("read where the value came from, which the policy needs: %w", err)
 	}
 	full, _ := x.e.catalog.Both()
 	for _, o := range from {

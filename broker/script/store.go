@@ -215,7 +215,7 @@ func (st Store) Save(s Script) (saved *Script, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		s.Version = 1
 	case errors.Is(err, errForeign):
-		return nil, fmt.Errorf("save script: %s is there, and is no saved script: choose another name", filepath.Join(st.Dir, s.Name+ending))
+		return nil, fmt.Errorf("save script: %s exists and is not a saved script: choose another name", filepath.Join(st.Dir, s.Name+ending))
 	default:
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (u users) Prompts() []surface.Prompt {
 				return "", skillFailure(err)
 			}
 			if now.State != skills.Enabled || !now.UserInvocable {
-				return "", fmt.Errorf("skill %s is not there for users any more", now.Ref)
+				return "", fmt.Errorf("skill %s is no longer available to users", now.Ref)
 			}
 			text, err := u.f.activateNoted(ctx, c.Client, readerOf(c), now, arguments, true, "by a user")
 			return text, skillFailure(err)

@@ -114,7 +114,7 @@ func readAnchors(path string, required bool) ([]state.Head, error) {
 		}
 		var h state.Head
 		if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Hash == "" {
-			return nil, usage("%s:%d: this is no head of a chain, such as {\"time\": …, \"n\": 5, \"hash\": …}", path, n)
+			return nil, usage("%s:%d: this is not the head of a chain, such as {\"time\": …, \"n\": 5, \"hash\": …}", path, n)
 		}
 		list = append(list, h)
 	}

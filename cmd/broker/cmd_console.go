@@ -57,7 +57,7 @@ func consoleOf(w *daemon.Welcome) (url string, err error) {
 	case w.Refused != "":
 		return "", errors.New(w.Refused)
 	case w.Console == "":
-		return "", hinted("the daemon that runs has no console: it is of an older broker\nhint: broker daemon restart")
+		return "", hinted("the running daemon has no console: it is from an older broker\nhint: broker daemon restart")
 	}
 	return w.Console, nil
 }

@@ -27,7 +27,7 @@ func (g gitFlags) source(text string) (*repo.Source, error) {
 	s, ok := repo.Of(text)
 	if _, err := os.Stat(text); err == nil || !ok {
 		if g != (gitFlags{}) {
-			return nil, usage("--ref and --folder are for the address of a repository, and %q is none\nhint: https://host/path", text)
+			return nil, usage("--ref and --folder are for the address of a repository, and %q is not one\nhint: https://host/path", text)
 		}
 		return nil, nil
 	}

@@ -108,7 +108,7 @@ func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
 		err = fmt.Errorf("a small script ended with code %d: %s", res.ExitCode, res.Error)
 	}
 	if err != nil {
-		return fmt.Errorf("the image %s was made, and does not work: %w", name, err)
+		return fmt.Errorf("the image %s was built but does not work: %w", name, err)
 	}
 	says := strings.Trim(string(res.Value), `"`)
 	if a.json {

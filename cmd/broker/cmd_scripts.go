@@ -88,7 +88,7 @@ func (a *app) ofExecution(ctx context.Context, s *script.Script) error {
 		case err != nil:
 			return hinted("%w\nhint: broker audit list", err)
 		case e.Language != "typescript" && e.Language != "javascript":
-			return hinted("%s is no script in TypeScript or JavaScript, but %q", e.ID, e.Language)
+			return hinted("%s is not a TypeScript or JavaScript script: it is %q", e.ID, e.Language)
 		case !e.Whole():
 			return notRecorded(e)
 		}

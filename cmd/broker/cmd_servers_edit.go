@@ -52,7 +52,7 @@ func (a *app) serversAddCommand() *cobra.Command {
 			dash := cmd.ArgsLenAtDash()
 			switch {
 			case dash < 0 && len(args) > 1:
-				return usage("servers add takes one name, got %q too\nhint: the command stands behind --: broker servers add %s -- %s", args[1], args[0], strings.Join(args[1:], " "))
+				return usage("servers add takes one name, got %q too\nhint: the command goes after --: broker servers add %s -- %s", args[1], args[0], strings.Join(args[1:], " "))
 			case len(args) == 0 || dash == 0:
 				return usage("servers add needs the name of a server\nhint: %s --help", cmd.CommandPath())
 			case dash > 1:
@@ -93,7 +93,7 @@ func (n newServer) entry() (config.Object, error) {
 	case err != nil:
 		return nil, err
 	case n.url == "" && len(n.command) == 0:
-		return nil, usage("servers add needs --url URL, or the command of the server behind --")
+		return nil, usage("servers add needs --url URL, or the command of the server after --")
 	case n.url != "" && len(n.command) > 0:
 		return nil, usage("servers add takes --url or a command, not both")
 	case n.url == "" && len(headers) > 0:

@@ -99,7 +99,7 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 
 func (a *app) approve(h *skillHome, k *skills.Skill, revoke, dry bool) error {
 	if k.Scope == skills.ScopeServer {
-		return usage("skill %s is from a server: nothing of it is run on this computer, so that there is nothing to allow", k.Ref)
+		return usage("skill %s is from a server: it never runs on this computer, so there is nothing to allow", k.Ref)
 	}
 	row, err := approvalOf(k, h.switches)
 	if err != nil {

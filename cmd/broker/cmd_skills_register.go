@@ -25,9 +25,9 @@ func (a *app) registerOffer(ctx context.Context, k *skills.Skill) error {
 	o, ok := k.Offer()
 	switch {
 	case !ok:
-		return usage("skill %s brings no MCP server along: its allowed-tools name no mcp__NAME__start", k.Ref)
+		return usage("skill %s has no MCP server of its own: its allowed-tools name no mcp__NAME__start", k.Ref)
 	case o.Command == "":
-		return usage("skill %s names the MCP server %s and does not bring it along: there is no scripts/run in its folder\nhint: broker servers add %s -- COMMAND", k.Ref, o.Name, o.Name)
+		return usage("skill %s names the MCP server %s and does not contain it: there is no scripts/run in its folder\nhint: broker servers add %s -- COMMAND", k.Ref, o.Name, o.Name)
 	}
 	return a.addServer(ctx, o.Name, newServer{noIndex: true, description: oneLine(k.Description, 200), command: append([]string{o.Command}, o.Args...)})
 }

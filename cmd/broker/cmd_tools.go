@@ -59,7 +59,7 @@ func (a *app) toolsListCommand() *cobra.Command {
 			}
 			unlisted := slices.DeleteFunc(s.broker.Unlisted(), func(name string) bool { return known && name != server })
 			if len(unlisted) > 0 {
-				return &codeError{exitServers, hinted("no tools are known of %s\nhint: broker doctor", strings.Join(unlisted, ", "))}
+				return &codeError{exitServers, hinted("the tools of %s are not known\nhint: broker doctor", strings.Join(unlisted, ", "))}
 			}
 			return nil
 		},

@@ -29,7 +29,7 @@ func (a *app) telemetry(cfg *config.Config, s *session) (*telemetry.Telemetry, e
 	if address != "" {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, usage("the OpenTelemetry endpoint %q is no address of a collector\nhint: such as http://localhost:4318, where it speaks OTLP over HTTP", address)
+			return nil, usage("the OpenTelemetry endpoint %q is not the address of a collector\nhint: such as http://localhost:4318, where it speaks OTLP over HTTP", address)
 		}
 		o.Endpoint, o.Headers = u, make(map[string]string)
 		for pair := range strings.SplitSeq(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), ",") {

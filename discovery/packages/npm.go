@@ -151,7 +151,7 @@ func (n *npm) manifest(dir string) (m manifest, err error) {
 func (n *npm) installed(dir string) (string, error) {
 	m, err := n.manifest(dir)
 	if err == nil && !npmNumber.MatchString(m.Version) {
-		err = fmt.Errorf("%q in package.json of %s is no version", m.Version, n.spec.Name)
+		err = fmt.Errorf("%q in package.json of %s is not a version", m.Version, n.spec.Name)
 	}
 	return m.Version, err
 }

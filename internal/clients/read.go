@@ -132,7 +132,7 @@ func ReadFile(c *Client, path string, e Env, o *Options) ([]Source, error) {
 		}
 	}
 	if len(sources) == 0 {
-		return nil, fmt.Errorf("%s has no servers: they stand under mcpServers, servers, context_servers, mcp_servers or mcp", path)
+		return nil, fmt.Errorf("%s has no servers: put them under mcpServers, servers, context_servers, mcp_servers or mcp", path)
 	}
 	return sources, nil
 }

@@ -121,7 +121,7 @@ func (tomlFile) restore(data, backup []byte, root []string, name string) ([]byte
 		section = append(section, backup[r.start:r.end]...)
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(section), []byte("[")) {
-		return nil, fmt.Errorf("%q does not stand in a table of its own: copy it from the backup by hand", name)
+		return nil, fmt.Errorf("%q is not in a table of its own: copy it from the backup by hand", name)
 	}
 	sep := "\n"
 	if len(data) > 0 && !bytes.HasSuffix(data, []byte("\n")) {

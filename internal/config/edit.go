@@ -109,7 +109,7 @@ func Replace(path string, before, after []byte) error {
 	}
 	now, err := os.ReadFile(real)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || (before == nil) != (err != nil) || !bytes.Equal(now, before) {
-		return fmt.Errorf("write %s: somebody else has changed it just now: try again", path)
+		return fmt.Errorf("write %s: someone else has just changed it: try again", path)
 	}
 	if err := os.Rename(tmp.Name(), real); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

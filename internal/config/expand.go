@@ -55,7 +55,7 @@ func (from Sources) Expand(text string) (string, error) {
 			return "", fmt.Errorf("${%s}: there is no project here", r.name)
 		case personRef:
 			if from.Person == nil {
-				return "", fmt.Errorf("${person:%s}: this is done for nobody in particular", r.name)
+				return "", fmt.Errorf("${person:%s}: this request is from nobody in particular", r.name)
 			}
 			return from.Person(r.name)
 		}
@@ -73,7 +73,7 @@ func (from Sources) Expand(text string) (string, error) {
 // program asks the program of a reference.
 func (from Sources) program(reference string) (string, error) {
 	if from.Program == nil {
-		return "", fmt.Errorf("%s: to run a program is not allowed here", reference)
+		return "", fmt.Errorf("%s: running a program is not allowed here", reference)
 	}
 	argv, err := program(reference)
 	if err != nil {
@@ -223,7 +223,7 @@ func parseRef(body string) (ref, error) {
 		return ref{}, fmt.Errorf("${%s:…} is not known here: write ${VAR}, ${VAR:-text}, ${env:VAR} or ${keyring:name}", clean(kind))
 	}
 	if v, _, ok := strings.Cut(name, "-"); ok && isVarName(v) {
-		return ref{}, fmt.Errorf("${%s-…} is no reference; did you mean ${%s:-…}?", v, v)
+		return ref{}, fmt.Errorf("${%s-…} is not a reference; did you mean ${%s:-…}?", v, v)
 	}
 	return ref{}, fmt.Errorf(`${%s} is no reference: write ${VAR}, ${VAR:-text}, ${env:VAR} or ${keyring:name}, or $${ for a plain "${"`, clean(shown))
 }

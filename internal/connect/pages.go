@@ -157,7 +157,7 @@ func (d *Desk) has(s Server, p *upstream.Person) bool {
 func (d *Desk) page(w http.ResponseWriter, r *http.Request) {
 	s, ok := d.server(r.PathValue("server"))
 	if !ok {
-		d.fail(w, http.StatusNotFound, "No such server", errors.New("people connect no accounts of a server of this name"))
+		d.fail(w, http.StatusNotFound, "No such server", errors.New("there is no server of this name with accounts to connect"))
 		return
 	}
 	p, _ := d.whose(w, r, s.Name)
@@ -171,7 +171,7 @@ func (d *Desk) page(w http.ResponseWriter, r *http.Request) {
 func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 	s, ok := d.server(r.PathValue("server"))
 	if !ok {
-		d.fail(w, http.StatusNotFound, "No such server", errors.New("people connect no accounts of a server of this name"))
+		d.fail(w, http.StatusNotFound, "No such server", errors.New("there is no server of this name with accounts to connect"))
 		return
 	}
 	p, hash := d.whose(w, r, s.Name)
@@ -180,7 +180,7 @@ func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.ParseForm() != nil:
-		d.fail(w, http.StatusBadRequest, "Not connected", errors.New("the form is too long, or none"))
+		d.fail(w, http.StatusBadRequest, "Not connected", errors.New("the form is missing or too long"))
 	case r.PostForm.Get("do") == "disconnect":
 		if err := d.Disconnect(r.Context(), p, s); err != nil {
 			d.fail(w, http.StatusBadGateway, "Still connected", err)
@@ -247,13 +247,13 @@ func (d *Desk) callback(w http.ResponseWriter, r *http.Request) {
 	browser := hashed(d.cookieOf(r, kindBrowser))
 	flow, err := d.take(r.Context(), q.Get("state"), kindSignIn, func(w waiting) bool { return w.Browser == browser && len(w.Begun) > 0 })
 	if err != nil {
-		d.fail(w, http.StatusBadRequest, "Not connected", errors.New("this answer is to no sign-in of this browser, or it came too late"))
+		d.fail(w, http.StatusBadRequest, "Not connected", errors.New("this browser has no such sign-in in progress, or it took too long"))
 		return
 	}
 	p, _ := d.browser(r, flow.Server)
 	s, ok := d.server(flow.Server)
 	if p == nil || !ok || personOf(p) != flow.Person {
-		d.fail(w, http.StatusForbidden, "Not connected", errors.New("it took too long: begin again"))
+		d.fail(w, http.StatusForbidden, "Not connected", errors.New("it took too long: start again"))
 		return
 	}
 	to, err := s.OAuth()

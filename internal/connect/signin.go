@@ -118,9 +118,9 @@ func (d *Desk) back(w http.ResponseWriter, r *http.Request, from Issuer, kind, a
 	q := r.URL.Query()
 	switch iss := q.Get("iss"); {
 	case kept.Get("state") == "" || subtle.ConstantTimeCompare([]byte(kept.Get("state")), []byte(q.Get("state"))) != 1:
-		return "", "", nil, errors.New("this answer is to no sign-in of this browser: it was used already, or is older than " + strconv.Itoa(int(signInTime.Minutes())) + " minutes")
+		return "", "", nil, errors.New("this browser has no such sign-in in progress: it was used already, or is older than " + strconv.Itoa(int(signInTime.Minutes())) + " minutes")
 	case iss != "" && iss != from.URL: // RFC 9207
-		return "", "", nil, errors.New("the answer is of another authorization server, " + iss)
+		return "", "", nil, errors.New("the answer is from another authorization server, " + iss)
 	case q.Get("code") == "":
 		return "", "", nil, errors.New("the authorization server has not signed you in: " + cmp.Or(q.Get("error"), "it sent no code"))
 	}

@@ -72,7 +72,7 @@ func (d *discovery) challenge(ctx context.Context) error {
 		}
 		req, err := http.NewRequestWithContext(ctx, method, d.s.URL, strings.NewReader(body))
 		if err != nil {
-			return errors.New("the url of the server does not parse")
+			return errors.New("invalid url of the server")
 		}
 		if method == http.MethodPost {
 			req.Header.Set("Content-Type", "application/json")
@@ -137,7 +137,7 @@ func (d *discovery) protectedResource(ctx context.Context, u *url.URL) (issuer s
 func (d *discovery) authServer(ctx context.Context, issuer string) error {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.User != nil {
-		return errors.New("the issuer is not an address")
+		return errors.New("the issuer is not a URL")
 	}
 	root, path := outbound.Origin(u), strings.Trim(u.Path, "/")
 	places := []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"}
@@ -174,7 +174,7 @@ func (d *discovery) get(ctx context.Context, address string, into any) (found bo
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return false, errors.New("the address of the metadata does not parse")
+		return false, errors.New("invalid address of the metadata")
 	}
 	resp, err := d.c.Do(req)
 	if err != nil {

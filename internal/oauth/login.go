@@ -66,7 +66,7 @@ func (m *Manager) Login(ctx context.Context, s Server, o LoginOptions) (Status, 
 func (m *Manager) login(ctx context.Context, s Server) (*login, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" {
-		return nil, errors.New("the url of the server does not parse")
+		return nil, errors.New("invalid url of the server")
 	}
 	l := &login{discovery: &discovery{m: m, s: s, c: newClient(u), resource: s.URL}}
 	if err := l.discover(ctx, u); err != nil {
@@ -149,7 +149,7 @@ func (l *login) begin(ctx context.Context, state string) (string, *begun, error)
 	}
 	page, err := url.Parse(l.as.AuthorizationEndpoint)
 	if err != nil {
-		return "", nil, errors.New("the address of the sign-in page does not parse")
+		return "", nil, errors.New("invalid address of the sign-in page")
 	}
 	b := &begun{Record: *r, Verifier: oauth2.GenerateVerifier(), Redirect: l.redirect, SaysIssuer: l.as.AuthorizationResponseIssParameterSupported}
 	q := page.Query()
@@ -171,9 +171,9 @@ func (b *begun) finish(ctx context.Context, m *Manager, c *outbound.Client, a *a
 	r := &b.Record
 	switch { // RFC 9207: an answer of another authorization server is not taken
 	case a.Iss == "" && b.SaysIssuer:
-		return nil, errors.New("the answer of the sign-in page does not say which authorization server it is of")
+		return nil, errors.New("the answer of the sign-in page does not say which authorization server it is from")
 	case a.Iss != "" && a.Iss != r.Issuer:
-		return nil, fmt.Errorf("the answer is of %s, which does not match expected issuer %s", cleanText(a.Iss), cleanText(r.Issuer))
+		return nil, fmt.Errorf("the answer is from %s, which does not match expected issuer %s", cleanText(a.Iss), cleanText(r.Issuer))
 	}
 	err := m.exchange(ctx, c, r, client, url.Values{
 		"grant_type": {"authorization_code"}, "code": {a.Code}, "redirect_uri": {b.Redirect},
@@ -229,7 +229,7 @@ func (l *login) register(ctx context.Context, r *record) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.as.RegistrationEndpoint, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the address of the registration does not parse")
+		return errors.New("invalid address of the registration")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	body, err = ask(l.c, req)

@@ -102,7 +102,7 @@ func (m *Manager) revoke(ctx context.Context, r *record, c Client) error {
 func (m *Manager) postHome(ctx context.Context, address string, form url.Values, r *record, c Client) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("the stored address of the authorization server does not parse")
+		return nil, errors.New("invalid stored address of the authorization server")
 	}
 	client := newClient(u)
 	defer client.CloseIdleConnections()
@@ -142,7 +142,7 @@ func postAs(ctx context.Context, client *outbound.Client, address string, form u
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, errors.New("the address of the authorization server does not parse")
+		return nil, errors.New("invalid address of the authorization server")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if style == oauth2.AuthStyleInHeader {

@@ -35,7 +35,7 @@ func (m *Manager) Begin(ctx context.Context, s Server, redirect, state string) (
 func (m *Manager) Finish(ctx context.Context, s Server, waiting []byte, answer url.Values) (Status, error) {
 	var b begun
 	if json.Unmarshal(waiting, &b) != nil {
-		return Status{}, errors.New("the sign-in was begun by another version of the broker: begin again")
+		return Status{}, errors.New("the sign-in was begun by another version of the broker: start again")
 	}
 	a := answerOf(answer)
 	if a.err != nil {
@@ -43,7 +43,7 @@ func (m *Manager) Finish(ctx context.Context, s Server, waiting []byte, answer u
 	}
 	u, err := url.Parse(b.Record.TokenURL)
 	if err != nil {
-		return Status{}, errors.New("the stored address of the authorization server does not parse")
+		return Status{}, errors.New("invalid stored address of the authorization server")
 	}
 	c := newClient(u)
 	defer c.CloseIdleConnections()

@@ -9,7 +9,7 @@ import (
 // Results are looked into where they are: a decoder would copy many megabytes
 // for each step of a path. They were JSON when they were kept.
 
-var errBroken = errors.New("the kept result is not valid JSON any more")
+var errBroken = errors.New("the stored result is no longer valid JSON")
 
 // elements calls f with the elements of an array, parts of v, until it returns
 // false.

@@ -104,7 +104,7 @@ func run(argv []string) (string, error) {
 	value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
 	switch {
 	case stdout.over:
-		return "", fmt.Errorf("%s printed more than %d KiB, which is no secret", argv[0], maxBytes>>10)
+		return "", fmt.Errorf("%s printed more than %d KiB, which is too long for a secret", argv[0], maxBytes>>10)
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%s did not end within %g s: unlock it or sign in first, in a terminal", argv[0], patience.Seconds())
 	case errors.Is(err, exec.ErrNotFound):

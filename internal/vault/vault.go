@@ -318,7 +318,7 @@ func (v *Vault) refresh(principal string) error {
 		v.opened = true // a key that cannot be read is not asked for again
 		key, err := v.key()
 		if err == nil && len(key) != 32 {
-			err = errors.New("the key of the vault has not 32 bytes")
+			err = errors.New("the key of the vault is not 32 bytes long")
 		}
 		if err != nil {
 			return err

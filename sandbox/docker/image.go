@@ -88,7 +88,7 @@ func CheckExecutable(executable string) error {
 func static(r io.ReaderAt) error {
 	f, err := elf.NewFile(r)
 	if err != nil {
-		return fmt.Errorf("the binary for containers is none for Linux: %w", err)
+		return fmt.Errorf("the binary for containers is not for Linux: %w", err)
 	}
 	defer f.Close()
 	for _, p := range f.Progs {

@@ -212,7 +212,7 @@ func (x *relay) up() (done *wire.Frame, err error) {
 		case wire.TypeDone:
 			return &f, nil
 		case wire.TypeLoad, wire.TypeKilled, wire.TypeReady:
-			return nil, &host.ProtocolError{Err: fmt.Errorf("%s is no frame of a running program", f.Type)}
+			return nil, &host.ProtocolError{Err: fmt.Errorf("unexpected frame from a running program: %s", f.Type)}
 		}
 		if err := x.w.Write(f.Type, f.ID, f.Payload); err != nil {
 			x.loan.Kill(errGone)

@@ -32,7 +32,7 @@ func (d *Documents) lock(name string) string { return filepath.Join(d.dir, name+
 
 func (d *Documents) check(name string) error {
 	if filepath.Base(name) != name || name == "" || name[0] == '.' {
-		return fmt.Errorf("%q is no name of a document", name)
+		return fmt.Errorf("%q is not a valid document name", name)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func Connect(address string, log *slog.Logger) (*Database, error) {
 	}
 	d.schema = cfg.RuntimeParams["search_path"]
 	if strings.ContainsAny(d.schema, `,"$ `) {
-		return nil, errors.New("the search_path of the database's address must be one plain name")
+		return nil, errors.New("search_path in the address of the database must be one plain name")
 	}
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = 5 * time.Second

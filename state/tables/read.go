@@ -73,7 +73,7 @@ func (s *Store) Show(ctx context.Context, id string) (state.Execution, []state.C
 		case id == "", len(found) == 0:
 			return fmt.Errorf("%w of execution %q: broker audit list shows what there is", state.ErrNoRecord, id)
 		case len(found) > 1 && found[0].ID != id:
-			return fmt.Errorf("%q is the beginning of several executions, such as %s and %s: give more of it", id, found[0].ID, found[1].ID)
+			return fmt.Errorf("%q is the beginning of several executions, such as %s and %s: type more of it", id, found[0].ID, found[1].ID)
 		}
 		e = found[0]
 		calls, err = callsOf(ctx, conn, e.ID)

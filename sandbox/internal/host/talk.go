@@ -148,7 +148,7 @@ func (t *Talk) handle(ctx context.Context, f wire.Frame) error {
 		t.steps = f.Payload
 	case wire.TypeKilled:
 		if t.Killed == nil {
-			return fmt.Errorf("%s is no frame of a runner", f.Type)
+			return fmt.Errorf("unexpected frame from the runner: %s", f.Type)
 		}
 		return json.Unmarshal(f.Payload, t.Killed)
 	case wire.TypeReplayed:
@@ -156,7 +156,7 @@ func (t *Talk) handle(ctx context.Context, f wire.Frame) error {
 			j.Replayed(int(f.ID))
 		}
 	default:
-		return fmt.Errorf("%s is no frame of a running program", f.Type)
+		return fmt.Errorf("unexpected frame from a running program: %s", f.Type)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"time"
@@ -177,6 +178,10 @@ type Options struct {
 	// Quota counts calls and executions; nil counts none. It is not closed with the
 	// broker.
 	Quota *quota.Limiter
+	// Refuse says why a call of a class cannot be made at this moment, or no execution
+	// begin, whose class is 0, because what is kept cannot be reached; nil refuses
+	// nothing.
+	Refuse func(ctx context.Context, class policy.Class) error
 	// Profiles are those that View knows, by name.
 	Profiles map[string]policy.Profile
 	profile  string // of a view
@@ -285,7 +290,7 @@ func (o *Options) policies() policy.List {
 func (o *Options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
-		Vault: o.Vault, Redact: o.Redact, Quota: o.Quota,
+		Vault: o.Vault, Redact: o.Redact, Quota: o.Quota, Refuse: o.Refuse,
 		Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
 		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,

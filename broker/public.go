@@ -116,9 +116,10 @@ func (b *Broker) ServeStdio(ctx context.Context, client string) error {
 
 // Handler returns the Streamable HTTP endpoint at /mcp, and at /mcp/NAME for the
 // clients of a profile. /healthz answers 200 always, and /readyz once the tools of
-// each server are known, or it has failed.
+// each server are known, or it has failed, and o.Ready agrees.
 func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
-	o.Ready = b.catalog.Ready
+	more := o.Ready
+	o.Ready = func() bool { return b.catalog.Ready() && (more == nil || more()) }
 	o.Profile = func(name string) (*surface.Surface, bool) {
 		// A broker that is bound to a profile has no others.
 		if !b.HasProfile(name) || b.of != nil && !slices.Contains(b.narrow.names, name) {

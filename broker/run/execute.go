@@ -118,7 +118,10 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 		if planned {
 			x.journal.run.Plan = state.PlanMade
 		}
-		x.journal.end(state.StatusWaiting, sandbox.Result{ExitCode: sandbox.ExitApproval})
+		if err := x.journal.end(state.StatusWaiting, sandbox.Result{ExitCode: sandbox.ExitApproval}); err != nil {
+			return x.finish(sandbox.Result{ExitCode: sandbox.ExitThrew, Error: fmt.Sprintf("%s needs the approval of a person, and was not sent: it cannot wait for that, because the journal cannot be written: %v\nrun: broker doctor",
+				pending[0].Tool, err)})
+		}
 		again, err := x.decide(ctx, pending)
 		if err != nil {
 			return x.finish(sandbox.Result{ExitCode: sandbox.ExitThrew, Error: err.Error()})

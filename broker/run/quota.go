@@ -12,12 +12,21 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// takeCall is bridge.Options.Take, nil if nothing is counted.
+// takeCall is bridge.Options.Take, nil if nothing is counted or refused.
 func (x *Execution) takeCall() func(context.Context, *discovery.Tool, policy.Class) (func(), error) {
-	if x.o.Quota == nil {
+	if x.o.Quota == nil && x.o.Refuse == nil {
 		return nil
 	}
 	return func(ctx context.Context, t *discovery.Tool, class policy.Class) (func(), error) {
+		if x.o.Refuse != nil {
+			if err := x.o.Refuse(ctx, class); err != nil {
+				return nil, &bridge.Error{Server: t.Server, Tool: t.Name, Code: bridge.CodeUnavailable, Retryable: true, Message: t.ID + " was not called: " + err.Error(),
+					Hint: "try again later", Decision: "deny state"}
+			}
+		}
+		if x.o.Quota == nil {
+			return func() {}, nil
+		}
 		undo, err := x.take(ctx, quota.Call{Tool: t, Write: class != policy.Read})
 		if err == nil {
 			return undo, nil
@@ -28,8 +37,13 @@ func (x *Execution) takeCall() func(context.Context, *discovery.Tool, policy.Cla
 	}
 }
 
-// takeExecution counts an execution that is no resumed one.
+// takeExecution refuses an execution, or counts it if it is no resumed one.
 func (x *Execution) takeExecution(ctx context.Context) error {
+	if x.o.Refuse != nil {
+		if err := x.o.Refuse(ctx, 0); err != nil {
+			return fmt.Errorf("the script was not run: %w", err)
+		}
+	}
 	if x.o.Quota == nil || x.journal != nil {
 		return nil
 	}

@@ -272,24 +272,26 @@ func (g *journaling) pending() []state.RunCall {
 }
 
 // end keeps how a run ended.
-func (g *journaling) end(status string, res sandbox.Result) {
+func (g *journaling) end(status string, res sandbox.Result) error {
 	run := g.run
 	run.Status, run.ExitCode, run.Error, run.Expires = status, res.ExitCode, firstLine(redact.Cut(res.Error, state.MaxError)), time.Time{}
 	if status == state.StatusWaiting {
 		run.Expires = time.Now().Add(state.PendingAge)
 	}
 	g.run = run
-	g.giveBack()
+	return g.giveBack()
 }
 
 // giveBack ends what this process does with the run, which stays as g.run says.
-func (g *journaling) giveBack() {
+func (g *journaling) giveBack() error {
 	if g == nil {
-		return
+		return nil
 	}
-	if err := g.j.End(g.run); err != nil {
+	err := g.j.End(g.run)
+	if err != nil {
 		g.x.e.log.Error("write journal", "run", g.run.ID, "err", err)
 	}
+	return err
 }
 
 // hint says how to go on after a failure without repeating what was written.

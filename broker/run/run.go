@@ -53,6 +53,9 @@ type Options struct {
 
 	// Quota counts calls and executions; nil counts none.
 	Quota *quota.Limiter
+	// Refuse says why a call of a class cannot be made at this moment, or no execution
+	// begin, whose class is 0; nil refuses nothing.
+	Refuse func(ctx context.Context, class policy.Class) error
 
 	// Vault has what the tokens stand for that scripts hand to tools; nil for none.
 	Vault *vault.Vault

@@ -148,7 +148,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if err != nil {
 		return err
 	}
-	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page}
+	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page, Ready: s.takesMore}
 	if s.desk != nil {
 		o.Connect, o.ConnectLink = s.desk.Handler(), s.desk.Link
 	}

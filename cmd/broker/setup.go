@@ -218,7 +218,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		o.OAuth = signer(kept.signIns(), from.Expand)
 		o.Learned, o.Results, o.Values, o.Runs = types, results, results, runs
 		o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
-		o.Vault, o.Quota = vault, limiter
+		o.Vault, o.Quota, o.Refuse = vault, limiter, kept.refuse(store, cfg)
 		if seen != nil {
 			o.Observer, o.Observe = seen, seen.Middleware
 		}

@@ -29,6 +29,10 @@ type record interface {
 	state.Verifier
 	// Lag is how many records wait to be written.
 	Lag() int
+	// These are about a database that is away: see tables.Store.
+	Spool() (rows, bytes int64, away bool)
+	Full() error
+	Reached(ctx context.Context) error
 }
 
 // A keptStore keeps results and values.
@@ -268,7 +272,7 @@ func (st *stores) record(o *sqlite.Options) (record, error) {
 	if st.db == nil {
 		return orNone(sqlite.Open(st.dir, o))
 	}
-	return orNone(st.db.Record(context.Background(), &postgres.Options{NoCode: o.NoCode, Payloads: o.Payloads, Days: o.Days, Anchor: o.Anchor}))
+	return orNone(st.db.Record(context.Background(), &postgres.Options{NoCode: o.NoCode, Payloads: o.Payloads, Days: o.Days, Anchor: o.Anchor, Spool: sqlite.OpenSpool(st.dir, st.db.Place(), 0)}))
 }
 
 // history opens the record to read it.

@@ -33,6 +33,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"pins":           c.choice("pins", &b.Pins, "on", "strict", "off"),
 		"durability":     c.choice("durability", &b.Durability, "normal", "full"),
 		"state":          c.database(of("state"), &b.State),
+		"stateFailure":   c.choice("stateFailure", &b.StateFailure, "read", "refuse"),
 		"stateKey":       c.list(of("stateKey"), &b.StateKey, c.secret),
 		"notedReads":     c.optionalBool(of("notedReads"), &b.NotedReads),
 		"learn":          c.optionalBool(of("learn"), &b.Learn),

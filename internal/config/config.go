@@ -195,6 +195,10 @@ type Broker struct {
 	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
 	// docs/deploy.md.
 	State string
+	// StateFailure is what goes on while that database cannot be reached: with "read" what
+	// only reads, with "refuse" no execution begins that is not in the record there;
+	// default "read". See docs/deploy.md#while-the-database-is-away.
+	StateFailure string
 	// StateKey are the keys of sign-ins, of what people connect, of hidden values and of sessions of workflows in that
 	// database, the first of which seals and all of which open, such as
 	// "${BROKER_STATE_KEY}": 64 hexadecimal digits each, as `openssl rand -hex 32` prints

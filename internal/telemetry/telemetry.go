@@ -74,6 +74,8 @@ var gauges = map[string]string{
 	"broker_executions_waiting": "Executions that wait for a place.",
 	"broker_pins":               "Tools by the state of their pin.",
 	"broker_audit_lag_rows":     "Rows of the audit record that are not committed yet.",
+	"broker_audit_spool_rows":   "Rows of the audit record that wait on the broker's disk for the database.",
+	"broker_audit_spool_bytes":  "Bytes of them.",
 	"broker_upstream_up":        "Whether a server is connected: 1 or 0.",
 }
 

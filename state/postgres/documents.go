@@ -29,7 +29,7 @@ func (d *Database) Documents(kind string) Documents { return Documents{d, kind} 
 // Document implements state.Documents.
 func (o Documents) Document(ctx context.Context, name string) ([]byte, error) {
 	var body []byte
-	err := patiently(ctx, func() error {
+	err := o.d.patiently(ctx, func() error {
 		return o.d.db.QueryRowContext(ctx, "SELECT body FROM documents WHERE kind = $1 AND name = $2 AND body IS NOT NULL", o.kind, clean(name)).Scan(&body)
 	})
 	if errors.Is(err, sql.ErrNoRows) {

@@ -63,7 +63,7 @@ func (c *pinCache) now(ctx context.Context) (map[string]pinRow, error) {
 	}
 	var err error
 	if before == nil {
-		err = patiently(ctx, read)
+		err = c.d.patiently(ctx, read)
 	} else {
 		err = read()
 	}

@@ -29,7 +29,7 @@ func (p Pins) Pins(ctx context.Context, server string) (map[state.PinName]state.
 		return maps.Clone(all[clean(server)].pins), err
 	}
 	var pins map[state.PinName]state.Pin
-	err := patiently(ctx, func() (err error) {
+	err := p.d.patiently(ctx, func() (err error) {
 		pins, _, err = pinsOf(p.d.db.QueryRowContext(ctx, "SELECT body, version FROM pins WHERE server = $1", clean(server)).Scan)
 		return err
 	})

@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,6 +49,9 @@ type Database struct {
 	knows  int // the newest schema that this broker knows
 	log    *slog.Logger
 	locks  locks
+
+	// When the server was lost, and when something has noticed that last; 0 if it is there.
+	lost, failing atomic.Int64
 }
 
 // Connect returns the database at an address such as
@@ -98,6 +102,9 @@ func Connect(address string, log *slog.Logger) (*Database, error) {
 // Name is the database without user and password.
 func (d *Database) Name() string { return d.name }
 
+// Place tells the tables of the database from all others, without user and password.
+func (d *Database) Place() string { return d.name + " " + d.schema }
+
 // Server is the version of the PostgreSQL server.
 func (d *Database) Server(ctx context.Context) (version string, err error) {
 	if err = d.db.QueryRowContext(ctx, "SHOW server_version").Scan(&version); err != nil {
@@ -119,6 +126,9 @@ type Options struct {
 	// Anchor is a file to which the head of the chain is added every hour, with
 	// each prune, and when the record is closed; empty for none.
 	Anchor string
+	// Spool, if not nil, is where rows wait while the server is away; without one they
+	// are lost after 10 s. It is closed with the record.
+	Spool tables.Spool
 	// ReadOnly writes nothing.
 	ReadOnly bool
 }
@@ -130,7 +140,7 @@ func (d *Database) Record(ctx context.Context, o *Options) (*tables.Store, error
 		o = &Options{}
 	}
 	t := tables.Options{Name: d.name, DB: d.db, Dialect: dialect, Owners: owners{}, ReadOnly: o.ReadOnly,
-		Keep: state.Keep{Code: !o.NoCode, Payloads: o.Payloads}, Anchor: o.Anchor, Logger: d.log}
+		Keep: state.Keep{Code: !o.NoCode, Payloads: o.Payloads}, Anchor: o.Anchor, Spool: o.Spool, Logger: d.log}
 	if days := cmp.Or(o.Days, 30); days > 0 {
 		t.Age = time.Duration(days) * 24 * time.Hour
 	}
@@ -261,13 +271,24 @@ func (d *Database) failed(what string, err error) error {
 	return fmt.Errorf("%s the database %s: %w", what, d.name, explain(err))
 }
 
-// patiently runs f, again while the server is away, for as long as a write to the
-// record waits for it.
-func patiently(ctx context.Context, f func() error) error {
-	deadline := time.Now().Add(dialect.Patience)
+// forgets is how long nothing has to ask for the server before it is taken for one
+// that was there.
+const forgets = 30 * time.Second
+
+// patiently runs f, again while the server is away, until it was away for as long as a
+// journal waits for it.
+func (d *Database) patiently(ctx context.Context, f func() error) error {
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		err := f()
-		if _, lost := again(err); !lost || time.Now().After(deadline) {
+		if _, lost := again(err); !lost {
+			d.failing.Store(0)
+			return err
+		}
+		now := time.Now().UnixNano()
+		if last := d.failing.Swap(now); time.Duration(now-last) > forgets {
+			d.lost.Store(now)
+		}
+		if time.Duration(now-d.lost.Load()) > dialect.Patience {
 			return err
 		}
 		select {
@@ -282,7 +303,7 @@ func patiently(ctx context.Context, f func() error) error {
 // for a server that is away, but does not repeat what it may have done.
 func (d *Database) transaction(ctx context.Context, f func(*sql.Conn) error) error {
 	var c *sql.Conn
-	err := patiently(ctx, func() (err error) {
+	err := d.patiently(ctx, func() (err error) {
 		c, err = d.db.Conn(ctx)
 		return err
 	})

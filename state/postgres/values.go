@@ -12,7 +12,7 @@ import (
 // Value implements state.Values.
 func (k *Kept) Value(ctx context.Context, client, key string) (json.RawMessage, error) {
 	var v []byte
-	err := patiently(ctx, func() error {
+	err := k.d.patiently(ctx, func() error {
 		return k.d.db.QueryRowContext(ctx, "SELECT value FROM vals WHERE client = $1 AND key = $2 AND set_at >= now() - make_interval(secs => $3)",
 			clean(client), []byte(key), age(k.limits.MaxValueAge)).Scan(&v)
 	})

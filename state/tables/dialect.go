@@ -120,6 +120,14 @@ func (d *Dialect) text(s string) string {
 	return d.Clean(s)
 }
 
+// within is the time that a database has which may be away.
+func (d *Dialect) within(most time.Duration) (context.Context, context.CancelFunc) {
+	if d.Patience == 0 {
+		return context.Background(), func() {}
+	}
+	return context.WithTimeout(context.Background(), most)
+}
+
 // Transaction runs f while nobody else writes to a table, or in all of the
 // database where that is how its transactions work.
 func Transaction(ctx context.Context, conn *Conn, table string, f func() error) error {
@@ -141,9 +149,9 @@ func Transaction(ctx context.Context, conn *Conn, table string, f func() error) 
 	return err
 }
 
-// reopen calls open until it succeeds, for Patience.
-func (d *Dialect) reopen(open func() error) error {
-	deadline := time.Now().Add(d.Patience)
+// reopen calls open until it succeeds, for as long as patience lasts.
+func reopen(patience time.Duration, open func() error) error {
+	deadline := time.Now().Add(patience)
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		err := open()
 		if err == nil || time.Now().After(deadline) {

@@ -28,13 +28,24 @@ type journal struct {
 	ended   bool // nobody executes the run any more
 }
 
-// journalBatch is how many calls wait at most.
-const journalBatch = 256
+const (
+	// journalBatch is how many calls wait at most.
+	journalBatch = 256
+	// maxWaiting is how many bytes of a run are kept while the database is away.
+	maxWaiting = 1 << 20
+)
 
 // Record implements state.RunJournal.
 func (j *journal) Record(c state.RunCall, wait bool) error {
+	if wait {
+		return j.runs.patiently(func() error { return j.record(c, true) })
+	}
 	j.runs.mu.Lock()
 	defer j.runs.mu.Unlock()
+	return j.record(c, false)
+}
+
+func (j *journal) record(c state.RunCall, wait bool) error {
 	if err := j.held(); err != nil {
 		return err
 	}
@@ -54,7 +65,7 @@ func (j *journal) Record(c state.RunCall, wait bool) error {
 		j.watch(c.Ordinal)
 	}
 	j.enqueue()
-	if !wait && len(j.calls) < journalBatch {
+	if !wait && (len(j.calls) < journalBatch || j.runs.back != nil) {
 		j.runs.later()
 		return nil
 	}
@@ -94,8 +105,11 @@ func (j *journal) fit(c *state.RunCall) error {
 	if j.sizes == nil {
 		j.sizes = make(map[int]int)
 	}
-	size := len(c.Args) + len(c.Value)
-	if j.bytes+size-j.sizes[c.Ordinal] > state.MaxRunBytes {
+	size, most := len(c.Args)+len(c.Value), state.MaxRunBytes
+	if j.runs.back != nil { // all of it waits in memory
+		most = maxWaiting
+	}
+	if j.bytes+size-j.sizes[c.Ordinal] > most {
 		j.run.Full, j.dirty = true, true
 		c.Args, c.Value = nil, nil
 		size = 0
@@ -126,14 +140,19 @@ func (r *Runs) later() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.timer = nil
-			err := r.ready(true)
-			if err == nil {
-				err = r.flush()
-			}
-			if err != nil && !errors.Is(err, state.ErrClosed) {
-				r.log.Error("write journal", "err", r.d.Explain(err))
-			}
+			r.write()
 		})
+	}
+}
+
+// write writes what is queued; r.mu is held.
+func (r *Runs) write() {
+	err := r.ready(true)
+	if err == nil {
+		err = r.flush()
+	}
+	if err != nil && !errors.Is(err, state.ErrClosed) && !errors.Is(err, errAway) {
+		r.log.Error("write journal", "err", r.d.Explain(err))
 	}
 }
 
@@ -146,7 +165,8 @@ func (r *Runs) flush() error {
 		r.timer.Stop()
 		r.timer = nil
 	}
-	ctx := context.Background()
+	ctx, cancel := r.d.within(commitTime)
+	defer cancel()
 	write := func() error {
 		// The promise not to repeat what destroys something holds beyond a power cut.
 		if r.d.Durable != "" && (r.Full || slices.ContainsFunc(r.queue, (*journal).destroys)) {
@@ -323,16 +343,51 @@ func (j *journal) isReceipt(c *state.RunCall) bool {
 // End implements state.RunJournal.
 func (j *journal) End(run state.Run) error {
 	r := j.runs
+	if run.Status == state.StatusWaiting {
+		return r.patiently(func() error {
+			if yes, err := j.end(run); !yes {
+				return err
+			}
+			err := r.ready(true)
+			if err == nil {
+				err = r.flush()
+			}
+			if err != nil {
+				j.drop()
+				return r.d.Explain(err)
+			}
+			return j.held()
+		})
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return state.ErrClosed
+	yes, err := j.end(run)
+	if yes {
+		j.drop()
+		r.later()
+	}
+	return err
+}
+
+// drop forgets a run of which the database knows nothing while it is away: it has
+// sent nothing that changes something, and memory must not fill. r.mu is held.
+func (j *journal) drop() {
+	if j.runs.back != nil && !j.written {
+		j.calls, j.queued = nil, false
+		j.runs.queue = slices.DeleteFunc(j.runs.queue, func(o *journal) bool { return o == j })
+	}
+}
+
+// end queues the end of the run, and reports whether there is anything to write.
+func (j *journal) end(run state.Run) (yes bool, err error) {
+	if j.runs.closed {
+		return false, state.ErrClosed
 	}
 	if !j.written && len(j.calls) == 0 {
-		return nil
+		return false, nil
 	}
 	if err := j.held(); err != nil {
-		return err
+		return false, err
 	}
 	j.ended = true
 	full := j.run.Full
@@ -343,16 +398,5 @@ func (j *journal) End(run state.Run) error {
 	}
 	j.run.Full, j.dirty = full, true
 	j.enqueue()
-	if run.Status != state.StatusWaiting {
-		r.later()
-		return nil
-	}
-	err := r.ready(true)
-	if err == nil {
-		err = r.flush()
-	}
-	if err != nil {
-		return j.runs.d.Explain(err)
-	}
-	return j.held()
+	return true, nil
 }

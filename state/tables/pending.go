@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"database/sql/driver"
 	"strings"
 )
 
@@ -41,14 +42,27 @@ func (w *writer) insertAll(ctx context.Context) error {
 	return nil
 }
 
-// reconnect opens another connection.
-func (w *writer) reconnect(ctx context.Context) {
-	_ = w.conn.Close() // it is broken
+// hangUp closes a connection that is broken.
+func (w *writer) hangUp() {
+	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn }) // with its locks, if it is not
+	_ = w.conn.Close()
 	for _, stmt := range w.statements {
 		_ = stmt.Close()
 	}
 	clear(w.statements)
-	err := w.d.reopen(func() error {
+}
+
+// reconnect opens another connection, and reports whether it could. With a spool, it
+// tries once.
+func (w *writer) reconnect(ctx context.Context) bool {
+	w.hangUp()
+	patience := w.d.Patience
+	if w.o.Spool != nil {
+		patience = 0
+	}
+	err := reopen(patience, func() error {
+		ctx, cancel := context.WithTimeout(ctx, commitTime)
+		defer cancel()
 		conn, err := w.db.Conn(ctx)
 		if err != nil {
 			return err
@@ -59,14 +73,19 @@ func (w *writer) reconnect(ctx context.Context) {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && w.o.Spool == nil {
 		w.log.Error("audit: connect again", "err", w.d.Explain(err))
 	}
+	return err == nil
 }
 
 // arrived reports whether the transaction whose outcome is not known was committed.
 func (w *writer) arrived(ctx context.Context) (bool, error) {
-	var yes bool
-	err := w.conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chain WHERE n = ? AND hash = ?)", w.inDoubt.N, []byte(w.inDoubt.Hash)).Scan(&yes)
+	return w.has(ctx, w.inDoubt.N, []byte(w.inDoubt.Hash))
+}
+
+// has reports whether a link is in the chain.
+func (w *writer) has(ctx context.Context, n int64, hash []byte) (yes bool, err error) {
+	err = w.conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chain WHERE n = ? AND hash = ?)", n, hash).Scan(&yes)
 	return yes, err
 }

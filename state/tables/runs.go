@@ -53,6 +53,11 @@ type Runs struct {
 	timer  *time.Timer
 	closed bool
 	begun  int // since the last pruning
+
+	lost    time.Time     // when the connection was
+	back    chan struct{} // while it is lost: closed when there is another one
+	quit    chan struct{} // closed by Close
+	seeking sync.WaitGroup
 }
 
 var (
@@ -66,7 +71,7 @@ func NewRuns(o RunsOptions) *Runs {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Runs{o: o, d: o.Dialect, log: log, stmts: map[string]*sql.Stmt{}}
+	return &Runs{o: o, d: o.Dialect, log: log, stmts: map[string]*sql.Stmt{}, quit: make(chan struct{})}
 }
 
 // ready opens the connection, and makes what it needs if create is set; r.mu is
@@ -78,25 +83,19 @@ func (r *Runs) ready(create bool) error {
 	if r.conn != nil {
 		return nil
 	}
-	ctx := context.Background()
+	if r.back != nil {
+		return errAway
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), changeTime)
+	defer cancel()
 	conn, err := r.o.Open(ctx, create)
 	if err != nil {
+		r.again(err)
 		return err
 	}
 	r.conn = NewConn(conn, r.d)
 	r.prune(ctx)
 	return nil
-}
-
-// again reports whether what failed with err can be tried once more, on another
-// connection if this one is lost; r.mu is held.
-func (r *Runs) again(err error) bool {
-	again, lost := r.d.Again(err)
-	if lost && r.conn != nil {
-		_ = r.release() // it is broken
-		return r.d.reopen(func() error { return r.ready(true) }) == nil
-	}
-	return again
 }
 
 // release closes the connection; r.mu is held.
@@ -279,20 +278,24 @@ func (r *Runs) whole(ctx context.Context, id string) (state.Run, []state.RunCall
 // locked runs f with the file open; without a file that is not to be made, what is
 // looked for is not there.
 func (r *Runs) locked(create bool, f func(ctx context.Context) error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	err := r.ready(create || len(r.queue) > 0)
-	if errors.Is(err, fs.ErrNotExist) && !create {
-		return state.ErrNotFound
-	}
-	if err == nil {
-		err = r.flush()
-	}
-	if err == nil {
-		if err = f(context.Background()); err != nil && r.again(err) {
-			err = f(context.Background())
+	err := r.patiently(func() error {
+		err := r.ready(create || len(r.queue) > 0)
+		if errors.Is(err, fs.ErrNotExist) && !create {
+			return state.ErrNotFound
 		}
-	}
+		if err == nil {
+			err = r.flush()
+		}
+		if err != nil {
+			return err
+		}
+		ctx, cancel := r.d.within(changeTime)
+		defer cancel()
+		if err = f(ctx); err != nil && r.again(err) {
+			err = f(ctx)
+		}
+		return err
+	})
 	switch {
 	case err == nil, errors.Is(err, state.ErrNotFound), errors.Is(err, state.ErrRunning), errors.Is(err, state.ErrNotApproved), errors.Is(err, state.ErrClosed):
 		return err
@@ -418,6 +421,7 @@ func sameCall(a, b *state.RunCall) bool {
 // Close commits what was recorded and closes the file. Runs that this process
 // executes count as interrupted from then on.
 func (r *Runs) Close() error {
+	defer r.seeking.Wait() // without the lock
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -428,6 +432,7 @@ func (r *Runs) Close() error {
 		errs = append(errs, r.flush())
 	}
 	r.closed = true
+	close(r.quit)
 	if r.conn != nil {
 		errs = append(errs, r.release())
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
@@ -36,6 +37,9 @@ type Options struct {
 	MaxBytes int64
 	// Anchor is a file to which the head of the chain is added; empty for none.
 	Anchor string
+	// Spool, if not nil, is where rows wait while the database is away. It is closed
+	// with the Store.
+	Spool  Spool
 	Logger *slog.Logger
 }
 
@@ -53,6 +57,11 @@ type Store struct {
 	done      chan struct{} // closed by the writer when it has ended
 	closeOnce sync.Once
 	closeErr  error
+
+	// What Spool and Full say.
+	spoolRows, spoolBytes atomic.Int64
+	away                  atomic.Bool
+	full                  atomic.Pointer[error]
 }
 
 var (
@@ -70,6 +79,9 @@ func New(o Options, conn *sql.Conn) *Store {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if o.Spool != nil {
+		s.measure(nil)
+	}
 	if !o.ReadOnly {
 		go s.write(&Conn{conn, s.d})
 	}
@@ -82,7 +94,7 @@ func (s *Store) Begin(e state.Execution) string {
 		e.ID = state.NewID()
 	}
 	e.Prepare(s.o.Keep)
-	s.send(op{write: func(ctx context.Context, w *writer) error { return w.begin(ctx, e) }})
+	s.send(op{entry: &entry{Begin: (*execution)(&e)}})
 	return e.ID
 }
 
@@ -90,19 +102,19 @@ func (s *Store) Begin(e state.Execution) string {
 // them.
 func (s *Store) Record(c state.Call) {
 	c.Prepare(s.o.Keep)
-	s.send(op{write: func(ctx context.Context, w *writer) error { return w.call(ctx, c) }})
+	s.send(op{entry: &entry{Call: (*call)(&c)}})
 }
 
 // Finish implements state.Journal.
 func (s *Store) Finish(e state.Execution) error {
 	e.Finish(s.o.Keep)
-	return s.ask(context.Background(), op{write: func(ctx context.Context, w *writer) error { return w.finish(ctx, e) }})
+	return s.ask(context.Background(), op{entry: &entry{Finish: (*execution)(&e)}})
 }
 
 // Note implements state.Journal.
 func (s *Store) Note(e state.Event) {
 	e.Prepare()
-	s.send(op{write: func(ctx context.Context, w *writer) error { return w.event(ctx, e) }})
+	s.send(op{entry: &entry{Event: (*event)(&e)}})
 }
 
 // Prune implements state.Audit.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
@@ -34,10 +35,12 @@ const (
 	announceInterval = time.Hour
 )
 
-// An op is one thing for the writer to do.
+// An op is one thing for the writer to do: to add an entry, in one transaction with
+// others, or alone what makes its own.
 type op struct {
+	entry  *entry
 	write  func(context.Context, *writer) error
-	alone  bool       // it makes its own transaction; else it shares one with others
+	alone  bool
 	answer chan error // if somebody waits for the commit
 }
 
@@ -56,14 +59,19 @@ type writer struct {
 	last       state.Head           // of the chain, as it was committed
 	announced  int64                // the number of the head that went out last
 	started    map[string]int64     // when the executions began that have not ended
+	spooled    bool                 // there are rows in the spool, and new ones come after them
+	seeking    sync.WaitGroup       // for a connection, while the database is away
+	back       chan *Conn           // what it finds
+	pause      time.Duration        // before it
 }
 
 // write is the goroutine that has the writing connection.
 func (s *Store) write(conn *Conn) {
 	defer close(s.done)
-	w := &writer{Store: s, conn: conn, owner: NewOwnerID(), statements: map[string]*sql.Stmt{}, started: map[string]int64{}}
+	w := &writer{Store: s, conn: conn, owner: NewOwnerID(), statements: map[string]*sql.Stmt{}, started: map[string]int64{}, back: make(chan *Conn, 1)}
 	defer w.end()
-	if err := w.markInterrupted(); err != nil {
+	w.spooled = s.spoolRows.Load() > 0
+	if err := w.markInterrupted(context.Background()); err != nil {
 		s.log.Warn("audit: look for interrupted executions", "err", err)
 	}
 	tidy := time.NewTimer(pruneDelay)
@@ -76,12 +84,22 @@ func (s *Store) write(conn *Conn) {
 		defer ticker.Stop()
 		tend = ticker.C
 	}
+	always := make(chan struct{})
+	close(always)
 	for {
+		var waiting <-chan struct{} // nil: nothing does
+		if w.spooled && !s.away.Load() {
+			waiting = always
+		}
 		select {
 		case o := <-s.ops:
 			w.handle(o)
+		case conn := <-w.back:
+			w.returned(conn)
+		case <-waiting:
+			w.drain()
 		case <-tidy.C:
-			if w.keeps() && w.tidy() {
+			if !s.away.Load() && w.keeps() && w.tidy() {
 				tidy.Reset(pruneBreak)
 			} else {
 				tidy.Reset(pruneInterval)
@@ -89,8 +107,8 @@ func (s *Store) write(conn *Conn) {
 		case <-hourly.C:
 			w.announce()
 		case <-tend:
-			if err := w.committed(func(context.Context) error { return w.markInterrupted() }); err != nil {
-				w.log.Warn("audit: look for interrupted executions", "err", err)
+			if !s.away.Load() {
+				w.tend()
 			}
 		case <-s.quit:
 			for {
@@ -98,6 +116,7 @@ func (s *Store) write(conn *Conn) {
 				case o := <-s.ops:
 					w.handle(o)
 				default:
+					w.drainAll()
 					return
 				}
 			}
@@ -113,7 +132,7 @@ func (w *writer) handle(first op) {
 	} else {
 		var batch []op
 		batch, alone = w.gather(first)
-		err := w.committed(func(ctx context.Context) error { return w.commit(ctx, batch) })
+		err := w.keep(batch)
 		if err != nil {
 			w.log.Error("audit: records are lost", "records", len(batch), "err", err)
 		}
@@ -125,24 +144,37 @@ func (w *writer) handle(first op) {
 		clear(batch) // payloads must not stay in memory
 	}
 	if alone != nil {
-		alone.answer <- w.committed(func(ctx context.Context) error { return alone.write(ctx, w) })
+		alone.answer <- w.committed(changeTime, func(ctx context.Context) error { return alone.write(ctx, w) })
 	}
 }
 
 // committed runs f, twice if another process kept the file locked or the
 // connection was lost.
-func (w *writer) committed(f func(context.Context) error) error {
+func (w *writer) committed(most time.Duration, f func(context.Context) error) error {
+	if w.away.Load() {
+		return fmt.Errorf("write audit record %s: %w", w.o.Name, errAway)
+	}
+	once := f
+	if w.o.Spool != nil { // else there is nowhere to go from a database that does not answer
+		once = func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, most)
+			defer cancel()
+			return f(ctx)
+		}
+	}
 	ctx := context.Background()
 	w.doubt = nil
-	err := f(ctx)
+	err := once(ctx)
 	if err != nil {
 		again, lost := w.d.Again(err)
 		if lost {
-			w.reconnect(ctx)
+			if again = w.reconnect(ctx); !again {
+				w.leave(err)
+			}
 		}
-		if again || lost {
+		if again {
 			w.inDoubt = w.doubt
-			err = f(ctx)
+			err = once(ctx)
 			w.inDoubt = nil
 		}
 	}
@@ -190,7 +222,7 @@ func (w *writer) commit(ctx context.Context, batch []op) error {
 	wasRegistered := w.registered
 	err := w.chained(ctx, func() error {
 		for _, o := range batch {
-			if err := o.write(ctx, w); err != nil {
+			if err := o.entry.write(ctx, w); err != nil {
 				return err
 			}
 		}
@@ -207,26 +239,28 @@ const replaceExecution = ` ON CONFLICT (id) DO UPDATE SET owner = excluded.owner
 	language = excluded.language, code_hash = excluded.code_hash, code = excluded.code, started = excluded.started, status = excluded.status, begun = excluded.begun,
 	ended = 0, exit_code = 0, duration = 0, cpu = 0, calls = 0, bytes_in = 0, bytes_out = 0, error = '', finished = 0`
 
-func (w *writer) begin(ctx context.Context, e state.Execution) error {
+func (w *writer) begin(ctx context.Context, e state.Execution, owner int64) error {
 	if err := w.register(ctx); err != nil {
 		return err
 	}
 	at := e.Started.UnixNano()
-	row := []any{e.ID, w.owner, e.Client, e.ClientInfo, e.Language, e.CodeHash, textOrNull(e.Code), at}
+	row := []any{e.ID, owner, e.Client, e.ClientInfo, e.Language, e.CodeHash, textOrNull(e.Code), at}
 	if err := w.link(ctx, linkBegun, e.ID, at, row...); err != nil {
 		return err
 	}
-	w.started[e.ID] = at
+	if owner == w.owner { // else it came from the spool of a broker that is gone
+		w.started[e.ID] = at
+	}
 	return w.exec(ctx, "INSERT INTO executions ("+beginColumns+", status, begun) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"+replaceExecution,
 		append(row, state.StatusRunning, w.head.n)...)
 }
 
 // finish inserts an execution whose beginning is not there, because it was
 // pruned or lost, as a whole.
-func (w *writer) finish(ctx context.Context, e state.Execution) error {
+func (w *writer) finish(ctx context.Context, e state.Execution, owner int64) error {
 	at, err := w.startOf(ctx, e.ID)
 	if errors.Is(err, sql.ErrNoRows) {
-		at, err = e.Started.UnixNano(), w.begin(ctx, e)
+		at, err = e.Started.UnixNano(), w.begin(ctx, e, owner)
 	}
 	if err != nil {
 		return err
@@ -388,8 +422,7 @@ func (w *writer) interrupt(ctx context.Context, which string, args ...any) error
 
 // markInterrupted ends the executions whose owner is gone, and forgets those
 // owners.
-func (w *writer) markInterrupted() error {
-	ctx := context.Background()
+func (w *writer) markInterrupted(ctx context.Context) error {
 	living, dead, err := w.owners.Living(ctx, w.conn)
 	if err != nil {
 		return err
@@ -416,8 +449,27 @@ func (w *writer) markInterrupted() error {
 	})
 }
 
+// tend ends executions of others that are gone.
+func (w *writer) tend() {
+	if err := w.committed(changeTime, w.markInterrupted); err != nil {
+		w.log.Warn("audit: look for interrupted executions", "err", err)
+	}
+}
+
 // end marks what this store began and did not finish.
 func (w *writer) end() {
+	if w.o.Spool != nil {
+		w.seeking.Wait()
+		select {
+		case conn := <-w.back:
+			w.returned(conn)
+		default:
+		}
+		defer func() { w.closeErr = errors.Join(w.closeErr, w.o.Spool.Close()) }()
+		if w.away.Load() { // the server sees by the end of the connection what is interrupted
+			return
+		}
+	}
 	var errs []error
 	if w.registered {
 		ctx := context.Background()

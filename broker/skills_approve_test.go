@@ -243,7 +243,7 @@ func TestScriptsOfCodeRunScriptsOfSkills(t *testing.T) {
 
 func TestWithoutAnEngineScriptsSayWhatToDo(t *testing.T) {
 	_, registry := newTools(t)
-	box := docker.NewCommands(&docker.Options{Engine: "unix:///nowhere.sock"})
+	box := docker.NewCommands(&docker.Options{Engine: docker.Address{Host: "unix:///nowhere.sock"}})
 	b := newBroker(t, broker.Options{Skills: registry, ScriptSandbox: box, Scripts: broker.Scripts{Mode: broker.ScriptsSandbox}})
 	got := runTool(t, connect(t, b, "2025-11-25", nil), "tools", "scripts/count.py", nil)
 	if !got.isError || got.code != "execution_failed" || !strings.Contains(got.text, "no container engine answers: start Docker or Podman") {

@@ -54,7 +54,7 @@ var madeImage = sync.OnceValue(func() error {
 		return err
 	}
 	ctx := context.Background()
-	m, err := docker.NewManager(ctx, "")
+	m, err := docker.NewManager(ctx, docker.Address{})
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			if base != "" && rootfs != "" {
 				return usage("--base and --rootfs exclude each other")
 			}
-			m, err := docker.NewManager(cmd.Context(), "")
+			m, err := a.imageManager(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -75,6 +75,16 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 	return c
 }
 
+// imageManager looks after the images of the engine that the config names, or of the
+// usual one.
+func (a *app) imageManager(ctx context.Context) (*docker.Manager, error) {
+	set, err := a.sandboxSettings()
+	if err != nil {
+		return nil, err
+	}
+	return docker.NewManager(ctx, engineOf(set))
+}
+
 func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs string) (string, error) {
 	in := a.stdin
 	if rootfs != "-" {
@@ -90,7 +100,11 @@ func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs s
 
 // tryImage runs a small script in a new image, and says what is there now.
 func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
-	o := &docker.Options{Spares: -1, Logger: a.logger()}
+	set, err := a.sandboxSettings()
+	if err != nil {
+		return err
+	}
+	o := &docker.Options{Engine: engineOf(set), Spares: -1, Logger: a.logger()}
 	var r sandbox.Runner
 	var req sandbox.Request
 	switch kind {
@@ -124,7 +138,7 @@ func (a *app) sandboxListCommand() *cobra.Command {
 		Short: "List the container images that scripts run in",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := docker.NewManager(cmd.Context(), "")
+			m, err := a.imageManager(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -162,7 +176,7 @@ func (a *app) sandboxPruneCommand() *cobra.Command {
 		Short: "Remove leftover containers and images of other versions",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := docker.NewManager(cmd.Context(), "")
+			m, err := a.imageManager(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ func (a *app) checkSkillScripts(ctx context.Context, cfg *config.Config) (c chec
 		c.Detail = "on this computer, without a sandbox, those of skills that were approved: " + cmp.Or(strings.Join(approved, ", "), "none")
 		return c, true
 	case broker.ScriptsSandbox:
-		m, err := docker.NewManager(ctx, "")
+		m, err := docker.NewManager(ctx, engineOf(cfg.SandboxSettings()))
 		if err == nil {
 			c.Detail, err = m.HasCommands(ctx, "python3", set.ScriptImage)
 			m.Close()

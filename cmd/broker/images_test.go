@@ -22,7 +22,7 @@ func canRun(t *testing.T, program string) bool {
 	if os.Getenv("BROKER_CI") == "" {
 		return false
 	}
-	m, err := docker.NewManager(t.Context(), "")
+	m, err := docker.NewManager(t.Context(), docker.Address{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func keepImages(worker string) (restore func()) {
 		return func() {}
 	}
 	ctx := context.Background()
-	m, err := docker.NewManager(ctx, "")
+	m, err := docker.NewManager(ctx, docker.Address{})
 	if err != nil {
 		return func() {} // no test makes any
 	}

@@ -33,7 +33,7 @@ type placement struct {
 // milliseconds where an engine answers. executable is as in docker.Options.
 func placementOf(set config.Sandbox, executable string) *placement {
 	p := &placement{set: set, absent: make(map[sandbox.Place]error)}
-	javaScript, python := lookAtEngine(set.Runner)
+	javaScript, python := lookAtEngine(engineOf(set), set.Runner)
 	if javaScript == nil && set.Runner != "node" {
 		javaScript = docker.CheckExecutable(executable)
 	}
@@ -79,9 +79,17 @@ func (p *placement) lacks(at sandbox.Place) error {
 // it is there, and then for what it says of each image.
 const lookForEngine = time.Second
 
+// engineOf is where the container engine is.
+func engineOf(set config.Sandbox) (at docker.Address) {
+	if d := set.Docker; d != nil {
+		at = docker.Address{Host: d.Host, CA: d.CA, Cert: d.Cert, Key: d.Key}
+	}
+	return at
+}
+
 // lookAtEngine says why JavaScript, with that runner, and Python do not run in
 // containers, and what to do about it; nil if they do.
-func lookAtEngine(runner string) (javaScript, python error) {
+func lookAtEngine(at docker.Address, runner string) (javaScript, python error) {
 	kind := ""
 	if runner == "node" {
 		kind = runner
@@ -93,7 +101,7 @@ func lookAtEngine(runner string) (javaScript, python error) {
 	}
 	var m *docker.Manager
 	err := ask(func(ctx context.Context) (err error) {
-		m, err = docker.NewManager(ctx, "")
+		m, err = docker.NewManager(ctx, at)
 		return err
 	})
 	if err != nil {
@@ -114,13 +122,17 @@ func lookAtEngine(runner string) (javaScript, python error) {
 // engineError words what an engine says about the image of a kind, which is
 // empty if the broker makes it itself.
 func engineError(err error, kind string) error {
+	where := ""
+	if missing, ok := errors.AsType[*docker.MissingEngine](err); ok && len(missing.Tried) == 1 { // the one that was named
+		where = " at " + missing.Tried[0]
+	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, docker.ErrNoEngine) && kind == "":
-		return errors.New("it needs a container engine, and none answers: start Docker or Podman, or set \"isolation\" of \"sandbox\" to \"worker\"")
+		return fmt.Errorf("it needs a container engine, and none answers%s: start Docker or Podman, or set \"isolation\" of \"sandbox\" to \"worker\"", where)
 	case errors.Is(err, docker.ErrNoEngine):
-		return fmt.Errorf("it needs a container engine, and none answers: start Docker or Podman, then run: broker sandbox build %s", kind)
+		return fmt.Errorf("it needs a container engine, and none answers%s: start Docker or Podman, then run: broker sandbox build %s", where, kind)
 	case errors.Is(err, docker.ErrNoImage):
 		return fmt.Errorf("its image is missing, run: broker sandbox build %s", kind)
 	}
@@ -203,7 +215,7 @@ func (p *placement) places(spares int, log *slog.Logger) *sandbox.Places {
 	for _, language := range languages {
 		usual[language] = p.usual(language).Isolation
 	}
-	containers := docker.Options{Spares: spares, MemoryBytes: p.set.Memory, Require: p.set.Require, Logger: log}
+	containers := docker.Options{Engine: engineOf(p.set), Spares: spares, MemoryBytes: p.set.Memory, Require: p.set.Require, Logger: log}
 	runners := map[sandbox.Place]sandbox.Runner{
 		{Language: sandbox.Python, Isolation: sandbox.InContainer}: docker.NewPython(&containers),
 	}

@@ -55,8 +55,8 @@ var places = []*place{
 		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
 			return docker.NewPython(containerOptions(s, log))
 		},
-		used: func(config.Sandbox) bool {
-			_, err := lookAtEngine("")
+		used: func(s config.Sandbox) bool {
+			_, err := lookAtEngine(engineOf(s), "")
 			return err == nil
 		},
 	},
@@ -69,7 +69,7 @@ func uses(s config.Sandbox, isolation string) bool {
 }
 
 func containerOptions(s config.Sandbox, log *slog.Logger) *docker.Options {
-	return &docker.Options{MemoryBytes: s.Memory, Require: s.Require, Logger: log}
+	return &docker.Options{Engine: engineOf(s), MemoryBytes: s.Memory, Require: s.Require, Logger: log}
 }
 
 // placesOf are the places of an isolation, or if it is empty those that a config

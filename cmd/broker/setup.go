@@ -185,7 +185,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	}
 	places := where.places(spares, log)
 	runner := sandbox.NewQueue(places, where.set.MaxExecutions)
-	commands := docker.NewCommands(&docker.Options{MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
+	commands := docker.NewCommands(&docker.Options{Engine: engineOf(cfg.SandboxSettings()), MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
 	folder := &atomic.Pointer[string]{}
 	folder.Store(new(""))
 	if dir, err := os.Getwd(); err == nil && !a.nowhere {

@@ -161,10 +161,13 @@ func notInForce(started, now config.Broker) string {
 		{"sandbox.perCall", was.PerCall == is.PerCall},
 		{"sandbox.require", slices.Equal(was.Require, is.Require)},
 		{"sandbox.maxExecutions", was.MaxExecutions == is.MaxExecutions},
+		{"sandbox.remote", reflect.DeepEqual(was.Remote, is.Remote)},
+		{"sandbox.docker", reflect.DeepEqual(was.Docker, is.Docker)},
 		{"http.tokens", maps.Equal(started.HTTP.Tokens, now.HTTP.Tokens)},
 		{"state", started.State == now.State && slices.Equal(started.StateKey, now.StateKey)},
 		{"profile", started.Profile == now.Profile},
 		{"http.signIn", reflect.DeepEqual(started.HTTP.SignIn, now.HTTP.SignIn)},
+		{"http.console", reflect.DeepEqual(started.HTTP.Console, now.HTTP.Console)},
 		{"http.url", started.HTTP.URL == now.HTTP.URL},
 		{"http.adminToken", started.HTTP.AdminToken == now.HTTP.AdminToken},
 	} {

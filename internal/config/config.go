@@ -317,6 +317,23 @@ type Sandbox struct {
 	MaxExecutions int
 	// Remote runs scripts of isolation "worker" at broker sandboxd, on other machines.
 	Remote *RemoteSandbox
+	// Docker is where the container engine is; default `$DOCKER_HOST`, else one of the
+	// usual sockets.
+	Docker *DockerEngine
+}
+
+// DockerEngine is where a container engine is, and the files by which the broker and
+// it know each other. Host is set.
+type DockerEngine struct {
+	// Host is "unix:///PATH" or "tcp://HOST:PORT".
+	Host string
+	// CA is the PEM file of who signs the engine's certificate. An engine on another
+	// machine needs it, and the other two.
+	CA string
+	// Cert is the PEM file of the broker's certificate.
+	Cert string
+	// Key is the PEM file of its key.
+	Key string
 }
 
 // RemoteSandbox names the sandboxd that run scripts, and the files by which the
@@ -415,6 +432,9 @@ func (c *Config) SandboxSettings() Sandbox {
 	s := c.Broker.WithDefaults().Sandbox
 	if r := s.Remote; r != nil {
 		s.Remote = &RemoteSandbox{Addresses: r.Addresses, CA: c.Resolve(r.CA), Cert: c.Resolve(r.Cert), Key: c.Resolve(r.Key)}
+	}
+	if d := s.Docker; d != nil && d.CA != "" {
+		s.Docker = &DockerEngine{Host: d.Host, CA: c.Resolve(d.CA), Cert: c.Resolve(d.Cert), Key: c.Resolve(d.Key)}
 	}
 	return s
 }

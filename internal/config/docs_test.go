@@ -39,6 +39,7 @@ var sections = []struct{ heading, text, function, first string }{
 	{"`search` of `broker`", "", "broker", "vectors"},
 	{"`sandbox` of `broker`", "", "sandbox", "isolation"},
 	{"`remote` of `sandbox`", "[remote.md](remote.md) says more.", "remote", "addresses"},
+	{"`docker` of `sandbox`", "[containers.md](containers.md#an-engine-elsewhere) says more.", "docker", "host"},
 	{"`http` of `broker`", "", "broker", "tokens"},
 	{"`signIn` of `http`", "", "signIn", "issuer"},
 	{"`console` of `http`", "[console.md](console.md#for-a-team) says more.", "consoleSignIn", "claim"},
@@ -278,7 +279,7 @@ var kinds = map[string]string{
 	"url": "address", "secureURL": "address", "metadataURL": "address", "database": "address", "date": "date",
 	"count": "number", "duration": "duration", "optionalDuration": "duration", "size": "size", "boolean": "boolean", "optionalBool": "boolean",
 	"list": "list", "quotas": "list", "scopes": "list", "trust": "boolean, list", "keepAlive": "duration, `true`", "typecheck": "`\"auto\"`, `\"off\"`, `\"strict\"`, path",
-	"stringMap": "object", "ofPerson": "object", "jsonMap": "object", "isolations": "object", "remote": "object", "tokens": "object", "profiles": "object", "profileTools": "object, list", "tools": "object, list",
+	"stringMap": "object", "ofPerson": "object", "jsonMap": "object", "isolations": "object", "remote": "object", "docker": "object", "tokens": "object", "profiles": "object", "profileTools": "object, list", "tools": "object, list",
 	"oauth": "object", "overrides": "object", "sandbox": "object", "skills": "object", "plugins": "object", "signIn": "object", "consoleSignIn": "object", "servers": "object", "broker": "object",
 	"serverType": "`\"stdio\"`, `\"http\"`, `\"sse\"`",
 }

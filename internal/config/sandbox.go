@@ -26,6 +26,7 @@ func (c *collector) sandbox(of func(string) string, s *Sandbox) field {
 			"inFlight":      c.count(of("sandbox.inFlight"), &s.InFlight, 10_000),
 			"maxExecutions": c.count(of("sandbox.maxExecutions"), &s.MaxExecutions, 1000),
 			"remote":        c.remote(of, &s.Remote),
+			"docker":        c.docker(of, &s.Docker),
 		})
 		places := []string{s.IsolationOf("typescript"), s.IsolationOf("javascript")}
 		if s.Runner == "node" && !s.PerCall && !slices.Contains(places, "container") {
@@ -56,6 +57,26 @@ func (c *collector) remote(of func(string) string, to **RemoteSandbox) field {
 			}
 		}
 		*to = r
+	}
+}
+
+// docker reads where the container engine is.
+func (c *collector) docker(of func(string) string, to **DockerEngine) field {
+	return func(v hujson.Value) {
+		d := new(DockerEngine)
+		seen := c.object(v, of("sandbox.docker"), schema{
+			"host": c.filled(of("sandbox.docker.host"), &d.Host),
+			"ca":   c.filled(of("sandbox.docker.ca"), &d.CA),
+			"cert": c.filled(of("sandbox.docker.cert"), &d.Cert),
+			"key":  c.filled(of("sandbox.docker.key"), &d.Key),
+		})
+		if _, ok := seen["host"]; !ok {
+			c.fail(v.StartOffset, `%s has no "host", such as "tcp://10.0.0.5:2376"`, of("sandbox.docker"))
+		}
+		if given := d.CA != "" || d.Cert != "" || d.Key != ""; given && (d.CA == "" || d.Cert == "" || d.Key == "") {
+			c.fail(v.StartOffset, `%s needs "ca", "cert" and "key" together: files by which the engine and the broker know each other`, of("sandbox.docker"))
+		}
+		*to = d
 	}
 }
 

@@ -110,7 +110,7 @@ func TestCommandsThatCannotRunSayWhy(t *testing.T) {
 	if _, err := missing.Command(t.Context(), sandbox.Command{Argv: []string{"sh"}}); !errors.Is(err, ErrNoImage) {
 		t.Errorf("no image: %v", err)
 	}
-	nowhere := NewCommands(&Options{Engine: "unix:///nowhere.sock"})
+	nowhere := NewCommands(&Options{Engine: Address{Host: "unix:///nowhere.sock"}})
 	defer nowhere.Close()
 	if _, err := nowhere.Command(t.Context(), sandbox.Command{Argv: []string{"sh"}}); !errors.Is(err, ErrNoEngine) {
 		t.Errorf("no engine: %v", err)

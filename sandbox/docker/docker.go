@@ -37,10 +37,8 @@ var ErrNoImage = errors.New("there is no image for the sandbox")
 
 // Options adjust a runner. The zero value works.
 type Options struct {
-	// Engine is the address of the engine's API, such as
-	// "unix:///run/podman/podman.sock". Empty means $DOCKER_HOST, else the
-	// usual sockets of Docker and Podman.
-	Engine string
+	// Engine is where the engine is.
+	Engine Address
 	// Spares is the number of containers that wait, started, once the first
 	// program or Layers has asked for one; zero means one, a negative number
 	// none.

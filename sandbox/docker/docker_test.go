@@ -2,7 +2,6 @@ package docker
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,7 +27,7 @@ func TestWithoutAnEngineItSaysWhatToDo(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	r := New(&Options{Engine: "unix://" + filepath.Join(home, "none.sock")})
+	r := New(&Options{Engine: Address{Host: "unix://" + filepath.Join(home, "none.sock")}})
 	defer r.Close()
 	_, err := r.Run(t.Context(), sandbox.Request{Code: "1"})
 	if !errors.Is(err, ErrNoEngine) {
@@ -150,7 +149,7 @@ func TestASpareThatDiedIsNotUsed(t *testing.T) {
 
 func TestImagesAreListed(t *testing.T) {
 	o := options(t)
-	m, err := NewManager(t.Context(), "")
+	m, err := NewManager(t.Context(), Address{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,18 +235,28 @@ func FuzzDemux(f *testing.F) {
 
 func TestAddresses(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///x.sock")
-	if got := addresses(""); len(got) != 1 || got[0] != "unix:///x.sock" {
+	if got := addresses(Address{}); len(got) != 1 || got[0].Host != "unix:///x.sock" {
 		t.Errorf("with DOCKER_HOST: %q", got)
 	}
-	if got := addresses("tcp://y"); len(got) != 1 || got[0] != "tcp://y" {
+	if got := addresses(Address{Host: "tcp://y"}); len(got) != 1 || got[0].Host != "tcp://y" {
 		t.Errorf("named: %q", got)
 	}
 	t.Setenv("DOCKER_HOST", "")
-	if got := addresses(""); len(got) < 2 {
+	if got := addresses(Address{}); len(got) < 2 {
 		t.Errorf("usual places: %q", got)
 	}
-	if _, err := connect(context.Background(), "ssh://host"); err == nil || !strings.Contains(err.Error(), "ssh is not supported") {
-		t.Errorf("ssh: %v", err)
+	for host, says := range map[string]string{
+		"ssh://host": "ssh is not supported", "tcp://10.0.0.5:2375": "tcp://10.0.0.5:2375 is on another machine", "http://x": "write unix:///PATH or tcp://HOST:PORT",
+		"tcp://example.com:2376": "set DOCKER_CERT_PATH",
+	} {
+		if _, err := connect(t.Context(), Address{Host: host}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	t.Setenv("DOCKER_CERT_PATH", "/certs")
+	t.Setenv("DOCKER_HOST", "tcp://10.0.0.5:2376")
+	if _, err := connect(t.Context(), Address{}); err == nil || !strings.Contains(err.Error(), filepath.Join("/certs", "ca.pem")) {
+		t.Errorf("with certificates that are not there: %v", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,14 +29,8 @@ type engine struct {
 // pingTimeout is how long an engine may take to say that it is there.
 const pingTimeout = 5 * time.Second
 
-// addresses are where an engine may be. One that the user names is the only one.
-func addresses(named string) []string {
-	if named == "" {
-		named = os.Getenv("DOCKER_HOST")
-	}
-	if named != "" {
-		return []string{named}
-	}
+// usualHosts are where engines of this machine are.
+func usualHosts() []string {
 	if runtime.GOOS == "windows" {
 		return []string{"npipe:////./pipe/docker_engine", "npipe:////./pipe/podman-machine-default"}
 	}
@@ -55,36 +48,67 @@ func addresses(named string) []string {
 	return paths
 }
 
+// addresses are where an engine may be. One that the user names is the only one.
+func addresses(named Address) (list []Address) {
+	if named.Host == "" {
+		named = ofEnvironment()
+	}
+	if named.Host != "" {
+		return []Address{named}
+	}
+	for _, host := range usualHosts() {
+		list = append(list, Address{Host: host})
+	}
+	return list
+}
+
+// A MissingEngine is the ErrNoEngine that says where an engine was looked for.
+type MissingEngine struct{ Tried []string }
+
+func (e *MissingEngine) Error() string {
+	return fmt.Sprintf("%v: start Docker or Podman (podman system service --time=0), or set DOCKER_HOST to its socket; tried %s", ErrNoEngine, strings.Join(e.Tried, ", "))
+}
+
+// Is makes it an ErrNoEngine.
+func (e *MissingEngine) Is(target error) bool { return target == ErrNoEngine }
+
 // connect returns the first engine that answers.
-func connect(ctx context.Context, named string) (*engine, error) {
-	var tried []string
-	for _, address := range addresses(named) {
-		if path, ok := strings.CutPrefix(address, "unix://"); ok {
+func connect(ctx context.Context, named Address) (*engine, error) {
+	missing := new(MissingEngine)
+	home, err := os.UserHomeDir()
+	failed := func(a Address, why any) {
+		text := fmt.Sprintf("%s (%v)", a.Host, why)
+		if err == nil && home != "/" { // models read it
+			text = strings.ReplaceAll(text, home, "~")
+		}
+		missing.Tried = append(missing.Tried, text)
+	}
+	for _, a := range addresses(named) {
+		if err := a.check(); err != nil {
+			return nil, err
+		}
+		if path, ok := strings.CutPrefix(a.Host, "unix://"); ok {
 			if _, err := os.Stat(path); err != nil {
-				tried = append(tried, address+" (no such socket)")
+				failed(a, "no such socket")
 				continue
 			}
 		}
-		e, err := dial(ctx, address)
+		e, err := dial(ctx, a)
 		if err == nil {
 			return e, nil
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		tried = append(tried, fmt.Sprintf("%s (%v)", address, err))
+		failed(a, err)
 	}
-	all := strings.Join(tried, ", ")
-	if home, err := os.UserHomeDir(); err == nil && home != "/" { // models read it
-		all = strings.ReplaceAll(all, home, "~")
-	}
-	return nil, fmt.Errorf("%w: start Docker or Podman (podman system service --time=0), or set DOCKER_HOST to its socket; tried %s", ErrNoEngine, all)
+	return nil, missing
 }
 
-func dial(ctx context.Context, address string) (*engine, error) {
-	opts := []client.Opt{client.WithHost(address), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation(), client.WithTLSClientConfigFromEnv()}
-	if u, err := url.Parse(address); err == nil && u.Scheme == "ssh" {
-		return nil, fmt.Errorf("ssh is not supported: forward its socket, as in ssh -L /tmp/docker.sock:/var/run/docker.sock %s", u.Host)
+func dial(ctx context.Context, a Address) (*engine, error) {
+	opts := []client.Opt{client.WithHost(a.Host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
+	if a.CA != "" {
+		opts = append(opts, client.WithTLSClientConfig(a.CA, a.Cert, a.Key)) // TLS 1.2 at least
 	}
 	api, err := client.NewClientWithOpts(opts...)
 	if err != nil {
@@ -101,7 +125,7 @@ func dial(ctx context.Context, address string) (*engine, error) {
 		api.Close()
 		return nil, fmt.Errorf("it runs containers of %s, and the sandbox needs those of linux", ping.OSType)
 	}
-	return &engine{api: api, address: address}, nil
+	return &engine{api: api, address: a.Host}, nil
 }
 
 // describe asks the engine what it contains containers with.

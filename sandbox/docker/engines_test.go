@@ -167,7 +167,7 @@ func TestEnginesOfOtherKindsAndAges(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o, d := options(t), tt.d
 			d.put(t)
-			o.Engine = d.address
+			o.Engine.Host = d.address
 			r := New(o)
 			for i := range 3 {
 				var printed bytes.Buffer
@@ -224,7 +224,7 @@ func TestTheVersionOfTheAPICanBeSet(t *testing.T) {
 	o, d := options(t), &disguise{}
 	d.put(t)
 	t.Setenv("DOCKER_API_VERSION", "1.40")
-	o.Engine = d.address
+	o.Engine.Host = d.address
 	r := New(o)
 	defer r.Close()
 	if res, err := r.Run(t.Context(), sandbox.Request{Code: "return 1 + 1"}); err != nil || string(res.Value) != "2" {
@@ -258,7 +258,7 @@ func TestAttacksFindAMissingWall(t *testing.T) {
 			newTestPython(t) // makes the image
 			d := &disguise{weaken: func(config map[string]any) { tt.without(config["HostConfig"].(map[string]any), config) }}
 			d.put(t)
-			r := NewPython(&Options{Engine: d.address, Image: testImage})
+			r := NewPython(&Options{Engine: Address{Host: d.address}, Image: testImage})
 			defer r.Close()
 			for _, a := range attack.List(attack.Python) {
 				if !slices.Contains(tt.gotOut, a.Name) {
@@ -283,7 +283,7 @@ func TestLimitsThatAreNotKept(t *testing.T) {
 	d.put(t)
 	for _, kind := range []string{KindPython, KindGoja} {
 		o := options(t)
-		o.Engine, o.Image = d.address, testImage
+		o.Engine.Host, o.Image = d.address, testImage
 		make, a := NewPython, attack.Attack{Language: sandbox.Python, Code: "a = []\nwhile True:\n    a.append(bytearray(1 << 20))"}
 		if kind == KindGoja {
 			make, a = New, attack.Attack{Code: `const a = []; for (;;) a.push("x".repeat(1e7 + a.length))`}

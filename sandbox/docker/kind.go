@@ -89,7 +89,7 @@ func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
 		}
 	}
 	layers := []sandbox.Layer{
-		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, %s", e.name, user, limits)},
+		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s at %s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, %s", e.name, e.address, user, limits)},
 	}
 	if r.kind.name() != KindGoja { // which says more of itself
 		seccomp := sandbox.Layer{Name: sandbox.LayerSeccomp, Active: e.seccomp, Detail: "the engine's filter of system calls"}

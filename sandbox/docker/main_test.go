@@ -65,7 +65,7 @@ func leftBehind() error {
 var testEngine = sync.OnceValues(func() (*engine, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return connect(ctx, "")
+	return connect(ctx, Address{})
 })
 
 // needEngine skips a test where there is no engine, and fails it where there

@@ -44,10 +44,9 @@ type Manager struct {
 	within string // a label that images must have besides ours; empty means none
 }
 
-// NewManager connects to the engine at address, which is as in Options. The
-// error is ErrNoEngine if there is none.
-func NewManager(ctx context.Context, address string) (*Manager, error) {
-	e, err := connect(ctx, address)
+// NewManager connects to an engine. The error is ErrNoEngine if there is none.
+func NewManager(ctx context.Context, at Address) (*Manager, error) {
+	e, err := connect(ctx, at)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,14 +29,23 @@ import (
 // A fleet is some brokers that share a database, behind nginx with the configuration
 // in deploy.
 type fleet struct {
-	config   string
+	fleetOptions
+	config   string // without the database
 	replicas []*replica
 	url      string // of nginx
+}
+
+// fleetOptions are how a fleet differs from the usual one.
+type fleetOptions struct {
+	states []string            // the database's address for each broker; nil for a database of the fleet
+	nginx  func(string) string // changes the configuration in deploy
+	broker string              // the program; empty for this one
 }
 
 // A replica is one broker, which can be started again.
 type replica struct {
 	addr, peers, dir string
+	program, config  string
 	cmd              *exec.Cmd
 	mu               sync.Mutex
 	said             []string // on stderr
@@ -87,14 +97,16 @@ func writeConfig(t testing.TB, path string, config map[string]any) {
 // startFleetOf starts n brokers of a config, to which it adds a database, and nginx.
 func startFleetOf(t testing.TB, n int, config string) *fleet {
 	t.Helper()
+	return startFleetWith(t, n, config, fleetOptions{})
+}
+
+// startFleetWith is startFleetOf for an unusual fleet.
+func startFleetWith(t testing.TB, n int, config string, o fleetOptions) *fleet {
+	t.Helper()
 	nginx := nginxCommand(t)
-	db, err := postgrestest.Start()
-	db = postgrestest.Need(t, db, err)
-	t.Cleanup(func() {
-		if err := db.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	if o.states == nil {
+		o.states = slices.Repeat([]string{startDatabase(t).Address()}, n)
+	}
 	text, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)
@@ -103,14 +115,19 @@ func startFleetOf(t testing.TB, n int, config string) *fleet {
 	if err := json.Unmarshal(text, &all); err != nil {
 		t.Fatal(err)
 	}
-	all["broker"].(map[string]any)["state"] = db.Address()
-	writeConfig(t, config, all)
-	f := &fleet{config: config}
+	f := &fleet{config: config, fleetOptions: o}
 	dir, ports := t.TempDir(), freePorts(t, 2*n+1)
-	for i := range n {
-		r := &replica{addr: ports[2*i], peers: ports[2*i+1], dir: filepath.Join(dir, fmt.Sprint("replica", i))}
+	for i, state := range o.states {
+		all["broker"].(map[string]any)["state"] = state
+		r := &replica{addr: ports[2*i], peers: ports[2*i+1], dir: filepath.Join(dir, fmt.Sprint("replica", i)), program: o.broker}
+		if state != o.states[0] || i == 0 {
+			r.config = filepath.Join(filepath.Dir(config), fmt.Sprintf("servers-%d.json", i))
+			writeConfig(t, r.config, all)
+		} else {
+			r.config = f.replicas[0].config
+		}
 		f.replicas = append(f.replicas, r)
-		r.start(t, f.config)
+		r.start(t)
 		t.Cleanup(func() { r.signal(syscall.SIGKILL); <-r.ended })
 	}
 	for _, r := range f.replicas {
@@ -119,6 +136,19 @@ func startFleetOf(t testing.TB, n int, config string) *fleet {
 	f.url = "http://" + ports[2*n] + "/mcp"
 	f.balance(t, nginx, ports[2*n])
 	return f
+}
+
+// startDatabase starts a server that ends with the test.
+func startDatabase(t testing.TB) *postgrestest.Server {
+	t.Helper()
+	db, err := postgrestest.Start()
+	db = postgrestest.Need(t, db, err)
+	t.Cleanup(func() {
+		if err := db.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
 }
 
 // freePorts returns addresses of this machine at which nobody listens.
@@ -135,9 +165,12 @@ func freePorts(t testing.TB, n int) (addrs []string) {
 	return addrs
 }
 
-func (r *replica) start(t testing.TB, config string) {
+func (r *replica) start(t testing.TB) {
 	t.Helper()
-	r.cmd = brokerCommand(t, "serve", "--http", r.addr, "--advertise", r.peers, "--config", config, "--state-dir", r.dir)
+	r.cmd = brokerCommand(t, "serve", "--http", r.addr, "--advertise", r.peers, "--config", r.config, "--state-dir", r.dir)
+	if r.program != "" {
+		r.cmd.Path = r.program
+	}
 	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
 	stderr, err := r.cmd.StderrPipe()
 	if err != nil {
@@ -193,6 +226,9 @@ func (f *fleet) balance(t testing.TB, nginx, addr string) {
 	}
 	dir := t.TempDir()
 	conf := string(text)
+	if f.nginx != nil {
+		conf = f.nginx(conf)
+	}
 	for _, change := range [][2]string{
 		{"server broker1:8080 max_fails=1 fail_timeout=2s;\n", servers.String()},
 		{"server broker2:8080 max_fails=1 fail_timeout=2s;\n", ""},
@@ -345,7 +381,7 @@ func TestFleetRestartsWithoutAnError(t *testing.T) {
 		if err := <-r.ended; err != nil {
 			t.Errorf("the broker ends with %v:\n%s", err, r.log())
 		}
-		r.start(t, f.config)
+		r.start(t)
 		r.ready(t)
 		ready := time.Now()
 		// nginx tries again after 2 s what has failed.
@@ -498,7 +534,7 @@ func TestFleetScriptThatWaits(t *testing.T) {
 	if err := <-f.replicas[0].ended; err != nil {
 		t.Error(err)
 	}
-	f.replicas[0].start(t, f.config)
+	f.replicas[0].start(t)
 	f.replicas[0].ready(t)
 	at = f.connect(t, one, modern, o)
 	p = begin()

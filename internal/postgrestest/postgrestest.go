@@ -22,6 +22,7 @@ var ErrNone = errors.New("no initdb in $PATH or /usr/lib/postgresql: install Pos
 // on a socket in it alone, and does not wait for the disk.
 type Server struct {
 	dir, bin string
+	args     []string // more than others have
 	cmd      *exec.Cmd
 	log      bytes.Buffer
 	schemas  atomic.Int64
@@ -80,6 +81,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 func (s *Server) Run() error {
 	s.cmd = s.command("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off",
 		"-c", "shared_buffers=16MB", "-c", "max_connections=200", "-c", "autovacuum=off")
+	s.cmd.Args = append(s.cmd.Args, s.args...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -93,6 +95,54 @@ func (s *Server) Run() error {
 	}
 	return nil
 }
+
+// Standby makes and starts a server that follows s, whose commits wait for it from
+// then on. Both have the schemas of s.
+func (s *Server) Standby() (*Server, error) {
+	dir, err := os.MkdirTemp("", "pg-")
+	if err != nil {
+		return nil, err
+	}
+	b := &Server{dir: dir, bin: s.bin, args: []string{"-c", "cluster_name=standby"}}
+	if err = own(dir); err == nil {
+		var out []byte
+		if out, err = s.command("pg_basebackup", "-h", s.dir, "-U", "postgres", "-D", b.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync").CombinedOutput(); err != nil {
+			err = fmt.Errorf("pg_basebackup: %w: %s", err, out)
+		}
+	}
+	if err == nil {
+		err = b.Run()
+	}
+	if err == nil {
+		_, err = s.Query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+	}
+	if err == nil {
+		_, err = s.Query("SELECT pg_reload_conf()")
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Stop())
+	}
+	return b, nil
+}
+
+// Promote makes a standby a server of its own.
+func (s *Server) Promote() error {
+	_, err := s.Query("SELECT pg_promote()")
+	return err
+}
+
+// Query is what psql prints for a statement.
+func (s *Server) Query(statement string) (string, error) {
+	out, err := s.command("psql", "-h", s.dir, "-U", "postgres", "-X", "-A", "-t", "-c", statement, "postgres").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("psql: %w: %s", err, out)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// Pause stops the server and all its processes, until the function that it returns is
+// called.
+func (s *Server) Pause() (goOn func() error, err error) { return pause(s.cmd.Process.Pid) }
 
 // Kill ends the server as a crash does.
 func (s *Server) Kill() error {
@@ -110,11 +160,19 @@ func (s *Server) Stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// Address is that of a new, empty schema of the server.
-func (s *Server) Address() string {
-	q := url.Values{"host": {s.dir}, "search_path": {fmt.Sprintf("s%d_%d", os.Getpid(), s.schemas.Add(1))}}
+// Address is that of a new, empty schema of the server; with others, of whichever of
+// them can be written to.
+func (s *Server) Address(others ...*Server) string {
+	hosts := s.dir
+	for _, o := range others {
+		hosts += "," + o.dir
+	}
+	q := url.Values{"host": {hosts}, "search_path": {fmt.Sprintf("s%d_%d", os.Getpid(), s.schemas.Add(1))}}
 	return "postgres://postgres@/postgres?" + q.Encode()
 }
+
+// Socket is where the server listens.
+func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
 
 // Dump is what pg_dump writes of a database.
 func (s *Server) Dump() (string, error) {

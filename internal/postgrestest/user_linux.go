@@ -1,8 +1,12 @@
 package postgrestest
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -24,4 +28,27 @@ func asUser(cmd *exec.Cmd) {
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 	}
+}
+
+// pause stops a process, which starts no more then, and its children.
+func pause(pid int) (goOn func() error, err error) {
+	all := []int{pid}
+	signal := func(s syscall.Signal) (err error) {
+		for _, pid := range all {
+			err = errors.Join(err, syscall.Kill(pid, s))
+		}
+		return err
+	}
+	goOn = func() error { return signal(syscall.SIGCONT) }
+	if err := signal(syscall.SIGSTOP); err != nil {
+		return nil, err
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, child := range strings.Fields(string(children)) {
+		n, _ := strconv.Atoi(child) // 0 would be this process and its group
+		if n > 0 {
+			all = append(all, n)
+		}
+	}
+	return goOn, errors.Join(err, signal(syscall.SIGSTOP))
 }

@@ -3,6 +3,7 @@
 package postgrestest
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 )
@@ -13,3 +14,5 @@ var quit = os.Kill
 func own(string) error { return nil }
 
 func asUser(*exec.Cmd) {}
+
+func pause(int) (func() error, error) { return nil, errors.ErrUnsupported }

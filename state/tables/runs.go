@@ -250,7 +250,11 @@ func (r *Runs) whole(ctx context.Context, id string) (state.Run, []state.RunCall
 		return state.Run{}, nil, state.ErrNotFound
 	}
 	run := list[0]
-	if err := r.conn.QueryRowContext(ctx, "SELECT code FROM runs WHERE id = ?", id).Scan(&run.Code); err != nil {
+	err = r.conn.QueryRowContext(ctx, "SELECT code FROM runs WHERE id = ?", id).Scan(&run.Code)
+	if errors.Is(err, sql.ErrNoRows) { // another broker has just removed it
+		err = state.ErrNotFound
+	}
+	if err != nil {
 		return run, nil, err
 	}
 	rows, err := r.conn.QueryContext(ctx, "SELECT body, value, steps FROM run_calls WHERE run = ? ORDER BY ordinal", id)

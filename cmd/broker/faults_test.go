@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,16 +36,19 @@ func faultsFor(t testing.TB) time.Duration {
 	return d
 }
 
-// A counter is a server that counts writes by key.
+// A counter is a server that counts writes by key. Who calls its tool "gate" waits
+// until the gate is open.
 type counter struct {
 	url    string
+	gate   chan struct{}
+	waits  atomic.Int64
 	mu     sync.Mutex
 	writes map[string]int
 }
 
 func startCounter(t testing.TB) *counter {
 	t.Helper()
-	c := &counter{writes: make(map[string]int)}
+	c := &counter{gate: make(chan struct{}), writes: make(map[string]int)}
 	type key struct {
 		Key string `json:"key"`
 	}
@@ -60,10 +64,15 @@ func startCounter(t testing.TB) *counter {
 		func(_ context.Context, _ *mcp.CallToolRequest, k key) (*mcp.CallToolResult, key, error) {
 			return nil, k, nil
 		})
-	mcp.AddTool(s, &mcp.Tool{Name: "hang", Description: "Hangs.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
-		func(ctx context.Context, _ *mcp.CallToolRequest, _ key) (*mcp.CallToolResult, any, error) {
-			<-ctx.Done()
-			return nil, nil, ctx.Err()
+	mcp.AddTool(s, &mcp.Tool{Name: "gate", Description: "Waits.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(ctx context.Context, _ *mcp.CallToolRequest, k key) (*mcp.CallToolResult, key, error) {
+			c.waits.Add(1)
+			defer c.waits.Add(-1)
+			select {
+			case <-c.gate:
+			case <-ctx.Done():
+			}
+			return nil, k, ctx.Err()
 		})
 	h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
 	t.Cleanup(h.Close)
@@ -86,7 +95,7 @@ func faultsConfig(t testing.TB, servers map[string]string, broker map[string]any
 	for name, url := range servers {
 		all[name] = map[string]any{"url": url}
 	}
-	broker["http"] = map[string]any{"tokens": map[string]string{"me": fleetToken}}
+	broker["http"] = map[string]any{"tokens": map[string]string{"me": fleetToken, "another": "x" + fleetToken}}
 	path := filepath.Join(t.TempDir(), "servers.json")
 	writeConfig(t, path, map[string]any{"mcpServers": all, "broker": broker})
 	return path
@@ -95,6 +104,7 @@ func faultsConfig(t testing.TB, servers map[string]string, broker map[string]any
 // A caller makes requests of one protocol era, and repeats none.
 type caller struct {
 	url, version, session string
+	token                 string // empty for that of most
 	client                *http.Client
 }
 
@@ -102,7 +112,7 @@ func newCaller(t testing.TB, url, version string) *caller {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 1}
 	t.Cleanup(transport.CloseIdleConnections)
-	c := &caller{url: url, version: version, client: &http.Client{Transport: withToken{transport}}}
+	c := &caller{url: url, version: version, client: &http.Client{Transport: transport}}
 	if version == legacy {
 		resp, _, err := c.post(t.Context(), "initialize", map[string]any{"protocolVersion": legacy, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
 		if err != nil {
@@ -127,7 +137,8 @@ func (c *caller) post(ctx context.Context, method string, params map[string]any)
 	if err != nil {
 		return nil, nil, err
 	}
-	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {c.version}}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {c.version},
+		"Authorization": {"Bearer " + cmp.Or(c.token, fleetToken)}}
 	if c.version == modern {
 		req.Header.Set("Mcp-Method", method)
 		if name, ok := params["name"].(string); ok {

@@ -59,13 +59,6 @@ func startReaders(t *testing.T, urls ...string) *readers {
 	return r
 }
 
-// forget begins the measurement again.
-func (r *readers) forget() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.took)
-}
-
 func (r *readers) end(t *testing.T) {
 	t.Helper()
 	close(r.stop)

@@ -163,11 +163,11 @@ func (s *Server) Stop() error {
 // Address is that of a new, empty schema of the server; with others, of whichever of
 // them can be written to.
 func (s *Server) Address(others ...*Server) string {
-	hosts := s.dir
+	hosts := []string{s.dir}
 	for _, o := range others {
-		hosts += "," + o.dir
+		hosts = append(hosts, o.dir)
 	}
-	q := url.Values{"host": {hosts}, "search_path": {fmt.Sprintf("s%d_%d", os.Getpid(), s.schemas.Add(1))}}
+	q := url.Values{"host": {strings.Join(hosts, ",")}, "search_path": {fmt.Sprintf("s%d_%d", os.Getpid(), s.schemas.Add(1))}}
 	return "postgres://postgres@/postgres?" + q.Encode()
 }
 

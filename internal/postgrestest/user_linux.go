@@ -44,7 +44,7 @@ func pause(pid int) (goOn func() error, err error) {
 		return nil, err
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	for _, child := range strings.Fields(string(children)) {
+	for child := range strings.FieldsSeq(string(children)) {
 		n, _ := strconv.Atoi(child) // 0 would be this process and its group
 		if n > 0 {
 			all = append(all, n)

@@ -206,6 +206,7 @@ type load struct {
 	t       *testing.T
 	counter *counter
 	stop    chan struct{}
+	end     func() // ends the clients, and waits for them
 	wg      sync.WaitGroup
 	n       atomic.Int64 // answered
 
@@ -220,6 +221,8 @@ const loadScript = `await counter.write({key: "%[1]s-1"}); await counter.read({k
 func startLoad(t *testing.T, c *counter, n int, urls ...string) *load {
 	t.Helper()
 	l := &load{t: t, counter: c, stop: make(chan struct{}), answered: make(map[string]string), failed: make(map[string]error)}
+	l.end = sync.OnceFunc(func() { close(l.stop); l.wg.Wait() })
+	t.Cleanup(l.end)
 	for i := range n {
 		client := newCaller(t, urls[i%len(urls)], []string{legacy, modern}[i/len(urls)%2])
 		l.wg.Go(func() {
@@ -240,14 +243,17 @@ func startLoad(t *testing.T, c *counter, n int, urls ...string) *load {
 				l.mu.Unlock()
 				if err == nil {
 					l.n.Add(1)
+					continue
+				}
+				select { // as clients do
+				case <-l.stop:
+				case <-time.After(50 * time.Millisecond):
 				}
 			}
 		})
 	}
 	return l
 }
-
-func (l *load) end() { close(l.stop); l.wg.Wait() }
 
 // keptRows are what a database has of scripts, by key.
 type keptRows struct {

@@ -20,9 +20,9 @@ func Example() {
 	}}}})
 	server := catalog.Servers()[0]
 	tool := server.Tools[0]
-	fmt.Println(codegen.Signature(server, tool))
+	fmt.Println(new(codegen.Generator).Signature(server, tool))
 	fmt.Println()
-	fmt.Println(codegen.Declaration(server, tool))
+	fmt.Println(new(codegen.Generator).Declaration(server, tool))
 	fmt.Println()
 	fmt.Print(codegen.RunModule(server, nil).Source)
 	// Output:

@@ -17,16 +17,6 @@ const signatureMax = 320
 // tokens.
 const declarationMax = 2900
 
-// Signature is that of the zero Generator.
-func Signature(s *discovery.Server, t *discovery.Tool) string {
-	return new(Generator).Signature(s, t)
-}
-
-// Declaration is that of the zero Generator.
-func Declaration(s *discovery.Server, t *discovery.Tool) string {
-	return new(Generator).Declaration(s, t)
-}
-
 // Signature returns the tool as one line of TypeScript, ready to call:
 //
 //	github.listIssues(input: { owner: string; repo: string }): Promise<any>

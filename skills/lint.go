@@ -133,11 +133,9 @@ func lintTools(doc *Doc, text string, known func(id string) bool) []Diagnostic {
 			}
 		}
 	}
-	s := &Skill{AllowedTools: doc.AllowedTools}
-	own, _ := s.Offer()
 	for _, t := range doc.AllowedTools {
 		server, tool, ok := strings.Cut(strings.TrimPrefix(t, "mcp__"), "__")
-		if strings.HasPrefix(t, "mcp__") && ok && server != own.Name && !strings.ContainsAny(tool, "*(") && !known(server+"__"+tool) {
+		if strings.HasPrefix(t, "mcp__") && ok && !strings.ContainsAny(tool, "*(") && !known(server+"__"+tool) {
 			list = append(list, Diagnostic{"unknown_tool", Warning, "allowed-tools", "there is no tool " + quoted(t) + " here", doc.lineOf("allowed-tools")})
 		}
 	}

@@ -1,7 +1,6 @@
 package skills_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func TestLintOfSkills(t *testing.T) {
 		files map[string]string
 		want  []string // line and code
 	}{
-		{"fine", map[string]string{"SKILL.md": header + "allowed-tools: Read mcp__github__list_issues mcp__own__start mcp__own__advance\n---\n\nRead [it](references/a.md). callMCPTool('github.list_issues')\n", "references/a.md": "x"}, nil},
+		{"fine", map[string]string{"SKILL.md": header + "allowed-tools: Read mcp__github__list_issues\n---\n\nRead [it](references/a.md). callMCPTool('github.list_issues')\n", "references/a.md": "x"}, nil},
 		{"a poor description", map[string]string{"SKILL.md": "---\nname: review\ndescription: Reviews.\n---\n\nx\n"}, []string{"3 description_short"}},
 		{"no when", map[string]string{"SKILL.md": "---\nname: review\ndescription: Reviews all the texts that others have written.\n---\n\nx\n"}, []string{"3 description_when"}},
 		{"a long text", map[string]string{"SKILL.md": header + "---\n\n" + strings.Repeat("Read it again, slowly. ", 1000) + "\n"}, []string{"0 body_tokens"}},
@@ -61,58 +60,5 @@ func TestLintOfSkills(t *testing.T) {
 		if diff := cmp.Diff(c.want, codes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\n%v", c.name, diff, got)
 		}
-	}
-}
-
-// Load takes what the standard says and says what is wrong with the rest.
-func TestLoadForPrograms(t *testing.T) {
-	dir := folder(t, "review", map[string]string{"SKILL.md": header + "metadata:\n  version: \"2\"\nlicense: MIT\n---\n\nRead it.\n", "references/a.md": "A.\n"})
-	k, err := skills.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := k.ReadFile("references/a.md", 0, 0)
-	if err != nil || page.Text != "A.\n" || k.Dir() != dir || k.License != "MIT" || k.Version != "2" || k.Ref != "review" {
-		t.Errorf("Load = %+v, reading %+v, %v", k, page, err)
-	}
-	// The text is read when it is asked for.
-	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(header+"---\n\nRead it twice.\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if act, err := k.Activate(nil, "", false); err != nil || !strings.Contains(act.Text, "Read it twice.") {
-		t.Errorf("Activate = %+v, %v", act, err)
-	}
-	_, err = skills.Load(folder(t, "other", map[string]string{"SKILL.md": header + "---\n\nx\n"}))
-	if e, ok := errors.AsType[*skills.InvalidError](err); !ok || len(e.Diagnostics) != 1 || e.Diagnostics[0].Code != "name_dir_mismatch" {
-		t.Errorf("a name that is not that of the folder: %v", err)
-	}
-	if _, err := skills.Load(filepath.Join(dir, "none")); err == nil {
-		t.Error("a folder that is not there is loaded")
-	}
-}
-
-func TestServersThatSkillsBring(t *testing.T) {
-	const tools = "allowed-tools: 'Bash(scripts/run *) Read mcp__my__kit__start mcp__my__kit__advance'\n"
-	k, err := skills.Load(folder(t, "review", map[string]string{"SKILL.md": header + tools + "---\n\nx\n", "scripts/run": "#!/bin/sh\n"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := skills.Offer{Name: "my__kit", Tools: []string{"start", "advance"}, Command: filepath.Join(k.Dir(), "scripts", "run"), Args: []string{"mcp"}}
-	if got, ok := k.Offer(); !ok || !cmp.Equal(got, want) {
-		t.Errorf("Offer = %+v, %v, want %+v", got, ok, want)
-	}
-	k, err = skills.Load(folder(t, "review", map[string]string{"SKILL.md": header + tools + "---\n\nx\n"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, ok := k.Offer(); !ok || got.Command != "" {
-		t.Errorf("without scripts/run: %+v, %v", got, ok)
-	}
-	k, err = skills.Load(folder(t, "review", map[string]string{"SKILL.md": header + "allowed-tools: Read mcp__github__list mcp____start\n---\n\nx\n", "scripts/run": ""}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, ok := k.Offer(); ok {
-		t.Errorf("tools of another server: %+v", got)
 	}
 }

@@ -67,7 +67,7 @@ type advice struct{ f *Feature }
 
 // skillUse says to one who has activated a skill how what is in it is used.
 func (a advice) skillUse(k *skills.Skill) string {
-	return workflowUse(k) + a.f.offerUse(k) + a.f.scriptUse(k) + a.f.filesUse(k)
+	return workflowUse(k) + a.f.scriptUse(k) + a.f.filesUse(k)
 }
 
 // scriptUse says to one who has activated a skill how its scripts are run; empty

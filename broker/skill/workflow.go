@@ -47,29 +47,6 @@ func withInput(schema json.RawMessage) string {
 	return " and this input: " + string(gate.Compact(schema))
 }
 
-// offerUse says where the tools are that a skill brings along as an MCP server;
-// empty if it brings none.
-func (a advice) offerUse(k *skills.Skill) string {
-	o, ok := k.Offer()
-	if !ok {
-		return ""
-	}
-	full, _ := a.f.catalog.Both()
-	s, registered := full.FindServer(o.Name)
-	if !registered {
-		return fmt.Sprintf("\nThe MCP server %s of this skill is not registered here, so that its tools are missing. Its user can register it: broker skills register %s", o.Name, k.Ref)
-	}
-	var names []string
-	for _, t := range o.Tools {
-		id := s.Listing.Server + "." + t
-		if found, ok := full.Tool(id); ok {
-			id = found.ID
-		}
-		names = append(names, "mcp__"+o.Name+"__"+t+" is "+id)
-	}
-	return "\nThe tools of its MCP server are called in execute_code, with callMCPTool(id, input): " + strings.Join(names, ", ") + "."
-}
-
 // An engineKey says whose sessions of which skill an engine runs: nobody can go
 // on with those of another client.
 type engineKey struct{ owner, origin, skill string }

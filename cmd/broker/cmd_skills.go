@@ -25,7 +25,7 @@ func (a *app) skillsCommand() *cobra.Command {
 	c := group("skills", "Manage skills: folders that tell an agent how to do something",
 		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(),
 		a.skillsSwitchCommand("enable", "Enable a skill", true), a.skillsSwitchCommand("disable", "Disable a skill without removing it", false), a.skillsApproveCommand(),
-		a.skillsInstallCommand(), a.skillsRegisterCommand(), a.skillsRemoveCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
+		a.skillsInstallCommand(), a.skillsRemoveCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
 		a.skillsCallCommand())
 	c.PersistentFlags().StringVar(&a.skillsPath, "skills", "", "the folder with public/ and custom/, instead of the config's")
 	return c
@@ -171,18 +171,13 @@ type skillRow struct {
 	Version     string              `json:"version,omitempty"`
 	Model       bool                `json:"model_invocable"`
 	User        bool                `json:"user_invocable"`
-	Server      *skills.Offer       `json:"mcp_server,omitempty"` // that it brings along
 	Diagnostics []skills.Diagnostic `json:"diagnostics"`
 
 	Found *broker.SkillPassage `json:"found,omitempty"` // what a search found in its files
 }
 
 func rowOf(s *skills.Skill) skillRow {
-	r := skillRow{s.Ref, s.Description, s.Origin(), s.State, s.Dir(), s.Version, s.ModelInvocable, s.UserInvocable, nil, append([]skills.Diagnostic{}, s.Diagnostics...), nil}
-	if o, ok := s.Offer(); ok {
-		r.Server = &o
-	}
-	return r
+	return skillRow{s.Ref, s.Description, s.Origin(), s.State, s.Dir(), s.Version, s.ModelInvocable, s.UserInvocable, append([]skills.Diagnostic{}, s.Diagnostics...), nil}
 }
 
 func (a *app) skillsListCommand() *cobra.Command {
@@ -213,7 +208,6 @@ func (a *app) listSkills(s *skills.Snapshot, diagnostics bool) error {
 		return err
 	}
 	a.printProblems(rows, s.Problems, diagnostics)
-	a.printOffers(rows)
 	return nil
 }
 
@@ -366,7 +360,6 @@ func (a *app) showSkill(k *skills.Skill, list []skills.Tool) error {
 		sayln(a.stdout, "            … and more")
 	}
 	a.printProblems([]skillRow{rowOf(k)}, nil, true)
-	a.printOffers([]skillRow{rowOf(k)})
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -299,4 +300,33 @@ func (a *app) skillsLintCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// knownTool reports whether a server of the config has a tool, as far as its
+// servers have been listed: of the others every tool is taken to be there. It is
+// nil if there is no config, or one without servers.
+func (a *app) knownTool() (func(id string) bool, error) {
+	path, exists, err := config.Target(a.configPath)
+	if err != nil || !exists {
+		return nil, err
+	}
+	cfg, err := config.Load(path)
+	if err != nil || len(cfg.Servers) == 0 {
+		return nil, err
+	}
+	s, err := a.openAnyway(-1)
+	if err != nil {
+		return nil, err
+	}
+	tools := s.broker.Catalog()
+	if err := s.close(); err != nil {
+		return nil, err
+	}
+	return func(id string) bool {
+		if _, ok := tools.Tool(id); ok {
+			return true
+		}
+		server, ok := tools.ServerOf(id)
+		return ok && len(server.Listing.Tools) == 0
+	}, nil
 }

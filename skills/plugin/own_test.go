@@ -43,7 +43,7 @@ func TestOwnPlugin(t *testing.T) {
 	if found, err := skills.Lint(dir, nil); err != nil || len(found) > 0 {
 		t.Errorf("%s: %v, %v", dir, found, err)
 	}
-	if _, err := skills.Load(dir); err != nil {
-		t.Error(err)
+	if ok, list := skills.ReadPath(dir).Judge(skills.Strict); !ok {
+		t.Errorf("%s: %v", dir, list)
 	}
 }

@@ -98,8 +98,8 @@ func Lasting(calls []state.RunCall) error { return run.Lasting(calls) }
 func ToolsOf(calls []state.RunCall) []string { return run.ToolsOf(calls) }
 
 // Denied is the error that a script gets for a call that a person has denied, as
-// JSON.
-func Denied(c state.RunCall) json.RawMessage { return run.Denied(c) }
+// JSON. The reason may be empty.
+func Denied(c state.RunCall, reason string) json.RawMessage { return run.Denied(c, reason) }
 
 // Surface returns what tools/list and initialize cost a client.
 func (b *Broker) Surface() Surface { return b.surface.Describe() }

@@ -236,8 +236,10 @@ type Verdict struct {
 	ForRun bool
 	// By is who decided, for the record.
 	By string
+	// Reason is why calls are denied, in the words of who decided; it may be empty.
+	Reason string
 	// Denied is the error that the script gets for a call, as JSON.
-	Denied func(c RunCall) json.RawMessage
+	Denied func(c RunCall, reason string) json.RawMessage
 }
 
 // Event is the verdict about calls of a run, for the record.
@@ -255,6 +257,9 @@ func (v Verdict) Event(run string, calls []RunCall) Event {
 			sep = " "
 		}
 		e.Detail += fmt.Sprintf("%s%d %s", sep, c.Ordinal, c.Tool)
+	}
+	if v.Reason != "" {
+		e.Detail += ": " + v.Reason
 	}
 	return e
 }
@@ -284,7 +289,7 @@ func (v Verdict) Decide(r *Run, calls []RunCall, now time.Time) error {
 		c.By = v.By
 		if !v.Approve {
 			settled++
-			c.State, c.Settled, c.Failure = RunFailed, settled, v.Denied(*c)
+			c.State, c.Settled, c.Failure = RunFailed, settled, v.Denied(*c, v.Reason)
 			continue
 		}
 		c.State, c.Expires = RunApproved, now.Add(ApprovalAge)

@@ -236,7 +236,7 @@ func TestOnlyWhatWasShownIsApproved(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	decide := func(approve bool, n int, digest string) (int, string) {
-		return v.ask(http.MethodPost, "/api/runs/"+run.ID+"/decide", fmt.Sprintf(`{"approve": %v, "calls": [%d], "digests": [%q]}`, approve, n, digest))
+		return v.ask(http.MethodPost, "/api/runs/"+run.ID+"/decide", fmt.Sprintf(`{"approve": %v, "calls": [%d], "digests": [%q], "reason": "%s"}`, approve, n, digest, map[bool]string{false: `not\ntoday`}[approve]))
 	}
 	for _, tt := range []struct {
 		approve bool
@@ -256,7 +256,7 @@ func TestOnlyWhatWasShownIsApproved(t *testing.T) {
 			t.Errorf("decide %v on %d: %d %s, then %s, %v; want %d and %s", tt.approve, tt.n, status, text, states, err, tt.status, tt.states)
 		}
 	}
-	if got := v.decided(run.ID); len(got) != 2 || !slices.Contains(got, "the console: approved 1 git__push") || !slices.Contains(got, "the console: denied 2 git__push") {
+	if got := v.decided(run.ID); len(got) != 2 || !slices.Contains(got, "the console: approved 1 git__push") || !slices.Contains(got, "the console: denied 2 git__push: not today") {
 		t.Errorf("the record says %q", got)
 	}
 }

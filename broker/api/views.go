@@ -224,6 +224,9 @@ func (s *server) showRun(r *http.Request) (int, any, error) {
 	return answered(run, runProblem(err, r.PathValue("id")))
 }
 
+// MaxReason bounds why a person denies calls: the model reads it.
+const MaxReason = 500
+
 // decide approves or denies calls of a run. The digests are those of the calls that
 // the person was shown.
 func (s *server) decide(r *http.Request) (int, any, error) {
@@ -231,6 +234,7 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 		Approve bool     `json:"approve"`
 		ForRun  bool     `json:"for_run"`
 		Always  bool     `json:"always"`
+		Reason  string   `json:"reason"`
 		Calls   []int    `json:"calls"`
 		Digests []string `json:"digests"`
 	}
@@ -240,8 +244,11 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 	if len(body.Calls) == 0 || len(body.Calls) != len(body.Digests) {
 		return 0, nil, newProblem(http.StatusUnprocessableEntity, "bad_body", `the body needs "calls" and "digests", of the calls that were shown`)
 	}
+	if body.Approve && body.Reason != "" || len(body.Reason) > MaxReason {
+		return 0, nil, newProblem(http.StatusUnprocessableEntity, "bad_body", `"reason" is for calls that are denied, and has at most %d bytes`, MaxReason)
+	}
 	always := body.Approve && body.Always && s.o.Always != nil
-	v := state.Verdict{Approve: body.Approve, ForRun: body.ForRun || always, Only: body.Calls, By: clientOf(r), Denied: broker.Denied}
+	v := state.Verdict{Approve: body.Approve, ForRun: body.ForRun || always, Only: body.Calls, By: clientOf(r), Reason: gate.Line(body.Reason), Denied: broker.Denied}
 	switch v.By {
 	case clientConsole:
 		v.By = "the console"

@@ -43,6 +43,7 @@ const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 // A place is a console with a broker behind it.
 type place struct {
 	t       testing.TB
+	dir     string
 	broker  *broker.Broker
 	store   *sqlite.Store
 	handler http.Handler
@@ -79,7 +80,7 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 		}
 	}
 	l := library.New(library.Options{Skills: registry, Custom: skillsDir, Plugins: filepath.Join(dir, "plugins"), Switches: skills.SwitchFile(filepath.Join(dir, "switches.json"))})
-	p := &place{t: t, broker: b, store: store, page: console.New(), scripts: script.Store{Dir: filepath.Join(dir, "scripts")}}
+	p := &place{t: t, dir: dir, broker: b, store: store, page: console.New(), scripts: script.Store{Dir: filepath.Join(dir, "scripts")}}
 	p.handler = surface.ConsoleHandler(p.page, api.New(api.Options{
 		Library: func() *library.Library { return l }, Owner: surface.TokenOwner, Private: true, Session: func(r *http.Request) (s api.Session, err error) { s.In, s.Changes = p.page.Session(r); return s, nil },
 		Settings: func() (any, error) {
@@ -175,6 +176,10 @@ func TestConsoleInABrowser(t *testing.T) {
 	}
 	full, options := fullPlace(t)
 	empty := newPlace(t, nil, t.TempDir())
+	large := newPlace(t, nil, t.TempDir())
+	var filling sync.WaitGroup // while the browser looks at the others
+	filling.Go(large.fill)
+	defer filling.Wait()
 	control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := r.FormValue("client")
 		switch r.URL.Path {
@@ -197,6 +202,9 @@ func TestConsoleInABrowser(t *testing.T) {
 				}
 				full.record(fmt.Sprintf("%s-%d.", client, i), 1)
 			}
+		case "/large":
+			filling.Wait()
+			_, _ = fmt.Fprint(w, large.url)
 		case "/back":
 			full.serve(full.addr)
 		}

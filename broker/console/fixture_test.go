@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -43,7 +44,7 @@ func fullPlace(t *testing.T) (*place, map[string]any) {
 	for range 100 {
 		many.Go(func() {
 			for range 100 {
-				p.record("stdio", 20_000, state.Call{Server: "shelf", Tool: "list_books", ID: "shelf__list_books", Status: state.CallOK, Class: "read", Duration: time.Millisecond})
+				p.record("stdio", 20_000, state.Call{Server: "shelf", Tool: "list_books", ID: "shelf__list_books", Status: state.CallOK, Class: "read", Decision: "allow preset balanced", Duration: time.Millisecond, ArgBytes: 2, ResultBytes: 20_000})
 			}
 		})
 	}
@@ -69,6 +70,24 @@ func (p *place) plant() (id string) {
 	failed := call
 	failed.Status, failed.Error = state.CallError, "<script>alert(1)</script> "+secret
 	return p.record("odd", 20_000, call, failed)
+}
+
+// fill records a million calls. The first of them is like no other.
+func (p *place) fill() {
+	p.record("ann", 1, state.Call{Server: "rare", Tool: "find_me", ID: "rare__find_me", Status: state.CallOK, Class: "read"})
+	db, err := sql.Open("sqlite", filepath.Join(p.dir, "audit.db"))
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	defer db.Close()
+	_, err = db.ExecContext(p.t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999999)
+		INSERT INTO calls (n, execution, seq, server, tool, tool_id, started, duration, status, arg_bytes, result_bytes, error, args, class, decision)
+		SELECT first + i, '', 1, 'shelf', 'list_books', 'shelf__list_books', started + i * 1000000, 1000000, 'ok', 2, 100, '', '{"path":"docs/readme.md","limit":50}', 'read', 'allow preset balanced' FROM n, (SELECT n AS first, started FROM calls);
+		UPDATE head SET n = n + 999999`)
+	if err != nil {
+		p.t.Error(err)
+	}
 }
 
 // demoPlace is what the pictures of docs/console.md show: the same each time.

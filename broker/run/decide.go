@@ -42,11 +42,14 @@ const (
 )
 
 // Denied is the error that a script gets for a call that a person has denied, as
-// JSON.
-func Denied(c state.RunCall) json.RawMessage {
+// JSON. The reason may be empty.
+func Denied(c state.RunCall, reason string) json.RawMessage {
 	server, tool, _ := strings.Cut(c.Tool, "__")
 	e := &bridge.Error{Server: server, Tool: tool, Code: bridge.CodeDenied, Message: c.Tool + " was denied by the user",
 		Hint: "go on without it, or ask the user what to do instead"}
+	if reason != "" {
+		e.Message += ": " + reason
+	}
 	b, _ := json.Marshal(&sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}) // its fields are JSON
 	return b
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/tables"
@@ -97,15 +98,17 @@ func (a *app) approveCommand() *cobra.Command {
 }
 
 func (a *app) denyCommand() *cobra.Command {
-	v := state.Verdict{By: "broker approvals deny", Denied: broker.Denied}
+	v, reason := state.Verdict{By: "broker approvals deny", Denied: broker.Denied}, ""
 	c := &cobra.Command{
 		Use: "deny RUN", Short: "Deny calls that wait for a decision: the script gets an error for each",
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
+			v.Reason = gate.Cut(gate.Line(reason), api.MaxReason)
 			return a.decide(ctx, runs, args[0], v, false)
 		}),
 	}
 	verdictFlags(c, &v)
+	c.Flags().StringVar(&reason, "reason", "", "why, in a sentence that the model reads")
 	return c
 }
 

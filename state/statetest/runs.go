@@ -217,7 +217,7 @@ func (r Runs) decided(t *testing.T) {
 	s := r.open(t, r.New(t))
 	id, j := begun(t, s, write(1, state.RunAsked), write(2, state.RunAsked))
 	end(t, j, state.StatusWaiting)
-	deny := state.Verdict{Only: []int{2}, By: "me", Denied: func(state.RunCall) json.RawMessage { return json.RawMessage(`{"message":"no"}`) }}
+	deny := state.Verdict{Only: []int{2}, By: "me", Denied: func(state.RunCall, string) json.RawMessage { return json.RawMessage(`{"message":"no"}`) }}
 	decide := func(v state.Verdict) error {
 		return s.Change(t.Context(), id, func(run *state.Run, calls []state.RunCall) error { return v.Decide(run, calls, time.Now()) })
 	}

@@ -36,6 +36,7 @@ export function Approvals() {
   const runs = useLoad(waiting, '');
   const pins = useLoad((s) => get<{ pins: Pin[] }>('pins', {}, s), '');
   const at = useSignal(0);
+  const reasons = useSignal<Record<string, string>>({});
   const decided = useSignal<{ run: string; text: string; resumed?: string } | null>(null);
   useEffect(() => {
     const again = later(() => void runs.again(), 150);
@@ -51,7 +52,8 @@ export function Approvals() {
   useEffect(() => { document.getElementById('item-' + here)?.scrollIntoView({ block: 'nearest' }); }, [here]);
 
   const decide = (w: Waiting | undefined, approve: boolean, forRun = false, always = false) => w && attempt(async () => {
-    await send(`runs/${w.run.run_id}/decide`, { approve, for_run: forRun, always, calls: [w.call.n], digests: [w.call.digest ?? ''] });
+    const reason = approve ? '' : reasons.value[w.run.run_id + w.call.n] ?? '';
+    await send(`runs/${w.run.run_id}/decide`, { approve, for_run: forRun, always, reason, calls: [w.call.n], digests: [w.call.digest ?? ''] });
     decided.value = { run: w.run.run_id, text: `${approve ? 'Approved' : 'Denied'}: ${w.call.tool}` };
     await runs.again();
   });
@@ -88,7 +90,9 @@ export function Approvals() {
         <button class="primary" onClick={() => decide(w, true)}>Approve once</button>
         <button onClick={() => decide(w, true, true)}>Approve for this run</button>
         <button onClick={() => decide(w, true, true, true)}>Always</button>
-        <button class="danger" onClick={() => decide(w, false)}>Deny</button>
+        <span class="deny"><button class="danger" onClick={() => decide(w, false)}>Deny</button>
+          <input aria-label={'Why to deny ' + w.call.tool} maxLength={120} placeholder="why, for the model" value={reasons.value[w.run.run_id + w.call.n] ?? ''}
+            onInput={(e) => { reasons.value = { ...reasons.value, [w.run.run_id + w.call.n]: e.currentTarget.value }; }} onKeyDown={(e) => { if (e.key === 'Enter') void decide(w, false); }} /></span>
       </div></li>)}</ol>
     <h2>What servers offer</h2>
     <Problem error={pins.error.value} />

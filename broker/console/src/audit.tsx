@@ -74,7 +74,7 @@ export function Audit() {
       { name: 'Status', cell: (c) => <Status value={c.status} /> },
       { name: 'Took', number: true, low: true, cell: (c) => ms(c.duration_ms) },
       { name: 'Class', low: true, cell: (c) => c.class },
-      { name: 'Policy', low: true, cell: (c) => <span class={c.decision?.startsWith('allow') ? 'dim' : ''} title={c.decision}>{c.decision?.split(' ')[0]}</span> },
+      { name: 'Policy', low: true, cell: (c) => c.decision && <span class={c.decision.startsWith('allow') ? 'dim' : ''} title={c.decision}>{c.decision.split(' ')[0]}</span> },
       { name: 'Client', low: true, cell: (c) => c.client && <button class="link" onClick={() => setQuery('client', c.client ?? '')}>{c.client}</button> },
       { name: 'Execution', low: true, cell: (c) => c.execution && <a class="mono" href={'#/x/' + c.execution}>{c.execution.slice(0, 14)}</a> },
     ]} />}

@@ -21,7 +21,7 @@ export function draw(box: HTMLElement, days: Day[], span: number): () => void {
     plot = new uPlot({
       width: Math.max(200, box.clientWidth), height: 180, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), 'UTC'), cursor: { show: false }, legend: { show: false },
       scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, Math.max(max * 1.1, 1)] } },
-      axes: [{ ...axis, grid: { show: false }, splits: () => xs.filter((_t, i) => i % Math.ceil(xs.length / 8) === 0), values: (_u, v) => v.map((t) => new Date(t * 1000).toISOString().slice(5, 10)) }, { ...axis, size: 64, values: (_u, v) => v.map(size) }],
+      axes: [{ ...axis, grid: { show: false }, splits: (u) => xs.filter((_t, i) => i % Math.ceil((xs.length * 110) / u.width) === 0), values: (_u, v) => v.map((t) => new Date(t * 1000).toISOString().slice(5, 10)) }, { ...axis, size: 64, values: (_u, v) => v.map(size) }],
       series: [{}, { label: 'Kept out', fill: strong, stroke: strong, paths: bars, points: { show: false } }, { label: 'To the model', fill: weak, stroke: weak, paths: bars, points: { show: false } }],
     }, [xs, at((d) => d.bytes_kept + d.bytes_out), at((d) => d.bytes_out)], box);
   };

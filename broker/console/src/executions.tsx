@@ -81,7 +81,7 @@ export function Executions() {
     {shown.length > 0 && <Table label="Executions" rows={shown} rowKey={(e) => e.id} onOpen={(e) => '#/x/' + e.id} note={(e) => e.error && <span class="clip bad">{e.error}</span>} columns={[
       { name: 'Started', cell: (e) => <Time at={e.started} /> },
       { name: 'Status', cell: (e) => <Status value={e.status} /> },
-      { name: 'Script', low: true, wide: true, cell: (e) => <span class="mono line">{e.code}</span> },
+      { name: 'Script', low: true, wide: true, cell: (e) => e.code && <span class="mono line">{e.code}</span> },
       { name: 'Took', number: true, cell: (e) => (e.status === 'running' ? '' : ms(e.duration_ms)) },
       { name: 'Calls', number: true, cell: (e) => count(e.calls) },
       { name: 'Kept out', number: true, low: true, cell: (e) => size(kept(e)) },
@@ -113,34 +113,43 @@ export function ExecutionPage() {
   </>;
 }
 
+// Rows are laid out fifty at a time, when they come into view.
+const rowsAtOnce = 50;
+
 // Waterfall shows when each call began and ended. A call that writes is marked in
-// words, not by colour alone.
+// words, not by colour alone. A row has few elements: there may be 500.
 export function Waterfall({ execution, calls }: { execution: Execution; calls: Call[] }) {
   const open = useSignal(-1);
+  const toggle = (e: MouseEvent) => {
+    const li = (e.target as Element).closest('button.call')?.parentElement as HTMLLIElement | undefined;
+    if (li) open.value = open.value === li.value ? -1 : li.value;
+  };
   const start = Date.parse(execution.started);
-  const at = (c: Call) => Math.max(0, Date.parse(c.started) - start);
-  const total = Math.max(execution.status === 'running' ? Date.now() - start : execution.duration_ms, ...calls.map((c) => at(c) + c.duration_ms), 1);
+  const spans = calls.map((c) => { const at = Math.max(0, Date.parse(c.started) - start); return [at, at + c.duration_ms] as const; });
+  const total = Math.max(execution.status === 'running' ? Date.now() - start : execution.duration_ms, ...spans.map((s) => s[1]), 1);
   const percent = (n: number) => Math.min(100, (100 * n) / total) + '%';
-  const inCalls = covered(calls.map((c) => [at(c), at(c) + c.duration_ms]));
+  const chunks = useMemo(() => Array.from({ length: Math.ceil(calls.length / rowsAtOnce) }, (_, i) => calls.slice(i * rowsAtOnce, (i + 1) * rowsAtOnce)), [calls]);
   if (!calls.length) return <section><h2>Calls</h2><Empty title="This script called no tools." /></section>;
-  return <section><div class="row"><h2>Calls</h2><p class="dim">{many(calls.length, 'call')}; servers worked for {ms(inCalls)} of {ms(total)}</p></div>
+  const row = (c: Call, i: number) => {
+    const writes = c.class && c.class !== 'read', ok = c.status === 'ok', [from = 0] = spans[i] ?? [];
+    const name = <span title={c.server.length + c.tool.length > 30 ? c.server + '.' + c.tool : undefined}>{c.server}.<b>{c.tool}</b></span>;
+    return <li key={c.seq} value={c.seq}>
+      <button class="call" aria-expanded={open.value === c.seq}>
+        {writes || !ok ? <span class="tagged">{name}{writes && <span class="tag">{c.class}</span>}{!ok && <Status value={c.status} />}</span> : name}
+        <i class={ok ? writes ? 'writes' : undefined : 'bad'} style={`margin-left:${percent(from)};width:${percent(c.duration_ms)}`} />
+        <small>{ms(c.duration_ms)}</small>
+      </button>
+      {open.value === c.seq && <CallPanel c={c} />}
+    </li>;
+  };
+  return <section><div class="row"><h2>Calls</h2><p class="dim">{many(calls.length, 'call')}; servers worked for {ms(covered(spans))} of {ms(total)}</p></div>
     <div class="axis" aria-hidden="true"><span>0</span><span>{ms(total / 2)}</span><span>{ms(total)}</span></div>
-    <ol class="waterfall">{calls.map((c) => {
-      const writes = c.class && c.class !== 'read';
-      return <li key={c.seq}>
-        <button class="call" aria-expanded={open.value === c.seq} onClick={() => { open.value = open.value === c.seq ? -1 : c.seq; }}>
-          <span class="name"><span class="dim">{c.seq}</span><span class="long" title={c.server + '.' + c.tool}>{c.server}.<b>{c.tool}</b></span>{writes && <span class="tag">{c.class}</span>}{c.status !== 'ok' && <Status value={c.status} />}</span>
-          <span class="lane"><span class={'bar ' + (c.status !== 'ok' ? 'bad' : writes ? 'writes' : '')} style={{ left: percent(at(c)), width: percent(c.duration_ms) }} /></span>
-          <span class="took">{ms(c.duration_ms)}</span>
-        </button>
-        {open.value === c.seq && <CallPanel c={c} />}
-      </li>;
-    })}</ol></section>;
+    {chunks.map((list, n) => <ol key={n} class="waterfall" style={`contain-intrinsic-size:auto ${list.length * 2.2}rem`} onClick={toggle}>{list.map((c, i) => row(c, n * rowsAtOnce + i))}</ol>)}</section>;
 }
 
-function covered(spans: [number, number][]): number {
+function covered(spans: (readonly [number, number])[]): number {
   let sum = 0, end = 0;
-  for (const [a, b] of spans.sort((x, y) => x[0] - y[0])) {
+  for (const [a, b] of spans.toSorted((x, y) => x[0] - y[0])) {
     if (b > end) { sum += b - Math.max(a, end); end = b; }
   }
   return sum;

@@ -8,31 +8,49 @@ const days: Record<string, number> = { '': 30, week: 7, quarter: 90 };
 export function Ledger() {
   const span = param('span');
   const { value, error } = useLoad((s) => get<Sums>('stats', { since: new Date(Date.now() - (days[span] ?? 30) * 86_400_000).toISOString() }, s), span);
-  const l = value.value;
+  const l = value.value, spared = l?.tokens_saved.definitions_per_turn ?? 0;
   return <>
     <header><h1>Ledger</h1><p class="summary">What the model was spared.</p></header>
     <form class="filters" onSubmit={(e) => e.preventDefault()}><Select label="Period" value={span} onChange={(v) => setQuery('span', v)} options={[['week', '7 days'], ['', '30 days'], ['quarter', '90 days']]} /></form>
     <Problem error={error.value} />
     {l && <>
       <dl class="tiles">
-        <div><dt>Definitions not sent, each turn</dt><dd>{count(l.tokens_saved.definitions_per_turn)} <small>tokens</small></dd></div>
+        {spared < 0 ? <div><dt>Definitions, each turn</dt><dd>{count(-spared)} <small>tokens more</small></dd><dd class="dim">so few tools cost less than the broker's own</dd></div>
+          : <div><dt>Definitions not sent, each turn</dt><dd>{count(spared)} <small>tokens</small></dd></div>}
         <div><dt>Results kept out</dt><dd>{size(l.bytes_kept)}</dd><dd class="dim">{about(l.tokens_saved.results)} tokens (estimate)</dd></div>
         <div><dt>Executions</dt><dd>{count(l.executions)}</dd><dd class="dim">{many(l.calls, 'call')}, {count(l.errors)} failed</dd></div>
       </dl>
       <details><summary>How this is computed</summary>
-        <p><strong>Definitions:</strong> the tokens (o200k_base, counted) of name, description and input schema of all {'tools'} of all servers, less those of the broker's own tools. A client that connects to all servers sends them in each turn.</p>
+        <p><strong>Definitions:</strong> the tokens (o200k_base, counted) of name, description and input schema of all tools of all servers, less those of the broker's own tools. A client that connects to all servers sends them in each turn.</p>
         <p><strong>Results kept out:</strong> for each execution the bytes of results that came into the script ({size(l.bytes_in)} in all), less the bytes of its answer to the model ({size(l.bytes_out)}), where that is above zero. An interrupted execution counts nothing. Tokens are estimated at four bytes each.</p>
         <p>The same as JSON: <Cmd>broker audit stats --json</Cmd></p></details>
       {l.executions === 0 ? <Empty title="Nothing was executed in this period.">Scripts that read a lot and answer little save most. Try one in the <a href="#/runner">Runner</a>.</Empty> : <>
         <h2>By day</h2><Chart days={l.days} span={days[span] ?? 30} />
-        <h2>By tool</h2>
-        {l.tools.length ? <Table<ToolStats> label="By tool" rows={[...l.tools].sort((a, b) => b.result_bytes - a.result_bytes)} rowKey={(t) => t.server + '.' + t.tool} columns={[
-          { name: 'Tool', cell: (t) => <span class="mono">{t.server}.{t.tool}</span> }, { name: 'Results', number: true, cell: (t) => size(t.result_bytes) },
-          { name: 'Calls', number: true, cell: (t) => count(t.calls) }, { name: 'Errors', number: true, low: true, cell: (t) => (t.errors ? <strong>{count(t.errors)}</strong> : '0') },
-          { name: 'p50', number: true, low: true, cell: (t) => ms(t.p50_ms) }, { name: 'Last call', low: true, cell: (t) => <Time at={t.last_call} /> },
-        ]} /> : <Empty title="No tool was called." />}</>}
+        <h2>By server</h2><Use of="Server" list={byServer(l.tools)} />
+        <h2>By tool</h2><Use of="Tool" list={l.tools.map((t) => ({ ...t, name: t.server + '.' + t.tool }))} /></>}
     </>}
   </>;
+}
+
+interface Used { name: string; calls: number; errors: number; result_bytes: number; p50_ms?: number; last_call: string }
+
+function byServer(tools: ToolStats[]): Used[] {
+  const sums = new Map<string, Used>();
+  for (const t of tools) {
+    const s = sums.get(t.server) ?? { name: t.server, calls: 0, errors: 0, result_bytes: 0, last_call: '' };
+    sums.set(t.server, { ...s, calls: s.calls + t.calls, errors: s.errors + t.errors, result_bytes: s.result_bytes + t.result_bytes, last_call: t.last_call > s.last_call ? t.last_call : s.last_call });
+  }
+  return [...sums.values()];
+}
+
+// Use shows what came from tools, or servers, most first.
+function Use({ of, list }: { of: string; list: Used[] }) {
+  if (!list.length) return <Empty title="No tool was called." />;
+  return <Table<Used> label={'By ' + of.toLowerCase()} rows={list.toSorted((a, b) => b.result_bytes - a.result_bytes)} rowKey={(t) => t.name} columns={[
+    { name: of, cell: (t) => <span class="mono">{t.name}</span> }, { name: 'Results', number: true, cell: (t) => size(t.result_bytes) },
+    { name: 'Calls', number: true, cell: (t) => count(t.calls) }, { name: 'Errors', number: true, low: true, cell: (t) => (t.errors ? <strong>{count(t.errors)}</strong> : '0') },
+    { name: 'p50', number: true, low: true, cell: (t) => t.p50_ms !== undefined && ms(t.p50_ms) }, { name: 'Last call', low: true, cell: (t) => <Time at={t.last_call} /> },
+  ]} />;
 }
 
 // Chart draws what was kept out and what went to the model. The table beside it says

@@ -34,7 +34,7 @@ export function Search() {
     </form>
     <Problem error={found.error.value} />
     {x && <>
-      <div class="row"><h2>Answer</h2><p class="dim">{size(x.bytes)}, {many(x.tokens, 'token')}, in {x.ms} ms</p></div>
+      <div class="row"><h2>Answer</h2><p class="dim">{size(x.bytes)}, {many(x.tokens, 'token')}, in {x.ms || 'under 1'} ms</p></div>
       <Block label="Answer" text={x.answer} />
       <h2>Score</h2>
       {x.hits.length ? <Table<Explained> label="Score of each hit" rows={x.hits} rowKey={(h) => (h.kind ?? '') + h.name} columns={[

@@ -16,7 +16,7 @@ function ServerList() {
   const open = useSignal(false);
   const use = useLoad((s) => get<Ledger>('stats', { since: weekAgo() }, s), '');
   useEffect(() => onServers(() => void again()), []);
-  const of = (name: string) => (use.value.value?.tools ?? []).filter((t) => t.server === name);
+  const of = (name: string) => use.value.value?.tools.filter((t) => t.server === name); // undefined until it is known
   const rows = value.value?.servers ?? [];
   const broken = rows.filter((s) => s.error || s.held).length;
   return <>
@@ -27,10 +27,10 @@ function ServerList() {
       { name: 'Server', cell: (s) => s.name },
       { name: 'Status', cell: (s) => <Status value={s.status} /> },
       { name: 'Tools', number: true, cell: (s) => count(s.tool_count) },
-      { name: 'Calls, 7 days', number: true, cell: (s) => count(of(s.name).reduce((n, t) => n + t.calls, 0)) },
-      { name: 'Errors', number: true, low: true, cell: (s) => { const n = of(s.name).reduce((n, t) => n + t.errors, 0); return n ? <strong>{count(n)}</strong> : '0'; } },
-      { name: 'Last call', low: true, cell: (s) => { const last = of(s.name).map((t) => t.last_call).sort().at(-1); return last ? <Time at={last} /> : <span class="dim">none</span>; } },
-      { name: 'What it does', low: true, wide: true, cell: (s) => <span class="clip">{s.description}</span> },
+      { name: 'Calls, 7 days', number: true, cell: (s) => { const used = of(s.name); return used && count(used.reduce((n, t) => n + t.calls, 0)); } },
+      { name: 'Errors', number: true, low: true, cell: (s) => { const n = of(s.name)?.reduce((n, t) => n + t.errors, 0); return n ? <strong>{count(n)}</strong> : n?.toString(); } },
+      { name: 'Last call', low: true, cell: (s) => { const used = of(s.name); return used && <Time at={used.map((t) => t.last_call).sort().at(-1)} />; } },
+      { name: 'What it does', low: true, wide: true, cell: (s) => s.description && <span class="clip">{s.description}</span> },
     ]} />}
     <details onToggle={(e) => { open.value = e.currentTarget.open; }}><summary>Configuration in force</summary>{open.value && <Settings />}</details>
   </>;

@@ -1,18 +1,24 @@
 // Skills and plugins: which are installed, valid, used.
 import { get, type Ledger, type Plugin, send, type Skill } from './api';
-import { address, attempt, Block, Cmd, Empty, Facts, many, Problem, Status, Table, Time, useLoad } from './ui';
+import { about, address, attempt, Block, Cmd, Empty, Facts, many, Problem, Status, Table, Time, useLoad } from './ui';
 
 export function Skills() {
   const name = address.value.path[1];
   return name ? <SkillPage name={name} /> : <SkillList />;
 }
 
+// useUse loads what was done with each skill, and answers undefined until then.
+function useUse() {
+  const { value } = useLoad((s) => get<Ledger>('stats', {}, s), '');
+  return (name: string) => value.value && (value.value.skills.find((u) => u.skill === name) ?? { skill: name, activations: 0, last_use: '' });
+}
+
 function SkillList() {
   const skills = useLoad((s) => get<{ skills: Skill[] }>('skills', {}, s), '');
   const plugins = useLoad((s) => get<{ plugins: Plugin[] }>('plugins', {}, s), '');
-  const use = useLoad((s) => get<Ledger>('stats', {}, s), '');
+  const use = useUse();
   const list = skills.value.value?.skills ?? [], all = plugins.value.value?.plugins ?? [];
-  const used = (s: Skill) => use.value.value?.skills.find((u) => u.skill === s.name);
+  const used = (s: Skill) => use(s.name);
   const warned = list.filter((s) => s.diagnostics.length).length;
   const flip = (kind: string, name: string, enabled: boolean) => attempt(async () => {
     await send(`${kind}/${encodeURIComponent(name)}`, { enabled }, 'PUT');
@@ -26,7 +32,7 @@ function SkillList() {
     {list.length > 0 && <Table<Skill> label="Skills" rows={list} rowKey={(s) => s.origin + s.name} onOpen={(s) => '#/skills/' + encodeURIComponent(s.name)} columns={[
       { name: 'Skill', cell: (s) => s.name }, { name: 'State', cell: (s) => <Status value={s.state} /> },
       { name: 'Warnings', number: true, cell: (s) => (s.diagnostics.length ? <strong>{s.diagnostics.length}</strong> : '0') },
-      { name: 'Used', number: true, low: true, cell: (s) => used(s)?.activations ?? 0 }, { name: 'Last use', low: true, cell: (s) => <Time at={used(s)?.last_use} /> },
+      { name: 'Used', number: true, low: true, cell: (s) => used(s)?.activations.toString() }, { name: 'Last use', low: true, cell: (s) => used(s) && <Time at={used(s)?.last_use} /> },
       { name: 'From', low: true, cell: (s) => s.origin }, { name: 'What it does', low: true, wide: true, cell: (s) => <span class="dim">{s.description}</span> },
       { name: '', cell: (s) => <button onClick={() => flip('skills', s.name, !s.enabled)}>{s.enabled ? 'Disable' : 'Enable'}<span class="sr"> {s.name}</span></button> },
     ]} />}
@@ -48,19 +54,21 @@ function SkillPage({ name }: { name: string }) {
   const skill = useLoad((s) => get<{ skill?: Detail } & Detail>(at, {}, s), name);
   const text = useLoad((s) => get<{ content?: string; text?: string }>(at + '/files/SKILL.md', {}, s), name);
   const v = skill.value.value?.skill ?? skill.value.value;
+  const used = useUse()(name), source = text.value.value?.content ?? text.value.value?.text;
   return <>
     <header><p class="crumb"><a href="#/skills">Skills</a></p><h1>{name}</h1></header>
     <Problem error={skill.error.value} />
     {v && <>
       <p>{v.description}</p>
-      <Facts list={[['State', <Status value={v.state} />], ['Version', v.version], ['From', v.origin], ['Plugin', v.plugin], ['Place', v.location]]} />
+      <Facts list={[['State', <Status value={v.state} />], ['Version', v.version], ['From', v.origin], ['Plugin', v.plugin],
+        ['Tools it may call', v.allowed_tools?.join(', ')], ['Tokens', source && about(Math.ceil(source.length / 4)) + ' (estimate)'], ['Used', used?.activations.toString()], ['Last use', used && <Time at={used.last_use} />]]} />
       {v.diagnostics.length > 0 && <><h2>Warnings</h2><ul>{v.diagnostics.map((d) => <li key={d.message}>{d.message}</li>)}</ul></>}
       <h2>Tools</h2>
       {v.tools.length ? <ul>{v.tools.map((t) => <li key={t.name}><span class="mono">{t.name}</span> <span class="dim">{t.description}</span></li>)}</ul> : <Empty title="It has no tools of its own." />}
       <h2>Files</h2>
       {v.files.length ? <ul class="columns mono">{v.files.map((f) => <li key={f.path}>{f.path}</li>)}</ul> : <Empty title="It has no files beside SKILL.md." />}
       <h2>SKILL.md</h2><Problem error={text.error.value} />
-      {text.value.value && <Block label="SKILL.md" text={text.value.value.content ?? text.value.value.text ?? ''} />}
+      {source !== undefined && <Block label="SKILL.md" text={source} />}
     </>}
   </>;
 }

@@ -104,12 +104,14 @@ export function Text({ label, value, onInput, placeholder, id }: { label: string
     <input type="search" id={id} value={value} placeholder={placeholder} onInput={(e) => onInput(e.currentTarget.value)} autocomplete="off" spellcheck={false} /></label>;
 }
 
-// A Table names its columns; low ones are left out where there is little room.
+// A Table names its columns; low ones are left out where there is little room, and
+// where all rows have nothing in them.
 export interface Column<T> { name: string; cell: (row: T) => ComponentChildren; low?: boolean; number?: boolean; wide?: boolean }
 // One row may be open: what is under it follows it. What a narrow screen has no
 // columns for may stand below the first one, as note.
-export function Table<T>({ label, columns, rows, rowKey, onOpen, selected, under, note }:
+export function Table<T>({ label, columns: all, rows, rowKey, onOpen, selected, under, note }:
   { label: string; columns: Column<T>[]; rows: T[]; rowKey: (row: T) => string; onOpen?: (row: T) => string; selected?: string; under?: (row: T) => ComponentChildren; note?: (row: T) => ComponentChildren }) {
+  const columns = all.filter((c) => !c.low || rows.some((r) => c.cell(r)));
   const cls = (c: Column<T>) => [c.low && 'low', c.number && 'number', c.wide && 'wide'].filter(Boolean).join(' ');
   return <div class="scroll" role="region" aria-label={label} tabIndex={0}><table>
     <thead><tr>{columns.map((c) => <th key={c.name} scope="col" class={cls(c)}>{c.name}</th>)}</tr></thead>

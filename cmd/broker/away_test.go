@@ -34,8 +34,8 @@ func startAway(t *testing.T, settings map[string]any) (*replica, *postgrestest.S
 		"good": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Good)},
 	}})
 	ports := freePorts(t, 2)
-	r := &replica{addr: ports[0], peers: ports[1], dir: filepath.Join(t.TempDir(), "state")}
-	r.start(t, config)
+	r := &replica{addr: ports[0], peers: ports[1], dir: filepath.Join(t.TempDir(), "state"), config: config}
+	r.start(t)
 	t.Cleanup(func() { r.signal(syscall.SIGKILL); <-r.ended })
 	r.ready(t)
 	cs := (&fleet{}).connect(t, "http://"+r.addr+"/mcp", modern, nil)
@@ -79,7 +79,7 @@ func TestReadsGoOnWhileTheDatabaseIsAway(t *testing.T) {
 	if err := db.Run(); err != nil {
 		t.Fatal(err)
 	}
-	r.start(t, config)
+	r.start(t)
 	r.ready(t)
 	at := []string{"--config", config, "--state-dir", r.dir}
 	var executions, calls, done int

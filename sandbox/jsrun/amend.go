@@ -84,7 +84,9 @@ func (src *prepared) amend() error {
 		if name, ok := target.(*ast.Identifier); ok {
 			a.bound[name.Name] = true
 		}
-		a.learn(target, initial)
+		if initial != nil && isText(initial) {
+			a.text[nameIn(target)] = true
+		}
 		q.bind(target, initial)
 	}, Visit: func(n ast.Node) bool {
 		c.visit(n)

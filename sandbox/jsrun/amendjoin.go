@@ -8,24 +8,21 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// learn notes what a name, or a property, begins as.
-func (a *amender) learn(target, initial ast.Expression) {
-	var name unistring.String
-	switch t := target.(type) {
+// nameIn is the name of a variable or of a property.
+func nameIn(e ast.Expression) unistring.String {
+	switch e := e.(type) {
 	case *ast.Identifier:
-		name = t.Name
+		return e.Name
 	case *ast.DotExpression:
-		name = t.Identifier.Name
+		return e.Identifier.Name
 	case *ast.PrivateDotExpression:
-		name = t.Identifier.Name
+		return e.Identifier.Name
 	case *ast.PrivateIdentifier:
-		name = t.Name
+		return e.Name
 	case *ast.StringLiteral: // the key of a property or a field
-		name = t.Value
+		return e.Value
 	}
-	if initial != nil && isText(initial) {
-		a.text[name] = true
-	}
+	return ""
 }
 
 // isText reports whether the value of e is a string, as far as e itself says.
@@ -47,14 +44,14 @@ func (a *amender) changeAssignment(e *ast.AssignExpression) {
 	switch {
 	case e.Operator == gojatoken.ASSIGN:
 		chain, first := plusChain(e.Right)
-		if len(chain) == 0 || !a.isKnown(first) || !same(e.Left, first) {
+		if len(chain) == 0 || !a.text[nameIn(first)] || !same(e.Left, first) {
 			return
 		}
 		for i := len(chain) - 1; i >= 0; i-- {
 			first = script.CallOf(joinName, first, first, chain[i].Right)
 		}
 		e.Right = first
-	case e.Operator == gojatoken.PLUS && repeatable(e.Left) && (a.isKnown(e.Left) || isText(e.Right)):
+	case e.Operator == gojatoken.PLUS && repeatable(e.Left) && (a.text[nameIn(e.Left)] || isText(e.Right)):
 		e.Operator = gojatoken.ASSIGN
 		e.Right = script.CallOf(joinName, e.Left, e.Left, e.Right)
 	}
@@ -67,19 +64,6 @@ func plusChain(e ast.Expression) (chain []*ast.BinaryExpression, first ast.Expre
 		first = b.Left
 	}
 	return chain, first
-}
-
-// isKnown reports whether e is a variable or a property that began as text.
-func (a *amender) isKnown(e ast.Expression) bool {
-	switch e := e.(type) {
-	case *ast.Identifier:
-		return a.text[e.Name]
-	case *ast.DotExpression:
-		return a.text[e.Identifier.Name]
-	case *ast.PrivateDotExpression:
-		return a.text[e.Identifier.Name]
-	}
-	return false
 }
 
 // repeatable reports whether reading e twice is as good as once.

@@ -12,75 +12,58 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// read makes a target and the arguments, undefined for none, of what a function of
-// the host was called with.
-func (r *runtime) read(f script.Function, args []goja.Value) (target string, arg goja.Value, err error) {
-	arg = goja.Undefined()
-	given := func(i int) bool { return i < len(args) && goja.IsString(args[i]) && args[i].String() != "" }
+// read makes a call, and its argument, undefined for none, of what a function of the
+// host was called with.
+func (r *runtime) read(f script.Function, args []goja.Value) (c sandbox.Call, arg goja.Value, err error) {
+	text := func(i int) string {
+		if v := argument(args, i); goja.IsString(v) {
+			return v.String()
+		}
+		return ""
+	}
+	c = sandbox.Call{Func: f.Call, Target: text(0)}
 	switch f.Takes {
 	case script.TakesTool:
-		return readTool(args, f.Example)
+		if c.Target == "" {
+			return c, nil, errors.New("callMCPTool: the first argument must be a tool id, as in " + f.Example)
+		}
+		args = args[1:]
+		if len(args) > 0 && goja.IsString(args[0]) { // (server, tool, args)
+			c.Target, args = c.Target+"."+text(0), args[1:]
+		}
+		if o, ok := argument(args, 1).(*goja.Object); ok && o.Get("again") != nil && o.Get("again").ToBoolean() {
+			c.Func = sandbox.FuncAgain
+		}
+		err = fmt.Errorf("callMCPTool: the arguments of %s must be an object", c.Target)
 	case script.TakesKey:
-		if !given(0) {
-			return "", nil, fmt.Errorf("the key must be a text that is not empty, as in %s", f.Example)
+		if c.Target == "" {
+			return c, nil, fmt.Errorf("the key must be a text that is not empty, as in %s", f.Example)
 		}
-		if len(args) > 1 {
-			arg = args[1]
-		}
-		return args[0].String(), arg, nil
+		return c, argument(args, 1), nil
 	case script.TakesTexts:
-		if !given(0) || !given(1) {
-			return "", nil, errors.New("use it as in " + f.Example)
+		if c.Target == "" || text(1) == "" {
+			return c, nil, errors.New("use it as in " + f.Example)
 		}
 		list := make([]any, len(args)-1)
 		for i, v := range args[1:] {
 			list[i] = v
 		}
-		return args[0].String(), r.vm.NewArray(list...), nil
+		return c, r.vm.NewArray(list...), nil
+	case script.TakesNothing:
+		return sandbox.Call{Func: f.Call}, goja.Undefined(), nil
 	case script.TakesText:
 		if len(args) > 0 && goja.IsString(args[0]) {
-			target, args = args[0].String(), args[1:]
+			args = args[1:]
 		}
-		if len(args) == 0 || goja.IsUndefined(args[0]) || goja.IsNull(args[0]) {
-			return target, arg, nil
-		}
-		if _, ok := args[0].(*goja.Object); !ok {
-			return "", nil, errors.New("use it as in " + f.Example)
-		}
-		return target, args[0], nil
+		err = errors.New("use it as in " + f.Example)
 	}
-	return "", arg, nil
-}
-
-// readTool reads (id, args) and (server, tool, args).
-func readTool(args []goja.Value, example string) (string, goja.Value, error) {
-	if len(args) == 0 || !goja.IsString(args[0]) || args[0].String() == "" {
-		return "", nil, errors.New("callMCPTool: the first argument must be a tool id, as in " + example)
+	if arg = argument(args, 0); goja.IsNull(arg) || goja.IsUndefined(arg) {
+		return c, goja.Undefined(), nil
 	}
-	target, rest := args[0].String(), args[1:]
-	if len(rest) > 0 && goja.IsString(rest[0]) {
-		target, rest = target+"."+rest[0].String(), rest[1:]
+	if _, ok := arg.(*goja.Object); ok {
+		err = nil
 	}
-	if len(rest) == 0 || goja.IsNull(rest[0]) {
-		return target, goja.Undefined(), nil
-	}
-	if _, ok := rest[0].(*goja.Object); !ok && !goja.IsUndefined(rest[0]) {
-		return "", nil, fmt.Errorf("callMCPTool: the arguments of %s must be an object", target)
-	}
-	return target, rest[0], nil
-}
-
-// again reports whether the options behind the arguments of readTool are {again: true}.
-func again(args []goja.Value) bool {
-	at := 2
-	if len(args) > 1 && goja.IsString(args[1]) {
-		at = 3
-	}
-	if len(args) <= at {
-		return false
-	}
-	o, ok := args[at].(*goja.Object)
-	return ok && o.Get("again") != nil && o.Get("again").ToBoolean()
+	return c, arg, err
 }
 
 // maxCallFrames is how many frames are kept of where a call was made, our own
@@ -133,12 +116,8 @@ func (r *runtime) defineHost() {
 func (r *runtime) startCall(f script.Function, args []goja.Value) goja.Value {
 	promise, resolve, reject := r.vm.NewPromise()
 	c := &hostCall{promise: promise, resolve: resolve, reject: reject, stack: r.vm.CaptureCallStack(maxCallFrames, nil)}
-	target, arg, err := r.read(f, args)
-	if err == nil {
-		c.call = sandbox.Call{Func: f.Call, Target: target}
-		if f.Takes == script.TakesTool && again(args) {
-			c.call.Func = sandbox.FuncAgain
-		}
+	call, arg, err := r.read(f, args)
+	if c.call = call; err == nil {
 		c.call.Args, err = r.toJSON(arg)
 	}
 	if err != nil {

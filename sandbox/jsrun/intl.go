@@ -98,7 +98,7 @@ func (r *runtime) collator(locales, opts goja.Value) *collator {
 	c := &collator{locale: intl.Default}
 	if tags := r.localeTags(locales); len(tags) > 0 {
 		_, c.locale = r.foundLocale(tags[0])
-		c.numeric = strings.Contains(tags[0], "-u-") && strings.Contains(tags[0], "kn")
+		c.numeric = strings.HasSuffix(tags[0], "-u-kn")
 	}
 	c.sensitivity = o.text("sensitivity", "variant", "base", "accent", "case")
 	c.numeric = c.numeric || o.get("numeric").ToBoolean()
@@ -199,21 +199,19 @@ func (r *runtime) partList(parts []intl.Part) goja.Value {
 // time zone.
 func (r *runtime) resolved(f *dateFormat) *goja.Object {
 	o := r.vm.NewObject()
-	set := func(name string, v any) {
-		if v != "" {
-			_ = o.Set(name, v)
-		}
-	}
-	set("locale", f.tag)
-	set("calendar", "gregory")
-	set("numberingSystem", "latn")
-	set("timeZone", f.ZoneName)
+	var cycle string
+	var hour12 any = ""
 	if f.Hour != "" || f.TimeStyle != "" {
-		set("hourCycle", f.HourCycle)
-		set("hour12", f.Hour12())
+		cycle, hour12 = f.HourCycle, f.Hour12()
 	}
-	for i, v := range []string{f.Weekday, f.Year, f.Month, f.Day, f.Hour, f.Minute, f.Second, f.TimeZoneName, f.DateStyle, f.TimeStyle} {
-		set([]string{"weekday", "year", "month", "day", "hour", "minute", "second", "timeZoneName", "dateStyle", "timeStyle"}[i], v)
+	for _, option := range [][2]any{
+		{"locale", f.tag}, {"calendar", "gregory"}, {"numberingSystem", "latn"}, {"timeZone", f.ZoneName}, {"hourCycle", cycle}, {"hour12", hour12},
+		{"weekday", f.Weekday}, {"year", f.Year}, {"month", f.Month}, {"day", f.Day}, {"hour", f.Hour}, {"minute", f.Minute}, {"second", f.Second},
+		{"timeZoneName", f.TimeZoneName}, {"dateStyle", f.DateStyle}, {"timeStyle", f.TimeStyle},
+	} {
+		if option[1] != "" {
+			_ = o.Set(option[0].(string), option[1])
+		}
 	}
 	return o
 }

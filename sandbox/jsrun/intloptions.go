@@ -5,10 +5,8 @@ import (
 	"maps"
 	"math"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dop251/goja"
@@ -80,8 +78,11 @@ func (o options) number(name string, low, high, otherwise int) int {
 func (o options) has(name string) bool { return !goja.IsUndefined(o.get(name)) }
 
 // foundLocale is the locale that serves a tag, empty if none does, and the tag as it is
-// written properly.
+// written properly. Of the options in tags only that of numeric collation is read.
 func (r *runtime) foundLocale(tag string) (name, canonical string) {
+	if _, options, ok := strings.Cut(tag, "-u-"); ok && options != "kn" {
+		panic(r.failure("RangeError", "Intl reads no options in tags here: give those of "+tag+" beside it"))
+	}
 	name, canonical, err := intl.Find(tag)
 	if err != nil {
 		panic(r.failure("RangeError", err.Error()+": "+tag))
@@ -94,11 +95,7 @@ func (r *runtime) foundLocale(tag string) (name, canonical string) {
 func (r *runtime) findLocale(locales goja.Value) (l *intl.Locale, tag string) {
 	tags := r.localeTags(locales)
 	for _, t := range tags {
-		name, canonical := r.foundLocale(t)
-		if _, more, ok := strings.Cut(t, "-u-"); ok && otherDigits().MatchString(more) {
-			panic(r.failure("RangeError", "Intl has no other calendars and digits here: "+t))
-		}
-		if name != "" && l == nil {
+		if name, canonical := r.foundLocale(t); name != "" && l == nil {
 			l, tag = intl.Get(name), canonical
 		}
 	}
@@ -110,11 +107,6 @@ func (r *runtime) findLocale(locales goja.Value) (l *intl.Locale, tag string) {
 	}
 	return intl.Get(intl.Default), intl.Default
 }
-
-// otherDigits finds the calendars and digits in a tag that are not the usual ones.
-var otherDigits = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|-)(?:nu-(?:[^l]|l[^a])|ca-[^gi])`)
-})
 
 func (r *runtime) localeTags(locales goja.Value) []string {
 	if locales == nil || goja.IsUndefined(locales) {

@@ -93,10 +93,12 @@ func (r *runtime) load(name string) *goja.Object {
 	if o := r.libs[name]; o != nil {
 		return o
 	}
-	var o *goja.Object
-	if err := r.runPart(libProgram(name), r.natives(name), &o); err != nil {
+	v, err := r.vm.RunProgram(libProgram(name))
+	if err != nil {
 		panic(err)
 	}
+	define, _ := goja.AssertFunction(v)
+	o := r.called(define, r.natives(name)).(*goja.Object)
 	r.libs[name] = o
 	return o
 }
@@ -117,9 +119,6 @@ func (r *runtime) defineLibs() {
 			object = global.Get(owner).(*goja.Object)
 		}
 		for _, name := range names {
-			if object.Get(name) != nil { // goja has it by now
-				continue
-			}
 			r.lazily(object, name, func() goja.Value { return r.load("builtins").Get(owner).(*goja.Object).Get(name) })
 		}
 	}
@@ -129,11 +128,17 @@ func (r *runtime) defineLibs() {
 		_ = symbol.DefineDataProperty(name, goja.NewSymbol("Symbol."+name), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE)
 	}
 	r.defineValue(global, "global", global)
-	r.lazyMethods(r.iteratorPrototype, "iterator", "map", "filter", "take", "drop", "flatMap", "reduce", "toArray", "forEach", "some", "every", "find")
+	for _, name := range []string{"map", "filter", "take", "drop", "flatMap", "reduce", "toArray", "forEach", "some", "every", "find"} {
+		r.lazily(r.iteratorPrototype, name, func() goja.Value { return r.load("iterator").Get(name) })
+	}
 }
 
-// lazily gives object a property that is read when a program first reads it.
+// lazily gives object a property that is read when a program first reads it, unless
+// goja has it by now.
 func (r *runtime) lazily(object *goja.Object, name string, read func() goja.Value) {
+	if object.Get(name) != nil {
+		return
+	}
 	get := r.vm.ToValue(func(goja.FunctionCall) goja.Value {
 		v := read()
 		r.defineValue(object, name, v)
@@ -144,26 +149,6 @@ func (r *runtime) lazily(object *goja.Object, name string, read func() goja.Valu
 		return goja.Undefined()
 	})
 	_ = object.DefineAccessorProperty(name, get, set, goja.FLAG_TRUE, goja.FLAG_FALSE)
-}
-
-// lazyMethods gives object methods that load their file when one of them is
-// first called, and then stand aside.
-func (r *runtime) lazyMethods(object *goja.Object, file string, names ...string) {
-	for _, name := range names {
-		if object.Get(name) != nil {
-			continue
-		}
-		r.defineValue(object, name, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-			f := r.load(file).Get(name)
-			r.defineValue(object, name, f)
-			call, _ := goja.AssertFunction(f)
-			v, err := call(c.This, c.Arguments...)
-			if err != nil {
-				panic(err)
-			}
-			return v
-		}))
-	}
 }
 
 // natives are the functions in Go that a file of lib gets. None of them

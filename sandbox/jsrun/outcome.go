@@ -1,6 +1,7 @@
 package jsrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,13 +116,12 @@ func (r *runtime) failedByCall() bool {
 // lateNotes says what became of the calls that were still running when main
 // ended, those that went alike together.
 func (r *runtime) lateNotes(late []*hostCall) []string {
-	const cancelled = "cancelled"
 	type fate struct{ name, end string }
 	counts := make(map[fate]int)
 	for _, c := range late {
 		end := "ended"
 		if _, open := r.loop.calls[c]; open {
-			end = cancelled
+			end = "" // cancelled
 		} else if c.err != nil {
 			end = "failed: " + c.err.Error()
 		}
@@ -129,19 +129,11 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 	}
 	var notes []string
 	for f, n := range counts {
+		calls, were, they := "call", "was", "it"
 		if n > 1 {
-			many := "they " + f.end
-			if f.end == cancelled {
-				many = "they were " + f.end
-			}
-			notes = append(notes, fmt.Sprintf("%d calls to %s were still running when the script ended; %s", n, f.name, many))
-			continue
+			calls, were, they = fmt.Sprintf("%d calls", n), "were", "they"
 		}
-		one := "it " + f.end
-		if f.end == cancelled {
-			one = "it was " + f.end
-		}
-		notes = append(notes, fmt.Sprintf("call to %s was still running when the script ended; %s", f.name, one))
+		notes = append(notes, fmt.Sprintf("%s to %s %s still running when the script ended; %s %s", calls, f.name, were, they, cmp.Or(f.end, were+" cancelled")))
 	}
 	slices.Sort(notes)
 	return notes

@@ -213,23 +213,6 @@ func (r *runtime) core(name string) goja.Callable {
 	}
 }
 
-// runPart runs one of our own scripts, which is a function, and keeps what it
-// returns.
-func (r *runtime) runPart(p *goja.Program, arg goja.Value, result **goja.Object) error {
-	v, err := r.vm.RunProgram(p)
-	if err != nil {
-		return err
-	}
-	f, _ := goja.AssertFunction(v)
-	if v, err = f(goja.Undefined(), arg); err != nil {
-		return err
-	}
-	if result != nil {
-		*result = v.(*goja.Object)
-	}
-	return nil
-}
-
 // define makes f a global that a program may replace but does not enumerate.
 func (r *runtime) define(name string, f func(goja.FunctionCall) goja.Value) {
 	r.defineValue(r.vm.GlobalObject(), name, r.vm.ToValue(f))

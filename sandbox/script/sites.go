@@ -60,37 +60,19 @@ func surveyed(tree *ast.Program, main *ast.FunctionLiteral, at func(file.Idx) (i
 func (s *survey) modules(tree *ast.Program, main *ast.FunctionLiteral) {
 	functions := make(map[string]ast.Expression)
 	s.outside["$keep"], s.outside["$call"], s.outside["$error"] = true, true, true
-	declared := func(target, value ast.Expression) {
-		name, ok := target.(*ast.Identifier)
+	w := Walk{Bound: func(target, value ast.Expression) {
+		id, ok := target.(*ast.Identifier)
 		if !ok {
 			return
 		}
+		name := id.Name.String()
+		s.outside[name] = true
 		if from, ok := value.(*ast.Identifier); ok && from.Name == "$call" {
-			s.bridges[name.Name.String()] = true
+			s.bridges[name] = true
 		} else if isFunction(value) {
-			functions[name.Name.String()] = value
+			functions[name] = value
 		}
-	}
-	w := Walk{Bound: names(func(i *ast.Identifier) { s.outside[i.Name.String()] = true })}
-	w.Visit = func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FunctionLiteral:
-			return n != main
-		case *ast.FunctionDeclaration:
-			declared(n.Function.Name, n.Function)
-		case *ast.AssignExpression:
-			declared(n.Left, n.Right)
-		case *ast.VariableStatement:
-			for _, b := range n.List {
-				declared(b.Target, b.Initializer)
-			}
-		case *ast.LexicalDeclaration:
-			for _, b := range n.List {
-				declared(b.Target, b.Initializer)
-			}
-		}
-		return true
-	}
+	}, Visit: func(n ast.Node) bool { return n != ast.Node(main) }}
 	w.Statements(tree.Body)
 	for name, f := range functions {
 		if target, ok := s.wraps(f); ok {

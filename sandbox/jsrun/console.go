@@ -3,8 +3,10 @@ package jsrun
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -128,49 +130,38 @@ func (r *runtime) print(stream int, text string) {
 // format joins what console.log was given: strings as they are, the rest
 // inspected. A first string may have the format verbs of Node.
 func (r *runtime) format(args []goja.Value) string {
-	var b strings.Builder
-	if len(args) > 1 && goja.IsString(args[0]) && strings.Contains(args[0].String(), "%") {
-		args = r.expand(&b, args[0].String(), args[1:])
-		if len(args) > 0 {
-			b.WriteByte(' ')
-		}
+	var texts []string
+	if len(args) > 1 && goja.IsString(args[0]) {
+		var text string
+		text, args = r.expand(args[0].String(), args[1:])
+		texts = append(texts, text)
 	}
-	for i, a := range args {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
+	for _, a := range args {
 		if goja.IsString(a) {
-			b.WriteString(a.String())
+			texts = append(texts, a.String())
 		} else {
-			b.WriteString(r.inspect(a))
+			texts = append(texts, r.inspect(a))
 		}
 	}
-	return b.String()
+	return strings.Join(texts, " ")
 }
 
-// expand writes the format with its verbs filled in and returns the arguments
-// that are left.
-func (r *runtime) expand(b *strings.Builder, format string, args []goja.Value) []goja.Value {
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' || i+1 == len(format) {
-			b.WriteByte(format[i])
-			continue
+var verbs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[sdifjoOc%]`) })
+
+// expand fills in the verbs of a format and returns the arguments that are left.
+func (r *runtime) expand(format string, args []goja.Value) (string, []goja.Value) {
+	text := verbs().ReplaceAllStringFunc(format, func(verb string) string {
+		switch {
+		case verb == "%%":
+			return "%"
+		case len(args) == 0:
+			return verb
 		}
-		verb := format[i+1]
-		if verb == '%' {
-			b.WriteByte('%')
-			i++
-			continue
-		}
-		if !strings.ContainsRune("sdifjoOc", rune(verb)) || len(args) == 0 {
-			b.WriteByte('%')
-			continue
-		}
-		b.WriteString(r.verb(verb, args[0]))
+		v := args[0]
 		args = args[1:]
-		i++
-	}
-	return args
+		return r.verb(verb[1], v)
+	})
+	return text, args
 }
 
 func (r *runtime) verb(verb byte, v goja.Value) string {

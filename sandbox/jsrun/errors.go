@@ -2,8 +2,6 @@ package jsrun
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -95,8 +93,4 @@ func (r *runtime) hint(name, message string) string {
 		return ""
 	}
 	return r.script.Hint(missing, r.hints)
-}
-
-func sorted(set map[string]bool) []string {
-	return slices.Sorted(maps.Keys(set))
 }

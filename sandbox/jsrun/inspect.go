@@ -335,31 +335,33 @@ func (in *inspector) keyed(o *goja.Object, s shape, depth int) string {
 	return in.lay(s, depth)
 }
 
-// fields writes the own properties of o, but those that skip says.
-func (in *inspector) fields(o *goja.Object, depth int, skip func(string) bool) []string {
-	keys, accessors := in.own(o)
-	var fields []string
-	for i, key := range keys {
+// fields writes the own enumerable properties of o, but those that skip says. One
+// that is an accessor is not read.
+func (in *inspector) fields(o *goja.Object, depth int, skip func(string) bool) (fields []string) {
+	list := in.r.called(in.r.ownKeys, o).(*goja.Object)
+	n := list.Get("length").ToInteger()
+	for i := range n {
 		if len(fields) == maxInspectItems {
-			fields = append(fields, "... "+counted(int64(len(keys)-i), "more key"))
-			break
+			return append(fields, "... "+counted(n-i, "more key"))
 		}
+		key := list.Get(strconv.FormatInt(i, 10))
+		pair, accessor := key.(*goja.Object)
+		if accessor {
+			key = pair.Get("0")
+		}
+		name := key.String()
 		symbol, isSymbol := key.(*goja.Symbol)
-		name := ""
-		if isSymbol {
-			name = "[Symbol(" + symbol.String() + ")]"
-		} else {
-			name = key.String()
-			if skip != nil && skip(name) {
-				continue
-			}
-			if !plainKey().MatchString(name) {
-				name = quoteJS(name)
-			}
+		switch {
+		case isSymbol:
+			name = "[Symbol(" + name + ")]"
+		case skip != nil && skip(name):
+			continue
+		case !plainKey().MatchString(name):
+			name = quoteJS(name)
 		}
 		switch {
-		case accessors[i] != "":
-			fields = append(fields, name+": ["+accessors[i]+"]")
+		case accessor:
+			fields = append(fields, name+": ["+pair.Get("1").String()+"]")
 		case isSymbol:
 			fields = append(fields, name+": "+in.inner(o.GetSymbol(symbol), depth))
 		default:
@@ -367,24 +369,4 @@ func (in *inspector) fields(o *goja.Object, depth int, skip func(string) bool) [
 		}
 	}
 	return fields
-}
-
-// own are the enumerable keys of o, and for those that are accessors what they
-// are.
-func (in *inspector) own(o *goja.Object) (keys []goja.Value, accessors map[int]string) {
-	v, err := in.r.ownKeys(goja.Undefined(), o)
-	if err != nil {
-		panic(err)
-	}
-	list := v.(*goja.Object)
-	accessors = make(map[int]string)
-	for i := range list.Get("length").ToInteger() {
-		key := list.Get(strconv.FormatInt(i, 10))
-		if pair, ok := key.(*goja.Object); ok {
-			accessors[len(keys)] = pair.Get("1").String()
-			key = pair.Get("0")
-		}
-		keys = append(keys, key)
-	}
-	return keys, accessors
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+	"golang.org/x/text/cases"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
@@ -42,8 +43,8 @@ func (r *runtime) defineLocale() {
 	method("Date", "toLocaleDateString", date("date", "date"))
 	method("Date", "toLocaleTimeString", date("time", "time"))
 	text := prototypes.Get("String").(*goja.Object)
-	r.refuseCase(text, "toLocaleLowerCase")
-	r.refuseCase(text, "toLocaleUpperCase")
+	r.changeCase(text, "toLocaleLowerCase", cases.Lower)
+	r.changeCase(text, "toLocaleUpperCase", cases.Upper)
 	r.defineValue(text, "localeCompare", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
 		if goja.IsUndefined(c.This) || goja.IsNull(c.This) {
 			panic(r.failure("TypeError", "String.prototype.localeCompare called on null or undefined"))
@@ -52,23 +53,14 @@ func (r *runtime) defineLocale() {
 	}))
 }
 
-// caseLanguages are the languages that have letters of their own in other cases.
-var caseLanguages = map[string]bool{"tr": true, "az": true, "lt": true, "el": true}
-
-// refuseCase lets a method that changes the case of letters throw for these languages.
-func (r *runtime) refuseCase(prototype *goja.Object, name string) {
-	plain, _ := goja.AssertFunction(prototype.Get(name))
+// changeCase gives a method that changes the case of letters the rules of a language.
+func (r *runtime) changeCase(prototype *goja.Object, name string, caser func(language.Tag, ...cases.Option) cases.Caser) {
 	r.defineMethod(prototype, name, 0, func(c goja.FunctionCall) goja.Value {
-		for _, tag := range r.localeTags(c.Argument(0)) {
-			if lang, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(tag), "_", "-"), "-"); caseLanguages[lang] {
-				panic(r.failure("RangeError", name+" is not supported here for "+tag+": use replace for the letters that differ"))
-			}
+		tags := r.localeTags(c.Argument(0))
+		if len(tags) == 0 {
+			tags = []string{intl.Default}
 		}
-		v, err := plain(c.This)
-		if err != nil {
-			panic(err)
-		}
-		return v
+		return r.vm.ToValue(caser(language.Make(tags[0])).String(c.This.String()))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -232,7 +233,7 @@ func (r *runtime) whereabouts(err error) string {
 	for c := range r.loop.calls {
 		names[c.name()] = true
 	}
-	if list := sorted(names); len(list) > 0 {
+	if list := slices.Sorted(maps.Keys(names)); len(list) > 0 {
 		more := ""
 		if len(list) > 3 {
 			list, more = list[:3], fmt.Sprintf(" and %d more", len(list)-3)

@@ -32,7 +32,7 @@ func prepare(p Program) (*prepared, error) {
 			return s, nil
 		}
 	}
-	tree, err := src.Build()
+	tree, err := src.Build(0)
 	if err != nil {
 		return nil, err
 	}

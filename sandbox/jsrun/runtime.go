@@ -2,6 +2,7 @@ package jsrun
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -259,10 +260,5 @@ func (r *runtime) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperat
 		r.unhandled = append(r.unhandled, p)
 		return
 	}
-	for i, q := range r.unhandled {
-		if p == q {
-			r.unhandled = append(r.unhandled[:i], r.unhandled[i+1:]...)
-			return
-		}
-	}
+	r.unhandled = slices.DeleteFunc(r.unhandled, func(q *goja.Promise) bool { return p == q })
 }

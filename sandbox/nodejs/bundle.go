@@ -13,6 +13,7 @@ import (
 
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/file"
+	"github.com/dop251/goja/parser"
 	gojatoken "github.com/dop251/goja/token"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -66,7 +67,7 @@ func Bundled(ctx context.Context, p script.Program, knows func(name string) bool
 	if err != nil {
 		return nil, nil, err
 	}
-	tree, err := src.BuildForeign()
+	tree, err := src.Build(parser.IgnoreRegExpErrors)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -22,7 +22,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	tree, err := src.Build()
+	tree, err := src.Build(0)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -3,7 +3,6 @@ package script
 import (
 	"sort"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // Lines say where the lines of a text begin. Lines end as JavaScript
@@ -96,6 +95,3 @@ func (t *Lines) column(start, offset int) int {
 	}
 	return n
 }
-
-// runes counts the characters of text[start:end].
-func (t *Lines) runes(start, end int) int { return utf8.RuneCountInString(t.text[start:end]) }

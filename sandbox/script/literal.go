@@ -2,9 +2,7 @@ package script
 
 import (
 	"encoding/json"
-	"math"
 	"math/big"
-	"strconv"
 
 	"github.com/dop251/goja/ast"
 	jstoken "github.com/dop251/goja/token"
@@ -59,6 +57,7 @@ func (s *survey) literal(e ast.Expression, depth int) sandbox.Literal {
 	return l
 }
 
+// known is a value that our JSON has.
 func known(l sandbox.Literal, v any) sandbox.Literal {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -68,23 +67,16 @@ func known(l sandbox.Literal, v any) sandbox.Literal {
 	return l
 }
 
-// numeric is a number times sign as our JSON has it.
+// numeric is a number times sign.
 func numeric(l sandbox.Literal, v any, sign int) sandbox.Literal {
-	var digits string
 	switch v := v.(type) {
 	case int64:
-		digits = strconv.FormatInt(v*int64(sign), 10)
+		return known(l, v*int64(sign))
 	case float64:
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return l
-		}
-		digits = strconv.FormatFloat(v*float64(sign), 'g', -1, 64)
+		return known(l, v*float64(sign))
 	case *big.Int:
-		digits = new(big.Int).Mul(v, big.NewInt(int64(sign))).String()
-	default:
-		return l
+		return known(l, new(big.Int).Mul(v, big.NewInt(int64(sign))))
 	}
-	l.Kind, l.Value = sandbox.LiteralValue, json.RawMessage(digits)
 	return l
 }
 

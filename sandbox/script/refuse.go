@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -140,7 +141,7 @@ func (src *Source) Located(offset int, message string) string {
 		offset = len(strings.TrimRight(src.Tokens.Src, " \t\r\n\u2028\u2029"))
 	}
 	line, start, end := src.Lines.line(offset)
-	column, mark := src.Lines.column(start, offset), src.Lines.runes(start, offset)
+	column, mark := src.Lines.column(start, offset), utf8.RuneCountInString(text[start:offset])
 	shown := strings.TrimRight(text[start:end], " \t")
 	if runes := []rune(shown); len(runes) > 100 { // a long line is cut around the mark
 		from := max(0, min(mark-50, len(runes)-100))

@@ -28,7 +28,6 @@ type Token struct {
 	Kind       Kind
 	Start, End int
 	Depth      int
-	Newline    bool // a line ends between the token before and this one
 	condition  bool // a ")" that ends the condition of an if or a loop
 }
 
@@ -40,7 +39,6 @@ type Tokens struct {
 	List    []Token
 	pos     int
 	open    []opened
-	newline bool
 	deepest int
 	orders  []int // where comments are that a TypeScript compiler obeys
 }
@@ -80,9 +78,8 @@ func (s *Tokens) Kind(i int) Kind {
 }
 
 func (s *Tokens) emit(k Kind, end int) {
-	s.List = append(s.List, Token{Kind: k, Start: s.pos, End: end, Depth: len(s.open), Newline: s.newline})
+	s.List = append(s.List, Token{Kind: k, Start: s.pos, End: end, Depth: len(s.open)})
 	s.pos = end
-	s.newline = false
 }
 
 func (s *Tokens) at(i int) byte {
@@ -94,7 +91,6 @@ func (s *Tokens) at(i int) byte {
 
 func (s *Tokens) next() {
 	if n := lineBreak(s.Src, s.pos); n > 0 {
-		s.newline = true
 		s.pos += n
 		return
 	}
@@ -156,7 +152,6 @@ func (s *Tokens) comment() {
 	} else {
 		end += s.pos + 4
 	}
-	s.newline = s.newline || strings.ContainsAny(s.Src[s.pos:end], "\n\r\u2028\u2029")
 	s.pos = end
 }
 

@@ -72,24 +72,23 @@ func (src *Source) Plain() *Tree {
 	return src.tree(root, text, len(start))
 }
 
-// Build bundles a program and parses what comes out. The error, a *refusal, is
-// for the agent to read.
-func (src *Source) Build() (*Tree, error) {
-	text, err := src.bundled()
+// Build bundles a program and parses what comes out; mode lets the regular
+// expressions of another engine pass. The error, a *Refusal, is for the agent to read.
+func (src *Source) Build(mode parser.Mode) (*Tree, error) {
+	out, err := src.buildAny()
 	if err != nil {
 		return nil, err
 	}
-	return src.parse(text, 0)
-}
-
-// BuildForeign bundles a program for another engine than goja, which may have what
-// goja's regular expressions do not.
-func (src *Source) BuildForeign() (*Tree, error) {
-	text, err := src.bundled()
-	if err != nil {
-		return nil, err
+	if src.built, err = out.sourceMap(src); err != nil {
+		return nil, src.Unsupported(err)
 	}
-	return src.parse(text, parser.IgnoreRegExpErrors)
+	text := src.head + "\n" + string(out.code) + scriptTail
+	root, err := parser.ParseFile(nil, builtFile, text, mode, parser.WithDisableSourceMaps)
+	if err != nil {
+		return nil, src.Unsupported(err)
+	}
+	root.File.SetSourceMap(src.built.consumer)
+	return src.tree(root, text, 0), nil
 }
 
 // SourceMap has the sources and the mappings of a script that was built, whose text
@@ -105,28 +104,6 @@ func (t *Tree) Asked() bool { return t.asked }
 
 // Unknown are the names that the program uses and does not declare.
 func (t *Tree) Unknown() []sandbox.FreeName { return t.parsed.Names }
-
-// bundled is the script that esbuild makes of the program and its modules.
-func (src *Source) bundled() (string, error) {
-	out, err := src.buildAny()
-	if err != nil {
-		return "", err
-	}
-	if src.built, err = out.sourceMap(src); err != nil {
-		return "", src.Unsupported(err)
-	}
-	return src.head + "\n" + string(out.code) + scriptTail, nil
-}
-
-// parse reads the text of a script that esbuild has built.
-func (src *Source) parse(text string, mode parser.Mode) (*Tree, error) {
-	root, err := parser.ParseFile(nil, builtFile, text, mode, parser.WithDisableSourceMaps)
-	if err != nil {
-		return nil, src.Unsupported(err)
-	}
-	root.File.SetSourceMap(src.built.consumer)
-	return src.tree(root, text, 0), nil
-}
 
 func (src *Source) tree(root *ast.Program, text string, shift int) *Tree {
 	t := &Tree{Source: src, Root: root, Text: text, Main: mainFunction(root), shift: shift}

@@ -30,7 +30,7 @@ func checked(p Program, verdict sandbox.Verdict) (*sandbox.Parsed, error) {
 	}
 	tree := src.Plain()
 	if tree == nil {
-		if tree, err = src.Build(); err != nil {
+		if tree, err = src.Build(0); err != nil {
 			return nil, err
 		}
 	}

@@ -260,18 +260,8 @@ func (w *Walk) below(e ast.Expression) {
 		w.target(e.Left, e.Right)
 		w.expr(&e.Right)
 	case *ast.BinaryExpression:
-		// A long chain of operators must not take a stack as deep.
-		var chain []*ast.BinaryExpression
-		for b := e; b != nil; b, _ = b.Left.(*ast.BinaryExpression) {
-			if b != e && !w.enter(b) {
-				break
-			}
-			chain = append(chain, b)
-		}
-		w.expr(&chain[len(chain)-1].Left)
-		for i := len(chain) - 1; i >= 0; i-- {
-			w.expr(&chain[i].Right)
-		}
+		w.expr(&e.Left)
+		w.expr(&e.Right)
 	case *ast.BracketExpression:
 		w.expr(&e.Left)
 		w.expr(&e.Member)

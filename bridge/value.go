@@ -47,7 +47,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 		_ = json.Unmarshal(c, &blocks[i])
 	}
 	if res.IsError {
-		return nil, toolError(tool, blocks, res.StructuredContent)
+		return nil, toolError(blocks, res.StructuredContent)
 	}
 	if len(res.StructuredContent) > 0 && !bytes.Equal(res.StructuredContent, []byte("null")) {
 		return unwrap(tool, withoutBinary(res.StructuredContent, keep)), nil
@@ -63,7 +63,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 }
 
 // toolError is the failure that the tool itself reported.
-func toolError(tool *discovery.Tool, blocks []content, structured json.RawMessage) *Error {
+func toolError(blocks []content, structured json.RawMessage) *Error {
 	var texts []string
 	for _, b := range blocks {
 		if b.Text != "" {

@@ -29,19 +29,9 @@ func (g *Generator) Signature(s *discovery.Server, t *discovery.Tool) string {
 	if len(sig) <= signatureMax {
 		return sig
 	}
-	in = style{enumMax: 4, required: true, depth: 2}
-	short := in.print(m.input)
-	if len(short) > signatureMax/2 {
-		in.depth = 1
-		short = in.print(m.input)
-	}
-	out = style{enumMax: 4, vague: "any", depth: 3}
-	given := out.print(m.output)
-	for out.depth > 1 && len(given) > signatureMax/2 {
-		out.depth--
-		given = out.print(m.output)
-	}
-	return m.callable(s, t, shorten(short), shorten(given))
+	input := fitting(m.input, signatureMax/2, style{enumMax: 4, required: true, depth: 2}, style{enumMax: 4, required: true, depth: 1})
+	output := fitting(m.output, signatureMax/2, style{enumMax: 4, vague: "any", depth: 3}, style{enumMax: 4, vague: "any", depth: 2}, style{enumMax: 4, vague: "any", depth: 1})
+	return m.callable(s, t, shorten(input), shorten(output))
 }
 
 // shorten gives up on a type that is long however little of it is written.

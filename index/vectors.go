@@ -34,16 +34,15 @@ func (v *Vectors) Len() int { return len(v.rows) }
 func (v *Vectors) Dims() int { return v.dims }
 
 // add adds weight times the vector of a word to sum.
-func (v *Vectors) add(sum []float32, word string, weight float32) bool {
+func (v *Vectors) add(sum []float32, word string, weight float32) {
 	row, ok := v.rows[word]
 	if !ok {
-		return false
+		return
 	}
 	weight *= v.scale[row] / 127
 	for i, x := range v.data[int(row)*v.dims : (int(row)+1)*v.dims] {
 		sum[i] += weight * float32(x)
 	}
-	return true
 }
 
 // quantized is the direction of sum in small numbers: its length is 127 or a

@@ -14,7 +14,7 @@ import (
 // listCalls answers JSON, or what is to be saved: format=jsonl or csv.
 func (s *server) listCalls(r *http.Request) (int, any, error) {
 	q := queryOf(r)
-	f := state.CallFilter{Limit: int(q.number("limit", 1, maxExported)), Before: q.number("before", 1, 1<<62), Since: q.time("since"), Until: q.time("until"),
+	f := state.CallFilter{Limit: int(q.number("limit", maxExported)), Before: q.number("before", 1<<62), Since: q.time("since"), Until: q.time("until"),
 		Server: q.Get("server"), Tool: q.Get("tool"), Status: q.Get("status"), Class: q.Get("class"), Client: q.Get("client"), Text: q.Get("q")}
 	if q.err != nil {
 		return 0, nil, q.err

@@ -54,14 +54,15 @@ type query struct {
 	err error
 }
 
-func (q *query) number(name string, least, most int64) int64 {
+// number reads one of 1 to most; 0 if there is none.
+func (q *query) number(name string, most int64) int64 {
 	text := q.Get(name)
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least || n > most {
-		q.err = cmp.Or(q.err, error(newProblem(http.StatusUnprocessableEntity, "bad_query", "%s is %.40q: use %d to %d", name, text, least, most)))
+	if err != nil || n < 1 || n > most {
+		q.err = cmp.Or(q.err, error(newProblem(http.StatusUnprocessableEntity, "bad_query", "%s is %.40q: use 1 to %d", name, text, most)))
 	}
 	return n
 }
@@ -115,7 +116,7 @@ func (s *server) retryServer(r *http.Request) (int, any, error) {
 
 func (s *server) search(r *http.Request) (int, any, error) {
 	q := queryOf(r)
-	req := broker.SearchRequest{Query: q.Get("q"), Server: q.Get("server"), Detail: broker.Detail(q.Get("detail")), Limit: int(q.number("limit", 1, 50)),
+	req := broker.SearchRequest{Query: q.Get("q"), Server: q.Get("server"), Detail: broker.Detail(q.Get("detail")), Limit: int(q.number("limit", 50)),
 		NoWait: true} // the page shows at once what is there, and which servers were not searched
 	if q.err != nil {
 		return 0, nil, q.err
@@ -132,7 +133,7 @@ const maxListed = 1000
 
 func (s *server) listExecutions(r *http.Request) (int, any, error) {
 	q := queryOf(r)
-	f := state.Filter{Limit: int(q.number("limit", 1, maxListed)), Since: q.time("since"), Until: q.time("until"),
+	f := state.Filter{Limit: int(q.number("limit", maxListed)), Since: q.time("since"), Until: q.time("until"),
 		Status: q.Get("status"), Client: q.Get("client"), Server: q.Get("server"), Text: q.Get("q")}
 	if q.err != nil {
 		return 0, nil, q.err
@@ -190,7 +191,7 @@ func (s *server) cancelExecution(r *http.Request) (int, any, error) {
 
 func (s *server) listEvents(r *http.Request) (int, any, error) {
 	q := queryOf(r)
-	since, limit := q.time("since"), q.number("limit", 1, maxListed)
+	since, limit := q.time("since"), q.number("limit", maxListed)
 	if q.err != nil {
 		return 0, nil, q.err
 	}

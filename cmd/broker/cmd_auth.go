@@ -28,11 +28,7 @@ func (a *app) authCommand() *cobra.Command {
 
 // signIns reads the config and opens what is stored about sign-ins.
 func (a *app) signIns() (*config.Config, *oauth.Manager, error) {
-	cfg, dir, err := a.loadWithState()
-	if err != nil {
-		return nil, nil, err
-	}
-	st, err := a.storesOf(cfg, dir) // closed with the process, after the one command
+	cfg, st, err := a.configStores() // closed with the process, after the one command
 	if err != nil {
 		return nil, nil, err
 	}

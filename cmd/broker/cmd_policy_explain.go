@@ -14,7 +14,7 @@ import (
 
 // withTools is for commands that look at the policy from outside: the broker that
 // f gets knows the tools that it denies too.
-func (a *app) withTools(cmd *cobra.Command, f func(*session) error) error {
+func (a *app) withTools(f func(*session) error) error {
 	a.unruled = true
 	s, err := a.openAnyway(-1)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *app) policyExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withTools(cmd, func(s *session) error {
+			return a.withTools(func(s *session) error {
 				s.broker.StartLazily(cmd.Context())
 				d, err := s.broker.Describe(cmd.Context(), args[0])
 				if err != nil {
@@ -135,7 +135,7 @@ func (a *app) policyCheckCommand() *cobra.Command {
 			"tools whose class is a guess because their servers do not say.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(cmd, func(s *session) error {
+			return a.withTools(func(s *session) error {
 				a.learnMissing(cmd, s, "")
 				rules, tools := s.config.Rules(), s.broker.Catalog().Tools()
 				out := policyCheck{Findings: orEmpty(rules.Check(tools)), Guesses: []classGuess{}, Unlisted: s.broker.Unlisted()}

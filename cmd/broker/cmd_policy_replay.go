@@ -49,7 +49,7 @@ func (a *app) policyReplayCommand() *cobra.Command {
 			"arguments do not match, and such calls are counted as unclear. FILE holds a policy, or a whole servers.json.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(cmd, func(s *session) error {
+			return a.withTools(func(s *session) error {
 				rules := s.config.Rules()
 				if file != "" {
 					var err error
@@ -179,7 +179,7 @@ func (a *app) policyInitCommand() *cobra.Command {
 			"tools that were never used are denied. It is printed; no file is changed.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(cmd, func(s *session) error {
+			return a.withTools(func(s *session) error {
 				a.learnMissing(cmd, s, "")
 				calls, err := countCalls(cmd.Context(), s, since)
 				if err != nil {

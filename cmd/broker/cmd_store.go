@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -21,13 +22,14 @@ func (a *app) storeCommand() *cobra.Command {
 		a.storeListCommand(), a.storeGetCommand(), a.storeRemoveCommand(), a.storeRekeyCommand())
 }
 
-// results opens the stores of the config, for its results.
-func (a *app) results() (*stores, error) {
+// configStores opens the stores of the config.
+func (a *app) configStores() (*config.Config, *stores, error) {
 	cfg, dir, err := a.loadWithState()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return a.storesOf(cfg, dir)
+	st, err := a.storesOf(cfg, dir)
+	return cfg, st, err
 }
 
 // storeRow is one thing that is kept: a result has a ref, a value a key.
@@ -55,7 +57,7 @@ func (a *app) storeListCommand() *cobra.Command {
 		Short: "List stored results and values",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			st, err := a.results()
+			_, st, err := a.configStores()
 			if err != nil {
 				return err
 			}
@@ -148,7 +150,7 @@ func find(ctx context.Context, store keptStore, name string) (keptItem, error) {
 // argument.
 func (a *app) withKept(f func(context.Context, keptItem) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		st, err := a.results()
+		_, st, err := a.configStores()
 		if err != nil {
 			return err
 		}

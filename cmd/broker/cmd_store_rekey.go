@@ -15,7 +15,7 @@ func (a *app) storeRekeyCommand() *cobra.Command {
 			"then the old one; run store rekey; then give them the new one alone.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			st, err := a.results()
+			_, st, err := a.configStores()
 			if err != nil {
 				return err
 			}

@@ -50,11 +50,7 @@ It is shown only once: the broker keeps its SHA-256. A running broker accepts it
 
 // withTokens opens the tokens of the config for do.
 func (a *app) withTokens(do func(cfg *config.Config, tokens apitoken.Store) error) error {
-	cfg, dir, err := a.loadWithState()
-	if err != nil {
-		return err
-	}
-	st, err := a.storesOf(cfg, dir)
+	cfg, st, err := a.configStores()
 	if err != nil {
 		return err
 	}

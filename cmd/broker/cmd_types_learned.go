@@ -18,11 +18,7 @@ func (a *app) typesLearnedCommand() *cobra.Command {
 
 // withLearned calls f with the learned types of the config's state directory.
 func (a *app) withLearned(f func(*learned.Store) error) error {
-	cfg, dir, err := a.loadWithState()
-	if err != nil {
-		return err
-	}
-	st, err := a.storesOf(cfg, dir)
+	cfg, st, err := a.configStores()
 	if err != nil {
 		return err
 	}

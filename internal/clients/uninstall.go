@@ -149,9 +149,7 @@ func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResul
 		if there[rec.Name] && !slices.Contains(res.Removed, rec.Name) {
 			res.Notes = append(res.Notes, fmt.Sprintf("%q no longer starts the broker: it stays", rec.Name))
 		}
-		if text, err = r.giveBack(rec, text, there, &res); err != nil {
-			return fail(err)
-		}
+		text = r.giveBack(rec, text, there, &res)
 		res.Backup = rec.Backup
 	}
 	if r.DryRun {
@@ -165,14 +163,14 @@ func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResul
 
 // giveBack puts the servers that were moved back into text, as they stand in
 // the backup.
-func (r Request) giveBack(rec *record, text []byte, there map[string]bool, res *UninstallResult) ([]byte, error) {
+func (r Request) giveBack(rec *record, text []byte, there map[string]bool, res *UninstallResult) []byte {
 	if len(rec.Moved) == 0 {
-		return text, nil
+		return text
 	}
 	backup, err := os.ReadFile(rec.Backup)
 	if err != nil {
 		res.Notes = append(res.Notes, fmt.Sprintf("the backup is missing, so the servers that were moved stay in %s alone", rec.Config))
-		return text, nil
+		return text
 	}
 	for _, name := range rec.Moved {
 		if there[name] {
@@ -186,7 +184,7 @@ func (r Request) giveBack(rec *record, text []byte, there map[string]bool, res *
 		text = restored
 		res.Returned = append(res.Returned, name)
 	}
-	return text, nil
+	return text
 }
 
 // serves reports whether the entry starts something that could be the broker,

@@ -38,7 +38,7 @@ func (m *model) view(width, height int, now time.Time) []line {
 	for len(all) < height-1 {
 		all = append(all, nil)
 	}
-	return append(all[:height-1], m.footer(width))
+	return append(all[:height-1], m.footer())
 }
 
 // header is what a glance is for.
@@ -174,7 +174,7 @@ func rowLine(section int, r row, width int, at bool) line {
 	return l
 }
 
-func (m *model) footer(width int) line {
+func (m *model) footer() line {
 	switch {
 	case m.notice != "":
 		return line{{m.notice, warn}}

@@ -92,7 +92,7 @@ func (d *differ) compare(path []string, a, b any) {
 			return
 		}
 		if parameterAt(path) && (a == nil || b == nil) {
-			d.parameter(path, p, q, a == nil)
+			d.parameter(path, q, a == nil)
 			return
 		}
 		d.members(path, p, q)
@@ -130,7 +130,7 @@ func parameterAt(path []string) bool {
 }
 
 // parameter tells of one that came or went.
-func (d *differ) parameter(path []string, before, after object, added bool) {
+func (d *differ) parameter(path []string, after object, added bool) {
 	what := "parameter"
 	if path[0] == "outputSchema" {
 		what = "result field"

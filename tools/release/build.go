@@ -40,7 +40,11 @@ func (r *release) build(t target) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	var programs []file
+	return r.read(t, dir)
+}
+
+// read returns the programs in a directory, and keeps them as those of a system.
+func (r *release) read(t target, dir string) (programs []file, err error) {
 	for _, name := range []string{"broker", "broker-worker"} {
 		data, err := os.ReadFile(filepath.Join(dir, t.exe(name)))
 		if err != nil {

@@ -10,6 +10,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -51,6 +53,11 @@ func run(out, only, version string) error {
 	if err != nil {
 		return err
 	}
+	return r.make(targets)
+}
+
+// make writes everything that is released for some systems.
+func (r *release) make(targets []target) error {
 	fmt.Printf("broker %s, in %s\n", r.version, r.out)
 	if err := r.complete(); err != nil {
 		return err
@@ -100,12 +107,13 @@ func (r *release) pack(t target, programs []file) error {
 	if t.os == "linux" {
 		makers = append(makers, r.linux, r.image)
 	}
-	for _, make := range makers {
-		if err := make(t, programs); err != nil {
-			return err
-		}
+	errs := make([]error, len(makers))
+	var all sync.WaitGroup // compressing takes the time
+	for i, make := range makers {
+		all.Go(func() { errs[i] = make(t, programs) })
 	}
-	return nil
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // A target is a system that the broker is built for, in Go's words.
@@ -151,7 +159,8 @@ type release struct {
 	completions map[string][]byte // by shell
 	manual      []file            // pages of section 1
 	built       map[target][]file // the programs
-	sums        map[string]string // SHA-256 of each file in out
+	mu          sync.Mutex
+	sums        map[string]string // SHA-256 of each file in out, guarded by mu
 }
 
 var semver = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
@@ -205,7 +214,10 @@ func (r *release) versionOf() string {
 
 // write adds a file to the release.
 func (r *release) write(name string, data []byte) error {
-	r.sums[name] = fmt.Sprintf("%x", sha256.Sum256(data))
+	sum := fmt.Sprintf("%x", sha256.Sum256(data))
+	r.mu.Lock()
+	r.sums[name] = sum
+	r.mu.Unlock()
 	fmt.Printf("%11d  %s\n", len(data), name)
 	return os.WriteFile(filepath.Join(r.out, name), data, 0o644)
 }

@@ -205,7 +205,7 @@ await part('keys', async () => { // By keyboard alone: a call is denied.
   const p = await page(o.full);
   await p.keyboard.press('g');
   await p.keyboard.press('p');
-  await p.getByText('shelf__delete_book').first().waitFor();
+  await p.locator('.card').getByText('shelf__delete_book').first().waitFor();
   await p.keyboard.press('d');
   await p.getByText('Denied: shelf__delete_book').waitFor({ timeout: 5000 }).catch(async () => check(false, 'a call was not denied by keyboard: ' + (await p.text())));
   await p.context().close();

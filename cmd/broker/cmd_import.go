@@ -232,7 +232,7 @@ func printImport(w io.Writer, r importReport) {
 	if len(parts) == 0 {
 		parts = []string{"nothing to import"}
 	}
-	say(w, "%s: %s\n", r.Config, strings.Join(parts, ", "))
+	say(w, "%s: %s\n", homely(r.Config), strings.Join(parts, ", "))
 	if r.DryRun {
 		sayln(w, "this was a dry run: nothing was written")
 	}
@@ -244,7 +244,7 @@ func printOutcomes(w io.Writer, outcomes []clients.Outcome) {
 	for _, o := range outcomes {
 		if o.From != from {
 			from = o.From
-			sayln(w, from)
+			sayln(w, homely(from))
 		}
 		line := fmt.Sprintf("  %-8s  %s", o.Action, o.Name)
 		if o.Detail != "" {

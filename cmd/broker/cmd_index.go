@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -137,8 +136,14 @@ func printIndex(w io.Writer, r indexReport) {
 		say(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))
 	}
 	sayln(w)
-	if slices.ContainsFunc(r.Servers, func(row indexRow) bool { return row.Error != "" }) {
-		sayln(w, "servers that failed are not counted: broker doctor says what is wrong with them")
+	var failed []string
+	for _, row := range r.Servers {
+		if row.Error != "" {
+			failed = append(failed, row.Name)
+		}
+	}
+	if len(failed) > 0 {
+		say(w, "failed, and not counted: %s; broker doctor says more\n", strings.Join(failed, ", "))
 	} else if r.TokensBefore < r.TokensAfter {
 		sayln(w, "that is more: with so few tools it is scripts that save tokens, not the search")
 	}

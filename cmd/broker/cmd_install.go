@@ -236,7 +236,7 @@ func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
 	}
 	printOutcomes(w, res.Moved)
 	printEntry(w, r.DryRun, res)
-	say(w, "the broker's servers: %s\n", res.Config)
+	say(w, "the broker's servers: %s\n", homely(res.Config))
 	printNeeds(w, unset(res.Moved))
 	if len(res.Others) > 0 && !r.Move {
 		say(w, "%s still starts itself: %s\nhint: broker install %s --move makes these the broker's\n", r.Client.Title, strings.Join(res.Others, ", "), r.Client.ID)
@@ -252,35 +252,35 @@ func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
 func printEntry(w io.Writer, dryRun bool, res clients.InstallResult) {
 	switch {
 	case dryRun:
-		say(w, "%s would get the entry %q\n", res.Path, res.Name)
+		say(w, "%s would get the entry %q\n", homely(res.Path), res.Name)
 	case res.Created:
-		say(w, "%s was made, with the entry %q\n", res.Path, res.Name)
+		say(w, "%s was made, with the entry %q\n", homely(res.Path), res.Name)
 	default:
-		say(w, "%s has the entry %q now; the file as it was: %s\n", res.Path, res.Name, res.Backup)
+		say(w, "%s has the entry %q now; the file as it was: %s\n", homely(res.Path), res.Name, homely(res.Backup))
 	}
 }
 
 func printUninstall(w io.Writer, res clients.UninstallResult, dryRun bool) {
 	switch {
 	case res.Deleted:
-		say(w, "%s is gone, as it was before\n", res.Path)
+		say(w, "%s is gone, as it was before\n", homely(res.Path))
 	case res.Restored:
-		say(w, "%s is what it was before, byte for byte\n", res.Path)
+		say(w, "%s is what it was before, byte for byte\n", homely(res.Path))
 	}
 	if len(res.Removed) > 0 {
-		say(w, "%s: removed %s\n", res.Path, strings.Join(res.Removed, ", "))
+		say(w, "%s: removed %s\n", homely(res.Path), strings.Join(res.Removed, ", "))
 	}
 	if len(res.Returned) > 0 {
-		say(w, "%s: put back %s\n", res.Path, strings.Join(res.Returned, ", "))
+		say(w, "%s: put back %s\n", homely(res.Path), strings.Join(res.Returned, ", "))
 	}
 	for _, n := range res.Notes {
 		say(w, "note: %s\n", n)
 	}
 	if res.Config != "" {
-		say(w, "%s keeps the servers that were moved\n", res.Config)
+		say(w, "%s keeps the servers that were moved\n", homely(res.Config))
 	}
 	if res.Backup != "" {
-		say(w, "the file as it was before the install: %s\n", res.Backup)
+		say(w, "the file as it was before the install: %s\n", homely(res.Backup))
 	}
 	if dryRun {
 		sayln(w, "this was a dry run: nothing was written")

@@ -40,9 +40,6 @@ func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print fu
 	case report != nil:
 		sayln(a.stdout)
 		printIndex(a.stdout, *report)
-		if err := failedRows(report.Servers); err != "" {
-			sayln(a.stdout, err)
-		}
 	}
 	return nil
 }
@@ -94,18 +91,4 @@ func (a *app) refreshEach(ctx context.Context, s *session, names []string) []ups
 	}
 	wg.Wait()
 	return status
-}
-
-// failedRows says what to do about servers that could not be listed.
-func failedRows(rows []indexRow) string {
-	var names []string
-	for _, r := range rows {
-		if r.Error != "" {
-			names = append(names, r.Name)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "failed: " + strings.Join(names, ", ") + "; broker doctor says more"
 }

@@ -14,7 +14,7 @@ func TestMissingVariableIsNamed(t *testing.T) {
 		}
 		return s, nil
 	}}, cfg)
-	if st := p.Refresh(t.Context())[0]; st.State != StateFailed || !strings.HasPrefix(st.Err.Error(), "env.KEY: ") || st.Hint == "" {
+	if st := p.Refresh(t.Context())[0]; st.State != StateFailed || !strings.HasPrefix(st.Err.Error(), "in env.KEY, ") || st.Hint == "" {
 		t.Errorf("status = %+v", st)
 	}
 }

@@ -33,7 +33,7 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 	one := func(where, s string) string {
 		out, err := expand(s)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+			errs = append(errs, fmt.Errorf("in %s, %w", where, err)) // "Authorization: …" would be hidden as a secret
 			return ""
 		}
 		for _, ref := range reference.FindAllString(s, -1) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
 func parse(t *testing.T, text string) *Config {
@@ -202,6 +205,15 @@ func TestExpand(t *testing.T) {
 		if tt.err != "" && (err == nil || got != "" || !strings.Contains(err.Error(), tt.err)) {
 			t.Errorf("Expand(%q) = %q, %v, want the error %q", tt.in, got, err, tt.err)
 		}
+	}
+}
+
+// What leaves for a model has no secrets: the name of the variable that is missing
+// must not look like one.
+func TestMissingSecretIsNamed(t *testing.T) {
+	_, err := Sources{Env: func(string) (string, bool) { return "", false }}.Expand("Bearer ${API_TOKEN}")
+	if text := fmt.Sprintf("connect to api: in headers.Authorization, %v", err); redact.Text(text) != text || !strings.Contains(text, "API_TOKEN is not set") {
+		t.Errorf("%s\nis shown as\n%s", text, redact.Text(text))
 	}
 }
 

@@ -64,7 +64,7 @@ func (from Sources) Expand(text string) (string, error) {
 		case r.hasFallback && v == "":
 			return r.fallback, nil
 		case !ok:
-			return "", fmt.Errorf("environment variable %s is not set: set it, or write ${%s:-text} for a default", r.name, r.name)
+			return "", fmt.Errorf("environment variable %s is not set: set it, or write a default, as in ${VAR:-text}", r.name)
 		}
 		return v, nil
 	})

@@ -78,7 +78,7 @@ func (d *Day) read(r io.Reader, keepExecutions, keepSearches bool) error {
 		return err
 	}
 	if n == 0 {
-		return errors.New("no execution that has ended: write it with broker audit export")
+		return errors.New("no execution has ended in this record: write it with broker audit export")
 	}
 	for h := range hours {
 		d.Hours[h] = hours[h] / n
@@ -93,6 +93,9 @@ func (d *Day) read(r io.Reader, keepExecutions, keepSearches bool) error {
 	if !keepSearches {
 		d.Searches = 1.5
 	}
-	d.Source = fmt.Sprintf("%.0f executions on %d days", n, len(days))
+	d.Source = fmt.Sprintf("with the calls and hours of %.0f executions of %d day(s)", n, len(days))
+	if n < 1000 {
+		d.Source += " (too few to say much about hours)"
+	}
 	return nil
 }

@@ -114,7 +114,7 @@ type Call struct {
 func DefaultDay() Day {
 	d := Day{
 		Executions: 1e6, Searches: 1.5, People: 10_000, PeakShare: 0.05, OwnProcesses: 0, UpstreamLimit: 5000, BigResults: 0.05, BigResultKB: 200,
-		Source: "assumed: 8 calls of 250 ms in the mean (2 write), the busiest hour has 5 times the mean",
+		Source: "assumed (8 calls of 250 ms on average, every fourth writes; the busiest hour has 5 times the average)",
 	}
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 2000 {
@@ -208,12 +208,12 @@ func Loads(d Day, c Costs, f Fleet, perSecond float64) []Load {
 		add("brokers", front/1000/brokerCores, cores(front), "more brokers")
 		add("sandboxes", script/1000/float64(f.Sandboxes*f.SandboxCores), cores(script), "more of sandboxd")
 	}
-	add("places for scripts", inFlight/float64(f.places()*f.Brokers), fmt.Sprintf("%.0f scripts at once, %.1f GB", inFlight, inFlight*c.WorkerMB/1024), "a larger sandbox.maxExecutions, and the memory for it")
+	add("places for scripts", inFlight/float64(f.places()*f.Brokers), fmt.Sprintf("%.0f scripts at once, %.1f GB", inFlight, inFlight*c.WorkerMB/1024), "a larger sandbox.maxExecutions (with sandboxd, also its --max-executions), and the memory for it")
 	add("database, processors", db/1000/float64(f.PostgresCores), cores(db), "a larger machine; then one database for each group of teams")
 	add("database, flushes of its log", perSecond*(1+writes)*c.Flush/1000/groupCommit, fmt.Sprintf("%.0f commits/s", perSecond*(1+writes)), "a quicker disk; then one database for each group of teams")
 	if d.People > 0 && d.UpstreamLimit > 0 {
 		hour := perSecond * 3600 * calls / (d.People * d.PeakShare)
-		add("limit of an upstream for one person", hour/d.UpstreamLimit, fmt.Sprintf("%.0f calls an hour of each active person", hour), "nobody can buy this off: fewer, larger calls")
+		add("limit of an upstream for one person", hour/d.UpstreamLimit, fmt.Sprintf("%.0f calls an hour of each active person", hour), "fewer, larger calls; no broker can raise it")
 	}
 	return loads
 }

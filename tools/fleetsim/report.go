@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -19,47 +20,68 @@ const simulated = 1_000_000
 func report(w io.Writer, d Day, c Costs, f Fleet, scales []float64, seed uint64) {
 	calls, writes, took, _ := d.calls()
 	hour, share := d.Busiest()
-	fmt.Fprintf(w, "A day: %.0f executions, %s.\n", d.Executions, d.Source)
-	fmt.Fprintf(w, "An execution: %.1f calls (%.1f write) of %.0f ms together, %.1f searches. Busiest: %02d:00-%02d:00 with %.0f %% of the day.\n", calls, writes, took, d.Searches, hour, (hour+1)%24, share*100)
+	fmt.Fprintf(w, "A day of %s executions, %s.\n", count(d.Executions), d.Source)
+	fmt.Fprintf(w, "Each makes %.1f calls (%.1f write), which take %.0f ms together, and comes with %.1f searches.\n", calls, writes, took, d.Searches)
+	fmt.Fprintf(w, "The busiest hour is %02d:00-%02d:00 UTC, with %.0f %% of the day.\n", hour, (hour+1)%24, share*100)
+	summary := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, n := range scales {
 		day := d
 		day.Executions *= n
 		day.People *= n
 		perSecond := day.Executions * share / 3600
-		fmt.Fprintf(w, "\n%g x: %.0f executions a day, %.1f a second in the busiest hour\n", n, day.Executions, perSecond)
+		fmt.Fprintf(w, "\n%g x: %s executions a day, %.1f a second in the busiest hour\n", n, count(day.Executions), perSecond)
 		loads := sorted(Loads(day, c, f, perSecond))
-		fmt.Fprintf(w, "  the fleet of %s\n", f)
+		fmt.Fprintf(w, "  load of %s:\n", f)
 		table(w, loads)
-		showDay(w, day, c, f, seed)
-		if first := loads[0]; first.Load > target {
-			fmt.Fprintf(w, "  bottleneck: %s (%s): %s\n", first.Name, first.Needs, first.Fix)
-			grown := grow(day, c, f, perSecond)
-			loads = sorted(Loads(day, c, grown, perSecond))
-			fmt.Fprintf(w, "  grown to %s\n", grown)
-			table(w, loads)
-			showDay(w, day, c, grown, seed)
-			if loads[0].Load > target {
-				fmt.Fprintf(w, "  bottleneck: %s (%s): %s\n", loads[0].Name, loads[0].Needs, loads[0].Fix)
-			} else {
-				fmt.Fprintf(w, "  fullest then: %s\n", loads[0].Name)
-			}
+		enough, short := f, tooFull(loads)
+		if len(short) > 0 {
+			fmt.Fprintf(w, "  bottleneck: %s (%s). What helps: %s.\n", loads[0].Name, loads[0].Needs, loads[0].Fix)
+			enough = grow(day, c, f, perSecond)
+			loads = sorted(Loads(day, c, enough, perSecond))
+			fmt.Fprintf(w, "  grown to %s:\n    fullest then: %s, %.0f %% (%s)\n", enough, loads[0].Name, loads[0].Load*100, loads[0].Needs)
 		} else {
-			fmt.Fprintf(w, "  fullest: %s, at %.0f %%\n", first.Name, first.Load*100)
+			short = []string{"nothing"}
 		}
-		fmt.Fprintf(w, "  record %.1f GB a day, large results %.1f GB a day", day.Executions*(calls+1)*c.RowBytes/1e9, day.Executions*day.BigResults*day.BigResultKB/1e6)
+		showDay(w, day, c, enough, seed)
+		fmt.Fprintf(w, "    record %.1f GB a day, large results %.1f GB a day", day.Executions*(calls+1)*c.RowBytes/1e9, day.Executions*day.BigResults*day.BigResultKB/1e6)
 		if d.OwnProcesses > 0 {
 			fmt.Fprintf(w, ", processes of people %.1f GB of memory", day.People*day.PeakShare*d.OwnProcesses*c.ProcessMB/1024)
 		}
 		fmt.Fprintln(w)
+		verdict := "enough: " + enough.String()
+		if loads[0].Load > target {
+			verdict = fmt.Sprintf("%s stays too full even with %s", loads[0].Name, enough)
+		}
+		fmt.Fprintf(summary, "  %g x\ttoo full: %s\n\t%s\n", n, strings.Join(short, ", "), verdict)
 	}
+	fmt.Fprintf(w, "\nSummary, where too full is more than %.0f %% in the busiest hour\n", target*100)
+	_ = summary.Flush() // what is wrong with w shows elsewhere
+}
+
+// tooFull names the loads above target.
+func tooFull(loads []Load) (names []string) {
+	for _, l := range loads {
+		if l.Load > target {
+			names = append(names, fmt.Sprintf("%s (%.0f %%)", l.Name, l.Load*100))
+		}
+	}
+	return names
+}
+
+// count writes a number of executions for people.
+func count(n float64) string {
+	if n >= 1e6 {
+		return fmt.Sprintf("%.4g million", n/1e6)
+	}
+	return fmt.Sprintf("%.0f", n)
 }
 
 func (f Fleet) String() string {
-	text := fmt.Sprintf("%d brokers x %d processors with %d places", f.Brokers, f.BrokerCores, f.places())
+	text := fmt.Sprintf("%d brokers of %d processors and %d places", f.Brokers, f.BrokerCores, f.places())
 	if f.Sandboxes > 0 {
-		text += fmt.Sprintf(", %d of sandboxd x %d", f.Sandboxes, f.SandboxCores)
+		text += fmt.Sprintf(", %d sandboxd of %d processors", f.Sandboxes, f.SandboxCores)
 	}
-	return text + fmt.Sprintf(", database with %d", f.PostgresCores)
+	return text + fmt.Sprintf(", a database of %d", f.PostgresCores)
 }
 
 func sorted(loads []Load) []Load {
@@ -72,7 +94,7 @@ func table(w io.Writer, loads []Load) {
 	for _, l := range loads {
 		fmt.Fprintf(tw, "    %s\t%.0f %%\t%s\n", l.Name, l.Load*100, l.Needs)
 	}
-	_ = tw.Flush() // w's error is met by the next line
+	_ = tw.Flush() // what is wrong with w shows elsewhere
 }
 
 // grow adds brokers, sandboxes and processors of the database until the busiest hour
@@ -117,7 +139,7 @@ func showDay(w io.Writer, d Day, c Costs, f Fleet, seed uint64) {
 	}
 	slices.Sort(all)
 	if len(all) == 0 {
-		fmt.Fprintln(w, "    simulated: nothing was answered")
+		fmt.Fprintln(w, "    simulated: no execution was answered")
 		return
 	}
 	fmt.Fprintf(w, "    simulated %.2g of each hour: %d executions, %.2f %% answered, %d refused; p50 %.0f ms, p99 %.0f ms; at most %d scripts at once\n",

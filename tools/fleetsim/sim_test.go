@@ -100,7 +100,7 @@ func TestReport(t *testing.T) {
 	if first != show() {
 		t.Error("two runs differ")
 	}
-	for _, want := range []string{"\n1 x: 500 executions a day", "\n100 x: 50000 executions a day", "bottleneck: places for scripts", "grown to"} {
+	for _, want := range []string{"\n1 x: 500 executions a day", "\n100 x: 50000 executions a day", "bottleneck: places for scripts", "grown to", "\n  1 x    too full: nothing\n", "\n  100 x  too full: places for scripts (199 %)\n         enough: 3 brokers"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %q in\n%s", want, first)
 		}

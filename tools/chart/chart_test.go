@@ -199,7 +199,8 @@ func TestChartSandboxd(t *testing.T) {
 		Broker struct {
 			State   string
 			Sandbox struct {
-				Remote struct {
+				MaxExecutions int
+				Remote        struct {
 					Addresses []string
 					Cert      string
 				}
@@ -208,6 +209,9 @@ func TestChartSandboxd(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(all["ConfigMap"].Data["servers.json"]), &config); err != nil {
 		t.Fatal(err)
+	}
+	if got, want := config.Broker.Sandbox.MaxExecutions, 10*16/6; got != want {
+		t.Errorf("each of 6 brokers runs %d scripts in 10 pods of 16 places, want %d", got, want)
 	}
 	if b := config.Broker; b.State == "" || !slices.Equal(b.Sandbox.Remote.Addresses, []string{"broker-sandboxd.default.svc:9443"}) || b.Sandbox.Remote.Cert != "/etc/broker-sandboxd/tls.crt" {
 		t.Errorf("servers.json: %+v", b)

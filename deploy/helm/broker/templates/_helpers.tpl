@@ -19,7 +19,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $address := printf "%s-sandboxd.%s.svc:9443" (include "broker.name" .) .Release.Namespace -}}
 {{- $dir := "/etc/broker-sandboxd" -}}
 {{- $remote := dict "addresses" (list $address) "ca" (printf "%s/ca.crt" $dir) "cert" (printf "%s/tls.crt" $dir) "key" (printf "%s/tls.key" $dir) -}}
-{{- $config = merge $config (dict "broker" (dict "sandbox" (dict "remote" $remote))) -}}
+{{- /* Scripts wait in the brokers, which are fair, and not at sandboxd: each broker has its share of all places. */ -}}
+{{- $s := .Values.sandboxd -}}
+{{- $places := mul $s.maxExecutions (ternary $s.autoscaling.maxReplicas $s.replicas $s.autoscaling.enabled) -}}
+{{- $share := div $places (ternary .Values.autoscaling.maxReplicas .Values.replicas .Values.autoscaling.enabled) | max 1 | min 1000 -}}
+{{- $config = merge $config (dict "broker" (dict "sandbox" (dict "remote" $remote "maxExecutions" $share))) -}}
 {{- end -}}
 {{- toPrettyJson $config -}}
 {{- end -}}

@@ -12,29 +12,22 @@ import "github.com/dop251/goja"
 func (r *runtime) defineParse() {
 	object, _ := r.vm.GlobalObject().Get("JSON").(*goja.Object)
 	r.defineValue(object, "parse", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-		value, err := r.parse(c.Argument(0).ToString())
-		if err == nil && len(c.Arguments) > 1 {
-			if _, ok := goja.AssertFunction(c.Arguments[1]); ok {
-				revive, _ := goja.AssertFunction(r.load("revive"))
-				value, err = revive(goja.Undefined(), value, c.Arguments[1])
-			}
-		}
-		if err != nil {
-			panic(err)
+		value := r.parse(c.Argument(0).ToString().String())
+		if _, ok := goja.AssertFunction(c.Argument(1)); ok {
+			revive, _ := goja.AssertFunction(r.load("revive"))
+			return r.called(revive, value, c.Argument(1))
 		}
 		return value
 	}))
 }
 
-func (r *runtime) parse(text goja.Value) (goja.Value, error) {
-	raw := text.String()
-	value, err := fromJSON(r.vm, raw)
-	if err == nil {
-		return value, nil
+func (r *runtime) parse(text string) goja.Value {
+	value, err := fromJSON(r.vm, text)
+	switch {
+	case err == nil:
+		return value
+	case text == "undefined" || text == "[object Object]":
+		panic(r.failure("SyntaxError", `"`+text+`" is not valid JSON`))
 	}
-	message := err.Error()
-	if raw == "undefined" || raw == "[object Object]" {
-		message = `"` + raw + `" is not valid JSON`
-	}
-	panic(r.failure("SyntaxError", message))
+	panic(r.failure("SyntaxError", err.Error()))
 }

@@ -118,20 +118,9 @@ func (r *runtime) defineShift() {
 	zero, one := r.vm.ToValue(0), r.vm.ToValue(1)
 	r.defineMethod(prototype, "shift", 0, func(c goja.FunctionCall) goja.Value {
 		o, ok := c.This.(*goja.Object)
-		plain := ok && o.ClassName() == "Array" && o.Prototype() == prototype && o.Get("length").ToInteger() > 0
-		var v goja.Value
-		var err error
-		if plain {
-			v, err = splice(o, zero, one)
-		} else {
-			v, err = slow(c.This)
+		if ok && o.ClassName() == "Array" && o.Prototype() == prototype && o.Get("length").ToInteger() > 0 {
+			return r.calledOn(o, splice, zero, one).(*goja.Object).Get("0")
 		}
-		if err != nil {
-			panic(err)
-		}
-		if plain {
-			return v.(*goja.Object).Get("0")
-		}
-		return v
+		return r.calledOn(c.This, slow)
 	})
 }

@@ -104,10 +104,7 @@ func (r *runtime) hidePrototypes() {
 			return
 		}
 		r.defineValue(owner, "getPrototypeOf", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-			v, err := original(goja.Undefined(), c.Arguments...)
-			if err != nil {
-				panic(err)
-			}
+			v := r.called(original, c.Arguments...)
 			if o, ok := v.(*goja.Object); ok && r.isShaped(o) {
 				return r.reads.plain
 			}

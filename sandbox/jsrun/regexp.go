@@ -49,10 +49,5 @@ func emptyMatches(tree *syntax.Regexp) bool {
 	}
 	// A group, a sequence, what is repeated once at least; ^ and $ have nothing
 	// below them.
-	for _, sub := range tree.Sub {
-		if !emptyMatches(sub) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return !emptyMatches(sub) })
 }

@@ -232,9 +232,14 @@ func (r *runtime) defineValue(o *goja.Object, name string, v goja.Value) {
 	_ = o.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 }
 
-// called calls a function of the engine.
+// called calls a function; what it throws is thrown.
 func (r *runtime) called(f goja.Callable, args ...goja.Value) goja.Value {
-	v, err := f(goja.Undefined(), args...)
+	return r.calledOn(goja.Undefined(), f, args...)
+}
+
+// calledOn calls a method.
+func (r *runtime) calledOn(this goja.Value, f goja.Callable, args ...goja.Value) goja.Value {
+	v, err := f(this, args...)
 	if err != nil {
 		panic(err)
 	}

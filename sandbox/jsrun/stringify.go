@@ -11,11 +11,7 @@ func (r *runtime) defineStringify() {
 	prototype := r.vm.Get("BigInt").(*goja.Object).Get("prototype").(*goja.Object)
 	text, _ := goja.AssertFunction(prototype.Get("toString"))
 	integer := func(v goja.Value) goja.Value {
-		digits, err := text(v)
-		if err != nil {
-			panic(err)
-		}
-		return r.called(rawJSON, digits)
+		return r.called(rawJSON, r.calledOn(v, text))
 	}
 	replacing := false
 	r.defineMethod(prototype, "toJSON", 0, func(c goja.FunctionCall) goja.Value {
@@ -34,10 +30,7 @@ func (r *runtime) defineStringify() {
 		replacing = true
 		defer func() { replacing = before }()
 		return r.called(r.stringify, value, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-			v, err := replace(c.This, c.Arguments...)
-			if err != nil {
-				panic(err)
-			}
+			v := r.calledOn(c.This, replace, c.Arguments...)
 			if goja.IsBigInt(v) {
 				return integer(v)
 			}

@@ -32,12 +32,10 @@ func (r *runtime) defineTimers() {
 		if !ok {
 			panic(r.vm.NewTypeError("queueMicrotask: the argument must be a function"))
 		}
-		if _, err := then(r.vm.ToValue(resolved), r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		r.calledOn(r.vm.ToValue(resolved), then, r.vm.ToValue(func(goja.FunctionCall) goja.Value {
 			r.called(f)
 			return goja.Undefined()
-		})); err != nil {
-			panic(err)
-		}
+		}))
 		return goja.Undefined()
 	})
 }

@@ -86,7 +86,8 @@ var diagram = []row{
 	{pkg: "sandbox", modules: []string{"std"}},
 	{pkg: "sandbox/script", imports: []string{"sandbox"}, modules: []string{"github.com/dop251/goja", "github.com/evanw/esbuild", "github.com/go-sourcemap/sourcemap"}},
 	{pkg: "sandbox/jsrun/intl", modules: []string{"golang.org/x/text"}},
-	{pkg: "sandbox/jsrun", imports: []string{"sandbox", "sandbox/script", "sandbox/jsrun/intl"}, modules: []string{"github.com/dop251/goja", "github.com/nlnwa/whatwg-url", "golang.org/x/text"}},
+	{pkg: "sandbox/jsrun/amend", imports: []string{"sandbox/script"}, modules: []string{"github.com/dop251/goja", "golang.org/x/text"}},
+	{pkg: "sandbox/jsrun", imports: []string{"sandbox", "sandbox/script", "sandbox/jsrun/amend", "sandbox/jsrun/intl"}, modules: []string{"github.com/dop251/goja", "github.com/nlnwa/whatwg-url", "golang.org/x/text"}},
 	{pkg: "sandbox/nodejs", imports: []string{"sandbox", "sandbox/script"}, modules: []string{"github.com/dop251/goja"}},
 	{pkg: "sandbox/docker", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{"github.com/docker/docker", "github.com/containerd/errdefs"}},
 	{pkg: "sandbox/...", imports: []string{"sandbox/...", "internal/spawn"}, modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
@@ -167,9 +168,11 @@ var reserved = map[string][]string{
 	"github.com/pelletier/go-toml":              {"internal/clients"},
 }
 
-// syntax are the packages of goja that read programs: sandbox/script and sandbox/nodejs
-// draw on these, and not on the engine.
+// syntax are the packages of goja that read programs: readers draw on these, and not
+// on the engine.
 var syntax = []string{"github.com/dop251/goja/ast", "github.com/dop251/goja/file", "github.com/dop251/goja/parser", "github.com/dop251/goja/token", "github.com/dop251/goja/unistring"}
+
+var readers = []string{"sandbox/script", "sandbox/nodejs", "sandbox/jsrun/amend"}
 
 // above are the packages that a test of a lower package must not import
 // either. Otherwise tests may draw on anything: they use real neighbours.
@@ -437,7 +440,7 @@ func allowed(r row, to string) bool {
 	if len(r.modules) > 0 && !slices.ContainsFunc(r.modules, func(m string) bool { return match(m+"/...", to) }) {
 		return false
 	}
-	if (r.pkg == "sandbox/script" || r.pkg == "sandbox/nodejs") && matchAny(syntax, to) {
+	if matchAny(readers, r.pkg) && matchAny(syntax, to) {
 		return true
 	}
 	for m, owners := range reserved {

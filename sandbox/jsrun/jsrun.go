@@ -2,9 +2,9 @@
 // package script has read it. The same code runs in the
 // worker's child process and, for trusted programs, in the caller's own.
 //
-// A program goes through three steps. Preparation (prepare.go, amend.go)
-// changes in its syntax tree what goja does otherwise than other engines, and
-// compiles it. The run (runtime.go,
+// A program goes through three steps. Preparation (prepare.go, and
+// package amend) changes in its syntax tree what goja does otherwise than other
+// engines, and compiles it. The run (runtime.go,
 // loop.go, host.go) is a fresh goja runtime with an event loop in the caller's
 // goroutine. The end (outcome.go, errors.go) waits for what is still under way
 // and says in words what happened.

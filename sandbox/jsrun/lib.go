@@ -6,6 +6,7 @@ import (
 
 	"github.com/dop251/goja"
 
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun/amend"
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
@@ -158,8 +159,18 @@ func (r *runtime) natives(name string) goja.Value {
 	add := func(name string, f func(c goja.FunctionCall) goja.Value) { _ = o.Set(name, f) }
 	switch name {
 	case "regexp":
-		add("spellOut", r.spellOut)
-		add("canBeEmpty", r.canBeEmpty)
+		add("spellOut", func(c goja.FunctionCall) goja.Value {
+			pattern, flags := c.Argument(0).String(), c.Argument(1).String()
+			spelled, err := amend.SpellOut(pattern, flags)
+			if err != nil {
+				panic(r.failure("SyntaxError", "Invalid regular expression: /"+pattern+"/"+flags+": "+err.Error()))
+			}
+			return r.vm.ToValue(spelled)
+		})
+		add("canBeEmpty", func(c goja.FunctionCall) goja.Value { // with any flags
+			pattern := c.Argument(0).String()
+			return r.vm.ToValue(amend.CanBeEmpty(pattern, "") || amend.CanBeEmpty(pattern, "u"))
+		})
 	case "promises":
 		add("caught", r.caught)
 		add("raced", r.raced)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dop251/goja"
 
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun/amend"
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
@@ -14,16 +15,14 @@ import (
 type prepared struct {
 	*script.Tree
 	program  *goja.Program
-	needs    needs
-	queues   bool                            // it needs the file "queue" of lib
-	regexps  bool                            // likewise "regexp"
+	needs    amend.Needs
 	implicit bool                            // its value is that of its last expression, without return
 	reads    map[script.Spot]script.ReadSite // if the program is to be checked
 }
 
 // prepare compiles a program. The error, a *script.Refusal, is for the agent to read.
 func prepare(p Program) (*prepared, error) {
-	src, err := script.Read(p, caughtName, queueName, evalName, joinName)
+	src, err := script.Read(p, amend.CaughtName, amend.QueueName, amend.EvalName, amend.JoinName)
 	if err != nil {
 		return nil, err
 	}
@@ -41,15 +40,15 @@ func prepare(p Program) (*prepared, error) {
 
 // compile settles what the result of a whole script is, and compiles it.
 func compile(tree *script.Tree) (*prepared, error) {
-	s := &prepared{Tree: tree, needs: needsOf(tree.Source)}
+	s := &prepared{Tree: tree}
 	if s.Check != nil {
 		s.reads = s.Reads()
 	}
-	if err := s.amend(); err != nil {
+	var err error
+	if s.needs, err = amend.Tree(tree); err != nil {
 		return nil, err
 	}
 	s.implicit = s.Finish()
-	var err error
 	if s.program, err = goja.CompileAST(s.Root, false); err != nil {
 		if wrong, ok := errors.AsType[*goja.CompilerSyntaxError](err); ok {
 			p := wrong.File.Position(wrong.Offset)

@@ -11,6 +11,7 @@ import (
 	"github.com/dop251/goja/parser"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/jsrun/amend"
 )
 
 // maxCallStack is the depth of calls at which a run ends: goja lets no program
@@ -130,7 +131,7 @@ func (r *runtime) begin() error {
 		return err
 	}
 	queue := goja.Undefined()
-	if r.script.queues {
+	if r.script.needs.Queues {
 		queue = r.load("queue").Get("queue")
 	}
 	if _, err := enter(goja.Undefined(), keep, r.vm.Get("callMCPTool"), r.toolError, r.vm.ToValue(r.absent), r.vm.ToValue(r.float), r.vm.ToValue(r.caught), queue, r.vm.ToValue(r.evaluated), r.vm.ToValue(r.join)); err != nil {
@@ -143,14 +144,23 @@ func (r *runtime) begin() error {
 	return nil
 }
 
+// evaluated returns the text that eval or Function was given, which goja reads by
+// itself, and throws if it would read it in another way.
+func (r *runtime) evaluated(c goja.FunctionCall) goja.Value {
+	if amend.Chained(c.Argument(0).String()) {
+		panic(r.failure("SyntaxError", "a < b < c compares the result of a comparison, which is not supported in eval and Function: write a < b && b < c"))
+	}
+	return c.Argument(0)
+}
+
 // defineNamed makes better built-ins where the program names them: they would
 // cost every run that does not.
 func (r *runtime) defineNamed() {
 	need := r.script.needs
-	if r.script.regexps || need.empty {
+	if need.RegExp {
 		r.defineValue(r.vm.GlobalObject(), "RegExp", r.load("regexp").Get("RegExp"))
 	}
-	if need.message || need.stack || need.races {
+	if need.Message || need.Stack || need.Races {
 		r.load("promises")
 	}
 	if r.script.Names["Date"] {

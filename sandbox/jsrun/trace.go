@@ -40,7 +40,7 @@ func (r *runtime) caught(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
 	if o, ok := v.(*goja.Object); ok && o.ClassName() == "Error" {
 		r.rewordMessage(o)
-		if r.script.needs.stack {
+		if r.script.needs.Stack {
 			r.cleanTrace(o)
 		}
 	}

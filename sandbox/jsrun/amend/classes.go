@@ -1,4 +1,4 @@
-package jsrun
+package amend
 
 import (
 	"cmp"
@@ -23,9 +23,9 @@ var classPieces = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\\[pP]\{[^}]*\}|\\.|[\[\]]`)
 })
 
-// spellOut writes the classes \p{…} and \P{…} of a pattern with the flag u as
+// SpellOut writes the classes \p{…} and \P{…} of a pattern with the flag u as
 // ranges of characters. It refuses flags that are not supported here.
-func spellOut(pattern, flags string) (string, error) {
+func SpellOut(pattern, flags string) (string, error) {
 	for _, f := range [][2]string{{"v", "use u, with alternatives for sets"}, {"d", "use match.index and the lengths of the groups"}} {
 		if strings.Contains(flags, f[0]) {
 			return "", fmt.Errorf("the flag %s is not supported here: %s", f[0], f[1])

@@ -1,33 +1,16 @@
-package jsrun
+package amend
 
 import (
 	"regexp/syntax"
 	"slices"
 	"strings"
 
-	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
 )
 
-// spellOut is the function spellOut for lib.
-func (r *runtime) spellOut(c goja.FunctionCall) goja.Value {
-	pattern, flags := c.Argument(0).String(), c.Argument(1).String()
-	spelled, err := spellOut(pattern, flags)
-	if err != nil {
-		panic(r.failure("SyntaxError", "Invalid regular expression: /"+pattern+"/"+flags+": "+err.Error()))
-	}
-	return r.vm.ToValue(spelled)
-}
-
-// canBeEmpty is the function canBeEmpty for lib, which asks for any flags.
-func (r *runtime) canBeEmpty(c goja.FunctionCall) goja.Value {
-	pattern := c.Argument(0).String()
-	return r.vm.ToValue(canBeEmpty(pattern, "") || canBeEmpty(pattern, "u"))
-}
-
-// canBeEmpty reports whether a regular expression may match an empty text; true
+// CanBeEmpty reports whether a regular expression may match an empty text; true
 // for one that only the engine can read.
-func canBeEmpty(pattern, flags string) bool {
+func CanBeEmpty(pattern, flags string) bool {
 	plain, err := parser.TransformRegExp(pattern, strings.Contains(flags, "s"), strings.Contains(flags, "u"))
 	if err != nil {
 		return true

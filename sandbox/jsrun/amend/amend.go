@@ -1,4 +1,7 @@
-package jsrun
+// Package amend changes in the syntax tree of a program what goja does otherwise than
+// other engines, or so slowly that it matters. It runs nothing: package jsrun has the
+// functions that a changed program calls.
+package amend
 
 import (
 	"cmp"
@@ -15,71 +18,69 @@ import (
 // The names of what amended programs call, parameters of the function around
 // every script. No program is likely to have them, and would hide them.
 const (
-	absentName = "$broker_absent" // of package script
-	caughtName = "$broker_caught"
-	queueName  = "$broker_queue"
-	evalName   = "$broker_eval"
-	joinName   = "$broker_join"
+	CaughtName = "$broker_caught"
+	QueueName  = "$broker_queue"
+	EvalName   = "$broker_eval"
+	JoinName   = "$broker_join"
 )
 
-// An amender changes what goja does otherwise than other engines, or so slowly
-// that it matters, in the syntax tree of a program:
+// An amender changes a program:
 //
 //   - s += x and s = s + x copy s: where s is text, a builder appends to it;
 //   - \p{…} in a regular expression is spelled out;
 //   - what a program catches is given the message and the trace that other engines
-//     have, if it mentions either (trace.go and words.go);
+//     have, if it mentions either;
 //   - an array that is a queue moves all of its elements (queue.go);
 //   - a < b < c is read as a < (b < c) (chains.go);
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
 type amender struct {
-	text    map[unistring.String]bool // variables and properties that begin as text
-	bound   map[unistring.String]bool // names that the program binds itself
-	absent  map[string]bool           // withheld names that it uses
-	needs   needs
-	regexps bool  // whether the program has the name RegExp
-	err     error // of a regular expression
+	text   map[unistring.String]bool // variables and properties that begin as text
+	bound  map[unistring.String]bool // names that the program binds itself
+	absent map[string]bool           // withheld names that it uses
+	needs  Needs
+	err    error // of a regular expression
 }
 
-// needs are what a program's text asks for of the runtime: it would cost every run
-// that does not.
-type needs struct {
-	message, stack bool // of errors
-	races          bool // Promise.race or Promise.any
-	empty          bool // all matches of a regular expression that can match nothing
+// Needs are what a program asks for of the runtime: it would cost every run that does
+// not.
+type Needs struct {
+	Message, Stack bool // of errors
+	Races          bool // Promise.race or Promise.any
+	RegExp         bool // by name, or all matches of what can match nothing
+	Queues         bool // it calls QueueName
 }
 
-func needsOf(src *script.Source) (n needs) {
-	n.empty = src.Names["eval"] || src.Names["Function"]
+func needsOf(src *script.Source) (n Needs) {
+	n.RegExp = src.Names["eval"] || src.Names["Function"]
 	split := strings.Contains(src.Code, "split")
 	for i, t := range src.Tokens.List {
 		text := src.Tokens.Text(i)
 		switch strings.Trim(text, "\"'`") {
 		case "message", "structuredClone":
-			n.message = true
+			n.Message = true
 		case "getOwnPropertyNames", "getOwnPropertyDescriptor", "getOwnPropertyDescriptors", "ownKeys":
-			n.message, n.stack = true, true
+			n.Message, n.Stack = true, true
 		case "stack":
 			before := src.Tokens.Text(i - 1)
-			n.stack = n.stack || t.Kind != script.Word || before == "." || before == "?." || before == "{" || before == ","
+			n.Stack = n.Stack || t.Kind != script.Word || before == "." || before == "?." || before == "{" || before == ","
 		case "race", "any":
-			n.races = true
+			n.Races = true
 		}
 		if t.Kind == script.Regexp {
 			end := max(strings.LastIndexByte(text, '/'), 1)
-			n.empty = n.empty || (split || strings.ContainsAny(text[end:], "gy")) && canBeEmpty(text[1:end], text[end:])
+			n.RegExp = n.RegExp || (split || strings.ContainsAny(text[end:], "gy")) && CanBeEmpty(text[1:end], text[end:])
 		}
 	}
 	return n
 }
 
-// amend does so to the tree, and notes what the program needs of lib. The error is
-// about what no engine would take.
-func (src *prepared) amend() error {
-	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: src.Absent(), needs: src.needs}
+// Tree changes the tree of a program. The error, a *script.Refusal, is about what no
+// engine would take.
+func Tree(t *script.Tree) (Needs, error) {
+	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: t.Absent(), needs: needsOf(t.Source)}
 	q := newQueues()
-	c := chains{root: src.Root, text: src.Text}
+	c := chains{root: t.Root, text: t.Text}
 	before := script.Walk{Bound: func(target, initial ast.Expression) {
 		if name, ok := target.(*ast.Identifier); ok {
 			a.bound[name.Name] = true
@@ -93,20 +94,19 @@ func (src *prepared) amend() error {
 		q.visit(n)
 		return true
 	}}
-	before.Statements(src.Root.Body)
-	if !src.Names["eval"] {
-		src.queues = q.change()
+	before.Statements(t.Root.Body)
+	if !t.Names["eval"] {
+		a.needs.Queues = q.change()
 	}
 	after := script.Walk{Leave: a.change}
-	if a.needs.message || a.needs.stack {
+	if a.needs.Message || a.needs.Stack {
 		after.Caught = changeCaught
 	}
-	after.Statements(src.Root.Body)
+	after.Statements(t.Root.Body)
 	if a.err != nil {
-		return &script.Refusal{Problems: []string{src.File + ": " + a.err.Error()}}
+		return Needs{}, &script.Refusal{Problems: []string{t.File + ": " + a.err.Error()}}
 	}
-	src.regexps = a.regexps
-	return nil
+	return a.needs, nil
 }
 
 // change amends one expression; those below it are.
@@ -118,11 +118,11 @@ func (a *amender) change(slot *ast.Expression) {
 		a.changeEval(e.Callee, e.ArgumentList)
 	case *ast.NewExpression:
 		a.changeEval(e.Callee, e.ArgumentList)
-		if a.needs.stack { // of an error that is not thrown
-			*slot = script.CallOf(caughtName, e, e)
+		if a.needs.Stack { // of an error that is not thrown
+			*slot = script.CallOf(CaughtName, e, e)
 		}
 	case *ast.RegExpLiteral:
-		pattern, err := spellOut(e.Pattern, e.Flags)
+		pattern, err := SpellOut(e.Pattern, e.Flags)
 		if err != nil {
 			a.err = cmp.Or(a.err, fmt.Errorf("invalid regular expression %s: %w", e.Literal, err))
 			return
@@ -134,10 +134,10 @@ func (a *amender) change(slot *ast.Expression) {
 			*slot = &ast.StringLiteral{Idx: e.Idx, Literal: `"undefined"`, Value: "undefined"}
 		}
 	case *ast.Identifier:
-		a.regexps = a.regexps || e.Name == "RegExp" // esbuild writes it, too
+		a.needs.RegExp = a.needs.RegExp || e.Name == "RegExp" // esbuild writes it, too
 		if a.absent[e.Name.String()] && !a.bound[e.Name] {
 			name := &ast.StringLiteral{Idx: e.Idx, Literal: e.Name.String(), Value: e.Name}
-			*slot = script.CallOf(absentName, e, name)
+			*slot = script.CallOf(script.AbsentName, e, name)
 		}
 	}
 }
@@ -148,13 +148,13 @@ func (a *amender) changeEval(callee ast.Expression, args []ast.Expression) {
 	name, ok := callee.(*ast.Identifier)
 	if ok && len(args) > 0 && (name.Name == "eval" || name.Name == "Function") {
 		last := &args[len(args)-1]
-		*last = script.CallOf(evalName, *last, *last)
+		*last = script.CallOf(EvalName, *last, *last)
 	}
 }
 
 func isAbsent(c *ast.CallExpression) bool {
 	name, ok := c.Callee.(*ast.Identifier)
-	return ok && name.Name == absentName
+	return ok && name.Name == script.AbsentName
 }
 
 // changeCaught makes catch (e) { $broker_caught(e); … } of catch (e) { … }. A
@@ -166,7 +166,7 @@ func changeCaught(c *ast.CatchStatement) {
 	}
 	var first ast.Statement
 	if ok {
-		first = &ast.ExpressionStatement{Expression: script.CallOf(caughtName, name, name)}
+		first = &ast.ExpressionStatement{Expression: script.CallOf(CaughtName, name, name)}
 	} else {
 		p := c.Parameter
 		name = &ast.Identifier{Name: "caught value", Idx: p.Idx0()}
@@ -174,7 +174,7 @@ func changeCaught(c *ast.CatchStatement) {
 		first = &ast.LexicalDeclaration{
 			Idx:   p.Idx0(),
 			Token: gojatoken.LET,
-			List:  []*ast.Binding{{Target: p, Initializer: script.CallOf(caughtName, name, name)}},
+			List:  []*ast.Binding{{Target: p, Initializer: script.CallOf(CaughtName, name, name)}},
 		}
 	}
 	c.Body.List = append([]ast.Statement{first}, c.Body.List...)

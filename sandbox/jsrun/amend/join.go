@@ -1,4 +1,4 @@
-package jsrun
+package amend
 
 import (
 	"github.com/dop251/goja/ast"
@@ -48,12 +48,12 @@ func (a *amender) changeAssignment(e *ast.AssignExpression) {
 			return
 		}
 		for i := len(chain) - 1; i >= 0; i-- {
-			first = script.CallOf(joinName, first, first, chain[i].Right)
+			first = script.CallOf(JoinName, first, first, chain[i].Right)
 		}
 		e.Right = first
 	case e.Operator == gojatoken.PLUS && repeatable(e.Left) && (a.text[nameIn(e.Left)] || isText(e.Right)):
 		e.Operator = gojatoken.ASSIGN
-		e.Right = script.CallOf(joinName, e.Left, e.Left, e.Right)
+		e.Right = script.CallOf(JoinName, e.Left, e.Left, e.Right)
 	}
 }
 

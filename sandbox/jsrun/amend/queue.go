@@ -1,7 +1,6 @@
-package jsrun
+package amend
 
 import (
-	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
 	gojatoken "github.com/dop251/goja/token"
 	"github.com/dop251/goja/unistring"
@@ -101,26 +100,9 @@ func isNewArray(e ast.Expression) bool {
 func (q *queues) change() (found bool) {
 	for name, slot := range q.made {
 		if q.takes[name] && q.bound[name] == 1 && q.uses[name] == 0 {
-			*slot = script.CallOf(queueName, *slot, *slot)
+			*slot = script.CallOf(QueueName, *slot, *slot)
 			found = true
 		}
 	}
 	return found
-}
-
-// defineShift makes shift of an array fast that is more than a queue. goja's own counts
-// wrong, and from the second time on moves every element as a property; splice moves
-// them at once.
-func (r *runtime) defineShift() {
-	prototype := r.vm.Get("Array").(*goja.Object).Get("prototype").(*goja.Object)
-	slow, _ := goja.AssertFunction(prototype.Get("shift"))
-	splice, _ := goja.AssertFunction(prototype.Get("splice"))
-	zero, one := r.vm.ToValue(0), r.vm.ToValue(1)
-	r.defineMethod(prototype, "shift", 0, func(c goja.FunctionCall) goja.Value {
-		o, ok := c.This.(*goja.Object)
-		if ok && o.ClassName() == "Array" && o.Prototype() == prototype && o.Get("length").ToInteger() > 0 {
-			return r.calledOn(o, splice, zero, one).(*goja.Object).Get("0")
-		}
-		return r.calledOn(c.This, slow)
-	})
 }

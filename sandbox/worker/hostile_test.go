@@ -115,7 +115,7 @@ func TestHostSurvivesAnyChild(t *testing.T) {
 		says string
 	}{
 		{"unknown frame", sandbox.ExitMemory, "killed"},
-		{"second ready", sandbox.ExitMemory, "ready is no frame of a running program"},
+		{"second ready", sandbox.ExitMemory, "unexpected frame from a running program: ready"},
 		{"long frame", sandbox.ExitMemory, "over the limit"},
 		{"call without json", sandbox.ExitMemory, "not JSON"},
 		{"result without json", sandbox.ExitMemory, "not JSON"},

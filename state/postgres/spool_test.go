@@ -98,8 +98,8 @@ func TestRecordWaitsForTheServer(t *testing.T) {
 	if err := own.Run(); err != nil {
 		t.Fatal(err)
 	}
+	after := write(t, s, 50) // while the spool is emptied
 	drained(t, s)
-	after := write(t, s, 3)
 	once(t, s, before, during, after, []string{running})
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -117,6 +117,7 @@ func (w *writer) keep(batch []op) error {
 		o.entry.Owner = w.owner
 	}
 	err := errAway
+	w.doubt = nil // of another transaction, which was committed
 	if !w.spooled && !w.away.Load() {
 		err = w.committed(commitTime, func(ctx context.Context) error { return w.commit(ctx, batch) })
 	}

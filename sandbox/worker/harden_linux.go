@@ -138,10 +138,17 @@ func closeInherited() error {
 }
 
 // polled says whether the Go runtime has opened files for its poller already, which
-// it does for input or output that does not block.
+// it does for input or output that does not block, and for what a program that embeds
+// the worker has begun before: these files are of no type.
 func polled() bool {
 	for fd := range uintptr(3) {
 		if flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK != 0 {
+			return true
+		}
+	}
+	for fd := range 32 {
+		var at unix.Stat_t
+		if unix.Fstat(fd, &at) == nil && at.Mode&unix.S_IFMT == 0 {
 			return true
 		}
 	}

@@ -47,6 +47,7 @@ type Database struct {
 	name   string // for errors, without a password
 	schema string
 	knows  int // the newest schema that this broker knows
+	now    func() time.Time
 	log    *slog.Logger
 	locks  locks
 
@@ -69,7 +70,7 @@ func Connect(address string, log *slog.Logger) (*Database, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	d := &Database{name: fmt.Sprintf("%s on %s", cfg.Database, net.JoinHostPort(cfg.Host, fmt.Sprint(cfg.Port))), knows: Version, log: log}
+	d := &Database{name: fmt.Sprintf("%s on %s", cfg.Database, net.JoinHostPort(cfg.Host, fmt.Sprint(cfg.Port))), knows: Version, now: time.Now, log: log}
 	d.locks = locks{d: d, held: make(map[string]struct{})}
 	params := map[string]string{
 		"application_name": "broker", "search_path": DefaultSchema,
@@ -157,17 +158,25 @@ func (d *Database) Record(ctx context.Context, o *Options) (*tables.Store, error
 // Runs returns the journals of runs. They must be closed.
 func (d *Database) Runs() *tables.Runs {
 	id := tables.NewOwnerID()
+	var skew atomic.Int64 // as it was when the connection was opened
 	return tables.NewRuns(tables.RunsOptions{
 		Name: d.name, Dialect: dialect, Each: true, Logger: d.log,
 		Open: func(ctx context.Context, _ bool) (*sql.Conn, error) {
 			conn, err := d.db.Conn(ctx)
-			if err == nil {
-				if err = lock(ctx, tables.NewConn(conn, dialect), id); err != nil {
-					conn.Close()
-				}
+			if err != nil {
+				return nil, err
+			}
+			if err = lock(ctx, tables.NewConn(conn, dialect), id); err == nil {
+				var there time.Time
+				err = conn.QueryRowContext(ctx, "SELECT clock_timestamp()").Scan(&there)
+				skew.Store(int64(there.Sub(d.now())))
+			}
+			if err != nil {
+				conn.Close()
 			}
 			return conn, err
 		},
+		Now: d.now, Skew: func() time.Duration { return time.Duration(skew.Load()) },
 		Owner: func() string { return fmt.Sprint(id) },
 		Executed: func(ctx context.Context, conn *tables.Conn) (func(string, time.Time) bool, error) {
 			living, err := locked(ctx, conn)

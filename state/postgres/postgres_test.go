@@ -432,6 +432,55 @@ func TestExpiryIsThatOfTheDatabase(t *testing.T) {
 	}
 }
 
+// Clocks of brokers may differ: an approval of one holds at another for as long as it
+// should, by the database's clock.
+func TestClocksOfBrokersDiffer(t *testing.T) {
+	at := address(t)
+	open := func(ahead time.Duration) (*tables.Runs, func() time.Time) {
+		d := connect(t, at)
+		d.now = func() time.Time { return time.Now().Add(ahead) }
+		r := d.Runs()
+		t.Cleanup(func() { r.Close() })
+		return r, d.now
+	}
+	fast, fastNow := open(5 * time.Minute)
+	slow, slowNow := open(-5 * time.Minute)
+	for _, tt := range []struct {
+		name       string
+		asks, says *tables.Runs
+		now        func() time.Time
+		decided    time.Duration // before now
+		want       error
+	}{
+		{"decided by a fast one", slow, fast, fastNow, 0, nil},
+		{"decided by a slow one", fast, slow, slowNow, 0, nil},
+		{"nearly too old", slow, fast, fastNow, state.ApprovalAge - 2*time.Minute, nil},
+		{"too old", fast, slow, slowNow, state.ApprovalAge + time.Minute, state.ErrNotApproved},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			id := state.NewRunID()
+			j := tt.asks.Begin(state.Run{ID: id, Code: "return 1"})
+			call := state.RunCall{Ordinal: 1, Tool: "t", Class: "write", State: state.RunAsked}
+			if err := j.Record(call, true); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.says.Change(t.Context(), id, func(r *state.Run, calls []state.RunCall) error {
+				return state.Verdict{Approve: true}.Decide(r, calls, tt.now().Add(-tt.decided))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			_, calls, err := tt.asks.Run(t.Context(), id)
+			if err != nil || len(calls) != 1 {
+				t.Fatalf("%+v, %v", calls, err)
+			}
+			call.State = state.RunIntent
+			if err := j.Record(call, true); !errors.Is(err, tt.want) {
+				t.Errorf("the call is sent: %v, want %v; approved until %v", err, tt.want, calls[0].Expires)
+			}
+		})
+	}
+}
+
 // A write costs two of these: its intent and its result.
 func BenchmarkRecordIntent(b *testing.B) {
 	r := connect(b, address(b)).Runs()

@@ -260,7 +260,7 @@ func (j *journal) approved(ctx context.Context, ordinal int) error {
 		return err
 	case was == state.RunMade, was == state.RunIntent:
 		return nil
-	case (&state.RunCall{State: was, Expires: time.Unix(0, expires)}).Approved(time.Now()):
+	case (&state.RunCall{State: was, Expires: time.Unix(0, expires)}).Approved(j.runs.o.Now().Add(j.runs.o.Skew())):
 		return nil
 	}
 	return state.ErrNotApproved

@@ -30,6 +30,10 @@ type RunsOptions struct {
 	// which wrote at a time, from those that are gone.
 	Owner    func() string
 	Executed func(ctx context.Context, conn *Conn) (func(owner string, at time.Time) bool, error)
+	// Now is the clock of this broker; nil is time.Now. Skew, if not nil, is by how much
+	// that of the database is ahead of it, by which approvals expire.
+	Now  func() time.Time
+	Skew func() time.Duration
 	// Each keeps state.MaxRuns for each principal, not for all together.
 	Each   bool
 	Logger *slog.Logger
@@ -70,6 +74,12 @@ func NewRuns(o RunsOptions) *Runs {
 	log := o.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Skew == nil {
+		o.Skew = func() time.Duration { return 0 }
 	}
 	return &Runs{o: o, d: o.Dialect, log: log, stmts: map[string]*sql.Stmt{}, quit: make(chan struct{})}
 }
@@ -162,9 +172,7 @@ func (r *Runs) put(ctx context.Context, run *state.Run) error {
 		owner = r.o.Owner()
 	}
 	run.Updated = time.Now()
-	head := *run
-	head.Code = ""
-	body, err := json.Marshal(head)
+	body, err := json.Marshal(r.kept(*run))
 	if err != nil {
 		return err
 	}
@@ -175,13 +183,15 @@ func (r *Runs) put(ctx context.Context, run *state.Run) error {
 }
 
 func (r *Runs) putCall(ctx context.Context, run string, c *state.RunCall) error {
-	body, err := json.Marshal(c)
+	kept := *c
+	kept.Expires = shifted(c.Expires, r.o.Skew())
+	body, err := json.Marshal(kept)
 	if err != nil {
 		return err
 	}
 	var expires int64
-	if !c.Expires.IsZero() {
-		expires = c.Expires.UnixNano()
+	if !kept.Expires.IsZero() {
+		expires = kept.Expires.UnixNano()
 	}
 	return r.exec(ctx, `INSERT INTO run_calls (run, ordinal, state, expires, body, value, steps) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, ordinal)
 		DO UPDATE SET state = excluded.state, expires = excluded.expires, body = excluded.body, value = excluded.value, steps = excluded.steps`, run, c.Ordinal, c.State, expires, string(body), []byte(c.Value), c.Steps)
@@ -231,7 +241,7 @@ func (r *Runs) readRuns(ctx context.Context, where string, args ...any) ([]state
 			return nil, fmt.Errorf("run %s: %w", run.ID, err)
 		}
 		head.ID, head.Principal, head.Status, head.Seed, head.Calls = run.ID, run.Principal, run.Status, run.Seed, run.Calls
-		head.Epoch, head.Updated = time.Unix(0, epoch), time.Unix(0, updated)
+		head.Epoch, head.Updated, head.Expires = time.Unix(0, epoch), time.Unix(0, updated), shifted(head.Expires, -r.o.Skew())
 		if head.Status == state.StatusRunning && !executed(owner, head.Updated) {
 			head.Status = state.StatusInterrupted
 		}
@@ -273,7 +283,7 @@ func (r *Runs) whole(ctx context.Context, id string) (state.Run, []state.RunCall
 		if err := json.Unmarshal([]byte(body), &c); err != nil {
 			return run, nil, fmt.Errorf("run %s: %w", id, err)
 		}
-		c.Value = value
+		c.Value, c.Expires = value, shifted(c.Expires, -r.o.Skew())
 		calls = append(calls, c)
 	}
 	return run, calls, rows.Err()
@@ -403,7 +413,7 @@ func (r *Runs) Change(_ context.Context, id string, f func(*state.Run, []state.R
 				}
 			}
 			// The owner stays: a run may be decided about while it is executed.
-			body, err := json.Marshal(withoutCode(run))
+			body, err := json.Marshal(r.kept(run))
 			if err != nil {
 				return err
 			}
@@ -413,9 +423,19 @@ func (r *Runs) Change(_ context.Context, id string, f func(*state.Run, []state.R
 	})
 }
 
-func withoutCode(run state.Run) state.Run {
-	run.Code = ""
+// kept is a run as its body has it: without code, which has a column of its own, and
+// with times of the database's clock.
+func (r *Runs) kept(run state.Run) state.Run {
+	run.Code, run.Expires = "", shifted(run.Expires, r.o.Skew())
 	return run
+}
+
+// shifted is a time by another clock.
+func shifted(t time.Time, by time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(by)
 }
 
 func sameCall(a, b *state.RunCall) bool {

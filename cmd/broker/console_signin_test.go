@@ -144,7 +144,7 @@ func TestPeopleSignInToTheConsole(t *testing.T) {
 		says(b, 403, "GET", at, "", "<h1>Not signed in</h1>", word, `href="`+base+`/console/sign-in"`)
 	}
 	used := ann.answer(one)
-	refused(newConsoleBrowser(t, "eve", "platform"), used, "to no sign-in of this browser")
+	refused(newConsoleBrowser(t, "eve", "platform"), used, "no such sign-in in progress")
 	says(ann, 200, "GET", used, "", `<div id="app">`)
 	refused(ann, used, "it was used already")
 	says(ann, 200, "GET", two+"/console/session", "", `"name":"ann","changes":true`)

@@ -68,21 +68,22 @@ func New(o Options) (*Broker, error) {
 		base = o.Base.catalog.Pool
 	}
 	b.catalog = catalog.New(o.catalog(), &upstream.Options{
-		Base:           base,
-		Apart:          o.Apart,
-		Logger:         o.Logger,
-		CacheDir:       o.CacheDir,
-		Listings:       o.Listings,
-		Lists:          o.Lists,
-		PackageDir:     o.PackageDir,
-		Expand:         o.Expand,
-		Folder:         o.Folder,
-		OAuth:          o.OAuth,
-		People:         o.People,
-		Guard:          o.Guard,
-		OnEnd:          o.ended(),
-		Capabilities:   surface.Promises(),
-		Implementation: surface.Implementation(o.Version),
+		Base:              base,
+		Apart:             o.Apart,
+		Logger:            o.Logger,
+		CacheDir:          o.CacheDir,
+		Listings:          o.Listings,
+		Lists:             o.Lists,
+		PackageDir:        o.PackageDir,
+		Expand:            o.Expand,
+		Folder:            o.Folder,
+		OAuth:             o.OAuth,
+		People:            o.People,
+		PersonalProcesses: o.PersonalProcesses,
+		Guard:             o.Guard,
+		OnEnd:             o.ended(),
+		Capabilities:      surface.Promises(),
+		Implementation:    surface.Implementation(o.Version),
 	}, b.changed)
 	b.run = run.New(o.run(), b.catalog, o.Logger)
 	b.find = find.New(o.find(), b.catalog, &index.Options{Dir: o.IndexDir, Vectors: o.Vectors, Logger: o.Logger})

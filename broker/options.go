@@ -89,6 +89,8 @@ type Options struct {
 	OAuth func(server upstream.Config, url string) (auth.OAuthHandler, error)
 	// People is how servers are reached on behalf of people, as upstream.Options says.
 	People upstream.People
+	// PersonalProcesses bounds those of people, as upstream.Options says.
+	PersonalProcesses int
 	// Guard is that of upstream.Options: a process that outlives a killed broker
 	// for a moment. The program's main must let it in.
 	Guard bool

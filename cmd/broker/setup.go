@@ -230,7 +230,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		return nil, errors.Join(err, store.Close(), kept.Close())
 	}
 	if desk != nil {
-		o.People = desk
+		o.People, o.PersonalProcesses = desk, cfg.Broker.PersonalProcesses
 	}
 	pinned := a.pinStore(cfg, kept, noteChanges(store))
 	o.Pins = pinned

@@ -167,6 +167,7 @@ func notInForce(started, now config.Broker) string {
 		{"state", started.State == now.State && slices.Equal(started.StateKey, now.StateKey)},
 		{"profile", started.Profile == now.Profile},
 		{"http.signIn", reflect.DeepEqual(started.HTTP.SignIn, now.HTTP.SignIn)},
+		{"personalProcesses", started.PersonalProcesses == now.PersonalProcesses},
 		{"http.console", reflect.DeepEqual(started.HTTP.Console, now.HTTP.Console)},
 		{"http.url", started.HTTP.URL == now.HTTP.URL},
 		{"http.adminToken", started.HTTP.AdminToken == now.HTTP.AdminToken},

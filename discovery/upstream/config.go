@@ -144,6 +144,9 @@ type Options struct {
 	// People is how servers are reached on behalf of people; nil means that those with
 	// their own Credentials cannot be called.
 	People People
+	// PersonalProcesses is how many processes run for people, of all servers together;
+	// zero means 128. One that nobody uses makes room for another.
+	PersonalProcesses int
 	// OnListing is called, by one goroutine at a time, when the tools of a server
 	// are known for the first time, also from the cache inside NewPool, and when
 	// they changed. It must not call Close.

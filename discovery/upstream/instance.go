@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -73,10 +74,11 @@ func (s *server) instanceFor(ctx context.Context) (at *server, leave func(), err
 		return s, func() {}, nil
 	}
 	in, most := &s.instances, maxInstances
-	switch {
-	case person != "" && s.cfg.Command == "":
+	if person != "" {
 		most = maxPeople
-	case person != "":
+	}
+	if person != "" && s.cfg.Command != "" {
+		most = math.MaxInt // makeRoom counts those of all servers
 		s.pool.personal.Lock()
 		defer s.pool.personal.Unlock()
 		if err := s.pool.makeRoom(s, key); err != nil {

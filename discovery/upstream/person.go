@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -91,11 +92,11 @@ func personOf(ctx context.Context) *Person {
 }
 
 const (
-	// maxPeople is how many instances a remote server has for people. They cost no
-	// process; maxInstances is for those that do.
+	// maxPeople is how many instances a remote server has for people, which cost no
+	// process.
 	maxPeople = 1000
-	// maxPersonalProcesses is how many there are for people of all servers together.
-	maxPersonalProcesses = 128
+	// usualProcesses is how many processes there are for people if Options do not say it.
+	usualProcesses = 128
 )
 
 // refusePerson is the error of a call that is made for nobody, or for somebody who
@@ -188,7 +189,8 @@ func (p *Pool) makeRoom(of *server, key string) error {
 		}
 		s.instances.mu.Unlock()
 	}
-	if total < maxPersonalProcesses {
+	most := cmp.Or(p.opts.PersonalProcesses, usualProcesses)
+	if total < most {
 		return nil
 	}
 	if oldest != nil {
@@ -198,7 +200,7 @@ func (p *Pool) makeRoom(of *server, key string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%d processes of people are in use", maxPersonalProcesses)
+	return fmt.Errorf("%d processes of people are in use, the most that \"personalProcesses\" in the config lets run", most)
 }
 
 // callConnected is Call of a server that each person connects an account of. Who

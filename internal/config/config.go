@@ -184,6 +184,10 @@ type Broker struct {
 	// Quotas are how many calls and executions users, teams, servers and tools have in a
 	// time; default none. See docs/operations.md#quotas.
 	Quotas []Quota
+	// PersonalProcesses is how many programs run at one time for people with accounts of
+	// their own, each for one person and server; default 128. See
+	// docs/people.md#secrets-of-people.
+	PersonalProcesses int
 	// Typecheck is how scripts are checked: with "strict" none runs without a compiler;
 	// a path is that of the compiler.
 	Typecheck string

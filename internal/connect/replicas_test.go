@@ -44,7 +44,7 @@ func TestReplicasShareAccounts(t *testing.T) {
 	remote.Set(func(b *fakeauth.Behaviour) { b.Lifetime = time.Hour })
 	before := remote.Counts()
 	var wg sync.WaitGroup
-	for i := range 300 {
+	for i := range 1000 {
 		r, p := all[i%3], people[i%2]
 		wg.Go(func() { r.want(p, "crm", p.Name+"-at-crm") })
 	}

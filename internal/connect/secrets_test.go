@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
@@ -64,6 +68,30 @@ func TestProgramsOfPeople(t *testing.T) {
 	wg.Wait()
 	if first, second := is(ann, "ann"), is(ann, "ann"); first != second {
 		t.Errorf("ann has two processes: %s, %s", first, second)
+	}
+	// One that crashes is started again, and is nobody else's business.
+	before := is(bob, "bob")
+	crash, text := "", is(ann, "ann")
+	if m := regexp.MustCompile(`by ann ([0-9]+)`).FindStringSubmatch(text); m != nil {
+		crash = m[1]
+	}
+	pid, err := strconv.Atoi(crash)
+	if err != nil {
+		t.Fatalf("%s has no process: %v", text, err)
+	}
+	process, err := os.FindProcess(pid)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "ann has another process", func() bool {
+		text, err := r.whoami(ann, "local")
+		return err == nil && strings.Contains(text, "by ann ") && !strings.Contains(text, crash)
+	})
+	if after := is(bob, "bob"); after != before {
+		t.Errorf("bob's process was %s, and is %s since ann's has crashed", before, after)
 	}
 	enter(ann, browsers[ann], fakeauth.Secret+" anne")
 	is(ann, "anne")

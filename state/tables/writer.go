@@ -451,7 +451,7 @@ func (w *writer) markInterrupted(ctx context.Context) error {
 
 // tend ends executions of others that are gone.
 func (w *writer) tend() {
-	if err := w.committed(changeTime, w.markInterrupted); err != nil {
+	if err := w.committed(commitTime, w.markInterrupted); err != nil {
 		w.log.Warn("audit: look for interrupted executions", "err", err)
 	}
 }

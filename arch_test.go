@@ -102,6 +102,7 @@ var diagram = []row{
 	{pkg: "state/tables", imports: []string{"state"}, modules: []string{"std"}},
 	{pkg: "state/sqlite", imports: []string{"state", "state/tables"}},
 	{pkg: "state/postgres", imports: []string{"state", "state/tables"}},
+	{pkg: "state/s3", imports: []string{"state", "internal/outbound"}, modules: []string{"std"}},
 	{pkg: "state/...", imports: []string{"state"}},
 	{pkg: "internal/redact", modules: []string{"std"}},
 	{pkg: "internal/vault", imports: []string{"policy", "internal/redact", "state"}, modules: []string{"std"}},

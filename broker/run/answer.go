@@ -99,6 +99,9 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
 	hints := slices.Clone(x.notes)
+	if x.unkept.Load() {
+		hints = append(hints, "what is too long for the answer could not be kept: there is no reference to the rest")
+	}
 	if g := x.journal; g != nil {
 		if n := g.unmade(); n > 0 {
 			hints = append(hints, fmt.Sprintf("calls of the plan that were not made: %d", n))

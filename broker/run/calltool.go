@@ -82,7 +82,7 @@ func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 
 func (e *Executor) newExecution(req Request) *Execution {
 	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
-	x.keep = &keeping{results: x.o.Results, owner: req.Owner, whole: req.Whole, failed: func(err error) { e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	x.keep = &keeping{results: x.o.Results, owner: req.Owner, whole: req.Whole, failed: func(err error) { x.unkept.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
 	return x
 }
 

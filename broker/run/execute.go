@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
@@ -60,6 +61,7 @@ type Execution struct {
 	notes          []string
 	id             string
 	keep           *keeping
+	unkept         atomic.Bool // something could not be kept
 	bridge         *bridge.Bridge
 	budget         *bridge.Budget
 	drifts         drifts

@@ -29,7 +29,11 @@ func (st *stores) refuse(in record, cfg *config.Config) func(context.Context, po
 				return fmt.Errorf("%w, and \"stateFailure\" of the config is \"refuse\"", errDatabaseAway)
 			}
 		}
-		if _, _, away := in.Spool(); away && class > policy.Read {
+		// Not every call belongs to an execution that could be refused.
+		if _, _, away := in.Spool(); away && (class > policy.Read || strict) {
+			if strict {
+				return errDatabaseAway
+			}
 			return fmt.Errorf("%w: until it is back, only what reads is called", errDatabaseAway)
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/postgres"
+	"github.com/mcpbroker/mcpbroker/state/s3"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 	"github.com/mcpbroker/mcpbroker/state/tables"
 )
@@ -44,11 +46,12 @@ type keptStore interface {
 // stores are where the state of a config is: files of its state directory, or a
 // database that several brokers share. They are closed after what they have opened.
 type stores struct {
-	dir  string
-	db   *postgres.Database // nil for files
-	keys [][]byte           // of what is sealed, the first of which seals; without any, that is in dir
-	bus  *postgres.Bus      // of a broker that serves from db; nil for none
-	log  *slog.Logger
+	dir     string
+	db      *postgres.Database // nil for files
+	objects state.Objects      // where long results are; nil for db
+	keys    [][]byte           // of what is sealed, the first of which seals; without any, that is in dir
+	bus     *postgres.Bus      // of a broker that serves from db; nil for none
+	log     *slog.Logger
 
 	switches *state.Document // what is switched off, in db
 }
@@ -57,7 +60,7 @@ type stores struct {
 func (a *app) kept(cfg *config.Config, dir string) (*stores, error) {
 	a.keeping.Lock()
 	defer a.keeping.Unlock()
-	key := strings.Join(append([]string{dir, cfg.Broker.State}, cfg.Broker.StateKey...), "\n")
+	key := strings.Join(append([]string{dir, cfg.Broker.State, cfg.Broker.Objects}, cfg.Broker.StateKey...), "\n")
 	if a.keeps[key] == nil {
 		st, err := a.storesOf(cfg, dir)
 		if err != nil {
@@ -233,6 +236,9 @@ func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
 	if err != nil {
 		return nil, usage("%q of \"broker\": %w", "state", err)
 	}
+	if st.objects, err = objectsOf(cfg.Broker.Objects, st.keys); err != nil {
+		return nil, usage("%q of \"broker\": %w", "objects", errors.Join(err, st.db.Close()))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), databaseTime)
 	defer cancel()
 	if err := st.db.Migrate(ctx); err != nil {
@@ -241,6 +247,21 @@ func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
 	}
 	st.switches = state.OneDocument(st.db.Documents("skills"), "switches")
 	return st, nil
+}
+
+// objectsOf are the objects at an address, sealed if there are keys; nil for none.
+func objectsOf(address string, keys [][]byte) (state.Objects, error) {
+	if address == "" {
+		return nil, nil
+	}
+	o, err := s3.Parse(address, expand, os.LookupEnv)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(keys) == 0:
+		return s3.New(o), nil
+	}
+	return state.SealObjects(s3.New(o), keys...)
 }
 
 // stores are those of commands that need no more of the config. One with mistakes
@@ -302,7 +323,7 @@ func (st *stores) kept() keptStore {
 	if st.db == nil {
 		return files.Open(filepath.Join(st.dir, "results"), nil)
 	}
-	return st.db.Kept(nil)
+	return st.db.Kept(nil).In(st.objects)
 }
 
 func (st *stores) pins() state.Pins {

@@ -33,6 +33,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		"pins":              c.choice("pins", &b.Pins, "on", "strict", "off"),
 		"durability":        c.choice("durability", &b.Durability, "normal", "full"),
 		"state":             c.database(of("state"), &b.State),
+		"objects":           c.objects(of("objects"), &b.Objects),
 		"stateFailure":      c.choice("stateFailure", &b.StateFailure, "read", "refuse"),
 		"stateKey":          c.list(of("stateKey"), &b.StateKey, c.secret),
 		"notedReads":        c.optionalBool(of("notedReads"), &b.NotedReads),
@@ -78,6 +79,9 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 	if policyAt >= 0 || profilesAt > 0 {
 		b.Policy = c.rules(policyAt, profilesAt)
 		b.addProfiles()
+	}
+	if b.Objects != "" && b.State == "" {
+		c.fail(seen["objects"], `"objects" needs "state": without a database, results are files`)
 	}
 	limit := b.MaxTimeout
 	if limit == 0 {
@@ -127,6 +131,22 @@ func (c *collector) database(where string, to *string) field {
 		}
 	}
 }
+
+// objects reads the address of objects.
+func (c *collector) objects(where string, to *string) field {
+	return func(v hujson.Value) {
+		c.refText(where, to)(v)
+		switch {
+		case *to == "":
+		case !strings.HasPrefix(*to, "s3://"):
+			c.fail(v.StartOffset, "%s is not the address of objects, such as s3://BUCKET/PREFIX?endpoint=https://HOST", where)
+		case secretInURL.MatchString(*to):
+			c.note(v.StartOffset, "%s has a secret in a file: ${VAR} keeps it out", where)
+		}
+	}
+}
+
+var secretInURL = lazyregexp.New(`[?&]secretKey=[^$&]`)
 
 var passwordInURL = lazyregexp.New(`^[a-z]+://[^:@/]*:[^@$]+@|[?&]password=[^$&]`)
 

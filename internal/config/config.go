@@ -199,6 +199,10 @@ type Broker struct {
 	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
 	// docs/deploy.md.
 	State string
+	// Objects is where results beyond 64 KiB are kept, with an API as that of Amazon S3, such as
+	// "s3://bucket/prefix?endpoint=https://s3.example&region=eu-1"; default the database that
+	// "state" names. See docs/deploy.md#results-as-objects.
+	Objects string
 	// StateFailure is what goes on while that database cannot be reached: with "read" what
 	// only reads, with "refuse" no execution begins that is not in the record there;
 	// default "read". See docs/deploy.md#while-the-database-is-away.

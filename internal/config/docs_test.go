@@ -276,7 +276,7 @@ func (src *source) target(value ast.Expr) (found structField, ok bool) {
 // kinds are the types of what the methods of a collector read.
 var kinds = map[string]string{
 	"text": "text", "refText": "text", "filled": "text", "secret": "text", "clientSecret": "text", "command": "text", "containerPath": "path",
-	"url": "address", "secureURL": "address", "metadataURL": "address", "database": "address", "date": "date",
+	"url": "address", "secureURL": "address", "metadataURL": "address", "database": "address", "objects": "address", "date": "date",
 	"count": "number", "duration": "duration", "optionalDuration": "duration", "size": "size", "boolean": "boolean", "optionalBool": "boolean",
 	"list": "list", "quotas": "list", "scopes": "list", "trust": "boolean, list", "keepAlive": "duration, `true`", "typecheck": "`\"auto\"`, `\"off\"`, `\"strict\"`, path",
 	"stringMap": "object", "ofPerson": "object", "jsonMap": "object", "isolations": "object", "remote": "object", "docker": "object", "tokens": "object", "profiles": "object", "profileTools": "object, list", "tools": "object, list",

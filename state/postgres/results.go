@@ -15,9 +15,10 @@ import (
 
 // Kept keeps results and values. It implements state.Results and state.Values.
 type Kept struct {
-	d      *Database
-	limits state.Limits
-	since  atomic.Int64 // bytes written since the last sweep; below 0 before the first
+	d       *Database
+	limits  state.Limits
+	objects state.Objects // nil keeps all in the database
+	since   atomic.Int64  // bytes written since the last sweep; below 0 before the first
 }
 
 var (
@@ -32,6 +33,12 @@ func (d *Database) Kept(limits *state.Limits) *Kept {
 	}
 	k := &Kept{d: d, limits: limits.WithDefaults()}
 	k.since.Store(k.limits.MaxBytes)
+	return k
+}
+
+// In lets long results be kept as objects. It is called before the first use.
+func (k *Kept) In(objects state.Objects) *Kept {
+	k.objects = objects
 	return k
 }
 
@@ -72,6 +79,9 @@ type resultWriter struct {
 	part  bytes.Buffer
 	parts int
 	size  int64
+
+	object  string // the name of its objects, of which there are so many
+	objects int
 }
 
 // Create implements state.Results.
@@ -90,6 +100,9 @@ func (w *resultWriter) Write(p []byte) (int, error) {
 		return 0, &state.LimitError{Text: fmt.Sprintf("keep result: it is longer than the %d bytes that a client may keep", most)}
 	}
 	w.size += int64(len(p))
+	if w.k.objects != nil {
+		return w.writeObjects(p)
+	}
 	for n := 0; n < len(p); {
 		m := min(partBytes-w.part.Len(), len(p)-n)
 		w.part.Write(p[n : n+m])
@@ -114,7 +127,11 @@ func (w *resultWriter) flush() error {
 
 // Commit makes the result readable.
 func (w *resultWriter) Commit() (string, error) {
-	if err := w.flush(); err != nil {
+	flush := w.flush
+	if w.k.objects != nil {
+		flush = w.flushLast
+	}
+	if err := flush(); err != nil {
 		w.Discard()
 		return "", err
 	}
@@ -141,6 +158,7 @@ func (w *resultWriter) Discard() {
 	if _, err := w.k.d.db.ExecContext(w.ctx, "DELETE FROM results WHERE ref = $1", w.ref); err != nil {
 		w.k.d.log.Warn("discard a result", "err", explain(err)) // a sweep removes it
 	}
+	w.k.collect(w.ctx)
 }
 
 // Sweep removes what is too old, then each client's oldest results until they fit
@@ -151,6 +169,7 @@ func (k *Kept) Sweep(ctx context.Context) error {
 	if err == nil {
 		_, err = k.d.db.ExecContext(ctx, "DELETE FROM vals WHERE set_at < now() - make_interval(secs => $1)", age(k.limits.MaxValueAge))
 	}
+	k.collect(ctx)
 	return k.d.failed("remove old results from", err)
 }
 
@@ -181,7 +200,11 @@ func (k *Kept) Open(ctx context.Context, client, ref string) (state.Result, io.R
 	case len(list) == 0:
 		return state.Result{}, nil, state.ErrNotFound
 	}
-	return list[0], &resultReader{k: k, ctx: context.WithoutCancel(ctx), ref: ref, left: list[0].Bytes}, nil
+	r := &resultReader{k: k, ctx: context.WithoutCancel(ctx), ref: ref, left: list[0].Bytes}
+	if err := k.d.db.QueryRowContext(ctx, "SELECT coalesce(object, '') FROM results WHERE ref = $1", clean(ref)).Scan(&r.object); err != nil {
+		return state.Result{}, nil, k.d.failed("read a result from", err)
+	}
+	return list[0], r, nil
 }
 
 // A resultReader reads one part after another.
@@ -192,6 +215,8 @@ type resultReader struct {
 	next int
 	part []byte
 	left int64
+
+	object string // empty for parts in the database
 }
 
 // Read reads some of a part.
@@ -199,6 +224,12 @@ func (r *resultReader) Read(p []byte) (int, error) {
 	if len(r.part) == 0 {
 		if r.left == 0 {
 			return 0, io.EOF
+		}
+		if r.object != "" {
+			if err := r.nextObject(); err != nil {
+				return 0, err
+			}
+			return r.take(p), nil
 		}
 		err := r.k.d.db.QueryRowContext(r.ctx, "SELECT data FROM result_parts WHERE ref = $1 AND n = $2", r.ref, r.next).Scan(&r.part)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -209,9 +240,13 @@ func (r *resultReader) Read(p []byte) (int, error) {
 		}
 		r.next++
 	}
+	return r.take(p), nil
+}
+
+func (r *resultReader) take(p []byte) int {
 	n := copy(p, r.part)
 	r.part, r.left = r.part[n:], r.left-int64(n)
-	return n, nil
+	return n
 }
 
 // Close has nothing to give back.
@@ -232,5 +267,6 @@ func (k *Kept) Remove(ctx context.Context, client, ref string) error {
 	if n, _ := r.RowsAffected(); n == 0 {
 		return state.ErrNotFound
 	}
+	k.collect(ctx)
 	return nil
 }

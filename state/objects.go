@@ -1,0 +1,42 @@
+package state
+
+import "context"
+
+// Objects keeps bytes under names, for results that are too long for a database. It
+// is safe for concurrent use. Each method ends in bounded time.
+type Objects interface {
+	// Put keeps an object.
+	Put(ctx context.Context, name string, body []byte) error
+	// Get returns an object; one that is not there is ErrNotFound.
+	Get(ctx context.Context, name string) ([]byte, error)
+	// Delete forgets an object. That it is not there is no error.
+	Delete(ctx context.Context, name string) error
+}
+
+// SealObjects returns objects that in keeps encrypted, as Seal does documents.
+func SealObjects(in Objects, keys ...[]byte) (Objects, error) {
+	s, err := Seal(nil, keys...)
+	if err != nil {
+		return nil, err
+	}
+	return sealedObjects{in, s}, nil
+}
+
+type sealedObjects struct {
+	Objects
+	s *Sealed
+}
+
+// Put implements Objects.
+func (o sealedObjects) Put(ctx context.Context, name string, body []byte) error {
+	return o.Objects.Put(ctx, name, o.s.seal(name, body))
+}
+
+// Get implements Objects.
+func (o sealedObjects) Get(ctx context.Context, name string) ([]byte, error) {
+	body, err := o.Objects.Get(ctx, name)
+	if err == nil {
+		body, _, err = o.s.open(name, body)
+	}
+	return body, err
+}

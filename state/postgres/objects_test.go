@@ -1,0 +1,212 @@
+package postgres
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/s3"
+	"github.com/mcpbroker/mcpbroker/state/statetest"
+)
+
+// A bucket is one at a server that may be away.
+type bucket struct {
+	backend gofakes3.Backend
+	url     string
+	away    atomic.Bool
+}
+
+func newBucket(t testing.TB) *bucket {
+	b := &bucket{backend: s3mem.New()}
+	if err := b.backend.CreateBucket("results"); err != nil {
+		t.Fatal(err)
+	}
+	fake := gofakes3.New(b.backend).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if b.away.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fake.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	b.url = server.URL
+	return b
+}
+
+func (b *bucket) objects(t testing.TB, keys ...[]byte) state.Objects {
+	t.Helper()
+	o, err := s3.Parse("s3://results/broker?accessKey=id&secretKey=secret&endpoint="+b.url, func(s string) (string, error) { return s, nil }, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys) == 0 {
+		return s3.New(o)
+	}
+	sealed, err := state.SealObjects(s3.New(o), keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}
+
+// all is what all objects have, by their names.
+func (b *bucket) all(t testing.TB) map[string]string {
+	t.Helper()
+	list, err := b.backend.ListBucket("results", nil, gofakes3.ListBucketPage{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, c := range list.Contents {
+		o, err := b.backend.GetObject("results", c.Key, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := gofakes3.ReadAll(o.Contents, o.Size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[c.Key] = string(body)
+	}
+	return all
+}
+
+func TestKeptSuiteWithObjects(t *testing.T) {
+	b := newBucket(t)
+	statetest.Kept{
+		New: func(t testing.TB) string { return address(t) },
+		Open: func(t testing.TB, at string, l state.Limits) (state.Results, state.Values) {
+			k := connect(t, at).Kept(&l).In(b.objects(t))
+			return k, k
+		},
+	}.Run(t)
+}
+
+func put(t *testing.T, k *Kept, data string) (string, error) {
+	t.Helper()
+	w, err := k.Create(t.Context(), "alice", state.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(data)); err != nil {
+		w.Discard()
+		return "", err
+	}
+	return w.Commit()
+}
+
+func TestResultsAsObjects(t *testing.T) {
+	at := address(t)
+	b := newBucket(t)
+	k := connect(t, at).Kept(nil).In(b.objects(t, state.NewKey()))
+	read := func(ref, want string) {
+		t.Helper()
+		_, r, err := k.Open(t.Context(), "alice", ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := gofakes3.ReadAll(r, int64(len(want)))
+		if err := errors.Join(err, r.Close()); err != nil || string(got) != want {
+			t.Errorf("%d bytes, %v, want %d", len(got), err, len(want))
+		}
+	}
+	kept := map[string]string{}
+	for n, objects := range map[int]int{inlineBytes: 0, inlineBytes + 1: 1, objectBytes: 1, 2*objectBytes + 1: 3} {
+		before := len(b.all(t))
+		data := strings.Repeat("planted secret ", n)[:n]
+		ref, err := put(t, k, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read(ref, data)
+		if got := len(b.all(t)) - before; got != objects {
+			t.Errorf("%d bytes are %d objects, want %d", n, got, objects)
+		}
+		kept[ref] = data
+	}
+	for name, body := range b.all(t) {
+		if strings.Contains(body, "planted") {
+			t.Errorf("%s is in the clear", name)
+		}
+		for ref := range kept {
+			if strings.Contains(name, ref) {
+				t.Errorf("the name %s has a reference", name)
+			}
+		}
+	}
+
+	b.away.Store(true)
+	short, long := strings.Repeat("s", spareBytes), strings.Repeat("l", spareBytes+1)
+	spare, err := put(t, k, short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(spare, short)
+	if ref, err := put(t, k, long); err == nil || ref != "" || !strings.Contains(err.Error(), "503") {
+		t.Errorf("a long result is %q, %v", ref, err)
+	}
+	removed := ""
+	for ref, data := range kept {
+		if len(data) > objectBytes {
+			removed = ref
+		}
+	}
+	if err := k.Remove(t.Context(), "alice", removed); err != nil { // its objects are deleted later
+		t.Error(err)
+	}
+	b.away.Store(false)
+	delete(kept, removed)
+	for ref, data := range kept {
+		read(ref, data)
+	}
+	ref, err := put(t, k, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(ref, long)
+	if err := k.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.all(t)); n != 3 {
+		t.Errorf("%d objects are left, want those of three results", n)
+	}
+	if _, err := k.d.db.ExecContext(t.Context(), "UPDATE results SET created = created - interval '30 days'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.all(t)); n != 0 {
+		t.Errorf("%d objects are left of results that are too old", n)
+	}
+}
+
+// BenchmarkKeep is a result of 1 MB, in the database and as an object.
+func BenchmarkKeep(b *testing.B) {
+	data := []byte(strings.Repeat("x", 1_000_000))
+	for name, o := range map[string]state.Objects{"database": nil, "object": newBucket(b).objects(b)} {
+		b.Run(name, func(b *testing.B) {
+			k := connect(b, address(b)).Kept(nil).In(o)
+			for b.Loop() {
+				w, err := k.Create(b.Context(), "", state.Text)
+				if err == nil {
+					_, err = w.Write(data)
+				}
+				if err == nil {
+					_, err = w.Commit()
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package s3_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/s3"
+)
+
+func literal(s string) (string, error) { return s, nil }
+
+func none(string) (string, bool) { return "", false }
+
+// open returns the objects of a server.
+func open(t testing.TB, address string) state.Objects {
+	t.Helper()
+	o, err := s3.Parse("s3://bucket/some/prefix?accessKey=id&secretKey=secret&endpoint="+address, literal, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s3.New(o)
+}
+
+func TestObjects(t *testing.T) {
+	backend := s3mem.New()
+	if err := backend.CreateBucket("bucket"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	defer server.Close()
+	plain := open(t, server.URL)
+	sealed, err := state.SealObjects(plain, state.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []state.Objects{plain, sealed} {
+		if _, err := o.Get(t.Context(), "a/0"); !errors.Is(err, state.ErrNotFound) {
+			t.Errorf("Get of nothing = %v", err)
+		}
+		for _, body := range []string{"first", "", strings.Repeat("x", 1<<20)} {
+			if err := o.Put(t.Context(), "a/0", []byte(body)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := o.Get(t.Context(), "a/0"); err != nil || string(got) != body {
+				t.Errorf("Get = %.20q, %v, want %.20q", got, err, body)
+			}
+		}
+		for range 2 {
+			if err := o.Delete(t.Context(), "a/0"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := sealed.Put(t.Context(), "a/0", []byte("planted")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := plain.Get(t.Context(), "a/0"); err != nil || strings.Contains(string(got), "planted") {
+		t.Errorf("in the clear: %q, %v", got, err)
+	}
+	if got, _ := plain.Get(t.Context(), "a/0"); plain.Put(t.Context(), "b/0", got) != nil {
+		t.Fatal("not copied")
+	}
+	if _, err := sealed.Get(t.Context(), "b/0"); !errors.Is(err, state.ErrSealed) {
+		t.Errorf("under another name: %v", err)
+	}
+}
+
+// Nothing is sent to where a server leads.
+func TestNoRedirects(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	if err := open(t, server.URL).Put(t.Context(), "a", []byte("x")); err == nil || !strings.Contains(err.Error(), "307") {
+		t.Error(err)
+	}
+}
+
+// A server that is gone holds nobody up.
+func TestServerIsAway(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	o := open(t, server.URL)
+	for _, want := range []string{"connection refused", "some seconds ago"} {
+		if err := o.Put(t.Context(), "a", []byte("x")); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	env := func(name string) (string, bool) {
+		v, ok := map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "s+/=", "AWS_REGION": "eu-1"}[name]
+		return v, ok
+	}
+	o, err := s3.Parse("s3://b/p/", literal, env)
+	if err != nil || o.Endpoint.String() != "https://s3.eu-1.amazonaws.com" || o.Bucket != "b" || o.Prefix != "p" || o.SecretKey != "s+/=" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for address, want := range map[string]string{
+		"https://b":                  "write s3://",
+		"s3://b?bukket=1":            `unknown "bukket"`,
+		"s3://b?endpoint=ftp://host": "no URL",
+		"s3://id:hunter2@b":          "write s3://",
+	} {
+		if _, err := s3.Parse(address, literal, env); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v, want %q", address, err, want)
+		}
+	}
+	if _, err := s3.Parse("s3://b", literal, none); err == nil || !strings.Contains(err.Error(), "credentials") {
+		t.Error(err)
+	}
+}

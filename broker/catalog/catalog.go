@@ -82,6 +82,8 @@ type Catalog struct {
 	lazy       atomic.Bool // StartLazily was called, and nobody needed more
 	cancelSoon context.CancelFunc
 	starting   sync.WaitGroup // what goes on in the background
+	beginning  sync.Mutex
+	ended      bool // nothing begins any more; guarded by beginning
 }
 
 // New returns a catalogue of the servers of o, which the pool connects to. changed
@@ -139,7 +141,7 @@ func (c *Catalog) StartSoon(ctx context.Context, started func()) {
 	c.mu.Lock()
 	c.cancelSoon = cancel
 	c.mu.Unlock()
-	c.starting.Go(func() {
+	c.begin(func() {
 		defer cancel()
 		delay := time.NewTimer(startDelay)
 		defer delay.Stop()
@@ -169,7 +171,7 @@ func (c *Catalog) Hurry(ctx context.Context) {
 
 // Connect connects a server in the background.
 func (c *Catalog) Connect(ctx context.Context, server string) {
-	c.root().starting.Go(func() { _ = c.Pool.Wait(ctx, server) }) // who calls it learns why not
+	c.root().begin(func() { _ = c.Pool.Wait(ctx, server) }) // who calls it learns why not
 }
 
 // Serving reports whether servers are connected without anybody naming them.
@@ -184,8 +186,20 @@ func (c *Catalog) Close() error {
 		cancel()
 	}
 	err := c.Pool.Close()
+	c.beginning.Lock()
+	c.ended = true
+	c.beginning.Unlock()
 	c.starting.Wait()
 	return err
+}
+
+// begin does f in the background, unless the catalogue is being closed.
+func (c *Catalog) begin(f func()) {
+	c.beginning.Lock()
+	defer c.beginning.Unlock()
+	if !c.ended {
+		c.starting.Go(f)
+	}
 }
 
 // Scope returns the tools that can be used: all, or in read-only mode those that
@@ -215,7 +229,7 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 		return c.full, c.scope
 	}
 	if approved && c.full != nil && !c.dirty {
-		c.starting.Go(c.notify) // the index follows
+		c.begin(c.notify) // the index follows
 	}
 	c.dirty, c.learnt = false, learnt
 	known := make(map[string]discovery.Listing)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
@@ -30,13 +31,34 @@ func (st *stores) refuse(in record, cfg *config.Config) func(context.Context, po
 			}
 		}
 		// Not every call belongs to an execution that could be refused.
-		if _, _, away := in.Spool(); away && (class > policy.Read || strict) {
-			if strict {
-				return errDatabaseAway
-			}
+		if _, _, away := in.Spool(); away && strict {
+			return errDatabaseAway
+		} else if away && class > policy.Read && !isBack(ctx, in) {
 			return fmt.Errorf("%w: until it is back, only what reads is called", errDatabaseAway)
 		}
 		return nil
+	}
+}
+
+// failover is how long a call that may change something waits for a database that is
+// away: a standby is promoted sooner, as a rule.
+const failover = 5 * time.Second
+
+// isBack reports whether the database can be reached again before too long.
+func isBack(ctx context.Context, in record) bool {
+	ctx, cancel := context.WithTimeout(ctx, failover)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, _, away := in.Spool(); !away {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 

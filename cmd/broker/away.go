@@ -31,9 +31,11 @@ func (st *stores) refuse(in record, cfg *config.Config) func(context.Context, po
 			}
 		}
 		// Not every call belongs to an execution that could be refused.
-		if _, _, away := in.Spool(); away && strict {
+		_, _, away := in.Spool()
+		switch {
+		case away && strict:
 			return errDatabaseAway
-		} else if away && class > policy.Read && !isBack(ctx, in) {
+		case away && class > policy.Read && !isBack(ctx, in):
 			return fmt.Errorf("%w: until it is back, only what reads is called", errDatabaseAway)
 		}
 		return nil

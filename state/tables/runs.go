@@ -183,18 +183,48 @@ func (r *Runs) put(ctx context.Context, run *state.Run) error {
 }
 
 func (r *Runs) putCall(ctx context.Context, run string, c *state.RunCall) error {
+	row, err := r.callRow(run, c)
+	if err != nil {
+		return err
+	}
+	return r.exec(ctx, putCallInto+"VALUES (?, ?, ?, ?, ?, ?, ?)"+putCallAgain, row...)
+}
+
+// putOwn is putCall, with one question to the database, for a run that is this
+// broker's; it writes nothing, and says so, if it is not.
+func (r *Runs) putOwn(ctx context.Context, run string, c *state.RunCall) (bool, error) {
+	row, err := r.callRow(run, c)
+	if err != nil {
+		return false, err
+	}
+	res, err := r.conn.ExecContext(ctx, putCallInto+`SELECT id, CAST(?2 AS bigint), CAST(?3 AS text), CAST(?4 AS bigint), CAST(?5 AS text), CAST(?6 AS bytea), CAST(?7 AS bytea)
+		FROM runs WHERE id = ?1 AND owner = ?8 FOR UPDATE`+putCallAgain, append(row, r.o.Owner())...)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n == 1, err
+}
+
+const (
+	putCallInto  = "INSERT INTO run_calls (run, ordinal, state, expires, body, value, steps) "
+	putCallAgain = ` ON CONFLICT (run, ordinal)
+		DO UPDATE SET state = excluded.state, expires = excluded.expires, body = excluded.body, value = excluded.value, steps = excluded.steps`
+)
+
+// callRow are the columns of a call.
+func (r *Runs) callRow(run string, c *state.RunCall) ([]any, error) {
 	kept := *c
 	kept.Expires = shifted(c.Expires, r.o.Skew())
 	body, err := json.Marshal(kept)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var expires int64
 	if !kept.Expires.IsZero() {
 		expires = kept.Expires.UnixNano()
 	}
-	return r.exec(ctx, `INSERT INTO run_calls (run, ordinal, state, expires, body, value, steps) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, ordinal)
-		DO UPDATE SET state = excluded.state, expires = excluded.expires, body = excluded.body, value = excluded.value, steps = excluded.steps`, run, c.Ordinal, c.State, expires, string(body), []byte(c.Value), c.Steps)
+	return []any{run, c.Ordinal, c.State, expires, string(body), []byte(c.Value), c.Steps}, nil
 }
 
 // lock keeps others from changing a run until the end of the transaction, where the

@@ -14,29 +14,45 @@ type Objects interface {
 }
 
 // SealObjects returns objects that in keeps encrypted, as Seal does documents.
-func SealObjects(in Objects, keys ...[]byte) (Objects, error) {
+func SealObjects(in Objects, keys ...[]byte) (*SealedObjects, error) {
 	s, err := Seal(nil, keys...)
 	if err != nil {
 		return nil, err
 	}
-	return sealedObjects{in, s}, nil
+	return &SealedObjects{in, s}, nil
 }
 
-type sealedObjects struct {
+// SealedObjects are Objects that are encrypted where they are kept.
+type SealedObjects struct {
 	Objects
 	s *Sealed
 }
 
 // Put implements Objects.
-func (o sealedObjects) Put(ctx context.Context, name string, body []byte) error {
+func (o *SealedObjects) Put(ctx context.Context, name string, body []byte) error {
 	return o.Objects.Put(ctx, name, o.s.seal(name, body))
 }
 
 // Get implements Objects.
-func (o sealedObjects) Get(ctx context.Context, name string) ([]byte, error) {
+func (o *SealedObjects) Get(ctx context.Context, name string) ([]byte, error) {
 	body, err := o.Objects.Get(ctx, name)
 	if err == nil {
 		body, _, err = o.s.open(name, body)
 	}
 	return body, err
+}
+
+// Rekey seals an object with the first key, and reports whether another key had
+// sealed it. One that no key opens is ErrSealed. Its name must not be deleted
+// meanwhile, or the object is there again.
+func (o *SealedObjects) Rekey(ctx context.Context, name string) (sealed bool, err error) {
+	old, err := o.Objects.Get(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	body, key, err := o.s.open(name, old)
+	if err != nil || key == 0 {
+		return false, err
+	}
+	return true, o.Put(ctx, name, body)
 }

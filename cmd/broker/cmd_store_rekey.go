@@ -9,9 +9,9 @@ import (
 func (a *app) storeRekeyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rekey",
-		Short: "Encrypt the database again, with the first key",
+		Short: "Encrypt the database and its objects again, with the first key",
 		Long: "Seal again, with the first key of \"stateKey\", what other keys of that list have sealed in the database that brokers\n" +
-			"share, while they run. To replace a key: give all brokers the old key and then the new one; then the new one and\n" +
+			"share and in \"objects\", while they run. If it is broken off, run it again. To replace a key: give all brokers the old key and then the new one; then the new one and\n" +
 			"then the old one; run store rekey; then give them the new one alone.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -24,15 +24,22 @@ func (a *app) storeRekeyCommand() *cobra.Command {
 				return usage("nothing is sealed without \"state\" and \"stateKey\" of \"broker\" in the config")
 			}
 			all := state.Rekeyed{Unopened: []string{}}
-			for _, kind := range sealedKinds {
-				r, err := st.sealed(kind).Rekey(cmd.Context(), st.db.Documents(kind))
+			add := func(kind string, r state.Rekeyed, err error) error {
 				all.Sealed, all.Kept = all.Sealed+r.Sealed, all.Kept+r.Kept
 				for _, name := range r.Unopened {
 					all.Unopened = append(all.Unopened, kind+" "+name)
 				}
-				if err != nil {
+				return err
+			}
+			for _, kind := range sealedKinds {
+				r, err := st.sealed(kind).Rekey(cmd.Context(), st.db.Documents(kind))
+				if err := add(kind, r, err); err != nil {
 					return err
 				}
+			}
+			r, err := st.db.Kept(nil).In(st.objects).Rekey(cmd.Context())
+			if err := add("result", r, err); err != nil {
+				return err
 			}
 			return a.printRekeyed(all)
 		},
@@ -53,5 +60,5 @@ func (a *app) printRekeyed(r state.Rekeyed) error {
 	for _, name := range r.Unopened {
 		say(a.stderr, "no key opens %s\n", oneLine(name, 200))
 	}
-	return hinted("%s stay as they are: no key of \"stateKey\" opens them\nhint: add the key that has sealed them to the end of the list, or sign in again", counted(len(r.Unopened), "document"))
+	return hinted("%s stay as they are: no key of \"stateKey\" opens them\nhint: add the key that has sealed them to the end of the list, or sign in again; results go after 7 days", counted(len(r.Unopened), "document"))
 }

@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
@@ -98,6 +100,54 @@ func (r *resultReader) nextObject() (err error) {
 	}
 	r.next++
 	return nil
+}
+
+// Rekey seals with the first key the objects that others have sealed, one at a time,
+// while any number of brokers read and write. The first key of all of them has to be
+// the same one. Unopened are references of results.
+func (k *Kept) Rekey(ctx context.Context) (r state.Rekeyed, err error) {
+	in, sealed := k.objects.(*state.SealedObjects)
+	for ref, n := "", 0; sealed; n++ {
+		if ref, n, err = k.rekeyNext(ctx, in, ref, n, &r); ref == "" || err != nil {
+			break
+		}
+	}
+	return r, err
+}
+
+// rekeyNext seals the object n of a result, or the first one of the next result if it
+// has no more, and returns which one that was. The row is locked meanwhile, so that
+// the object is not deleted before it is put again.
+func (k *Kept) rekeyNext(ctx context.Context, in *state.SealedObjects, after string, n int, r *state.Rekeyed) (ref string, at int, err error) {
+	tx, err := k.d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return "", 0, k.d.failed("seal results again in", err)
+	}
+	defer tx.Rollback() // nothing was changed
+	var object string
+	err = tx.QueryRowContext(ctx, `SELECT ref, object, CASE WHEN ref = $1 THEN $2::bigint ELSE 0 END FROM results
+		WHERE (ref > $1 OR ref = $1 AND objects > $2) AND objects > 0 ORDER BY ref LIMIT 1 FOR KEY SHARE`, after, n).Scan(&ref, &object, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", 0, nil
+	}
+	if err != nil {
+		return "", 0, k.d.failed("seal results again in", err)
+	}
+	sealed, err := in.Rekey(ctx, objectName(object, at))
+	switch {
+	case errors.Is(err, state.ErrNotFound): // it is being written, or somebody has deleted it
+	case errors.Is(err, state.ErrSealed):
+		if !slices.Contains(r.Unopened, ref) {
+			r.Unopened = append(r.Unopened, ref)
+		}
+	case err != nil:
+		return "", 0, fmt.Errorf("seal a result again: %w", err)
+	case sealed:
+		r.Sealed++
+	default:
+		r.Kept++
+	}
+	return ref, at, nil
 }
 
 // collect deletes the objects of results that are gone. What cannot be deleted now is

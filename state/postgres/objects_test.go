@@ -2,8 +2,12 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/s3"
 	"github.com/mcpbroker/mcpbroker/state/statetest"
@@ -21,6 +26,7 @@ type bucket struct {
 	backend gofakes3.Backend
 	url     string
 	away    atomic.Bool
+	putting atomic.Pointer[func() error] // if not nil, called for each object that is put
 }
 
 func newBucket(t testing.TB) *bucket {
@@ -30,7 +36,8 @@ func newBucket(t testing.TB) *bucket {
 	}
 	fake := gofakes3.New(b.backend).Server()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if b.away.Load() {
+		f := b.putting.Load()
+		if b.away.Load() || r.Method == http.MethodPut && f != nil && (*f)() != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -186,6 +193,93 @@ func TestResultsAsObjects(t *testing.T) {
 	}
 	if n := len(b.all(t)); n != 0 {
 		t.Errorf("%d objects are left of results that are too old", n)
+	}
+}
+
+// Objects are sealed again while they are read, also after that was broken off, and
+// none of a result that is removed meanwhile is left.
+func TestObjectsAreSealedAgain(t *testing.T) {
+	at, b, one, two := address(t), newBucket(t), state.NewKey(), state.NewKey()
+	kept := func(keys ...[]byte) *Kept { return connect(t, at).Kept(nil).In(b.objects(t, keys...)) }
+	long, short := strings.Repeat("x", 2*objectBytes+1), strings.Repeat("y", inlineBytes+1)
+	refs := map[string]string{}
+	for _, data := range []string{long, short} {
+		ref, err := put(t, kept(one), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs[data] = ref
+	}
+	read := func(k *Kept, data string) error {
+		_, r, err := k.Open(t.Context(), "alice", refs[data])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		got, err := io.ReadAll(r)
+		if err == nil && string(got) != data {
+			err = fmt.Errorf("%d bytes, want %d", len(got), len(data))
+		}
+		return err
+	}
+	rekey := func(want state.Rekeyed, says string, keys ...[]byte) {
+		t.Helper()
+		r, err := kept(keys...).Rekey(t.Context())
+		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) || !reflect.DeepEqual(r, want) {
+			t.Errorf("Rekey = %+v, %v, want %+v, %q", r, err, want, says)
+		}
+	}
+	puts := 0
+	refuseThird := func() error {
+		if puts++; puts == 3 {
+			return errors.New("away")
+		}
+		return nil
+	}
+	b.putting.Store(&refuseThird)
+	rekey(state.Rekeyed{Sealed: 2}, "503", two, one)
+	b.putting.Store(nil)
+	for _, data := range []string{long, short} {
+		if err := errors.Join(read(kept(two, one), data), read(kept(one, two), data)); err != nil {
+			t.Error(err)
+		}
+	}
+	rekey(state.Rekeyed{Sealed: 2, Kept: 2}, "", two, one)
+	rekey(state.Rekeyed{Kept: 4}, "", two)
+	for _, data := range []string{long, short} {
+		if err := read(kept(two), data); err != nil {
+			t.Error(err)
+		}
+		if err := read(kept(one), data); !errors.Is(err, state.ErrSealed) {
+			t.Errorf("with the old key: %v", err)
+		}
+	}
+	all := []string{refs[long], refs[short]}
+	slices.Sort(all)
+	rekey(state.Rekeyed{Unopened: all}, "", one)
+	rekey(state.Rekeyed{}, "") // not sealed at all
+
+	k, begun, goOn, done := kept(two), make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	if err := k.Remove(t.Context(), "alice", refs[long]); err != nil {
+		t.Fatal(err)
+	}
+	waits := func() error { close(begun); <-goOn; return nil }
+	b.putting.Store(&waits)
+	back := kept(one, two)
+	go func() { _, err := back.Rekey(t.Context()); done <- err }()
+	<-begun
+	go func() { done <- k.Remove(t.Context(), "alice", refs[short]) }()
+	eventually.True(t, "the removal waits", func() bool {
+		var n int
+		err := back.d.db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&n)
+		return err == nil && n > 0
+	})
+	close(goOn)
+	if err := errors.Join(<-done, <-done); err != nil {
+		t.Error(err)
+	}
+	if n := len(b.all(t)); n != 0 {
+		t.Errorf("%d objects are left of results that were removed", n)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -124,7 +125,8 @@ func (c *Client) do(ctx context.Context, method, name string, body []byte) ([]by
 	if time.Now().UnixNano() < c.rest.Load() {
 		return nil, failed(errors.New("it could not be reached some seconds ago"))
 	}
-	at := c.o.Endpoint.JoinPath(c.o.Bucket, c.o.Prefix, name)
+	at := *c.o.Endpoint
+	at.Path = path.Join("/", at.Path, c.o.Bucket, c.o.Prefix, name)
 	req, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, failed(err)
@@ -144,11 +146,12 @@ func (c *Client) do(ctx context.Context, method, name string, body []byte) ([]by
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
+	code := codeOf(answer)
 	switch {
-	case resp.StatusCode == http.StatusNotFound && method != http.MethodPut:
+	case resp.StatusCode == http.StatusNotFound && (code == "" || code == ", NoSuchKey") && method != http.MethodPut: // else there is no such bucket
 		return nil, state.ErrNotFound
 	case resp.StatusCode/100 != 2:
-		return nil, failed(fmt.Errorf("it answered %s%s", resp.Status, codeOf(answer)))
+		return nil, failed(fmt.Errorf("it answered %s%s", resp.Status, code))
 	case err != nil:
 		return nil, failed(outbound.Cause(err))
 	}

@@ -21,7 +21,7 @@ func none(string) (string, bool) { return "", false }
 // open returns the objects of a server.
 func open(t testing.TB, address string) state.Objects {
 	t.Helper()
-	o, err := s3.Parse("s3://bucket/some/prefix?accessKey=id&secretKey=secret&endpoint="+address, literal, none)
+	o, err := s3.Parse("s3://bucket/some%20prefix/%25+é?accessKey=id&secretKey=secret&endpoint="+address, literal, none)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +64,27 @@ func TestObjects(t *testing.T) {
 	if got, err := plain.Get(t.Context(), "a/0"); err != nil || strings.Contains(string(got), "planted") {
 		t.Errorf("in the clear: %q, %v", got, err)
 	}
+	if names, err := backend.ListBucket("bucket", nil, gofakes3.ListBucketPage{}); err != nil || len(names.Contents) != 1 || names.Contents[0].Key != "some prefix/%+é/a/0" {
+		t.Errorf("the objects are %+v, %v", names, err)
+	}
 	if got, _ := plain.Get(t.Context(), "a/0"); plain.Put(t.Context(), "b/0", got) != nil {
 		t.Fatal("not copied")
 	}
 	if _, err := sealed.Get(t.Context(), "b/0"); !errors.Is(err, state.ErrSealed) {
 		t.Errorf("under another name: %v", err)
+	}
+}
+
+// A bucket that is not there is no object that is gone.
+func TestNoBucket(t *testing.T) {
+	server := httptest.NewServer(gofakes3.New(s3mem.New()).Server())
+	defer server.Close()
+	o := open(t, server.URL)
+	_, err := o.Get(t.Context(), "a")
+	for _, err := range []error{err, o.Put(t.Context(), "a", nil), o.Delete(t.Context(), "a")} {
+		if err == nil || !strings.Contains(err.Error(), "NoSuchBucket") {
+			t.Error(err)
+		}
 	}
 }
 

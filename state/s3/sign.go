@@ -5,10 +5,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 )
+
+// escaper makes of an escaped query a path in which nothing but letters, digits and
+// -._~/ is as it was, which a signature wants and a URL does not.
+var escaper = strings.NewReplacer("+", "%20", "%2F", "/")
 
 // sign signs a request without a query, whose digest of the body is in its header, as
 // AWS Signature Version 4 wants it.
@@ -28,6 +33,7 @@ func sign(req *http.Request, o Options, now time.Time) {
 	}
 	slices.Sort(names)
 	signed := strings.Join(names, ";")
+	req.URL.RawPath = escaper.Replace(url.QueryEscape(req.URL.Path))
 	var canonical strings.Builder
 	canonical.WriteString(req.Method + "\n" + req.URL.EscapedPath() + "\n\n")
 	for _, name := range names {

@@ -121,6 +121,61 @@ func BenchmarkFleetNews(b *testing.B) {
 	reportAs(b, "query", query)
 }
 
+// BenchmarkFleetApproval reports how long it takes from a decision at one broker until
+// another one, at which the call was asked about, has resumed the run and answers its
+// result; and how much of that the resuming is.
+func BenchmarkFleetApproval(b *testing.B) {
+	c, program, admin := startCounter(b), benchBroker(b), "x"+fleetToken
+	config := fleetConfig(b, map[string]any{"counter": map[string]any{"url": c.url}}, startDatabase(b).Address(), map[string]any{
+		"policy": map[string]any{"rules": []any{map[string]any{"effect": "ask", "tools": []string{"counter.write"}}}},
+		"http":   map[string]any{"tokens": map[string]string{"me": fleetToken}, "adminToken": admin},
+	})
+	var urls []string
+	for range 2 {
+		url, end := startHTTP(b, exec.Command(program, "serve", "--http", "127.0.0.1:0", "--config", config, "--state-dir", b.TempDir()))
+		b.Cleanup(end)
+		urls = append(urls, url)
+	}
+	runs, two := strings.TrimSuffix(urls[0], "/mcp")+"/api/runs/", newCaller(b, urls[1], modern)
+	var all, resume []time.Duration
+	for n := 1; b.Loop(); n++ {
+		var asked struct {
+			Run string `json:"run_id"`
+		}
+		answer, err := two.run(b.Context(), `await counter.write({key: "k"}); return "done"`)
+		if err == nil {
+			err = json.Unmarshal([]byte(answer), &asked)
+		}
+		var shown struct{ Calls []struct{ Digest string } }
+		if err == nil {
+			err = json.Unmarshal([]byte(admined(b, "GET", runs+asked.Run, admin, "")), &shown)
+		}
+		if err != nil || len(shown.Calls) != 1 {
+			b.Fatalf("%s, %+v, %v", answer, shown, err)
+		}
+		start := time.Now()
+		admined(b, "POST", runs+asked.Run+"/decide", admin, fmt.Sprintf(`{"approve": true, "calls": [1], "digests": [%q]}`, shown.Calls[0].Digest))
+		decided := time.Now()
+		answer, err = two.tool(b.Context(), "execute_code", map[string]any{"resume": asked.Run})
+		if err != nil || !strings.Contains(answer, `"result":"done"`) || c.count("k") != n {
+			b.Fatalf("%s, %v, after %d writes", answer, err, c.count("k"))
+		}
+		all, resume = append(all, time.Since(start)), append(resume, time.Since(decided))
+	}
+	reportAs(b, "all", all)
+	reportAs(b, "resume", resume)
+}
+
+// admined is what /api answers to who may change things.
+func admined(b testing.TB, method, url, token, body string) string {
+	b.Helper()
+	status, text := request(b, method, url, token, body)
+	if status != http.StatusOK {
+		b.Fatalf("%s %s: %d %s", method, url, status, text)
+	}
+	return text
+}
+
 // recordedServers are 35 servers that answer as real ones did.
 func recordedServers(b *testing.B) map[string]any {
 	recorded, _ := filepath.Glob("../../../shared/catalog/*.json")

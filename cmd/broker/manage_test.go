@@ -15,7 +15,7 @@ import (
 )
 
 // request sends JSON with a token and returns the status and the answer.
-func request(t *testing.T, method, url, token, body string) (int, string) {
+func request(t testing.TB, method, url, token, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {

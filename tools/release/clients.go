@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,15 +127,21 @@ func (r *release) plugin() error {
 // serverJSON writes the entry of the MCP registry.
 func (r *release) serverJSON() error {
 	stdio := map[string]string{"type": "stdio"}
+	config := map[string]any{"description": "The file that lists your MCP servers", "format": "filepath", "isRequired": true}
+	option := map[string]any{"type": "named", "name": "--config"}
+	maps.Copy(option, config)
 	packages := []map[string]any{
 		{
 			"registryType": "npm", "identifier": npmName, "version": r.version, "transport": stdio, "runtimeHint": "npx",
-			"packageArguments": []map[string]any{
-				{"type": "positional", "value": "serve"},
-				{"type": "named", "name": "--config", "description": "The file that lists your MCP servers", "format": "filepath", "isRequired": true},
-			},
+			"packageArguments": []map[string]any{{"type": "positional", "value": "serve"}, option},
 		},
-		{"registryType": "oci", "identifier": imageName + ":" + r.version, "transport": stdio},
+		{
+			"registryType": "oci", "identifier": imageName + ":" + r.version, "transport": stdio, "runtimeHint": "docker",
+			"runtimeArguments": []map[string]any{{
+				"type": "named", "name": "--mount", "value": "type=bind,src={config},dst=/etc/broker/servers.json,readonly",
+				"isRequired": true, "variables": map[string]any{"config": config},
+			}},
+		},
 	}
 	for _, t := range allTargets {
 		if sum, ok := r.sums[r.mcpbName(t)]; ok {
@@ -167,6 +174,7 @@ func (r *release) formula() error {
 	b.WriteString(`
   def install
     bin.install "broker", "broker-worker"
+    man1.install Dir["man/*.1"]
     generate_completions_from_executable bin/"broker", "completion", shells: [:bash, :zsh, :fish]
   end
 

@@ -3,6 +3,7 @@ module github.com/mcpbroker/mcpbroker/tools/release
 go 1.26.0
 
 require (
+	github.com/google/jsonschema-go v0.4.3
 	github.com/goreleaser/nfpm/v2 v2.45.0
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 )

@@ -30,7 +30,7 @@ const (
 	npmName     = "@mcpbroker/broker"
 	imageName   = "mcpbroker/broker"
 	licenseName = "Apache-2.0"
-	summary     = "One MCP server in front of all: the agent finds tools and calls them from short scripts." // at most 100 characters
+	summary     = "One MCP server in front of all: agents find tools and call them from scripts." // at most 100 characters, and 80 without the full stop
 )
 
 func main() {

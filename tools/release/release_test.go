@@ -332,20 +332,6 @@ func (b built) testPlugin(t *testing.T) {
 }
 
 func (b built) testDescriptions(t *testing.T) {
-	var entry struct {
-		Description string
-		Packages    []struct{ FileSHA256 string }
-	}
-	if err := json.Unmarshal([]byte(read(t, b.named("server.json"))), &entry); err != nil {
-		t.Fatal(err)
-	}
-	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, b.named(b.mcpbName(b.here))))))
-	if n := len(entry.Packages); len(entry.Description) > 100 || n != 3 || entry.Packages[n-1].FileSHA256 != sum {
-		t.Errorf("server.json: %+v", entry)
-	}
-	if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, b.named(b.archiveName(b.here)))))); b.here.os != "windows" && !strings.Contains(read(t, b.named("mcpbroker.rb")), sum) {
-		t.Error("the formula lacks the checksum of the archive")
-	}
 	var statement struct {
 		Type    string `json:"_type"`
 		Subject []struct {

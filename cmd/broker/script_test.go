@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -226,7 +228,7 @@ func TestScripts(t *testing.T) { testscript.Run(t, scriptParams(t)) }
 func scriptParams(t *testing.T) testscript.Params {
 	return testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "replace": replaceText, "pack": packSkills, "trust": trustProject},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "replace": replaceText, "pack": packSkills, "trust": trustProject, "follow": followLink},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "engine":
@@ -312,6 +314,36 @@ func trustProject(ts *testscript.TestScript, neg bool, args []string) {
 	p, err := config.LoadProject(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Check(config.SetTrust(context.Background(), states[0], config.Trust{Path: p.RealPath(), Digest: p.Digest()}))
+}
+
+// followLink is the script command "follow SCHEME FILE", which writes what a client makes of
+// the link with that scheme that the last command printed.
+func followLink(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: follow SCHEME FILE")
+	}
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		u, err := url.Parse(strings.TrimSpace(line))
+		ts.Check(err)
+		if u.Scheme != args[0] {
+			continue
+		}
+		name, text := u.Query().Get("name"), []byte(nil)
+		if name == "" { // VS Code's is the entry itself, with its name
+			entry, err := url.PathUnescape(u.RawQuery)
+			ts.Check(err)
+			var named struct{ Name string }
+			ts.Check(json.Unmarshal([]byte(entry), &named))
+			name, text = named.Name, []byte(entry)
+		} else {
+			text, err = base64.StdEncoding.DecodeString(u.Query().Get("config"))
+			ts.Check(err)
+		}
+		file, err := json.Marshal(map[string]any{"mcpServers": map[string]json.RawMessage{name: text}})
+		ts.Check(errors.Join(err, os.WriteFile(ts.MkAbs(args[1]), file, 0o600)))
+		return
+	}
+	ts.Fatalf("no link with the scheme %s", args[0])
 }
 
 // exitCode is the script command "exitcode N COMMAND...".

@@ -2,10 +2,12 @@ package worker
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,7 +29,28 @@ type view struct {
 	Dumpable int
 }
 
-func init() { children["inspect"] = inspect }
+// Beside them stand those of a program that has started a timer before, which opens
+// the files of the Go runtime's poller.
+func init() {
+	children["inspect"] = inspect
+	afterATimer := func(main func()) func() {
+		return func() {
+			time.AfterFunc(time.Hour, func() {})
+			main()
+		}
+	}
+	children["inspect after a timer"] = afterATimer(inspect)
+	children["timer"] = afterATimer(Main)
+}
+
+func TestAProgramThatHasStartedATimer(t *testing.T) {
+	r := New(&Options{Args: []string{"timer"}, Spares: -1})
+	defer r.Close()
+	code := fmt.Sprintf("await new Promise((done) => setTimeout(done, %d)); return 1 + 1", 2*oneThreadFor.Milliseconds())
+	if res, err := r.Run(t.Context(), sandbox.Request{Code: code}); err != nil || string(res.Value) != "2" {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
 
 // inspect is the main of a child that contains itself as children do, and
 // then answers with its view instead of running a program.
@@ -70,6 +93,12 @@ func inspect() {
 }
 
 func TestAChildHasNothingOfItsHost(t *testing.T) {
+	for _, child := range []string{"inspect", "inspect after a timer"} {
+		t.Run(child, func(t *testing.T) { testNothingOfItsHost(t, child) })
+	}
+}
+
+func testNothingOfItsHost(t *testing.T, child string) {
 	t.Setenv("BROKER_TEST_SECRET", "x")
 	// A file that the host itself was started with, as careless parents do.
 	fd, err := syscall.Open("/dev/null", syscall.O_RDONLY, 0)
@@ -78,7 +107,7 @@ func TestAChildHasNothingOfItsHost(t *testing.T) {
 	}
 	defer syscall.Close(fd)
 
-	r := New(&Options{Args: []string{"inspect"}, Spares: -1})
+	r := New(&Options{Args: []string{child}, Spares: -1})
 	defer r.Close()
 	const memory = 200 << 20
 	res, err := r.Run(t.Context(), sandbox.Request{Code: "1", Limits: sandbox.Limits{MemoryBytes: memory}})

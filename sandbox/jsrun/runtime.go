@@ -172,9 +172,19 @@ func (r *runtime) defineNamed() {
 	if strings.Contains(r.script.Code, "ocale") {
 		r.defineLocale()
 	}
-	if strings.Contains(r.script.Code, "8Array.from") { // bytes of a text
+	if strings.Contains(r.script.Code, "Array.from") && r.namesTyped() {
 		r.load("typed")
 	}
+}
+
+// namesTyped reports whether the program names Uint8Array or its like.
+func (r *runtime) namesTyped() bool {
+	for name := range r.script.Names {
+		if strings.HasSuffix(name, "Array") && name != "Array" {
+			return true
+		}
+	}
+	return false
 }
 
 // setUp makes everything that is there before the program is.

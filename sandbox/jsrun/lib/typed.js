@@ -5,7 +5,8 @@
   const fromObject = typed.from;
   Object.defineProperty(typed, 'from', {
     value: function from(source, ...rest) {
-      return fromObject.call(this, typeof source === 'string' ? Array.from(source) : source, ...rest);
+      if (source === undefined || source === null) throw new TypeError('Cannot convert undefined or null to object');
+      return fromObject.call(this, typeof source === 'string' ? Array.from(source) : Object(source), ...rest);
     },
     writable: true,
     enumerable: false,

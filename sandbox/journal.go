@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -53,8 +54,11 @@ type Recorded struct {
 	Steps []byte `json:"steps,omitempty"`
 }
 
-// HashArgs identifies the arguments of a call, as they are written.
+// HashArgs identifies the arguments of a call, as they are written, whether < and
+// such are escaped or not: a journal escapes them.
 func HashArgs(args json.RawMessage) string {
-	sum := sha256.Sum256(args)
+	var b bytes.Buffer
+	json.HTMLEscape(&b, args)
+	sum := sha256.Sum256(b.Bytes())
 	return hex.EncodeToString(sum[:16])
 }

@@ -366,6 +366,16 @@ func TestDivergedScriptCallsNothing(t *testing.T) {
 	}
 }
 
+// Characters that JSON escapes in a journal, and scripts do not, are no other arguments.
+func TestEscapedArgumentsAreReplayed(t *testing.T) {
+	w := newWorld(t)
+	a := w.execute(t, run.Request{Code: "await callMCPTool('t__read', { a: '<b> & \u2028' }); await callMCPTool('t__ask', { a: '<b> & \u2028' })"})
+	w.decide(t, a.RunID, state.Verdict{Approve: true})
+	if b := w.execute(t, run.Request{Resume: a.RunID}); b.ExitCode != 0 || len(w.calls) != 2 {
+		t.Errorf("%+v\n%v", b, w.calls)
+	}
+}
+
 // What the journal adds to a call is the median of pairs of executions, one with it and
 // one without, so that it holds on a loaded machine too.
 func BenchmarkCalls(b *testing.B) {

@@ -103,12 +103,30 @@ type Record struct {
 	Decision    string       // of the policy, as Decision.String; empty if it was not asked
 	Started     time.Time
 	Duration    time.Duration // from its arrival on, so with the start of its server
+	Waited      time.Duration // of that, until it was sent; all of it if it was not
+	Line        int           // of the program that made it, from 1; 0 if it is not known
 	Status      Status
 	Error       string // the beginning of the message, empty when Status is StatusOK
 	Args        json.RawMessage
 	Result      json.RawMessage // raw CallToolResult; nil if there was none
 	Value       json.RawMessage // what the script got; nil if it failed
 	ResultBytes int             // bytes of the value that the script got
+}
+
+type recordKey struct{}
+
+// Sent notes that the call that ctx is of is about to be sent to its server.
+func Sent(ctx context.Context) {
+	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
+		r.Waited = time.Since(r.Started)
+	}
+}
+
+type lineKey struct{}
+
+// AtLine returns a context for a call that a line of the program makes.
+func AtLine(ctx context.Context, line int) context.Context {
+	return context.WithValue(ctx, lineKey{}, line)
 }
 
 // A Status says how a call ended.
@@ -183,9 +201,10 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 	shown := gate.Cut(gate.Line(gate.Cut(name, maxShownName)), maxShownName) // it may be anything
 	r := Record{Seq: b.seq, Tool: shown, ID: shown, Args: args, Started: time.Now()}
 	b.mu.Unlock()
+	r.Line, _ = ctx.Value(lineKey{}).(int)
 
 	if err = cmp.Or(long, full); err == nil {
-		value, err = b.call(ctx, k, name, args, &r)
+		value, err = b.call(context.WithValue(ctx, recordKey{}, &r), k, name, args, &r)
 	}
 	if errors.Is(err, ErrWithheld) {
 		return nil, nil, ErrWithheld
@@ -194,6 +213,9 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 		return known.Value, nil, known.Err
 	}
 	r.Duration = time.Since(r.Started)
+	if r.Waited == 0 {
+		r.Waited = r.Duration
+	}
 	r.Status = StatusOK
 	var failed *Error
 	if err != nil {

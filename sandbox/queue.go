@@ -71,7 +71,7 @@ func (q *queue) Run(ctx context.Context, req Request) (Result, error) {
 		}
 	}
 	res, err := q.runner.Run(ctx, req)
-	res.Duration = time.Since(start)
+	res.Duration, res.Queued = time.Since(start), waited
 	if waited >= waitNoted && err == nil {
 		res.Notes = append(res.Notes, fmt.Sprintf("waited %.1f s until one of %d places for executions was free (config: sandbox.maxExecutions)", waited.Seconds(), q.n))
 	}

@@ -132,6 +132,9 @@ type Call struct {
 	// Steps is what came to the program since the call before. Its journal keeps it
 	// for a replay.
 	Steps []byte
+	// Line is the line of the program that makes the call, from 1; 0 where the
+	// runner does not say.
+	Line int
 }
 
 // FuncAgain is the Func of a call of a tool that is meant to be made although the
@@ -223,8 +226,10 @@ type Result struct {
 	StdoutBytes, StderrBytes int64
 	// Calls is the number of host calls that were made.
 	Calls int
-	// Duration is the wall-clock time from the start of Run.
-	Duration time.Duration
+	// Duration is the wall-clock time from the start of Run. Queued is the part of it
+	// in which the program waited for a place, and Opened the part after that until
+	// there was a sandbox for it; both are 0 where the runner does not say.
+	Duration, Queued, Opened time.Duration
 	// CPU is the processor time that the program used, where it is known.
 	CPU time.Duration
 }

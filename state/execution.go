@@ -60,6 +60,10 @@ type Execution struct {
 	// Duration is its wall-clock time, CPU the processor time of its sandbox
 	// where it is known.
 	Duration, CPU time.Duration
+	// Prepared, Queued and Opened are the beginning of Duration, one after the other:
+	// until the program could run, until it had a place, and until it had a sandbox.
+	// They are not under the hashes of the record.
+	Prepared, Queued, Opened time.Duration
 	// Calls is the number of its calls. For one that has not ended, reading
 	// counts what was recorded.
 	Calls int
@@ -81,8 +85,12 @@ type Call struct {
 	Server, Tool, ID string
 	// Started is when it was made; Record fills it in from Duration if zero.
 	Started time.Time
-	// Duration is the time until its answer.
-	Duration time.Duration
+	// Duration is the time until its answer. Waited is the beginning of it, until the
+	// request was on its way to the server; all of it if it never was. Waited and Line
+	// are not under the hashes of the record.
+	Duration, Waited time.Duration
+	// Line is the line of the program that made the call, from 1; 0 if it is not known.
+	Line int
 	// Status is one of the Call constants.
 	Status string
 	// Class is what the tool can do, such as "write"; empty if it is not known.
@@ -134,6 +142,9 @@ func (e Execution) MarshalJSON() ([]byte, error) {
 		Ended      *time.Time `json:"ended,omitempty"`
 		DurationMS float64    `json:"duration_ms"`
 		CPUMS      float64    `json:"cpu_ms,omitempty"`
+		PreparedMS float64    `json:"prepared_ms,omitempty"`
+		QueuedMS   float64    `json:"queued_ms,omitempty"`
+		OpenedMS   float64    `json:"opened_ms,omitempty"`
 		Calls      int        `json:"calls"`
 		BytesIn    int64      `json:"bytes_in"`
 		BytesOut   int64      `json:"bytes_out"`
@@ -142,7 +153,7 @@ func (e Execution) MarshalJSON() ([]byte, error) {
 		Error      string     `json:"error,omitempty"`
 	}{
 		e.ID, e.Client, e.ClientInfo, e.Language, e.Status, e.ExitCode, e.Started.UTC(), timeOrNil(e.Ended), milliseconds(e.Duration),
-		milliseconds(e.CPU), e.Calls, e.BytesIn, e.BytesOut, e.CodeHash, e.Code, e.Error,
+		milliseconds(e.CPU), milliseconds(e.Prepared), milliseconds(e.Queued), milliseconds(e.Opened), e.Calls, e.BytesIn, e.BytesOut, e.CodeHash, e.Code, e.Error,
 	})
 }
 
@@ -160,6 +171,8 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Decision    string          `json:"decision,omitempty"`
 		Started     time.Time       `json:"started"`
 		DurationMS  float64         `json:"duration_ms"`
+		WaitedMS    float64         `json:"waited_ms,omitempty"`
+		Line        int             `json:"line,omitempty"`
 		ArgBytes    int64           `json:"arg_bytes"`
 		ResultBytes int64           `json:"result_bytes"`
 		Error       string          `json:"error,omitempty"`
@@ -168,7 +181,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		N           int64           `json:"n,omitempty"`
 		Client      string          `json:"client,omitempty"`
 	}{
-		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Status, c.Class, c.Decision, c.Started.UTC(), milliseconds(c.Duration),
+		c.ExecutionID, c.Seq, c.Server, c.Tool, c.ID, c.Status, c.Class, c.Decision, c.Started.UTC(), milliseconds(c.Duration), milliseconds(c.Waited), c.Line,
 		c.ArgBytes, c.ResultBytes, c.Error, c.Args, c.Result, c.N, c.Client,
 	})
 }

@@ -129,7 +129,7 @@ func (p *place) record(client string, bytesIn int64, calls ...state.Call) (id st
 		c.ExecutionID, c.Seq, c.Started = id, i+1, time.Now()
 		p.store.Record(c)
 	}
-	if err := p.store.Finish(state.Execution{ID: id, Duration: 30 * time.Millisecond, Calls: len(calls), BytesIn: bytesIn, BytesOut: 100}); err != nil {
+	if err := p.store.Finish(state.Execution{ID: id, Duration: 30 * time.Millisecond, Prepared: 4 * time.Millisecond, Queued: 2 * time.Millisecond, Opened: 3 * time.Millisecond, Calls: len(calls), BytesIn: bytesIn, BytesOut: 100}); err != nil {
 		p.t.Error(err)
 	}
 	return id

@@ -66,7 +66,7 @@ func fullPlace(t *testing.T) (*place, map[string]any) {
 
 // plant records calls whose names, errors and values are HTML and secrets.
 func (p *place) plant() (id string) {
-	call := state.Call{Server: "shelf", Tool: "<img src=x onerror=alert(1)>", ID: "x", Status: state.CallOK, Class: "write", Args: []byte(`{"token":"` + secret + `"}`), Result: []byte(`"<img src=x onerror=alert(1)>"`), Duration: 10 * time.Millisecond}
+	call := state.Call{Server: "shelf", Tool: "<img src=x onerror=alert(1)>", ID: "x", Status: state.CallOK, Class: "write", Args: []byte(`{"token":"` + secret + `"}`), Result: []byte(`"<img src=x onerror=alert(1)>"`), Duration: 10 * time.Millisecond, Waited: 4 * time.Millisecond, Line: 2}
 	failed := call
 	failed.Status, failed.Error = state.CallError, "<script>alert(1)</script> "+secret
 	return p.record("odd", 20_000, call, failed)
@@ -138,7 +138,10 @@ func demoPlace(t *testing.T) *place {
 			id, last := p.store.Begin(e), 0
 			for n, c := range s.steps {
 				call := state.Call{ExecutionID: id, Seq: n + 1, Server: c.server, Tool: c.tool, ID: c.server + "__" + c.tool, Class: c.class, Status: state.CallOK, Decision: "allow preset balanced",
-					Started: began.Add(time.Duration(c.at) * time.Millisecond), Duration: time.Duration(c.took) * time.Millisecond, ArgBytes: 60, ResultBytes: c.size, Args: []byte(`{"owner":"acme","repo":"site"}`)}
+					Started: began.Add(time.Duration(c.at) * time.Millisecond), Duration: time.Duration(c.took) * time.Millisecond, Waited: time.Duration(c.took) * time.Millisecond / 20, Line: 2, ArgBytes: 60, ResultBytes: c.size, Args: []byte(`{"owner":"acme","repo":"site"}`)}
+				if n == 0 { // its server starts
+					call.Waited *= 8
+				}
 				if c.err != "" {
 					call.Status, call.Error = state.CallError, c.err
 				}
@@ -146,7 +149,7 @@ func demoPlace(t *testing.T) *place {
 				last = max(last, c.at+c.took)
 			}
 			took := time.Duration(last+9) * time.Millisecond
-			e = state.Execution{ID: id, Duration: took, Ended: began.Add(took), Calls: len(s.steps), BytesIn: s.kept, BytesOut: min(s.kept, 740), Error: s.err}
+			e = state.Execution{ID: id, Duration: took, Prepared: 2 * time.Millisecond, Opened: time.Millisecond, Ended: began.Add(took), Calls: len(s.steps), BytesIn: s.kept, BytesOut: min(s.kept, 740), Error: s.err}
 			if s.err != "" {
 				e.ExitCode = 1
 			}

@@ -56,6 +56,7 @@ type Execution struct {
 	e              *Executor
 	o              *Options
 	started        time.Time
+	prepared       time.Duration // from then until it could run
 	limit          time.Duration // from started; set before the script runs
 	stdout, stderr *capture
 	notes          []string
@@ -185,6 +186,7 @@ func (x *Execution) runOnce(ctx context.Context, request *sandbox.Request) sandb
 	if x.journal != nil {
 		request.Journal = x.journal.sandbox(x.repeat, x.changed)
 	}
+	x.prepared = time.Since(x.started)
 	res, err := x.o.Runner.Run(ctx, *request)
 	if res.ExitCode == sandbox.ExitCanceled && errors.Is(context.Cause(ctx), errEnded) {
 		res.Error = errEnded.Error()

@@ -96,7 +96,7 @@ func thrown(c sandbox.Call, err error) error {
 }
 
 func callTool(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
-	return x.bridge.Call(ctx, c.Target, c.Args)
+	return x.bridge.Call(bridge.AtLine(ctx, c.Line), c.Target, c.Args)
 }
 
 // HostArguments are the options of a host function, with its first argument,

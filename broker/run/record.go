@@ -44,7 +44,7 @@ func (x *Execution) record(r bridge.Record) {
 	}
 	x.o.Audit.Record(state.Call{
 		ExecutionID: x.id, Seq: r.Seq, Server: r.Server, Tool: r.Tool, ID: r.ID,
-		Started: r.Started, Duration: r.Duration, Status: string(r.Status), Error: r.Error,
+		Started: r.Started, Duration: r.Duration, Waited: r.Waited, Line: r.Line, Status: string(r.Status), Error: r.Error,
 		Class: r.Class.String(), Decision: r.Decision,
 		ArgBytes: int64(len(r.Args)), ResultBytes: int64(r.ResultBytes), Args: r.Args, Result: r.Result,
 	})
@@ -54,7 +54,7 @@ func (x *Execution) record(r bridge.Record) {
 func (x *Execution) entry(res sandbox.Result, bytesOut int64) state.Execution {
 	e := state.Execution{
 		ID: x.id, Ended: time.Now(), ExitCode: res.ExitCode, Status: statusOf(res.ExitCode),
-		Duration: time.Since(x.started), CPU: res.CPU, BytesOut: bytesOut, Error: firstLine(res.Error),
+		Duration: time.Since(x.started), CPU: res.CPU, Prepared: x.prepared, Queued: res.Queued, Opened: res.Opened, BytesOut: bytesOut, Error: firstLine(res.Error),
 	}
 	if x.bridge != nil {
 		e.BytesIn = x.bridge.Bytes()

@@ -19,6 +19,7 @@ func (x *Execution) call(ctx context.Context, server, tool string, args json.Raw
 		Talker: x.Request.Talker,
 		Caller: x, // one execution is one caller at least
 		Owner:  x.Request.Sharer(),
+		Sent:   func() { bridge.Sent(ctx) },
 		Pause:  func() func() { return sandbox.Pause(ctx) },
 	}
 	if o.Talker != nil {

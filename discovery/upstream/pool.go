@@ -221,6 +221,9 @@ type CallOptions struct {
 	Caller any
 	// Owner is whose call it is: a server's places are shared between owners.
 	Owner string
+	// Sent, if not nil, is called when the request is about to be sent: what came
+	// before was waiting for a place, and for the server to start.
+	Sent func()
 	// Pause stops a clock of the caller's while a question is being answered.
 	// Nil is fine.
 	Pause func() (resume func())
@@ -309,6 +312,9 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 	}
 	c.clock = newCallClock(limit, func() { cancel(&TimeoutError{Server: s.cfg.Name, Tool: tool, After: limit}) })
 	defer c.clock.stop()
+	if c.o.Sent != nil {
+		c.o.Sent()
+	}
 	raw, err := s.request(sess, c, args)
 	if err == nil {
 		s.worked()

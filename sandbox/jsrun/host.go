@@ -127,6 +127,9 @@ func (r *runtime) startCall(f script.Function, args []goja.Value) goja.Value {
 		r.rejectCall(c, err)
 		return r.vm.ToValue(promise)
 	}
+	if call.CallsTool() {
+		c.call.Line = r.lineOf(c.stack)
+	}
 	if h, ok := r.host.(refuser); ok && r.tape.journal != nil {
 		if err := h.Refuse(c.call); err != nil {
 			r.rejectCall(c, err)
@@ -138,6 +141,17 @@ func (r *runtime) startCall(f script.Function, args []goja.Value) goja.Value {
 		r.send(c)
 	}
 	return r.vm.ToValue(promise)
+}
+
+// lineOf is the program's line that the innermost of its frames stands at; 0 if none
+// is the program's own.
+func (r *runtime) lineOf(stack []goja.StackFrame) int {
+	for _, f := range stack {
+		if p := f.Position(); p.Filename == r.script.File {
+			return p.Line
+		}
+	}
+	return 0
 }
 
 // A refuser is a Host that says of calls at once why they are not made.

@@ -104,6 +104,7 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 	defer leave()
 	var res sandbox.Result
 	st, err := r.open(ctx, hello(limits))
+	opened := time.Since(start)
 	switch busy, ok := errors.AsType[*busyError](err); {
 	case err == nil:
 		res = st.run(ctx, &req, limits)
@@ -114,7 +115,7 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 	default:
 		return sandbox.Result{}, err
 	}
-	res.Duration = time.Since(start)
+	res.Duration, res.Opened = time.Since(start), opened
 	return res, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -102,6 +104,8 @@ type Exec struct {
 	// CheckSource for one with its source in any case.
 	Check       bool `json:"check,omitempty"`
 	CheckSource bool `json:"check_source,omitempty"`
+	// Lines asks for the lines of calls of tools.
+	Lines bool `json:"lines,omitempty"`
 	// FilesDir is sandbox.Files.Dir, if the program has files.
 	FilesDir string `json:"files_dir,omitempty"`
 	// Bundle is a program that was made ready, see Hello. It is run in the place
@@ -136,8 +140,12 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// WriteCall writes c as a call frame.
+// WriteCall writes c as a call frame. Its line, if there is one, stands behind the
+// function: "call@12".
 func (w *Writer) WriteCall(id uint32, c sandbox.Call) error {
+	if c.Line > 0 {
+		c.Func += "@" + strconv.Itoa(c.Line)
+	}
 	if len(c.Func) > 1<<16-1 {
 		return fmt.Errorf("call: the function's name has %d bytes, at most %d are possible", len(c.Func), 1<<16-1)
 	}
@@ -162,7 +170,11 @@ func DecodeCall(p []byte) (sandbox.Call, error) {
 	if len(p) < n+4 {
 		return c, errors.New("call: payload ends inside the function or the target's length")
 	}
-	c.Func = string(p[:n])
+	name, line, _ := strings.Cut(string(p[:n]), "@")
+	c.Func = name
+	if n, err := strconv.ParseUint(line, 10, 31); err == nil { // else it is of no use
+		c.Line = int(n)
+	}
 	m := int64(binary.BigEndian.Uint32(p[n:]))
 	p = p[n+4:]
 	if int64(len(p)) < m {

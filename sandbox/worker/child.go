@@ -260,6 +260,9 @@ func (c *conn) Call(call sandbox.Call, done func(json.RawMessage, error)) {
 	}
 	c.calls[id] = done
 	c.mu.Unlock()
+	if !c.exec.Lines {
+		call.Line = 0
+	}
 	c.flush()
 	if len(call.Steps) > 0 {
 		c.w.Write(wire.TypeSteps, id, call.Steps) // fails only when the host is gone

@@ -146,6 +146,7 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 	}
 	var res sandbox.Result
 	loan, err := r.lend(ctx, limits.MemoryBytes)
+	opened := time.Since(start)
 	switch {
 	case err == nil:
 		res = loan.run(&req, limits)
@@ -154,7 +155,7 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 	default:
 		return sandbox.Result{}, err
 	}
-	res.Duration = time.Since(start)
+	res.Duration, res.Opened = time.Since(start), opened
 	return res, nil
 }
 

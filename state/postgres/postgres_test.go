@@ -118,13 +118,29 @@ func TestOldAndNewBrokersSideBySide(t *testing.T) {
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
-	old := record(before)
-	first := write(t, old, 1)
-	running := old.Begin(state.Execution{Client: "old"})
+	// What brokers of schema 7 write of an execution, which has fewer columns.
+	const begin = "INSERT INTO executions (id, owner, client, client_info, language, code_hash, started, status, begun) VALUES ($1, 1, '', '', '', '', 1, 'done', 0)"
+	if _, err := before.db.ExecContext(t.Context(), begin, "e_before"); err != nil {
+		t.Fatal(err)
+	}
 	after := connect(t, at)
 	if err := after.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := before.db.ExecContext(t.Context(), begin, "e_beside"); err != nil {
+		t.Fatal(err)
+	}
+	old := record(before)
+	for _, id := range []string{"e_before", "e_beside"} {
+		if e, _, err := old.Show(t.Context(), id); err != nil || e.Status != state.StatusDone || e.Prepared != 0 {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	if _, err := before.db.ExecContext(t.Context(), "DELETE FROM executions WHERE id IN ('e_before', 'e_beside')"); err != nil { // which have no links
+		t.Fatal(err)
+	}
+	first := write(t, old, 1)
+	running := old.Begin(state.Execution{Client: "old"})
 	recent := record(after)
 	second := write(t, recent, 1)
 	third := write(t, old, 1)

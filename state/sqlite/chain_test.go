@@ -254,6 +254,22 @@ func TestTwoBrokersWriteOneChain(t *testing.T) {
 	wantSound(t, verify(t, dir))
 }
 
+func TestAnOlderRecordKeepsItsChain(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, nil)
+	record(t, s, 2, time.Now())
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	alter(t, dir, withoutParts, "PRAGMA user_version = 6")
+	s = open(t, dir, nil)
+	record(t, s, 1, time.Now())
+	v := verify(t, dir)
+	if wantSound(t, v); v.Unhashed != 0 || v.Links != 15 {
+		t.Errorf("%+v; want 15 links, and no row outside of the chain", v)
+	}
+}
+
 func TestRecordsFromBeforeTheChainAreCounted(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)

@@ -24,8 +24,8 @@ const busyTimeout = 5 * time.Second
 
 // schemaVersion is the user_version of a file that this package writes. Version
 // 2 has no learned types, version 3 no names of clients, version 4 no decisions,
-// version 5 no chain; what is older was never released.
-const schemaVersion = 6
+// version 5 no chain, version 6 no parts of times; what is older was never released.
+const schemaVersion = 7
 
 // baseSchema is version 2. Times are nanoseconds since 1970, durations
 // nanoseconds.
@@ -113,8 +113,17 @@ ALTER TABLE calls ADD COLUMN class TEXT NOT NULL DEFAULT '';
 ALTER TABLE calls ADD COLUMN decision TEXT NOT NULL DEFAULT '';
 `
 
+// partSchema is what version 7 adds.
+const partSchema = `
+ALTER TABLE executions ADD COLUMN prepared INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE executions ADD COLUMN queued INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE executions ADD COLUMN opened INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE calls ADD COLUMN waited INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE calls ADD COLUMN line INTEGER NOT NULL DEFAULT 0;
+`
+
 // changes are what each version adds to the one before; the first is version 2.
-var changes = []string{baseSchema, typeSchema, clientSchema, decisionSchema, chainSchema}
+var changes = []string{baseSchema, typeSchema, clientSchema, decisionSchema, chainSchema, partSchema}
 
 // dataSource names the file for the driver. The timeout comes first, so that
 // the pragmas after it wait too.
@@ -150,6 +159,9 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 		added := strings.Join(changes[max(0, version-1):], "")
 		if _, err = conn.ExecContext(ctx, added+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)); err != nil {
 			return err
+		}
+		if version > 5 { // it has a chain
+			return nil
 		}
 		return beginChain(ctx, conn, version > 0)
 	})

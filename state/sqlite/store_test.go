@@ -133,8 +133,12 @@ func TestOldRecordIsBroughtUpToDateToBeRead(t *testing.T) {
 	}
 }
 
-// withoutChain takes away what version 6 added.
-const withoutChain = "DROP TABLE chain; DROP TABLE head; ALTER TABLE executions DROP COLUMN begun; ALTER TABLE executions DROP COLUMN finished"
+// withoutParts takes away what version 7 added, withoutChain also what version 6 did.
+const (
+	withoutParts = "ALTER TABLE executions DROP COLUMN prepared; ALTER TABLE executions DROP COLUMN queued; ALTER TABLE executions DROP COLUMN opened; " +
+		"ALTER TABLE calls DROP COLUMN waited; ALTER TABLE calls DROP COLUMN line"
+	withoutChain = withoutParts + "; DROP TABLE chain; DROP TABLE head; ALTER TABLE executions DROP COLUMN begun; ALTER TABLE executions DROP COLUMN finished"
+)
 
 // alter changes a file that no Store has open.
 func alter(t *testing.T, dir string, texts ...string) {

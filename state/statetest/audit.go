@@ -85,10 +85,10 @@ func (a Audits) roundTrip(t *testing.T) {
 	begun := state.Execution{Client: "ci", ClientInfo: "cursor", Language: "typescript", Code: "return 1", Started: started}
 	begun.ID = s.Begin(begun)
 	call := state.Call{ExecutionID: begun.ID, Seq: 1, Server: "git hub", Tool: "list_issues", ID: "git_hub__list_issues", Started: started.Add(time.Millisecond),
-		Duration: 2 * time.Millisecond, Status: state.CallError, Class: "read", Decision: "allow preset", ArgBytes: 3, ResultBytes: 4, Error: "no such repository", Args: []byte(`{}`), Result: []byte(`[]`)}
+		Duration: 2 * time.Millisecond, Waited: time.Millisecond, Line: 3, Status: state.CallError, Class: "read", Decision: "allow preset", ArgBytes: 3, ResultBytes: 4, Error: "no such repository", Args: []byte(`{}`), Result: []byte(`[]`)}
 	s.Record(call)
 	end := state.Execution{ID: begun.ID, Ended: started.Add(time.Second), ExitCode: 1, Status: state.StatusFailed, Duration: time.Second,
-		CPU: time.Millisecond, Calls: 1, BytesIn: 4, BytesOut: 99, Error: "threw"}
+		CPU: time.Millisecond, Prepared: 1, Queued: 2, Opened: 3, Calls: 1, BytesIn: 4, BytesOut: 99, Error: "threw"}
 	if err := s.Finish(end); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func orUsual(limit int) int {
 const executionColumns = `id, client, client_info, language, code_hash, coalesce(code, ''), started, ended, exit_code, state, duration, cpu,
 	CASE WHEN status = 'running' THEN (SELECT count(*) FROM calls WHERE execution = e.id) ELSE calls END,
 	CASE WHEN status = 'running' THEN (SELECT coalesce(sum(result_bytes), 0) FROM calls WHERE execution = e.id) ELSE bytes_in END,
-	bytes_out, error`
+	bytes_out, error, prepared, queued, opened`
 
 // executionsAs is the table of executions with the state that each is in: a
 // running one whose owner is not among the living was interrupted.
@@ -179,7 +179,7 @@ func scanExecutions(rows *sql.Rows, err error) ([]state.Execution, error) {
 		var e state.Execution
 		var started, ended int64
 		if err := rows.Scan(&e.ID, &e.Client, &e.ClientInfo, &e.Language, &e.CodeHash, &e.Code, &started, &ended, &e.ExitCode, &e.Status,
-			&e.Duration, &e.CPU, &e.Calls, &e.BytesIn, &e.BytesOut, &e.Error); err != nil {
+			&e.Duration, &e.CPU, &e.Calls, &e.BytesIn, &e.BytesOut, &e.Error, &e.Prepared, &e.Queued, &e.Opened); err != nil {
 			return nil, err
 		}
 		e.Started = time.Unix(0, started)

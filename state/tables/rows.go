@@ -44,7 +44,7 @@ func (s *Store) Calls(ctx context.Context, f state.CallFilter) (list []state.Cal
 // numbered reads calls with their numbers and clients.
 func numbered(ctx context.Context, conn *Conn, where string, args ...any) ([]state.Call, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT c.n, coalesce(e.client, ''), c.execution, c.seq, c.server, c.tool, c.tool_id, c.started, c.duration, c.status, c.class, c.decision,
-		c.arg_bytes, c.result_bytes, c.error, c.args, c.result FROM calls c LEFT JOIN executions e ON e.id = c.execution WHERE `+where, args...)
+		c.arg_bytes, c.result_bytes, c.error, c.args, c.result, c.waited, c.line FROM calls c LEFT JOIN executions e ON e.id = c.execution WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func numbered(ctx context.Context, conn *Conn, where string, args ...any) ([]sta
 		var c state.Call
 		var started int64
 		if err := rows.Scan(&c.N, &c.Client, &c.ExecutionID, &c.Seq, &c.Server, &c.Tool, &c.ID, &started, &c.Duration, &c.Status, &c.Class, &c.Decision,
-			&c.ArgBytes, &c.ResultBytes, &c.Error, &c.Args, &c.Result); err != nil {
+			&c.ArgBytes, &c.ResultBytes, &c.Error, &c.Args, &c.Result, &c.Waited, &c.Line); err != nil {
 			return nil, err
 		}
 		c.Started = time.Unix(0, started)

@@ -4,12 +4,12 @@ import { signal } from '@preact/signals';
 
 export interface Execution {
   id: string; client?: string; client_info?: string; language?: string; status: string; exit_code: number;
-  started: string; ended?: string; duration_ms: number; cpu_ms?: number; calls: number; bytes_in: number; bytes_out: number;
+  started: string; ended?: string; duration_ms: number; cpu_ms?: number; prepared_ms?: number; queued_ms?: number; opened_ms?: number; calls: number; bytes_in: number; bytes_out: number;
   code?: string; code_hash?: string; error?: string;
 }
 export interface Call {
   n?: number; client?: string; execution?: string; seq: number; server: string; tool: string; id?: string; status: string; class?: string; decision?: string;
-  started: string; duration_ms: number; arg_bytes: number; result_bytes: number; error?: string; args?: unknown; result?: unknown;
+  started: string; duration_ms: number; waited_ms?: number; line?: number; arg_bytes: number; result_bytes: number; error?: string; args?: unknown; result?: unknown;
 }
 export interface Event { time: string; kind: string; server: string; name?: string; client?: string; failed?: boolean; detail: string }
 export interface Server {

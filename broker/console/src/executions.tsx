@@ -105,10 +105,10 @@ export function ExecutionPage() {
     <header><p class="crumb"><a href="#/executions">Executions</a></p><h1 class="mono">{e.id}</h1></header>
     <Problem error={error.value} />
     <Facts list={[['Status', <Status value={e.status} />], ['Exit code', e.status === 'running' ? '' : String(e.exit_code)], ['Started', <Time at={e.started} />], ['Took', e.status === 'running' ? '' : ms(e.duration_ms)],
-      ['Processor', e.cpu_ms ? ms(e.cpu_ms) : ''], ['Client', who(e)], ['Into the script', size(e.bytes_in)], ['To the model', size(e.bytes_out)], ['Kept out', size(kept(e))]]} />
+      ['Prepared', e.prepared_ms ? ms(e.prepared_ms) : ''], ['Queue', e.queued_ms && e.queued_ms >= 1 ? ms(e.queued_ms) : ''], ['Sandbox', e.opened_ms ? ms(e.opened_ms) : ''], ['Processor', e.cpu_ms ? ms(e.cpu_ms) : ''], ['Client', who(e)], ['Into the script', size(e.bytes_in)], ['To the model', size(e.bytes_out)], ['Kept out', size(kept(e))]]} />
     {e.error && <><h2>Error</h2><Block label="Error" text={e.error} /></>}
     <Waterfall execution={e} calls={v.calls} />
-    <section><div class="row"><h2>Script</h2>{e.code && <a href={'#/runner?from=' + e.id}>Open in Runner</a>}</div>
+    <section id="script"><div class="row"><h2>Script</h2>{e.code && <a href={'#/runner?from=' + e.id}>Open in Runner</a>}</div>
       {e.code ? <Block label="Script" text={e.code} numbered /> : <Empty title="The script was not recorded."><Cmd>{'"audit": {"code": false}'}</Cmd> in the config leaves it out.</Empty>}</section>
   </>;
 }
@@ -129,6 +129,8 @@ export function Waterfall({ execution, calls }: { execution: Execution; calls: C
   const total = Math.max(execution.status === 'running' ? Date.now() - start : execution.duration_ms, ...spans.map((s) => s[1]), 1);
   const percent = (n: number) => Math.min(100, (100 * n) / total) + '%';
   const chunks = useMemo(() => Array.from({ length: Math.ceil(calls.length / rowsAtOnce) }, (_, i) => calls.slice(i * rowsAtOnce, (i + 1) * rowsAtOnce)), [calls]);
+  const { prepared_ms: prepared = 0, queued_ms: queued = 0, opened_ms: opened = 0 } = execution, before = prepared + queued + opened;
+  const part = (n: number) => Math.round((100 * n) / before) + '%';
   if (!calls.length) return <section><h2>Calls</h2><Empty title="This script called no tools." /></section>;
   const row = (c: Call, i: number) => {
     const writes = c.class && c.class !== 'read', ok = c.status === 'ok', [from = 0] = spans[i] ?? [];
@@ -136,7 +138,7 @@ export function Waterfall({ execution, calls }: { execution: Execution; calls: C
     return <li key={c.seq} value={c.seq}>
       <button class="call" aria-expanded={open.value === c.seq}>
         {writes || !ok ? <span class="tagged">{name}{writes && <span class="tag">{c.class}</span>}{!ok && <Status value={c.status} />}</span> : name}
-        <i class={ok ? writes ? 'writes' : undefined : 'bad'} style={`margin-left:${percent(from)};width:${percent(c.duration_ms)}`} />
+        <i class={ok ? writes ? 'writes' : undefined : 'bad'} style={`margin-left:${percent(from)};width:${percent(c.duration_ms)}` + (c.waited_ms ? `;--waited:${Math.round((100 * c.waited_ms) / c.duration_ms)}%` : '')} />
         <small>{ms(c.duration_ms)}</small>
       </button>
       {open.value === c.seq && <CallPanel c={c} />}
@@ -144,6 +146,8 @@ export function Waterfall({ execution, calls }: { execution: Execution; calls: C
   };
   return <section><div class="row"><h2>Calls</h2><p class="dim">{many(calls.length, 'call')}; servers worked for {ms(covered(spans))} of {ms(total)}</p></div>
     <div class="axis" aria-hidden="true"><span>0</span><span>{ms(total / 2)}</span><span>{ms(total)}</span></div>
+    {before > 0 && <div class="before" title={`Prepared ${ms(prepared)}, queue ${ms(queued)}, sandbox ${ms(opened)}`}><span>Before the script</span>
+      <i style={`width:${percent(before)};--queue:${part(prepared)};--sandbox:${part(prepared + queued)}`} /><small>{ms(before)}</small></div>}
     {chunks.map((list, n) => <ol key={n} class="waterfall" style={`contain-intrinsic-size:auto ${list.length * 2.2}rem`} onClick={toggle}>{list.map((c, i) => row(c, n * rowsAtOnce + i))}</ol>)}</section>;
 }
 
@@ -155,9 +159,17 @@ function covered(spans: (readonly [number, number])[]): number {
   return sum;
 }
 
+// toLine shows a line of the script, if that is on the page.
+function toLine(n: number) {
+  const lines = document.querySelectorAll('#script .numbered span');
+  for (const [i, l] of lines.entries()) l.classList.toggle('here', i === n - 1);
+  lines[n - 1]?.scrollIntoView({ block: 'center' });
+}
+
 export function CallPanel({ c }: { c: Call }) {
+  const line = c.line && (document.getElementById('script') ? <button onClick={() => toLine(c.line ?? 0)}>{c.line}</button> : String(c.line));
   return <div class="panel">
-    <Facts list={[['Tool', c.id ?? c.tool], ['Status', <Status value={c.status} />], ['Class', c.class], ['Policy', c.decision], ['Began', <Time at={c.started} />], ['Arguments', size(c.arg_bytes)], ['Result', size(c.result_bytes)]]} />
+    <Facts list={[['Tool', c.id ?? c.tool], ['Status', <Status value={c.status} />], ['Class', c.class], ['Policy', c.decision], ['Began', <Time at={c.started} />], ['Waited', c.waited_ms ? ms(c.waited_ms) : ''], ['Server', c.waited_ms ? ms(c.duration_ms - c.waited_ms) : ''], ['Line', line], ['Arguments', size(c.arg_bytes)], ['Result', size(c.result_bytes)]]} />
     {c.error && <><h3>Error</h3><Block label="Error of the call" text={c.error} /></>}
     {c.args !== undefined && <><h3>Arguments</h3><Block label="Arguments" text={pretty(c.args)} /></>}
     {c.result !== undefined && <><h3>Result</h3><Block label="Result" text={pretty(c.result)} /></>}

@@ -30,7 +30,7 @@ async function page(url, { width = 1280, height = 800, at, ...options } = {}) {
 
 // What each screen shows that has something, and that has nothing.
 const full = {
-  'executions': /executions and more/, 'executions?q=odd': /3 executions,[^]*const key = '\[redacted\]'/, ['x/' + o.execution]: /2 calls; servers worked[^]*Open in Runner/,
+  'executions': /executions and more/, 'executions?q=odd': /3 executions,[^]*const key = '\[redacted\]'/, ['x/' + o.execution]: /Sandbox\s*3[^]*2 calls; servers worked[^]*Before the script\s*9[^]*Open in Runner/,
   'approvals': /decisions? waiting[^]*shelf__delete_book[^]*What differs from[^]*Persuasion[^]*Emma/, 'servers': /3 servers, 6 tools, 2 need a look[^]*shelf\s+ready\s+6\s+10,50\d\s+1\s[^]*dead[^]*no such file/, ['servers/' + o.server]: /list_books[^]*add_book/,
   'search?q=book': /shelf__list_books[^]*hanging/, 'audit?class=write': /2 calls, 1 not ok[^]*<script>alert\(1\)<\/script> \[redacted\]/, 'ledger': /[1-9][0-9.]* MB[^]*By server\s+Server[^]*shelf\s+200\.0 MB[^]*shelf.list_books\s+200\.0 MB/,
   'skills': /1 skill,[^]*notes\s+enabled\s+0\s+1\s/, 'skills/notes': /about 20 \(estimate\)\s+Used\s+1\s[^]*# <b>Do<\/b> it\./, 'runner': /Nothing has run yet/,
@@ -282,6 +282,14 @@ await part('pages', async () => { // The configuration in force, and the documen
   await p.context().close();
 });
 
+await part('line', async () => { // A call leads to its line of the script.
+  const p = await page(o.full);
+  await p.show('x/' + o.execution);
+  await p.locator('.call').first().click();
+  await p.getByRole('button', { name: '2', exact: true }).click();
+  check(/^return await/.test(await p.locator('.numbered .here').innerText()), 'the line of a call is not shown');
+  await p.context().close();
+});
 await part('token', async () => { // A wrong token is a sentence.
   const context = await browser.newContext();
   const p = await context.newPage();

@@ -93,6 +93,7 @@ func (t *Talk) Run(ctx context.Context) (wire.Done, error) {
 		ResultBytes: t.Limits.ResultBytes,
 		Check:       t.Request.Check != nil,
 		CheckSource: t.Request.CheckSource,
+		Lines:       true,
 		FilesDir:    t.FilesDir,
 	}
 	if t.Calls.Journal != nil {

@@ -261,6 +261,25 @@ func TestPackagesHaveExamples(t *testing.T) {
 	}
 }
 
+// A file that is longer than this has two subjects.
+const longest = 500
+
+func TestFilesAreShort(t *testing.T) {
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if n := strings.Count(string(text), "\n"); n > longest {
+			t.Errorf("%s has %d lines, more than %d", name, n, longest)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDiagramIsDrawnInTheDocs(t *testing.T) {
 	doc, err := os.ReadFile("docs/architecture.md")
 	if err != nil {

@@ -7,6 +7,67 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+// HTTP says who may use the broker over HTTP. Its values may hold references
+// that Sources.Expand resolves.
+type HTTP struct {
+	// Tokens are bearer tokens by the name of the client, each a text or an object.
+	Tokens map[string]Token
+	// SignIn is whose access tokens people may use instead. See docs/serve.md#people.
+	SignIn SignIn
+	// Console lets people sign in to the console at the same issuer; default nobody. See
+	// docs/console.md#for-a-team.
+	Console *ConsoleSignIn
+	// URL is the address at which people reach the broker with a browser, such as
+	// "https://broker.example.com"; default that of `resource` without `/mcp`. See
+	// docs/people.md#set-up.
+	URL string
+	// AdminToken is a bearer token that may also change what the broker has; default
+	// none.
+	AdminToken string
+}
+
+// SignIn says whose access tokens are good at the endpoint. Issuer and Resource are
+// set, or neither is.
+type SignIn struct {
+	// Issuer is the authorization server, as its metadata names it.
+	Issuer string
+	// Resource is what clients call the endpoint, such as
+	// "https://broker.example.com/mcp": the audience that tokens must have.
+	Resource string
+	// Scopes are what tokens must have.
+	Scopes []string
+	// User is the claim that names the person; default "sub".
+	User string
+	// ProfileClaim is a claim, such as "groups", whose values give profiles; default a
+	// person may use all.
+	ProfileClaim string
+	// Profiles are the profiles that these values give.
+	Profiles map[string]string
+	// TeamClaim is the claim with the team of a person, of a list the first, for quotas;
+	// default none.
+	TeamClaim string
+	// ClientID and ClientSecret are what the broker is to the issuer when people sign in
+	// with a browser. See docs/people.md#set-up.
+	ClientID, ClientSecret string
+}
+
+// ConsoleSignIn says who may sign in to the console, by OpenID Connect. Claim is set.
+type ConsoleSignIn struct {
+	// Claim is the claim of ID tokens, such as "groups", a text or a list, whose values
+	// decide what a person may do.
+	Claim string
+	// Admins are the values for those who see everything and may change it. Admins or
+	// Viewers are set.
+	Admins []string
+	// Viewers are the values for those who see everything.
+	Viewers []string
+	// Scopes are asked for beside "openid"; default "email" and "profile".
+	Scopes []string
+	// ClientID and ClientSecret are what the console is to the issuer; default those of
+	// `signIn`.
+	ClientID, ClientSecret string
+}
+
 // signIn reads who issues the tokens of people.
 func (c *collector) signIn(to *SignIn) field {
 	const where = `"http.signIn" of "broker"`

@@ -30,14 +30,14 @@ type SealedObjects struct {
 
 // Put implements Objects.
 func (o *SealedObjects) Put(ctx context.Context, name string, body []byte) error {
-	return o.Objects.Put(ctx, name, o.s.seal(name, body))
+	return o.Objects.Put(ctx, name, o.s.Seal(name, body))
 }
 
 // Get implements Objects.
 func (o *SealedObjects) Get(ctx context.Context, name string) ([]byte, error) {
 	body, err := o.Objects.Get(ctx, name)
 	if err == nil {
-		body, _, err = o.s.open(name, body)
+		body, _, err = o.s.Open(name, body)
 	}
 	return body, err
 }
@@ -50,7 +50,7 @@ func (o *SealedObjects) Rekey(ctx context.Context, name string) (sealed bool, er
 	if err != nil {
 		return false, err
 	}
-	body, key, err := o.s.open(name, old)
+	body, key, err := o.s.Open(name, old)
 	if err != nil || key == 0 {
 		return false, err
 	}

@@ -60,8 +60,9 @@ type Sealed struct {
 // ErrSealed is the cause of the error of a document that no key opens.
 var ErrSealed = errors.New("it was sealed with another key, or changed since")
 
-// open returns what a document says, and the number of the key that it is sealed with.
-func (s *Sealed) open(name string, sealed []byte) (body []byte, key int, err error) {
+// Open returns what was sealed under a name, and the number of the key that it is
+// sealed with.
+func (s *Sealed) Open(name string, sealed []byte) (body []byte, key int, err error) {
 	for i, aead := range s.aeads {
 		if body, err := aead.Open(nil, nil, sealed, []byte(name)); err == nil {
 			return body, i, nil
@@ -70,7 +71,8 @@ func (s *Sealed) open(name string, sealed []byte) (body []byte, key int, err err
 	return nil, 0, fmt.Errorf("open %s: %w", name, ErrSealed)
 }
 
-func (s *Sealed) seal(name string, body []byte) []byte {
+// Seal is body as it is kept under a name.
+func (s *Sealed) Seal(name string, body []byte) []byte {
 	return s.aeads[0].Seal(nil, nil, body, []byte(name))
 }
 
@@ -78,7 +80,7 @@ func (s *Sealed) seal(name string, body []byte) []byte {
 func (s *Sealed) Document(ctx context.Context, name string) ([]byte, error) {
 	body, err := s.Documents.Document(ctx, name)
 	if err == nil {
-		body, _, err = s.open(name, body)
+		body, _, err = s.Open(name, body)
 	}
 	return body, err
 }
@@ -86,7 +88,7 @@ func (s *Sealed) Document(ctx context.Context, name string) ([]byte, error) {
 // SetDocument implements Documents.
 func (s *Sealed) SetDocument(ctx context.Context, name string, body []byte) error {
 	if body != nil {
-		body = s.seal(name, body)
+		body = s.Seal(name, body)
 	}
 	return s.Documents.SetDocument(ctx, name, body)
 }
@@ -129,7 +131,7 @@ func (s *Sealed) rekey(ctx context.Context, in Swapper, name string, r *Rekeyed)
 		if err != nil {
 			return err
 		}
-		body, key, err := s.open(name, old)
+		body, key, err := s.Open(name, old)
 		switch {
 		case err != nil:
 			r.Unopened = append(r.Unopened, name)
@@ -138,7 +140,7 @@ func (s *Sealed) rekey(ctx context.Context, in Swapper, name string, r *Rekeyed)
 			r.Kept++
 			return nil
 		}
-		swapped, err := in.SwapDocument(ctx, name, old, s.seal(name, body))
+		swapped, err := in.SwapDocument(ctx, name, old, s.Seal(name, body))
 		if err != nil {
 			return err
 		}

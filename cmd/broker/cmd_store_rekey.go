@@ -37,7 +37,13 @@ func (a *app) storeRekeyCommand() *cobra.Command {
 					return err
 				}
 			}
-			r, err := st.db.Kept(nil).In(st.objects).Rekey(cmd.Context())
+			runs := st.runs()
+			defer runs.Close()
+			r, err := runs.Rekey(cmd.Context())
+			if err := add("run", r, err); err != nil {
+				return err
+			}
+			r, err = st.db.Kept(nil).In(st.objects).Rekey(cmd.Context())
 			if err := add("result", r, err); err != nil {
 				return err
 			}

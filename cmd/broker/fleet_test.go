@@ -46,6 +46,7 @@ type fleetOptions struct {
 type replica struct {
 	addr, peers, dir string
 	program, config  string
+	args             []string // more of them
 	cmd              *exec.Cmd
 	mu               sync.Mutex
 	said             []string // on stderr
@@ -167,7 +168,7 @@ func freePorts(t testing.TB, n int) (addrs []string) {
 
 func (r *replica) start(t testing.TB) {
 	t.Helper()
-	r.cmd = brokerCommand(t, "serve", "--http", r.addr, "--advertise", r.peers, "--config", r.config, "--state-dir", r.dir)
+	r.cmd = brokerCommand(t, append([]string{"serve", "--http", r.addr, "--advertise", r.peers, "--config", r.config, "--state-dir", r.dir}, r.args...)...)
 	if r.program != "" {
 		r.cmd.Path = r.program
 	}

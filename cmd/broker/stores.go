@@ -316,7 +316,11 @@ func (st *stores) runs() *tables.Runs {
 	if st.db == nil {
 		return sqlite.NewRuns(st.dir, st.log)
 	}
-	return st.db.Runs()
+	runs := st.db.Runs()
+	if len(st.keys) > 0 {
+		runs.Sealed = st.seal(nil)
+	}
+	return runs
 }
 
 func (st *stores) kept() keptStore {

@@ -207,7 +207,7 @@ type Broker struct {
 	// only reads, with "refuse" no execution begins that is not in the record there;
 	// default "read". See docs/deploy.md#while-the-database-is-away.
 	StateFailure string
-	// StateKey are the keys of sign-ins, of what people connect, of hidden values and of sessions of workflows in that
+	// StateKey are the keys of sign-ins, of what people connect, of hidden values, of journals of runs and of sessions of workflows in that
 	// database, the first of which seals and all of which open, such as
 	// "${BROKER_STATE_KEY}": 64 hexadecimal digits each, as `openssl rand -hex 32` prints
 	// them; default sign-ins and hidden values stay on the machine that has them.

@@ -194,11 +194,13 @@ func (s *Server) issue(w http.ResponseWriter, g grant) {
 	g.expiry = s.now().Add(lifetime)
 	a := map[string]any{"access_token": newSecret("access"), "token_type": "Bearer", "scope": g.scopes}
 	s.access[a["access_token"].(string)] = g
+	s.issued = append(s.issued, a["access_token"].(string))
 	if !s.b.NoExpiry {
 		a["expires_in"] = int(lifetime.Seconds())
 	}
 	if !s.b.NoRefresh {
 		t := newSecret("refresh")
+		s.issued = append(s.issued, t)
 		s.refresh[t] = &refreshToken{grant: g}
 		a["refresh_token"] = t
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"time"
 )
@@ -90,6 +91,7 @@ type Server struct {
 	codes   map[string]code
 	access  map[string]grant
 	refresh map[string]*refreshToken
+	issued  []string
 }
 
 type client struct {
@@ -150,6 +152,13 @@ func (s *Server) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts
+}
+
+// Issued are the access and refresh tokens that were issued so far.
+func (s *Server) Issued() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.issued)
 }
 
 // Forget makes every access token invalid before its time, and, if all is set,

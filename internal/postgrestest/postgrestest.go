@@ -160,6 +160,22 @@ func (s *Server) Stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
+// Role makes a user who may do everything and has to know a password.
+func (s *Server) Role(name, password string) error {
+	path := filepath.Join(s.data(), "pg_hba.conf")
+	rules, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append([]byte("local all "+name+" scram-sha-256\n"), rules...), 0o600)
+	}
+	if err == nil {
+		_, err = s.Query("SELECT pg_reload_conf()")
+	}
+	if err == nil {
+		_, err = s.Query(fmt.Sprintf("CREATE ROLE %s SUPERUSER LOGIN PASSWORD '%s'", name, password))
+	}
+	return err
+}
+
 // Address is that of a new, empty schema of the server; with others, of whichever of
 // them can be written to.
 func (s *Server) Address(others ...*Server) string {

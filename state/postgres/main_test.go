@@ -89,16 +89,26 @@ func (j journals) Close() error {
 }
 
 func TestRunsSuite(t *testing.T) {
-	statetest.Runs{
-		New: func(t testing.TB) string { return address(t) },
-		Open: func(at string) (statetest.RunStore, error) {
-			d, err := Connect(at, nil)
-			if err != nil {
-				return nil, err
-			}
-			return journals{d.Runs(), d}, nil
-		},
-	}.Run(t)
+	key, err := state.Seal(nil, state.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sealed := range map[string]*state.Sealed{"clear": nil, "sealed": key} {
+		t.Run(name, func(t *testing.T) {
+			statetest.Runs{
+				New: func(t testing.TB) string { return address(t) },
+				Open: func(at string) (statetest.RunStore, error) {
+					d, err := Connect(at, nil)
+					if err != nil {
+						return nil, err
+					}
+					r := d.Runs()
+					r.Sealed = sealed
+					return journals{r, d}, nil
+				},
+			}.Run(t)
+		})
+	}
 }
 
 func TestPinsSuite(t *testing.T) {

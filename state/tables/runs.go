@@ -45,6 +45,8 @@ type Runs struct {
 	// Full lets every commit survive a power cut, not only those of intents to
 	// destroy something. It is set before the first use.
 	Full bool
+	// Sealed, if not nil, seals what runs and calls say. It is set before the first use.
+	Sealed *state.Sealed
 
 	o   RunsOptions
 	d   *Dialect
@@ -52,6 +54,7 @@ type Runs struct {
 
 	mu     sync.Mutex // guards the fields below, and what the connection does
 	conn   *Conn
+	stale  bool // something that was read is not sealed with the first key
 	stmts  map[string]*sql.Stmt
 	queue  []*journal // those with something to write
 	timer  *time.Timer
@@ -172,14 +175,14 @@ func (r *Runs) put(ctx context.Context, run *state.Run) error {
 		owner = r.o.Owner()
 	}
 	run.Updated = time.Now()
-	body, err := json.Marshal(r.kept(*run))
+	body, code, err := r.columns(*run)
 	if err != nil {
 		return err
 	}
 	return r.exec(ctx, `INSERT INTO runs (id, principal, status, owner, started, updated, seed, epoch, code, body)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET principal = excluded.principal, status = excluded.status, owner = excluded.owner,
 		started = excluded.started, updated = excluded.updated, seed = excluded.seed, epoch = excluded.epoch, code = excluded.code, body = excluded.body`,
-		run.ID, run.Principal, run.Status, owner, run.Started.UnixNano(), run.Updated.UnixNano(), run.Seed, run.Epoch.UnixNano(), r.d.text(run.Code), string(body))
+		run.ID, run.Principal, run.Status, owner, run.Started.UnixNano(), run.Updated.UnixNano(), run.Seed, run.Epoch.UnixNano(), code, body)
 }
 
 func (r *Runs) putCall(ctx context.Context, run string, c *state.RunCall) error {
@@ -224,7 +227,8 @@ func (r *Runs) callRow(run string, c *state.RunCall) ([]any, error) {
 	if !kept.Expires.IsZero() {
 		expires = kept.Expires.UnixNano()
 	}
-	return []any{run, c.Ordinal, c.State, expires, string(body), []byte(c.Value), c.Steps}, nil
+	name := callName(run, c.Ordinal)
+	return []any{run, c.Ordinal, c.State, expires, r.sealText(name, string(body)), r.seal(name+"/value", c.Value), r.seal(name+"/steps", c.Steps)}, nil
 }
 
 // lock keeps others from changing a run until the end of the transaction, where the
@@ -267,7 +271,9 @@ func (r *Runs) readRuns(ctx context.Context, where string, args ...any) ([]state
 		if err := rows.Scan(&run.ID, &run.Principal, &run.Status, &owner, &updated, &run.Seed, &epoch, &body, &run.Calls); err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal([]byte(body), &head); err != nil {
+		if body, _, err = r.openText(run.ID, body); errors.Is(err, state.ErrSealed) {
+			head.Error = err.Error() // whoever wants the whole run is told
+		} else if err = json.Unmarshal([]byte(body), &head); err != nil {
 			return nil, fmt.Errorf("run %s: %w", run.ID, err)
 		}
 		head.ID, head.Principal, head.Status, head.Seed, head.Calls = run.ID, run.Principal, run.Status, run.Seed, run.Calls
@@ -294,29 +300,14 @@ func (r *Runs) whole(ctx context.Context, id string) (state.Run, []state.RunCall
 	if errors.Is(err, sql.ErrNoRows) { // another broker has just removed it
 		err = state.ErrNotFound
 	}
+	if err == nil {
+		run.Code, _, err = r.openText(id+"/code", run.Code)
+	}
 	if err != nil {
 		return run, nil, err
 	}
-	rows, err := r.conn.QueryContext(ctx, "SELECT body, value, steps FROM run_calls WHERE run = ? ORDER BY ordinal", id)
-	if err != nil {
-		return run, nil, err
-	}
-	defer rows.Close()
-	var calls []state.RunCall
-	for rows.Next() {
-		var c state.RunCall
-		var body string
-		var value []byte
-		if err := rows.Scan(&body, &value, &c.Steps); err != nil {
-			return run, nil, err
-		}
-		if err := json.Unmarshal([]byte(body), &c); err != nil {
-			return run, nil, fmt.Errorf("run %s: %w", id, err)
-		}
-		c.Value, c.Expires = value, shifted(c.Expires, -r.o.Skew())
-		calls = append(calls, c)
-	}
-	return run, calls, rows.Err()
+	calls, err := r.readCalls(ctx, id)
+	return run, calls, err
 }
 
 // locked runs f with the file open; without a file that is not to be made, what is
@@ -443,12 +434,7 @@ func (r *Runs) Change(_ context.Context, id string, f func(*state.Run, []state.R
 				}
 			}
 			// The owner stays: a run may be decided about while it is executed.
-			body, err := json.Marshal(r.kept(run))
-			if err != nil {
-				return err
-			}
-			_, err = r.conn.ExecContext(ctx, "UPDATE runs SET body = ?, updated = ? WHERE id = ?", string(body), time.Now().UnixNano(), id)
-			return err
+			return r.update(ctx, run, time.Now())
 		})
 	})
 }

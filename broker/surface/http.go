@@ -150,8 +150,8 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 		mux.Handle("/api/", ownPages(o.API, loopback, o.RefuseAPI))
 	}
 	if o.Console != nil && (loopback || o.ConsoleSignIn) {
-		mux.Handle("/console", ownPages(o.Console, loopback, o.RefuseAPI))
-		mux.Handle("/console/", ownPages(o.Console, loopback, o.RefuseAPI))
+		mux.Handle("/console", ownPages(o.Console, loopback, refusePlainly))
+		mux.Handle("/console/", ownPages(o.Console, loopback, refusePlainly))
 	}
 	if o.Connect != nil && (len(o.Tokens) > 0 || o.SignIn != nil) {
 		mux.Handle("POST /connect", checked(forBearer(o.ConnectLink), o, loopback))
@@ -169,11 +169,12 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 // address.
 func ConsoleHandler(console, api http.Handler, refuse func(w http.ResponseWriter, status int, detail string)) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/api/", api)
+	mux.Handle("/api/", ownPages(api, true, refuse))
+	console = ownPages(console, true, refusePlainly)
 	mux.Handle("/console", console)
 	mux.Handle("/console/", console)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
-	return ownPages(mux, true, refuse)
+	return mux
 }
 
 func noEndpoint(w http.ResponseWriter, _ *http.Request) {
@@ -205,8 +206,11 @@ func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 			open.ServeHTTP(w, r)
 		})
 	}
-	return ownPages(next, loopback, func(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) })
+	return ownPages(next, loopback, refusePlainly)
 }
+
+// refusePlainly says it to a person, or to a client that shows what it gets.
+func refusePlainly(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) }
 
 // ownPages refuses what a web page of somebody else in the user's browser could
 // send.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -131,9 +132,7 @@ func startSecretWorld(t *testing.T, address string) *secretWorld {
 	program := func(env string, more map[string]any) map[string]any {
 		all := map[string]any{"env": map[string]string{"FAKE_PERSON": env}}
 		for _, from := range []map[string]any{stateful, more} {
-			for name, value := range from {
-				all[name] = value
-			}
+			maps.Copy(all, from)
 		}
 		return all
 	}

@@ -9,7 +9,7 @@ const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 let failed = 0;
 const check = (ok, what) => { if (!ok) { failed++; console.log('FAIL ' + what); } };
-const browser = await chromium.launch({ executablePath: o.chromium, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+const browser = await chromium.launch({ executablePath: o.chromium, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--host-resolver-rules=MAP *.test 127.0.0.1'] });
 
 // page opens a console and notes whatever goes to another place or goes wrong.
 async function page(url, { width = 1280, height = 800, at, ...options } = {}) {
@@ -295,6 +295,21 @@ await part('token', async () => { // A wrong token is a sentence.
   const p = await context.newPage();
   await p.goto(new URL(o.full).origin + '/console/#token=WRONG');
   await p.getByText('This browser is not signed in').waitFor({ timeout: 5000 }).catch(() => check(false, 'a wrong token is not said'));
+  await context.close();
+});
+await part('elsewhere', async () => { // Another name of the host, and a page of another origin in a browser that is signed in.
+  const context = await browser.newContext();
+  const p = await context.newPage();
+  const { origin, port } = new URL(o.full);
+  const named = await p.goto(`http://evil.test:${port}/console/`);
+  const said = (await p.locator('body').innerText()).trim();
+  check(named.status() === 403 && /^host "evil.test:\d+" is refused: [^\n]+$/.test(said), `another host: ${named.status()} ${said}`);
+  await p.goto(o.full);
+  await p.getByRole('navigation').waitFor();
+  await p.goto(o.control + '/nothing');
+  const answer = p.waitForResponse((r) => r.url().startsWith(origin));
+  await p.evaluate((to) => fetch(to + '/api/execute', { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"code":"return 1"}' }).catch(() => {}), origin);
+  check((await answer).status() === 403, `another origin: ${(await answer).status()}`);
   await context.close();
 });
 if (o.demo) { // The pictures of docs/console.md.

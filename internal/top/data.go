@@ -46,6 +46,7 @@ type (
 		Status    string    `json:"status"`
 		Started   time.Time `json:"started"`
 		MS        float64   `json:"duration_ms"`
+		WaitedMS  float64   `json:"waited_ms"`
 		Error     string    `json:"error"`
 	}
 	// A run waits for a person.

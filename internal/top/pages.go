@@ -107,7 +107,7 @@ func (x executionDetail) waterfall(width int, now time.Time) []line {
 			tool = c.Tool
 		}
 		list = append(list, line{{fit(fmt.Sprint(c.Seq), number, true) + " ", dim}, {fit(tool, max(4, name-len(mark)), false), plain}, {mark, style}, {" ", plain},
-			{fit(bar(c.Started.Sub(e.Started), duration(c.MS), all, lane), lane, false), style}, {" " + fit(short(duration(c.MS)), took, true), plain}})
+			{fit(bar(c.Started.Sub(e.Started), duration(c.WaitedMS), duration(c.MS), all, lane), lane, false), style}, {" " + fit(short(duration(c.MS)), took, true), plain}})
 		if c.Error != "" {
 			list = append(list, wrapped(c.Error, width, strings.Repeat(" ", number+1))...)
 		}

@@ -153,7 +153,7 @@ func (r *record) executionRows(filter, order string, now time.Time) (list []row)
 		}
 		width := columns[executionSection][6].width
 		list = append(list, row{e.ID, []cell{{e.Started.Local().Format(time.TimeOnly), plain}, {e.client(), plain}, {e.Status, status}, {short(e.took(now)), plain}, {fmt.Sprint(e.Calls), plain}, {kept, plain},
-			{bar(0, e.took(now), longest, width), lane}}})
+			{bar(0, 0, e.took(now), longest, width), lane}}})
 	}
 	return list
 }
@@ -172,15 +172,16 @@ func (r *record) writeRows(filter string) (list []row) {
 }
 
 // bar is what begins at a time and takes another, of all the time that width shows.
-// What takes any time has at least one block.
-func bar(begin, took, all time.Duration, width int) string {
+// What takes any time has at least one block; the part of it that was waiting is pale.
+func bar(begin, waited, took, all time.Duration, width int) string {
 	if all <= 0 || width <= 0 {
 		return ""
 	}
 	at := func(d time.Duration) int { return int(min(1, max(0, d.Seconds()/all.Seconds())) * float64(width)) }
 	from := min(at(begin), width-1)
 	n := max(1, min(at(begin+took), width)-from)
-	return strings.Repeat(" ", from) + strings.Repeat("█", n)
+	pale := min(max(0, at(begin+waited)-from), n-1)
+	return strings.Repeat(" ", from) + strings.Repeat("░", pale) + strings.Repeat("█", n-pale)
 }
 
 // short is a time that people compare.

@@ -125,7 +125,7 @@ func TestHostileText(t *testing.T) {
 
 func TestWaterfall(t *testing.T) {
 	x := executionDetail{execution{ID: "e_1", Client: "ci", Status: "failed", ExitCode: 1, Started: noon, MS: 1000, BytesIn: 4000, Error: "it threw"}, []call{
-		{Seq: 1, Server: "github", Tool: "list_issues", Class: read, Status: "ok", Started: noon, MS: 500},
+		{Seq: 1, Server: "github", Tool: "list_issues", Class: read, Status: "ok", Started: noon, MS: 500, WaitedMS: 250},
 		{Seq: 2, Server: "slack", Tool: "post", Class: "write", Status: "ok", Started: noon.Add(500 * time.Millisecond), MS: 250},
 		{Seq: 3, Server: "slack", Tool: "post", Class: "write", Status: "error", Started: noon.Add(750 * time.Millisecond), MS: 250, Error: "no such channel"},
 	}}
@@ -134,7 +134,7 @@ about 1000 tokens kept out of the model
 it threw
 
                               0                                1.0s
-   1 github.list_issues       ██████████████████                       500ms
+   1 github.list_issues       ░░░░░░░░░█████████                       500ms
    2 slack.post       [write]                   █████████              250ms
    3 slack.post [write] error                            ██████████    250ms
      no such channel
@@ -307,7 +307,7 @@ func TestBar(t *testing.T) {
 	}{
 		{0, 10, 10, "██████████"}, {5, 5, 10, "     █████"}, {0, 0, 10, "█"}, {10, 5, 10, "         █"}, {0, 1, 0, ""}, {-5, 5, 10, "█"}, {3, 100, 10, "   ███████"},
 	} {
-		if got := bar(tt.begin, tt.took, tt.all, 10); got != tt.want {
+		if got := bar(tt.begin, 0, tt.took, tt.all, 10); got != tt.want {
 			t.Errorf("bar(%d, %d, %d) = %q, want %q", tt.begin, tt.took, tt.all, got, tt.want)
 		}
 	}

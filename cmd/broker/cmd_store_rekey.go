@@ -21,7 +21,7 @@ func (a *app) storeRekeyCommand() *cobra.Command {
 			}
 			defer st.Close()
 			if st.db == nil || len(st.keys) == 0 {
-				return usage("nothing is sealed without \"state\" and \"stateKey\" of \"broker\" in the config")
+				return usage("the config has no \"state\" with a \"stateKey\": only a database is sealed again\nhint: without one, people connect their accounts again when the key changes")
 			}
 			all := state.Rekeyed{Unopened: []string{}}
 			add := func(kind string, r state.Rekeyed, err error) error {

@@ -105,17 +105,27 @@ func (p *peer) pass(w http.ResponseWriter, r *http.Request) bool {
 // goneKey is where it is noted that there was nobody to pass a request on to.
 type goneKey struct{}
 
+// noticed is about how long the state takes to know that a killed replica is gone.
+const noticed = 300 * time.Millisecond
+
 func (p *peer) failed(w http.ResponseWriter, r *http.Request, err error) {
 	p.f.o.Logger.Warn("pass a request on", "replica", p.Name, "err", err)
 	if _, unsent := errors.AsType[errUnreached](err); !unsent {
 		http.Error(w, "the replica that this belongs to ended before it answered", http.StatusBadGateway)
 		return
 	}
-	p.f.ask(r.Context())
-	if p.f.peer(p.Name) != p {
-		gone, _ := r.Context().Value(goneKey{}).(*bool)
-		*gone = true
-		return
+	for wait := 10 * time.Millisecond; wait < noticed; wait *= 2 {
+		p.f.ask(r.Context())
+		if p.f.peer(p.Name) != p {
+			gone, _ := r.Context().Value(goneKey{}).(*bool)
+			*gone = true
+			return
+		}
+		select {
+		case <-time.After(wait):
+		case <-r.Context().Done():
+			return
+		}
 	}
 	unavailable(w, "the replica that this belongs to does not answer")
 }

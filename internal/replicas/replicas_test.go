@@ -17,8 +17,9 @@ import (
 
 // known is a state in memory.
 type known struct {
-	mu  sync.Mutex
-	all map[string]state.Replica
+	mu    sync.Mutex
+	all   map[string]state.Replica
+	dying map[string]int // how often they still seem to live
 }
 
 func (k *known) Join(_ context.Context, r state.Replica) (func(), error) {
@@ -42,6 +43,11 @@ func (k *known) Living(context.Context) (list []state.Replica, err error) {
 	defer k.mu.Unlock()
 	for _, r := range k.all {
 		list = append(list, r)
+		if k.dying[r.Name] > 0 {
+			if k.dying[r.Name]--; k.dying[r.Name] == 0 {
+				delete(k.all, r.Name)
+			}
+		}
 	}
 	return list, nil
 }
@@ -142,7 +148,10 @@ func TestReplicaThatIsGone(t *testing.T) {
 	if status, answer := ask(t, s.URL, "3"); status != 503 || !strings.Contains(answer, "does not answer") {
 		t.Errorf("while it does not answer: %d %s", status, answer)
 	}
-	k.forget("b")
+	k.dying = map[string]int{"b": 2} // it was killed, which is not known at once
+	if status, answer := ask(t, s.URL, "killed"); status != 404 || answer != "nobody for killed" {
+		t.Errorf("just after it was killed: %d %s", status, answer)
+	}
 	join(t, k, "b", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another b") })
 	// What the one before had, the new one of its name does not have: it says so itself,
 	// or the first one does when it finds out.

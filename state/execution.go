@@ -62,7 +62,7 @@ type Execution struct {
 	Duration, CPU time.Duration
 	// Prepared, Queued and Opened are the beginning of Duration, one after the other:
 	// until the program could run, until it had a place, and until it had a sandbox.
-	// They are not under the hashes of the record.
+	// The hashes of the record do not cover them.
 	Prepared, Queued, Opened time.Duration
 	// Calls is the number of its calls. For one that has not ended, reading
 	// counts what was recorded.
@@ -86,8 +86,8 @@ type Call struct {
 	// Started is when it was made; Record fills it in from Duration if zero.
 	Started time.Time
 	// Duration is the time until its answer. Waited is the beginning of it, until the
-	// request was on its way to the server; all of it if it never was. Waited and Line
-	// are not under the hashes of the record.
+	// request was on its way to the server; all of it if it never was. The hashes of
+	// the record do not cover Waited and Line.
 	Duration, Waited time.Duration
 	// Line is the line of the program that made the call, from 1; 0 if it is not known.
 	Line int

@@ -53,22 +53,23 @@ type Execution struct {
 	// Request is what was asked for.
 	Request Request
 
-	e              *Executor
-	o              *Options
-	started        time.Time
-	prepared       time.Duration // from then until it could run
-	limit          time.Duration // from started; set before the script runs
-	stdout, stderr *capture
-	notes          []string
-	id             string
-	keep           *keeping
-	unkept         atomic.Bool // something could not be kept
-	bridge         *bridge.Bridge
-	budget         *bridge.Budget
-	drifts         drifts
-	journal        *journaling        // nil for none
-	repeat         []sandbox.Recorded // of the runs before
-	changed        bool               // the script is another one than theirs
+	e       *Executor
+	o       *Options
+	started time.Time
+	// How long the script was prepared, had no place, and had no sandbox.
+	prepared, queued, opened time.Duration
+	limit                    time.Duration // from started; set before the script runs
+	stdout, stderr           *capture
+	notes                    []string
+	id                       string
+	keep                     *keeping
+	unkept                   atomic.Bool // something could not be kept
+	bridge                   *bridge.Bridge
+	budget                   *bridge.Budget
+	drifts                   drifts
+	journal                  *journaling        // nil for none
+	repeat                   []sandbox.Recorded // of the runs before
+	changed                  bool               // the script is another one than theirs
 
 	extra []sandbox.Module // of libraries, that the script may import
 	used  string           // what else calls tools; see Uses
@@ -186,8 +187,14 @@ func (x *Execution) runOnce(ctx context.Context, request *sandbox.Request) sandb
 	if x.journal != nil {
 		request.Journal = x.journal.sandbox(x.repeat, x.changed)
 	}
-	x.prepared = time.Since(x.started)
+	first := x.prepared == 0 // a call that is approved at once begins another round
+	if first {
+		x.prepared = time.Since(x.started)
+	}
 	res, err := x.o.Runner.Run(ctx, *request)
+	if first {
+		x.queued, x.opened = res.Queued, res.Opened
+	}
 	if res.ExitCode == sandbox.ExitCanceled && errors.Is(context.Cause(ctx), errEnded) {
 		res.Error = errEnded.Error()
 	}

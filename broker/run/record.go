@@ -54,7 +54,7 @@ func (x *Execution) record(r bridge.Record) {
 func (x *Execution) entry(res sandbox.Result, bytesOut int64) state.Execution {
 	e := state.Execution{
 		ID: x.id, Ended: time.Now(), ExitCode: res.ExitCode, Status: statusOf(res.ExitCode),
-		Duration: time.Since(x.started), CPU: res.CPU, Prepared: x.prepared, Queued: res.Queued, Opened: res.Opened, BytesOut: bytesOut, Error: firstLine(res.Error),
+		Duration: time.Since(x.started), CPU: res.CPU, Prepared: x.prepared, Queued: x.queued, Opened: x.opened, BytesOut: bytesOut, Error: firstLine(res.Error),
 	}
 	if x.bridge != nil {
 		e.BytesIn = x.bridge.Bytes()

@@ -209,7 +209,7 @@ func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 	return ownPages(next, loopback, refusePlainly)
 }
 
-// refusePlainly says it to a person, or to a client that shows what it gets.
+// refusePlainly answers in plain text, for pages that people open and for MCP clients.
 func refusePlainly(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) }
 
 // ownPages refuses what a web page of somebody else in the user's browser could

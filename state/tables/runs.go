@@ -272,7 +272,7 @@ func (r *Runs) readRuns(ctx context.Context, where string, args ...any) ([]state
 			return nil, err
 		}
 		if body, _, err = r.openText(run.ID, body); errors.Is(err, state.ErrSealed) {
-			head.Error = err.Error() // whoever wants the whole run is told
+			head.Error = err.Error() // reading the whole run fails with it
 		} else if err = json.Unmarshal([]byte(body), &head); err != nil {
 			return nil, fmt.Errorf("run %s: %w", run.ID, err)
 		}

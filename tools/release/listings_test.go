@@ -11,8 +11,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// What registries and Homebrew are told of the packages of all systems is true, and
-// has the form that they ask for.
+// server.json, the npm packages and the Homebrew formula follow their schemas, and
+// name the files and checksums of the release.
 func TestListings(t *testing.T) {
 	r, err := newRelease(t.TempDir(), testVersion)
 	if err != nil {

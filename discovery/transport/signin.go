@@ -41,7 +41,8 @@ func (r *HTTP) SignInNeeded() SignInNeeded {
 }
 
 // authorized sends a request to the server's own origin with the token that the
-// handler has, and once more if it has another one when that is refused.
+// handler has, and once more if it has another one when that is refused. A
+// refusal of the optional stream of Streamable HTTP is an answer like any other.
 func (r *HTTP) authorized(req *http.Request) (*http.Response, error) {
 	for asked := 0; ; asked++ {
 		out, err := r.sign(req, asked)
@@ -49,7 +50,7 @@ func (r *HTTP) authorized(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		resp, err := r.base.RoundTrip(out)
-		if err != nil || asked == MaxAuthorize || !wantsSignIn(resp) {
+		if err != nil || asked == MaxAuthorize || !wantsSignIn(resp) || req.Method == http.MethodGet && !r.o.SSE {
 			return resp, err
 		}
 		if err := r.o.Auth.Authorize(req.Context(), out, resp); err != nil {

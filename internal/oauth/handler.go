@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -208,19 +209,23 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	if resp.StatusCode == http.StatusForbidden {
 		return h.stepUp(ctx, challengedScopes(resp))
 	}
+	refuse := h.refuse
+	if !opensSession(req) { // other requests may go through
+		refuse = func(_, reason string) error { return h.signIn(reason) }
+	}
 	switch {
 	case used == "" && rec == nil:
-		return h.refuse("", "")
+		return refuse("", "")
 	case used != "" && used == h.forcedToken():
 		if lacks(rec, challengedScopes(resp)) {
 			return h.stepUp(ctx, challengedScopes(resp))
 		}
-		return h.refuse(used, "it refuses a token that the authorization server has just issued")
+		return refuse(used, "it refuses a token that the authorization server has just issued")
 	case rec != nil && rec.Ended == "" && rec.RefreshToken == "":
 		if lacks(rec, challengedScopes(resp)) {
 			return h.stepUp(ctx, challengedScopes(resp))
 		}
-		return h.refuse(used, "it refuses the token")
+		return refuse(used, "it refuses the token")
 	}
 	rec, err = h.renew(ctx, used)
 	if err != nil {
@@ -230,6 +235,29 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	h.forced = rec.AccessToken
 	h.mu.Unlock()
 	return nil
+}
+
+// maxOpening bounds the body of a request that opens a session.
+const maxOpening = 64 << 10
+
+// opensSession reports whether a session depends on the answer to req: it is
+// initialize, or the GET of the transport of protocol 2024-11-05. A server may
+// refuse any other request and answer the rest.
+func opensSession(req *http.Request) bool {
+	if req.Method == http.MethodGet {
+		return true
+	}
+	if req.Method != http.MethodPost || req.GetBody == nil || req.ContentLength > maxOpening {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	var message struct{ Method string }
+	raw, err := io.ReadAll(io.LimitReader(body, maxOpening))
+	return err == nil && json.Unmarshal(raw, &message) == nil && message.Method == "initialize"
 }
 
 func (h *handler) forcedToken() string {

@@ -125,6 +125,7 @@ var diagram = []row{
 	{pkg: "internal/lines", modules: []string{"std"}},
 	{pkg: "internal/pipes", modules: []string{"std"}},
 	{pkg: "internal/eventually", modules: []string{"std"}},
+	{pkg: "internal/badmessages", modules: []string{"std"}},
 	{pkg: "internal/spawn", modules: []string{"std"}},
 	{pkg: "internal/spawn/spawntest", modules: []string{"std"}},
 	{pkg: "internal/gate", modules: []string{"std"}},

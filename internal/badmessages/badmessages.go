@@ -1,0 +1,143 @@
+// Package badmessages makes messages of MCP as a broken or hostile peer sends
+// them, for tests of whoever receives them.
+package badmessages
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Deep is how deeply the deepest values are nested.
+const Deep = 20_000
+
+// A Sample is a message of a method that is right.
+type Sample struct {
+	Method string
+	Params string // a JSON object
+}
+
+// replacements are what stands in the place of a value that is right.
+var replacements = []string{
+	`null`, `{}`, `[]`, `[null]`, `{"a":null}`, `"text"`, `""`, `true`, `-1.5`, `1e300`,
+}
+
+// nested are values of which each is deeper than any decoder should follow.
+var nested = []string{
+	strings.Repeat(`[`, Deep) + strings.Repeat(`]`, Deep),
+	strings.Repeat(`{"a":`, Deep) + `1` + strings.Repeat(`}`, Deep),
+}
+
+// Values returns valid, a JSON text, with each of its parts in turn left out, of
+// another type, null and nested deeply. The whole is a part too, and is "" where it
+// is left out.
+func Values(valid string) []string {
+	var v any
+	d := json.NewDecoder(strings.NewReader(valid))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		panic(fmt.Sprintf("badmessages: %s: %v", valid, err))
+	}
+	list := []string{""}
+	vary(v, func(text string) { list = append(list, text) })
+	return list
+}
+
+// vary yields the variations of v but its absence.
+func vary(v any, yield func(string)) {
+	for _, r := range replacements {
+		yield(r)
+	}
+	for _, n := range nested {
+		yield(n)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			rest := maps.Clone(v)
+			delete(rest, key)
+			yield(text(rest))
+			vary(v[key], func(part string) { yield(with(rest, key, part)) })
+		}
+	case []any:
+		for i, element := range v {
+			yield(text(slices.Delete(slices.Clone(v), i, i+1)))
+			vary(element, func(part string) {
+				parts := make([]string, len(v))
+				for j := range v {
+					parts[j] = text(v[j])
+				}
+				parts[i] = part
+				yield("[" + strings.Join(parts, ",") + "]")
+			})
+		}
+	}
+}
+
+// with is the object rest with one more member.
+func with(rest map[string]any, key, value string) string {
+	head := strings.TrimSuffix(text(rest), "}")
+	if len(rest) > 0 {
+		head += ","
+	}
+	return head + text(key) + ":" + value + "}"
+}
+
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it was decoded from JSON
+	}
+	return string(b)
+}
+
+// Requests returns requests of the method of s with all Values of its parameters.
+// Id makes the id of each.
+func Requests(s Sample, id func() string) []string {
+	var list []string
+	for _, params := range Values(s.Params) {
+		list = append(list, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q%s}`, id(), s.Method, member("params", params)))
+	}
+	return list
+}
+
+// Notifications is Requests without ids.
+func Notifications(s Sample) []string {
+	var list []string
+	for _, params := range Values(s.Params) {
+		list = append(list, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q%s}`, s.Method, member("params", params)))
+	}
+	return list
+}
+
+// Responses returns responses to the request of an id, a JSON text, with all Values
+// of a result that would be right, and with errors that are not.
+func Responses(id, result string) []string {
+	var list []string
+	for _, r := range Values(result) {
+		list = append(list, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s%s}`, id, member("result", r)))
+	}
+	for _, e := range Values(`{"code":-32000,"message":"m","data":{"a":1}}`) {
+		list = append(list, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s%s}`, id, member("error", e)))
+	}
+	return append(list, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"both"}}`, id))
+}
+
+// Envelopes returns what is no message, or one whose outer members are wrong.
+func Envelopes() []string {
+	list := Values(`{"jsonrpc":"2.0","id":"e1","method":"ping","params":{}}`)[1:]
+	list = append(list, Values(`{"jsonrpc":"2.0","id":"e2","result":{}}`)[1:]...)
+	list = append(list, Values(`{"jsonrpc":"2.0","id":"e3","error":{"code":1,"message":"m"}}`)[1:]...)
+	return append(list, `{`, `}`, `[`, `nonsense`, "\x00\xff", `[[]]`, `[null,null]`,
+		`{"jsonrpc":"2.0","id":"e4","method":"ping"}{"jsonrpc":"2.0","id":"e5","method":"ping"}`,
+		`{"jsonrpc":"2.0","id":"e6","id":"e7","method":"ping","method":null}`)
+}
+
+func member(key, value string) string {
+	if value == "" {
+		return ""
+	}
+	return "," + text(key) + ":" + value
+}

@@ -37,7 +37,8 @@ func (a *app) projectsCommand() *cobra.Command {
 			Long: "Show what the servers of a project run or connect to, and ask whether they may start. It needs a terminal, where you type a\n" +
 				"code that it shows, and it does not work below a program that uses the broker: a model must not decide for you.\n" +
 				"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring.\n" +
-				"Trust holds for the servers as shown: when a file changes one of them, they are left out until you trust them again.\n" +
+				"Trust holds for the servers and the profile as shown: when a file changes one of them, the servers are left out, and the profile counts on\n" +
+				"top of the default one, until you trust the project again.\n" +
 				"The programs that they run may change without a question, even programs in the project itself.",
 			Args: upToOne,
 			RunE: a.withProject(a.trustProject),
@@ -74,7 +75,7 @@ func (p *project) state() string {
 	switch {
 	case p.ignored != nil:
 		return "ignored"
-	case len(p.Enabled()) == 0:
+	case p.Digest() == "":
 		return "has no servers"
 	case p.trusted:
 		return "trusted"
@@ -187,14 +188,23 @@ func (p *project) serverLines() lines {
 	return lines(text.String())
 }
 
+// profileLine shows the profile that a trusted project has in the place of the
+// default one.
+func (p *project) profileLine() lines {
+	if p.Profile == "" {
+		return ""
+	}
+	return lines("  profile " + gate.Terminal(p.Profile) + ", in the place of the default one\n")
+}
+
 func (a *app) trustProject(ctx context.Context, p *project, state string) error {
 	digest := p.Digest()
 	if digest == "" {
-		return usage("%s has no servers that could start: what else it says needs no trust", p.Path)
+		return usage("%s has no servers that could start, and no profile: what else it says needs no trust", p.Path)
 	}
 	if !p.trusted {
 		err := a.askPerson(ctx, "trust", "broker projects trust "+shellWord(p.Path), func() error {
-			_, err := say(a.stderr, "%s: %s that broker would use, %s:\n%s", p.Path, counted(len(p.Enabled()), "server"), p.state(), p.serverLines())
+			_, err := say(a.stderr, "%s: %s that broker would use, %s:\n%s%s", p.Path, counted(len(p.Enabled()), "server"), p.state(), p.profileLine(), p.serverLines())
 			return err
 		})
 		if err != nil {
@@ -209,7 +219,7 @@ func (a *app) trustProject(ctx context.Context, p *project, state string) error 
 	if a.json {
 		return a.printJSON(p.row())
 	}
-	_, err := say(a.stdout, "%s of %s may start\n", counted(len(p.Enabled()), "server"), p.Path)
+	_, err := say(a.stdout, "%s of %s may start\n%s", counted(len(p.Enabled()), "server"), p.Path, p.profileLine())
 	return err
 }
 

@@ -16,9 +16,10 @@ import (
 // A project is one as this process uses it. Nil is none.
 type project struct {
 	*config.Project
-	trusted bool  // its servers may start
-	was     bool  // they were trusted as they have been once
-	ignored error // somebody else may have written it, so nothing of it holds
+	trusted bool   // its servers may start, and its profile takes the place of the default one
+	was     bool   // it was trusted as it has been once
+	bound   string // the profile that its clients are bound to, if any
+	ignored error  // somebody else may have written it, so nothing of it holds
 }
 
 // projectPath is the file of the project that a folder is in; empty for none.
@@ -51,10 +52,14 @@ func (a *app) here() string {
 // readProject reads what the project of the working directory says, if there is
 // one.
 func (a *app) readProject(state string) (*project, error) {
-	return openProject(projectPath(a.here()), state)
+	p, err := openProject(projectPath(a.here()), state)
+	if p != nil {
+		p.bound = a.chosenProfile()
+	}
+	return p, err
 }
 
-// openProject reads a project's file, and whether its servers are trusted.
+// openProject reads a project's file, and whether it is trusted.
 func openProject(path, state string) (*project, error) {
 	if path == "" {
 		return nil, nil
@@ -133,19 +138,29 @@ func (p *project) notice(cfg *config.Config) string {
 	if _, ok := cfg.Broker.Profiles[p.Profile]; !ok && p.Profile != "" {
 		return fmt.Sprintf("%s: there is no profile %q in %s%s, so nothing can be used here", p.Path, p.Profile, cfg.Path, cfg.Broker.NearProfile(p.Profile))
 	}
+	if p.trusted {
+		return ""
+	}
+	var less []string
+	if file := cfg.Broker.Profile; p.bound == "" && file != "" && p.Profile != "" && p.Profile != file {
+		less = append(less, fmt.Sprintf("only what both the profiles %q and %q have can be used here", file, p.Profile))
+	}
 	waiting := p.Enabled()
-	if p.trusted || len(waiting) == 0 {
+	if len(waiting) > 0 {
+		are := "are"
+		if len(waiting) == 1 {
+			are = "is"
+		}
+		less = append(less, fmt.Sprintf("%s of this project %s left out", counted(len(waiting), "server"), are))
+	}
+	if len(less) == 0 {
 		return ""
 	}
 	why := "not trusted yet"
 	if p.was {
-		why = "not as you have trusted them"
+		why = "not as you have trusted it"
 	}
-	are := "are"
-	if len(waiting) == 1 {
-		are = "is"
-	}
-	return fmt.Sprintf("%s: %s of this project %s left out, being %s: run broker projects trust %s", p.Path, counted(len(waiting), "server"), are, why, shellWord(p.Path))
+	return fmt.Sprintf("%s: %s, since it is %s: run broker projects trust %s", p.Path, strings.Join(less, ", and "), why, shellWord(p.Path))
 }
 
 // see narrows what this session sees: to the chosen profile, or that of the
@@ -158,7 +173,9 @@ func (s *session) see(a *app) {
 	s.broker = s.project.view(s.bound, s.config, a.chosenProfile())
 }
 
-// view is what is left of a broker that is bound to a profile, or to none.
+// view is what is left of a broker that is bound to a profile, or to none. The
+// profile of a project takes the place of the default one if the project is
+// trusted, else both count.
 func (p *project) view(b *broker.Broker, cfg *config.Config, bound string) *broker.Broker {
 	name := ""
 	if bound == "" {
@@ -173,6 +190,9 @@ func (p *project) view(b *broker.Broker, cfg *config.Config, bound string) *brok
 		if s.File != "" { // "servers" of the file is about those of the user
 			narrow.Servers = append(slices.Clip(narrow.Servers), plain.Replace(s.Name))
 		}
+	}
+	if !p.trusted {
+		b = b.View(name)
 	}
 	return b.View(cmp.Or(p.Profile, name), narrow)
 }

@@ -19,13 +19,14 @@ import (
 // projectFile is what a project says of itself.
 const projectFile = ".broker.json"
 
-// A Project narrows what is seen in a folder, and may bring servers. Whoever has
-// written it may be anybody: what takes away holds at once, and Servers are for
-// those who trust Digest.
+// A Project narrows what is seen in a folder, and may bring servers. Anybody may
+// have written it: what takes away holds at once. Servers, and a Profile in the
+// place of the default one, are for those who trust Digest.
 type Project struct {
 	// Path is where the file is.
 	Path string
-	// Profile is one of the profiles of `servers.json`; default as without the file.
+	// Profile is one of the profiles of `servers.json`, on top of the default one
+	// unless the project is trusted; default as without the file.
 	Profile string
 	// Narrow is what is left of that.
 	Narrow Profile
@@ -183,15 +184,19 @@ func (p *Project) Enabled() []Server {
 	return slices.DeleteFunc(slices.Clone(p.Servers), func(s Server) bool { return s.Disabled })
 }
 
-// Digest stands for all that the enabled servers are, as it is written: it is
-// another one when any of it changes, and the same when a comment or the order
-// does. It is empty without servers.
+// Digest stands for all that the enabled servers are, as it is written, and for
+// the profile: it is another one when any of it changes, and the same when a
+// comment or the order does. It is empty without servers and profile.
 func (p *Project) Digest() string {
 	servers := p.Enabled()
-	if len(servers) == 0 {
+	if len(servers) == 0 && p.Profile == "" {
 		return ""
 	}
-	text, err := json.Marshal(servers)
+	what := any(servers)
+	if p.Profile != "" { // the digest of a project without one is that of its servers alone
+		what = []any{p.Profile, servers}
+	}
+	text, err := json.Marshal(what)
 	if err != nil {
 		return "" // texts and raw JSON that was read from JSON
 	}

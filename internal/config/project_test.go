@@ -111,7 +111,7 @@ func TestDigestOfAProject(t *testing.T) {
 	}
 	const base = `{"mcpServers": {"a": {"command": "x", "args": ["1"], "env": {"A": "1", "B": "${V}"}}, "b": {"url": "https://h/mcp", "headers": {"H": "1"}}}}`
 	want := digest(base)
-	same := `{"profile": "p", "mcpServers": { // c
+	same := `{"readOnly": true, "mcpServers": { // c
 		"b": {"headers": {"H": "1"}, "url": "https://h/mcp"}, "a": {"env": {"B": "${V}", "A": "1"}, "args": ["1"], "command": "x"}, "c": {"command": "y", "disabled": true}}}`
 	if got := digest(same); got != want {
 		t.Error("what is written otherwise has another digest")
@@ -122,7 +122,16 @@ func TestDigestOfAProject(t *testing.T) {
 		}
 	}
 	if digest(`{"readOnly": true}`) != "" {
-		t.Error("without servers there is a digest")
+		t.Error("without servers and profile there is a digest")
+	}
+	wide, other := strings.Replace(base, "{", `{"profile": "wide", `, 1), strings.Replace(base, "{", `{"profile": "other", `, 1)
+	seen := map[string]string{want: base}
+	for _, text := range []string{wide, other, `{"profile": "wide"}`, `{"profile": "other"}`} {
+		got := digest(text)
+		if before, ok := seen[got]; ok || got == "" {
+			t.Errorf("%s has the digest %q of %s", text, got, before)
+		}
+		seen[got] = text
 	}
 }
 

@@ -2,13 +2,14 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -28,17 +29,18 @@ func TestQuickstart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := broker{dir: t.TempDir()}
-	if err := build(t.Context(), root, b.dir); err != nil {
+	dir, repo := t.TempDir(), sampleRepo(t)
+	var built bytes.Buffer
+	if err := build(t.Context(), root, dir, &built); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.writeConfig(sampleRepo(t)); err != nil {
-		t.Fatal(err)
+	if !strings.Contains(built.String(), "\nbuilt in ") {
+		t.Errorf("progress = %q", &built)
 	}
 
 	t.Run("report joins both servers", func(t *testing.T) {
 		var out, stderr bytes.Buffer
-		code, err := report(t.Context(), b, "report.ts", &out, &stderr)
+		code, err := report(t.Context(), dir, repo, "report.ts", &out, &stderr)
 		if err != nil || code != 0 {
 			t.Fatalf("exit code %d, error %v, stderr:\n%s", code, err, &stderr)
 		}
@@ -60,7 +62,7 @@ one script, 9 tool calls, N ms:
 		if diff := cmp.Diff(sortCalls(want), sortCalls(got)); diff != "" {
 			t.Errorf("report, -want +got:\n%s", diff)
 		}
-		for _, re := range []string{`[1-9][\d,]* bytes came into the sandbox, [1-9][\d,]* went to the model`, `[1-9][\d,]* tokens for the 10 tools, [1-9][\d,]* with the broker`} {
+		for _, re := range []string{`[1-9][\d,]* bytes came into the sandbox, [1-9][\d,]* went to the model`, `[1-9][\d,]* bytes for the 10 tools, [1-9][\d,]* with the broker`} {
 			if !regexp.MustCompile(re).MatchString(saved) {
 				t.Errorf("what was saved does not match %q:\n%s", re, saved)
 			}
@@ -73,7 +75,7 @@ one script, 9 tool calls, N ms:
 			t.Fatal(err)
 		}
 		var out, stderr bytes.Buffer
-		code, err := report(t.Context(), b, script, &out, &stderr)
+		code, err := report(t.Context(), dir, repo, script, &out, &stderr)
 		if err != nil || code != 1 || !strings.Contains(stderr.String(), "on purpose") {
 			t.Errorf("exit code %d, error %v, stderr %q; want 1, none and the thrown message", code, err, &stderr)
 		}
@@ -127,37 +129,11 @@ func sampleRepo(t *testing.T) string {
 	return dir
 }
 
-func TestCallsAreTalliedByTool(t *testing.T) {
-	var ex execution
-	err := json.Unmarshal([]byte(`{"tools_called":[
-		{"tool":"a__x","status":"ok","ms":1,"n":1200},{"tool":"b__y","status":"error","ms":2},{"tool":"a__x","status":"ok","ms":1}]}`), &ex)
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls, rows := tally(ex)
-	want := []row{{"a__x", 1201}, {"b__y (error)", 1}}
-	if diff := cmp.Diff(want, rows, cmp.AllowUnexported(row{})); diff != "" || calls != 1202 {
-		t.Errorf("%d calls, -want +got:\n%s", calls, diff)
-	}
-}
-
-func TestComma(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -999: "-999"} {
-		if got := comma(n); got != want {
-			t.Errorf("comma(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
-func TestFailedServersAreNamed(t *testing.T) {
-	var idx index
-	if err := json.Unmarshal([]byte(`{"servers":[{"name":"a"},{"name":"b","error":"exit status 1"}]}`), &idx); err != nil {
-		t.Fatal(err)
-	}
-	if err := idx.failed(); err == nil || err.Error() != "server b: exit status 1" {
-		t.Errorf("failed() = %v", err)
-	}
-	if err := (index{}).failed(); err != nil {
-		t.Errorf("failed() without servers = %v", err)
+// A compiler's error is shown, and not taken for the name of a package.
+func TestBuildShowsErrorsAndCountsPackages(t *testing.T) {
+	p := progress{w: io.Discard, start: time.Now()}
+	const failure = "# example.com/a\na.go:1:2: undefined: x"
+	if got := p.follow(strings.NewReader("internal/cpu\nruntime\n" + failure + "\nexample.com/b\n")); got != failure || p.compiled != 3 {
+		t.Errorf("%d packages and %q, want 3 and %q", p.compiled, got, failure)
 	}
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// programs are what the example runs: one with a broker, and two MCP servers.
+var programs = []string{"./examples/quickstart/embedded", "./examples/quickstart/history", "./examples/quickstart/source"}
+
+// build puts the programs into dir and shows how far it is on w.
+func build(ctx context.Context, root, dir string, w io.Writer) error {
+	p := progress{w: w, start: time.Now(), terminal: isTerminal(w)}
+	fmt.Fprintln(w, "building the broker and two MCP servers: a minute or two the first time, seconds later")
+	p.total, _ = countPackages(ctx, root) // only the progress needs it
+	// With -v, go prints the name of each package that it compiles, in a line.
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-v", "-o", dir + string(filepath.Separator)}, programs...)...)
+	cmd.Dir = root
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	failures := p.follow(out)
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, failures)
+	}
+	p.end()
+	return nil
+}
+
+// countPackages returns how many packages the programs consist of.
+func countPackages(ctx context.Context, root string) (int, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps"}, programs...)...)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	return bytes.Count(out, []byte("\n")), err
+}
+
+// A progress shows how many packages have been compiled.
+type progress struct {
+	w        io.Writer
+	start    time.Time
+	terminal bool // show every package, in one line; else a line every ten seconds
+	total    int
+	compiled int
+	shown    time.Time
+}
+
+// follow reads what go build prints and returns all of it that is not the name
+// of a package.
+func (p *progress) follow(r io.Reader) string {
+	var other []string
+	p.shown = p.start
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.ContainsAny(line, " :#") {
+			other = append(other, line)
+			continue
+		}
+		p.compiled++
+		p.show()
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
+		other = append(other, err.Error())
+		_, _ = io.Copy(io.Discard, r)
+	}
+	return strings.Join(other, "\n")
+}
+
+func (p *progress) show() {
+	pause := 10 * time.Second
+	if p.terminal {
+		pause = 100 * time.Millisecond
+	}
+	if time.Since(p.shown) < pause {
+		return
+	}
+	p.shown = time.Now()
+	if p.terminal {
+		fmt.Fprintf(p.w, "\r\x1b[K%s", p.status())
+	} else {
+		fmt.Fprintln(p.w, p.status())
+	}
+}
+
+func (p *progress) status() string {
+	return fmt.Sprintf("%d of at most %d packages compiled, %.0f s", p.compiled, max(p.total, p.compiled), time.Since(p.start).Seconds())
+}
+
+func (p *progress) end() {
+	if p.terminal {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	fmt.Fprintf(p.w, "built in %.1f s\n", time.Since(p.start).Seconds())
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -20,7 +20,9 @@ import (
 )
 
 // A Caller sends one call to an upstream server and returns the raw JSON of
-// its CallToolResult. It must return soon after ctx is done.
+// its CallToolResult. It must return soon after ctx is done. It calls Sent when it is
+// about to send: an error after that, of which Options.Failure knows nothing, is of a
+// call that may have run.
 type Caller interface {
 	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
 }
@@ -111,6 +113,8 @@ type Record struct {
 	Result      json.RawMessage // raw CallToolResult; nil if there was none
 	Value       json.RawMessage // what the script got; nil if it failed
 	ResultBytes int             // bytes of the value that the script got
+
+	sent bool
 }
 
 type recordKey struct{}
@@ -118,7 +122,7 @@ type recordKey struct{}
 // Sent notes that the call that ctx is of is about to be sent to its server.
 func Sent(ctx context.Context) {
 	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
-		r.Waited = time.Since(r.Started)
+		r.Waited, r.sent = time.Since(r.Started), true
 	}
 }
 
@@ -381,7 +385,7 @@ func asError(ctx context.Context, err error, r *Record) *Error {
 		copied := *known
 		e = &copied
 	} else {
-		e = &Error{Code: CodeUnavailable, Message: err.Error(), Retryable: true}
+		e = &Error{Code: CodeUnavailable, Message: err.Error(), Retryable: !r.sent, MayHaveRun: r.sent}
 	}
 	if ctx.Err() != nil && e.Code != CodeDenied && e.Code != CodeApproval && e.Code != CodeToken && e.Code != CodeQuota {
 		e.Code, e.Retryable = CodeCancelled, false
@@ -389,6 +393,9 @@ func asError(ctx context.Context, err error, r *Record) *Error {
 			e.Code = CodeTimeout
 		}
 		e.Message = fmt.Sprintf("call %s: %s", r.ID, "the execution ended before the server answered")
+	}
+	if e.MayHaveRun && e.Hint == "" {
+		e.Hint = hintMayHaveRun
 	}
 	if e.Server == "" {
 		e.Server = r.Server

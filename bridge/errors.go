@@ -20,6 +20,8 @@ type Error struct {
 	Message   string `json:"-"`
 	Retryable bool   `json:"retryable"`
 	Hint      string `json:"hint,omitempty"`
+	// MayHaveRun is set when the call was sent and nobody knows what became of it.
+	MayHaveRun bool `json:"mayHaveRun,omitempty"`
 	// Decision is what the record says of a call that a quota has refused.
 	Decision string `json:"-"`
 }
@@ -34,6 +36,9 @@ func (e *Error) Fields() json.RawMessage {
 	}
 	return b
 }
+
+// hintMayHaveRun is for an error that has no other hint.
+const hintMayHaveRun = "the tool may have run all the same: look before you call it again"
 
 // A Code says what kind of failure an Error is.
 type Code string

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -186,7 +185,7 @@ func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err err
 		}
 		kept.State = state.RunFailed
 		kept.Failure, _ = json.Marshal(failure) // its fields are JSON
-		if sent && strings.Contains(string(failure.Fields), mayHaveRun) {
+		if sent && mayHaveRun(failure) {
 			kept.State = state.RunUnknown
 		}
 	} else {
@@ -204,6 +203,13 @@ func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err err
 		delete(g.using, row)
 		g.used(was) // after its answer is kept: a receipt may be there too often, but never be missed
 	}
+}
+
+// mayHaveRun reports whether an error that a script gets is a *bridge.Error that says
+// so.
+func mayHaveRun(failure *sandbox.CallError) bool {
+	var e bridge.Error
+	return json.Unmarshal(failure.Fields, &e) == nil && e.MayHaveRun
 }
 
 // goOn is sandbox.Journal.Replayed: n calls of the runs before were repeated.

@@ -43,7 +43,7 @@ func (x *Execution) call(ctx context.Context, server, tool string, args json.Raw
 	if err != nil {
 		kind = "cancelled"
 		if e := failure(err); e != nil {
-			kind, unsure = string(e.Code), e.Hint == mayHaveRun
+			kind, unsure = string(e.Code), e.MayHaveRun
 		}
 	}
 	end(raw, kind, unsure)
@@ -68,7 +68,7 @@ func progressText(server, tool string, n, total float64, message string) string 
 // failure turns what the upstream layer reports into what the script sees.
 func failure(err error) *bridge.Error {
 	if input, ok := errors.AsType[*upstream.InputError](err); ok {
-		return &bridge.Error{Code: bridge.CodeNeedsInput, Message: input.Error(), Hint: input.Hint, Retryable: input.Retry}
+		return &bridge.Error{Code: bridge.CodeNeedsInput, Message: input.Error(), Hint: input.Hint, Retryable: input.Retry, MayHaveRun: input.Lost}
 	}
 	if rpc, ok := errors.AsType[*upstream.RPCError](err); ok {
 		return &bridge.Error{Code: bridge.CodeProtocol, Message: rpc.Error()}
@@ -78,25 +78,31 @@ func failure(err error) *bridge.Error {
 			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Hint: conn.Hint}
 		}
 		if conn.Sent {
-			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Hint: mayHaveRun}
+			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), MayHaveRun: true}
 		}
 		return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Retryable: true,
 			Hint: "list_servers says how the server is"}
 	}
-	if _, ok := errors.AsType[*upstream.TimeoutError](err); ok || errors.Is(err, context.DeadlineExceeded) {
-		return &bridge.Error{Code: bridge.CodeTimeout, Message: err.Error(), Hint: mayHaveRun}
+	if _, ok := errors.AsType[*upstream.TimeoutError](err); ok {
+		return &bridge.Error{Code: bridge.CodeTimeout, Message: err.Error(), MayHaveRun: true}
+	}
+	_, sent := errors.AsType[*upstream.UnansweredError](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return &bridge.Error{Code: bridge.CodeTimeout, Message: err.Error(), MayHaveRun: sent, Retryable: !sent}
+	case sent && errors.Is(err, context.Canceled):
+		return &bridge.Error{Code: bridge.CodeCancelled, Message: err.Error(), MayHaveRun: true}
+	case sent:
+		return &bridge.Error{Code: bridge.CodeUnavailable, Message: err.Error(), MayHaveRun: true}
 	}
 	return nil
 }
-
-// mayHaveRun is the hint for a call that was sent and got no answer.
-const mayHaveRun = "the tool may have run all the same: look before you call it again"
 
 // Unsure reports whether a call that failed may have run all the same, and why it
 // failed.
 func Unsure(err error) (message string, ok bool) {
 	e, ok := errors.AsType[*bridge.Error](err)
-	if !ok || e.Hint != mayHaveRun {
+	if !ok || !e.MayHaveRun {
 		return "", false
 	}
 	return e.Message, true

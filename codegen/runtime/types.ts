@@ -10,6 +10,8 @@ export class ToolError extends Error {
   declare readonly retryable: boolean;
   /** What to do about it. */
   declare readonly hint?: string;
+  /** Set if the call was sent and nobody knows what became of it. */
+  declare readonly mayHaveRun?: boolean;
 }
 
 /** What kinds of failure there are. */

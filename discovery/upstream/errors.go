@@ -88,6 +88,22 @@ func (e *TimeoutError) Error() string {
 // Timeout reports true, as net.Error has it.
 func (e *TimeoutError) Timeout() bool { return true }
 
+// An UnansweredError means that a call was given up after it had been sent, and
+// before its server answered: its context was done, or the Pool was closed. The
+// tool may have run.
+type UnansweredError struct {
+	Server, Tool string
+	Err          error
+}
+
+// Error names the tool and why nobody waited for the answer.
+func (e *UnansweredError) Error() string {
+	return fmt.Sprintf("call %s/%s: %v", e.Server, e.Tool, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnansweredError) Unwrap() error { return e.Err }
+
 // seconds prints d in seconds, with a fraction only where it matters.
 func seconds(d time.Duration) string {
 	if d >= 10*time.Second {

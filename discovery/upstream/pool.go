@@ -237,8 +237,8 @@ type CallOptions struct {
 // server. A call that fails after its server asked for something that nobody
 // answered gives an *InputError. A server that answered with a protocol error
 // gives an *RPCError, one that could not be reached or was lost a *ConnectError,
-// one that did not answer within its call timeout a *TimeoutError. A tool that
-// failed is a result. A call is not repeated once it may have reached the server.
+// one that did not answer within its call timeout a *TimeoutError, one that was
+// given up after it had been sent an *UnansweredError. A tool that failed is a result. A call is not repeated once it may have reached the server.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
 	s := p.roster.Load().byName[server]
 	if s == nil {
@@ -279,6 +279,9 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage, o 
 		if tries == 0 && errors.Is(err, errNotSent) {
 			continue // the session had ended without anyone noticing
 		}
+		if errors.Is(err, errNotSent) {
+			err = &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: err}
+		}
 		return raw, err
 	}
 }
@@ -312,6 +315,12 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 	}
 	c.clock = newCallClock(limit, func() { cancel(&TimeoutError{Server: s.cfg.Name, Tool: tool, After: limit}) })
 	defer c.clock.stop()
+	if s.ctx.Err() != nil {
+		cancel(ErrClosed) // it may not have been noticed yet
+	}
+	if callCtx.Err() != nil {
+		return nil, fmt.Errorf("call %s/%s: %w", s.cfg.Name, tool, context.Cause(callCtx))
+	}
 	if c.o.Sent != nil {
 		c.o.Sent()
 	}
@@ -328,7 +337,7 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 		if timeout, ok := errors.AsType[*TimeoutError](cause); ok {
 			return nil, timeout
 		}
-		return nil, fmt.Errorf("call %s/%s: %w", s.cfg.Name, tool, cause)
+		return nil, &UnansweredError{Server: s.cfg.Name, Tool: tool, Err: cause}
 	}
 	return nil, s.callError(ctx, sess, tool, err)
 }

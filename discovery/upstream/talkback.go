@@ -74,6 +74,9 @@ type InputError struct {
 	Hint string
 	// Retry is set when the same call may work later.
 	Retry bool
+	// Lost is set when the server did not answer the call either, so that the tool
+	// may have run.
+	Lost bool
 }
 
 // Error names the tool, what it asked for and why nobody answered.
@@ -164,8 +167,27 @@ func (c *liveCall) outcome(raw json.RawMessage, err error) (json.RawMessage, err
 	if refused == nil {
 		return raw, err
 	}
+	if err != nil && !answered(err) {
+		lost := *refused // other calls may have it too
+		lost.Lost, lost.Retry = true, false
+		refused = &lost
+	}
 	return nil, refused
 }
+
+// answered reports whether an error of a call says what its server made of it. The
+// questions of a newer server are results: the call was answered with them.
+func answered(err error) bool {
+	if _, ok := errors.AsType[*InputError](err); ok {
+		return true
+	}
+	rpc, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && rpc.Message != rejectedByTransport
+}
+
+// rejectedByTransport is the message of the SDK's error for a message that its
+// transport could not send, which has no other sign.
+const rejectedByTransport = "rejected by transport"
 
 // unsupported is how servers' own libraries refuse to ask what the client did
 // not promise.

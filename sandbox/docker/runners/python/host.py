@@ -19,7 +19,7 @@ class ToolError(Exception):
     """A call of a tool that failed."""
 
     server = tool = code = hint = None
-    retryable = False
+    retryable = mayHaveRun = False
 
     def __init__(self, message="", **fields):
         super().__init__(message)

@@ -403,6 +403,7 @@ func asError(ctx context.Context, err error, r *Record) *Error {
 	if e.Tool == "" {
 		e.Tool = r.Tool
 	}
+	e.bound()
 	return e
 }
 

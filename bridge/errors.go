@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -27,6 +28,35 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Message }
+
+const (
+	// MaxMessage is how many bytes of the message of a failure a script gets, and
+	// maxField of each of its other texts.
+	MaxMessage = 64 << 10
+	maxField   = 2 << 10
+)
+
+// CutMessage returns the beginning of the message of a failure, with a note if some of
+// it is missing.
+func CutMessage(s string) string { return cutText(s, MaxMessage) }
+
+func cutText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	note := fmt.Sprintf("… [cut: %d bytes in all]", len(s))
+	for n -= len(note); n > 0 && !utf8.RuneStart(s[n]); n-- {
+	}
+	return s[:n] + note
+}
+
+// bound cuts the texts of e to what scripts, journals and records keep.
+func (e *Error) bound() {
+	e.Message = CutMessage(e.Message)
+	for _, text := range []*string{&e.Server, &e.Tool, &e.Hint} {
+		*text = cutText(*text, maxField)
+	}
+}
 
 // Fields are the properties of the ToolError but its message, as JSON.
 func (e *Error) Fields() json.RawMessage {

@@ -90,7 +90,7 @@ const (
 const (
 	RunAge      = 7 * 24 * time.Hour
 	MaxRuns     = 200
-	MaxRunBytes = 32 << 20 // of values and arguments
+	MaxRunBytes = 32 << 20 // of arguments, values, failures and what else the calls say
 	MaxRunValue = 1 << 20  // a larger one goes to the results
 	// PendingAge is how long a call waits for a decision, ApprovalAge how long an
 	// approval holds.
@@ -178,6 +178,35 @@ type RunCall struct {
 	Plan        int             `json:"plan,omitempty"`
 	Placeholder json.RawMessage `json:"placeholder,omitempty"`
 	DependsOn   int             `json:"depends_on,omitempty"`
+}
+
+// Size is how many bytes of its run the call takes.
+func (c *RunCall) Size() int {
+	return len(c.Args) + len(c.Value) + len(c.Failure) + len(c.Placeholder) + len(c.Steps) + len(c.Tool) + len(c.Target) + len(c.Why)
+}
+
+// maxShortFailure is how many bytes of the message of a failure are kept in a run that
+// is full.
+const maxShortFailure = 200
+
+// Shorten drops what a run has no more room for: arguments and values, and of a
+// failure all but the beginning. The run cannot be replayed after that.
+func (c *RunCall) Shorten() {
+	c.Args, c.Value, c.Placeholder, c.Steps = nil, nil, nil, nil
+	if len(c.Failure) <= 2*maxShortFailure {
+		return
+	}
+	var failure struct {
+		Name    string          `json:"name,omitempty"`
+		Message string          `json:"message"`
+		Fields  json.RawMessage `json:"fields,omitempty"`
+	}
+	_ = json.Unmarshal(c.Failure, &failure) // what is no object has no message
+	failure.Message = strings.ToValidUTF8(failure.Message[:min(len(failure.Message), maxShortFailure)], "")
+	if len(failure.Fields) > 2*maxShortFailure {
+		failure.Fields = nil
+	}
+	c.Failure, _ = json.Marshal(failure) // texts and JSON that was read: no error
 }
 
 // Changes reports whether the call may change something: it is never sent again

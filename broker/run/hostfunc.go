@@ -90,10 +90,21 @@ func thrown(c sandbox.Call, err error) error {
 		return &sandbox.CallError{Name: "ToolError", Message: e.Message, Fields: e.Fields()}
 	}
 	if e, ok := errors.AsType[*sandbox.CallError](err); ok {
-		return &sandbox.CallError{Name: e.Name, Message: c.Func + ": " + e.Message, Fields: e.Fields}
+		fields := e.Fields
+		if len(fields) > maxFields {
+			fields = nil
+		}
+		return &sandbox.CallError{Name: e.Name, Message: bridge.CutMessage(c.Func + ": " + e.Message), Fields: fields}
+	}
+	if text := c.Func + ": " + err.Error(); len(text) > bridge.MaxMessage {
+		return errors.New(bridge.CutMessage(text))
 	}
 	return fmt.Errorf("%s: %w", c.Func, err)
 }
+
+// maxFields is how many bytes the fields of an error have that another feature gives a
+// script, at most.
+const maxFields = 16 << 10
 
 func callTool(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
 	return x.bridge.Call(bridge.AtLine(ctx, c.Line), c.Target, c.Args)

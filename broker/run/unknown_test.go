@@ -43,7 +43,10 @@ func TestUnknownOutcomesAreKept(t *testing.T) {
 		return nil, errors.New("nobody waits")
 	}
 	add("slow", wait)
-	add("lose", func(ctx context.Context) (*mcp.CallToolResult, error) { go ts.CloseClientConnections(); return wait(ctx) })
+	add("lose", func(ctx context.Context) (*mcp.CallToolResult, error) {
+		go ts.CloseClientConnections()
+		return wait(ctx)
+	})
 	add("race", wait)
 	add("fail", func(context.Context) (*mcp.CallToolResult, error) { return nil, errors.New(words) })
 	add("refuse", func(context.Context) (*mcp.CallToolResult, error) {

@@ -45,6 +45,7 @@ func (r Runs) Run(t *testing.T) {
 		{"an unknown outcome is settled by a person", r.settled},
 		{"calls that another script replaces are receipts", r.receipts},
 		{"a run with too many bytes says so", r.full},
+		{"all that calls say counts", r.fullOfWords},
 		{"old runs are removed", r.pruned},
 		{"concurrent calls are all recorded", r.concurrent},
 	} {
@@ -304,6 +305,39 @@ func (r Runs) full(t *testing.T) {
 	run, calls, err := s.Run(t.Context(), id)
 	if err != nil || !run.Full || len(calls) != 34 || calls[33].Value != nil || calls[0].Value == nil {
 		t.Errorf("run = %+v with %d calls, %v", run, len(calls), err)
+	}
+}
+
+// All that a call says counts, not only values.
+func (r Runs) fullOfWords(t *testing.T) {
+	text := strings.Repeat("x", state.MaxRunBytes/2)
+	quoted := json.RawMessage(`"` + text + `"`)
+	for name, fill := range map[string]func(*state.RunCall){
+		"failures": func(c *state.RunCall) {
+			c.State, c.Failure = state.RunFailed, json.RawMessage(`{"name":"ToolError","message":"`+text+`","fields":{"code":"tool_error"}}`)
+		},
+		"placeholders": func(c *state.RunCall) { c.Placeholder = quoted },
+		"steps":        func(c *state.RunCall) { c.Steps = []byte(text) },
+	} {
+		s := r.open(t, r.New(t))
+		id, j := begun(t, s)
+		for n := range 3 {
+			c := write(n+1, state.RunDone)
+			fill(&c)
+			record(t, j, c)
+		}
+		end(t, j, state.StatusFailed)
+		run, calls, err := s.Run(t.Context(), id)
+		size := 0
+		for _, c := range calls {
+			size += c.Size()
+		}
+		if err != nil || !run.Full || size > state.MaxRunBytes {
+			t.Errorf("%s: full %t with %d bytes, %v", name, run.Full, size, err)
+		}
+		if last := calls[len(calls)-1]; name == "failures" && (last.State != state.RunFailed || !strings.Contains(string(last.Failure), `"message":"xxx`) || !json.Valid(last.Failure)) {
+			t.Errorf("the last failure is %s", last.Failure)
+		}
 	}
 }
 

@@ -18,9 +18,9 @@ type journal struct {
 	run     state.Run
 	written bool // the run is in the file
 	dirty   bool // the run is not there as it is now
-	bytes   int  // of arguments and values
+	bytes   int  // of its calls
 	calls   []state.RunCall
-	sizes   map[int]int // of values, by ordinal
+	sizes   map[int]int // of calls, by ordinal
 	// decided are the ordinals of calls that somebody may decide about.
 	decided map[int]bool
 	queued  bool
@@ -105,13 +105,13 @@ func (j *journal) fit(c *state.RunCall) error {
 	if j.sizes == nil {
 		j.sizes = make(map[int]int)
 	}
-	size, most := len(c.Args)+len(c.Value), state.MaxRunBytes
+	size, most := c.Size(), state.MaxRunBytes
 	if j.runs.back != nil { // all of it waits in memory
 		most = maxWaiting
 	}
 	if j.bytes+size-j.sizes[c.Ordinal] > most {
 		j.run.Full, j.dirty = true, true
-		c.Args, c.Value = nil, nil
+		c.Shorten()
 		size = 0
 	}
 	j.bytes += size - j.sizes[c.Ordinal]

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 )
@@ -57,6 +59,35 @@ func TestErrorSaysWhetherTheCallMayHaveRun(t *testing.T) {
 		}
 		if err := json.Unmarshal(e.Fields(), &fields); err != nil || fields.MayHaveRun != c.want {
 			t.Errorf("%s: the script gets %s", c.name, e.Fields())
+		}
+	}
+}
+
+// A failure is bounded where it is made, whoever says how much.
+func TestFailuresAreBounded(t *testing.T) {
+	huge := strings.Repeat("é", 1<<20)
+	quoted, _ := json.Marshal(huge)
+	for name, caller := range map[string]bridge.CallerFunc{
+		"a tool that fails":  answering(`{"isError":true,"content":[{"type":"text","text":` + string(quoted) + `}]}`),
+		"structured content": answering(`{"isError":true,"content":[],"structuredContent":{"a":` + string(quoted) + `}}`),
+		"an unknown error": func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			return nil, errors.New(huge)
+		},
+		"an error with a hint": func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			return nil, &bridge.Error{Code: bridge.CodeNeedsInput, Message: huge, Hint: huge}
+		},
+		"an error with a name": func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			return nil, &bridge.Error{Code: bridge.CodeDenied, Server: huge, Tool: huge}
+		},
+	} {
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: caller})
+		_, err := b.Call(t.Context(), "shop__open", nil)
+		e, ok := errors.AsType[*bridge.Error](err)
+		if !ok || len(e.Message) > bridge.MaxMessage || len(e.Fields()) > 8<<10 || !utf8.ValidString(e.Message+e.Hint+e.Tool) {
+			t.Errorf("%s: %d bytes of message, %d of fields", name, len(e.Message), len(e.Fields()))
+		}
+		if len(e.Message) > 1000 && !strings.HasSuffix(e.Message, "bytes in all]") {
+			t.Errorf("%s: the message does not say that it is cut", name)
 		}
 	}
 }

@@ -106,7 +106,8 @@ func globQuote(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// NPMCache is the cache of the npm that c finds.
+// NPMCache is the cache of the npm that c finds. It is asked for in the home
+// directory: what the working folder of c says of it does not count.
 func NPMCache(ctx context.Context, c Command) string {
 	env := make(map[string]string)
 	for _, kv := range c.Env {
@@ -120,7 +121,10 @@ func NPMCache(ctx context.Context, c Command) string {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, npm, "config", "get", "cache")
-		cmd.Env, cmd.Dir, cmd.WaitDelay = c.Env, c.Dir, time.Second
+		cmd.Env, cmd.Dir, cmd.WaitDelay = c.Env, env["home"], time.Second
+		if runtime.GOOS == "windows" {
+			cmd.Dir = env["userprofile"]
+		}
 		if out, err := cmd.Output(); err == nil && filepath.IsAbs(strings.TrimSpace(string(out))) {
 			return filepath.Clean(strings.TrimSpace(string(out)))
 		}

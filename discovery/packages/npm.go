@@ -27,14 +27,14 @@ type npm struct {
 	npm  []string // the command
 }
 
-// newNPM finds node and npm where npx finds them, and what npx would prefer to a
-// package of the registry.
+// newNPM finds node and npm where npx finds them, and the global installation that
+// npx would prefer to a package of the registry.
 func newNPM(c launch.Command, spec Spec, root string) (*npm, error) {
 	npx, err := launch.LookPath(spec.program, c.Dir, c.Env)
 	if err != nil {
 		return nil, notPlain("%v", err)
 	}
-	if why := preferred(c, spec, filepath.Dir(npx)); why != "" {
+	if why := preferred(spec, filepath.Dir(npx)); why != "" {
 		return nil, notPlain("npx takes %s into account", why)
 	}
 	n := &npm{spec: spec, c: c, root: root}
@@ -64,31 +64,10 @@ func beside(npx, name string, env []string) (string, error) {
 	return launch.LookPath(name, "", env)
 }
 
-// preferred is what npx would look at before it installs a package: a project
-// that has one, or its settings, and a global installation.
-func preferred(c launch.Command, spec Spec, bin string) string {
-	dir := c.Dir
-	if dir == "" {
-		dir, _ = os.Getwd() // without one, npx has no project either
-	}
-	program := filepath.FromSlash(path.Base(spec.Name))
-	home, _ := os.UserHomeDir()
-	for dir, err := filepath.Abs(dir); err == nil; {
-		rc := filepath.Join(dir, ".npmrc")
-		if dir != home && exists(rc) {
-			return rc
-		}
-		for _, name := range []string{filepath.FromSlash(spec.Name), filepath.Join(".bin", program)} {
-			if own := filepath.Join(dir, "node_modules", name); exists(own) {
-				return own
-			}
-		}
-		if up := filepath.Dir(dir); up != dir && !exists(filepath.Join(dir, "package.json")) && !exists(filepath.Join(dir, "node_modules")) {
-			dir = up
-			continue
-		}
-		break
-	}
+// preferred is the global installation that npx would run in the place of a
+// package of the registry; "" if there is none. What a project has beside the working
+// folder does not count: anybody may have put it there.
+func preferred(spec Spec, bin string) string {
 	for _, modules := range []string{filepath.Join(bin, "node_modules"), filepath.Join(filepath.Dir(bin), "lib", "node_modules")} {
 		if global := filepath.Join(modules, filepath.FromSlash(spec.Name)); exists(global) {
 			return global
@@ -107,7 +86,7 @@ func (n *npm) install(ctx context.Context, dir, version string) error {
 }
 
 func (n *npm) newest(ctx context.Context) (string, error) {
-	out, err := output(ctx, n.c, n.root, append(n.npm, "view", "--json", "--prefer-online", "--no-update-notifier", "--loglevel=error",
+	out, err := output(ctx, n.c, n.root, append(n.npm, "view", "--prefix", n.root, "--json", "--prefer-online", "--no-update-notifier", "--loglevel=error",
 		n.spec.asked(n.spec.Version), "version"))
 	if err != nil {
 		return "", err

@@ -21,39 +21,23 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// What npx would prefer to a package of the registry is left to npx.
+// A global installation is left to npx. What lies beside the working folder is not
+// looked at.
 func TestWhatNPXPrefers(t *testing.T) {
 	spec, err := Parse("npx", []string{"-y", "@a/b"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		files     []string
-		preferred string
-	}{
-		{nil, ""},
-		{[]string{"project/src/x", "project/package.json"}, ""},
-		{[]string{"project/src/x", "project/node_modules/c/index.js"}, ""},
-		{[]string{"project/src/x", "project/node_modules/@a/b/package.json"}, "project/node_modules/@a/b"},
-		{[]string{"project/src/x", "project/node_modules/.bin/b"}, "project/node_modules/.bin/b"},
-		{[]string{"project/src/.npmrc"}, "project/src/.npmrc"},
-		{[]string{"project/src/x", "project/.npmrc"}, "project/.npmrc"},
-		{[]string{"project/src/package.json", "project/.npmrc"}, ""}, // another project's
-		{[]string{"lib/node_modules/@a/b/package.json"}, "lib/node_modules/@a/b"},
-	} {
-		root := t.TempDir()
-		write(t, filepath.Join(root, "project", "src", "y"), "")
-		for _, f := range c.files {
-			write(t, filepath.Join(root, filepath.FromSlash(f)), "")
-		}
-		want := ""
-		if c.preferred != "" {
-			want = filepath.Join(root, filepath.FromSlash(c.preferred))
-		}
-		got := preferred(launch.Command{Dir: filepath.Join(root, "project", "src")}, spec, filepath.Join(root, "bin"))
-		if got != want {
-			t.Errorf("with %q: %q, want %q", c.files, got, want)
-		}
+	root := t.TempDir()
+	bin := filepath.Join(root, "bin")
+	write(t, filepath.Join(root, "node_modules", "@a", "b", "package.json"), "{}")
+	if got := preferred(spec, bin); got != "" {
+		t.Errorf("without a global installation: %q", got)
+	}
+	global := filepath.Join(root, "lib", "node_modules", "@a", "b")
+	write(t, filepath.Join(global, "package.json"), "{}")
+	if got := preferred(spec, bin); got != global {
+		t.Errorf("with a global installation: %q, want %q", got, global)
 	}
 }
 

@@ -19,7 +19,7 @@ func notPlain(format string, args ...any) error {
 
 // A Spec is a package that a command asks a package runner to run.
 type Spec struct {
-	Runner  string   // "npx" or "uvx"
+	Runner  string   // "npx", also for npm exec, or "uvx", also for uv tool run
 	Name    string   // as the registry has it; for uvx perhaps with [extras]
 	Version string   // as written: a number, a range or a tag; "" means the newest
 	Program string   // which of the package's; "" means the one that it is named for
@@ -59,11 +59,20 @@ func Parse(program string, args []string) (Spec, error) {
 		}
 		program, name, skipped = args[1], strings.TrimSuffix(strings.ToLower(args[1]), ".cmd"), 2
 	}
+	name, verbs := asRunner(name, args[skipped:])
+	skipped += verbs
 	var s Spec
 	var err error
 	switch name {
-	case "npx":
-		s, err = readRunner(args[skipped:], []string{"-y", "--yes"}, []string{"-p", "--package"})
+	case "npx", npmExec:
+		names := []string{"--package", "-p"}
+		if name == npmExec {
+			names = names[:1] // where -p is another option
+		}
+		s, err = readRunner(args[skipped:], []string{"-y", "--yes"}, names)
+		if err == nil && name == npmExec {
+			name, err = "npx", s.beforeDashes(args[skipped:])
+		}
 		if err == nil {
 			err = s.readNPM()
 		}
@@ -110,6 +119,37 @@ func readRunner(args, ignored, names []string) (Spec, error) {
 		}
 	}
 	return s, notPlain("it names no package")
+}
+
+const npmExec = "npm exec"
+
+// asRunner returns the runner that a command is, and how many of its arguments say
+// so.
+func asRunner(name string, args []string) (runner string, verbs int) {
+	switch {
+	case name == "npm" && len(args) > 0 && (args[0] == "exec" || args[0] == "x"):
+		return npmExec, 1
+	case name == "uv" && len(args) > 1 && args[0] == "tool" && args[1] == "run":
+		return "uvx", 2
+	}
+	return name, 0
+}
+
+// beforeDashes takes the "--" out of the arguments of the program: npm reads options
+// as far as that, unlike npx.
+func (s *Spec) beforeDashes(args []string) error {
+	if slices.Contains(args[:len(args)-len(s.Args)], "--") {
+		return nil
+	}
+	end := slices.Index(s.Args, "--")
+	if end < 0 {
+		end = len(s.Args)
+	}
+	if i := slices.IndexFunc(s.Args[:end], func(a string) bool { return strings.HasPrefix(a, "-") }); i >= 0 {
+		return notPlain("%s is an option of npm", s.Args[i])
+	}
+	s.Args = slices.Concat(s.Args[:end], s.Args[min(end+1, len(s.Args)):])
+	return nil
 }
 
 // rest is what follows the options.

@@ -23,6 +23,19 @@ func TestParse(t *testing.T) {
 		{"uvx --from a[cli]==1.0 prog", "uvx a[cli] 1.0 prog []"},
 		{"uvx a@latest", "uvx a - - []"},
 
+		{"npm exec -y pkg@1.2.3", "npx pkg 1.2.3 - []"},
+		{"npm x -y -- pkg --port 3 --", "npx pkg - - [--port 3 --]"},
+		{"npm exec pkg a -- --port 3", "npx pkg - - [a --port 3]"},
+		{"npm.cmd exec --package=@a/b -- prog -x", "npx @a/b - prog [-x]"},
+		{"uv tool run --from a[cli]==1.0 prog -x", "uvx a[cli] 1.0 prog [-x]"},
+
+		{"npm exec pkg --port 3", ""}, // an option of npm
+		{"npm exec -p pkg -- prog", ""},
+		{"npm run pkg", ""},
+		{"npm exec", ""},
+		{"uv tool install a", ""},
+		{"uv run a", ""},
+		{"uv tool run", ""},
 		{"node server.js", ""},
 		{"npx", ""},
 		{"npx -y", ""},
@@ -78,6 +91,7 @@ func TestPin(t *testing.T) {
 		"npx --package=a@^1 prog":     "npx --package=a@1.2.3 prog",
 		"npx -p a prog a":             "npx -p a@1.2.3 prog a",
 		"cmd /c npx -y pkg":           "cmd /c npx -y pkg@1.2.3",
+		"npm exec -y pkg -- a":        "npm exec -y pkg@1.2.3 -- a",
 		"uvx a@latest -x":             "uvx a@1.2.3 -x",
 		"uvx --from a[cli] prog":      "uvx --from a[cli]==1.2.3 prog",
 		"uvx --from=a[cli]==1.0 prog": "uvx --from=a[cli]==1.2.3 prog",

@@ -39,6 +39,7 @@ type dialer struct {
 	opts     *Options
 	guard    *launch.Guard
 	packages *packages.Store // may be nil
+	runners  *packages.RunnerFolder
 	stderr   *lines.Ring
 	dropped  *lines.Ring
 	changed  func(*session) // the server says that its tools changed
@@ -78,7 +79,9 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, &dialError{err: &ReferenceError{err}, hint: "set it, or change the value in the configuration"}
 	}
-	d.runDirectly(ctx, t)
+	if err := d.runDirectly(ctx, t); err != nil {
+		return nil, err
+	}
 	d.limit = d.cfg.StartTimeout
 	if d.direct && d.limit == defaultRunnerStartTimeout {
 		d.limit = defaultStartTimeout // what took long is done
@@ -103,21 +106,33 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 }
 
 // runDirectly replaces the command of a package runner by that of the package, if
-// it can be installed.
-func (d *dialer) runDirectly(ctx context.Context, t *target) {
+// it can be installed; else the runner starts in a folder of its own.
+func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 	d.direct = false
-	if d.packages == nil || !d.cfg.direct() {
-		return
+	if t.Program == "" {
+		return nil
 	}
-	c, err := d.packages.Command(ctx, t.Command)
-	t.Command, d.direct = c, err == nil
-	switch {
-	case err == nil || ctx.Err() != nil:
-	case errors.Is(err, packages.ErrNotPlain):
-		d.opts.Logger.Debug("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
-	default:
-		d.opts.Logger.Warn("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
+	if d.packages != nil && d.cfg.direct() {
+		c, err := d.packages.Command(ctx, t.Command)
+		t.Command, d.direct = c, err == nil
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return nil
+		case errors.Is(err, packages.ErrNotPlain):
+			d.opts.Logger.Debug("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
+		default:
+			d.opts.Logger.Warn("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
+		}
 	}
+	c, away, err := d.runners.Confine(t.Command)
+	if err != nil {
+		return fmt.Errorf("start a package runner: %w", err)
+	}
+	if away && t.Dir != "" {
+		d.opts.Logger.Warn("a server does not start in its working folder: its package runner cannot be told it; npx, pnpm dlx and uvx can", "server", d.cfg.Name)
+	}
+	t.Command = c
+	return nil
 }
 
 var errNoAnswer = errors.New("no answer to initialize")

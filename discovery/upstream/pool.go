@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,7 @@ type Pool struct {
 	installing *turns     // of servers that may be being installed
 	guard      *launch.Guard
 	packages   *packages.Store // nil without a PackageDir
+	runners    *packages.RunnerFolder
 }
 
 // NewPool returns a pool of the configured servers, whose names must differ. It
@@ -55,11 +57,14 @@ func NewPool(configs []Config, o *Options) *Pool {
 	p := &Pool{opts: o.withDefaults()}
 	p.cache = cache{dir: p.opts.CacheDir}
 	if base := p.opts.Base; base != nil {
-		p.installing, p.guard, p.packages = base.installing, base.guard, base.packages
+		p.installing, p.guard, p.packages, p.runners = base.installing, base.guard, base.packages, base.runners
 	} else {
 		p.installing, p.guard = &turns{free: maxInstalls()}, launch.NewGuard(p.opts.Guard, p.opts.Logger)
 		if p.opts.PackageDir != "" {
 			p.packages = packages.Open(p.opts.PackageDir, p.opts.Logger)
+			p.runners = packages.NewRunnerFolder(filepath.Join(p.opts.PackageDir, "runner"))
+		} else {
+			p.runners = packages.NewRunnerFolder("")
 		}
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
@@ -428,6 +433,7 @@ func (p *Pool) Close() error {
 	if p.packages != nil {
 		p.packages.Close()
 	}
+	p.runners.Close()
 	p.guard.Close()
 	return nil
 }

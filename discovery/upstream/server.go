@@ -116,7 +116,7 @@ func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
 		kind:    cfg.kind(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, packages: p.packages, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged, asked: s.asked}
+	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, packages: p.packages, runners: p.runners, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged, asked: s.asked}
 	if s.kind == "" {
 		s.kind = "http"
 	}

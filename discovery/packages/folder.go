@@ -1,0 +1,231 @@
+package packages
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+)
+
+// A RunnerFolder is an empty folder in which package runners start. In the working
+// folder of a server they would prefer what lies there: programs in node_modules,
+// and settings in .npmrc, package.json and the like, which anybody may have put
+// there. It is safe for concurrent use. Close must be called.
+type RunnerFolder struct {
+	mu   sync.Mutex
+	dir  string // "" until there is a temporary one
+	temp bool
+	made bool
+}
+
+// NewRunnerFolder returns the folder dir, which is made when a runner is to start
+// there; "" is a temporary one.
+func NewRunnerFolder(dir string) *RunnerFolder {
+	return &RunnerFolder{dir: dir, temp: dir == ""}
+}
+
+// Close removes a temporary folder.
+func (f *RunnerFolder) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.temp && f.made {
+		_ = os.RemoveAll(f.dir)
+	}
+}
+
+const (
+	// folderVariable holds the working folder of a server while its package runner
+	// works elsewhere.
+	folderVariable = "MCPBROKER_FOLDER"
+	// shellVariable is the shell that npm is configured to start programs with.
+	shellVariable = "MCPBROKER_SHELL"
+	scriptShell   = "npm_config_script_shell"
+)
+
+// shellScript is the shell with which npm starts the program of a package: it goes
+// to the working folder first. npm starts scripts of installations with it too,
+// which stay where they are. Both scripts take the folders of programs out of PATH
+// that npm and bun look for above the runner's folder.
+const shellScript = `#!/bin/sh
+shell=${MCPBROKER_SHELL:-/bin/sh}
+if [ "$npm_lifecycle_event" = npx ]; then
+` + leaveFolder + `	unset npm_config_script_shell
+fi
+exec "$shell" "$@"
+`
+
+// runScript starts a program of a package: the one with the name in $1, or else
+// the only one.
+const runScript = `#!/bin/sh
+bin=$1
+shift
+found=
+first=
+IFS=:
+for d in $PATH; do
+	case $d in */node_modules/.bin)
+		if [ -x "$d/$bin" ]; then found=$d/$bin; break; fi
+		if [ -z "$first" ]; then first=$d; fi
+	esac
+done
+unset IFS
+if [ -z "$found" ] && [ -n "$first" ]; then
+	one=
+	for p in "$first"/*; do one=$one:$p; found=$p; done
+	if [ ":$found" != "$one" ] || [ ! -x "$found" ]; then found=; fi
+fi
+` + leaveFolder + `exec "${found:-$bin}" "$@"
+`
+
+const leaveFolder = `	p=:$PATH:
+	d=$PWD
+	while :; do
+		b=$d/node_modules/.bin
+		while case $p in *":$b:"*) ;; *) false ;; esac; do p=${p%%":$b:"*}:${p#*":$b:"}; done
+		case $d in */*) d=${d%/*} ;; *) break ;; esac
+	done
+	p=${p#:}
+	PATH=${p%:}
+	folder=$MCPBROKER_FOLDER
+	unset MCPBROKER_FOLDER MCPBROKER_SHELL
+	cd "$folder" || exit 1
+	INIT_CWD=$folder
+`
+
+// create makes the folder. Its files end the search of npm, pnpm, yarn, bun, deno and
+// uv for the settings of a project, which goes on in the folders above.
+func (f *RunnerFolder) create() (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.made {
+		return f.dir, nil
+	}
+	dir, err := f.dir, error(nil)
+	if f.temp {
+		dir, err = os.MkdirTemp("", "broker-runner-*")
+	} else if err = os.MkdirAll(dir, 0o700); err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	for name, text := range map[string]string{
+		"package.json": "{\"private\":true}\n", "deno.json": "{}\n", "uv.toml": "", "shell": shellScript, "run": runScript,
+	} {
+		path := filepath.Join(dir, name)
+		if have, err := os.ReadFile(path); err == nil && string(have) == text {
+			continue
+		}
+		if err := writeProgram(path, text); err != nil {
+			return "", err
+		}
+	}
+	f.dir, f.made = dir, true
+	return dir, nil
+}
+
+// writeProgram replaces the file at path, which other processes may be starting.
+func writeProgram(path, text string) error {
+	file, err := atomicfile.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
+	_, err = file.WriteString(text)
+	if err = errors.Join(err, file.Chmod(0o700)); err != nil {
+		return err
+	}
+	return file.Commit()
+}
+
+// Confine returns c with its package runner in the folder, if it has one that would
+// look at its working folder. Its program is given the working folder of c if the
+// runner can be told so, which away reports if it cannot. A runner that is asked for
+// a program of the working folder by its path is left there.
+func (f *RunnerFolder) Confine(c launch.Command) (confined launch.Command, away bool, err error) {
+	r, ok := findRunner(c)
+	if !ok {
+		return c, false, nil
+	}
+	dir, err := f.create()
+	if err != nil {
+		return c, false, fmt.Errorf("make a folder for %s: %w", r.name, err)
+	}
+	folder := c.Dir
+	if folder == "" {
+		folder, err = os.Getwd()
+	} else {
+		folder, err = filepath.Abs(folder)
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("find the working folder of %s: %w", r.name, err)
+	}
+	if strings.ContainsAny(c.Program, `/`+string(filepath.Separator)) && !filepath.IsAbs(c.Program) {
+		c.Program = filepath.Join(folder, c.Program)
+	}
+	c, away = r.confine(c, dir, folder, runtime.GOOS != "windows")
+	return c, away, nil
+}
+
+// confine writes the command anew. Without sh, the program stays with its runner.
+func (r runnerCall) confine(c launch.Command, dir, folder string, sh bool) (launch.Command, bool) {
+	c.Args = slices.Clone(c.Args)
+	if r.inShell {
+		c.Args[r.at] = r.before + "export " + folderVariable + `="$PWD" && cd ` + quoteShell(dir) + " && " + r.behind
+	} else {
+		c.Dir = dir
+	}
+	switch {
+	case !sh:
+		return c, true
+	case r.kind == ofNPM:
+		shell := ""
+		c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(kv string) bool {
+			name, value, _ := strings.Cut(kv, "=")
+			if strings.EqualFold(name, scriptShell) {
+				shell = value
+				return true
+			}
+			return false
+		})
+		c.Env = append(c.Env, scriptShell+"="+filepath.Join(dir, "shell"), folderVariable+"="+folder)
+		if shell != "" {
+			c.Env = append(c.Env, shellVariable+"="+shell)
+		}
+		return c, false
+	case r.inShell || r.program == "":
+		return c, true
+	}
+	c.Args = slices.Replace(c.Args, r.at, r.at+1, "sh", filepath.Join(dir, "run"), r.program)
+	var first []string // of the runner's arguments
+	if r.pkg != "" {
+		first = []string{"--package=" + r.pkg}
+	}
+	if r.name == "pnpx" { // takes no options of pnpm
+		first = append(first, "dlx")
+		word := &c.Program
+		if r.word >= 0 {
+			word = &c.Args[r.word]
+		}
+		*word = strings.TrimSuffix(*word, filepath.Base(*word)) + strings.Replace(filepath.Base(*word), "pnpx", "pnpm", 1)
+	}
+	if r.name == "bun" {
+		c.Args = slices.Insert(c.Args, r.at, first...)
+	} else {
+		c.Args = slices.Insert(c.Args, r.word+1, first...)
+	}
+	c.Env = append(slices.Clone(c.Env), folderVariable+"="+folder)
+	return c, false
+}
+
+// quoteShell is text as one word of a shell.
+func quoteShell(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

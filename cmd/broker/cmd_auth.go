@@ -96,8 +96,11 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	if err != nil {
 		return usage("%w", err)
 	}
+	var issuer string
 	o := oauth.LoginOptions{
-		Open: a.openSignIn(name), Show: func(page string, why error) { a.showSignIn(name, page, why) }, Paste: a.stdin, Scopes: scopes,
+		Issuer: func(of string) { issuer = of },
+		Open:   func(page string) error { return a.openSignIn(name, issuer, page) },
+		Show:   func(page string, why error) { a.showSignIn(name, issuer, page, why) }, Paste: a.stdin, Scopes: scopes,
 		Warn: func(text string) { sayln(a.stderr, text) },
 	}
 	if noBrowser {
@@ -116,11 +119,9 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 }
 
 // openSignIn opens the sign-in page for a server, and says whose page it is.
-func (a *app) openSignIn(name string) func(url string) error {
-	return func(page string) error {
-		say(a.stderr, "server %q asks you to sign in: your browser opens a page of %s\n", name, pageHost(page))
-		return openBrowser(page)
-	}
+func (a *app) openSignIn(name, issuer, page string) error {
+	say(a.stderr, "server %q asks you to sign in at %s: your browser opens a page of %s\n", name, issuer, pageHost(page))
+	return openBrowser(page)
 }
 
 // pageHost is the host of a page that Login has checked.
@@ -132,12 +133,12 @@ func pageHost(page string) string {
 	return u.Host
 }
 
-func (a *app) showSignIn(name, page string, why error) {
+func (a *app) showSignIn(name, issuer, page string, why error) {
 	if why != nil {
 		say(a.stderr, "no browser was started: %v\n", why)
 	}
-	say(a.stderr, "server %q asks you to sign in: open this page of %s in a browser:\n\n%s\n\n"+
-		"if that browser is on another machine, paste the address that it ends at (http://127.0.0.1…):\n", name, pageHost(page), page)
+	say(a.stderr, "server %q asks you to sign in at %s: open this page of %s in a browser:\n\n%s\n\n"+
+		"if that browser is on another machine, paste the address that it ends at (http://127.0.0.1…):\n", name, issuer, pageHost(page), page)
 }
 
 // expiry says how long a sign-in lasts.

@@ -141,7 +141,8 @@ type OAuth struct {
 	CallbackPort int
 	// ClientMetadataURL is the address of a client ID metadata document.
 	ClientMetadataURL string
-	// Issuer is the only authorization server that gets the secret; default that of the
+	// Issuer is the only authorization server to sign in at, which you trust to have its
+	// page on another host; default what the server names, and for a secret that of the
 	// first sign-in.
 	Issuer string
 	// TokenEndpoint is where tokens of people are exchanged, for credentials of that kind. See docs/people.md#exchanged-tokens.

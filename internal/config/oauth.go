@@ -22,9 +22,6 @@ func (c *collector) oauth(v hujson.Value, where string, o *OAuth) {
 		"audience":          c.filled(of("audience"), &o.Audience),
 	})
 	_, hasID := seen["clientId"]
-	if at, ok := seen["issuer"]; ok && !hasID {
-		c.fail(at, `"oauth" of %s has an "issuer" without the "clientId" that is for it only`, where)
-	}
 	if at, ok := seen["clientSecret"]; ok && !hasID {
 		c.fail(at, `"oauth" of %s has a "clientSecret" without the "clientId" that it belongs to`, where)
 	}

@@ -207,7 +207,11 @@ func (b *browser) leave(r *replica, server string) (page string) {
 	if status != http.StatusOK || m == nil {
 		b.t.Fatalf("the page of the server answers %d %s", status, text)
 	}
-	return html.UnescapeString(m[1])
+	page = html.UnescapeString(m[1])
+	if u, err := url.Parse(page); err != nil || !strings.Contains(text, "authorization server <strong>"+u.Scheme+"://"+u.Host+"</strong>") {
+		b.t.Errorf("the issuer is not named before %s opens: %s", page, text)
+	}
+	return page
 }
 
 func (b *browser) signIn(r *replica, server string) {

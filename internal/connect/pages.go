@@ -235,10 +235,10 @@ func (d *Desk) begin(w http.ResponseWriter, r *http.Request, p *upstream.Person,
 		return
 	}
 	host := ""
-	if u, err := url.Parse(page); err == nil {
+	if u, err := url.Parse(page.URL); err == nil {
 		host = u.Host
 	}
-	d.show(w, http.StatusOK, "go", view{Title: "Sign in to " + s.Name, Person: p.Name, Server: s.Name, Page: page, Host: host})
+	d.show(w, http.StatusOK, "go", view{Title: "Sign in to " + s.Name, Person: p.Name, Server: s.Name, Page: page.URL, Host: host, Issuer: page.Issuer})
 }
 
 // callback takes the answer of a sign-in page, from the browser that was sent there.

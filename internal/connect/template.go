@@ -14,6 +14,7 @@ type view struct {
 	Secrets []string
 	Page    string // of the authorization server
 	Host    string // of Page
+	Issuer  string // whose page it is
 	Problem string
 	Again   string // where to sign in once more
 	List    string // the page of all accounts
@@ -44,7 +45,7 @@ var pages = template.Must(template.New("").Parse(`
 <p><button>{{if .Connected}}Connect another account{{else}}Connect{{end}}</button></p></form>
 {{if .Connected}}<form method="post"><button name="do" value="disconnect">Disconnect</button></form>{{end}}{{template "bottom"}}{{end}}
 {{define "go"}}{{template "top" .}}
-<p>You are <strong>{{.Person}}</strong>. To connect your account of <strong>{{.Server}}</strong>, sign in at <strong>{{.Host}}</strong>.</p>
+<p>You are <strong>{{.Person}}</strong>. To connect your account of <strong>{{.Server}}</strong>, sign in at <strong>{{.Host}}</strong>. What you allow there goes to the authorization server <strong>{{.Issuer}}</strong>.</p>
 <p><a href="{{.Page}}" rel="noreferrer">Go on at {{.Host}}</a></p>{{template "bottom"}}{{end}}
 {{define "done"}}{{template "top" .}}
 <p>{{if .Connected}}The agents of <strong>{{.Person}}</strong> use your account of <strong>{{.Server}}</strong> from now on.{{else}}The agents of <strong>{{.Person}}</strong> can use <strong>{{.Server}}</strong> no more.{{end}} You can close this page.</p>

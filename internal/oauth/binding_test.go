@@ -53,8 +53,7 @@ func (r *rogue) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case "/.well-known/oauth-authorization-server":
 		reply(w, http.StatusOK, r.metadata())
 	case "/authorize":
-		q := req.URL.Query()
-		http.Redirect(w, req, q.Get("redirect_uri")+"?"+url.Values{"code": {"c"}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
+		sendBack(w, req)
 	case "/register":
 		reply(w, http.StatusCreated, map[string]any{"client_id": "x"})
 	case "/token":
@@ -62,6 +61,12 @@ func (r *rogue) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	default:
 		http.NotFound(w, req)
 	}
+}
+
+// sendBack answers a sign-in page with a code at once.
+func sendBack(w http.ResponseWriter, req *http.Request) {
+	q := req.URL.Query()
+	http.Redirect(w, req, q.Get("redirect_uri")+"?"+url.Values{"code": {"c"}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 }
 
 func (r *rogue) metadata() map[string]any {

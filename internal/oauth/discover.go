@@ -57,7 +57,10 @@ func (d *discovery) discover(ctx context.Context, u *url.URL) error {
 		}
 		d.as = &oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token"}
 	}
-	return d.checkEndpoints()
+	if err := d.checkEndpoints(); err != nil {
+		return err
+	}
+	return d.checkPage(ctx)
 }
 
 // challenge asks the server for something without a token. Some servers answer
@@ -132,35 +135,57 @@ func (d *discovery) protectedResource(ctx context.Context, u *url.URL) (issuer s
 	return "", cmp.Or(problem, errors.New("its metadata names no authorization server"))
 }
 
-// authServer reads the metadata of issuer, where OAuth and OpenID Connect have
-// it. There may be none.
+// authServer reads the metadata of issuer. A document that names another issuer is
+// taken if that one's own metadata agrees: the server could have named it at once.
+// There may be none.
 func (d *discovery) authServer(ctx context.Context, issuer string) error {
+	as, err := d.metadataOf(ctx, issuer)
+	if err != nil || as == nil {
+		return err
+	}
+	if !sameIssuer(as.Issuer, issuer) {
+		other := as.Issuer
+		if as, err = d.metadataOf(ctx, other); err != nil || as == nil || !sameIssuer(as.Issuer, other) {
+			return fmt.Errorf("it is that of %q, not of %q", cleanText(other), cleanText(issuer))
+		}
+	}
+	// OpenID Connect Discovery does not have the field: who names the issuer in the
+	// configuration knows that it checks the challenge.
+	trusted := len(as.CodeChallengeMethodsSupported) == 0 && d.trusts(as.Issuer)
+	if !trusted && !slices.Contains(as.CodeChallengeMethodsSupported, "S256") {
+		return errors.New(`the authorization server does not support PKCE ("issuer" in "oauth" of the server allows one whose metadata says nothing about it)`)
+	}
+	d.as = as
+	return nil
+}
+
+// metadataOf reads the metadata at issuer, whatever issuer it names: nil if there is
+// none.
+func (d *discovery) metadataOf(ctx context.Context, issuer string) (*oauthex.AuthServerMeta, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.User != nil {
-		return errors.New("the issuer is not a URL")
+		return nil, errors.New("the issuer is not a URL")
 	}
-	root, path := outbound.Origin(u), strings.Trim(u.Path, "/")
-	places := []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"}
-	if path != "" {
-		places = []string{places[0] + "/" + path, places[1] + "/" + path, "/" + path + places[1]}
-	}
-	for _, p := range places {
+	var problem error
+	for _, address := range metadataAddresses(u) {
 		var as oauthex.AuthServerMeta
-		found, err := d.get(ctx, root+p, &as)
-		switch {
-		case err != nil:
-			return err
-		case !found:
-			continue
-		case !sameIssuer(as.Issuer, issuer):
-			return fmt.Errorf("it is that of %q, not of %q", cleanText(as.Issuer), cleanText(issuer))
-		case !slices.Contains(as.CodeChallengeMethodsSupported, "S256"):
-			return errors.New("the authorization server does not support PKCE")
+		found, err := d.get(ctx, address, &as)
+		if found && err == nil {
+			return &as, nil
 		}
-		d.as = &as
-		return nil
+		problem = cmp.Or(problem, err)
 	}
-	return nil
+	return nil, problem
+}
+
+// metadataAddresses are where OAuth and OpenID Connect have the metadata of an issuer.
+func metadataAddresses(issuer *url.URL) []string {
+	const oauth, openID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	root, path := outbound.Origin(issuer), strings.Trim(issuer.EscapedPath(), "/")
+	if path == "" {
+		return []string{root + oauth, root + openID}
+	}
+	return []string{root + oauth + "/" + path, root + openID + "/" + path, root + "/" + path + openID}
 }
 
 // sameIssuer compares issuers without regard to a slash at their ends.
@@ -185,17 +210,20 @@ func (d *discovery) get(ctx context.Context, address string, into any) (found bo
 	switch {
 	case resp.StatusCode >= 500:
 		return false, fmt.Errorf("%s answered HTTP %d", req.URL.Host, resp.StatusCode)
-	case resp.StatusCode != http.StatusOK || kind != "application/json":
+	case resp.StatusCode != http.StatusOK || kind == "text/html":
 		return false, nil
 	}
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return false, fmt.Errorf("ask %s: %w", req.URL.Host, outbound.Cause(err))
 	}
-	if json.Unmarshal(data, into) != nil {
-		return false, fmt.Errorf("%s answered invalid JSON", req.URL.Host)
+	if json.Unmarshal(data, into) == nil {
+		return true, nil
 	}
-	return true, nil
+	if kind != "application/json" { // a file server may call a document anything, and a page too
+		return false, nil
+	}
+	return false, fmt.Errorf("%s answered invalid JSON", req.URL.Host)
 }
 
 // checkEndpoints refuses addresses that nothing secret may go to, or that lead

@@ -24,6 +24,9 @@ import (
 type LoginOptions struct {
 	// Open starts a browser; nil means that none is to be started.
 	Open func(url string) error
+	// Issuer is called with the authorization server, as its metadata names it, before
+	// the page is opened or shown; nil ignores it.
+	Issuer func(issuer string)
 	// Show shows the address of the sign-in page, and why no browser was
 	// started if that was tried. It is called when no browser is.
 	Show func(url string, why error)
@@ -95,18 +98,20 @@ func (m *Manager) keep(ctx context.Context, s Server, rec *record) (Status, erro
 	return m.status(s, rec), nil
 }
 
-// checkIssuer refuses an authorization server that a configured client is not
-// for. Where the configuration does not say, that is who was signed in to before.
+// checkIssuer refuses another authorization server than the configured one. Where the
+// configuration has none, a configured secret stays with that of the sign-in before.
 func (d *discovery) checkIssuer(old *record) error {
 	c := d.s.Client
-	want, hint := c.Issuer, `"issuer" in its "oauth" has`
-	if want == "" && c.Secret != "" && old != nil && old.Configured && old.ClientID == c.ID {
-		want, hint = old.Issuer, "it was signed in to before; to change that, type broker auth logout "+Quote(d.s.Name)+" first:"
+	switch {
+	case c.Issuer != "":
+		if !sameIssuer(c.Issuer, d.as.Issuer) {
+			return fmt.Errorf(`its authorization server is now %s, but "issuer" in its "oauth" has %s`, cleanText(d.as.Issuer), cleanText(c.Issuer))
+		}
+	case c.Secret != "" && old != nil && old.Configured && old.ClientID == c.ID && !sameIssuer(old.Issuer, d.as.Issuer):
+		return fmt.Errorf("its authorization server is now %s, but the client secret is for %s (it was signed in to before; to change that, type broker auth logout %s first)",
+			cleanText(d.as.Issuer), cleanText(old.Issuer), Quote(d.s.Name))
 	}
-	if want == "" || c.ID == "" || sameIssuer(want, d.as.Issuer) {
-		return nil
-	}
-	return fmt.Errorf("its authorization server is now %s, but the client secret is for %s (%s)", cleanText(d.as.Issuer), cleanText(want), hint)
+	return nil
 }
 
 // A login is one sign-in under way.
@@ -172,7 +177,7 @@ func (b *begun) finish(ctx context.Context, m *Manager, c *outbound.Client, a *a
 	switch { // RFC 9207: an answer of another authorization server is not taken
 	case a.Iss == "" && b.SaysIssuer:
 		return nil, errors.New("the answer of the sign-in page does not say which authorization server it is from")
-	case a.Iss != "" && a.Iss != r.Issuer:
+	case a.Iss != "" && !sameIssuer(a.Iss, r.Issuer):
 		return nil, fmt.Errorf("the answer is from %s, which does not match expected issuer %s", cleanText(a.Iss), cleanText(r.Issuer))
 	}
 	err := m.exchange(ctx, c, r, client, url.Values{
@@ -273,6 +278,9 @@ func (l *login) wanted() []string {
 
 // person sends the person to the sign-in page and waits for the answer.
 func (l *login) person(ctx context.Context, page string) (*auth.AuthorizationResult, error) {
+	if l.o.Issuer != nil {
+		l.o.Issuer(cleanText(l.as.Issuer))
+	}
 	var why error
 	if l.o.Open != nil {
 		why = l.o.Open(page)

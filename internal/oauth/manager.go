@@ -41,8 +41,9 @@ type Client struct {
 	// MetadataURL is the address of a client ID metadata document, which is
 	// used where the authorization server supports them.
 	MetadataURL string
-	// Issuer is the authorization server that ID and Secret are for. Empty
-	// means that of the first sign-in with them.
+	// Issuer is the only authorization server to sign in at. Its sign-in page may be
+	// on any host. Empty means what the server names, and for ID and Secret that of
+	// the first sign-in with them.
 	Issuer string
 }
 

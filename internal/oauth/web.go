@@ -11,22 +11,28 @@ import (
 	"strings"
 )
 
+// A Page is a sign-in page that a person is sent to.
+type Page struct {
+	URL    string
+	Issuer string // the authorization server, as its metadata names it
+}
+
 // Begin begins a sign-in to s whose answer comes to redirect, which is not this
-// process's alone. It returns the address of the sign-in page, whose answer carries
-// state, and what Finish needs, which is secret.
-func (m *Manager) Begin(ctx context.Context, s Server, redirect, state string) (page string, waiting []byte, err error) {
+// process's alone. It returns the sign-in page, whose answer carries state, and what
+// Finish needs, which is secret.
+func (m *Manager) Begin(ctx context.Context, s Server, redirect, state string) (page Page, waiting []byte, err error) {
 	l, err := m.login(ctx, s)
 	if err != nil {
-		return "", nil, err
+		return Page{}, nil, err
 	}
 	defer l.c.CloseIdleConnections()
 	l.redirect = redirect
-	page, b, err := l.begin(ctx, state)
+	address, b, err := l.begin(ctx, state)
 	if err != nil {
-		return "", nil, fmt.Errorf("sign in to %s: %w", s.Name, err)
+		return Page{}, nil, fmt.Errorf("sign in to %s: %w", s.Name, err)
 	}
 	waiting, err = json.Marshal(b)
-	return page, waiting, err
+	return Page{URL: address, Issuer: cleanText(l.as.Issuer)}, waiting, err
 }
 
 // Finish ends a sign-in that Begin began, with the query of the redirect, and stores

@@ -207,6 +207,8 @@ func TestConsoleInABrowser(t *testing.T) {
 			_, _ = fmt.Fprint(w, large.url)
 		case "/back":
 			full.serve(full.addr)
+		case "/cookie": // a program of another port sees what browsers send it
+			_, _ = fmt.Fprint(w, r.Header.Get("Cookie"))
 		}
 	}))
 	defer control.Close()
@@ -242,18 +244,32 @@ func TestConsoleInABrowser(t *testing.T) {
 
 // get asks the interface as a page does.
 func (p *place) get(ctx context.Context, path string) (*http.Response, error) {
-	_, token, _ := strings.Cut(p.url, "#token=")
-	res, err := http.Post("http://"+p.addr+"/console/session", "application/json", strings.NewReader(`{"token": "`+token+`"}`))
+	cookie, key, err := p.enter()
 	if err != nil {
 		return nil, err
 	}
-	defer res.Body.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+"/api/"+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	req.AddCookie(res.Cookies()[0])
+	req.AddCookie(cookie)
+	req.Header.Set(console.KeyHeader, key)
 	return http.DefaultClient.Do(req)
+}
+
+// enter opens a session as a page does.
+func (p *place) enter() (cookie *http.Cookie, key string, err error) {
+	_, token, _ := strings.Cut(p.url, "#token=")
+	res, err := http.Post("http://"+p.addr+"/console/session", "application/json", strings.NewReader(`{"token": "`+token+`"}`))
+	if err != nil {
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	var session struct{ Key string }
+	if err := json.NewDecoder(res.Body).Decode(&session); err != nil {
+		return nil, "", err
+	}
+	return res.Cookies()[0], session.Key, nil
 }
 
 // What is planted in scripts, arguments, results and errors is in no answer and in no
@@ -285,24 +301,24 @@ func TestSecretsAreInNoAnswer(t *testing.T) {
 
 func TestForeignRequestsAreRefused(t *testing.T) {
 	p := newPlace(t, nil, t.TempDir())
-	_, token, _ := strings.Cut(p.url, "#token=")
-	res, err := http.Post("http://"+p.addr+"/console/session", "application/json", strings.NewReader(`{"token": "`+token+`"}`))
+	cookie, key, err := p.enter()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
-	cookie := res.Cookies()[0]
 	for _, tt := range []struct {
 		name, method, host, origin, site string
-		cookie                           bool
+		cookie, key                      bool
 		want                             int
 	}{
-		{"the console", "GET", "", "", "", true, 200},
-		{"no session", "GET", "", "", "", false, 403},
-		{"another host", "GET", "evil.example", "", "", true, 403},
-		{"another origin", "GET", "", "http://evil.example", "", true, 403},
-		{"another port of this machine", "POST", "", "http://127.0.0.1:1", "same-site", true, 403},
-		{"a form of another page", "POST", "", "", "cross-site", true, 403},
+		{"the console", "GET", "", "", "", true, true, 200},
+		{"no session", "GET", "", "", "", false, false, 403},
+		{"the cookie alone", "GET", "", "", "", true, false, 403},
+		{"the cookie alone changes things", "POST", "", "", "", true, false, 403},
+		{"the key alone", "GET", "", "", "", false, true, 403},
+		{"another host", "GET", "evil.example", "", "", true, true, 403},
+		{"another origin", "GET", "", "http://evil.example", "", true, true, 403},
+		{"another port of this machine", "POST", "", "http://127.0.0.1:1", "same-site", true, true, 403},
+		{"a form of another page", "POST", "", "", "cross-site", true, true, 403},
 	} {
 		path := map[string]string{"GET": "/api/executions", "POST": "/api/execute"}[tt.method]
 		req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://"+p.addr+path, strings.NewReader(`{"code": "1"}`))
@@ -320,6 +336,9 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 		}
 		if tt.cookie {
 			req.AddCookie(cookie)
+		}
+		if tt.key {
+			req.Header.Set(console.KeyHeader, key)
 		}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {

@@ -3,13 +3,16 @@
 //
 // Who opens the console proves it with a token that was printed for him, in the
 // fragment of the address, which browsers send to nobody. The page exchanges it for
-// a cookie that no script reads and no other site sends. Package connect has those who
-// sign in with their issuer instead.
+// a cookie that no script reads and no other site sends, and a key, which the page
+// keeps for its origin and sends in a header. Browsers send a cookie to every port of
+// its host, so a cookie alone is worth nothing. Package connect has those who sign in
+// with their issuer instead.
 package console
 
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"embed"
 	"encoding/hex"
 	"encoding/json"
@@ -36,12 +39,16 @@ const (
 	maxKeys = 64
 	// sessionAge is how long a browser need not show a token again.
 	sessionAge = 12 * time.Hour
+
+	// KeyHeader is the header in which a page sends the key of its session.
+	KeyHeader = "Broker-Console-Key"
 )
 
 // A key is what a token or a session is good for.
 type key struct {
 	changes bool
-	once    bool // of a token
+	once    bool              // of a token
+	page    [sha256.Size]byte // of a session: the digest of the page's key
 	since   time.Time
 }
 
@@ -101,8 +108,8 @@ func cookieName(r *http.Request) string {
 	return "broker-console-" + port
 }
 
-// Session says whether a request has the cookie of a session, and may change
-// things.
+// Session says whether a request has the cookie and the key of a session, and may
+// change things.
 func (c *Console) Session(r *http.Request) (in, changes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,6 +122,8 @@ func (c *Console) session(r *http.Request) (in, changes bool) {
 		return false, false
 	}
 	k, ok := c.sessions[sha256.Sum256([]byte(cookie.Value))]
+	page := sha256.Sum256([]byte(r.Header.Get(KeyHeader)))
+	ok = ok && subtle.ConstantTimeCompare(k.page[:], page[:]) == 1
 	return ok && time.Since(k.since) < sessionAge, ok && k.changes
 }
 
@@ -152,7 +161,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// open exchanges a token for a cookie.
+// open exchanges a token for a cookie, and a key in the answer.
 func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Token string }
 	err := json.NewDecoder(io.LimitReader(r.Body, 4<<10)).Decode(&body)
@@ -171,8 +180,12 @@ func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 	if k.once {
 		delete(c.tokens, digest)
 	}
+	page := rand.Text()
+	k.page = sha256.Sum256([]byte(page))
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: c.sessions.add(k), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	w.WriteHeader(http.StatusNoContent)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(map[string]string{"key": page}) // the page may be gone
 }
 
 // buildID changes with the files.

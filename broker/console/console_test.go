@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,20 +27,77 @@ func TestUnknownTokensOpenNothing(t *testing.T) {
 	}
 }
 
+// enter opens a console, with the cookies and the key of a session before if there are
+// any.
+func enter(c *console.Console, token, key string, cookies ...*http.Cookie) (res *http.Response, newKey string) {
+	req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:1/console/session", strings.NewReader(`{"token": "`+token+`"}`))
+	for _, cookie := range cookies {
+		req.AddCookie(cookie)
+	}
+	if key != "" {
+		req.Header.Set(console.KeyHeader, key)
+	}
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, req)
+	var session struct{ Key string }
+	_ = json.Unmarshal(w.Body.Bytes(), &session)
+	return w.Result(), session.Key
+}
+
 func TestSessionsAreStrictAndBoundToTheirPort(t *testing.T) {
 	c := console.New()
 	_, token, _ := strings.Cut(c.URL("127.0.0.1:1", false, false), "#token=")
-	res := ask(c, http.MethodPost, "http://127.0.0.1:1/console/session", `{"token": "`+token+`"}`)
-	cookies := res.Result().Cookies()
-	if res.Code != http.StatusNoContent || len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode {
-		t.Fatalf("%d %+v", res.Code, cookies)
+	res, key := enter(c, token, "")
+	cookies := res.Cookies()
+	if res.StatusCode != http.StatusOK || key == "" || len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode || cookies[0].Value == key {
+		t.Fatalf("%d %+v, key %q", res.StatusCode, cookies, key)
 	}
 	for url, want := range map[string]bool{"http://127.0.0.1:1/": true, "http://127.0.0.1:2/": false} {
 		req := httptest.NewRequest(http.MethodGet, url, nil)
 		req.AddCookie(cookies[0])
+		req.Header.Set(console.KeyHeader, key)
 		if in, changes := c.Session(req); in != want || changes {
 			t.Errorf("%s: in %v, changes %v; want in %v and no changes", url, in, changes, want)
 		}
+	}
+}
+
+// Browsers send the cookie of a session to every port of its host: alone, with a wrong
+// key and with that of another session it opens nothing, and neither does the key.
+func TestCookieAloneIsWorthNothing(t *testing.T) {
+	c := console.New()
+	_, token, _ := strings.Cut(c.URL("127.0.0.1:1", true, false), "#token=")
+	first, key := enter(c, token, "")
+	second, other := enter(c, token, "")
+	for _, tt := range []struct {
+		what   string
+		cookie []*http.Cookie
+		key    string
+		want   bool
+	}{
+		{"both", first.Cookies(), key, true},
+		{"the cookie alone", first.Cookies(), "", false},
+		{"a wrong key", first.Cookies(), "guess", false},
+		{"the key of another session", first.Cookies(), other, false},
+		{"the key in the cookie's place", []*http.Cookie{{Name: first.Cookies()[0].Name, Value: key}}, key, false},
+		{"the cookie in the key's place", first.Cookies(), first.Cookies()[0].Value, false},
+		{"the key alone", nil, key, false},
+		{"both of the other", second.Cookies(), other, true},
+	} {
+		req := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:1/api/executions", nil)
+		for _, cookie := range tt.cookie {
+			req.AddCookie(cookie)
+		}
+		if tt.key != "" {
+			req.Header.Set(console.KeyHeader, tt.key)
+		}
+		if in, changes := c.Session(req); in != tt.want || changes != tt.want {
+			t.Errorf("%s: in %v, changes %v", tt.what, in, changes)
+		}
+	}
+	// Nor is it exchanged for a key.
+	if res, got := enter(c, "used", "", first.Cookies()...); res.StatusCode != http.StatusForbidden || got != "" {
+		t.Errorf("a cookie without a token: %s, key %q", res.Status, got)
 	}
 }
 
@@ -47,23 +105,14 @@ func TestSessionsAreStrictAndBoundToTheirPort(t *testing.T) {
 func TestTokensForOneBrowser(t *testing.T) {
 	c := console.New()
 	_, token, _ := strings.Cut(c.URL("127.0.0.1:1", true, true), "#token=")
-	open := func(cookies ...*http.Cookie) *http.Response {
-		req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:1/console/session", strings.NewReader(`{"token": "`+token+`"}`))
-		for _, cookie := range cookies {
-			req.AddCookie(cookie)
-		}
-		res := httptest.NewRecorder()
-		c.ServeHTTP(res, req)
-		return res.Result()
-	}
-	first := open()
-	if first.StatusCode != http.StatusNoContent {
+	first, key := enter(c, token, "")
+	if first.StatusCode != http.StatusOK || key == "" {
 		t.Fatal(first.Status)
 	}
-	if second := open(); second.StatusCode != http.StatusForbidden || len(second.Cookies()) > 0 {
+	if second, got := enter(c, token, ""); second.StatusCode != http.StatusForbidden || len(second.Cookies()) > 0 || got != "" {
 		t.Errorf("another browser: %s", second.Status)
 	}
-	if again := open(first.Cookies()...); again.StatusCode != http.StatusNoContent || len(again.Cookies()) > 0 {
+	if again, _ := enter(c, token, key, first.Cookies()...); again.StatusCode != http.StatusNoContent || len(again.Cookies()) > 0 {
 		t.Errorf("the same browser: %s", again.Status)
 	}
 }
@@ -75,7 +124,7 @@ func TestManyTokensEndTheOldest(t *testing.T) {
 	for range 100 {
 		_, last, _ = strings.Cut(c.URL("h", true, false), "#token=")
 	}
-	for token, want := range map[string]int{first: http.StatusForbidden, last: http.StatusNoContent} {
+	for token, want := range map[string]int{first: http.StatusForbidden, last: http.StatusOK} {
 		if res := ask(c, http.MethodPost, "/console/session", `{"token": "`+token+`"}`); res.Code != want {
 			t.Errorf("%d, want %d", res.Code, want)
 		}

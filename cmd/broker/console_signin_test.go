@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type consoleBrowser struct {
 	t    *testing.T
 	jar  http.CookieJar
 	stop string
+	key  string // of the page
 }
 
 func newConsoleBrowser(t *testing.T, person, groups string) *consoleBrowser {
@@ -51,6 +53,9 @@ func (b *consoleBrowser) do(method, at, body string, header ...string) (status i
 			req.Host = header[i+1]
 		}
 	}
+	if b.key != "" {
+		req.Header.Set("Broker-Console-Key", b.key)
+	}
 	client := http.Client{Jar: b.jar, CheckRedirect: func(req *http.Request, _ []*http.Request) error {
 		if b.stop != "" && strings.Contains(req.URL.String(), b.stop) {
 			return http.ErrUseLastResponse
@@ -65,6 +70,9 @@ func (b *consoleBrowser) do(method, at, body string, header ...string) (status i
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	if _, key, ok := strings.Cut(cmp.Or(resp.Header.Get("Location"), resp.Request.URL.String()), "#key="); ok {
+		b.key = key
 	}
 	return resp.StatusCode, string(data), resp.Header.Get("Location")
 }
@@ -174,7 +182,7 @@ func TestPeopleSignInToTheConsole(t *testing.T) {
 	bob := newConsoleBrowser(t, "bob", "support")
 	back := strings.Replace(bob.answer(one), one, two, 1)
 	bob.stop = "/console/"
-	if status, text, next := bob.do("GET", back, "", "Host", strings.TrimPrefix(base, "http://")); status != 303 || next != base+"/console/" {
+	if status, text, next := bob.do("GET", back, "", "Host", strings.TrimPrefix(base, "http://")); status != 303 || !strings.HasPrefix(next, base+"/console/#key=") {
 		t.Errorf("the answer at the other broker: %d %s %s", status, text, next)
 	}
 	says(bob, 200, "GET", one+"/api/executions", "")
@@ -219,13 +227,24 @@ func TestPeopleSignInToTheConsole(t *testing.T) {
 		}
 	}
 
+	// The cookie alone, which other ports of the host get, opens nothing.
+	here := &url.URL{Scheme: "http", Host: "localhost"}
+	thief := *newConsoleBrowser(t, "eve", "golf")
+	thief.jar.SetCookies(here, ann.jar.Cookies(here))
+	says(&thief, 403, "GET", one+"/api/executions", "", "no_session")
+	thief.key = bob.key
+	says(&thief, 403, "GET", one+"/api/executions", "", "no_session")
+	if status, _, _ := thief.do("POST", one+"/console/sign-out", ""); status != 204 {
+		t.Errorf("the cookie alone signs out: %d", status)
+	}
+	says(ann, 200, "GET", one+"/api/executions", "")
+
 	// Who signs out at one broker is out at all.
 	if status, text, _ := ann.do("POST", one+"/console/sign-out", "", "Sec-Fetch-Site", "cross-site"); status != 403 {
 		t.Errorf("a page of another site signs out: %d %s", status, text)
 	}
 	kept := *ann
 	kept.jar, _ = cookiejar.New(nil)
-	here := &url.URL{Scheme: "http", Host: "localhost"}
 	kept.jar.SetCookies(here, ann.jar.Cookies(here))
 	says(ann, 204, "POST", two+"/console/sign-out", "")
 	says(&kept, 403, "GET", one+"/api/executions", "", "no_session")

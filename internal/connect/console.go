@@ -3,6 +3,7 @@ package connect
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -51,6 +52,18 @@ type Visit struct {
 	Denied  error            // why the person may do nothing at all any more
 }
 
+// keyHeader is the header in which a page of the console sends the key of its session:
+// browsers send the cookie to every port of its host.
+const keyHeader = "Broker-Console-Key"
+
+// hasKey accepts the session of the console whose key a request has.
+func hasKey(r *http.Request) func(waiting) bool {
+	key := r.Header.Get(keyHeader)
+	return func(w waiting) bool {
+		return key != "" && subtle.ConstantTimeCompare([]byte(w.Browser), []byte(hashed(key))) == 1
+	}
+}
+
 // Visit is the session of the browser of a request. An error means that nobody can say
 // now.
 func (d *Desk) Visit(r *http.Request) (v Visit, err error) {
@@ -58,7 +71,7 @@ func (d *Desk) Visit(r *http.Request) (v Visit, err error) {
 	if d.o.Console == nil || token == "" {
 		return v, nil
 	}
-	w, err := d.look(r.Context(), token, kindConsole, func(waiting) bool { return true })
+	w, err := d.look(r.Context(), token, kindConsole, hasKey(r))
 	if errors.Is(err, errGone) {
 		return v, nil
 	}
@@ -109,14 +122,14 @@ func (d *Desk) enteredConsole(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		p, values, err = d.o.Console.Verify(r.Context(), id, kept.Get("nonce"))
 	}
-	changes, token := false, ""
+	changes, token, key := false, "", rand.Text()
 	if err == nil {
 		if changes, err = d.o.Console.May(p, values); err != nil {
 			d.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Failed: true, Detail: "not let into the console: " + err.Error()})
 		}
 	}
 	if err == nil {
-		token, err = d.wait(r.Context(), waiting{Kind: kindConsole, Person: personOf(p), Values: values}, consoleTime)
+		token, err = d.wait(r.Context(), waiting{Kind: kindConsole, Person: personOf(p), Values: values, Browser: hashed(key)}, consoleTime)
 	}
 	if err != nil {
 		d.failed(w, http.StatusForbidden, view{Title: "Not signed in", Again: d.base().JoinPath("console/sign-in").String()}, err)
@@ -128,7 +141,9 @@ func (d *Desk) enteredConsole(w http.ResponseWriter, r *http.Request) {
 	}
 	d.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Detail: detail})
 	http.SetCookie(w, strict(d.cookie(kindConsole, token, consoleTime)))
-	http.Redirect(w, r, d.base().JoinPath("console/").String(), http.StatusSeeOther)
+	page := d.base().JoinPath("console/")
+	page.Fragment = "key=" + key // which the browser sends to nobody
+	http.Redirect(w, r, page.String(), http.StatusSeeOther)
 }
 
 func strict(c *http.Cookie) *http.Cookie {
@@ -138,7 +153,7 @@ func strict(c *http.Cookie) *http.Cookie {
 
 // leaveConsole ends the session of a browser, at all brokers.
 func (d *Desk) leaveConsole(w http.ResponseWriter, r *http.Request) {
-	gone, err := d.take(r.Context(), d.cookieOf(r, kindConsole), kindConsole, func(waiting) bool { return true })
+	gone, err := d.take(r.Context(), d.cookieOf(r, kindConsole), kindConsole, hasKey(r))
 	if err != nil && !errors.Is(err, errGone) {
 		http.Error(w, "the session cannot be ended: "+err.Error(), http.StatusServiceUnavailable)
 		return

@@ -23,14 +23,19 @@ func TestSessionsOfTheConsoleEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	visit := func(kind string, life time.Duration) Visit {
+	const key = "key"
+	visit := func(kind string, life time.Duration, keys ...string) Visit {
 		t.Helper()
-		token, err := d.wait(t.Context(), waiting{Kind: kind, Person: person{Subject: "1", Name: "ann"}}, life)
+		token, err := d.wait(t.Context(), waiting{Kind: kind, Person: person{Subject: "1", Name: "ann"}, Browser: hashed(key)}, life)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := httptest.NewRequest(http.MethodGet, "/api/executions", nil)
 		r.AddCookie(d.cookie(kindConsole, token, time.Hour))
+		if keys == nil {
+			keys = []string{key}
+		}
+		r.Header.Set(keyHeader, keys[0])
 		v, err := d.Visit(r)
 		if err != nil {
 			t.Fatal(err)
@@ -39,6 +44,11 @@ func TestSessionsOfTheConsoleEnd(t *testing.T) {
 	}
 	if v := visit(kindConsole, time.Minute); v.Person == nil || v.Person.Name != "ann" || !v.Changes {
 		t.Errorf("a session: %+v", v)
+	}
+	for _, wrong := range []string{"", "other", hashed(key)} { // browsers send the cookie to every port of its host
+		if v := visit(kindConsole, time.Minute, wrong); v.Person != nil {
+			t.Errorf("a session with the key %q: %+v", wrong, v)
+		}
 	}
 	if v := visit(kindConsole, -time.Second); v.Person != nil {
 		t.Errorf("a session that has expired: %+v", v)

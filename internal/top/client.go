@@ -22,6 +22,7 @@ type client struct {
 	http    *outbound.Client
 	base    string // such as http://127.0.0.1:1234
 	cookies []*http.Cookie
+	key     string // of the session, beside its cookie
 }
 
 // maxAnswer bounds what is read of an answer, and of one event.
@@ -40,6 +41,11 @@ func connect(ctx context.Context, address string) (*client, error) {
 	}
 	defer res.Body.Close()
 	c.cookies = res.Cookies()
+	var session struct{ Key string }
+	if err := json.NewDecoder(io.LimitReader(res.Body, 4<<10)).Decode(&session); err != nil {
+		return nil, fmt.Errorf("open a session: %w", err)
+	}
+	c.key = session.Key
 	return c, nil
 }
 
@@ -60,6 +66,9 @@ func (c *client) send(ctx context.Context, method, path string, body any) (*http
 	req.Header.Set("Content-Type", "application/json")
 	for _, cookie := range c.cookies {
 		req.AddCookie(cookie)
+	}
+	if c.key != "" {
+		req.Header.Set("Broker-Console-Key", c.key)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {

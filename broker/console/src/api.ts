@@ -55,11 +55,53 @@ export async function get<T>(path: string, query: Record<string, string | number
   const q = new URLSearchParams();
   for (const [k, v] of Object.entries(query)) if (v !== undefined && v !== '') q.set(k, String(v));
   const text = q.toString();
-  return read<T>(await fetch('/api/' + path + (text ? '?' + text : ''), { signal }));
+  return read<T>(await ask('/api/' + path + (text ? '?' + text : ''), { signal }));
 }
 
 export async function send<T>(path: string, body: unknown, method = 'POST', signal?: AbortSignal): Promise<T> {
-  return read<T>(await fetch('/api/' + path, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body), signal }));
+  return read<T>(await ask('/api/' + path, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body), signal }));
+}
+
+// The key of the session: what the page has beside the cookie, which browsers send to
+// every port of this host. Storage and channel are those of this origin.
+const keyName = 'broker-console-key';
+const keyOf = (): string => sessionStorage.getItem(keyName) ?? '';
+const tabs = new BroadcastChannel(keyName);
+let keyHeard = (): void => { /* nobody waits for one */ };
+function keep(key: string): void {
+  sessionStorage.setItem(keyName, key);
+  keyHeard();
+}
+tabs.onmessage = (e: MessageEvent<{ key?: string }>) => {
+  if (!e.data.key) {
+    if (keyOf() && !signedOut.value) tabs.postMessage({ key: keyOf() });
+  } else if (e.data.key !== keyOf()) {
+    keep(e.data.key);
+    if (signedOut.value) location.reload();
+  }
+};
+
+// heard asks the other tabs for the key. One that sleeps answers later, if at all.
+function heard(): Promise<void> {
+  return new Promise((done) => {
+    keyHeard = done;
+    tabs.postMessage({});
+    setTimeout(done, 300);
+  });
+}
+
+// ask is fetch with the key.
+function ask(path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (keyOf()) headers.set('Broker-Console-Key', keyOf());
+  return fetch(path, { ...init, headers });
+}
+
+// file reads what an address answers, and the name that it gives that.
+export async function file(path: string): Promise<[name: string, content: Blob]> {
+  const res = await ask(path);
+  if (!res.ok) return read<never>(res);
+  return [/filename="([^"]+)"/.exec(res.headers.get('Content-Disposition') ?? '')?.[1] ?? 'download', await res.blob()];
 }
 
 async function read<T>(res: Response): Promise<T> {
@@ -73,25 +115,40 @@ async function read<T>(res: Response): Promise<T> {
   throw new Error(detail);
 }
 
-// open exchanges the token in the address for a session. Without one there may be
-// a session already.
+// open exchanges the token in the address for a session, or takes the key of a sign-in
+// from it. Without either, this tab or another may have a session already.
 export async function open(): Promise<void> {
-  const token = /^#token=([A-Z0-9]+)/.exec(location.hash)?.[1];
-  if (!token) return;
+  const [, kind, value] = /^#(token|key)=([A-Z0-9]+)/.exec(location.hash) ?? [];
+  if (!value) {
+    if (!keyOf()) await heard();
+    return;
+  }
   history.replaceState(null, '', location.pathname + '#/executions');
-  const res = await fetch('session', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ token }) });
-  if (!res.ok) signedOut.value = (await res.text()).trim();
+  let key: string | undefined = value;
+  if (kind === 'token') {
+    const res = await ask('session', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ token: value }) });
+    if (!res.ok) {
+      signedOut.value = (await res.text()).trim();
+      return;
+    }
+    key = res.status === 200 ? ((await res.json()) as { key: string }).key : undefined;
+  }
+  if (!key) return;
+  keep(key);
+  tabs.postMessage({ key }); // the cookie of the other tabs is the new one, too
 }
 
 // session says who has signed in to the console, and whether people can.
 export const session = signal<{ sign_in?: boolean; name?: string; changes?: boolean }>({});
 export async function whoIsIn(): Promise<void> {
-  const res = await fetch('session');
+  const res = await ask('session');
   if (res.ok) session.value = (await res.json()) as typeof session.value;
 }
 export async function signOut(): Promise<void> {
-  const res = await fetch('sign-out', { method: 'POST' });
-  if (res.ok) location.reload(); else problem.value = (await res.text()).trim();
+  const res = await ask('sign-out', { method: 'POST' });
+  if (!res.ok) { problem.value = (await res.text()).trim(); return; }
+  sessionStorage.removeItem(keyName);
+  location.reload();
 }
 
 export interface News { executions: Execution[]; calls: Call[]; events: Event[]; missed?: boolean }
@@ -110,28 +167,54 @@ export function onServers(f: () => void): () => void {
   return () => serverListeners.delete(f);
 }
 
-// follow connects the stream; browsers connect again by themselves, and say what
-// they have seen. A stream after one that was given up does not know that.
-export function follow(missed = false): void {
-  const source = new EventSource('/api/stream');
-  let again = missed;
-  source.addEventListener('news', (e) => {
-    live.value = true;
-    const news = JSON.parse((e as MessageEvent<string>).data) as News;
-    news.missed ||= missed;
-    missed = false;
-    for (const f of listeners) f(news);
-  });
+// again is how long follow waits before it connects again.
+const again = 3000;
+
+// follow reads the stream of news, and connects again where it stopped. EventSource
+// would do that by itself, but sends no header.
+export async function follow(): Promise<void> {
+  let position = '', missed = false;
   const servers = () => { for (const f of serverListeners) f(); };
-  source.addEventListener('servers', servers);
-  source.onopen = () => {
-    live.value = true;
-    if (again) servers(); // they may have changed while nothing was connected
-    again = true;
-  };
-  source.onerror = () => {
+  for (let first = true; ; first = false) {
+    try {
+      const res = await ask('/api/stream', { headers: position ? { 'Last-Event-ID': position } : {}, cache: 'no-store' });
+      if (res.ok && res.body) {
+        live.value = true;
+        if (!first) servers(); // they may have changed while nothing was connected
+        await events(res.body, (name, data, id) => {
+          position = id || position;
+          if (name === 'servers') servers();
+          if (name !== 'news') return;
+          const news = JSON.parse(data) as News;
+          news.missed ||= missed;
+          missed = false;
+          for (const f of listeners) f(news);
+        });
+      }
+    } catch { /* the connection is gone */ }
     live.value = false;
-    // A browser gives up on an answer that is no stream: too many pages, or no session.
-    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 3000, true);
-  };
+    missed ||= !position; // nobody knows what there was until now
+    await new Promise((done) => setTimeout(done, again));
+  }
+}
+
+// events calls f for each event of a stream until that ends.
+async function events(body: ReadableStream<Uint8Array>, f: (name: string, data: string, id: string) => void): Promise<void> {
+  const reader = body.getReader(), text = new TextDecoder();
+  let rest = '', name = '', data = '', id = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const lines = (rest + text.decode(value, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const [field, content] = [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)];
+      if (line === '') {
+        if (data) f(name, data, id);
+        name = data = id = '';
+      } else if (field === 'event') name = content;
+      else if (field === 'id') id = content;
+      else if (field === 'data') data += content;
+    }
+  }
 }

@@ -73,4 +73,4 @@ await open();
 moved();
 render(<App />, document.getElementById('app')!);
 whoIsIn().catch(() => { /* the screens say that nothing answers */ });
-if (!signedOut.value) follow();
+if (!signedOut.value) void follow();

@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { type Call, get, onNews, type Server } from './api';
 import { CallPanel } from './executions';
-import { attempt, Cmd, count, Empty, later, many, ms, param, Problem, Searching, Select, setQuery, Status, Table, Text, Time, useLoad } from './ui';
+import { attempt, Cmd, count, Download, Empty, later, many, ms, param, Problem, Searching, Select, setQuery, Status, Table, Text, Time, useLoad } from './ui';
 
 const page = 100;
 const names = ['q', 'server', 'tool', 'status', 'class', 'client', 'since'] as const;
@@ -66,7 +66,7 @@ export function Audit() {
     {loaded.value.value && !searching.value && rows.value.length === 0 && (filtered
       ? <Empty title="No call matches these filters."><a href="#/audit">Show all</a></Empty>
       : <Empty title="No tool has been called yet.">Calls of scripts and of <Cmd>broker call</Cmd> are recorded and shown here.</Empty>)}
-    {rows.value.length > 0 && <div class="row"><p class="dim">Export what is shown: <a href={exportURL('jsonl')} download>JSON lines</a>, <a href={exportURL('csv')} download>CSV</a></p>
+    {rows.value.length > 0 && <div class="row"><p class="dim">Export what is shown: <Download at={exportURL('jsonl')}>JSON lines</Download>, <Download at={exportURL('csv')}>CSV</Download></p>
       {fresh.value > 0 && <button onClick={() => void loaded.again()}>{many(fresh.value, 'new call')}</button>}</div>}
     {rows.value.length > 0 && <Table label="Calls" rows={rows.value} rowKey={(c) => String(c.n)} selected={String(open.value)} note={(c) => c.error && open.value !== c.n && <span class="clip">{c.error}</span>} under={(c) => <CallPanel c={c} />} columns={[
       { name: 'Tool', cell: (c) => <button class="link mono" aria-expanded={open.value === c.n} onClick={() => { open.value = open.value === c.n ? 0 : (c.n ?? 0); }}>{c.server}.{c.tool}</button> },

@@ -2,7 +2,7 @@
 import { signal, useSignal } from '@preact/signals';
 import { type ComponentChildren, Fragment } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { problem } from './api';
+import { file, problem } from './api';
 
 // An Address is what stands after the #: a path and its parameters.
 export interface Address { path: string[]; query: URLSearchParams }
@@ -54,12 +54,17 @@ export function pretty(v: unknown): string {
   return typeof v === 'string' ? v : JSON.stringify(v, null, 2);
 }
 // save gives the browser a file.
-export function save(name: string, text: string): void {
+export function save(name: string, content: string | Blob): void {
   const a = document.createElement('a');
-  a.href = URL.createObjectURL(new Blob([text], { type: 'application/jsonl' }));
+  a.href = URL.createObjectURL(typeof content === 'string' ? new Blob([content], { type: 'application/jsonl' }) : content);
   a.download = name;
   a.click();
-  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+  setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
+}
+
+// Download is a link to a file that only the page can get.
+export function Download({ at, children }: { at: string; children: ComponentChildren }) {
+  return <a href={at} download onClick={(e) => { e.preventDefault(); void attempt(async () => { save(...await file(at)); }); }}>{children}</a>;
 }
 
 // attention maps what is not as it should be to how much it matters.

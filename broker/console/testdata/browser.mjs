@@ -153,7 +153,7 @@ await part('a million', async () => { // A million calls: the list is there, and
     input.dispatchEvent(new Event('input', { bubbles: true }));
     requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
   }));
-  const first = await p.evaluate(async () => { const start = performance.now(); await (await fetch('/api/calls?q=find_me&limit=100')).json(); return performance.now() - start; });
+  const first = await p.evaluate(async () => { const start = performance.now(); await (await fetch('/api/calls?q=find_me&limit=100', { headers: { 'Broker-Console-Key': sessionStorage.getItem('broker-console-key') } })).json(); return performance.now() - start; });
   await p.getByText('Looking through what is older').waitFor().catch(() => check(false, 'nothing says that the search goes on'));
   await p.getByRole('button', { name: 'rare.find_me' }).waitFor();
   await shows(p, 'ledger', /1,000,000 calls/, 'a million');
@@ -310,6 +310,50 @@ await part('elsewhere', async () => { // Another name of the host, and a page of
   const answer = p.waitForResponse((r) => r.url().startsWith(origin));
   await p.evaluate((to) => fetch(to + '/api/execute', { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"code":"return 1"}' }).catch(() => {}), origin);
   check((await answer).status() === 403, `another origin: ${(await answer).status()}`);
+  await context.close();
+});
+await part('key', async () => { // What another port of this host gets opens nothing; reloads, other tabs and files work.
+  const p = await page(o.full);
+  const { origin, port } = new URL(o.full);
+  const rows = (p) => p.locator('tbody tr').first().waitFor({ timeout: 10000 });
+  const signedIn = (p, what) => rows(p).then(() => p.getByText('live', { exact: true }).waitFor({ timeout: 10000 })).catch(async () => check(false, `${what}: ${(await p.locator('body').innerText()).slice(0, 300)}`));
+  await signedIn(p, 'a tab');
+  const evil = await p.context().newPage();
+  await evil.goto(o.control + '/cookie');
+  const cookie = await evil.locator('body').innerText();
+  check(cookie.includes(`broker-console-${port}=`), 'the other port gets ' + cookie);
+  for (const [path, init] of [['/api/executions', {}], ['/api/stream', {}], ['/api/calls?format=csv', {}], ['/api/execute', { method: 'POST', body: '{"code":"return 1"}' }], ['/console/session', { method: 'POST', body: '{"token":""}' }]]) {
+    const res = await fetch(origin + path, { ...init, headers: { Cookie: cookie, 'Content-Type': 'application/json' } });
+    check(res.status === 403, `the cookie alone gets ${res.status} at ${path}`);
+  }
+  await evil.close();
+  await p.reload();
+  await signedIn(p, 'after a reload');
+  const second = await p.context().newPage();
+  await second.goto(origin + '/console/#/executions');
+  await signedIn(second, 'a second tab');
+  const [linked] = await Promise.all([p.context().waitForEvent('page'), p.getByRole('link', { name: 'Audit', exact: true }).click({ modifiers: ['Control'] })]);
+  await signedIn(linked, 'a link in a tab of its own');
+  for (const [name, first] of [['JSON lines', /^\{/], ['CSV', /^[a-z_]+,/]]) {
+    const [file] = await Promise.all([linked.waitForEvent('download', { timeout: 5000 }), linked.getByRole('link', { name, exact: true }).click()]);
+    const text = readFileSync(await file.path(), 'utf8');
+    check(first.test(text) && file.suggestedFilename() === `broker-audit.${name === 'CSV' ? 'csv' : 'jsonl'}`, `${file.suggestedFilename()} begins ${text.slice(0, 100)}`);
+  }
+  await linked.goto('about:blank'); // a document of its own comes next, not another #
+  await linked.goto(o.full); // a session of its own: the cookie is a new one, also of the other tabs
+  await signedIn(linked, 'a second session');
+  await p.reload();
+  await signedIn(p, 'the first tab after a second session');
+  await second.evaluate(() => fetch('/api/executions').then((r) => r.status)).then((status) => check(status === 403, `without the key: ${status}`));
+  await fetch(o.control + '/run?client=told');
+  for (const tab of [p, second, linked]) await tab.getByText('told').first().waitFor({ timeout: 10000 }).catch(() => check(false, 'news do not come to each tab'));
+  const context = p.context();
+  for (const tab of [second, linked]) await tab.close();
+  await p.goto('about:blank');
+  await p.close();
+  const late = await context.newPage();
+  await late.goto(origin + '/console/');
+  await late.getByText('This browser is not signed in').waitFor({ timeout: 10000 }).catch(() => check(false, 'a cookie alone opens the console'));
   await context.close();
 });
 if (o.demo) { // The pictures of docs/console.md.

@@ -78,6 +78,10 @@ var notFound = lazyregexp.New(`^Cannot find name '([^']*)'`)
 // bridge leaves it out.
 var nullForNone = lazyregexp.New(`(?:^|\n)\s*Type 'null' is not assignable to type '[^\n]* \| undefined'\.\s*$`)
 
+// largeInteger matches errors about a bigint where a declaration says number: integers
+// beyond 2^53 are bigints in results and arguments, and types say number of all.
+var largeInteger = lazyregexp.New(`(?s)'(?:bigint|-?\d+n)'.*'[^']*\bnumber\b[^']*'|'[^']*\bnumber\b[^']*'.*'(?:bigint|-?\d+n)'`)
+
 // certain reports whether an error holds in this runtime too, whose own names
 // and members the compiler knows only from declarations.
 func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
@@ -87,7 +91,7 @@ func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 	if d.Code == 2339 || d.Code == 2551 {
 		return !ours.MatchString(p.Source[:min(d.Offset, len(p.Source))])
 	}
-	return !nullForNone.MatchString(d.Message)
+	return !nullForNone.MatchString(d.Message) && !largeInteger.MatchString(d.Message)
 }
 
 // typeTree are the files that the types of a script are made of: the wrappers

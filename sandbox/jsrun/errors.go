@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // describe says in words what was thrown: the error, its frames in the
@@ -86,8 +88,12 @@ func (r *runtime) message(err error) string {
 	return text
 }
 
-// hint says where a name that is not defined can be had.
+// hint says what to write: where a name that is not defined can be had, what to do with
+// a bigint.
 func (r *runtime) hint(name, message string) string {
+	if hint := script.MessageHint(name, message); hint != "" {
+		return hint
+	}
 	missing, ok := strings.CutSuffix(message, " is not defined")
 	if !ok || strings.ContainsAny(missing, " \t\n") || name != "ReferenceError" {
 		return ""

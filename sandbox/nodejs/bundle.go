@@ -42,8 +42,10 @@ type Bundle struct {
 	// result if the program prints.
 	Implicit bool `json:"implicit,omitempty"`
 	// Hints say of names that are not defined where they can be had, and
-	// Withheld what to use in the place of what other runtimes have.
+	// Withheld what to use in the place of what other runtimes have. Messages are hints
+	// for messages of TypeErrors.
 	Hints    map[string]string `json:"hints,omitempty"`
+	Messages map[string]string `json:"messages"`
 	Withheld map[string]string `json:"withheld"`
 	// Shapes are those of the verdict; if there are any, Plain are the places in
 	// Code, "line:column" from 1, of reads whose value is used as it comes.
@@ -99,7 +101,7 @@ type edit struct {
 }
 
 func (f *foreign) bundled(verdict sandbox.Verdict) *Bundle {
-	f.bundle = &Bundle{File: f.File, Shapes: verdict.Shapes, Withheld: script.Withheld, Hints: make(map[string]string)}
+	f.bundle = &Bundle{File: f.File, Shapes: verdict.Shapes, Withheld: script.Withheld, Messages: script.MessageHints(), Hints: make(map[string]string)}
 	if f.Main != nil && !f.Asked() {
 		f.finish()
 	}

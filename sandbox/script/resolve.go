@@ -127,7 +127,22 @@ func (v *resolver) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 		module, tool := args.Path[:i], args.Path[i+1:]
 		text = fmt.Sprintf("export { %s, %s as default } from %q;\n", tool, tool, module)
 	}
+	if wrong := largeIntegersOf(args.Path, text); len(wrong) > 0 {
+		return api.OnLoadResult{Errors: wrong}, nil
+	}
 	return api.OnLoadResult{Contents: &text, Loader: api.LoaderTS}, nil
+}
+
+// largeIntegersOf returns an error for each literal of a module that a number cannot hold.
+func largeIntegersOf(module, text string) (wrong []api.Message) {
+	if !mayHoldLargeIntegers(text) {
+		return nil
+	}
+	Scan(text).largeIntegers(func(offset int, message string) {
+		line, _, _ := (&Lines{text: text}).line(offset)
+		wrong = append(wrong, api.Message{Text: fmt.Sprintf("line %d: %s", line, message), Location: &api.Location{File: namespace + ":" + module, Line: line}})
+	})
+	return wrong
 }
 
 // unknown says what to do about an import that names no module.

@@ -67,6 +67,9 @@ func Read(p Program, parameters ...string) (*Source, error) {
 	w := rewriter{src: src, lex: src.Tokens, body: body}
 	w.statements()
 	w.uses(p.Modules)
+	src.Tokens.largeIntegers(func(offset int, message string) {
+		src.refused = append(src.refused, src.Located(offset, message))
+	})
 	src.body = string(w.body)
 	if len(src.refused) > 0 {
 		return nil, &Refusal{src.refused}

@@ -176,6 +176,7 @@ function hintFor(name, message) {
     const missing = /^(\S+) is not defined$/.exec(message)?.[1];
     return missing ? (bundle.hints?.[missing] ?? bundle.withheld[missing]) : undefined;
   }
+  if (name === 'TypeError' && Object.hasOwn(bundle.messages, message)) return bundle.messages[message];
   if (name === 'RangeError' && message.startsWith('Maximum call stack')) {
     return 'a function calls itself without end, or too deeply: use a loop';
   }

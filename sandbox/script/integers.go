@@ -1,0 +1,164 @@
+package script
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxSafeInteger is the largest integer up to which a number holds every one.
+	maxSafeInteger = 1<<53 - 1
+	// shortestBeyond is how long the shortest text of a larger integer is.
+	shortestBeyond = len("0x20000000000000")
+	// maxShownDigits is how much of a literal a message shows.
+	maxShownDigits = 60
+	// maxFloatDigits is more digits than any finite number has before its point.
+	maxFloatDigits = 400
+)
+
+// mayHoldLargeIntegers reports whether a text has a word that begins with a digit and is
+// long enough for an integer that a number cannot hold. It is much faster than Scan.
+func mayHoldLargeIntegers(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if !isWord(text[i]) && !isDigit(text[i]) {
+			continue
+		}
+		start := i
+		for i < len(text) && (isWord(text[i]) || isDigit(text[i])) {
+			i++
+		}
+		if i-start >= shortestBeyond && isDigit(text[start]) {
+			return true
+		}
+	}
+	return false
+}
+
+// largeIntegers calls report with every integer literal that a number cannot hold
+// exactly, and what to write instead. Results have such integers as bigints: one that a
+// number happens to hold is reported where it is compared with what may be one of these.
+func (s *Tokens) largeIntegers(report func(offset int, message string)) {
+	if !mayHoldLargeIntegers(s.Src) {
+		return
+	}
+	for i, t := range s.List {
+		if t.Kind != Number {
+			continue
+		}
+		text := s.Text(i)
+		becomes, large := largeInteger(text)
+		if text, _, _ = strings.Cut(text, "."); !large || becomes == "" && !s.compared(i) {
+			continue
+		}
+		shown := text
+		if len(shown) > maxShownDigits {
+			shown = shown[:maxShownDigits] + "…"
+		}
+		message := shown + " is beyond 2^53, where results have bigints and a number is never equal to one: "
+		if becomes != "" {
+			message = shown + " is beyond 2^53, so as a number it would be " + becomes + ": "
+		}
+		if before := s.Text(i - 1); s.Text(i+1) == ":" && (before == "{" || before == ",") {
+			message += "as a key, write '" + shown + "'"
+		} else {
+			message += "write " + shown + "n, as results have it"
+			if short, ok := shortFloat(text); ok {
+				message += ", or " + short + " for a float"
+			}
+		}
+		report(t.Start, message)
+	}
+}
+
+// comparing are the methods that compare their argument as === does.
+var comparing = set("get has set delete includes indexOf lastIndexOf is")
+
+// compared reports whether token i stands where it is compared without conversion.
+func (s *Tokens) compared(i int) bool {
+	before := strings.TrimRight(s.Src[:s.List[i].Start], " \t\r\n(-")
+	after := strings.TrimLeft(s.Src[s.List[i].End:], " \t\r\n)")
+	for _, operator := range []string{"===", "!=="} {
+		if strings.HasSuffix(before, operator) || strings.HasPrefix(after, operator) {
+			return true
+		}
+	}
+	if s.Text(i-1) == "-" {
+		i--
+	}
+	return s.Text(i-1) == "case" || s.Text(i-1) == "(" && s.Text(i-3) == "." && comparing[s.Text(i-2)]
+}
+
+// largeInteger reports whether a number of the program's text is an integer beyond 2^53,
+// and how JavaScript writes the number that it becomes, if that is another one.
+func largeInteger(text string) (becomes string, large bool) {
+	text = strings.ReplaceAll(text, "_", "")
+	if whole, fraction, ok := strings.Cut(text, "."); ok {
+		if fraction != "" && isDigit(fraction[0]) {
+			return "", false
+		}
+		text = whole // 5. and 5..toFixed()
+	}
+	base, digits := 10, text
+	if len(text) > 2 && text[0] == '0' {
+		switch text[1] | 0x20 {
+		case 'x':
+			base, digits = 16, text[2:]
+		case 'o':
+			base, digits = 8, text[2:]
+		case 'b':
+			base, digits = 2, text[2:]
+		}
+	}
+	if digits = strings.TrimLeft(digits, "0"); len(digits) > maxFloatDigits {
+		return "another one", strings.Trim(digits, "0123456789abcdefABCDEF") == ""
+	}
+	value, ok := new(big.Int).SetString(digits, base) // not of a bigint, or with an exponent
+	if !ok || value.Cmp(big.NewInt(maxSafeInteger)) <= 0 {
+		return "", false
+	}
+	f, _ := new(big.Float).SetInt(value).Float64()
+	if becomes = strconv.FormatFloat(f, 'f', -1, 64); becomes == value.String() {
+		return "", true
+	}
+	if f >= 1e21 {
+		becomes = strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return becomes, true
+}
+
+// shortFloat writes an integer that is a few digits and many zeros as a float.
+func shortFloat(text string) (string, bool) {
+	text = strings.ReplaceAll(text, "_", "")
+	digits := strings.TrimRight(text, "0")
+	if len(digits) > 3 || strings.Trim(digits, "0123456789") != "" {
+		return "", false
+	}
+	return fmt.Sprintf("%se%d", digits, len(text)-len(digits)), true
+}
+
+const mixedIntegers = "integers beyond 2^53 are bigints in results: "
+
+// messageHints say of messages of TypeErrors, which V8 and goja word alike, what to write.
+var messageHints = map[string]string{
+	"Cannot mix BigInt and other types, use explicit conversions": mixedIntegers +
+		"make the other a bigint too (x + 1n, x % 2n, BigInt(n)), or write Number(x) where the last digits do not matter; < and > compare both",
+	"Cannot convert a BigInt value to a number": mixedIntegers +
+		"write Number(x) where the last digits do not matter, as in new Date(Number(x)); the largest is list.reduce((a, b) => (a > b ? a : b)), " +
+		"and list.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)) sorts",
+	"BigInts have no unsigned right shift, use >> instead": mixedIntegers + "shift by a bigint with >>, as in x >> 22n",
+}
+
+// MessageHints are what MessageHint knows.
+func MessageHints() map[string]string { return maps.Clone(messageHints) }
+
+// MessageHint says what to write in place of what an error of the engine is about; it is
+// empty for most.
+func MessageHint(class, message string) string {
+	if class != "TypeError" {
+		return ""
+	}
+	return messageHints[message]
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
 
 // A Finding is one mistake in the arguments of a call.
@@ -430,6 +431,9 @@ func rangeProblem(schema map[string]any, v json.Number) string {
 		if ok && ok2 && c.wrong(x.Cmp(y)) {
 			return c.says + " " + limit.String()
 		}
+	}
+	if of, ok := schema["multipleOf"].(json.Number); ok && !jsoncheck.IsMultiple(string(v), string(of)) {
+		return "must be a multiple of " + of.String()
 	}
 	return ""
 }

@@ -89,8 +89,8 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	if s.spelt != nil && json.Valid(args) {
 		args = gate.Respell(args, s.spelt)
 	}
-	var instance any
-	if err := json.Unmarshal(args, &instance); err != nil {
+	instance, err := jsoncheck.Decode(args)
+	if err != nil {
 		return refuse(err.Error())
 	}
 	invalid := s.checked.CheckValue(instance)

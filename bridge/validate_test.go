@@ -78,3 +78,28 @@ func TestNullForAnOptionalParameterIsLeftOut(t *testing.T) {
 		})
 	}
 }
+
+// Arguments are judged by the numbers that JSON has, not by floats, and sent as they are.
+func TestNumbersOfArgumentsAreJudgedExactly(t *testing.T) {
+	const schema = `{"type":"object","properties":{"amount":{"type":"number","multipleOf":0.01,"maximum":1e6},"rate":{"type":"number","multipleOf":0.1},
+		"ids":{"type":"array","items":{"type":"integer","maximum":9223372036854775807},"uniqueItems":true},"id":{"enum":[2047948614742839297,"all"]}}}`
+	tool := &discovery.Tool{ID: "shop__buy", ListedTool: discovery.ListedTool{InputSchema: json.RawMessage(schema)}}
+	v := bridge.NewValidator()
+	for args, want := range map[string]string{
+		`{"amount":0.58,"rate":92.6}`:                       "",
+		`{"amount":0.585}`:                                  `"amount" must be a multiple of 0.01; got 0.585`,
+		`{"amount":1e400}`:                                  `"amount" must be at most 1e6`,
+		`{"amount":1e-400}`:                                 "",
+		`{"ids":[2047948614742839297,2047948614742839298]}`: "",
+		`{"ids":[2047948614742839297,2047948614742839297]}`: "uniqueItems",
+		`{"ids":[9223372036854775807,9223372036854775806]}`: "",
+		`{"ids":[9223372036854775808]}`:                     `"ids[0]" must be at most 9223372036854775807`,
+		`{"id":2047948614742839297}`:                        "",
+		`{"id":2047948614742839298}`:                        `"id" is 2047948614742839298; accepted: 2047948614742839297, "all"`,
+	} {
+		sent, err := v.Check(tool, json.RawMessage(args))
+		if want == "" && (err != nil || string(sent) != args) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("Check(%s) = %s, %v; want %q", args, sent, err, want)
+		}
+	}
+}

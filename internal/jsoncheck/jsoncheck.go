@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -20,6 +21,9 @@ import (
 type Schema struct {
 	resolved *jsonschema.Resolved
 	graph    *graph
+
+	mu    sync.Mutex // held while rules are applied
+	rules []*rule
 }
 
 // Compile prepares a schema of draft 2020-12, the default, or of draft-07, as
@@ -43,15 +47,21 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 		return nil, fmt.Errorf("invalid JSON Schema: %w", Words(err))
 	}
 	js.Schema = dialect(js.Schema)
-	resolved, err := js.Resolve(nil)
-	if err != nil {
+	if _, err := js.Resolve(nil); err != nil {
 		return nil, err
 	}
 	g, err := newGraph(&js)
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{resolved, g}, nil
+	s = &Schema{graph: g, rules: exactRules(g, raw)}
+	if s.resolved, err = js.Resolve(nil); err != nil {
+		return nil, err
+	}
+	for _, r := range s.rules {
+		r.excluded.Anchor = ruleMark + r.says // which was not there to be resolved
+	}
+	return s, nil
 }
 
 // maxParse is what reading a schema may cost: the library reads each level
@@ -91,14 +101,14 @@ func dialect(schema string) string {
 
 // Check says what is wrong with a value, naming the field.
 func (s *Schema) Check(raw json.RawMessage) error {
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
+	v, err := Decode(raw)
+	if err != nil {
 		return fmt.Errorf("invalid JSON: %w", err)
 	}
 	return s.CheckValue(v)
 }
 
-// CheckValue is Check for JSON as json.Unmarshal makes it. The error is ErrCostly
+// CheckValue is Check for JSON as json.Unmarshal or Decode makes it. The error is ErrCostly
 // if the check would take too long.
 func (s *Schema) CheckValue(v any) error {
 	if s == nil {
@@ -106,6 +116,13 @@ func (s *Schema) CheckValue(v any) error {
 	}
 	if s.graph.costly(v) {
 		return ErrCostly
+	}
+	if len(s.rules) > 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !apply(s.rules, v) {
+			return ErrCostly
+		}
 	}
 	if err := s.resolved.Validate(v); err != nil {
 		return errors.New(Readable(err))
@@ -117,6 +134,7 @@ var pathNoise = lazyregexp.New(`validating (root|\S+): `)
 
 // The most frequent mistakes, as the library words them.
 var (
+	broken    = lazyregexp.New(`^not: validated against anchor ` + ruleMark + `(.*)$`)
 	wrongType = lazyregexp.New(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"(.+)"$`)
 	missing   = lazyregexp.New(`^required: missing properties: \[(".*")\]$`)
 	unknown   = lazyregexp.New(`^unexpected additional properties \[(".*")\]$`)
@@ -130,6 +148,9 @@ var article = map[string]string{
 // plain rewrites an error of the library, which names the keyword that failed and
 // prints the value as Go does.
 func plain(why string) string {
+	if m := broken.FindStringSubmatch(why); m != nil {
+		return m[1]
+	}
 	if m := wrongType.FindStringSubmatch(why); m != nil {
 		var wanted []string
 		for t := range strings.SplitSeq(m[3], ", ") {

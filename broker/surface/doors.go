@@ -89,14 +89,14 @@ func (s *Surface) endpoint(o HTTPOptions) http.Handler {
 
 // sessions answers clients of the older protocols, whose sessions it keeps.
 func (s *Surface) sessions(server func(*http.Request) *mcp.Server) http.Handler {
-	return mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout})
+	return exactIDs(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout}))
 }
 
 // stateless answers requests that stand alone.
 func (s *Surface) stateless(server func(*http.Request) *mcp.Server) http.Handler {
-	return mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+	return exactIDs(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Logger: s.log, Stateless: true, PropagateRequestCancellation: true,
-	})
+	}))
 }
 
 // clientServers are the servers of clients, made when they come: as many as there

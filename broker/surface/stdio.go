@@ -73,7 +73,7 @@ func (c *lineConn) SessionID() string { return c.id }
 
 // Write sends one message.
 func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
-	line, err := jsonrpc.EncodeMessage(m)
+	line, err := transport.EncodeMessage(m)
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}

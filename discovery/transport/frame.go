@@ -3,6 +3,8 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"math"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -17,6 +19,14 @@ func decodeMessage(object []byte) jsonrpc.Message {
 	if string(e.version) != `"2.0"` {
 		return nil
 	}
+	if e.method != nil {
+		if id, odd := marked(e.id); odd {
+			e.id = id
+		}
+		if params, changed := convertParams(e.method, e.params, marked); changed {
+			e.params = params
+		}
+	}
 	id, ok := decodeID(e.id)
 	if !ok {
 		return nil
@@ -28,7 +38,7 @@ func decodeMessage(object []byte) jsonrpc.Message {
 		}
 		return &jsonrpc.Request{ID: id, Method: method, Params: e.params}
 	}
-	if !id.IsValid() || (e.result == nil && e.err == nil) {
+	if !id.IsValid() || fractional(e.id) || (e.result == nil && e.err == nil) {
 		return nil
 	}
 	resp := &jsonrpc.Response{ID: id, Result: e.result}
@@ -46,6 +56,13 @@ func decodeID(raw json.RawMessage) (id jsonrpc.ID, ok bool) {
 	}
 	id, err := jsonrpc.MakeID(value)
 	return id, err == nil
+}
+
+// fractional reports whether an id is a number that no request of the SDK has, which
+// would be taken for another one.
+func fractional(id json.RawMessage) bool {
+	f, err := strconv.ParseFloat(string(id), 64)
+	return err == nil && f != math.Trunc(f)
 }
 
 // decodeError decodes the error member of a response; one that is not shaped

@@ -127,6 +127,7 @@ func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	for k, v := range r.o.Headers {
 		out.Header.Set(k, v)
 	}
+	restoreBody(out)
 	send := r.base.RoundTrip
 	if r.o.Auth != nil {
 		send = r.authorized
@@ -160,6 +161,9 @@ func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.bound(req, resp, cancel)
 	if c := captureFrom(req.Context()); !r.o.SSE && c != nil && resp.StatusCode == http.StatusOK {
 		return c.overHTTP(resp)
+	}
+	if outbound.IsEvents(resp) {
+		resp.Body = newEventTee(resp.Body, MarkIDs)
 	}
 	return resp, nil
 }
@@ -235,7 +239,10 @@ func (c *Capture) swap(message []byte) []byte {
 		return message
 	}
 	e := scanEnvelope(message)
-	if e.method != nil || e.result == nil || e.err != nil {
+	if e.method != nil {
+		return MarkIDs(message)
+	}
+	if e.result == nil || e.err != nil {
 		return message
 	}
 	id, ok := decodeID(e.id)

@@ -106,7 +106,7 @@ func (c *Stdio) Write(ctx context.Context, m jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	frame, err := jsonrpc.EncodeMessage(m)
+	frame, err := EncodeMessage(m)
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}

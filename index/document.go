@@ -203,8 +203,8 @@ func newReader() *reader {
 }
 
 // intern returns the term of a word in lower case, or false for a word that
-// says nothing.
-func (r *reader) intern(word string) (term, bool) {
+// says nothing. Written is the word with its accents.
+func (r *reader) intern(word, written string) (term, bool) {
 	if t, ok := r.words[word]; ok {
 		return t, t != none
 	}
@@ -222,7 +222,7 @@ func (r *reader) intern(word string) (term, bool) {
 	}
 	r.words[word] = t
 	if repairable(word) {
-		r.spellings = append(r.spellings, word)
+		r.spellings = append(r.spellings, spellingTerm(word, written))
 	}
 	return t, true
 }
@@ -293,8 +293,8 @@ func (r *reader) weigh(lengths [len(fields)]int) (list []posting, named int) {
 // text counts the words of s into a field and returns how many there were.
 func (r *reader) text(f int, s string, prose bool) int {
 	before := len(r.met)
-	eachWord(s, prose, func(w string) {
-		if t, ok := r.intern(w); ok {
+	eachWord(s, prose, func(w, written string) {
+		if t, ok := r.intern(w, written); ok {
 			r.met = append(r.met, occurrence{t, uint8(f)})
 		}
 	})

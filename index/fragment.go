@@ -1,6 +1,9 @@
 package index
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Fragment returns the part of text, of at most so many bytes, that holds most
 // words of the query as Search understands it; "" if there is none. White space
@@ -74,7 +77,7 @@ func occurrences(text string, wanted map[string]wantedStem) []place {
 	pieces(text, func(p piece) bool {
 		var found wantedStem
 		look := func(w string) {
-			if w == "" || !begins[w[0]] {
+			if w == "" || w[0] < utf8.RuneSelf && !begins[w[0]] {
 				return
 			}
 			if one := wanted[stem(w)]; one.weight > found.weight {

@@ -82,13 +82,24 @@ type Hits struct {
 	Unmatched []string
 	// Repaired are the words that were taken for typing errors.
 	Repaired []Repair
-	// Exact says that the query is an id, a "server.tool" or a tool's name;
-	// what it names comes first.
+	// Replaced are the words that nothing holds, but synonyms of them.
+	Replaced []Replacement
+	// Exact says that the query is an id, a "server.tool" or a tool's name, or has
+	// several of them among its words; what it names comes first.
 	Exact bool
+	// Named is how many of the hits the query names.
+	Named int
 }
 
 // A Repair is a word of the query and what it was taken for.
 type Repair struct{ From, To string }
+
+// A Replacement is a word of the query that nothing holds, and the synonyms that
+// were searched for in its place.
+type Replacement struct {
+	From string
+	To   []string
+}
 
 // An Entry is something other than a tool that can be found: a prompt, a
 // resource, a skill.
@@ -203,7 +214,7 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 		s.fuse(x.vectors, sc, p, q.Text, q.Server)
 	}
 	named := s.named(sc, q)
-	h := Hits{Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Exact: named}
+	h := Hits{Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Replaced: p.replaced, Exact: named > 0, Named: named}
 	h.Hits = s.rank(sc.hits, min(q.Limit, len(sc.hits)), max(1, len(p.wanted)+len(p.unmatched)))
 	if q.Explain {
 		for i := range h.Hits {

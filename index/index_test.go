@@ -188,7 +188,7 @@ func TestEachWord(t *testing.T) {
 		"":                     "",
 	} {
 		var got []string
-		eachWord(in, false, func(w string) { got = append(got, w) })
+		eachWord(in, false, func(w, _ string) { got = append(got, w) })
 		if strings.Join(got, " ") != want {
 			t.Errorf("words of %q = %q, want %q", in, got, want)
 		}

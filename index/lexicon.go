@@ -23,10 +23,10 @@ const (
 	fromWeight = 0.35
 )
 
-// A synonym is what a word may also be called, as a stem.
+// A synonym is what a word may also be called, as a stem and as words.txt has it.
 type synonym struct {
-	stem   string
-	weight float64
+	stem, word string
+	weight     float64
 }
 
 // A lexicon is what is known of words before any tool is: see words.txt.
@@ -34,6 +34,7 @@ type lexicon struct {
 	stop      map[string]bool      // by word
 	synonyms  map[string][]synonym // by stem; strongest first, then by name
 	compounds map[[2]string]bool   // pairs of words that are also written as one
+	stems     map[string]string    // of the words that have synonyms
 }
 
 // words is the lexicon that ships with the program.
@@ -47,12 +48,17 @@ var words = sync.OnceValue(func() *lexicon {
 
 // parseLexicon reads the format that the head of words.txt explains.
 func parseLexicon(text string) (*lexicon, error) {
-	l := &lexicon{stop: map[string]bool{}, synonyms: map[string][]synonym{}, compounds: map[[2]string]bool{}}
+	l := &lexicon{stop: map[string]bool{}, synonyms: map[string][]synonym{}, compounds: map[[2]string]bool{}, stems: map[string]string{}}
 	weights := map[string]map[string]float64{}
+	written := map[string]string{} // by stem
 	relate := func(from, to string, weight float64) {
-		from, to = stem(from), stem(to)
+		word := to
+		from, to = l.stem(from), l.stem(to)
 		if from == to {
 			return
+		}
+		if written[to] == "" {
+			written[to] = word
 		}
 		if weights[from] == nil {
 			weights[from] = map[string]float64{}
@@ -73,7 +79,7 @@ func parseLexicon(text string) (*lexicon, error) {
 	}
 	for from, to := range weights {
 		for s, w := range to {
-			l.synonyms[from] = append(l.synonyms[from], synonym{s, w})
+			l.synonyms[from] = append(l.synonyms[from], synonym{s, written[s], w})
 		}
 		slices.SortFunc(l.synonyms[from], func(a, b synonym) int {
 			return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.stem, b.stem))
@@ -123,8 +129,8 @@ func (l *lexicon) rule(name, rest string, relate func(from, to string, weight fl
 	return nil
 }
 
-// stem is what a word has in common with its other forms. Words of other
-// alphabets come back as they are, mostly: the rules are those of English.
+// stem is what a word has in common with its other forms in English. Words of
+// other alphabets come back as they are: see forms.
 func stem(word string) string {
 	if s, ok := irregular[word]; ok {
 		return s
@@ -135,6 +141,24 @@ func stem(word string) string {
 	env := snowballstem.NewEnv(word)
 	english.Stem(env)
 	return env.Current()
+}
+
+// stem is stem of a word of words.txt, which is made once.
+func (l *lexicon) stem(word string) string {
+	s, ok := l.stems[word]
+	if !ok {
+		s = stem(word)
+		l.stems[word] = s
+	}
+	return s
+}
+
+// queryStem is stem, faster for the words of words.txt.
+func queryStem(word string) string {
+	if s, ok := words().stems[word]; ok {
+		return s
+	}
+	return stem(word)
 }
 
 // irregular are words that the rules do not lead to one stem.

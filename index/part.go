@@ -158,7 +158,7 @@ func (p *part) spellings(list []spelling, letter byte) []spelling {
 			if e == nil {
 				break
 			}
-			list = append(list, spelling{e.Term, letters(e.Term)})
+			list = append(list, newSpelling(e.Term))
 		}
 	}
 	return list

@@ -33,10 +33,25 @@ type parsed struct {
 	wanted    []wanted
 	unmatched []string
 	repaired  []Repair
+	replaced  []Replacement
+	// words is how many different words the lexicon was asked for, and english how
+	// many it knows.
+	words, english int
 }
 
-// parse finds out what the words of text mean in this snapshot.
+// parse finds out what the words of text mean in this snapshot. Words of other
+// alphabets are not English. Those of the Latin one may be if the lexicon knows
+// more than a third of the words.
 func (s *snapshot) parse(text string) parsed {
+	q := s.parseAs(text, false)
+	if 3*q.english <= q.words && q.words > 0 {
+		q = s.parseAs(text, true)
+	}
+	return q
+}
+
+// parseAs is parse of a text that is English or may be of another language.
+func (s *snapshot) parseAs(text string, foreign bool) parsed {
 	var q parsed
 	if len(text) > maxQueryBytes {
 		text = strings.ToValidUTF8(text[:maxQueryBytes], "")
@@ -48,16 +63,32 @@ func (s *snapshot) parse(text string) parsed {
 	pieces(text, func(p piece) bool {
 		surface := surfaceOf(text, p)
 		for _, w := range s.queryWords(p) {
-			if seen[w] || s.stop(w) {
+			stop := s.stop(w)
+			if stop {
+				q.words++
+				q.english++
+			}
+			if seen[w] || stop {
 				prev, prevWord = -1, ""
 				continue
 			}
 			seen[w] = true
-			found := s.resolve(w)
+			written := ""
+			if w == p.whole && !p.unspaced && (foreign || !isASCII(w)) {
+				written = p.written
+			}
+			found := s.resolve(w, written)
+			q.words++
+			if found.known {
+				q.english++
+			}
 			at := len(q.wanted)
 			q.wanted = append(q.wanted, wanted{surface: surface, to: found.to})
 			if found.repair != "" {
 				q.repaired = append(q.repaired, Repair{From: surface, To: found.repair})
+			}
+			if len(found.synonyms) > 0 {
+				q.replaced = append(q.replaced, Replacement{From: surface, To: found.synonyms})
 			}
 			if prev >= 0 {
 				s.joinWanted(q.wanted, prev, at, prevWord+w)
@@ -73,8 +104,8 @@ func (s *snapshot) parse(text string) parsed {
 // queryWords are the words of a piece of a query. A name of several words is
 // one word where the tools write it as one.
 func (s *snapshot) queryWords(p piece) []string {
-	if p.cjk || len(p.parts) == 0 {
-		if p.cjk {
+	if p.unspaced || len(p.parts) == 0 {
+		if p.unspaced {
 			return p.parts
 		}
 		return []string{p.whole}
@@ -107,7 +138,7 @@ func surfaceOf(text string, p piece) string {
 }
 
 func inWord(r rune) bool {
-	return wordRune(r) && !isCJK(r) || strings.ContainsRune("'-_./", r) && !unicode.IsSpace(r)
+	return wordRune(r) && !isUnspaced(r) || strings.ContainsRune("'-_./", r) && !unicode.IsSpace(r)
 }
 
 // joinWanted lets two words that stand side by side be answered by their
@@ -182,34 +213,66 @@ func (s *snapshot) stop(word string) bool { return words().stop[word] }
 type resolution struct {
 	to     []variant
 	repair string // what it was taken for, if it was taken for something else
+	// synonyms are the words that replace it, best first, if no tool has it.
+	synonyms []string
+	known    bool // the lexicon has synonyms of it
 }
 
-// resolve finds the words that answer a word: itself and its synonyms, and
-// when there are none of these, the nearest word that the tools use.
-func (s *snapshot) resolve(word string) resolution {
-	to := s.variants(word, 1)
+// maxSynonyms is how many synonyms are named that replaced a word.
+const maxSynonyms = 3
+
+// resolve finds the words that answer a word: itself and its synonyms, other
+// forms of it if it may be of another language than English, and when there are
+// none of these, the nearest word that the tools use. Written is the word with
+// its accents, or "" for an English one.
+func (s *snapshot) resolve(word, written string) resolution {
+	st := queryStem(word)
+	synonyms := words().synonyms[st]
+	to := s.variants(st, synonyms, 1)
+	r := resolution{known: len(synonyms) > 0}
+	if written != "" {
+		for _, form := range s.forms(word, written) {
+			if found := s.find(form); found != nil {
+				to = addVariant(to, variant{found, formWeight})
+			}
+		}
+	}
 	if len(to) > 0 {
-		return resolution{to: to}
+		if to[0].weight < formWeight {
+			r.synonyms = s.inUse(synonyms)
+		}
+		r.to = to
+		return r
 	}
 	for _, w := range s.repair(word) {
-		for _, v := range s.variants(w.word, w.weight) {
+		st := stem(w.word)
+		for _, v := range s.variants(st, words().synonyms[st], w.weight) {
 			to = addVariant(to, v)
 		}
 	}
-	if len(to) == 0 {
-		return resolution{}
+	if len(to) > 0 {
+		r.to, r.repair = to, joinWords(s.repair(word))
 	}
-	return resolution{to: to, repair: joinWords(s.repair(word))}
+	return r
 }
 
-// variants are the live terms of a word and its synonyms, itself first.
-func (s *snapshot) variants(word string, weight float64) []variant {
+// inUse names the best of the synonyms of a word that tools use.
+func (s *snapshot) inUse(synonyms []synonym) (list []string) {
+	for _, syn := range synonyms {
+		if s.findStem(syn.stem) != nil && len(list) < maxSynonyms {
+			list = append(list, syn.word)
+		}
+	}
+	return list
+}
+
+// variants are the live terms of a stem and its synonyms, itself first.
+func (s *snapshot) variants(st string, synonyms []synonym, weight float64) []variant {
 	var to []variant
-	st := stem(word)
 	if found := s.findStem(st); found != nil {
 		to = append(to, variant{found, weight})
 	}
-	for _, syn := range words().synonyms[st] {
+	for _, syn := range synonyms {
 		if found := s.findStem(syn.stem); found != nil {
 			to = addVariant(to, variant{found, weight * syn.weight})
 		}

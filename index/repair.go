@@ -24,7 +24,8 @@ type repairedWord struct {
 
 // repairable reports whether a word may be what another was meant to be.
 func repairable(word string) bool {
-	return len(word) >= shortestRepaired-1 && len(word) <= longestRepaired && !hasDigit(word)
+	n := utf8.RuneCountInString(word)
+	return n >= shortestRepaired-1 && n <= longestRepaired && !hasDigit(word)
 }
 
 func joinWords(list []repairedWord) string {
@@ -43,7 +44,7 @@ func joinWords(list []repairedWord) string {
 // letter is taken to be right.
 func (s *snapshot) repair(word string) []repairedWord {
 	n := utf8.RuneCountInString(word)
-	if n < shortestRepaired || len(word) > longestRepaired || hasDigit(word) {
+	if n < shortestRepaired || n > longestRepaired || hasDigit(word) {
 		return nil
 	}
 	limit := 1
@@ -69,21 +70,26 @@ func (s *snapshot) nearest(word string, limit int) (best string, dist int) {
 	dist = limit + 1
 	bestDF := 0
 	mask := letters(word)
-	for _, c := range s.spelled(word[0]) {
-		if bits.OnesCount32(c.mask^mask) > 2*limit || abs(len(c.word)-len(word)) > limit {
+	first, n := utf8.DecodeRuneInString(word)
+	length := utf8.RuneCountInString(word)
+	list := s.spelled(word[0])
+	for i := range list {
+		c := &list[i]
+		if bits.OnesCount32(c.mask^mask) > 2*limit || abs(int(c.length)-length) > limit || n > 1 && !strings.HasPrefix(c.term, string(first)) {
 			continue
 		}
-		d := distance(word, c.word, min(limit, dist))
+		found := c.word()
+		d := distance(word, found, min(limit, dist))
 		if d > limit || d > dist {
 			continue
 		}
-		found := s.find(c.word)
-		if found == nil {
+		used := s.find(found)
+		if used == nil {
 			continue
 		}
-		df := found.df()
-		if d < dist || df > bestDF || df == bestDF && c.word < best {
-			best, dist, bestDF = c.word, d, df
+		df := used.df()
+		if d < dist || df > bestDF || df == bestDF && found < best {
+			best, dist, bestDF = found, d, df
 		}
 	}
 	return best, dist
@@ -93,8 +99,8 @@ func (s *snapshot) nearest(word string, limit int) (best string, dist int) {
 func (s *snapshot) split(word string) (a, b string, ok bool) {
 	const shortest = 3
 	best := 0
-	for i := shortest; i <= len(word)-shortest; i++ {
-		if !utf8.RuneStart(word[i]) {
+	for i := range word {
+		if i < shortest || len(word)-i < shortest || utf8.RuneCountInString(word[:i]) < shortest || utf8.RuneCountInString(word[i:]) < shortest {
 			continue
 		}
 		x, y := s.find(word[:i]), s.find(word[i:])
@@ -110,15 +116,40 @@ func (s *snapshot) split(word string) (a, b string, ok bool) {
 
 // A spelling is a word that some tool used, as candidate for a repair.
 type spelling struct {
-	word string
-	mask uint32
+	term   string // as the index holds it
+	mask   uint32
+	bytes  uint8 // of the word without accents, with which term begins
+	length uint8 // in letters
+}
+
+func (s *spelling) word() string { return s.term[:s.bytes] }
+
+// written is the word with its accents.
+func (s *spelling) written() string {
+	if int(s.bytes) == len(s.term) {
+		return s.term
+	}
+	return s.term[s.bytes+1:]
+}
+
+// spellingTerm is a spelling as the index holds it, newSpelling its reverse.
+func spellingTerm(word, written string) string {
+	if word == written {
+		return word
+	}
+	return word + "\x00" + written
+}
+
+func newSpelling(term string) spelling {
+	word, _, _ := strings.Cut(term, "\x00")
+	return spelling{term, letters(word), uint8(len(word)), uint8(utf8.RuneCountInString(word))} // it is repairable, so short
 }
 
 // letters is a set of the letters of a word.
 func letters(word string) uint32 {
 	var m uint32
-	for i := range len(word) {
-		m |= 1 << (word[i] & 31)
+	for _, r := range word {
+		m |= 1 << (r & 31)
 	}
 	return m
 }
@@ -131,6 +162,23 @@ func distance(a, b string, limit int) int {
 	if a == b {
 		return 0
 	}
+	if !isASCII(a) || !isASCII(b) {
+		return distanceOf([]rune(a), []rune(b), limit)
+	}
+	var as, bs [longestRepaired + 4]byte
+	return distanceOf(as[:copy(as[:], a)], bs[:copy(bs[:], b)], limit)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func distanceOf[T byte | rune](a, b []T, limit int) int {
 	var rows [3][longestRepaired + 4]int
 	before, last, now := rows[0][:len(b)+1], rows[1][:len(b)+1], rows[2][:len(b)+1]
 	for j := range last {

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
 // A snapshot is what searches read: immutable but for what it remembers, and
@@ -22,7 +21,11 @@ type snapshot struct {
 
 	stemsMu   sync.RWMutex
 	stems     map[string]*word // those that were asked for; nil where nothing holds one
+	found     map[string]*word // likewise, by word
 	spellings [256]atomic.Pointer[[]spelling]
+
+	formsMu sync.Mutex
+	formsOf map[string][]string // other forms of the words that were asked for
 
 	catalog *discovery.Catalog
 
@@ -31,7 +34,7 @@ type snapshot struct {
 }
 
 func newSnapshot(records []record, parts ...*part) *snapshot {
-	return &snapshot{stems: map[string]*word{}, records: records, dead: make([]bool, len(records)), live: len(records), parts: slices.DeleteFunc(parts, func(p *part) bool { return p == nil })}
+	return &snapshot{stems: map[string]*word{}, found: map[string]*word{}, formsOf: map[string][]string{}, records: records, dead: make([]bool, len(records)), live: len(records), parts: slices.DeleteFunc(parts, func(p *part) bool { return p == nil })}
 }
 
 func (s *snapshot) onDisk() bool {
@@ -70,10 +73,21 @@ const maxStems = 200_000
 
 // find returns the documents that hold a word in lower case, or nil.
 func (s *snapshot) find(w string) *word {
-	if words().stop[w] {
-		return nil
+	s.stemsMu.RLock()
+	known, ok := s.found[w]
+	s.stemsMu.RUnlock()
+	if ok {
+		return known
 	}
-	return s.findStem(stem(w))
+	if !words().stop[w] {
+		known = s.findStem(stem(w))
+	}
+	s.stemsMu.Lock()
+	defer s.stemsMu.Unlock()
+	if len(s.found) < maxStems {
+		s.found[strings.Clone(w)] = known
+	}
+	return known
 }
 
 // findStem decodes the postings of bleve once.
@@ -222,56 +236,6 @@ func (s *snapshot) matches(slot uint32, q []wanted) []Match {
 		}
 	}
 	return list
-}
-
-// named puts what the query names above everything else in sc, and reports
-// whether it names anything: by id, by "server.tool", or by a tool's own name,
-// which several servers may have.
-func (s *snapshot) named(sc *scratch, q Query) bool {
-	text := strings.TrimSpace(q.Text)
-	if text == "" || len(text) > maxQueryBytes {
-		return false
-	}
-	best := 0.0
-	for _, h := range sc.hits {
-		best = max(best, h.score)
-	}
-	found := false
-	raise := func(slot int, above float64) {
-		found = true
-		for i := range sc.hits {
-			if sc.hits[i].slot == int32(slot) {
-				sc.hits[i].score += best + above
-				return
-			}
-		}
-		sc.hits = append(sc.hits, scored{int32(slot), 0, best + above})
-	}
-	if t, ok := s.catalog.Tool(text); ok {
-		s.folded(nearest.Fold(t.Name), q.Server, func(slot int, r record) {
-			if r.kind() == "" && r.id() == t.ID {
-				raise(slot, 2)
-			}
-		})
-		return found
-	}
-	if name := nearest.Fold(text); name != "" && !strings.ContainsAny(text, " \t\n") {
-		s.folded(name, q.Server, func(slot int, _ record) { raise(slot, 1) })
-	}
-	return found
-}
-
-// folded calls f with what has a name that folds to name.
-func (s *snapshot) folded(name, server string, f func(slot int, r record)) {
-	for _, p := range s.parts {
-		for i := range p.views {
-			p.views[i].each(foldField, name, func(slot uint32, _ uint64) {
-				if r := s.records[slot]; !s.dead[slot] && (server == "" || r.server() == server) {
-					f(int(slot), r)
-				}
-			})
-		}
-	}
 }
 
 // rank returns the best limit of what was scored for a query of so many words,

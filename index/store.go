@@ -21,7 +21,7 @@ import (
 
 // format is part of the names of directories. It changes with what is in them:
 // the fields of documents and how they are counted, the stemmer, bleve.
-const format = 1
+const format = 2
 
 // Directories that nobody has opened for longer than unused are removed, and
 // all but the latest so many that nobody has opened for a day. What a build

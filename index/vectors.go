@@ -86,7 +86,7 @@ func (v *Vectors) of(rec record) []int8 {
 		text   string
 		weight float32
 	}{{name, 3}, {rec.server(), 1}, {title, 1}, {firstSentence(description), 1}} {
-		eachWord(part.text, false, func(w string) {
+		eachWord(part.text, false, func(w, _ string) {
 			if !seen[w] && !words().stop[w] {
 				seen[w] = true
 				v.add(sum, w, part.weight)
@@ -100,7 +100,7 @@ func (v *Vectors) of(rec record) []int8 {
 func (v *Vectors) ofQuery(s *snapshot, text string) []int8 {
 	sum := make([]float32, v.dims)
 	seen := map[string]bool{}
-	eachWord(text, false, func(w string) {
+	eachWord(text, false, func(w, _ string) {
 		if seen[w] || words().stop[w] || len(seen) >= maxQueryWords {
 			return
 		}

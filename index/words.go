@@ -8,19 +8,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the length in bytes above which a run of letters is no word but
+// maxWord is the number of letters above which a run of letters is no word but
 // data: a key, a hash, an encoded picture.
 const maxWord = 48
 
 // A piece is a run of letters and digits in a text.
 type piece struct {
-	// whole is the run in lower case, without accents.
-	whole string
+	// whole is the run in lower case, without accents, and written the same with
+	// them.
+	whole, written string
 	// parts are the words within it if it has several: those of a camelCase
 	// name, letters and digits, the character pairs of Chinese.
 	parts []string
-	// cjk says that parts are pairs of characters and whole is no word.
-	cjk bool
+	// unspaced says that parts are pairs of characters and whole is no word.
+	unspaced bool
 	// end is the offset of the first byte after the piece.
 	start, end int
 }
@@ -37,7 +38,7 @@ func pieces(s string, yield func(piece) bool) {
 			i += size
 			continue
 		}
-		cjk := isCJK(r)
+		unspaced := isUnspaced(r)
 		start := i
 		ascii := r < utf8.RuneSelf
 		for i += size; i < len(s); i += size {
@@ -45,33 +46,34 @@ func pieces(s string, yield func(piece) bool) {
 			if r >= utf8.RuneSelf {
 				r, size = utf8.DecodeRuneInString(s[i:])
 			}
-			if !wordRune(r) || isCJK(r) != cjk {
+			if !wordRune(r) || isUnspaced(r) != unspaced {
 				break
 			}
 			ascii = ascii && r < utf8.RuneSelf
 		}
-		if !yield(newPiece(s[start:i], start, i, cjk, ascii)) {
+		if !yield(newPiece(s[start:i], start, i, unspaced, ascii)) {
 			return
 		}
 	}
 }
 
-func newPiece(s string, start, end int, cjk, ascii bool) piece {
-	p := piece{cjk: cjk, start: start, end: end}
-	if cjk {
-		p.whole = s
+func newPiece(s string, start, end int, unspaced, ascii bool) piece {
+	p := piece{unspaced: unspaced, start: start, end: end}
+	if unspaced {
+		p.whole, p.written = s, s
 		p.parts = pairs(s)
 		return p
 	}
 	if !ascii {
+		p.written = firstLetters(strings.ToLower(norm.NFKC.String(s)), maxWord)
 		s = plain(s)
 	}
-	if len(s) > maxWord {
-		// Keep what a name may begin with; the rest is data.
-		s = strings.ToValidUTF8(s[:maxWord], "")
-	}
-	s = singular(s)
+	// Keep what a name may begin with; the rest is data.
+	s = singular(firstLetters(s, maxWord))
 	p.whole = strings.ToLower(s)
+	if ascii {
+		p.written = p.whole
+	}
 	if severalWords(s) {
 		if parts := humps(s); len(parts) > 1 {
 			p.parts = parts
@@ -104,37 +106,77 @@ func wordRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 	}
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// isCJK reports whether words of r's script are written without spaces, or, as
-// in Korean, with their particles attached.
+// isUnspaced reports whether words of r's script are written without spaces, or,
+// as in Korean, with their particles attached.
+func isUnspaced(r rune) bool {
+	switch {
+	case r < 0xE00:
+		return false
+	case r < 0xF00: // Thai and Lao
+		return true
+	case r < 0x1100:
+		return 0x1000 <= r && r < 0x10A0 // Burmese
+	case r < 0x2000:
+		return r < 0x1200 || 0x1780 <= r && r < 0x1800 // Jamo, Khmer
+	}
+	return isCJK(r)
+}
+
+// isCJK reports whether a character of r's script is a word, or nearly one.
 func isCJK(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r == 'ー'
 }
 
-// pairs are the overlapping pairs of characters of s, or s if it is only one.
+// pairs are the overlapping pairs of characters of s, each with the marks on it,
+// or s if it is only one.
 func pairs(s string) []string {
-	r := []rune(s)
-	if len(r) < 2 {
+	var starts []int
+	for i, r := range s {
+		if i == 0 || !unicode.IsMark(r) {
+			starts = append(starts, i)
+		}
+	}
+	if len(starts) < 2 {
 		return []string{s}
 	}
-	p := make([]string, 0, len(r)-1)
-	for i := range len(r) - 1 {
-		p = append(p, string(r[i:i+2]))
+	p := make([]string, 0, len(starts)-1)
+	starts = append(starts, len(s))
+	for i := range len(starts) - 2 {
+		p = append(p, s[starts[i]:starts[i+2]])
 	}
 	return p
 }
 
 // plain removes accents and the differences of width: "Café" and "Cafe" are
-// found alike.
+// found alike. Marks that are letters of their own stay, such as the vowels of
+// Hindi and the breve of Russian й.
 func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
+	prev := rune(0)
+	s = strings.Map(func(r rune) rune {
+		before := prev
+		prev = r
+		switch {
+		case r < 0x300:
+		case r == 0x306 && (before == 'и' || before == 'И'):
+		case r == 'ـ', isAccent(r):
 			return -1
 		}
 		return r
 	}, norm.NFKD.String(s))
+	return norm.NFC.String(s)
+}
+
+// isAccent reports whether r is a mark that a word is also written without: an
+// accent, a vowel point of Hebrew or Arabic, the dot of Hindi.
+func isAccent(r rune) bool {
+	switch {
+	case r < 0x370, 0x591 <= r && r < 0x670, r == 0x670, r == 0x93C:
+		return unicode.Is(unicode.Mn, r)
+	}
+	return r >= 0x1AB0 && unicode.Is(unicode.Mn, r) && (r < 0x1B00 || 0x1DC0 <= r && r < 0x2100)
 }
 
 // humps splits a name where its words meet: "getHTTPStatus2" is get, http,
@@ -169,34 +211,36 @@ func wordStarts(r []rune, i int) bool {
 	return unicode.IsUpper(prev) && i+1 < len(r) && unicode.IsLower(r[i+1])
 }
 
-// eachWord calls emit with every word that text is to be found by. A name of
-// several words is found by each of them, and in prose by the whole too, since
-// "GitHub" is written "github" elsewhere.
-func eachWord(text string, prose bool, emit func(string)) {
+// eachWord calls emit with every word that text is to be found by, without and
+// with its accents. A name of several words is found by each of them, and in
+// prose by the whole too, since "GitHub" is written "github" elsewhere.
+func eachWord(text string, prose bool, emit func(word, written string)) {
 	prev := ""
 	pieces(text, func(p piece) bool {
 		switch {
-		case p.cjk:
+		case p.unspaced:
 			for _, w := range p.parts {
-				emit(w)
+				emit(w, w)
 			}
 			if len(p.parts) > 1 || utf8.RuneCountInString(p.whole) == 2 {
 				for _, r := range p.whole {
-					emit(string(r))
+					if isCJK(r) {
+						emit(string(r), string(r))
+					}
 				}
 			}
 			prev = ""
 			return true
 		case len(p.parts) == 0:
-			emit(p.whole)
+			emit(p.whole, p.written)
 			prev = join(prev, p.whole, emit)
 			return true
 		}
 		if prose || len(p.parts) == 2 && hasDigit(p.whole) {
-			emit(p.whole)
+			emit(p.whole, p.written)
 		}
 		for _, w := range p.parts {
-			emit(w)
+			emit(w, w)
 			prev = join(prev, w, emit)
 		}
 		return true
@@ -205,9 +249,9 @@ func eachWord(text string, prose bool, emit func(string)) {
 
 // join emits the compound of two words if it is one that is also written as
 // one word, and returns what the next word is to be joined with.
-func join(prev, word string, emit func(string)) string {
+func join(prev, word string, emit func(word, written string)) string {
 	if one := strings.TrimSuffix(word, "s"); prev != "" && words().compounds[[2]string{prev, one}] {
-		emit(prev + one)
+		emit(prev+one, prev+one)
 	}
 	return word
 }

@@ -18,7 +18,7 @@ const (
 	// maxUnsearched is how many servers are named that could not be searched.
 	maxUnsearched = 10
 	// maxOddWords is how many words are named that matched nothing or were
-	// mended.
+	// replaced.
 	maxOddWords = 8
 )
 
@@ -47,18 +47,22 @@ func (s *search) unsearched(whole bool) []string {
 	return names
 }
 
-// explainWords says which words of the query were mended, and which had no
-// part in the answer: the one who asks can then ask with others.
+// explainWords says which words of the query were taken for typing errors, which
+// were replaced by synonyms, and which had no part in the answer: the next query
+// can have others.
 func (s *search) explainWords(found index.Hits) {
-	var mended, odd []string
+	var read, odd []string
 	for _, r := range found.Repaired {
-		mended = append(mended, fmt.Sprintf("%q was read as %q", gate.Cut(r.From, 30), gate.Cut(r.To, 30)))
+		read = append(read, fmt.Sprintf("%q was read as %q", gate.Cut(r.From, 30), gate.Cut(r.To, 30)))
+	}
+	for _, r := range found.Replaced {
+		read = append(read, fmt.Sprintf("%q was read as its synonym %s", gate.Cut(r.From, 30), strings.Join(r.To, " or ")))
 	}
 	for _, w := range found.Unmatched {
 		odd = append(odd, gate.Cut(w, 30))
 	}
-	if len(mended) > 0 {
-		s.note("%s", enumerate(mended))
+	if len(read) > 0 {
+		s.note("%s", enumerate(read))
 	}
 	if len(odd) > 0 {
 		nothing := "nothing"

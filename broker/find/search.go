@@ -230,6 +230,9 @@ func (s *search) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.req.Limit == 0 && found.Named > limit { // who lists names wants them all
+		limit = min(found.Named, maxHits)
+	}
 	results := s.resolve(found.Hits)
 	if offersIn(results) > maxOffersFirst && found.Total > q.Limit { // the tools may be anywhere behind them
 		q.Limit = found.Total

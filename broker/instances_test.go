@@ -5,6 +5,7 @@ package broker_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -89,32 +90,67 @@ func TestSessionsOverHTTPHaveTheirInstances(t *testing.T) {
 	eventually(t, "the instance ends with its session", func() bool { return b.Status()[0].Instances == before-1 })
 }
 
+// clientWith returns a client that has dir as a root.
+func clientWith(dir string) *mcp.Client {
+	c := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
+	c.AddRoots(&mcp.Root{URI: "https://example.com/not-a-folder"}, &mcp.Root{URI: "file://" + filepath.ToSlash(dir)})
+	return c
+}
+
+// connectLines connects c as a client of the daemon is connected.
+func connectLines(t *testing.T, b *broker.Broker, c *mcp.Client, peer surface.Peer) *mcp.ClientSession {
+	t.Helper()
+	in, toBroker := io.Pipe()
+	fromBroker, out := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = surface.ServeLines(t.Context(), b.Server("stdio"), peer, in, out)
+		_ = out.Close()
+	}()
+	cs, err := c.Connect(t.Context(), &mcp.IOTransport{Reader: fromBroker, Writer: toBroker}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cs.Close(); <-done })
+	return cs
+}
+
+// connectHTTP connects c to an endpoint, with a token if it is not empty.
+func connectHTTP(t *testing.T, url, token string, c *mcp.Client) *mcp.ClientSession {
+	t.Helper()
+	o := &mcp.StreamableClientTransport{Endpoint: url + "/mcp"}
+	if token != "" {
+		o.HTTPClient = &http.Client{Transport: bearer(token)}
+	}
+	cs, err := c.Connect(t.Context(), o, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cs.Close() })
+	return cs
+}
+
+// toolText calls a tool of "kept" and returns what it says.
+func toolText(t *testing.T, cs *mcp.ClientSession, tool string) string {
+	t.Helper()
+	res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "kept__" + tool, "arguments": map[string]any{}}})
+	if err != nil || len(res.Content) == 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	return res.Content[0].(*mcp.TextContent).Text
+}
+
 // Clients with the same roots share a server that is for a project, and it runs
 // there. When the roots change, so does the server.
 func TestProjectsByRoots(t *testing.T) {
 	b := statefulBroker(t, sharing.PerProject)
-	url := serveHTTP(t, b, nil).URL
-	connect := func(dir string) (*mcp.Client, *mcp.ClientSession) {
-		c := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
-		c.AddRoots(&mcp.Root{URI: "https://example.com/not-a-folder"}, &mcp.Root{URI: "file://" + filepath.ToSlash(dir)})
-		cs, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { cs.Close() })
-		return c, cs
-	}
-	where := func(cs *mcp.ClientSession) string {
-		res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "kept__where", "arguments": map[string]any{}}})
-		if err != nil || len(res.Content) == 0 {
-			t.Fatalf("%+v, %v", res, err)
-		}
-		return res.Content[0].(*mcp.TextContent).Text
-	}
 	a, z := t.TempDir(), t.TempDir()
-	client, one := connect(a)
-	_, two := connect(a)
-	_, three := connect(z)
+	client := clientWith(a)
+	one := connectLines(t, b, client, surface.Peer{ID: "one"})
+	two := connectLines(t, b, clientWith(a), surface.Peer{ID: "two"})
+	three := connectLines(t, b, clientWith(z), surface.Peer{ID: "three"})
+	where := func(cs *mcp.ClientSession) string { return toolText(t, cs, "where") }
 	first := where(one)
 	if !strings.HasSuffix(first, filepath.Base(a)) || where(two) != first || !strings.HasSuffix(where(three), filepath.Base(z)) {
 		t.Errorf("the servers are %q, %q and %q", first, where(two), where(three))
@@ -122,4 +158,32 @@ func TestProjectsByRoots(t *testing.T) {
 	client.RemoveRoots("file://" + filepath.ToSlash(a))
 	client.AddRoots(&mcp.Root{URI: "file://" + filepath.ToSlash(z)})
 	eventually(t, "the server is that of the new roots", func() bool { return where(one) == where(three) })
+}
+
+// Whoever comes over HTTP names no folder of this machine: nothing starts in it,
+// and what another client has there is not reached.
+func TestFoldersOverHTTPAreNotBelieved(t *testing.T) {
+	for _, kind := range []sharing.Kind{sharing.PerProject, sharing.PerClient} {
+		for _, token := range []string{"", "secret-a", "secret-b"} {
+			t.Run(string(kind)+" token="+token, func(t *testing.T) {
+				b := statefulBroker(t, kind)
+				dir := t.TempDir()
+				mine := connectLines(t, b, clientWith(dir), surface.Peer{ID: "mine"})
+				if got := toolText(t, mine, "count_session"); got != "1" || !strings.HasSuffix(toolText(t, mine, "where"), filepath.Base(dir)) {
+					t.Fatalf("the server of the folder counts %s, in %s", got, toolText(t, mine, "where"))
+				}
+				var tokens map[string]string
+				if token != "" {
+					tokens = map[string]string{"ann": "secret-a", "bob": "secret-b"}
+				}
+				cs := connectHTTP(t, serveHTTP(t, b, tokens).URL, token, clientWith(dir))
+				if got := toolText(t, cs, "where"); strings.HasSuffix(got, filepath.Base(dir)) {
+					t.Errorf("a server runs in %s", got)
+				}
+				if got := toolText(t, cs, "count_session"); got != "1" {
+					t.Errorf("the server of another client counts %s", got)
+				}
+			})
+		}
+	}
 }

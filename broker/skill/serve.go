@@ -199,13 +199,16 @@ func (sv publisher) Extend(s *mcp.Server) error {
 func (sv publisher) declareInAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
+		if err != nil {
+			return nil, err // res may be a nil pointer of a type
+		}
 		switch r := res.(type) {
 		case *mcp.InitializeResult:
 			sv.declareSkills(r.Capabilities)
 		case *mcp.DiscoverResult:
 			sv.declareSkills(r.Capabilities)
 		}
-		return res, err
+		return res, nil
 	}
 }
 

@@ -88,7 +88,7 @@ func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
 			c.ClientInfo = gate.Clean(info.Name)
 		}
 		stateless := req.Extra != nil && req.Extra.Header != nil && (req.ProtocolVersion() >= StatelessSince || req.Session.ID() == "")
-		ctx = upstream.WithConversation(ctx, s.talks.of(ctx, req.Session, c.Caller, stateless))
+		ctx = upstream.WithConversation(ctx, s.talks.of(ctx, req.Session, c.Caller, stateless, overHTTP(req.Extra)))
 		messages := make(chan string, 64)
 		if req.Params.GetProgressToken() != nil {
 			c.Progress = func(_ int, message string) {
@@ -100,11 +100,7 @@ func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
 		}
 		do := func(ctx context.Context, talker upstream.Talker) *mcp.CallToolResult {
 			c.Talker = talker
-			res, err := h(ctx, c)
-			if err != nil {
-				return Failed(err)
-			}
-			return res
+			return s.answer(ctx, t.Name, h, c)
 		}
 		can := questions.Of(req.ClientCapabilities())
 		if can != (questions.Capabilities{}) && req.ProtocolVersion() >= StatelessSince {

@@ -39,12 +39,33 @@ type conversation struct {
 // rootsTime is how long a client may take to list its roots.
 const rootsTime = 2 * time.Second
 
+const (
+	// maxRoots is how many roots of a client are read.
+	maxRoots = 100
+	// maxRootBytes bounds the URI of one.
+	maxRootBytes = 4096
+)
+
+// overHTTP reports whether a request came over HTTP. Its client may be anybody, on
+// any machine: it is not asked for folders, and what it says of them is not believed.
+func overHTTP(extra *mcp.RequestExtra) bool { return extra != nil && extra.Header != nil }
+
+// ownerOf is the owner of the instances of a conversation. Clients over HTTP without
+// a token never share one with those of this user.
+func ownerOf(caller Caller, remote bool) string {
+	if remote {
+		return "http " + caller.Owner
+	}
+	return caller.Owner
+}
+
 // of returns the conversation that a request belongs to, for upstream servers; nil
 // where the protocol does not tell conversations apart.
-func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, caller Caller, stateless bool) *upstream.Conversation {
+func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, caller Caller, stateless, remote bool) *upstream.Conversation {
+	owner := ownerOf(caller, remote)
 	switch {
 	case stateless && caller.Owner != "":
-		return &upstream.Conversation{ID: "token " + caller.Owner}
+		return &upstream.Conversation{ID: "token " + caller.Owner, Owner: owner}
 	case stateless, caller.Session == "":
 		return nil
 	}
@@ -58,8 +79,10 @@ func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, cal
 	}
 	peer, _ := ctx.Value(peerKey{}).(Peer)
 	over, end := context.WithCancel(context.Background())
-	c := &conversation{session: session, dir: peer.Dir, Conversation: upstream.Conversation{ID: caller.Session, Over: over}}
-	c.Folders = c.listFolders
+	c := &conversation{session: session, dir: peer.Dir, Conversation: upstream.Conversation{ID: caller.Session, Owner: owner, Over: over}}
+	if !remote {
+		c.Folders = c.listFolders
+	}
 	cs.by[session] = c
 	go func() { // it ends with the session
 		defer end()
@@ -72,33 +95,33 @@ func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, cal
 }
 
 // rootsChanged is called when a client says that its roots are others.
-func (cs *conversations) rootsChanged(ctx context.Context, req *mcp.RootsListChangedRequest) {
-	cs.mu.Lock()
-	c := cs.by[req.Session]
-	cs.mu.Unlock()
+func (s *Surface) rootsChanged(ctx context.Context, req *mcp.RootsListChangedRequest) {
+	s.talks.mu.Lock()
+	c := s.talks.by[req.Session]
+	s.talks.mu.Unlock()
 	if c != nil {
 		c.known.Store(false)
 	}
-	report(ctx, req.Session)
+	s.reportRoots(ctx, req.Session)
 }
 
 // initialized is called when a client is ready for questions.
-func (cs *conversations) initialized(ctx context.Context, req *mcp.InitializedRequest) {
-	report(ctx, req.Session)
+func (s *Surface) initialized(ctx context.Context, req *mcp.InitializedRequest) {
+	s.reportRoots(ctx, req.Session)
 }
 
-// report asks a client for its roots, in the background, if somebody wants to hear
-// of them.
-func report(ctx context.Context, session *mcp.ServerSession) {
+// reportRoots asks a client for its roots, in the background, if its Peer wants to
+// know them.
+func (s *Surface) reportRoots(ctx context.Context, session *mcp.ServerSession) {
 	peer, _ := ctx.Value(peerKey{}).(Peer)
 	if peer.Roots == nil {
 		return
 	}
-	go func() { // it ends with the session, or in time
+	s.background("roots/list", func() { // it ends with the session, or in time
 		if folders := rootsOf(context.WithoutCancel(ctx), session); len(folders) > 0 {
 			peer.Roots(folders)
 		}
-	}()
+	})
 }
 
 // listFolders returns the folders of the client's roots, or where it works if it
@@ -132,7 +155,10 @@ func rootsOf(ctx context.Context, session *mcp.ServerSession) []string {
 		return nil // some clients promise roots that they do not have
 	}
 	var folders []string
-	for _, r := range list.Roots {
+	for _, r := range list.Roots[:min(len(list.Roots), maxRoots)] {
+		if r == nil {
+			continue
+		}
 		if dir := folderOf(r.URI); dir != "" {
 			folders = append(folders, dir)
 		}
@@ -142,6 +168,9 @@ func rootsOf(ctx context.Context, session *mcp.ServerSession) []string {
 
 // folderOf is the folder of a root on this machine; "" if it is something else.
 func folderOf(root string) string {
+	if len(root) > maxRootBytes {
+		return ""
+	}
 	u, err := url.Parse(root)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
 		return ""

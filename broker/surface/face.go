@@ -109,7 +109,10 @@ func (f *face) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.G
 func (f *face) listResources(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
-		if list, ok := res.(*mcp.ListResourcesResult); ok && err == nil && list.NextCursor == "" {
+		if err != nil {
+			return nil, err // res may be a nil pointer of a type
+		}
+		if list, ok := res.(*mcp.ListResourcesResult); ok && list.NextCursor == "" {
 			session, _ := req.GetSession().(*mcp.ServerSession)
 			c := callerOf(f.client, req.GetExtra(), session)
 			for _, feature := range f.surface.features {
@@ -118,6 +121,6 @@ func (f *face) listResources(next mcp.MethodHandler) mcp.MethodHandler {
 				}
 			}
 		}
-		return res, err
+		return res, nil
 	}
 }

@@ -139,7 +139,7 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 		inner := http.NewServeMux()
 		inner.Handle("/mcp", checked(passed(all), o, false))
 		inner.Handle("/mcp/{profile}", checked(passed(all), o, false))
-		o.Replicas.Serve(inner)
+		o.Replicas.Serve(s.guardHTTP(inner))
 	}
 	if o.SignIn != nil {
 		metadata := o.SignIn.metadata()
@@ -162,7 +162,7 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, true) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, o.Ready == nil || o.Ready()) })
 	mux.HandleFunc("/", noEndpoint)
-	return mux, nil
+	return s.guardHTTP(mux), nil
 }
 
 // ConsoleHandler serves the console and its API, without MCP, on a loopback

@@ -37,7 +37,7 @@ func (s *Surface) gated(server *mcp.Server) *mcp.Server {
 				owner = extra.TokenInfo.UserID
 			}
 			ctx = context.WithValue(ctx, ownerKey{}, owner)
-			res, err := next(ctx, method, req)
+			res, err := s.guarded(ctx, next, method, req)
 			if err != nil {
 				return nil, outgoingError(err, s.hiding(ctx))
 			}

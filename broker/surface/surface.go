@@ -121,6 +121,7 @@ type Surface struct {
 	forgotten forgetting
 	talks     conversations
 	paused    paused
+	panics    panics
 	mu        sync.Mutex // guards faces and what is in them
 	faces     []*face
 }
@@ -171,8 +172,8 @@ func (s *Surface) server(client string, id func() string) *mcp.Server {
 	server := mcp.NewServer(Implementation(o.Version), &mcp.ServerOptions{
 		Instructions: instructions(o.Servers, now.tools), Capabilities: can, Logger: s.log, GetSessionID: id,
 		//lint:ignore SA1019 roots are deprecated since 2026-07-28, and clients have them still
-		RootsListChangedHandler: s.talks.rootsChanged,
-		InitializedHandler:      s.talks.initialized,
+		RootsListChangedHandler: s.rootsChanged,
+		InitializedHandler:      s.initialized,
 	})
 	f := &face{surface: s, client: client, server: server}
 	for _, feature := range s.features {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,8 +15,11 @@ import (
 // A Conversation is one client's use of the broker, from when it connects until
 // it is gone. A server that is not Shared has an instance of its own for it.
 type Conversation struct {
-	// ID differs from that of every other conversation.
+	// ID differs from that of every other conversation of its owner.
 	ID string
+	// Owner is the person or program that the client acts for; empty for the user of
+	// the broker. Two owners never share an instance that is not for everybody.
+	Owner string
 	// Folders returns the folders of the project that the client works in, the main
 	// one first; nil, and none, if that is not known. It is called for servers that
 	// have an instance for each project.
@@ -149,17 +153,20 @@ func (s *server) instanceKey(ctx context.Context) (key, folder string) {
 		if c.Folders != nil { // only what is started in it looks at it
 			folder = first(c.Folders(ctx))
 		}
-		if key = clientKey + c.ID; s.cfg.usesFolder() {
+		if key = clientKey + owned(c, c.ID); s.cfg.usesFolder() {
 			key += "\x00" + folder
 		}
 		return key, folder
 	case who == sharing.PerProject && c.Folders != nil:
 		if folders := c.Folders(ctx); len(folders) > 0 {
-			return projectKey + strings.Join(folders, "\x00"), folders[0]
+			return projectKey + owned(c, strings.Join(folders, "\x00")), folders[0]
 		}
 	}
 	return "", ""
 }
+
+// owned is a part of a key that differs between owners.
+func owned(c *Conversation, key string) string { return strconv.Quote(c.Owner) + " " + key }
 
 func first(list []string) string {
 	if len(list) == 0 {

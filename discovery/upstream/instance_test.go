@@ -109,7 +109,7 @@ func TestInstancesAreBounded(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || len(l.server.instances.byKey) != maxInstances || l.server.instances.byKey[clientKey+"0"] == nil {
+		if err != nil || len(l.server.instances.byKey) != maxInstances || l.server.instances.byKey[clientKey+owned(&Conversation{}, "0")] == nil {
 			t.Fatalf("%d instances, %v", len(l.server.instances.byKey), err)
 		}
 		defer leave()

@@ -13,12 +13,6 @@ import (
 // Deep is how deeply the deepest values are nested.
 const Deep = 20_000
 
-// A Sample is a message of a method that is right.
-type Sample struct {
-	Method string
-	Params string // a JSON object
-}
-
 // replacements are what stands in the place of a value that is right.
 var replacements = []string{
 	`null`, `{}`, `[]`, `[null]`, `{"a":null}`, `"text"`, `""`, `true`, `-1.5`, `1e300`,
@@ -93,21 +87,21 @@ func text(v any) string {
 	return string(b)
 }
 
-// Requests returns requests of the method of s with all Values of its parameters.
-// Id makes the id of each.
-func Requests(s Sample, id func() string) []string {
+// Requests returns requests of a method, one with each of the parameters. Id makes
+// the id of each.
+func Requests(method string, params []string, id func() string) []string {
 	var list []string
-	for _, params := range Values(s.Params) {
-		list = append(list, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q%s}`, id(), s.Method, member("params", params)))
+	for _, p := range params {
+		list = append(list, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q%s}`, id(), method, member("params", p)))
 	}
 	return list
 }
 
 // Notifications is Requests without ids.
-func Notifications(s Sample) []string {
+func Notifications(method string, params []string) []string {
 	var list []string
-	for _, params := range Values(s.Params) {
-		list = append(list, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q%s}`, s.Method, member("params", params)))
+	for _, p := range params {
+		list = append(list, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q%s}`, method, member("params", p)))
 	}
 	return list
 }

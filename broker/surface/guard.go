@@ -1,0 +1,101 @@
+package surface
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The SDK answers each request in a goroutine of its own. A panic in one would end
+// the process, and with it the sessions of everybody else. So whatever a request
+// leads to runs below one of the functions of this file.
+
+// errInternal answers a request that panicked.
+var errInternal = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the broker failed at this request, and its log says where; other requests are answered as before"}
+
+// guarded is next, or errInternal if that panics.
+func (s *Surface) guarded(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (res mcp.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.panics.report(s, method, p)
+			res, err = nil, errInternal
+		}
+	}()
+	return next(ctx, method, req)
+}
+
+// answer is the answer of h to c, also if h fails or panics.
+func (s *Surface) answer(ctx context.Context, tool string, h Handler, c *Call) (res *mcp.CallToolResult) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.panics.report(s, tool, p)
+			res = Failed(errInternal)
+		}
+	}()
+	res, err := h(ctx, c)
+	if err != nil {
+		return Failed(err)
+	}
+	return res
+}
+
+// background runs f in a goroutine that ends by itself.
+func (s *Surface) background(what string, f func()) {
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				s.panics.report(s, what, p)
+			}
+		}()
+		f()
+	}()
+}
+
+// guardHTTP answers 500 where next panics before it has answered.
+func (s *Surface) guardHTTP(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler { // how net/http ends an answer that was begun
+				panic(p)
+			}
+			s.panics.report(s, r.Method+" "+r.Pattern, p)
+			http.Error(w, errInternal.Message, http.StatusInternalServerError) // of no effect after the first byte
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// panics are the places that panicked.
+type panics struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// maxPanics bounds the places whose stack is logged.
+const maxPanics = 100
+
+// report logs a panic, the first one of each place with its stack.
+func (p *panics) report(s *Surface, where string, value any) {
+	p.mu.Lock()
+	first := !p.seen[where] && len(p.seen) < maxPanics
+	if first {
+		if p.seen == nil {
+			p.seen = make(map[string]bool)
+		}
+		p.seen[where] = true
+	}
+	p.mu.Unlock()
+	if !first {
+		s.log.Error("panic", "at", where, "err", value)
+		return
+	}
+	s.log.Error("panic", "at", where, "err", value, "stack", string(debug.Stack()))
+}

@@ -23,25 +23,29 @@ type Catalog struct {
 }
 
 // NewCatalog names the servers and tools of listings, which are in config
-// order: where two names collide without regard to case, or two ids, the later
-// one gets "_2", "_3" and so on. Listings are not modified but their tools are shared.
+// order: where two names collide without regard to case, or two ids, a server whose
+// config key is that name has it, and of others the later one gets "_2", "_3" and so
+// on. Listings are not modified but their tools are shared.
 func NewCatalog(listings []Listing) *Catalog {
 	c := &Catalog{
 		byID:    make(map[string]*Tool),
 		byAlias: make(map[string]*Server),
 		byName:  make(map[string]*Server),
 	}
-	var prefixes, folders, namespaces tsname.Set
-	for _, l := range listings {
-		s := &Server{
-			Listing:   l,
-			Prefix:    prefixes.Add(tsname.Prefix(l.Server)),
-			Folder:    folders.Add(tsname.Folder(l.Server)),
-			Namespace: namespaces.Add(tsname.Namespace(l.Server)),
-		}
+	keys := make([]string, len(listings))
+	for i, l := range listings {
+		keys[i] = l.Server
+	}
+	prefixes, folders, namespaces := spelt(keys, tsname.Prefix), spelt(keys, tsname.Folder), spelt(keys, tsname.Namespace)
+	for i, l := range listings {
+		s := &Server{Listing: l, Prefix: prefixes[i], Folder: folders[i], Namespace: namespaces[i]}
 		c.servers = append(c.servers, s)
 		c.byName[l.Server] = s
-		funcs := funcNames(l.Tools)
+		names := make([]string, len(l.Tools))
+		for i, t := range l.Tools {
+			names[i] = t.Name
+		}
+		funcs := spelt(names, tsname.Func)
 		for i, lt := range l.Tools {
 			t := &Tool{ListedTool: lt, Server: l.Server, Func: funcs[i]}
 			t.ID = s.Prefix + "__" + lt.Name
@@ -58,32 +62,35 @@ func NewCatalog(listings []Listing) *Catalog {
 	return c
 }
 
-// funcNames gives each tool of one server a function name. A tool that is
-// already spelt as its own function name keeps it; the others follow in
-// listed order.
-func funcNames(tools []ListedTool) []string {
+// spelt gives each name another one by the rule as. A name that is already spelt as
+// the rule has it keeps it; the others follow in their order.
+func spelt(names []string, as func(string) string) []string {
 	var set tsname.Set
-	names := make([]string, len(tools))
-	for i, t := range tools {
-		if f := tsname.Func(t.Name); f == t.Name {
-			names[i] = set.Add(f)
+	list := make([]string, len(names))
+	done := make([]bool, len(names))
+	for i, name := range names {
+		if s := as(name); s == name {
+			list[i], done[i] = set.Add(s), true
 		}
 	}
-	for i, t := range tools {
-		if names[i] == "" {
-			names[i] = set.Add(tsname.Func(t.Name))
+	for i, name := range names {
+		if !done[i] {
+			list[i] = set.Add(as(name))
 		}
 	}
-	return names
+	return list
 }
 
-// index fills the look-up tables. Where two servers share one of their other
-// names, the earlier one has it.
+// index fills the look-up tables. A config key is that of its server alone; where two
+// servers share one of their other names, the earlier one has it.
 func (c *Catalog) index() {
 	for _, t := range c.tools {
 		c.byID[t.ID] = t
 		c.maxID = max(c.maxID, len(t.ID))
 		c.maxTool = max(c.maxTool, len(t.Func), len(t.Name))
+	}
+	for _, s := range c.servers {
+		c.byAlias[s.Listing.Server] = s
 	}
 	for _, s := range c.servers {
 		s.byName = make(map[string]*Tool, 2*len(s.Tools))
@@ -116,7 +123,8 @@ func (c *Catalog) Server(name string) (*Server, bool) {
 }
 
 // FindServer finds a server by config key, tool id prefix, folder or
-// namespace, then by any of them without regard to case.
+// namespace, then by any of them without regard to case: by the keys of all servers
+// first.
 func (c *Catalog) FindServer(name string) (*Server, bool) {
 	if s, ok := c.byName[name]; ok {
 		return s, true
@@ -125,8 +133,13 @@ func (c *Catalog) FindServer(name string) (*Server, bool) {
 		return s, true
 	}
 	for _, s := range c.servers {
-		for _, own := range []string{s.Listing.Server, s.Prefix, s.Folder, s.Namespace} {
-			if strings.EqualFold(name, own) {
+		if strings.EqualFold(name, s.Listing.Server) {
+			return s, true
+		}
+	}
+	for _, s := range c.servers {
+		for _, other := range []string{s.Prefix, s.Folder, s.Namespace} {
+			if strings.EqualFold(name, other) {
 				return s, true
 			}
 		}
@@ -209,7 +222,8 @@ func (c *Catalog) Filter(keep func(*Tool) bool) *Catalog {
 }
 
 // Narrow is Filter that also leaves out the servers that server does not accept,
-// which is given copies and may take away what they offer.
+// which is given copies and may take away what they offer. The names of a server that
+// is left out lead to no other one.
 func (c *Catalog) Narrow(server func(*Server) bool, keep func(*Tool) bool) *Catalog {
 	f := &Catalog{
 		byID:    make(map[string]*Tool),
@@ -232,6 +246,11 @@ func (c *Catalog) Narrow(server func(*Server) bool, keep func(*Tool) bool) *Cata
 		f.byName[s.Listing.Server] = &kept
 	}
 	f.index()
+	for name, s := range f.byAlias {
+		if c.byAlias[name].Listing.Server != s.Listing.Server {
+			delete(f.byAlias, name)
+		}
+	}
 	return f
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
 func listing(server string, tools ...string) discovery.Listing {
@@ -37,13 +38,13 @@ func TestNamesOfServersAndTools(t *testing.T) {
 		}
 	}
 	want := []row{
-		{"google-drive", "googleDrive", "google_drive__get_document", "getDocument_2", "servers/google-drive/getDocument_2.ts"},
-		{"google-drive", "googleDrive", "google_drive__getDocument", "getDocument", "servers/google-drive/getDocument.ts"},
-		{"google-drive", "googleDrive", "google_drive__Get-Document", "getDocument_3", "servers/google-drive/getDocument_3.ts"},
-		{"google-drive", "googleDrive", "google_drive__delete", "delete_", "servers/google-drive/delete_.ts"},
-		{"google-drive", "googleDrive", "google_drive__2fa", "_2fa", "servers/google-drive/_2fa.ts"},
-		{"google-drive", "googleDrive", "google_drive__日本", "日本", "servers/google-drive/日本.ts"},
-		{"google_drive", "googleDrive_2", "google_drive_2__get_document", "getDocument", "servers/google_drive/getDocument.ts"},
+		{"google-drive", "googleDrive", "google_drive_2__get_document", "getDocument_2", "servers/google-drive/getDocument_2.ts"},
+		{"google-drive", "googleDrive", "google_drive_2__getDocument", "getDocument", "servers/google-drive/getDocument.ts"},
+		{"google-drive", "googleDrive", "google_drive_2__Get-Document", "getDocument_3", "servers/google-drive/getDocument_3.ts"},
+		{"google-drive", "googleDrive", "google_drive_2__delete", "delete_", "servers/google-drive/delete_.ts"},
+		{"google-drive", "googleDrive", "google_drive_2__2fa", "_2fa", "servers/google-drive/_2fa.ts"},
+		{"google-drive", "googleDrive", "google_drive_2__日本", "日本", "servers/google-drive/日本.ts"},
+		{"google_drive", "googleDrive_2", "google_drive__get_document", "getDocument", "servers/google_drive/getDocument.ts"},
 		{"Google-Drive_2", "googleDrive_3", "Google_Drive_3__x", "x", "servers/Google-Drive_2/x.ts"},
 		{"fetch", "fetch_", "fetch__fetch", "fetch", "servers/fetch/fetch.ts"},
 		{"--", "server", "____a/b", "aB", "servers/--/aB.ts"},
@@ -190,5 +191,53 @@ func TestLookupIsLinear(t *testing.T) {
 				t.Fatalf("%s…%s: %v", begin, sep, took)
 			}
 		}
+	}
+}
+
+// A config key leads to its server, wherever that is in the config and whatever other
+// servers are called.
+func TestConfigKeysComeBeforeOtherNames(t *testing.T) {
+	for _, keys := range [][2]string{
+		{"Mail", "mail"},                 // by case
+		{"google drive", "google_drive"}, // by prefix
+		{"google drive", "google-drive"}, // by folder
+		{"google-drive", "googleDrive"},  // by namespace
+		{"my.crm!", "my.crm-"},           // by folder, with a separator in it
+		{"ＭＡＩＬ", "____"},                 // by a prefix of nothing but replaced letters
+	} {
+		for _, list := range [][]discovery.Listing{
+			{listing(keys[0], "read", "a"), listing(keys[1], "read", "b")},
+			{listing(keys[1], "read", "b"), listing(keys[0], "read", "a")},
+			{listing(keys[0], "read", "a"), listing(keys[1])}, // not listed yet
+		} {
+			c := discovery.NewCatalog(list)
+			for _, key := range keys {
+				for _, sep := range []string{".", "/", ":"} {
+					if s, ok := c.ServerOf(key + sep + "read"); !ok || s.Listing.Server != key {
+						t.Errorf("%q: %q leads to %v", keys, key+sep+"read", s)
+					}
+				}
+				if own := tsname.Prefix(key); own == key && !strings.EqualFold(keys[0], keys[1]) && len(list[0].Tools)*len(list[1].Tools) > 0 {
+					if tool, ok := c.Tool(key + "__read"); !ok || tool.Server != key {
+						t.Errorf("%q: the id of %q leads to %v", keys, key, tool)
+					}
+				}
+				if s, ok := c.Server(key); !ok || tsname.Namespace(key) == key && s.Namespace != key || tsname.Folder(key) == key && s.Folder != key && !strings.EqualFold(keys[0], keys[1]) {
+					t.Errorf("%q: %q is called %q and %q", keys, key, s.Namespace, s.Folder)
+				}
+				if s, ok := c.FindServer(key); !ok || s.Listing.Server != key {
+					t.Errorf("%q: %q finds %v", keys, key, s)
+				}
+				// Nor does it lead to another server where its own is hidden.
+				f := c.Narrow(func(s *discovery.Server) bool { return s.Listing.Server != key }, func(*discovery.Tool) bool { return true })
+				if tool, ok := f.Tool(key + ".read"); ok {
+					t.Errorf("%q: without it, %q leads to %s", keys, key+".read", tool.ID)
+				}
+			}
+		}
+	}
+	c := discovery.NewCatalog([]discovery.Listing{listing("Mail-1", "read"), listing("MAIL_1", "read")})
+	if s, _ := c.FindServer("mail_1"); s.Listing.Server != "MAIL_1" {
+		t.Errorf("without regard to case, mail_1 finds %q", s.Listing.Server)
 	}
 }

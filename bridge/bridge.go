@@ -266,6 +266,7 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 	attempt := Attempt{tool, r.Class, shown}
 	if b.o.Journal != nil {
 		if known := b.o.Journal.Known(ctx, attempt); known != nil {
+			b.reread(tool, known)
 			return known.Value, known
 		}
 	}
@@ -295,8 +296,11 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 	if err != nil {
 		if b.o.Failure != nil {
 			if e := b.o.Failure(err); e != nil {
-				return nil, e.of(tool)
+				err = e.of(tool)
 			}
+		}
+		if e := asError(ctx, err, r); b.o.Policy != nil && e.heard() {
+			b.Read(tool, gate.Compact(e.Message))
 		}
 		return nil, err
 	}

@@ -121,6 +121,18 @@ func (e *Error) of(t *discovery.Tool) *Error {
 	return e
 }
 
+// heard reports whether a server may have said something in the call, to the script or
+// to whom it asked. What the broker itself refuses never reaches a server.
+func (e *Error) heard() bool {
+	switch e.Code {
+	case CodeTool, CodeProtocol, CodeNeedsInput, CodeUnavailable: // whose messages have its words
+		return true
+	case CodeTimeout, CodeCancelled:
+		return e.MayHaveRun
+	}
+	return false
+}
+
 func (e *Error) status() Status {
 	switch e.Code {
 	case CodeDenied, CodeApproval, CodeToken, CodeQuota:

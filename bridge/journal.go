@@ -33,10 +33,11 @@ type Attempt struct {
 }
 
 // A Known is what became of a call that was made before. It is an error only
-// within this package; Err is that of the call.
+// within this package; Err is that of the call, and Heard that of Heard for it.
 type Known struct {
 	Value json.RawMessage
 	Err   error
+	Heard bool
 }
 
 func (*Known) Error() string { return "the call was made before" }
@@ -55,8 +56,15 @@ func (b *Bridge) Forget() {
 	b.ledger.run = policy.Run{}
 }
 
+// Heard reports whether the failure with these fields is of a call in which a server
+// may have said something: it answered, or was sent the call.
+func Heard(fields json.RawMessage) bool {
+	var e Error
+	return json.Unmarshal(fields, &e) == nil && e.heard()
+}
+
 // Recall lets the policy know of a call that the run made before, and what the
-// script got.
+// script got: a value, or the message of a failure as a JSON string.
 func (b *Bridge) Recall(t *discovery.Tool, value json.RawMessage) {
 	b.ledger.mu.Lock()
 	b.ledger.run.AddCall(t, b.classOf(t))

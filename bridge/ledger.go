@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
@@ -44,6 +45,17 @@ func (b *Bridge) Read(t *discovery.Tool, value json.RawMessage) {
 	b.ledger.mu.Unlock()
 	if b.o.Rules != nil && b.o.Rules.TracksData(b.o.Profile) {
 		b.o.Past.add(t, value, watched, personal)
+	}
+}
+
+// reread is Read for the outcome of an earlier call.
+func (b *Bridge) reread(t *discovery.Tool, k *Known) {
+	switch {
+	case b.o.Policy == nil:
+	case k.Err == nil:
+		b.Read(t, k.Value)
+	case k.Heard:
+		b.Read(t, gate.Compact(k.Err.Error()))
 	}
 }
 

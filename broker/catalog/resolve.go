@@ -51,6 +51,16 @@ func (c *Catalog) Resolve(ctx context.Context, name string) (*discovery.Tool, er
 	return nil, unknownTool(scope, name)
 }
 
+// Find returns the tool that name names, if it is listed, whether it may be called or
+// not.
+func (c *Catalog) Find(name string) (*discovery.Tool, bool) {
+	full, scope := c.Both()
+	if t, ok := full.Tool(name); ok {
+		return t, true
+	}
+	return c.offerTool(scope, name)
+}
+
 // held is the failure of a call to a tool that is held back; nil if it is none.
 // It says nothing of what the tool says.
 func held(full *discovery.Catalog, name string) *bridge.Error {

@@ -288,10 +288,11 @@ func (g *journaling) Known(ctx context.Context, a bridge.Attempt) *bridge.Known 
 		g.replayed++
 	}
 	recorded, err := g.x.recorded(ctx, &was)
+	known := &bridge.Known{Value: recorded.Value, Err: err}
 	if err == nil && recorded.Error != nil {
-		err = &recordedError{recorded.Error}
+		known.Err, known.Heard = &recordedError{recorded.Error}, bridge.Heard(recorded.Error.Fields)
 	}
-	return &bridge.Known{Value: recorded.Value, Err: err}
+	return known
 }
 
 // A recordedError is one that a script got before, as it got it.

@@ -189,18 +189,21 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 
 // recall lets the policy know what the run has done before.
 func (x *Execution) recall(ctx context.Context) {
-	full, _ := x.e.catalog.Both()
 	for _, c := range x.repeat {
 		if of, get := strings.CutSuffix(c.Func, ".get"); get && c.Error == nil {
 			if err := x.readOrigin(ctx, of, c.Target, c.Value); err != nil {
 				x.e.log.Warn("read origin", "execution", x.id, "err", err)
 			}
 		}
-		if !callsTool(c.Func) || c.Answered == 0 || c.Error != nil {
+		if !callsTool(c.Func) || c.Answered == 0 || c.Error != nil && !bridge.Heard(c.Error.Fields) {
 			continue
 		}
-		if t, ok := full.Tool(c.Target); ok {
-			x.bridge.Recall(t, c.Value)
+		if t, ok := x.e.catalog.Find(c.Target); ok {
+			value := c.Value
+			if c.Error != nil {
+				value = gate.Compact(c.Error.Message)
+			}
+			x.bridge.Recall(t, value)
 		}
 	}
 }

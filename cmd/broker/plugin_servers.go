@@ -44,7 +44,7 @@ func (a *app) withPlugins(cfg *config.Config) *config.Config {
 			continue
 		}
 		for _, s := range servers {
-			addPluginServer(&merged, s, yes)
+			addPluginServer(&merged, s, yes, plugin.Permit{Dir: p.Dir, Digest: yes.Digest})
 		}
 	}
 	return &merged
@@ -55,7 +55,7 @@ func (a *app) withPlugins(cfg *config.Config) *config.Config {
 const noBytecode = "PYTHONDONTWRITEBYTECODE"
 
 // addPluginServer adds a server of a plugin as the user has approved it.
-func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approval) {
+func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approval, permit plugin.Permit) {
 	note := func(format string, args ...any) {
 		merged.Notes = append(merged.Notes, fmt.Sprintf("warning: server %s of a plugin "+format, append([]any{oneLine(s.Name, 100)}, args...)...))
 	}
@@ -81,6 +81,9 @@ func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approv
 			entry.Env = map[string]string{}
 		}
 		entry.Env[noBytecode] = "1"
+	}
+	if entry.Command != "" {
+		entry.Permit = permit
 	}
 	merged.Servers = append(merged.Servers, entry)
 }

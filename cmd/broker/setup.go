@@ -389,7 +389,7 @@ func upstreams(cfg *config.Config) []upstream.Config {
 		list = append(list, upstream.Config{
 			Name: s.Name, Scope: s.File, Description: s.Description,
 			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
-			AsWritten: s.Direct != nil && !*s.Direct,
+			AsWritten: s.Direct != nil && !*s.Direct, Permit: s.Permit,
 			URL:       s.URL, Headers: s.Headers, Type: s.Type,
 			Credentials: upstream.Credentials(s.Credentials),
 			OAuth:       upstreamOAuth(s.OAuth),

@@ -55,6 +55,9 @@ type Config struct {
 	// Options.PackageDir is set.
 	AsWritten bool
 
+	// Permit is asked each time that Command is about to start; nil allows it.
+	Permit Permit
+
 	// URL is the endpoint of a remote server.
 	URL string
 	// Headers are sent with each request to the URL's own origin, and to no
@@ -90,6 +93,12 @@ type Config struct {
 	Instances sharing.Kind
 
 	folder string // of an instance: what ${workspaceFolder} stands for
+}
+
+// A Permit reports whether a program may start, at each start of it. It can be
+// compared, and is safe for concurrent use.
+type Permit interface {
+	MayStart() error
 }
 
 // An OAuthClient is what the broker is to an authorization server. With the zero

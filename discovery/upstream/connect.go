@@ -105,36 +105,6 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	return nil, d.explain(err, t.hide)
 }
 
-// runDirectly replaces the command of a package runner by that of the package, if
-// it can be installed; else the runner starts in a folder of its own.
-func (d *dialer) runDirectly(ctx context.Context, t *target) error {
-	d.direct = false
-	if t.Program == "" {
-		return nil
-	}
-	if d.packages != nil && d.cfg.direct() {
-		c, err := d.packages.Command(ctx, t.Command)
-		t.Command, d.direct = c, err == nil
-		switch {
-		case err == nil || ctx.Err() != nil:
-			return nil
-		case errors.Is(err, packages.ErrNotPlain):
-			d.opts.Logger.Debug("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
-		default:
-			d.opts.Logger.Warn("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
-		}
-	}
-	c, away, err := d.runners.Confine(t.Command)
-	if err != nil {
-		return fmt.Errorf("start a package runner: %w", err)
-	}
-	if away && t.Dir != "" {
-		d.opts.Logger.Warn("a server does not start in its working folder: its package runner cannot be told it; npx, pnpm dlx and uvx can", "server", d.cfg.Name)
-	}
-	t.Command = c
-	return nil
-}
-
 var errNoAnswer = errors.New("no answer to initialize")
 
 // A dialError is why a server could not be connected.
@@ -282,6 +252,9 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		}
 		conn = c
 	} else {
+		if err := d.mayStart(); err != nil {
+			return nil, nil, err
+		}
 		proc, err := launch.Start(t.Command, d.stderr, d.guard)
 		if err != nil {
 			return nil, nil, err

@@ -45,6 +45,11 @@ type Config struct {
 	Notes []string
 }
 
+// A Permit reports whether a program may start. It can be compared.
+type Permit interface {
+	MayStart() error
+}
+
 // A Server is one upstream server as it is configured. Exactly one of Command
 // and URL is set. Command, Args, Env, Dir, URL and Headers may hold references
 // that Sources.Expand resolves. A zero duration means the default of the connection.
@@ -53,6 +58,8 @@ type Server struct {
 	Name string
 	// OfPlugin means that it does not stand in the file: a plugin has brought it.
 	OfPlugin bool
+	// Permit is asked each time that Command is about to start; nil for no one to ask.
+	Permit Permit `json:"-"`
 	// File is the file of a project that it stands in; empty for others.
 	File string
 	// Description is one line on what it is for.

@@ -25,7 +25,13 @@ const (
 // Digest is that of all that decides what the plugin's servers do: what they are
 // and, if one of them is a program of this host, every file of the plugin. It is
 // empty if there are no servers.
-func (p *Plugin) Digest() (string, error) {
+func (p *Plugin) Digest() (string, error) { return p.digestNow(false) }
+
+// currentDigest is Digest for a decision that cannot be taken back: a file that may
+// have changed without a trace is read again.
+func (p *Plugin) currentDigest() (string, error) { return p.digestNow(true) }
+
+func (p *Plugin) digestNow(again bool) (string, error) {
 	if len(p.Servers) == 0 {
 		return "", nil
 	}
@@ -34,10 +40,10 @@ func (p *Plugin) Digest() (string, error) {
 		return "", &Error{"missing_manifest", fmt.Sprintf("there is no folder %s", p.Dir)}
 	}
 	defer root.Close()
-	return p.digest(root)
+	return p.digest(root, again)
 }
 
-func (p *Plugin) digest(root *os.Root) (string, error) {
+func (p *Plugin) digest(root *os.Root, again bool) (string, error) {
 	if len(p.Servers) == 0 {
 		return "", nil
 	}
@@ -47,7 +53,7 @@ func (p *Plugin) digest(root *os.Root) (string, error) {
 		programs = programs || s.program()
 	}
 	if programs {
-		if err := hashFolder(h, root, p.Dir); err != nil {
+		if err := hashFolder(h, root, p.Dir, again); err != nil {
 			return "", &Error{"unreadable", fmt.Sprintf("the files of plugin %q cannot be read: %s", p.Name, cause(err))}
 		}
 	}
@@ -70,7 +76,7 @@ func (s Server) program() bool {
 
 // hashFolder adds all files below root, which is or will be dir, those of .git
 // left out. Of a link, its text counts, and the file of the folder that it leads to.
-func hashFolder(h hash.Hash, root *os.Root, dir string) error {
+func hashFolder(h hash.Hash, root *os.Root, dir string, again bool) error {
 	files, bytes := 0, int64(0)
 	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
@@ -97,7 +103,7 @@ func hashFolder(h hash.Hash, root *os.Root, dir string) error {
 		if files > maxDigestFiles || bytes > maxDigestBytes {
 			return fmt.Errorf("more than %d files or %d MiB", maxDigestFiles, maxDigestBytes>>20)
 		}
-		sum, err := sumOf(root, dir, path, info)
+		sum, err := sumOf(root, dir, path, info, again)
 		if err != nil {
 			return err
 		}
@@ -115,10 +121,18 @@ type fileSum struct {
 	sum []byte
 }
 
-func sumOf(root *os.Root, dir, path string, info fs.FileInfo) ([]byte, error) {
+// is reports whether a file is as it was. Where nothing but its time of modification
+// tells, which anybody can set, it is not if that is asked again.
+func (s *fileSum) is(info fs.FileInfo, again bool) bool {
+	was, known := changeTime(s.of)
+	now, _ := changeTime(info)
+	return os.SameFile(s.of, info) && s.of.Size() == info.Size() && s.of.ModTime().Equal(info.ModTime()) && was == now && (known || !again)
+}
+
+func sumOf(root *os.Root, dir, path string, info fs.FileInfo, again bool) ([]byte, error) {
 	at := filepath.Join(dir, path)
 	if was, ok := sums.Load(at); ok {
-		if was := was.(*fileSum); os.SameFile(was.of, info) && was.of.Size() == info.Size() && was.of.ModTime().Equal(info.ModTime()) {
+		if was := was.(*fileSum); was.is(info, again) {
 			return was.sum, nil
 		}
 	}
@@ -132,8 +146,14 @@ func sumOf(root *os.Root, dir, path string, info fs.FileInfo) ([]byte, error) {
 		return nil, err
 	}
 	now := &fileSum{info, h.Sum(nil)}
-	if time.Since(info.ModTime()) > 2*time.Second { // else another change may have the same time
+	if time.Since(info.ModTime()) > 2*time.Second && settled(info) { // else another change may have the same time
 		sums.Store(at, now)
 	}
 	return now.sum, nil
+}
+
+// settled reports whether a file that changes again will have another time of change.
+func settled(info fs.FileInfo) bool {
+	at, known := changeTime(info)
+	return !known || time.Since(time.Unix(at[0], at[1])) > 2*time.Second
 }

@@ -83,7 +83,7 @@ func Install(dest, source string, written json.RawMessage, o pack.Options, ask f
 			return m.Name, nil
 		}
 		p := load(root, m, filepath.Join(dest, m.Name))
-		digest, err := p.digest(root)
+		digest, err := p.digest(root, true)
 		if err != nil {
 			return "", err
 		}

@@ -1,0 +1,45 @@
+package upstream
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+)
+
+// A revocable permit counts how often it is asked.
+type revocable struct {
+	asked   atomic.Int32
+	revoked atomic.Bool
+}
+
+func (r *revocable) MayStart() error {
+	r.asked.Add(1)
+	if r.revoked.Load() {
+		return errors.New("it is not what was approved")
+	}
+	return nil
+}
+
+// Each start of a program needs a permit, also the one after it has ended by itself.
+func TestEachStartNeedsAPermit(t *testing.T) {
+	permit := new(revocable)
+	s := fake("s", fakeupstream.Dies)
+	s.Permit = permit
+	p := newPool(t, nil, s)
+	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	first := permit.asked.Load()
+	_, _ = p.Call(t.Context(), "s", "die", nil, nil) // which fails
+	permit.revoked.Store(true)
+	_, err := p.Call(t.Context(), "s", "echo", nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "not what was approved") || first == 0 || permit.asked.Load() == first {
+		t.Errorf("without a permit: %v, asked %d and then %d times", err, first, permit.asked.Load())
+	}
+	if pid := p.Status()[0].PID; pid != 0 {
+		t.Errorf("process %d runs", pid)
+	}
+}

@@ -1,0 +1,50 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
+)
+
+// runDirectly replaces the command of a package runner by that of the package, if
+// it can be installed; else the runner starts in a folder of its own.
+func (d *dialer) runDirectly(ctx context.Context, t *target) error {
+	d.direct = false
+	if t.Program == "" {
+		return nil
+	}
+	if d.packages != nil && d.cfg.direct() {
+		c, err := d.packages.Command(ctx, t.Command)
+		t.Command, d.direct = c, err == nil
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return nil
+		case errors.Is(err, packages.ErrNotPlain):
+			d.opts.Logger.Debug("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
+		default:
+			d.opts.Logger.Warn("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
+		}
+	}
+	c, away, err := d.runners.Confine(t.Command)
+	if err != nil {
+		return fmt.Errorf("start a package runner: %w", err)
+	}
+	if away && t.Dir != "" {
+		d.opts.Logger.Warn("a server does not start in its working folder: its package runner cannot be told it; npx, pnpm dlx and uvx can", "server", d.cfg.Name)
+	}
+	t.Command = c
+	return nil
+}
+
+// mayStart asks the permit of the server, as late as can be.
+func (d *dialer) mayStart() error {
+	if d.cfg.Permit == nil {
+		return nil
+	}
+	if err := d.cfg.Permit.MayStart(); err != nil {
+		return &dialError{err: err, hint: "look at what has changed, and approve it again"}
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package plugin
+
+import "fmt"
+
+// A Permit allows the servers of an installed plugin to start while the plugin is
+// what was approved.
+type Permit struct {
+	Dir    string // of the plugin
+	Digest string // that was approved
+}
+
+// MayStart returns an error if the plugin is not what was approved. It reads the
+// plugin's files, but for those that have not changed since it last did.
+func (p Permit) MayStart() error {
+	now, err := Load(p.Dir)
+	if err != nil {
+		return err
+	}
+	digest, err := now.currentDigest()
+	if err != nil {
+		return err
+	}
+	if digest != p.Digest {
+		return &Error{"changed", fmt.Sprintf("plugin %q is not what was approved: broker plugins approve %s", now.Name, now.Name)}
+	}
+	return nil
+}

@@ -163,7 +163,7 @@ var reserved = map[string][]string{
 	"modernc.org/sqlite":                        {"state/sqlite"},
 	"github.com/jackc/pgx":                      {"state/postgres"},
 	"github.com/coreos/go-oidc":                 {"internal/bearer"},
-	"github.com/go-jose/go-jose":                {"internal/fakeauth"},
+	"github.com/go-jose/go-jose":                {"internal/bearer", "internal/fakeauth"},
 	"github.com/spf13/cobra":                    {"cmd/broker"},
 	"github.com/spf13/pflag":                    {"cmd/broker"},
 	"github.com/tiktoken-go/tokenizer":          {"internal/tokens"},

@@ -159,7 +159,7 @@ func browserSignIn(c config.SignIn) (*connect.SignIn, error) {
 		return nil, usage("http.signIn.clientSecret: %w", err)
 	}
 	return &connect.SignIn{
-		Issuer:   connect.Issuer{URL: c.Issuer, Client: oauth.Client{ID: c.ClientID, Secret: secret, Scopes: c.Scopes}, Endpoints: v.Endpoints},
+		Issuer:   connect.Issuer{URL: c.Issuer, Client: oauth.Client{ID: c.ClientID, Secret: secret, Scopes: c.Scopes}, Endpoints: endpointsOf(v)},
 		Resource: c.Resource,
 		Verify: func(ctx context.Context, token string) (*upstream.Person, error) {
 			p, err := v.Verify(ctx, token)
@@ -210,7 +210,7 @@ func consoleSignIn(c config.HTTP) (*connect.Console, error) {
 		return nil, usage("http.signIn: %w", err)
 	}
 	return &connect.Console{
-		Issuer: connect.Issuer{URL: c.SignIn.Issuer, Client: oauth.Client{ID: id, Secret: secret, Scopes: append([]string{"openid"}, scopes...)}, Endpoints: v.Endpoints},
+		Issuer: connect.Issuer{URL: c.SignIn.Issuer, Client: oauth.Client{ID: id, Secret: secret, Scopes: append([]string{"openid"}, scopes...)}, Endpoints: endpointsOf(v)},
 		Verify: func(ctx context.Context, token, nonce string) (*upstream.Person, []string, error) {
 			p, err := v.VerifySignIn(ctx, token, nonce)
 			if err == nil && p.Subject == "" {
@@ -236,4 +236,12 @@ func consoleSignIn(c config.HTTP) (*connect.Console, error) {
 			return false, fmt.Errorf("%s may not use this console: nothing in the claim %q of the account lets in, as whoever looks after the broker has set it up", p.Name, of.Claim)
 		},
 	}, nil
+}
+
+// endpointsOf is where people sign in whose tokens v checks.
+func endpointsOf(v *bearer.Verifier) func(context.Context) (connect.Endpoints, error) {
+	return func(ctx context.Context) (connect.Endpoints, error) {
+		e, err := v.Endpoints(ctx)
+		return connect.Endpoints(e), err
+	}
 }

@@ -6,7 +6,6 @@
 package bearer
 
 import (
-	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -19,7 +18,9 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
@@ -34,6 +35,8 @@ type Options struct {
 	ProfileClaim string
 	Profiles     map[string]string
 	TeamClaim    string // the claim with the team of the person; empty for none
+
+	Now func() time.Time // the clock; nil means time.Now
 }
 
 // A Person is who bears a token.
@@ -53,24 +56,37 @@ type Verifier struct {
 	client *http.Client
 
 	mu     sync.Mutex
-	tokens *oidc.IDTokenVerifier // nil until the issuer has answered
-	// authorize and token are where people sign in, and where codes become tokens.
-	authorize, token string
-	failed           error
-	at               time.Time // of failed
+	keys   *keySet // nil until the issuer has answered
+	signIn Endpoints
+	failed error
+	at     time.Time // of failed
+}
+
+// Endpoints are where people sign in with a browser, and where codes become tokens.
+type Endpoints struct {
+	Authorize, Token string
+	// SaysIssuer means that answers of the sign-in page name the issuer, RFC 9207.
+	SaysIssuer bool
 }
 
 const (
 	maxMetadata  = 1 << 20
 	fetchTimeout = 10 * time.Second
 	// retryAfter is how long an issuer that did not answer, and one whose keys were
-	// just read, is not asked again: tokens that nobody has signed cost it nothing.
+	// just read, is not asked again: tokens that it has not signed cost it nothing.
 	retryAfter = 5 * time.Second
 )
 
 // algorithms are those of RFC 7518 and RFC 8037 with a public key. None has a
 // secret that a client could know.
-var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256, jose.PS384, jose.PS512, jose.EdDSA}
+
+var algorithmNames = func() (names []string) {
+	for _, a := range algorithms {
+		names = append(names, string(a))
+	}
+	return names
+}()
 
 // New returns a verifier, which asks the issuer for its keys at the first token.
 func New(o Options) (*Verifier, error) {
@@ -78,8 +94,10 @@ func New(o Options) (*Verifier, error) {
 	if err != nil || home.Host == "" {
 		return nil, fmt.Errorf("the issuer %q is not a URL", o.Issuer)
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	out := outbound.New(outbound.Options{Home: home, MaxBytes: maxMetadata, Timeout: fetchTimeout})
-	out.Transport = &calm{next: out.Transport, last: make(map[string]attempt)}
 	return &Verifier{o: o, client: &out.Client}, nil
 }
 
@@ -89,13 +107,14 @@ var ErrRefused = errors.New("the token is refused")
 
 // Verify returns who bears the token.
 func (v *Verifier) Verify(ctx context.Context, token string) (Person, error) {
-	return v.verify(ctx, token, func(*oidc.IDToken, map[string]any) error { return nil })
+	return v.verify(ctx, token, accessType, func(*oidc.IDToken, map[string]any) error { return nil })
 }
 
 // VerifySignIn returns whom an ID token names, which answers a sign-in with nonce by
 // the client that Resource is.
 func (v *Verifier) VerifySignIn(ctx context.Context, token, nonce string) (Person, error) {
-	return v.verify(ctx, token, func(t *oidc.IDToken, claims map[string]any) error {
+	mayBeID := func(typ string) bool { return typ == "" || accessType(typ) }
+	return v.verify(ctx, token, mayBeID, func(t *oidc.IDToken, claims map[string]any) error {
 		if nonce == "" || subtle.ConstantTimeCompare([]byte(t.Nonce), []byte(nonce)) != 1 {
 			return fmt.Errorf("%w: it answers another sign-in (its nonce is not the one that was sent)", ErrRefused)
 		}
@@ -106,20 +125,31 @@ func (v *Verifier) VerifySignIn(ctx context.Context, token, nonce string) (Perso
 	})
 }
 
-func (v *Verifier) verify(ctx context.Context, token string, check func(*oidc.IDToken, map[string]any) error) (Person, error) {
-	verifier, err := v.verifier(ctx)
+// verify checks a token, whose type has to be one that may likes.
+func (v *Verifier) verify(ctx context.Context, token string, may func(typ string) bool, check func(*oidc.IDToken, map[string]any) error) (Person, error) {
+	keys, _, err := v.issuer(ctx)
 	if err != nil {
 		return Person{}, err
 	}
-	t, err := verifier.Verify(oidc.ClientContext(ctx, v.client), token)
+	payload, typ, err := keys.verify(ctx, token)
+	if errors.Is(err, errKeys) {
+		return Person{}, fmt.Errorf("the keys of %s cannot be read", v.o.Issuer)
+	}
+	var t *oidc.IDToken
+	if err == nil {
+		config := &oidc.Config{ClientID: v.o.Resource, SupportedSigningAlgs: algorithmNames, Now: v.o.Now}
+		t, err = oidc.NewVerifier(v.o.Issuer, verified(payload), config).Verify(ctx, token)
+	}
 	var expired *oidc.TokenExpiredError
 	switch {
 	case errors.As(err, &expired):
 		return Person{}, fmt.Errorf("%w: it expired at %s", ErrRefused, expired.Expiry.UTC().Format(time.RFC3339))
-	case err != nil && strings.Contains(err.Error(), "fetching keys") && !strings.Contains(err.Error(), errCalm.Error()):
-		return Person{}, fmt.Errorf("the keys of %s cannot be read", v.o.Issuer)
 	case err != nil:
 		return Person{}, fmt.Errorf("%w: it is not one that %s has issued for %s", ErrRefused, v.o.Issuer, v.o.Resource)
+	case !may(typ):
+		return Person{}, fmt.Errorf("%w: its type (typ) is %q, not at+jwt or JWT", ErrRefused, gate.Cut(gate.Line(typ), 40))
+	case t.Subject == "":
+		return Person{}, fmt.Errorf("%w: it has no subject (sub)", ErrRefused)
 	}
 	claims := map[string]any{}
 	if err := t.Claims(&claims); err != nil {
@@ -133,16 +163,12 @@ func (v *Verifier) verify(ctx context.Context, token string, check func(*oidc.ID
 
 // Endpoints returns where people sign in with a browser, and where codes become
 // tokens.
-func (v *Verifier) Endpoints(ctx context.Context) (authorize, token string, err error) {
-	if _, err := v.verifier(ctx); err != nil {
-		return "", "", err
+func (v *Verifier) Endpoints(ctx context.Context) (Endpoints, error) {
+	_, e, err := v.issuer(ctx)
+	if err == nil && (e.Authorize == "" || e.Token == "") {
+		err = fmt.Errorf("the metadata of %s says nothing of a sign-in page", v.o.Issuer)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.authorize == "" || v.token == "" {
-		return "", "", fmt.Errorf("the metadata of %s says nothing of a sign-in page", v.o.Issuer)
-	}
-	return v.authorize, v.token, nil
+	return e, err
 }
 
 func (v *Verifier) person(t *oidc.IDToken, claims map[string]any) (Person, error) {
@@ -150,7 +176,7 @@ func (v *Verifier) person(t *oidc.IDToken, claims map[string]any) (Person, error
 	if user := v.o.User; user != "" {
 		p.Name, _ = claims[user].(string)
 	}
-	if verified, said := claims["email_verified"].(bool); said && !verified && (v.o.User == "email" || v.o.ProfileClaim == "email") {
+	if by := []string{v.o.User, v.o.ProfileClaim, v.o.TeamClaim}; slices.Contains(by, "email") && !mayBeVerified(claims["email_verified"]) {
 		return Person{}, fmt.Errorf("%w: its e-mail address is not verified", ErrRefused)
 	}
 	if p.Name == "" {
@@ -167,6 +193,20 @@ func (v *Verifier) person(t *oidc.IDToken, claims map[string]any) (Person, error
 	slices.Sort(p.Profiles)
 	p.Profiles = slices.Compact(p.Profiles)
 	return p, nil
+}
+
+// mayBeVerified reports whether a claim email_verified does not deny it. Some issuers
+// write a text; without the claim, they vouch for all addresses that they have.
+func mayBeVerified(claim any) bool {
+	switch claim := claim.(type) {
+	case nil:
+		return true
+	case bool:
+		return claim
+	case string:
+		return strings.EqualFold(claim, "true")
+	}
+	return false
 }
 
 // words are the parts of a scope, RFC 6749 section 3.3.
@@ -191,51 +231,29 @@ func values(v any) []string {
 	return nil
 }
 
-// verifier asks the issuer for its metadata, once.
-func (v *Verifier) verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+// issuer asks the issuer for its metadata, once.
+func (v *Verifier) issuer(ctx context.Context) (*keySet, Endpoints, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.tokens != nil {
-		return v.tokens, nil
+	if v.keys != nil {
+		return v.keys, v.signIn, nil
 	}
-	if v.failed != nil && time.Since(v.at) < retryAfter {
-		return nil, v.failed
+	if v.failed != nil && v.o.Now().Sub(v.at) < retryAfter {
+		return nil, Endpoints{}, v.failed
 	}
-	// The keys are read with this context later on.
+	var more struct {
+		Keys       string `json:"jwks_uri"`
+		SaysIssuer bool   `json:"authorization_response_iss_parameter_supported"`
+	}
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), v.client), v.o.Issuer)
+	if err == nil {
+		err = provider.Claims(&more)
+	}
 	if err != nil {
-		v.failed, v.at = fmt.Errorf("the metadata of %s cannot be read", v.o.Issuer), time.Now()
-		return nil, v.failed
+		v.failed, v.at = fmt.Errorf("the metadata of %s cannot be read", v.o.Issuer), v.o.Now()
+		return nil, Endpoints{}, v.failed
 	}
-	v.authorize, v.token = provider.Endpoint().AuthURL, provider.Endpoint().TokenURL
-	v.tokens = provider.Verifier(&oidc.Config{ClientID: v.o.Resource, SupportedSigningAlgs: algorithms})
-	return v.tokens, nil
-}
-
-// A calm transport does not ask for the same again within retryAfter: whoever
-// sends tokens with invented keys would have it ask for each of them.
-type calm struct {
-	next http.RoundTripper
-
-	mu   sync.Mutex
-	last map[string]attempt
-}
-
-type attempt struct {
-	at  time.Time
-	err error
-}
-
-var errCalm = errors.New("asked a moment ago")
-
-func (c *calm) RoundTrip(req *http.Request) (*http.Response, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock() // the issuer is asked for one thing at a time
-	address := req.URL.String()
-	if last, ok := c.last[address]; ok && time.Since(last.at) < retryAfter {
-		return nil, cmp.Or(last.err, errCalm)
-	}
-	resp, err := c.next.RoundTrip(req)
-	c.last[address] = attempt{time.Now(), err}
-	return resp, err
+	v.keys = &keySet{client: v.client, url: more.Keys, now: v.o.Now}
+	v.signIn = Endpoints{Authorize: provider.Endpoint().AuthURL, Token: provider.Endpoint().TokenURL, SaysIssuer: more.SaysIssuer}
+	return v.keys, v.signIn, nil
 }

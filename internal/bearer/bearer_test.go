@@ -42,10 +42,21 @@ func TestPeople(t *testing.T) {
 	if p, err = v.Verify(t.Context(), issuer.Token(t, resource, "18", map[string]any{"email": "bob@example.com", "groups": "golf"})); err != nil || !p.Limited || len(p.Profiles) > 0 {
 		t.Errorf("somebody without a profile: %+v, %v", p, err)
 	}
+	for _, yes := range []any{true, "true", "True", nil} {
+		if _, err := v.Verify(t.Context(), issuer.Token(t, resource, "17", map[string]any{"email": "ann@example.com", "email_verified": yes})); err != nil {
+			t.Errorf("email_verified %#v: %v", yes, err)
+		}
+	}
 	for what, claims := range map[string]map[string]any{
-		"an address that is not verified": {"email": "ann@example.com", "email_verified": false},
-		"nobody":                          {},
-		"a name that is not a text":       {"email": 7},
+		"an address that is not verified":       {"email": "ann@example.com", "email_verified": false},
+		"one that is not verified, as a text":   {"email": "ann@example.com", "email_verified": "false"},
+		"one that is not, in capitals":          {"email": "ann@example.com", "email_verified": "FALSE"},
+		"one that is not, as a number":          {"email": "ann@example.com", "email_verified": 0},
+		"one about which nothing clear is said": {"email": "ann@example.com", "email_verified": "unknown"},
+		"one about which an empty text is said": {"email": "ann@example.com", "email_verified": ""},
+		"one about which there is an object":    {"email": "ann@example.com", "email_verified": map[string]any{"value": true}},
+		"nobody":                                {},
+		"a name that is not a text":             {"email": 7},
 	} {
 		if _, err := v.Verify(t.Context(), issuer.Token(t, resource, "17", claims)); !errors.Is(err, bearer.ErrRefused) {
 			t.Errorf("%s: %v", what, err)
@@ -72,12 +83,123 @@ func TestTokensThatAreRefused(t *testing.T) {
 		"forged":               issuer.Forged(t, resource, "ann"),
 		"without a signature":  none + "." + parts[1] + ".",
 		"with another payload": parts[0] + "." + strings.Split(issuer.Token(t, resource, "root", nil), ".")[1] + "." + parts[2],
+		"without a subject":    issuer.Token(t, resource, "", nil),
+		"with a null subject":  issuer.Token(t, resource, "ann", map[string]any{"sub": nil}),
+		"a logout token":       issuer.Typed(t, "logout+jwt", resource, "ann", map[string]any{"events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}}}),
+		"a security event":     issuer.Typed(t, "secevent+jwt", resource, "ann", nil),
+		"a proof":              issuer.Typed(t, "dpop+jwt", resource, "ann", nil),
+		"an introspection":     issuer.Typed(t, "application/token-introspection+jwt", resource, "ann", nil),
+		"without a type":       issuer.Typed(t, "", resource, "ann", nil),
 		"empty":                "",
 		"no token":             strings.Repeat("a.", 5000),
 	} {
 		if p, err := v.Verify(t.Context(), token); !errors.Is(err, bearer.ErrRefused) {
 			t.Errorf("%s: %+v, %v", what, p, err)
 		}
+	}
+}
+
+// Access tokens say what they are, or that they are some JSON Web Token.
+func TestTypesOfTokens(t *testing.T) {
+	issuer := fakeauth.NewIssuer(t)
+	v := verifier(t, bearer.Options{Issuer: issuer.URL})
+	for _, typ := range []string{"at+jwt", "application/at+jwt", "AT+JWT", "JWT", "jwt", "application/jwt"} {
+		if p, err := v.Verify(t.Context(), issuer.Typed(t, typ, resource, "ann", nil)); err != nil || p.Name != "ann" {
+			t.Errorf("%s: %+v, %v", typ, p, err)
+		}
+	}
+	// Issuers leave the type of ID tokens out; another one is refused there too.
+	for typ, want := range map[string]bool{"": true, "JWT": true, "logout+jwt": false, "secevent+jwt": false} {
+		if _, err := v.VerifySignIn(t.Context(), issuer.Typed(t, typ, resource, "ann", map[string]any{"nonce": "n"}), "n"); (err == nil) != want {
+			t.Errorf("an ID token of type %q: %v", typ, err)
+		}
+	}
+}
+
+// A clock stands still until it is moved.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+// A key that the issuer has withdrawn is refused some minutes later, even if all
+// requests have tokens that it has signed.
+func TestWithdrawnKeys(t *testing.T) {
+	issuer, c := fakeauth.NewIssuer(t), &clock{time.Now()}
+	v := verifier(t, bearer.Options{Issuer: issuer.URL, Now: c.now})
+	stolen := issuer.Token(t, resource, "eve", nil)
+	if _, err := v.Verify(t.Context(), stolen); err != nil {
+		t.Fatal(err)
+	}
+	issuer.Rotate(t)
+	issuer.Withdraw()
+	for range 10 { // which does not make it any younger
+		c.at = c.at.Add(30 * time.Second)
+		_, _ = v.Verify(t.Context(), stolen)
+	}
+	if _, err := v.Verify(t.Context(), stolen); !errors.Is(err, bearer.ErrRefused) {
+		t.Errorf("a token of a withdrawn key, after 5 minutes: %v", err)
+	}
+	if _, err := v.Verify(t.Context(), issuer.Token(t, resource, "ann", nil)); err != nil {
+		t.Errorf("a token of the new key: %v", err)
+	}
+	asked := issuer.Asked("/keys")
+	for range 100 {
+		if _, err := v.Verify(t.Context(), issuer.Token(t, resource, "ann", nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := issuer.Asked("/keys") - asked; n != 0 {
+		t.Errorf("the keys were read %d times for 100 tokens of a known key", n)
+	}
+	// A new key is known at once.
+	c.at = c.at.Add(10 * time.Second)
+	issuer.Rotate(t)
+	if _, err := v.Verify(t.Context(), issuer.Token(t, resource, "ann", nil)); err != nil {
+		t.Errorf("a token of a new key: %v", err)
+	}
+}
+
+// While the issuer is away, keys that were read lately go on being good, for an hour.
+func TestIssuerThatIsAwayForAWhile(t *testing.T) {
+	keys, asked, away := fakeauth.NewIssuer(t), 0, false
+	var front *httptest.Server
+	front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		switch {
+		case away:
+			http.Error(w, "away", http.StatusBadGateway)
+		case r.URL.Path == "/keys":
+			keys.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"issuer": %q, "jwks_uri": "%s/keys"}`, front.URL, front.URL)
+		}
+	}))
+	defer front.Close()
+	c := &clock{time.Now()}
+	v := verifier(t, bearer.Options{Issuer: front.URL, Now: c.now})
+	token := keys.Token(t, resource, "ann", map[string]any{"iss": front.URL, "exp": time.Now().Add(24 * time.Hour).Unix()})
+	if _, err := v.Verify(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	away, asked = true, 0
+	for _, after := range []time.Duration{6 * time.Minute, 10 * time.Second, 30 * time.Minute} {
+		c.at = c.at.Add(after)
+		if _, err := v.Verify(t.Context(), token); err != nil {
+			t.Errorf("%s later: %v", after, err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("an issuer that is away was asked %d times, want 2", asked)
+	}
+	c.at = c.at.Add(time.Hour)
+	if _, err := v.Verify(t.Context(), token); err == nil || errors.Is(err, bearer.ErrRefused) || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("after an hour: %v", err)
+	}
+	away = false
+	c.at = c.at.Add(time.Minute)
+	if _, err := v.Verify(t.Context(), token); err != nil {
+		t.Errorf("when it is back: %v", err)
 	}
 }
 

@@ -21,10 +21,16 @@ import (
 
 // An Issuer is where people sign in with a browser.
 type Issuer struct {
-	URL    string
-	Client oauth.Client // what the broker is there, and the scopes that it asks for
-	// Endpoints are where people sign in and where codes become tokens.
-	Endpoints func(ctx context.Context) (authorize, token string, err error)
+	URL       string
+	Client    oauth.Client // what the broker is there, and the scopes that it asks for
+	Endpoints func(ctx context.Context) (Endpoints, error)
+}
+
+// Endpoints are where people sign in with a browser, and where codes become tokens.
+type Endpoints struct {
+	Authorize, Token string
+	// SaysIssuer means that answers of the sign-in page name the issuer, RFC 9207.
+	SaysIssuer bool
 }
 
 // A SignIn is how people sign in to connect accounts: at the authorization server that
@@ -84,10 +90,10 @@ func (d *Desk) browser(r *http.Request, server string) (p *upstream.Person, hash
 // leave sends a browser to an issuer, whose answer comes to the page at. What kept has
 // is there again then: only this browser has a use for it.
 func (d *Desk) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind, at string, more, kept url.Values) {
-	authorize, _, err := to.Endpoints(r.Context())
+	e, err := to.Endpoints(r.Context())
 	var page *url.URL
 	if err == nil {
-		page, err = url.Parse(authorize)
+		page, err = url.Parse(e.Authorize)
 	}
 	if err != nil {
 		d.fail(w, http.StatusBadGateway, "The sign-in is not there", err)
@@ -119,18 +125,21 @@ func (d *Desk) back(w http.ResponseWriter, r *http.Request, from Issuer, kind, a
 	switch iss := q.Get("iss"); {
 	case kept.Get("state") == "" || subtle.ConstantTimeCompare([]byte(kept.Get("state")), []byte(q.Get("state"))) != 1:
 		return "", "", nil, errors.New("this browser has no such sign-in in progress: it was used already, or is older than " + strconv.Itoa(int(signInTime.Minutes())) + " minutes")
-	case iss != "" && iss != from.URL: // RFC 9207
+	case iss != "" && strings.TrimSuffix(iss, "/") != strings.TrimSuffix(from.URL, "/"): // RFC 9207
 		return "", "", nil, errors.New("the answer is from another authorization server, " + iss)
 	case q.Get("code") == "":
 		return "", "", nil, errors.New("the authorization server has not signed you in: " + cmp.Or(q.Get("error"), "it sent no code"))
 	}
-	_, endpoint, err := from.Endpoints(r.Context())
+	e, err := from.Endpoints(r.Context())
 	if err != nil {
 		return "", "", nil, err
 	}
+	if e.SaysIssuer && !q.Has("iss") {
+		return "", "", nil, errors.New("the answer does not say which authorization server it is from, and " + from.URL + " says that its answers do")
+	}
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {d.base().JoinPath(at).String()}, "code_verifier": {kept.Get("verifier")}}
 	maps.Copy(form, more)
-	access, id, err = d.exchange.Redeem(r.Context(), endpoint, from.Client, form)
+	access, id, err = d.exchange.Redeem(r.Context(), e.Token, from.Client, form)
 	return access, id, kept, err
 }
 

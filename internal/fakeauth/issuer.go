@@ -139,6 +139,13 @@ func (i *Issuer) Rotate(t testing.TB) {
 	i.keys = append(i.keys, newKey(t))
 }
 
+// Withdraw takes all keys back but the newest.
+func (i *Issuer) Withdraw() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys = i.keys[len(i.keys)-1:]
+}
+
 func newKey(t testing.TB) jose.JSONWebKey {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -156,6 +163,14 @@ func (i *Issuer) Token(t testing.TB, audience, subject string, claims map[string
 	return sign(t, jose.SigningKey{Algorithm: jose.ES256, Key: key}, i.claims(audience, subject, claims))
 }
 
+// Typed is a token as Token makes it, of another type: "" has none.
+func (i *Issuer) Typed(t testing.TB, typ, audience, subject string, claims map[string]any) string {
+	i.mu.Lock()
+	key := i.keys[len(i.keys)-1]
+	i.mu.Unlock()
+	return signTyped(t, typ, jose.SigningKey{Algorithm: jose.ES256, Key: key}, i.claims(audience, subject, claims))
+}
+
 // Forged is a token as Token makes it, by a key that the issuer does not have.
 func (i *Issuer) Forged(t testing.TB, audience, subject string) string {
 	return sign(t, jose.SigningKey{Algorithm: jose.ES256, Key: newKey(t)}, i.claims(audience, subject, nil))
@@ -168,7 +183,15 @@ func (i *Issuer) claims(audience, subject string, more map[string]any) map[strin
 }
 
 func sign(t testing.TB, key jose.SigningKey, claims map[string]any) string {
-	signer, err := jose.NewSigner(key, (&jose.SignerOptions{}).WithType("at+jwt"))
+	return signTyped(t, "at+jwt", key, claims)
+}
+
+func signTyped(t testing.TB, typ string, key jose.SigningKey, claims map[string]any) string {
+	o := &jose.SignerOptions{}
+	if typ != "" {
+		o = o.WithType(jose.ContentType(typ))
+	}
+	signer, err := jose.NewSigner(key, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,186 @@
+package bearer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+const (
+	// keysLife is how long the issuer's keys are used before they are read again: a
+	// key that it has withdrawn is good for no longer.
+	keysLife = 5 * time.Minute
+	// keysGrace is how long they are used while the issuer cannot be reached, and
+	// awayRetry how often that is tried.
+	keysGrace = time.Hour
+	awayRetry = 30 * time.Second
+	// againTimeout bounds how long a call waits for keys that it could do without.
+	againTimeout = 3 * time.Second
+)
+
+// errKeys means that the keys cannot be read: nothing is known of the token.
+var errKeys = errors.New("the keys cannot be read")
+
+// A keySet has the public keys of an issuer. It is safe for concurrent use.
+type keySet struct {
+	client *http.Client
+	url    string
+	now    func() time.Time
+
+	mu    sync.RWMutex
+	keys  []jose.JSONWebKey
+	read  time.Time // of keys; zero: never
+	tried time.Time
+	err   error // of the last try
+
+	reading sync.Mutex // one reads at a time
+}
+
+// verify returns the payload and the type of a token that one of the keys has signed.
+func (k *keySet) verify(ctx context.Context, token string) (payload []byte, typ string, err error) {
+	jws, err := jose.ParseSignedCompact(token, algorithms)
+	if err != nil {
+		return nil, "", err
+	}
+	header := jws.Signatures[0].Protected
+	typ, _ = header.ExtraHeaders[jose.HeaderType].(string)
+	keys, at, err := k.get(ctx, time.Time{})
+	if err != nil {
+		return nil, "", err
+	}
+	if payload := signed(jws, keys, header.KeyID); payload != nil {
+		return payload, typ, nil
+	}
+	// A key that is not known may be a new one.
+	if keys, _, err = k.get(ctx, at); err != nil {
+		return nil, "", err
+	}
+	if payload := signed(jws, keys, header.KeyID); payload != nil {
+		return payload, typ, nil
+	}
+	return nil, "", errors.New("no key has signed it")
+}
+
+func signed(jws *jose.JSONWebSignature, keys []jose.JSONWebKey, id string) []byte {
+	for i := range keys {
+		if id != "" && keys[i].KeyID != id {
+			continue
+		}
+		if payload, err := jws.Verify(&keys[i]); err == nil {
+			return payload
+		}
+	}
+	return nil
+}
+
+// get returns the keys and when they were read: after the time after, if the issuer was
+// not asked a moment ago.
+func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, time.Time, error) {
+	if keys, read, due := k.kept(after); !due {
+		return keys, read, k.usable(read)
+	}
+	k.reading.Lock()
+	defer k.reading.Unlock()
+	keys, read, due := k.kept(after)
+	if !due { // somebody else has read them meanwhile
+		return keys, read, k.usable(read)
+	}
+	limit := fetchTimeout
+	if !read.IsZero() && k.now().Sub(read) < keysGrace {
+		limit = againTimeout
+	}
+	fresh, err := k.fetch(ctx, limit)
+	k.mu.Lock()
+	k.tried, k.err = k.now(), err
+	if err == nil {
+		k.keys, k.read = fresh, k.tried
+	}
+	keys, read = k.keys, k.read
+	k.mu.Unlock()
+	return keys, read, k.usable(read)
+}
+
+// kept returns the keys as they are, and whether they are to be read.
+func (k *keySet) kept(after time.Time) (keys []jose.JSONWebKey, read time.Time, due bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	now := k.now()
+	pause := retryAfter
+	if k.err != nil && !k.read.IsZero() {
+		pause = awayRetry
+	}
+	old := k.read.IsZero() || now.Sub(k.read) >= keysLife || !after.IsZero() && !k.read.After(after)
+	return k.keys, k.read, old && (k.tried.IsZero() || now.Sub(k.tried) >= pause)
+}
+
+// usable is the error for keys that were never read, or too long ago.
+func (k *keySet) usable(read time.Time) error {
+	if !read.IsZero() && k.now().Sub(read) < keysGrace {
+		return nil
+	}
+	return errKeys
+}
+
+func (k *keySet) fetch(ctx context.Context, limit time.Duration) ([]jose.JSONWebKey, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit) // others wait for it
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Cache-Control", "no-cache")
+	resp, err := k.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("HTTP %d", resp.StatusCode)
+	}
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(body, &set); err != nil {
+		return nil, err
+	}
+	var keys []jose.JSONWebKey
+	for _, raw := range set.Keys { // one of a kind that nobody knows does not spoil the rest
+		var key jose.JSONWebKey
+		if json.Unmarshal(raw, &key) == nil && key.IsPublic() && key.Valid() && key.Use != "enc" {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("there are no keys")
+	}
+	return keys, nil
+}
+
+// A verified payload satisfies oidc.KeySet: its signature was checked before.
+type verified []byte
+
+// VerifySignature implements oidc.KeySet.
+func (v verified) VerifySignature(context.Context, string) ([]byte, error) { return v, nil }
+
+// accessType reports whether a token says that it is an access token, or leaves open
+// what it is, RFC 9068 section 4. Others of the same issuer have other types, such as
+// logout+jwt.
+func accessType(typ string) bool {
+	switch strings.TrimPrefix(strings.ToLower(typ), "application/") {
+	case "at+jwt", "jwt":
+		return true
+	}
+	return false
+}

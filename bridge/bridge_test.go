@@ -44,7 +44,7 @@ func answering(raw string) bridge.CallerFunc {
 
 func TestValueIsWhatAScriptExpects(t *testing.T) {
 	for _, c := range []struct{ name, tool, raw, want string }{
-		{"structured content wins", "shop__open", `{"structuredContent":{"b":1,"a":9007199254740993},"content":[{"type":"text","text":"no"}]}`, `{"b":1,"a":9007199254740993}`},
+		{"structured content wins", "shop__open", `{"structuredContent":{"b":1,"a":9007199254740993},"content":[{"type":"text","text":"{\"a\": 9007199254740993, \"b\": 1}"}]}`, `{"b":1,"a":9007199254740993}`},
 		{"one text block that is JSON", "shop__open", `{"content":[{"type":"text","text":" [1, 2] "}]}`, `[1, 2]`},
 		{"one text block that is none", "shop__open", `{"content":[{"type":"text","text":"hello <b>"}]}`, `"hello \u003cb\u003e"`},
 		{"null structured content is none", "shop__open", `{"structuredContent":null,"content":[{"type":"text","text":"x"}]}`, `"x"`},

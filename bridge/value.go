@@ -28,10 +28,11 @@ type content struct {
 }
 
 // Value turns the raw CallToolResult of tool into what the script gets:
-// structuredContent, else the one text block parsed as JSON, else its text,
+// structuredContent, else the one text block if it is JSON (see asValue), else its text,
 // else the content array, in which the bytes of images, audio and blobs are
-// replaced by their size and the reference under which keep has kept them. A
-// nil keep keeps nothing. A result that says isError is an *Error with its text.
+// replaced by their size and the reference under which keep has kept them. What a server
+// sends beside structuredContent, and that does not repeat it, is in its property
+// "content". A nil keep keeps nothing. A result that says isError is an *Error with its text.
 func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessage, error) {
 	var res struct {
 		IsError           bool              `json:"isError"`
@@ -49,17 +50,31 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 	if res.IsError {
 		return nil, toolError(blocks, res.StructuredContent)
 	}
-	if len(res.StructuredContent) > 0 && !bytes.Equal(res.StructuredContent, []byte("null")) {
-		return unwrap(tool, withoutBinary(res.StructuredContent, keep)), nil
+	if hasStructured(res.StructuredContent, len(blocks)) {
+		structured := withoutBinary(res.StructuredContent, keep)
+		value := unwrap(tool, structured)
+		if rest := beside(tool, res.StructuredContent, blocks); len(rest) > 0 {
+			content, err := contentArray(pick(res.Content, rest), pick(blocks, rest), keep)
+			return withBeside(structured, value, content), err
+		}
+		return value, nil
 	}
 	if len(blocks) == 1 && blocks[0].Type == "text" {
-		text := strings.TrimSpace(blocks[0].Text)
-		if json.Valid([]byte(text)) {
-			return unwrap(tool, withoutBinary(json.RawMessage(text), keep)), nil
+		if value, ok := asValue(blocks[0].Text); ok {
+			return unwrap(tool, withoutBinary(value, keep)), nil
 		}
 		return json.Marshal(blocks[0].Text)
 	}
 	return contentArray(res.Content, blocks, keep)
+}
+
+// pick returns the elements of list at these indices.
+func pick[T any](list []T, indices []int) []T {
+	picked := make([]T, len(indices))
+	for i, at := range indices {
+		picked[i] = list[at]
+	}
+	return picked
 }
 
 // toolError is the failure that the tool itself reported.

@@ -177,6 +177,15 @@ func addMediaTools(s *mcp.Server) {
 	add("nothing")
 	add("album", slices.Repeat([]mcp.Content{&mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}}, 10)...)
 	add("poster", &mcp.ImageContent{Data: make([]byte, 5<<20+1), MIMEType: "image/png"})
+	beside := func(name string, structured any, content ...mcp.Content) {
+		s.AddTool(&mcp.Tool{Name: name, Description: "Give fields and more.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{StructuredContent: structured, Content: content}, nil
+			})
+	}
+	beside("chart", map[string]any{"points": 3}, &mcp.TextContent{Text: `{"points": 3}`}, &mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"})
+	beside("summary", map[string]any{"rows": 2}, &mcp.TextContent{Text: "2 rows of 900"})
+	beside("empty", map[string]any{}, &mcp.TextContent{Text: "all is in the text"})
 }
 
 // addListedTools adds the tools in a JSON file. Each answers with the text of

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
@@ -138,6 +139,9 @@ func TestCalledToolsSendMedia(t *testing.T) {
 		"sound":   {&mcp.AudioContent{Data: []byte("wav"), MIMEType: "audio/wav"}},
 		"page":    {&mcp.TextContent{Text: "what it says"}},
 		"nothing": {&mcp.TextContent{Text: "[]"}},
+		"chart":   {&mcp.TextContent{Text: `{"points": 3}`}, &mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}},
+		"summary": {&mcp.TextContent{Text: "{\"rows\":2}\n2 rows of 900"}},
+		"empty":   {&mcp.TextContent{Text: "all is in the text"}},
 	} {
 		if diff := cmp.Diff(want, content(tool)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tool, diff)
@@ -152,6 +156,28 @@ func TestCalledToolsSendMedia(t *testing.T) {
 	text := content("book")[0].(*mcp.TextContent).Text
 	if n := len(text); n > 10_400 || !strings.Contains(text, "[truncated: 90,000 of 100,000 characters]") || !strings.Contains(text, "ask for less") || !strings.Contains(text, "(config: maxOutputChars)") {
 		t.Errorf("a long text has %d bytes, and ends …%s", n, text[max(0, n-200):])
+	}
+}
+
+// What is sent beside structured content reaches scripts, and their answers.
+func TestScriptsGetWhatIsBesideStructuredContent(t *testing.T) {
+	kept := files.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "media")}, Results: kept, Values: kept})
+	b.Refresh(t.Context())
+	cs := connect(t, b, "2025-11-25", nil)
+	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{
+		"code": `const [c, s, e] = await Promise.all([media.chart(), media.summary(), media.empty()]); return { c, s, e }`}})
+	if err != nil || res.IsError || len(res.Content) != 2 {
+		t.Fatalf("%v %+v", err, res)
+	}
+	text := res.Content[0].(*mcp.TextContent).Text
+	for _, want := range []string{`"c":{"points":3,"content":[{"type":"image","mimeType":"image/png","size":3,"ref":"r_`, `"s":{"rows":2,"content":[{"type":"text","text":"2 rows of 900"}]}`, `"e":"all is in the text"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in %s", want, text)
+		}
+	}
+	if i, ok := res.Content[1].(*mcp.ImageContent); !ok || string(i.Data) != "png" {
+		t.Errorf("the second block is %+v, want the image", res.Content[1])
 	}
 }
 

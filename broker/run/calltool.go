@@ -103,7 +103,11 @@ func (x *Execution) callOne(ctx context.Context, req CallRequest) (*mcp.CallTool
 		answer.IsError = true
 		return answer, err
 	}
-	return x.callResult(raw, value), nil
+	t, err := x.e.catalog.Resolve(ctx, strings.TrimSpace(req.Tool))
+	if err != nil {
+		t = &discovery.Tool{} // it is gone meanwhile
+	}
+	return x.callResult(t, raw, value), nil
 }
 
 // maxFailureChars is how much of a failure is looked at before it is cut to what
@@ -146,13 +150,18 @@ func ErrorText(err error) string {
 }
 
 // callResult is what a model is given of a result: its texts, or if there are
-// none the value that a script would get, and then its images and audio.
-func (x *Execution) callResult(raw, value json.RawMessage) *mcp.CallToolResult {
+// none the value that a script would get, and then its images and audio. Structured
+// content that none of the texts repeats comes first.
+func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *mcp.CallToolResult {
 	var sent struct {
-		Content []json.RawMessage `json:"content"`
+		StructuredContent json.RawMessage   `json:"structuredContent"`
+		Content           []json.RawMessage `json:"content"`
 	}
 	_ = json.Unmarshal(raw, &sent) // the bridge has read it before
 	var texts []string
+	if structured, ok := bridge.Unrepeated(t, sent.StructuredContent, sent.Content); ok {
+		texts = append(texts, string(structured))
+	}
 	var media []mcp.Content
 	for _, block := range sent.Content {
 		var c struct {

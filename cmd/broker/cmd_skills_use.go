@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,11 +77,8 @@ func (a *app) skillInput(text string) (json.RawMessage, error) {
 // printValue prints a JSON value; text is printed as it is, unless --json asks
 // for JSON.
 func (a *app) printValue(value json.RawMessage) error {
-	var v any
-	if err := json.Unmarshal(value, &v); err != nil {
-		return err
-	}
-	if text, ok := v.(string); ok && !a.json {
+	var text string
+	if !a.json && json.Unmarshal(value, &text) == nil && !bytes.Equal(value, []byte("null")) {
 		_, err := sayln(a.stdout, lines(text))
 		return err
 	}

@@ -1,0 +1,271 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+const (
+	// besideKey is the property of a value that has what a server sent beside its
+	// structured content; besideKey2 is taken where the content has the first itself.
+	besideKey  = "content"
+	besideKey2 = "content_"
+	// maxCompared is the longest text that is decoded to find out whether it is a copy.
+	maxCompared = 8 << 20
+)
+
+// hasStructured reports whether structured content says something: {} beside blocks is
+// what some frameworks send for nothing.
+func hasStructured(structured json.RawMessage, blocks int) bool {
+	switch text := string(bytes.TrimSpace(structured)); {
+	case text == "" || text == "null":
+		return false
+	case blocks > 0 && text[0] == '{':
+		return strings.TrimSpace(text[1:len(text)-1]) != ""
+	}
+	return true
+}
+
+// Unrepeated returns the value of a result's structured content if it says something and
+// none of the blocks repeats it.
+func Unrepeated(tool *discovery.Tool, structured json.RawMessage, raw []json.RawMessage) (json.RawMessage, bool) {
+	if len(raw) == 0 || !hasStructured(structured, len(raw)) {
+		return nil, false
+	}
+	blocks := make([]content, len(raw))
+	for i, c := range raw {
+		_ = json.Unmarshal(c, &blocks[i]) // a block of an unknown kind repeats nothing
+	}
+	return unwrap(tool, structured), len(beside(tool, structured, blocks)) == len(blocks)
+}
+
+// beside returns the indices of the blocks that structured content does not repeat.
+func beside(tool *discovery.Tool, structured json.RawMessage, blocks []content) (rest []int) {
+	value := unwrap(tool, structured)
+	if len(blocks) == 0 || itemsRepeated(value, blocks) {
+		return nil
+	}
+	for i, b := range blocks {
+		switch {
+		case b.Type == "text" && (b.Text == "" || repeats(structured, value, b.Text)):
+		case b.Data != "" && bytes.Contains(structured, []byte(b.Data)):
+		case b.Resource != nil && b.Resource.Blob != "" && bytes.Contains(structured, []byte(b.Resource.Blob)):
+		default:
+			rest = append(rest, i)
+		}
+	}
+	return rest
+}
+
+// repeats reports whether a text is a copy of structured content, or of a text in it.
+func repeats(structured, value json.RawMessage, text string) bool {
+	if sameJSON(structured, text) || len(value) != len(structured) && sameJSON(value, text) {
+		return true
+	}
+	trimmed := strings.TrimSpace(text)
+	if holdsText(structured, text) || trimmed != text && holdsText(structured, trimmed) {
+		return true
+	}
+	// The value of a wrapper may be written as its language does, such as True or 1.0.
+	return len(value) != len(structured) && strings.EqualFold(string(value), trimmed)
+}
+
+// holdsText reports whether JSON has a text as a value, as one of the two ways that Go
+// writes it.
+func holdsText(structured json.RawMessage, text string) bool {
+	html, err := json.Marshal(text)
+	if err != nil {
+		return false
+	}
+	for _, quoted := range [][]byte{html, []byte(compact(text))} {
+		for rest := structured; ; {
+			i := bytes.Index(rest, quoted)
+			if i < 0 {
+				break
+			}
+			if rest = rest[i+len(quoted):]; !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")) { // no key
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// itemsRepeated reports whether each block is a copy of one element of a list, in order,
+// as some frameworks write lists.
+func itemsRepeated(value json.RawMessage, blocks []content) bool {
+	var items []json.RawMessage
+	if len(blocks) < 2 || json.Unmarshal(value, &items) != nil || len(items) != len(blocks) {
+		return false
+	}
+	for i, b := range blocks {
+		var text string
+		isText := json.Unmarshal(items[i], &text) == nil && text == b.Text
+		if b.Type != "text" || !isText && !sameJSON(items[i], b.Text) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameJSON reports whether a text is the JSON of value: the same but for white space,
+// else the same when it is decoded.
+func sameJSON(value json.RawMessage, text string) bool {
+	if sameButSpace(value, text) {
+		return true
+	}
+	text = strings.TrimSpace(text)
+	if text == "" || len(text) > maxCompared || len(value) > maxCompared || text[0] != bytes.TrimSpace(value)[0] && !isNumber(text[0]) {
+		return false
+	}
+	a, err := decodeExact(value)
+	if err != nil {
+		return false
+	}
+	b, err := decodeExact([]byte(text))
+	return err == nil && equalJSON(a, b)
+}
+
+func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
+
+// sameButSpace compares two texts of JSON without the white space between tokens.
+func sameButSpace(a json.RawMessage, b string) bool {
+	i, j, quoted := 0, 0, false
+	for {
+		if !quoted {
+			for i < len(a) && isSpace(a[i]) {
+				i++
+			}
+			for j < len(b) && isSpace(b[j]) {
+				j++
+			}
+		}
+		switch {
+		case i == len(a) || j == len(b):
+			return i == len(a) && j == len(b)
+		case a[i] != b[j]:
+			return false
+		case quoted && a[i] == '\\' && i+1 < len(a) && j+1 < len(b):
+			if i, j = i+1, j+1; a[i] != b[j] {
+				return false
+			}
+		case a[i] == '"':
+			quoted = !quoted
+		}
+		i, j = i+1, j+1
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+func decodeExact(raw []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err = d.Decode(&v); err == nil && d.More() {
+		err = strconv.ErrSyntax
+	}
+	return v, err
+}
+
+// equalJSON compares values that decodeExact has made.
+func equalJSON(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		o, ok := b.(map[string]any)
+		if !ok || len(a) != len(o) {
+			return false
+		}
+		for key, value := range a {
+			other, has := o[key]
+			if !has || !equalJSON(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		l, ok := b.([]any)
+		if !ok || len(a) != len(l) {
+			return false
+		}
+		for i := range a {
+			if !equalJSON(a[i], l[i]) {
+				return false
+			}
+		}
+		return true
+	case json.Number:
+		n, ok := b.(json.Number)
+		return ok && (a == n || readable(a) && readable(n) && compare(string(a), n) == 0)
+	}
+	return a == b
+}
+
+// readable reports whether compare can read a number.
+func readable(n json.Number) bool {
+	_, ok := rational(string(n))
+	return ok
+}
+
+// withBeside puts the blocks that structured content does not repeat into the value.
+func withBeside(structured, value json.RawMessage, blocks json.RawMessage) json.RawMessage {
+	object := bytes.TrimSpace(structured)
+	if len(object) == 0 || object[0] != '{' { // a list has no place for them
+		object = append(append([]byte(`{"result":`), value...), '}')
+	}
+	key := besideKey
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) == nil && members[key] != nil {
+		key = besideKey2
+	}
+	out := append(make([]byte, 0, len(object)+len(key)+len(blocks)+4), object[:len(object)-1]...)
+	if len(members) > 0 {
+		out = append(out, ',')
+	}
+	out = append(append(out, '"'), key...)
+	return append(append(append(out, `":`...), blocks...), '}')
+}
+
+// asValue reports whether a script gets the one text of a result as the value that it is
+// the JSON of: objects and lists, and what is written back byte for byte. Others are
+// texts that look like JSON, such as the version 1.10 and the commit 7e10455.
+func asValue(text string) (json.RawMessage, bool) {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" {
+		return nil, false
+	}
+	switch c := trimmed[0]; {
+	case c == '{' || c == '[':
+		return json.RawMessage(trimmed), json.Valid([]byte(trimmed))
+	case text == "true" || text == "false":
+		return json.RawMessage(text), true
+	case c == '"':
+		var s string
+		return json.RawMessage(text), json.Unmarshal([]byte(text), &s) == nil && compact(s) == text
+	case isNumber(c):
+		return json.RawMessage(text), writtenBack(text)
+	}
+	return nil, false
+}
+
+// maxWrittenBack is how many digits an integer has that becomes a value.
+const maxWrittenBack = 1000
+
+// writtenBack reports whether a number is written with the same characters after it was
+// read, in JavaScript and in Python. Integers are exact in both.
+func writtenBack(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	if strings.Trim(digits, "0123456789") == "" {
+		return digits != "" && (digits[0] != '0' || text == "0") && len(digits) <= maxWrittenBack
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || strconv.FormatFloat(f, 'f', -1, 64) != text {
+		return false
+	}
+	small := new(big.Float).SetFloat64(f)
+	return small.Abs(small).Cmp(big.NewFloat(1e-4)) >= 0
+}

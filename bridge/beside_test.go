@@ -1,0 +1,88 @@
+package bridge_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+)
+
+func text(s string) string {
+	quoted, _ := json.Marshal(s)
+	return fmt.Sprintf(`{"type":"text","text":%s}`, quoted)
+}
+
+// What a server sends beside structured content reaches the script, unless it says the same.
+func TestNothingBesideStructuredContentIsLost(t *testing.T) {
+	const image, shown = `{"type":"image","mimeType":"image/png","data":"aGVsbG8="}`, `{"type":"image","mimeType":"image/png","size":5,"ref":"r1"}`
+	const audio, heard = `{"type":"audio","mimeType":"audio/wav","data":"aGVsbA=="}`, `{"type":"audio","mimeType":"audio/wav","size":4,"ref":"r1"}`
+	const link = `{"type":"resource_link","uri":"file:///a.txt","name":"a"}`
+	const embedded = `{"type":"resource","resource":{"uri":"x:y","mimeType":"text/plain","text":"all of it"}}`
+	for _, c := range []struct{ name, tool, structured, blocks, want string }{
+		{"an image", "shop__open", `{"width":1}`, text(`{"width":1}`) + "," + image, `{"width":1,"content":[` + shown + `]}`},
+		{"audio", "shop__open", `{"seconds":1}`, audio, `{"seconds":1,"content":[` + heard + `]}`},
+		{"a resource link", "shop__open", `{"n":1}`, link, `{"n":1,"content":[` + link + `]}`},
+		{"an embedded resource", "shop__open", `{"n":1}`, embedded, `{"n":1,"content":[` + embedded + `]}`},
+		{"other text", "shop__open", `{"rows":2}`, text("2 of 900 rows; cursor abc"), `{"rows":2,"content":[` + text("2 of 900 rows; cursor abc") + `]}`},
+		{"a block of a new kind", "shop__open", `{"n":1}`, `{"type":"video","href":"x"}`, `{"n":1,"content":[{"type":"video","href":"x"}]}`},
+		{"beside its own content", "shop__open", `{"content":"x"}`, text("more"), `{"content":"x","content_":[` + text("more") + `]}`},
+		{"beside a wrapped list", "shop__wrapped", `{"result":[1]}`, text("1 of 9"), `{"result":[1],"content":[` + text("1 of 9") + `]}`},
+		{"beside a list", "shop__open", `[1,2]`, image, `{"result":[1,2],"content":[` + shown + `]}`},
+		{"a copy with white space", "shop__open", `{"a":"x y","b":[1]}`, text("{\n  \"a\": \"x y\",\n  \"b\": [ 1 ]\n}\n"), `{"a":"x y","b":[1]}`},
+		{"a copy in another order", "shop__open", `{"a":1,"b":"é"}`, text(`{"b": "\u00e9", "a": 1.0}`), `{"a":1,"b":"é"}`},
+		{"a copy with other spaces in a text", "shop__open", `{"a":"x y"}`, text(`{"a":"xy"}`), `{"a":"x y","content":[` + text(`{"a":"xy"}`) + `]}`},
+		{"a copy with other last digits", "shop__open", `{"id":2047948614742839297}`, text(`{"id":2047948614742839298}`), `{"id":2047948614742839297,"content":[` + text(`{"id":2047948614742839298}`) + `]}`},
+		{"a copy of its only text", "shop__open", `{"content":"line <1>\n"}`, text("line <1>\n"), `{"content":"line <1>\n"}`},
+		{"a text that is a key", "shop__open", `{"done" : true}`, text("done"), `{"done" : true,"content":[` + text("done") + `]}`},
+		{"a copy of a wrapped list", "shop__wrapped", `{"result":[1,2]}`, text("[1, 2]"), `[1,2]`},
+		{"a copy for each element", "shop__wrapped", `{"result":["a",{"b":1}]}`, text("a") + "," + text(`{"b": 1}`), `["a",{"b":1}]`},
+		{"a copy of a wrapped truth", "shop__wrapped", `{"result":true}`, text("True"), `true`},
+		{"an image that is in it too", "shop__open", `{"shot":` + image + `}`, image, `{"shot":` + shown + `}`},
+		{"an empty text", "shop__open", `{"n":1}`, text(""), `{"n":1}`},
+		{"empty structured content", "shop__open", `{}`, text("the whole text"), `"the whole text"`},
+		{"empty structured content beside JSON", "shop__open", `{ }`, text(`{"a":1}`), `{"a":1}`},
+		{"empty structured content beside an image", "shop__open", `{}`, image, `[` + shown + `]`},
+		{"empty structured content alone", "shop__open", `{}`, ``, `{}`},
+	} {
+		kept := 0
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"structuredContent":` + c.structured + `,"content":[` + c.blocks + `]}`),
+			Keep: func(string, []byte) string { kept++; return fmt.Sprintf("r%d", kept) }})
+		got, err := b.Call(t.Context(), c.tool, nil)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, c.want)
+		}
+	}
+}
+
+// One text is a value if it is an object or a list, or is written back byte for byte.
+func TestTextsThatLookLikeJSONStayTexts(t *testing.T) {
+	for _, s := range []string{"7e10455", "1.10", "01067", "1e5", "1E5", "-0", "null", "2.0", "-1.50", " 42", "42\n", "1e400", "0.00001", "12345678901234567.5", "+1", "0x10", "NaN",
+		`"\u0061"`, "12e", "-", "{broken", "[1", "1.7976931348623157e308", "tru"} {
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"content":[` + text(s) + `]}`)})
+		got, err := b.Call(t.Context(), "shop__open", nil)
+		var back string
+		if err != nil || json.Unmarshal(got, &back) != nil || back != s {
+			t.Errorf("%q became %s, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"42", "0", "-7", "1.5", "-0.25", "2047948614742839297", "123456789012345678901234567890", "0.58", "true", "false", `"text"`, "[1.10,null]", `{"v":1e5}`} {
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"content":[` + text(s) + `]}`)})
+		if got, err := b.Call(t.Context(), "shop__open", nil); err != nil || string(got) != s {
+			t.Errorf("%q became %s, %v", s, got, err)
+		}
+	}
+}
+
+func BenchmarkValueWithACopy(b *testing.B) {
+	rows := `{"rows":[` + strings.Repeat(`{"id":1234567,"title":"a title of some length","done":false},`, 2000) + `1]}`
+	raw := json.RawMessage(`{"structuredContent":` + rows + `,"content":[` + text(rows) + `]}`)
+	tool, _ := catalog.Tool("shop__open")
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		if _, err := bridge.Value(tool, raw, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -253,6 +253,30 @@ func (r *runtime) toJSON(v goja.Value) (json.RawMessage, error) {
 	return json.RawMessage(s.String()), nil
 }
 
+// resultJSON is toJSON for a result: what a Map, a Set, an Error and the like hold is in
+// it too.
+func (r *runtime) resultJSON(v goja.Value) (json.RawMessage, error) {
+	if _, ok := v.(*goja.Object); !ok || len(r.loop.calls) == 0 && !r.script.MakesObjects() {
+		return r.toJSON(v)
+	}
+	var write goja.Callable
+	if err := r.guard(func() { write, _ = goja.AssertFunction(r.load("plain")) }); err != nil {
+		if isEnd(err) {
+			return nil, err
+		}
+		return r.toJSON(v) // the program has replaced globals that it needs
+	}
+	var text goja.Value
+	err := r.guard(func() {
+		stringify := r.vm.ToValue(func(c goja.FunctionCall) goja.Value { return r.called(r.stringify, c.Argument(0)) })
+		text = r.called(write, stringify, v, r.vm.ToValue(r.script.HasGetters()))
+	})
+	if err != nil || goja.IsUndefined(text) {
+		return nil, err
+	}
+	return json.RawMessage(text.String()), nil
+}
+
 // isEnd reports whether err ends the run: an interrupt or a full stack, which
 // no program can catch.
 func isEnd(err error) bool {

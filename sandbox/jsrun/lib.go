@@ -69,7 +69,7 @@ func (r *runtime) absent(c goja.FunctionCall) goja.Value {
 }
 
 // Library is the text of one of the parts in JavaScript of this package's runtime
-// that other engines may need too: "builtins", "iterator" or "revive".
+// that other engines may need too: "builtins", "iterator", "revive" or "plain".
 func Library(name string) string {
 	text, err := libFiles.ReadFile("lib/" + name + ".js")
 	if err != nil {

@@ -33,7 +33,7 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 		}
 		out.ExitCode, out.Error = sandbox.ExitThrew, text
 	default:
-		value, err := r.toJSON(r.main.Result())
+		value, err := r.resultJSON(r.main.Result())
 		switch {
 		case err != nil && isEnd(err):
 			return r.aborted(ctx, err)

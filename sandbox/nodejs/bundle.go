@@ -41,6 +41,8 @@ type Bundle struct {
 	// Implicit says that the value is that of the last expression, which is no
 	// result if the program prints.
 	Implicit bool `json:"implicit,omitempty"`
+	// Getters says that the program has classes with getters.
+	Getters bool `json:"getters,omitempty"`
 	// Hints say of names that are not defined where they can be had, and
 	// Withheld what to use in the place of what other runtimes have. Messages are hints
 	// for messages of TypeErrors.
@@ -101,7 +103,7 @@ type edit struct {
 }
 
 func (f *foreign) bundled(verdict sandbox.Verdict) *Bundle {
-	f.bundle = &Bundle{File: f.File, Shapes: verdict.Shapes, Withheld: script.Withheld, Messages: script.MessageHints(), Hints: make(map[string]string)}
+	f.bundle = &Bundle{File: f.File, Shapes: verdict.Shapes, Withheld: script.Withheld, Messages: script.MessageHints(), Getters: f.HasGetters(), Hints: make(map[string]string)}
 	if f.Main != nil && !f.Asked() {
 		f.finish()
 	}

@@ -16,6 +16,7 @@ const reads = require('reads');
 const host = require('host');
 const races = require('races');
 const clock = require('clock');
+const whole = require('lib/plain')();
 
 const VERSION = 1;
 const OK = 0;
@@ -77,7 +78,7 @@ function late() {
 // encoded is a value as JSON; undefined for what JSON has no text for.
 function encoded(value) {
   if (value === undefined) return undefined;
-  const text = json.stringify(value);
+  const text = typeof value === 'object' && value !== null ? whole(json.stringify, value, bundle.getters) : json.stringify(value);
   return text === undefined ? undefined : from(text, 'utf8');
 }
 

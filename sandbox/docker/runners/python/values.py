@@ -15,6 +15,9 @@ def plain(value):
         return list(value)
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "replace")
+    if isinstance(value, BaseException):
+        fields = {k: v for k, v in vars(value).items() if not k.startswith("_")}
+        return {"name": type(value).__name__, "message": str(value), **fields}
     if "__dataclass_fields__" in dir(type(value)):
         return {name: getattr(value, name) for name in type(value).__dataclass_fields__}
     for method, arguments in (("isoformat", ()), ("to_dict", ("records",)), ("to_dict", ()), ("tolist", ()), ("item", ())):
@@ -25,11 +28,19 @@ def plain(value):
                 continue
     module, name = type(value).__module__, type(value).__name__
     if (module, name) == ("decimal", "Decimal"):
-        return int(value) if value == value.to_integral_value() else float(value)
+        if not value.is_finite():
+            return str(value)
+        if value == value.to_integral_value() and value.adjusted() < 1000:
+            return int(value)
+        return float(value) if type(value)(repr(float(value))) == value else str(value)
     if hasattr(value, "value") and hasattr(value, "name"):
         return value.value  # a member of an enumeration
     if hasattr(value, "__iter__"):
         return list(value)
+    if (module, name) == ("re", "Pattern"):
+        return value.pattern
+    if type(value).__repr__ is object.__repr__ and getattr(value, "__dict__", None):
+        return {k: v for k, v in vars(value).items() if not k.startswith("_")}
     return str(value)
 
 

@@ -34,6 +34,9 @@ type Root struct {
 	// Within is the folder that no link may lead out of; empty allows links to
 	// anywhere, as for folders that the user keeps himself.
 	Within string
+	// ToCopy says that skills are only copied from it: a SKILL.md may be a link
+	// that stays inside Within.
+	ToCopy bool
 }
 
 // A Problem is a diagnostic about something on the disk. It is for the user's
@@ -225,7 +228,7 @@ func (w *walker) skill(root *os.Root, file string, at place, r Root) {
 	l := w.cache[at.real]
 	if l == nil || l.seen != now || l.flow != flow || l.folder != folder {
 		l = &loaded{seen: now, flow: flow, folder: folder}
-		doc := readFile(root, file, folder)
+		doc := w.read(root, file, at, folder, r)
 		if flow.there {
 			doc.judgeWorkflow(root.FS())
 		}
@@ -248,6 +251,19 @@ func (w *walker) skill(root *os.Root, file string, at place, r Root) {
 	s.Scope, s.Plugin, s.Diagnostics = r.Scope, r.Plugin, l.list
 	s.dir, s.shown, s.folder, s.file = at.real, at.shown, folder, now
 	w.skills = append(w.skills, &s)
+}
+
+// read reads the SKILL.md in a folder.
+func (w *walker) read(root *os.Root, file string, at place, folder string, r Root) *Doc {
+	if r.ToCopy {
+		if real, err := filepath.EvalSymlinks(filepath.Join(at.real, file)); err == nil && inside(r.Within, real) {
+			if top, err := os.OpenRoot(filepath.Dir(real)); err == nil {
+				defer top.Close()
+				return readNamed(top, filepath.Base(real), file, folder)
+			}
+		}
+	}
+	return readFile(root, file, folder)
 }
 
 // choose decides which skill has a name: none that is excluded if there is

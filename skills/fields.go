@@ -22,9 +22,13 @@ const (
 // fields are the keys of a header that the standard knows.
 var fields = []string{"allowed-tools", "compatibility", "description", "license", "metadata", "name"}
 
-// extensions are keys that clients know beyond the standard.
-var extensions = []string{"argument-hint", "user-invocable", "disable-model-invocation", "version", "author", "triggers", "type", "effort", "paths",
-	"model", "context", "agent", "hooks", "when_to_use", "shell"}
+// extensions are keys that clients document beyond the standard, with whether
+// they have an effect here.
+var extensions = map[string]bool{
+	"argument-hint": true, "disable-model-invocation": true, "user-invocable": true, "version": true, "when_to_use": true,
+	"agent": false, "author": false, "category": false, "color": false, "context": false, "disallowed-tools": false, "effort": false, "hooks": false,
+	"keywords": false, "mcp-servers": false, "model": false, "paths": false, "shell": false, "tags": false, "tools": false, "triggers": false, "type": false,
+}
 
 // readFields reads the header. Of keys that stand twice the last one counts.
 func (d *Doc) readFields() {
@@ -104,8 +108,8 @@ func (d *Doc) readDescription(n *yaml.Node) {
 	case n == nil:
 		d.found("missing_description", d.header.Line, "description is missing: say what the skill does and when to use it")
 		return
-	case n.Kind != yaml.ScalarNode:
-		d.found("description_not_string", n.Line, "description has to be a text: put it into quotes")
+	case n.Kind != yaml.ScalarNode: // makeProse could not read it as one
+		d.found("empty_description", n.Line, "description has to be a text: put it into quotes")
 		return
 	}
 	d.Description = strings.TrimSpace(n.Value)
@@ -191,11 +195,18 @@ func splitTools(s string) []string {
 }
 
 func (d *Doc) readExtra(key, value *yaml.Node) {
-	hint := "move it below metadata:, or take it out"
-	if near := nearest.Names(key.Value, fields, 1); len(near) > 0 && !slices.Contains(extensions, key.Value) {
+	effect, documented := extensions[key.Value]
+	near := nearest.Names(key.Value, fields, 1)
+	what, hint := "is not a field of the standard", "move it below metadata:, or take it out"
+	switch {
+	case effect:
+		what, hint = "is a field of some clients and not of the standard", "it is used here"
+	case documented:
+		what, hint = "is a field of some clients and not of the standard", "it has no effect here"
+	case len(near) > 0:
 		hint = "did you mean " + near[0] + "?"
 	}
-	d.found("unknown_field", key.Line, "%s is not a field of the standard: %s", quoted(key.Value), hint)
+	d.found("unknown_field", key.Line, "%s %s: %s", quoted(key.Value), what, hint)
 	d.findings[len(d.findings)-1].field = key.Value
 	if text, ok := plainValue(value); ok {
 		if d.Extra == nil {

@@ -3,8 +3,10 @@ package skills
 import (
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -21,12 +23,12 @@ func (d *Doc) readHeader(text string, offset int) *yaml.Node {
 	node, err := parseYAML(text)
 	if err != nil {
 		line, what := yamlError(err)
-		repaired := repair(text)
-		if node, _ = parseYAML(repaired); node == nil {
+		text = repair(text)
+		if node, _ = parseYAML(text); node == nil {
 			d.found("invalid_yaml", offset+line, "the header is invalid YAML: %s; a value that holds a colon or begins with a bracket needs quotes", what)
 			return nil
 		}
-		d.found("yaml_repaired", offset+line, "the header is invalid YAML: %s; put the value into quotes", what)
+		d.found("yaml_repaired", offset+line, "the header is invalid YAML: %s; the value is read as if it were in quotes, where it belongs", what)
 	}
 	shift(node, offset)
 	if !d.safe(node) {
@@ -36,6 +38,7 @@ func (d *Doc) readHeader(text string, offset int) *yaml.Node {
 		d.found("not_a_mapping", node.Line, "the header has to be a list of fields, such as name: my-skill")
 		return nil
 	}
+	d.makeProse(node, text, offset)
 	return node
 }
 
@@ -70,29 +73,113 @@ func yamlError(err error) (line int, what string) {
 	return max(line, 1), what
 }
 
-var topLevel = lazyregexp.New(`^([A-Za-z0-9_-]+:[ \t]+)(\S.*)$`)
+var (
+	topLevel    = lazyregexp.New(`^([A-Za-z0-9_-]+:)(?:[ \t]+(\S.*)?)?$`)
+	nestedValue = lazyregexp.New(`^([ \t]*(?:- +)?[A-Za-z0-9_-]+:[ \t]+)(\S.*)$`)
+	nestedItem  = lazyregexp.New(`^([ \t]*- +)(\S.*)$`)
+	blockStyle  = lazyregexp.New(`^[|>][0-9+-]*(?:[ \t]+#.*)?$`)
+)
 
-// repair puts single quotes around the value of each field that stands in one
-// line and is invalid YAML by itself, the way people write descriptions with colons.
+// proseFields are fields whose value is one text, however many lines it has.
+var proseFields = []string{"compatibility", "description", "when_to_use"}
+
+// repair puts quotes around the values that are invalid YAML by themselves, the way
+// people write descriptions with colons. It keeps the number of lines.
 func repair(text string) string {
 	if len(text) > maxRepair {
 		return text
 	}
 	lines := strings.Split(text, "\n")
+	for from := 0; from < len(lines); {
+		to := from + 1
+		for to < len(lines) && !topLevel.MatchString(lines[to]) {
+			to++
+		}
+		if field := lines[from:to]; !parses(strings.Join(field, "\n")) {
+			repairField(field)
+		}
+		from = to
+	}
+	return strings.Join(lines, "\n")
+}
+
+func parses(text string) bool {
+	_, err := parseYAML(text)
+	return err == nil
+}
+
+// repairField repairs the lines of one field in place.
+func repairField(lines []string) {
+	m := topLevel.FindStringSubmatch(lines[0])
+	if m == nil {
+		return
+	}
+	if slices.Contains(proseFields, strings.TrimSuffix(m[1], ":")) {
+		text := prose(m[2], lines[1:])
+		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+			return
+		}
+		lines[0] = m[1] + " " + strconv.Quote(text)
+		clear(lines[1:])
+		return
+	}
 	for i, line := range lines {
-		m := topLevel.FindStringSubmatch(line)
+		m := nestedValue.FindStringSubmatch(line)
+		if m == nil {
+			m = nestedItem.FindStringSubmatch(line)
+		}
+		if m == nil || parses(strings.TrimSpace(line)) {
+			continue
+		}
+		lines[i] = m[1] + "'" + strings.ReplaceAll(strings.TrimSpace(m[2]), "'", "''") + "'"
+	}
+}
+
+// prose is the text of a value that begins with first and goes on in more lines.
+// The line breaks of a block in the style | stay.
+func prose(first string, more []string) string {
+	first, between := strings.TrimSpace(first), " "
+	if blockStyle.MatchString(first) {
+		if first[0] == '|' {
+			between = "\n"
+		}
+		first = ""
+	} else {
+		for len(more) > 0 && strings.HasPrefix(strings.TrimSpace(more[len(more)-1]), "#") { // comments before the next field
+			more = more[:len(more)-1]
+		}
+	}
+	parts := []string{first}
+	for _, line := range more {
+		parts = append(parts, strings.TrimSpace(line))
+	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return strings.Join(parts, between)
+}
+
+// makeProse replaces a description that YAML takes for a list or a mapping by its
+// text, as written in the header.
+func (d *Doc) makeProse(header *yaml.Node, text string, offset int) {
+	lines := strings.Split(text, "\n")
+	for i := 0; i+1 < len(header.Content); i += 2 {
+		key, value := header.Content[i], header.Content[i+1]
+		if value.Kind == yaml.ScalarNode || key.Value != "description" {
+			continue
+		}
+		from, to := key.Line-offset-1, len(lines)
+		if i+2 < len(header.Content) {
+			to = header.Content[i+2].Line - offset - 1
+		}
+		if from < 0 || from >= to || to > len(lines) {
+			continue
+		}
+		m := topLevel.FindStringSubmatch(lines[from])
 		if m == nil {
 			continue
 		}
-		// A quoted value may go on in the next lines.
-		if open := m[2][0] == '"' || m[2][0] == '\''; open && i+1 < len(lines) && strings.HasPrefix(lines[i+1], " ") {
-			continue
-		}
-		if _, err := parseYAML(line); err != nil {
-			lines[i] = m[1] + "'" + strings.ReplaceAll(strings.TrimSpace(m[2]), "'", "''") + "'"
-		}
+		d.found("description_not_string", value.Line, "%s is read as a list of values: put the text into quotes", key.Value)
+		*value = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: prose(m[2], lines[from+1:to]), Line: value.Line, Column: value.Column}
 	}
-	return strings.Join(lines, "\n")
 }
 
 // shift moves the lines of a tree.

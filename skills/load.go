@@ -27,9 +27,12 @@ func Read(root *os.Root, folder string) *Doc {
 }
 
 // readFile reads the SKILL.md that is called name.
-func readFile(root *os.Root, name, folder string) *Doc {
+func readFile(root *os.Root, name, folder string) *Doc { return readNamed(root, name, name, folder) }
+
+// readNamed is readFile for a SKILL.md that is the file target of root.
+func readNamed(root *os.Root, target, name, folder string) *Doc {
 	d := &Doc{}
-	data, err := readRegular(root.FS(), name, MaxFileBytes)
+	data, err := readRegular(root.FS(), target, MaxFileBytes)
 	if err != nil {
 		d.unreadable(name, err)
 		return d
@@ -80,7 +83,12 @@ func ReadPath(path string) *Doc {
 		return d
 	}
 	defer root.Close()
-	d := Read(root, filepath.Base(folder))
+	return ReadFolder(root, filepath.Base(folder))
+}
+
+// ReadFolder is Read, and looks whether the skill's workflow can be run.
+func ReadFolder(root *os.Root, folder string) *Doc {
+	d := Read(root, folder)
 	d.judgeWorkflow(root.FS())
 	return d
 }

@@ -12,11 +12,10 @@ type Mode int
 const (
 	// Strict is the standard, and what its reference validator refuses.
 	Strict Mode = iota
-	// Lenient loads what can be used: a skill is left out only if it has no
-	// description or header that can be read, or for safety.
+	// Lenient loads what can be used, from a folder or when it is installed: a
+	// skill is left out only if it has no description or header that can be read,
+	// or for safety.
 	Lenient
-	// Install is Strict for skills that come from elsewhere.
-	Install
 )
 
 // A Severity says what a diagnostic means for the skill.
@@ -56,22 +55,22 @@ func (d Diagnostic) String() string {
 
 // A rule is what one code means in each mode.
 type rule struct {
-	field                    string
-	strict, lenient, install Severity
-	// strictCode is the code under which the modes other than Lenient report it,
-	// where they know only a wider one.
+	field           string
+	strict, lenient Severity
+	// strictCode is the code under which Strict reports it, where the standard
+	// knows only a wider one.
 	strictCode string
 }
 
 // The usual kinds of rules.
 func refused(field string) rule {
-	return rule{field: field, strict: Error, lenient: Error, install: Error}
+	return rule{field: field, strict: Error, lenient: Error}
 }
 func tolerated(field string) rule {
-	return rule{field: field, strict: Error, lenient: Warning, install: Error}
+	return rule{field: field, strict: Error, lenient: Warning}
 }
 func advice(field string) rule {
-	return rule{field: field, strict: Warning, lenient: Warning, install: Warning}
+	return rule{field: field, strict: Warning, lenient: Warning}
 }
 
 // rules is the one table that everything is judged by.
@@ -85,13 +84,13 @@ var rules = map[string]rule{
 	"bom":              tolerated(""),
 
 	"no_frontmatter":       refused(""),
-	"leading_blank":        {strict: Error, lenient: Warning, install: Error, strictCode: "no_frontmatter"},
+	"leading_blank":        {strict: Error, lenient: Warning, strictCode: "no_frontmatter"},
 	"unclosed_frontmatter": refused(""),
 	"invalid_yaml":         refused(""),
-	"yaml_repaired":        {strict: Error, lenient: Warning, install: Error, strictCode: "invalid_yaml"},
+	"yaml_repaired":        {strict: Error, lenient: Warning, strictCode: "invalid_yaml"},
 	"yaml_alias":           refused(""),
 	"yaml_tag":             refused(""),
-	"yaml_flow_style":      {strict: Error, lenient: silent, install: Error},
+	"yaml_flow_style":      {strict: Error, lenient: silent},
 	"not_a_mapping":        refused(""),
 	"duplicate_key":        tolerated(""),
 	"unknown_field":        tolerated(""),
@@ -108,9 +107,9 @@ var rules = map[string]rule{
 
 	"missing_description":       refused("description"),
 	"empty_description":         refused("description"),
-	"description_not_string":    refused("description"),
+	"description_not_string":    tolerated("description"),
 	"description_too_long":      tolerated("description"),
-	"description_angle_bracket": {field: "description", strict: Warning, lenient: Warning, install: Error},
+	"description_angle_bracket": {field: "description", strict: Warning, lenient: Warning},
 
 	"compatibility_not_string":  tolerated("compatibility"),
 	"compatibility_empty":       tolerated("compatibility"),
@@ -140,9 +139,6 @@ func (d *Doc) Judge(m Mode) (ok bool, list []Diagnostic) {
 		code, severity := f.code, r.lenient
 		if m != Lenient {
 			code, severity = cmp.Or(r.strictCode, f.code), r.strict
-		}
-		if m == Install {
-			severity = r.install
 		}
 		if severity == silent {
 			continue

@@ -46,7 +46,8 @@ type Skill struct {
 	// another skill has the plain one. Of a server's it is server:name.
 	Ref string
 	// Name is the declared one.
-	Name        string
+	Name string
+	// Description is the declared one, followed by the field when_to_use.
 	Description string
 	License     string
 	// Compatibility says what the skill needs.
@@ -201,6 +202,9 @@ func firstError(list []Diagnostic) string {
 // fill takes what a catalogue needs from a document.
 func (s *Skill) fill(d *Doc) {
 	s.Name, s.Description, s.License, s.Compatibility = gate.Clean(d.Name), gate.Clean(d.Description), gate.Clean(d.License), gate.Clean(d.Compatibility)
+	if when := d.Extra["when_to_use"]; when != "" {
+		s.Description = strings.TrimSpace(s.Description + " " + gate.Clean(strings.TrimSpace(when)))
+	}
 	s.AllowedTools = d.AllowedTools
 	s.Version = d.Metadata["version"]
 	if v := d.Extra["version"]; s.Version == "" {

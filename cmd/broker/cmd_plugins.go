@@ -171,6 +171,9 @@ func (a *app) pluginsShowCommand() *cobra.Command {
 			for _, c := range r.Commands {
 				say(a.stdout, "command      %s\n", strings.TrimSpace(oneLine(c.Name+" "+c.ArgumentHint, 80)+"  "+oneLine(c.Description, 80)))
 			}
+			if len(r.Unused) > 0 {
+				say(a.stdout, "not used     %s\n", strings.Join(r.Unused, ", "))
+			}
 			a.printProblems(nil, r.Problems, true)
 			return nil
 		}),

@@ -87,6 +87,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 				say(a.stdout, "%s: installed %s: %s, %s, %s%s\n", p.Dir, p.Name,
 					counted(len(p.Servers), "server"), counted(len(p.Skills), "skill"), counted(len(p.Commands), "command"), at)
 				a.printProblems(nil, p.Problems, true)
+				a.noteUnused(p)
 			}
 			return nil
 		}),
@@ -95,6 +96,13 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 	git.add(c)
 	approve.add(c)
 	return c
+}
+
+// noteUnused says which parts of a plugin are not used here.
+func (a *app) noteUnused(p library.Plugin) {
+	if len(p.Unused) > 0 {
+		say(a.stderr, "note: %s also has parts for other programs, which broker does not use: %s\n", p.Name, strings.Join(p.Unused, ", "))
+	}
 }
 
 // line are the words of an installation with these flags.

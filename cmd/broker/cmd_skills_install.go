@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -28,43 +27,49 @@ import (
 const fetchTimeout = 2 * time.Minute
 
 func (a *app) skillsInstallCommand() *cobra.Command {
-	var force, all bool
+	var how installHow
+	var all bool
 	var git gitFlags
 	c := &cobra.Command{
 		Use:   "install SOURCE [NAME...]",
 		Short: "Install skills from an archive, a folder, a git repository or a host",
 		Long: "Install skills into the folder custom of the config's skills: from an archive (.skill, .zip, .tar.gz), a folder, a git repository (its address, or\n" +
 			"OWNER/NAME on GitHub), or a host that lists its skills (https://host). Of a folder or repository with several skills, those that are named are\n" +
-			"installed, or with --all each; without either they are listed. Of a host, all are installed or those that are named. Nothing of a skill is run.",
+			"installed, or with --all each; without either they are listed. Of a host, all are installed or those that are named. Nothing of a skill is run.\n\n" +
+			"What the standard does not allow and what would load all the same is a warning; with --strict such a skill is refused.",
 		Example: "  broker skills install review.skill\n  broker skills install owner/skills\n  broker skills install owner/skills review --ref v1.2\n" +
 			"  broker skills install https://example.com review",
 		Args: someArgs(1, -1, "an archive, a folder, a repository or https://host"),
 		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
 			if isHost(args[0]) {
-				return a.installRemote(ctx, l, args[0], args[1:], force)
+				return a.installRemote(ctx, l, args[0], args[1:], how)
 			}
 			from, err := git.source(args[0])
 			if err != nil {
 				return err
 			}
 			if from != nil || holdsSkills(args[0]) {
-				return a.installSome(ctx, l, args, from, all, force)
+				return a.installSome(ctx, l, args, from, all, how)
 			}
 			if len(args) > 1 {
 				return usage("skills install takes one source, got %q too; names are for hosts, repositories and folders with several skills", args[1])
 			}
-			got, err := l.InstallSkill(ctx, library.From{Path: args[0]}, force)
+			got, err := l.InstallSkill(ctx, library.From{Path: args[0], Strict: how.strict}, how.force)
 			if err != nil {
 				return a.sourceError(err)
 			}
 			return a.printInstalled(l.Skills(), []*pack.Installed{got})
 		}),
 	}
-	c.Flags().BoolVar(&force, "force", false, "replace a skill of that name")
+	c.Flags().BoolVar(&how.force, "force", false, "replace a skill of that name")
+	c.Flags().BoolVar(&how.strict, "strict", false, "refuse a skill that the standard does not allow")
 	c.Flags().BoolVar(&all, "all", false, "install every skill of a folder or repository")
 	git.add(c)
 	return c
 }
+
+// installHow says which skills are installed.
+type installHow struct{ force, strict bool }
 
 // isHost reports whether a source is a host that lists its skills: an address
 // without a path, or that of the list.
@@ -85,7 +90,7 @@ func holdsSkills(path string) bool {
 }
 
 // installSome installs skills of a folder or a repository, or lists what there is.
-func (a *app) installSome(ctx context.Context, l *library.Library, args []string, from *repo.Source, all, force bool) error {
+func (a *app) installSome(ctx context.Context, l *library.Library, args []string, from *repo.Source, all bool, how installHow) error {
 	stop := a.busy("reading " + args[0])
 	c, err := library.OpenCollection(ctx, args[0], from)
 	if stop(); err != nil {
@@ -95,26 +100,27 @@ func (a *app) installSome(ctx context.Context, l *library.Library, args []string
 	for _, n := range c.Notes {
 		say(a.stderr, "%s: %s\n", gate.Terminal(args[0]), gate.Terminal(n))
 	}
-	for _, p := range c.Problems {
-		say(a.stderr, "%s: %s\n", gate.Terminal(p.Path), gate.Terminal(p.Message))
-	}
+	refused := a.printRefused(c.Problems)
 	names := args[1:]
-	if all || len(names) == 0 && len(c.Skills) == 1 {
+	switch {
+	case all || len(names) == 0 && len(c.Skills) == 1:
 		names = c.Names()
-	}
-	if len(names) == 0 {
+	case len(names) == 0:
 		return a.listCollection(args[0], c)
+	default:
+		refused = 0 // the others were not asked for
 	}
 	picked, err := c.Pick(names)
 	if err != nil {
 		return a.sourceError(err)
 	}
 	list := []*pack.Installed{}
-	var failed []error
 	for i, f := range picked {
-		got, err := l.InstallSkill(ctx, f, force)
+		f.Strict = how.strict
+		got, err := l.InstallSkill(ctx, f, how.force)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", names[i], err))
+			say(a.stderr, "%s: not installed: %s\n", gate.Terminal(names[i]), gate.Terminal(err.Error()))
+			refused++
 			continue
 		}
 		list = append(list, got)
@@ -122,7 +128,35 @@ func (a *app) installSome(ctx context.Context, l *library.Library, args []string
 	if err := a.printInstalled(l.Skills(), list); err != nil {
 		return err
 	}
-	return errors.Join(failed...)
+	return notAll(refused, len(list))
+}
+
+// printRefused prints what is wrong with skills of a collection, and returns how many
+// of them cannot be installed.
+func (a *app) printRefused(problems []skills.Problem) (refused int) {
+	var copies []string
+	for _, p := range problems {
+		if p.Code == library.CodeCopy {
+			copies = append(copies, p.Path)
+			continue
+		}
+		say(a.stderr, "%s: %s\n", gate.Terminal(p.Path), gate.Terminal(p.Message))
+		if p.Severity == skills.Error || p.Code == library.CodeSameName {
+			refused++
+		}
+	}
+	if len(copies) > 0 {
+		say(a.stderr, "%s: there twice, and used once\n", gate.Terminal(few(copies)))
+	}
+	return refused
+}
+
+// notAll is the error of an installation of several skills that left some out.
+func notAll(refused, installed int) error {
+	if refused == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s installed, and %d not: the reasons are above", counted(installed, "skill"), refused)
 }
 
 // listCollection lists the skills that can be installed, and how. That none was
@@ -152,6 +186,7 @@ func (a *app) listCollection(source string, c *library.Collection) error {
 // printInstalled says what was installed, and of what the skills are now why it
 // is not in use.
 func (a *app) printInstalled(now *skills.Snapshot, list []*pack.Installed) error {
+	a.printWarnings(list)
 	for _, i := range list {
 		a.noteInstalled(now, i.Path)
 	}
@@ -166,6 +201,60 @@ func (a *app) printInstalled(now *skills.Snapshot, list []*pack.Installed) error
 		say(a.stdout, "%s: %s %s, %s\n", i.Path, word, i.Name, counted(len(i.Files), "file"))
 	}
 	return nil
+}
+
+// printWarnings prints the warnings about installed skills, each kind once with the
+// skills that it is about, and which links were left out.
+func (a *app) printWarnings(list []*pack.Installed) {
+	type kind struct{ code, field string }
+	type warning struct {
+		skills []string
+		first  skills.Diagnostic
+		differ bool // in the message
+	}
+	var order []*warning
+	kinds := map[kind]*warning{}
+	for _, i := range list {
+		for _, n := range i.Notes {
+			say(a.stderr, "%s: %s\n", gate.Terminal(i.Name), gate.Terminal(n))
+		}
+		for _, d := range i.Diagnostics {
+			if len(list) > 1 {
+				d.Line = 0 // another one in each
+			}
+			w := kinds[kind{d.Code, d.Field}]
+			if w == nil {
+				w = &warning{first: d}
+				kinds[kind{d.Code, d.Field}] = w
+				order = append(order, w)
+			}
+			w.differ = w.differ || d != w.first
+			if !slices.Contains(w.skills, i.Name) {
+				w.skills = append(w.skills, i.Name)
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(x, y *warning) int { return len(y.skills) - len(x.skills) })
+	for _, w := range order {
+		about := few(w.skills)
+		if n := len(w.skills); n > 1 && w.differ {
+			about = fmt.Sprintf("%d skills, such as %s", n, w.skills[0])
+		}
+		say(a.stderr, "%s: %s\n", gate.Terminal(about), gate.Terminal(w.first.String()))
+	}
+	if len(order) > 0 && len(list) > 1 {
+		say(a.stderr, "broker skills list --diagnostics shows the warnings of each skill\n")
+	}
+}
+
+// few names some of many.
+func few(names []string) string {
+	const most = 3
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // noteInstalled says why the skill in a folder is not in use, if so.
@@ -184,7 +273,7 @@ func (a *app) noteInstalled(now *skills.Snapshot, dir string) {
 }
 
 // installRemote installs skills of a host.
-func (a *app) installRemote(ctx context.Context, l *library.Library, address string, names []string, force bool) error {
+func (a *app) installRemote(ctx context.Context, l *library.Library, address string, names []string, how installHow) error {
 	client, err := remote.New(address, fetchTimeout)
 	if err != nil {
 		return usage("%w", err)
@@ -211,18 +300,21 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 	defer stop()
 	for _, e := range entries {
 		done.Add(1)
-		got, err := l.InstallSkill(ctx, library.From{Hosted: &library.Hosted{Client: client, Entry: e}}, force)
+		got, err := l.InstallSkill(ctx, library.From{Hosted: &library.Hosted{Client: client, Entry: e}, Strict: how.strict}, how.force)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", e.Name, err))
+			failed = append(failed, fmt.Errorf("%s: not installed: %w", e.Name, err))
 			continue
 		}
 		list = append(list, got)
 	}
 	stop()
+	for _, err := range failed {
+		say(a.stderr, "%s\n", gate.Terminal(err.Error()))
+	}
 	if err := a.printInstalled(l.Skills(), list); err != nil {
 		return err
 	}
-	return errors.Join(failed...)
+	return notAll(len(failed), len(list))
 }
 
 // pickEntries are those of the names, or all.

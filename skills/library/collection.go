@@ -3,7 +3,6 @@ package library
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -22,36 +21,38 @@ type Collection struct {
 	// Notes say what of a repository was left out.
 	Notes []string
 
-	source  *repo.Source // the commit that it was fetched at
-	fetched string
+	folder string       // that holds the skills
+	source *repo.Source // the commit that it was fetched at
+	done   func()
 }
+
+// Codes of problems of a Collection, beside those of the catalogue.
+const (
+	// CodeCopy is that of a skill that is there twice.
+	CodeCopy = "copy"
+	// CodeSameName is that of a skill which has the name of another one.
+	CodeSameName = "same_name"
+)
 
 // OpenCollection finds the skills in the folder path or, if from is not nil, in a
 // repository. A source without a skill is an error. Close removes what was
 // fetched.
 func OpenCollection(ctx context.Context, path string, from *repo.Source) (*Collection, error) {
-	c := &Collection{}
+	c := &Collection{done: func() {}}
+	var err error
 	if from != nil {
-		var err error
-		c.fetched, c.source, c.Notes, err = fetch(ctx, *from)
-		if err != nil {
-			return nil, c.closeWith(err)
-		}
-		path = c.fetched
+		path, c.source, c.Notes, c.done, err = fetch(ctx, *from)
 	}
-	path, err := filepath.Abs(path)
+	if err == nil {
+		c.folder, err = filepath.Abs(path)
+	}
 	if err != nil {
 		return nil, c.closeWith(err)
 	}
-	found := skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) {
-		return []skills.Root{{Path: path, Scope: skills.ScopeCustom, Within: path}}, nil
-	}}).Refresh()
+	found := skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return []skills.Root{c.root(c.folder)}, nil }}).Refresh()
 	c.Skills = found.All()
 	for _, p := range found.Problems {
-		if rel, err := filepath.Rel(path, p.Path); err == nil {
-			p.Path = rel
-		}
-		c.Problems = append(c.Problems, p)
+		c.Problems = append(c.Problems, c.explain(p))
 	}
 	if len(c.Skills) == 0 {
 		text := "there is no skill in it"
@@ -63,17 +64,64 @@ func OpenCollection(ctx context.Context, path string, from *repo.Source) (*Colle
 	return c, nil
 }
 
+// root is a folder of the collection in which skills are looked for.
+func (c *Collection) root(path string) skills.Root {
+	return skills.Root{Path: path, Scope: skills.ScopeCustom, Within: c.folder, ToCopy: true}
+}
+
+// explain words a problem for the person who installs: with paths of the
+// collection, and whether a skill that another one shadows is a copy of it.
+func (c *Collection) explain(p skills.Problem) skills.Problem {
+	if p.Code == "shadowed" {
+		if k, first := c.shadowed(p.Path); first != nil {
+			where := c.relative(first.Dir())
+			p.Code, p.Message = CodeSameName, fmt.Sprintf("the skill %.80q of %s has the same name, and comes first: to install this one instead, give its folder as the source, or with --folder", k.Name, where)
+			if sameFiles(k, first) {
+				p.Code, p.Message = CodeCopy, "it is a copy of "+where
+			}
+		}
+	}
+	p.Path = c.relative(p.Path)
+	return p
+}
+
+func (c *Collection) relative(path string) string {
+	if rel, err := filepath.Rel(c.folder, path); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.Base(path)
+}
+
+// shadowed is the skill in a folder, and the one of its name that comes first; nil
+// if there is none.
+func (c *Collection) shadowed(dir string) (k, first *skills.Skill) {
+	found := skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return []skills.Root{c.root(dir)}, nil }}).Refresh().All()
+	if len(found) != 1 {
+		return nil, nil
+	}
+	i := slices.IndexFunc(c.Skills, func(o *skills.Skill) bool { return o.Name == found[0].Name })
+	if i < 0 {
+		return nil, nil
+	}
+	return found[0], c.Skills[i]
+}
+
+func sameFiles(a, b *skills.Skill) bool {
+	one, err := a.Bundle()
+	if err != nil {
+		return false
+	}
+	other, err := b.Bundle()
+	return err == nil && one.Digest == other.Digest
+}
+
 func (c *Collection) closeWith(err error) error {
 	c.Close()
 	return err
 }
 
 // Close removes what was fetched.
-func (c *Collection) Close() {
-	if c.fetched != "" {
-		os.RemoveAll(c.fetched)
-	}
-}
+func (c *Collection) Close() { c.done() }
 
 // Pick returns where the skills of these names are installed from.
 func (c *Collection) Pick(names []string) ([]From, error) {
@@ -87,7 +135,7 @@ func (c *Collection) Pick(names []string) ([]From, error) {
 		if i < 0 {
 			return nil, &pack.Error{Code: "not_found", Message: fmt.Sprintf("there is no skill %.80q in it", name) + nearest.Hint(name, known, "there are", "there are none")}
 		}
-		list = append(list, From{Path: c.Skills[i].Dir(), Repo: c.source})
+		list = append(list, From{Path: c.Skills[i].Dir(), Repo: c.source, Within: c.folder})
 	}
 	return list, nil
 }

@@ -20,6 +20,12 @@ type From struct {
 	// Repo is a git repository; with Path, the commit that Path was fetched at.
 	Repo  *repo.Source
 	Offer *Offer // of a marketplace
+	// Within is a folder that holds Path: links that stay inside are followed.
+	// Empty means Path.
+	Within string
+	// Strict refuses a skill that is not what the standard says, rather than one
+	// that would not load.
+	Strict bool
 }
 
 // A Hosted is a skill that a host lists. It is installed under the name that it

@@ -156,7 +156,7 @@ func (l *Library) InstallSkill(ctx context.Context, from From, force bool) (got 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		got, err = pack.Install(l.o.Custom, path, pack.Options{Name: want, Force: force})
+		got, err = pack.Install(l.o.Custom, path, pack.Options{Name: want, Force: force, Strict: from.Strict, Within: from.Within, Anonymous: from.Upload})
 	}
 	change := Change{Action: Installed, Kind: skills.KindSkill, Name: from.name(), Detail: from.origin(), Err: err}
 	if err == nil {

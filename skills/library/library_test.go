@@ -550,7 +550,9 @@ func TestAMarketplaceDescribesItsPlugins(t *testing.T) {
 	write(t, filepath.Join(dir, ".claude-plugin", "marketplace.json"), `{"name": "shop", "plugins": [
 		{"name": "art", "version": "2", "source": "./", "strict": false, "skills": ["./skills/draw", "./skills/gone"]},
 		{"name": "text", "source": "./", "strict": false, "skills": ["./skills/write", "./skills/plan"], "commands": "./commands/go.md"},
-		{"name": "own", "source": "./", "skills": ["./skills/plan"]}]}`)
+		{"name": "own", "description": "Its own.", "source": "./own", "skills": ["./extra"]}]}`)
+	writeSkill(t, filepath.Join(dir, "own", "skills"), "solo")
+	writeSkill(t, filepath.Join(dir, "own", "extra"), "more")
 	address, commit := publish(t, dir)
 	if _, err := s.AddMarket(t.Context(), "", &repo.Source{URL: address}); err != nil {
 		t.Fatal(err)
@@ -573,7 +575,9 @@ func TestAMarketplaceDescribesItsPlugins(t *testing.T) {
 	if err != nil || !slices.Equal(text.Skills, []string{"text:plan", "text:write"}) || len(text.Commands) != 1 || len(text.Servers) != 0 {
 		t.Errorf("text: %+v, %v", text, err)
 	}
-	if _, err := install("own"); code(err) != "missing_manifest" {
-		t.Errorf("one without a manifest: %v", err)
+	// Otherwise what it lists is added to what the plugin has, which needs no manifest.
+	own, err := install("own")
+	if err != nil || !slices.Equal(own.Skills, []string{"own:more", "own:solo"}) || own.Description != "Its own." {
+		t.Errorf("one without a manifest: %+v, %v", own, err)
 	}
 }

@@ -81,8 +81,9 @@ func (l *Library) AddMarket(ctx context.Context, path string, from *repo.Source)
 	change := Change{Action: Added, Kind: skills.KindMarket, Name: From{Path: path, Repo: from}.name()}
 	fetched := ""
 	if from != nil {
-		fetched, from, _, err = fetch(ctx, *from)
-		defer os.RemoveAll(fetched)
+		var done func()
+		fetched, from, _, done, err = fetch(ctx, *from)
+		defer done()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,19 +134,40 @@ func openNamed(dir string) (*plugin.Market, error) {
 	return m, err
 }
 
-// fetch fetches a repository into a new folder, which the caller removes, and
-// returns it with its commit and what was left out. It takes long: no lock may be
-// held.
-func fetch(ctx context.Context, from repo.Source) (dir string, _ *repo.Source, notes []string, err error) {
-	if dir, err = os.MkdirTemp("", "broker-fetched-"); err != nil {
-		return "", nil, nil, err
+// fetch fetches a repository into a new folder with the repository's name, and
+// returns it with its commit and what was left out. done removes what was fetched,
+// and is never nil. It takes long: no lock may be held.
+func fetch(ctx context.Context, from repo.Source) (dir string, _ *repo.Source, notes []string, done func(), err error) {
+	tmp, err := os.MkdirTemp("", "broker-fetched-")
+	if err != nil {
+		return "", nil, nil, func() {}, err
+	}
+	done = func() { os.RemoveAll(tmp) }
+	dir = filepath.Join(tmp, folderOf(from))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", nil, nil, done, err
 	}
 	got, err := repo.Fetch(ctx, from, dir, nil)
 	if err != nil {
-		return dir, nil, nil, err
+		return "", nil, nil, done, err
 	}
 	from.Commit = got.Commit
-	return dir, &from, got.Notes, nil
+	return dir, &from, got.Notes, done, nil
+}
+
+// folderOf is the name of the folder that is fetched, which skills and plugins
+// without a name get.
+func folderOf(from repo.Source) string {
+	name := from.URL
+	if f := strings.Trim(from.Folder, "/."); f != "" {
+		name = f
+	}
+	name = strings.TrimSuffix(strings.TrimRight(name, "/"), ".git")
+	name = name[strings.LastIndexAny(name, "/:")+1:]
+	if !marketName.MatchString(name) {
+		return "repository"
+	}
+	return name
 }
 
 // keepMarket keeps a copy of a marketplace that was fetched.
@@ -155,7 +177,7 @@ func (l *Library) keepMarket(fetched string) (*plugin.Market, error) {
 		return nil, err
 	}
 	dir := filepath.Join(l.o.Plugins, marketsFolder)
-	kept, err := pack.InstallAs(dir, fetched, plugin.MarketFile, pack.Limits{Files: 8192, Bytes: 64 << 20}, pack.Options{Force: true}, func(*os.Root) (string, error) { return m.Name, nil })
+	kept, err := pack.InstallAs(dir, fetched, plugin.IsMarket, pack.Limits{Files: 8192, Bytes: 64 << 20}, pack.Options{Force: true}, func(*os.Root, string) (string, error) { return m.Name, nil })
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,25 +150,30 @@ func (l *Library) SwitchPlugin(name string, on bool) (Plugin, error) {
 }
 
 // InstallPlugin installs a plugin; one of that name that is there already is only
-// replaced with force, and replaced says so. The notes say what of a repository
-// was left out. One with servers is only installed if ask agrees, unless they
+// replaced with force, and replaced says so. The notes say what of a repository or
+// a folder was left out. One with servers is only installed if ask agrees, unless they
 // were approved as they are. Cause tells whether an error is the source's, on
 // which, as on one of ask, nothing has changed.
 func (l *Library) InstallPlugin(ctx context.Context, from From, force bool, ask Ask) (p Plugin, replaced bool, notes []string, err error) {
-	path, source, want := from.Path, from.Repo, ""
-	var written json.RawMessage
+	path, source := from.Path, from.Repo
+	o := pack.Options{Force: force, Within: from.Within, Anonymous: from.Upload}
+	var entry json.RawMessage
 	if from.Offer != nil {
-		want, written = from.Offer.Name, from.Offer.Manifest
+		o.Name, o.Within, entry = from.Offer.Name, from.Offer.market.Dir, from.Offer.Entry
 		path, source = from.Offer.locate()
 	}
 	if path == "" && source != nil {
-		path, source, notes, err = fetch(ctx, *source)
-		defer os.RemoveAll(path)
+		var done func()
+		path, source, notes, done, err = fetch(ctx, *source)
+		defer done()
+		o.Within = path
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		p, replaced, err = l.installPlugin(path, written, source, pack.Options{Name: want, Force: force}, ask)
+		var more []string
+		p, replaced, more, err = l.installPlugin(path, entry, source, o, ask)
+		notes = append(notes, more...)
 	}
 	change := Change{Action: installed(replaced), Kind: skills.KindPlugin, Name: from.name(), Detail: from.origin(), Err: err}
 	if err == nil {
@@ -182,14 +186,14 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool, ask 
 	return p, replaced, notes, err
 }
 
-func (l *Library) installPlugin(path string, written json.RawMessage, from *repo.Source, o pack.Options, ask Ask) (p Plugin, replaced bool, err error) {
+func (l *Library) installPlugin(path string, entry json.RawMessage, from *repo.Source, o pack.Options, ask Ask) (p Plugin, replaced bool, notes []string, err error) {
 	var yes *Approval
-	got, replaced, err := plugin.Install(l.o.Plugins, path, written, o, func(p *plugin.Plugin, digest string) (err error) {
+	got, replaced, notes, err := plugin.Install(l.o.Plugins, path, entry, o, func(p *plugin.Plugin, digest string) (err error) {
 		yes, err = l.askBefore(p, digest, o.Force, ask)
 		return err
 	})
 	if err != nil {
-		return Plugin{}, replaced, err
+		return Plugin{}, replaced, notes, err
 	}
 	err = skills.EditEntry(l.o.Switches, skills.KindPlugin, got.Name, func(e map[string]json.RawMessage) {
 		delete(e, "source") // that of the one before
@@ -201,10 +205,10 @@ func (l *Library) installPlugin(path string, written json.RawMessage, from *repo
 		err = l.approve(got.Name, yes)
 	}
 	if err != nil {
-		return Plugin{}, replaced, err
+		return Plugin{}, replaced, notes, err
 	}
 	p, err = l.Plugin(got.Name)
-	return p, replaced, err
+	return p, replaced, notes, err
 }
 
 // RemovePlugin removes a plugin, and what is kept about it and its skills: what

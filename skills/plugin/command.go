@@ -28,8 +28,9 @@ type Command struct {
 }
 
 // readCommands reads a Markdown file of the plugin, or those below a folder, which
-// may be missing unless the manifest names it.
-func (p *Plugin) readCommands(root *os.Root, at string, named bool) {
+// may be missing unless the manifest names it. as is the name of the command in a
+// file, if it has another one.
+func (p *Plugin) readCommands(root *os.Root, at, as string, named bool) {
 	_ = fs.WalkDir(root.FS(), at, func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil && name == at && !named:
@@ -50,6 +51,9 @@ func (p *Plugin) readCommands(root *os.Root, at string, named bool) {
 			return fs.SkipAll
 		}
 		called := p.commandName(at, name)
+		if as != "" && name == at {
+			called = p.Name + ":" + as
+		}
 		doc, body, problem := readCommand(root, name)
 		if i := slices.IndexFunc(p.Commands, func(c Command) bool { return c.Name == called }); i >= 0 {
 			if p.Commands[i].file == name {

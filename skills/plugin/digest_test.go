@@ -21,7 +21,7 @@ func TestDigestChangesWithWhatWouldRun(t *testing.T) {
 		dir := t.TempDir()
 		skillcases.Write(t, dir, append([]skillcases.Entry{entry("p/.claude-plugin/plugin.json", manifest), entry("p/.mcp.json", servers)}, more...))
 		var asked string
-		p, _, err := plugin.Install(filepath.Join(dir, "to"), filepath.Join(dir, "p"), nil, pack.Options{}, func(p *plugin.Plugin, digest string) error {
+		p, _, _, err := plugin.Install(filepath.Join(dir, "to"), filepath.Join(dir, "p"), nil, pack.Options{}, func(p *plugin.Plugin, digest string) error {
 			asked = digest
 			return nil
 		})
@@ -58,7 +58,7 @@ func TestDigestChangesWithWhatWouldRun(t *testing.T) {
 	dir := t.TempDir()
 	skillcases.Write(t, dir, []skillcases.Entry{entry("p/.claude-plugin/plugin.json", manifest), entry("p/.mcp.json", local)})
 	no := errors.New("no")
-	if _, _, err := plugin.Install(filepath.Join(dir, "to"), filepath.Join(dir, "p"), nil, pack.Options{}, func(*plugin.Plugin, string) error { return no }); !errors.Is(err, no) {
+	if _, _, _, err := plugin.Install(filepath.Join(dir, "to"), filepath.Join(dir, "p"), nil, pack.Options{}, func(*plugin.Plugin, string) error { return no }); !errors.Is(err, no) {
 		t.Errorf("nobody agreed: %v", err)
 	}
 	if list, _ := plugin.Installed(filepath.Join(dir, "to")); len(list) > 0 {

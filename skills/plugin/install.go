@@ -54,28 +54,29 @@ func problemAt(path, code, message string) skills.Problem {
 }
 
 // Install installs the plugin in an archive or a folder into a folder of dest
-// that has the plugin's name. written is what a marketplace says that it is made
-// of, in place of its own manifest, or nil. One that is there already is only replaced by
-// force, and replaced says so. Before that, ask is called with the plugin as it
-// will be and the digest of its servers; nothing is installed if it returns an
-// error, which is returned. An error is an *Error or a *pack.Error if the source
-// is at fault, on which nothing has changed.
-func Install(dest, source string, written json.RawMessage, o pack.Options, ask func(p *Plugin, digest string) error) (p *Plugin, replaced bool, err error) {
+// that has the plugin's name. entry is what a marketplace says of it, or nil: in
+// place of its own manifest, or beside it. One that is there already is only
+// replaced by force, and replaced says so. Before that, ask is called with the
+// plugin as it will be and the digest of its servers; nothing is installed if it
+// returns an error, which is returned. notes say which links were left out. An
+// error is an *Error or a *pack.Error if the source is at fault, on which nothing
+// has changed.
+func Install(dest, source string, entry json.RawMessage, o pack.Options, ask func(p *Plugin, digest string) error) (p *Plugin, replaced bool, notes []string, err error) {
 	dest, err = filepath.Abs(dest)
 	if err != nil {
-		return nil, false, err
+		return nil, false, nil, err
 	}
-	mark := ManifestFile
-	if written != nil {
-		mark = ""
+	mark := isPlugin
+	if entry != nil {
+		mark = pack.Mark{}
 	}
-	got, err := pack.InstallAs(dest, source, mark, limits, o, func(root *os.Root) (string, error) {
-		if written != nil {
-			if err := writeManifest(root, written); err != nil {
+	got, err := pack.InstallAs(dest, source, mark, limits, o, func(root *os.Root, folder string) (string, error) {
+		if entry != nil {
+			if err := adopt(root, entry); err != nil {
 				return "", err
 			}
 		}
-		m, err := readManifest(root)
+		m, err := readManifest(root, folder)
 		switch {
 		case err != nil:
 			return "", err
@@ -90,20 +91,11 @@ func Install(dest, source string, written json.RawMessage, o pack.Options, ask f
 		return m.Name, ask(p, digest)
 	})
 	if e, ok := errors.AsType[*pack.Error](err); ok && e.Code == "archive_no_skill_md" {
-		return nil, false, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is not a plugin"}
+		return nil, false, nil, missing()
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, false, nil, err
 	}
 	p, err = Load(got.Path)
-	return p, got.Replaced, err
-}
-
-// writeManifest replaces the manifest of a plugin.
-func writeManifest(root *os.Root, written json.RawMessage) error {
-	name := filepath.FromSlash(ManifestFile)
-	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	return root.WriteFile(name, written, 0o644)
+	return p, got.Replaced, got.Notes, err
 }

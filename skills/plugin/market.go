@@ -4,17 +4,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/skills/pack"
 )
 
 // MarketFile makes a folder a marketplace.
 const MarketFile = ".claude-plugin/marketplace.json"
+
+// marketFiles are the places of the list of a marketplace, of several clients; the
+// first counts.
+var marketFiles = []string{MarketFile, ".cursor-plugin/marketplace.json", ".agents/plugins/marketplace.json"}
+
+// IsMarket is what the folder of a marketplace holds.
+var IsMarket = pack.Mark{Name: MarketFile, In: func(root *os.Root, dir string) bool {
+	return slices.ContainsFunc(marketFiles, func(name string) bool { return isFile(root, path.Join(dir, name)) })
+}}
 
 // A Market lists plugins, of which those in the same folder can be installed.
 type Market struct {
@@ -37,15 +48,14 @@ type Offer struct {
 	Ref        string `json:"ref,omitempty"`
 	Folder     string `json:"folder,omitempty"`
 	Commit     string `json:"commit,omitempty"`
-	// Manifest is what the marketplace says that the plugin is made of, in place of
-	// a manifest of its own ("strict": false); else nil.
-	Manifest json.RawMessage `json:"-"`
+	// Entry is what the marketplace says of the plugin, as it is written.
+	Entry json.RawMessage `json:"-"`
 }
 
 // offerSource is where a marketplace says that a plugin is, if that is not a path
 // in it.
 type offerSource struct {
-	Source string `json:"source"` // github, url or git-subdir; others are not known here
+	Source string `json:"source"` // github, url, git, git-subdir or local; others are not known here
 	Repo   string `json:"repo"`   // of github: owner/name
 	URL    string `json:"url"`
 	Ref    string `json:"ref"`
@@ -55,16 +65,23 @@ type offerSource struct {
 
 var githubName = lazyregexp.New(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
 
+var gitSources = []string{"git", "git-subdir", "url"}
+
+// inMarket is where the plugin is if a path below root leads to it.
+func (o *Offer) inMarket(root, text string) {
+	if local := filepath.Join(filepath.FromSlash(root), filepath.FromSlash(text)); text != "" && filepath.IsLocal(local) {
+		o.Path = local
+	}
+}
+
 // locate fills in where the plugin is. What is said in no known way stays empty.
 func (o *Offer) locate(raw json.RawMessage, root string) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		local := filepath.Join(filepath.FromSlash(root), filepath.FromSlash(text))
-		switch {
-		case strings.Contains(text, "://"):
+		if strings.Contains(text, "://") {
 			o.Repository = text
-		case text != "" && filepath.IsLocal(local):
-			o.Path = local
+		} else {
+			o.inMarket(root, text)
 		}
 		return
 	}
@@ -73,11 +90,13 @@ func (o *Offer) locate(raw json.RawMessage, root string) {
 		return
 	}
 	switch {
+	case from.Source == "local":
+		o.inMarket(root, from.Path)
 	case from.Source == "github" && githubName.MatchString(from.Repo):
 		o.Repository = "https://github.com/" + from.Repo + ".git"
-	case (from.Source == "url" || from.Source == "git-subdir") && githubName.MatchString(from.URL):
+	case slices.Contains(gitSources, from.Source) && githubName.MatchString(from.URL):
 		o.Repository = "https://github.com/" + from.URL + ".git"
-	case from.Source == "url" || from.Source == "git-subdir":
+	case slices.Contains(gitSources, from.Source):
 		o.Repository = from.URL
 	}
 	if o.Repository != "" {
@@ -92,10 +111,11 @@ func OpenMarket(dir string) (*Market, error) {
 		return nil, &Error{"missing_manifest", fmt.Sprintf("there is no folder %s", dir)}
 	}
 	defer root.Close()
-	data, err := readFile(root, MarketFile, maxJSONBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{"missing_manifest", "there is no " + MarketFile + " in it: this is not a marketplace"}
+	i := slices.IndexFunc(marketFiles, func(name string) bool { _, err := root.Stat(name); return err == nil })
+	if i < 0 {
+		return nil, &Error{"missing_manifest", "there is no " + MarketFile + " in it: this is not a marketplace; broker plugins install takes a single plugin, broker skills install skills"}
 	}
+	data, err := readFile(root, marketFiles[i], maxJSONBytes)
 	var file struct {
 		Name     string `json:"name"`
 		Metadata struct {
@@ -106,7 +126,6 @@ func OpenMarket(dir string) (*Market, error) {
 			Description string          `json:"description"`
 			Version     string          `json:"version"`
 			Source      json.RawMessage `json:"source"`
-			Strict      *bool           `json:"strict"`
 		} `json:"plugins"`
 	}
 	var entries struct{ Plugins []json.RawMessage }
@@ -114,14 +133,11 @@ func OpenMarket(dir string) (*Market, error) {
 		err = errors.Join(json.Unmarshal(data, &file), json.Unmarshal(data, &entries))
 	}
 	if err != nil {
-		return nil, &Error{"bad_manifest", MarketFile + ": " + cause(err)}
+		return nil, &Error{"bad_manifest", marketFiles[i] + ": " + cause(err)}
 	}
 	m := &Market{Name: file.Name, Dir: dir, Offers: []Offer{}}
 	for i, f := range file.Plugins {
-		o := Offer{Name: f.Name, Description: f.Description, Version: f.Version}
-		if f.Strict != nil && !*f.Strict {
-			o.Manifest = entries.Plugins[i]
-		}
+		o := Offer{Name: f.Name, Description: f.Description, Version: f.Version, Entry: entries.Plugins[i]}
 		o.locate(f.Source, file.Metadata.PluginRoot)
 		m.Offers = append(m.Offers, o)
 	}

@@ -28,8 +28,10 @@ import (
 )
 
 const (
-	// ManifestFile makes a folder a plugin.
-	ManifestFile = ".claude-plugin/plugin.json"
+	// ManifestFile says what a plugin is and has. A folder with the usual parts of a
+	// plugin is one without it.
+	ManifestFile   = ".claude-plugin/plugin.json"
+	cursorManifest = ".cursor-plugin/plugin.json"
 
 	serversFile  = ".mcp.json"
 	rootVariable = "${CLAUDE_PLUGIN_ROOT}"
@@ -70,6 +72,8 @@ type Plugin struct {
 	// Problems are what is wrong with parts of it, the same each time:
 	// server_no_endpoint, bad_servers, bad_command, missing_skills, path_escape.
 	Problems []skills.Problem `json:"problems"`
+	// Unused names its parts that are for other programs, such as agents and hooks.
+	Unused []string `json:"unused,omitempty"`
 
 	skillDirs []string // relative, with slashes
 }
@@ -85,45 +89,11 @@ type Server struct {
 	written json.RawMessage // as it stands in the plugin
 }
 
-// manifest is the file of that name; paths may be one or several.
-type manifest struct {
-	Name        string          `json:"name"`
-	Version     string          `json:"version"`
-	Description string          `json:"description"`
-	Author      json.RawMessage `json:"author"`
-	MCPServers  json.RawMessage `json:"mcpServers"`
-	Skills      oneOrMore       `json:"skills"`
-	Commands    oneOrMore       `json:"commands"`
-	// Strict is false in one that a marketplace wrote: the plugin has nothing but
-	// what it names.
-	Strict *bool `json:"strict"`
-}
-
-// whole reports whether the plugin also has what is in the usual places.
-func (m *manifest) whole() bool { return m.Strict == nil || *m.Strict }
-
-// oneOrMore is a path, or a list of paths.
-type oneOrMore struct {
-	paths []string
-	wrong error // it is neither
-}
-
-func (o *oneOrMore) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		if one != "" {
-			o.paths = []string{one}
-		}
-		return nil
-	}
-	o.wrong = json.Unmarshal(data, &o.paths)
-	return nil
-}
-
 var usableName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Load reads the plugin in the folder dir. A folder that is none is an *Error;
-// what is wrong with a part of one is a problem of the plugin.
+// Load reads the plugin in the folder dir, which gives its name to a plugin without
+// one. A folder that is none is an *Error; what is wrong with a part of one is a
+// problem of the plugin.
 func Load(dir string) (*Plugin, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -134,7 +104,7 @@ func Load(dir string) (*Plugin, error) {
 		return nil, &Error{"missing_manifest", fmt.Sprintf("there is no folder %s", dir)}
 	}
 	defer root.Close()
-	m, err := readManifest(root)
+	m, err := readManifest(root, filepath.Base(abs))
 	if err != nil {
 		return nil, err
 	}
@@ -148,45 +118,14 @@ func load(root *os.Root, m *manifest, dir string) *Plugin {
 		Servers: []Server{}, Skipped: []string{}, Commands: []Command{}, Problems: []skills.Problem{},
 	}
 	p.readServers(root, m)
-	p.skillDirs = p.places("skills", m.Skills, m.whole())
-	for i, dir := range p.skillDirs {
-		if m.whole() && i == 0 {
-			continue // many plugins have none
-		}
-		if info, err := root.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
-			p.problem(ManifestFile, "missing_skills", `"skills" names %q, and there is no such folder`, dir)
-		}
-	}
+	p.readSkills(root, m)
 	for i, at := range p.places("commands", m.Commands, m.whole()) {
-		p.readCommands(root, at, !m.whole() || i > 0)
+		p.readCommands(root, at, m.Commands.names[at], !m.whole() || i > 0)
 	}
+	p.Unused = unused(root, m)
 	slices.SortFunc(p.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(p.Commands, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
 	return p
-}
-
-func readManifest(root *os.Root) (*manifest, error) {
-	data, err := readFile(root, ManifestFile, maxJSONBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{"missing_manifest", "there is no " + ManifestFile + " in it: this is not a plugin"}
-	}
-	var m manifest
-	if err == nil {
-		err = json.Unmarshal(data, &m)
-	}
-	switch {
-	case err != nil:
-		return nil, &Error{"bad_manifest", ManifestFile + ": " + cause(err)}
-	case m.Skills.wrong != nil:
-		return nil, &Error{"bad_manifest", ManifestFile + `: "skills" takes a path or a list of paths: ` + cause(m.Skills.wrong)}
-	case m.Commands.wrong != nil:
-		return nil, &Error{"bad_manifest", ManifestFile + `: "commands" takes a path or a list of paths: ` + cause(m.Commands.wrong)}
-	case m.Name == "":
-		return nil, &Error{"bad_manifest", ManifestFile + ` has no "name"`}
-	case !usableName.MatchString(m.Name) || strings.Contains(m.Name, ".."):
-		return nil, &Error{"bad_manifest", fmt.Sprintf("%s: %.80q cannot be a name: use letters, digits, hyphens, at most 64", ManifestFile, m.Name)}
-	}
-	return &m, nil
 }
 
 // readFile reads a file of at most limit bytes, without a byte order mark.
@@ -268,22 +207,51 @@ func (p *Plugin) Roots() []skills.Root {
 	return roots
 }
 
-// readServers reads .mcp.json, and what the manifest has: servers, or the name
-// of a file with them. A server of the file .mcp.json wins.
+// readServers reads .mcp.json, and what the manifest has: servers, the name of a
+// file with them, or a list of these. A server of the file .mcp.json wins.
 func (p *Plugin) readServers(root *os.Root, m *manifest) {
+	var read []string
 	if m.whole() {
-		p.serverFile(root, serversFile, true)
+		read = append(read, serversFile)
+		if m.from == cursorManifest {
+			read = append(read, "mcp.json")
+		}
+		for _, name := range read {
+			p.serverFile(root, name, true)
+		}
 	}
-	inManifest := m.MCPServers
-	var file string
-	switch {
-	case len(inManifest) == 0:
-	case json.Unmarshal(inManifest, &file) == nil:
-		if clean, ok := p.inside(file); ok && (clean != serversFile || !m.whole()) && file != "" {
+	if len(m.MCPServers) == 0 {
+		return
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(m.MCPServers, &list) != nil {
+		list = []json.RawMessage{m.MCPServers}
+	}
+	for _, one := range list {
+		var file string
+		if json.Unmarshal(one, &file) != nil {
+			p.addServers(ManifestFile, one)
+		} else if clean, ok := p.inside(file); ok && file != "" && !slices.Contains(read, clean) {
 			p.serverFile(root, clean, false)
 		}
-	default:
-		p.addServers(ManifestFile, inManifest)
+	}
+}
+
+// readSkills finds the folders with skills. A SKILL.md at the top makes the plugin
+// one skill, unless it has others.
+func (p *Plugin) readSkills(root *os.Root, m *manifest) {
+	p.skillDirs = p.places("skills", m.Skills, m.whole())
+	for i, dir := range p.skillDirs {
+		info, err := root.Stat(filepath.FromSlash(dir))
+		switch {
+		case err == nil && info.IsDir():
+		case err == nil && path.Base(dir) == skills.FileName:
+			p.skillDirs[i] = path.Dir(dir)
+		case !m.whole() || i > 0: // many plugins have no folder of skills
+			p.problem(ManifestFile, "missing_skills", `"skills" names %q, and there is no such folder`, dir)
+		case len(p.skillDirs) == 1 && isFile(root, skills.FileName):
+			p.skillDirs[i] = "."
+		}
 	}
 }
 

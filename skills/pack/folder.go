@@ -1,0 +1,169 @@
+package pack
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxLinks bounds the links of a folder that are followed: a few that lead to
+	// folders with links may otherwise hold each other many times over.
+	maxLinks = 1000
+	// maxNotes is how many links that were left out are named.
+	maxNotes = 20
+)
+
+// copyFolder copies a folder. Links are followed as long as they stay inside
+// within, a folder that holds source; empty means source. Others are left out
+// with a note.
+func (w *writer) copyFolder(source, within string) error {
+	v, err := visitorOf(source, within)
+	if err != nil {
+		return err
+	}
+	defer v.top.Close()
+	v.folder, v.file = w.folder, w.file
+	v.leftOut = func(name, why string) error {
+		switch len(w.notes) {
+		case maxNotes:
+			w.notes = append(w.notes, "more links are left out")
+		case maxNotes + 1:
+		default:
+			w.notes = append(w.notes, fmt.Sprintf("link %q is left out: it %s", name, why))
+		}
+		return nil
+	}
+	return v.visit(".", v.at)
+}
+
+// A visitor calls file with each file of a folder, and folder with each folder of
+// it. Folders of tools are left out. It calls leftOut with each link
+// that cannot be followed and why.
+type visitor struct {
+	top     *os.Root      // what no link may lead out of
+	at      string        // the folder in top, with slashes
+	above   []fs.FileInfo // the folders that hold what is visited
+	links   int
+	folder  func(name string) error
+	file    func(name string, executable bool, f io.Reader) error
+	leftOut func(name, why string) error
+}
+
+// visitorOf opens source, and within if that holds it.
+func visitorOf(source, within string) (*visitor, error) {
+	at := "."
+	if within != "" {
+		real, err := filepath.EvalSymlinks(source)
+		if err != nil {
+			return nil, err
+		}
+		if within, err = filepath.EvalSymlinks(within); err != nil {
+			return nil, err
+		}
+		if rel, err := filepath.Rel(within, real); err == nil && filepath.IsLocal(rel) {
+			source, at = within, filepath.ToSlash(rel)
+		}
+	}
+	top, err := os.OpenRoot(source)
+	if err != nil {
+		return nil, err
+	}
+	v := &visitor{top: top, at: at}
+	for up := at; up != "."; {
+		up = path.Dir(up)
+		info, err := top.Stat(filepath.FromSlash(up))
+		if err != nil {
+			top.Close()
+			return nil, err
+		}
+		v.above = append(v.above, info)
+	}
+	return v, nil
+}
+
+// visit visits the folder at real in top, which is name in what is visited.
+func (v *visitor) visit(name, real string) error {
+	info, err := v.top.Stat(filepath.FromSlash(real))
+	if err != nil {
+		return err
+	}
+	v.above = append(v.above, info)
+	defer func() { v.above = v.above[:len(v.above)-1] }()
+	if strings.Count(name, "/") > maxDepth {
+		return refuse("archive_bad_entry", "%.100q… has too many folders in folders", name)
+	}
+	if err := v.folder(name); err != nil {
+		return err
+	}
+	entries, err := fs.ReadDir(v.top.FS(), real)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := v.entry(path.Join(name, e.Name()), path.Join(real, e.Name()), e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *visitor) entry(name, real string, e fs.DirEntry) error {
+	local, mode := filepath.FromSlash(real), e.Type()
+	if mode&fs.ModeSymlink != 0 {
+		info, why := v.follow(local)
+		if why != "" {
+			return v.leftOut(name, why)
+		}
+		mode = info.Mode().Type()
+	}
+	switch {
+	case mode.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules"), e.Name() == ".DS_Store":
+		return nil
+	case mode.IsDir():
+		return v.visit(name, real)
+	case !mode.IsRegular():
+		return refuse("archive_bad_entry", "%s is not a regular file", name)
+	}
+	f, err := v.top.Open(local)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // it has been replaced
+		return refuse("archive_bad_entry", "%s is not a regular file", name)
+	}
+	return v.file(name, info.Mode()&0o111 != 0, f)
+}
+
+// follow returns what a link leads to, or why it is not followed.
+func (v *visitor) follow(link string) (info fs.FileInfo, why string) {
+	if v.links++; v.links > maxLinks {
+		return nil, fmt.Sprintf("is one of more than %d", maxLinks)
+	}
+	info, err := v.top.Stat(link)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, "leads to nothing that is there"
+	case err != nil: // an os.Root has no value for a link that leads out
+		return nil, "leads out of the folder or to itself"
+	case info.IsDir() && slices.ContainsFunc(v.above, func(up fs.FileInfo) bool { return os.SameFile(up, info) }):
+		return nil, "leads to a folder that it is in"
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return nil, "does not lead to a file or a folder"
+	}
+	if git, err := v.top.Lstat(".git"); err == nil && os.SameFile(git, info) {
+		return nil, "leads to what git keeps"
+	}
+	return info, ""
+}

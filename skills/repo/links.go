@@ -1,0 +1,166 @@
+package repo
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// maxTargetBytes bounds the text of a link.
+	maxTargetBytes = 1024
+	// maxOutside is how many links are followed out of the folder that is fetched,
+	// and maxHops how often one leads to another.
+	maxOutside = 64
+	maxHops    = 8
+)
+
+// A link is a symbolic link that leads to something that is fetched too.
+type link struct{ path, to string }
+
+// resolve finds out where the links lead. One inside of folder stays a link; what
+// one to another folder of the repository leads to is copied to its place. Others
+// are left out with a note.
+func (g *git) resolve(ctx context.Context, l *listing, commit, folder string) error {
+	outside := 0
+	for hop := 0; len(l.pending) > 0; hop++ {
+		pending := l.pending
+		l.pending = nil
+		targets, err := g.targets(ctx, pending)
+		if err != nil {
+			return err
+		}
+		for i, b := range pending {
+			real, why := target(b.real, targets[i])
+			switch {
+			case why != "":
+			case path.Join(folder, b.path) == b.real && below(folder, real):
+				l.links = append(l.links, link{b.path, targets[i]})
+			case below(real, b.real):
+				why = "leads to a folder that it is in"
+			case hop == maxHops || outside == maxOutside:
+				why = "is one of too many that lead out of the folder"
+			default:
+				outside++
+				found, err := g.copyTarget(ctx, l, commit, b.path, real)
+				if err != nil {
+					return err
+				}
+				if !found {
+					why = "leads to nothing that is there"
+				}
+			}
+			if why != "" {
+				l.got.leftOut(b.path, why)
+			}
+		}
+	}
+	return nil
+}
+
+// targets reads the texts of links; that of one which is too long is empty.
+func (g *git) targets(ctx context.Context, links []blob) ([]string, error) {
+	var list []string
+	err := g.contents(ctx, links, func(b blob, r *bufio.Reader) error {
+		var text strings.Builder
+		if _, err := io.CopyN(&text, r, min(b.size, maxTargetBytes+1)); err != nil {
+			return err
+		}
+		if b.size > maxTargetBytes {
+			text.Reset()
+			if _, err := io.CopyN(io.Discard, r, b.size-maxTargetBytes-1); err != nil {
+				return err
+			}
+		}
+		list = append(list, text.String())
+		return nil
+	})
+	return list, err
+}
+
+// target is where a link at a path of the repository leads, or why it is not
+// followed.
+func target(at, to string) (real, why string) {
+	real = path.Join(path.Dir(at), to)
+	switch {
+	case to == "" || strings.ContainsAny(to, "\x00\\:"):
+		return "", "has no usable target"
+	case path.IsAbs(to) || !filepath.IsLocal(filepath.FromSlash(real)):
+		return "", "leads out of the repository"
+	}
+	return real, ""
+}
+
+// below reports whether name is folder or in it; everything is in the folders ""
+// and ".".
+func below(folder, name string) bool {
+	return folder == "" || folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
+}
+
+// copyTarget adds what is at real in the repository to what is fetched, to be at
+// name, and reports whether there is something.
+func (g *git) copyTarget(ctx context.Context, l *listing, commit, name, real string) (found bool, err error) {
+	folder := false
+	err = g.stream(ctx, "", func(r *bufio.Reader) error {
+		line, err := readEntry(r)
+		if err != nil { // nothing is there, or the path goes through another link
+			return ignoreEOF(err)
+		}
+		head, _, _ := strings.Cut(line, "\t")
+		fields := strings.Fields(head)
+		if len(fields) != 4 {
+			return refuse("fetch_failed", "git lists the files in a way that is not understood: %.80q", line)
+		}
+		found = true
+		if folder = fields[0] == "040000"; folder {
+			return nil
+		}
+		return l.add(fields, name, real)
+	}, "ls-tree", "-l", "-z", "--full-tree", commit, "--", real)
+	if err == nil && folder {
+		err = g.listTree(ctx, l, commit, name, real)
+	}
+	return found, err
+}
+
+func ignoreEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// makeLinks makes the links. One that leads to nothing, to itself or out through
+// another one is left out.
+func makeLinks(root *os.Root, links []link, got *Fetched) error {
+	var made []link
+	for _, l := range links {
+		local, err := placeFor(root, l.path)
+		if err != nil {
+			return err
+		}
+		if err := root.Symlink(filepath.FromSlash(l.to), local); err != nil {
+			if _, there := root.Lstat(local); there == nil {
+				return refuse("bad_repository", "%q is there twice, or differs from another file by case only", l.path)
+			}
+			got.leftOut(l.path, "cannot be made on this system")
+			continue
+		}
+		made = append(made, l)
+	}
+	for _, l := range made {
+		local := filepath.FromSlash(l.path)
+		if _, err := root.Stat(local); err == nil {
+			continue
+		}
+		if err := root.Remove(local); err != nil {
+			return err
+		}
+		got.leftOut(l.path, "leads to nothing that is there")
+	}
+	return nil
+}

@@ -160,7 +160,7 @@ func (d *doc) brief(limit int) string {
 	}
 	parts := make([]string, 0, 1+len(d.facts))
 	if limit > 0 && d.text != "" {
-		parts = append(parts, FirstSentence(d.text, limit))
+		parts = append(parts, sentence(d.text, limit, 1))
 	}
 	for _, f := range d.facts {
 		if f.brief != "" {

@@ -147,37 +147,3 @@ func (m *model) callable(s *discovery.Server, t *discovery.Tool, in, out string)
 	}
 	return sig
 }
-
-// FirstSentence returns the first sentence of text on one line, at most limit
-// characters, with "…" where it was cut.
-func FirstSentence(text string, limit int) string {
-	line := strings.Join(strings.Fields(text), " ")
-	for i, r := range line {
-		if r != '.' && r != '!' && r != '?' && r != '。' {
-			continue
-		}
-		end := i + len(string(r))
-		if r == '。' || end == len(line) || line[end] == ' ' && !abbreviated(line[:end]) {
-			line = line[:end]
-			break
-		}
-	}
-	if runes := []rune(line); len(runes) > limit {
-		cut := string(runes[:limit-1])
-		if sp := strings.LastIndexByte(cut, ' '); sp > limit/2 {
-			cut = cut[:sp]
-		}
-		return strings.TrimRight(cut, " ,;:") + "…"
-	}
-	return line
-}
-
-// abbreviated reports whether text ends in an abbreviation, not a sentence.
-func abbreviated(text string) bool {
-	for _, a := range []string{"e.g.", "i.e.", "etc.", "vs.", "approx.", "max.", "min.", "no.", "Inc."} {
-		if strings.HasSuffix(text, a) {
-			return true
-		}
-	}
-	return false
-}

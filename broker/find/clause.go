@@ -22,7 +22,9 @@ func clause(description string) string {
 	text := codegen.FirstSentence(description, 4*clauseMax)
 	for _, opening := range openings {
 		if rest, ok := cutPrefixFold(text, opening); ok {
-			text = strings.TrimSpace(rest)
+			if strings.Count(strings.TrimSpace(rest), " ") > 1 { // three words say something
+				text = strings.TrimSpace(rest)
+			}
 			break
 		}
 	}
@@ -34,7 +36,7 @@ func clause(description string) string {
 		return text[:end]
 	}
 	short := clipBytes(text, clauseMax)
-	if blank := strings.LastIndexByte(short, ' '); blank > clauseMin {
+	if blank := strings.LastIndexByte(short, ' '); blank > clauseMin || blank > 0 && strings.Contains(short[blank:], "://") {
 		short = strings.TrimRight(short[:blank], " ,;:") + "…"
 	}
 	return short
@@ -77,7 +79,10 @@ func partEnd(text string) int {
 }
 
 func beginsPart(rest string, first rune) bool {
-	if strings.ContainsRune(",;:(—–，。；：（、", first) {
+	switch {
+	case strings.ContainsRune(",;:", first): // not that of an address, or of a number
+		return len(rest) > 1 && rest[1] == ' '
+	case strings.ContainsRune("(—–，。；：（、", first):
 		return true
 	}
 	after, ok := strings.CutPrefix(rest, " ")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,6 +109,10 @@ func TestClause(t *testing.T) {
 		{"Generate a route map to display the user's planned route, such as travel guide routes.", "Generate a route map to display the user's planned route"},
 		{"Delete, remove, or destroy an Azure Virtual Machine Scale Set", "Delete, remove, or destroy an Azure Virtual Machine…"},
 		{"查询特定列车车次在指定区间内的途径车站、到站时间、出发时间及停留时间等详细经停信息。", "查询特定列车车次在指定区间内的途径…"},
+		{"This tool lists files", "This tool lists files"},
+		{"🎯 Purpose:\n  1. Retrieves a paginated list of objects from the CRM of the account.", "Retrieves a paginated list of objects"},
+		{"Downloads https://example.com/a/path/that/is/long/enough/to/be/cut.zip", "Downloads…"},
+		{"Reads the value of a field at org.example:name:1,000 or as it is", "Reads the value of a field at org.example:name:1,000"},
 		{strings.Repeat("x", 100), strings.Repeat("x", 53) + "…"},
 		{"", ""},
 	} {
@@ -116,6 +121,64 @@ func TestClause(t *testing.T) {
 			t.Errorf("clause(%q) = %q, want %q", c.description, got, c.want)
 		}
 	}
+}
+
+// Every recorded description that has three words or more is shown with as many.
+func TestRecordedDescriptionsSaySomething(t *testing.T) {
+	descriptions := recordedDescriptions(t)
+	words := func(s string) int {
+		unspaced := 0
+		for _, r := range s {
+			if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
+				unspaced++
+			}
+		}
+		return len(strings.Fields(s)) + unspaced/2
+	}
+	for id, text := range descriptions {
+		for _, got := range []string{clause(text), codegen.FirstSentence(text, firstSentence)} {
+			if words(got) < 3 && words(text) > words(got) {
+				t.Errorf("%s: %q of %q", id, got, gate.Cut(text, 200))
+			}
+			if strings.ContainsAny(got, "\n") || strings.HasPrefix(got, "#") || strings.Contains(got, "```") {
+				t.Errorf("%s: Markdown in %q", id, got)
+			}
+		}
+	}
+	t.Logf("%d descriptions", len(descriptions))
+}
+
+// recordedDescriptions are those of published tools, by server and name.
+func recordedDescriptions(t *testing.T) map[string]string {
+	t.Helper()
+	files, _ := filepath.Glob("../../../shared/catalog/*.json")
+	list, err := os.Open("../../../shared/retrieval/tools.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Skip("no recorded tools here")
+	}
+	defer list.Close()
+	all := map[string]string{}
+	for d := json.NewDecoder(list); d.More(); {
+		var tool struct{ Server, Name, Description string }
+		if err := d.Decode(&tool); err != nil {
+			t.Fatal(err)
+		}
+		all[tool.Server+"/"+tool.Name] = tool.Description
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listing struct {
+			Tools []struct{ Name, Description string }
+		}
+		_ = json.Unmarshal(raw, &listing) // one of the files is no listing
+		for _, tool := range listing.Tools {
+			all[filepath.Base(file)+"/"+tool.Name] = tool.Description
+		}
+	}
+	return all
 }
 
 func FuzzClipBytes(f *testing.F) {

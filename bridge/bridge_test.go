@@ -298,18 +298,28 @@ func TestEveryCallIsRecordedOnce(t *testing.T) {
 	}
 }
 
-func TestRowsMergeEqualNeighbours(t *testing.T) {
-	rec := func(id string, s bridge.Status, us int) bridge.Record {
-		return bridge.Record{ID: id, Status: s, Duration: time.Duration(us) * time.Microsecond}
+func TestRowsMergeTheCallsOfATool(t *testing.T) {
+	rec := func(id string, s bridge.Status, us int, err string) bridge.Record {
+		return bridge.Record{ID: id, Status: s, Duration: time.Duration(us) * time.Microsecond, Error: err}
 	}
 	got := bridge.Rows([]bridge.Record{
-		rec("a", "ok", 400), rec("a", "ok", 400), rec("a", "ok", 400), rec("b", "ok", 2000), rec("a", "ok", 100), rec("a", "error", 100),
+		rec("a", "ok", 400, ""), rec("a", "ok", 400, ""), rec("b", "ok", 2000, ""), rec("a", "ok", 500, ""), rec("a", "error", 100, "no x"), rec("b", "denied", 0, "no"),
+		rec("a", "error", 3000, "no y"), rec("a", "ok", 200, ""), rec("a", "error", 500, "no x"), rec("c", "ok", 0, ""), rec("b", "ok", 1000, ""),
 	})
 	want := []bridge.Row{
-		{Tool: "a", Status: "ok", MS: 1, N: 3}, {Tool: "b", Status: "ok", MS: 2}, {Tool: "a", Status: "ok"}, {Tool: "a", Status: "error"},
+		{Tool: "a", Status: "ok", MS: 2, N: 4}, {Tool: "b", Status: "ok", MS: 3, N: 2}, {Tool: "a", Status: "error", MS: 1, N: 2, Error: "no x"},
+		{Tool: "b", Status: "denied", Error: "no"}, {Tool: "a", Status: "error", MS: 3, Error: "no y"}, {Tool: "c", Status: "ok"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	// Reads between reads of others, as scripts make them in a loop.
+	var records []bridge.Record
+	for range 12 {
+		records = append(records, rec("files__read", "ok", 1000, ""), rec("files__stat", "ok", 1000, ""))
+	}
+	if rows := bridge.Rows(records); len(rows) != 2 || rows[0].N != 12 || rows[1].N != 12 || rows[0].MS != 12 {
+		t.Errorf("24 calls in turn are %+v, want two rows", rows)
 	}
 	if b, err := json.Marshal(bridge.Rows(nil)); err != nil || string(b) != "[]" {
 		t.Errorf("no calls are %s, %v; want []", b, err)

@@ -149,7 +149,7 @@ func sortBySeq(records []Record) {
 	slices.SortFunc(records, func(a, b Record) int { return a.Seq - b.Seq })
 }
 
-// A Row is one line of tools_called: equal consecutive calls are merged.
+// A Row is one line of tools_called: the calls of one tool that ended alike.
 type Row struct {
 	Tool   string `json:"tool"`
 	Status Status `json:"status"`
@@ -165,24 +165,27 @@ const (
 	maxRowsBytes = 6000
 )
 
-// Rows merges consecutive records of the same tool, status and error. When
-// there are too many rows, those that are left make one for each status, whose
-// tool is "…". The answer is never nil.
+// Rows merges the records of the same tool, status and error, in the order of the
+// first of each. When there are too many rows, those that are left make one for
+// each status, whose tool is "…". The answer is never nil.
 func Rows(records []Record) []Row {
-	rows := []Row{}
-	var micros int64
-	for i, r := range records {
-		if i > 0 {
-			last := &rows[len(rows)-1]
-			if last.Tool == r.ID && last.Status == r.Status && last.Error == r.Error {
-				last.N = max(last.N, 1) + 1
-				micros += r.Duration.Microseconds()
-				last.MS = (micros + 500) / 1000
-				continue
-			}
+	type kind struct {
+		tool, err string
+		status    Status
+	}
+	rows, at, micros := []Row{}, map[kind]int{}, []int64{}
+	for _, r := range records {
+		k := kind{r.ID, r.Error, r.Status}
+		i, there := at[k]
+		if !there {
+			i = len(rows)
+			at[k] = i
+			rows, micros = append(rows, Row{Tool: r.ID, Status: r.Status, Error: r.Error}), append(micros, 0)
+		} else {
+			rows[i].N = max(rows[i].N, 1) + 1
 		}
-		micros = r.Duration.Microseconds()
-		rows = append(rows, Row{Tool: r.ID, Status: r.Status, MS: (micros + 500) / 1000, Error: r.Error})
+		micros[i] += r.Duration.Microseconds()
+		rows[i].MS = (micros[i] + 500) / 1000
 	}
 	size := 0
 	for i := range rows {

@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -117,9 +118,20 @@ func TestWhatIsTooLongIsCutVisibly(t *testing.T) {
 			t.Errorf("stdout lacks %q", want)
 		}
 	}
-	var text string
-	if err := json.Unmarshal(a.Result, &text); err != nil || !strings.HasPrefix(text, `{"zeta":`) || !strings.Contains(text, "… [truncated: ") {
-		t.Errorf("result %.80s, %v; want its head as a string", a.Result, err)
+	var result struct {
+		Zeta  json.Number
+		Alpha []json.RawMessage
+	}
+	if err := json.Unmarshal(a.Result, &result); err != nil || result.Zeta != "9007199254740993" || len(result.Alpha) < 50 || string(result.Alpha[0]) != `{"id":0,"title":"row 0"}` {
+		t.Errorf("result %.80s, %v; want all keys and the first rows", a.Result, err)
+	}
+	if missing := 2000 - len(result.Alpha) + 1; !strings.Contains(string(a.Result), fmt.Sprintf(`"… [truncated: 1,%03d of 2,000 items`, missing-1000)) || !strings.HasSuffix(string(a.Result), `{"id":1999,"title":"row 1999"}]}`) {
+		t.Errorf("%d rows are missing from %.80s … %s", missing, a.Result, a.Result[len(a.Result)-200:])
+	}
+	for line := range strings.Lines(a.Stdout) {
+		if !strings.HasPrefix(line, "line ") && !strings.HasPrefix(line, "… [truncated: ") {
+			t.Errorf("stdout is cut within a line: %q", line)
+		}
 	}
 	if want := "(config: maxOutputChars)"; !strings.Contains(a.Hint, want) {
 		t.Errorf("hint %q does not name %s", a.Hint, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // A CallRequest is one tool call without a script around it.
@@ -206,11 +207,11 @@ func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *m
 
 // plainText is a text for a model; one that is JSON is cleaned as JSON, as it is
 // when a script returns it.
-func plainText(text string) string {
+func plainText(text string) (plain string, isJSON bool) {
 	if t := strings.TrimSpace(text); (strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[")) && json.Valid([]byte(t)) {
-		return gate.EncodeRaw(json.RawMessage(text)).String()
+		return gate.EncodeRaw(json.RawMessage(text)).String(), true
 	}
-	return text
+	return text, false
 }
 
 // tooMuchMedia stands for an image or a sound that the answer does not carry.
@@ -224,20 +225,37 @@ func tooMuchMedia(kind string, size int) string {
 // TextResult is one text block within the budget. What is longer is cut
 // visibly, and kept for scripts where the client can write some.
 func (x *Execution) TextResult(text string) *mcp.CallToolResult {
-	out := &capture{limit: x.o.MaxOutputChars}
 	writesCode := x.o.Mode != surface.ModeTools
-	if writesCode {
-		out.whole = x.keep.stream()
-	}
-	_, _ = out.Write([]byte(plainText(text))) // it has no other writer that could fail
-	shown, ref, cut := out.text(x.o.MaxOutputChars)
+	shown, ref, options, cut := x.fit(text, writesCode)
 	x.keepOriginsOf(ref)
 	if cut && !writesCode {
 		shown += "\n[too long: ask for less with the tool's own filters and limits" + budgetName + "]"
 	} else if cut {
-		shown += "\n[too long: ask for less, or work on it in an execute_code script" + budgetName + readRest(ref, "{ offset, limit }") + "]"
+		shown += "\n[too long: ask for less, or work on it in an execute_code script" + budgetName + readRest(ref, options) + "]"
 	}
 	return surface.TextResult(gate.NewText(shown), false)
+}
+
+// fit cuts a text to the budget: JSON at its items, other text at its lines. If keep
+// is set, what is cut is kept, and options are those that results.get takes for it.
+func (x *Execution) fit(text string, keep bool) (shown, ref, options string, cut bool) {
+	plain, isJSON := plainText(text)
+	if isJSON {
+		value, ref, cut := cutResult(json.RawMessage(plain), x.o.MaxOutputChars, func(json.RawMessage) string {
+			if !keep {
+				return ""
+			}
+			return x.keep.put(state.JSON, []byte(text))
+		})
+		return string(value), ref, "{ path, offset, limit }", cut
+	}
+	out := &capture{limit: x.o.MaxOutputChars}
+	if keep {
+		out.whole = x.keep.stream()
+	}
+	_, _ = out.Write([]byte(plain)) // it has no other writer that could fail
+	shown, ref, cut = out.text(x.o.MaxOutputChars)
+	return shown, ref, "{ offset, limit }", cut
 }
 
 // unwrapArguments takes the arguments of a tool out of a string, and out of an

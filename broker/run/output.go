@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
 // A capture keeps the head and the tail of a stream within a budget of
@@ -77,11 +78,13 @@ func (c *capture) text(limit int) (text, ref string, truncated bool) {
 	ref = c.whole.commit()
 	headChars := limit * 2 / 3
 	tailChars := limit - headChars
-	tail := c.tail
-	if len(tail) < tailChars*utf8.UTFMax {
-		tail = append(slices.Clone(c.head), c.tail...)
+	end := c.tail
+	if len(end) < tailChars*utf8.UTFMax {
+		end = append(slices.Clone(c.head), c.tail...)
 	}
-	return cut(firstChars(c.head, headChars), lastChars(tail, tailChars), c.chars-int64(limit), c.chars, ref), ref, true
+	head, tail := results.WholeLines(firstChars(c.head, headChars), lastChars(end, tailChars))
+	shown := utf8.RuneCountInString(head) + utf8.RuneCountInString(tail)
+	return cut(head, tail, c.chars-int64(shown), c.chars, ref), ref, true
 }
 
 // budgetName names the limit that stdout and the result share.
@@ -124,20 +127,33 @@ func thousands(n int64) string {
 	return s
 }
 
-// cutResult fits a result into limit characters: whole if it fits, else the
-// head and tail of its JSON as a string, which its escapes make longer, with
-// the reference under which keep has kept it.
+// cutResult fits a result into limit characters: whole if it fits, else cut at its
+// items, keys or lines, with the reference under which keep has kept it.
 func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
-	chars := utf8.RuneCount(value)
-	if chars <= limit {
+	if utf8.RuneCount(value) <= limit {
 		return value, "", false
 	}
 	ref = keep(value)
-	for n := limit; ; n = n * 9 / 10 {
-		headChars := n * 2 / 3
-		text := cut(firstChars(value, headChars), lastChars(value, n-headChars), int64(chars-n), int64(chars), ref)
-		if quoted := gate.Compact(text); utf8.RuneCount(quoted) <= limit || n < 100 {
-			return quoted, ref, true
-		}
+	mark := func(g results.Gap) string { return gapText(g, ref) }
+	cutValue, ok := results.Cut(value, limit, mark)
+	if !ok {
+		cutValue = gate.Compact(mark(results.Gap{Missing: int64(utf8.RuneCount(value)), All: int64(utf8.RuneCount(value)), Unit: "characters"}))
 	}
+	return cutValue, ref, true
+}
+
+// gapText says what is missing at a place of a result, with the options that
+// results.get takes for it, and, if the whole was kept, where.
+func gapText(g results.Gap, ref string) string {
+	text := fmt.Sprintf("… [truncated: %s of %s %s", thousands(g.Missing), thousands(g.All), g.Unit)
+	if ref == "" {
+		return text + "] …"
+	}
+	if g.Part.Path != "" {
+		text += ", path '" + g.Part.Path + "'"
+	}
+	if g.Part.Limit > 0 {
+		text += fmt.Sprintf(", offset %d", g.Part.Offset)
+	}
+	return text + "; results.get('" + ref + "')] …"
 }

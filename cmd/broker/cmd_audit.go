@@ -20,8 +20,9 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return group("audit", "Show and manage the record of executions and calls",
+	c := group("audit [DAY]", "Show and manage the record of executions and calls",
 		a.auditListCommand(), a.auditShowCommand(), a.auditStatsCommand(), a.auditEventsCommand(), a.auditExportCommand(), a.auditVerifyCommand(), a.auditPruneCommand())
+	return a.withDays(c)
 }
 
 // readAudit opens the record of the config's state directory. One that has
@@ -93,7 +94,6 @@ var auditStatuses = []string{
 
 func (a *app) auditListCommand() *cobra.Command {
 	var f state.Filter
-	var since time.Duration
 	c := &cobra.Command{
 		Use: "list", Short: "List executions, newest first", Args: noArgs,
 		PreRunE: func(*cobra.Command, []string) error {
@@ -103,7 +103,6 @@ func (a *app) auditListCommand() *cobra.Command {
 			return nil
 		},
 		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
-			f.Since = ago(since)
 			list, err := store.List(ctx, f)
 			if err != nil {
 				return err
@@ -119,7 +118,8 @@ func (a *app) auditListCommand() *cobra.Command {
 	flags.StringVar(&f.Status, "status", "", "only these: "+strings.Join(auditStatuses, ", "))
 	flags.StringVar(&f.Server, "server", "", "only those that called this server")
 	flags.StringVar(&f.Client, "client", "", "only those of this client: stdio, exec, the name of a token, or what the client calls itself")
-	timeVar(flags, &since, "since", "only those since this long ago, such as 24h")
+	sinceVar(flags, &f.Since, "those")
+	untilVar(flags, &f.Until, "those")
 	return c
 }
 
@@ -259,11 +259,11 @@ func printExecution(w io.Writer, e state.Execution, calls []state.Call) error {
 }
 
 func (a *app) auditStatsCommand() *cobra.Command {
-	var since time.Duration
+	var since time.Time
 	c := &cobra.Command{
 		Use: "stats", Short: "Summarize calls and saved tokens", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.auditStats(cmd.Context(), ago(since))
+			s, err := a.auditStats(cmd.Context(), since)
 			if err != nil {
 				return err
 			}
@@ -273,7 +273,7 @@ func (a *app) auditStatsCommand() *cobra.Command {
 			return printStats(a.stdout, s)
 		},
 	}
-	timeVar(c.Flags(), &since, "since", "only since this long ago, such as 24h")
+	sinceVar(c.Flags(), &since, "what began")
 	return c
 }
 
@@ -323,12 +323,12 @@ func printStats(w io.Writer, s api.Ledger) error {
 }
 
 func (a *app) auditEventsCommand() *cobra.Command {
-	var since time.Duration
+	var since time.Time
 	var limit int
 	c := &cobra.Command{
 		Use: "events", Short: "List changes of servers, skills and plugins, newest first", Args: noArgs,
 		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
-			list, err := store.Events(ctx, ago(since), limit)
+			list, err := store.Events(ctx, since, limit)
 			if err != nil {
 				return err
 			}
@@ -346,7 +346,7 @@ func (a *app) auditEventsCommand() *cobra.Command {
 		}),
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "maximum number; negative for all")
-	timeVar(c.Flags(), &since, "since", "only since this long ago, such as 24h")
+	sinceVar(c.Flags(), &since, "what happened")
 	return c
 }
 

@@ -76,7 +76,11 @@ func helpNames(root *cobra.Command) []string {
 }
 
 func (a *app) showHelp(cmd *cobra.Command) error {
-	if err := cmd.Help(); err != nil {
+	help := cmd.Help
+	if !cmd.HasParent() {
+		help = func() error { return a.rootHelp(cmd) }
+	}
+	if err := help(); err != nil {
 		return err
 	}
 	if page := aboutCommand(cmd); page != "" {

@@ -39,7 +39,7 @@ type replay struct {
 }
 
 func (a *app) policyReplayCommand() *cobra.Command {
-	var since time.Duration
+	var since time.Time
 	var file, profile string
 	c := &cobra.Command{
 		Use:   "replay [--since 7d] [--policy FILE]",
@@ -61,12 +61,8 @@ func (a *app) policyReplayCommand() *cobra.Command {
 					return usage("the policy has no profile %q", profile)
 				}
 				out := replay{Changes: []replayed{}}
-				var from time.Time
-				if since > 0 {
-					from = ago(since)
-				}
 				err := s.audit.Export(cmd.Context(), func(e state.Execution, calls []state.Call) error {
-					out.add(s, rules, profile, e, slices.DeleteFunc(calls, func(c state.Call) bool { return c.Started.Before(from) }))
+					out.add(s, rules, profile, e, slices.DeleteFunc(calls, func(c state.Call) bool { return c.Started.Before(since) }))
 					return nil
 				})
 				if err != nil {
@@ -79,7 +75,7 @@ func (a *app) policyReplayCommand() *cobra.Command {
 			})
 		},
 	}
-	timeVar(c.Flags(), &since, "since", "only calls since this long ago, such as 7d")
+	sinceVar(c.Flags(), &since, "calls")
 	c.Flags().StringVar(&file, "policy", "", "a file with another policy (default: that of the config)")
 	c.Flags().StringVar(&profile, "profile", "", "as if all callers had this profile")
 	return c
@@ -171,7 +167,7 @@ func printReplay(w io.Writer, r replay) error {
 }
 
 func (a *app) policyInitCommand() *cobra.Command {
-	var since time.Duration
+	var since time.Time
 	c := &cobra.Command{
 		Use:   "init [--since 30d]",
 		Short: "Propose a policy from the tools of all servers and the recorded calls",
@@ -193,20 +189,16 @@ func (a *app) policyInitCommand() *cobra.Command {
 			})
 		},
 	}
-	timeVar(c.Flags(), &since, "since", "count calls since this long ago, such as 30d (default: all)")
+	sinceVar(c.Flags(), &since, "calls (default: all)")
 	return c
 }
 
 // countCalls counts the calls that were made, by tool id.
-func countCalls(ctx context.Context, s *session, since time.Duration) (map[string]int, error) {
+func countCalls(ctx context.Context, s *session, since time.Time) (map[string]int, error) {
 	calls := make(map[string]int)
-	var from time.Time
-	if since > 0 {
-		from = ago(since)
-	}
 	err := s.audit.Export(ctx, func(_ state.Execution, list []state.Call) error {
 		for _, c := range list {
-			if c.Server != "" && c.Status == "ok" && !c.Started.Before(from) {
+			if c.Server != "" && c.Status == "ok" && !c.Started.Before(since) {
 				calls[toolFor(s, c.Server, c.Tool, c.ID).ID]++
 			}
 		}

@@ -17,6 +17,7 @@ var goodValues = map[string]string{
 	"int64":       "a whole number such as 10",
 	"float64":     "seconds, such as 30 or 2.5",
 	"time":        "a time above 0, such as 90s, 15m, 720h or 7d",
+	"moment":      momentHelp,
 	"duration":    "a time, such as 90s or 15m, or 0",
 	"intSlice":    "whole numbers with commas between them, such as 2,3",
 	"stringSlice": "names with commas between them",
@@ -41,6 +42,13 @@ func timeVar(flags *pflag.FlagSet, to *time.Duration, name, help string) {
 
 // Set implements pflag.Value.
 func (t *timeFlag) Set(text string) error {
+	d, err := parseTime(text)
+	*t = timeFlag(d)
+	return err
+}
+
+// parseTime reads a time above 0, such as 90s, 720h or 7d.
+func parseTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var n int
@@ -52,8 +60,7 @@ func (t *timeFlag) Set(text string) error {
 	if err == nil && d <= 0 {
 		err = errors.New("it is not above 0")
 	}
-	*t = timeFlag(d)
-	return err
+	return d, err
 }
 
 // String implements pflag.Value.

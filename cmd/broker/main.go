@@ -218,7 +218,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "broker",
 		Short:         "One MCP server in front of many: search their tools, run code that calls them",
-		Long:          "One MCP server in front of many: search their tools, run code that calls them.\n\n" + exitCodesHelp,
+		Long:          "One MCP server in front of many: search their tools, run code that calls them.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -234,7 +234,7 @@ func (a *app) root() *cobra.Command {
 			if _, exists, err := config.Target(a.configPath); err == nil && !exists && a.person() != nil {
 				return a.initialize(cmd.Context(), initFlags{})
 			}
-			return cmd.Help()
+			return a.rootHelp(cmd)
 		},
 	}
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
@@ -258,6 +258,7 @@ func (a *app) root() *cobra.Command {
 	)
 	a.addCompletions(root)
 	a.fitHelp(root)
+	groupCommands(root)
 	return root
 }
 

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// A commandGroup is a heading with commands.
+type commandGroup struct {
+	title string
+	names []string
+}
+
+// commandGroups are what "broker" lists. What is in none is named in one line.
+var commandGroups = []commandGroup{
+	{"Set up", []string{"init", "import", "install", "uninstall", "servers", "auth", "skills", "plugins", "profiles", "projects", "policy", "doctor"}},
+	{"Use and look", []string{"search", "tools", "call", "exec", "run", "scripts", "index", "console", "top", "tail", "audit", "approvals", "runs", "pins"}},
+	{"Serve", []string{"serve", "tokens", "daemon", "service"}},
+}
+
+const rootExamples = `  broker init                        # take over the servers of your clients, and connect the clients
+  broker search send a message       # find a tool by what it does`
+
+// groupCommands makes the usage of root a page of groups, with exit codes last.
+func groupCommands(root *cobra.Command) {
+	var groups strings.Builder
+	rest := []string{"completion"} // cobra adds it later
+	for _, g := range commandGroups {
+		groups.WriteString("\n" + g.title + ":\n")
+		for _, name := range g.names {
+			if c, _, err := root.Find([]string{name}); err == nil {
+				groups.WriteString("  " + name + strings.Repeat(" ", max(1, 12-len(name))) + c.Short + "\n")
+			}
+		}
+	}
+	for _, c := range root.Commands() {
+		grouped := slices.ContainsFunc(commandGroups, func(g commandGroup) bool { return slices.Contains(g.names, c.Name()) })
+		if c.IsAvailableCommand() && !grouped {
+			rest = append(rest, c.Name())
+		}
+	}
+	slices.Sort(rest)
+	usage := root.UsageTemplate()
+	for _, c := range root.Commands() {
+		c.SetUsageTemplate(usage)
+	}
+	root.SetUsageTemplate("Usage:\n  broker COMMAND [flags]\n" + groups.String() + "\nMore: " + strings.Join(rest, ", ") +
+		"\n\nExamples:\n" + rootExamples + "\n\nFlags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}\n\n" +
+		"broker COMMAND --help says more about a command; broker help lists the pages of the documentation.\n\n" + exitCodesHelp + "\n")
+}
+
+// rootHelp prints the help of the program, and where to begin if there is no config.
+func (a *app) rootHelp(root *cobra.Command) error {
+	if _, exists, err := config.Target(a.configPath); err == nil && !exists {
+		sayln(a.stdout, "Begin with: broker init")
+		sayln(a.stdout)
+	}
+	return root.Help()
+}

@@ -45,6 +45,18 @@ func (p *Past) add(t *discovery.Tool, value json.RawMessage, watched bool, perso
 	p.steps[n-1].run.AddRead(t, value, watched, personal...)
 }
 
+// Empty reports whether nothing that was read counts any more.
+func (p *Past) Empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forgetLocked()
+	return len(p.steps) == 0
+}
+
+func (p *Past) forgetLocked() {
+	p.steps = slices.DeleteFunc(p.steps, func(s pastRun) bool { return time.Since(s.since) >= pastTime+pastStep })
+}
+
 // decide asks a policy about a call of a run, with what others have read.
 func (p *Past) decide(by policy.Policy, c policy.Call) policy.Decision {
 	if p == nil {
@@ -52,7 +64,7 @@ func (p *Past) decide(by policy.Policy, c policy.Call) policy.Decision {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.steps = slices.DeleteFunc(p.steps, func(s pastRun) bool { return time.Since(s.since) >= pastTime+pastStep })
+	p.forgetLocked()
 	if len(p.steps) > 0 {
 		c.Run.Read = slices.Clone(c.Run.Read)
 		for i := range p.steps {

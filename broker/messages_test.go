@@ -457,3 +457,59 @@ func TestNoAnswerOfAClientEndsTheBroker(t *testing.T) {
 		t.Logf("sent %d messages", c.sent)
 	})
 }
+
+// An argument of a few hundred kB that is wrong is not sent back.
+func TestLongArgumentsAreNotEchoed(t *testing.T) {
+	b := attacked(t)
+	cs := connect(t, b, "2025-11-25", nil)
+	long := strings.Repeat("ä", 150_000)
+	for tool, arguments := range map[string][]string{
+		"execute_code": {"language", "isolation", "timeout", "plan", "resume", "other"},
+		"search_tools": {"server", "detail", "limit", "kind", "other"},
+		"list_servers": {"server", "other"},
+	} {
+		for _, name := range arguments {
+			args := map[string]any{name: long}
+			if tool == "execute_code" && name != "other" {
+				args["code"] = "return 1"
+			}
+			if tool == "search_tools" {
+				args["query"] = "file"
+			}
+			if text, _ := call(t, cs, tool, args); len(text) > 8<<10 {
+				t.Errorf("%s with %s of %d bytes is answered with %d", tool, name, len(long), len(text))
+			}
+		}
+	}
+}
+
+// What a client says of how much it wants to hear is one of the words for that.
+func TestLogLevelsAreKnownOnes(t *testing.T) {
+	b := attacked(t)
+	c := newLineClient(t, b, surface.Peer{ID: "levels"})
+	c.initialize()
+	for i, level := range []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency", "", "INFO", "trace", strings.Repeat("x", 100_000)} {
+		id := fmt.Sprintf(`"level-%d"`, i)
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":{"level":%q}}`, id, level))
+		line := c.answer(id)
+		if known := i < 8; known != !strings.Contains(line, "-32602") || len(line) > 400 {
+			t.Errorf("level %.20q is answered %.400s", level, line)
+		}
+	}
+}
+
+// "_meta" has no room for what a client would have kept.
+func TestMetaIsBounded(t *testing.T) {
+	b := attacked(t)
+	c := newLineClient(t, b, surface.Peer{ID: "meta"})
+	c.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"` + strings.Repeat("x", 100_000) + `","progress":1}}`)
+	c.send(`{"jsonrpc":"2.0","id":"much","method":"tools/list","params":{` + strings.Replace(modernMeta, `"name":"bad"`, `"name":"`+strings.Repeat("x", 100_000)+`"`, 1) + `}}`)
+	if line := c.answer(`"much"`); !strings.Contains(line, "_meta has 100") {
+		t.Errorf("a long _meta is answered %.300s", line)
+	}
+	c.send(`{"jsonrpc":"2.0","id":"args","method":"tools/call","params":{"name":"search_tools","arguments":{"query":"file","other":"` + strings.Repeat("x", 100_000) + `"},` + modernMeta + `}}`)
+	if line := c.answer(`"args"`); !strings.Contains(line, "result") {
+		t.Errorf("long arguments are answered %.300s", line)
+	}
+	c.probe(true)
+}

@@ -27,10 +27,7 @@ type origin struct {
 }
 
 // past is what the runs of a principal have read.
-func (e *Executor) past(owner string) *bridge.Past {
-	p, _ := e.root().pasts.LoadOrStore(owner, &bridge.Past{})
-	return p.(*bridge.Past)
-}
+func (e *Executor) past(owner string) *bridge.Past { return e.root().pasts.of(owner) }
 
 // personal are the texts about persons in a result.
 func personal(result json.RawMessage) (texts []string) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -84,7 +85,7 @@ func (o *Options) place(req *Request) (sandbox.Language, sandbox.Isolation, erro
 		lang, ok = o.Language, true
 	}
 	if !ok {
-		return "", "", fmt.Errorf("unknown language %q: use %s", req.Language, orList(o.Languages))
+		return "", "", fmt.Errorf("unknown language %q: use %s", gate.Cut(req.Language, 40), orList(o.Languages))
 	}
 	isolation, err := o.isolation(req)
 	if err != nil {
@@ -134,7 +135,7 @@ func (o *Options) isolation(req *Request) (sandbox.Isolation, error) {
 	case len(choice) < 2:
 		return "", errors.New("a script cannot choose its isolation here (config: sandbox.perCall): leave it out")
 	}
-	return "", fmt.Errorf("unknown isolation %q: use %s", req.Isolation, orList(choice))
+	return "", fmt.Errorf("unknown isolation %q: use %s", gate.Cut(req.Isolation, 40), orList(choice))
 }
 
 // orList writes words for people: "typescript, javascript or python".

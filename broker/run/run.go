@@ -146,7 +146,7 @@ type Executor struct {
 	validator *bridge.Validator
 	host      map[string]HostFunc
 	libraries []Library
-	pasts     sync.Map  // *bridge.Past by owner, of the root
+	pasts     pasts     // of the root
 	live      sync.Map  // context.CancelCauseFunc by the id of the execution, of the root
 	of        *Executor // whose View it is; nil for none
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -15,8 +16,9 @@ type doors struct {
 	o    HTTPOptions
 	base *Surface
 
+	all  *httpSessions
 	mu   sync.Mutex
-	open map[*Surface]http.Handler
+	open map[*Surface]http.Handler // by profile; those live as long as the broker
 }
 
 // ServeHTTP answers who asks for a profile that there is not, or that is not for
@@ -65,19 +67,19 @@ func (d *doors) behind(s *Surface) http.Handler {
 	defer d.mu.Unlock()
 	h := d.open[s]
 	if h == nil {
-		h = s.endpoint(d.o)
+		h = s.endpoint(d.o, d.all)
 		d.open[s] = h
 	}
 	return h
 }
 
 // endpoint answers the clients of s, each with a server of its own.
-func (s *Surface) endpoint(o HTTPOptions) http.Handler {
+func (s *Surface) endpoint(o HTTPOptions, all *httpSessions) http.Handler {
 	if o.Replicas != nil {
-		return s.requests.track(s.replicated(o))
+		return s.requests.track(s.replicated(o, all))
 	}
-	servers := &clientServers{s: s, byName: make(map[string]*mcp.Server)}
-	sessions, stateless := s.sessions(servers.For), s.stateless(servers.For)
+	servers := newClientServers(s, nil)
+	sessions, stateless := all.bound(s.sessions(servers.For)), s.stateless(servers.For)
 	return s.requests.track(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= StatelessSince {
 			stateless.ServeHTTP(w, r)
@@ -99,25 +101,64 @@ func (s *Surface) stateless(server func(*http.Request) *mcp.Server) http.Handler
 	}))
 }
 
-// clientServers are the servers of clients, made when they come: as many as there
-// are tokens in the config, and people whom the issuer vouches for.
+// maxIdleServers is how many clients have a server without a session.
+const maxIdleServers = 256
+
+// clientServers are the servers of clients, made when they come.
 type clientServers struct {
 	s  *Surface
 	id func() string // makes the ids of sessions; nil is the SDK's
 
 	mu     sync.Mutex
-	byName map[string]*mcp.Server
+	most   int
+	byName map[string]*clientServer
+}
+
+// A clientServer is that of one client, and when it was asked for last.
+type clientServer struct {
+	server *mcp.Server
+	used   time.Time
+}
+
+func newClientServers(s *Surface, id func() string) *clientServers {
+	return &clientServers{s: s, id: id, most: maxIdleServers, byName: make(map[string]*clientServer)}
 }
 
 // For returns the server for a request.
-func (c *clientServers) For(r *http.Request) *mcp.Server {
-	name := cmp.Or(clientOf(r), "http")
+func (c *clientServers) For(r *http.Request) *mcp.Server { return c.of(cmp.Or(clientOf(r), "http")) }
+
+// of returns the server of the client of a name.
+func (c *clientServers) of(name string) *mcp.Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	server := c.byName[name]
-	if server == nil {
-		server = c.s.server(name, c.id)
-		c.byName[name] = server
+	one := c.byName[name]
+	if one == nil {
+		if len(c.byName) >= c.most {
+			c.forgetLocked()
+		}
+		one = &clientServer{server: c.s.server(name, c.id)}
+		c.byName[name] = one
 	}
-	return server
+	one.used = time.Now()
+	return one.server
+}
+
+// forgetLocked forgets the half of the servers without sessions that was used least
+// recently; they are made again when their clients come back.
+func (c *clientServers) forgetLocked() {
+	var idle []string
+	for name, one := range c.byName {
+		used := false
+		for range one.server.Sessions() {
+			used = true
+			break
+		}
+		if !used {
+			idle = append(idle, name)
+		}
+	}
+	slices.SortFunc(idle, func(a, b string) int { return c.byName[a].used.Compare(c.byName[b].used) })
+	for _, name := range idle[:(len(idle)+1)/2] {
+		delete(c.byName, name)
+	}
 }

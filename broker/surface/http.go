@@ -1,6 +1,7 @@
 package surface
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -59,6 +60,9 @@ type HTTPOptions struct {
 	// Busy is called when a script begins to wait for a client that may come back
 	// through another replica, and what it returns when that is over; nil for nothing.
 	Busy func() (done func())
+
+	// bodyTime is for tests; zero is the usual one.
+	bodyTime time.Duration
 }
 
 // TokenLimits say what a token is good for.
@@ -131,7 +135,7 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 		}
 	}
 	mux := http.NewServeMux()
-	all := &doors{o: o, base: s, open: make(map[*Surface]http.Handler)}
+	all := &doors{o: o, base: s, all: newHTTPSessions(), open: make(map[*Surface]http.Handler)}
 	endpoint := checked(all, o, loopback)
 	mux.Handle("/mcp", endpoint)
 	mux.Handle("/mcp/{profile}", endpoint)
@@ -162,7 +166,7 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, true) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, o.Ready == nil || o.Ready()) })
 	mux.HandleFunc("/", noEndpoint)
-	return s.guardHTTP(mux), nil
+	return s.guardHTTP(timely(mux, cmp.Or(o.bodyTime, bodyTime))), nil
 }
 
 // ConsoleHandler serves the console and its API, without MCP, on a loopback
@@ -174,7 +178,7 @@ func ConsoleHandler(console, api http.Handler, refuse func(w http.ResponseWriter
 	mux.Handle("/console", console)
 	mux.Handle("/console/", console)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
-	return mux
+	return timely(mux, bodyTime)
 }
 
 func noEndpoint(w http.ResponseWriter, _ *http.Request) {

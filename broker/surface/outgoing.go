@@ -37,7 +37,14 @@ func (s *Surface) gated(server *mcp.Server) *mcp.Server {
 				owner = extra.TokenInfo.UserID
 			}
 			ctx = context.WithValue(ctx, ownerKey{}, owner)
-			res, err := s.guarded(ctx, next, method, req)
+			var res mcp.Result
+			err := bound(req)
+			if err == nil {
+				res, err = s.guarded(ctx, next, method, req)
+			}
+			if method == "initialize" && err == nil {
+				opened(ctx, req)
+			}
 			if err != nil {
 				return nil, outgoingError(err, s.hiding(ctx))
 			}

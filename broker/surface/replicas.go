@@ -189,12 +189,12 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 }
 
 // replicated is the endpoint of s where several brokers answer its clients.
-func (s *Surface) replicated(o HTTPOptions) http.Handler {
+func (s *Surface) replicated(o HTTPOptions, all *httpSessions) http.Handler {
 	name := o.Replicas.Name()
 	s.paused.serveAs(name, o.Busy)
-	servers := &clientServers{s: s, byName: make(map[string]*mcp.Server), id: func() string { return newID(name) }}
+	servers := newClientServers(s, func() string { return newID(name) })
 	return &replicated{
-		replicas: o.Replicas, sessions: s.sessions(servers.For), stateless: s.stateless(servers.For),
+		replicas: o.Replicas, sessions: all.bound(s.sessions(servers.For)), stateless: s.stateless(servers.For),
 		news: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.sendNews(w, r, servers.For(r)) }),
 	}
 }

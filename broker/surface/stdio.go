@@ -2,6 +2,7 @@ package surface
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +52,7 @@ func ServeLines(ctx context.Context, s *mcp.Server, peer Peer, in io.Reader, out
 }
 
 func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
-	c := &lineConn{id: t.id, out: t.out}
+	c := &lineConn{id: t.id, out: t.out, large: make(map[jsonrpc.ID]bool)}
 	c.Lines = transport.NewLines(maxLineBytes, c.reject)
 	// The goroutine ends with its input, or when the connection is closed and
 	// one more line comes. Nothing can end a read of stdin.
@@ -64,8 +65,52 @@ type lineConn struct {
 	*transport.Lines
 	id string
 
-	mu  sync.Mutex // guards out
-	out io.Writer
+	mu    sync.Mutex // guards all below
+	out   io.Writer
+	large map[jsonrpc.ID]bool // the requests under way that would be kept
+}
+
+// Read returns the next message. What the SDK would keep of it is bounded: "_meta" of
+// the first one, and the last message, see release.
+func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		m, err := c.Lines.Read(ctx)
+		req, ok := m.(*jsonrpc.Request)
+		if err != nil || !ok || len(req.Params) <= maxKeptBytes {
+			return m, err
+		}
+		if !req.IsCall() {
+			continue // no notification has so much to say
+		}
+		var p struct {
+			Meta json.RawMessage `json:"_meta"`
+		}
+		if json.Unmarshal(req.Params, &p) != nil || len(p.Meta) <= maxMetaBytes { // what cannot be read is refused by the SDK
+			c.mu.Lock()
+			c.large[req.ID] = true
+			c.mu.Unlock()
+			return m, nil
+		}
+		why := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("_meta has %d bytes: use at most %d", len(p.Meta), maxMetaBytes)}
+		if err := c.Write(ctx, &jsonrpc.Response{ID: req.ID, Error: why}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// release lets a small message take the place of a large one that was answered.
+func (c *lineConn) release(m jsonrpc.Message) {
+	answer, ok := m.(*jsonrpc.Response)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	large := c.large[answer.ID]
+	delete(c.large, answer.ID)
+	c.mu.Unlock()
+	if small, err := jsonrpc.DecodeMessage([]byte(nothing)); large && err == nil {
+		go func() { _ = c.Deliver(small) }() // it ends with the connection
+	}
 }
 
 // SessionID tells the clients of one process apart.
@@ -77,6 +122,7 @@ func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}
+	defer c.release(m)
 	return c.writeLine(line)
 }
 

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -122,8 +123,8 @@ type Surface struct {
 	talks     conversations
 	paused    paused
 	panics    panics
-	mu        sync.Mutex // guards faces and what is in them
-	faces     []*face
+	mu        sync.Mutex           // guards faces and what is in them
+	faces     []weak.Pointer[face] // of the servers that somebody still has
 }
 
 // New returns a surface of these features, whose tools are listed in this order.
@@ -187,7 +188,7 @@ func (s *Surface) server(client string, id func() string) *mcp.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.show(now)
-	s.faces = append(s.faces, f)
+	s.faces = append(slices.DeleteFunc(s.faces, func(p weak.Pointer[face]) bool { return p.Value() == nil }), weak.Make(f))
 	if o.Observe != nil {
 		server.AddReceivingMiddleware(o.Observe)
 	}
@@ -205,8 +206,10 @@ func (s *Surface) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.offer()
-	for _, f := range s.faces {
-		f.show(now)
+	for _, p := range s.faces {
+		if f := p.Value(); f != nil {
+			f.show(now)
+		}
 	}
 }
 

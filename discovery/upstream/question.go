@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -255,7 +256,10 @@ func (s *session) onLog(_ context.Context, req *mcp.LoggingMessageRequest) {
 	if req.Params.Logger != "" {
 		text = req.Params.Logger + ": " + text
 	}
-	level := gate.Clean(string(req.Params.Level))
+	level := string(req.Params.Level)
+	if !slices.Contains(logLevels, level) {
+		level = logLevel
+	}
 	if s.logs != nil {
 		s.logs.Add([]byte("[" + level + "] " + strings.ReplaceAll(text, "\n", " ")))
 	}
@@ -284,5 +288,9 @@ func (s *session) listenToLogs(ctx context.Context) {
 	})
 }
 
-// logLevel is from where on log messages are wanted.
+// logLevel is from where on log messages are wanted, and that of messages with a
+// level that does not exist.
 const logLevel = "info"
+
+// logLevels are those that exist.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}

@@ -1,0 +1,60 @@
+package run
+
+import (
+	"sync"
+	"weak"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+)
+
+// pasts are what the runs of each principal have read. The zero value is empty.
+type pasts struct {
+	mu      sync.Mutex
+	byOwner map[string]*pastOf
+	sweep   int // how many there may be before those that count no more are dropped
+}
+
+// A pastOf holds the past of one principal as long as it counts, and finds it as
+// long as a run uses it.
+type pastOf struct {
+	counts *bridge.Past
+	used   weak.Pointer[bridge.Past]
+}
+
+// minPasts is how many principals are remembered without a look at each.
+const minPasts = 64
+
+// of returns the past of a principal.
+func (p *pasts) of(owner string) *bridge.Past {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byOwner == nil {
+		p.byOwner = make(map[string]*pastOf)
+	}
+	one := p.byOwner[owner]
+	if one != nil {
+		if past := one.used.Value(); past != nil {
+			one.counts = past
+			return past
+		}
+	}
+	if len(p.byOwner) >= max(p.sweep, minPasts) {
+		p.sweepLocked()
+	}
+	past := new(bridge.Past)
+	p.byOwner[owner] = &pastOf{past, weak.Make(past)}
+	return past
+}
+
+// sweepLocked drops the principals whose runs have read nothing lately and are over.
+func (p *pasts) sweepLocked() {
+	for owner, one := range p.byOwner {
+		if one.counts != nil && one.counts.Empty() {
+			one.counts = nil
+		}
+		if one.counts == nil && one.used.Value() == nil {
+			delete(p.byOwner, owner)
+		}
+	}
+	p.sweep = 2 * len(p.byOwner)
+}

@@ -57,8 +57,9 @@ type Options struct {
 	// Take counts a call for its quotas; undo takes that back if the call is not sent
 	// after all. Its error is an *Error. Nil counts nothing.
 	Take func(ctx context.Context, t *discovery.Tool, class policy.Class) (undo func(), err error)
-	// Approve asks a person about a call that Policy asks about. An error, or nil
-	// for Approve, means that nobody can be asked, and the call is refused.
+	// Approve asks a person about a call that Policy asks about, with the arguments that
+	// are sent but for the values of tokens. An error, or nil for Approve, means that
+	// nobody can be asked, and the call is refused.
 	Approve func(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (approved bool, err error)
 	// Past is what earlier runs of the principal have read; nil knows of none. The
 	// results that Rules compare are looked through by Personal, if it is not nil, for
@@ -352,7 +353,11 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 		}
 	}
 	if d.Effect == policy.Ask && b.o.Approve != nil {
-		approved, err := b.o.Approve(ctx, call.Tool, call.Args, d)
+		asked, err := call.Tool.Send(a.Args) // with tokens where the call has their values
+		if err != nil {
+			asked = a.Args
+		}
+		approved, err := b.o.Approve(ctx, call.Tool, asked, d)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

@@ -410,3 +410,40 @@ func TestRowsAreBounded(t *testing.T) {
 		t.Errorf("the last row is %+v", last)
 	}
 }
+
+// Who approves a call sees tokens, and the server gets their values.
+func TestApprovalShowsTokens(t *testing.T) {
+	for args, revealed := range map[string]string{`{"a":"«email:1·abcdef»"}`: `{"a":"ann@acme.com"}`, `{"a":"«secret:2·abcdef» and x"}`: `{"a":"hunter2 and x"}`, `{"a":"plain"}`: ``} {
+		var shown, sent string
+		b := bridge.New(bridge.Options{Resolve: resolve, Policy: asking{},
+			Caller: bridge.CallerFunc(func(_ context.Context, _, _ string, args json.RawMessage) (json.RawMessage, error) {
+				sent = string(args)
+				return json.RawMessage(`{"content":[]}`), nil
+			}),
+			Reveal: func(_ *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
+				if revealed == "" {
+					return args, nil
+				}
+				return json.RawMessage(revealed), nil
+			},
+			Approve: func(_ context.Context, _ *discovery.Tool, args json.RawMessage, _ policy.Decision) (bool, error) {
+				shown = string(args)
+				return true, nil
+			}})
+		_, err := b.Call(t.Context(), "shop__open", json.RawMessage(args))
+		want := revealed
+		if want == "" {
+			want = args
+		}
+		if err != nil || shown != args || sent != want {
+			t.Errorf("%s: shown %s, sent %s, %v", args, shown, sent, err)
+		}
+	}
+}
+
+// asking is a policy that asks about everything.
+type asking struct{}
+
+func (asking) Decide(policy.Call) policy.Decision {
+	return policy.Decision{Effect: policy.Ask, Code: "rule", Reason: "needs a look"}
+}

@@ -87,8 +87,11 @@ const (
 	ScriptsHost    = skill.ScriptsHost
 )
 
-// PendingOf is a call of a journal as people are shown it: without secrets, and cut.
+// PendingOf is a call of a journal as models are shown it: without secrets, and cut.
 func PendingOf(c state.RunCall) PendingCall { return run.PendingOf(c) }
+
+// Asked is a call of a journal as the person is shown it who decides about it: whole.
+func Asked(c state.RunCall) PendingCall { return run.Asked(c) }
 
 // Lasting returns nil if a rule that allows these calls would keep the policy from
 // asking about them.

@@ -4,6 +4,7 @@ package broker_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,6 +146,30 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 					noted(t, store, state.EventSkillStateChanged, "local:user approved, files "+digest)
 				}
 			})
+		}
+	}
+}
+
+// A run whose arguments or input are not shown whole is not approved by itself.
+func TestWhatIsCutIsNotApprovedOnce(t *testing.T) {
+	needPython(t)
+	long := strings.Repeat("x", 1_200)
+	for name, input := range map[string]map[string]any{
+		"an argument": {"args": []string{long}}, "many arguments": {"args": strings.Split(strings.Repeat("a ", 400), " ")}, "the input": {"stdin": long},
+	} {
+		for _, says := range []string{"once", "always"} {
+			dir, registry := newTools(t)
+			b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
+			offered := true
+			cs := connect(t, b, "2025-11-25", user(func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				schema, _ := json.Marshal(req.Params.RequestedSchema)
+				offered = strings.Contains(string(schema), `"once"`)
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"run": says}}, nil
+			}))
+			got := runTool(t, cs, "tools", "scripts/count.py", input)
+			if runs := got.Stdout != ""; runs != (says == "always") || offered {
+				t.Errorf("%s, %s: offered %t: %s", name, says, offered, got.text)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -251,7 +252,7 @@ func TestOnlyWhatWasShownIsApproved(t *testing.T) {
 		{false, 2, shown.Calls[1].Digest, 200, "approved failed"},
 	} {
 		status, text := decide(tt.approve, tt.n, tt.digest)
-		now, err := v.read.Run(context.Background(), run.ID)
+		now, err := v.read.Run(context.Background(), run.ID, false)
 		if states := now.Calls[0].State + " " + now.Calls[1].State; err != nil || status != tt.status || states != tt.states {
 			t.Errorf("decide %v on %d: %d %s, then %s, %v; want %d and %s", tt.approve, tt.n, status, text, states, err, tt.status, tt.states)
 		}
@@ -391,6 +392,55 @@ func TestStreamsResume(t *testing.T) {
 	for last, missed := range map[string]bool{"": false, m.id: false, "garbage": true, "-9223372036854775808--9223372036854775808-1": true, "9223372036854775807-1-1": true} {
 		if n := v.follow(t.Context(), last).next(t); n.Missed != missed || missed && len(n.Calls) > 0 {
 			t.Errorf("after %q: %+v", last, n)
+		}
+	}
+}
+
+// A long call is approved with the digest that it has where it is shown whole.
+func TestWhatIsCutIsNotApproved(t *testing.T) {
+	for name, args := range map[string]string{
+		"a long text":  `{"s":"` + strings.Repeat("x", 5_000) + `THE END"}`,
+		"many keys":    `{` + strings.Repeat(`"a":1,`, 1_000) + `"z":"THE END"}`,
+		"wide letters": `{"s":"` + strings.Repeat("é", 1_500) + `THE END"}`,
+		"a password":   `{"password":"` + strings.Repeat("x", 5_000) + `THE END"}`,
+	} {
+		v := newView(t)
+		run := state.Run{ID: state.NewRunID(), Principal: state.Local, Code: "x", Started: time.Now()}
+		j := v.runs.Begin(run)
+		c := state.RunCall{Ordinal: 1, Func: "call", Tool: "git__push", Args: json.RawMessage(args), Class: "write", State: state.RunAsked, Why: "writes", Made: time.Now()}
+		run.Status, run.Expires = state.StatusWaiting, time.Now().Add(time.Hour)
+		if err := errors.Join(j.Record(c, true), j.End(run)); err != nil {
+			t.Fatal(err)
+		}
+		show := func(query string) (call RunCall, text string) {
+			var shown Run
+			_, text = v.ask(http.MethodGet, "/api/runs/"+run.ID+query, "")
+			if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown.Calls) != 1 {
+				t.Fatalf("%s: %v: %s", name, err, text)
+			}
+			return shown.Calls[0], text
+		}
+		decide := func(approve bool, digest string) int {
+			status, _ := v.ask(http.MethodPost, "/api/runs/"+run.ID+"/decide", fmt.Sprintf(`{"approve": %v, "calls": [1], "digests": [%q]}`, approve, digest))
+			return status
+		}
+		cut, text := show("")
+		if cut.Digest != "" || cut.Bytes < 3_000 || strings.Contains(text, "THE END") || len(text) > 8_000 {
+			t.Errorf("%s: digest %q, %d bytes: %.200s", name, cut.Digest, cut.Bytes, text)
+		}
+		if status := decide(true, cut.Digest); status != http.StatusConflict {
+			t.Errorf("%s: approved without being shown: %d", name, status)
+		}
+		whole, text := show("?whole=true")
+		if whole.Digest == "" || whole.Bytes != 0 || !strings.Contains(text, "THE END") {
+			t.Errorf("%s: digest %q, %d bytes: %.200s", name, whole.Digest, whole.Bytes, text)
+		}
+		if name == "a long text" {
+			if status := decide(false, cut.Digest); status != http.StatusOK {
+				t.Errorf("a call that is cut is not denied: %d", status)
+			}
+		} else if status := decide(true, whole.Digest); status != http.StatusOK {
+			t.Errorf("%s: not approved when it was shown whole: %d", name, status)
 		}
 	}
 }

@@ -29,26 +29,39 @@ type RunCall struct {
 	Class string `json:"class,omitempty"`
 	By    string `json:"decided_by,omitempty"`
 	Used  bool   `json:"reused,omitempty"`
-	// Digest identifies what it does, so that nobody approves what he was not shown.
+	// Digest identifies what it does, so that nobody approves what he was not shown: a
+	// call that is cut has none.
 	Digest string `json:"digest,omitempty"`
 }
 
-// RunCallOf is a call of a journal: without secrets, and cut.
-func RunCallOf(c state.RunCall) RunCall {
-	shown := RunCall{PendingCall: broker.PendingOf(c), Class: c.Class, By: gate.Cut(gate.Line(c.By), 100), Used: c.Reused}
+// RunCallOf is a call of a journal. One that waits for a decision is shown as Asked
+// does, and unless whole is set it is cut if it is long, and then has no digest: it
+// cannot be approved. Others are shown without secrets, and cut.
+func RunCallOf(c state.RunCall, whole bool) RunCall {
+	pending := broker.PendingOf(c)
+	if c.State == state.RunAsked {
+		if pending = broker.Asked(c); !whole {
+			pending = pending.Cut()
+		}
+	}
+	shown := RunCall{PendingCall: pending, Class: c.Class, By: gate.Cut(gate.Line(c.By), 100), Used: c.Reused}
 	shown.State = c.State
 	if c.Lost() {
 		shown.State = state.RunUnknown
 	}
-	if c.State == state.RunAsked {
-		shown.Digest = c.Digest() + c.Pin
+	if c.State == state.RunAsked && pending.Bytes == 0 {
+		shown.Digest = ShownDigest(c)
 	}
 	return shown
 }
 
+// ShownDigest identifies what a call does, for whoever was shown it whole.
+func ShownDigest(c state.RunCall) string { return c.Digest() + c.Pin }
+
 // Run finds a run by the beginning of its id; an unknown one is
-// state.ErrNotFound. Its script is shown without what looks like a secret.
-func (r *Reader) Run(ctx context.Context, id string) (Run, error) {
+// state.ErrNotFound. Its script is shown without what looks like a secret, and calls
+// that wait whole if that is asked for.
+func (r *Reader) Run(ctx context.Context, id string, whole bool) (Run, error) {
 	run, calls, err := r.Runs.Run(ctx, id)
 	if err != nil {
 		return Run{}, err
@@ -59,7 +72,7 @@ func (r *Reader) Run(ctx context.Context, id string) (Run, error) {
 		if c.State == state.RunUsed { // another row is in its place
 			continue
 		}
-		shown.Calls = append(shown.Calls, RunCallOf(c))
+		shown.Calls = append(shown.Calls, RunCallOf(c, whole))
 	}
 	return shown, nil
 }

@@ -221,7 +221,7 @@ func runProblem(err error, id string) error {
 }
 
 func (s *server) showRun(r *http.Request) (int, any, error) {
-	run, err := s.o.Reader.Run(r.Context(), r.PathValue("id"))
+	run, err := s.o.Reader.Run(r.Context(), r.PathValue("id"), r.URL.Query().Get("whole") == "true")
 	return answered(run, runProblem(err, r.PathValue("id")))
 }
 
@@ -260,7 +260,13 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 	meant, err := s.o.Reader.Decide(r.Context(), r.PathValue("id"), v, func(run state.Run, calls []state.RunCall) error {
 		id = run.ID
 		for _, c := range calls {
-			if body.Digests[slices.Index(body.Calls, c.Ordinal)] != c.Digest()+c.Pin {
+			switch body.Digests[slices.Index(body.Calls, c.Ordinal)] {
+			case ShownDigest(c):
+			case "":
+				if body.Approve {
+					return newProblem(http.StatusConflict, "not_shown", "call %d was not shown whole: ask for the run with whole=true, and approve it with the digest that it has there", c.Ordinal)
+				}
+			default:
 				return newProblem(http.StatusConflict, "changed", "call %d is not what was shown: look at it again", c.Ordinal)
 			}
 		}
@@ -285,7 +291,7 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 }
 
 func (s *server) resume(r *http.Request) (int, any, error) {
-	run, err := s.o.Reader.Run(r.Context(), r.PathValue("id"))
+	run, err := s.o.Reader.Run(r.Context(), r.PathValue("id"), false)
 	if err != nil {
 		return 0, nil, runProblem(err, r.PathValue("id"))
 	}

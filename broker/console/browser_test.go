@@ -195,6 +195,8 @@ func TestConsoleInABrowser(t *testing.T) {
 				t.Error(err)
 			}
 			_, _ = fmt.Fprint(w, id)
+		case "/long":
+			full.broker.Execute(r.Context(), broker.ExecuteRequest{Code: `await callMCPTool('shelf__delete_book', {title: 'Ulysses', text: 'yes '.repeat(10000) + 'THE END'})`, Language: "javascript", Client: "stdio", Owner: state.Local})
 		case "/cut":
 			for i := range 20 {
 				if i == 10 {

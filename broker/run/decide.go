@@ -27,9 +27,10 @@ const (
 	maxQuestions = 8
 	// decideTime is how long a person at the client may take.
 	decideTime = 5 * time.Minute
-	// maxAskChars is how much of the calls a question shows, and maxAskedArguments
-	// how much of the arguments of one.
-	maxAskChars, maxAskedArguments = 3_500, 2_000
+	// maxAskChars is how much of the calls one form shows, and maxAskedArguments how
+	// much of the arguments of one. What is longer is shown in up to maxParts forms; a
+	// call that these have no room for cannot be approved in a form.
+	maxAskChars, maxAskedArguments, maxParts = 3_500, 2_000, 5
 )
 
 // The answers to the question. A form without an answer decides nothing.
@@ -39,6 +40,7 @@ const (
 	approveAlways = "approve always"
 	denyCalls     = "deny"
 	stopRun       = "stop"
+	showRest      = "show the rest"
 )
 
 // Denied is the error that a script gets for a call that a person has denied, as
@@ -71,34 +73,50 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 	if x.Request.Talker == nil || !x.Request.Talker.Capabilities().Form {
 		return r, errors.New("this client cannot show a question")
 	}
-	if x.asked++; x.asked > maxQuestions {
+	q := x.question(calls)
+	if x.asked += 1 + len(q.before); x.asked > maxQuestions {
 		return r, fmt.Errorf("this run has asked %d times, which is the most", maxQuestions)
 	}
-	text, shown := question(calls)
+	shown := q.shown
 	r.shown = shown
+	for _, part := range q.before {
+		sent, err := x.Request.Talker.Answer(ctx, surface.FormQuestion(decisionForm([]string{showRest, denyCalls, stopRun}, ""), part))
+		if err != nil {
+			return r, err
+		}
+		if r.answer, _ = decisionOf(sent); r.answer == denyCalls || r.answer == stopRun {
+			return r, nil
+		}
+		if r.answer != showRest {
+			r.answer = ""
+			return r, nil
+		}
+		r.answer = ""
+	}
 	answers := []string{approveOnce, approveRun, denyCalls, stopRun}
-	if x.o.Always != nil && x.Request.Owner == state.Local && Lasting(calls[:shown]) == nil {
+	if q.cut {
+		answers = []string{denyCalls, stopRun}
+	} else if x.o.Always != nil && x.Request.Owner == state.Local && Lasting(calls[:shown]) == nil {
 		answers = slices.Insert(answers, 2, approveAlways)
 	}
 	but := ""
 	if shown > 1 {
 		but = `,"except":{"type":"string","title":"Deny these all the same, by number"}`
 	}
-	form := surface.FormQuestion(json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["`+
-		strings.Join(answers, `","`)+`"]}`+but+`},"required":["decision"]}`), text)
-	sent, err := x.Request.Talker.Answer(ctx, form)
+	sent, err := x.Request.Talker.Answer(ctx, surface.FormQuestion(decisionForm(answers, but), q.text))
 	if err != nil {
 		return r, err
 	}
-	if result, ok := sent.(*mcp.ElicitResult); ok && result.Action == "accept" {
-		r.answer, _ = result.Content["decision"].(string)
-		but, _ = result.Content["except"].(string)
-		if r.but, ok = numbersOf(but, calls[:shown]); !ok {
-			r.answer = ""
-		}
+	var ok bool
+	r.answer, but = decisionOf(sent)
+	if r.but, ok = numbersOf(but, calls[:shown]); !ok {
+		r.answer = ""
 	}
 	if !slices.Contains(answers, r.answer) {
 		r.answer = ""
+	}
+	if q.cut && r.answer == "" {
+		return r, errTooLong
 	}
 	if r.answer == approveAlways {
 		if err := x.o.Always(ToolsOf(without(calls[:shown], r.but))); err != nil {
@@ -107,6 +125,24 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 		r.answer = approveRun
 	}
 	return r, nil
+}
+
+// errTooLong means that a call has more arguments than the forms have room for.
+var errTooLong = errors.New("its arguments are too long to be shown whole in a form, and what is not shown cannot be approved: send less at once")
+
+// decisionForm is a form with one choice, and what may follow it.
+func decisionForm(answers []string, more string) json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["` +
+		strings.Join(answers, `","`) + `"]}` + more + `},"required":["decision"]}`)
+}
+
+// decisionOf is what a form was answered with; nothing if it was closed.
+func decisionOf(sent mcp.InputResponse) (decision, except string) {
+	if result, ok := sent.(*mcp.ElicitResult); ok && result.Action == "accept" {
+		decision, _ = result.Content["decision"].(string)
+		except, _ = result.Content["except"].(string)
+	}
+	return decision, except
 }
 
 // numbersOf are the ordinals that a text names; false if it says anything else.
@@ -206,6 +242,9 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 // verdicts are what the person at the client says about all calls, in as many
 // questions as these need; none if one of them has no answer. x.asking is held.
 func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list []state.Verdict, stopped bool) {
+	// First those that cannot be approved here: if they are not denied, the run waits.
+	calls = slices.Clone(calls)
+	slices.SortStableFunc(calls, func(a, b state.RunCall) int { return boolInt(x.tooLong(b)) - boolInt(x.tooLong(a)) })
 	for len(calls) > 0 && !stopped {
 		r, err := x.ask(ctx, calls)
 		if err != nil || r.answer == "" {
@@ -255,29 +294,4 @@ func ToolsOf(calls []state.RunCall) (tools []string) {
 		}
 	}
 	return tools
-}
-
-// question is about the first of the calls, as many as it can show: the
-// answer is about these alone.
-func question(pending []state.RunCall) (about gate.Text, shown int) {
-	var list strings.Builder
-	for _, c := range pending {
-		p := PendingOf(c)
-		// Each on one line, so that no argument looks like a part of the question.
-		args, why := gate.Cut(gate.Line(string(p.Args)), maxAskedArguments), gate.Line(p.Why)
-		if p.DependsOn > 0 {
-			why += fmt.Sprintf(", with the result of call %d", p.DependsOn)
-		}
-		line := fmt.Sprintf("\n%d. %s (it %s)\n   %s", p.N, p.Tool, why, args)
-		if shown > 0 && list.Len()+len(line) > maxAskChars {
-			break
-		}
-		list.WriteString(line)
-		shown++
-	}
-	text := fmt.Sprintf("%d calls need your approval.\n", shown)
-	if shown == 1 {
-		text = "A call needs your approval.\n"
-	}
-	return gate.NewText(text + list.String()), shown
 }

@@ -2,6 +2,8 @@ package run_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/broker/run"
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -258,4 +261,59 @@ func TestApproveAlways(t *testing.T) {
 			t.Errorf("%+v: always %v, %+v", tt, always, a)
 		}
 	}
+}
+
+// A person sees all that he approves, in several forms if need be; what forms have no
+// room for he can only deny.
+func TestLongCallsAtTheClient(t *testing.T) {
+	long := func(n int) string {
+		return fmt.Sprintf(`const go = (s) => callMCPTool('t__ask', { s }).then(() => 'made', (e) => e.code); return Promise.all([go('x'.repeat(%d) + 'THE END'), go('short')])`, n)
+	}
+	for _, tt := range []struct {
+		name    string
+		size    int
+		answers []string
+		forms   int
+		exit    int
+		result  string
+		shown   bool // the end of it
+	}{
+		{"in two forms", 2_500, []string{"show the rest", "approve once", "approve once"}, 3, 0, `["made","made"]`, true},
+		{"in five", 9_900, []string{"show the rest", "show the rest", "show the rest", "show the rest", "approve once", "approve once"}, 6, 0, `["made","made"]`, true},
+		{"approved before the rest", 2_500, []string{"approve once", "approve once"}, 1, 3, "", false},
+		{"denied before the rest", 9_900, []string{"deny", "approve once"}, 2, 0, `["denied","made"]`, false},
+		{"too long and approved", 10_100, []string{"approve once", "approve once"}, 1, 3, "", false},
+		{"too long and approved for the run", 50_000, []string{"approve for this run"}, 1, 3, "", false},
+		{"too long and denied", 10_100, []string{"deny", "approve once"}, 2, 0, `["denied","made"]`, false},
+		{"too long and closed", 10_100, nil, 1, 3, "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, p := newWorld(t), &person{answers: tt.answers}
+			a := w.execute(t, run.Request{Code: long(tt.size), Talker: p})
+			seen := strings.Join(p.asked, "")
+			if a.ExitCode != tt.exit || string(a.Result) != tt.result || len(p.asked) != tt.forms || strings.Contains(seen, "THE END") != tt.shown {
+				t.Errorf("%+v\n%d forms", a, len(p.asked))
+			}
+			if tt.shown && strings.Count(seen, "x") < tt.size {
+				t.Errorf("of %d characters %d were shown", tt.size, strings.Count(seen, "x"))
+			}
+			if tt.size > 10_000 && !strings.Contains(p.asked[0], "cannot be approved here") {
+				t.Errorf("asked %.300q", p.asked[0])
+			}
+		})
+	}
+	t.Run("a call that cannot wait", func(t *testing.T) {
+		w, p := newWorld(t), &person{answers: []string{"approve once"}}
+		args := json.RawMessage(`{"s":"` + strings.Repeat("x", 20_000) + `"}`)
+		_, _, err := w.Call(t.Context(), run.CallRequest{Tool: "t__ask", Arguments: args, Talker: p})
+		if e, ok := errors.AsType[*bridge.Error](err); !ok || e.Code != bridge.CodeApproval || !strings.Contains(e.Message, "too long to be shown whole") || w.n != 0 {
+			t.Errorf("%v; %d calls", err, w.n)
+		}
+		p.answers = []string{"show the rest", "approve once"}
+		p.answers = []string{"show the rest", "approve once"}
+		args = json.RawMessage(`{"password":"` + strings.Repeat("x", 3_000) + `THE END"}`)
+		if _, _, err := w.Call(t.Context(), run.CallRequest{Tool: "t__ask", Arguments: args, Talker: p}); err != nil || !strings.Contains(p.asked[len(p.asked)-1], "THE END") {
+			t.Errorf("%v; asked %q", err, p.asked[len(p.asked)-1])
+		}
+	})
 }

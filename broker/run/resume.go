@@ -27,6 +27,9 @@ type Pending struct {
 	State string          `json:"state,omitempty"`
 	// DependsOn is the last call of a plan of whose result Args has a part.
 	DependsOn int `json:"depends_on,omitempty"`
+	// Bytes is how many the arguments have as they are shown to a person, if Args is
+	// only the beginning of that: such a call cannot be approved.
+	Bytes int `json:"bytes,omitempty"`
 }
 
 const (
@@ -34,8 +37,29 @@ const (
 	maxPendingWhy  = 300
 )
 
-// PendingOf is a call as people and models are shown it: without secrets, cut, and
-// with what no reader sees spelt out.
+// Asked is a call as the person is shown it who decides about it: whole, with what no
+// reader sees spelt out, and without tokens of known services. Nothing that whoever
+// wrote the arguments can choose hides a part of them.
+func Asked(c state.RunCall) Pending {
+	p := PendingOf(c)
+	if len(c.Args) > 0 {
+		p.Args = gate.Spell(redact.Shown(c.Args))
+	}
+	return p
+}
+
+// Cut returns p as it fits into a list: the arguments of a long one are a string with
+// their beginning.
+func (p Pending) Cut() Pending {
+	if text := string(p.Args); len(text) > maxPendingArgs {
+		p.Bytes = len(text)
+		p.Args = gate.Compact(gate.Cut(text, maxPendingArgs/2) + fmt.Sprintf(" [cut: %d bytes in all]", len(text)))
+	}
+	return p
+}
+
+// PendingOf is a call as models are shown it: without secrets, cut, and with what no
+// reader sees spelt out.
 func PendingOf(c state.RunCall) Pending {
 	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: gate.Quote(c.Why, maxPendingWhy), DependsOn: c.DependsOn}
 	if len(c.Args) > 0 {
@@ -47,13 +71,14 @@ func PendingOf(c state.RunCall) Pending {
 	return p
 }
 
-// String is the call as two lines for a terminal.
+// String is the call as two lines for a terminal, the second with the arguments as they
+// are.
 func (p Pending) String() string {
 	after := ""
 	if p.DependsOn > 0 {
 		after = fmt.Sprintf(", with the result of call %d", p.DependsOn)
 	}
-	return fmt.Sprintf("%3d  %s: it %s%s\n     %s", p.N, p.Tool, p.Why, after, gate.Cut(gate.Line(string(p.Args)), maxPendingArgs))
+	return fmt.Sprintf("%3d  %s: it %s%s\n     %s", p.N, p.Tool, p.Why, after, gate.Line(string(p.Args)))
 }
 
 // load goes on with a run that was broken off.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -104,6 +105,11 @@ var approvalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type"
 	`"enum":["` + sayNo + `","` + sayOnce + `","` + sayAlways + `"],` +
 	`"enumNames":["No","This once","Yes, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
 
+// cutApprovalForm is approvalForm for a run of which not all is shown.
+var cutApprovalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it? Its arguments or its input are too long to be shown whole, so that this run alone cannot be approved.",` +
+	`"enum":["` + sayNo + `","` + sayAlways + `"],` +
+	`"enumNames":["No","Yes, whatever it is given, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
+
 // ask asks the person at the client, if the client can, and is none with a token,
 // which may be on another computer. Without an answer it returns nothing, or why
 // there is none.
@@ -113,27 +119,45 @@ func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error
 		return "", nil
 	}
 	defer sandbox.Pause(ctx)()
-	input := ""
+	input, form := "", approvalForm
 	if r.stdin != "" {
-		input = "Input: " + gate.Cut(string(gate.Compact(r.stdin)), 1000) + "\n" // on one line, so that it cannot look like the others
+		input = "Input: " + gate.Cut(string(gate.Compact(r.stdin)), maxShownInput) + "\n" // on one line, so that it cannot look like the others
 	}
-	q := surface.FormQuestion(approvalForm, gate.NewText(fmt.Sprintf(
+	if !r.shownWhole() {
+		form = cutApprovalForm
+	}
+	q := surface.FormQuestion(form, gate.NewText(fmt.Sprintf(
 		"Run %s of skill %s (%s) on this computer, with your rights and no sandbox?\nArguments: %s\n%sFiles: %s\nYou are asked because %s.",
-		r.script.Path, r.skill.Ref, r.skill.Origin(), gate.Cut(string(gate.Compact(r.args)), 1000), input, r.bundle.Digest, why)))
+		r.script.Path, r.skill.Ref, r.skill.Origin(), gate.Cut(string(gate.Compact(r.args)), maxShownInput), input, r.bundle.Digest, why)))
 	answer, err := talker.Answer(ctx, q)
 	if err != nil {
 		return "", err
 	}
-	form, ok := answer.(*mcp.ElicitResult)
+	filled, ok := answer.(*mcp.ElicitResult)
 	switch {
 	case !ok:
 		return "", fmt.Errorf("its answer is no answer to a form")
-	case form.Action != "accept":
+	case filled.Action != "accept":
 		return sayNo, nil
 	}
-	switch said, _ := form.Content["run"].(string); said {
-	case sayOnce, sayAlways:
+	switch said, _ := filled.Content["run"].(string); {
+	case said == sayAlways, said == sayOnce && r.shownWhole():
 		return said, nil
 	}
 	return sayNo, nil
+}
+
+// maxShownInput is how much of the arguments of a script, and of its input, a form shows,
+// in characters.
+const maxShownInput = 1000
+
+// shownWhole reports whether a form shows the arguments and the input whole. Else this
+// one run cannot be approved, only the script with whatever it is given.
+func (r *scriptRun) shownWhole() bool {
+	for _, v := range []any{r.args, r.stdin} {
+		if utf8.RuneCount(gate.Compact(v)) > maxShownInput {
+			return false
+		}
+	}
+	return true
 }

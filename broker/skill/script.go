@@ -314,8 +314,8 @@ func (r *scriptRun) asker(why string) upstream.Talker {
 	}
 	var text strings.Builder
 	for _, f := range [][2]string{
-		{"script", gate.Cut(visible(r.script.Path), 300)}, {"of", r.skill.Origin()}, {"arguments", gate.Cut(string(gate.Compact(r.args)), 1000)},
-		{"input", gate.Cut(string(gate.Compact(r.stdin)), 1000)}, {"files", r.bundle.Digest}, {"you are asked because", why},
+		{"script", gate.Cut(visible(r.script.Path), 300)}, {"of", r.skill.Origin()}, {"arguments", gate.Cut(string(gate.Compact(r.args)), maxShownInput)},
+		{"input", gate.Cut(string(gate.Compact(r.stdin)), maxShownInput)}, {"files", r.bundle.Digest}, {"you are asked because", why},
 	} {
 		if f[1] != `""` { // no input
 			text.WriteString(f[0] + ": " + gate.Line(f[1]) + "\n")

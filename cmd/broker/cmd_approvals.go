@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,22 +42,29 @@ func (a *app) approvalsListCommand() *cobra.Command {
 }
 
 func (a *app) approvalsShowCommand() *cobra.Command {
-	return &cobra.Command{
+	full := false
+	c := &cobra.Command{
 		Use: "show RUN", Short: "Show the calls that a run waits for", Args: oneArg("the id of a run, or how it begins"),
+		Long: "Show the calls that a run waits for. Long arguments are cut, unless --full is given. With --json each call that is whole\n" +
+			"has a digest, which approve --shown takes where it cannot show the call itself.",
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
 			run, calls, err := runs.Run(ctx, args[0])
 			if err != nil {
 				return unknownRun(err, args[0])
 			}
-			return a.printPending(run, state.Pending(calls))
+			return a.printPending(run, state.Pending(calls), full)
 		}),
 	}
+	c.Flags().BoolVar(&full, "full", false, "show arguments whole, however long they are")
+	return c
 }
 
-func (a *app) printPending(run state.Run, calls []state.RunCall) error {
-	pending := []broker.PendingCall{}
+// printPending prints calls that wait, whole if that is asked for.
+func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) error {
+	pending, cut := []api.RunCall{}, false
 	for _, c := range calls {
-		pending = append(pending, broker.PendingOf(c))
+		p := api.RunCallOf(c, whole)
+		pending, cut = append(pending, p), cut || p.Bytes > 0
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"run_id": run.ID, "expires": run.Expires, "pending": pending})
@@ -69,6 +77,9 @@ func (a *app) printPending(run state.Run, calls []state.RunCall) error {
 	for _, p := range pending {
 		say(a.stdout, "%s\n", lines(p.String()))
 	}
+	if cut {
+		say(a.stdout, "what is cut is shown by: broker approvals show %s --full\n", run.ID)
+	}
 	return nil
 }
 
@@ -78,20 +89,22 @@ func verdictFlags(c *cobra.Command, v *state.Verdict) {
 }
 
 func (a *app) approveCommand() *cobra.Command {
-	v, always := state.Verdict{Approve: true, By: "broker approvals approve"}, false
+	v, always, seen := state.Verdict{Approve: true, By: "broker approvals approve"}, false, []string{}
 	c := &cobra.Command{
 		Use:   "approve RUN",
 		Short: "Approve calls that wait for a decision",
-		Long: "Approve calls that wait for a decision, once each, within 15 minutes. It needs a terminal, where you type a code that it\n" +
-			"shows, and it does not work below a program that uses the broker: a model must not approve its own calls.\n" +
-			"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring.\n" +
+		Long: "Approve calls that wait for a decision, once each, within 15 minutes. It needs a terminal, where it shows them whole and you\n" +
+			"type a code that it shows, and it does not work below a program that uses the broker: a model must not approve its own calls.\n" +
+			"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; calls that\n" +
+			"broker approvals show cuts then need --shown, with their digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
-			return a.decide(ctx, runs, args[0], v, always)
+			return a.decide(ctx, runs, args[0], v, always, seen)
 		}),
 	}
 	verdictFlags(c, &v)
+	c.Flags().StringSliceVar(&seen, "shown", nil, "digests of long calls that were shown whole")
 	c.Flags().BoolVar(&always, "always", false, "also write a rule that allows these tools into the policy of the config")
 	c.Flags().BoolVar(&v.ForRun, "for-run", false, "approve later calls of the same tools in this run too")
 	return c
@@ -104,7 +117,7 @@ func (a *app) denyCommand() *cobra.Command {
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
 			v.Reason = gate.Cut(gate.Line(reason), api.MaxReason)
-			return a.decide(ctx, runs, args[0], v, false)
+			return a.decide(ctx, runs, args[0], v, false, nil)
 		}),
 	}
 	verdictFlags(c, &v)
@@ -112,7 +125,7 @@ func (a *app) denyCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) decide(ctx context.Context, runs *tables.Runs, id string, v state.Verdict, always bool) error {
+func (a *app) decide(ctx context.Context, runs *tables.Runs, id string, v state.Verdict, always bool, seen []string) error {
 	var run state.Run
 	v.ForRun = v.ForRun || always
 	meant, err := (&api.Reader{Runs: runs}).Decide(ctx, id, v, func(r state.Run, calls []state.RunCall) error {
@@ -125,7 +138,7 @@ func (a *app) decide(ctx context.Context, runs *tables.Runs, id string, v state.
 		if !v.Approve {
 			return nil
 		}
-		return a.mayApprove(ctx, r, calls)
+		return a.mayApprove(ctx, r, calls, seen)
 	})
 	if errors.Is(err, api.ErrNothingWaits) {
 		return hinted("run %s has no such call that waits for a decision\nhint: broker approvals show %s", id, id)
@@ -163,9 +176,21 @@ func allowAlways(path string, tools []string) error {
 // approverSecret is the name of the secret that stands for a person.
 const approverSecret = "broker-approver"
 
-// mayApprove returns nil if a person approves the calls, as far as can be told.
-func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall) error {
-	return a.askPerson(ctx, "approve", "broker approvals approve "+run.ID, func() error { return a.printPending(run, calls) })
+// mayApprove returns nil if a person approves the calls, as far as can be told. On a
+// terminal they are shown whole; else those that are cut in a list have to be among
+// seen, by their digests.
+func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall, seen []string) error {
+	shown := false
+	err := a.askPerson(ctx, "approve", "broker approvals approve "+run.ID, func() error {
+		shown = true
+		return a.printPending(run, calls, true)
+	})
+	for _, c := range calls {
+		if err == nil && !shown && api.RunCallOf(c, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {
+			err = hinted("call %d is too long to be approved without being shown whole\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
+		}
+	}
+	return err
 }
 
 // askPerson returns nil if a person agrees to what show prints, as far as can be

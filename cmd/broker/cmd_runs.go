@@ -41,7 +41,7 @@ func (a *app) withRuns(f func(ctx context.Context, runs *tables.Runs, args []str
 
 // findRun finds a run by the beginning of its id.
 func findRun(ctx context.Context, runs *tables.Runs, id string) (api.Run, error) {
-	run, err := (&api.Reader{Runs: runs}).Run(ctx, id)
+	run, err := (&api.Reader{Runs: runs}).Run(ctx, id, false)
 	return run, unknownRun(err, id)
 }
 

@@ -60,7 +60,8 @@ type jsonFinder struct {
 	// only an example.
 	wide    bool
 	persons bool
-	nested  int // in how many strings the text stands
+	fixed   bool // finds nothing but tokens of known services
+	nested  int  // in how many strings the text stands
 	begun   bool
 	spans   []Span
 	names   map[string]name // that were seen: rows have the same ones
@@ -191,7 +192,7 @@ func (f *jsonFinder) key(start, end int, top *holder, open []holder) {
 		had := len(f.spans)
 		f.string(start, end, false)
 		key := separators.Replace(strings.ToLower(text))
-		n = name{secret: secretField(key, f.wide), clean: len(f.spans) == had, counts: strings.Contains(key, "token")}
+		n = name{secret: !f.fixed && secretField(key, f.wide), clean: len(f.spans) == had, counts: strings.Contains(key, "token")}
 		if f.names == nil {
 			f.names = map[string]name{}
 		}
@@ -234,13 +235,15 @@ func (f *jsonFinder) string(start, end int, secret bool) {
 	}
 	var spans []Span
 	if t := strings.TrimLeft(plain, " \n"); t != "" && (t[0] == '{' || t[0] == '[') && f.nested < maxNested && !secret {
-		inner := jsonFinder{text: plain, wide: f.wide, persons: f.persons, nested: f.nested + 1}
+		inner := jsonFinder{text: plain, wide: f.wide, persons: f.persons, fixed: f.fixed, nested: f.nested + 1}
 		if inner.walk() || inner.begun && end == len(f.text) {
 			f.add(inner.spans, start, at)
 			return
 		}
 	}
 	switch {
+	case f.fixed:
+		spans = fixedTokens(plain)
 	case secret && f.wide:
 		spans = []Span{{Type: generic, End: len(plain)}}
 	case f.wide:

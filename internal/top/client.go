@@ -131,7 +131,7 @@ func (c *client) waiting(ctx context.Context) ([]run, error) {
 	for i := range list.Runs {
 		var one struct{ Calls []runCall }
 		if err == nil {
-			err = c.get(ctx, "runs/"+url.PathEscape(list.Runs[i].ID), &one)
+			err = c.get(ctx, "runs/"+url.PathEscape(list.Runs[i].ID)+"?whole=true", &one)
 		}
 		list.Runs[i].calls = slices.DeleteFunc(one.Calls, func(c runCall) bool { return c.State != "asked" })
 	}

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
@@ -310,6 +311,24 @@ func (v *Vault) Reveal(principal, server string, args []byte, anywhere bool) (re
 		return nil, err
 	}
 	return revealed, nil
+}
+
+// Describe returns the arguments of a call as a person is shown them: each token of a
+// principal is followed by the length of its value.
+func (v *Vault) Describe(principal string, args []byte) []byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.refresh(principal); err != nil {
+		v.log.Warn("read tokens", "err", err)
+	}
+	return tokens.ReplaceAllFunc(args, func(found []byte) []byte {
+		part := tokens.FindSubmatch(found)
+		e := v.byToken[principal+"\x00"+fmt.Sprintf("«%s·%s»", part[1], part[2])]
+		if e == nil {
+			return found
+		}
+		return fmt.Appendf(slices.Clone(found), " (%d characters)", utf8.RuneCountInString(e.Value))
+	})
 }
 
 // refresh reads what was written since, by this process or another; v.mu is held.

@@ -351,3 +351,22 @@ func BenchmarkHide(b *testing.B) {
 		})
 	}
 }
+
+// A person sees how long the values are that tokens stand for.
+func TestTokensAreDescribed(t *testing.T) {
+	v := New("", nil, quiet())
+	set := all
+	text := v.Hide("ann", `{"a":"zoë@example.org.uk","b":"ghp_abcdefghijklmnopqrstuvwxyz0123456789"}`, set)
+	if strings.Contains(text, "zoë@") || strings.Contains(text, "ghp_") {
+		t.Fatalf("hidden: %s", text)
+	}
+	for _, args := range []string{text, strings.ReplaceAll(text, "«", `\u00ab`), `{"a":"x` + strings.ReplaceAll(text, `"`, "'") + `y"}`} {
+		got := string(v.Describe("ann", []byte(args)))
+		if strings.Count(got, " characters)") != 2 || !strings.Contains(got, " (40 characters)") {
+			t.Errorf("%s is described as %s", args, got)
+		}
+		if other := string(v.Describe("bob", []byte(args))); other != args {
+			t.Errorf("another client sees %s", other)
+		}
+	}
+}

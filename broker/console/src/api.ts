@@ -31,7 +31,7 @@ export interface Explanation { answer: string; bytes: number; tokens: number; ms
 export interface Run { run_id: string; client?: string; principal?: string; started: string; expires?: string; status: string; calls: number; code?: string }
 export interface Setting { key: string; value: string; from: string }
 export interface SavedScript { name: string; version: number; warning?: string; description?: string; input?: { type: string } }
-export interface RunCall { n: number; tool: string; args?: unknown; why: string; state?: string; class?: string; digest?: string; decided_by?: string }
+export interface RunCall { n: number; tool: string; args?: unknown; why: string; state?: string; class?: string; digest?: string; decided_by?: string; bytes?: number }
 export interface Pin {
   server: string; kind: string; title: string; state: string; held: boolean; verdict: string; seen: string;
   findings?: { where: string; verdict: string; kinds: string[] }[]; changes?: { where: string; text: string }[];

@@ -27,6 +27,10 @@ function Compared({ last, args }: { last: Call; args: unknown }) {
     {list.length > 0 && <ul class="diff mono">{list.map((c) => <li key={c.path}><b>{c.path}</b> {c.was !== undefined && <del>{brief(c.was)}</del>} {c.is !== undefined && <ins>{brief(c.is)}</ins>}</li>)}</ul>}</>;
 }
 
+function keyOf(w: Waiting): string {
+  return w.run.run_id + ' ' + w.call.n;
+}
+
 function brief(v: unknown): string {
   const text = typeof v === 'string' ? JSON.stringify(v) : JSON.stringify(v) ?? '';
   return text.length > 200 ? text.slice(0, 200) + ' …' : text;
@@ -37,6 +41,7 @@ export function Approvals() {
   const pins = useLoad((s) => get<{ pins: Pin[] }>('pins', {}, s), '');
   const at = useSignal(0);
   const reasons = useSignal<Record<string, string>>({});
+  const whole = useSignal<Record<string, RunCall>>({}); // long calls that were shown whole
   const decided = useSignal<{ run: string; text: string; resumed?: string } | null>(null);
   useEffect(() => {
     const again = later(() => void runs.again(), 150);
@@ -44,16 +49,24 @@ export function Approvals() {
     const stopServers = onServers(() => void pins.again());
     return () => { stop(); stopServers(); };
   }, []);
-  const list = runs.value.value ?? [];
+  const list = (runs.value.value ?? []).map((w) => ({ ...w, call: whole.value[keyOf(w)] ?? w.call }));
   const all = pins.value.value?.pins ?? [];
   const held = all.filter((p) => p.held || p.state !== 'approved');
   const items = list.length + held.length;
   const here = Math.max(0, Math.min(at.value, items - 1));
   useEffect(() => { document.getElementById('item-' + here)?.scrollIntoView({ block: 'nearest' }); }, [here]);
 
+  const showWhole = (w: Waiting) => attempt(async () => {
+    const { calls } = await get<{ calls: RunCall[] }>('runs/' + w.run.run_id, { whole: 'true' });
+    const call = calls.find((c) => c.n === w.call.n && c.state === 'asked');
+    if (call) whole.value = { ...whole.value, [keyOf(w)]: call };
+    else await runs.again();
+  });
   const decide = (w: Waiting | undefined, approve: boolean, forRun = false, always = false) => w && attempt(async () => {
+    if (approve && w.call.bytes) return showWhole(w); // nobody approves what he was not shown
     const reason = approve ? '' : reasons.value[w.run.run_id + w.call.n] ?? '';
     await send(`runs/${w.run.run_id}/decide`, { approve, for_run: forRun, always, reason, calls: [w.call.n], digests: [w.call.digest ?? ''] });
+    delete whole.value[keyOf(w)];
     decided.value = { run: w.run.run_id, text: `${approve ? 'Approved' : 'Denied'}: ${w.call.tool}` };
     await runs.again();
   });
@@ -84,12 +97,13 @@ export function Approvals() {
     <ol class="cards">{list.map((w, i) => <li key={w.run.run_id + w.call.n} id={'item-' + i} class={i === here ? 'card current' : 'card'} aria-current={i === here}>
       <div class="row"><h3 class="mono">{w.call.tool}</h3><span class="tag">{w.call.class}</span></div>
       <p>It {w.call.why}. Asked by {w.run.client ?? 'a client'}, <Time at={w.run.started} />; expires <Time at={w.run.expires} />.</p>
-      {w.call.args !== undefined && <Block label={'Arguments of ' + w.call.tool} text={pretty(w.call.args)} />}
-      {w.last && w.call.args !== undefined && <Compared last={w.last} args={w.call.args} />}
+      {w.call.args !== undefined && <Block key={w.call.bytes ? 'cut' : 'whole'} label={'Arguments of ' + w.call.tool} text={pretty(w.call.args)} open />}
+      {w.call.bytes ? <p>This is the beginning of {count(w.call.bytes)} bytes. What is not shown cannot be approved. <button onClick={() => showWhole(w)}>Show all of it</button></p> : null}
+      {w.last && w.call.args !== undefined && !w.call.bytes && <Compared last={w.last} args={w.call.args} />}
       <div class="actions">
-        <button class="primary" onClick={() => decide(w, true)}>Approve once</button>
-        <button onClick={() => decide(w, true, true)}>Approve for this run</button>
-        <button onClick={() => decide(w, true, true, true)}>Always</button>
+        <button class="primary" disabled={!!w.call.bytes} onClick={() => decide(w, true)}>Approve once</button>
+        <button disabled={!!w.call.bytes} onClick={() => decide(w, true, true)}>Approve for this run</button>
+        <button disabled={!!w.call.bytes} onClick={() => decide(w, true, true, true)}>Always</button>
         <span class="deny"><button class="danger" onClick={() => decide(w, false)}>Deny</button>
           <input aria-label={'Why to deny ' + w.call.tool} maxLength={120} placeholder="why, for the model" value={reasons.value[w.run.run_id + w.call.n] ?? ''}
             onInput={(e) => { reasons.value = { ...reasons.value, [w.run.run_id + w.call.n]: e.currentTarget.value }; }} onKeyDown={(e) => { if (e.key === 'Enter') void decide(w, false); }} /></span>

@@ -89,8 +89,8 @@ export function Facts({ list }: { list: [string, ComponentChildren][] }) {
 
 // Block is a text that scrolls by itself, also by keyboard.
 const shownAtOnce = 20_000;
-export function Block({ label, text: whole, numbered }: { label: string; text: string; numbered?: boolean }) {
-  const all = useSignal(false);
+export function Block({ label, text: whole, numbered, open }: { label: string; text: string; numbered?: boolean; open?: boolean }) {
+  const all = useSignal(!!open);
   const long = whole.length > shownAtOnce && !all.value;
   const text = long ? whole.slice(0, shownAtOnce) : whole;
   return <><pre class={'block' + (numbered ? ' numbered' : '')} tabIndex={0} role="region" aria-label={label}>

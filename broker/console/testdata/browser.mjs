@@ -211,6 +211,22 @@ await part('keys', async () => { // By keyboard alone: a call is denied.
   await p.context().close();
 });
 
+await part('a long call', async () => { // What is not shown cannot be approved, by no button and no key.
+  await fetch(o.control + '/long');
+  const p = await page(o.full);
+  await p.show('approvals');
+  const card = p.locator('.card', { hasText: 'Ulysses' });
+  await card.waitFor();
+  const approve = card.getByRole('button', { name: 'Approve once' });
+  check(!(await card.innerText()).includes('THE END'), 'a long call is shown whole at once');
+  for (const name of ['Approve once', 'Approve for this run', 'Always']) check(await card.getByRole('button', { name }).isDisabled(), `"${name}" works before a call is shown whole`);
+  await card.getByRole('button', { name: 'Show all of it' }).click();
+  await card.getByText('THE END').waitFor({ timeout: 5000 }).catch(async () => check(false, 'a long call is not shown whole: ' + (await card.innerText()).slice(-500)));
+  await approve.click({ timeout: 5000 });
+  await p.getByText('Approved: shelf__delete_book').waitFor({ timeout: 5000 }).catch(async () => check(false, 'a long call was not approved: ' + (await p.text()).slice(0, 500)));
+  await p.context().close();
+});
+
 await part('Runner', async () => { // The Runner runs what is written, saves it, plans, and shows 10 MB.
   const p = await page(o.full);
   await p.show('runner');

@@ -1,0 +1,89 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/vault"
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A question is about the first of some calls, as many as it shows whole: the answer is
+// about these alone.
+type question struct {
+	before []gate.Text // the forms before the one with the decision
+	text   gate.Text
+	shown  int
+	cut    bool // the one call that it is about is not shown whole
+}
+
+// question returns the question about the first of the calls. Each is on one line, so
+// that no argument looks like a part of the question.
+func (x *Execution) question(pending []state.RunCall) question {
+	var list strings.Builder
+	shown := 0
+	for _, c := range pending {
+		head, args := x.shown(c)
+		if utf8.RuneCountInString(args) > maxAskedArguments {
+			if shown > 0 {
+				break
+			}
+			return longQuestion(head, args)
+		}
+		line := head + "\n   " + args
+		if shown > 0 && list.Len()+len(line) > maxAskChars {
+			break
+		}
+		list.WriteString(line)
+		shown++
+	}
+	text := fmt.Sprintf("%d calls need your approval.\n", shown)
+	if shown == 1 {
+		text = "A call needs your approval.\n"
+	}
+	return question{text: gate.NewText(text + list.String()), shown: shown}
+}
+
+// shown is a call as a question shows it: what it is, and its arguments.
+func (x *Execution) shown(c state.RunCall) (head, args string) {
+	if x.o.Vault != nil && vault.HasTokens(c.Args) {
+		c.Args = x.o.Vault.Describe(x.Request.Owner, c.Args)
+	}
+	p := Asked(c)
+	why := gate.Line(p.Why)
+	if p.DependsOn > 0 {
+		why += fmt.Sprintf(", with the result of call %d", p.DependsOn)
+	}
+	return fmt.Sprintf("\n%d. %s (it %s)", p.N, p.Tool, why), gate.Line(string(p.Args))
+}
+
+// longQuestion is about one call whose arguments need several forms, or more than there
+// may be.
+func longQuestion(head, args string) question {
+	q := question{shown: 1}
+	parts := slices.Collect(slices.Chunk([]rune(args), maxAskedArguments))
+	if len(parts) > maxParts {
+		q.cut = true
+		q.text = gate.NewText(fmt.Sprintf("A call waits that cannot be approved here: it has %d characters of arguments, and this form shows the first %d.\n"+
+			"Close it to decide in the console or with: broker approvals show RUN --full\n%s\n   %s…", utf8.RuneCountInString(args), maxAskedArguments, head, string(parts[0])))
+		return q
+	}
+	for i, part := range parts {
+		text := gate.NewText(fmt.Sprintf("A call needs your approval. This is part %d of %d of its arguments.\n%s\n   %s", i+1, len(parts), head, string(part)))
+		if i == len(parts)-1 {
+			q.text = text
+		} else {
+			q.before = append(q.before, text)
+		}
+	}
+	return q
+}
+
+// tooLong reports whether no form shows the call whole.
+func (x *Execution) tooLong(c state.RunCall) bool {
+	_, args := x.shown(c)
+	return utf8.RuneCountInString(args) > maxParts*maxAskedArguments
+}

@@ -176,7 +176,8 @@ func (d *Database) Runs() *tables.Runs {
 			}
 			return conn, err
 		},
-		Now: d.now, Skew: func() time.Duration { return time.Duration(skew.Load()) },
+		Read: d.db.Conn,
+		Now:  d.now, Skew: func() time.Duration { return time.Duration(skew.Load()) },
 		Owner: func() string { return fmt.Sprint(id) },
 		Executed: func(ctx context.Context, conn *tables.Conn) (func(string, time.Time) bool, error) {
 			living, err := locked(ctx, conn)

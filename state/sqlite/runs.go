@@ -72,6 +72,7 @@ func NewRuns(dir string, log *slog.Logger) *Runs {
 			}
 			return db.Close()
 		},
+		Read:     func(ctx context.Context) (*sql.Conn, error) { return db.Conn(ctx) },
 		Executed: func(context.Context, *tables.Conn) (func(string, time.Time) bool, error) { return executed, nil },
 	})
 }

@@ -35,57 +35,23 @@ const (
 	maxWaiting = 1 << 20
 )
 
-// Record implements state.RunJournal.
+// Record implements state.RunJournal. It does not wait for what is written for other
+// runs, unless c has to be committed; then it is committed with theirs.
 func (j *journal) Record(c state.RunCall, wait bool) error {
+	a := &arrival{journal: j, call: c, wait: wait}
 	if wait {
-		return j.runs.patiently(func() error { return j.record(c, true) })
+		j.runs.arrive(a)
+		return j.runs.patiently(context.Background(), func() error { return j.runs.settle(a) })
 	}
-	j.runs.mu.Lock()
+	if !j.runs.mu.TryLock() {
+		if j.runs.arrive(a) {
+			return nil
+		}
+		j.runs.mu.Lock()
+	}
 	defer j.runs.mu.Unlock()
-	return j.record(c, false)
-}
-
-func (j *journal) record(c state.RunCall, wait bool) error {
-	if err := j.held(); err != nil {
-		return err
-	}
-	if err := j.fit(&c); err != nil {
-		return err
-	}
-	var before *state.RunCall // as it waits to be written
-	at := slices.IndexFunc(j.calls, func(o state.RunCall) bool { return o.Ordinal == c.Ordinal })
-	if at >= 0 {
-		before = &state.RunCall{}
-		*before, j.calls[at] = j.calls[at], c
-	} else {
-		at = len(j.calls)
-		j.calls = append(j.calls, c)
-	}
-	if c.State == state.RunAsked {
-		j.watch(c.Ordinal)
-	}
-	j.enqueue()
-	if !wait && (len(j.calls) < journalBatch || j.runs.back != nil) {
-		j.runs.later()
-		return nil
-	}
-	err := j.runs.ready(true)
-	if err == nil {
-		err = j.runs.flush()
-	}
-	if err != nil {
-		// A call that was not written must not be written later: it is not sent.
-		if before != nil {
-			j.calls[at] = *before
-		} else {
-			j.calls = slices.Delete(j.calls, at, at+1)
-		}
-		if errors.Is(err, state.ErrNotApproved) {
-			return err
-		}
-		return j.runs.d.Explain(err)
-	}
-	return j.held()
+	j.runs.accept()
+	return j.runs.take(a)
 }
 
 // held is an error if another broker has taken the run over.
@@ -140,6 +106,7 @@ func (r *Runs) later() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.timer = nil
+			r.accept()
 			r.write()
 		})
 	}
@@ -147,10 +114,7 @@ func (r *Runs) later() {
 
 // write writes what is queued; r.mu is held.
 func (r *Runs) write() {
-	err := r.ready(true)
-	if err == nil {
-		err = r.flush()
-	}
+	err := r.commit()
 	if err != nil && !errors.Is(err, state.ErrClosed) && !errors.Is(err, errAway) {
 		r.log.Error("write journal", "err", r.d.Explain(err))
 	}
@@ -199,6 +163,10 @@ func (r *Runs) flush() error {
 	if err != nil {
 		return err
 	}
+	for _, a := range r.settling {
+		a.done = true
+	}
+	r.settling = nil
 	for _, j := range r.queue {
 		if !j.written {
 			r.begun++
@@ -292,7 +260,7 @@ func (j *journal) mine(ctx context.Context) error {
 
 // granted takes over what was approved for the run while it is executed.
 func (j *journal) granted(ctx context.Context) error {
-	list, err := j.runs.readRuns(ctx, "WHERE id = ?", j.run.ID)
+	list, err := j.runs.reader().readRuns(ctx, "WHERE id = ?", j.run.ID)
 	if err == nil && len(list) == 1 {
 		j.run.Granted = list[0].Granted
 	}
@@ -301,8 +269,8 @@ func (j *journal) granted(ctx context.Context) error {
 
 // Cut implements state.RunJournal.
 func (j *journal) Cut(after int) (receipts []state.RunCall, err error) {
-	err = j.runs.locked(true, func(ctx context.Context) error {
-		_, calls, err := j.runs.whole(ctx, j.run.ID)
+	err = j.runs.locked(context.Background(), true, func(ctx context.Context) error {
+		_, calls, err := j.runs.reader().whole(ctx, j.run.ID)
 		if err != nil {
 			return err
 		}
@@ -357,15 +325,12 @@ func (j *journal) isReceipt(c *state.RunCall) bool {
 func (j *journal) End(run state.Run) error {
 	r := j.runs
 	if run.Status == state.StatusWaiting {
-		return r.patiently(func() error {
+		return r.patiently(context.Background(), func() error {
+			r.accept()
 			if yes, err := j.end(run); !yes {
 				return err
 			}
-			err := r.ready(true)
-			if err == nil {
-				err = r.flush()
-			}
-			if err != nil {
+			if err := r.commit(); err != nil {
 				j.drop()
 				return r.d.Explain(err)
 			}
@@ -374,6 +339,7 @@ func (j *journal) End(run state.Run) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.accept()
 	yes, err := j.end(run)
 	if yes {
 		j.drop()

@@ -52,9 +52,12 @@ func (r *Runs) seek() {
 }
 
 // patiently runs f, again when the connection is back if it was lost, for as long as
-// Patience lasts since then. r.mu is held while f runs.
-func (r *Runs) patiently(f func() error) error {
-	r.mu.Lock()
+// Patience lasts since then. r.mu is held while f runs, and waited for until ctx is
+// done.
+func (r *Runs) patiently(ctx context.Context, f func() error) error {
+	if err := r.mu.LockContext(ctx); err != nil {
+		return err
+	}
 	defer r.mu.Unlock()
 	for {
 		err := f()
@@ -67,6 +70,9 @@ func (r *Runs) patiently(f func() error) error {
 		case <-back:
 		case <-r.quit:
 		case <-time.After(left):
+		case <-ctx.Done():
+			r.mu.Lock()
+			return context.Cause(ctx)
 		}
 		r.mu.Lock()
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"slices"
 	"sync"
@@ -26,6 +25,10 @@ type RunsOptions struct {
 	Open func(ctx context.Context, create bool) (*sql.Conn, error)
 	// Close, if not nil, is called once a connection is closed for good.
 	Close func() error
+	// Read, if not nil, opens another connection to the database that Open has opened
+	// one to, for what only reads: it is closed at once, and does not wait for what is
+	// written meanwhile.
+	Read func(ctx context.Context) (*sql.Conn, error)
 	// Owner describes who executes runs here. Executed tells owners that are alive,
 	// which wrote at a time, from those that are gone.
 	Owner    func() string
@@ -52,14 +55,19 @@ type Runs struct {
 	d   *Dialect
 	log *slog.Logger
 
-	mu     sync.Mutex // guards the fields below, and what the connection does
+	mu     lock // guards the fields below, and what the connection does
 	conn   *Conn
-	stale  bool // something that was read is not sealed with the first key
 	stmts  map[string]*sql.Stmt
 	queue  []*journal // those with something to write
 	timer  *time.Timer
 	closed bool
 	begun  int // since the last pruning
+	// settling are calls that were accepted for who waits until they are committed.
+	settling []*arrival
+
+	arriving sync.Mutex // guards what follows; mu may be held, but is not waited for
+	arrived  []*arrival // calls that nobody has accepted yet
+	bytes    int        // of those
 
 	lost    time.Time     // when the connection was
 	back    chan struct{} // while it is lost: closed when there is another one
@@ -84,7 +92,7 @@ func NewRuns(o RunsOptions) *Runs {
 	if o.Skew == nil {
 		o.Skew = func() time.Duration { return 0 }
 	}
-	return &Runs{o: o, d: o.Dialect, log: log, stmts: map[string]*sql.Stmt{}, quit: make(chan struct{})}
+	return &Runs{o: o, d: o.Dialect, log: log, mu: newLock(), stmts: map[string]*sql.Stmt{}, quit: make(chan struct{})}
 }
 
 // ready opens the connection, and makes what it needs if create is set; r.mu is
@@ -253,7 +261,7 @@ func (r *Runs) owner(ctx context.Context, id string) (owner string, err error) {
 const runColumns = `id, principal, status, owner, updated, seed, epoch, body, (SELECT count(*) FROM run_calls WHERE run = runs.id AND ordinal > 0)`
 
 // readRuns reads the runs that where picks, without code.
-func (r *Runs) readRuns(ctx context.Context, where string, args ...any) ([]state.Run, error) {
+func (r *runReader) readRuns(ctx context.Context, where string, args ...any) ([]state.Run, error) {
 	executed, err := r.o.Executed(ctx, r.conn)
 	if err != nil {
 		return nil, err
@@ -287,7 +295,7 @@ func (r *Runs) readRuns(ctx context.Context, where string, args ...any) ([]state
 }
 
 // whole reads one run by its id, with its calls.
-func (r *Runs) whole(ctx context.Context, id string) (state.Run, []state.RunCall, error) {
+func (r *runReader) whole(ctx context.Context, id string) (state.Run, []state.RunCall, error) {
 	list, err := r.readRuns(ctx, "WHERE id = ? AND started >= ?", id, time.Now().Add(-state.RunAge).UnixNano())
 	if err != nil {
 		return state.Run{}, nil, err
@@ -310,38 +318,10 @@ func (r *Runs) whole(ctx context.Context, id string) (state.Run, []state.RunCall
 	return run, calls, err
 }
 
-// locked runs f with the file open; without a file that is not to be made, what is
-// looked for is not there.
-func (r *Runs) locked(create bool, f func(ctx context.Context) error) error {
-	err := r.patiently(func() error {
-		err := r.ready(create || len(r.queue) > 0)
-		if errors.Is(err, fs.ErrNotExist) && !create {
-			return state.ErrNotFound
-		}
-		if err == nil {
-			err = r.flush()
-		}
-		if err != nil {
-			return err
-		}
-		ctx, cancel := r.d.within(changeTime)
-		defer cancel()
-		if err = f(ctx); err != nil && r.again(err) {
-			err = f(ctx)
-		}
-		return err
-	})
-	switch {
-	case err == nil, errors.Is(err, state.ErrNotFound), errors.Is(err, state.ErrRunning), errors.Is(err, state.ErrNotApproved), errors.Is(err, state.ErrClosed):
-		return err
-	}
-	return fmt.Errorf("journal %s: %w", r.o.Name, r.d.Explain(err))
-}
-
 // Runs implements state.RunHistory.
-func (r *Runs) Runs(_ context.Context, limit int) (list []state.Run, err error) {
-	err = r.locked(false, func(ctx context.Context) (err error) {
-		list, err = r.readRuns(ctx, "ORDER BY started DESC LIMIT ?", orUsual(limit))
+func (r *Runs) Runs(ctx context.Context, limit int) (list []state.Run, err error) {
+	err = r.reading(ctx, func(from *runReader) (err error) {
+		list, err = from.readRuns(ctx, "ORDER BY started DESC LIMIT ?", orUsual(limit))
 		return err
 	})
 	if errors.Is(err, state.ErrNotFound) {
@@ -351,16 +331,16 @@ func (r *Runs) Runs(_ context.Context, limit int) (list []state.Run, err error) 
 }
 
 // Run implements state.RunHistory.
-func (r *Runs) Run(_ context.Context, id string) (run state.Run, calls []state.RunCall, err error) {
-	err = r.locked(false, func(ctx context.Context) error {
-		found, err := r.readRuns(ctx, "WHERE id >= ? AND id < ? ORDER BY id LIMIT 2", id, id+"\x7f")
+func (r *Runs) Run(ctx context.Context, id string) (run state.Run, calls []state.RunCall, err error) {
+	err = r.reading(ctx, func(from *runReader) error {
+		found, err := from.readRuns(ctx, "WHERE id >= ? AND id < ? ORDER BY id LIMIT 2", id, id+"\x7f")
 		switch {
 		case err != nil:
 			return err
 		case id == "" || len(found) == 0 || len(found) > 1 && found[0].ID != id:
 			return state.ErrNotFound
 		}
-		run, calls, err = r.whole(ctx, found[0].ID)
+		run, calls, err = from.whole(ctx, found[0].ID)
 		return err
 	})
 	return run, calls, err
@@ -377,13 +357,13 @@ func (r *Runs) Begin(run state.Run) state.RunJournal {
 }
 
 // Resume implements state.Runs.
-func (r *Runs) Resume(_ context.Context, principal, id string) (run state.Run, calls []state.RunCall, j state.RunJournal, err error) {
-	err = r.locked(false, func(ctx context.Context) error {
+func (r *Runs) Resume(ctx context.Context, principal, id string) (run state.Run, calls []state.RunCall, j state.RunJournal, err error) {
+	err = r.locked(ctx, false, func(ctx context.Context) error {
 		return Transaction(ctx, r.conn, "", func() (err error) {
 			if err := r.lock(ctx, id); err != nil {
 				return err
 			}
-			run, calls, err = r.whole(ctx, id)
+			run, calls, err = r.reader().whole(ctx, id)
 			switch {
 			case err != nil:
 				return err
@@ -412,13 +392,13 @@ func (r *Runs) Resume(_ context.Context, principal, id string) (run state.Run, c
 }
 
 // Change implements state.Runs.
-func (r *Runs) Change(_ context.Context, id string, f func(*state.Run, []state.RunCall) error) error {
-	return r.locked(false, func(ctx context.Context) error {
+func (r *Runs) Change(ctx context.Context, id string, f func(*state.Run, []state.RunCall) error) error {
+	return r.locked(ctx, false, func(ctx context.Context) error {
 		return Transaction(ctx, r.conn, "", func() error {
 			if err := r.lock(ctx, id); err != nil {
 				return err
 			}
-			run, calls, err := r.whole(ctx, id)
+			run, calls, err := r.reader().whole(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -468,9 +448,11 @@ func (r *Runs) Close() error {
 		return nil
 	}
 	var errs []error
+	r.accept()
 	if r.conn != nil {
 		errs = append(errs, r.flush())
 	}
+	r.unsettle()
 	r.closed = true
 	close(r.quit)
 	if r.conn != nil {

@@ -26,8 +26,18 @@ func (r *Runs) seal(name string, b []byte) []byte {
 	return r.Sealed.Seal(name, b)
 }
 
+// A runReader reads runs through one connection.
+type runReader struct {
+	*Runs
+	conn  *Conn
+	stale bool // something that was read is not sealed with the first key
+}
+
+// reader reads through the connection that writes; r.mu is held.
+func (r *Runs) reader() *runReader { return &runReader{Runs: r, conn: r.conn} }
+
 // open is what seal was called with.
-func (r *Runs) open(name string, b []byte) ([]byte, error) {
+func (r *runReader) open(name string, b []byte) ([]byte, error) {
 	if b == nil {
 		return nil, nil
 	}
@@ -48,7 +58,7 @@ func (r *Runs) sealText(name, text string) string {
 }
 
 // openText is what sealText was called with, and whether it was sealed.
-func (r *Runs) openText(name, text string) (string, bool, error) {
+func (r *runReader) openText(name, text string) (string, bool, error) {
 	data, sealed := strings.CutPrefix(text, sealedText)
 	if !sealed {
 		r.stale = r.stale || r.Sealed != nil
@@ -62,7 +72,7 @@ func (r *Runs) openText(name, text string) (string, bool, error) {
 }
 
 // readCalls reads the calls of a run.
-func (r *Runs) readCalls(ctx context.Context, id string) ([]state.RunCall, error) {
+func (r *runReader) readCalls(ctx context.Context, id string) ([]state.RunCall, error) {
 	rows, err := r.conn.QueryContext(ctx, "SELECT ordinal, body, value, steps FROM run_calls WHERE run = ? ORDER BY ordinal", id)
 	if err != nil {
 		return nil, err
@@ -118,7 +128,7 @@ func (r *Runs) update(ctx context.Context, run state.Run, at time.Time) error {
 func (r *Runs) Rekey(ctx context.Context) (done state.Rekeyed, err error) {
 	list, err := r.Runs(ctx, -1)
 	for i := 0; i < len(list) && err == nil; i++ {
-		stale, failed := r.rekey(list[i].ID)
+		stale, failed := r.rekey(ctx, list[i].ID)
 		switch {
 		case errors.Is(failed, state.ErrNotFound): // it was removed
 		case errors.Is(failed, state.ErrSealed):
@@ -136,15 +146,15 @@ func (r *Runs) Rekey(ctx context.Context) (done state.Rekeyed, err error) {
 }
 
 // rekey seals one run again, if it has to be.
-func (r *Runs) rekey(id string) (stale bool, err error) {
-	err = r.locked(false, func(ctx context.Context) error {
+func (r *Runs) rekey(ctx context.Context, id string) (stale bool, err error) {
+	err = r.locked(ctx, false, func(ctx context.Context) error {
 		return Transaction(ctx, r.conn, "", func() error {
 			if err := r.lock(ctx, id); err != nil {
 				return err
 			}
-			r.stale = false
-			run, calls, err := r.whole(ctx, id)
-			if stale = r.stale; err != nil || !stale {
+			from := r.reader()
+			run, calls, err := from.whole(ctx, id)
+			if stale = from.stale; err != nil || !stale {
 				return err
 			}
 			for i := range calls {

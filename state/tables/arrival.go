@@ -1,0 +1,307 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/state"
+)
+
+// A lock is a mutex that can be waited for until a context is done.
+type lock chan struct{}
+
+func newLock() lock { return make(lock, 1) }
+
+func (l lock) Lock() { l <- struct{}{} }
+
+func (l lock) Unlock() { <-l }
+
+func (l lock) TryLock() bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// LockContext is Lock that gives up when ctx is done.
+func (l lock) LockContext(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case l <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// maxArrived is how many bytes of calls may wait to be accepted while the connection is
+// busy; further ones wait for it.
+const maxArrived = 8 << 20
+
+// An arrival is a call on its way into its journal. Calls of all runs that arrive while
+// the connection is busy are committed together by whoever has it next.
+type arrival struct {
+	journal *journal
+	call    state.RunCall
+	wait    bool // somebody waits until it is committed
+
+	// Under the lock of the Runs, for those that are waited for:
+	accepted bool // it is in its journal
+	done     bool // it is committed, or cannot be accepted
+	err      error
+	before   *state.RunCall // what it has replaced there
+}
+
+// arrive leaves a call for whoever has the lock next, and reports whether there was room.
+func (r *Runs) arrive(a *arrival) bool {
+	r.arriving.Lock()
+	defer r.arriving.Unlock()
+	if !a.wait && r.bytes > maxArrived {
+		return false
+	}
+	r.arrived = append(r.arrived, a)
+	r.bytes += a.call.Size()
+	if !a.wait && len(r.arrived) == 1 {
+		time.AfterFunc(batchDelay, func() { // perhaps nobody comes
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.accept()
+		})
+	}
+	return true
+}
+
+// accept takes the calls that have arrived into their journals; r.mu is held.
+func (r *Runs) accept() {
+	r.arriving.Lock()
+	list := r.arrived
+	r.arrived, r.bytes = nil, 0
+	r.arriving.Unlock()
+	for _, a := range list {
+		if a.wait {
+			r.hold(a)
+		} else if err := r.take(a); err != nil {
+			r.log.Error("write journal", "run", a.journal.run.ID, "err", r.d.Explain(err))
+		}
+	}
+}
+
+// take takes a call in that nobody waits for; r.mu is held.
+func (r *Runs) take(a *arrival) error {
+	j := a.journal
+	if err := j.add(a); err != nil {
+		return err
+	}
+	if len(j.calls) < journalBatch || r.back != nil {
+		r.later()
+		return nil
+	}
+	if err := r.commit(); err != nil {
+		j.remove(a)
+		return r.d.Explain(err)
+	}
+	return j.held()
+}
+
+// hold takes a call in that somebody waits for; r.mu is held.
+func (r *Runs) hold(a *arrival) {
+	if a.err = a.journal.add(a); a.err != nil {
+		a.done = true
+		return
+	}
+	a.accepted = true
+	r.settling = append(r.settling, a)
+}
+
+// unsettle takes the calls out again that were not committed: a call that was not
+// written must not be written later, since it is not sent. r.mu is held.
+func (r *Runs) unsettle() {
+	for _, a := range slices.Backward(r.settling) {
+		a.journal.remove(a)
+		a.accepted = false
+	}
+	r.settling = nil
+}
+
+// commit writes what is queued; r.mu is held.
+func (r *Runs) commit() error {
+	err := r.ready(true)
+	if err == nil {
+		err = r.flush()
+	}
+	if err != nil {
+		r.unsettle()
+	}
+	return err
+}
+
+// settle commits a call, unless somebody else has done that; r.mu is held.
+func (r *Runs) settle(a *arrival) error {
+	r.accept()
+	if a.done {
+		return errors.Join(a.err, a.journal.held())
+	}
+	if !a.accepted {
+		r.hold(a)
+	}
+	others := len(r.settling) > 1
+	if a.done {
+		return a.err
+	}
+	err := r.commit()
+	if err != nil && others && r.back == nil { // it may be because of one of the others
+		if r.hold(a); a.done {
+			return a.err
+		}
+		err = r.commit()
+	}
+	switch {
+	case errors.Is(err, state.ErrNotApproved):
+		return err
+	case err != nil:
+		return r.d.Explain(err)
+	}
+	return a.journal.held()
+}
+
+// add puts a call into the journal.
+func (j *journal) add(a *arrival) error {
+	if err := j.held(); err != nil {
+		return err
+	}
+	c := a.call
+	if err := j.fit(&c); err != nil {
+		return err
+	}
+	a.before = nil
+	if at := j.place(c.Ordinal); at >= 0 {
+		before := j.calls[at]
+		a.before, j.calls[at] = &before, c
+	} else {
+		j.calls = append(j.calls, c)
+	}
+	if c.State == state.RunAsked {
+		j.watch(c.Ordinal)
+	}
+	j.enqueue()
+	return nil
+}
+
+// remove takes a call out again that was not written.
+func (j *journal) remove(a *arrival) {
+	at := j.place(a.call.Ordinal)
+	switch {
+	case at < 0:
+	case a.before != nil:
+		j.calls[at] = *a.before
+	default:
+		j.calls = slices.Delete(j.calls, at, at+1)
+	}
+}
+
+// place is where a call waits in the journal to be written; below 0 if it does not.
+func (j *journal) place(ordinal int) int {
+	return slices.IndexFunc(j.calls, func(c state.RunCall) bool { return c.Ordinal == ordinal })
+}
+
+// locked runs f with the file open; without a file that is not to be made, what is
+// looked for is not there. It waits for its turn until ctx is done; once f runs, it has
+// changeTime, whatever becomes of ctx: a connection that is given up in the middle of
+// a statement would be lost for all runs.
+func (r *Runs) locked(ctx context.Context, create bool, f func(ctx context.Context) error) error {
+	err := r.patiently(ctx, func() error {
+		r.accept()
+		err := r.ready(create || len(r.queue) > 0)
+		if errors.Is(err, fs.ErrNotExist) && !create {
+			return state.ErrNotFound
+		}
+		if err == nil {
+			err = r.flush()
+		}
+		if err != nil {
+			r.unsettle()
+			return err
+		}
+		ctx, cancel := r.d.within(changeTime)
+		defer cancel()
+		if err = f(ctx); err != nil && r.again(err) {
+			err = f(ctx)
+		}
+		return err
+	})
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return err
+	case err == nil, errors.Is(err, state.ErrNotFound), errors.Is(err, state.ErrRunning), errors.Is(err, state.ErrNotApproved), errors.Is(err, state.ErrClosed):
+		return err
+	}
+	return r.failed(err)
+}
+
+// failed is an error that names the journals.
+func (r *Runs) failed(err error) error {
+	return fmt.Errorf("journal %s: %w", r.o.Name, r.d.Explain(err))
+}
+
+// reading runs f with a connection of its own, after all that waits was committed,
+// while other runs may be written.
+func (r *Runs) reading(ctx context.Context, f func(from *runReader) error) error {
+	if r.o.Read == nil {
+		return r.locked(ctx, false, func(context.Context) error { return f(r.reader()) })
+	}
+	for start, wait := time.Now(), 20*time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		err := r.settled(ctx)
+		if err != nil {
+			return err
+		}
+		if err = r.readOnce(ctx, f); err == nil || errors.Is(err, state.ErrNotFound) {
+			return err
+		}
+		again, lost := r.d.Again(err)
+		if ctx.Err() != nil || !again && !lost || time.Since(start) > max(r.d.Patience, time.Second) {
+			return r.failed(err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// settled returns when all that was recorded is committed, or ctx is done: what is being
+// written then goes on without it, for as long as a commit may take.
+func (r *Runs) settled(ctx context.Context) error {
+	result := make(chan error, 1)
+	go func() { result <- r.locked(ctx, false, func(context.Context) error { return nil }) }()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// readOnce runs f with one state of the database.
+func (r *Runs) readOnce(ctx context.Context, f func(from *runReader) error) error {
+	conn, err := r.o.Read(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	from := &runReader{Runs: r, conn: NewConn(conn, r.d)}
+	if _, err := from.conn.ExecContext(ctx, r.d.Snapshot); err != nil {
+		return err
+	}
+	err = f(from)
+	_, end := from.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	return errors.Join(err, end)
+}

@@ -34,6 +34,9 @@ type Options struct {
 	// Servers are the upstream servers, in config order; disabled ones are
 	// left out.
 	Servers []upstream.Config
+	// Disabled are the names of configured servers that are left out: ids, folders and
+	// namespaces of the others are the same as with them.
+	Disabled []string
 	// Base is a broker whose servers this one uses where they are configured the same,
 	// but for those that Apart reports, and whose Runner and ScriptSandbox it has,
 	// which it does not close then. It must be closed after this one. Nil is none.
@@ -267,7 +270,7 @@ func (o *Options) surface() surface.Options {
 }
 
 func (o *Options) catalog() catalog.Options {
-	c := catalog.Options{Servers: o.Servers, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, Unlearned: o.Unlearned}
+	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, Unlearned: o.Unlearned}
 	if o.ReadOnly { // the others deny no tool that is there, or only some calls
 		c.Scope = o.policies()
 	}

@@ -15,14 +15,15 @@ func TestToolsWhoseNamesDifferInStyle(t *testing.T) {
 		listedTool{Name: "getUser", InputSchema: stringParams()}, listedTool{Name: "get-user", InputSchema: stringParams()})}})
 	b.Refresh(t.Context())
 	want := make(map[string]string) // what each way to call gives
-	var ways []string
+	var ways, funcs []string
 	for _, tool := range b.Catalog().Tools() {
 		for _, way := range []string{tool.Func, "s." + tool.Func, "callMCPTool.bind(null, '" + tool.ID + "')", "callMCPTool.bind(null, 's." + tool.Name + "')", "callMCPTool.bind(null, 's__" + tool.Name + "')"} {
 			ways = append(ways, way)
 			want[way] = tool.Name
 		}
+		funcs = append(funcs, tool.Func)
 	}
-	a := execute(t, b, "import { getUser, getUser_2, getUser_3, getUser_4 } from './servers/s';\nconst called = [];\nfor (const f of ["+
+	a := execute(t, b, "import { "+strings.Join(funcs, ", ")+" } from './servers/s';\nconst called = [];\nfor (const f of ["+
 		strings.Join(ways, ", ")+"]) called.push((await f({})).split(' ')[0]);\nreturn called.join();")
 	var names []string
 	for _, way := range ways {

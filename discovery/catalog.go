@@ -16,38 +16,52 @@ type Catalog struct {
 	byID    map[string]*Tool
 	byAlias map[string]*Server
 	byName  map[string]*Server
+	// reserved are the names of servers that are not in the catalogue: nothing else
+	// is found by them.
+	reserved map[string]bool
+	others   []string // their prefixes
 
 	// The longest id, other name of a server and name of a tool: what is longer
 	// is not looked up.
 	maxID, maxAlias, maxTool int
 }
 
-// NewCatalog names the servers and tools of listings, which are in config
-// order: where two names collide without regard to case, or two ids, a server whose
-// config key is that name has it, and of others the later one gets "_2", "_3" and so
-// on. Listings are not modified but their tools are shared.
-func NewCatalog(listings []Listing) *Catalog {
+// NewCatalog names the servers and tools of listings, which are in config order, and
+// whose servers differ. Others are servers that are configured and have no listing,
+// such as disabled ones. Where two names would be equal without regard to case, or a
+// name has letters that are not in ASCII, a part of its hash tells it apart: what a
+// server or tool is called does not depend on the order, nor on what is disabled.
+// Listings are not modified but their tools are shared.
+func NewCatalog(listings []Listing, others ...string) *Catalog {
 	c := &Catalog{
-		byID:    make(map[string]*Tool),
-		byAlias: make(map[string]*Server),
-		byName:  make(map[string]*Server),
+		byID:     make(map[string]*Tool),
+		byAlias:  make(map[string]*Server),
+		byName:   make(map[string]*Server),
+		reserved: make(map[string]bool),
 	}
-	keys := make([]string, len(listings))
+	names := make([]string, len(listings), len(listings)+len(others))
 	for i, l := range listings {
-		keys[i] = l.Server
+		names[i] = l.Server
 	}
-	prefixes, folders, namespaces := spelt(keys, tsname.Prefix), spelt(keys, tsname.Folder), spelt(keys, tsname.Namespace)
+	names = append(names, others...)
+	prefixes, folders, namespaces := tsname.Prefixes.Distinct(names), tsname.Folders.Distinct(names), tsname.Namespaces.Distinct(names)
+	for i := range others {
+		at := len(listings) + i
+		c.others = append(c.others, prefixes[at])
+		for _, name := range []string{names[at], prefixes[at], folders[at], namespaces[at]} {
+			c.reserved[name] = true
+		}
+	}
 	for i, l := range listings {
 		s := &Server{Listing: l, Prefix: prefixes[i], Folder: folders[i], Namespace: namespaces[i]}
+		if plain := tsname.Prefix(l.Server); plain != s.Prefix {
+			s.PlainPrefix = plain
+		}
 		c.servers = append(c.servers, s)
 		c.byName[l.Server] = s
-		names := make([]string, len(l.Tools))
-		for i, t := range l.Tools {
-			names[i] = t.Name
-		}
-		funcs := spelt(names, tsname.Func)
+		funcs := funcNames(l.Tools)
 		for i, lt := range l.Tools {
-			t := &Tool{ListedTool: lt, Server: l.Server, Func: funcs[i]}
+			t := &Tool{ListedTool: lt, Server: l.Server, Func: funcs[i], PlainPrefix: s.PlainPrefix}
 			t.ID = s.Prefix + "__" + lt.Name
 			for n := 2; c.byID[t.ID] != nil; n++ {
 				t.ID = fmt.Sprintf("%s__%s_%d", s.Prefix, lt.Name, n)
@@ -62,35 +76,23 @@ func NewCatalog(listings []Listing) *Catalog {
 	return c
 }
 
-// spelt gives each name another one by the rule as. A name that is already spelt as
-// the rule has it keeps it; the others follow in their order.
-func spelt(names []string, as func(string) string) []string {
-	var set tsname.Set
-	list := make([]string, len(names))
-	done := make([]bool, len(names))
-	for i, name := range names {
-		if s := as(name); s == name {
-			list[i], done[i] = set.Add(s), true
-		}
+// funcNames gives each tool of one server a function name. A tool that is
+// already spelt as its own function name keeps it.
+func funcNames(tools []ListedTool) []string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
 	}
-	for i, name := range names {
-		if !done[i] {
-			list[i] = set.Add(as(name))
-		}
-	}
-	return list
+	return tsname.Funcs.Distinct(names)
 }
 
-// index fills the look-up tables. A config key is that of its server alone; where two
-// servers share one of their other names, the earlier one has it.
+// index fills the look-up tables. Where two servers share one of their other
+// names, the one has it that has it as a key, then as the prefix of ids, and so on.
 func (c *Catalog) index() {
 	for _, t := range c.tools {
 		c.byID[t.ID] = t
 		c.maxID = max(c.maxID, len(t.ID))
 		c.maxTool = max(c.maxTool, len(t.Func), len(t.Name))
-	}
-	for _, s := range c.servers {
-		c.byAlias[s.Listing.Server] = s
 	}
 	for _, s := range c.servers {
 		s.byName = make(map[string]*Tool, 2*len(s.Tools))
@@ -100,17 +102,29 @@ func (c *Catalog) index() {
 		for _, t := range s.Tools {
 			s.byName[t.Name] = t
 		}
-		for _, name := range []string{s.Listing.Server, s.Prefix, s.Folder, s.Namespace} {
+	}
+	for kind := range (&Server{}).aliases() {
+		for _, s := range c.servers {
+			name := s.aliases()[kind]
 			c.maxAlias = max(c.maxAlias, len(name))
-			if _, taken := c.byAlias[name]; !taken {
+			if _, taken := c.byAlias[name]; !taken && !c.reserved[name] {
 				c.byAlias[name] = s
 			}
 		}
 	}
 }
 
+// aliases are the names by which a server is found, those first that count more.
+func (s *Server) aliases() [4]string {
+	return [4]string{s.Listing.Server, s.Prefix, s.Folder, s.Namespace}
+}
+
 // Servers returns the servers in config order. The caller must not modify it.
 func (c *Catalog) Servers() []*Server { return c.servers }
+
+// OtherPrefixes returns the prefixes of the servers that are configured and have no
+// listing.
+func (c *Catalog) OtherPrefixes() []string { return c.others }
 
 // Tools returns every tool, in config and listed order. The caller must not
 // modify it.
@@ -123,8 +137,7 @@ func (c *Catalog) Server(name string) (*Server, bool) {
 }
 
 // FindServer finds a server by config key, tool id prefix, folder or
-// namespace, then by any of them without regard to case: by the keys of all servers
-// first.
+// namespace, then by any of them without regard to case.
 func (c *Catalog) FindServer(name string) (*Server, bool) {
 	if s, ok := c.byName[name]; ok {
 		return s, true
@@ -132,16 +145,21 @@ func (c *Catalog) FindServer(name string) (*Server, bool) {
 	if s, ok := c.byAlias[name]; ok {
 		return s, true
 	}
-	for _, s := range c.servers {
-		if strings.EqualFold(name, s.Listing.Server) {
-			return s, true
-		}
+	if c.reserved[name] {
+		return nil, false
 	}
-	for _, s := range c.servers {
-		for _, other := range []string{s.Prefix, s.Folder, s.Namespace} {
-			if strings.EqualFold(name, other) {
-				return s, true
+	for kind := range (&Server{}).aliases() {
+		var found *Server
+		for _, s := range c.servers {
+			if strings.EqualFold(name, s.aliases()[kind]) {
+				if found != nil {
+					return nil, false // keys that differ in case
+				}
+				found = s
 			}
+		}
+		if found != nil {
+			return found, true
 		}
 	}
 	return nil, false
@@ -222,13 +240,14 @@ func (c *Catalog) Filter(keep func(*Tool) bool) *Catalog {
 }
 
 // Narrow is Filter that also leaves out the servers that server does not accept,
-// which is given copies and may take away what they offer. The names of a server that
-// is left out lead to no other one.
+// which is given copies and may take away what they offer.
 func (c *Catalog) Narrow(server func(*Server) bool, keep func(*Tool) bool) *Catalog {
 	f := &Catalog{
 		byID:    make(map[string]*Tool),
 		byAlias: make(map[string]*Server),
 		byName:  make(map[string]*Server),
+
+		reserved: c.reserved, others: c.others,
 	}
 	for _, s := range c.servers {
 		kept := *s
@@ -246,11 +265,6 @@ func (c *Catalog) Narrow(server func(*Server) bool, keep func(*Tool) bool) *Cata
 		f.byName[s.Listing.Server] = &kept
 	}
 	f.index()
-	for name, s := range f.byAlias {
-		if c.byAlias[name].Listing.Server != s.Listing.Server {
-			delete(f.byAlias, name)
-		}
-	}
 	return f
 }
 

@@ -38,20 +38,82 @@ func TestNamesOfServersAndTools(t *testing.T) {
 		}
 	}
 	want := []row{
-		{"google-drive", "googleDrive", "google_drive_2__get_document", "getDocument_2", "servers/google-drive/getDocument_2.ts"},
-		{"google-drive", "googleDrive", "google_drive_2__getDocument", "getDocument", "servers/google-drive/getDocument.ts"},
-		{"google-drive", "googleDrive", "google_drive_2__Get-Document", "getDocument_3", "servers/google-drive/getDocument_3.ts"},
-		{"google-drive", "googleDrive", "google_drive_2__delete", "delete_", "servers/google-drive/delete_.ts"},
-		{"google-drive", "googleDrive", "google_drive_2__2fa", "_2fa", "servers/google-drive/_2fa.ts"},
-		{"google-drive", "googleDrive", "google_drive_2__日本", "日本", "servers/google-drive/日本.ts"},
-		{"google_drive", "googleDrive_2", "google_drive__get_document", "getDocument", "servers/google_drive/getDocument.ts"},
-		{"Google-Drive_2", "googleDrive_3", "Google_Drive_3__x", "x", "servers/Google-Drive_2/x.ts"},
+		{"google-drive", "googleDrive_f4165d77", "google_drive_f4165d77__get_document", "getDocument_e6fc1ae1", "servers/google-drive/getDocument_e6fc1ae1.ts"},
+		{"google-drive", "googleDrive_f4165d77", "google_drive_f4165d77__getDocument", "getDocument", "servers/google-drive/getDocument.ts"},
+		{"google-drive", "googleDrive_f4165d77", "google_drive_f4165d77__Get-Document", "getDocument_26319aec", "servers/google-drive/getDocument_26319aec.ts"},
+		{"google-drive", "googleDrive_f4165d77", "google_drive_f4165d77__delete", "delete_", "servers/google-drive/delete_.ts"},
+		{"google-drive", "googleDrive_f4165d77", "google_drive_f4165d77__2fa", "_2fa", "servers/google-drive/_2fa.ts"},
+		{"google-drive", "googleDrive_f4165d77", "google_drive_f4165d77__日本", "日本", "servers/google-drive/日本.ts"},
+		{"google_drive", "googleDrive_ce41385b", "google_drive__get_document", "getDocument", "servers/google_drive/getDocument.ts"},
+		{"Google-Drive-915ef4ba", "googleDrive_915ef4ba", "Google_Drive_915ef4ba__x", "x", "servers/Google-Drive-915ef4ba/x.ts"},
 		{"fetch", "fetch_", "fetch__fetch", "fetch", "servers/fetch/fetch.ts"},
-		{"--", "server", "____a/b", "aB", "servers/--/aB.ts"},
-		{"-", "server_2", "___", "tool", "servers/-/tool.ts"},
+		{"--", "server_5ec1f7e7", "____a/b", "aB", "servers/--/aB.ts"},
+		{"-", "server_e3b0c442", "___", "tool", "servers/-/tool.ts"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+// Names that differ only in what ASCII drops lead to the same server and tool in any
+// order of the config, and with any of the servers disabled.
+func TestNamesDoNotDependOnOrder(t *testing.T) {
+	names := []string{"高德地图", "百度地图", "my-notes", "my notes", "my_notes", "Mail", "mail", "Погода", "погода", "🗺️", "🧭", "हिन्दी", "plain", "github"}
+	tools := []string{"查询天气", "查询路线", "get_user", "get-user", "🔍", "📍", "one"}
+	all := make([]discovery.Listing, len(names))
+	for i, name := range names {
+		all[i] = listing(name, tools...)
+	}
+	known := make(map[string]string) // by each of the names of a tool, which it is
+	note := func(c *discovery.Catalog) {
+		for _, s := range c.Servers() {
+			for _, tool := range s.Tools {
+				is := tool.Server + " " + tool.Name
+				for _, name := range []string{tool.ID, tool.WrapperPath, s.Namespace + "." + tool.Func, s.Folder + "." + tool.Func, s.Prefix + "." + tool.Func} {
+					if before, ok := known[name]; ok && before != is {
+						t.Errorf("%s is %s, and was %s", name, is, before)
+					}
+					known[name] = is
+				}
+			}
+		}
+	}
+	first := discovery.NewCatalog(all)
+	note(first)
+	ids := first.SortedIDs()
+	rotate := func(i int) []discovery.Listing {
+		list := slices.Concat(all[i:], all[:i])
+		for j := range list {
+			n := (i + j) % len(tools)
+			list[j] = listing(list[j].Server, slices.Concat(tools[n:], tools[:n])...)
+		}
+		return list
+	}
+	for i, name := range names {
+		list := rotate(i)
+		note(discovery.NewCatalog(list))
+		c := discovery.NewCatalog(list[1:], name)
+		note(c)
+		for _, id := range ids {
+			tool, ok := c.Tool(id)
+			switch is := known[id]; {
+			case ok && tool.Server+" "+tool.Name != is:
+				t.Errorf("without %s, %s is %s %s, and was %s", name, id, tool.Server, tool.Name, is)
+			case !ok && !strings.HasPrefix(is, name+" "):
+				t.Errorf("without %s, there is no %s", name, id)
+			}
+		}
+		gone, _ := first.Server(name)
+		for _, alias := range []string{name, gone.Prefix, gone.Folder, gone.Namespace} {
+			if s, ok := c.FindServer(alias); ok {
+				t.Errorf("without %s, %s is %s", name, alias, s.Listing.Server)
+			}
+		}
+	}
+	for _, name := range []string{"plain", "github"} {
+		if s, _ := first.Server(name); s.Prefix != name || s.Folder != name || s.Namespace != name {
+			t.Errorf("%s is called %s, %s and %s", name, s.Prefix, s.Folder, s.Namespace)
+		}
 	}
 }
 

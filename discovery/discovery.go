@@ -104,8 +104,12 @@ type Annotations struct {
 type Server struct {
 	Listing
 	// Prefix is the first half of the ids of its tools: the config key with
-	// every run of what is neither ASCII letter nor digit as one "_".
+	// every run of what is neither ASCII letter nor digit as one "_". A key that is
+	// not all in ASCII, or like another one, has a part of its hash behind it, as in
+	// Folder and Namespace.
 	Prefix string
+	// PlainPrefix is Prefix without the hash; "" if it has none.
+	PlainPrefix string
 	// Folder is the name of its wrapper folder and import path: the config
 	// key with everything but A-Za-z0-9._- as "-".
 	Folder string
@@ -129,6 +133,8 @@ type Tool struct {
 	Func string
 	// WrapperPath is where the typed wrapper stands: servers/FOLDER/FUNC.ts.
 	WrapperPath string
+	// PlainPrefix is that of its server.
+	PlainPrefix string
 }
 
 // ReadOnly reports whether the server marked the tool as read-only.

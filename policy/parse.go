@@ -177,7 +177,10 @@ func (r *reader) scope(n node, where string, l *layer) {
 	}
 	r.fields(n, `"tools" of `+where, map[string]func(node){
 		"allow": func(v node) { l.only = r.patterns(v, `"tools.allow" of `+where) },
-		"deny":  func(v node) { l.never = r.patterns(v, `"tools.deny" of `+where) },
+		"deny": func(v node) {
+			l.never = r.patterns(v, `"tools.deny" of `+where)
+			widen(l.never)
+		},
 	})
 }
 
@@ -231,6 +234,11 @@ func (r *reader) rule(n node, index int) *Rule {
 	})
 	if _, ok := seen["effect"]; !ok && n.kind == '{' && !hasKey(n, "effect") {
 		r.fail(n, `%s has no "effect": write "deny", "ask" or "allow"`, where)
+	}
+	if rule.Effect == Allow {
+		widen(rule.except)
+	} else {
+		widen(rule.tools)
 	}
 	rule.decision = Decision{Effect: rule.Effect, Code: CodeRule, Rule: rule}
 	because := ""
@@ -317,6 +325,7 @@ func (r *reader) runBudget(n node, where string, to *limits) {
 func (r *reader) toolBudgets(n node, where string, l *layer) {
 	r.members(n, `"budgets.tools" of `+where, func(key, v node) {
 		b := toolBudget{tools: r.pattern(key, `"budgets.tools"`), limit: limit{n: -1}}
+		b.tools.wide = true
 		r.fields(v, "the budget of "+shown(key.text), map[string]func(node){
 			"run": func(v node) {
 				if n := r.number(v, `"run" of the budget of `+shown(key.text)); n >= 0 {
@@ -336,8 +345,8 @@ func (r *reader) flows(n node, l *layer) {
 		f := flow{Position: r.position(v.off), decision: Decision{Effect: Ask, Code: CodeFlow, Hint: flowHint}}
 		where := fmt.Sprintf("flow %d", i)
 		seen := r.fields(v, where, map[string]func(node){
-			"from":   func(v node) { f.from = r.patterns(v, `"from" of `+where) },
-			"to":     func(v node) { f.to = r.patterns(v, `"to" of `+where) },
+			"from":   func(v node) { f.from = r.patterns(v, `"from" of `+where); widen(f.from) },
+			"to":     func(v node) { f.to = r.patterns(v, `"to" of `+where); widen(f.to) },
 			"effect": func(v node) { f.decision.Effect = effects[r.choice(v, "effect of "+where, "ask", "deny")] },
 			"mode":   func(v node) { f.values = r.choice(v, "mode of "+where, "run", "values") == "values" },
 			"reason": func(v node) {
@@ -375,6 +384,7 @@ func flowReason(f flow) string {
 func (r *reader) labels(n node, l *layer) {
 	r.members(n, `"labels"`, func(key, v node) {
 		one := label{tools: r.pattern(key, `"labels"`)}
+		one.tools.wide = true
 		for _, w := range r.list(v, "the labels of "+shown(key.text)) {
 			if i := slices.Index(labelNames, r.choice(w, "label", labelNames...)); i >= 0 {
 				one.set |= 1 << i

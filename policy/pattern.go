@@ -133,6 +133,7 @@ func globMatch[T string | []byte](pattern string, s T) bool {
 type toolPattern struct {
 	text string
 	all  bool // it is "*"
+	wide bool // it takes away, so it means servers by their plain prefix too
 	ways []wayToRead
 }
 
@@ -180,6 +181,7 @@ func newToolPattern(text string) (toolPattern, error) {
 // configuration has renamed is meant by both of its names.
 type target struct {
 	server, prefix, tool, id string
+	plain                    string // of the server, if it differs from prefix
 	own                      string // what the server calls the tool
 	parted                   bool   // the server has a separator in its name
 }
@@ -187,7 +189,7 @@ type target struct {
 // targetOf is the target that is a tool. The first half of its id is a name of its
 // server too.
 func targetOf(t *discovery.Tool) target {
-	to := target{server: t.Server, prefix: t.Server, tool: t.Name, id: t.ID, own: t.OwnName()}
+	to := target{server: t.Server, prefix: t.Server, tool: t.Name, id: t.ID, plain: t.PlainPrefix, own: t.OwnName()}
 	to.parted = strings.ContainsAny(t.Server, "./:") || strings.Contains(t.Server, "__")
 	for i := len(t.ID) - len(t.Name) - len("__"); i >= 0; i-- {
 		if strings.HasPrefix(t.ID[i:], "__") && strings.HasPrefix(t.ID[i+2:], t.Name) {
@@ -207,12 +209,20 @@ func (p *toolPattern) matches(t *target) bool {
 			continue // such a server is not meant by all of it
 		}
 		w := &p.ways[i]
-		if (w.server.matches(t.server) || t.prefix != t.server && w.server.matches(t.prefix)) &&
+		if (w.server.matches(t.server) || t.prefix != t.server && w.server.matches(t.prefix) || p.wide && t.plain != "" && w.server.matches(t.plain)) &&
 			(w.tool.matches(t.tool) || t.own != t.tool && w.tool.matches(t.own)) {
 			return true
 		}
 	}
 	return false
+}
+
+// widen has patterns that take away mean all servers whose ids would begin alike, if
+// a hash did not tell them apart.
+func widen(patterns []toolPattern) {
+	for i := range patterns {
+		patterns[i].wide = true
+	}
 }
 
 // means reports whether one of the patterns matches.
@@ -279,6 +289,14 @@ func NewPatterns(texts []string) (Patterns, error) {
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// Restricting returns the patterns for what takes away: they mean all servers whose
+// ids would begin alike, if a hash did not tell them apart.
+func (p Patterns) Restricting() Patterns {
+	p = slices.Clone(p)
+	widen(p)
+	return p
 }
 
 // MatchServer reports whether one of the patterns may mean tools of a server.

@@ -30,7 +30,10 @@ func (p *Profile) HasTool(t *discovery.Tool) bool {
 		return pattern == "*" || match(pattern, t.Name) || match(pattern, t.OwnName()) || match(pattern, t.ID) ||
 			joins(pattern, ".", t) || joins(pattern, "/", t) || joins(pattern, ":", t)
 	}
-	return p.HasServer(t.Server) && slices.ContainsFunc(p.Allow, is) && !slices.ContainsFunc(p.Deny, is) &&
+	not := func(pattern string) bool {
+		return is(pattern) || t.PlainPrefix != "" && match(pattern, t.PlainPrefix+"__"+t.Name)
+	}
+	return p.HasServer(t.Server) && slices.ContainsFunc(p.Allow, is) && !slices.ContainsFunc(p.Deny, not) &&
 		(!p.ReadOnly || ReadOnly{}.Decide(CallOf(t)).Effect != Deny)
 }
 
@@ -39,7 +42,7 @@ func (p *Profile) HasTool(t *discovery.Tool) bool {
 func (p *Profile) Offers(s *discovery.Server) {
 	readOnly := true
 	has := func(method string) bool {
-		t := discovery.Tool{Server: s.Listing.Server, ID: s.Prefix + "__" + method}
+		t := discovery.Tool{Server: s.Listing.Server, ID: s.Prefix + "__" + method, PlainPrefix: s.PlainPrefix}
 		t.Name, t.Annotations.ReadOnly = method, &readOnly
 		return p.HasTool(&t)
 	}

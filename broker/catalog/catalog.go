@@ -27,6 +27,9 @@ import (
 type Options struct {
 	// Servers are the upstream servers, in config order.
 	Servers []upstream.Config
+	// Disabled are the names of servers that are configured and not used: what others
+	// are called is the same as with them.
+	Disabled []string
 	// Fixed are tools that no server stands behind: they can be searched but
 	// not called.
 	Fixed []discovery.Listing
@@ -257,7 +260,7 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 		}
 		listings = append(listings, l)
 	}
-	c.full = discovery.NewCatalog(append(listings, o.Fixed...))
+	c.full = discovery.NewCatalog(append(listings, o.Fixed...), o.Disabled...)
 	if o.Rules != nil {
 		c.full = c.full.Filter(func(t *discovery.Tool) bool { return o.Rules.Decide(policy.CallOf(t)).Effect != policy.Deny })
 	}

@@ -61,7 +61,7 @@ func ToolsOfOffers(scope *discovery.Catalog, s *discovery.Server) []*discovery.T
 		if _, taken := scope.Tool(id); taken {
 			return list
 		}
-		return append(list, &discovery.Tool{ID: id, Server: s.Listing.Server, ListedTool: discovery.ListedTool{
+		return append(list, &discovery.Tool{ID: id, Server: s.Listing.Server, PlainPrefix: s.PlainPrefix, ListedTool: discovery.ListedTool{
 			Name: method, Description: description, InputSchema: json.RawMessage(schema), Annotations: discovery.Annotations{ReadOnly: &readOnly},
 		}})
 	}

@@ -173,7 +173,7 @@ func (a *app) cachedCatalog() *discovery.Catalog {
 		l.Server = s.Name
 		listings = append(listings, lists.Filter(l))
 	}
-	catalog := discovery.NewCatalog(listings)
+	catalog := discovery.NewCatalog(listings, disabled(cfg)...)
 	if !cfg.Broker.ReadOnly && !a.readOnly {
 		return catalog
 	}

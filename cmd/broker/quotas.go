@@ -11,7 +11,8 @@ func quotas(cfg *config.Config) []*quota.Rule {
 	var rules []*quota.Rule
 	for _, q := range cfg.Broker.Quotas {
 		r := &quota.Rule{Executions: q.Executions > 0, Names: q.Tools, Profile: q.Profile, Amount: max(q.Calls, q.Executions), Every: q.Every, Burst: q.Burst, Where: q.Where}
-		r.Tools, _ = policy.NewPatterns(q.Tools)
+		patterns, _ := policy.NewPatterns(q.Tools)
+		r.Tools = patterns.Restricting()
 		for _, d := range q.Per {
 			r.Per = append(r.Per, quota.Dimension(d))
 		}

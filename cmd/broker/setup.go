@@ -314,6 +314,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		NoForms:             set.Skills.Forms != nil && !*set.Skills.Forms,
 
 		Servers:        upstreams(cfg),
+		Disabled:       disabled(cfg),
 		Unlearned:      unlearned(cfg),
 		UnnotedReads:   !*set.NotedReads,
 		Mode:           broker.Mode(cmp.Or(a.mode, set.Mode)),
@@ -390,7 +391,7 @@ func upstreams(cfg *config.Config) []upstream.Config {
 			Name: s.Name, Scope: s.File, Description: s.Description,
 			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
 			AsWritten: s.Direct != nil && !*s.Direct, Permit: s.Permit,
-			URL:       s.URL, Headers: s.Headers, Type: s.Type,
+			URL: s.URL, Headers: s.Headers, Type: s.Type,
 			Credentials: upstream.Credentials(s.Credentials),
 			OAuth:       upstreamOAuth(s.OAuth),
 			KeepAlive:   s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
@@ -398,6 +399,16 @@ func upstreams(cfg *config.Config) []upstream.Config {
 		})
 	}
 	return list
+}
+
+// disabled are the names of the servers of a config that are left out.
+func disabled(cfg *config.Config) (names []string) {
+	for _, s := range cfg.Servers {
+		if s.Disabled {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // toolLists are the "tools" of the servers of a config.

@@ -83,3 +83,9 @@ func (s *server) authFailed(sess *session, err error) error {
 	}
 	return &ConnectError{Server: s.cfg.Name, State: StateNeedsSignIn, Hint: need.SignInHint(), Err: need}
 }
+
+// isPartial reports whether a sign-in is needed for the one request only.
+func isPartial(err error) bool {
+	need, ok := errors.AsType[transport.SignInNeeded](err)
+	return ok && need.Partial()
+}

@@ -31,6 +31,7 @@ type discovery struct {
 	c *outbound.Client // of the server
 
 	refusal  *http.Response // of a request without a token; its body is closed
+	known    challenge      // of a request that was refused before
 	resource string         // that the token is for
 	scopes   []string       // that the server asks for
 	as       *oauthex.AuthServerMeta
@@ -51,7 +52,7 @@ func (d *discovery) discover(ctx context.Context, u *url.URL) error {
 	if d.as == nil {
 		switch {
 		case d.refusal.StatusCode != http.StatusUnauthorized:
-			return fmt.Errorf("%s asks for no sign-in: it answered HTTP %d without one", d.s.Name, d.refusal.StatusCode)
+			return fmt.Errorf("%s asks for no sign-in: it answered HTTP %d without one; if one of its tools does, call that tool first", d.s.Name, d.refusal.StatusCode)
 		case d.s.Client.ID == "":
 			return fmt.Errorf(`%s does not say where to sign in (%w): give it credentials in its "headers" instead`, d.s.Name, prmErr)
 		}
@@ -99,28 +100,26 @@ func (d *discovery) challenge(ctx context.Context) error {
 // protectedResource reads the metadata of the server and returns the
 // authorization server that it names, or why there is none that can be believed.
 func (d *discovery) protectedResource(ctx context.Context, u *url.URL) (issuer string, problem error) {
-	type place struct{ metadata, resource string }
-	var places []place
-	challenges, _ := oauthex.ParseWWWAuthenticate(d.refusal.Header.Values("WWW-Authenticate"))
-	for _, c := range challenges {
-		if c.Scheme == "bearer" && len(d.scopes) == 0 {
-			d.scopes = cleanScopes(strings.Fields(c.Params["scope"]))
-		}
-		if at := c.Params["resource_metadata"]; at != "" && len(places) == 0 {
-			places = append(places, place{at, d.s.URL})
+	said := challengeOf(d.refusal.Header)
+	d.scopes = said.Scopes
+	if len(d.scopes) == 0 {
+		d.scopes = d.known.Scopes
+	}
+	var places []string
+	for _, named := range []string{said.Metadata, d.known.Metadata} {
+		if named != "" {
+			places = append(places, metadataAt(named, d.s.URL))
 		}
 	}
-	const wellKnown = "/.well-known/oauth-protected-resource"
-	root := outbound.Origin(u)
-	if path := strings.TrimLeft(u.Path, "/"); path != "" {
-		places = append(places, place{root + wellKnown + "/" + path, d.s.URL})
+	root := outbound.Origin(u) + wellKnownResource
+	if path := strings.Trim(u.EscapedPath(), "/"); path != "" {
+		places = append(places, root+"/"+path)
 	}
-	places = append(places, place{root + wellKnown, root})
-	for _, p := range places {
+	for _, at := range append(places, root) {
 		var prm oauthex.ProtectedResourceMetadata
-		found, err := d.get(ctx, p.metadata, &prm)
-		if err == nil && found && prm.Resource != p.resource {
-			err = errors.New("its metadata is that of another resource")
+		found, err := d.get(ctx, at, &prm)
+		if err == nil && found && !isResource(prm.Resource, at, d.s.URL) {
+			err = fmt.Errorf("its metadata is that of another resource, %s", cmp.Or(cleanText(prm.Resource), "which it does not name"))
 		}
 		if err != nil {
 			problem = cmp.Or(problem, err)
@@ -128,6 +127,9 @@ func (d *discovery) protectedResource(ctx context.Context, u *url.URL) (issuer s
 			d.resource = prm.Resource
 			if len(d.scopes) == 0 {
 				d.scopes = cleanScopes(prm.ScopesSupported)
+			}
+			if i := slices.IndexFunc(prm.AuthorizationServers, d.trusts); i >= 0 {
+				return prm.AuthorizationServers[i], nil
 			}
 			return prm.AuthorizationServers[0], nil
 		}
@@ -188,8 +190,8 @@ func metadataAddresses(issuer *url.URL) []string {
 	return []string{root + oauth + "/" + path, root + openID + "/" + path, root + "/" + path + openID}
 }
 
-// sameIssuer compares issuers without regard to a slash at their ends.
-func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
+// sameIssuer reports whether a and b are the same issuer, however they are written.
+func sameIssuer(a, b string) bool { return sameAddress(a, b) }
 
 // get reads a JSON document. One that is not there, or is something else, is
 // not found. Errors hold no path, which may be secret.

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,15 +12,10 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 )
 
 const (
-	// A refusal is remembered this long, so that a server is not asked again
-	// and again while nobody has signed in.
-	refusalMemory = time.Minute
-
 	// A refresh that has been sent is not broken off at once when its request
 	// is: its answer may hold the only refresh token that is still good.
 	refreshGrace = time.Second
@@ -38,15 +32,9 @@ type handler struct {
 	rec     *record // as last read
 	stamp   string  // of rec
 	read    bool    // rec and stamp are set
+	known   bool    // there was a rec
 	forced  string  // the access token that was fetched because the one before it was refused
 	refused *refusal
-}
-
-// A refusal is a token, or none, that the server did not take.
-type refusal struct {
-	token string
-	until time.Time
-	err   *SignInError
 }
 
 // Handler returns what gives the stored token for s to requests, renewing it
@@ -104,29 +92,12 @@ func (h *handler) load(ctx context.Context) (*record, error) {
 		return nil, err
 	}
 	h.rec, h.stamp, h.read = rec, stamp, true
+	h.known = h.known || rec != nil
 	return rec, nil
 }
 
 func (h *handler) signIn(reason string) *SignInError {
 	return &SignInError{Server: h.s.Name, Reason: reason}
-}
-
-// refusedBefore is the error for a token that was refused a moment ago.
-func (h *handler) refusedBefore(rec *record) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.refused == nil || h.refused.token != accessToken(rec) || h.m.now().After(h.refused.until) {
-		return nil
-	}
-	return h.refused.err
-}
-
-// refuse remembers that the server does not take token.
-func (h *handler) refuse(token, reason string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.refused = &refusal{token: token, until: h.m.now().Add(refusalMemory), err: h.signIn(reason)}
-	return h.refused.err
 }
 
 func accessToken(rec *record) string {
@@ -209,23 +180,21 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	if resp.StatusCode == http.StatusForbidden {
 		return h.stepUp(ctx, challengedScopes(resp))
 	}
-	refuse := h.refuse
-	if !opensSession(req) { // other requests may go through
-		refuse = func(_, reason string) error { return h.signIn(reason) }
-	}
+	about := subjectOf(req)
 	switch {
 	case used == "" && rec == nil:
-		return refuse("", "")
+		h.keep(ctx, about, resp)
+		return h.refuse(about, "", "")
 	case used != "" && used == h.forcedToken():
 		if lacks(rec, challengedScopes(resp)) {
 			return h.stepUp(ctx, challengedScopes(resp))
 		}
-		return refuse(used, "it refuses a token that the authorization server has just issued")
+		return h.refuse(about, used, "it refuses a token that the authorization server has just issued")
 	case rec != nil && rec.Ended == "" && rec.RefreshToken == "":
 		if lacks(rec, challengedScopes(resp)) {
 			return h.stepUp(ctx, challengedScopes(resp))
 		}
-		return refuse(used, "it refuses the token")
+		return h.refuse(about, used, "it refuses the token")
 	}
 	rec, err = h.renew(ctx, used)
 	if err != nil {
@@ -235,29 +204,6 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	h.forced = rec.AccessToken
 	h.mu.Unlock()
 	return nil
-}
-
-// maxOpening bounds the body of a request that opens a session.
-const maxOpening = 64 << 10
-
-// opensSession reports whether a session depends on the answer to req: it is
-// initialize, or the GET of the transport of protocol 2024-11-05. A server may
-// refuse any other request and answer the rest.
-func opensSession(req *http.Request) bool {
-	if req.Method == http.MethodGet {
-		return true
-	}
-	if req.Method != http.MethodPost || req.GetBody == nil || req.ContentLength > maxOpening {
-		return false
-	}
-	body, err := req.GetBody()
-	if err != nil {
-		return false
-	}
-	defer body.Close()
-	var message struct{ Method string }
-	raw, err := io.ReadAll(io.LimitReader(body, maxOpening))
-	return err == nil && json.Unmarshal(raw, &message) == nil && message.Method == "initialize"
 }
 
 func (h *handler) forcedToken() string {
@@ -305,19 +251,7 @@ func (h *handler) stepUp(ctx context.Context, scopes []string) error {
 }
 
 // challengedScopes are the scopes that an answer of 401 or 403 asks for.
-func challengedScopes(resp *http.Response) []string {
-	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
-	if err != nil {
-		return nil
-	}
-	var scopes []string
-	for _, c := range challenges {
-		if c.Scheme == "bearer" {
-			scopes = union(scopes, cleanScopes(strings.Fields(c.Params["scope"])))
-		}
-	}
-	return scopes
-}
+func challengedScopes(resp *http.Response) []string { return challengeOf(resp.Header).Scopes }
 
 // cleanScopes leaves out what cannot be a scope: the names are shown to people
 // and models.

@@ -1,20 +1,16 @@
 package oauth
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 	"golang.org/x/oauth2"
@@ -72,11 +68,13 @@ func (m *Manager) login(ctx context.Context, s Server) (*login, error) {
 		return nil, errors.New("invalid url of the server")
 	}
 	l := &login{discovery: &discovery{m: m, s: s, c: newClient(u), resource: s.URL}}
+	key := m.store.key(s.Name, s.URL)
+	l.known = m.store.challenge(key)
 	if err := l.discover(ctx, u); err != nil {
 		l.c.CloseIdleConnections()
 		return nil, err
 	}
-	l.old, _ = m.store.load(m.store.key(s.Name, s.URL)) // one that cannot be read is replaced
+	l.old, _ = m.store.load(key) // one that cannot be read is replaced
 	if err := l.checkIssuer(l.old); err != nil {
 		l.c.CloseIdleConnections()
 		return nil, fmt.Errorf("sign in to %s: %w", s.Name, err)
@@ -204,56 +202,13 @@ func (l *login) client(ctx context.Context) (*record, error) {
 		r.ClientID = c.MetadataURL
 	case c.ID != "":
 		r.ClientID, r.Configured = c.ID, true
-		switch methods := l.as.TokenEndpointAuthMethodsSupported; {
-		case slices.Contains(methods, "client_secret_post"):
-			r.AuthStyle = int(oauth2.AuthStyleInParams)
-		case slices.Contains(methods, "client_secret_basic"):
-			r.AuthStyle = int(oauth2.AuthStyleInHeader)
-		}
+		r.AuthStyle = int(styleOf(l.authMethod()))
 	case l.as.RegistrationEndpoint != "":
 		return r, l.registered(ctx, r)
 	default:
 		return nil, errors.New(`the authorization server offers no client registration: register a client by hand and give its "clientId" in "oauth"`)
 	}
 	return r, nil
-}
-
-// register makes the broker known to the authorization server.
-func (l *login) register(ctx context.Context, r *record) error {
-	body, err := json.Marshal(&oauthex.ClientRegistrationMetadata{
-		RedirectURIs:            []string{l.redirect},
-		ApplicationType:         applicationType(l.redirect),
-		TokenEndpointAuthMethod: "none",
-		GrantTypes:              []string{"authorization_code", "refresh_token"},
-		ResponseTypes:           []string{"code"},
-		ClientName:              "broker (MCP)",
-		SoftwareID:              "github.com/mcpbroker/mcpbroker",
-	})
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.as.RegistrationEndpoint, bytes.NewReader(body))
-	if err != nil {
-		return errors.New("invalid address of the registration")
-	}
-	req.Header.Set("Content-Type", "application/json")
-	body, err = ask(l.c, req)
-	if err != nil {
-		return fmt.Errorf("client registration: %w", err)
-	}
-	var a struct {
-		ID     string `json:"client_id"`
-		Secret string `json:"client_secret"`
-		Method string `json:"token_endpoint_auth_method"`
-	}
-	if json.Unmarshal(body, &a) != nil || a.ID == "" {
-		return errors.New("client registration: the authorization server answered without a client")
-	}
-	r.ClientID, r.ClientSecret, r.AuthStyle = a.ID, a.Secret, int(oauth2.AuthStyleInHeader)
-	if a.Method == "client_secret_post" || a.Method == "none" {
-		r.AuthStyle = int(oauth2.AuthStyleInParams)
-	}
-	return nil
 }
 
 // wanted chooses the scopes to ask for. What was granted before is kept when the

@@ -174,6 +174,9 @@ func (m *Manager) Logout(ctx context.Context, s Server) (revoked bool, err error
 	if err != nil {
 		return false, err
 	}
+	if f, _ := m.store.file(key); r == nil && f != nil && f.Keyring == "" && f.Challenge != nil {
+		return false, ErrNotSignedIn // only how the server refuses is kept
+	}
 	if r != nil && r.Ended == "" && r.revocation() != "" {
 		err := r.checkClient(s.Client)
 		if err == nil {
@@ -199,6 +202,9 @@ type SignInError struct {
 	Scopes []string
 	// InVain means that the last sign-in asked for Scopes already.
 	InVain bool
+	// Request is what the server refuses, such as one tool, if it lets everybody
+	// have the rest.
+	Request string
 }
 
 // Error says that a sign-in is needed and why. It holds no token.
@@ -208,10 +214,15 @@ func (e *SignInError) Error() string {
 		return fmt.Sprintf("the user has too few rights: it asks for %s, as the last sign-in did", strings.Join(e.Scopes, " "))
 	case len(e.Scopes) > 0:
 		return "needs sign-in with more rights: it asks for " + strings.Join(e.Scopes, " ")
-	case e.Reason != "":
-		return "needs sign-in: " + e.Reason
 	}
-	return "needs sign-in"
+	text := "needs sign-in"
+	if e.Request != "" {
+		text += " for " + e.Request
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
 }
 
 // SignInHint is the command that a person types.
@@ -222,8 +233,8 @@ func (e *SignInError) SignInHint() string {
 	return "broker auth login " + Quote(e.Server)
 }
 
-// Partial reports whether the token is good for other requests.
-func (e *SignInError) Partial() bool { return len(e.Scopes) > 0 }
+// Partial reports whether the token, or none, is good for other requests.
+func (e *SignInError) Partial() bool { return len(e.Scopes) > 0 || e.Request != "" }
 
 // checkSecure refuses addresses that a secret must not be sent to.
 func checkSecure(what, address string) error {

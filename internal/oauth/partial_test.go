@@ -125,8 +125,8 @@ func TestOpensSession(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := opensSession(req); got != want {
-			t.Errorf("opensSession(%s) = %v", body, got)
+		if got := subjectOf(req).opens(); got != want {
+			t.Errorf("subjectOf(%s).opens() = %v", body, got)
 		}
 	}
 }

@@ -83,6 +83,9 @@ type stored struct {
 	Keyring string    `json:"keyring,omitempty"` // the name of its entry
 	Saved   time.Time `json:"saved"`
 	Record  *record   `json:"record,omitempty"`
+	// Challenge is how the server refused a call, for the next sign-in: some say where
+	// to sign in nowhere else.
+	Challenge *challenge `json:"challenge,omitempty"`
 }
 
 // key names the record of one server at one address. Two state directories do
@@ -182,8 +185,12 @@ func (s *store) save(key string, r *record) error {
 		return fmt.Errorf("keep the token: %w", err)
 	}
 	f := stored{Keyring: entryPrefix + key, Saved: time.Now()}
+	old, _ := s.file(key)
+	if old != nil {
+		f.Challenge = old.Challenge
+	}
 	if err := s.keyring.Set(f.Keyring, string(text)); err != nil {
-		if old, _ := s.file(key); old != nil && old.Keyring != "" {
+		if old != nil && old.Keyring != "" {
 			_ = s.keyring.Delete(old.Keyring) // an old one must not outlive it; the file wins in any case
 		}
 		f.Keyring, f.Record = "", r
@@ -213,10 +220,42 @@ func (s *store) remove(key string) error {
 			return fmt.Errorf("delete the token from the keyring: %w", err)
 		}
 	}
+	if f != nil && f.Challenge != nil { // is of the server, and needed to sign in again
+		return s.write(key, stored{Saved: time.Now(), Challenge: f.Challenge})
+	}
 	if err := s.docs.SetDocument(context.Background(), key, nil); err != nil {
 		return fmt.Errorf("delete the token: %w", err)
 	}
 	return nil
+}
+
+// challenge returns how the server refused a call before.
+func (s *store) challenge(key string) challenge {
+	if f, _ := s.file(key); f != nil && f.Challenge != nil {
+		return *f.Challenge
+	}
+	return challenge{}
+}
+
+// keepChallenge keeps how the server has refused a call.
+func (s *store) keepChallenge(ctx context.Context, key string, c challenge) error {
+	unlock, err := s.lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	f, err := s.file(key)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		f = &stored{Saved: time.Now()}
+	}
+	if f.Challenge != nil && f.Challenge.equal(c) {
+		return nil
+	}
+	f.Challenge = &c
+	return s.write(key, *f)
 }
 
 // where says in words where the record is kept.

@@ -68,6 +68,8 @@ type registration struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret,omitempty"`
 	Style  int    `json:"style"`
+	// Scopes are those that it was registered with.
+	Scopes []string `json:"scopes,omitempty"`
 }
 
 func registrationKey(issuer, redirect string) string {
@@ -88,14 +90,14 @@ func (l *login) registered(ctx context.Context, r *record) error {
 	}
 	defer unlock()
 	var known registration
-	if body, err := docs.Document(ctx, key); err == nil && json.Unmarshal(body, &known) == nil && known.ID != "" {
+	if body, err := docs.Document(ctx, key); err == nil && json.Unmarshal(body, &known) == nil && known.ID != "" && len(union(known.Scopes, r.Scopes)) == len(known.Scopes) {
 		r.ClientID, r.ClientSecret, r.AuthStyle = known.ID, known.Secret, known.Style
 		return nil
 	}
 	if err := l.register(ctx, r); err != nil {
 		return err
 	}
-	body, err := json.Marshal(registration{r.ClientID, r.ClientSecret, r.AuthStyle})
+	body, err := json.Marshal(registration{r.ClientID, r.ClientSecret, r.AuthStyle, r.Scopes})
 	if err == nil {
 		err = docs.SetDocument(ctx, key, body)
 	}

@@ -1,0 +1,129 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+)
+
+const (
+	// A refusal is remembered this long, so that a server is not asked again
+	// and again while nobody has signed in.
+	refusalMemory = time.Minute
+	// maxSubject bounds what is read of a request to find its subject.
+	maxSubject = 8 << 20
+)
+
+// A subject is what a request is about: a method and, for tools, which one. The zero
+// value is the session as a whole.
+type subject struct{ method, tool string }
+
+// discoverMethod is how newer clients begin. What a server answers to it says nothing
+// of the rest.
+const discoverMethod = "server/discover"
+
+// subjectOf reads what a request is about. A session depends on the answer to
+// initialize, and to the GET of the transport of protocol 2024-11-05; a server may
+// refuse any other request and answer the rest.
+func subjectOf(req *http.Request) subject {
+	if req.Method == http.MethodGet {
+		return subject{}
+	}
+	unknown := subject{method: "a request"}
+	if req.GetBody == nil {
+		return unknown
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return unknown
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, maxSubject))
+	if err != nil {
+		return unknown
+	}
+	var m struct {
+		Method string `json:"method"`
+		Params struct {
+			Name string `json:"name"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(text, &m) // what is of another type is left out
+	switch m.Method {
+	case "":
+		return unknown
+	case "tools/call":
+		return subject{m.Method, m.Params.Name}
+	case "initialize":
+		return subject{}
+	}
+	return subject{method: m.Method}
+}
+
+// opens reports whether a session depends on the request.
+func (s subject) opens() bool { return s == subject{} }
+
+// String names a subject in an error.
+func (s subject) String() string {
+	if s.tool != "" {
+		return "the tool " + cleanText(s.tool)
+	}
+	return cleanText(s.method)
+}
+
+// A refusal is a token, or none, that the server did not take.
+type refusal struct {
+	token string
+	until time.Time
+	err   *SignInError
+}
+
+// refusedBefore is the error for a token that was refused a moment ago.
+func (h *handler) refusedBefore(rec *record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refused == nil || h.refused.token != accessToken(rec) || h.m.now().After(h.refused.until) {
+		return nil
+	}
+	return h.refused.err
+}
+
+// refuse returns the error for a token that the server does not take, and remembers it
+// if a session cannot be opened with it. Where the session is open without a token, or
+// with one that was just issued, the error is for the one request.
+func (h *handler) refuse(about subject, token, reason string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err := h.signIn(reason)
+	if about.opens() {
+		h.refused = &refusal{token: token, until: h.m.now().Add(refusalMemory), err: err}
+	} else if token == "" && !h.known || token != "" && token == h.forced {
+		err.Request = about.String()
+	}
+	return err
+}
+
+// maxChallenged bounds how many scopes are kept of what a server has refused.
+const maxChallenged = 50
+
+// keep keeps how the server refused a request, which the next sign-in needs if the
+// server opens sessions for everybody.
+func (h *handler) keep(ctx context.Context, about subject, resp *http.Response) {
+	c := challengeOf(resp.Header)
+	if about.opens() || about.method == discoverMethod || c.Metadata == "" && len(c.Scopes) == 0 {
+		return // a sign-in asks that itself
+	}
+	before := h.m.store.challenge(h.key)
+	if c.Metadata == before.Metadata {
+		c.Scopes = union(before.Scopes, c.Scopes)
+	}
+	c.Scopes = c.Scopes[:min(len(c.Scopes), maxChallenged)]
+	if c.equal(before) {
+		return
+	}
+	if err := h.m.store.keepChallenge(ctx, h.key, c); err != nil {
+		h.m.log.Warn("cannot keep where a server wants a sign-in", "server", h.s.Name, "err", err)
+	}
+}

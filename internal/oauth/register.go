@@ -1,0 +1,119 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+)
+
+// The ways in which a client proves at a token endpoint who it is, RFC 7591 section 2.
+const (
+	methodNone  = "none"
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+)
+
+// authMethod is the way that the authorization server offers, empty if it offers none
+// that the broker has. A client needs no secret if it can do without. Where nothing is
+// offered that is so too: most servers that say nothing have clients like the broker in
+// mind.
+func (l *login) authMethod() string {
+	offered := l.as.TokenEndpointAuthMethodsSupported
+	known := []string{methodNone, methodBasic, methodPost}
+	if l.s.Client.Secret != "" {
+		known = []string{methodBasic, methodPost}
+	}
+	for _, m := range known {
+		if slices.Contains(offered, m) {
+			return m
+		}
+	}
+	if len(offered) == 0 && l.s.Client.Secret == "" {
+		return methodNone
+	}
+	return ""
+}
+
+// styleOf is how a request says who the client is; it is found out for an empty method.
+func styleOf(method string) oauth2.AuthStyle {
+	switch method {
+	case methodBasic:
+		return oauth2.AuthStyleInHeader
+	case methodPost, methodNone:
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleAutoDetect
+}
+
+// register makes the broker known to the authorization server, with the scopes that it
+// is about to ask for. Some servers accept no scopes in a registration, so it is tried
+// without them too.
+func (l *login) register(ctx context.Context, r *record) error {
+	method := l.authMethod()
+	if method == "" {
+		return fmt.Errorf("client registration: the authorization server offers none of the ways in which the broker can say who it is (%s), only %s",
+			strings.Join([]string{methodNone, methodBasic, methodPost}, ", "), cleanText(strings.Join(l.as.TokenEndpointAuthMethodsSupported, ", ")))
+	}
+	body, err := l.registration(ctx, method, r.Scopes)
+	if e, ok := errors.AsType[*endpointError](err); ok && e.status/100 == 4 && len(r.Scopes) > 0 {
+		if again, err2 := l.registration(ctx, method, nil); err2 == nil {
+			body, err = again, nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("client registration: %w", err)
+	}
+	var a struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+		Method string `json:"token_endpoint_auth_method"`
+	}
+	if json.Unmarshal(body, &a) != nil || a.ID == "" {
+		return errors.New("client registration: the authorization server answered without a client")
+	}
+	r.ClientID, r.ClientSecret = a.ID, a.Secret
+	switch {
+	case a.Method == methodNone:
+		r.ClientSecret = "" // which it does not want to see
+	case a.Method == "" && a.Secret != "" && method == methodNone:
+		a.Method = methodBasic // the default of RFC 7591
+	case a.Method == "":
+		a.Method = method
+	}
+	if (a.Method == methodBasic || a.Method == methodPost) && a.Secret == "" {
+		return fmt.Errorf("client registration: the authorization server wants %s and gave no secret", a.Method)
+	}
+	r.AuthStyle = int(styleOf(a.Method))
+	return nil
+}
+
+// registration asks for a client and returns the answer.
+func (l *login) registration(ctx context.Context, method string, scopes []string) ([]byte, error) {
+	body, err := json.Marshal(&oauthex.ClientRegistrationMetadata{
+		RedirectURIs:            []string{l.redirect},
+		ApplicationType:         applicationType(l.redirect),
+		TokenEndpointAuthMethod: method,
+		GrantTypes:              []string{"authorization_code", "refresh_token"},
+		ResponseTypes:           []string{"code"},
+		ClientName:              "broker (MCP)",
+		Scope:                   strings.Join(scopes, " "),
+		SoftwareID:              "github.com/mcpbroker/mcpbroker",
+	})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.as.RegistrationEndpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("invalid address")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return ask(l.c, req)
+}

@@ -57,8 +57,11 @@ type ConnectError struct {
 // which no other call gets round.
 func (e *ConnectError) Error() string {
 	verb := "connect to"
-	if e.Sent {
+	switch {
+	case e.Sent:
 		verb = "lost connection to"
+	case isPartial(e.Err):
+		verb = "call"
 	}
 	s := fmt.Sprintf("%s %s: %v", verb, e.Server, e.Err)
 	if e.State == StateNeedsSignIn && e.Hint != "" {

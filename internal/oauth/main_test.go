@@ -97,6 +97,7 @@ type world struct {
 	clock  *clock
 	log    *buffer
 	m      *Manager
+	cache  string // where lists of tools are kept; empty for nowhere
 }
 
 type buffer struct {
@@ -170,7 +171,7 @@ func (w *world) pool() *upstream.Pool {
 	w.t.Helper()
 	logger := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p := upstream.NewPool([]upstream.Config{{Name: w.server.Name, URL: w.server.URL, StartTimeout: 30 * time.Second}}, &upstream.Options{
-		Logger: logger,
+		Logger: logger, CacheDir: w.cache,
 		OAuth: func(c upstream.Config, url string) (auth.OAuthHandler, error) {
 			return w.m.Handler(Server{Name: c.Name, URL: url, Client: w.server.Client}), nil
 		},

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,7 +17,8 @@ import (
 // A partly is a server that answers some methods and tools to everybody and
 // refuses the others with 401.
 type partly struct {
-	open []string // methods, and tools of tools/call
+	open         []string // methods, and tools of tools/call
+	capabilities string   // those of tools if it is empty
 
 	mu   sync.Mutex
 	seen []string
@@ -38,8 +40,9 @@ func (p *partly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	p.seen = append(p.seen, what)
+	isOpen := slices.Contains(p.open, what)
 	p.mu.Unlock()
-	if !slices.Contains(p.open, what) {
+	if !isOpen {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		w.WriteHeader(http.StatusUnauthorized)
 		return
@@ -50,12 +53,21 @@ func (p *partly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case "initialize":
-		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"partly","version":"1"}}`
+		result = fmt.Sprintf(`{"protocolVersion":"2025-06-18","capabilities":%s,"serverInfo":{"name":"partly","version":"1"}}`, cmp.Or(p.capabilities, `{"tools":{}}`))
+	case "prompts/list", "resources/list", "resources/templates/list", "logging/setLevel":
+		result = `{"prompts":[],"resources":[],"resourceTemplates":[]}`
 	case "tools/list":
 		result = `{"tools":[{"name":"free","inputSchema":{"type":"object"}},{"name":"closed","inputSchema":{"type":"object"}}]}`
 	}
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+}
+
+// refuse closes what was open.
+func (p *partly) refuse(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open = slices.DeleteFunc(p.open, func(s string) bool { return s == what })
 }
 
 // sent counts the requests of one kind.
@@ -128,5 +140,45 @@ func TestOpensSession(t *testing.T) {
 		if got := subjectOf(req).opens(); got != want {
 			t.Errorf("subjectOf(%s).opens() = %v", body, got)
 		}
+	}
+}
+
+// A server that refuses a list beside its tools, its event stream, or its tools after
+// they were listed once, is used all the same.
+func TestServerThatRefusesWhatIsBesideItsTools(t *testing.T) {
+	open := []string{"initialize", "notifications/initialized", "tools/list", "free"}
+	for name, refused := range map[string]string{
+		"prompts": "prompts/list", "resources": "resources/list", "templates": "resources/templates/list", "levels": "logging/setLevel", "tools": "tools/list",
+	} {
+		t.Run(name, func(t *testing.T) {
+			remote := &partly{open: append(slices.Clone(open), "prompts/list", "resources/list", "resources/templates/list", "logging/setLevel", "ping"),
+				capabilities: `{"tools":{},"prompts":{},"resources":{},"logging":{}}`}
+			srv := httptest.NewServer(remote)
+			t.Cleanup(srv.Close)
+			w := newWorld(t)
+			w.server.URL = srv.URL
+			w.cache = t.TempDir()
+			if refused == "tools/list" { // they are known from before
+				p := w.pool()
+				if st := p.Refresh(t.Context())[0]; st.State != upstream.StateReady {
+					t.Fatalf("status = %+v", st)
+				}
+				p.Close()
+			}
+			remote.refuse(refused)
+			p := w.pool()
+			for range 2 {
+				if err := w.call(p, "free"); err != nil {
+					t.Errorf("an open tool: %v", err)
+				}
+				p.Refresh(t.Context())
+			}
+			if st := p.Status()[0]; refused != "tools/list" && st.State != upstream.StateReady {
+				t.Errorf("status = %+v", st)
+			}
+			if remote.sent(refused) == 0 && refused != "logging/setLevel" {
+				t.Errorf("%s was not asked for: nothing was tested", refused)
+			}
+		})
 	}
 }

@@ -160,6 +160,13 @@ func (d *dialer) hint(err error, h *hide.Hider) string {
 	if e, ok := errors.AsType[*outbound.RedirectError](err); ok {
 		return fmt.Sprintf(`if that is the server, correct "url" to begin with %s`, e.To)
 	}
+	if e, ok := errors.AsType[*outbound.TLSError](err); ok { // which says what helps
+		test := launch.ByHand("broker", []string{"servers", "test", d.cfg.Name})
+		if e.CertFile {
+			return "SSL_CERT_FILE=authority.pem " + test
+		}
+		return test + ", when that is done"
+	}
 	if _, ok := errors.AsType[net.Error](err); ok && d.cfg.Command == "" {
 		return `check "url" and the network`
 	}

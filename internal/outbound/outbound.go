@@ -102,7 +102,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.Transport.RoundTrip(req)
 	if err != nil {
-		return nil, err
+		return nil, explainTLS(req.URL.Host, err)
 	}
 	if !t.o.Events || !IsEvents(resp) {
 		resp.Body = Limit(resp.Body, t.o.MaxBytes)

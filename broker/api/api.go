@@ -160,7 +160,11 @@ func (s *server) serve(r route, private bool, w http.ResponseWriter, req *http.R
 	}
 	if refusal != nil {
 		if refusal.Status == http.StatusUnauthorized {
-			w.Header().Set("WWW-Authenticate", "Bearer")
+			challenge := `Bearer realm="broker"`
+			if req.Header.Get("Authorization") != "" { // else there is no error, RFC 6750 section 3.1
+				challenge += `, error="invalid_token"`
+			}
+			w.Header().Set("WWW-Authenticate", challenge)
 		}
 		refusal.write(w)
 		return

@@ -245,7 +245,7 @@ func ownPages(next http.Handler, loopback bool, refuse func(w http.ResponseWrite
 func withToken(next http.Handler, o HTTPOptions) http.Handler {
 	needed := &auth.RequireBearerTokenOptions{AllowMissingExpiration: true}
 	if o.SignIn != nil {
-		needed.Scopes, needed.ResourceMetadataURL = o.SignIn.Scopes, o.SignIn.metadataURL()
+		needed.Scopes = o.SignIn.Scopes
 	}
 	verify := func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		client, limits := o.owner(token)
@@ -257,12 +257,12 @@ func withToken(next http.Handler, o HTTPOptions) http.Handler {
 		}
 		return o.SignIn.info(ctx, token, o.named)
 	}
-	next = auth.RequireBearerToken(verify, needed)(next)
+	next = withChallenge(auth.RequireBearerToken(verify, needed), next, o.SignIn)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fields := strings.Fields(r.Header.Get("Authorization")); len(fields) == 2 {
 			if _, l := o.owner(fields[1]); l.Expired() {
 				why := "this token expired on " + l.Expires.UTC().Format("2006-01-02 15:04 MST") + ": ask for a new one"
-				w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer error=\"invalid_token\", error_description=%q", why))
+				w.Header().Set("WWW-Authenticate", challenge(http.StatusUnauthorized, r, o.SignIn)+fmt.Sprintf(", error_description=%q", why))
 				http.Error(w, why, http.StatusUnauthorized)
 				return
 			}

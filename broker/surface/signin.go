@@ -96,6 +96,7 @@ func forBearer(answer func(w http.ResponseWriter, r *http.Request, p *upstream.P
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := auth.TokenInfoFromContext(r.Context())
 		if info == nil {
+			w.Header().Set("WWW-Authenticate", challenge(http.StatusUnauthorized, r, nil))
 			http.Error(w, "a token is needed", http.StatusUnauthorized)
 			return
 		}

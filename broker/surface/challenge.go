@@ -1,0 +1,58 @@
+package surface
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// challenge is the header WWW-Authenticate of an answer of 401 or 403, by RFC 6750 and
+// RFC 9728: which token is needed, and what is wrong with the one that was sent.
+func challenge(status int, r *http.Request, s *SignIn) string {
+	params := []string{`realm="broker"`}
+	switch {
+	case status == http.StatusForbidden:
+		params = append(params, `error="insufficient_scope"`)
+	case r.Header.Get("Authorization") != "": // without one there is no error, RFC 6750 section 3.1
+		params = append(params, `error="invalid_token"`)
+	}
+	if s != nil {
+		if at := s.metadataURL(); at != "" {
+			params = append(params, fmt.Sprintf("resource_metadata=%q", at))
+		}
+		if len(s.Scopes) > 0 {
+			params = append(params, fmt.Sprintf("scope=%q", strings.Join(s.Scopes, " ")))
+		}
+	}
+	return "Bearer " + strings.Join(params, ", ")
+}
+
+// A challengingWriter writes the answer of the check of a token, and adds the header
+// to a refusal.
+type challengingWriter struct {
+	http.ResponseWriter
+	r      *http.Request
+	signIn *SignIn
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *challengingWriter) WriteHeader(status int) {
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		w.Header().Set("WWW-Authenticate", challenge(status, w.r, w.signIn))
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// withChallenge serves check, whose refusals have the header. Check calls the handler
+// that it is given for requests with a good token, and that writes as it likes.
+func withChallenge(check func(http.Handler) http.Handler, next http.Handler, s *SignIn) http.Handler {
+	checked := check(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := w.(*challengingWriter); ok {
+			w = c.ResponseWriter
+		}
+		next.ServeHTTP(w, r)
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		checked.ServeHTTP(&challengingWriter{w, r, s}, r)
+	})
+}

@@ -1,9 +1,12 @@
 package codegen
 
 import (
+	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
 // A Module is what a script runs when it imports a server: one thin function
@@ -36,6 +39,31 @@ func RunModule(s *discovery.Server, only map[string]bool) Module {
 	m.Source = b.String()
 	return m
 }
+
+// UnlistedModule returns the module that runs a server whose tools are not known, such
+// as one that cannot be reached. It has a function for each word that a script may mean
+// by a tool; a call of one says what is wrong with the server.
+func UnlistedModule(s *discovery.Server, words iter.Seq[string]) Module {
+	m := Module{Path: ModulePath(s), Global: s.Namespace}
+	var b strings.Builder
+	b.WriteString("import { callMCPTool } from './helpers/callMCPTool';\n")
+	for word := range words {
+		if len(m.Exports) == maxGuessed || !tsname.IsIdentifier(word) || unguessed[word] {
+			continue
+		}
+		// A reserved word is no name of a constant, but one of an export.
+		fmt.Fprintf(&b, "const tool_%s = (input) => callMCPTool(%s, input);\nexport { tool_%[1]s as %[1]s };\n", word, quote(s.Prefix+"__"+word))
+		m.Exports = append(m.Exports, word)
+	}
+	m.Source = b.String()
+	return m
+}
+
+// unguessed are members that the language asks objects for by itself.
+var unguessed = map[string]bool{"default": true, "then": true, "toJSON": true, "toString": true, "valueOf": true, "constructor": true, "__proto__": true}
+
+// maxGuessed is how many functions the module of a server has whose tools are not known.
+const maxGuessed = 2000
 
 // ModulePath is the path under which scripts import server s.
 func ModulePath(s *discovery.Server) string { return "servers/" + s.Folder }

@@ -90,6 +90,23 @@ func (g *Generator) PythonModule(s *discovery.Server) string {
 	return b.String() + m.funcs.String()
 }
 
+// UnlistedPython is UnlistedModule in Python: any name of the module is a function.
+func UnlistedPython(s *discovery.Server) string {
+	return pythonMarker + "\n" + docstring("Tools of the MCP server "+quote(s.Listing.Server)+", which has not listed them.", "") + `
+from helpers.call_mcp_tool import call_mcp_tool
+
+
+def __getattr__(name):
+    if name.startswith("_"):
+        raise AttributeError(name)
+
+    async def tool(input=None, /, **arguments):
+        return await call_mcp_tool(` + quote(s.Prefix+"__") + ` + name, input, **arguments)
+
+    return tool
+`
+}
+
 // pythonFuncs gives each tool of a server a function name. One that is spelt as
 // its own function name keeps it.
 func pythonFuncs(tools []*discovery.Tool) (funcs []string, names *tsname.Set) {

@@ -67,6 +67,7 @@ type Execution struct {
 	bridge                   *bridge.Bridge
 	budget                   *bridge.Budget
 	drifts                   drifts
+	habits                   habits
 	journal                  *journaling        // nil for none
 	repeat                   []sandbox.Recorded // of the runs before
 	changed                  bool               // the script is another one than theirs

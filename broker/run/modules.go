@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,6 +43,9 @@ func (e *Executor) modules(ctx context.Context, lang sandbox.Language, code stri
 		names = append(names, codegen.ModulePath(s))
 		if imports(code, s) || hasWord(code, s.Namespace, nil) {
 			m := codegen.RunModule(s, namedTools(code, words, s))
+			if len(s.Tools) == 0 && e.catalog.Unlisted(s.Listing.Server) {
+				m = codegen.UnlistedModule(s, slices.Values(slices.Sorted(maps.Keys(words))))
+			}
 			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global, Withheld: e.withheld(full, scope, s, words)})
 		}
 	}
@@ -87,7 +92,11 @@ func (e *Executor) pythonModules(ctx context.Context, code string) (modules []sa
 		path := "servers/" + called[i]
 		names = append(names, path)
 		if usesPython(code, called[i]) {
-			modules = append(modules, sandbox.Module{Path: path, Source: types.PythonModule(s), Global: called[i]})
+			source := types.PythonModule(s)
+			if len(s.Tools) == 0 && e.catalog.Unlisted(s.Listing.Server) {
+				source = codegen.UnlistedPython(s)
+			}
+			modules = append(modules, sandbox.Module{Path: path, Source: source, Global: called[i]})
 		}
 	}
 	return modules, names, nil

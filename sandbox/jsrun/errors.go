@@ -29,7 +29,11 @@ func (r *runtime) describeValue(v goja.Value, depth int) string {
 	}
 	text := r.errorLine(o)
 	text += r.cleanStack(stringOr(o.Get("stack"), ""), maxFrames, shortIndent)
-	if hint := r.hint(r.errorHead(o)); hint != "" {
+	hint := r.hint(r.errorHead(o))
+	if own := o.Get("hint"); hint == "" && r.thrown[o] && own != nil && goja.IsString(own) {
+		hint = own.String() // of a call that failed
+	}
+	if hint != "" {
 		text += "\nhint: " + hint
 	}
 	if depth >= 3 {

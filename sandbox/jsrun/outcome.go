@@ -24,6 +24,9 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 		}
 	}
 	var out Outcome
+	if r.script.idle != "" {
+		out.Notes = append(out.Notes, r.script.idle)
+	}
 	switch {
 	case r.main == nil:
 	case r.main.State() == goja.PromiseStateRejected:

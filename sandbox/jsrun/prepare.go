@@ -16,6 +16,7 @@ type prepared struct {
 	*script.Tree
 	program  *goja.Program
 	needs    amend.Needs
+	idle     string                          // a note that it does nothing
 	implicit bool                            // its value is that of its last expression, without return
 	reads    map[script.Spot]script.ReadSite // if the program is to be checked
 }
@@ -48,6 +49,7 @@ func compile(tree *script.Tree) (*prepared, error) {
 	if s.needs, err = amend.Tree(tree); err != nil {
 		return nil, err
 	}
+	s.idle = s.Idle()
 	s.implicit = s.Finish()
 	if s.program, err = goja.CompileAST(s.Root, false); err != nil {
 		if wrong, ok := errors.AsType[*goja.CompilerSyntaxError](err); ok {

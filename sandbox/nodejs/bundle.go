@@ -45,7 +45,7 @@ type Bundle struct {
 	Getters bool `json:"getters,omitempty"`
 	// Hints say of names that are not defined where they can be had, and
 	// Withheld what to use in the place of what other runtimes have. Messages are hints
-	// for messages of TypeErrors.
+	// for messages of the engine.
 	Hints    map[string]string `json:"hints,omitempty"`
 	Messages map[string]string `json:"messages"`
 	Withheld map[string]string `json:"withheld"`
@@ -83,7 +83,11 @@ func Bundled(ctx context.Context, p script.Program, knows func(name string) bool
 	if err != nil {
 		return nil, verdict.Notes, err
 	}
-	return f.bundled(verdict), verdict.Notes, nil
+	notes = verdict.Notes
+	if idle := f.Idle(); idle != "" {
+		notes = append(notes, idle)
+	}
+	return f.bundled(verdict), notes, nil
 }
 
 // A foreign program is one that another engine will run.

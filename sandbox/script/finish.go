@@ -55,6 +55,32 @@ func endingOf(list []ast.Statement) Ending {
 // Ending finds out how the program ends, without what it asks for by "export default".
 func (t *Tree) Ending() Ending { return endingOf(withoutDirective(t.Main.Body.List)) }
 
+// Idle says that a program does nothing but declare functions, none of which it is clear
+// to call; empty for others.
+func (t *Tree) Idle() string {
+	if t.Main == nil || t.asked {
+		return ""
+	}
+	e := t.Ending()
+	if e.Kind != EndsAsItIs {
+		return ""
+	}
+	first := ""
+	for _, s := range e.Body {
+		name, _, inert := declared(s)
+		if !inert {
+			return ""
+		}
+		if name != nil && first == "" {
+			first = name.Name.String()
+		}
+	}
+	if first == "" {
+		return ""
+	}
+	return "nothing ran: the script only declares functions; call one, as in return " + first + "(…)"
+}
+
 // Finish gives a program its result, and makes $broker_float(main()) of what its
 // statements start and do not await. It reports whether the result is that of an
 // expression, which counts only if the program prints nothing.

@@ -65,7 +65,7 @@ func (src *Source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Mes
 
 // missingExport matches both errors about a name that a module does not have.
 var missingExport = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:No matching export in|Import) "(?:[a-z]+:)?([^"]*)" (?:for import|will always be undefined because there is no matching export in) "(?:vfs:)?([^"]*)"`)
+	return regexp.MustCompile(`^(?:No matching export in|Import) "(?:[a-z]+:)?([^"]*)" (?:for import|will always be undefined because (?:there is no matching export in|the file)) "(?:vfs:)?([^"]*)"`)
 })
 
 func (src *Source) problem(text composed, m api.Message) string {

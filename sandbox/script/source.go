@@ -58,14 +58,19 @@ func Read(p Program, parameters ...string) (*Source, error) {
 		return nil, fmt.Errorf("language %q does not run here; use typescript or javascript\n0 tools called", p.Language)
 	}
 	src.head = "(function(" + strings.Join(append([]string{"$keep", "$call", "$error", AbsentName, FloatName}, parameters...), ",") + `){"use strict";`
-	body := []byte(withoutFence(p.Code))
-	src.Tokens = Scan(string(body))
+	text, err := withoutFence(p.Code)
+	if err != nil {
+		return nil, err
+	}
+	body := []byte(text)
+	src.Tokens = Scan(text)
 	if err := src.Tokens.tooDeep(); err != nil {
 		return nil, err
 	}
 	src.plain = p.Language == sandbox.JavaScript
 	w := rewriter{src: src, lex: src.Tokens, body: body}
 	w.statements()
+	w.commonJS()
 	w.uses(p.Modules)
 	src.Tokens.largeIntegers(func(offset int, message string) {
 		src.refused = append(src.refused, src.Located(offset, message))
@@ -75,29 +80,6 @@ func Read(p Program, parameters ...string) (*Source, error) {
 		return nil, &Refusal{src.refused}
 	}
 	return src, nil
-}
-
-// withoutFence blanks the lines of a Markdown fence around the whole program,
-// and a byte order mark.
-func withoutFence(code string) string {
-	if strings.HasPrefix(code, "\ufeff") {
-		code = "   " + code[len("\ufeff"):]
-	}
-	trimmed := strings.TrimSpace(code)
-	if !strings.HasPrefix(trimmed, "```") {
-		return code
-	}
-	start := strings.Index(code, "```")
-	firstEnd := start + strings.IndexAny(code[start:]+"\n", "\n\r\u2028\u2029")
-	if strings.ContainsAny(code[start+3:min(firstEnd, len(code))], "`;(){}") {
-		return code // not a line that opens a fence
-	}
-	b := []byte(code)
-	blank(b, start, min(firstEnd, len(code)))
-	if last := strings.LastIndex(code, "```"); last > start && strings.HasSuffix(trimmed, "```") {
-		blank(b, last, last+3)
-	}
-	return string(b)
 }
 
 // blank overwrites b[start:end] with spaces; lines stay.
@@ -253,15 +235,15 @@ func (w *rewriter) exportDefault(i int) int {
 	switch kind := w.lex.Text(j); {
 	case (kind == "function" || kind == "class") && w.lex.Kind(named) == Word && w.lex.Text(named) != "extends":
 		blank(w.body, exported.Start, dflt.End)
-		if kind == "function" {
-			w.returnDefault(w.lex.Text(named))
+		if name := w.lex.Text(named); kind == "function" && !w.calledAtTop(name) {
+			w.returnDefault(name)
 		}
 	case kind == "interface" || kind == "abstract":
 		blank(w.body, exported.Start, dflt.End)
 	default:
 		copy(w.body[exported.Start:], "var   ")
 		copy(w.body[dflt.Start:], defaultName+" =")
-		w.returnDefault(defaultName)
+		w.returnAssigned(i + 2)
 	}
 	return i + 1
 }

@@ -22,6 +22,8 @@ var Withheld = map[string]string{
 	"WebSocket":      noNetwork,
 	"EventSource":    noNetwork,
 	"require":        noPackages,
+	"module":         noExports,
+	"exports":        noExports,
 	"importScripts":  noPackages,
 	"fs":             noFiles,
 	"process":        noProcess,

@@ -159,7 +159,8 @@ function describeValue(value, depth) {
     const shown = stack.split('\n').filter((l) => FRAME.test(l) && l.includes(bundle.file + ':')).slice(0, 8);
     for (const l of shown) text += '\n  at ' + FRAME.exec(l)[1];
   }
-  const hint = hintFor('' + name, '' + message);
+  const own = name === 'ToolError' ? get(value, 'hint') : undefined; // of a call that failed
+  const hint = hintFor('' + name, '' + message) ?? (typeof own === 'string' ? own : undefined);
   if (hint) text += '\nhint: ' + hint;
   if (depth >= 3) return text;
   const cause = get(value, 'cause');
@@ -176,7 +177,7 @@ function hintFor(name, message) {
     const missing = /^(\S+) is not defined$/.exec(message)?.[1];
     return missing ? (bundle.hints?.[missing] ?? bundle.withheld[missing]) : undefined;
   }
-  if (name === 'TypeError' && Object.hasOwn(bundle.messages, message)) return bundle.messages[message];
+  if ((name === 'TypeError' || name === 'SyntaxError') && Object.hasOwn(bundle.messages, message)) return bundle.messages[message];
   if (name === 'RangeError' && message.startsWith('Maximum call stack')) {
     return 'a function calls itself without end, or too deeply: use a loop';
   }

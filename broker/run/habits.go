@@ -1,0 +1,53 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync/atomic"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// Scripts are written by models that know MCP clients: they unwrap a result that is
+// unwrapped already, or look for a client. Hints say what to write.
+var (
+	// unwraps matches reads of the content of a CallToolResult.
+	unwraps = lazyregexp.New(`\.content\s*(?:\?\.\s*)?\[|\.content\s*(?:\?|!)?\.\s*(?:find|map|filter|at|forEach|some|flatMap|length)\b|\.(?:structuredContent|structured_content)\b|` +
+		`\[\s*["'](?:content|structuredContent)["']\s*\]\s*[\[.]|\bof\s+\w+\.content\b|\bin\s+\w+\.content\b|\.get\(\s*["']content["']`)
+	// calls matches calls through a client.
+	calls = lazyregexp.New(`\.\s*(?:callTool|call_tool)\s*\(|\b(?:mcp|mcpClient|client|session|tools)\s*\.\s*(?:call|callMCPTool|invoke|execute)\s*\(`)
+)
+
+const (
+	unwrapsHint = "a call returns what the tool answered, parsed, and not { content: [{ text }] }: use r where the script has r.content[0].text or r.structuredContent"
+	callsHint   = "there is no client: call a tool as server.tool(input), or as callMCPTool('server__tool', input)"
+)
+
+// habits note what the results of an execution had. The zero value is ready; it is safe
+// for concurrent use.
+type habits struct {
+	values, content atomic.Bool
+}
+
+// see notes the value of a call.
+func (h *habits) see(value json.RawMessage) {
+	if len(value) == 0 {
+		return
+	}
+	h.values.Store(true)
+	if !h.content.Load() && (bytes.Contains(value, []byte(`"content"`)) || bytes.Contains(value, []byte(`"structuredContent"`))) {
+		h.content.Store(true)
+	}
+}
+
+// hints are about code whose run ended so.
+func (h *habits) hints(code string, exit int) (hints []string) {
+	if h.values.Load() && !h.content.Load() && unwraps.MatchString(code) {
+		hints = append(hints, unwrapsHint)
+	}
+	if exit == sandbox.ExitThrew && calls.MatchString(code) {
+		hints = append(hints, callsHint)
+	}
+	return hints
+}

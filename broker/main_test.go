@@ -69,6 +69,8 @@ func serveUpstream(kind string) {
 		addLibrary(s)
 	case "shifty":
 		addShiftyTools(s)
+	case "stripe":
+		addListTools(s)
 	default:
 		addListedTools(s, kind)
 	}

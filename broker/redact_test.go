@@ -71,7 +71,7 @@ func TestSecretsDoNotLeave(t *testing.T) {
 			if strings.Contains(text, secret) || strings.Contains(text, mail) || strings.Contains(text, "acme-mail") {
 				t.Errorf("%s, %s: %s", version, name, text)
 			}
-			if !json.Valid([]byte(text)) || name != "of a search" && !tokenForm.MatchString(text) || name == "whole" && !strings.Contains(text, `\"same\":true`) {
+			if !json.Valid([]byte(text)) || name != "of a search" && !tokenForm.MatchString(text) || name == "whole" && (!strings.Contains(text, `"same":true`) || strings.Contains(text, "kim@")) {
 				t.Errorf("%s, %s: %s", version, name, text)
 			}
 		}

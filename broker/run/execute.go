@@ -68,6 +68,7 @@ type Execution struct {
 	budget                   *bridge.Budget
 	drifts                   drifts
 	habits                   habits
+	partials                 partials
 	journal                  *journaling        // nil for none
 	repeat                   []sandbox.Recorded // of the runs before
 	changed                  bool               // the script is another one than theirs

@@ -34,6 +34,7 @@ func (x *Execution) begin(lang sandbox.Language) {
 func (x *Execution) record(r bridge.Record) {
 	x.learn(r)
 	x.habits.see(r.Value)
+	x.partials.add(r)
 	if x.o.Vault != nil && x.o.Redact.On() && len(r.Result) > 0 {
 		x.o.Vault.Saw(x.Request.Owner, r.Server, r.Result)
 	}

@@ -227,13 +227,21 @@ func Ends(s string, n int) (head, tail string, missing int64) {
 	return head, tail, int64(utf8.RuneCountInString(s[len(head) : len(s)-len(tail)]))
 }
 
+// maxWord is how long a word may be that is not cut.
+const maxWord = 200
+
 // WholeLines takes the broken line off the end of head, and off the beginning of
-// tail but for its line break, unless that is half of it or more.
+// tail but for its line break. Where that would be half of it or more, it takes the
+// broken word: half an address or half a secret is not recognized as one.
 func WholeLines(head, tail string) (string, string) {
 	if i := strings.LastIndexByte(head, '\n'); i >= len(head)/2 {
 		head = head[:i+1]
+	} else if i := strings.LastIndexAny(head, " \t\n"); i >= max(len(head)/2, len(head)-maxWord) {
+		head = head[:i+1]
 	}
 	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
+		tail = tail[i:]
+	} else if i := strings.IndexAny(tail, " \t\n"); i >= 0 && i < min(len(tail)/2, maxWord) {
 		tail = tail[i:]
 	}
 	return head, tail

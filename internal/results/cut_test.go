@@ -119,6 +119,11 @@ func TestCutKeepsWholeLines(t *testing.T) {
 	if len(head)+len(tail) > 1000 || len(head)+len(tail) < 900 {
 		t.Errorf("%d characters, want nearly 1000", len(head)+len(tail))
 	}
+	// Words are whole too, such as addresses that are to be hidden.
+	head, tail, _ = results.Ends(strings.Repeat("kim@example.com ", 500), 1000)
+	if strings.ReplaceAll(head+tail, "kim@example.com", "") != strings.Repeat(" ", strings.Count(head+tail, " ")) {
+		t.Errorf("a word is cut: %q … %q", head[len(head)-30:], tail[:30])
+	}
 	for _, text := range []string{strings.Repeat("x", 5000), "short\n" + strings.Repeat("x", 5000), strings.Repeat("x", 5000) + "\nshort", strings.Repeat("漢", 5000)} {
 		head, tail, missing := results.Ends(text, 1000)
 		if n := utf8.RuneCountInString(head + tail); n < 980 || n > 1000 || !utf8.ValidString(head+tail) || int(missing)+n != utf8.RuneCountInString(text) {

@@ -26,6 +26,12 @@ func elements(v json.RawMessage, f func(json.RawMessage) bool) error {
 // members calls f with the keys and values of an object, the values parts of v,
 // until it returns false.
 func members(v json.RawMessage, f func(key string, value json.RawMessage) bool) error {
+	return countedMembers(v, func(key string, value json.RawMessage, _ int) bool { return f(key, value) })
+}
+
+// countedMembers is members, with the number of items of a value that is an array
+// or an object.
+func countedMembers(v json.RawMessage, f func(key string, value json.RawMessage, items int) bool) error {
 	return parts(v, func(rest json.RawMessage) (json.RawMessage, bool, error) {
 		var key string
 		n := valueLen(rest)
@@ -37,10 +43,11 @@ func members(v json.RawMessage, f func(key string, value json.RawMessage) bool) 
 			return nil, false, errBroken
 		}
 		rest = blank(rest[1:])
-		if n = valueLen(rest); n <= 0 {
+		n, items := scanValue(rest)
+		if n <= 0 {
 			return nil, false, errBroken
 		}
-		return rest[n:], f(key, rest[:n]), nil
+		return rest[n:], f(key, rest[:n], items), nil
 	})
 }
 
@@ -77,6 +84,13 @@ func blank(v json.RawMessage) json.RawMessage { return bytes.TrimLeft(v, " \t\r\
 
 // valueLen is how long the value is that v begins with; zero if it does not end.
 func valueLen(v json.RawMessage) int {
+	n, _ := scanValue(v)
+	return n
+}
+
+// scanValue is valueLen, with the number of items if the value is an array or an
+// object.
+func scanValue(v json.RawMessage) (n, items int) {
 	depth := 0
 	for i := 0; i < len(v); i++ {
 		switch v[i] {
@@ -84,40 +98,55 @@ func valueLen(v json.RawMessage) int {
 			depth++
 		case ']', '}':
 			if depth--; depth < 0 {
-				return i // of a number or a word before it
+				return i, 0 // of a number or a word before it
 			}
 			if depth == 0 {
-				return i + 1
+				if len(blank(v[1:i])) > 0 {
+					items++
+				}
+				return i + 1, items
 			}
 		case '"':
 			n := textLen(v[i:])
 			if n == 0 {
-				return 0
+				return 0, 0
 			}
 			if i += n - 1; depth == 0 {
-				return i + 1
+				return i + 1, 0
 			}
-		case ',', ' ', '\t', '\r', '\n':
+		case ',':
 			if depth == 0 {
-				return i
+				return i, 0
+			}
+			if depth == 1 {
+				items++
+			}
+		case ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i, 0
 			}
 		}
 	}
 	if depth > 0 {
-		return 0
+		return 0, 0
 	}
-	return len(v)
+	return len(v), 0
 }
 
 // textLen is how long the string is that v begins with; zero if it does not end.
 func textLen(v json.RawMessage) int {
-	for i := 1; i < len(v); i++ {
-		switch v[i] {
-		case '\\':
-			i++
-		case '"':
+	for i := 1; ; i++ {
+		n := bytes.IndexByte(v[min(i, len(v)):], '"')
+		if n < 0 {
+			return 0
+		}
+		i += n
+		escapes := 0
+		for j := i - 1; j > 0 && v[j] == '\\'; j-- {
+			escapes++
+		}
+		if escapes%2 == 0 {
 			return i + 1
 		}
 	}
-	return 0
 }

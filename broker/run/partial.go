@@ -1,0 +1,105 @@
+package run
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/internal/results"
+)
+
+// partials are the lists that the tools of one execution returned and that may go
+// on. It is safe for concurrent use.
+type partials struct {
+	mu    sync.Mutex
+	lists map[listQuery]*partial
+	tools []string // in the order of their first list that may go on
+}
+
+// A listQuery is what was asked for: calls for other pages have the same one.
+type listQuery struct{ tool, query string }
+
+// A partial is what the calls for one list have returned.
+type partial struct {
+	page  results.Page // the last that may go on
+	open  bool         // there is one
+	ended bool         // another call has returned the end
+}
+
+const (
+	// maxLists bounds the lists of an execution that are remembered.
+	maxLists = 500
+	// maxPartials is how many tools one answer names.
+	maxPartials = 3
+)
+
+// add remembers what a call has returned.
+func (p *partials) add(r bridge.Record) {
+	if r.Status != bridge.StatusOK {
+		return
+	}
+	page, ok := results.PageOf(r.Args, r.Value)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := listQuery{r.ID, page.Query}
+	l := p.lists[key]
+	if l == nil {
+		if len(p.lists) == maxLists {
+			return
+		}
+		if p.lists == nil {
+			p.lists = map[listQuery]*partial{}
+		}
+		l = &partial{}
+		p.lists[key] = l
+	}
+	if !page.More() {
+		l.ended = true
+		return
+	}
+	if !l.open {
+		p.tools = append(p.tools, r.ID)
+	}
+	l.open, l.page = true, page
+}
+
+// notes say of each tool once that one of its lists may go on, unless a script has
+// read it to its end.
+func (p *partials) notes() (notes []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	said, more := map[string]bool{}, 0
+	for _, tool := range p.tools {
+		if said[tool] {
+			continue
+		}
+		said[tool] = true
+		page, ok := p.open(tool)
+		switch {
+		case !ok:
+		case len(notes) == maxPartials:
+			more++
+		case page.Cursor:
+			notes = append(notes, fmt.Sprintf("%s returned %d, and says that there are more", tool, page.Items))
+		default:
+			notes = append(notes, fmt.Sprintf("%s returned %d, as many as asked: there may be more", tool, page.Items))
+		}
+	}
+	if more > 0 {
+		notes = append(notes, fmt.Sprintf("lists of %d more tools may go on", more))
+	}
+	return notes
+}
+
+// open is a page of the tool after which its list may go on.
+func (p *partials) open(tool string) (page results.Page, ok bool) {
+	for key, l := range p.lists {
+		if key.tool == tool && l.open && !l.ended && (!ok || l.page.Items > page.Items) {
+			page, ok = l.page, true
+		}
+	}
+	return page, ok
+}

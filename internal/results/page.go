@@ -1,0 +1,186 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Page is what a call says of the list that it returned.
+type Page struct {
+	// Items is how many it has.
+	Items int
+	// Asked is how many were asked for; 0 if that is not known.
+	Asked int
+	// Cursor means that the result names what comes after it, or says that there is
+	// more. Ended means that it says the opposite.
+	Cursor, Ended bool
+	// Query is the arguments without those that choose a page: calls with the same
+	// one read the same list.
+	Query string
+}
+
+// More reports whether the list may go on.
+func (p Page) More() bool { return p.Cursor || !p.Ended && p.Asked > 1 && p.Items == p.Asked }
+
+const (
+	// maxPageBytes and maxQueryBytes bound the results and arguments that are looked
+	// into.
+	maxPageBytes  = 4 << 20
+	maxQueryBytes = 4 << 10
+	// maxPageDepth is how deep in objects a list is looked for, and maxPageParts among
+	// how many lists and objects.
+	maxPageDepth = 4
+	maxPageParts = 50
+)
+
+// The names that APIs have for these, without case and punctuation.
+var (
+	pageSizes = words("limit perpage pagesize pagelimit first top take rows maxresults maxitems maxrecords numresults resultsperpage itemsperpage recordsperpage count size")
+	pagePlace = words(`page offset cursor after before startingafter endingbefore pagetoken nexttoken nextpagetoken nextcursor start skip startat startindex
+		pagenumber pageindex continuationtoken startcursor endcursor marker exclusivestartkey scrollid pagecursor`)
+	pageNexts = words(`nextcursor nextpagetoken nexttoken nextpage next nextlink nexturl nextpageurl nextpageuri continuationtoken nextoffset nextmarker nextpagecursor odatanextlink`)
+	pageMores = words("hasmore hasnextpage hasnext morerecords moreavailable istruncated")
+	pageTotal = words("total totalcount totalresults totalsize totalitems totalrecords")
+	pageLists = words("items data results records values nodes edges entries rows list hits objects")
+	// pageAbout are objects that say how a list goes on.
+	pageAbout = words("meta metadata pagination paging pageinfo links responsemetadata page")
+)
+
+func words(s string) []string { return strings.Fields(s) }
+
+// plainName is a name without case and punctuation.
+func plainName(s string) string {
+	if len(s) > 40 {
+		return ""
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z':
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// PageOf looks at the arguments and the result of a call. ok is false if the result
+// is not a list, or has none at a place that is known.
+func PageOf(args, value json.RawMessage) (p Page, ok bool) {
+	kind := first(value)
+	if kind != '[' && kind != '{' || len(value) > maxPageBytes || len(args) > maxQueryBytes {
+		return p, false
+	}
+	var query strings.Builder
+	readQuery(args, &query, &p, 0)
+	if p.Asked <= 1 && !speaksOfPages(value) {
+		return p, false
+	}
+	p.Query = query.String()
+	ok = p.read(value, 0)
+	return p, ok
+}
+
+// readQuery writes the arguments that do not choose a page.
+func readQuery(args json.RawMessage, query *strings.Builder, p *Page, depth int) {
+	if first(args) != '{' {
+		return
+	}
+	_ = members(args, func(name string, value json.RawMessage) bool {
+		switch plain := plainName(name); {
+		case slices.Contains(pageSizes, plain):
+			if n, err := strconv.Atoi(string(bytes.Trim(value, `" `))); err == nil && n > 0 {
+				p.Asked = n
+			}
+		case slices.Contains(pagePlace, plain) && first(value) != '{':
+		case first(value) == '{' && depth < 2:
+			query.WriteString(name + "{")
+			readQuery(value, query, p, depth+1)
+			query.WriteString("}")
+		default:
+			query.WriteString(name + ":")
+			query.Write(value)
+			query.WriteByte(',')
+		}
+		return true
+	})
+}
+
+// edge is how much of both ends of a result is searched for names of cursors.
+const edge = 2 << 10
+
+var pageSigns = [][]byte{[]byte("next"), []byte("Next"), []byte("more"), []byte("More"), []byte("ontinuation"), []byte("runcated")}
+
+// speaksOfPages reports whether a result may have a cursor.
+func speaksOfPages(v json.RawMessage) bool {
+	head, tail := v[:min(len(v), edge)], v[max(0, len(v)-edge):]
+	return slices.ContainsFunc(pageSigns, func(s []byte) bool { return bytes.Contains(head, s) || bytes.Contains(tail, s) })
+}
+
+// read finds the list of a result, and what is said about it.
+func (p *Page) read(v json.RawMessage, depth int) (found bool) {
+	if first(v) == '[' {
+		_, p.Items = scanValue(blank(v))
+		return true
+	}
+	var lists, named []int // how many items they have
+	var inner []json.RawMessage
+	total := -1
+	_ = countedMembers(v, func(name string, value json.RawMessage, items int) bool {
+		plain := plainName(name)
+		p.readSign(plain, value, &total)
+		switch first(value) {
+		case '[':
+			lists = append(lists, items)
+			if slices.Contains(pageLists, plain) {
+				named = append(named, items)
+			}
+		case '{':
+			if slices.Contains(pageAbout, plain) {
+				_ = members(value, func(name string, value json.RawMessage) bool {
+					p.readSign(plainName(name), value, &total)
+					return true
+				})
+			} else {
+				inner = append(inner, value)
+			}
+		}
+		return len(lists)+len(inner) <= maxPageParts
+	})
+	switch {
+	case len(named) == 1:
+		p.Items, found = named[0], true
+	case len(lists) == 1:
+		p.Items, found = lists[0], true
+	case len(lists) == 0 && len(inner) == 1 && depth < maxPageDepth:
+		found = p.read(inner[0], depth+1)
+	}
+	if found && total >= 0 && total <= p.Items {
+		p.Ended = true
+	}
+	return found
+}
+
+// readSign reads a field that says whether a list goes on.
+func (p *Page) readSign(name string, value json.RawMessage, total *int) {
+	switch {
+	case slices.Contains(pageMores, name):
+		p.Cursor = p.Cursor || string(value) == "true"
+		p.Ended = p.Ended || string(value) == "false"
+	case slices.Contains(pageNexts, name):
+		switch text := string(value); {
+		case text == "null" || text == `""` || text == "false" || text == "0" || text == "{}":
+			p.Ended = true
+		case name == "next" && !strings.Contains(text, "/") && first(value) == '"': // a text about something else
+		case first(value) != '[':
+			p.Cursor = true
+		}
+	case slices.Contains(pageTotal, name):
+		if n, err := strconv.Atoi(string(value)); err == nil {
+			*total = n
+		}
+	}
+}

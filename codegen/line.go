@@ -2,7 +2,10 @@ package codegen
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
@@ -34,8 +37,9 @@ type Line struct {
 
 // Line returns the line of tool t of server s. A required parameter is there with
 // its type and the first values of an enumeration, however long that makes it.
-// Of the optional ones there are as many as fit, first those that the server's
-// other tools do not have too, and how many more there are.
+// Of the optional ones there are as many as fit, and how many more there are: first
+// those that the server's other tools do not have too, and of these the ones that
+// most tools are called with.
 func (g *Generator) Line(s *discovery.Server, t *discovery.Tool) Line {
 	m := g.model(t, false)
 	line := Line{Note: m.note}
@@ -90,11 +94,32 @@ func requiredFirst(object *typ) *typ {
 	return &sorted
 }
 
-// ownFirst is the input with those of its optional fields first among them that
-// the tool does not share with most of its server, and for how many of these
-// names there is room.
+// ownFirst is the input with the optional fields first that usedFirst puts there,
+// and for how many of the names that are the tool's own there is room.
 func ownFirst(s *discovery.Server, t *discovery.Tool, input *typ, room int) (sorted *typ, own int) {
-	var required, ours, common []field
+	sorted, ours := sortFields(s, t, input)
+	for own < len(ours) {
+		if room -= len(ours[own].name) + len("?;"); room < 0 {
+			break
+		}
+		own++
+	}
+	return sorted, own
+}
+
+// usedFirst is an object with its required fields first, then the optional ones
+// that are the tool's own and not shared with most of its server, each of them in
+// the order of how often tools are called with such a name.
+func usedFirst(s *discovery.Server, t *discovery.Tool, input *typ) *typ {
+	if input.kind != kindObject {
+		return input
+	}
+	sorted, _ := sortFields(s, t, input)
+	return sorted
+}
+
+func sortFields(s *discovery.Server, t *discovery.Tool, input *typ) (sorted *typ, ours []field) {
+	var required, common []field
 	for _, f := range input.fields {
 		switch {
 		case !f.optional:
@@ -105,23 +130,55 @@ func ownFirst(s *discovery.Server, t *discovery.Tool, input *typ, room int) (sor
 			ours = append(ours, f)
 		}
 	}
-	for own < len(ours) {
-		if room -= len(ours[own].name) + len("?;"); room < 0 {
-			break
-		}
-		own++
+	ranks := make(map[string]int, len(input.fields))
+	for _, f := range input.fields {
+		ranks[f.name] = useOf(f.name)
+	}
+	for _, list := range [][]field{ours, common} {
+		slices.SortStableFunc(list, func(a, b field) int { return cmp.Compare(ranks[a.name], ranks[b.name]) })
 	}
 	copied := *input
 	copied.fields = slices.Concat(required, ours, common)
-	return &copied, own
+	return &copied, ours
+}
+
+// usedNames are the names of optional parameters that calls have most often, by
+// what they are for: what to look for, what to write, how much of it, then dates
+// and forms. The order is that of the recorded tools.
+var usedNames = func() map[string]int {
+	ranks := map[string]int{}
+	for _, name := range strings.Fields("query q search filter filters keyword keywords id ids name title path url key " +
+		"state status type category tags labels label body content text message description data value subject to " +
+		"limit count page perpage pagesize maxresults offset cursor sort sortby orderby order " +
+		"since until after before start end startdate enddate date from language format fields priority assignee location") {
+		ranks[name] = len(ranks) + 1
+	}
+	return ranks
+}()
+
+// useOf is the rank of a name among usedNames, case and separators ignored.
+func useOf(name string) int {
+	folded := strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+	if rank := usedNames[folded]; rank > 0 {
+		return rank
+	}
+	return len(usedNames) + 1
 }
 
 // sampled is how many other tools of a server are looked at.
 const sampled = 8
 
 // isCommon reports whether about half of the other tools of s or more have a
-// parameter of this name.
+// parameter of this name, and it is none of usedNames.
 func isCommon(s *discovery.Server, t *discovery.Tool, name string) bool {
+	if useOf(name) <= len(usedNames) {
+		return false
+	}
 	word := []byte(`"` + name + `"`)
 	seen, have := 0, 0
 	for i := 0; i < len(s.Tools); i += 1 + len(s.Tools)/sampled {

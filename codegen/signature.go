@@ -50,6 +50,9 @@ var declarationStyles = []style{
 	{lines: true, enumMax: 6, depth: 3},
 	{lines: true, enumMax: 4, depth: 2},
 	{lines: true, enumMax: 3, depth: 1},
+	{lines: true, enumMax: 3, depth: 1, names: true},
+	{lines: true, enumMax: 3, depth: 1, names: true, most: 24},
+	{lines: true, enumMax: 3, depth: 1, names: true, most: 12},
 	{lines: true, enumMax: 3, depth: 1, required: true},
 }
 
@@ -64,38 +67,40 @@ func (g *Generator) Declaration(s *discovery.Server, t *discovery.Tool) string {
 	if d := FirstSentence(commentText(t.Description), 200); d != "" {
 		head = "/** " + d + " */\n"
 	}
-	if text, ok := m.fittingDeclaration(s, t, head, declarationMax); ok {
+	if text, ok := m.fittingDeclaration(s, t, head, declarationMax, declarationStyles, shortened(t)); ok {
 		return text
 	}
 	return head + g.Signature(s, t) + shortened(t)
 }
 
 // DeclarationWithin is Declaration without the description, within limit bytes as
-// far as the line of the tool is shorter than that. With comments, it has all
-// that the schemas say if there is room for that, and is whole then.
-func (g *Generator) DeclarationWithin(s *discovery.Server, t *discovery.Tool, limit int, comments bool) (text string, whole bool) {
-	m := g.model(t, true)
-	if comments {
-		if text = m.declare(s, t, style{lines: true, docs: true, joined: true}, ""); len(text) <= limit {
-			return text, true
-		}
+// far as the line of the tool is shorter than that. Comments are for a reader who
+// does not have the schema. What is cut of it ends in a comment with the text of
+// more, which says where the rest is.
+func (g *Generator) DeclarationWithin(s *discovery.Server, t *discovery.Tool, limit int, comments bool, more string) string {
+	m := g.model(t, comments)
+	m.input = usedFirst(s, t, m.input)
+	styles := declarationStyles
+	if !comments {
+		styles = slices.DeleteFunc(slices.Clone(styles), func(st style) bool { return st.brief > 0 })
+		styles = append([]style{{lines: true, enumMax: 20}}, styles...)
 	}
-	if text, ok := m.fittingDeclaration(s, t, "", limit); ok {
-		return text, false
+	if text, ok := m.fittingDeclaration(s, t, "", limit, styles, " // "+more); ok {
+		return text
 	}
 	line := g.Line(s, t)
-	return m.callable(s, t, line.Input, cmp.Or(line.Output, "any")) + shortened(t), false
+	return m.callable(s, t, line.Input, cmp.Or(line.Output, "any")) + " // " + more
 }
 
 // fittingDeclaration is the declaration in the first style in which it takes at
-// most limit bytes, if there is one.
-func (m *model) fittingDeclaration(s *discovery.Server, t *discovery.Tool, head string, limit int) (text string, ok bool) {
-	for i, st := range declarationStyles {
+// most limit bytes, if there is one; in all but the first, more is added.
+func (m *model) fittingDeclaration(s *discovery.Server, t *discovery.Tool, head string, limit int, styles []style, more string) (text string, ok bool) {
+	for i, st := range styles {
 		if text = m.declare(s, t, st, head); len(text) > limit {
 			continue
 		}
 		if i > 0 {
-			text += shortened(t)
+			text += more
 		}
 		return text, true
 	}

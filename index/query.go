@@ -219,7 +219,7 @@ type resolution struct {
 }
 
 // maxSynonyms is how many synonyms are named that replaced a word.
-const maxSynonyms = 3
+const maxSynonyms = 1
 
 // resolve finds the words that answer a word: itself and its synonyms, other
 // forms of it if it may be of another language than English, and when there are

@@ -10,15 +10,17 @@ import (
 
 const (
 	// clauseMin is from how many bytes on a description ends with a part of the
-	// sentence, clauseMax how many it takes at most.
+	// sentence, clauseMax how many it takes at most, and markedMax how many if a
+	// mark stands behind it.
 	clauseMin = 32
 	clauseMax = 56
+	markedMax = 48
 )
 
 // clause is the beginning of a description, as much as a reader needs to choose
 // among tools: the first sentence, and of a long one as many parts as fit.
 // "…" says that it was cut within a part.
-func clause(description string) string {
+func clause(description string, most int) string {
 	text := codegen.FirstSentence(description, 4*clauseMax)
 	for _, opening := range openings {
 		if rest, ok := cutPrefixFold(text, opening); ok {
@@ -29,17 +31,49 @@ func clause(description string) string {
 		}
 	}
 	text = strings.TrimSuffix(text, ".")
-	if cost(text) <= clauseMax {
+	if cost(text) <= most {
 		return text
 	}
-	if end := partEnd(text); end > 0 {
-		return text[:end]
+	if end := partEnd(text, most); end > 0 {
+		return closed(text[:end])
 	}
-	short := clipBytes(text, clauseMax)
+	short := clipBytes(text, most)
 	if blank := strings.LastIndexByte(short, ' '); blank > clauseMin || blank > 0 && strings.Contains(short[blank:], "://") {
-		short = strings.TrimRight(short[:blank], " ,;:") + "…"
+		short = withoutLead(closed(strings.TrimRight(short[:blank], " ,;:"))) + "…"
 	}
 	return short
+}
+
+// withoutLead is a clause without the words at its end that only lead to what was
+// cut, such as "of a specific".
+func withoutLead(text string) string {
+	for {
+		blank := strings.LastIndexByte(text, ' ')
+		if blank < clauseMin || !slices.Contains(joints, text[blank+1:]) && !slices.Contains(leads, text[blank+1:]) {
+			return text
+		}
+		text = strings.TrimRight(text[:blank], " ,;:")
+	}
+}
+
+var leads = []string{"a", "an", "the", "of", "specific", "specified", "given", "certain", "existing", "new", "all", "one", "its", "this", "their", "near", "about", "who"}
+
+// closed is a clause without a parenthesis that does not end in it.
+func closed(text string) string {
+	if open := strings.LastIndexByte(text, '('); strings.Count(text[:max(0, open)], " ") >= 3 && strings.IndexByte(text[open:], ')') < 0 {
+		return strings.TrimRight(text[:open], " ,;:")
+	}
+	return text
+}
+
+// withoutName is a description without the name of its tool in front of a sentence:
+// "get_tree returns the tree" is shown beside that name.
+func withoutName(description, name string) string {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(description), name+" ")
+	if !ok || strings.Count(rest, " ") < 2 || !strings.ContainsAny(name, "_-.") {
+		return description
+	}
+	return rest
 }
 
 // openings are what descriptions begin with and say nothing by.
@@ -58,13 +92,13 @@ var joints = []string{"with", "for", "using", "including", "from", "in", "on", "
 	"into", "within", "if", "when", "after", "before", "given", "returning", "across", "through"}
 
 // partEnd is where the last part of a sentence ends that fits, or 0.
-func partEnd(text string) int {
+func partEnd(text string, most int) int {
 	end, size := 0, 0
 	for i, r := range text {
 		if size >= clauseMin && beginsPart(text[i:], r) {
 			end = i
 		}
-		if size += cost(string(r)); size > clauseMax {
+		if size += cost(string(r)); size > most {
 			break
 		}
 	}

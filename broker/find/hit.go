@@ -23,10 +23,11 @@ type SearchHit struct {
 	Signature string `json:"signature,omitempty"`
 	// Description ends in "[write]" unless the tool only reads, and in "[asks]" if a
 	// person is asked before each call.
-	Description       string          `json:"description,omitempty"`
-	Declaration       string          `json:"declaration,omitempty"`
-	Parameters        json.RawMessage `json:"parameters,omitempty"`
-	ParametersOmitted bool            `json:"parameters_omitted,omitempty"`
+	Description string `json:"description,omitempty"`
+	Declaration string `json:"declaration,omitempty"`
+	// Parameters is the JSON Schema of what the tool takes. A long one has short
+	// descriptions.
+	Parameters json.RawMessage `json:"parameters,omitempty"`
 	// Passage is there when a skill was found by what a file of it says.
 	*Passage
 	// WrapperPath is where everything of the tool stands: below the folder of
@@ -39,12 +40,15 @@ const (
 	// most maxFewBytes.
 	fewHits     = 3
 	maxFewBytes = 900
-	// maxHitBytes bounds what is told of one tool: about 800 tokens, at the
-	// 3.7 bytes a token that real definitions have.
+	// maxHitBytes is from where on the descriptions in a schema are cut: about 800
+	// tokens, at the 3.7 bytes a token that real definitions have.
 	maxHitBytes = 2900
-	// maxDescriptionBytes is how much of that a description may take before
-	// the parameters have had their part.
-	maxDescriptionBytes = 900
+	// maxWholeBytes bounds a schema without descriptions, and the description of a
+	// tool, at "full"; of many hits each has its part of maxFullBytes.
+	maxWholeBytes = 16 << 10
+	maxFullBytes  = 64 << 10
+	// maxFullDeclaration is how long a declaration is beside a schema.
+	maxFullDeclaration = 1200
 	// maxSignatureBytes bounds the one line of a tool.
 	maxSignatureBytes = 500
 	firstSentence     = 200
@@ -81,11 +85,15 @@ func (w renderer) hit(c *discovery.Catalog, r result, hits int) SearchHit {
 	switch w.detail {
 	case DetailName:
 	case DetailFull:
-		w.full(&h, s, t)
+		w.full(&h, s, t, max(maxHitBytes, min(maxWholeBytes, maxFullBytes/max(1, hits))))
 	default:
 		if hits > fewHits {
 			h.Signature = w.signature(s, t)
-			h.Description = w.marked(clause(t.Description), t)
+			most := clauseMax
+			if w.marked("", t) != "" {
+				most = markedMax
+			}
+			h.Description = w.marked(clause(withoutName(t.Description, t.Name), most), t)
 			break
 		}
 		h.Description = w.marked(codegen.FirstSentence(t.Description, firstSentence), t)
@@ -118,52 +126,48 @@ func (w renderer) other(e *Entry) SearchHit {
 // few adds the parameters of one of few tools.
 func (w renderer) few(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
 	if w.callsOnly {
-		if w.schema(h, t, maxFewBytes); h.ParametersOmitted {
-			h.Signature = w.signature(s, t)
+		if h.Parameters = schema(t, maxFewBytes, maxWholeBytes); len(h.Parameters) > maxFewBytes {
+			h.Parameters, h.Signature = nil, w.signature(s, t)
 		}
 		return
 	}
-	h.Declaration, _ = w.declaration(s, t, maxFewBytes, false)
+	h.Declaration = w.declaration(s, t, maxFewBytes, true)
 }
 
-// full tells all of a tool that there is room for: of a long description the
-// beginning, then the parameters, then what else of the description fits. The
-// JSON Schema is there only if it says more than the declaration.
-func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
-	described := min(cost(w.marked(t.Description, t)), maxDescriptionBytes)
-	left := maxHitBytes - described
-	if w.callsOnly {
-		w.schema(h, t, left)
-	} else {
+// full tells all of a tool: its description, the JSON Schema of what it takes, and
+// for a script how it is called and what it gives. Most bounds the first two.
+func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool, most int) {
+	h.Description = w.marked(clipBytes(t.Description, most-len(writeMark)-len(askMark)), t)
+	h.Parameters = schema(t, maxHitBytes, most)
+	if !w.callsOnly {
 		h.WrapperPath = t.WrapperPath
-		left -= cost(t.WrapperPath)
-		whole := false
-		h.Declaration, whole = w.declaration(s, t, left, true)
-		left -= cost(h.Declaration)
-		if !whole {
-			w.schema(h, t, left)
-		}
+		h.Declaration = w.declaration(s, t, maxFullDeclaration, false)
 	}
-	left -= len(h.Parameters)
-	h.Description = w.marked(clipBytes(t.Description, described+left-len(writeMark)-len(askMark)), t)
 }
 
-// declaration is the declaration within limit bytes of an answer.
-func (w renderer) declaration(s *discovery.Server, t *discovery.Tool, limit int, comments bool) (text string, whole bool) {
+// schema is the JSON Schema of what a tool takes, in limit bytes if that only takes
+// shorter descriptions, and never in more than most.
+func schema(t *discovery.Tool, limit, most int) json.RawMessage {
+	return codegen.FitSchema(gate.Spell(t.InputSchema), limit, most)
+}
+
+// restInFull says how to get what a hit leaves out.
+const restInFull = "detail full has the rest"
+
+// declaration is the declaration within limit bytes of an answer. Without
+// comments it stands beside the schema, which says more.
+func (w renderer) declaration(s *discovery.Server, t *discovery.Tool, limit int, comments bool) string {
+	more := restInFull
+	if !comments {
+		more = "parameters has the rest"
+	}
 	// A tenth is for the escapes that it takes in an answer.
-	text, whole = w.types.DeclarationWithin(s, t, limit*9/10, comments)
+	text := w.types.DeclarationWithin(s, t, limit*9/10, comments, more)
 	if cost(text) <= limit {
-		return text, whole
+		return text
 	}
 	// What can be left out goes first, then whatever is at the end.
-	return clipBytes(w.signature(s, t), limit), false
-}
-
-// schema adds the parameters' JSON Schema, or that it is left out.
-func (w renderer) schema(h *SearchHit, t *discovery.Tool, limit int) {
-	if h.Parameters = gate.Spell(t.InputSchema); len(h.Parameters) > limit {
-		h.Parameters, h.ParametersOmitted = nil, true
-	}
+	return clipBytes(w.signature(s, t), limit-len(more)-4) + " // " + more
 }
 
 // cost is how many bytes a text takes in an answer.

@@ -116,7 +116,7 @@ func TestClause(t *testing.T) {
 		{strings.Repeat("x", 100), strings.Repeat("x", 53) + "…"},
 		{"", ""},
 	} {
-		got := clause(c.description)
+		got := clause(c.description, clauseMax)
 		if got != c.want {
 			t.Errorf("clause(%q) = %q, want %q", c.description, got, c.want)
 		}
@@ -126,6 +126,7 @@ func TestClause(t *testing.T) {
 // Every recorded description that has three words or more is shown with as many.
 func TestRecordedDescriptionsSaySomething(t *testing.T) {
 	descriptions := recordedDescriptions(t)
+	name := func(id string) string { return id[strings.IndexByte(id, '/')+1:] }
 	words := func(s string) int {
 		unspaced := 0
 		for _, r := range s {
@@ -136,7 +137,7 @@ func TestRecordedDescriptionsSaySomething(t *testing.T) {
 		return len(strings.Fields(s)) + unspaced/2
 	}
 	for id, text := range descriptions {
-		for _, got := range []string{clause(text), codegen.FirstSentence(text, firstSentence)} {
+		for _, got := range []string{clause(withoutName(text, name(id)), clauseMax), clause(withoutName(text, name(id)), markedMax), codegen.FirstSentence(text, firstSentence)} {
 			if words(got) < 3 && words(text) > words(got) {
 				t.Errorf("%s: %q of %q", id, got, gate.Cut(text, 200))
 			}
@@ -263,7 +264,7 @@ func TestNoteOnWords(t *testing.T) {
 		{index.Hits{Repaired: []index.Repair{{From: "isues", To: "issues"}}}, `"isues" was read as "issues"`},
 		{index.Hits{Repaired: []index.Repair{{From: "isues", To: "issues"}}, Unmatched: []string{"foo"}},
 			`"isues" was read as "issues"; nothing matches: foo`},
-		{index.Hits{Replaced: []index.Replacement{{From: "erase", To: []string{"delete", "remove"}}}}, `"erase" was read as its synonym delete or remove`},
+		{index.Hits{Replaced: []index.Replacement{{From: "erase", To: []string{"delete", "remove"}}}}, `"erase" was read as delete or remove`},
 		{index.Hits{Unmatched: strings.Split(strings.Repeat("word ", 20), " ")}, "nothing matches: word, word, word, word, word, word, word, word, and 13 more"},
 	} {
 		var s search

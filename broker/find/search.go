@@ -267,11 +267,18 @@ func (s *search) find(ctx context.Context) error {
 // show renders what was found, until ctx is done.
 func (s *search) show(ctx context.Context, results []result) {
 	s.answer.Showing = len(results)
+	said := false // how to get what is left out; once
 	for _, r := range results {
 		if ctx.Err() != nil {
 			return
 		}
-		s.answer.Tools = append(s.answer.Tools, s.renderer.hit(s.scope, r, len(results)))
+		h := s.renderer.hit(s.scope, r, len(results))
+		if !said && r.tool != nil {
+			before := h.Signature
+			h.Signature = withMore(before)
+			said = h.Signature != before
+		}
+		s.answer.Tools = append(s.answer.Tools, h)
 	}
 }
 

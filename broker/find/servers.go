@@ -78,7 +78,7 @@ func (f *Finder) ListServers(server string) ServersAnswer {
 		if st.State == upstream.StateIdle && f.catalog.Serving() {
 			st.State = upstream.StateStarting // it is about to: see StartSoon
 		}
-		description := clause(s.Description)
+		description := clause(s.Description, clauseMax)
 		if found && server != "" {
 			description = codegen.FirstSentence(s.Description, firstSentence)
 		}

@@ -1,9 +1,21 @@
 package find
 
 import (
+	"strings"
+
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
+
+// withMore says behind the count of what a signature leaves out how to get it.
+func withMore(signature string) string {
+	at := strings.Index(signature, "/*+")
+	if at < 0 {
+		return signature
+	}
+	end := at + strings.Index(signature[at:], "*/")
+	return signature[:end] + ": detail full" + signature[end:]
+}
 
 // signature is how the tool is called, on one line:
 //

@@ -1,0 +1,232 @@
+package codegen
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// FitSchema returns a JSON Schema in at most limit bytes as far as its
+// descriptions allow: the longest are cut, all to one length, then left out with
+// titles and examples. Everything else stays, unless that takes more than most
+// bytes: then enumerations, deep levels and in the end optional properties are
+// cut, each with a $comment. What is not JSON becomes the schema of any object.
+func FitSchema(schema json.RawMessage, limit, most int) json.RawMessage {
+	v, err := decode(schema)
+	if err != nil {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	if len(schema) <= limit {
+		return schema
+	}
+	text := withShortTexts(v, limit)
+	for depth := 8; len(text) > most && depth > 0; depth-- {
+		text = encode(pruned(v, depth, enumShown))
+	}
+	if len(text) > most {
+		text = encode(narrowed(v, most))
+	}
+	return json.RawMessage(text)
+}
+
+// enumShown is how many values of an enumeration are left where a schema is too
+// large.
+const enumShown = 20
+
+// shortestText is below how many characters a description says nothing.
+const shortestText = 24
+
+// withShortTexts cuts the descriptions of schema v to one length with which it
+// takes at most limit bytes, and removes them if there is none.
+func withShortTexts(v value, limit int) string {
+	var texts []*value
+	eachSchema(v, 0, func(s *object) {
+		for i, k := range s.keys {
+			if _, ok := s.vals[i].(string); ok && k == "description" {
+				texts = append(texts, &s.vals[i])
+			}
+		}
+	})
+	whole := make([]string, len(texts))
+	longest := 0
+	for i, t := range texts {
+		whole[i] = (*t).(string)
+		longest = max(longest, utf8.RuneCountInString(whole[i]))
+	}
+	at := func(length int) string {
+		for i, t := range texts {
+			*t = cutWords(whole[i], length)
+		}
+		return encode(v)
+	}
+	low, high, best := shortestText, longest, ""
+	for low <= high {
+		middle := (low + high) / 2
+		if text := at(middle); len(text) <= limit {
+			best, low = text, middle+1
+		} else {
+			high = middle - 1
+		}
+	}
+	if best != "" {
+		return best
+	}
+	eachSchema(v, 0, func(s *object) {
+		s.remove(func(key string, v value) bool {
+			_, text := v.(string)
+			return text && (key == "description" || key == "title" || key == "$comment") || key == "examples"
+		})
+	})
+	return encode(v)
+}
+
+// remove removes the members that f tells it to.
+func (o *object) remove(f func(key string, v value) bool) {
+	var kept object
+	for i, k := range o.keys {
+		if !f(k, o.vals[i]) {
+			kept.set(k, o.vals[i])
+		}
+	}
+	*o = kept
+}
+
+// eachSchema calls f with schema v and with those in it, the outer first.
+func eachSchema(v value, depth int, f func(*object)) {
+	s, ok := v.(*object)
+	if !ok || depth > maxNesting {
+		return
+	}
+	f(s)
+	for i, k := range s.keys {
+		switch in := s.vals[i].(type) {
+		case *object:
+			if holdsSchemas[k] {
+				for _, one := range in.vals {
+					eachSchema(one, depth+1, f)
+				}
+			} else if isSchema[k] {
+				eachSchema(in, depth+1, f)
+			}
+		case []value:
+			if isSchema[k] {
+				for _, one := range in {
+					eachSchema(one, depth+1, f)
+				}
+			}
+		}
+	}
+}
+
+// holdsSchemas are the keywords whose members are schemas, and isSchema those that
+// are one, or a list.
+var (
+	holdsSchemas = wordSet("properties patternProperties $defs definitions dependentSchemas")
+	isSchema     = wordSet("items prefixItems additionalItems additionalProperties unevaluatedItems unevaluatedProperties contains propertyNames not if then else anyOf oneOf allOf")
+)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
+	}
+	return set
+}
+
+// pruned is a copy of schema v without what lies deeper than depth, and with at
+// most so many values of an enumeration.
+func pruned(v value, depth, values int) value {
+	s, ok := v.(*object)
+	if !ok {
+		return v
+	}
+	out := &object{}
+	for i, k := range s.keys {
+		switch in := s.vals[i].(type) {
+		case *object:
+			switch {
+			case depth == 0 && (holdsSchemas[k] || isSchema[k]):
+				out.set("$comment", "its parts are left out")
+			case holdsSchemas[k]:
+				all := &object{}
+				for j, name := range in.keys {
+					all.set(name, pruned(in.vals[j], depth-1, values))
+				}
+				out.set(k, all)
+			case isSchema[k]:
+				out.set(k, pruned(in, depth-1, values))
+			default:
+				out.set(k, in)
+			}
+		case []value:
+			switch {
+			case depth == 0 && isSchema[k]:
+				out.set("$comment", "its parts are left out")
+			case isSchema[k]:
+				all := make([]value, len(in))
+				for j := range in {
+					all[j] = pruned(in[j], depth-1, values)
+				}
+				out.set(k, all)
+			case k == "enum" && len(in) > values:
+				out.set(k, slices.Clone(in[:values]))
+				out.set("$comment", fmt.Sprintf("%d more values", len(in)-values))
+			default:
+				out.set(k, in)
+			}
+		default:
+			out.set(k, in)
+		}
+	}
+	return out
+}
+
+// narrowed is the outermost level of schema v in at most so many bytes: required
+// properties first, then as many others as there is room for.
+func narrowed(v value, most int) value {
+	root, _ := v.(*object)
+	out := &object{}
+	out.set("type", "object")
+	if root == nil {
+		return out
+	}
+	props, left := &object{}, 0
+	all := root.object("properties")
+	required := map[string]bool{}
+	for _, r := range root.list("required") {
+		if name, ok := r.(string); ok {
+			required[name] = true
+		}
+	}
+	var listed []value
+	room := most - 200
+	add := func(want bool) {
+		for i := range all.size() {
+			name := all.keys[i]
+			if required[name] != want {
+				continue
+			}
+			one := pruned(all.vals[i], 0, 4)
+			if room -= len(encode(name))*2 + len(encode(one)) + 3; room < 0 {
+				left++
+				continue
+			}
+			props.set(name, one)
+			if want {
+				listed = append(listed, name)
+			}
+		}
+	}
+	add(true)
+	add(false)
+	out.set("properties", props)
+	if len(listed) > 0 {
+		out.set("required", listed)
+	}
+	if left > 0 {
+		out.set("$comment", fmt.Sprintf("%d more properties", left))
+	}
+	return out
+}

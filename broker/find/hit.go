@@ -171,7 +171,14 @@ func (w renderer) declaration(s *discovery.Server, t *discovery.Tool, limit int,
 }
 
 // cost is how many bytes a text takes in an answer.
-func cost(text string) int { return len(gate.Compact(text)) - len(`""`) }
+func cost(text string) int {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return len(gate.Compact(text)) - len(`""`) // it may have escapes
+		}
+	}
+	return len(text)
+}
 
 // clipBytes cuts text where it would take more than limit bytes in an answer,
 // and says so with "…".

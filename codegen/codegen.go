@@ -37,6 +37,37 @@ type Output struct {
 	// Note stands beside the type as a comment, such as "learned from 14
 	// calls"; empty writes none.
 	Note string
+	// Held is what the result has in it if it is a text; nil knows of nothing.
+	Held *Held
+}
+
+// A Held is the data in a text: its schema, and the expression of TypeScript that
+// takes it out of a result r.
+type Held struct {
+	Schema json.RawMessage
+	Parse  string
+}
+
+// heldMax is the length of the type of the data in a text.
+const heldMax = 600
+
+// HeldType returns the type of the data in the texts that t answers with, on one
+// line, and the expression that takes it out; "" if nothing is known.
+func (g *Generator) HeldType(t *discovery.Tool) (typ, parse string) {
+	if g.Output == nil {
+		return "", ""
+	}
+	o := g.Output(t)
+	if o == nil || o.Held == nil {
+		return "", ""
+	}
+	root := rootObject(o.Held.Schema)
+	if root == nil {
+		return "", ""
+	}
+	b := newBuilder(root, "Output", &tsname.Set{})
+	return fitting(b.build(root), heldMax, style{tight: true, enumMax: 6, vague: "any"}, style{tight: true, enumMax: 4, vague: "any", depth: 3},
+		style{tight: true, enumMax: 4, vague: "any", depth: 1}, style{tight: true, vague: "any", depth: 1, most: 8}), o.Held.Parse
 }
 
 // A model is what the texts of one tool are written from.

@@ -377,10 +377,19 @@ func (c *Catalog) Types() *codegen.Generator {
 		if !c.Learns(t) {
 			return nil
 		}
-		typ, ok := c.options().Learned.Type(t.Server, t.OwnName())
-		if !ok {
+		typ, known := c.options().Learned.Type(t.Server, t.OwnName())
+		held, has := c.options().Learned.Held(t.Server, t.OwnName())
+		if !known && !has {
 			return nil
 		}
-		return &codegen.Output{Schema: typ.Schema, Note: fmt.Sprintf("learned from %d calls", typ.Calls)}
+		o := &codegen.Output{Schema: typ.Schema, Note: fmt.Sprintf("learned from %d calls", typ.Calls)}
+		if !known {
+			o.Schema, o.Note = []byte("{}"), "learned from one call"
+		}
+		if has {
+			o.Note += "; a text with data in it, see tools.describe"
+			o.Held = &codegen.Held{Schema: held.Schema, Parse: held.Parse}
+		}
+		return o
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
@@ -159,6 +160,25 @@ type Description struct {
 	Declaration  string          `json:"declaration"`
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	// Text is there if the tool answers with a text that has data in it.
+	Text *TextData `json:"text,omitempty"`
+}
+
+// A TextData is the data in the texts of a tool, as the last calls had it.
+type TextData struct {
+	// Holds is its type, and Parse the expression of TypeScript that takes it out of
+	// a result r.
+	Holds string `json:"holds"`
+	Parse string `json:"parse"`
+}
+
+// TextOf returns the data in the texts of t; nil if none is known.
+func TextOf(types *codegen.Generator, t *discovery.Tool) *TextData {
+	holds, parse := types.HeldType(t)
+	if parse == "" {
+		return nil
+	}
+	return &TextData{Holds: holds, Parse: parse}
 }
 
 // Describe returns all that is known of the tool that name names, in any of
@@ -175,7 +195,7 @@ func (c *Catalog) Describe(ctx context.Context, name string) (Description, error
 	d := Description{
 		Name: t.ID, Server: t.Server, Description: t.Description, ReadOnly: t.ReadOnly(),
 		Signature: types.Signature(s, t), Declaration: types.Declaration(s, t),
-		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Text: TextOf(types, t),
 	}
 	if t.Func == "" { // what reads prompts and resources has no wrapper
 		for _, text := range []*string{&d.Signature, &d.Declaration} {

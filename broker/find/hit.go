@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -28,6 +29,8 @@ type SearchHit struct {
 	// Parameters is the JSON Schema of what the tool takes. A long one has short
 	// descriptions.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
+	// Text is there at DetailFull if the tool answers with a text that has data in it.
+	Text *catalog.TextData `json:"text,omitempty"`
 	// Passage is there when a skill was found by what a file of it says.
 	*Passage
 	// WrapperPath is where everything of the tool stands: below the folder of
@@ -142,6 +145,7 @@ func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool, mos
 	if !w.callsOnly {
 		h.WrapperPath = t.WrapperPath
 		h.Declaration = w.declaration(s, t, maxFullDeclaration, false)
+		h.Text = catalog.TextOf(w.types, t)
 	}
 }
 

@@ -386,7 +386,7 @@ func FuzzObserve(f *testing.F) {
 				t.Fatalf("take(%s): %v", v, err)
 			}
 			drift(&n.Root, smp)
-			n.merge(hasher("k"), queued{digest{byte(i)}, smp})
+			n.merge(hasher("k"), queued{digest{byte(i)}, smp, nil})
 		}
 		if s := n.Root.schema(0); !json.Valid([]byte(s)) {
 			t.Errorf("schema of %s and %s: %s", one, two, s)

@@ -58,11 +58,14 @@ type entry struct {
 type learnedTool struct {
 	Calls int  `json:"calls"`
 	Root  node `json:"root"`
+	// Held is the data in the texts; nil if there was none.
+	Held *heldData `json:"text,omitempty"`
 }
 
 type queued struct {
 	args digest
 	s    *sample
+	text *textSample // nil if it has no data in a text
 }
 
 // A digest stands for the arguments of a call while this process runs; what is
@@ -97,7 +100,7 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := state.ToolName{Server: server, Tool: tool}
+	k := toolName(server, tool)
 	e := s.tools[k]
 	if e == nil {
 		e = &entry{}
@@ -116,7 +119,7 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 	if e.Calls >= minDriftCalls {
 		found = drift(&e.Root, smp)
 	}
-	e.learn(s.hash, queued{a, smp})
+	e.learn(s.hash, queued{a, smp, textOf(value, e.Calls)})
 	return found
 }
 
@@ -128,13 +131,15 @@ func (s *Store) observeLarge(k state.ToolName, e *entry, args digest, value json
 		return
 	}
 	s.busy = true
+	calls := e.Calls
 	s.background.Go(func() {
 		smp, err := take(value)
+		text := textOf(value, calls)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.busy = false
 		if err == nil && s.tools[k] == e {
-			e.learn(s.hash, queued{args, smp})
+			e.learn(s.hash, queued{args, smp, text})
 		}
 	})
 }
@@ -150,6 +155,11 @@ func (e *entry) learn(h hasher, q queued) {
 func (t *learnedTool) merge(h hasher, q queued) {
 	t.Calls++
 	merger{h, h.sum(q.args[:])}.merge(&t.Root, q.s)
+	t.mergeText(h, q)
+}
+
+func toolName(server, tool string) state.ToolName {
+	return state.ToolName{Server: server, Tool: tool}
 }
 
 // Type returns what is known of the results of a tool; false when that is too
@@ -160,7 +170,7 @@ func (s *Store) Type(server, tool string) (Type, bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.tools[state.ToolName{Server: server, Tool: tool}]
+	e := s.tools[toolName(server, tool)]
 	if e == nil || e.Calls < minCalls {
 		return Type{}, false
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -76,6 +77,25 @@ type Values interface {
 // OriginsSuffix ends the names of clients under which it is kept where the values
 // and results of a client came from. These are no values of its own.
 const OriginsSuffix = "\x00origins"
+
+// profileMark stands between a client and its profile; no name of either has it.
+const profileMark = "\x1fprofile "
+
+// ForProfile is the name under which is kept what a client has made with a profile:
+// with another one it may see other tools, and so nothing of that. Without a profile
+// it is the client itself.
+func ForProfile(client, profile string) string {
+	if profile == "" {
+		return client
+	}
+	return client + profileMark + profile
+}
+
+// OfProfile are the client and the profile of a name that ForProfile returned.
+func OfProfile(name string) (client, profile string) {
+	client, profile, _ = strings.Cut(name, profileMark)
+	return client, profile
+}
 
 // Limits bound what one client keeps. Zero means the default.
 type Limits struct {

@@ -102,11 +102,13 @@ const (
 type Run struct {
 	ID string `json:"run_id"`
 	// Principal is whose run it is: the name of a token, or Local.
-	Principal string        `json:"principal,omitempty"`
-	Client    string        `json:"client,omitempty"`
-	Language  string        `json:"language,omitempty"`
-	Code      string        `json:"code,omitempty"`
-	Timeout   time.Duration `json:"timeout_ns,omitempty"`
+	Principal string `json:"principal,omitempty"`
+	// Profile is the one that its client had; empty for none.
+	Profile  string        `json:"profile,omitempty"`
+	Client   string        `json:"client,omitempty"`
+	Language string        `json:"language,omitempty"`
+	Code     string        `json:"code,omitempty"`
+	Timeout  time.Duration `json:"timeout_ns,omitempty"`
 	// Seed and Epoch are of its random numbers and of its clock.
 	Seed  []byte    `json:"-"`
 	Epoch time.Time `json:"-"`

@@ -83,9 +83,13 @@ func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 
 func (e *Executor) newExecution(req Request) *Execution {
 	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
-	x.keep = &keeping{results: x.o.Results, owner: req.Owner, whole: req.Whole, failed: func(err error) { x.unkept.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	x.profile = x.o.Profile
+	x.keep = &keeping{results: x.o.Results, owner: x.keeper(), whole: req.Whole, failed: func(err error) { x.unkept.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
 	return x
 }
+
+// keeper is the name under which the results and values of x are kept.
+func (x *Execution) keeper() string { return state.ForProfile(x.Request.Owner, x.profile) }
 
 // endCall ends the record of a call that was answered with so many bytes.
 func (x *Execution) endCall(err error, bytesOut int) {

@@ -54,7 +54,7 @@ type Reused struct {
 func (x *Execution) beginJournal(lang sandbox.Language) {
 	run := state.Run{
 		Plan: map[bool]string{true: state.PlanMaking}[x.Request.Plan],
-		ID:   state.NewRunID(), Principal: x.Request.Owner, Client: x.Request.Client, Language: string(lang), Code: x.Request.Code,
+		ID:   state.NewRunID(), Principal: x.Request.Owner, Profile: x.profile, Client: x.Request.Client, Language: string(lang), Code: x.Request.Code,
 		Timeout: x.Request.Timeout, Seed: make([]byte, 32), Epoch: x.started, Started: x.started,
 	}
 	_, _ = rand.Read(run.Seed) // never fails
@@ -366,7 +366,7 @@ func (x *Execution) recorded(ctx context.Context, c *state.RunCall) (sandbox.Rec
 		if x.o.Results == nil {
 			return r, errNothingKept
 		}
-		_, value, err := results.Get(ctx, x.o.Results, x.Request.Owner, c.Ref)
+		_, value, err := results.Get(ctx, x.o.Results, x.keeper(), c.Ref)
 		if err != nil {
 			return r, fmt.Errorf("the value of call %d, of %s: %w", c.Ordinal, c.Tool, err)
 		}

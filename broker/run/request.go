@@ -41,6 +41,9 @@ type Request struct {
 	// Owner is whose values and results the script reads and writes: the name
 	// of the token that the client has, or state.Local.
 	Owner string
+	// AnyProfile lets Resume be a run of a client with another profile: it is the user
+	// who asks.
+	AnyProfile bool
 	// Team is whose quota is used up; empty for that of nobody.
 	Team string
 	// Session is which of the client's conversations it is, where the protocol

@@ -53,7 +53,7 @@ func (e *Executor) Resources(c surface.Caller) []*mcp.Resource {
 	if e.opts.Load().Mode == surface.ModeTools {
 		return nil
 	}
-	return append(e.listCode(), e.listResults(c.Owner)...)
+	return append(e.listCode(), e.listResults(state.ForProfile(c.Owner, e.opts.Load().Profile))...)
 }
 
 func (e *Executor) readCode(_ context.Context, _ surface.Caller, uri string) (*mcp.ReadResourceResult, error) {
@@ -108,7 +108,8 @@ const resultScheme = "broker://results/"
 const maxListedResults = 20
 
 func (e *Executor) readResult(ctx context.Context, c surface.Caller, uri string) (*mcp.ReadResourceResult, error) {
-	item, data, err := results.Get(ctx, e.opts.Load().Results, c.Owner, strings.TrimPrefix(uri, resultScheme))
+	o := e.opts.Load()
+	item, data, err := results.Get(ctx, o.Results, state.ForProfile(c.Owner, o.Profile), strings.TrimPrefix(uri, resultScheme))
 	if errors.Is(err, state.ErrNotFound) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}

@@ -102,6 +102,8 @@ func (g *journaling) load(run state.Run, calls []state.RunCall, j state.RunJourn
 	}
 }
 
+const unknownRun = "unknown run: there is none, it is older than 7 days, or it is somebody else's or of another profile. 0 tools called"
+
 // resume goes on with an earlier run.
 func (x *Execution) resume(ctx context.Context) Answer {
 	if x.o.Runs == nil {
@@ -110,12 +112,20 @@ func (x *Execution) resume(ctx context.Context) Answer {
 	run, calls, j, err := x.o.Runs.Resume(ctx, x.Request.Owner, strings.TrimSpace(x.Request.Resume))
 	switch {
 	case errors.Is(err, state.ErrNotFound):
-		return x.refuse("unknown run: there is none, it is older than 7 days, or it is somebody else's. 0 tools called")
+		return x.refuse(unknownRun)
 	case errors.Is(err, state.ErrRunning):
 		return x.refuse("the run is being executed at this moment: wait for its answer. 0 tools called")
 	case err != nil:
 		return x.refuse("the journal cannot be read: " + err.Error() + ". 0 tools called")
 	}
+	if run.Profile != x.profile && !x.Request.AnyProfile {
+		x.journal = &journaling{x: x, resumed: true}
+		x.journal.load(run, calls, j)
+		x.journal.giveBack()
+		return x.refuse(unknownRun)
+	}
+	x.profile = run.Profile
+	x.keep.owner = x.keeper()
 	answer, recorded := x.resumable(ctx, &run, calls)
 	x.journal = &journaling{x: x, resumed: true}
 	x.journal.load(run, calls, j)

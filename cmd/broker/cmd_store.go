@@ -72,7 +72,13 @@ func (a *app) storeListCommand() *cobra.Command {
 }
 
 // clientLabel is how a client is called in a table.
-func clientLabel(name string) string { return cmp.Or(name, "(local)") }
+func clientLabel(name string) string {
+	client, profile := state.OfProfile(name)
+	if client = cmp.Or(client, "(local)"); profile != "" {
+		client += ", profile " + profile
+	}
+	return client
+}
 
 // ownClients are the clients that keep something themselves.
 func ownClients(ctx context.Context, store keptStore) ([]string, error) {

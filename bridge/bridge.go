@@ -293,6 +293,17 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 	if b.o.Started != nil {
 		b.o.Started(tool, r.Seq)
 	}
+	value, err := b.send(ctx, tool, args, r)
+	if e, ok := errors.AsType[*Error](err); ok && waitsToRetry(ctx, r.Class, e) {
+		if _, refused := b.take(ctx, tool, r); refused == nil {
+			value, err = b.send(ctx, tool, args, r)
+		}
+	}
+	return value, err
+}
+
+// send sends a call and returns the value of its answer.
+func (b *Bridge) send(ctx context.Context, tool *discovery.Tool, args json.RawMessage, r *Record) (json.RawMessage, error) {
 	raw, err := b.o.Caller.Call(ctx, tool.Server, tool.OwnName(), args)
 	if err != nil {
 		if b.o.Failure != nil {

@@ -23,6 +23,9 @@ type Error struct {
 	Hint      string `json:"hint,omitempty"`
 	// MayHaveRun is set when the call was sent and nobody knows what became of it.
 	MayHaveRun bool `json:"mayHaveRun,omitempty"`
+	// RetryAfterMS is how long the server wants to be left alone, in milliseconds; 0 if
+	// it does not say.
+	RetryAfterMS int64 `json:"retryAfterMs,omitempty"`
 	// Decision is what the record says of a call that a quota has refused.
 	Decision string `json:"-"`
 }
@@ -83,6 +86,7 @@ const (
 	CodeToken       Code = "token_not_allowed" // a token whose value may not go there
 	CodeCallLimit   Code = "call_limit"        // too many calls in one execution
 	CodeQuota       Code = "quota_exceeded"    // too many calls in a time; Hint says when to try again
+	CodeRateLimited Code = "rate_limited"      // the server, or the service behind it, wants fewer calls
 	CodeUnavailable Code = "unavailable"       // the server cannot be reached
 	CodeProtocol    Code = "protocol_error"    // the server answered with a JSON-RPC error
 	CodeTimeout     Code = "timeout"           // no answer in time
@@ -121,11 +125,14 @@ func (e *Error) of(t *discovery.Tool) *Error {
 	return e
 }
 
+// OfServer reports whether the message of a failure of that code is the server's words.
+func (c Code) OfServer() bool { return c == CodeTool || c == CodeProtocol || c == CodeRateLimited }
+
 // heard reports whether a server may have said something in the call, to the script or
 // to whom it asked. What the broker itself refuses never reaches a server.
 func (e *Error) heard() bool {
 	switch e.Code {
-	case CodeTool, CodeProtocol, CodeNeedsInput, CodeUnavailable: // whose messages have its words
+	case CodeTool, CodeProtocol, CodeRateLimited, CodeNeedsInput, CodeUnavailable: // whose messages have its words
 		return true
 	case CodeTimeout, CodeCancelled:
 		return e.MayHaveRun

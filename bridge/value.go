@@ -92,7 +92,9 @@ func toolError(blocks []content, structured json.RawMessage) *Error {
 	if message == "" {
 		message = "the tool failed and did not say why"
 	}
-	return &Error{Code: CodeTool, Message: message}
+	e := &Error{Code: CodeTool, Message: message}
+	e.NoteRateLimit(structured)
+	return e
 }
 
 // unwrap takes the value out of a lone {"result": …} if the tool's output

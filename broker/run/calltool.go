@@ -142,10 +142,10 @@ func ErrorText(err error) string {
 		return err.Error()
 	}
 	text := e.Message
-	if e.Code == bridge.CodeTool || e.Code == bridge.CodeProtocol { // these are the server's words
+	if e.Code.OfServer() { // these are the server's words
 		text = gate.Quote(text, maxFailureChars)
 	}
-	if prefix := e.Server + "/" + e.Tool; e.Server != "" && !strings.HasPrefix(text, "call "+prefix+": ") && (e.Code == bridge.CodeTool || !strings.Contains(text, e.Server)) {
+	if prefix := e.Server + "/" + e.Tool; e.Server != "" && !strings.HasPrefix(text, "call "+prefix+": ") && (e.Code == bridge.CodeTool || e.Code == bridge.CodeRateLimited || !strings.Contains(text, e.Server)) {
 		text = prefix + ": " + text
 	}
 	if e.Hint != "" {

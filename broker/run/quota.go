@@ -33,6 +33,9 @@ func (x *Execution) takeCall() func(context.Context, *discovery.Tool, policy.Cla
 		}
 		e := &bridge.Error{Server: t.Server, Tool: t.Name, Code: bridge.CodeQuota, Retryable: true}
 		e.Message, e.Hint, e.Decision = quotaWords(t.ID, err)
+		if spent, ok := errors.AsType[*quota.Spent](err); ok {
+			e.RetryAfterMS = 1000 * int64(quota.Seconds(spent.Wait))
+		}
 		return nil, e
 	}
 }

@@ -27,7 +27,7 @@ const executeDescription = "Run a TypeScript script that calls tools, e.g. `cons
 	"`callMCPTool('github__list_issues', { owner, repo })` calls by id. A call takes one object and gives the parsed result, " +
 	"or throws ToolError {server, tool, code, message, hint}. Top-level await and return work; Promise.all runs calls in parallel. " +
 	"Do a whole task in one script: loop, filter and join there; only what it returns or prints enters your context. " +
-	"Also there: tools.search(query), tools.describe(id), store.get/set (kept), results.get(ref). " +
+	"Also there: tools.search(query), tools.describe(id), store.get/set (kept), results.get(ref), retry(() => call). " +
 	"No packages, files or network."
 
 const callSchema = `{"type":"object","properties":{` +

@@ -71,7 +71,9 @@ func failure(err error) *bridge.Error {
 		return &bridge.Error{Code: bridge.CodeNeedsInput, Message: input.Error(), Hint: input.Hint, Retryable: input.Retry, MayHaveRun: input.Lost}
 	}
 	if rpc, ok := errors.AsType[*upstream.RPCError](err); ok {
-		return &bridge.Error{Code: bridge.CodeProtocol, Message: rpc.Error()}
+		e := &bridge.Error{Code: bridge.CodeProtocol, Message: rpc.Error()}
+		e.NoteRateLimit(rpc.Data)
+		return e
 	}
 	if conn, ok := errors.AsType[*upstream.ConnectError](err); ok {
 		if conn.State == upstream.StateNeedsSignIn { // no script can mend that

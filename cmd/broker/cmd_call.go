@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -136,9 +137,14 @@ func callError(err error) error {
 		}
 	case bridge.CodeDenied:
 		hint = ""
+	case bridge.CodeRateLimited:
+		hint = "try again later"
+		if e.RetryAfterMS > 0 {
+			hint = fmt.Sprintf("try again in %d s", (e.RetryAfterMS+999)/1000)
+		}
 	}
 	text := e.Message
-	if e.Code == bridge.CodeTool || e.Code == bridge.CodeProtocol { // these are the server's words
+	if e.Code.OfServer() { // these are the server's words
 		text = tool + ": " + text
 	}
 	said := indentedAfter("  ", text)

@@ -32,6 +32,8 @@ declare function clearImmediate(timer?: number): void;
 declare function queueMicrotask(callback: () => void): void;
 declare function structuredClone<T>(value: T): T;
 
+/** Calls f again if its error is retryable, after as long as the server asks for. */
+declare function retry<T>(f: () => T | Promise<T>, options?: { times?: number; maxWaitMs?: number }): Promise<T>;
 /** What search_tools and its details tell, inside of a script. */
 declare const tools: {
   search(query: string, options?: { server?: string; detail?: 'name' | 'desc' | 'full'; limit?: number }): Promise<any>;

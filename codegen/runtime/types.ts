@@ -8,6 +8,8 @@ export class ToolError extends Error {
   declare readonly code: ToolErrorCode;
   /** Whether the same call may succeed later. */
   declare readonly retryable: boolean;
+  /** How long to wait before that, in milliseconds, where it is known. */
+  declare readonly retryAfterMs?: number;
   /** What to do about it. */
   declare readonly hint?: string;
   /** Set if the call was sent and nobody knows what became of it. */
@@ -24,7 +26,9 @@ export type ToolErrorCode =
   | 'protocol_error' // the server did not understand
   | 'timeout' // no answer in time; the tool may have run all the same
   | 'cancelled' // the script ended first
-  | 'limit' // too many calls in one script
+  | 'call_limit' // too many calls in one script
+  | 'quota_exceeded' // too many calls in a time
+  | 'rate_limited' // the server, or the service behind it, wants fewer calls
   | 'needs_input'; // the server asked for something that nobody answered
 
 /** Stands for an image or a sound in a tool's answer. A script that returns it shows it to the model. */

@@ -209,4 +209,4 @@ var globals = words(`Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boole
 	clearInterval clearTimeout clearImmediate console crypto decodeURI decodeURIComponent encodeURI
 	encodeURIComponent escape unescape fetch global globalThis isFinite isNaN parseFloat parseInt
 	performance process queueMicrotask require module exports setImmediate setInterval setTimeout
-	structuredClone self window document servers tools store results skills scripts helpers fs path`)
+	structuredClone self window document servers tools store results retry skills scripts helpers fs path`)

@@ -30,7 +30,7 @@ func (node) tmpfs() map[string]string      { return nil }
 func (node) overhead() int64               { return 96 << 20 }
 
 // library are the parts of the broker's own runtime that Node needs.
-var library = []string{"builtins", "iterator", "revive", "plain"}
+var library = []string{"builtins", "iterator", "revive", "plain", "retry"}
 
 func (node) command(memory int64) []string {
 	boot := runnerArgs("node", ".cjs", "wire", "json", "trace", "output", "globals", "nearest", "reads", "host", "races", "clock", "program")
@@ -56,7 +56,7 @@ var nodeGlobals = strings.Fields(`
 	SharedArrayBuffer String SubtleCrypto Symbol SyntaxError TextDecoder TextEncoder ToolError TypeError URIError URL URLSearchParams Uint16Array
 	Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet atob btoa callMCPTool clearImmediate clearInterval clearTimeout console crypto
 	decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval global globalThis isFinite isNaN parseFloat parseInt performance
-	queueMicrotask results setImmediate setInterval setTimeout skills store structuredClone tools undefined unescape`)
+	queueMicrotask results retry setImmediate setInterval setTimeout skills store structuredClone tools undefined unescape`)
 
 // maxBundle is the most that a program and its modules become.
 const maxBundle = 64 << 20

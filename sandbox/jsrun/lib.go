@@ -40,6 +40,7 @@ var libGlobals = map[string]string{
 	"SubtleCrypto":    "crypto",
 	"CryptoKey":       "crypto",
 	"WeakRef":         "weak",
+	"retry":           "retry",
 	"Intl":            "intl",
 
 	"FinalizationRegistry": "weak",
@@ -69,7 +70,7 @@ func (r *runtime) absent(c goja.FunctionCall) goja.Value {
 }
 
 // Library is the text of one of the parts in JavaScript of this package's runtime
-// that other engines may need too: "builtins", "iterator", "revive" or "plain".
+// that other engines may need too: "builtins", "iterator", "revive", "plain" or "retry".
 func Library(name string) string {
 	text, err := libFiles.ReadFile("lib/" + name + ".js")
 	if err != nil {

@@ -114,6 +114,7 @@ function install(fired) {
   }
   require('lib/newer')();
   addTimers(fired);
+  hidden(globalThis, 'retry', require('lib/retry')().retry);
   addSignalTimeouts();
   hidden(globalThis, 'console', makeConsole());
 }

@@ -18,7 +18,7 @@ from broker_values import encode, size
 class ToolError(Exception):
     """A call of a tool that failed."""
 
-    server = tool = code = hint = None
+    server = tool = code = hint = retryAfterMs = None
     retryable = mayHaveRun = False
 
     def __init__(self, message="", **fields):

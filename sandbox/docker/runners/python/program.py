@@ -128,10 +128,22 @@ class Program:
                 raise TypeError("the arguments of %s go by name, as in owner='o', or as one dict, and not as %s" % (tool, type(input).__name__))
             return await host.call("call", tool, {**(input or {}), **arguments})
 
+        async def retry(call, times=3, max_wait=30):
+            if not callable(call):
+                raise TypeError("retry takes a function, as in await retry(lambda: github.list_issues(owner='o'))")
+            for n in range(min(max(int(times), 1), 10)):
+                try:
+                    return await call()
+                except ToolError as e:
+                    said = (e.retryAfterMs or 0) / 1000
+                    if not e.retryable or n + 1 >= min(int(times), 10) or said > min(max_wait, 60):
+                        raise
+                    await asyncio.sleep(min(said or 0.5 * 2**n, max_wait, 60))
+
         module = types.ModuleType("__main__")
         helpers, inner = types.ModuleType("helpers"), types.ModuleType("helpers.call_mcp_tool")
         helpers.__path__ = []
-        names = {"call_mcp_tool": call_mcp_tool, "ToolError": ToolError}
+        names = {"call_mcp_tool": call_mcp_tool, "ToolError": ToolError, "retry": retry}
         for m in (module, helpers, inner):
             m.__dict__.update(names)
         functions = namespaces(host)

@@ -55,14 +55,19 @@ func oauthClient(c upstream.OAuthClient, expand func(string) (string, error)) (o
 	if err != nil {
 		return oauth.Client{}, fmt.Errorf("oauth.issuer: %w", err)
 	}
-	return oauth.Client{ID: id, Issuer: issuer, Secret: secret, Scopes: c.Scopes, CallbackPort: c.CallbackPort, MetadataURL: c.MetadataURL}, nil
+	resource, err := expand(c.Resource)
+	if err != nil {
+		return oauth.Client{}, fmt.Errorf("oauth.resource: %w", err)
+	}
+	return oauth.Client{ID: id, Issuer: issuer, Secret: secret, Scopes: c.Scopes, Resource: resource,
+		CallbackPort: c.CallbackPort, CallbackHost: c.CallbackHost, MetadataURL: c.MetadataURL}, nil
 }
 
 // upstreamOAuth is a configured client as the upstream layer carries it.
 func upstreamOAuth(o config.OAuth) upstream.OAuthClient {
 	return upstream.OAuthClient{
 		ID: o.ClientID, Secret: o.ClientSecret, Scopes: o.Scopes,
-		CallbackPort: o.CallbackPort, MetadataURL: o.ClientMetadataURL, Issuer: o.Issuer,
+		CallbackPort: o.CallbackPort, CallbackHost: o.CallbackHost, Resource: o.Resource, MetadataURL: o.ClientMetadataURL, Issuer: o.Issuer,
 		TokenEndpoint: o.TokenEndpoint, Audience: o.Audience,
 	}
 }

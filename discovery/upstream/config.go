@@ -111,6 +111,11 @@ type OAuthClient struct {
 	Scopes []string
 	// CallbackPort is the port of the redirect address; zero takes a free one.
 	CallbackPort int
+	// CallbackHost is the host of that address; empty means 127.0.0.1, and localhost
+	// where the server refuses that.
+	CallbackHost string
+	// Resource is what tokens are asked for; "none" leaves it out.
+	Resource string
 	// MetadataURL is the address of a client ID metadata document.
 	MetadataURL string
 	// Issuer is the only authorization server that ID and Secret are for.

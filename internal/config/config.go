@@ -146,6 +146,12 @@ type OAuth struct {
 	// CallbackPort is the port of the redirect address
 	// `http://127.0.0.1:PORT/callback`; default a free one.
 	CallbackPort int
+	// CallbackHost is the host of that address, "127.0.0.1" or "localhost"; default the
+	// first, and the second where the server refuses that.
+	CallbackHost string
+	// Resource is what tokens are asked for (RFC 8707), or "none" for authorization servers
+	// that take it from the scopes; default what the metadata of the server says.
+	Resource string
 	// ClientMetadataURL is the address of a client ID metadata document.
 	ClientMetadataURL string
 	// Issuer is the only authorization server to sign in at, which you trust to have its

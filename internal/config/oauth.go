@@ -16,6 +16,8 @@ func (c *collector) oauth(v hujson.Value, where string, o *OAuth) {
 		"clientSecret":      c.clientSecret(of("clientSecret"), &o.ClientSecret),
 		"scopes":            c.scopes(of("scopes"), &o.Scopes),
 		"callbackPort":      c.count(of("callbackPort"), &o.CallbackPort, 65535),
+		"callbackHost":      c.choice(of("callbackHost"), &o.CallbackHost, "127.0.0.1", "localhost"),
+		"resource":          c.filled(of("resource"), &o.Resource),
 		"clientMetadataUrl": c.metadataURL(of("clientMetadataUrl"), &o.ClientMetadataURL),
 		"issuer":            c.filled(of("issuer"), &o.Issuer),
 		"tokenEndpoint":     c.secureURL(of("tokenEndpoint"), &o.TokenEndpoint),

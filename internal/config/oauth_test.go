@@ -14,11 +14,13 @@ func TestOAuthOfAServer(t *testing.T) {
 		"clientId": "${ID}", "clientSecret": "${keyring:a}", "scopes": ["read", "write issues"],
 		"callbackPort": 8123, "clientMetadataUrl": "https://example.com/client.json"}},
 	"b": {"url": "https://example.com/mcp", "oauth": {"clientId": "x", "clientSecret": "plain", "scope": "read"}},
+	"d": {"url": "https://example.com/mcp", "oauth": {"issuer": "https://id.example.com", "callbackHost": "localhost", "resource": "none"}},
 	"c": {"url": "https://example.com/mcp", "headers": {"authorization": "Bearer ${T}"}, "oauth": {"scopes": "read write"}},
 }}`)
 	want := []OAuth{
 		{ClientID: "${ID}", ClientSecret: "${keyring:a}", Scopes: []string{"read", "write", "issues"}, CallbackPort: 8123, ClientMetadataURL: "https://example.com/client.json"},
 		{ClientID: "x", ClientSecret: "plain"},
+		{Issuer: "https://id.example.com", CallbackHost: "localhost", Resource: "none"},
 		{Scopes: []string{"read", "write"}},
 	}
 	for i, s := range cfg.Servers {
@@ -40,6 +42,8 @@ func TestOAuthOfAServer(t *testing.T) {
 
 func TestWrongOAuth(t *testing.T) {
 	tests := map[string]string{
+		`{"url": "https://x/", "oauth": {"callbackHost": "evil.example"}}`:        `"localhost"`,
+		`{"url": "https://x/", "oauth": {"resource": " "}}`:                       "is empty",
 		`{"url": "https://x/", "oauth": true}`:                                    "must be an object",
 		`{"url": "https://x/", "oauth": {"clientId": ""}}`:                        "is empty",
 		`{"url": "https://x/", "oauth": {"clientSecret": "${S}"}}`:                `without the "clientId"`,

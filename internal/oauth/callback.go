@@ -24,6 +24,7 @@ const callbackPath = "/callback"
 // A callback waits for the browser to come back from the sign-in page.
 type callback struct {
 	server   string // whom the sign-in is for, as the page says
+	host     string // in the address; empty means that of listener
 	listener net.Listener
 	answers  chan answer
 
@@ -53,7 +54,11 @@ func listen(server string, port int) (*callback, error) {
 }
 
 func (c *callback) redirectURL() string {
-	return "http://" + c.listener.Addr().String() + callbackPath
+	at := c.listener.Addr().String()
+	if _, port, err := net.SplitHostPort(at); err == nil && c.host != "" {
+		at = net.JoinHostPort(c.host, port)
+	}
+	return "http://" + at + callbackPath
 }
 
 // serve answers the browser until the returned function is called, which lets a

@@ -48,6 +48,7 @@ func (m *Manager) Login(ctx context.Context, s Server, o LoginOptions) (Status, 
 	if err != nil {
 		return Status{}, err
 	}
+	back.host = s.Client.CallbackHost
 	stop := back.serve()
 	defer stop()
 	l.o, l.back, l.redirect = o, back, back.redirectURL()
@@ -157,10 +158,13 @@ func (l *login) begin(ctx context.Context, state string) (string, *begun, error)
 	b := &begun{Record: *r, Verifier: oauth2.GenerateVerifier(), Redirect: l.redirect, SaysIssuer: l.as.AuthorizationResponseIssParameterSupported}
 	q := page.Query()
 	for k, v := range map[string]string{
-		"response_type": "code", "client_id": r.ClientID, "redirect_uri": l.redirect, "state": state, "resource": l.resource,
+		"response_type": "code", "client_id": r.ClientID, "redirect_uri": l.redirect, "state": state,
 		"code_challenge": oauth2.S256ChallengeFromVerifier(b.Verifier), "code_challenge_method": "S256",
 	} {
 		q.Set(k, v)
+	}
+	if r.Resource != "" {
+		q.Set("resource", r.Resource)
 	}
 	if len(r.Scopes) > 0 {
 		q.Set("scope", strings.Join(r.Scopes, " "))
@@ -178,10 +182,11 @@ func (b *begun) finish(ctx context.Context, m *Manager, c *outbound.Client, a *a
 	case a.Iss != "" && !sameIssuer(a.Iss, r.Issuer):
 		return nil, fmt.Errorf("the answer is from %s, which does not match expected issuer %s", cleanText(a.Iss), cleanText(r.Issuer))
 	}
-	err := m.exchange(ctx, c, r, client, url.Values{
-		"grant_type": {"authorization_code"}, "code": {a.Code}, "redirect_uri": {b.Redirect},
-		"code_verifier": {b.Verifier}, "resource": {r.Resource},
-	})
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.Code}, "redirect_uri": {b.Redirect}, "code_verifier": {b.Verifier}}
+	if r.Resource != "" {
+		form.Set("resource", r.Resource)
+	}
+	err := m.exchange(ctx, c, r, client, form)
 	r.Scopes = slices.Sorted(slices.Values(r.Scopes))
 	return r, err
 }
@@ -193,6 +198,12 @@ func (l *login) client(ctx context.Context) (*record, error) {
 	r := &record{
 		Server: l.s.Name, Issuer: l.as.Issuer, Bound: true, Resource: l.resource,
 		TokenURL: l.as.TokenEndpoint, RevocationURL: l.as.RevocationEndpoint, Scopes: l.wanted(),
+	}
+	switch {
+	case c.Resource == NoResource:
+		r.Resource = ""
+	case c.Resource != "":
+		r.Resource = c.Resource
 	}
 	if l.old != nil {
 		r.Asked = union(l.old.Asked, l.old.Wanted)

@@ -38,6 +38,12 @@ type Client struct {
 	// CallbackPort is the port of http://127.0.0.1:PORT/callback, for clients
 	// that were registered with it. Zero takes a free one.
 	CallbackPort int
+	// CallbackHost is localhost in place of 127.0.0.1 in that address. Empty tries
+	// localhost if the authorization server refuses to register the other.
+	CallbackHost string
+	// Resource is what tokens are asked for in place of what the metadata of the
+	// server says; NoResource leaves it out.
+	Resource string
 	// MetadataURL is the address of a client ID metadata document, which is
 	// used where the authorization server supports them.
 	MetadataURL string
@@ -46,6 +52,10 @@ type Client struct {
 	// the first sign-in with them.
 	Issuer string
 }
+
+// NoResource is the Resource of a Client whose authorization server takes it from the
+// scopes, and refuses the parameter of RFC 8707.
+const NoResource = "none"
 
 // Options are the settings of a Manager. The zero value works.
 type Options struct {

@@ -54,20 +54,15 @@ func styleOf(method string) oauth2.AuthStyle {
 }
 
 // register makes the broker known to the authorization server, with the scopes that it
-// is about to ask for. Some servers accept no scopes in a registration, so it is tried
-// without them too.
+// is about to ask for. Some servers accept no scopes in a registration, and some no
+// address but localhost, so these are tried too.
 func (l *login) register(ctx context.Context, r *record) error {
 	method := l.authMethod()
 	if method == "" {
 		return fmt.Errorf("client registration: the authorization server offers none of the ways in which the broker can say who it is (%s), only %s",
 			strings.Join([]string{methodNone, methodBasic, methodPost}, ", "), cleanText(strings.Join(l.as.TokenEndpointAuthMethodsSupported, ", ")))
 	}
-	body, err := l.registration(ctx, method, r.Scopes)
-	if e, ok := errors.AsType[*endpointError](err); ok && e.status/100 == 4 && len(r.Scopes) > 0 {
-		if again, err2 := l.registration(ctx, method, nil); err2 == nil {
-			body, err = again, nil
-		}
-	}
+	body, err := l.tryToRegister(ctx, method, r.Scopes)
 	if err != nil {
 		return fmt.Errorf("client registration: %w", err)
 	}
@@ -93,6 +88,46 @@ func (l *login) register(ctx context.Context, r *record) error {
 	}
 	r.AuthStyle = int(styleOf(a.Method))
 	return nil
+}
+
+// tryToRegister asks for a client in each way that a server may accept, the best first.
+func (l *login) tryToRegister(ctx context.Context, method string, scopes []string) (answer []byte, err error) {
+	hosts := []string{""}
+	if l.back != nil && l.back.host == "" {
+		hosts = append(hosts, "localhost")
+	}
+	first := l.redirect
+	for _, host := range hosts {
+		if host != "" {
+			l.back.host = host
+			l.redirect = l.back.redirectURL()
+		}
+		for _, s := range [][]string{scopes, nil} {
+			body, e := l.registration(ctx, method, s)
+			if e == nil {
+				return body, nil
+			}
+			if err == nil { // what the best way is refused for says most
+				err = e
+			}
+			if !refused(e) {
+				return nil, err
+			}
+			if len(scopes) == 0 {
+				break
+			}
+		}
+	}
+	if l.redirect != first {
+		l.back.host, l.redirect = "", first
+	}
+	return nil, err
+}
+
+// refused reports whether an endpoint found something wrong with a request.
+func refused(err error) bool {
+	e, ok := errors.AsType[*endpointError](err)
+	return ok && (e.status == http.StatusBadRequest || e.status == http.StatusUnprocessableEntity)
 }
 
 // registration asks for a client and returns the answer.

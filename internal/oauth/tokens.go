@@ -30,9 +30,11 @@ func (e *endpointError) Error() string {
 	return "the authorization server says " + e.code
 }
 
-// final reports whether trying again later is of no use.
+// final reports whether trying again later is of no use. A server that is busy or out of
+// order knows nothing of the request, whatever it says.
 func (e *endpointError) final() bool {
-	return e.code != "" && e.code != "temporarily_unavailable" && e.code != "server_error" && e.code != "slow_down"
+	busy := e.status >= 500 || e.status == http.StatusTooManyRequests || e.status == http.StatusRequestTimeout
+	return !busy && e.code != "" && e.code != "temporarily_unavailable" && e.code != "server_error" && e.code != "slow_down"
 }
 
 // A tokenAnswer is what a token endpoint answers.

@@ -157,29 +157,45 @@ func prose(first string, more []string) string {
 	return strings.Join(parts, between)
 }
 
-// makeProse replaces a description that YAML takes for a list or a mapping by its
-// text, as written in the header.
+// makeProse reads a description as text that YAML takes for something else: for a
+// list or a mapping, or, in lines that are not indented, for further fields. No
+// field has a name of several words.
 func (d *Doc) makeProse(header *yaml.Node, text string, offset int) {
 	lines := strings.Split(text, "\n")
-	for i := 0; i+1 < len(header.Content); i += 2 {
-		key, value := header.Content[i], header.Content[i+1]
-		if value.Kind == yaml.ScalarNode || key.Value != "description" {
-			continue
-		}
-		from, to := key.Line-offset-1, len(lines)
+	// source are the lines of the pair at i.
+	source := func(i int) []string {
+		from, to := header.Content[i].Line-offset-1, len(lines)
 		if i+2 < len(header.Content) {
 			to = header.Content[i+2].Line - offset - 1
 		}
 		if from < 0 || from >= to || to > len(lines) {
-			continue
+			return nil
 		}
-		m := topLevel.FindStringSubmatch(lines[from])
-		if m == nil {
-			continue
-		}
-		d.found("description_not_string", value.Line, "%s is read as a list of values: put the text into quotes", key.Value)
-		*value = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: prose(m[2], lines[from+1:to]), Line: value.Line, Column: value.Column}
+		return lines[from:to]
 	}
+	var kept []*yaml.Node
+	var description *yaml.Node // while lines may belong to it
+	for i := 0; i+1 < len(header.Content); i += 2 {
+		key, value, written := header.Content[i], header.Content[i+1], source(i)
+		switch {
+		case description != nil && strings.Contains(key.Value, " ") && len(written) > 0:
+			d.found("yaml_repaired", key.Line, "the line that begins with %s is not indented: it is read as part of the description", quoted(key.Value))
+			description.Value = strings.TrimSpace(description.Value) + "\n" + prose(written[0], written[1:])
+			continue
+		case key.Value != "description":
+			description = nil
+		case value.Kind != yaml.ScalarNode && len(written) > 0:
+			if m := topLevel.FindStringSubmatch(written[0]); m != nil {
+				d.found("description_not_string", value.Line, "description is read as a list of values: put the text into quotes")
+				*value = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: prose(m[2], written[1:]), Line: value.Line, Column: value.Column}
+			}
+			description = value
+		default:
+			description = value
+		}
+		kept = append(kept, key, value)
+	}
+	header.Content = kept
 }
 
 // shift moves the lines of a tree.

@@ -131,6 +131,7 @@ func TestRepairQuotesOnlyWhatIsBroken(t *testing.T) {
 		{"name: x\ndescription: Starts here\nand goes on\nversion: 1", "description", "Starts here and goes on"},
 		{"name: x\ndescription:\n  Use when: asked\n  Not when: told\nversion: 1", "description", "Use when: asked Not when: told"},
 		{"name: x\ndescription: [Beta]\nversion: 1", "description", "[Beta]"},
+		{"name: x\ndescription: >-\n  First.\n\nTriggers — on any of: a, b,\n  c\nAlso use: d\nversion: 1", "description", "First.\nTriggers — on any of: a, b, c\nAlso use: d"},
 		{"name: x\ndescription: [Beta] Does: things", "description", "[Beta] Does: things"},
 		{"name: x\ndescription: >\n  a: b\n  c\n d\nlicense: y: z", "description", "a: b c d"},
 		{"name: x\ndescription: |-\nThe pair is: here\n\tmore\nversion: 1", "description", "The pair is: here\nmore"},

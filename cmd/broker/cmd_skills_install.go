@@ -243,7 +243,7 @@ func (a *app) printWarnings(list []*pack.Installed) {
 		say(a.stderr, "%s: %s\n", gate.Terminal(about), gate.Terminal(w.first.String()))
 	}
 	if len(order) > 0 && len(list) > 1 {
-		say(a.stderr, "broker skills list --diagnostics shows the warnings of each skill\n")
+		say(a.stderr, "hint: broker skills list --diagnostics shows the warnings of each skill\n")
 	}
 }
 

@@ -30,6 +30,9 @@ func (w *writer) copyFolder(source, within string) error {
 	}
 	defer v.top.Close()
 	v.folder, v.file = w.folder, w.file
+	v.fits = func(files int, bytes int64) bool {
+		return w.files+files <= w.limits.Files && w.bytes+bytes <= w.limits.Bytes
+	}
 	v.leftOut = func(name, why string) error {
 		switch len(w.notes) {
 		case maxNotes:
@@ -40,7 +43,10 @@ func (w *writer) copyFolder(source, within string) error {
 		}
 		return nil
 	}
-	return v.visit(".", v.at)
+	if err := v.visit(".", v.at); err != nil {
+		return err
+	}
+	return v.visitLinked()
 }
 
 // A visitor calls file with each file of a folder, and folder with each folder of
@@ -51,9 +57,19 @@ type visitor struct {
 	at      string        // the folder in top, with slashes
 	above   []fs.FileInfo // the folders that hold what is visited
 	links   int
+	linked  []linked
 	folder  func(name string) error
 	file    func(name string, executable bool, f io.Reader) error
 	leftOut func(name, why string) error
+	// fits reports whether there is room for what a link leads to.
+	fits func(files int, bytes int64) bool
+}
+
+// linked is a folder that a link leads to. It is visited after all that is there
+// without links, for which there has to be room.
+type linked struct {
+	name, real string
+	above      []fs.FileInfo
 }
 
 // visitorOf opens source, and within if that holds it.
@@ -121,7 +137,10 @@ func (v *visitor) entry(name, real string, e fs.DirEntry) error {
 		if why != "" {
 			return v.leftOut(name, why)
 		}
-		mode = info.Mode().Type()
+		if mode = info.Mode().Type(); mode.IsDir() {
+			v.linked = append(v.linked, linked{name, real, slices.Clone(v.above)})
+			return nil
+		}
 	}
 	switch {
 	case mode.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules"), e.Name() == ".DS_Store":
@@ -144,6 +163,50 @@ func (v *visitor) entry(name, real string, e fs.DirEntry) error {
 		return refuse("archive_bad_entry", "%s is not a regular file", name)
 	}
 	return v.file(name, info.Mode()&0o111 != 0, f)
+}
+
+// visitLinked visits the folders that links lead to, and those that links in them
+// lead to.
+func (v *visitor) visitLinked() error {
+	for len(v.linked) > 0 {
+		l := v.linked[0]
+		v.linked = v.linked[1:]
+		v.above = l.above
+		if !v.measure(l) {
+			if err := v.leftOut(l.name, "leads to more than there is room for"); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := v.visit(l.name, l.real); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure reports whether there is room for a folder that a link leads to.
+func (v *visitor) measure(l linked) bool {
+	files, bytes, folders := 0, int64(0), 0
+	errFull := errors.New("full")
+	err := fs.WalkDir(v.top.FS(), l.real, func(_ string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // which visit reports
+		case e.IsDir():
+			folders++
+		case e.Type().IsRegular():
+			files++
+			if info, err := e.Info(); err == nil {
+				bytes += info.Size()
+			}
+		}
+		if !v.fits(max(files, folders/2), bytes) {
+			return errFull
+		}
+		return nil
+	})
+	return !errors.Is(err, errFull)
 }
 
 // follow returns what a link leads to, or why it is not followed.

@@ -2,6 +2,7 @@ package pack_test
 
 import (
 	stdcmp "cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,6 +71,29 @@ func TestLinksThatStayInsideAreFollowed(t *testing.T) {
 	// Without the repository around it, the same links lead out.
 	if _, err := pack.Install(dest, skill, pack.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "SKILL.md") {
 		t.Errorf("the skill alone: %v, want its SKILL.md to be missing", err)
+	}
+}
+
+// A link that leads to too much costs that, and not the skill.
+func TestLinksToTooMuchAreLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	entries := []skillcases.Entry{{Path: "r/s/SKILL.md", Text: text}, {Path: "r/few/a.md", Text: "a"}, {Path: "r/large/x", Text: strings.Repeat("x", 17<<20)}}
+	for i := range 520 {
+		entries = append(entries, skillcases.Entry{Path: fmt.Sprintf("r/many/%d.md", i), Text: "x"})
+	}
+	skillcases.Write(t, dir, entries)
+	for _, name := range []string{"few", "large", "many"} {
+		symlink(t, "../"+name, filepath.Join(dir, "r", "s", name))
+	}
+	got, err := pack.Install(filepath.Join(dir, "dest"), filepath.Join(dir, "r", "s"), pack.Options{Within: filepath.Join(dir, "r")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"SKILL.md", "few/a.md"}, got.Files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{`link "large" is left out: it leads to more than there is room for`, `link "many" is left out: it leads to more than there is room for`}, got.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
 

@@ -3,6 +3,7 @@ package repo
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -46,11 +47,14 @@ func (g *git) resolve(ctx context.Context, l *listing, commit, folder string) er
 				why = "is one of too many that lead out of the folder"
 			default:
 				outside++
+				before := *l
 				found, err := g.copyTarget(ctx, l, commit, b.path, real)
-				if err != nil {
+				if e, ok := errors.AsType[*Error](err); ok && e.Code == "repository_too_large" {
+					*l = before
+					why = "leads to more than there is room for"
+				} else if err != nil {
 					return err
-				}
-				if !found {
+				} else if !found {
 					why = "leads to nothing that is there"
 				}
 			}

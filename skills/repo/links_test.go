@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,6 +81,29 @@ func TestLinksInsideARepositoryAreFollowed(t *testing.T) {
 		if diff := cmp.Diff(tt.notes, got.Notes); diff != "" {
 			t.Errorf("%q: notes (-want +got):\n%s", tt.folder, diff)
 		}
+	}
+}
+
+// What a link to another folder leads to may be too much; the rest is fetched.
+func TestLinksToTooMuchAreLeftOut(t *testing.T) {
+	w := newWorkshop(t)
+	w.write("skills/a/SKILL.md", "a")
+	w.write("few/x.md", "x")
+	for i := range 20 {
+		w.write(fmt.Sprintf("many/%d.md", i), "x")
+	}
+	w.link("skills/a/few", "../../few")
+	w.link("skills/a/many", "../../many")
+	w.publish()
+	got, files, _, err := w.fetch(Source{Folder: "skills/a"}, &Options{Files: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"SKILL.md", "few/x.md"}, files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{`link "many" is left out: it leads to more than there is room for`}, got.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
 

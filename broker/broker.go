@@ -76,6 +76,7 @@ func New(o Options) (*Broker, error) {
 		Lists:             o.Lists,
 		PackageDir:        o.PackageDir,
 		Expand:            o.Expand,
+		Environ:           o.Environ,
 		Folder:            o.Folder,
 		OAuth:             o.OAuth,
 		People:            o.People,

@@ -93,7 +93,9 @@ func TestWhatIsKeptIsOfItsProfile(t *testing.T) {
 }
 
 // runIn returns the id of the run that an answer says can go on.
-func runIn(a broker.ExecuteAnswer) string { return regexp.MustCompile(`r_[a-z2-7]{26}`).FindString(a.Hint) }
+func runIn(a broker.ExecuteAnswer) string {
+	return regexp.MustCompile(`r_[a-z2-7]{26}`).FindString(a.Hint)
+}
 
 // connectView returns a client of a profile of b.
 func connectView(t *testing.T, b *broker.Broker, profile string) *mcp.ClientSession {

@@ -84,6 +84,9 @@ type Options struct {
 	PackageDir string
 	// Expand resolves ${VAR} in server configurations; nil leaves text as is.
 	Expand func(string) (string, error)
+	// Environ is the environment that servers inherit a few variables from, such as
+	// PATH; nil is os.Environ.
+	Environ func() []string
 	// Folder is what ${workspaceFolder} stands for where no client says it, as
 	// upstream.Options says.
 	Folder func() string

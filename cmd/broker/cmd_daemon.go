@@ -135,7 +135,7 @@ const settingProfile = "profile"
 type daemonSettings struct {
 	state string
 	flags map[string]string
-	env   map[string]string // the variables that the config names
+	env   map[string]string // the variables that the config names, and PATH
 }
 
 func (a *app) daemonSettings() (daemonSettings, error) {
@@ -152,7 +152,7 @@ func (a *app) daemonSettings() (daemonSettings, error) {
 		return daemonSettings{}, err
 	}
 	env := make(map[string]string)
-	for _, name := range names {
+	for _, name := range append(names, pathVariable) {
 		if value, ok := os.LookupEnv(name); ok {
 			env[name] = value
 		}

@@ -203,7 +203,8 @@ func TestDaemonAdoptsVariables(t *testing.T) {
 	}
 	flags := map[string]string{"config": path}
 	adopted := 0
-	h := &daemonHost{settings: daemonSettings{flags: flags, env: map[string]string{}}, adopted: func() { adopted++ }}
+	a := new(app)
+	h := &daemonHost{a: a, settings: daemonSettings{flags: flags, env: map[string]string{}}, adopted: func() { adopted++ }}
 	hello := func(config string, env map[string]string) daemon.Hello {
 		return daemon.Hello{Settings: map[string]string{"config": config}, Env: env}
 	}
@@ -221,8 +222,19 @@ func TestDaemonAdoptsVariables(t *testing.T) {
 		}
 		h.adopting.Wait()
 	}
-	if adopted != 2 || os.Getenv("ADOPTED_A") != "one" || os.Getenv("ADOPTED_B") != "two" {
-		t.Errorf("adopted %d times: %q, %q", adopted, os.Getenv("ADOPTED_A"), os.Getenv("ADOPTED_B"))
+	one, _ := a.variables.lookup("ADOPTED_A")
+	two, _ := a.variables.lookup("ADOPTED_B")
+	if adopted != 2 || one != "one" || two != "two" {
+		t.Errorf("adopted %d times: %q, %q", adopted, one, two)
+	}
+	if text, err := a.variables.sources().Expand("${ADOPTED_A} ${ADOPTED_B}"); err != nil || text != "one two" {
+		t.Errorf("servers get %q, %v", text, err)
+	}
+	// The process's own variables, which all that it starts inherits, are as they were.
+	for _, name := range []string{"ADOPTED_A", "ADOPTED_B"} {
+		if value, ok := os.LookupEnv(name); ok {
+			t.Errorf("%s of the process is %q", name, value)
+		}
 	}
 }
 

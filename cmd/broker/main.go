@@ -69,6 +69,8 @@ type app struct {
 	stdout, stderr io.Writer
 	protocol       io.Writer // stdout for MCP, whose texts the gate has cleaned
 
+	variables variables // of servers
+
 	configPath string
 	stateDir   string
 	json       bool

@@ -71,7 +71,7 @@ func (h *daemonHost) Accepts(hello daemon.Hello) string {
 	adopted := false
 	for _, name := range names {
 		value, ok := hello.Env[name]
-		if _, has := os.LookupEnv(name); ok && !has && os.Setenv(name, value) == nil {
+		if ok && h.a.variables.adopt(name, value) {
 			h.settings.env[name] = value
 			adopted = true
 		}
@@ -84,6 +84,7 @@ func (h *daemonHost) Accepts(hello daemon.Hello) string {
 
 // A place is what decides by what broker a client is served.
 type clientPlace struct {
+	own     *variables // the daemon's
 	config  *config.Config
 	profile string
 	dir     string // where it works; empty if that is no project
@@ -96,24 +97,32 @@ type clientPlace struct {
 // locate says where a client is.
 func (h *daemonHost) locate(hello daemon.Hello) clientPlace {
 	at := clientPlace{
-		config: h.current(), profile: hello.Settings[settingProfile], env: hello.Env,
+		own: &h.a.variables, config: h.current(), profile: hello.Settings[settingProfile], env: hello.Env,
 		dir: projectFolder(cmp.Or(hello.Root, hello.Dir)), apart: make(map[string]bool),
 	}
 	at.project, at.wrong = openProject(projectPath(at.dir), h.session.state)
 	at.config = at.project.join(at.config)
 	for _, s := range at.config.Servers {
 		variables, _ := s.Reads()
-		if s.File != "" || slices.ContainsFunc(variables, at.differs) {
+		if s.File != "" || slices.ContainsFunc(variables, at.differs) || s.Command != "" && at.otherPath() {
 			at.apart[s.Name] = true
 		}
 	}
 	return at
 }
 
+// otherPath reports whether programs are looked for elsewhere for the client than for
+// the daemon.
+func (at *clientPlace) otherPath() bool {
+	own, _ := at.own.lookup(pathVariable)
+	path, ok := at.env[pathVariable] // a bridge of an older version has none
+	return ok && !samePath(own, path)
+}
+
 // differs reports whether a variable has another value for the client than for
 // the daemon.
 func (at *clientPlace) differs(name string) bool {
-	own, has := os.LookupEnv(name)
+	own, has := at.own.lookup(name)
 	value, ok := at.env[name]
 	return ok != has || own != value
 }
@@ -136,8 +145,10 @@ func (h *daemonHost) key(at *clientPlace) string {
 	}
 	// The address of the config in force tells it from those before it, which rooms
 	// keep.
+	env := maps.Clone(at.env)
+	delete(env, pathVariable) // its folders count
 	key, err := json.Marshal([]any{
-		fmt.Sprintf("%p", h.current()), at.profile, at.env, p.Path, p.Profile, p.Narrow, p.Servers, p.Notes, p.trusted, p.was,
+		fmt.Sprintf("%p", h.current()), at.profile, env, foldersOf(at.env[pathVariable]), p.Path, p.Profile, p.Narrow, p.Servers, p.Notes, p.trusted, p.was,
 		fmt.Sprint(p.ignored), fmt.Sprint(at.wrong),
 	})
 	if err != nil {
@@ -195,6 +206,9 @@ func (h *daemonHost) open(at *clientPlace) (*room, error) {
 	from.Env = at.lookup
 	o := h.a.options(at.config)
 	h.session.equip(&o, at.config, from)
+	if path, ok := at.env[pathVariable]; ok {
+		o.Environ = environWith(path)
+	}
 	o.Base, o.Warn = h.session.root, nil
 	o.Apart = func(c upstream.Config) bool { return at.apart[c.Name] }
 	note := noteChanges(h.session.audit)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -149,4 +150,49 @@ func TestProjectByRootsOfTheClient(t *testing.T) {
 	client.RemoveRoots(roots[0].URI)
 	client.AddRoots(roots[1])
 	eventually.True(t, "the server of the other root is there", func() bool { return has("two") && !has("one") })
+}
+
+// Programs are looked for in the PATH of each client, not in that of the one that
+// started the daemon, and those with the same PATH share what runs.
+func TestProgramsAreThoseOfTheClientsPath(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are shell scripts")
+	}
+	state := shortDir(t)
+	t.Cleanup(func() { _, _ = daemon.Ask(state, daemon.OpStop, daemon.Build{}) })
+	folder := func() string {
+		dir := t.TempDir()
+		script := fmt.Sprintf("#!/bin/sh\ncd %s && exec %s %s\n", dir, fakeupstream.Command(), strings.Join(fakeupstream.Args(fakeupstream.Stateful), " "))
+		if err := os.WriteFile(filepath.Join(dir, "shelf-server"), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	one, two := folder(), folder()
+	path := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(path, []byte(`{"mcpServers": {"shelf": {"command": "shelf-server", "instances": "shared"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := 0
+	where := func(folders ...string) string {
+		t.Helper()
+		cmd := bridgeCommand(t, path, state)
+		cmd.Dir, cmd.Env = t.TempDir(), append(cmd.Env, "PATH="+strings.Join(append(folders, os.Getenv("PATH")), string(filepath.ListSeparator)))
+		c := startClient(t, cmd)
+		id++
+		c.execute(t, id, `return await callMCPTool("shelf__where", {}).catch(e => e.message)`)
+		return string(c.executed(t, id).Result)
+	}
+	first := where(one)
+	for _, c := range []struct {
+		folders []string
+		want    string
+	}{{[]string{two}, two}, {[]string{two, one}, two}, {[]string{one, two}, one}, {nil, "not found"}} {
+		if got := where(c.folders...); !strings.Contains(got, filepath.Base(c.want)) {
+			t.Errorf("with %v first, the server runs in %s, want %s", c.folders, got, c.want)
+		}
+	}
+	if again := where(one, one+"/"); again != first {
+		t.Errorf("with the same folders the server is %s, before %s", again, first)
+	}
 }

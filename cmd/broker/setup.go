@@ -224,7 +224,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 		}
 	}
 	o := a.options(cfg)
-	equip(&o, cfg, sources())
+	equip(&o, cfg, a.variables.sources())
 	desk, err := a.openDesk(cfg, s, kept, o.OAuth, store.Note)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), kept.Close())

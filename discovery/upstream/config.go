@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -145,6 +146,9 @@ type Options struct {
 	// Expand resolves the ${VAR} references in a configured value; nil leaves
 	// values as they are. It must be safe for concurrent use.
 	Expand func(string) (string, error)
+	// Environ is the environment that servers inherit a few variables from, such as
+	// PATH; nil is os.Environ. It must be safe for concurrent use.
+	Environ func() []string
 	// Folder is what ${workspaceFolder} stands for in a server that is nobody's
 	// instance, such as the one that lists the tools; while it is empty, such servers
 	// cannot be started. Nil is always empty. It must be safe for concurrent use.
@@ -195,6 +199,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.Expand == nil {
 		out.Expand = func(s string) (string, error) { return s, nil }
+	}
+	if out.Environ == nil {
+		out.Environ = os.Environ
 	}
 	if out.Apart == nil {
 		out.Apart = func(Config) bool { return false }

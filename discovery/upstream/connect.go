@@ -72,7 +72,7 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 		}
 		cfg = cfg.inFolder(folder)
 	}
-	t, err := cfg.resolve(d.opts.Expand)
+	t, err := cfg.resolveIn(d.opts.Expand, d.opts.Environ())
 	if need, ok := errors.AsType[transport.SignInNeeded](err); ok {
 		return nil, &dialError{err: need, hint: need.SignInHint(), signIn: true, handled: true}
 	}

@@ -17,7 +17,7 @@ func (p *Pool) Package(ctx context.Context, server string) string {
 	if s == nil || p.packages == nil || !s.cfg.direct() {
 		return ""
 	}
-	t, err := s.cfg.resolve(p.opts.Expand)
+	t, err := s.cfg.resolveIn(p.opts.Expand, p.opts.Environ())
 	if err != nil {
 		return ""
 	}

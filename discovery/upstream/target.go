@@ -26,8 +26,13 @@ type target struct {
 // reference is ${…}, or a whole value that a program is asked for.
 var reference = lazyregexp.New(`^(?:command|op)://(?s:.*)|\$\{[^}]*\}`)
 
-// resolve expands the values of c.
+// resolve expands the values of c, for a server that inherits from this process.
 func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
+	return c.resolveIn(expand, os.Environ())
+}
+
+// resolveIn is resolve for a server that inherits from another environment.
+func (c Config) resolveIn(expand func(string) (string, error), environ []string) (*target, error) {
 	var errs []error
 	values := make(map[string]string) // value → reference
 	one := func(where, s string) string {
@@ -79,7 +84,7 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
 		t.headers[k] = given("headers", k, c.Headers[k])
 	}
-	t.Env = launch.Environment(os.Environ(), env)
+	t.Env = launch.Environment(environ, env)
 	t.hide = hide.New(values)
 	return t, errors.Join(errs...)
 }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// pathVariable is where programs are looked for. It is a variable of each client:
+// what one has in it decides nothing for another.
+const pathVariable = "PATH"
+
+// variables are those of this process and, behind them, those that a daemon has
+// taken from clients. The process's own are never set. The zero value is ready.
+type variables struct {
+	mu      sync.Mutex
+	adopted map[string]string
+}
+
+// lookup finds a variable.
+func (v *variables) lookup(name string) (string, bool) {
+	if value, ok := os.LookupEnv(name); ok {
+		return value, true
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	value, ok := v.adopted[name]
+	return value, ok
+}
+
+// adopt takes a variable that was not there before.
+func (v *variables) adopt(name, value string) bool {
+	if _, has := v.lookup(name); has {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.adopted == nil {
+		v.adopted = make(map[string]string)
+	}
+	v.adopted[name] = value
+	return true
+}
+
+// sources is where the references in the config of servers lead.
+func (v *variables) sources() config.Sources {
+	from := sources()
+	from.Env = v.lookup
+	return from
+}
+
+// environWith is the environment of this process with another PATH.
+func environWith(path string) func() []string {
+	return func() []string {
+		env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+			name, _, _ := strings.Cut(kv, "=")
+			return strings.EqualFold(name, pathVariable)
+		})
+		return append(env, pathVariable+"="+path)
+	}
+}
+
+// samePath reports whether programs are looked for in the same folders, in the same
+// order.
+func samePath(a, b string) bool { return a == b || slices.Equal(foldersOf(a), foldersOf(b)) }
+
+func foldersOf(path string) (folders []string) {
+	for _, dir := range filepath.SplitList(path) {
+		if dir = filepath.Clean(dir); filepath.IsAbs(dir) && !slices.Contains(folders, dir) { // others are not looked in
+			folders = append(folders, dir)
+		}
+	}
+	return folders
+}

@@ -19,6 +19,7 @@ import (
 func (a *app) tokensCommand() *cobra.Command {
 	var team string
 	var expires time.Duration
+	var inherit bool
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Create a token for a program and print it once",
 		Long: `Create a token with which a program uses the HTTP endpoint as the client NAME, and print it.
@@ -30,10 +31,11 @@ It is shown only once: the broker keeps its SHA-256. A running broker accepts it
 			if expires > 0 {
 				t.Expires = time.Now().Add(expires).UTC().Truncate(time.Second)
 			}
-			return a.createToken(cmd.Context(), t)
+			return a.createToken(cmd.Context(), t, inherit)
 		},
 	}
 	create.Flags().StringVar(&team, "team", "", "the team whose quotas its calls count for")
+	create.Flags().BoolVar(&inherit, "inherit", false, "let it have what the client of a revoked token of that name has kept")
 	timeVar(create.Flags(), &expires, "expires", "when it ends, such as 90d (default never)")
 	return group("tokens", "Make, list and revoke tokens for the HTTP endpoint",
 		create,
@@ -67,7 +69,7 @@ type createdToken struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-func (a *app) createToken(ctx context.Context, t apitoken.Token) error {
+func (a *app) createToken(ctx context.Context, t apitoken.Token, inherit bool) error {
 	return a.withTokens(func(cfg *config.Config, tokens apitoken.Store) error {
 		if err := a.checkProfile(cfg); err != nil {
 			return err
@@ -78,9 +80,12 @@ func (a *app) createToken(ctx context.Context, t apitoken.Token) error {
 		if !surface.MayBeNamed(t.Name) {
 			return usage("%q cannot be the name of a client", oneLine(t.Name, 60))
 		}
-		secret, err := tokens.Create(ctx, t)
+		secret, err := tokens.Create(ctx, t, inherit)
 		if errors.Is(err, apitoken.ErrTaken) {
 			return usage("%q has a token already\nhint: broker tokens revoke %s", t.Name, shellWord(t.Name))
+		}
+		if errors.Is(err, apitoken.ErrRevoked) {
+			return usage("a token of %q was revoked, and what its client has kept is there still\nhint: choose another name, or add --inherit if it is the same client", t.Name)
 		}
 		if err != nil {
 			return err

@@ -34,11 +34,16 @@ type Token struct {
 	Expires time.Time `json:"expires,omitzero"` // zero is never
 }
 
-// The documents in which tokens are, and on which day they were used last.
+// The documents in which tokens are, on which day they were used last, and the names
+// of those that were revoked.
 const (
-	tokensDoc = "tokens"
-	usedDoc   = "used"
+	tokensDoc  = "tokens"
+	usedDoc    = "used"
+	revokedDoc = "revoked"
 )
+
+// maxRevoked is how many names of revoked tokens are remembered, the last.
+const maxRevoked = 10 * MaxTokens
 
 // A Store keeps tokens in documents.
 type Store struct{ docs state.Documents }
@@ -49,17 +54,28 @@ func NewStore(docs state.Documents) Store { return Store{docs} }
 var (
 	// ErrTaken is the error of a name that a token has already.
 	ErrTaken = errors.New("there is a token of this name")
-	errMany  = fmt.Errorf("there are %d tokens: revoke some of them", MaxTokens)
+	// ErrRevoked is the error of a name that a revoked token had: what its client has
+	// kept, its runs and its sessions are those of the name.
+	ErrRevoked = errors.New("there was a token of this name")
+	errMany    = fmt.Errorf("there are %d tokens: revoke some of them", MaxTokens)
 )
 
 // Create makes a token, with the name and the limits of t, and returns the secret,
-// which is kept nowhere.
-func (s Store) Create(ctx context.Context, t Token) (secret string, err error) {
+// which is kept nowhere. Inherit lets it have what the client of a revoked token of that
+// name has kept.
+func (s Store) Create(ctx context.Context, t Token, inherit bool) (secret string, err error) {
+	var revoked map[string]time.Time
+	if err := read(ctx, s.docs, revokedDoc, &revoked); err != nil {
+		return "", err
+	}
+	if _, was := revoked[t.Name]; was && !inherit {
+		return "", ErrRevoked
+	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	secret = Prefix + hex.EncodeToString(key)
 	t.Hash, t.Created = hash(secret), time.Now().UTC().Truncate(time.Second)
-	return secret, change(ctx, s.docs, tokensDoc, func(list *[]Token) error {
+	err = change(ctx, s.docs, tokensDoc, func(list *[]Token) error {
 		switch {
 		case slices.ContainsFunc(*list, func(o Token) bool { return o.Name == t.Name }):
 			return ErrTaken
@@ -69,6 +85,10 @@ func (s Store) Create(ctx context.Context, t Token) (secret string, err error) {
 		*list = append(*list, t)
 		return nil
 	})
+	if err != nil {
+		return "", err
+	}
+	return secret, nil
 }
 
 // List returns the tokens by their names, and the days of their last use.
@@ -92,7 +112,28 @@ func (s Store) List(ctx context.Context) (list []Token, used map[string]string, 
 // Revoke makes a token good for nothing. The error of an unknown name is
 // state.ErrNotFound.
 func (s Store) Revoke(ctx context.Context, name string) error {
-	err := change(ctx, s.docs, tokensDoc, func(list *[]Token) error {
+	var list []Token
+	if err := read(ctx, s.docs, tokensDoc, &list); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list, func(t Token) bool { return t.Name == name }) {
+		return state.ErrNotFound
+	}
+	err := change(ctx, s.docs, revokedDoc, func(revoked *map[string]time.Time) error { // first, so that it is never forgotten
+		if *revoked == nil {
+			*revoked = make(map[string]time.Time)
+		}
+		(*revoked)[name] = time.Now().UTC().Truncate(time.Second)
+		for len(*revoked) > maxRevoked {
+			oldest := slices.MinFunc(slices.Collect(maps.Keys(*revoked)), func(a, b string) int { return (*revoked)[a].Compare((*revoked)[b]) })
+			delete(*revoked, oldest)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = change(ctx, s.docs, tokensDoc, func(list *[]Token) error {
 		i := slices.IndexFunc(*list, func(t Token) bool { return t.Name == name })
 		if i < 0 {
 			return state.ErrNotFound

@@ -72,11 +72,11 @@ func TestTokens(t *testing.T) {
 		if first.Any() {
 			t.Error("there are tokens")
 		}
-		made, err := s.Create(t.Context(), apitoken.Token{Name: "ci", Profile: "p", Team: "build"})
+		made, err := s.Create(t.Context(), apitoken.Token{Name: "ci", Profile: "p", Team: "build"}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Create(t.Context(), apitoken.Token{Name: "ci"}); !errors.Is(err, apitoken.ErrTaken) {
+		if _, err := s.Create(t.Context(), apitoken.Token{Name: "ci"}, false); !errors.Is(err, apitoken.ErrTaken) {
 			t.Errorf("a second token of one name: %v", err)
 		}
 		for _, w := range []*apitoken.Watcher{first, second} {
@@ -113,10 +113,34 @@ func TestTokens(t *testing.T) {
 	})
 }
 
+// A name that was revoked is not given to another client by accident.
+func TestRevokedNamesAreNotUsedAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, open func() state.Documents) {
+		s := apitoken.NewStore(open())
+		for _, name := range []string{"ann", "bob", "ci"} {
+			if _, err := s.Create(t.Context(), apitoken.Token{Name: name}, false); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Revoke(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			if secret, err := apitoken.NewStore(open()).Create(t.Context(), apitoken.Token{Name: name}, false); !errors.Is(err, apitoken.ErrRevoked) || secret != "" {
+				t.Errorf("the name %s is used again: %v", name, err)
+			}
+			if _, err := s.Create(t.Context(), apitoken.Token{Name: name}, true); err != nil {
+				t.Errorf("the client of %s gets no new token: %v", name, err)
+			}
+			if _, err := s.Create(t.Context(), apitoken.Token{Name: name}, true); !errors.Is(err, apitoken.ErrTaken) {
+				t.Errorf("a second token of %s: %v", name, err)
+			}
+		}
+	})
+}
+
 // A token is nowhere in what is kept, and is found by those who look for secrets.
 func TestTokensAreNotKept(t *testing.T) {
 	dir := t.TempDir()
-	made, err := apitoken.NewStore(files.OpenDocuments(dir)).Create(t.Context(), apitoken.Token{Name: "ci"})
+	made, err := apitoken.NewStore(files.OpenDocuments(dir)).Create(t.Context(), apitoken.Token{Name: "ci"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func (b *bench) library() func() *library.Library {
 	}
 	o.Skills = skills.NewRegistry(&skills.Options{Switches: o.Switches, Roots: func() ([]skills.Root, []skills.Problem) {
 		roots := []skills.Root{{Path: filepath.Join(b.dir, "user"), Scope: skills.ScopeConfigured}, {Path: o.Custom, Scope: skills.ScopeCustom}}
-		list, problems := library.EnabledPlugins(o.Plugins, o.Switches, nil)
+		list, problems, _ := library.EnabledPlugins(o.Plugins, o.Switches, nil)
 		for _, p := range list {
 			roots = append(roots, p.Roots()...)
 		}

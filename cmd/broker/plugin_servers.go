@@ -18,12 +18,16 @@ import (
 // withPlugins is a config with the servers of the plugins that are switched on,
 // each as plugin:server, behind its own, as far as the user has approved them. A
 // name that the config has already is the config's. What is wrong with a plugin's
-// servers is a note.
-func (a *app) withPlugins(cfg *config.Config) *config.Config {
+// servers is a note. The error means that it cannot be known which plugins are on, or
+// approved.
+func (a *app) withPlugins(cfg *config.Config) (*config.Config, error) {
 	if merge := cfg.Broker.Plugins.AutoMergeMCP; merge != nil && !*merge {
-		return cfg
+		return cfg, nil
 	}
-	plugins, _ := a.enabledPlugins(cfg)
+	plugins, _, err := a.enabledPlugins(cfg)
+	if err != nil {
+		return nil, err
+	}
 	merged := *cfg
 	merged.Servers, merged.Notes = slices.Clone(cfg.Servers), slices.Clone(cfg.Notes)
 	for _, p := range plugins {
@@ -38,7 +42,10 @@ func (a *app) withPlugins(cfg *config.Config) *config.Config {
 		if len(servers) == 0 {
 			continue
 		}
-		yes, why := library.MayStart(a.homeOf(cfg).switches, p)
+		yes, why, err := library.MayStart(a.homeOf(cfg).switches, p)
+		if err != nil {
+			return nil, err
+		}
 		if yes == nil {
 			merged.Notes = append(merged.Notes, fmt.Sprintf("warning: %s of plugin %s will not start: %s: broker plugins approve %s", counted(len(servers), "server"), p.Name, why, p.Name))
 			continue
@@ -47,7 +54,19 @@ func (a *app) withPlugins(cfg *config.Config) *config.Config {
 			addPluginServer(&merged, s, yes, plugin.Permit{Dir: p.Dir, Digest: yes.Digest})
 		}
 	}
-	return &merged
+	return &merged, nil
+}
+
+// withPluginsOrNote is withPlugins for a command: what cannot be known is a note, and
+// no server of a plugin is there.
+func (a *app) withPluginsOrNote(cfg *config.Config) *config.Config {
+	merged, err := a.withPlugins(cfg)
+	if err == nil {
+		return merged
+	}
+	noted := *cfg
+	noted.Notes = append(slices.Clone(cfg.Notes), "warning: the servers of plugins are left out: "+oneLine(err.Error(), 300))
+	return &noted
 }
 
 // noBytecode keeps Python from writing beside its programs, which would not be the
@@ -142,7 +161,7 @@ func hasServer(cfg *config.Config) func(name string) bool {
 
 // enabledPlugins are the plugins of a config that are switched on, and what is
 // wrong with plugins.
-func (a *app) enabledPlugins(cfg *config.Config) ([]*plugin.Plugin, []skills.Problem) {
+func (a *app) enabledPlugins(cfg *config.Config) ([]*plugin.Plugin, []skills.Problem, error) {
 	h := a.homeOf(cfg)
 	return library.EnabledPlugins(h.plugins, h.switches, cfg.Broker.Plugins.Enabled)
 }
@@ -166,7 +185,7 @@ func pluginServer(s plugin.Server) (config.Server, error) {
 
 // pluginCommands are the commands of the plugins that are switched on.
 func (a *app) pluginCommands(cfg *config.Config) []plugin.Command {
-	plugins, _ := a.enabledPlugins(cfg)
+	plugins, _, _ := a.enabledPlugins(cfg) // load has said what is wrong
 	var list []plugin.Command
 	for _, p := range plugins {
 		list = append(list, p.Commands...)
@@ -174,9 +193,13 @@ func (a *app) pluginCommands(cfg *config.Config) []plugin.Command {
 	return list
 }
 
-// pluginState tells one state of the plugins' servers and commands from another.
-func (a *app) pluginState(cfg *config.Config) string {
-	plugins, _ := a.enabledPlugins(cfg)
+// pluginState tells one state of the plugins' servers and commands from another. The
+// error means that it cannot be known.
+func (a *app) pluginState(cfg *config.Config) (string, error) {
+	plugins, _, err := a.enabledPlugins(cfg)
+	if err != nil {
+		return "", err
+	}
 	type state struct {
 		*plugin.Plugin
 		Approved *library.Approval
@@ -184,12 +207,12 @@ func (a *app) pluginState(cfg *config.Config) string {
 	}
 	var states []state
 	for _, p := range plugins {
-		yes, why := library.MayStart(a.homeOf(cfg).switches, p)
+		yes, why, err := library.MayStart(a.homeOf(cfg).switches, p)
+		if err != nil {
+			return "", err
+		}
 		states = append(states, state{p, yes, why})
 	}
 	text, err := json.Marshal(states)
-	if err != nil {
-		return err.Error() // it is made of our own types
-	}
-	return string(text)
+	return string(text), err
 }

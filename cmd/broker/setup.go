@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -97,7 +98,7 @@ func (a *app) load() (*config.Config, error) {
 		return nil, err
 	}
 	a.overrule(cfg)
-	cfg = a.withPlugins(cfg)
+	cfg = a.withPluginsOrNote(cfg)
 	for _, n := range cfg.Notes {
 		sayln(a.stderr, n)
 	}
@@ -150,7 +151,7 @@ func (a *app) open(spares int) (*session, error) {
 
 // openAnyway is open for commands that do not need the table of word vectors,
 // and go on without it.
-func (a *app) openAnyway(spares int) (*session, error) {
+func (a *app) openAnyway(spares int) (_ *session, err error) {
 	cfg, dir, err := a.loadWithState()
 	if err != nil {
 		return nil, err
@@ -179,13 +180,28 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	if a.serving {
 		kept.join()
 	}
+	// The stores are closed when the command ends; all else that was opened is closed
+	// here if not everything could be.
+	var opened []func() error
+	defer func() {
+		for _, closes := range slices.Backward(opened) {
+			if err == nil {
+				return
+			}
+			if e := closes(); e != nil {
+				err = errors.Join(err, e)
+			}
+		}
+	}()
 	store, err := openAudit(kept, cfg)
 	if err != nil {
 		return nil, err
 	}
+	opened = append(opened, store.Close)
 	places := where.places(spares, log)
 	runner := sandbox.NewQueue(places, where.set.MaxExecutions)
 	commands := docker.NewCommands(&docker.Options{Engine: engineOf(cfg.SandboxSettings()), MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
+	opened = append(opened, runner.Close, commands.Close)
 	folder := &atomic.Pointer[string]{}
 	folder.Store(new(""))
 	if dir, err := os.Getwd(); err == nil && !a.nowhere {
@@ -194,10 +210,12 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	s := new(session) // measured from when it is complete
 	seen, err := a.telemetry(cfg, s)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, err
 	}
+	opened = append(opened, seen.Close)
 	types, results, runs := learned.New(store, log), kept.kept(), kept.runs()
 	limiter := quota.New(quotas(cfg), kept.buckets(), log)
+	opened = append(opened, types.Close, runs.Close, limiter.Close)
 	runs.Full = cfg.Broker.Durability == "full"
 	vault := kept.vault()
 	if seen != nil {
@@ -227,7 +245,7 @@ func (a *app) openAnyway(spares int) (*session, error) {
 	equip(&o, cfg, a.variables.sources())
 	desk, err := a.openDesk(cfg, s, kept, o.OAuth, store.Note)
 	if err != nil {
-		return nil, errors.Join(err, store.Close(), kept.Close())
+		return nil, err
 	}
 	if desk != nil {
 		o.People, o.PersonalProcesses = desk, cfg.Broker.PersonalProcesses

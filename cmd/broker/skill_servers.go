@@ -29,7 +29,7 @@ type skillView struct {
 // openSkills reads what is known of the skills. It starts no server.
 func (a *app) openSkills(h *skillHome) (*skillView, error) {
 	v := &skillView{app: a, registry: h.registry()}
-	servers := upstreams(a.withPlugins(h.config))
+	servers := upstreams(a.withPluginsOrNote(h.config))
 	if set := h.config.Broker.Skills.Enabled; len(servers) == 0 || (set != nil && !*set) {
 		return v, nil
 	}

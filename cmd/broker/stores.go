@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker/script"
@@ -54,15 +55,29 @@ type stores struct {
 	log     *slog.Logger
 
 	switches *state.Document // what is switched off, in db
+	tables   atomic.Bool     // db is known to have the tables of this broker
 }
 
-// kept are the stores of a config until the command ends, whoever asks for them.
+// kept are the stores of a config until the command ends, whoever asks for them. It
+// makes the tables of a database.
 func (a *app) kept(cfg *config.Config, dir string) (*stores, error) {
+	st, err := a.connected(cfg, dir)
+	if err == nil {
+		err = st.prepare()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// connected are kept as they are, without making anything.
+func (a *app) connected(cfg *config.Config, dir string) (*stores, error) {
 	a.keeping.Lock()
 	defer a.keeping.Unlock()
 	key := strings.Join(append([]string{dir, cfg.Broker.State, cfg.Broker.Objects}, cfg.Broker.StateKey...), "\n")
 	if a.keeps[key] == nil {
-		st, err := a.storesOf(cfg, dir)
+		st, err := a.connect(cfg, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -214,6 +229,47 @@ const databaseTime = 30 * time.Second
 // storesOf returns the stores of a config. It makes the tables of a database, and
 // nothing in the state directory.
 func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
+	st, err := a.connect(cfg, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.prepare(); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return st, nil
+}
+
+// prepare makes the tables of a database.
+func (st *stores) prepare() error {
+	if st.db == nil || st.tables.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), databaseTime)
+	defer cancel()
+	if err := st.db.Migrate(ctx); err != nil {
+		return hinted("%w\nhint: \"state\" of the config names the database", err)
+	}
+	st.tables.Store(true)
+	return nil
+}
+
+// used reports whether the database has tables of a broker.
+func (st *stores) used() (bool, error) {
+	if st.db == nil || st.tables.Load() {
+		return st.db != nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	version, _, err := st.db.Schema(ctx)
+	return version > 0, err
+}
+
+// lookTime is how long it may take to see whether a database is in use.
+const lookTime = 10 * time.Second
+
+// connect returns the stores of a config, and makes nothing. A database is connected to
+// when something of it is asked for.
+func (a *app) connect(cfg *config.Config, dir string) (*stores, error) {
 	st := &stores{dir: dir, log: a.logger()}
 	for _, written := range cfg.Broker.StateKey {
 		text, err := expand(written)
@@ -238,12 +294,6 @@ func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
 	}
 	if st.objects, err = objectsOf(cfg.Broker.Objects, st.keys); err != nil {
 		return nil, usage("%q of \"broker\": %w", "objects", errors.Join(err, st.db.Close()))
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), databaseTime)
-	defer cancel()
-	if err := st.db.Migrate(ctx); err != nil {
-		_ = st.db.Close() // the first error is what matters
-		return nil, hinted("%w\nhint: \"state\" of the config names the database", err)
 	}
 	st.switches = state.OneDocument(st.db.Documents("skills"), "switches")
 	return st, nil

@@ -16,17 +16,29 @@ func (a *app) switchesOf(cfg *config.Config) skills.Switchboard {
 	if cfg.Broker.State == "" {
 		return file
 	}
-	return &sharedSwitches{file: file, open: func() (*state.Document, error) { return a.switchDocument(cfg) }}
+	return &sharedSwitches{file: file, open: func(write bool) (*state.Document, error) { return a.switchDocument(cfg, write) }}
 }
 
-// switchDocument is that of a config's database, the same one until the command ends.
-func (a *app) switchDocument(cfg *config.Config) (*state.Document, error) {
+// switchDocument is that of a config's database, the same one until the command ends. To
+// read it makes no tables: it is nil for a database that no broker has used yet.
+func (a *app) switchDocument(cfg *config.Config, write bool) (*state.Document, error) {
 	dir, err := config.StateDir(a.stateDir, cfg.Path)
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.kept(cfg, dir)
+	if write {
+		st, err := a.kept(cfg, dir)
+		if err != nil {
+			return nil, err
+		}
+		return st.switches, nil
+	}
+	st, err := a.connected(cfg, dir)
 	if err != nil {
+		return nil, err
+	}
+	used, err := st.used()
+	if err != nil || !used {
 		return nil, err
 	}
 	return st.switches, nil
@@ -36,7 +48,7 @@ func (a *app) switchDocument(cfg *config.Config) (*state.Document, error) {
 // they are what the file says.
 type sharedSwitches struct {
 	file skills.SwitchFile
-	open func() (*state.Document, error)
+	open func(write bool) (*state.Document, error)
 }
 
 // String implements skills.Switchboard.
@@ -44,9 +56,12 @@ func (s *sharedSwitches) String() string { return "the database" }
 
 // Read implements skills.Switchboard.
 func (s *sharedSwitches) Read() ([]byte, error) {
-	doc, err := s.open()
+	doc, err := s.open(false)
 	if err != nil {
 		return nil, err
+	}
+	if doc == nil {
+		return s.file.Read()
 	}
 	text, err := doc.Read()
 	if text == nil && err == nil {
@@ -57,9 +72,12 @@ func (s *sharedSwitches) Read() ([]byte, error) {
 
 // Version implements skills.Switchboard.
 func (s *sharedSwitches) Version() string {
-	doc, err := s.open()
+	doc, err := s.open(false)
 	if err != nil {
 		return err.Error()
+	}
+	if doc == nil {
+		return s.file.Version()
 	}
 	if v := doc.Version(); v != "" {
 		return v
@@ -69,7 +87,7 @@ func (s *sharedSwitches) Version() string {
 
 // Edit implements skills.Switchboard.
 func (s *sharedSwitches) Edit(edit func([]byte) ([]byte, error)) error {
-	doc, err := s.open()
+	doc, err := s.open(true)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"reflect"
@@ -49,13 +50,15 @@ type watcher struct {
 	seen    stamp      // of the config file
 	config  *config.Config
 	plugins string
+	unread  string // why the last look has changed nothing
 }
 
 // watch looks for changes until stop is called.
 func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	w = &watcher{a: a, s: s, config: s.config, plugins: a.pluginState(s.config)}
+	w = &watcher{a: a, s: s, config: s.config}
+	w.plugins, _ = a.pluginState(s.config) // if it cannot be known, it is another one when it can
 	w.seen, _ = stampOf(s.config.Path)
 	w.manage(s.config)
 	changed, unhear := s.stores.switched()
@@ -108,30 +111,56 @@ func (w *watcher) look(all bool) {
 	}
 	installed := w.plugins
 	if all {
-		installed = w.a.pluginState(w.config)
+		var err error
+		if installed, err = w.a.pluginState(w.config); err != nil {
+			installed = w.plugins // what is in force stays so until it can be known
+		}
 	}
 	if now == w.seen && installed == w.plugins {
 		return
 	}
-	w.seen, w.plugins = now, installed
-	if cfg := w.a.reload(w.s); cfg != nil {
-		w.config, w.plugins = cfg, w.a.pluginState(cfg)
+	cfg, err := w.a.reload(w.s)
+	if unread, ok := errors.AsType[*unreadError](err); ok {
+		if w.unread != unread.Error() {
+			w.unread = unread.Error()
+			say(w.a.stderr, "broker: the config or a plugin has changed, but %s; what was in force stays so until that can be read\n", unread)
+		}
+		return // and looks again
+	}
+	w.seen, w.plugins, w.unread = now, installed, ""
+	if cfg != nil {
+		w.config = cfg
+		if state, err := w.a.pluginState(cfg); err == nil {
+			w.plugins = state
+		}
 		w.manage(cfg)
 	}
 }
 
-// reload puts the config file in force and returns it, or says why not.
-func (a *app) reload(s *session) *config.Config {
+// An unreadError means that it cannot be known at this moment which servers of plugins a
+// config has.
+type unreadError struct{ error }
+
+// reload puts the config file in force and returns it, or says why not. An *unreadError
+// has changed nothing.
+func (a *app) reload(s *session) (*config.Config, error) {
 	cfg, err := loadConfig(s.config.Path)
+	var written config.Broker
 	if err == nil {
+		written = cfg.Broker
+		keepState(cfg, s.config)
 		a.overrule(cfg)
-		cfg = s.project.join(a.withPlugins(cfg))
+		merged, unread := a.withPlugins(cfg)
+		if unread != nil {
+			return nil, &unreadError{unread}
+		}
+		cfg = s.project.join(merged)
 		err = runnable(cfg, s.where)
 	}
 	if err != nil {
 		say(a.stderr, "%s\nbroker: the config is wrong; the one before it stays in force\n", errorLines(err))
 		s.root.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + oneLine(err.Error(), 300))
-		return nil
+		return nil, err
 	}
 	for _, n := range cfg.Notes {
 		sayln(a.stderr, n)
@@ -142,8 +171,14 @@ func (a *app) reload(s *session) *config.Config {
 	s.root.Reconfigure(a.options(cfg))
 	s.notice()
 	s.audit.Note(configEvent(cfg))
-	sayln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, cfg.Broker))
-	return cfg
+	sayln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, written))
+	return cfg, nil
+}
+
+// keepState gives a config the state of the one that the broker was started with, which
+// no reload replaces: nothing of another database is opened.
+func keepState(cfg, started *config.Config) {
+	cfg.Broker.State, cfg.Broker.StateKey, cfg.Broker.Objects = started.Broker.State, started.Broker.StateKey, started.Broker.Objects
 }
 
 // notInForce says which settings differ from those that the broker was started
@@ -164,7 +199,7 @@ func notInForce(started, now config.Broker) string {
 		{"sandbox.remote", reflect.DeepEqual(was.Remote, is.Remote)},
 		{"sandbox.docker", reflect.DeepEqual(was.Docker, is.Docker)},
 		{"http.tokens", maps.Equal(started.HTTP.Tokens, now.HTTP.Tokens)},
-		{"state", started.State == now.State && slices.Equal(started.StateKey, now.StateKey)},
+		{"state", started.State == now.State && started.Objects == now.Objects && slices.Equal(started.StateKey, now.StateKey)},
 		{"profile", started.Profile == now.Profile},
 		{"http.signIn", reflect.DeepEqual(started.HTTP.SignIn, now.HTTP.SignIn)},
 		{"personalProcesses", started.PersonalProcesses == now.PersonalProcesses},

@@ -171,21 +171,22 @@ func approvalOf(entry json.RawMessage) *Approval {
 }
 
 // MayStart returns what the user has approved of a plugin as it is now; nil, with
-// the reason, if that is nothing or another state of it.
-func MayStart(switches skills.Switchboard, p *plugin.Plugin) (yes *Approval, why string) {
-	yes, err := approval(switches, p.Name)
+// the reason, if that is nothing or another state of it. The error means that it cannot
+// be known.
+func MayStart(switches skills.Switchboard, p *plugin.Plugin) (yes *Approval, why string, err error) {
+	yes, err = approval(switches, p.Name)
 	if err != nil {
-		return nil, err.Error()
+		return nil, "", fmt.Errorf("read what was approved of plugin %s: %w", p.Name, err)
 	}
 	if yes == nil {
-		return nil, "nobody has approved them"
+		return nil, "nobody has approved them", nil
 	}
 	digest, err := p.Digest()
 	if err != nil {
-		return nil, err.Error()
+		return nil, err.Error(), nil // its files cannot be read
 	}
 	if digest != yes.Digest {
-		return nil, "the plugin is not what was approved"
+		return nil, "the plugin is not what was approved", nil
 	}
-	return yes, ""
+	return yes, "", nil
 }

@@ -71,7 +71,7 @@ func newShelf(t *testing.T) *shelf {
 	}
 	o.Skills = skills.NewRegistry(&skills.Options{Switches: o.Switches, Roots: func() ([]skills.Root, []skills.Problem) {
 		roots := []skills.Root{{Path: filepath.Join(s.dir, "user"), Scope: skills.ScopeUser}, {Path: o.Custom, Scope: skills.ScopeCustom}}
-		list, _ := library.EnabledPlugins(o.Plugins, o.Switches, nil)
+		list, _, _ := library.EnabledPlugins(o.Plugins, o.Switches, nil)
 		for _, p := range list {
 			roots = append(roots, p.Roots()...)
 		}

@@ -44,20 +44,23 @@ func pluginOn(s skills.Switches, config map[string]bool, name string) bool {
 }
 
 // EnabledPlugins are the plugins installed in dir that are on: by the
-// switches or else by config, as Options.PluginsOn. When it cannot be known which
-// are off, none is on: the registry says what is wrong.
-func EnabledPlugins(dir string, switches skills.Switchboard, config map[string]bool) (list []*plugin.Plugin, problems []skills.Problem) {
+// switches or else by config, as Options.PluginsOn. The switches are not read if there
+// is no plugin. When it cannot be known which are off, the error says why, and none is on.
+func EnabledPlugins(dir string, switches skills.Switchboard, config map[string]bool) (list []*plugin.Plugin, problems []skills.Problem, err error) {
+	all, problems := plugin.Installed(dir)
+	if len(all) == 0 {
+		return nil, problems, nil
+	}
 	off, err := skills.ReadSwitches(switches)
 	if err != nil {
-		return nil, nil
+		return nil, nil, fmt.Errorf("read which plugins are on: %w", err)
 	}
-	all, problems := plugin.Installed(dir)
 	for _, p := range all {
 		if pluginOn(off, config, p.Name) {
 			list = append(list, p)
 		}
 	}
-	return list, problems
+	return list, problems, nil
 }
 
 // Plugins are the installed plugins, sorted by name, and what is wrong with
@@ -91,7 +94,7 @@ func (l *Library) Plugins() ([]Plugin, []skills.Problem, error) {
 			one.Source = entry.Source
 		}
 		if len(p.Servers) > 0 {
-			one.Approved, _ = MayStart(l.o.Switches, p)
+			one.Approved, _, _ = MayStart(l.o.Switches, p) // it is not in force if that cannot be read
 		}
 		all = append(all, one)
 	}

@@ -84,20 +84,62 @@ func verbTable() map[string]verb {
 		"reject", "decline", "approve", "unapprove", "submit", "rename", "move", "apply", "install", "upgrade", "deploy",
 		"rollback", "restart", "start", "stop", "pause", "resume", "suspend", "trigger", "toggle", "increment",
 		"register", "mark", "unmark", "lock", "unlock", "close", "reopen", "sync", "restore", "reply", "respond",
-		"notify", "reschedule", "cancel", "dismiss", "snooze", "pay", "charge", "refund", "transfer", "buy", "sell",
+		"notify", "reschedule", "cancel", "dismiss", "snooze", "pay", "charge", "refund", "withdraw", "buy", "sell",
 		"click", "type", "press", "fill", "hover", "drag", "navigate", "grant", "authorize", "reauthorize", "unpin",
 		"protect", "unprotect", "follow", "unfollow", "block", "unblock", "mute", "unmute", "ban", "make", "build",
 		"finalize", "login", "logout", "authenticate", "migrate", "replace", "scale", "mkdir", "chmod", "configure",
-		"manage", "interact", "unmerge")
+		"manage", "interact", "unmerge", "deactivate", "abort", "halt", "reboot", "revert", "demote")
 	add(Write, true, "post", "comment", "commit", "merge", "fork", "star", "pin", "archive", "unarchive", "copy",
 		"clone", "release", "label", "tag", "review", "draft", "message", "link", "share", "note", "log", "vote", "like",
 		"react", "record", "store", "crawl", "order", "dispatch", "override", "forward", "schedule", "book", "open",
 		"patch", "format", "sort")
 	add(Destructive, false, "delete", "remove", "destroy", "purge", "erase", "wipe", "truncate", "uninstall", "kill",
 		"terminate", "revoke", "prune", "cleanup", "clear", "overwrite", "rm", "rmdir", "unlink", "discard",
-		"deprovision")
-	add(Destructive, true, "drop", "reset", "trash")
+		"deprovision", "del", "hdel", "xdel", "srem", "zrem", "nuke", "shred", "expunge", "flushall", "flushdb", "evict",
+		"obliterate", "annihilate", "eradicate", "exterminate", "demolish", "teardown", "shutdown", "poweroff", "decommission",
+		"deregister", "unregister", "deallocate", "delist", "dispose", "invalidate", "forget", "zap", "unshare", "recreate", "disband")
+	add(Destructive, true, "drop", "reset", "trash", "transfer", "empty", "expire", "burn", "void", "flush")
 	return table
+}
+
+// storage are what is lost when it is formatted; a text that is formatted is not.
+var storage = map[string]bool{
+	"disk": true, "disks": true, "drive": true, "drives": true, "volume": true, "volumes": true, "partition": true, "partitions": true, "device": true,
+	"devices": true, "filesystem": true, "usb": true, "sdcard": true, "hdd": true, "ssd": true, "nvme": true, "lun": true,
+}
+
+// A phrase is what the words before one say together with it. The zero value is at the
+// beginning of a name.
+type phrase struct {
+	write, forced, shut, power bool // what the word before is
+	format                     bool // an earlier one is "format"
+}
+
+// next adds a word in lower case, which is v if it is a verb, and reports whether it
+// destroys something for what came before it: "force" beside a verb that writes, a
+// storage that is formatted, or what is shut or torn down.
+func (p *phrase) next(w []byte, v verb) bool {
+	now := phrase{write: v.class == Write, format: p.format}
+	destroys := now.write && p.forced
+	switch string(w) {
+	case "force", "forced", "forcibly":
+		now.forced = true
+		destroys = p.write
+	case "format", "reformat":
+		now.format = true
+	case "shut", "tear":
+		now.shut = true
+	case "power":
+		now.power = true
+	case "down":
+		destroys = p.shut
+	case "off":
+		destroys = p.power
+	default:
+		destroys = destroys || p.format && storage[string(w)]
+	}
+	*p = now
+	return destroys
 }
 
 // classOfName is the class of the strongest verb of a name. A name without a verb
@@ -111,10 +153,11 @@ func classOfName(name string) Class {
 // its class.
 func strongestVerb(name string) (class Class, strongest string) {
 	joined := false // the word before joins two verbs
+	var before phrase
 	for word, rest := nextWord(name); word != ""; word, rest = nextWord(rest) {
 		var lower [maxVerb]byte
 		if len(word) > maxVerb {
-			joined = false
+			joined, before = false, phrase{}
 			continue
 		}
 		for i := range len(word) {
@@ -124,10 +167,14 @@ func strongestVerb(name string) (class Class, strongest string) {
 			}
 		}
 		w := lower[:len(word)]
-		if v, ok := verbs[string(w)]; ok && (!v.noun || class == 0 || joined) {
+		v, ok := verbs[string(w)]
+		if ok && (!v.noun || class == 0 || joined) {
 			if v.class > class {
 				class, strongest = v.class, word
 			}
+		}
+		if before.next(w, v) && class < Destructive {
+			class, strongest = Destructive, word
 		}
 		joined = string(w) == "and" || string(w) == "or" || string(w) == "then"
 	}

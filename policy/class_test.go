@@ -19,19 +19,28 @@ func TestClassesOfNames(t *testing.T) {
 			"slack_list_channels", "maps_reverse_geocode", "maps_search_places", "tavily_search", "kubectl_get",
 			"get_merge_request_notes", "list_pull_request_reviews", "getDocument", "GET_user", "browser.getPDFLinks", "get-schedule",
 			"list_draft_releases", "query-docs", "is_archived", "get_workflow_run",
+			"get_transfer", "list_token_transfers", "check_transfer_status", "get_flush_interval_info", "is_empty", "find_empty_folders", "get_expire_time", "list_disk_formats",
 		},
 		policy.Unknown: {
 			"", "123", "ééé", "maps_elevation", "run_resource_action", "exec_in_pod", "browser_tabs", "sequentialthinking", "execute_sql",
-			"download_figma_images", "resolve_merge_request_thread", "a_name_with_averyveryverylongwordinit",
+			"download_figma_images", "resolve_merge_request_thread", "a_name_with_averyveryverylongwordinit", "dns_brute_force", "force_graph", "power_usage", "take_5",
 		},
 		policy.Write: {
 			"create_or_update_file", "push_files", "fork_repository", "merge_pull_request", "merge_merge_request", "add_issue_comment",
 			"create_pull_request_review", "slack_post_message", "slack_reply_to_thread", "update_default_branch", "monitor_create",
 			"mark_all_todos_done", "upload", "send", "search_and_update", "getOrCreateUser", "list_and_merge", "HTTPPostForm", "cancel-calendar-event",
+			"format_text", "format-excel-range", "formatMarkdown", "format_code", "format_date", "create_transfer_template", "create_empty_file", "send_workforce_note",
+			"git_revert", "reboot_host", "deactivate_user", "abort_build", "withdraw_offer",
 		},
 		policy.Destructive: {
 			"delete_branch", "monitor_delete", "uninstall_helm_chart", "cleanup", "drop-collection", "kubectl_delete", "removeLabel", "DELETE_ALL",
 			"getAndDelete", "create_or_delete_row", "browser_clear_storage", "drag_and_drop",
+			"nuke_workspace", "shredFile", "expunge_mailbox", "redis_flushall", "flush_cache", "evict_pod", "obliterate_depot", "shutdown_vm",
+			"shutDownInstance", "power_off_server", "tear_down_stack", "teardown", "decommission_node", "deregister_image", "unregister-service",
+			"zap_all", "json_del", "hdel", "delist_item", "disposeAsset", "invalidate_cache", "forget_memory", "recreate_container", "deallocate_vm",
+			"transfer", "transfer_tokens", "transferOwnership", "ibc-transfer", "empty_bucket", "expire_snapshots", "burn_token", "void_invoice",
+			"force_push", "git_push_force", "forcePushBranch", "force-update-ref", "forced_merge_pr",
+			"format_disk", "formatDrive", "format_usb_volume", "reformat_partition", "format-sd-device",
 		},
 	} {
 		for _, name := range names {

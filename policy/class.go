@@ -119,6 +119,10 @@ type phrase struct {
 // destroys something for what came before it: "force" beside a verb that writes, a
 // storage that is formatted, or what is shut or torn down.
 func (p *phrase) next(w []byte, v verb) bool {
+	if *p == (phrase{}) && w[0] != 'f' && w[0] != 'r' && w[0] != 's' && w[0] != 't' && w[0] != 'p' { // nearly always
+		p.write = v.class == Write
+		return false
+	}
 	now := phrase{write: v.class == Write, format: p.format}
 	destroys := now.write && p.forced
 	switch string(w) {

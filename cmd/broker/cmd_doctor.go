@@ -89,6 +89,9 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 	if c, ok := checkNames(s); ok {
 		e.add(c)
 	}
+	if c, ok := checkVariables(s); ok {
+		e.add(c)
+	}
 	return e.end(ctx)
 }
 

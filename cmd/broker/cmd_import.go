@@ -25,6 +25,9 @@ type importReport struct {
 	Servers []clients.Outcome `json:"servers"`
 	// Needs are variables that are not set here.
 	Needs []string `json:"needs"`
+	// Withheld are variables set here that well-known programs look for, and that no
+	// server that was added gets.
+	Withheld []string `json:"withheld"`
 	// Errors are files that could not be read.
 	Errors []string `json:"errors"`
 	// Index is what the servers cost, if they were listed.
@@ -172,6 +175,16 @@ func (p importPlan) added() []string {
 	return added
 }
 
+// withheld are the variables that none of the added servers gets.
+func (p importPlan) withheld() []string {
+	cfg, err := config.Parse(p.path, p.after)
+	if err != nil {
+		return []string{} // which the next command says
+	}
+	added := p.added()
+	return withheld(slices.DeleteFunc(cfg.Servers, func(s config.Server) bool { return !slices.Contains(added, s.Name) }))
+}
+
 // importServers merges the servers of sources into the config.
 func (a *app) importServers(ctx context.Context, read func(keyring bool) ([]clients.Source, error), secrets string, dryRun, force, noIndex bool) error {
 	p, err := a.planImport(ctx, read, secrets, dryRun, force)
@@ -183,7 +196,7 @@ func (a *app) importServers(ctx context.Context, read func(keyring bool) ([]clie
 			return err
 		}
 	}
-	r := importReport{Config: p.path, DryRun: dryRun, Servers: p.outcomes, Needs: unset(p.outcomes), Errors: p.errors}
+	r := importReport{Config: p.path, DryRun: dryRun, Servers: p.outcomes, Needs: unset(p.outcomes), Withheld: p.withheld(), Errors: p.errors}
 	err = a.thenIndex(ctx, noIndex || dryRun, p.added(), func(report *indexReport) error {
 		r.Index = report
 		if a.json {
@@ -237,6 +250,13 @@ func printImport(w io.Writer, r importReport) {
 		sayln(w, "this was a dry run: nothing was written")
 	}
 	printNeeds(w, r.Needs)
+	printWithheld(w, r.Withheld)
+}
+
+func printWithheld(w io.Writer, names []string) {
+	if line := withheldLine(names); line != "" {
+		sayln(w, line)
+	}
 }
 
 func printOutcomes(w io.Writer, outcomes []clients.Outcome) {

@@ -24,6 +24,9 @@ type probe struct {
 	Protocol  string `json:"protocol,omitempty"`
 	Error     string `json:"error,omitempty"`
 	Hint      string `json:"hint,omitempty"`
+	// Withheld are variables set here that well-known programs look for, and that the
+	// server does not get.
+	Withheld []string `json:"withheld"`
 	// Stderr and Dropped are the last lines that it wrote to stderr, and to
 	// stdout without being MCP.
 	Stderr  []string `json:"stderr"`
@@ -52,6 +55,7 @@ func (a *app) serversTestCommand() *cobra.Command {
 				if p.Hint != "" {
 					say(a.stdout, "do: %s\n", p.Hint)
 				}
+				printWithheld(a.stdout, p.Withheld)
 				return a.finishProbe(p, nil)
 			}
 			say(a.stdout, "%s works: %s, %s in %s", p.Server, p.Transport, counted(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
@@ -59,6 +63,7 @@ func (a *app) serversTestCommand() *cobra.Command {
 				say(a.stdout, ", %s", p.Version)
 			}
 			sayln(a.stdout)
+			printWithheld(a.stdout, p.Withheld)
 			return nil
 		},
 	}
@@ -133,6 +138,7 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	last := pool.Status()[0]
 	p := probe{Server: name, OK: st.Err == nil && st.State == upstream.StateReady, Transport: st.Transport, Status: string(st.State), MS: took.Milliseconds(), Tools: st.Tools,
 		Version: st.Version, Protocol: st.Protocol, Hint: st.Hint, Stderr: orEmpty(longer(st.Stderr, last.Stderr)), Dropped: orEmpty(longer(st.Dropped, last.Dropped))}
+	p.Withheld = withheld(only.Servers)
 	if st.Err != nil {
 		p.Error = st.Err.Error()
 	}

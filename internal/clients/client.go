@@ -188,7 +188,7 @@ var all = []*Client{
 		},
 		entry: plainEntry,
 	}, {
-		ID: "zed", Title: "Zed", format: jsonFile{}, root: []string{"context_servers"}, dialect: plainDialect,
+		ID: "zed", Title: "Zed", format: jsonFile{}, root: []string{"context_servers"}, dialect: zedDialect,
 		project: func(e Env) []string { return []string{e.project(".zed", "settings.json")} },
 		user: func(e Env) []string {
 			if e.OS == "windows" {
@@ -229,9 +229,17 @@ func generic(path string) *Client {
 	if strings.EqualFold(filepath.Ext(path), ".toml") {
 		return &Client{ID: "file", Title: "the file", format: tomlFile{}, root: []string{"mcp_servers"}, dialect: codexDialect}
 	}
-	title := "the file"
-	if strings.HasSuffix(filepath.ToSlash(path), ".mcpproxy/mcp_config.json") {
+	title, d := "the file", anyDialect
+	slashed := "/" + filepath.ToSlash(path)
+	switch {
+	case strings.HasSuffix(slashed, ".mcpproxy/mcp_config.json"):
 		title = "mcpproxy"
+	case strings.HasSuffix(slashed, "/cline_mcp_settings.json"):
+		title, d = "Cline", clineDialect
+	case strings.HasSuffix(slashed, "/.roo/mcp.json"), strings.HasSuffix(slashed, "/mcp_settings.json"):
+		title, d = "Roo Code", clineDialect
+	case strings.HasSuffix(slashed, "/.kiro/settings/mcp.json"):
+		title, d = "Kiro", kiroDialect
 	}
-	return &Client{ID: "file", Title: title, format: jsonFile{}, dialect: anyDialect}
+	return &Client{ID: "file", Title: title, format: jsonFile{}, dialect: d}
 }

@@ -6,7 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -40,7 +39,7 @@ type parts struct {
 	keepAlive             any
 	startTimeout, timeout any // as servers.json writes them
 	extension             bool
-	unknown               config.Object
+	oauth, unknown        config.Object
 }
 
 // clientOnly are keys that tell a client how to treat a server, which is not
@@ -66,6 +65,7 @@ func (c *converter) convert(name string, raw any, off bool) Entry {
 	for _, f := range o {
 		c.field(f.Key, f.Value)
 	}
+	c.home()
 	c.paths()
 	c.transport()
 	c.assemble()
@@ -121,7 +121,7 @@ func (c *converter) field(key string, v any) {
 			}
 		}
 	case "envFile", "env_file":
-		c.note("%s %q is not read by the broker: write what it sets into \"env\", as ${VAR}, or set it where the broker starts", key, text(v))
+		c.envFile(key, text(v))
 	case "url", "serverUrl", "httpUrl", "uri":
 		g.url = c.refs(text(v))
 		if c.client.dialect.urlIsSSE && g.kind == "" {
@@ -184,40 +184,12 @@ func (c *converter) rarely(key string, v any) {
 		c.timeout(v)
 	case "keepAlive":
 		g.keepAlive = v
-	case "oauth":
-		g.unknown = append(g.unknown, config.Field{Key: key, Value: c.oauth(v)})
 	default:
 		if c.client.ID == "zed" && key == "settings" {
 			g.extension = true
 		}
-		if slices.Contains(clientOnly, key) {
-			c.left = append(c.left, key)
-			return
-		}
-		g.unknown = append(g.unknown, config.Field{Key: key, Value: v})
+		c.other(key, v)
 	}
-}
-
-// oauth has the keys of a sign-in in their other spelling.
-func (c *converter) oauth(v any) any {
-	o, ok := v.(config.Object)
-	if !ok {
-		return v
-	}
-	var out config.Object
-	for _, f := range o {
-		switch f.Key {
-		case "client_id":
-			f.Key = "clientId"
-		case "client_secret":
-			f.Key = "clientSecret"
-		case "redirect_uri":
-			c.note("oauth: register http://127.0.0.1:PORT/callback in place of %q, and set \"callbackPort\" to that port", text(f.Value))
-			continue
-		}
-		out = append(out, f)
-	}
-	return out
 }
 
 // command reads a program: one word, a list of words, or an object of all that
@@ -235,21 +207,6 @@ func (c *converter) command(v any) {
 		c.got.command = c.refs(text(v.Get("path")))
 		c.got.args = append(c.got.args, c.texts(v.Get("args"))...)
 		c.got.env = append(c.got.env, c.pairs(v.Get("env"))...)
-	}
-}
-
-// timeout reads what each client counts from another moment in another unit.
-func (c *converter) timeout(v any) {
-	d, perSecond := c.client.dialect, 1.0
-	if n, err := strconv.ParseFloat(text(v), 64); d.milliseconds || err == nil && n >= 1000 {
-		perSecond = 1000
-	}
-	to := &c.got.timeout
-	if d.timeout == "startTimeout" {
-		to = &c.got.startTimeout
-	}
-	if *to == nil {
-		*to = duration(v, perSecond)
 	}
 }
 
@@ -304,6 +261,10 @@ func (c *converter) transport() {
 	}
 	if g.command != "" {
 		g.kind = ""
+		if len(g.oauth) > 0 {
+			g.oauth = nil
+			c.note("oauth is left out: the broker signs in to servers with a url only")
+		}
 	}
 }
 
@@ -335,6 +296,7 @@ func (c *converter) assemble() {
 	add("startTimeout", g.startTimeout, g.startTimeout != nil)
 	add("callTimeout", g.timeout, g.timeout != nil)
 	add("keepAlive", g.keepAlive, g.keepAlive != nil)
+	add("oauth", lastOf(g.oauth), len(g.oauth) > 0)
 	add("disabled", true, g.disabled)
 	c.out.Config = append(o, g.unknown...)
 }

@@ -253,7 +253,7 @@ func TestReadFileKnowsOtherBrokers(t *testing.T) {
 				"oauth": {"client_id": "me", "scopes": ["repo"], "redirect_uri": "http://127.0.0.1:9/cb"}},
 			{"name": "files", "command": "npx", "args": ["-y", "files"], "protocol": "stdio", "working_dir": "/srv", "env": {"K": "${keyring:k}"}, "enabled": false, "isolation": {"enabled": true}},
 			{"name": "new", "command": "new", "quarantined": true}]}`,
-			`{"gh": {"url": "https://gh/mcp", "type": "http", "headers": {"Authorization": "Bearer ${GH}"}, "oauth": {"clientId": "me", "scopes": ["repo"]}},
+			`{"gh": {"url": "https://gh/mcp", "type": "http", "headers": {"Authorization": "Bearer ${GH}"}, "oauth": {"clientId": "me", "scopes": ["repo"], "callbackPort": 9}},
 				"files": {"command": "npx", "args": ["-y", "files"], "cwd": "/srv", "env": {"K": "${keyring:k}"}, "disabled": true},
 				"new": {"command": "new", "disabled": true}}`, "isolation created callbackPort quarantine"},
 		{"metamcp", `{"mcpServers": {"hn": {"type": "stdio", "command": "uvx", "args": ["mcp-hn"]}, "api": {"type": "streamable_http", "url": "https://api/mcp", "bearerToken": "${API}"}}}`,

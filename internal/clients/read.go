@@ -196,7 +196,8 @@ func (r reader) entries(data []byte, path string, p place) ([]Entry, error) {
 func (r reader) fields(data []byte, root []string) ([]config.Field, error) {
 	v, ok, err := config.LookupKey(data, root)
 	if _, isJSON := r.client.format.(jsonFile); r.client.root != nil || !isJSON || err != nil || !ok || v.Value.Kind() != '[' {
-		return r.client.format.servers(data, root)
+		fields, err := r.client.format.servers(data, root)
+		return r.ofSecondVersion(fields), err
 	}
 	fields := []config.Field{}
 	for i, entry := range config.Value(v).([]any) {
@@ -208,6 +209,25 @@ func (r reader) fields(data []byte, root []string) ([]config.Field, error) {
 		fields = append(fields, config.Field{Key: name, Value: slices.DeleteFunc(server, func(f config.Field) bool { return f.Key == "name" })})
 	}
 	return fields, nil
+}
+
+// ofSecondVersion are the servers of opencode, which has them one level deeper since
+// its second version.
+func (r reader) ofSecondVersion(fields []config.Field) []config.Field {
+	i := slices.IndexFunc(fields, func(f config.Field) bool { return f.Key == "servers" })
+	if r.client.ID != "opencode" || i < 0 {
+		return fields
+	}
+	inner := object(fields[i].Value)
+	if inner.Get("type") != nil || inner.Get("command") != nil || inner.Get("url") != nil {
+		return fields // a server of that name
+	}
+	for _, f := range fields {
+		if f.Key != "servers" && object(f.Value) != nil {
+			inner = append(inner, f)
+		}
+	}
+	return inner
 }
 
 // A place is where in a file servers are.

@@ -15,19 +15,23 @@ type dialect struct {
 	braces bool // {env:NAME} is one
 	// urlIsSSE says that "url" is for SSE and "httpUrl" for the rest.
 	urlIsSSE bool
-	// timeout is the key of servers.json that its "timeout" becomes, and
-	// milliseconds says how it counts; empty means a guess by the number.
-	timeout      string
-	milliseconds bool
+	// timeout is the key of servers.json that its "timeout" becomes, and unit how many
+	// of it are a second; zero means a guess by the number. More than most is what
+	// the client does not allow, and so in milliseconds.
+	timeout    string
+	unit, most float64
 }
 
 var (
-	plainDialect    = dialect{timeout: "callTimeout", milliseconds: true}
-	claudeDialect   = dialect{dollar: true, timeout: "callTimeout", milliseconds: true}
+	plainDialect    = dialect{timeout: "callTimeout"}
+	zedDialect      = dialect{timeout: "callTimeout", unit: 1, most: 600}
+	claudeDialect   = dialect{dollar: true, timeout: "callTimeout", unit: 1000}
 	editorDialect   = dialect{dollar: true, timeout: "callTimeout"}
 	codexDialect    = dialect{timeout: "callTimeout"}
-	geminiDialect   = dialect{dollar: true, bare: true, urlIsSSE: true, timeout: "callTimeout", milliseconds: true}
-	opencodeDialect = dialect{braces: true, timeout: "startTimeout", milliseconds: true}
+	geminiDialect   = dialect{dollar: true, bare: true, urlIsSSE: true, timeout: "callTimeout", unit: 1000}
+	opencodeDialect = dialect{braces: true, timeout: "startTimeout", unit: 1000}
+	clineDialect    = dialect{dollar: true, timeout: "callTimeout", unit: 1, most: 3600}
+	kiroDialect     = dialect{dollar: true, timeout: "callTimeout", unit: 1000}
 	anyDialect      = dialect{dollar: true, timeout: "callTimeout"}
 )
 

@@ -73,6 +73,18 @@ func (c *converter) secrets() {
 			note("headers."+f.Key, variable, scheme+"${"+variable+"}")
 		}
 	}
+	if o, ok := o.Get("oauth").(config.Object); ok {
+		for i, f := range o {
+			if value, _ := f.Value.(string); f.Key == "clientSecret" && c.isSecret(f.Key, value) {
+				if c.keyring {
+					o[i].Value = c.keep(f.Key, value)
+					continue
+				}
+				variable := varName(c.out.Name + "_client_secret")
+				note("oauth.clientSecret", variable, "${"+variable+"}")
+			}
+		}
+	}
 	variable := varName(c.out.Name + "_token")
 	if args, ok := o.Get("args").([]string); ok {
 		for i, arg := range args {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+)
+
+// withheld are the variables set here that well-known programs look for and that none
+// of the servers gets, of those that are programs of this host.
+func withheld(servers []config.Server) []string {
+	names := []string{}
+	first := true
+	for _, s := range servers {
+		if s.Command == "" || s.Disabled {
+			continue
+		}
+		of := launch.Withheld(os.Environ(), s.Env)
+		if first {
+			names, first = of, false
+			continue
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(of, n) })
+	}
+	return orEmpty(names)
+}
+
+// withheldLine says what to write for a server that needs one of these variables; "" if
+// there are none.
+func withheldLine(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("set here, but not given to servers: %s; for one that needs it, write \"env\": {%q: \"${%s}\"}", strings.Join(names, ", "), names[0], names[0])
+}
+
+// checkVariables looks for variables that servers may miss.
+func checkVariables(s *session) (check, bool) {
+	names := withheld(s.config.Servers)
+	return check{Name: "variables", OK: true, Detail: withheldLine(names)}, len(names) > 0
+}

@@ -5,6 +5,7 @@ package mcpbroker_test
 
 import (
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -142,6 +143,7 @@ var diagram = []row{
 	{pkg: "internal/fakeupstream", imports: []string{"internal/spawn"}},
 	{pkg: "internal/fakeauth"},
 	{pkg: "internal/skillcases"},
+	{pkg: "internal/catalogues", modules: []string{"std"}},
 	{pkg: "internal/postgrestest", modules: []string{"std"}},
 }
 
@@ -279,6 +281,79 @@ func TestFilesAreShort(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// linkers are packages whose tests make links, and names in archives, that lead out
+// of a folder of their own. What they give to a function that reads is looked at.
+var linkers = []string{"skills/..."}
+
+// Tests read nothing outside the module: what they need is in testdata, or made up
+// by them. In a clone nothing lies beside it, and such a test would be silently
+// absent. The system's own files are there everywhere.
+func TestTestsReadNothingOutsideTheModule(t *testing.T) {
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		for _, at := range pathsOutside(t, name, nil) {
+			t.Error(at)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	const sample = `package x
+import ("os"; "path/filepath")
+const near, far = "../testdata/x.json", "../../data/x.json"
+var list = []string{"a", "../../../other"}
+func f() { os.ReadFile("/srv/x"); os.Open("/proc/self/stat"); filepath.Glob("../../../b/*.json"); println("/srv/y", "a/../../..") }`
+	if got := pathsOutside(t, "one/two_test.go", sample); len(got) != 4 {
+		t.Errorf("of a sample with four paths outside, it finds %q", got)
+	}
+}
+
+// pathsOutside returns where a file has texts that lead out of the module.
+func pathsOutside(t *testing.T, name string, src any) (list []string) {
+	t.Helper()
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(e ast.Node, wrong func(text string) bool) {
+		if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil && wrong(text) {
+				list = append(list, fmt.Sprintf("%s: %q leads out of the module", files.Position(lit.Pos()), text))
+			}
+		}
+	}
+	out := func(text string) bool {
+		return strings.HasPrefix(text, "../") && strings.HasPrefix(path.Join(path.Dir(name), text), "../")
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if !matchAny(linkers, path.Dir(name)) {
+			find(n, out)
+		}
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 && readsFiles(call.Fun) {
+			find(call.Args[0], func(text string) bool {
+				system := matchAny([]string{"/proc/...", "/dev/...", "/sys/...", "/etc/...", "/bin/...", "/usr/..."}, path.Clean(text))
+				return strings.HasPrefix(text, "/") && !system || matchAny(linkers, path.Dir(name)) && out(text)
+			})
+		}
+		return true
+	})
+	return list
+}
+
+// readsFiles reports whether a function reads the file or folder of its first argument.
+func readsFiles(f ast.Expr) bool {
+	of, ok := f.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := of.X.(*ast.Ident)
+	return ok && slices.Contains([]string{"os.ReadFile", "os.Open", "os.ReadDir", "os.DirFS", "os.OpenRoot", "filepath.Glob", "filepath.WalkDir"}, pkg.Name+"."+of.Sel.Name)
 }
 
 func TestDiagramIsDrawnInTheDocs(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/catalogues"
 )
 
 // mark replaces, in the JSON of arguments, what is not known: "?" for anything,
@@ -146,27 +145,19 @@ func TestLongListsOfValuesAreCut(t *testing.T) {
 	}
 }
 
-// catalogTools are the tools of published servers.
+// catalogTools are the tools of many servers.
 func catalogTools(t testing.TB) []*discovery.Tool {
 	t.Helper()
-	files, err := filepath.Glob("../../shared/catalog/*.json")
-	if err != nil || len(files) == 0 {
-		t.Skip("needs the catalogue of published servers beside the repository")
-	}
 	var tools []*discovery.Tool
-	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range catalogues.All() {
 		var listed struct {
 			Tools []discovery.ListedTool `json:"tools"`
 		}
-		if json.Unmarshal(raw, &listed) != nil {
+		if json.Unmarshal(f.Data, &listed) != nil {
 			continue
 		}
 		for _, l := range listed.Tools {
-			tools = append(tools, &discovery.Tool{ListedTool: l, ID: filepath.Base(f) + "/" + l.Name})
+			tools = append(tools, &discovery.Tool{ListedTool: l, ID: f.Name + "/" + l.Name})
 		}
 	}
 	return tools

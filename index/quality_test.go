@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/catalogues"
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
 )
 
-// retrieval is the directory of recorded tools and labelled queries, which is
-// not part of the repository.
-const retrieval = "../../shared/retrieval"
+// retrieval is the directory of recorded tools and labelled queries, for
+// measurements; "" without them.
+var retrieval = catalogues.Recorded("retrieval")
 
 func loadTools(t testing.TB, path string) *discovery.Catalog {
 	t.Helper()
@@ -65,8 +66,8 @@ func searcher(x *Index, c *discovery.Catalog) evaluate.Search {
 // needRetrieval skips a test where the recorded tools are not at hand.
 func needRetrieval(t testing.TB) {
 	t.Helper()
-	if _, err := os.Stat(retrieval); err != nil {
-		t.Skip("no recorded tools and queries beside the repository: " + retrieval)
+	if retrieval == "" {
+		t.Skip("a measurement: BROKER_RECORDED names no folder with recorded tools and queries")
 	}
 }
 

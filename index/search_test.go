@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/catalogues"
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
 )
 
@@ -31,7 +32,7 @@ func TestRankingOfOwnQueries(t *testing.T) {
 
 func TestQueriesWithoutAWordOfTheName(t *testing.T) {
 	needRetrieval(t)
-	c := loadCatalogues(t, "../../shared/catalog")
+	c := loadCatalogues(t, catalogues.Recorded("catalog"))
 	r, err := evaluate.Run(t.Context(), loadQueries(t, filepath.Join("testdata", "paraphrase.jsonl")), searcher(newIndex(t, c), c))
 	if err != nil {
 		t.Fatal(err)

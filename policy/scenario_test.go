@@ -9,17 +9,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// The scenarios of this package, and those that are kept apart if they are there.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
-	shared, err := filepath.Glob("../../shared/governance/policy.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range append(files, shared...) {
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/catalogues"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/postgrestest"
 	"github.com/mcpbroker/mcpbroker/state/postgres"
@@ -178,9 +179,9 @@ func admined(b testing.TB, method, url, token, body string) string {
 
 // recordedServers are 35 servers that answer as real ones did.
 func recordedServers(b *testing.B) map[string]any {
-	recorded, _ := filepath.Glob("../../../shared/catalog/*.json")
+	recorded, _ := filepath.Glob(filepath.Join(catalogues.Recorded("catalog"), "*.json"))
 	if len(recorded) == 0 {
-		b.Skip("needs the recorded catalogues")
+		b.Skip("a measurement: BROKER_RECORDED names no folder with recorded catalogues")
 	}
 	servers := map[string]any{}
 	for i := 0; len(servers) < 35; i++ {

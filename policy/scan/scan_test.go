@@ -3,12 +3,12 @@ package scan_test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/catalogues"
 	"github.com/mcpbroker/mcpbroker/policy/scan"
 )
 
@@ -24,11 +24,10 @@ type file struct {
 }
 
 func TestCases(t *testing.T) {
-	for _, name := range []string{"testdata/cases.json", "../../../shared/governance/tools.json"} {
+	for _, name := range []string{"testdata/cases.json"} {
 		data, err := os.ReadFile(name)
-		if err != nil && name != "testdata/cases.json" {
-			t.Logf("without %s", name)
-			continue
+		if err != nil {
+			t.Fatal(err)
 		}
 		var f file
 		if err := json.Unmarshal(data, &f); err != nil {
@@ -58,24 +57,16 @@ type listed struct {
 	definition                json.RawMessage
 }
 
-// catalog are the tools of recorded servers, and all of them as context.
+// catalog are the tools of many servers, and all of them as context.
 func catalog(tb testing.TB) ([]listed, *scan.Others) {
-	files, _ := filepath.Glob("../../../shared/catalog/*.json")
-	if len(files) == 0 {
-		tb.Skip("the recorded catalogues are not here")
-	}
 	var list []listed
 	var others scan.Others
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			tb.Fatal(err)
-		}
+	for _, file := range catalogues.All() {
 		var s struct {
 			Server string
 			Tools  []json.RawMessage
 		}
-		if err := json.Unmarshal(data, &s); err != nil {
+		if err := json.Unmarshal(file.Data, &s); err != nil {
 			tb.Fatal(err)
 		}
 		for _, definition := range s.Tools {

@@ -1,0 +1,58 @@
+// Package catalogues has the tools of a dozen servers for tests: made up, with the
+// schemas and annotations that published servers have. Measurements draw on recorded
+// servers too, where the variable BROKER_RECORDED names a folder with them.
+package catalogues
+
+import (
+	"embed"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed servers
+var own embed.FS
+
+// A File has the tools of one server, as {"server": …, "tools": […]}.
+type File struct {
+	Name string // of the server
+	Data []byte
+}
+
+// Own returns the servers of this package, sorted by name.
+func Own() []File {
+	sub, err := fs.Sub(own, "servers")
+	if err != nil {
+		panic(err) // a constant
+	}
+	return filesOf(sub)
+}
+
+// All returns Own and the recorded servers.
+func All() []File {
+	dir := Recorded("catalog")
+	if dir == "" {
+		return Own()
+	}
+	return append(Own(), filesOf(os.DirFS(dir))...)
+}
+
+func filesOf(dir fs.FS) (list []File) {
+	names, _ := fs.Glob(dir, "*.json") // the pattern is right
+	for _, name := range names {
+		if data, err := fs.ReadFile(dir, name); err == nil && name != "servers.json" { // which lists the others
+			list = append(list, File{strings.TrimSuffix(name, ".json"), data})
+		}
+	}
+	return list
+}
+
+// Recorded returns a folder of what was recorded; "" without BROKER_RECORDED.
+func Recorded(name string) string {
+	dir := os.Getenv("BROKER_RECORDED")
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
+}

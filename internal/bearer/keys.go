@@ -81,8 +81,8 @@ func signed(jws *jose.JSONWebSignature, keys []jose.JSONWebKey, id string) []byt
 	return nil
 }
 
-// get returns the keys and when they were read: after the time after, if the issuer was
-// not asked a moment ago.
+// get returns the keys and when they were read. It reads them again if they are old, or
+// not newer than after, unless it has asked the issuer a moment ago.
 func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, time.Time, error) {
 	if keys, read, due := k.kept(after); !due {
 		return keys, read, k.usable(read)

@@ -26,11 +26,11 @@ func (d *discovery) trusts(issuer string) bool {
 	return d.s.Client.Issuer != "" && sameIssuer(d.s.Client.Issuer, issuer)
 }
 
-// checkPage refuses a sign-in page that belongs to another authorization server than
-// the codes go to, RFC 9700 section 4.4: a person would sign in at an honest page, and
-// the code would be redeemed by whoever wrote the metadata. Where the page is on
-// another host than the issuer, that host is asked whose page it is. One that has no
-// metadata may be a host of the issuer's; the person sees both names.
+// checkPage refuses the sign-in page of an authorization server whose codes would be
+// redeemed by another (RFC 9700, section 4.4): a person would sign in at an honest page,
+// and the author of the metadata would get the code. If the page is not on the issuer's
+// host, checkPage reads the metadata of the page's host. It accepts a host without
+// metadata, which may be the issuer's; the person sees both names.
 func (d *discovery) checkPage(ctx context.Context) error {
 	page, err := url.Parse(d.as.AuthorizationEndpoint)
 	if err != nil {
@@ -64,13 +64,13 @@ func (d *discovery) checkPage(ctx context.Context) error {
 		page.Host, cleanText(other), cleanText(hostOf(d.as.TokenEndpoint)), cleanText(d.as.Issuer), issuerHint(d.as.Issuer))
 }
 
-// issuerHint is what allows an issuer all the same.
+// issuerHint returns the setting that allows issuer.
 func issuerHint(issuer string) string {
 	return fmt.Sprintf(`if you know that the page is for this issuer, add "issuer": %q to "oauth" of the server`, cleanText(issuer))
 }
 
-// redeemsAt reports whether all that is secret goes to hosts of the page: its own, or
-// that of the token endpoint in the metadata as, which is from the page's host.
+// redeemsAt reports whether codes and tokens go only to the host of page, or to the
+// token endpoint in as, the metadata of that host.
 func (d *discovery) redeemsAt(page *url.URL, as *oauthex.AuthServerMeta) bool {
 	own, err := url.Parse(as.TokenEndpoint)
 	for _, address := range []string{d.as.TokenEndpoint, d.as.RevocationEndpoint} {
@@ -85,8 +85,9 @@ func (d *discovery) redeemsAt(page *url.URL, as *oauthex.AuthServerMeta) bool {
 	return true
 }
 
-// metadataAround reads all metadata of authorization servers at the host of page: at
-// its root and for the folders of its path. It fails if that host does not answer.
+// metadataAround reads the metadata of authorization servers at the host of page: at
+// its root and for the folders of page's path. It returns an error if the host does not
+// answer.
 func (d *discovery) metadataAround(ctx context.Context, page *url.URL) ([]*oauthex.AuthServerMeta, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageLimit)
 	defer cancel()
@@ -126,7 +127,7 @@ func (d *discovery) metadataAround(ctx context.Context, page *url.URL) ([]*oauth
 	return found, nil
 }
 
-// hostOf is the host of an address, or the address if it has none.
+// hostOf returns the host of an address, or the address if it has none.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

@@ -20,8 +20,8 @@ const (
 // value is the session as a whole.
 type subject struct{ method, tool string }
 
-// discoverMethod is how newer clients begin. What a server answers to it says nothing
-// of the rest.
+// discoverMethod begins a session of newer clients. Its answer says nothing about other
+// requests.
 const discoverMethod = "server/discover"
 
 // subjectOf reads what a request is about. A session depends on the answer to
@@ -80,7 +80,7 @@ type refusal struct {
 	err   *SignInError
 }
 
-// refusedBefore is the error for a token that was refused a moment ago.
+// refusedBefore returns the error for a token that was refused a moment ago.
 func (h *handler) refusedBefore(rec *record) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,8 +108,8 @@ func (h *handler) refuse(about subject, token, reason string) error {
 // maxChallenged bounds how many scopes are kept of what a server has refused.
 const maxChallenged = 50
 
-// keep keeps how the server refused a request, which the next sign-in needs if the
-// server opens sessions for everybody.
+// keep stores how the server refused a request. The next sign-in needs that if the
+// server opens sessions without a token.
 func (h *handler) keep(ctx context.Context, about subject, resp *http.Response) {
 	c := challengeOf(resp.Header)
 	if about.opens() || about.method == discoverMethod || c.Metadata == "" && len(c.Scopes) == 0 {

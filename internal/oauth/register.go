@@ -21,10 +21,9 @@ const (
 	methodPost  = "client_secret_post"
 )
 
-// authMethod is the way that the authorization server offers, empty if it offers none
-// that the broker has. A client needs no secret if it can do without. Where nothing is
-// offered that is so too: most servers that say nothing have clients like the broker in
-// mind.
+// authMethod returns a method that the authorization server offers, or "". It prefers a
+// client without a secret, also where the metadata does not list methods: most such
+// servers expect clients like the broker.
 func (l *login) authMethod() string {
 	offered := l.as.TokenEndpointAuthMethodsSupported
 	known := []string{methodNone, methodBasic, methodPost}
@@ -42,7 +41,8 @@ func (l *login) authMethod() string {
 	return ""
 }
 
-// styleOf is how a request says who the client is; it is found out for an empty method.
+// styleOf returns how a request identifies the client. With an empty method, the broker
+// tries both.
 func styleOf(method string) oauth2.AuthStyle {
 	switch method {
 	case methodBasic:
@@ -91,6 +91,7 @@ func (l *login) register(ctx context.Context, r *record) error {
 }
 
 // tryToRegister asks for a client in each way that a server may accept, the best first.
+// Its error is that of the first.
 func (l *login) tryToRegister(ctx context.Context, method string, scopes []string) (answer []byte, err error) {
 	hosts := []string{""}
 	if l.back != nil && l.back.host == "" {

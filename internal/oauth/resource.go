@@ -12,9 +12,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// normal is an address as others of the same meaning are written too: scheme and host
-// in lower case, no default port, no slash at the end. It is empty for what is not an
-// address.
+// normal returns the one spelling of an address: scheme and host in lower case, no
+// default port, no slash at the end. It returns "" for other texts.
 func normal(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {
@@ -39,10 +38,10 @@ func sameAddress(a, b string) bool {
 
 const wellKnownResource = "/.well-known/oauth-protected-resource"
 
-// isResource reports whether a token for resource, which metadata at the address at
-// names, may be sent to server: it is the server itself, or what the server's path is
-// below, if that is said at the well-known place of the server's host. Whoever has one
-// path of a host cannot write there.
+// isResource reports whether a token for resource may be sent to server. The metadata
+// that names resource is at the address at. A resource is the server itself or a parent
+// of its path; a parent counts only if at is a well-known address of the server's host,
+// where the owner of a single path cannot write.
 func isResource(resource, at, server string) bool {
 	if sameAddress(resource, server) {
 		return true
@@ -57,7 +56,7 @@ func isResource(resource, at, server string) bool {
 	return above != "" && strings.HasPrefix(normal(s.String())+"/", above+"/")
 }
 
-// A challenge is what a server says of the sign-in when it refuses a request.
+// A challenge is what a server says about the sign-in when it refuses a request.
 type challenge struct {
 	Metadata string   `json:"metadata,omitempty"` // the address of its metadata
 	Scopes   []string `json:"scopes,omitempty"`   // that the request needs
@@ -75,9 +74,8 @@ var (
 	looseScope    = lazyregexp.New(`(?i)\bscope\s*=\s*["']([^"']*)["']`)
 )
 
-// challengeOf reads the header of an answer of 401 or 403. One that does not follow
-// the grammar, such as with an address that is not quoted, is searched for what it
-// names.
+// challengeOf reads the header WWW-Authenticate of a 401 or 403. It searches a header
+// that does not follow the grammar, for example one with an unquoted address.
 func challengeOf(h http.Header) challenge {
 	var c challenge
 	values := h.Values("WWW-Authenticate")
@@ -104,8 +102,9 @@ func challengeOf(h http.Header) challenge {
 	return c
 }
 
-// metadataAt is the address of metadata that a server names: one without a host is the
-// server's own, and a server behind a proxy may not know that it is reached by https.
+// metadataAt returns the address of the metadata that a server names. An address without
+// a host is on the server's own. On that host http becomes https if server has that: a
+// server behind a proxy may not know its scheme.
 func metadataAt(named, server string) string {
 	s, err := url.Parse(server)
 	if err != nil {

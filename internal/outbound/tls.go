@@ -65,7 +65,7 @@ func explainTLS(host string, err error) error {
 // at SSL_CERT_FILE elsewhere.
 const systemList = runtime.GOOS == "windows" || runtime.GOOS == "darwin"
 
-// knowAuthority is how this machine is told about an authority.
+// knowAuthority is the step that makes this machine trust an authority.
 var knowAuthority = func() string {
 	if systemList {
 		return "add the authority to the certificates that this system trusts"
@@ -90,7 +90,7 @@ func invalid(host string, e x509.CertificateInvalidError, now time.Time) string 
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// namesOf lists some names of a certificate.
+// namesOf returns some names of a certificate.
 func namesOf(c *x509.Certificate) string {
 	if c == nil {
 		return "another host"
@@ -108,7 +108,7 @@ func namesOf(c *x509.Certificate) string {
 	return gate.Cut(gate.Line(strings.Join(names, ", ")), 200)
 }
 
-// issuerOf names who has signed a certificate.
+// issuerOf returns the name of the authority that signed a certificate.
 func issuerOf(c *x509.Certificate) string {
 	if c == nil {
 		return ""

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,12 +97,19 @@ func TestBusyTokenEndpoint(t *testing.T) {
 		{429, "too_many_requests", false}, {429, "invalid_request", false}, {408, "timeout", false}, {500, "invalid_grant", false}, {503, "temporarily_unavailable", false},
 		{400, "invalid_grant", true}, {400, "invalid_request", true}, {401, "invalid_client", true},
 	} {
-		v := &vendor{}
+		var busy atomic.Bool
+		v := &vendor{places: map[string]http.HandlerFunc{"/token": func(w http.ResponseWriter, _ *http.Request) {
+			if busy.Load() {
+				reply(w, tt.status, map[string]any{"error": tt.code})
+				return
+			}
+			reply(w, http.StatusOK, map[string]any{"access_token": "y", "refresh_token": "z", "expires_in": 3600})
+		}}}
 		w, err := v.signIn(t, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.places = map[string]http.HandlerFunc{"/token": func(w http.ResponseWriter, _ *http.Request) { reply(w, tt.status, map[string]any{"error": tt.code}) }}
+		busy.Store(true)
 		w.clock.advance(2 * time.Hour)
 		if err := w.call(w.pool(), "closed"); err == nil {
 			t.Fatal("a call without a token")

@@ -386,7 +386,7 @@ func FuzzObserve(f *testing.F) {
 				t.Fatalf("take(%s): %v", v, err)
 			}
 			drift(&n.Root, smp)
-			n.merge(hasher("k"), queued{digest{byte(i)}, smp, nil})
+			n.merge(hasher("k"), queued{args: digest{byte(i)}, s: smp})
 		}
 		if s := n.Root.schema(0); !json.Valid([]byte(s)) {
 			t.Errorf("schema of %s and %s: %s", one, two, s)
@@ -434,5 +434,32 @@ func TestStoredFormStays(t *testing.T) {
 	got, err := json.Marshal(n)
 	if string(got) != stored || err != nil {
 		t.Errorf("%s\nis written back as\n%s, %v", stored, got, err)
+	}
+}
+
+// What is missing because it was not asked for is no drift.
+func TestFieldsThatWereNotAskedForAreNoDrift(t *testing.T) {
+	const full, brief = `{"id":1,"title":"a","body":"b"}`, `{"id":1}`
+	for _, tt := range []struct {
+		name, before, now string
+		drift             bool
+	}{
+		{"the same parameters", `{"id":%d}`, `{"id":9}`, true},
+		{"another parameter", `{"id":%d}`, `{"id":9,"fields":["id"]}`, false},
+		{"a parameter less", `{"id":%d,"expand":"body"}`, `{"id":9}`, false},
+		{"other fields", `{"id":%d,"fields":["id","title","body"]}`, `{"id":9,"fields":["id"]}`, false},
+		{"the same fields", `{"id":%d,"fields":["id","title","body"]}`, `{"fields":["id","title","body"],"id":9}`, true},
+		{"another detail", `{"id":%d,"detail":"full"}`, `{"id":9,"detail":"brief"}`, false},
+		{"another action", `{"id":%d,"action":"get"}`, `{"id":9,"action":"touch"}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			for i := range 3 {
+				observe(t, s, call{fmt.Sprintf(tt.before, i), full})
+			}
+			if found := observe(t, s, call{tt.now, brief}); (len(found) > 0) != tt.drift {
+				t.Errorf("drift %q, want some: %v", found, tt.drift)
+			}
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -60,12 +61,18 @@ type learnedTool struct {
 	Root  node `json:"root"`
 	// Held is the data in the texts; nil if there was none.
 	Held *heldData `json:"text,omitempty"`
+	// Asked are keyed hashes of what calls asked for, as far as it decides which fields
+	// there are: see digests.
+	Asked []string `json:"asked,omitempty"`
 }
 
+// maxAsked is how many ways to ask are told apart.
+const maxAsked = 16
+
 type queued struct {
-	args digest
-	s    *sample
-	text *textSample // nil if it has no data in a text
+	args, asked digest
+	s           *sample
+	text        *textSample // nil if it has no data in a text
 }
 
 // A digest stands for the arguments of a call while this process runs; what is
@@ -106,9 +113,10 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 		e = &entry{}
 		s.tools[k] = e
 	}
-	a := canonical(args)
+	q := queued{}
+	q.args, q.asked = digests(args)
 	if len(value) > inlineBytes {
-		s.observeLarge(k, e, a, value)
+		s.observeLarge(k, e, q, value)
 		return nil
 	}
 	smp, err := take(value)
@@ -116,16 +124,17 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 		return nil
 	}
 	var found []string
-	if e.Calls >= minDriftCalls {
+	if e.Calls >= minDriftCalls && e.knows(s.hash.sum(q.asked[:])) {
 		found = drift(&e.Root, smp)
 	}
-	e.learn(s.hash, queued{a, smp, textOf(value, e.Calls)})
+	q.s, q.text = smp, textOf(value, e.Calls)
+	e.learn(s.hash, q)
 	return found
 }
 
 // observeLarge reads a large value in the background: the first four, then ever
 // fewer, and one at a time.
-func (s *Store) observeLarge(k state.ToolName, e *entry, args digest, value json.RawMessage) {
+func (s *Store) observeLarge(k state.ToolName, e *entry, q queued, value json.RawMessage) {
 	e.large++
 	if s.busy || e.large > 4 && e.large&(e.large-1) != 0 || len(value) > largeBytes || s.closed {
 		return
@@ -139,7 +148,8 @@ func (s *Store) observeLarge(k state.ToolName, e *entry, args digest, value json
 		defer s.mu.Unlock()
 		s.busy = false
 		if err == nil && s.tools[k] == e {
-			e.learn(s.hash, queued{args, smp, text})
+			q.s, q.text = smp, text
+			e.learn(s.hash, q)
 		}
 	})
 }
@@ -154,6 +164,9 @@ func (e *entry) learn(h hasher, q queued) {
 
 func (t *learnedTool) merge(h hasher, q queued) {
 	t.Calls++
+	if asked := h.sum(q.asked[:]); len(t.Asked) < maxAsked && !slices.Contains(t.Asked, asked) {
+		t.Asked = append(t.Asked, asked)
+	}
 	merger{h, h.sum(q.args[:])}.merge(&t.Root, q.s)
 	t.mergeText(h, q)
 }
@@ -209,18 +222,40 @@ func (s *Store) List() ([]Tool, error) {
 	return list, err
 }
 
-// canonical is the digest of args without what does not matter in them: white
-// space and order.
-func canonical(args json.RawMessage) digest {
+// digests returns that of the arguments of a call, however they are written, and that of
+// what the call asks for: which parameters it has, and the values of those that choose
+// fields or a form.
+func digests(args json.RawMessage) (all, asked digest) {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.UseNumber()
 	var v any
 	if len(args) == 0 || d.Decode(&v) != nil {
-		return sha256.Sum256(args)
+		return sha256.Sum256(args), digest{}
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return sha256.Sum256(args)
+		return sha256.Sum256(args), digest{}
 	}
-	return sha256.Sum256(text)
+	o, _ := v.(map[string]any)
+	chosen := make(map[string]any, len(o))
+	for key, value := range o {
+		chosen[key] = nil
+		if chooser.MatchString(key) {
+			chosen[key] = value
+		}
+	}
+	form, err := json.Marshal(chosen)
+	if err != nil {
+		return sha256.Sum256(text), digest{}
+	}
+	return sha256.Sum256(text), sha256.Sum256(form)
+}
+
+// chooser matches parameters that commonly choose which fields a result has.
+var chooser = lazyregexp.New(`(?i)^(?:\$?(?:fields?|select|expand|include\w*|exclude\w*|properties|columns?|projection|with\w*)|views?|details?|detail_?level|format|output\w*|response_?format|` +
+	`verbos\w*|full|brief|summary|minimal|compact|mode|type|kind|method|action|operation|resource|query|sql)$`)
+
+// knows reports whether calls have asked so before.
+func (t *learnedTool) knows(asked string) bool {
+	return len(t.Asked) == 0 || slices.Contains(t.Asked, asked)
 }

@@ -27,8 +27,8 @@ type Answer struct {
 	Expires string    `json:"expires,omitempty"`
 	Pending []Pending `json:"pending,omitempty"`
 	// Replayed is how many calls of the run before were repeated from its journal,
-	// and Reused are those that a changed script found made.
-	Replayed int      `json:"replayed,omitempty"`
+	// of which clients are not told, and Reused are those that a changed script found made.
+	Replayed int      `json:"-"`
 	Reused   []Reused `json:"reused,omitempty"`
 
 	DurationMS  int64        `json:"duration_ms"`

@@ -13,6 +13,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // settled ends a run whose main function has ended: the result is taken as it
@@ -128,6 +129,8 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 			end = "" // cancelled
 		} else if c.err != nil {
 			end = "failed: " + c.err.Error()
+		} else if script.OnlyActs(c.call.Func) {
+			continue // it has done what it was for
 		}
 		counts[fate{c.name(), end}]++
 	}

@@ -30,6 +30,7 @@ const (
 // not have: everything else about them is as in plain JavaScript, and as fast.
 type reads struct {
 	shapes map[string]*sandbox.Shape // by target of the call
+	listed map[*sandbox.Shape]bool   // those of elements of lists, and what is in them
 	sites  map[script.Spot]script.ReadSite
 	protos map[*sandbox.Shape]*goja.Object
 	plain  *goja.Object // Object.prototype
@@ -47,6 +48,11 @@ func (r *runtime) shapeOf(target string, bytes int) *sandbox.Shape {
 
 // watch makes reads of v noticed, as far as its shape is known.
 func (r *runtime) watch(v goja.Value, s *sandbox.Shape, target string) {
+	r.watchIn(v, s, target, false)
+}
+
+// watchIn is watch for a part of an answer, which may be in a list of it.
+func (r *runtime) watchIn(v goja.Value, s *sandbox.Shape, target string, listed bool) {
 	o, ok := v.(*goja.Object)
 	if !ok || s == nil {
 		return
@@ -54,17 +60,20 @@ func (r *runtime) watch(v goja.Value, s *sandbox.Shape, target string) {
 	if o.ClassName() == "Array" {
 		if s.Elem != nil && (len(s.Elem.Props) > 0 || s.Elem.Elem != nil) {
 			for i := range o.Get("length").ToInteger() {
-				r.watch(o.Get(strconv.FormatInt(i, 10)), s.Elem, target)
+				r.watchIn(o.Get(strconv.FormatInt(i, 10)), s.Elem, target, true)
 			}
 		}
 		return
 	}
 	for name, of := range s.Props {
 		if of != nil && (len(of.Props) > 0 || of.Elem != nil) {
-			r.watch(o.Get(name), of, target)
+			r.watchIn(o.Get(name), of, target, listed)
 		}
 	}
 	if p := r.prototype(s, target); p != nil {
+		if listed {
+			r.reads.listed[s] = true
+		}
 		// An ordinary object takes any prototype.
 		_ = o.SetPrototype(p)
 	}
@@ -82,6 +91,7 @@ func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
 	if r.reads.protos == nil {
 		r.reads.protos = make(map[*sandbox.Shape]*goja.Object)
 		r.reads.seen = make(map[string]bool)
+		r.reads.listed = make(map[*sandbox.Shape]bool)
 		r.reads.plain = r.vm.NewObject().Prototype()
 		r.hidePrototypes()
 	}
@@ -146,8 +156,8 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	}
 	site := r.reads.sites[at]
 	near := nearest.Names(property, slices.Sorted(maps.Keys(s.Props)), 2)
-	if len(near) == 0 && site != script.ReadPlain {
-		return goja.Undefined() // it asked, and was answered
+	if len(near) == 0 && (site != script.ReadPlain || r.reads.listed[s]) {
+		return goja.Undefined() // it asked, and was answered; records often have fields that others lack
 	}
 	// Without a name that is near, the code may well know what it does.
 	if s.Closed && site == script.ReadPlain && len(near) > 0 {

@@ -42,6 +42,7 @@ func TestReadsOfUnknownPropertiesAreNoted(t *testing.T) {
 		{"tested and near", "return r.isues ?? r.issues.length", []string{"line 2: isues is undefined; did you mean issues?"}},
 		{"in TypeScript", "const xs: number[] = r.issues.map((i: any) => i.ids as number); return xs", []string{"line 2: ids is undefined; did you mean id?"}},
 
+		{"a field that only some records have", "return r.issues.map(i => [i.transparency, i.user?.pronouns])", nil},
 		{"logical assignment", "r.zebra ??= 6; r.giraffe ||= 7; return r.zebra + r.giraffe", nil},
 		{"a default", "const { zebra = 5 } = r; return zebra", nil},
 		{"known and absent", "return [r.nextCursor, r.issues[0].closedAt, r.issues[0].user.name]", nil},

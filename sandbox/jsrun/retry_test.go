@@ -1,6 +1,7 @@
 package jsrun
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -35,3 +36,21 @@ const ms = async (g) => { const t = Date.now(); let r; try { r = await g() } cat
 		t.Errorf("exit %d, %s", out.ExitCode, out.Error)
 	}
 }
+
+// A value that was set without await, and is, needs no note.
+func TestCallsThatOnlyActNeedNoNote(t *testing.T) {
+	out, _ := run(t, sandbox.JavaScript, "callMCPTool('echo__echo', {}).then(() => 0); return 1")
+	if len(out.Notes) != 1 {
+		t.Errorf("of a tool: notes %q, want one", out.Notes)
+	}
+	h := &memHost{}
+	set := Run(t.Context(), Program{Language: sandbox.JavaScript, Code: "store.set('a', 1); store.delete('b'); return 1", Limits: sandbox.Limits{Grace: 5e9}}, storing{h})
+	if len(set.Notes) != 0 || string(set.Value) != "1" {
+		t.Errorf("of values: %s, notes %q, want none", set.Value, set.Notes)
+	}
+}
+
+// storing answers calls of store.
+type storing struct{ *memHost }
+
+func (storing) Call(_ sandbox.Call, done func(json.RawMessage, error)) { go done(nil, nil) }

@@ -45,6 +45,10 @@ var Functions = []Function{
 	{"skills", "call", "skills.call", TakesTexts, "skills.call('release-notes', 'start', { version: '2' })"},
 }
 
+// OnlyActs reports whether nobody waits for what a call of that kind gives: one that has
+// worked needs no note.
+func OnlyActs(call string) bool { return call == "store.set" || call == "store.delete" }
+
 // FunctionsJSON is the table for runtimes that are not written in Go.
 func FunctionsJSON() string {
 	text, err := json.Marshal(Functions)

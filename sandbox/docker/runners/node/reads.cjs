@@ -14,6 +14,7 @@ const ordinary = main.Object.prototype;
 let shapes = {};
 let plain = new Set(); // places of reads whose value is used as it comes
 const prototypes = new Map(); // by shape
+const listed = new Set(); // shapes of elements of lists, and of what is in them
 const ours = new Set();
 const seen = new Set();
 const notes = [];
@@ -26,16 +27,17 @@ function watch(value, target, bytes) {
 
 const hasMore = (shape) => shape && (Object.keys(shape.p ?? {}).length > 0 || shape.e);
 
-function mark(value, shape, target) {
+function mark(value, shape, target, inList) {
   if (typeof value !== 'object' || value === null || !shape) return;
   if (Array.isArray(value)) {
-    if (hasMore(shape.e)) for (const item of value) mark(item, shape.e, target);
+    if (hasMore(shape.e)) for (const item of value) mark(item, shape.e, target, true);
     return;
   }
   for (const name of Object.keys(shape.p ?? {})) {
-    if (hasMore(shape.p[name]) && Object.hasOwn(value, name)) mark(value[name], shape.p[name], target);
+    if (hasMore(shape.p[name]) && Object.hasOwn(value, name)) mark(value[name], shape.p[name], target, inList);
   }
   const prototype = prototypeFor(shape, target);
+  if (prototype && inList) listed.add(shape);
   if (prototype) setPrototypeOf(value, prototype);
 }
 
@@ -75,7 +77,8 @@ function missed(shape, target, property, receiver, below) {
   const used = plain.has(at[0] + ':' + at[1]) || plain.has(at[0] + ':' + (at[1] + 1));
   const names = Object.keys(shape.p).sort();
   const near = nearest(property, names, 2);
-  if (near.length === 0 && !used) return undefined; // it asked, and was answered
+  // It asked, and was answered; records often have fields that others lack.
+  if (near.length === 0 && (!used || listed.has(shape))) return undefined;
   if (shape.c && used && near.length > 0) {
     throw new main.TypeError(property + ' is no field of what ' + target + ' answers' + wayOut(names, near));
   }

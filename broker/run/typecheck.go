@@ -82,11 +82,18 @@ var nullForNone = lazyregexp.New(`(?:^|\n)\s*Type 'null' is not assignable to ty
 // beyond 2^53 are bigints in results and arguments, and types say number of all.
 var largeInteger = lazyregexp.New(`(?s)'(?:bigint|-?\d+n)'.*'[^']*\bnumber\b[^']*'|'[^']*\bnumber\b[^']*'.*'(?:bigint|-?\d+n)'`)
 
+// besideContent matches errors about the property that has what a server sends beside
+// its structured content.
+var besideContent = lazyregexp.New(`^Property 'content_?' does not exist on type`)
+
 // certain reports whether an error holds in this runtime too, whose own names
 // and members the compiler knows only from declarations.
 func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 	if m := notFound.FindStringSubmatch(d.Message); m != nil {
 		return slices.ContainsFunc(p.Names, func(n sandbox.FreeName) bool { return n.Name == m[1] })
+	}
+	if besideContent.MatchString(d.Message) {
+		return false // no schema declares it
 	}
 	if d.Code == 2339 || d.Code == 2551 {
 		return !ours.MatchString(p.Source[:min(d.Offset, len(p.Source))])

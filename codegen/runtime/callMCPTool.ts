@@ -2,7 +2,8 @@ export { ToolError } from './types';
 
 /**
  * Calls a tool by its id and returns what it answers: its structured content,
- * else its text, parsed if it is JSON. A failed call throws a ToolError.
+ * else its text, parsed if it is a JSON object or array. What comes beside structured content is
+ * in its property content. A failed call throws a ToolError.
  *
  * With { again: true } a script that is resumed with changed code makes a call
  * that it has made before.

@@ -21,7 +21,7 @@ type listQuery struct{ tool, query string }
 
 // A partial is what the calls for one list have returned.
 type partial struct {
-	page  results.Page // the last that may go on
+	page  results.Page // the longest that may go on
 	open  bool         // there is one
 	ended bool         // another call has returned the end
 }
@@ -63,7 +63,10 @@ func (p *partials) add(r bridge.Record) {
 	if !l.open {
 		p.tools = append(p.tools, r.ID)
 	}
-	l.open, l.page = true, page
+	if !l.open || page.Items > l.page.Items {
+		l.page = page
+	}
+	l.open = true
 }
 
 // notes say of each tool once that one of its lists may go on, unless a script has

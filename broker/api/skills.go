@@ -177,6 +177,8 @@ type InstalledSkill struct {
 	// Skill is the one of that name, which another may shadow; null if it is not
 	// found, because skills are off.
 	Skill *Skill `json:"skill"`
+	// Notes say which links were left out.
+	Notes []string `json:"notes"`
 }
 
 func (s *server) installSkill(r *http.Request) (int, any, error) {
@@ -190,7 +192,7 @@ func (s *server) installSkill(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, sourceProblem(err)
 	}
-	answer := InstalledSkill{Name: got.Name, Files: got.Files, Replaced: got.Replaced}
+	answer := InstalledSkill{Name: got.Name, Files: got.Files, Replaced: got.Replaced, Notes: append([]string{}, got.Notes...)}
 	if k, err := l.Skills().Find(got.Name); err == nil {
 		row := rowOf(k)
 		answer.Skill = &row

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
 	"github.com/mcpbroker/mcpbroker/skills/repo"
@@ -183,6 +184,9 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 			}
 			if a.json {
 				return a.printJSON(m)
+			}
+			for _, n := range m.Notes {
+				say(a.stderr, "%s: %s\n", m.Name, gate.Terminal(n))
 			}
 			if err := a.printChange(h.switches.String(), "added", m.Name); err != nil {
 				return err

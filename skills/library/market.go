@@ -24,6 +24,8 @@ type Market struct {
 	// Source is the commit that it was fetched at; nil if it is a folder of this
 	// host.
 	Source *repo.Source `json:"source,omitempty"`
+	// Notes say, when it is added, what of it was left out.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // An Offer is a plugin that a marketplace offers.
@@ -80,9 +82,10 @@ var marketName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func (l *Library) AddMarket(ctx context.Context, path string, from *repo.Source) (m Market, err error) {
 	change := Change{Action: Added, Kind: skills.KindMarket, Name: From{Path: path, Repo: from}.name()}
 	fetched := ""
+	var notes []string
 	if from != nil {
 		var done func()
-		fetched, from, _, done, err = fetch(ctx, *from)
+		fetched, from, notes, done, err = fetch(ctx, *from)
 		defer done()
 	}
 	l.mu.Lock()
@@ -92,6 +95,7 @@ func (l *Library) AddMarket(ctx context.Context, path string, from *repo.Source)
 	}
 	if err == nil {
 		change.Name = m.Name
+		m.Notes = append(notes, m.Notes...)
 	}
 	change.Err = err
 	l.note(change)
@@ -108,7 +112,7 @@ func (l *Library) addMarket(path, fetched string, from *repo.Source) (m Market, 
 		}
 		m.Market, err = openNamed(entry.Path)
 	} else {
-		m.Market, err = l.keepMarket(fetched)
+		m.Market, m.Notes, err = l.keepMarket(fetched)
 		m.Source = from
 	}
 	if err != nil {
@@ -170,18 +174,20 @@ func folderOf(from repo.Source) string {
 	return name
 }
 
-// keepMarket keeps a copy of a marketplace that was fetched.
-func (l *Library) keepMarket(fetched string) (*plugin.Market, error) {
+// keepMarket keeps a copy of a marketplace that was fetched. notes say which links
+// were left out.
+func (l *Library) keepMarket(fetched string) (_ *plugin.Market, notes []string, err error) {
 	m, err := openNamed(fetched)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dir := filepath.Join(l.o.Plugins, marketsFolder)
 	kept, err := pack.InstallAs(dir, fetched, plugin.IsMarket, pack.Limits{Files: 8192, Bytes: 64 << 20}, pack.Options{Force: true}, func(*os.Root, string) (string, error) { return m.Name, nil })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return plugin.OpenMarket(kept.Path)
+	m, err = plugin.OpenMarket(kept.Path)
+	return m, kept.Notes, err
 }
 
 // Markets are the marketplaces that were added, sorted by name. One that cannot
@@ -211,7 +217,7 @@ func (l *Library) Markets() (list []Market, problems []skills.Problem, err error
 			continue
 		}
 		m.Name = name
-		list = append(list, Market{m, e.Source})
+		list = append(list, Market{Market: m, Source: e.Source})
 	}
 	slices.SortFunc(list, func(a, b Market) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(problems, func(a, b skills.Problem) int { return strings.Compare(a.Message, b.Message) })

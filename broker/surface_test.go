@@ -204,7 +204,7 @@ func TestSearchTools(t *testing.T) {
 			[]string{"reading files", "Fails if there is none"}},
 		{"writers are marked", map[string]any{"query": "delete"}, false, []string{"Delete a file for good. [write]"}, nil},
 		{"names only", map[string]any{"query": "file", "detail": "name"}, false, []string{`{"name":"files__read_file","server":"files"}`}, []string{"signature"}},
-		{"in full", map[string]any{"query": "files.read_file", "detail": "full", "limit": 1}, false, []string{`"declaration":"files.readFile(input: { path: string })`, "Fails if there is none"}, []string{"parameters"}},
+		{"in full", map[string]any{"query": "files.read_file", "detail": "full", "limit": 1}, false, []string{`"declaration":"files.readFile(input: { path: string })`, "Fails if there is none", `"parameters":{"type":"object"`}, []string{"omitted"}},
 		{"on one server", map[string]any{"query": "note file", "server": "notes"}, false, []string{"notes__create_note"}, []string{"files__"}},
 		{"on no server", map[string]any{"query": "note", "server": "notebook"}, false, []string{"notes__create_note", "searched for as words"}, nil},
 		{"nothing found", map[string]any{"query": "qead_qile"}, false, []string{`"match_count":0,"showing":0,"tools":[]`, "files__read_file", "note"}, nil},

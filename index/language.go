@@ -78,9 +78,15 @@ func snowball(stem func(*snowballstem.Env) bool) func(string) string {
 	}
 }
 
-// finnishStem also knows the plural of words in -i: viesti, viestejä.
+// finnishStem also knows the plurals of words in -i and -ijä: viestejä, tekijöitä.
 func finnishStem(word string) string {
-	return strings.TrimSuffix(snowball(finnish.Stem)(word), "ej")
+	s := strings.TrimSuffix(snowball(finnish.Stem)(word), "ej")
+	for _, end := range []string{"ijöi", "ijoi", "ijö", "ijo"} {
+		if rest, ok := strings.CutSuffix(s, end); ok {
+			return rest + "ij"
+		}
+	}
+	return s
 }
 
 // portugueseStem also knows the plurals of short words in -ão: ação, ações.

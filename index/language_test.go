@@ -86,7 +86,7 @@ Etsi työntekijä nimellä
 Näytä asiakkaan salkku
 Lähetä viesti`, `1 yhteystiedot
 2 maksut
-3 työntekijät
+3 työntekijöitä
 4 asiakkaat
 5 viestejä`},
 	{"German", `Rechnung erstellen

@@ -93,3 +93,28 @@ func TestDescSaysHowToGetTheRest(t *testing.T) {
 		}
 	}
 }
+
+// A query of twelve names is answered with twelve tools.
+func TestAllNamesOfAQueryAreShown(t *testing.T) {
+	var tools []discovery.ListedTool
+	for i := range 40 {
+		tools = append(tools, discovery.ListedTool{Name: fmt.Sprintf("get_report_%d", i), Description: "Gets a report on a report."})
+	}
+	f := finderOf(t, discovery.Listing{Server: "hub", Tools: tools})
+	var names, want []string
+	for i := 38; i > 14; i -= 2 {
+		names = append(names, fmt.Sprintf("get_report_%d", i))
+		want = append(want, fmt.Sprintf("hub__get_report_%d", i))
+	}
+	a, err := f.Search(t.Context(), SearchRequest{Query: strings.Join(names, ", "), Detail: DetailName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, h := range a.Tools {
+		got = append(got, h.Name)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q finds %q, want %q", names, got, want)
+	}
+}

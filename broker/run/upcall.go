@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
@@ -74,6 +75,19 @@ func failure(err error) *bridge.Error {
 		e := &bridge.Error{Code: bridge.CodeProtocol, Message: rpc.Error()}
 		e.NoteRateLimit(rpc.Data)
 		return e
+	}
+	if status, ok := errors.AsType[*upstream.HTTPError](err); ok {
+		e := &bridge.Error{Code: bridge.CodeProtocol, Message: status.Error(), RetryAfterMS: status.RetryAfter.Milliseconds()}
+		switch {
+		case status.Status == http.StatusTooManyRequests:
+			e.RateLimited(status.RetryAfter)
+		case status.MayHaveRun():
+			e.Code, e.MayHaveRun = bridge.CodeUnavailable, true
+		}
+		return e
+	}
+	if reply, ok := errors.AsType[*upstream.ReplyError](err); ok {
+		return &bridge.Error{Code: bridge.CodeProtocol, Message: reply.Error(), MayHaveRun: true}
 	}
 	if conn, ok := errors.AsType[*upstream.ConnectError](err); ok {
 		if conn.State == upstream.StateNeedsSignIn { // no script can mend that

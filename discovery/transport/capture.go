@@ -1,9 +1,12 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,7 +19,13 @@ type Capture struct {
 	// an error.
 	Raw json.RawMessage
 
+	// AllowNaN is set where numbers that JSON does not have, such as NaN, are read as
+	// null. Else they make an answer unreadable.
+	AllowNaN bool
+
 	standIn func(result json.RawMessage) (shown json.RawMessage, keep bool)
+	failure atomic.Pointer[AnswerError]
+	status  atomic.Int32
 
 	tee *tee       // where id is registered; nil on Streamable HTTP
 	id  jsonrpc.ID // of the last request sent
@@ -39,6 +48,34 @@ func WithCapture(ctx context.Context, c *Capture) context.Context {
 func captureFrom(ctx context.Context) *Capture {
 	c, _ := ctx.Value(captureKey{}).(*Capture)
 	return c
+}
+
+// Err returns an *AnswerError if the answer came and could not be read.
+func (c *Capture) Err() error {
+	if err := c.failure.Load(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Status returns the HTTP status of an answer that is a message; zero if there was
+// none, or on another transport.
+func (c *Capture) Status() int { return int(c.status.Load()) }
+
+// fail notes that the answer cannot be read. c may be nil.
+func (c *Capture) fail(err *AnswerError) {
+	if c != nil {
+		c.failure.Store(err)
+	}
+}
+
+// repair returns an answer that is not valid JSON as JSON, if c allows what is
+// wrong with it. c may be nil.
+func (c *Capture) repair(text []byte) ([]byte, bool) {
+	if c == nil || !c.AllowNaN {
+		return nil, false
+	}
+	return withoutNaN(text)
 }
 
 func (c *Capture) take(result json.RawMessage) json.RawMessage {
@@ -86,6 +123,40 @@ func (t *tee) received(m jsonrpc.Message) {
 	}
 }
 
+// unreadable returns what the SDK gets in place of a message that is not valid
+// JSON: the message itself if its capture allows what is wrong with it, an error
+// in place of an answer, a request that is refused; nil if text is no message.
+func (t *tee) unreadable(text []byte) jsonrpc.Message {
+	e, id, ok := unreadable(text)
+	if !ok {
+		return nil
+	}
+	if e.method != nil {
+		var method string
+		if json.Unmarshal(e.method, &method) != nil {
+			return nil
+		}
+		if odd, ok := marked(e.id); ok {
+			id, _ = decodeID(odd) // a string
+		}
+		return &jsonrpc.Request{ID: id, Method: method, Params: refusedParams}
+	}
+	if !id.IsValid() {
+		return nil
+	}
+	t.mu.Lock()
+	c := t.byID[id]
+	t.mu.Unlock()
+	if fixed, ok := c.repair(text[bytes.IndexByte(text, '{'):]); ok {
+		if m := decodeMessage(fixed); m != nil {
+			return m
+		}
+	}
+	err := &AnswerError{Why: whyUnreadable(text), Text: shown(text)}
+	c.fail(err)
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}}
+}
+
 // Release forgets a capture whose request was given up.
 func (c *Capture) Release() {
 	if c.tee == nil {
@@ -102,7 +173,7 @@ func (c *Capture) Release() {
 // the SDK, which is so for SSE.
 type teeConn struct {
 	mcp.Connection
-	tee tee
+	tee *tee
 }
 
 func (c *teeConn) Read(ctx context.Context) (jsonrpc.Message, error) {
@@ -113,7 +184,16 @@ func (c *teeConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
+// Write sends a message. That one cannot be sent, or is refused, is no reason to
+// end the connection: the server may take the next.
 func (c *teeConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	c.tee.sending(ctx, m)
-	return c.Connection.Write(ctx, m)
+	err := c.Connection.Write(ctx, m)
+	if _, ok := errors.AsType[*StatusError](err); ok {
+		return rejected(err)
+	}
+	if _, ok := errors.AsType[*SendError](err); ok {
+		return rejected(err)
+	}
+	return err
 }

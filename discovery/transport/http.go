@@ -1,17 +1,13 @@
 package transport
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -70,6 +66,8 @@ type HTTP struct {
 	life    context.Context              // of answers
 	hangUp  context.CancelFunc           // ends life
 	status  atomic.Int32                 // of the last answer to a POST or to the first GET
+	gone    atomic.Bool                  // the server does not know the session
+	tee     tee                          // of SSE
 	need    atomic.Pointer[SignInNeeded] // what o.Auth said last, if that was that
 }
 
@@ -98,7 +96,7 @@ func (r *HTTP) Connect(ctx context.Context) (mcp.Connection, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &teeConn{Connection: conn}, nil
+		return &teeConn{Connection: conn, tee: &r.tee}, nil
 	}
 	return (&mcp.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.client, MaxEventSize: MaxMessageBytes}).Connect(ctx)
 }
@@ -121,7 +119,114 @@ func (r *HTTP) Close() {
 
 // RoundTrip sends one request. Redirects come through here as well, each with
 // its own URL; those to another origin are refused by the base.
+//
+// The SDK ends its connection, and with it every call, on most answers that the
+// protocol does not have. So each answer concerns its own request only: a call is
+// answered with a message or fails with a *StatusError, an *AnswerError or a
+// *SendError, what needs no answer is taken as received, and the optional stream
+// of a session goes on or is none.
 func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
+	switch req.Method {
+	case http.MethodGet:
+		return r.get(req)
+	case http.MethodDelete:
+		if r.gone.Load() {
+			return emptyAnswer(req, http.StatusNoContent), nil
+		}
+		return r.send(req, nil)
+	}
+	m := outgoingOf(req)
+	resp, err := r.send(req, m)
+	if err != nil {
+		if _, ok := errors.AsType[SignInNeeded](err); ok && !m.call {
+			return emptyAnswer(req, http.StatusAccepted), nil
+		}
+		return nil, &SendError{err}
+	}
+	r.status.Store(int32(resp.StatusCode))
+	switch {
+	case isRedirect(resp): // which the client follows, through here again
+		return resp, nil
+	case !m.call:
+		resp.Body.Close()
+		return emptyAnswer(req, http.StatusAccepted), nil
+	case r.o.SSE && resp.StatusCode < 300:
+		return resp, nil
+	}
+	return r.answered(req, m, resp)
+}
+
+// isRedirect reports whether resp names another address for its request.
+func isRedirect(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return resp.Header.Get("Location") != ""
+	}
+	return false
+}
+
+// get opens a stream: that of a session over SSE, else the optional one.
+func (r *HTTP) get(req *http.Request) (*http.Response, error) {
+	resp, err := r.send(req, nil)
+	if from := req.Response; from != nil && from.Request.Method == http.MethodPost {
+		if err != nil {
+			return nil, &SendError{err}
+		}
+		resp.Body.Close()
+		return nil, &StatusError{Status: from.StatusCode, Text: "it turns a POST into a GET"}
+	}
+	if r.o.SSE {
+		if err != nil {
+			return nil, &SendError{err}
+		}
+		r.status.Store(int32(resp.StatusCode))
+		if resp.StatusCode == http.StatusOK {
+			resp.Body = &sseFilter{events: newEventReader(resp.Body), tee: &r.tee}
+		}
+		return resp, nil
+	}
+	switch {
+	case req.Context().Err() != nil:
+		return nil, req.Context().Err()
+	case err != nil:
+		return emptyAnswer(req, http.StatusMethodNotAllowed), nil
+	case isRedirect(resp):
+		return resp, nil
+	case resp.StatusCode != http.StatusOK || !outbound.IsEvents(resp):
+		resp.Body.Close()
+		return emptyAnswer(req, http.StatusMethodNotAllowed), nil
+	}
+	resp.Body = newStream(r, req, resp.Body, nil)
+	return resp, nil
+}
+
+// openStream asks for a stream like that of like, from behind the event last.
+func (r *HTTP) openStream(like *http.Request, last string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(like.Context(), http.MethodGet, r.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version"} {
+		if v := like.Header.Get(name); v != "" {
+			req.Header.Set(name, v)
+		}
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := r.send(req, nil)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusOK && outbound.IsEvents(resp) {
+		return resp, nil
+	}
+	return resp, statusError(resp, nil)
+}
+
+// send sends one request with what every request has, and bounds the answer.
+func (r *HTTP) send(req *http.Request, m *outgoing) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	out := req.Clone(ctx)
 	for k, v := range r.o.Headers {
@@ -130,7 +235,7 @@ func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	restoreBody(out)
 	send := r.base.RoundTrip
 	if r.o.Auth != nil {
-		send = r.authorized
+		send = func(out *http.Request) (*http.Response, error) { return r.authorized(out, m) }
 	}
 	var late *time.Timer
 	switch {
@@ -138,7 +243,7 @@ func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		late = time.AfterFunc(deleteTimeout, cancel)
 	case req.Method == http.MethodGet && !r.o.SSE:
 		late = time.AfterFunc(r.wait, cancel)
-	case isAnswer(req):
+	case m != nil && m.answer:
 		defer r.answers.Add(-1)
 		if r.answers.Add(1) > MaxAnswers {
 			cancel()
@@ -148,48 +253,61 @@ func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer context.AfterFunc(r.life, cancel)() // the SDK waits for answers before it closes
 	}
 	resp, err := send(out)
-	if late != nil && !late.Stop() && req.Method == http.MethodGet && req.Context().Err() == nil {
-		resp, err = noStream(req, resp), nil
+	if late != nil && !late.Stop() && err == nil && req.Context().Err() == nil {
+		resp.Body.Close()
+		err = errLate
 	}
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	if req.Method == http.MethodPost || (req.Method == http.MethodGet && r.o.SSE) {
-		r.status.Store(int32(resp.StatusCode))
-	}
 	r.bound(req, resp, cancel)
-	if c := captureFrom(req.Context()); !r.o.SSE && c != nil && resp.StatusCode == http.StatusOK {
-		return c.overHTTP(resp)
-	}
-	if outbound.IsEvents(resp) {
-		resp.Body = newEventTee(resp.Body, MarkIDs)
-	}
 	return resp, nil
 }
 
-// isAnswer reports whether req carries an answer to the server. Calls and lists,
-// which have a capture, are not looked into.
-func isAnswer(req *http.Request) bool {
-	if req.Method != http.MethodPost || req.GetBody == nil || captureFrom(req.Context()) != nil {
-		return false
+var errLate = errors.New("no answer in time")
+
+// An outgoing is what a request carries to the server.
+type outgoing struct {
+	method string
+	id     jsonrpc.ID
+	call   bool // it wants an answer
+	answer bool // it is one
+	modern bool // it is of protocol 2026-07-28 or later
+}
+
+// maxHead is within how many bytes of a message its id and method are.
+const maxHead = 1 << 10
+
+// outgoingOf reads the beginning of the message in req.
+func outgoingOf(req *http.Request) *outgoing {
+	m := &outgoing{modern: req.Header.Get("Mcp-Method") != ""}
+	if req.GetBody == nil {
+		return m
 	}
 	body, err := req.GetBody()
 	if err != nil {
-		return false
+		return m
 	}
-	message, err := io.ReadAll(body)
-	return err == nil && scanEnvelope(message).method == nil
+	defer body.Close()
+	head := make([]byte, maxHead)
+	n, _ := io.ReadFull(body, head) // the SDK writes the id and the method first
+	e := scanEnvelope(head[:n])
+	id, ok := decodeID(e.id)
+	m.id = id
+	if e.method == nil {
+		m.answer = true
+		return m
+	}
+	_ = json.Unmarshal(e.method, &m.method) // the SDK has written it
+	m.call = ok && id.IsValid()
+	return m
 }
 
-// noStream is the answer of a server that has no stream. It replaces one that did
-// not come in time.
-func noStream(req *http.Request, resp *http.Response) *http.Response {
-	if resp != nil {
-		resp.Body.Close()
-	}
+// emptyAnswer is an answer without a body that the server has not given.
+func emptyAnswer(req *http.Request, status int) *http.Response {
 	return &http.Response{
-		StatusCode: http.StatusMethodNotAllowed, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: make(http.Header), Body: http.NoBody, Request: req,
 	}
 }
@@ -208,117 +326,4 @@ func (r *HTTP) bound(req *http.Request, resp *http.Response, cancel context.Canc
 	default:
 		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, maxErrorBytes), errorTimeout, cancel)
 	}
-}
-
-// overHTTP puts the capture on the body of a response: one message, or a stream
-// of them in which the only response is that to the captured request.
-func (c *Capture) overHTTP(resp *http.Response) (*http.Response, error) {
-	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	switch mediaType {
-	case "application/json":
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			return nil, fmt.Errorf("read answer: %w", err)
-		}
-		body = c.swap(bytes.TrimPrefix(body, utf8BOM))
-		resp.Body = io.NopCloser(bytes.NewReader(body))
-		resp.ContentLength = int64(len(body))
-		resp.Header.Del("Content-Length")
-	case "text/event-stream":
-		resp.Body = newEventTee(resp.Body, c.swap)
-		resp.ContentLength = -1
-	}
-	return resp, nil
-}
-
-// swap takes the result out of message if it is a response, and returns the
-// message for the SDK.
-func (c *Capture) swap(message []byte) []byte {
-	if !json.Valid(message) {
-		return message
-	}
-	e := scanEnvelope(message)
-	if e.method != nil {
-		return MarkIDs(message)
-	}
-	if e.result == nil || e.err != nil {
-		return message
-	}
-	id, ok := decodeID(e.id)
-	if !ok || !id.IsValid() {
-		return message
-	}
-	out, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Result: c.take(e.result)})
-	if err != nil {
-		return message
-	}
-	return out
-}
-
-// An eventTee passes a stream of server-sent events on, with swap applied to
-// the data of each.
-type eventTee struct {
-	body    io.ReadCloser
-	room    *io.LimitedReader // of body, for one event
-	lines   *bufio.Reader     // of room
-	swap    func([]byte) []byte
-	pending []byte // ready to be read
-	err     error
-}
-
-func newEventTee(body io.ReadCloser, swap func([]byte) []byte) *eventTee {
-	room := &io.LimitedReader{R: body}
-	return &eventTee{body: body, room: room, lines: bufio.NewReaderSize(room, 16<<10), swap: swap}
-}
-
-func (t *eventTee) Close() error { return t.body.Close() }
-
-func (t *eventTee) Read(p []byte) (int, error) {
-	for len(t.pending) == 0 {
-		if t.err != nil {
-			return 0, t.err
-		}
-		t.next()
-	}
-	n := copy(p, t.pending)
-	t.pending = t.pending[n:]
-	return n, nil
-}
-
-// next reads one event into pending. An event that the stream breaks off in is
-// not passed on, as the specification of server-sent events has it.
-func (t *eventTee) next() {
-	var event, data []byte
-	hasData := false
-	t.room.N = MaxMessageBytes
-	for {
-		line, err := t.lines.ReadBytes('\n')
-		if err != nil {
-			if t.err = err; t.room.N == 0 {
-				t.err = fmt.Errorf("an event is larger than %d bytes", MaxMessageBytes)
-			}
-			return
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		if len(line) == 0 {
-			break
-		}
-		value, ok := bytes.CutPrefix(line, []byte("data:"))
-		switch {
-		case !ok:
-			event = append(append(event, line...), '\n')
-		case hasData:
-			data = append(append(data, '\n'), bytes.TrimPrefix(value, []byte(" "))...)
-		default:
-			data, hasData = bytes.TrimPrefix(value, []byte(" ")), true
-		}
-	}
-	if hasData {
-		data = t.swap(data)
-		for line := range bytes.SplitSeq(data, []byte("\n")) {
-			event = slices.Concat(event, []byte("data: "), line, []byte("\n"))
-		}
-	}
-	t.pending = append(event, '\n')
 }

@@ -124,22 +124,26 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// Whatever the stream holds, the tee passes on the same events.
-func FuzzEventTee(f *testing.F) {
-	f.Add("event: message\ndata: {\"a\":1}\n\n: c\n\ndata:x\ndata: y\r\n\r\nid: 7\n\ndata: cut")
-	f.Fuzz(func(t *testing.T, stream string) {
-		swap := func(b []byte) []byte { return b }
+// Whatever a stream holds, the SDK gets messages that it can read.
+func FuzzSSEFilter(f *testing.F) {
+	f.Add("event: message\ndata: {\"a\":1}\n\n: c\n\ndata:{\"jsonrpc\":\"2.0\",\ndata: \"method\":\"a\"}\r\n\r\nid: 7\n\nretry\n\ndata: cut")
+	f.Fuzz(func(t *testing.T, text string) {
 		read := func(s string) string {
-			tee := newEventTee(io.NopCloser(strings.NewReader(s)), swap)
-			out, err := io.ReadAll(tee)
+			out, err := io.ReadAll(&sseFilter{events: newEventReader(io.NopCloser(strings.NewReader(s))), tee: new(tee)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return string(out)
 		}
-		once := read(stream)
+		once := read("event: endpoint\ndata: /m\n\n" + text)
 		if twice := read(once); twice != once {
-			t.Errorf("%q became %q and then %q", stream, once, twice)
+			t.Errorf("%q became %q and then %q", text, once, twice)
+		}
+		for block := range strings.SplitSeq(strings.TrimSpace(once), "\n\n") {
+			_, data, _ := strings.Cut(block, "data: ")
+			if _, err := jsonrpc.DecodeMessage([]byte(data)); err != nil && !strings.HasPrefix(block, "event: endpoint") {
+				t.Errorf("%q: the SDK cannot read %q: %v", text, block, err)
+			}
 		}
 	})
 }

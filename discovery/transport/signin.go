@@ -43,9 +43,16 @@ func (r *HTTP) SignInNeeded() SignInNeeded {
 // authorized sends a request to the server's own origin with the token that the
 // handler has, and once more if it has another one when that is refused. A
 // refusal of the optional stream of Streamable HTTP is an answer like any other.
-func (r *HTTP) authorized(req *http.Request) (*http.Response, error) {
+//
+// What is said about server/discover, which only the broker asks, is not
+// remembered: a server that does not know it may answer anything.
+func (r *HTTP) authorized(req *http.Request, m *outgoing) (*http.Response, error) {
 	for asked := 0; ; asked++ {
-		out, err := r.sign(req, asked)
+		note := r.note
+		if m != nil && m.method == methodDiscover {
+			note = func(err error) error { return err }
+		}
+		out, err := r.sign(req, asked, note)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +61,7 @@ func (r *HTTP) authorized(req *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 		if err := r.o.Auth.Authorize(req.Context(), out, resp); err != nil {
-			return nil, r.note(err)
+			return nil, note(err)
 		}
 		if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
 			return nil, errors.New("the server wants another token, and the request cannot be repeated")
@@ -63,10 +70,10 @@ func (r *HTTP) authorized(req *http.Request) (*http.Response, error) {
 }
 
 // sign returns req with a token, if there is one, and with its body as new.
-func (r *HTTP) sign(req *http.Request, asked int) (*http.Request, error) {
+func (r *HTTP) sign(req *http.Request, asked int, note func(error) error) (*http.Request, error) {
 	source, err := r.o.Auth.TokenSource(req.Context())
 	if err != nil {
-		return nil, r.note(err)
+		return nil, note(err)
 	}
 	out := req.Clone(req.Context())
 	if asked > 0 && req.GetBody != nil {
@@ -79,7 +86,7 @@ func (r *HTTP) sign(req *http.Request, asked int) (*http.Request, error) {
 	}
 	token, err := source.Token()
 	if err != nil {
-		return nil, r.note(err)
+		return nil, note(err)
 	}
 	token.SetAuthHeader(out)
 	return out, nil

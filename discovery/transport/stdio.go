@@ -91,13 +91,18 @@ func (c *Stdio) Close() error {
 	return nil
 }
 
-// Read returns the next message.
+// Read returns the next message that the SDK may see.
 func (c *Stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := c.Lines.Read(ctx)
-	if err == nil {
-		c.tee.received(m)
+	for {
+		m, err := c.Lines.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if m = vet(m); m != nil {
+			c.tee.received(m)
+			return m, nil
+		}
 	}
-	return m, err
 }
 
 // Write queues a message. A server that does not read its stdin fills the pipe
@@ -203,11 +208,24 @@ func (c *Stdio) writeLoop() {
 	}
 }
 
-// reject keeps what is not a message. One that was too long is reported to the
-// call that waits for it, if its id can be made out from its beginning.
+// reject takes a line that is not a message as a whole: it keeps the line for
+// people and passes on the messages in it. One that cannot be read, or was too
+// long, is reported to the call that waits for it, if its id can be made out.
 func (c *Stdio) reject(text []byte, size int, why error) error {
 	if !errors.Is(why, ErrTooLong) {
 		c.o.Dropped(bytes.TrimSpace(text))
+		messages := messagesIn(text)
+		if len(messages) == 0 {
+			if m := c.tee.unreadable(text); m != nil {
+				messages = append(messages, m)
+			}
+		}
+		for _, m := range messages {
+			c.watched(m)
+			if err := c.Deliver(m); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	problem := fmt.Sprintf("skipped a message of %d bytes: the limit is %d", size, c.MaxBytes)

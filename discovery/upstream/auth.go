@@ -62,9 +62,9 @@ func failure(err error) (state State, hint string, handled bool, cause error) {
 
 // authFailed is the error of a call for which there was no token, or that was
 // refused for want of a better one, nil if err is another. The tool has not run.
-// Unless other calls may still go through, a session that needs a sign-in is
-// given up: the next call asks for the token again.
-func (s *server) authFailed(sess *session, err error) error {
+// A session in which tools/list needs a sign-in too is given up: the next call
+// asks for the token again. Other servers want one for some of their tools only.
+func (s *server) authFailed(ctx context.Context, sess *session, err error) error {
 	need, ok := errors.AsType[transport.SignInNeeded](err)
 	if !ok {
 		if e, ok := errors.AsType[*transport.AuthError](err); ok {
@@ -72,7 +72,7 @@ func (s *server) authFailed(sess *session, err error) error {
 		}
 		return nil
 	}
-	if !need.Partial() {
+	if !need.Partial() && s.wantsSignIn(ctx, sess) {
 		s.mu.Lock()
 		if s.sess == sess {
 			s.sess = nil
@@ -88,4 +88,10 @@ func (s *server) authFailed(sess *session, err error) error {
 func isPartial(err error) bool {
 	need, ok := errors.AsType[transport.SignInNeeded](err)
 	return ok && need.Partial()
+}
+
+// wantsSignIn reports whether tools/list needs a sign-in in sess.
+func (s *server) wantsSignIn(ctx context.Context, sess *session) bool {
+	_, wants := errors.AsType[transport.SignInNeeded](s.probe(ctx, sess))
+	return wants
 }

@@ -28,9 +28,21 @@ func captureCall() *transport.Capture {
 	})
 }
 
-// captureList captures a page of tools.
+// captureList captures a page of tools. A number in it that JSON does not have
+// is that of a schema, which does not matter as much as all the tools.
 func captureList() *transport.Capture {
-	return transport.NewCapture(func(page json.RawMessage) (json.RawMessage, bool) { return listForSDK(page), true })
+	c := transport.NewCapture(func(page json.RawMessage) (json.RawMessage, bool) { return listForSDK(page), true })
+	c.AllowNaN = true
+	return c
+}
+
+// unreadable returns the error of an answer that came and could not be read, if
+// that is why a request with c failed, else err.
+func unreadable(c *transport.Capture, err error) error {
+	if e := c.Err(); e != nil {
+		return e
+	}
+	return err
 }
 
 // asksForInput reports whether a tool result is one of protocol 2026-07-28

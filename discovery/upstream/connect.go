@@ -25,6 +25,8 @@ import (
 )
 
 const (
+	methodInitialize = "initialize"
+
 	legacyVersion = "2025-11-25"
 	modernSince   = "2026-07-28"
 
@@ -305,7 +307,9 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 }
 
 // open does the handshake over a transport.
-func (d *dialer) open(ctx context.Context, s *session, over mcp.Transport, e era) error {
+func (d *dialer) open(ctx context.Context, s *session, over mcp.Transport, e era) (err error) {
+	s.log = d.opts.Logger.With("server", d.cfg.Name)
+	defer s.recovered(methodInitialize, &err)
 	var o *mcp.ClientSessionOptions
 	if e == eraLegacy {
 		o = &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion}

@@ -37,6 +37,44 @@ func (e *RPCError) Error() string {
 	return fmt.Sprintf("call %s/%s: %s (code %d)", e.Server, e.Tool, e.Message, e.Code)
 }
 
+// An HTTPError means that a server, or what is in front of it, answered one call
+// with an HTTP status and no message. Other calls go on.
+type HTTPError struct {
+	Server, Tool string
+	Status       int
+	// RetryAfter is how long the server wants to be left alone; zero if it does not
+	// say.
+	RetryAfter time.Duration
+	Err        error
+}
+
+// Error names the tool, the status and what the server said.
+func (e *HTTPError) Error() string {
+	return fmt.Sprintf("call %s/%s: %v", e.Server, e.Tool, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *HTTPError) Unwrap() error { return e.Err }
+
+// MayHaveRun reports whether the tool may have run all the same: only a status
+// from 400 to 499 says that the request was refused.
+func (e *HTTPError) MayHaveRun() bool { return e.Status < 400 || e.Status >= 500 }
+
+// A ReplyError means that the answer to a call came and cannot be read. The tool
+// may have run.
+type ReplyError struct {
+	Server, Tool string
+	Err          error
+}
+
+// Error names the tool, and shows what came.
+func (e *ReplyError) Error() string {
+	return fmt.Sprintf("call %s/%s: %v", e.Server, e.Tool, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ReplyError) Unwrap() error { return e.Err }
+
 // A ConnectError means that a server could not be reached or was lost.
 type ConnectError struct {
 	Server string

@@ -41,6 +41,12 @@ func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bo
 	ctx, cancel := context.WithTimeoutCause(ctx, offerTime, fmt.Errorf("no answer for %s", seconds(offerTime)))
 	defer cancel()
 	complete = true
+	defer func() {
+		if p := recover(); p != nil {
+			complete = false
+			l.Problems = append(l.Problems, "cannot list its prompts and resources: "+s.panicked("prompts/list", p).Error())
+		}
+	}()
 	note := func(what string, err error) {
 		if rpc, ok := errors.AsType[*jsonrpc.Error](err); err == nil || ok && rpc.Code == jsonrpc.CodeMethodNotFound {
 			return // it has none of that kind
@@ -68,7 +74,8 @@ func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bo
 }
 
 // request sends what c asks for: a call of a tool, or of what is called like one.
-func (s *server) request(sess *session, c *liveCall, args json.RawMessage) (json.RawMessage, error) {
+func (s *server) request(sess *session, c *liveCall, args json.RawMessage) (result json.RawMessage, err error) {
+	defer sess.recovered(c.tool, &err)
 	if (c.tool == ReadResource || c.tool == GetPrompt) && !s.hasTool(c.tool) {
 		if c.tool == ReadResource {
 			return sess.readResource(c.ctx, args)
@@ -100,6 +107,9 @@ func (s *session) readResource(ctx context.Context, args json.RawMessage) (json.
 	}
 	content := []mcp.Content{}
 	for _, part := range res.Contents {
+		if part == nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server answered with a part that is null"}
+		}
 		if len(res.Contents) == 1 && part.Blob == nil {
 			content = append(content, &mcp.TextContent{Text: part.Text})
 			break

@@ -6,16 +6,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A Pool holds the connections to all configured servers. It is safe for
@@ -241,9 +248,12 @@ type CallOptions struct {
 // When ctx is done, Call returns at once and cancels the call at the
 // server. A call that fails after its server asked for something that nobody
 // answered gives an *InputError. A server that answered with a protocol error
-// gives an *RPCError, one that could not be reached or was lost a *ConnectError,
-// one that did not answer within its call timeout a *TimeoutError, one that was
-// given up after it had been sent an *UnansweredError. A tool that failed is a result. A call is not repeated once it may have reached the server.
+// gives an *RPCError, one that answered with an HTTP status in place of a message
+// an *HTTPError, one whose answer cannot be read a *ReplyError, one that could not
+// be reached or was lost a *ConnectError, one that did not answer within its call
+// timeout a *TimeoutError, one that was given up after it had been sent an
+// *UnansweredError. A tool that failed is a result. A call is repeated only if the
+// server did not know the session that it came in, so that it has not run.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
 	s := p.roster.Load().byName[server]
 	if s == nil {
@@ -356,14 +366,32 @@ func (s *server) worked() {
 
 // callError turns what the SDK returned into one of the errors of Call.
 func (s *server) callError(ctx context.Context, sess *session, tool string, err error) error {
-	if e := s.authFailed(sess, err); e != nil {
+	if e := s.authFailed(ctx, sess, err); e != nil {
 		return e
 	}
-	if isLost(err) {
-		s.drop(ctx, sess, err)
+	if gone, again := s.forgotten(ctx, sess, err); gone {
+		err = errForgotten(err)
+		s.leave(ctx, sess, err)
+		if !again {
+			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: "call it again: the session is opened anew", Err: sess.hide.InErr(err)}
+		}
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
 	}
-	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && rpc.Message != "rejected by transport" {
+	if isLost(err) {
+		if errors.Is(err, mcp.ErrSessionMissing) {
+			s.leave(ctx, sess, err)
+		} else {
+			s.drop(ctx, sess, err)
+		}
+		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
+	}
+	if e := s.answerFailed(sess, tool, err); e != nil {
+		return e
+	}
+	if send, ok := errors.AsType[*transport.SendError](err); ok {
+		return &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.hide.InErr(send)}
+	}
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.hide.In(gate.Clean(rpc.Message)), Data: sess.hide.InJSON(rpc.Data)}
 	}
 	// A connection that breaks is noticed here and by outlive at about the same
@@ -373,6 +401,37 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 	case <-time.After(outliveGrace):
 	}
 	return s.lostCall(sess, err)
+}
+
+// answerFailed is the error of a call whose answer was no message, or none that
+// can be read; nil if err is another. The session goes on.
+func (s *server) answerFailed(sess *session, tool string, err error) error {
+	if cannotRead(err) {
+		return &ReplyError{Server: s.cfg.Name, Tool: tool, Err: sess.hide.InErr(err)}
+	}
+	e, ok := errors.AsType[*transport.StatusError](err)
+	switch {
+	case !ok:
+		return nil
+	case e.Status == http.StatusUnauthorized:
+		return &ConnectError{Server: s.cfg.Name, State: StateNeedsSignIn, Hint: s.dial.hint(&httpStatusError{e.Status}, sess.hide), Err: sess.hide.InErr(e)}
+	}
+	return &HTTPError{Server: s.cfg.Name, Tool: tool, Status: e.Status, RetryAfter: e.RetryAfter, Err: sess.hide.InErr(e)}
+}
+
+// cannotRead reports whether err, which is none of a connection, means that the
+// answer to a call came and could not be read. The SDK has no type for that.
+func cannotRead(err error) bool {
+	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, net.ErrClosed} {
+		if errors.Is(err, broken) {
+			return false
+		}
+	}
+	_, rpc := errors.AsType[*jsonrpc.Error](err) // with the SDK's own, for connections that are closing
+	_, status := errors.AsType[*transport.StatusError](err)
+	_, send := errors.AsType[*transport.SendError](err)
+	_, system := errors.AsType[syscall.Errno](err)
+	return !rpc && !status && !send && !system
 }
 
 // outliveGrace is how long a call whose connection broke waits for outlive.

@@ -30,7 +30,9 @@ func (s *session) talk(o *mcp.ClientOptions) {
 			return questionOf[*mcp.ElicitResult](ctx, s, req.Params)
 		}
 		o.ElicitationCompleteHandler = func(_ context.Context, req *mcp.ElicitationCompleteNotificationRequest) {
-			s.pageDone(req.Params.ElicitationID)
+			if req.Params != nil {
+				s.pageDone(req.Params.ElicitationID)
+			}
 		}
 	}
 	if s.promised.Sampling {
@@ -112,6 +114,12 @@ func (s *session) live() []*liveCall {
 	return calls
 }
 
+// askGuarded is ask for one call, in a goroutine of its own.
+func (s *session) askGuarded(ctx context.Context, c *liveCall, q mcp.InputRequest) (answer mcp.InputResponse, err error) {
+	defer s.recovered("tools/call", &err)
+	return s.ask(ctx, []*liveCall{c}, q)
+}
+
 // ask is ask, and remembers who was asked to open a page.
 func (s *session) ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputResponse, error) {
 	if p, ok := q.(*mcp.ElicitParams); ok && p.ElicitationID != "" && calls[0].o.Talker != nil {
@@ -148,11 +156,11 @@ func (s *session) rounds(ctx context.Context, c *liveCall, params *mcp.CallToolP
 		kept.Release()
 		switch {
 		case err != nil:
-			return nil, s.pagesFirst(ctx, c, err)
+			return nil, s.pagesFirst(ctx, c, unreadable(kept, err))
 		case kept.Raw != nil:
 			return kept.Raw, nil
 		case !res.NeedsInput():
-			return nil, errors.New("the server answered without a result")
+			return nil, &transport.AnswerError{Why: "it has no result"}
 		case round >= maxRounds:
 			return nil, fmt.Errorf("the server asked for input %d times and still has no result", round)
 		}
@@ -194,7 +202,7 @@ func (s *session) answers(ctx context.Context, c *liveCall, qs mcp.InputRequestM
 	defer cancel()
 	for id, q := range qs {
 		wg.Go(func() {
-			answer, err := s.ask(ctx, []*liveCall{c}, q)
+			answer, err := s.askGuarded(ctx, c, q)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -283,7 +291,8 @@ func (s *session) listenToLogs(ctx context.Context) {
 	s.logging.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
-		// A server that does not support this sends no log messages.
+		// A server that does not support this sends no log messages. Its answer is
+		// decoded behind guarded.
 		_ = s.mcp.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: logLevel})
 	})
 }

@@ -175,12 +175,17 @@ func (s *server) acquire(ctx context.Context, force bool) (*session, error) {
 	}
 }
 
-// release ends a use of sess and starts the idle clock after the last one.
+// release ends a use of sess and starts the idle clock after the last one. A
+// session that is to be left ends with it.
 func (s *server) release(sess *session) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	sess.inFlight--
 	s.armIdleLocked(sess)
+	over := sess.leaving && sess.inFlight == 0
+	s.mu.Unlock()
+	if over && !s.pool.run(func(context.Context) { sess.shut() }) {
+		sess.shut()
+	}
 }
 
 func (s *server) armIdleLocked(sess *session) {

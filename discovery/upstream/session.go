@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strconv"
 	"strings"
@@ -41,6 +42,7 @@ type session struct {
 	taught chan struct{} // likewise, of its skills
 
 	inFlight int       // guarded by the server's mutex
+	leaving  bool      // likewise: it ends when nothing is in flight
 	staleAt  time.Time // likewise: when the tools have to be listed again; zero for never
 
 	tokens atomic.Int64
@@ -53,6 +55,8 @@ type session struct {
 	logs     *lines.Ring            // where the server's log goes; may be nil
 	hide     *hide.Hider            // of what the server was given
 	logging  sync.Once
+	log      *slog.Logger // may be nil
+	panics   sync.Once    // done when a stack was logged
 }
 
 // newSession returns a session that is not open yet.
@@ -77,7 +81,8 @@ func (s *session) client(impl *mcp.Implementation, toolsChanged func()) *mcp.Cli
 	}
 	s.talk(o)
 	c := mcp.NewClient(impl, o)
-	c.AddReceivingMiddleware(s.rootsQuestions)
+	c.AddReceivingMiddleware(s.guarded, s.rootsQuestions)
+	c.AddSendingMiddleware(s.guarded)
 	sendsSkillMethods(c)
 	return c
 }
@@ -92,7 +97,8 @@ func (s *session) onProgress(_ context.Context, req *mcp.ProgressNotificationCli
 }
 
 // call sends one tools/call and returns its result as it came.
-func (s *session) call(c *liveCall, args json.RawMessage) (json.RawMessage, error) {
+func (s *session) call(c *liveCall, args json.RawMessage) (result json.RawMessage, err error) {
+	defer s.recovered("tools/call", &err)
 	params := &mcp.CallToolParams{Name: c.tool, Arguments: args, Meta: maps.Clone(c.o.Meta)}
 	if c.o.OnProgress != nil {
 		c.token = "call-" + strconv.FormatInt(s.tokens.Add(1), 10)
@@ -126,6 +132,7 @@ func (s *session) call(c *liveCall, args json.RawMessage) (json.RawMessage, erro
 // list fetches all pages of tools/list. ttl is for how long they are good; zero
 // if the server does not say.
 func (s *session) list(ctx context.Context, server string) (l discovery.Listing, ttl time.Duration, err error) {
+	defer s.recovered("tools/list", &err)
 	l = discovery.Listing{Server: server, Transport: s.transport}
 	if init := s.mcp.InitializeResult(); init != nil {
 		l.Protocol = init.ProtocolVersion
@@ -170,12 +177,13 @@ func (s *session) list(ctx context.Context, server string) (l discovery.Listing,
 
 // page fetches one page. Tools whose x-mcp-header the SDK finds invalid are
 // left out, as the protocol demands over HTTP: a call of them would be refused.
-func (s *session) page(ctx context.Context, cursor string, r *listing.Reader, shortest *time.Duration) ([]json.RawMessage, string, error) {
+func (s *session) page(ctx context.Context, cursor string, r *listing.Reader, shortest *time.Duration) (raw []json.RawMessage, next string, err error) {
+	defer s.recovered("tools/list", &err)
 	c := captureList()
 	defer c.Release()
 	res, err := s.mcp.ListTools(transport.WithCapture(ctx, c), &mcp.ListToolsParams{Cursor: cursor})
 	if err != nil {
-		return nil, "", err
+		return nil, "", unreadable(c, err)
 	}
 	if c.Raw == nil {
 		return nil, "", errors.New("the server answered without a result")
@@ -183,7 +191,7 @@ func (s *session) page(ctx context.Context, cursor string, r *listing.Reader, sh
 	if ttl := listing.TTL(c.Raw); ttl > 0 && (*shortest == 0 || ttl < *shortest) {
 		*shortest = ttl
 	}
-	raw, next, err := listing.Split(c.Raw)
+	raw, next, err = listing.Split(c.Raw)
 	if err != nil || s.transport == "stdio" {
 		return raw, next, err
 	}

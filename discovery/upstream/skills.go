@@ -130,6 +130,7 @@ func (s *server) changeSkills(sess *session, change func(*discovery.Listing)) {
 
 // skills fetches all pages of skills/list.
 func (s *session) skills(ctx context.Context) (list []discovery.ListedSkill, problems []string, err error) {
+	defer s.recovered(methodListSkills, &err)
 	seen := map[string]bool{"": true}
 	size := 0
 	for cursor, pages := "", 0; ; pages++ {
@@ -177,7 +178,7 @@ func (p *Pool) useSession(ctx context.Context, name, what string, f func(context
 			return err
 		}
 		limited, stop := context.WithTimeoutCause(ctx, s.cfg.CallTimeout, &TimeoutError{Server: name, Tool: what, After: s.cfg.CallTimeout})
-		err = f(limited, s, sess)
+		err = sess.use(what, func() error { return f(limited, s, sess) })
 		ended := context.Cause(limited)
 		stop()
 		s.release(sess)
@@ -193,6 +194,12 @@ func (p *Pool) useSession(ctx context.Context, name, what string, f func(context
 			return err
 		}
 	}
+}
+
+// use runs f, which handles messages of the server.
+func (s *session) use(what string, f func() error) (err error) {
+	defer s.recovered(what, &err)
+	return f()
 }
 
 // ReadResource reads a resource of a server as it is, connecting to the server

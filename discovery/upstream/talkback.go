@@ -181,13 +181,15 @@ func answered(err error) bool {
 	if _, ok := errors.AsType[*InputError](err); ok {
 		return true
 	}
-	rpc, ok := errors.AsType[*jsonrpc.Error](err)
-	return ok && rpc.Message != rejectedByTransport
+	if _, ok := errors.AsType[*transport.SendError](err); ok {
+		return false
+	}
+	if status, ok := errors.AsType[*transport.StatusError](err); ok {
+		return status.Status >= 400 && status.Status < 500
+	}
+	_, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok
 }
-
-// rejectedByTransport is the message of the SDK's error for a message that its
-// transport could not send, which has no other sign.
-const rejectedByTransport = "rejected by transport"
 
 // unsupported is how servers' own libraries refuse to ask what the client did
 // not promise.

@@ -1,0 +1,148 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
+)
+
+// answered returns the answer to a call as the SDK can read it: one message, or a
+// stream of them.
+func (r *HTTP) answered(req *http.Request, m *outgoing, resp *http.Response) (*http.Response, error) {
+	if m.method != methodInitialize {
+		resp.Header.Del("Mcp-Session-Id") // which no other answer can change
+	}
+	c := captureFrom(req.Context())
+	if resp.StatusCode == http.StatusOK && outbound.IsEvents(resp) && !r.o.SSE {
+		resp.Body = newStream(r, req, resp.Body, m)
+		resp.ContentLength = -1
+		return resp, nil
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil && resp.StatusCode < 300 {
+		return nil, c.failed(&AnswerError{Why: fmt.Sprintf("it broke off: %v", err)})
+	}
+	body = bytes.TrimSpace(bytes.TrimPrefix(body, utf8BOM))
+	switch {
+	case resp.StatusCode == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
+		r.gone.Store(true)
+		e := statusError(resp, errorText(body))
+		e.SessionGone = true
+		return nil, e
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden || r.o.SSE:
+		return nil, statusError(resp, errorText(body))
+	}
+	messages, answer, unusable := read(body, m.id, c)
+	switch {
+	case answer == nil && unusable != nil && resp.StatusCode < 300:
+		return nil, c.failed(unusable)
+	case answer == nil || resp.StatusCode >= 300 && answer.Error == nil:
+		return nil, statusError(resp, body)
+	}
+	if c != nil {
+		c.status.Store(int32(resp.StatusCode))
+		if answer.Error == nil {
+			answer.Result = c.take(answer.Result)
+		}
+	}
+	return rewrite(resp, append(messages, answer))
+}
+
+// read returns the answer to the call id in a body, and the messages beside it
+// that the SDK may see. A body that holds an answer to something cannot hold one
+// to another call: an id that is missing or different is corrected. unusable says
+// why a body that is meant to be JSON cannot be read.
+func read(body []byte, id jsonrpc.ID, c *Capture) (others []jsonrpc.Message, answer *jsonrpc.Response, unusable *AnswerError) {
+	if !json.Valid(body) {
+		fixed, ok := c.repair(body)
+		if !ok {
+			if len(body) > 0 && (body[0] == '{' || body[0] == '[') {
+				unusable = &AnswerError{Why: whyUnreadable(body), Text: shown(body)}
+			}
+			return nil, nil, unusable
+		}
+		body = fixed
+	}
+	batch := []json.RawMessage{body}
+	if body[0] == '[' {
+		batch = nil
+		if json.Unmarshal(body, &batch) != nil {
+			return nil, nil, nil
+		}
+	}
+	for _, raw := range batch {
+		switch m := decodeMessage(raw).(type) {
+		case *jsonrpc.Response:
+			if answer == nil || m.ID == id {
+				answer = m
+			}
+		case *jsonrpc.Request:
+			if v := vet(m); v != nil {
+				others = append(others, v)
+			}
+		default:
+			e := scanEnvelope(raw)
+			switch {
+			case answer != nil || string(e.version) != `"2.0"` || e.method != nil:
+			case e.err != nil:
+				answer = &jsonrpc.Response{Error: decodeError(e.err)}
+			case unusable == nil:
+				unusable = &AnswerError{Why: whyUnreadable(raw), Text: shown(raw)}
+			}
+		}
+	}
+	if answer != nil {
+		answer.ID = id
+	}
+	return others, answer, unusable
+}
+
+// rewrite makes messages the body of an answer.
+func rewrite(resp *http.Response, messages []jsonrpc.Message) (*http.Response, error) {
+	var body []byte
+	for _, m := range messages {
+		frame, err := jsonrpc.EncodeMessage(m)
+		if err != nil {
+			return nil, &AnswerError{Why: err.Error()}
+		}
+		if len(messages) == 1 {
+			body = frame
+			break
+		}
+		body = append(body, writeEvent("message", frame)...)
+	}
+	kind := "application/json"
+	if len(messages) > 1 {
+		kind = "text/event-stream"
+	}
+	resp.StatusCode, resp.Status = http.StatusOK, "200 OK"
+	resp.Header.Set("Content-Type", kind)
+	resp.Header.Del("Content-Length")
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return resp, nil
+}
+
+// errorText is the message of a body that is an error of JSON-RPC or OAuth, else
+// the body.
+func errorText(body []byte) []byte {
+	var rpc struct {
+		Error struct{ Message string }
+	}
+	if json.Unmarshal(body, &rpc) == nil && rpc.Error.Message != "" {
+		return []byte(rpc.Error.Message)
+	}
+	return body
+}
+
+// failed notes err, and returns it.
+func (c *Capture) failed(err *AnswerError) error {
+	c.fail(err)
+	return err
+}

@@ -1,0 +1,103 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// An event is one of the events that a server sends on a stream.
+type event struct {
+	name    string
+	id      string
+	retry   time.Duration
+	data    []byte
+	hasData bool
+}
+
+// ofMessage reports whether the event is of the kind that carries messages.
+func (e *event) ofMessage() bool {
+	return e.hasData && (e.name == "" || e.name == "message") && len(bytes.TrimSpace(e.data)) > 0
+}
+
+// An eventReader reads server-sent events. Comments, fields that are not known
+// and lines without a colon are skipped.
+type eventReader struct {
+	body  io.ReadCloser
+	room  *io.LimitedReader // of body, for one event
+	lines *bufio.Reader     // of room
+	err   error             // after the last event
+}
+
+func newEventReader(body io.ReadCloser) *eventReader {
+	room := &io.LimitedReader{R: body}
+	return &eventReader{body: body, room: room, lines: bufio.NewReaderSize(room, 16<<10)}
+}
+
+// next returns the next event, with what there is of it if the stream ends in it.
+func (r *eventReader) next() (e event, err error) {
+	if r.err != nil {
+		return e, r.err
+	}
+	r.room.N = MaxMessageBytes
+	for {
+		line, err := r.lines.ReadBytes('\n')
+		if err != nil {
+			if r.err = err; r.room.N == 0 {
+				r.err = fmt.Errorf("an event is larger than %d bytes", MaxMessageBytes)
+			}
+			if err != io.EOF || r.room.N == 0 {
+				return event{}, r.err
+			}
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) > 0 {
+			e.field(line)
+		} else if err == nil {
+			return e, nil
+		}
+		if err == nil {
+			continue
+		}
+		if e.hasData {
+			return e, nil
+		}
+		return event{}, r.err
+	}
+}
+
+// field takes one line of an event.
+func (e *event) field(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "event":
+		e.name = string(value)
+	case "id":
+		e.id = string(bytes.TrimSpace(value))
+	case "retry":
+		if n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64); err == nil && n > 0 {
+			e.retry = min(time.Duration(min(n, maxRetryWait.Milliseconds()))*time.Millisecond, maxRetryWait)
+		}
+	case "data":
+		if e.hasData {
+			e.data = append(append(e.data, '\n'), value...)
+		} else {
+			e.data, e.hasData = value, true
+		}
+	}
+}
+
+// writeEvent is an event named name whose data is data.
+func writeEvent(name string, data []byte) []byte {
+	out := make([]byte, 0, len(name)+len(data)+20)
+	out = append(append(append(out, "event: "...), name...), '\n')
+	for line := range bytes.SplitSeq(data, []byte("\n")) {
+		out = slices.Concat(out, []byte("data: "), line, []byte("\n"))
+	}
+	return append(out, '\n')
+}

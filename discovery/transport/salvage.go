@@ -1,0 +1,118 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const (
+	// maxDepth is how deep JSON may be nested; encoding/json reads no deeper.
+	maxDepth = 10_000
+	// maxFinds bounds how often a message is looked for in one line.
+	maxFinds = 64
+)
+
+// messagesIn returns the messages in a line that holds something beside them,
+// such as a banner, escape codes or another message.
+func messagesIn(line []byte) (found []jsonrpc.Message) {
+	work := 0 // bytes looked at
+	for tries, i := 0, 0; tries < maxFinds && work < 4*len(line); tries++ {
+		n := bytes.IndexByte(line[i:], '{')
+		if n < 0 {
+			break
+		}
+		start := i + n
+		end := skipValue(line, start)
+		work += end - start
+		part := line[start:end]
+		if bytes.Contains(part, []byte(`"jsonrpc"`)) && json.Valid(part) {
+			if m := decodeMessage(part); m != nil {
+				found = append(found, m)
+				i = end
+				continue
+			}
+		}
+		i = start + 1
+	}
+	return found
+}
+
+// unreadable cuts the outermost members out of a message that is not valid JSON
+// as a whole. ok reports whether it is a message at all, as far as it goes.
+func unreadable(text []byte) (e envelope, id jsonrpc.ID, ok bool) {
+	first := bytes.IndexByte(text, '{')
+	key := bytes.Index(text, []byte(`"jsonrpc"`))
+	if first < 0 || key < first {
+		return e, id, false
+	}
+	for _, start := range []int{first, bytes.LastIndexByte(text[:key], '{')} {
+		if e = scanEnvelope(text[start:]); string(e.version) == `"2.0"` {
+			id, ok = decodeID(e.id)
+			return e, id, ok
+		}
+	}
+	return e, id, false
+}
+
+// whyUnreadable says why text, which is meant to be JSON, cannot be read.
+func whyUnreadable(text []byte) string {
+	depth, deepest, number := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i = skipString(text, i) - 1
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		case 'N', 'I':
+			number = number || bytes.HasPrefix(text[i:], []byte("NaN")) || bytes.HasPrefix(text[i:], []byte("Infinity"))
+		}
+	}
+	switch {
+	case deepest > maxDepth:
+		return "it is nested deeper than 10,000 levels"
+	case json.Valid(text):
+		return "it has neither a result nor an error"
+	case number:
+		return "it is not valid JSON, which has no NaN and no Infinity"
+	case depth > 0:
+		return "it is not valid JSON: it breaks off"
+	}
+	return "it is not valid JSON"
+}
+
+// withoutNaN replaces the numbers that JSON does not have by null, as JavaScript
+// writes them, and reports whether the text is valid JSON then.
+func withoutNaN(text []byte) ([]byte, bool) {
+	var out []byte
+	from := 0
+	for i := 0; i < len(text); {
+		if text[i] == '"' {
+			i = skipString(text, i)
+			continue
+		}
+		n := 0
+		for _, name := range []string{"NaN", "-Infinity", "Infinity"} {
+			if bytes.HasPrefix(text[i:], []byte(name)) {
+				n = len(name)
+				break
+			}
+		}
+		if n == 0 {
+			i++
+			continue
+		}
+		out = append(append(out, text[from:i]...), "null"...)
+		i += n
+		from = i
+	}
+	if from == 0 {
+		return text, false
+	}
+	out = append(out, text[from:]...)
+	return out, json.Valid(out)
+}

@@ -1,0 +1,291 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+const (
+	// firstRetryWait is how long a stream that ended is left before it is asked for
+	// again, if the server does not say. It grows up to maxRetryWait.
+	firstRetryWait = time.Second
+	maxRetryWait   = time.Minute
+	// steadyStream is how long a stream has to last for the wait to begin anew.
+	steadyStream = 30 * time.Second
+	// maxResumes is how often the stream of a call is resumed without an event on it.
+	maxResumes = 5
+)
+
+// A stream is the body of an event stream as the SDK gets it: messages that it
+// can read, and nothing else. The SDK ends its connection, with all calls on it,
+// when a stream has data that is no message or ends too often, so a stream of
+// Streamable HTTP is asked for again here: that of a call where the server has
+// given its events ids, and the optional one of a session for as long as the
+// session lasts. A call whose stream ends without an answer gets an error in its
+// place.
+type stream struct {
+	r       *HTTP
+	ctx     context.Context
+	req     *http.Request // that opened it
+	call    *outgoing     // nil for the stream of a session
+	capture *Capture
+
+	events  *eventReader // nil between two
+	began   time.Time
+	last    string        // id of the last event
+	wait    time.Duration // before the stream is asked for again
+	resumes int
+
+	pending []byte
+	done    bool  // the call is answered
+	err     error // after pending
+}
+
+// newStream returns the stream that begins with body.
+func newStream(r *HTTP, req *http.Request, body io.ReadCloser, call *outgoing) *stream {
+	return &stream{r: r, ctx: req.Context(), req: req, call: call, capture: captureFrom(req.Context()), events: newEventReader(body), began: time.Now(), wait: firstRetryWait}
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	for len(s.pending) == 0 {
+		if s.err != nil {
+			return 0, s.err
+		}
+		s.next()
+	}
+	n := copy(p, s.pending)
+	s.pending = s.pending[n:]
+	return n, nil
+}
+
+// Close ends the stream.
+func (s *stream) Close() error {
+	s.err = io.ErrClosedPipe
+	if s.events != nil {
+		return s.events.body.Close()
+	}
+	return nil
+}
+
+// next reads one event into pending, or sets err.
+func (s *stream) next() {
+	switch {
+	case s.done:
+		s.drain()
+		return
+	case s.events == nil:
+		s.again()
+		return
+	}
+	e, err := s.events.next()
+	if err != nil {
+		s.ended(err)
+		return
+	}
+	if e.id != "" && e.id != s.last {
+		s.last, s.resumes = e.id, 0
+	}
+	if e.retry > 0 {
+		s.wait = e.retry
+	}
+	if !e.ofMessage() {
+		return
+	}
+	data := bytes.TrimPrefix(e.data, utf8BOM)
+	m := s.message(data)
+	if m == nil {
+		return
+	}
+	frame, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return
+	}
+	s.pending = writeEvent("message", frame)
+}
+
+// message returns the message for the SDK in the data of an event; nil if there
+// is none for it.
+func (s *stream) message(data []byte) jsonrpc.Message {
+	valid := json.Valid(data)
+	var m jsonrpc.Message
+	if valid {
+		m = decodeMessage(data)
+	}
+	if resp, ok := m.(*jsonrpc.Response); ok {
+		if s.call == nil || resp.ID != s.call.id {
+			return nil // nobody waits for it here
+		}
+		return s.answer(resp)
+	}
+	if m != nil {
+		return vet(m)
+	}
+	if s.call == nil {
+		return nil
+	}
+	e, id, ok := unreadable(data)
+	if !ok || e.method != nil || id.IsValid() && id != s.call.id || !id.IsValid() && e.err == nil {
+		return nil // no answer
+	}
+	if valid && e.err != nil { // without an id it can be of this call only
+		return s.answer(&jsonrpc.Response{ID: s.call.id, Error: decodeError(e.err)})
+	}
+	if fixed, ok := s.capture.repair(data); ok {
+		if resp, ok := decodeMessage(fixed).(*jsonrpc.Response); ok && resp.ID == s.call.id {
+			return s.answer(resp)
+		}
+	}
+	return s.failed(&AnswerError{Why: whyUnreadable(data), Text: shown(data)})
+}
+
+// drain reads what follows the answer to a call, so that the connection can be
+// used again.
+func (s *stream) drain() {
+	s.err = io.EOF
+	if s.events != nil {
+		s.events.room.N = MaxMessageBytes
+		_, _ = io.Copy(io.Discard, s.events.lines) // nobody needs it
+		s.events.body.Close()
+	}
+}
+
+// answer ends the stream with the answer to the call.
+func (s *stream) answer(resp *jsonrpc.Response) jsonrpc.Message {
+	s.done = true
+	if resp.Error == nil && s.capture != nil {
+		resp.Result = s.capture.take(resp.Result)
+	}
+	return resp
+}
+
+// failed ends the stream with an error in place of the answer.
+func (s *stream) failed(err *AnswerError) jsonrpc.Message {
+	s.capture.fail(err)
+	return s.answer(&jsonrpc.Response{ID: s.call.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
+}
+
+// ended is called when the stream of the server has ended.
+func (s *stream) ended(err error) {
+	s.events.body.Close()
+	s.events = nil
+	if s.ctx.Err() != nil {
+		s.err = s.ctx.Err()
+		return
+	}
+	if s.call == nil {
+		if time.Since(s.began) > steadyStream {
+			s.wait = firstRetryWait
+		}
+		return
+	}
+	if s.last != "" && s.resumes < maxResumes && !s.call.modern {
+		s.resumes++
+		return
+	}
+	if err == io.EOF {
+		err = errEventsEnded
+	}
+	s.giveUp(err.Error())
+}
+
+// giveUp answers the call with an error.
+func (s *stream) giveUp(why string) {
+	if frame, err := jsonrpc.EncodeMessage(s.failed(&AnswerError{Why: why})); err == nil {
+		s.pending = writeEvent("message", frame)
+	}
+}
+
+// again asks the server for the stream once more, after a while.
+func (s *stream) again() {
+	t := time.NewTimer(s.wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.ctx.Done():
+		s.err = s.ctx.Err()
+		return
+	}
+	s.wait = min(s.wait*3/2, maxRetryWait)
+	resp, err := s.r.openStream(s.req, s.last)
+	switch {
+	case s.ctx.Err() != nil:
+		s.err = s.ctx.Err()
+	case err == nil:
+		s.events, s.began = newEventReader(resp.Body), time.Now()
+	case s.call == nil:
+		if refused, ok := err.(*StatusError); ok && !refused.transient() {
+			<-s.ctx.Done() // the session goes on without
+			s.err = s.ctx.Err()
+		}
+	case s.resumes < maxResumes:
+		s.resumes++
+	default:
+		s.giveUp("the event stream ended and could not be resumed: " + err.Error())
+	}
+	if err == nil || resp == nil {
+		return
+	}
+	resp.Body.Close()
+}
+
+// transient reports whether the same request may be answered otherwise later.
+func (e *StatusError) transient() bool {
+	return e.Status >= 500 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout || e.Status < 300
+}
+
+// A sseFilter is the stream of the transport of protocol 2024-11-05 as the SDK
+// gets it: the address for messages first, and then messages that it can read. A
+// call whose answer cannot be read gets an error in its place.
+type sseFilter struct {
+	events  *eventReader
+	tee     *tee
+	named   bool // the address was there
+	pending []byte
+}
+
+func (f *sseFilter) Close() error { return f.events.body.Close() }
+
+func (f *sseFilter) Read(p []byte) (int, error) {
+	for len(f.pending) == 0 {
+		e, err := f.events.next()
+		if err != nil {
+			return 0, err
+		}
+		if e.name == "endpoint" && !f.named {
+			f.named = true
+			f.pending = writeEvent("endpoint", bytes.TrimSpace(e.data))
+		} else if f.named && e.ofMessage() {
+			if frame := f.message(bytes.TrimPrefix(e.data, utf8BOM)); frame != nil {
+				f.pending = writeEvent("message", frame)
+			}
+		}
+	}
+	n := copy(p, f.pending)
+	f.pending = f.pending[n:]
+	return n, nil
+}
+
+// message returns the data of an event as the SDK can read it; nil to skip it.
+func (f *sseFilter) message(data []byte) []byte {
+	var m jsonrpc.Message
+	if json.Valid(data) {
+		m = decodeMessage(data)
+	}
+	if m == nil {
+		m = f.tee.unreadable(data)
+	}
+	if m = vet(m); m == nil {
+		return nil
+	}
+	frame, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return nil
+	}
+	return frame
+}

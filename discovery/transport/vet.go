@@ -1,0 +1,110 @@
+package transport
+
+//lint:file-ignore SA1019 sampling and logging are deprecated since 2026-07-28, and servers use them still
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// paramsOf maps what a server may send to its parameters, as the SDK reads them,
+// and to whether there have to be any.
+var paramsOf = map[string]struct {
+	make     func() any
+	required bool
+}{
+	"ping":                                 {func() any { return new(mcp.PingParams) }, false},
+	"roots/list":                           {func() any { return new(mcp.ListRootsParams) }, false},
+	"sampling/createMessage":               {func() any { return new(mcp.CreateMessageWithToolsParams) }, true},
+	"elicitation/create":                   {func() any { return new(mcp.ElicitParams) }, true},
+	"notifications/cancelled":              {func() any { return new(mcp.CancelledParams) }, true},
+	"notifications/tools/list_changed":     {func() any { return new(mcp.ToolListChangedParams) }, false},
+	"notifications/prompts/list_changed":   {func() any { return new(mcp.PromptListChangedParams) }, false},
+	"notifications/resources/list_changed": {func() any { return new(mcp.ResourceListChangedParams) }, false},
+	"notifications/resources/updated":      {func() any { return new(mcp.ResourceUpdatedNotificationParams) }, true},
+	"notifications/message":                {func() any { return new(mcp.LoggingMessageParams) }, true},
+	"notifications/progress":               {func() any { return new(mcp.ProgressNotificationParams) }, true},
+	"notifications/elicitation/complete":   {func() any { return new(mcp.ElicitationCompleteParams) }, true},
+}
+
+// refusedParams are given to the SDK in place of parameters that it must not
+// see. They are of no method, so it answers that they are invalid.
+var refusedParams = json.RawMessage("[]")
+
+// vet returns what the SDK may see of a message: it decodes and handles the
+// requests of servers in goroutines of its own, where a panic ends the process.
+// So what a method needs is looked for, and the parameters are decoded, here
+// first. A notification that fails this is nil.
+func vet(m jsonrpc.Message) jsonrpc.Message {
+	req, ok := m.(*jsonrpc.Request)
+	if !ok {
+		return m
+	}
+	if string(req.Params) == "null" {
+		req.Params = nil
+	}
+	if checkParams(req) == nil {
+		return req
+	}
+	if !req.IsCall() {
+		return nil
+	}
+	return &jsonrpc.Request{ID: req.ID, Method: req.Method, Params: refusedParams}
+}
+
+// checkParams decodes the parameters of a server's request as the SDK does.
+func checkParams(req *jsonrpc.Request) (err error) {
+	want, known := paramsOf[req.Method]
+	switch {
+	case !known: // which the SDK answers without a look at them
+		return nil
+	case len(req.Params) == 0 && want.required:
+		return fmt.Errorf("%s has no params", req.Method)
+	case len(req.Params) == 0:
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("decode the params of %s: %v", req.Method, p)
+		}
+	}()
+	params := want.make()
+	if err := json.Unmarshal(req.Params, params); err != nil {
+		return err
+	}
+	if form, ok := params.(*mcp.ElicitParams); ok {
+		return checkForm(form.RequestedSchema)
+	}
+	return nil
+}
+
+// checkForm refuses choices of a form that are null.
+func checkForm(v any) error {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			if err := checkForm(e); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, e := range v {
+			list, _ := e.([]any)
+			switch key {
+			case "oneOf", "anyOf", "allOf", "prefixItems":
+				for _, choice := range list {
+					if choice == nil {
+						return fmt.Errorf("%s of a form has null", key)
+					}
+				}
+			}
+			if err := checkForm(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpbroker/mcpbroker/discovery/listing"
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
+)
+
+// Servers forget sessions: those over HTTP when they are deployed, those over
+// stdio when a watcher has restarted the program behind the pipes. Few say so as
+// the protocol has it, which is HTTP 404. Others answer 400, or an error of
+// JSON-RPC with one of many codes and whatever words. So a refusal that may mean
+// it is followed by tools/list, which the session has answered before: if that
+// is refused in the same way, the session is gone, and it is opened anew.
+
+// probeTime is how long a server may take to answer whether a session exists.
+const probeTime = 10 * time.Second
+
+// A denial is an answer that may mean that a session is gone.
+type denial struct {
+	status int   // of HTTP; zero for an error of JSON-RPC
+	code   int64 // of JSON-RPC
+	// unsent is set when nothing can have run: the request was refused as such.
+	unsent bool
+}
+
+// denialIn returns the denial in err, or ok false if err cannot mean that a
+// session is gone.
+func denialIn(err error) (r denial, ok bool) {
+	if e, is := errors.AsType[*transport.StatusError](err); is {
+		switch e.Status {
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
+			http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
+			return r, false
+		}
+		return denial{status: e.Status, unsent: true}, e.Status >= 400 && e.Status < 500
+	}
+	e, is := errors.AsType[*jsonrpc.Error](err)
+	if !is {
+		return r, false
+	}
+	switch e.Code {
+	case jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidParams, -32002: // by which nothing is run; the last is "not initialized"
+		return denial{code: e.Code, unsent: true}, true
+	case -32000, -32001, 0: // what libraries take for errors of their own
+		return denial{code: e.Code}, true
+	}
+	return r, false
+}
+
+// forgotten reports whether err, which answers a call in sess, means that the
+// server does not know the session any more, and whether the call can be sent
+// again since nothing has run.
+func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone, again bool) {
+	said, may := denialIn(err)
+	if !may || sess.era != eraLegacy || !closed(sess.listed) {
+		return false, false
+	}
+	now, refused := denialIn(s.probe(ctx, sess))
+	if !refused || now.status != said.status || now.code != said.code {
+		return false, false
+	}
+	return true, said.unsent
+}
+
+// probe asks for the first page of tools, and returns the error.
+func (s *server) probe(ctx context.Context, sess *session) error {
+	ctx, cancel := context.WithTimeout(ctx, min(probeTime, s.cfg.CallTimeout))
+	defer cancel()
+	var reader listing.Reader
+	var ttl time.Duration
+	_, _, err := sess.page(ctx, "", &reader, &ttl)
+	return err
+}
+
+// leave ends a session that its server does not know any more. Calls in it that
+// are not refused end first: over HTTP they have connections of their own.
+func (s *server) leave(ctx context.Context, sess *session, err error) {
+	if sess.transport != "http" {
+		s.drop(ctx, sess, err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sess.leaving = true // until its last call is released, which is that of the caller or another one
+	if s.sess == sess && !s.retired && !s.pool.closing() {
+		s.lostLocked(sess, sess.hide.InErr(err))
+	}
+}
+
+// errForgotten is the cause of a session that a server does not know any more.
+func errForgotten(err error) error {
+	return fmt.Errorf("the server does not know the session any more: %w", err)
+}

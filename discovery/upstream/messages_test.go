@@ -1,0 +1,280 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/discovery/questions"
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+)
+
+// deep is JSON that no decoder reads.
+var deep = strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+
+// deepMark stands for deep until the rest is encoded.
+const deepMark = "\x01deep"
+
+// mutations are the JSON texts that a peer may send in place of example: null, the
+// wrong kind, and each member in turn null, of other kinds and nested too deep.
+func mutations(t *testing.T, example string) []string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(example), &v); err != nil {
+		t.Fatalf("%s: %v", example, err)
+	}
+	out := []string{"null", "{}", "[]", `"text"`, "7", deep, example}
+	emit := func() {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, strings.ReplaceAll(string(b), `"\u0001deep"`, deep))
+	}
+	odd := []any{nil, 7.5, "text", []any{nil}, map[string]any{}, map[string]any{"a": nil}}
+	var walk func(v any, depth int)
+	walk = func(v any, depth int) {
+		odd := odd
+		if depth < 2 {
+			odd = append(odd[:len(odd):len(odd)], deepMark)
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			for k, old := range v {
+				for _, o := range odd {
+					v[k] = o
+					emit()
+				}
+				delete(v, k)
+				emit()
+				v[k] = old
+				walk(old, depth+1)
+			}
+		case []any:
+			for i, old := range v {
+				for _, o := range odd {
+					v[i] = o
+					emit()
+				}
+				v[i] = old
+				walk(old, depth+1)
+			}
+		}
+	}
+	walk(v, 0)
+	return out
+}
+
+// obliging answers every question at once.
+type obliging struct{}
+
+func (obliging) Capabilities() questions.Capabilities {
+	return questions.Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true, Roots: true}
+}
+func (obliging) PageDone(string) {}
+func (obliging) Answer(_ context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	switch q.(type) {
+	case *mcp.ElicitParams:
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"a": "x"}}, nil
+	case *mcp.ListRootsParams:
+		return &mcp.ListRootsResult{Roots: []*mcp.Root{}}, nil
+	}
+	return &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: "m", Content: []mcp.Content{&mcp.TextContent{Text: "x"}}}, nil
+}
+
+// wires are the ways in which a puppet is reached.
+var wires = []string{"stdio", "http stream", "http json", "sse"}
+
+// newPuppet returns a pool with the server s, which puppet plays over wire.
+func newPuppet(t *testing.T, wire string, puppet *fakeupstream.Puppet) *Pool {
+	t.Helper()
+	o := &Options{Capabilities: obliging{}.Capabilities()}
+	cfg := Config{Name: "s", StartTimeout: 20 * time.Second, CallTimeout: 20 * time.Second}
+	switch wire {
+	case "stdio":
+		cfg.Command = "puppet"
+		p := newPool(t, o, cfg)
+		s := p.roster.Load().servers[0]
+		s.dial.pipes = func() (*transport.Stdio, error) {
+			theirIn, ourOut := io.Pipe()
+			ourIn, theirOut := io.Pipe()
+			go func() {
+				puppet.Serve(theirIn, theirOut)
+				theirOut.Close()
+			}()
+			return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: s.dropped.Add, ProbeWait: maxProbeWait}), nil
+		}
+		return p
+	case "sse":
+		cfg.Type, cfg.URL = "sse", serve(t, puppet.SSE())
+	case "http json":
+		puppet.JSON = true
+		fallthrough
+	default:
+		cfg.Type, cfg.URL = "http", serve(t, puppet)
+	}
+	return newPool(t, o, cfg)
+}
+
+const form = `{"mode":"form","message":"m","_meta":{"a":1},"requestedSchema":{"type":"object","properties":{"a":{"type":"string","oneOf":[{"const":"x","title":"X"}]},"b":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]}},"c":{"type":"string","enum":["x"],"enumNames":["X"],"default":"x"},"d":{"type":"number","minimum":1,"maximum":2,"default":1}},"required":["a"]}}`
+
+// serverMessages are what a server sends by itself, with parameters that are
+// right.
+var serverMessages = map[string]string{
+	"ping":                   `{"_meta":{"progressToken":1}}`,
+	"roots/list":             `{"_meta":{"progressToken":1}}`,
+	"elicitation/create":     form,
+	"elicitation/create url": `{"mode":"url","message":"m","url":"https://example.com/","elicitationId":"1"}`,
+	"sampling/createMessage": `{"messages":[{"role":"user","content":{"type":"text","text":"x"}},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"n","input":{"a":1}}]},{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"x"}]}]}],"maxTokens":10,"systemPrompt":"s","temperature":0.5,"stopSequences":["x"],"modelPreferences":{"hints":[{"name":"n"}],"costPriority":1},"includeContext":"none","metadata":{"a":1},"tools":[{"name":"n","inputSchema":{"type":"object"}}],"toolChoice":{"mode":"auto"}}`,
+	"completion/complete":    `{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"a","value":"b"}}`,
+	"no/such/method":         `{"a":1}`,
+
+	"notifications/cancelled":                  `{"requestId":99999,"reason":"r"}`,
+	"notifications/message":                    `{"level":"info","logger":"l","data":{"a":1}}`,
+	"notifications/progress":                   `{"progressToken":"call-1","progress":1,"total":2,"message":"m"}`,
+	"notifications/tools/list_changed":         `{"_meta":{"a":1}}`,
+	"notifications/prompts/list_changed":       `{"_meta":{"a":1}}`,
+	"notifications/resources/list_changed":     `{"_meta":{"a":1}}`,
+	"notifications/resources/updated":          `{"uri":"a:b","title":"t"}`,
+	"notifications/elicitation/complete":       `{"elicitationId":"1"}`,
+	"notifications/subscriptions/acknowledged": `{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"]},"_meta":{"a":1}}`,
+	"notifications/initialized":                `{"_meta":{"a":1}}`,
+	"notifications/no_such":                    `{"a":1}`,
+}
+
+// No message that a server sends by itself ends the process, the session or the
+// call that is under way.
+func TestServerMessagesEndNothing(t *testing.T) {
+	t.Parallel()
+	sent := 0
+	for _, wire := range wires {
+		for _, modern := range []bool{false, true} {
+			if modern && wire == "sse" || wire == "http json" { // one has no such era, the other no room for messages
+				continue
+			}
+			puppet := &fakeupstream.Puppet{Modern: modern}
+			p := newPuppet(t, wire, puppet)
+			if st := p.Refresh(t.Context())[0]; st.State != StateReady {
+				t.Fatalf("%s: status = %+v", wire, st)
+			}
+			for what, example := range serverMessages {
+				method, _, _ := strings.Cut(what, " ")
+				bodies := []string{""}
+				for _, params := range mutations(t, example) {
+					bodies = append(bodies, `,"params":`+params)
+				}
+				for _, id := range []string{"", `"id":4711,`, `"id":null,`} {
+					frames := make([]string, 0, len(bodies)+1)
+					for i, body := range bodies {
+						frames = append(frames, `{"jsonrpc":"2.0",`+strings.Replace(id, "4711", "4711"+string(rune('0'+i%10))+strings.Repeat("0", i/10%10), 1)+`"method":"`+method+`"`+body+`}`)
+					}
+					sent += len(frames)
+					puppet.On("tools/call echo", append(frames, fakeupstream.Result(`{"content":[{"type":"text","text":"answered"}]}`))...)
+					got, err := p.Call(t.Context(), "s", "echo", nil, &CallOptions{Talker: obliging{}, OnLog: func(string, string) {}, OnProgress: func(float64, float64, string) {}})
+					if err != nil || textOf(t, got) != "answered" {
+						t.Errorf("%s, modern %v: a call during %q with id %q: %s, %v", wire, modern, what, id, got, err)
+					}
+				}
+			}
+			if n := puppet.Seen("initialize"); !modern && n != 1 {
+				t.Errorf("%s: %d sessions, want 1", wire, n)
+			}
+		}
+	}
+	t.Logf("%d messages were sent", sent)
+}
+
+const inputRequired = `{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string","oneOf":[{"const":"x","title":"X"}]},"b":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]}}}}}},"b":{"method":"roots/list"},"c":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1}}}}`
+
+// serverResults are the results of a server, right ones, by what asks for them.
+var serverResults = []struct{ method, example string }{
+	{"tools/list", `{"tools":[{"name":"echo","title":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}},"required":["a"]},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"title":"t"},"icons":[{"src":"https://example.com/","sizes":["1x1"]}],"_meta":{"a":1}}],"nextCursor":"","ttlMs":1,"cacheScope":"public"}`},
+	{"tools/call", `{"content":[{"type":"text","text":"x"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"audio","data":"AA==","mimeType":"audio/wav"},{"type":"resource_link","uri":"a:b","name":"n"},{"type":"resource","resource":{"uri":"a:b","text":"x"}}],"structuredContent":{"a":1},"isError":false,"resultType":"complete"}`},
+	{"tools/call", inputRequired},
+	{"resources/list", `{"resources":[{"uri":"a:b","name":"n","title":"t","description":"d","mimeType":"text/plain","size":1,"annotations":{"audience":["user"],"priority":1},"icons":[{"src":"https://example.com/"}]}],"nextCursor":""}`},
+	{"resources/templates/list", `{"resourceTemplates":[{"uriTemplate":"a:{b}","name":"n","title":"t","description":"d","mimeType":"text/plain"}],"nextCursor":""}`},
+	{"resources/read", `{"contents":[{"uri":"a:b","mimeType":"text/plain","text":"x"},{"uri":"a:c","blob":"AA=="}],"ttlMs":1}`},
+	{"prompts/list", `{"prompts":[{"name":"n","title":"t","description":"d","arguments":[{"name":"a","title":"t","description":"d","required":true}]}],"nextCursor":""}`},
+	{"prompts/get", `{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"x"}},{"role":"user","content":{"type":"resource","resource":{"uri":"a:b","text":"x"}}}]}`},
+	{"skills/list", `{"skills":[{"uri":"skill://a/b/SKILL.md","frontmatter":{"name":"b","description":"d"},"resources":[{"uri":"skill://a/b/x","digest":"sha256:00"}]}],"nextCursor":""}`},
+	{"skills/get", `{"skill":{"uri":"skill://a/b/SKILL.md","frontmatter":{"name":"b","description":"d"},"resources":[{"uri":"skill://a/b/x","digest":"sha256:00"}]}}`},
+	{"logging/setLevel", `{"_meta":{"a":1}}`},
+	{"initialize", `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"logging":{},"completions":{},"experimental":{"a":{}},"extensions":{"io.modelcontextprotocol/skills":{"a":1}}},"serverInfo":{"name":"n","version":"1","title":"t","icons":[{"src":"https://example.com/"}]},"instructions":"i","_meta":{"a":1}}`},
+	{"server/discover", `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true},"extensions":{"io.modelcontextprotocol/skills":{"a":1}}},"instructions":"i","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"1"}},"resultType":"complete"}`},
+}
+
+// request sends the request of a method.
+func request(ctx context.Context, p *Pool, method string) {
+	o := &CallOptions{Talker: obliging{}, OnLog: func(string, string) {}}
+	switch method { // whatever comes of it
+	case "tools/call", "logging/setLevel":
+		_, _ = p.Call(ctx, "s", "echo", nil, o)
+	case "resources/read":
+		_, _ = p.ReadResource(ctx, "s", "a:b")
+		_, _ = p.Call(ctx, "s", ReadResource, json.RawMessage(`{"uri":"a:b"}`), o)
+	case "prompts/get":
+		_, _ = p.Call(ctx, "s", GetPrompt, json.RawMessage(`{"name":"n"}`), o)
+	case "skills/get":
+		_, _ = p.Skill(ctx, "s", "skill://a/b/SKILL.md")
+	default:
+		p.Refresh(ctx)
+	}
+}
+
+// No result ends the process, and after each the server can be called.
+func TestResultsEndNothing(t *testing.T) {
+	t.Parallel()
+	sent := 0
+	for _, wire := range wires {
+		for _, modern := range []bool{false, true} {
+			if modern && (wire == "sse" || wire == "http json") || !modern && wire == "http stream" {
+				continue
+			}
+			for _, r := range serverResults {
+				opens := r.method == "initialize" || r.method == "server/discover"
+				if opens && modern != (r.method == "server/discover") {
+					continue
+				}
+				puppet := &fakeupstream.Puppet{Modern: modern}
+				p := newPuppet(t, wire, puppet)
+				frames := []string{`{"jsonrpc":"2.0","id":$ID}`}
+				for _, result := range mutations(t, r.example) {
+					frames = append(frames, fakeupstream.Result(result))
+				}
+				for _, e := range mutations(t, `{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","message":"m","url":"https://example.com/","elicitationId":"1"}]}}`) {
+					frames = append(frames, `{"jsonrpc":"2.0","id":$ID,"error":`+e+`}`)
+				}
+				for _, frame := range frames {
+					sent++
+					puppet.On(r.method, frame)
+					if opens {
+						p = newPuppet(t, wire, puppet)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+					if r.example == inputRequired { // without requests, which is to be asked for later
+						ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
+					}
+					request(ctx, p, r.method)
+					if ctx.Err() != nil && r.example != inputRequired {
+						t.Errorf("%s, modern %v: %s is not over for %.200s", wire, modern, r.method, frame)
+					}
+					cancel()
+				}
+				puppet.On(r.method)
+				if opens {
+					p = newPuppet(t, wire, puppet)
+				}
+				if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
+					t.Errorf("%s, modern %v: a call after all results of %s: %v", wire, modern, r.method, err)
+				}
+			}
+		}
+	}
+	t.Logf("%d results were sent", sent)
+}

@@ -40,7 +40,8 @@ func denialIn(err error) (r denial, ok bool) {
 			http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
 			return r, false
 		}
-		return denial{status: e.Status, unsent: true}, e.Status >= 400 && e.Status < 500
+		// A gateway may answer 500 with the refusal of what is behind it.
+		return denial{status: e.Status, unsent: e.Status < 500}, e.Status >= 400 && e.Status <= 500
 	}
 	e, is := errors.AsType[*jsonrpc.Error](err)
 	if !is {

@@ -39,6 +39,9 @@ func (r *HTTP) answered(req *http.Request, m *outgoing, resp *http.Response) (*h
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden || r.o.SSE:
 		return nil, statusError(resp, errorText(body))
 	}
+	if resp.StatusCode < 300 {
+		r.gone.Store(false)
+	}
 	messages, answer, unusable := read(body, m.id, c)
 	switch {
 	case answer == nil && unusable != nil && resp.StatusCode < 300:

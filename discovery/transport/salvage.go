@@ -29,7 +29,9 @@ func messagesIn(line []byte) (found []jsonrpc.Message) {
 		part := line[start:end]
 		if bytes.Contains(part, []byte(`"jsonrpc"`)) && json.Valid(part) {
 			if m := decodeMessage(part); m != nil {
-				found = append(found, m)
+				if ofServer(m) {
+					found = append(found, m)
+				}
 				i = end
 				continue
 			}
@@ -37,6 +39,16 @@ func messagesIn(line []byte) (found []jsonrpc.Message) {
 		i = start + 1
 	}
 	return found
+}
+
+// ofServer reports whether m is one that servers send. Some log what they get.
+func ofServer(m jsonrpc.Message) bool {
+	req, ok := m.(*jsonrpc.Request)
+	if !ok {
+		return true
+	}
+	_, known := paramsOf[req.Method]
+	return known
 }
 
 // unreadable cuts the outermost members out of a message that is not valid JSON

@@ -36,14 +36,27 @@ func captureList() *transport.Capture {
 	return c
 }
 
-// unreadable returns the error of an answer that came and could not be read, if
-// that is why a request with c failed, else err.
-func unreadable(c *transport.Capture, err error) error {
+// answerError is the error of a request that was sent with c and failed with err:
+// that of an answer that could not be read if that is why, and with the HTTP
+// status of an error that came with one.
+func answerError(c *transport.Capture, err error) error {
 	if e := c.Err(); e != nil {
 		return e
 	}
+	if status := c.Status(); status >= 400 {
+		return &refusedError{status: status, err: err}
+	}
 	return err
 }
+
+// A refusedError is an error of JSON-RPC that came with an HTTP status.
+type refusedError struct {
+	status int
+	err    error
+}
+
+func (e *refusedError) Error() string { return e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }
 
 // asksForInput reports whether a tool result is one of protocol 2026-07-28
 // that wants the client to answer something first.

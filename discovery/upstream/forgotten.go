@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/listing"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
@@ -34,14 +35,20 @@ type denial struct {
 // denialIn returns the denial in err, or ok false if err cannot mean that a
 // session is gone.
 func denialIn(err error) (r denial, ok bool) {
+	status := 0
 	if e, is := errors.AsType[*transport.StatusError](err); is {
-		switch e.Status {
+		status = e.Status
+	} else if e, is := errors.AsType[*refusedError](err); is {
+		status = e.status
+	}
+	if status != 0 {
+		switch status {
 		case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
 			http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
 			return r, false
 		}
 		// A gateway may answer 500 with the refusal of what is behind it.
-		return denial{status: e.Status, unsent: e.Status < 500}, e.Status >= 400 && e.Status <= 500
+		return denial{status: status, unsent: status < 500}, status >= 400 && status <= 500
 	}
 	e, is := errors.AsType[*jsonrpc.Error](err)
 	if !is {
@@ -61,8 +68,19 @@ func denialIn(err error) (r denial, ok bool) {
 // again since nothing has run.
 func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone, again bool) {
 	said, may := denialIn(err)
-	if !may || sess.era != eraLegacy || !closed(sess.listed) {
+	if !may || sess.era != eraLegacy {
 		return false, false
+	}
+	select {
+	case <-sess.listed:
+	case <-ctx.Done():
+		return false, false
+	}
+	s.mu.Lock()
+	lists := sess.lists || s.of != nil // whose tools the shared one lists
+	s.mu.Unlock()
+	if !lists { // it would be refused in any session
+		return errors.Is(err, mcp.ErrSessionMissing), true
 	}
 	now, refused := denialIn(s.probe(ctx, sess))
 	if !refused || now.status != said.status || now.code != said.code {

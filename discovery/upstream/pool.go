@@ -377,12 +377,8 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 		}
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
 	}
-	if isLost(err) {
-		if errors.Is(err, mcp.ErrSessionMissing) {
-			s.leave(ctx, sess, err)
-		} else {
-			s.drop(ctx, sess, err)
-		}
+	if errors.Is(err, mcp.ErrConnectionClosed) {
+		s.drop(ctx, sess, err)
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
 	}
 	if e := s.answerFailed(sess, tool, err); e != nil {

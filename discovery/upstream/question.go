@@ -156,7 +156,7 @@ func (s *session) rounds(ctx context.Context, c *liveCall, params *mcp.CallToolP
 		kept.Release()
 		switch {
 		case err != nil:
-			return nil, s.pagesFirst(ctx, c, unreadable(kept, err))
+			return nil, s.pagesFirst(ctx, c, answerError(kept, err))
 		case kept.Raw != nil:
 			return kept.Raw, nil
 		case !res.NeedsInput():

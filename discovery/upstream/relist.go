@@ -125,6 +125,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()
+	sess.lists = true
 	if !complete {
 		l.Prompts, l.Resources = s.full.Prompts, s.full.Resources
 	}

@@ -43,6 +43,7 @@ type session struct {
 
 	inFlight int       // guarded by the server's mutex
 	leaving  bool      // likewise: it ends when nothing is in flight
+	lists    bool      // likewise: it has answered tools/list
 	staleAt  time.Time // likewise: when the tools have to be listed again; zero for never
 
 	tokens atomic.Int64
@@ -183,7 +184,7 @@ func (s *session) page(ctx context.Context, cursor string, r *listing.Reader, sh
 	defer c.Release()
 	res, err := s.mcp.ListTools(transport.WithCapture(ctx, c), &mcp.ListToolsParams{Cursor: cursor})
 	if err != nil {
-		return nil, "", unreadable(c, err)
+		return nil, "", answerError(c, err)
 	}
 	if c.Raw == nil {
 		return nil, "", errors.New("the server answered without a result")

@@ -27,6 +27,7 @@ type Puppet struct {
 	mu     sync.Mutex
 	script map[string][]string
 	seen   map[string]int
+	until  []string // whose script ends with initialize
 }
 
 // On has requests of a method, or calls of a tool as "tools/call NAME", answered
@@ -43,6 +44,14 @@ func (p *Puppet) On(what string, frames ...string) {
 		return
 	}
 	p.script[what] = frames
+}
+
+// UntilInitialize has requests answered as On does, until a session is opened.
+func (p *Puppet) UntilInitialize(what string, frames ...string) {
+	p.On(what, frames...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.until = append(p.until, what)
 }
 
 // Seen returns how many requests there were of a method, or calls of a tool as
@@ -90,6 +99,12 @@ func (p *Puppet) answer(m message) []string {
 		p.seen = make(map[string]int)
 	}
 	p.seen[what]++
+	if m.Method == "initialize" {
+		for _, over := range p.until {
+			delete(p.script, over)
+		}
+		p.until = nil
+	}
 	frames, told := p.script[what]
 	if !told {
 		frames, told = p.script[m.Method]

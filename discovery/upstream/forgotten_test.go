@@ -1,0 +1,193 @@
+package upstream
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+)
+
+// A forgetful server has sessions, which it forgets when it is told to. It then
+// refuses every request but initialize.
+type forgetful struct {
+	mu     sync.Mutex
+	n      int // of the session
+	known  bool
+	refuse func(w http.ResponseWriter, id string)
+	ran    atomic.Int32 // calls that ran
+}
+
+func (f *forgetful) serve(w http.ResponseWriter, r *http.Request, id, method, tool string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case method == "server/discover":
+		reply(w, 400, "text/plain", "what?")
+		return true
+	case method == "initialize":
+		f.n++
+		f.known = true
+		w.Header().Set("Mcp-Session-Id", fmt.Sprint(f.n))
+	case r.Method == http.MethodPost && (!f.known || r.Header.Get("Mcp-Session-Id") != fmt.Sprint(f.n)):
+		f.refuse(w, id)
+		return true
+	case tool != "":
+		f.ran.Add(1)
+	}
+	return false
+}
+
+func (f *forgetful) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.known = false
+}
+
+// Whatever way a server tells that it has forgotten a session, at most one call
+// fails, and none is sent again that may have run.
+func TestForgottenSessionIsOpenedAnew(t *testing.T) {
+	t.Parallel()
+	text := func(status int, kind, body string) func(http.ResponseWriter, string) {
+		return func(w http.ResponseWriter, id string) { reply(w, status, kind, strings.ReplaceAll(body, "$ID", id)) }
+	}
+	const json, stream = "application/json", "text/event-stream"
+	for name, tt := range map[string]struct {
+		refuse func(http.ResponseWriter, string)
+		fail   int // calls that may fail
+	}{
+		"404 with a page":               {text(404, "text/html", "<h1>Not Found</h1>"), 0},
+		"404 without a body":            {text(404, "", ""), 0},
+		"404 with another id":           {text(404, json, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`), 0},
+		"404 with the id":               {text(404, json, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`), 0},
+		"404 without an id":             {text(404, json, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`), 0},
+		"400 with words":                {text(400, "text/plain", "Bad Request: No valid session ID provided"), 0},
+		"400 with an error":             {text(400, json, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`), 0},
+		"400 with an error on a stream": {text(400, stream, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"Bad Request: Server not initialized\"},\"id\":null}\n\n"), 0},
+		"410":                           {text(410, "text/plain", "gone"), 0},
+		"500 of a gateway":              {text(500, json, `{"error":"Error POSTing to endpoint (HTTP 400): No valid session ID provided"}`), 1},
+		"an error, -32600":              {text(200, json, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32600,"message":"Session expired"}}`), 0},
+		"an error, -32602":              {text(200, json, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32602,"message":"Invalid request parameters","data":""}}`), 0},
+		"an error, -32002":              {text(200, json, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32002,"message":"Server not initialized"}}`), 0},
+		"an error, -32000":              {text(200, json, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"Server not initialized"}}`), 1},
+		"an error, 0":                   {text(200, json, `{"jsonrpc":"2.0","id":$ID,"error":{"code":0,"message":"method \"tools/call\" is invalid during session initialization"}}`), 1},
+		"an error on a stream, no id":   {text(200, stream, "data: {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"Session not found\"}}\n\n"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &forgetful{refuse: tt.refuse}
+			p := newPuppet(t, "http json", &fakeupstream.Puppet{HTTP: f.serve})
+			call := func() error {
+				_, err := p.Call(t.Context(), "s", "echo", nil, nil)
+				return err
+			}
+			if st := p.Refresh(t.Context())[0]; st.State != StateReady {
+				t.Fatalf("status = %+v", st)
+			}
+			good, failed := int32(0), 0
+			for round := range 2 {
+				for range 3 {
+					if err := call(); err != nil {
+						failed++
+						t.Logf("round %d: %v", round, err)
+					} else {
+						good++
+					}
+				}
+				if round == 0 {
+					f.forget()
+				}
+			}
+			if failed > tt.fail {
+				t.Errorf("%d calls failed, want at most %d", failed, tt.fail)
+			}
+			if n := f.ran.Load(); n != good {
+				t.Errorf("%d calls ran, %d had a result", n, good)
+			}
+			if f.n != 2 {
+				t.Errorf("%d sessions, want 2", f.n)
+			}
+		})
+	}
+}
+
+// A refusal of one call is no sign that a session is gone, whatever its code.
+func TestRefusedCallKeepsItsSession(t *testing.T) {
+	t.Parallel()
+	for _, wire := range []string{"stdio", "http json", "sse"} {
+		puppet := new(fakeupstream.Puppet)
+		p := newPuppet(t, wire, puppet)
+		for _, code := range []int{-32600, -32602, -32603, -32000, -32001, -32002, 0, 7} {
+			puppet.On("tools/call echo", fakeupstream.Refusal(code, "not this one"))
+			if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("not this one (code %d)", code)) {
+				t.Errorf("%s, code %d: %v", wire, code, err)
+			}
+		}
+		if n, calls := puppet.Seen("initialize"), puppet.Seen("tools/call echo"); n != 1 || calls != 8 {
+			t.Errorf("%s: %d sessions and %d calls, want 1 and 8", wire, n, calls)
+		}
+	}
+}
+
+// HTTP 404 for one call is that of something in front of the server.
+func TestNotFoundForOneCallKeepsTheSession(t *testing.T) {
+	t.Parallel()
+	f := &forgetful{refuse: func(w http.ResponseWriter, _ string) { reply(w, 404, "", "") }}
+	p := newPuppet(t, "http json", &fakeupstream.Puppet{HTTP: func(w http.ResponseWriter, r *http.Request, id, method, tool string) bool {
+		if tool == "blocked" {
+			reply(w, 404, "text/html", "blocked by rule 7")
+			return true
+		}
+		return f.serve(w, r, id, method, tool)
+	}})
+	for range 4 {
+		if _, err := p.Call(t.Context(), "s", "blocked", nil, nil); err == nil || !strings.Contains(err.Error(), "HTTP 404 Not Found: blocked by rule 7") {
+			t.Errorf("the call that is blocked: %v", err)
+		}
+		if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if f.n != 1 {
+		t.Errorf("%d sessions, want 1", f.n)
+	}
+}
+
+// A program that a watcher has started anew behind the same pipes knows no
+// session.
+func TestForgottenSessionOverStdio(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{-32600, -32602, -32002, -32000, 0} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
+			puppet := new(fakeupstream.Puppet)
+			p := newPuppet(t, "stdio", puppet)
+			call := func() error {
+				_, err := p.Call(t.Context(), "s", "echo", nil, nil)
+				return err
+			}
+			p.Refresh(t.Context())
+			if err := call(); err != nil {
+				t.Fatal(err)
+			}
+			for _, method := range []string{"tools/call", "tools/list"} {
+				puppet.UntilInitialize(method, fakeupstream.Refusal(code, "not initialized"))
+			}
+			failed := 0
+			for range 3 {
+				if err := call(); err != nil {
+					failed++
+				}
+			}
+			if failed > 1 || code < -32000 && failed > 0 {
+				t.Errorf("%d calls failed", failed)
+			}
+			if n := puppet.Seen("initialize"); n != 2 {
+				t.Errorf("%d sessions, want 2", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package upstream
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+)
+
+// A message is found in its line whatever stands beside it; one that cannot be
+// read fails the call at once, and is shown.
+func TestMessagesBesideOtherOutput(t *testing.T) {
+	t.Parallel()
+	answer := fakeupstream.Result(`{"content":[{"type":"text","text":"here { it } is"}]}`)
+	tests := []struct {
+		name  string
+		lines []string
+		want  string // in the error; "" if there is a result
+	}{
+		{"a colour that is reset", []string{"\x1b[33m[info] connected\n\x1b[0m" + answer}, ""},
+		{"a banner without a line break", []string{"Server ready on stdio! " + answer}, ""},
+		{"a prompt", []string{"> " + answer}, ""},
+		{"a progress bar", []string{"\r 10%\r 50%\r100%" + answer}, ""},
+		{"text behind it", []string{answer + " (took 3 ms)"}, ""},
+		{"a log in JSON before it", []string{`{"level":30,"msg":"ready"} ` + answer}, ""},
+		{"a log in JSON behind it", []string{answer + `{"level":30,"msg":"done"}`}, ""},
+		{"braces before it", []string{"map{a b} {x} { " + answer}, ""},
+		{"two messages in a line", []string{`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` + answer}, ""},
+		{"a log of the request", []string{`got {"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"name":"echo"}}`, answer}, ""},
+		{"a zero byte", []string{"\x00" + answer}, ""},
+		{"a byte order mark in the line", []string{"hello \ufeff" + answer}, ""},
+		{"lines of text", []string{"npm warn deprecated", "", "{", "}", answer}, ""},
+		{"NaN", []string{fakeupstream.Result(`{"content":[],"structuredContent":{"mean":NaN}}`)}, `no NaN and no Infinity: {"jsonrpc":"2.0","id":`},
+		{"-Infinity", []string{fakeupstream.Result(`{"structuredContent":{"min":-Infinity,"a":"NaN"}}`)}, "no NaN and no Infinity"},
+		{"nested too deep", []string{fakeupstream.Result(deep)}, "deeper than 10,000"},
+		{"a line break in a string", []string{`{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"one` + "\n" + `two"}]}}`}, "it breaks off"},
+		{"single quotes inside", []string{fakeupstream.Result(`{'content':[]}`)}, "not valid JSON"},
+		{"undefined inside", []string{"note: " + fakeupstream.Result(`{"content":undefined}`)}, "not valid JSON"},
+		{"neither result nor error", []string{`{"jsonrpc":"2.0","id":$ID}`}, "neither a result nor an error"},
+	}
+	puppet := new(fakeupstream.Puppet)
+	p := newPuppet(t, "stdio", puppet)
+	p.Refresh(t.Context())
+	for _, tt := range tests {
+		puppet.On("tools/call echo", tt.lines...)
+		before := time.Now()
+		got, err := p.Call(t.Context(), "s", "echo", nil, nil)
+		if took := time.Since(before); took > 10*time.Second {
+			t.Errorf("%s: took %v", tt.name, took)
+		}
+		switch {
+		case tt.want == "" && (err != nil || textOf(t, got) != "here { it } is"):
+			t.Errorf("%s: %s, %v", tt.name, got, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		case tt.want != "":
+			if _, ok := errors.AsType[*ReplyError](err); !ok {
+				t.Errorf("%s: %T does not say that the tool may have run", tt.name, err)
+			}
+		}
+	}
+	if n := puppet.Seen("initialize"); n != 1 {
+		t.Errorf("%d sessions, want 1", n)
+	}
+}
+
+// Numbers that JSON does not have are read as null where tools are listed.
+func TestListWithNaN(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires {
+		puppet := new(fakeupstream.Puppet)
+		puppet.On("tools/list", fakeupstream.Result(`{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"x":{"type":"number","default":NaN,"maximum":Infinity}}}}]}`))
+		p := newPuppet(t, wire, puppet)
+		if st := p.Refresh(t.Context())[0]; st.State != StateReady || st.Tools != 1 {
+			t.Errorf("%s: status = %+v", wire, st)
+		}
+	}
+}

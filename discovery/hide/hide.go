@@ -6,11 +6,14 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
@@ -55,6 +58,9 @@ func New(values map[string]string) *Hider {
 	for _, v := range longest {
 		escaped, shown := jsonEscaped(v), jsonEscaped(all[v])
 		text = append(text, v, all[v])
+		for _, spelling := range spellings(escaped) {
+			text = append(text, spelling, all[v])
+		}
 		inJSON = append(inJSON, escaped, shown)
 		name := strings.Trim(all[v], "${}")
 		if name == all[v] || strings.HasPrefix(name, "keyring:") || strings.Contains(name, "://") || !LooksPublic(name, v) {
@@ -78,6 +84,28 @@ func forms(value string) []string {
 	return out
 }
 
+// spellings are the other ways in which encoders of JSON write what is escaped as
+// text has it: parts of messages that cannot be read are shown as they came.
+func spellings(escaped string) []string {
+	slashes := strings.ReplaceAll(escaped, "/", `\/`)
+	out := []string{escaped, slashes}
+	for _, s := range []string{escaped, slashes} {
+		for _, format := range []string{`\u%04x`, `\u%04X`} {
+			var ascii strings.Builder
+			for _, unit := range utf16.Encode([]rune(s)) {
+				if unit < utf8.RuneSelf {
+					ascii.WriteByte(byte(unit))
+				} else {
+					fmt.Fprintf(&ascii, format, unit)
+				}
+			}
+			out = append(out, ascii.String())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // jsonEscaped is s as it is between the quotes of a JSON string.
 func jsonEscaped(s string) string {
 	quoted := gate.Compact(s)
@@ -97,8 +125,45 @@ func (h *Hider) InJSON(raw json.RawMessage) json.RawMessage {
 	if h == nil || len(raw) == 0 {
 		return raw
 	}
-	return json.RawMessage(h.json.Replace(string(raw)))
+	return json.RawMessage(h.json.Replace(string(plain(raw))))
 }
+
+// plain returns a JSON text whose strings are escaped no more than they have to
+// be: encoders differ in whether they escape a slash and what is not ASCII, and
+// values are looked for in one spelling.
+func plain(raw json.RawMessage) json.RawMessage {
+	if !bytes.Contains(raw, []byte(`\/`)) && !bytes.Contains(raw, []byte(`\u`)) {
+		return raw
+	}
+	var out []byte
+	from := 0
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '"' {
+			continue
+		}
+		start := i
+		for i++; i < len(raw) && raw[i] != '"'; i++ {
+			if raw[i] == '\\' {
+				i++
+			}
+		}
+		if i >= len(raw) {
+			break
+		}
+		quoted := raw[start : i+1]
+		var s string
+		if !bytes.ContainsRune(quoted, '\\') || json.Unmarshal(quoted, &s) != nil {
+			continue
+		}
+		out = append(append(out, raw[from:start]...), gate.Compact(s)...)
+		from = i + 1
+	}
+	return append(out, raw[from:]...)
+}
+
+// Holds reports whether a text, such as a name or an address, holds a value that
+// does not look public: it cannot be used with another one in its place.
+func (h *Hider) Holds(s string) bool { return h != nil && !h.nameless(s) }
 
 // InErr hides the values in the text of err, and keeps what it wraps.
 func (h *Hider) InErr(err error) error {

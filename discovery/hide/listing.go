@@ -12,16 +12,22 @@ import (
 // before that is kept or shown. What could not be used any more under another
 // name is left out, with a line that says so.
 func (h *Hider) Listing(l *discovery.Listing) {
-	if h == nil || h.clean(l) {
+	if h == nil {
 		return
 	}
+	raw := plain(gate.Compact(l))
+	if hidden := h.json.Replace(string(raw)); hidden == string(raw) {
+		return // as nearly always
+	}
+	replace(l, raw)
 	l.Version, l.Instructions, l.Protocol = h.In(l.Version), h.In(l.Instructions), h.In(l.Protocol)
 	l.Description = h.In(l.Description)
 	l.Origin.Command, l.Origin.URL = h.In(l.Origin.Command), h.In(l.Origin.URL)
+	l.Origin.Version, l.Origin.Package = h.In(l.Origin.Version), h.In(l.Origin.Package)
 	left := func(what string) { l.Problems = append(l.Problems, what+" was left out: its name has a secret in it") }
 	l.Tools = usable(l.Tools, func(t *discovery.ListedTool) bool {
 		t.Title, t.Description = h.In(t.Title), h.In(t.Description)
-		t.InputSchema, t.OutputSchema = h.inSchema(t.InputSchema), h.inSchema(t.OutputSchema)
+		t.InputSchema, t.OutputSchema = h.InSchema(t.InputSchema), h.InSchema(t.OutputSchema)
 		return h.nameless(t.Name)
 	}, func() { left("a tool") })
 	l.Prompts = usable(l.Prompts, func(p *discovery.ListedPrompt) bool {
@@ -43,6 +49,28 @@ func (h *Hider) Listing(l *discovery.Listing) {
 		l.SkillProblems = append(l.SkillProblems, "a skill was left out: its address has a secret in it")
 	})
 	l.Problems, l.SkillProblems = h.lines(l.Problems), h.lines(l.SkillProblems)
+	h.rest(l)
+}
+
+// rest hides what is secret in any other field of a listing: whatever is added to
+// it later is kept on disk as well.
+func (h *Hider) rest(l *discovery.Listing) {
+	raw := string(gate.Compact(l))
+	hidden := h.secret.Replace(raw)
+	if hidden == raw || replace(l, []byte(hidden)) {
+		return
+	}
+	*l = discovery.Listing{Server: l.Server, Transport: l.Transport, Problems: []string{"what the server lists was left out: it has a secret where none can be hidden"}}
+}
+
+// replace makes l what raw is the JSON of, and reports whether it could.
+func replace(l *discovery.Listing, raw []byte) bool {
+	decoded := discovery.Listing{Held: l.Held}
+	if json.Unmarshal(raw, &decoded) != nil {
+		return false
+	}
+	*l = decoded
+	return true
 }
 
 // usable are the entries of list, changed by hide, without those for which it is
@@ -62,25 +90,19 @@ func usable[T any](list []T, hide func(*T) bool, left func()) []T {
 	return out
 }
 
-// clean reports whether nothing of a listing is a value to be hidden.
-func (h *Hider) clean(l *discovery.Listing) bool {
-	raw := string(gate.Compact(l))
-	return h.json.Replace(raw) == raw
-}
-
 // nameless reports whether a name has no secret in it.
 func (h *Hider) nameless(name string) bool {
 	escaped := jsonEscaped(name)
 	return h.secret.Replace(escaped) == escaped
 }
 
-// inSchema is InJSON for a schema: a value that looks public may be one that the
+// InSchema is InJSON for a schema: a value that looks public may be one that the
 // tool takes.
-func (h *Hider) inSchema(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
+func (h *Hider) InSchema(raw json.RawMessage) json.RawMessage {
+	if h == nil || len(raw) == 0 {
 		return raw
 	}
-	return json.RawMessage(h.secret.Replace(string(raw)))
+	return json.RawMessage(h.secret.Replace(string(plain(raw))))
 }
 
 func (h *Hider) lines(list []string) []string {

@@ -27,6 +27,7 @@ func (s *session) recovered(what string, err *error) {
 // panicked logs a panic, with its stack for the first of a session, and returns
 // the error for it.
 func (s *session) panicked(what string, p any) error {
+	p = s.hide.In(fmt.Sprint(p))
 	stack := ""
 	s.panics.Do(func() { stack = string(debug.Stack()) })
 	log := s.log

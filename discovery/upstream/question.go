@@ -59,6 +59,10 @@ func questionOf[R mcp.InputResponse](ctx context.Context, s *session, q mcp.Inpu
 	if _, roots := q.(*mcp.ListRootsParams); !roots {
 		s.asked()
 	}
+	q, err := hiddenIn(q, s.hide)
+	if err != nil {
+		return none, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
 	calls, err := s.askers(q)
 	if err != nil {
 		return none, refusal(q, err)
@@ -117,6 +121,9 @@ func (s *session) live() []*liveCall {
 // askGuarded is ask for one call, in a goroutine of its own.
 func (s *session) askGuarded(ctx context.Context, c *liveCall, q mcp.InputRequest) (answer mcp.InputResponse, err error) {
 	defer s.recovered("tools/call", &err)
+	if q, err = hiddenIn(q, s.hide); err != nil {
+		return nil, err
+	}
 	return s.ask(ctx, []*liveCall{c}, q)
 }
 
@@ -235,19 +242,27 @@ func (s *session) pagesFirst(ctx context.Context, c *liveCall, err error) error 
 	if json.Unmarshal(rpc.Data, &data) != nil || len(data.Elicitations) == 0 {
 		return err
 	}
+	var page mcp.InputRequest
 	for _, q := range data.Elicitations {
 		if q == nil || !questions.IsPage(q) {
 			return err
 		}
-		answer, askErr := s.ask(ctx, []*liveCall{c}, q)
+		hidden, hideErr := hiddenIn(q, s.hide)
+		if hideErr != nil {
+			return hideErr
+		}
+		if page == nil {
+			page = hidden
+		}
+		answer, askErr := s.ask(ctx, []*liveCall{c}, hidden)
 		if askErr != nil {
 			return askErr
 		}
 		if answer.(*mcp.ElicitResult).Action != "accept" {
-			return c.refuse(q, "the person did not agree to that", "", false)
+			return c.refuse(hidden, "the person did not agree to that", "", false)
 		}
 	}
-	return c.refuse(data.Elicitations[0], "that takes a while", "call again when the person is done there", true)
+	return c.refuse(page, "that takes a while", "call again when the person is done there", true)
 }
 
 // onLog keeps what the server logs among its output, and passes it on to the

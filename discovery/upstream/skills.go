@@ -239,6 +239,9 @@ func (p *Pool) Skill(ctx context.Context, name, uri string) (one discovery.Liste
 		if one, err = listing.Skill(res.Skill); err != nil || one.URI != uri {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the answer is not about the skill that was asked for"}
 		}
+		if one, err = hiddenSkill(one, sess.hide); err != nil {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+		}
 		s.changeSkills(sess, func(l *discovery.Listing) {
 			if i := slices.IndexFunc(l.Skills, func(k discovery.ListedSkill) bool { return k.URI == uri }); i >= 0 {
 				l.Skills = slices.Clone(l.Skills)

@@ -81,6 +81,9 @@ func NewHTTP(endpoint string, o HTTPOptions) (*HTTP, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, errors.New("the url must begin with http:// or https:// and name a host")
 	}
+	if err := outbound.CheckHost(u); err != nil {
+		return nil, err
+	}
 	c := outbound.New(outbound.Options{Home: u, HomeOnly: true, MaxBytes: MaxMessageBytes, Events: true, MaxIdle: o.MaxIdle})
 	r := &HTTP{o: o, url: endpoint, base: c.Transport, wait: min(streamWait, o.StartTimeout/4)}
 	r.life, r.hangUp = context.WithCancel(context.Background())

@@ -97,6 +97,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.o.HomeOnly && !SameOrigin(req.URL, t.o.Home) {
 		return nil, &RedirectError{To: Origin(req.URL), why: "is another origin"}
 	}
+	if err := CheckHost(req.URL); err != nil {
+		return nil, err
+	}
 	if err := t.guard.checkName(req.URL); err != nil && !t.o.HomeOnly {
 		return nil, err
 	}

@@ -2,8 +2,11 @@ package outbound
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // Page checks the address of a page that somebody else wants a person to open,
@@ -21,8 +24,24 @@ func Page(address string) (host string, err error) {
 		return "", errors.New("only pages at http and https are opened")
 	case u.User != nil:
 		return "", errors.New("its address has a name in front of the host")
-	case strings.ContainsAny(u.Hostname(), "%@"):
-		return "", errors.New("its host is not a name")
+	case strings.ContainsAny(u.Hostname(), "%@") || strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > '~' }):
+		return "", errors.New("its host is not a name") // escapes are decoded by now
 	}
 	return u.Host, nil
+}
+
+// CheckHost refuses an address whose host has characters that no name has, such
+// as a full-width slash: programs and people that take them for their ASCII forms
+// see another host than the one that is connected to.
+func CheckHost(u *url.URL) error {
+	host := u.Hostname()
+	if net.ParseIP(host) != nil || strings.Contains(host, ":") { // which only an address in brackets has
+		return nil
+	}
+	for _, r := range host {
+		if r > '~' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '\u00b7' && r != '\u30fb' || strings.ContainsRune(" %@/\\?#", r) {
+			return fmt.Errorf("the host %q has the character %q, which no name has", host, r)
+		}
+	}
+	return nil
 }

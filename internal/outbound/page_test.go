@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,37 @@ func TestPages(t *testing.T) {
 	} {
 		if got, err := Page(page); got != want || (err == nil) != (want != "") {
 			t.Errorf("Page(%q) = %q, %v, want %q", page, got, err, want)
+		}
+	}
+}
+
+// A host that reads like another one is refused wherever it comes from.
+func TestHostsThatReadLikeOthers(t *testing.T) {
+	for _, c := range []string{"\uff0f", "\uff1f", "\uff03", "\uff20", "\uff1a", "\uff3c", "\uff05", "\u2100", "\u2105", "\u2044", "\u2215", "\ufe68", "\ufe56", "\ufe5f", "\u200b", "\u202e", "\U0001f512"} {
+		for _, address := range []string{"https://bank.example" + c + "evil.example/mcp", "https://bank.example" + url.PathEscape(c) + "evil.example/mcp"} {
+			u, err := url.Parse(address)
+			if err != nil {
+				continue // refused as well
+			}
+			if CheckHost(u) == nil {
+				t.Errorf("CheckHost(%q) is nil", address)
+			}
+			if host, err := Page(address); err == nil {
+				t.Errorf("Page(%q) = %q", address, host)
+			}
+			c := New(Options{Home: u, HomeOnly: true, MaxBytes: 1})
+			if _, err := c.Get(address); err == nil || !strings.Contains(err.Error(), "which no name has") {
+				t.Errorf("a request to %q: %v", address, err)
+			}
+		}
+	}
+	for _, address := range []string{"https://m\u00fcnchen.example/", "https://\u4f8b\u3048.\u30c6\u30b9\u30c8/", "https://\u0939\u093f\u0928\u094d\u0926\u0940.example/", "https://a-b_c.example:8443/", "http://[fe80::1%25eth0]:80/", "http://127.0.0.1/", "https://xn--mnchen-3ya.example/"} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckHost(u); err != nil {
+			t.Errorf("CheckHost(%q): %v", address, err)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,4 +279,55 @@ func TestResultsEndNothing(t *testing.T) {
 		}
 	}
 	t.Logf("%d results were sent", sent)
+}
+
+// While a server sends what nobody can read, 20 callers of others notice
+// nothing.
+func TestFloodHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	const rounds, perRound = 60, 50
+	var texts []string
+	for what, example := range serverMessages {
+		method, _, _ := strings.Cut(what, " ")
+		for i, params := range mutations(t, example) {
+			id := []string{"", `"id":7,`, `"id":null,`, `"id":[],`}[i%4]
+			texts = append(texts, `{"jsonrpc":"2.0",`+id+`"method":"`+method+`","params":`+params+`}`, params)
+		}
+	}
+	evil := new(fakeupstream.Puppet)
+	p := newPuppet(t, "stdio", evil)
+	others := newPool(t, nil, fake("a", fakeupstream.Good), fake("b", fakeupstream.Good))
+	others.Refresh(t.Context())
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	var right, wrong atomic.Int64
+	for i := range 20 {
+		wg.Go(func() {
+			for !closed(over) {
+				if _, err := others.Call(t.Context(), string(rune('a'+i%2)), "echo", nil, nil); err != nil {
+					wrong.Add(1)
+				} else {
+					right.Add(1)
+				}
+			}
+		})
+	}
+	next := 0
+	for range rounds {
+		frames := make([]string, 0, perRound+1)
+		for range perRound {
+			frames = append(frames, strings.ReplaceAll(texts[next%len(texts)], "\n", ""))
+			next++
+		}
+		evil.On("tools/call echo", append(frames, fakeupstream.Result(`{"content":[]}`))...)
+		if _, err := p.Call(t.Context(), "s", "echo", nil, &CallOptions{Talker: obliging{}}); err != nil {
+			t.Errorf("the call during the flood: %v", err)
+		}
+	}
+	close(over)
+	wg.Wait()
+	t.Logf("%d messages; other calls: %d right, %d wrong", rounds*perRound, right.Load(), wrong.Load())
+	if wrong.Load() > 0 || right.Load() == 0 {
+		t.Errorf("other calls: %d right, %d wrong", right.Load(), wrong.Load())
+	}
 }

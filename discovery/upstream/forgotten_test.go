@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -128,6 +129,23 @@ func TestRefusedCallKeepsItsSession(t *testing.T) {
 		}
 		if n, calls := puppet.Seen("initialize"), puppet.Seen("tools/call echo"); n != 1 || calls != 8 {
 			t.Errorf("%s: %d sessions and %d calls, want 1 and 8", wire, n, calls)
+		}
+	}
+}
+
+// An error of a server may have the code and the words of the SDK's own for what
+// could not be sent.
+func TestErrorWithTheWordsOfTheSDK(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires {
+		puppet := new(fakeupstream.Puppet)
+		p := newPuppet(t, wire, puppet)
+		for _, refusal := range []string{fakeupstream.Refusal(-32005, "rejected by transport"), fakeupstream.Refusal(-32001, "rejected by transport"), fakeupstream.Refusal(-32005, "limit exceeded")} {
+			puppet.On("tools/call echo", refusal)
+			_, err := p.Call(t.Context(), "s", "echo", nil, nil)
+			if _, ok := errors.AsType[*RPCError](err); !ok {
+				t.Errorf("%s: %s became %T: %v", wire, refusal, err, err)
+			}
 		}
 	}
 }

@@ -101,6 +101,9 @@ func TestServerThatRefusesParts(t *testing.T) {
 		}
 		w.wantSignIn(w.call(p, "closed"))
 	}
+	if n := remote.sent("initialize"); n != 1 {
+		t.Errorf("%d sessions, want 1", n)
+	}
 	if n := remote.sent("closed"); n != 2 {
 		t.Errorf("the tool that wants a sign-in was asked for %d times, want 2", n)
 	}

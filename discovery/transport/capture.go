@@ -86,21 +86,40 @@ func (c *Capture) take(result json.RawMessage) json.RawMessage {
 	return shown
 }
 
-// A tee knows which outstanding requests of a connection have a capture.
+// A tee knows the outstanding requests of a connection, and which of them have a
+// capture.
 type tee struct {
 	mu   sync.Mutex
 	byID map[jsonrpc.ID]*Capture
+	open map[jsonrpc.ID]string // their methods
 }
 
 // sending registers a request before it is written.
 func (t *tee) sending(ctx context.Context, m jsonrpc.Message) {
-	c := captureFrom(ctx)
 	req, ok := m.(*jsonrpc.Request)
-	if c == nil || !ok || !req.IsCall() {
+	if !ok || !req.IsCall() && req.Method != methodCancelled {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !req.IsCall() {
+		var params struct {
+			RequestID any `json:"requestId"`
+		}
+		if json.Unmarshal(req.Params, &params) == nil {
+			id, _ := jsonrpc.MakeID(params.RequestID) // of a request of the SDK
+			delete(t.open, id)
+		}
+		return
+	}
+	if t.open == nil {
+		t.open = make(map[jsonrpc.ID]string)
+	}
+	t.open[req.ID] = req.Method
+	c := captureFrom(ctx)
+	if c == nil {
+		return
+	}
 	if t.byID == nil {
 		t.byID = make(map[jsonrpc.ID]*Capture)
 	}
@@ -117,6 +136,7 @@ func (t *tee) received(m jsonrpc.Message) {
 	t.mu.Lock()
 	c := t.byID[resp.ID]
 	delete(t.byID, resp.ID)
+	delete(t.open, resp.ID)
 	t.mu.Unlock()
 	if c != nil && resp.Error == nil {
 		resp.Result = c.take(resp.Result)
@@ -141,8 +161,14 @@ func (t *tee) unreadable(text []byte) jsonrpc.Message {
 		}
 		return &jsonrpc.Request{ID: id, Method: method, Params: refusedParams}
 	}
+	if !id.IsValid() && e.err != nil {
+		id = t.refusedRequest(decodeError(e.err))
+	}
 	if !id.IsValid() {
 		return nil
+	}
+	if e.err != nil && json.Valid(text) {
+		return &jsonrpc.Response{ID: id, Error: decodeError(e.err)}
 	}
 	t.mu.Lock()
 	c := t.byID[id]
@@ -155,6 +181,25 @@ func (t *tee) unreadable(text []byte) jsonrpc.Message {
 	err := &AnswerError{Why: whyUnreadable(text), Text: shown(text)}
 	c.fail(err)
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}}
+}
+
+// refusedRequest returns the id of the request that an error without an id
+// answers; it is not valid if that cannot be known. A server that could not read
+// a request does not know its id. Any other error without one may be about a
+// notification, unless nothing but the probe was sent.
+func (t *tee) refusedRequest(err error) (id jsonrpc.ID) {
+	rpc, ok := errors.AsType[*jsonrpc.Error](err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !ok || len(t.open) != 1 {
+		return id
+	}
+	for open, method := range t.open {
+		if rpc.Code == jsonrpc.CodeParseError || rpc.Code == jsonrpc.CodeInvalidRequest || method == methodDiscover {
+			return open
+		}
+	}
+	return id
 }
 
 // Release forgets a capture whose request was given up.

@@ -21,6 +21,7 @@ const MaxMessageBytes = 64 << 20
 const (
 	methodDiscover   = "server/discover"
 	methodInitialize = "initialize"
+	methodCancelled  = "notifications/cancelled"
 )
 
 // StdioOptions are the settings of a Stdio.

@@ -66,6 +66,26 @@ func TestMessagesBesideOtherOutput(t *testing.T) {
 	}
 }
 
+// An error without an id can be that of the only request.
+func TestErrorWithoutAnID(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires {
+		for _, id := range []string{"", `"id":null,`} {
+			puppet := new(fakeupstream.Puppet)
+			puppet.On("server/discover", `{"jsonrpc":"2.0",`+id+`"error":{"code":-32601,"message":"what?"}}`)
+			p := newPuppet(t, wire, puppet)
+			before := time.Now()
+			if st := p.Refresh(t.Context())[0]; st.State != StateReady || time.Since(before) > maxProbeWait {
+				t.Errorf("%s: status = %+v after %v", wire, st, time.Since(before))
+			}
+			puppet.On("tools/call echo", `{"jsonrpc":"2.0",`+id+`"error":{"code":-32700,"message":"parse error"}}`)
+			if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err == nil || !strings.Contains(err.Error(), "parse error (code -32700)") {
+				t.Errorf("%s, %q: %v", wire, id, err)
+			}
+		}
+	}
+}
+
 // Numbers that JSON does not have are read as null where tools are listed.
 func TestListWithNaN(t *testing.T) {
 	t.Parallel()

@@ -79,8 +79,8 @@ func TestHugeNumbersTakeNoTime(t *testing.T) {
 		{`{"minimum":` + long[:1000] + `}`, `1e-400000000`},
 		{`{"multipleOf":3,"uniqueItems":true}`, "[" + long + "," + long + "]"},
 		{`{"multipleOf":0.01}`, "0." + long},
-		{`{"items":{"multipleOf":0.01},"uniqueItems":true}`, "[" + strings.Repeat("0.58,", 50_000) + "1]"},
-		{`{"items":{"anyOf":[{"multipleOf":7},{"multipleOf":0.01}]}}`, "[" + strings.Repeat("1.001,1.002,", 20_000) + "1]"},
+		{`{"items":{"multipleOf":0.01},"uniqueItems":true}`, "[" + strings.Repeat("0.58,", 10_000) + "1]"},
+		{`{"items":{"anyOf":[{"multipleOf":7},{"multipleOf":0.01}]}}`, "[" + strings.Repeat("1.001,1.002,", 5_000) + "1]"},
 	} {
 		s, err := jsoncheck.Compile(json.RawMessage(tt.schema))
 		if err != nil {

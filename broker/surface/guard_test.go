@@ -51,14 +51,20 @@ func (f brittle) Resources(surface.Caller) []*mcp.Resource { f.fail(); return ni
 
 // A lockedBuffer may be written by several at the same time.
 type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
+	mu  sync.Mutex
+	buf bytes.Buffer
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
 
 // What panics in a feature is one answer, and one stack in the log.

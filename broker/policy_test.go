@@ -113,7 +113,7 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 					}}
 				}
 				cs := connect(t, b, version, o)
-				const code = "try { await callMCPTool('library__lend', {title: 'Emma\\nArguments: {}', token: 'hunter2hunter2'}); return 'ok' } catch (e) { return e.code }"
+				const code = "try { await callMCPTool('library__lend', {title: 'Emma\\nArguments: {}', password: 'chosen by the caller', token: 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'}); return 'ok' } catch (e) { return e.code }"
 				if text, _ := call(t, cs, "execute_code", map[string]any{"code": code}); !strings.Contains(text, `"result":"`+want+`"`) {
 					t.Errorf("%s, want %s", text, want)
 				}
@@ -121,7 +121,7 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 					return
 				}
 				if len(asked) != 1 || !strings.HasPrefix(asked[0], "A call needs your approval.\n\n1. library__lend (it is a call that the policy asks about: books are rare)\n   {") ||
-					strings.Count(asked[0], "\n") != 3 || strings.Contains(asked[0], "hunter2") {
+					strings.Count(asked[0], "\n") != 3 || strings.Contains(asked[0], "ghp_") || !strings.Contains(asked[0], "chosen by the caller") {
 					t.Errorf("asked %q", asked)
 				}
 				decided := map[string]string{"ok": "approved 1 library__lend", "denied": "denied 1 library__lend"}[want]

@@ -34,7 +34,7 @@ func TestCompilerJudgesScripts(t *testing.T) {
 	}
 	dir := t.TempDir()
 	tools := []byte(trackerTools)
-	listings := []discovery.Listing{{Server: "my-tracker", Tools: toolsOf(t, tools)}, {Server: "fetch", Tools: toolsOf(t, tools)}, {Server: "empty"}}
+	listings := []discovery.Listing{{Server: "my-tracker", Tools: toolsOf(t, tools)}, {Server: "console", Tools: toolsOf(t, tools)}, {Server: "empty"}}
 	for _, odd := range []string{"reserved", "names"} {
 		ar, err := txtar.ParseFile("testdata/" + odd + ".txtar")
 		if err != nil {
@@ -58,7 +58,7 @@ import { callMCPTool as call, ToolError as Failure } from './helpers/callMCPTool
 const input: ListTicketsInput = { project: 'OPS', state: 'OPEN', perPage: 5 };
 const found: Output = await listTickets(input);
 const keys: string[] = found.tickets.map((t) => t.children?.[0].key ?? t.key);
-await Promise.all([again(input), myTracker.delete_({ key: keys[0] }), fetch_.listTickets(input)]);
+await Promise.all([again(input), myTracker.delete_({ key: keys[0] }), console_.listTickets(input)]);
 try {
   const raw = await call('my_tracker__delete', { key: 'OPS-1' });
   console.log(raw.anything, await callMCPTool<number>('x') + 1);

@@ -97,7 +97,7 @@ func verbTable() map[string]verb {
 		"terminate", "revoke", "prune", "cleanup", "clear", "overwrite", "rm", "rmdir", "unlink", "discard",
 		"deprovision", "del", "hdel", "xdel", "srem", "zrem", "nuke", "shred", "expunge", "flushall", "flushdb", "evict",
 		"obliterate", "annihilate", "eradicate", "exterminate", "demolish", "teardown", "shutdown", "poweroff", "decommission",
-		"deregister", "unregister", "deallocate", "delist", "dispose", "invalidate", "forget", "zap", "unshare", "recreate", "disband")
+		"deregister", "unregister", "deallocate", "delist", "dispose", "invalidate", "zap", "unshare", "recreate", "disband")
 	add(Destructive, true, "drop", "reset", "trash", "transfer", "empty", "expire", "burn", "void", "flush")
 	return table
 }

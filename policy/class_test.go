@@ -36,7 +36,7 @@ func TestClassesOfNames(t *testing.T) {
 			"getAndDelete", "create_or_delete_row", "browser_clear_storage", "drag_and_drop",
 			"nuke_workspace", "shredFile", "expunge_mailbox", "redis_flushall", "flush_cache", "evict_pod", "obliterate_depot", "shutdown_vm",
 			"shutDownInstance", "power_off_server", "tear_down_stack", "teardown", "decommission_node", "deregister_image", "unregister-service",
-			"zap_all", "json_del", "hdel", "delist_item", "disposeAsset", "invalidate_cache", "forget_memory", "recreate_container", "deallocate_vm",
+			"zap_all", "json_del", "hdel", "delist_item", "disposeAsset", "invalidate_cache", "recreate_container", "deallocate_vm",
 			"transfer", "transfer_tokens", "transferOwnership", "ibc-transfer", "empty_bucket", "expire_snapshots", "burn_token", "void_invoice",
 			"force_push", "git_push_force", "forcePushBranch", "force-update-ref", "forced_merge_pr",
 			"format_disk", "formatDrive", "format_usb_volume", "reformat_partition", "format-sd-device",

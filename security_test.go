@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -117,10 +118,8 @@ func matches(pattern, pkg string, tests map[string][]string) bool {
 		if pkg != "" && in != pkg {
 			continue
 		}
-		for _, name := range names {
-			if re.MatchString(name) {
-				return true
-			}
+		if slices.ContainsFunc(names, re.MatchString) {
+			return true
 		}
 	}
 	return false

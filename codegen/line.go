@@ -147,7 +147,7 @@ func sortFields(s *discovery.Server, t *discovery.Tool, input *typ) (sorted *typ
 // and forms. The order is that of the recorded tools.
 var usedNames = func() map[string]int {
 	ranks := map[string]int{}
-	for _, name := range strings.Fields("query q search filter filters keyword keywords id ids name title path url key " +
+	for name := range strings.FieldsSeq("query q search filter filters keyword keywords id ids name title path url key " +
 		"state status type category tags labels label body content text message description data value subject to " +
 		"limit count page perpage pagesize maxresults offset cursor sort sortby orderby order " +
 		"since until after before start end startdate enddate date from language format fields priority assignee location") {

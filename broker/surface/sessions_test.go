@@ -1,5 +1,7 @@
 package surface
 
+//lint:file-ignore SA1019 roots and sampling are deprecated since 2026-07-28, and clients have them still
+
 import (
 	"context"
 	"fmt"

@@ -52,7 +52,8 @@ func marked(raw json.RawMessage) (json.RawMessage, bool) {
 // restored is the reverse of marked.
 func restored(raw json.RawMessage) (json.RawMessage, bool) {
 	letters, ok := bytes.CutPrefix(raw, []byte(`"`+idMark))
-	if letters, ok = bytes.CutSuffix(letters, []byte(`"`)); !ok || len(letters)%2 != 0 {
+	letters, closed := bytes.CutSuffix(letters, []byte(`"`))
+	if !ok || !closed || len(letters)%2 != 0 {
 		return nil, false
 	}
 	b := make([]byte, len(letters)/2)

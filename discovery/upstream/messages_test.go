@@ -1,5 +1,7 @@
 package upstream
 
+//lint:file-ignore SA1019 roots and sampling are deprecated since 2026-07-28, and servers use them still
+
 import (
 	"context"
 	"encoding/json"

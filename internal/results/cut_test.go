@@ -108,12 +108,12 @@ func checkItems(t *testing.T, name, value string, cut json.RawMessage) {
 }
 
 func TestCutKeepsWholeLines(t *testing.T) {
-	text := ""
+	var text strings.Builder
 	for i := range 400 {
-		text += fmt.Sprintf("line %d of the file\n", i)
+		text.WriteString(fmt.Sprintf("line %d of the file\n", i))
 	}
-	head, tail, missing := results.Ends(text, 1000)
-	if !strings.HasSuffix(head, "\n") || !strings.HasPrefix(tail, "\nline ") || !strings.HasSuffix(tail, "line 399 of the file\n") || int(missing) != len(text)-len(head)-len(tail) {
+	head, tail, missing := results.Ends(text.String(), 1000)
+	if !strings.HasSuffix(head, "\n") || !strings.HasPrefix(tail, "\nline ") || !strings.HasSuffix(tail, "line 399 of the file\n") || int(missing) != len(text.String())-len(head)-len(tail) {
 		t.Errorf("%q … %q, %d missing", head[len(head)-30:], tail[:30], missing)
 	}
 	if len(head)+len(tail) > 1000 || len(head)+len(tail) < 900 {
